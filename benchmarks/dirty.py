@@ -1,0 +1,126 @@
+"""Gross errors: NMI of k-means, EulerK and REK on the shared sets, clean and dirty; and the study behind the defaults.
+
+    python benchmarks/dirty.py table      # the table of docs/defaults.md
+    python benchmarks/dirty.py defaults   # every setting tried, clean and dirty means
+
+Needs REKMEANS_DATA, a folder of NAME.npz files with arrays X and y.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.cluster import KMeans
+from sklearn.preprocessing import StandardScaler
+
+from rekmeans import EulerKMeans, RectifiedEulerKMeans, normalized_mutual_info
+from rekmeans._scale import fenced
+
+SETS = ("wine", "seeds", "yeast", "isolet", "pendigits", "satimage", "letter", "mnist", "covtype")
+DIRTY = ("wine", "seeds", "pendigits", "satimage", "yeast", "isolet")
+ROWS = 2000  # of each set, drawn once
+WIDTH = 15  # standard deviations of a gross error
+STARTS = 5
+DRAWS = 3  # of the dirt
+
+Method = Callable[[np.ndarray, int, int], np.ndarray]
+
+
+def table_of(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """At most ROWS rows of a shared set, in a fixed random order."""
+    with np.load(Path(os.environ["REKMEANS_DATA"]) / f"{name}.npz") as data:
+        X, y = data["X"].astype(float), data["y"]
+    some = np.random.default_rng(0).permutation(len(X))[:ROWS]
+    return X[some], y[some]
+
+
+def soiled(X: np.ndarray, kind: str, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """X with gross errors in a share of its cells or rows, and which rows stay countable."""
+    random = np.random.default_rng(seed)
+    noise = X.mean(axis=0) + WIDTH * X.std(axis=0) * random.standard_normal(X.shape)
+    bad = random.random(X.shape) < share if kind == "cells" else (random.random(len(X)) < share)[:, None]
+    return np.where(bad, noise, X), ~np.broadcast_to(bad, X.shape).all(axis=1)
+
+
+def kmeans_z(X: np.ndarray, k: int, seed: int) -> np.ndarray:
+    return KMeans(k, n_init=STARTS, random_state=seed).fit_predict(StandardScaler().fit_transform(X))
+
+
+def kmeans_clipped(X: np.ndarray, k: int, seed: int) -> np.ndarray:
+    scale = fenced(X)
+    return KMeans(k, n_init=STARTS, random_state=seed).fit_predict(scale.scaled(scale.clipped(X)))
+
+
+def ours(estimator: type, **parameters: object) -> Method:
+    return lambda X, k, seed: estimator(k, n_init=STARTS, random_state=seed, **parameters).fit_predict(X)
+
+
+def score(name: str, kind: str, share: float, seed: int, method: Method) -> float:
+    """NMI over the rows that are not wholly dirty."""
+    X, y = table_of(name)
+    dirty, clean = soiled(X, kind, share, seed) if share else (X, np.ones(len(X), bool))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        labels = method(dirty, len(np.unique(y)), seed)
+    return normalized_mutual_info(y[clean], labels[clean])
+
+
+def mean_score(name: str, kind: str, share: float, method: Method) -> float:
+    return float(np.mean([score(name, kind, share, seed, method) for seed in range(DRAWS)]))
+
+
+def scores(cases: list[tuple[str, str, float]], methods: dict[str, Method]) -> dict[tuple[str, str, str, float], float]:
+    """Every method on every case, in parallel."""
+    jobs = [(method, *case) for case in cases for method in methods]
+    found = Parallel(n_jobs=2)(delayed(mean_score)(*job[1:], methods[job[0]]) for job in jobs)
+    return dict(zip(jobs, found, strict=True))
+
+
+def print_table() -> None:
+    methods = {
+        "k-means z": kmeans_z,
+        "k-means clipped": kmeans_clipped,
+        "EulerK": ours(EulerKMeans),
+        "REK": ours(RectifiedEulerKMeans),
+    }
+    shares = [("cells", 0.0), *product(("cells", "rows"), (0.05, 0.1, 0.2, 0.3))]
+    cases = [(name, kind, share) for name in SETS for kind, share in shares]
+    found = scores(cases, methods)
+    print("| set | method | clean | " + " | ".join(f"{kind} {share:.0%}" for kind, share in shares[1:]) + " |")
+    print("|---" * (len(shares) + 2) + "|")
+    for name, method in product(SETS, methods):
+        cells = " | ".join(f"{found[method, name, kind, share]:.3f}" for kind, share in shares)
+        print(f"| {name} | {method} | {cells} |")
+
+
+def settings() -> Iterator[tuple[str, Method]]:
+    """The settings compared for the defaults."""
+    yield "k-means z", kmeans_z
+    yield "k-means clipped", kmeans_clipped
+    for scale, beyond, alpha in product(("robust", "range"), ("ignore", "clip", "wrap"), (0.5, 0.75, 1.0, 1.25)):
+        if scale == "robust" or beyond == "wrap":  # nothing of a table lies beyond its own range
+            yield f"REK {scale} {beyond} {alpha}", ours(RectifiedEulerKMeans, scale=scale, beyond=beyond, alpha=alpha)
+
+
+def print_defaults() -> None:
+    methods = dict(settings())
+    clean = [(name, "cells", 0.0) for name in SETS]
+    dirty = list(product(DIRTY, ("cells", "rows"), (0.02, 0.1, 0.2, 0.3)))
+    found = scores(clean + dirty, methods)
+    print("| setting | clean, 9 sets | " + " | ".join(f"{k} {s:.0%}" for k, s in product(("cells", "rows"), (0.02, 0.1, 0.2, 0.3))) + " |")
+    for method in methods:
+        columns = [np.mean([found[method, *case] for case in clean])]
+        for kind, share in product(("cells", "rows"), (0.02, 0.1, 0.2, 0.3)):
+            columns.append(np.mean([found[method, name, kind, share] for name in DIRTY]))
+        print(f"| {method} | " + " | ".join(f"{c:.3f}" for c in columns) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    {"table": print_table, "defaults": print_defaults}[sys.argv[1]]()

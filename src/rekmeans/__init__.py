@@ -1,0 +1,22 @@
+"""Rectified Euler k-means, and what lies beyond it."""
+
+from .estimators import REK1, REK2, EulerKMeans, EulerMap, RectifiedEulerKMeans
+from .metrics import clustering_accuracy, deviation_degree, normalized_mutual_info, resultant_lengths
+from .surfaces import Surface, mean_surface, rectified_surface
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "REK1",
+    "REK2",
+    "EulerKMeans",
+    "EulerMap",
+    "RectifiedEulerKMeans",
+    "Surface",
+    "clustering_accuracy",
+    "deviation_degree",
+    "mean_surface",
+    "normalized_mutual_info",
+    "rectified_surface",
+    "resultant_lengths",
+]

@@ -1,0 +1,91 @@
+"""The grid of the mapped rows: cos(pi t) and sin(pi t) on multiples of 2^-23, correctly rounded; exact sums."""
+
+from __future__ import annotations
+
+import math
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+Array = NDArray[Any]
+
+BITS = 23  # a grid value and the difference of two are exact float32 numbers
+GRID = 1 << BITS
+DOUBT = 2.0**-24  # in grid units; float64 cos and sin of |x| <= pi/4 err by less than 2^-26 of one
+PLACES = 160  # binary places of the integer arithmetic that settles a doubtful rounding
+PI = 31415926535897932384626433832795028841971693993751058209749445923078164 * (1 << PLACES) // 10**70
+LIMB = 16  # bits of V multiplied at a time, so that a block's weighted sums stay inside 64 bits
+
+
+def cospi_sinpi(t: Array) -> tuple[Array, Array]:
+    """Grid integers nearest to 2^23 cos(pi t) and 2^23 sin(pi t), for |t| < 2."""
+    quarter = np.rint(2 * t)
+    r = t - quarter / 2  # exact, |r| <= 1/4
+    c = _rounded(np.cos(np.pi * r), r, cosine=True)
+    s = _rounded(np.sin(np.pi * r), r, cosine=False)
+    turn = quarter.astype(np.int8) & 3
+    odd, left, below = (turn & 1) == 1, (turn == 1) | (turn == 2), turn >= 2
+    cos, sin = np.where(odd, s, c), np.where(odd, c, s)
+    return np.where(left, -cos, cos), np.where(below, -sin, sin)
+
+
+def _rounded(value: Array, r: Array, *, cosine: bool) -> Array:
+    """The nearest grid integers; the few values close to a tie are settled with `PLACES` binary places."""
+    scaled = value * GRID
+    near = np.rint(scaled)
+    doubtful = np.flatnonzero(np.abs(scaled - near).ravel() > 0.5 - DOUBT)
+    out = near.astype(np.int32)
+    for i in doubtful:
+        out.flat[i] = _settled(float(r.flat[i]), cosine=cosine)
+    return out
+
+
+def _settled(r: float, *, cosine: bool) -> int:
+    """2^23 cos(pi r) or 2^23 sin(pi r), |r| <= 1/4, rounded to nearest, by Taylor's series in integers."""
+    over, under = r.as_integer_ratio()
+    angle = (PI * over) // under
+    term, total, order = ((1 << PLACES), 0, 0) if cosine else (angle, 0, 1)
+    while term:
+        total += term
+        term = -(((term * angle) >> PLACES) * angle >> PLACES) // ((order + 1) * (order + 2))
+        order += 2
+        if abs(term) <= 1:  # floor division never reaches zero from below
+            break
+    shift = PLACES - BITS
+    return (total + (1 << (shift - 1))) >> shift
+
+
+def product(W: Any, V: Array) -> Array:
+    """W' V, (k, m): exact if both are integers (64 bits where they suffice, Python's integers where not)."""
+    if W.dtype.kind == "f" or V.dtype.kind == "f":
+        return np.asarray(W.T @ V)
+    if V.dtype != object and int(np.abs(V).max(initial=0)) * int(W.sum()) < 1 << 63:
+        return np.asarray(W.T @ V.astype(np.int64))
+    if W.shape[0] > 1 and int(W.sum()) >= 1 << (63 - LIMB):
+        half = W.shape[0] // 2
+        return product(W[:half], V[:half]) + product(W[half:], V[half:])
+    bits = max(int(V.max(initial=0)), -int(V.min(initial=0))).bit_length() + 1
+    shifts = range(0, bits, LIMB)
+    limbs = [(V >> shift if shift == shifts[-1] else V >> shift & ((1 << LIMB) - 1)) for shift in shifts]
+    parts = (np.asarray(W.T @ limb.astype(np.int64)).astype(object) for limb in limbs)
+    return reduce(add, (part << shift for part, shift in zip(parts, shifts, strict=True)))
+
+
+def inner(W: Any, V: Array) -> int | float:
+    """Sum of W * V over all entries, exact if both are integers; W is dense or has one entry a row."""
+    if sparse.issparse(W):
+        own = V[np.arange(len(V)), W.indices]
+        total = product(W.data[:, None], own[:, None])[0, 0]
+        return float(total) if isinstance(total, float) else int(total)
+    return float(np.vdot(W, V.astype(np.float64)))
+
+
+def integer_weights(weights: Array) -> tuple[Array, int]:
+    """Weights times 2^b, rounded, with the largest in (2^30, 2^31]; and b. Integer weights stay exact."""
+    mantissa, exponent = math.frexp(float(weights.max()))
+    b = 31 - exponent + (mantissa == 0.5)
+    return np.rint(np.ldexp(weights, b)).astype(np.int64), b

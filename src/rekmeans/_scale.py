@@ -1,0 +1,146 @@
+"""Column ranges and back: z = (x - centre)/unit, with the interval [low, high] of x outside which a value is beyond."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._grid import Array, integer_weights, product
+
+FENCE = 3.0  # robust standard deviations round the median; wider fences break at 30 % dirt
+SPREAD = 4.0  # a unit is 4 sigma: the central 95 % of a normal column, so that alpha = 1 keeps near near
+NORMAL_IQR = 1.349  # quartile range of a normal column in standard deviations
+NORMAL_90 = 3.290  # its 5-95 % range
+STEP = 2.0**24  # the fenced cells are summed on this grid of the fence, exactly: row order cannot show
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Per-column centre and unit, and the bounds of what counts as inside; all (d,)."""
+
+    centre: Array
+    unit: Array
+    low: Array
+    high: Array
+
+    def inside(self, X: Array) -> Array:
+        """True where a cell is observed and within its column's bounds, (n, d)."""
+        return (X >= self.low) & (X <= self.high)
+
+    def clipped(self, X: Array) -> Array:
+        """X with every cell moved to the nearest bound; a missing cell stays missing."""
+        return np.clip(X, self.low, self.high)
+
+    def scaled(self, X: Array) -> Array:
+        """z = (x - centre)/unit, (n, d)."""
+        return (X - self.centre) / self.unit
+
+    def restored(self, Z: Array) -> Array:
+        """x = centre + unit z."""
+        return self.centre + self.unit * Z
+
+
+def ignored(scale: Scale, X: Array) -> Array:
+    """A value beyond the bounds says nothing, like a missing one; a row of only such values is clipped instead."""
+    kept = np.where(scale.inside(X), X, np.nan)
+    silent = silenced(scale, X)
+    kept[silent] = scale.clipped(X[silent])
+    return kept
+
+
+def clipped(scale: Scale, X: Array) -> Array:
+    """A value beyond the bounds counts as the nearest bound."""
+    return scale.clipped(X)
+
+
+def wrapped(scale: Scale, X: Array) -> Array:
+    """A value beyond the bounds goes on round the circle: the paper's map."""
+    return X
+
+
+def silenced(scale: Scale, X: Array) -> Array:
+    """Rows of which every observed value is beyond the bounds, (n,)."""
+    return np.logical_not(scale.inside(X).any(axis=1))
+
+
+def bare(X: Array, weights: Array | None = None) -> Scale:
+    """The paper's map: no centre, unit 1, nothing is beyond."""
+    d = X.shape[1]
+    return Scale(np.zeros(d), np.ones(d), np.full(d, -np.inf), np.full(d, np.inf))
+
+
+def column_range(X: Array, weights: Array | None = None) -> Scale:
+    """Minimum to maximum of each column becomes [0, 1]."""
+    low, high = _extent(X, weights)
+    return Scale(low, _unit(high - low), low, high)
+
+
+def global_range(X: Array, weights: Array | None = None) -> Scale:
+    """Minimum to maximum of the whole table becomes [0, 1]."""
+    low, high = (np.full(X.shape[1], end) for end in _extent(X.reshape(-1, 1), _per_cell(X, weights)))
+    return Scale(low, _unit(high - low), low, high)
+
+
+def fenced(X: Array, weights: Array | None = None) -> Scale:
+    """Centre and standard deviation s of the cells within 3 IQR/1.349 of the median; unit 4 s, bounds one unit away.
+
+    Where the quartiles coincide, the 5-95 % range stands for them; where that is zero too, the full range.
+    """
+    w = None if weights is None else integer_weights(weights)[0]
+    columns = [_fenced_column(column, w) for column in X.T]
+    centre, unit = (np.array(values, dtype=np.float64) for values in zip(*columns, strict=True))
+    return Scale(centre, unit, centre - unit, centre + unit)
+
+
+def _fenced_column(x: Array, weights: Array | None) -> tuple[float, float]:
+    """(centre, unit) of one column."""
+    seen = ~np.isnan(x) if weights is None else ~np.isnan(x) & (weights > 0)
+    x, w = x[seen], None if weights is None else weights[seen]
+    if not len(x):
+        return 0.0, 1.0
+    q05, q25, median, q75, q95 = np.quantile(x, [0.05, 0.25, 0.5, 0.75, 0.95], weights=w, method="inverted_cdf")
+    if q75 > q25:
+        return _moments(x, w, median, FENCE * (q75 - q25) / NORMAL_IQR)
+    if q95 > q05:
+        return float(median), SPREAD * (q95 - q05) / NORMAL_90
+    return float(median), float(_unit(x.max() - x.min()))
+
+
+def _moments(x: Array, w: Array | None, median: float, fence: float) -> tuple[float, float]:
+    """Mean and 4 standard deviations of the cells within `fence` of the median, summed as integers."""
+    within = np.abs(x - median) <= fence
+    y = np.rint((x[within] - median) / fence * STEP).astype(np.int64)[:, None]
+    mass = np.ones((len(y), 1), np.int64) if w is None else w[within][:, None]
+    count, first, second = (int(product(mass, v)[0, 0]) for v in (np.ones_like(y), y, y * y))
+    mean = first / count
+    variance = (second * count - first * first) / (count * count)
+    return float(median + fence * (mean / STEP)), float(_unit(SPREAD * fence * (np.sqrt(variance) / STEP)))
+
+
+def _extent(X: Array, weights: Array | None) -> tuple[Array, Array]:
+    """Smallest and largest observed cell of each column among rows that count; 0 where there is none."""
+    seen = ~np.isnan(X) if weights is None else ~np.isnan(X) & (weights > 0)[:, None]
+    some = seen.any(axis=0)
+    low = np.where(some, np.where(seen, X, np.inf).min(axis=0), 0.0)
+    return low, np.where(some, np.where(seen, X, -np.inf).max(axis=0), 0.0)
+
+
+def _per_cell(X: Array, weights: Array | None) -> Array | None:
+    return None if weights is None else np.repeat(weights, X.shape[1])
+
+
+def _unit(width: Array) -> Array:
+    """The width, or 1 where it is zero: a constant column carries nothing."""
+    return np.where(width > 0, width, 1.0)
+
+
+SCALES: dict[str | None, Callable[[Array, Array | None], Scale]] = {
+    "robust": fenced,
+    "range": column_range,
+    "global": global_range,
+    None: bare,
+}
+
+BEYOND: dict[str, Callable[[Scale, Array], Array]] = {"ignore": ignored, "clip": clipped, "wrap": wrapped}

@@ -1,0 +1,154 @@
+"""The input table: any common table becomes float64 rows and weights; the only file that refuses what a user passed."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import validate_data
+
+from ._grid import Array, integer_weights
+
+LARGEST = 1e150  # beyond it differences and squares of float64 numbers overflow
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows X (n, d) with NaN for missing cells; weights (n,) or None for all equal."""
+
+    X: Array
+    weights: Array | None = None
+
+
+def read(estimator: Any, X: Any, sample_weight: Any = None, *, fitting: bool, k: int = 1) -> Table:
+    """The table of an estimator's input, for k clusters; its columns are remembered in fit and compared afterwards."""
+    rows = plain(X)
+    weights = None if sample_weight is None else _weights(sample_weight, len(rows))
+    if k > len(rows):
+        raise ValueError(
+            f"n_clusters={k} needs at least {k} rows, got n_samples={len(rows)}: lower n_clusters or add rows."
+        )
+    validate_data(estimator, X if hasattr(X, "columns") else rows, reset=fitting, skip_check_array=True)
+    return Table(rows, weights)
+
+
+def plain(X: Any) -> Array:
+    """Any table as float64 rows, unchecked against an estimator's columns."""
+    rows, names = _numbers(X)
+    _refuse_bad_rows(rows, names)
+    return rows
+
+
+def _numbers(X: Any) -> tuple[Array, list[Any]]:
+    """X as float64 (n, d) with its column names."""
+    if sparse.issparse(X):
+        raise TypeError(f"X must be dense, got a sparse {type(X).__name__}: pass X.toarray().")
+    frame = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(frame, nw.DataFrame):
+        columns = [_column(series, series.name) for series in frame.iter_columns()]
+        return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0)), frame.columns
+    raw = np.asarray(X)
+    if raw.dtype.kind == "c":
+        raise ValueError(f"Complex data not supported: X has dtype {raw.dtype}; pass X.real, X.imag or both.")
+    if raw.ndim != 2:
+        raise ValueError(
+            f"X must be 2-D (rows, columns), got {raw.ndim}-D of shape {raw.shape}. Reshape your data: "
+            "X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row."
+        )
+    names = list(range(raw.shape[1]))
+    if raw.dtype.kind in "fiub":
+        return raw.astype(np.float64), names
+    return np.stack([_cells(raw[:, j], j) for j in names], axis=1) if names else raw.astype(np.float64), names
+
+
+def _column(series: Any, name: Any) -> Array:
+    """A data-frame column as float64, null as NaN."""
+    if series.dtype.is_numeric() or series.dtype == nw.Boolean:
+        return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    return _cells(series.to_numpy(), name)
+
+
+def _cells(values: Array, name: Any) -> Array:
+    """Objects that are numbers as float64; text is refused even where it spells one."""
+    kind = next((type(v).__name__ for v in values.ravel() if isinstance(v, str | bytes)), "")
+    try:
+        if kind or values.dtype.kind in "mM":
+            raise ValueError(f"found {kind or values.dtype}")
+        return np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"X must be numeric, column {name!r} is not: {error}; drop or encode it.") from None
+
+
+def _refuse_bad_rows(X: Array, names: list[Any]) -> None:
+    n, d = X.shape
+    if n == 0:
+        raise ValueError(f"X has 0 sample(s) (shape={X.shape}) while a minimum of 1 is required: pass a row.")
+    if d == 0:
+        raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required: pass a column.")
+    with np.errstate(invalid="ignore"):
+        wild = np.abs(X) > LARGEST
+    if wild.any():
+        i, j = np.argwhere(wild)[0]
+        what = "infinity" if np.isinf(X[i, j]) else f"a value too large ({X[i, j]:g})"
+        raise ValueError(f"X must be finite: {what} in row {i}, column {names[j]!r}; use NaN for a missing value.")
+    if (empty := np.isnan(X).all(axis=1)).any():
+        raise ValueError(f"every row of X needs at least one value: row {int(empty.argmax())} has only NaN; drop it.")
+
+
+def _weights(sample_weight: Any, n: int) -> Array:
+    """Row weights as float64 (n,)."""
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"sample_weight must be numbers, got {sample_weight!r:.60}.") from None
+    if weights.ndim == 0:
+        weights = np.full(n, float(weights))
+    if weights.shape != (n,):
+        raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n,)}: one weight for each row of X.")
+    if not np.isfinite(weights).all() or weights.min() < 0:
+        bad = weights[~(np.isfinite(weights) & (weights >= 0))][0]
+        raise ValueError(f"sample_weight must be finite and not negative, got {bad}: use 0 to leave a row out.")
+    if not weights.any():
+        raise ValueError("sample_weight must not be all zero: at least one row has to count.")
+    if (lost := (integer_weights(weights)[0] == 0) & (weights > 0)).any():
+        ratio = weights.max() / weights[lost].min()
+        raise ValueError(f"sample_weight spans a ratio of {ratio:.2g}, at most 2**31 fits: set the smallest to 0.")
+    return weights
+
+
+def one_of(name: str, value: Any, valid: Collection[Any]) -> None:
+    """Refuse a value that is not in the list."""
+    if not (value is None or isinstance(value, str)) or value not in valid:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, valid))}; got {value!r}.")
+
+
+def real(name: str, value: Any, *, above: float = -math.inf, least: float = -math.inf) -> float:
+    """A finite number greater than `above` and at least `least`."""
+    rule = f"greater than {above:g}" if above > -math.inf else f"at least {least:g}"
+    number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
+    if not (math.isfinite(number) and number > above and number >= least):
+        raise ValueError(f"{name} must be a finite number {rule}; got {value!r}.")
+    return number
+
+
+def whole(name: str, value: Any, least: int = 1) -> int:
+    """An integer of at least `least`."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}; got {value!r}.")
+    return int(value)
+
+
+def starting_points(init: Any, k: int, d: int) -> Array:
+    """An array of k finite starting points in the units of X."""
+    points = np.asarray(init, dtype=np.float64)
+    if points.shape != (k, d):
+        raise ValueError(f"init must have shape (n_clusters, n_features) = {(k, d)}; got {points.shape}.")
+    if not np.isfinite(points).all():
+        raise ValueError("init must be finite; got an array with NaN or infinity.")
+    return points

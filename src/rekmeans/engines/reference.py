@@ -1,0 +1,194 @@
+"""The reference engine: NumPy blocks, exact integers. It defines the answer; other engines must give its bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._grid import Array, integer_weights, product
+from .._sums import Sums
+from ..assign import one_each
+from ..kernels import Kernel
+
+if TYPE_CHECKING:
+    from .._table import Table
+    from ..lloyd import Model
+    from . import Bits, Pass
+
+CELLS = 1 << 21  # cells of one block: a few of its float64 copies stay near the cache
+TURN = 1 << 16  # phases are averaged on this grid, exactly
+FAR = {"i": np.iinfo(np.int64).max, "O": 1 << 100, "f": np.inf}  # above every distance of that kind of number
+
+
+class ReferenceRows:
+    """Mapped rows in memory, looked at in blocks; `cuts` are the block borders, any will do."""
+
+    def __init__(self, kernel: Kernel, table: Table, cuts: Array | None = None) -> None:
+        self.kernel, self.table = kernel, table
+        n, d = table.X.shape
+        size = max(1, min(1 << 15, CELLS // (2 * d)))
+        self.cuts = np.append(np.arange(0, n, size), n) if cuts is None else cuts
+        parts = [table.X[at] for at in self.blocks()]
+        self.F = np.concatenate([kernel.embed(X) for X in parts])  # (n, p)
+        heard = ~np.concatenate([kernel.silent(X) for X in parts])
+        weights = heard.astype(np.float64) if table.weights is None else table.weights * heard
+        self.w: Array = weights
+        self.weight_bits = 0
+        if kernel.exact:
+            self.w, self.weight_bits = (
+                (heard.astype(np.int64), 0) if table.weights is None else integer_weights(weights)
+            )
+
+    def __len__(self) -> int:
+        return len(self.F)
+
+    def blocks(self) -> Iterator[slice]:
+        return (slice(a, b) for a, b in zip(self.cuts[:-1], self.cuts[1:], strict=True))
+
+    def walk(self, model: Model) -> ReferenceWalk:
+        return ReferenceWalk(self, model)
+
+    def seeding(self) -> ReferenceSeeding:
+        return ReferenceSeeding(self)
+
+    def mapped(self, numbers: Array) -> Array:
+        return self.kernel.whole(self.F[numbers], self._overall())
+
+    def _overall(self) -> Array:
+        """The rectified centroid of all rows, (1, p)."""
+        start = np.zeros((1, self.F.shape[1]), self.F.dtype)
+        pulls = (
+            self.kernel.pull(F, start, np.zeros((len(F), 1), np.int64), one_each(np.zeros(len(F), np.int32), w, 1))
+            for F, w in self.parts()
+        )
+        return self.kernel.rectify(reduce(add, pulls), start)
+
+    def parts(self) -> Iterator[tuple[Array, Array]]:
+        """Mapped rows and their weights, block by block."""
+        return ((self.F[at], self.w[at]) for at in self.blocks())
+
+    def farthest(self, C: Array) -> tuple[Any, Array]:
+        least = self.each(lambda F: self.kernel.distance(F, C).min(axis=1))
+        least = np.where(self.w > 0, least, -1)
+        row = int(least.argmax())
+        return least[row], self.F[row]
+
+    def each(self, answer: Callable[[Array], Array]) -> Array:
+        return np.concatenate([answer(F) for F, _ in self.parts()])
+
+    def middles(self, labels: Array, k: int) -> Array:
+        parts = []
+        for at in self.blocks():
+            turns = self.kernel.position(self.table.X[at])
+            seen = ~np.isnan(turns)
+            W = one_each(labels[at], self.w[at], k)
+            V = np.rint(np.clip(np.where(seen, turns, 0.0), -(2.0**46), 2.0**46) * TURN).astype(np.int64)
+            parts.append(Sums(turns=product(W, V), seen=product(W, seen.astype(np.int64))))
+        sums = reduce(add, parts)
+        seen = sums.seen.astype(np.float64)
+        return np.where(seen > 0, sums.turns.astype(np.float64) / np.where(seen > 0, seen, 1.0) / TURN, 0.0)
+
+
+class ReferenceWalk:
+    """Every pass looks at every row; only the labels are remembered, to count the movers."""
+
+    def __init__(self, rows: ReferenceRows, model: Model) -> None:
+        self.rows, self.model, self.labels = rows, model, np.full(len(rows), -1, np.int32)
+
+    def step(self, C: Array) -> Pass:
+        from . import Pass
+
+        parts = [self.model.look(F, w, C) for F, w in self.rows.parts()]
+        labels = np.concatenate([part[0] for part in parts])
+        moved = int((labels != self.labels).sum())
+        self.labels = labels
+        return Pass(labels, moved, reduce(add, (part[1] for part in parts)))
+
+
+class ReferenceSeeding:
+    """Nearest and second-nearest distance of every row to the centroids chosen so far, updated as they change."""
+
+    def __init__(self, rows: ReferenceRows) -> None:
+        self.rows = rows
+        self.C = rows.F[:0]
+        probe = rows.kernel.distance(rows.F[:1], rows.F[:1])
+        far = np.full(len(rows), FAR[probe.dtype.kind], dtype=probe.dtype)
+        self.near, self.next = far, far.copy()  # (n,) each
+        self.owner, self.second = (np.full(len(rows), -1, np.int32) for _ in range(2))
+
+    def drawn(self, bits: Bits, count: int) -> Array:
+        blocks = list(self.rows.blocks())
+        D = self.near if len(self.C) and self._total(self.near) else np.ones_like(self.near)
+        totals = np.cumsum([self._sum(at, D) for at in blocks], dtype=object)
+        return np.array([self._row(bits.random_raw(), D, blocks, totals) for _ in range(count)])
+
+    def _row(self, raw: int, D: Array, blocks: list[slice], totals: Array) -> int:
+        """The row at the share raw/2^64 of the running sum of weight times D; exact for integers."""
+        whole, inexact = totals[-1], self.rows.w.dtype.kind == "f"
+        goal = raw / 2.0**64 * whole if inexact else (raw * int(whole)) >> 64
+        b = min(int(np.searchsorted(totals, goal, side="right")), len(blocks) - 1)
+        before, at = totals[b - 1] if b else 0, blocks[b]
+        kind = float if inexact else object
+        mass = np.cumsum(self.rows.w[at].astype(kind) * D[at].astype(kind))
+        return at.start + min(int(np.searchsorted(mass, goal - before, side="right")), len(mass) - 1)
+
+    def _sum(self, at: slice, D: Array) -> Any:
+        return product(self.rows.w[at][:, None], D[at][:, None])[0, 0]
+
+    def _total(self, D: Array) -> Any:
+        """Weighted sum over rows, exact for integers."""
+        return sum(int(s) if self.rows.kernel.exact else s for s in (self._sum(at, D) for at in self.rows.blocks()))
+
+    def _distances(self, P: Array) -> Array:
+        kernel = self.rows.kernel
+        return self.rows.each(lambda F: kernel.loss(kernel.distance(F, P)))  # (n, candidates)
+
+    def extend(self, numbers: Array) -> None:
+        P = self.rows.mapped(numbers)
+        D = self._distances(P)
+        left = [self._total(np.minimum(self.near, D[:, i])) for i in range(len(P))] if len(P) > 1 else [0]
+        best = min(range(len(P)), key=left.__getitem__)
+        self.C = np.concatenate([self.C, P[best : best + 1]])
+        self._insert(D[:, best], len(self.C) - 1)
+
+    def _insert(self, D: Array, c: int) -> None:
+        """Centroid c, at distances D, takes its place among the two nearest of every row."""
+        closer, close = D < self.near, D < self.next
+        self.next = np.where(closer, self.near, np.where(close, D, self.next))
+        self.second = np.where(closer, self.owner, np.where(close, c, self.second))
+        self.near, self.owner = np.where(closer, D, self.near), np.where(closer, c, self.owner)
+
+    def exchange(self, numbers: Array) -> bool:
+        P = self.rows.mapped(numbers)
+        D, k = self._distances(P), len(self.C)
+        left = reduce(add, (self._left(at, D[at], k) for at in self.rows.blocks()))  # (k, candidates)
+        q, p = divmod(int(np.argmin(left)), len(P))
+        if left[q, p] >= self._total(self.near):
+            return False
+        self.C = self.C.copy()
+        self.C[q] = P[p]
+        hit = (self.owner == q) | (self.second == q)
+        self._insert(np.where(hit, FAR[D.dtype.kind], D[:, p]), q)
+        self._recount(np.flatnonzero(hit))
+        return True
+
+    def _left(self, at: slice, D: Array, k: int) -> Array:
+        """Loss left if candidate p replaces centroid q: sum min(D_p, near), and more for the rows of q."""
+        w, owner = self.rows.w[at], self.owner[at]
+        kept = np.minimum(D, self.near[at][:, None])
+        rest = np.minimum(D, self.next[at][:, None]) - kept
+        return product(w[:, None], kept) + product(one_each(owner, w, k), rest)
+
+    def _recount(self, hit: Array) -> None:
+        """The two nearest of these rows, from all centroids."""
+        kernel, k = self.rows.kernel, len(self.C)
+        for i in np.array_split(hit, max(1, len(hit) * k // CELLS)):
+            D = kernel.loss(kernel.distance(self.rows.F[i], self.C))
+            order = np.argsort(D, axis=1, kind="stable")[:, :2]
+            self.near[i], self.owner[i] = np.take_along_axis(D, order[:, :1], 1)[:, 0], order[:, 0]
+            if k > 1:
+                self.next[i], self.second[i] = np.take_along_axis(D, order[:, 1:], 1)[:, 0], order[:, 1]

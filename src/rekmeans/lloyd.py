@@ -1,0 +1,86 @@
+"""The one loop: assign, add up, move the centroids, until they repeat or the objective no longer falls."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ._grid import Array
+from ._sums import Sums
+from .assign import Hard
+from .centroids import CentroidRule, refilled
+from .engines import Pass, Rows
+from .kernels import Kernel
+
+Watch = Callable[[dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Model:
+    """What is plugged into the loop: a kernel, an assignment rule, a centroid rule."""
+
+    kernel: Kernel
+    assign: Callable[..., tuple[Array, Any]]
+    centroids: CentroidRule
+
+    def look(self, F: Array, w: Array, C: Array) -> tuple[Array, Sums]:
+        """Labels of these rows and what they leave for the centroids."""
+        D = self.kernel.distance(F, C)
+        labels, W = self.assign(D, self.kernel.loss, w)
+        return labels, self.kernel.pull(F, C, D, W)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """Centroids, the labels they give and the objective of both; n_iter passes, and what each pass saw."""
+
+    centroids: Array
+    labels: Array
+    loss: Any  # the objective in the kernel's own numbers, exact where they are integers
+    objective: float
+    n_iter: int
+    history: dict[str, Array]
+
+
+def run(rows: Rows, model: Model, C: Array, max_iter: int, tol: float, watch: Watch | None = None) -> Fit:
+    """The fit from starting centroids C. A pass that does not lower the objective is dropped, with its centroids."""
+    walk, loss = rows.walk(model), math.inf
+    centroids, labels = C, np.empty(0, np.int32)
+    history: list[dict[str, Any]] = []
+    for t in range(max_iter + 1):  # the last turn only labels the rows for the last centroids
+        started = perf_counter()
+        seen = walk.step(C)
+        if seen.sums.loss >= loss:
+            break
+        fall = (loss - seen.sums.loss) / loss if history else math.inf
+        centroids, labels, loss, filled = C, seen.labels, seen.sums.loss, 0
+        if t < max_iter and fall > tol:
+            C, filled = refilled(rows, model.centroids(model.kernel, seen.sums, C), seen.sums.mass)
+        counts = {"objective": worth(rows, loss), "moved": seen.moved, "refilled": filled}
+        history.append(counts | {"seconds": perf_counter() - started})
+        if watch is not None:
+            watch(history[-1])
+        if np.array_equal(C, centroids):
+            break
+    passes = {name: np.array([record[name] for record in history]) for name in history[0]}
+    return Fit(centroids, labels, loss, history[-1]["objective"], min(len(history), max_iter), passes)
+
+
+def best(rows: Rows, model: Model, starts: Iterable[Array], **limits: Any) -> Fit:
+    """The fit of lowest objective over the starts, the first of several; limits as in `run`."""
+    return min((run(rows, model, C, **limits) for C in starts), key=lambda fit: fit.loss)
+
+
+def worth(rows: Rows, loss: Any) -> float:
+    """A summed loss as squared distance in the mapped space, in the user's weights."""
+    return math.ldexp(float(loss) * rows.kernel.worth, -rows.weight_bits)
+
+
+def nearest(rows: Rows, kernel: Kernel, C: Array) -> Pass:
+    """One look at the rows: the labels that centroids C give, and the sums."""
+    return rows.walk(Model(kernel, Hard(), lambda kernel, sums, C: C)).step(C)

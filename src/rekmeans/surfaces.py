@@ -1,0 +1,53 @@
+"""Where two clusters meet: the paper's Lemma 1 (mean centroids) and Lemma 2 (rectified), hyperplanes in (cos, sin)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._grid import Array
+
+
+@dataclass(frozen=True)
+class Surface:
+    """The points f = (cos, sin) with normal . f = offset; the side where it is larger belongs to the first cluster."""
+
+    normal: Array  # (2d,)
+    offset: float
+
+    def side(self, mapped: ArrayLike) -> Array:
+        """normal . f - offset for mapped rows (n, 2d): positive on the first cluster's side, zero on the surface."""
+        return np.asarray(mapped) @ self.normal - self.offset
+
+
+def mean_surface(p: ArrayLike, q: ArrayLike) -> Surface:
+    """Lemma 1 with its factor 2: 2(a_p - a_q).a + 2(b_p - b_q).b = |a_p|^2 - |a_q|^2 + |b_p|^2 - |b_q|^2.
+
+    Examples
+    --------
+    >>> from rekmeans.surfaces import mean_surface
+    >>> surface = mean_surface([0.5 + 0j], [0 + 0j])
+    >>> surface.side([[0.25, 0.0], [1.0, 0.0]])
+    array([0.  , 0.75])
+    """
+    p, q = np.asarray(p), np.asarray(q)
+    return Surface(2 * _parts(p - q), float((np.abs(p) ** 2).sum() - (np.abs(q) ** 2).sum()))
+
+
+def rectified_surface(p: ArrayLike, q: ArrayLike) -> Surface:
+    """Lemma 2: (a_p - a_q).a + (b_p - b_q).b = 0; both centroids have the same length, so nothing is left over.
+
+    Examples
+    --------
+    >>> from rekmeans.surfaces import rectified_surface
+    >>> rectified_surface([1 + 0j], [-1 + 0j]).side([[0.0, 1.0], [1.0, 0.0]])
+    array([0., 2.])
+    """
+    return Surface(_parts(np.asarray(p) - np.asarray(q)), 0.0)
+
+
+def _parts(m: Array) -> Array:
+    """Real and imaginary parts, (2d,)."""
+    return np.concatenate([m.real, m.imag])
