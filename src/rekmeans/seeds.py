@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ._grid import Array, cospi_sinpi
-from .engines import Bits, Rows
+
+if TYPE_CHECKING:
+    from .engines import Bits, Rows
 
 SWAPS = 25  # batches of local search; more gains little (0.76 % above the best objective found)
 CANDIDATES = 8  # rows tried in one batch
 PATIENCE = 3  # batches without gain after which the search ends
 
-Start = Callable[[Rows, int, Bits], Array]
+Start = Callable[["Rows", int, "Bits"], Array]
 
 
 def plus_plus(rows: Rows, k: int, bits: Bits) -> Array:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from .._grid import Array
 from .._sums import Sums
 from ..kernels import Kernel
-from .reference import ReferenceRows
 
 if TYPE_CHECKING:
     from .._table import Table
@@ -77,16 +75,13 @@ class Bits(Protocol):
     def random_raw(self) -> int: ...
 
 
-@dataclass(frozen=True)
-class Engine:
-    """A name's rows, and why it cannot serve here ('' if it can)."""
+def _reference(kernel: Kernel, table: Table) -> Rows:
+    from .reference import ReferenceRows
 
-    rows: Callable[..., Rows]
-    absent: Callable[[], str] = lambda: ""
+    return ReferenceRows(kernel, table)
 
 
-ENGINES: dict[str, Engine] = {"reference": Engine(ReferenceRows)}
-PREFERENCE: Sequence[str] = ("reference",)  # what "auto" tries, in order
+ENGINES: dict[str, Callable[[Kernel, Table], Rows]] = {"reference": _reference}
 
 
 def place(engine: str, kernel: Kernel, table: Table) -> Rows:
@@ -94,7 +89,4 @@ def place(engine: str, kernel: Kernel, table: Table) -> Rows:
     if engine != "auto" and engine not in ENGINES:
         names = ", ".join(repr(name) for name in ("auto", *ENGINES))
         raise ValueError(f"engine must be one of {names}; got {engine!r}.")
-    name = next(n for n in PREFERENCE if not ENGINES[n].absent()) if engine == "auto" else engine
-    if why := ENGINES[name].absent():
-        raise ImportError(why)
-    return ENGINES[name].rows(kernel, table)
+    return ENGINES["reference" if engine == "auto" else engine](kernel, table)

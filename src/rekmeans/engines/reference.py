@@ -13,11 +13,11 @@ from .._grid import Array, integer_weights, product
 from .._sums import Sums
 from ..assign import one_each
 from ..kernels import Kernel
+from . import Bits, Pass
 
 if TYPE_CHECKING:
     from .._table import Table
     from ..lloyd import Model
-    from . import Bits, Pass
 
 CELLS = 1 << 21  # cells of one block: a few of its float64 copies stay near the cache
 TURN = 1 << 16  # phases are averaged on this grid, exactly
@@ -100,8 +100,6 @@ class ReferenceWalk:
         self.rows, self.model, self.labels = rows, model, np.full(len(rows), -1, np.int32)
 
     def step(self, C: Array) -> Pass:
-        from . import Pass
-
         parts = [self.model.look(F, w, C) for F, w in self.rows.parts()]
         labels = np.concatenate([part[0] for part in parts])
         moved = int((labels != self.labels).sum())
