@@ -32,7 +32,7 @@ def row(data: str, method: str, X: np.ndarray, y: np.ndarray) -> str:
     k, started = len(np.unique(y)), perf_counter()
     if method == "k-means":
         model = KMeans(k, n_init=10, random_state=0).fit(StandardScaler().fit_transform(X))
-        kappa = "–"
+        kappa = "-"
     else:
         model = {"EulerK": EulerKMeans, "REK": RectifiedEulerKMeans}[method](k, random_state=0).fit(X)
         kappa = f"{abs(model.deviation_.mean()):.4f}"

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from ._grid import Array, integer_weights, product
 
@@ -65,31 +69,33 @@ def silenced(scale: Scale, X: Array) -> Array:
     return np.logical_not(scale.inside(X).any(axis=1))
 
 
-def bare(X: Array, weights: Array | None = None) -> Scale:
+def bare(X: Any, weights: Array | None = None) -> Scale:
     """The paper's map: no centre, unit 1, nothing is beyond."""
     d = X.shape[1]
     return Scale(np.zeros(d), np.ones(d), np.full(d, -np.inf), np.full(d, np.inf))
 
 
-def column_range(X: Array, weights: Array | None = None) -> Scale:
+def column_range(X: Any, weights: Array | None = None) -> Scale:
     """Minimum to maximum of each column becomes [0, 1]."""
     low, high = _extent(X, weights)
     return Scale(low, _unit(high - low), low, high)
 
 
-def global_range(X: Array, weights: Array | None = None) -> Scale:
+def global_range(X: Any, weights: Array | None = None) -> Scale:
     """Minimum to maximum of the whole table becomes [0, 1]."""
-    low, high = (np.full(X.shape[1], end) for end in _extent(X.reshape(-1, 1), _per_cell(X, weights)))
+    ends = _extent(X, weights)
+    low, high = np.full(X.shape[1], ends[0].min()), np.full(X.shape[1], ends[1].max())
     return Scale(low, _unit(high - low), low, high)
 
 
-def fenced(X: Array, weights: Array | None = None) -> Scale:
+def fenced(X: Any, weights: Array | None = None) -> Scale:
     """Centre and standard deviation s of the cells within 3 IQR/1.349 of the median; unit 4 s, bounds one unit away.
 
     Where the quartiles coincide, the 5-95 % range stands for them; where that is zero too, the full range.
     """
     w = None if weights is None else integer_weights(weights)[0]
-    columns = [_fenced_column(column, w) for column in X.T]
+    with ThreadPoolExecutor(os.cpu_count()) as pool:  # NumPy sorts without holding the interpreter
+        columns = list(pool.map(lambda column: _fenced_column(column, w), _columns(X)))
     centre, unit = (np.array(values, dtype=np.float64) for values in zip(*columns, strict=True))
     return Scale(centre, unit, centre - unit, centre + unit)
 
@@ -97,7 +103,7 @@ def fenced(X: Array, weights: Array | None = None) -> Scale:
 def _fenced_column(x: Array, weights: Array | None) -> tuple[float, float]:
     """(centre, unit) of one column."""
     seen = ~np.isnan(x) if weights is None else ~np.isnan(x) & (weights > 0)
-    x, w = x[seen], None if weights is None else weights[seen]
+    x, w = x[seen].astype(np.float64), None if weights is None else weights[seen]
     if not len(x):
         return 0.0, 1.0
     q05, q25, median, q75, q95 = np.quantile(x, [0.05, 0.25, 0.5, 0.75, 0.95], weights=w, method="inverted_cdf")
@@ -119,16 +125,23 @@ def _moments(x: Array, w: Array | None, median: float, fence: float) -> tuple[fl
     return float(median + fence * (mean / STEP)), float(_unit(SPREAD * fence * (np.sqrt(variance) / STEP)))
 
 
-def _extent(X: Array, weights: Array | None) -> tuple[Array, Array]:
+def _extent(X: Any, weights: Array | None) -> tuple[Array, Array]:
     """Smallest and largest observed cell of each column among rows that count; 0 where there is none."""
-    seen = ~np.isnan(X) if weights is None else ~np.isnan(X) & (weights > 0)[:, None]
-    some = seen.any(axis=0)
-    low = np.where(some, np.where(seen, X, np.inf).min(axis=0), 0.0)
-    return low, np.where(some, np.where(seen, X, -np.inf).max(axis=0), 0.0)
+    rows = X if weights is None or weights.all() else X[weights > 0]
+    if sparse.issparse(rows):
+        return rows.nanmin(axis=0).toarray().ravel(), rows.nanmax(axis=0).toarray().ravel()
+    low, high = (np.nan_to_num(end.reduce(rows, axis=0).astype(np.float64)) for end in (np.fmin, np.fmax))
+    return low, high
 
 
-def _per_cell(X: Array, weights: Array | None) -> Array | None:
-    return None if weights is None else np.repeat(weights, X.shape[1])
+def _columns(X: Any) -> Iterator[Array]:
+    """The columns one by one, dense."""
+    if not sparse.issparse(X):
+        yield from X.T
+        return
+    by_column = X.tocsc()
+    for j in range(X.shape[1]):
+        yield by_column[:, [j]].toarray().ravel()
 
 
 def _unit(width: Array) -> Array:
@@ -136,7 +149,7 @@ def _unit(width: Array) -> Array:
     return np.where(width > 0, width, 1.0)
 
 
-SCALES: dict[str | None, Callable[[Array, Array | None], Scale]] = {
+SCALES: dict[str | None, Callable[[Any, Array | None], Scale]] = {
     "robust": fenced,
     "range": column_range,
     "global": global_range,

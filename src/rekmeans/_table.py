@@ -1,4 +1,4 @@
-"""The input table: any common table becomes float64 rows and weights; the only file that refuses what a user passed."""
+"""The input table: any common table becomes rows of numbers and weights; the only file that refuses user input."""
 
 from __future__ import annotations
 
@@ -20,35 +20,36 @@ LARGEST = 1e150  # beyond it differences and squares of float64 numbers overflow
 
 @dataclass(frozen=True)
 class Table:
-    """Rows X (n, d) with NaN for missing cells; weights (n,) or None for all equal."""
+    """Rows X (n, d) of any plain number type, or CSR; NaN for missing cells; weights (n,) or None for all equal."""
 
-    X: Array
+    X: Any
     weights: Array | None = None
 
 
 def read(estimator: Any, X: Any, sample_weight: Any = None, *, fitting: bool, k: int = 1) -> Table:
     """The table of an estimator's input, for k clusters; its columns are remembered in fit and compared afterwards."""
     rows = plain(X)
-    weights = None if sample_weight is None else _weights(sample_weight, len(rows))
-    if k > len(rows):
+    weights = None if sample_weight is None else _weights(sample_weight, rows.shape[0])
+    if k > rows.shape[0]:
         raise ValueError(
-            f"n_clusters={k} needs at least {k} rows, got n_samples={len(rows)}: lower n_clusters or add rows."
+            f"n_clusters={k} needs at least {k} rows, got n_samples={rows.shape[0]}: lower n_clusters or add rows."
         )
-    validate_data(estimator, X if hasattr(X, "columns") else rows, reset=fitting, skip_check_array=True)
+    named = X if hasattr(X, "columns") else rows
+    validate_data(estimator, named, reset=fitting, skip_check_array=True)
     return Table(rows, weights)
 
 
 def plain(X: Any) -> Array:
-    """Any table as float64 rows, unchecked against an estimator's columns."""
+    """Any table as rows of numbers, unchecked against an estimator's columns."""
     rows, names = _numbers(X)
     _refuse_bad_rows(rows, names)
     return rows
 
 
-def _numbers(X: Any) -> tuple[Array, list[Any]]:
-    """X as float64 (n, d) with its column names."""
+def _numbers(X: Any) -> tuple[Any, list[Any]]:
+    """X as numbers (n, d), uncopied where it can be, with its column names."""
     if sparse.issparse(X):
-        raise TypeError(f"X must be dense, got a sparse {type(X).__name__}: pass X.toarray().")
+        return _sparse(X), list(range(X.shape[-1]))
     frame = nw.from_native(X, eager_only=True, pass_through=True)
     if isinstance(frame, nw.DataFrame):
         columns = [_column(series, series.name) for series in frame.iter_columns()]
@@ -62,9 +63,20 @@ def _numbers(X: Any) -> tuple[Array, list[Any]]:
             "X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row."
         )
     names = list(range(raw.shape[1]))
-    if raw.dtype.kind in "fiub":
+    if raw.dtype.kind in "iub" or raw.dtype in (np.float32, np.float64):
+        return raw, names
+    if raw.dtype.kind == "f":
         return raw.astype(np.float64), names
     return np.stack([_cells(raw[:, j], j) for j in names], axis=1) if names else raw.astype(np.float64), names
+
+
+def _sparse(X: Any) -> Any:
+    """A sparse table as CSR of float64 with sorted columns, each cell stored once."""
+    if X.dtype.kind not in "fiub":
+        raise ValueError(f"Complex data not supported: X has dtype {X.dtype}; pass real numbers.")
+    rows = sparse.csr_array(X, dtype=np.float64, copy=True)
+    rows.sum_duplicates()
+    return rows
 
 
 def _column(series: Any, name: Any) -> Array:
@@ -85,19 +97,28 @@ def _cells(values: Array, name: Any) -> Array:
         raise type(error)(f"X must be numeric, column {name!r} is not: {error}; drop or encode it.") from None
 
 
-def _refuse_bad_rows(X: Array, names: list[Any]) -> None:
+def _refuse_bad_rows(X: Any, names: list[Any]) -> None:
     n, d = X.shape
     if n == 0:
         raise ValueError(f"X has 0 sample(s) (shape={X.shape}) while a minimum of 1 is required: pass a row.")
     if d == 0:
         raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required: pass a column.")
-    with np.errstate(invalid="ignore"):
-        wild = np.abs(X) > LARGEST
-    if wild.any():
-        i, j = np.argwhere(wild)[0]
+    if sparse.issparse(X):
+        wild = np.flatnonzero(np.abs(X.data) > LARGEST)
+        if len(wild):
+            raise ValueError(f"X must be finite: {X.data[wild[0]]:g} in column {X.indices[wild[0]]}.")
+        full = np.diff(X.indptr) == d
+        if np.isnan(X.data).any() and full.any():
+            _refuse_bad_rows(X[full].toarray(), names)
+        return
+    if X.dtype.kind != "f":
+        return
+    ends = np.array([np.fmin.reduce(X, axis=None), np.fmax.reduce(X, axis=None)])
+    if (np.abs(ends) > LARGEST).any():
+        i, j = np.argwhere(np.abs(X) > LARGEST)[0]
         what = "infinity" if np.isinf(X[i, j]) else f"a value too large ({X[i, j]:g})"
         raise ValueError(f"X must be finite: {what} in row {i}, column {names[j]!r}; use NaN for a missing value.")
-    if (empty := np.isnan(X).all(axis=1)).any():
+    if np.isnan(X.sum(dtype=np.float64)) and (empty := np.isnan(X).all(axis=1)).any():
         raise ValueError(f"every row of X needs at least one value: row {int(empty.argmax())} has only NaN; drop it.")
 
 
@@ -142,6 +163,18 @@ def whole(name: str, value: Any, least: int = 1) -> int:
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be an integer of at least {least}; got {value!r}.")
     return int(value)
+
+
+def memory(name: str, value: Any) -> int | None:
+    """Bytes from None, a number of bytes, or text such as "2GB"."""
+    if value is None:
+        return None
+    text = str(value).strip().upper().removesuffix("B")
+    unit = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}.get(text[-1:], 1)
+    try:
+        return whole(name, int(float(text[:-1] if unit > 1 else text) * unit))
+    except (ValueError, OverflowError):
+        raise ValueError(f"{name} must be None, a number of bytes or text such as '2GB'; got {value!r}.") from None
 
 
 def starting_points(init: Any, k: int, d: int) -> Array:

@@ -44,9 +44,12 @@ PARAMETERS = """n_clusters : int
     tol : float
         Stop when the objective falls by no more than this share; 0 stops only when nothing changes.
     engine : str
-        Where the passes run: "auto" or "reference". The answer is the same, bit for bit.
+        Where the passes run: "auto", "native" (compiled) or "reference" (NumPy). The answer is the same, bit for bit.
     n_threads : int or None
         Threads to use; None for all. The answer is the same for any number.
+    memory_limit : int, str or None
+        Bytes, or text such as "2GB", that the mapped copy of the rows may take; where it does not fit, rows are mapped
+        anew in every pass.
     random_state : int, RandomState or None
         Seed of the starts.
     verbose : int
@@ -63,6 +66,7 @@ class _Mapped(BaseEstimator):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -97,6 +101,7 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         tol: float = 0.0,
         engine: str = "auto",
         n_threads: int | None = None,
+        memory_limit: int | str | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -110,6 +115,7 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         self.tol = tol
         self.engine = engine
         self.n_threads = n_threads
+        self.memory_limit = memory_limit
         self.random_state = random_state
         self.verbose = verbose
 
@@ -132,8 +138,7 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         table = _table.read(self, X, sample_weight, fitting=True, k=self.n_clusters)
         kernel = self._kernel(table)
         with threadpool_limits(self.n_threads):
-            rows = place(self.engine, kernel, table)
-            model = lloyd.Model(kernel, Hard(), CENTROIDS[self._centroid_rule])
+            rows, model = self._place(kernel, table)
             limits = {"max_iter": self.max_iter, "tol": self.tol, "watch": self._watch()}
             fit = lloyd.best(rows, model, self._starts(rows, table), **limits)
             near = rows.middles(fit.labels, self.n_clusters)
@@ -154,7 +159,7 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
     def predict(self, X: Any) -> Array:
         """Label of the nearest centroid for each row of X, (n,)."""
-        return self._seen(X, lambda F, C: self.kernel_.distance(F, C).argmin(axis=1).astype(np.int32))
+        return self._rows(X).nearest(_grid(self.centroids_))
 
     def transform(self, X: Any) -> Array:
         """Distance of each row to each centroid in the mapped space, (n, k); not squared."""
@@ -166,12 +171,19 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Minus the objective of X for the fitted centroids."""
-        rows = self._rows(X, sample_weight)
-        return -lloyd.worth(rows, lloyd.nearest(rows, self.kernel_, _grid(self.centroids_)).sums.loss)
-
-    def _rows(self, X: Any, sample_weight: ArrayLike | None = None) -> Rows:
         check_is_fitted(self)
-        return place(self.engine, self.kernel_, _table.read(self, X, sample_weight, fitting=False))
+        rows, model = self._place(self.kernel_, _table.read(self, X, sample_weight, fitting=False))
+        return -lloyd.worth(rows, rows.walk(model).step(_grid(self.centroids_)).loss)
+
+    def _place(self, kernel: Euler, table: _table.Table) -> tuple[Rows, lloyd.Model]:
+        """The rows of the table where the parameters want them, and the model to run on them."""
+        model = lloyd.Model(kernel, Hard(), CENTROIDS[self._centroid_rule])
+        limit = _table.memory("memory_limit", self.memory_limit)
+        return place(self.engine, model, table, self.n_threads, limit), model
+
+    def _rows(self, X: Any) -> Rows:
+        check_is_fitted(self)
+        return self._place(self.kernel_, _table.read(self, X, fitting=False))[0]
 
     def _seen(self, X: Any, answer: Any) -> Array:
         """`answer` of the mapped rows of X and the centroids."""
@@ -190,6 +202,7 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         _table.real("tol", self.tol, least=0)
         if self.n_threads is not None:
             _table.whole("n_threads", self.n_threads)
+        _table.memory("memory_limit", self.memory_limit)
 
     def _starts(self, rows: Rows, table: _table.Table) -> Iterator[Array]:
         """Starting centroids of each run, on the grid."""

@@ -12,9 +12,8 @@ import numpy as np
 
 from ._grid import Array
 from ._sums import Sums
-from .assign import Hard
 from .centroids import CentroidRule, refilled
-from .engines import Pass, Rows
+from .engines import Rows
 from .kernels import Kernel
 
 Watch = Callable[[dict[str, Any]], None]
@@ -55,12 +54,12 @@ def run(rows: Rows, model: Model, C: Array, max_iter: int, tol: float, watch: Wa
     for t in range(max_iter + 1):  # the last turn only labels the rows for the last centroids
         started = perf_counter()
         seen = walk.step(C)
-        if seen.sums.loss >= loss:
+        if seen.loss >= loss:
             break
-        fall = (loss - seen.sums.loss) / loss if history else math.inf
-        centroids, labels, loss, filled = C, seen.labels, seen.sums.loss, 0
+        fall = (loss - seen.loss) / loss if history else math.inf
+        centroids, labels, loss, filled = C, seen.labels, seen.loss, 0
         if t < max_iter and fall > tol:
-            C, filled = refilled(rows, model.centroids(model.kernel, seen.sums, C), seen.sums.mass)
+            C, filled = refilled(rows, walk.moved(C), seen.mass)
         counts = {"objective": worth(rows, loss), "moved": seen.moved, "refilled": filled}
         history.append(counts | {"seconds": perf_counter() - started})
         if watch is not None:
@@ -79,8 +78,3 @@ def best(rows: Rows, model: Model, starts: Iterable[Array], **limits: Any) -> Fi
 def worth(rows: Rows, loss: Any) -> float:
     """A summed loss as squared distance in the mapped space, in the user's weights."""
     return math.ldexp(float(loss) * rows.kernel.worth, -rows.weight_bits)
-
-
-def nearest(rows: Rows, kernel: Kernel, C: Array) -> Pass:
-    """One look at the rows: the labels that centroids C give, and the sums."""
-    return rows.walk(Model(kernel, Hard(), lambda kernel, sums, C: C)).step(C)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from .._grid import Array
-from .._sums import Sums
+from ..assign import Hard
 from ..kernels import Kernel
+from ..kernels.euler import NARROW, Euler
 
 if TYPE_CHECKING:
     from .._table import Table
@@ -15,11 +18,12 @@ if TYPE_CHECKING:
 
 
 class Pass(NamedTuple):
-    """One look at all rows: labels by the centroids given, how many changed, and what the rows leave behind."""
+    """One look at all rows: labels by the centroids given, how many changed, and the objective of both."""
 
     labels: Array
     moved: int
-    sums: Sums
+    mass: Array  # (k,) weight of each cluster
+    loss: Any
 
 
 class Walk(Protocol):
@@ -28,11 +32,16 @@ class Walk(Protocol):
     def step(self, C: Array) -> Pass:
         """Assign every row to C and add up."""
 
+    def moved(self, C: Array) -> Array:
+        """The next centroids, from what the last step left; C where that says nothing."""
+
 
 class Seeding(Protocol):
     """Starting centroids as they are chosen, with each row's distance to the nearest and the second nearest."""
 
-    C: Array
+    @property
+    def C(self) -> Array:  # noqa: N802
+        """The centroids chosen so far, (k, p)."""
 
     def drawn(self, bits: Bits, count: int) -> Array:
         """`count` row numbers, each in proportion to weight times loss (weight alone before the first centroid)."""
@@ -59,6 +68,9 @@ class Rows(Protocol):
     def mapped(self, numbers: Array) -> Array:
         """The mapped rows of these numbers, missing coordinates filled from the table's overall centroid."""
 
+    def nearest(self, C: Array) -> Array:
+        """Label of each row, (n,)."""
+
     def farthest(self, C: Array) -> tuple[Any, Array]:
         """The largest loss of a row to its nearest centroid, and that mapped row (the first of several)."""
 
@@ -75,18 +87,42 @@ class Bits(Protocol):
     def random_raw(self) -> int: ...
 
 
-def _reference(kernel: Kernel, table: Table) -> Rows:
+def _reference(model: Model, table: Table, n_threads: int | None, memory_limit: int | None) -> Rows:
     from .reference import ReferenceRows
 
-    return ReferenceRows(kernel, table)
+    return ReferenceRows(model.kernel, table)
 
 
-ENGINES: dict[str, Callable[[Kernel, Table], Rows]] = {"reference": _reference}
+def _native(model: Model, table: Table, n_threads: int | None, memory_limit: int | None) -> Rows:
+    from .native import NativeRows
+
+    return NativeRows(model.kernel, table, n_threads, memory_limit)
 
 
-def place(engine: str, kernel: Kernel, table: Table) -> Rows:
-    """The rows of the table, mapped by the kernel, on the engine asked for."""
+def _no_native(model: Model, table: Table) -> str:
+    """Why the native engine cannot serve, or ''."""
+    if find_spec("rekmeans.engines._native._core") is None:
+        return "needs the compiled core, which this install lacks: pip install rekmeans with a C++ compiler at hand"
+    if not (isinstance(model.kernel, Euler) and isinstance(model.assign, Hard)):
+        return "serves hard Euler clustering only: use engine='reference'"
+    if table.X.shape[1] > NARROW:
+        return f"takes at most {NARROW} columns, got {table.X.shape[1]}: use engine='reference'"
+    return ""
+
+
+ENGINES: dict[str, Callable[..., Rows]] = {"native": _native, "reference": _reference}
+
+
+def place(
+    engine: str, model: Model, table: Table, n_threads: int | None = None, memory_limit: int | None = None
+) -> Rows:
+    """The rows of the table, mapped by the model's kernel, on the engine asked for."""
     if engine != "auto" and engine not in ENGINES:
         names = ", ".join(repr(name) for name in ("auto", *ENGINES))
         raise ValueError(f"engine must be one of {names}; got {engine!r}.")
-    return ENGINES["reference" if engine == "auto" else engine](kernel, table)
+    why = _no_native(model, table) if engine != "reference" else ""
+    if engine == "native" and why:
+        raise ValueError(f"engine='native' {why}.")
+    if "compiled" in why:
+        warnings.warn("rekmeans runs its slow reference engine: the compiled core is absent.", stacklevel=2)
+    return ENGINES["reference" if engine == "reference" or why else "native"](model, table, n_threads, memory_limit)

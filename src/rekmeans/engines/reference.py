@@ -8,6 +8,7 @@ from operator import add
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
 from .._grid import Array, integer_weights, product
 from .._sums import Sums
@@ -32,9 +33,8 @@ class ReferenceRows:
         n, d = table.X.shape
         size = max(1, min(1 << 15, CELLS // (2 * d)))
         self.cuts = np.append(np.arange(0, n, size), n) if cuts is None else cuts
-        parts = [table.X[at] for at in self.blocks()]
-        self.F = np.concatenate([kernel.embed(X) for X in parts])  # (n, p)
-        heard = ~np.concatenate([kernel.silent(X) for X in parts])
+        self.F = np.concatenate([kernel.embed(self._table(at)) for at in self.blocks()])  # (n, p)
+        heard = ~np.concatenate([kernel.silent(self._table(at)) for at in self.blocks()])
         weights = heard.astype(np.float64) if table.weights is None else table.weights * heard
         self.w: Array = weights
         self.weight_bits = 0
@@ -45,6 +45,10 @@ class ReferenceRows:
 
     def __len__(self) -> int:
         return len(self.F)
+
+    def _table(self, at: slice) -> Array:
+        """The table's own rows, dense."""
+        return self.table.X[at].toarray() if sparse.issparse(self.table.X) else self.table.X[at]
 
     def blocks(self) -> Iterator[slice]:
         return (slice(a, b) for a, b in zip(self.cuts[:-1], self.cuts[1:], strict=True))
@@ -77,13 +81,16 @@ class ReferenceRows:
         row = int(least.argmax())
         return least[row], self.F[row]
 
+    def nearest(self, C: Array) -> Array:
+        return self.each(lambda F: self.kernel.distance(F, C).argmin(axis=1).astype(np.int32))
+
     def each(self, answer: Callable[[Array], Array]) -> Array:
         return np.concatenate([answer(F) for F, _ in self.parts()])
 
     def middles(self, labels: Array, k: int) -> Array:
         parts = []
         for at in self.blocks():
-            turns = self.kernel.position(self.table.X[at])
+            turns = self.kernel.position(self._table(at))
             seen = ~np.isnan(turns)
             W = one_each(labels[at], self.w[at], k)
             V = np.rint(np.clip(np.where(seen, turns, 0.0), -(2.0**46), 2.0**46) * TURN).astype(np.int64)
@@ -98,13 +105,17 @@ class ReferenceWalk:
 
     def __init__(self, rows: ReferenceRows, model: Model) -> None:
         self.rows, self.model, self.labels = rows, model, np.full(len(rows), -1, np.int32)
+        self.sums = Sums()
 
     def step(self, C: Array) -> Pass:
         parts = [self.model.look(F, w, C) for F, w in self.rows.parts()]
         labels = np.concatenate([part[0] for part in parts])
         moved = int((labels != self.labels).sum())
-        self.labels = labels
-        return Pass(labels, moved, reduce(add, (part[1] for part in parts)))
+        self.labels, self.sums = labels, reduce(add, (part[1] for part in parts))
+        return Pass(labels, moved, self.sums.mass, self.sums.loss)
+
+    def moved(self, C: Array) -> Array:
+        return self.model.centroids(self.model.kernel, self.sums, C)
 
 
 class ReferenceSeeding:
@@ -112,7 +123,7 @@ class ReferenceSeeding:
 
     def __init__(self, rows: ReferenceRows) -> None:
         self.rows = rows
-        self.C = rows.F[:0]
+        self.C: Array = rows.F[:0]
         probe = rows.kernel.distance(rows.F[:1], rows.F[:1])
         far = np.full(len(rows), FAR[probe.dtype.kind], dtype=probe.dtype)
         self.near, self.next = far, far.copy()  # (n,) each

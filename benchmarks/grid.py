@@ -1,0 +1,78 @@
+"""The cases of the race as data: name, table, number of clusters."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+ALPHA = 1.0  # half-turns over a column's range
+
+
+@dataclass(frozen=True)
+class Case:
+    """A table and a number of clusters; `shared` names the file it needs in REKMEANS_DATA."""
+
+    name: str
+    k: int
+    table: Callable[[], np.ndarray]
+    shared: str = ""
+
+    def available(self) -> bool:
+        return not self.shared or _path(self.shared).is_file()
+
+
+def _path(name: str) -> Path:
+    return Path(os.environ.get("REKMEANS_DATA", "")) / f"{name}.npz"
+
+
+def shared(name: str, rows: int | None = None) -> Callable[[], np.ndarray]:
+    """The float32 table of a shared set."""
+
+    def table() -> np.ndarray:
+        with np.load(_path(name)) as data:
+            return data["X"][:rows].astype(np.float32)
+
+    return table
+
+
+def pyramid(name: str) -> Callable[[], np.ndarray]:
+    """Spatial-pyramid counts divided by the row's number of patches."""
+
+    def table() -> np.ndarray:
+        X = shared(name)()
+        return X / X[:, :512].sum(axis=1, keepdims=True)
+
+    return table
+
+
+def overlapping(n: int, d: int, k: int) -> Callable[[], np.ndarray]:
+    """k normal clusters whose centres lie about as far apart as they are wide."""
+
+    def table() -> np.ndarray:
+        random = np.random.default_rng(0)
+        centres = random.standard_normal((k, d)).astype(np.float32)
+        return centres[random.integers(k, size=n)] + random.standard_normal((n, d)).astype(np.float32)
+
+    return table
+
+
+CASES = (
+    Case("covtype-7", 7, shared("covtype"), "covtype"),
+    Case("covtype-100", 100, shared("covtype"), "covtype"),
+    Case("mnist-10", 10, shared("mnist", 60_000), "mnist"),
+    Case("mnist-256", 256, shared("mnist", 60_000), "mnist"),
+    Case("letter-26", 26, shared("letter"), "letter"),
+    Case("scene13-13", 13, pyramid("scene13_spm"), "scene13_spm"),
+    Case("drawn-1M-16-10", 10, overlapping(1_000_000, 16, 10)),
+    Case("drawn-200k-36-100", 100, overlapping(200_000, 36, 100)),
+)
+
+GROWTH = {  # one of n, d, k grows over two decades, the others stay
+    "n": [(n, 32, 32) for n in (10_000, 30_000, 100_000, 300_000, 1_000_000)],
+    "d": [(20_000, d, 32) for d in (8, 24, 80, 240, 800)],
+    "k": [(50_000, 32, k) for k in (8, 24, 80, 240, 800)],
+}

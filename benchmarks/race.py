@@ -1,0 +1,184 @@
+"""The race: every contender on every case, each run in a process of its own, to JSON lines; then a table and a plot.
+
+    python benchmarks/race.py run --out race.jsonl [--only CASE] [--repeats 5]
+    python benchmarks/race.py table race.jsonl
+    python benchmarks/race.py plot race.jsonl race.png
+
+A run's time is the fit alone: reading, importing and, for peers, mapping are done before the clock starts.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import subprocess
+import sys
+import tempfile
+from itertools import groupby
+from pathlib import Path
+from statistics import geometric_mean, median
+from time import perf_counter
+
+import numpy as np
+
+from contenders import CAP, CONTENDERS, Problem
+from grid import ALPHA, CASES, Case
+
+OURS = "rekmeans"
+BESIDE = ("rekmeans-rek",)  # another objective: shown beside, not raced
+
+
+def prepared(case: Case, folder: Path) -> Path:
+    """The case's raw and mapped rows and start as .npy files, and how many passes plain Lloyd takes."""
+    from rekmeans import EulerKMeans, EulerMap
+
+    X = case.table()
+    S = X[np.random.default_rng(0).choice(len(X), case.k, replace=False)]
+    mapping = EulerMap(alpha=ALPHA, scale="range", beyond="wrap").fit(X)
+    for name, array in {"X": X, "S": S, "F": mapping.transform(X), "C": mapping.transform(S)}.items():
+        np.save(folder / f"{name}.npy", np.ascontiguousarray(array, dtype=np.float32))
+    model = EulerKMeans(case.k, alpha=ALPHA, scale="range", beyond="wrap", init=S, max_iter=CAP).fit(X)
+    (folder / "passes").write_text(str(model.n_iter_))
+    return folder
+
+
+def one(contender: str, folder: Path) -> None:
+    """One timed fit; prints its record."""
+    problem = Problem(*(np.load(folder / f"{name}.npy") for name in "XSFC"), int((folder / "passes").read_text()))
+    run = CONTENDERS[contender].run
+    small = Problem(*(array[: 4 * len(problem.C)] for array in problem[:4]), 2)
+    run(small)  # imports, thread pools, code paths
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    started = perf_counter()
+    outcome = run(problem)
+    seconds = perf_counter() - started
+    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    record = {"seconds": seconds, "passes": int(outcome.passes), "grown_mb": grown / 1024}
+    print(json.dumps(record | {"objective": objective(problem.F, outcome.labels, len(problem.C))}))
+
+
+def objective(F: np.ndarray, labels: np.ndarray, k: int) -> float:
+    """Half the squared distance to the cluster means, in float64, of the labels alone: the same yardstick for all."""
+    total = 0.0
+    for c in range(k):
+        own = F[labels == c].astype(np.float64)
+        total += ((own - own.mean(axis=0)) ** 2).sum() / 2 if len(own) else 0.0
+    return total
+
+
+def run(out: Path, only: str | None, repeats: int, skip: set[str]) -> None:
+    machine = {"processor": _processor(), "cores": os.cpu_count(), "python": platform.python_version()}
+    names = [name for name, contender in CONTENDERS.items() if contender.available() and name not in skip]
+    with out.open("a") as lines:
+        for case in CASES:
+            if (only and case.name != only) or not case.available():
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                prepared(case, Path(folder))
+                for repeat in range(repeats):
+                    for name in names if repeat % 2 == 0 else names[::-1]:
+                        done = subprocess.run(
+                            [sys.executable, __file__, "one", name, folder], capture_output=True, text=True, check=False
+                        )
+                        last = done.stdout.strip().splitlines()[-1:] or ["{}"]
+                        record = json.loads(last[0]) if done.returncode == 0 else {"error": done.stderr[-300:]}
+                        record |= {
+                            "case": case.name,
+                            "contender": name,
+                            "version": CONTENDERS[name].version(),
+                        } | machine
+                        lines.write(json.dumps(record) + "\n")
+                        lines.flush()
+                        print(record, file=sys.stderr)
+
+
+def medians(path: Path) -> dict[str, dict[str, dict[str, float]]]:
+    """case -> contender -> medians."""
+    records = [r for r in map(json.loads, path.read_text().splitlines()) if "seconds" in r]
+    key = lambda r: (r["case"], r["contender"])  # noqa: E731
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for (case, contender), group in groupby(sorted(records, key=key), key=key):
+        runs = list(group)
+        found.setdefault(case, {})[contender] = {
+            name: median(r[name] for r in runs) for name in ("seconds", "passes", "grown_mb", "objective")
+        }
+    return found
+
+
+def ratios(found: dict[str, dict[str, dict[str, float]]]) -> dict[str, tuple[str, float]]:
+    """case -> the fastest peer and how many times longer it takes than we do."""
+    best = {}
+    for case, runs in found.items():
+        peers = {name: r["seconds"] for name, r in runs.items() if name != OURS and name not in BESIDE}
+        if peers and OURS in runs:
+            name = min(peers, key=peers.__getitem__)
+            best[case] = (name, peers[name] / runs[OURS]["seconds"])
+    return best
+
+
+def table(path: Path) -> None:
+    found = medians(path)
+    print("| case | contender | seconds | passes | ms a pass | objective | memory grown, MB | times ours |")
+    print("|---|---|---|---|---|---|---|---|")
+    for case, runs in found.items():
+        for name, r in sorted(runs.items(), key=lambda item: item[1]["seconds"]):
+            print(
+                f"| {case} | {name} | {r['seconds']:.3f} | {r['passes']:.0f} | {1e3 * r['seconds'] / r['passes']:.2f} "
+                f"| {r['objective']:.2f} | {r['grown_mb']:.0f} | {r['seconds'] / runs[OURS]['seconds']:.2f} |"
+            )
+    best = ratios(found)
+    for case, (name, ratio) in best.items():
+        print(f"{case}: fastest peer {name}, {ratio:.2f} times our time")
+    print(f"geometric mean over {len(best)} cases: {geometric_mean(r for _, r in best.values()):.2f}")
+
+
+def plot(path: Path, picture: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    best = ratios(medians(path))
+    figure, axis = plt.subplots(figsize=(8, 0.5 * len(best) + 1.5), layout="constrained")
+    bars = axis.barh(list(best), [ratio for _, ratio in best.values()], color="C0")
+    axis.bar_label(bars, [f"{ratio:.1f} x ({name})" for name, ratio in best.values()], padding=4)
+    axis.axvline(1, color="0.3", lw=1)
+    axis.set(xlabel="time of the fastest peer / our time, to convergence", xlim=(0, None))
+    axis.margins(x=0.25)
+    figure.savefig(picture, dpi=130)
+
+
+def _processor() -> str:
+    text = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
+    names = [line.split(":", 1)[1].strip() for line in text.splitlines() if line.startswith("model name")]
+    return names[0] if names else platform.processor()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    commands = parser.add_subparsers(dest="command", required=True)
+    runner = commands.add_parser("run")
+    runner.add_argument("--out", type=Path, required=True)
+    runner.add_argument("--only")
+    runner.add_argument("--repeats", type=int, default=5)
+    runner.add_argument("--skip", nargs="*", default=[])
+    single = commands.add_parser("one")
+    single.add_argument("contender")
+    single.add_argument("folder", type=Path)
+    commands.add_parser("table").add_argument("path", type=Path)
+    plotter = commands.add_parser("plot")
+    plotter.add_argument("path", type=Path)
+    plotter.add_argument("picture", type=Path)
+    args = parser.parse_args()
+    if args.command == "run":
+        run(args.out, args.only, args.repeats, set(args.skip))
+    elif args.command == "one":
+        one(args.contender, args.folder)
+    elif args.command == "table":
+        table(args.path)
+    else:
+        plot(args.path, args.picture)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,180 @@
+// The Python face of the core: Rows, Walk, Seeding over NumPy arrays.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "seeding.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace rekmeans;
+
+using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Longs = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Labels = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Grid = nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+
+static const Lanes* chosen(const std::string& name) {
+#if defined(REKMEANS_X86)
+  const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
+  const bool middle = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if ((name.empty() || name == "avx512") && wide) return avx512();
+  if ((name.empty() || name == "avx2") && middle) return avx2();
+#endif
+  if (name.empty() || name == "baseline") return baseline();
+  throw nb::value_error(("REKMEANS_ISA: this processor has no '" + name + "'").c_str());
+}
+
+template <class T, class... Shape>
+static nb::ndarray<nb::numpy, T> array(const std::vector<T>& values, Shape... shape) {
+  auto* copy = new std::vector<T>(values);
+  nb::capsule owner(copy, [](void* at) noexcept { delete static_cast<std::vector<T>*>(at); });
+  return nb::ndarray<nb::numpy, T>(copy->data(), {size_t(shape)...}, owner);
+}
+
+static nb::object whole(i128 value) {
+  return (nb::int_(int64_t(value >> 64)) << nb::int_(64)) | nb::int_(uint64_t(value));
+}
+
+// 128-bit sums as int64 where all fit, else as (high, low) words for Python to join.
+static nb::object sums(const std::vector<i128>& values, size_t k, size_t p) {
+  bool fit = true;
+  for (i128 v : values) fit &= v == int64_t(v);
+  std::vector<int64_t> high(values.size());
+  if (fit) {
+    for (size_t i = 0; i < values.size(); ++i) high[i] = int64_t(values[i]);
+    return nb::cast(array(high, k, p));
+  }
+  std::vector<uint64_t> low(values.size());
+  for (size_t i = 0; i < values.size(); ++i) high[i] = int64_t(values[i] >> 64), low[i] = uint64_t(values[i]);
+  return nb::make_tuple(array(high, k, p), array(low, k, p));
+}
+
+static Beyond meant(const std::string& name) {
+  return name == "ignore" ? Beyond::ignore : name == "clip" ? Beyond::clip : Beyond::wrap;
+}
+
+static std::vector<double> copied(const Doubles& a) { return {a.data(), a.data() + a.shape(0)}; }
+
+NB_MODULE(_core, m) {
+  m.def("isa", [](const std::string& name) { return std::string(chosen(name)->name); }, "name"_a);
+
+  nb::class_<Rows>(m, "Rows")
+      .def(
+          "__init__",
+          [](Rows* self, nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu> X, const std::string& kind, Doubles centre,
+             Doubles factor, Doubles low, Doubles high, const std::string& beyond, std::optional<Longs> weights,
+             bool unit, bool keep, size_t threads, const std::string& isa) {
+            Table table{static_cast<const char*>(X.data()), kind[0], X.itemsize(), X.shape(0), X.shape(1),
+                        X.stride(0) * ptrdiff_t(X.itemsize()), X.stride(1) * ptrdiff_t(X.itemsize())};
+            Columns columns{copied(centre), copied(factor), copied(low), copied(high), meant(beyond)};
+            const int64_t* w = weights ? weights->data() : nullptr;
+            nb::gil_scoped_release free;
+            new (self) Rows(table, std::move(columns), w, unit, keep, threads, chosen(isa));
+          },
+          "X"_a, "kind"_a, "centre"_a, "factor"_a, "low"_a, "high"_a, "beyond"_a, "weights"_a.none(), "unit"_a,
+          "keep"_a, "threads"_a, "isa"_a, nb::keep_alive<1, 2>())
+      .def(
+          "__init__",
+          [](Rows* self, Doubles data, Longs indices, Longs indptr, size_t d, Doubles centre, Doubles factor, Doubles low,
+             Doubles high, const std::string& beyond, std::optional<Longs> weights, bool unit, size_t threads,
+             const std::string& isa) {
+            SparseTable cells{data.data(), indices.data(), indptr.data()};
+            Columns columns{copied(centre), copied(factor), copied(low), copied(high), meant(beyond)};
+            const int64_t* w = weights ? weights->data() : nullptr;
+            const size_t n = indptr.shape(0) - 1;
+            nb::gil_scoped_release free;
+            new (self) Rows(cells, n, d, std::move(columns), w, unit, threads, chosen(isa));
+          },
+          "data"_a, "indices"_a, "indptr"_a, "d"_a, "centre"_a, "factor"_a, "low"_a, "high"_a, "beyond"_a,
+          "weights"_a.none(), "unit"_a, "threads"_a, "isa"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
+          nb::keep_alive<1, 4>())
+      .def_ro("complete", &Rows::complete)
+      .def("weights", [](const Rows& r) {
+        return array(r.weights.empty() ? std::vector<int64_t>(r.n, 1) : r.weights, r.n);
+      })
+      .def("grid", [](const Rows& r, Longs at) {
+        std::vector<int32_t> out(at.shape(0) * r.p);
+        Rows::Buffer buffer;
+        for (size_t i = 0; i < at.shape(0); ++i) r.grid(size_t(at.data()[i]), out.data() + i * r.p, buffer);
+        return array(out, at.shape(0), r.p);
+      })
+      .def("middles", [](const Rows& r, Labels labels, size_t k) {
+        std::vector<i128> turns(k * r.d);
+        std::vector<int64_t> seen(k * r.d);
+        {
+          nb::gil_scoped_release free;
+          r.middles(labels.data(), k, turns.data(), seen.data());
+        }
+        return nb::make_tuple(sums(turns, k, r.d), array(seen, k, r.d));
+      })
+      .def("distances", [](const Rows& r, Grid C, Labels own) {  // exact, of each row to the centroid named
+        std::vector<int64_t> out(r.n);
+        nb::gil_scoped_release free;
+        const Centroids ready(r, C.data(), C.shape(0));
+        std::vector<Rows::Buffer> buffers(r.threads);
+        parallel(r.threads, (r.n + PART - 1) / PART, [&](size_t thread, size_t part) {
+          for (size_t j = part * PART; j < r.n && j < (part + 1) * PART; ++j) {
+            const uint32_t at = uint32_t(j);
+            const float* g;
+            r.fetch(&at, 1, buffers[thread], &g);
+            const size_t c = size_t(own.data()[j]);
+            out[j] = r.distance(j, g, ready.whole.data() + c * r.p, ready.square[c]);
+          }
+        });
+        nb::gil_scoped_acquire held;
+        return array(out, r.n);
+      });
+
+  nb::class_<Walk>(m, "Walk")
+      .def("__init__", [](Walk* self, const Rows& rows, size_t k, bool skip) { new (self) Walk(rows, k, skip); },
+           "rows"_a, "k"_a, "skip"_a, nb::keep_alive<1, 2>())
+      .def("step", [](Walk& w, Grid C) {
+        nb::gil_scoped_release free;
+        return w.step(C.data());
+      })
+      .def("centroids", [](const Walk& w, bool rectified, Grid old) {
+        std::vector<int32_t> out(w.k * w.rows.p);
+        w.centroids(rectified, old.data(), out.data());
+        return array(out, w.k, w.rows.p);
+      })
+      .def("labels", [](const Walk& w) { return array(w.labels, w.rows.n); })
+      .def("totals", [](const Walk& w) {
+        std::vector<i128> out(w.totals.size());
+        for (size_t i = 0; i < out.size(); ++i) out[i] = w.resultant(i / w.rows.p, i % w.rows.p);
+        return sums(out, w.k, w.rows.p);
+      })
+      .def("mass", [](const Walk& w) { return array(w.mass, w.k); })
+      .def("absent", [](const Walk& w) { return array(w.absent, w.absent.empty() ? 0 : w.k, w.rows.d); })
+      .def_prop_ro("loss", [](const Walk& w) { return whole(w.loss); })
+      .def_ro("looked", &Walk::looked)
+      .def_ro("decided", &Walk::decided);
+
+  nb::class_<Seeding>(m, "Seeding")
+      .def("__init__", [](Seeding* self, const Rows& rows) { new (self) Seeding(rows); }, "rows"_a, nb::keep_alive<1, 2>())
+      .def("masses", [](const Seeding& s) {
+        nb::list out;
+        for (i128 mass : s.masses()) out.append(whole(mass));
+        return out;
+      })
+      .def("row", [](const Seeding& s, size_t part, int64_t high, uint64_t low) {
+        return s.row(part, (i128(high) << 64) | i128(low));
+      })
+      .def("extend", [](Seeding& s, Grid P) {
+        nb::gil_scoped_release free;
+        s.extend(P.data(), P.shape(0));
+      })
+      .def("exchange", [](Seeding& s, Grid P) {
+        nb::gil_scoped_release free;
+        return s.exchange(P.data(), P.shape(0));
+      })
+      .def("centroids", [](const Seeding& s) { return array(s.C, s.k, s.rows.p); });
+}

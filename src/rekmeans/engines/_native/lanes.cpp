@@ -1,0 +1,315 @@
+// The inner loops. Compiled once for each instruction set (REKMEANS_LANES names it); no inline function of the standard
+// library may be used here, or the linker could keep a copy that older processors cannot run.
+#include "lanes.hpp"
+
+namespace rekmeans {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr size_t V = 16;
+constexpr int WIDE = 4, TALL[] = {0, 16, 12, 8, 6};    // vectors in a panel; rows of a tile for 1..4 vectors
+#elif defined(__AVX2__)
+constexpr size_t V = 8;
+constexpr int WIDE = 2, TALL[] = {0, 12, 6, 0, 0};
+#else
+constexpr size_t V = 4;
+constexpr int WIDE = 2, TALL[] = {0, 12, 6, 0, 0};
+#endif
+constexpr size_t PANEL = V * WIDE;
+constexpr size_t DV = V / 2;
+
+typedef float vf __attribute__((vector_size(V * 4), aligned(4), may_alias));
+typedef int32_t vi __attribute__((vector_size(V * 4), aligned(4), may_alias));
+typedef double vd __attribute__((vector_size(V * 4), aligned(8), may_alias));
+typedef int64_t vl __attribute__((vector_size(V * 4), aligned(8), may_alias));
+
+inline vf load(const float* at) { return *reinterpret_cast<const vf*>(at); }
+inline void store(float* at, vf x) { *reinterpret_cast<vf*>(at) = x; }
+
+// ---- phases ------------------------------------------------------------------------------------------------------
+
+Phases phases(double* x, size_t d, const Map& map) {
+  const double *centre = map.centre, *factor = map.factor, *low = map.low, *high = map.high;
+  int64_t heard = map.beyond != Beyond::ignore, wild = 0;
+  if (map.beyond == Beyond::ignore)
+    for (size_t l = 0; l < d; ++l) heard |= int64_t(x[l] >= low[l]) & int64_t(x[l] <= high[l]);
+  if (map.beyond == Beyond::clip || !heard)
+    for (size_t l = 0; l < d; ++l) x[l] = x[l] < low[l] ? low[l] : x[l] > high[l] ? high[l] : x[l];
+  else if (map.beyond == Beyond::ignore)
+    for (size_t l = 0; l < d; ++l) {
+      const double y = x[l] >= low[l] ? x[l] : __builtin_nan("");
+      x[l] = y <= high[l] ? y : __builtin_nan("");
+    }
+  for (size_t l = 0; l < d; ++l) {
+    const double t = (x[l] - centre[l]) * factor[l];
+    x[l] = t;
+    wild |= int64_t(!(__builtin_fabs(t) < 0x1p40));
+  }
+  return {heard != 0, wild == 0};
+}
+
+// ---- cos and sin -------------------------------------------------------------------------------------------------
+
+// Taylor coefficients of cos(pi r) and sin(pi r)/r in r^2; at |r| <= 1/4 the first one left out is below 2^-60.
+constexpr double COS[] = {1.0, -4.934802200544679, 4.0587121264167685, -1.3352627688545895, 0.2353306303588932,
+                          -0.02580689139001406, 0.0019295743094039231, -0.0001046381049248457, 4.303069587032947e-06,
+                          -1.3878952462213771e-07};
+constexpr double SIN[] = {3.141592653589793, -5.16771278004997, 2.5501640398773455, -0.5992645293207921,
+                          0.08214588661112823, -0.0073704309457143504, 0.00046630280576761255, -2.1915353447830217e-05,
+                          7.952054001475513e-07, -2.2948428997269873e-08};
+constexpr double MAGIC = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer in the low bits
+constexpr double DOUBT = 0x1p-24;             // of a grid unit; the series and its rounding err by less than 2^-26
+
+inline vd rounded(vd x) { return (x + MAGIC) - MAGIC; }
+
+template <class T>
+inline vd series(const T& c, vd x2) {
+  vd s = {};
+  s += c[9];
+  for (int i = 8; i >= 0; --i) s = s * x2 + c[i];
+  return s;
+}
+
+inline vd picked(vl mask, vd yes, vd no) { return mask ? yes : no; }
+inline vd signed_by(vl bits, vd x) {  // -x where the lowest bit is set
+  vl y;
+  __builtin_memcpy(&y, &x, sizeof y);
+  y ^= bits << 63;
+  __builtin_memcpy(&x, &y, sizeof x);
+  return x;
+}
+
+size_t mapped(const double* t, size_t d, const double* base, float* g, double* norm2, int64_t* square) {
+  typedef float half __attribute__((vector_size(V * 2), aligned(4), may_alias));
+  vd length = {}, exact = {};
+  vl whole = {}, doubts = {};
+  for (size_t i = 0, turn = 0; i < d; i += DV, ++turn) {
+    const size_t here = d - i < DV ? d - i : DV;
+    double tail[3][DV];
+    const double *at = t + i, *bc = base + i, *bs = base + d + i;
+    if (here < DV) {
+      for (size_t j = 0; j < DV; ++j) {
+        tail[0][j] = j < here ? at[j] : __builtin_nan("");
+        tail[1][j] = j < here ? bc[j] : 0;
+        tail[2][j] = j < here ? bs[j] : 0;
+      }
+      at = tail[0], bc = tail[1], bs = tail[2];
+    }
+    const vd in = *reinterpret_cast<const vd*>(at);
+    const vl seen = in == in;
+    const vd x = picked(seen, in, vd{});
+    const vd shifted = x * 2.0 + MAGIC, q = shifted - MAGIC;
+    vl quarter;                                                   // the low bits of the sum are the integer's
+    __builtin_memcpy(&quarter, &shifted, sizeof quarter);
+    const vd r = x - q * 0.5, r2 = r * r;                         // exact: |x| < 2^40
+    const vd c = series(COS, r2) * GRID, s = series(SIN, r2) * r * GRID;
+    const vd cn = rounded(c), sn = rounded(s);
+    const vd cg = c - cn, sg = s - sn;
+    doubts += (cg > 0.5 - DOUBT) | (cg < DOUBT - 0.5) | (sg > 0.5 - DOUBT) | (sg < DOUBT - 0.5);
+    const vl odd = (quarter & 1) != 0;
+    const vd cos = picked(seen, signed_by(quarter ^ (quarter >> 1), picked(odd, sn, cn)), vd{});
+    const vd sin = picked(seen, signed_by(quarter >> 1, picked(odd, cn, sn)), vd{});
+    const vd gc = picked(seen, cos - *reinterpret_cast<const vd*>(bc), vd{});
+    const vd gs = picked(seen, sin - *reinterpret_cast<const vd*>(bs), vd{});
+    length += gc * gc + gs * gs;
+    exact += cos * cos + sin * sin;                               // at most 2^47 a turn
+    if (turn % 32 == 31) whole += __builtin_convertvector(exact, vl), exact = vd{};
+    const half oc = __builtin_convertvector(gc * (1 / GRID), half), os = __builtin_convertvector(gs * (1 / GRID), half);
+    if (here == DV) {
+      *reinterpret_cast<half*>(g + i) = oc;
+      *reinterpret_cast<half*>(g + d + i) = os;
+    } else {
+      for (size_t j = 0; j < here; ++j) g[i + j] = oc[j], g[d + i + j] = os[j];
+    }
+  }
+  whole += __builtin_convertvector(exact, vl);
+  size_t doubtful = 0;
+  *norm2 = 0, *square = 0;
+  for (size_t j = 0; j < DV; ++j) *norm2 += length[j], *square += whole[j], doubtful += size_t(-doubts[j]);
+  *norm2 /= GRID * GRID;
+  return doubtful;
+}
+
+// ---- scores ------------------------------------------------------------------------------------------------------
+
+template <int ROWS, int VECTORS>
+inline void tile(const float* const* rows, size_t from, size_t to, const float* packed, float* S, size_t kp) {
+  vf sum[ROWS][VECTORS];
+#pragma GCC unroll 16
+  for (int r = 0; r < ROWS; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < VECTORS; ++v) sum[r][v] = vf{};
+  const float* h = packed + from * VECTORS * V;
+  for (size_t l = from; l < to; ++l, h += VECTORS * V) {
+    vf b[VECTORS];
+#pragma GCC unroll 4
+    for (int v = 0; v < VECTORS; ++v) b[v] = load(h + v * V);
+#pragma GCC unroll 16
+    for (int r = 0; r < ROWS; ++r) {
+      const float a = rows[r][l];
+#pragma GCC unroll 4
+      for (int v = 0; v < VECTORS; ++v) sum[r][v] += a * b[v];
+    }
+  }
+#pragma GCC unroll 16
+  for (int r = 0; r < ROWS; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < VECTORS; ++v) {
+      float* at = S + r * kp + v * V;
+      store(at, from ? load(at) + sum[r][v] : sum[r][v]);
+    }
+}
+
+template <int VECTORS>
+inline void panel(const float* const* rows, size_t count, size_t from, size_t to, const float* packed, float* S, size_t kp) {
+  constexpr int ROWS = TALL[VECTORS];
+  size_t r = 0;
+  for (; r + ROWS <= count; r += ROWS) tile<ROWS, VECTORS>(rows + r, from, to, packed, S + r * kp, kp);
+  for (; r < count; ++r) tile<1, VECTORS>(rows + r, from, to, packed, S + r * kp, kp);
+}
+
+void scores(const float* const* rows, size_t count, size_t p, const float* packed, size_t kp, float* S) {
+  for (size_t from = 0; from < p; from += CHUNK) {
+    const size_t to = from + CHUNK < p ? from + CHUNK : p;
+    for (size_t c = 0; c < kp; c += PANEL) {
+      const size_t vectors = (kp - c < PANEL ? kp - c : PANEL) / V;
+      const float* at = packed + c * p;
+      switch (vectors) {
+        case 1: panel<1>(rows, count, from, to, at, S + c, kp); break;
+        case 2: panel<2>(rows, count, from, to, at, S + c, kp); break;
+#if defined(__AVX512F__)
+        case 3: panel<3>(rows, count, from, to, at, S + c, kp); break;
+        case 4: panel<4>(rows, count, from, to, at, S + c, kp); break;
+#endif
+      }
+    }
+  }
+}
+
+template <int VECTORS>
+inline void sparse_panel(const uint32_t* columns, const float* cos, const float* sin, size_t count, size_t d,
+                         const float* packed, float* S) {
+  vf sum[VECTORS] = {}, part[VECTORS] = {};
+  for (size_t i = 0; i < count; ++i) {
+    const float *a = packed + columns[i] * VECTORS * V, *b = a + d * VECTORS * V;
+#pragma GCC unroll 4
+    for (int v = 0; v < VECTORS; ++v) part[v] += cos[i] * load(a + v * V) + sin[i] * load(b + v * V);
+    if (i % (CHUNK / 2) == CHUNK / 2 - 1)
+#pragma GCC unroll 4
+      for (int v = 0; v < VECTORS; ++v) sum[v] += part[v], part[v] = vf{};
+  }
+  for (int v = 0; v < VECTORS; ++v) store(S + v * V, sum[v] + part[v]);
+}
+
+void sparse_scores(const uint32_t* columns, const float* cos, const float* sin, size_t count, size_t d,
+                   const float* packed, size_t kp, float* S) {
+  for (size_t c = 0; c < kp; c += PANEL) {
+    const float* at = packed + c * 2 * d;
+    switch ((kp - c < PANEL ? kp - c : PANEL) / V) {
+      case 1: sparse_panel<1>(columns, cos, sin, count, d, at, S + c); break;
+      case 2: sparse_panel<2>(columns, cos, sin, count, d, at, S + c); break;
+#if defined(__AVX512F__)
+      case 3: sparse_panel<3>(columns, cos, sin, count, d, at, S + c); break;
+      case 4: sparse_panel<4>(columns, cos, sin, count, d, at, S + c); break;
+#endif
+    }
+  }
+}
+
+template <int STEP>
+inline vi swapped(vi x) {
+  vi order;
+  for (int i = 0; i < int(V); ++i) order[i] = i ^ STEP;
+  return __builtin_shuffle(x, order);
+}
+template <int STEP>
+inline vf swapped(vf x) {
+  vi order;
+  for (int i = 0; i < int(V); ++i) order[i] = i ^ STEP;
+  return __builtin_shuffle(x, order);
+}
+inline vf larger(vf a, vf b) { return a > b ? a : b; }
+
+template <int STEP>
+inline void folded(vf& first, vf& next, vi& at) {
+  const vf f = swapped<STEP>(first), n = swapped<STEP>(next);
+  const vi a = swapped<STEP>(at);
+  const vi better = (f > first) | ((f == first) & (a < at));
+  next = larger(larger(next, n), better ? first : f);
+  at = better ? a : at;
+  first = better ? f : first;
+}
+
+void winners(const float* S, size_t count, size_t kp, const float* bias, int32_t* where, float* best, float* second) {
+  constexpr float NONE = -3.0e38f;
+  vi ramp;
+  for (size_t i = 0; i < V; ++i) ramp[i] = int32_t(i);
+  for (size_t r = 0; r < count; ++r, S += kp) {
+    vf first = load(S) - load(bias), next = vf{} + NONE;
+    vi at = ramp;
+    for (size_t c = V; c < kp; c += V) {
+      const vf s = load(S + c) - load(bias + c);
+      const vi better = s > first;
+      next = larger(next, better ? first : s);
+      at = better ? ramp + int32_t(c) : at;
+      first = better ? s : first;
+    }
+    if constexpr (V > 8) folded<8>(first, next, at);
+    if constexpr (V > 4) folded<4>(first, next, at);
+    folded<2>(first, next, at);
+    folded<1>(first, next, at);
+    where[r] = at[0];
+    best[r] = first[0];
+    second[r] = next[0];
+  }
+}
+
+constexpr float U = 0x1p-24f, UP = 1 + 4 * U, DOWN = 1 - 4 * U;
+
+void judged(size_t count, const float* norm2, const float* error, const float* best, const float* second, float* upper,
+            float* lower, uint8_t* sure) {
+  for (size_t r = 0; r < count; ++r) {
+    const float e = error[r], own = best[r], other = second[r] < -1e29f ? -1e29f : second[r];
+    sure[r] = own - other > 2 * e;
+    const float room = 2 * e + 8 * U * (norm2[r] + 2 * __builtin_fabsf(own));
+    const float above = norm2[r] - 2 * own + room;
+    const float below = norm2[r] - 2 * other - room - 8 * U * __builtin_fabsf(2 * other);
+    upper[r] = __builtin_sqrtf(above > 0 ? above : 0) * UP;
+    lower[r] = __builtin_sqrtf(below > 0 ? below : 0) * DOWN;
+  }
+}
+
+float dot(const float* a, const float* b, size_t p) {
+  float total = 0;
+  for (size_t from = 0; from < p; from += CHUNK) {
+    const size_t to = from + CHUNK < p ? from + CHUNK : p;
+    vf s0 = {}, s1 = {};
+    size_t l = from;
+    for (; l + 2 * V <= to; l += 2 * V) {
+      s0 += load(a + l) * load(b + l);
+      s1 += load(a + l + V) * load(b + l + V);
+    }
+    s0 += s1;
+    float part = 0;
+    for (size_t i = 0; i < V; ++i) part += s0[i];
+    for (; l < to; ++l) part += a[l] * b[l];
+    total += part;
+  }
+  return total;
+}
+
+void add(int64_t* totals, const float* g, size_t p, bool minus) {
+  if (minus)
+    for (size_t l = 0; l < p; ++l) totals[l] -= int32_t(g[l] * float(GRID));
+  else
+    for (size_t l = 0; l < p; ++l) totals[l] += int32_t(g[l] * float(GRID));
+}
+
+}  // namespace
+
+const Lanes* REKMEANS_LANES() {
+  static const Lanes table = {REKMEANS_NAME, V, PANEL, phases, mapped, scores, sparse_scores, winners, judged, dot, add};
+  return &table;
+}
+
+}  // namespace rekmeans

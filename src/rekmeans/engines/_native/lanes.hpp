@@ -1,0 +1,62 @@
+// What is compiled once for each instruction set: the inner loops, as a table of plain functions.
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace rekmeans {
+
+constexpr int BITS = 23;                 // grid values are multiples of 2^-23
+constexpr double GRID = double(1 << BITS);
+constexpr size_t CHUNK = 128;            // features summed in one go; partial sums are then added up (two-level sums)
+constexpr size_t BLOCK = 96;             // rows scored together: a multiple of every tile's rows
+
+enum class Beyond { ignore, clip, wrap };
+
+// How a row is mapped: t = (x - centre) factor, in half-turns; values outside [low, high] are beyond. All (d,).
+struct Map {
+  const double *centre, *factor, *low, *high;
+  Beyond beyond;
+};
+
+struct Phases {
+  bool heard;   // some value is inside; else the row was clipped
+  bool plain;   // every phase is a number below 2^40
+};
+
+struct Lanes {
+  const char* name;
+  size_t width;                          // floats in a vector: k is padded to a multiple of it
+  size_t panel;                          // centroids side by side in one packed panel
+
+  // Phases of a row in place; NaN where a cell says nothing.
+  Phases (*phases)(double* x, size_t d, const Map& map);
+
+  // Map d phases t (half-turns, |t| < 2^40 or NaN) to g = f - base, [cos | sin]: exact in float32, 0 where t is NaN.
+  // Leaves |g|^2 and the integer |f|^2; returns how many roundings float64 could not prove.
+  size_t (*mapped)(const double* t, size_t d, const double* base, float* g, double* norm2, int64_t* square);
+
+  // S[r][c] = rows[r] . h_c for count rows and all packed centroids; S is (count, padded k), row-major.
+  void (*scores)(const float* const* rows, size_t count, size_t p, const float* packed, size_t kp, float* S);
+
+  // The same for one row given by its nonzero cells: columns, and the cos and sin parts of g there.
+  void (*sparse_scores)(const uint32_t* columns, const float* cos, const float* sin, size_t count, size_t d,
+                        const float* packed, size_t kp, float* S);
+
+  // Largest and second largest of s - bias in each row of S, and where the largest stands.
+  void (*winners)(const float* S, size_t count, size_t kp, const float* bias, int32_t* where, float* best, float* second);
+
+  // For count scored rows: is the winner proven (sure), and bounds of its distance and of the distance to any other.
+  void (*judged)(size_t count, const float* norm2, const float* error, const float* best, const float* second,
+                 float* upper, float* lower, uint8_t* sure);
+
+  float (*dot)(const float* a, const float* b, size_t p);
+
+  // totals += (or -= if minus) g 2^23, in integers.
+  void (*add)(int64_t* totals, const float* g, size_t p, bool minus);
+};
+
+const Lanes* baseline();
+const Lanes* avx2();
+const Lanes* avx512();
+
+}  // namespace rekmeans

@@ -1,0 +1,138 @@
+// Mapped rows in memory: f = (cos, sin) on the grid, held as the exact float32 difference g = f - base.
+#pragma once
+#include <atomic>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "lanes.hpp"
+
+namespace rekmeans {
+
+using i128 = __int128;
+
+// Run work(thread, i) for i in [0, count) on a number of threads, started here and joined here: nothing outlives the
+// call, so a fork finds no thread of ours.
+template <class Work>
+void parallel(size_t threads, size_t count, const Work& work) {
+  threads = threads < count ? threads : count;
+  if (threads <= 1) {
+    for (size_t i = 0; i < count; ++i) work(size_t(0), i);
+    return;
+  }
+  std::atomic<size_t> next{0};
+  auto loop = [&](size_t thread) {
+    for (size_t i; (i = next.fetch_add(1)) < count;) work(thread, i);
+  };
+  std::vector<std::thread> others;
+  for (size_t t = 1; t < threads; ++t) others.emplace_back(loop, t);
+  loop(0);
+  for (auto& other : others) other.join();
+}
+
+// Many floats, in huge pages where the system has them: touching them first costs less.
+struct Large {
+  float* data = nullptr;
+  Large() = default;
+  Large(const Large&) = delete;
+  ~Large();
+  void allocate(size_t count);
+};
+
+// A dense table as the caller has it.
+struct Table {
+  const char* data;
+  char kind;               // 'f', 'i', 'u', 'b'
+  size_t bytes;            // of a cell
+  size_t n, d;
+  ptrdiff_t row, column;   // strides in bytes
+  void read(size_t j, double* out) const;
+};
+
+// The numbers of a Map, owned.
+struct Columns {
+  std::vector<double> centre, factor, low, high;
+  Beyond beyond;
+  Map map() const { return {centre.data(), factor.data(), low.data(), high.data(), beyond}; }
+};
+
+// A sparse table (CSR) as the caller has it, indices widened; a cell that is not stored is zero.
+struct SparseTable {
+  const double* data;
+  const int64_t *columns, *from;
+};
+
+// Mapped rows of a sparse table: the cells where f differs from f(0), which is the base.
+struct SparseRows {
+  std::vector<size_t> from;                              // (n + 1,)
+  std::vector<uint32_t> columns;
+  std::vector<float> cos, sin;
+};
+
+constexpr size_t PART = 2048;  // rows of one unit of parallel work
+
+struct Rows {
+  Rows(SparseTable cells, size_t n, size_t d, Columns columns, const int64_t* weights, bool unit, size_t threads,
+       const Lanes* lanes);
+  Rows(Table table, Columns columns, const int64_t* weights, bool unit, bool keep, size_t threads, const Lanes* lanes);
+
+  size_t n, d, p;
+  size_t threads;
+  const Lanes* lanes;
+  bool unit;                           // every weight is 0 or 1
+  bool complete;                       // no cell says nothing
+  std::vector<int64_t> weights;        // empty: all 1
+  std::vector<int32_t> base;           // (p,)
+  std::vector<double> base64;          // the same numbers
+  std::vector<float> norm2;            // (n,) |g|^2, nearest float
+  i128 square = 0;                     // sum of w |f|^2
+  bool kept;
+
+  int64_t weight(size_t j) const { return weights.empty() ? 1 : weights[j]; }
+
+  // The rows of `at`, mapped now or long ago; valid until the buffer is used again.
+  struct Buffer {
+    std::vector<float> cells;
+    std::vector<double> x;
+    std::vector<uint32_t> absent;      // columns that say nothing, of the row mapped last
+    double norm2 = 0;                  // of that row
+    int64_t square = 0;
+    bool heard = true;
+  };
+  void fetch(const uint32_t* at, size_t count, Buffer& buffer, const float** out) const;
+
+  const uint32_t* absent_begin(size_t j) const { return absent_columns[j / PART].data() + absent_from[j]; }
+  size_t absent_count(size_t j) const {
+    if (complete) return 0;
+    const size_t to = (j + 1 == n || (j + 1) % PART == 0) ? absent_columns[j / PART].size() : absent_from[j + 1];
+    return to - absent_from[j];
+  }
+
+  // Grid integers of row j, (p,).
+  void grid(size_t j, int32_t* out, Buffer& buffer) const;
+
+  // sum of (g - h)^2 over the coordinates row j observes, in grid units squared; g its fetched row (null if sparse), h
+  // integers (p,) of squared length h2.
+  int64_t distance(size_t j, const float* g, const int32_t* h, int64_t h2) const;
+
+  bool sparse = false;
+  SparseRows cells;
+
+  // Mean phases of each cluster, as sums on 2^-16 half-turns and weights; both (k, d).
+  void middles(const int32_t* labels, size_t k, i128* turns, int64_t* seen) const;
+
+ private:
+  Table table{};
+  SparseTable given{};
+  Columns columns;
+  Large stored;                                          // (n, p) if kept
+  std::vector<uint32_t> absent_from;                     // (n,) into its part's columns
+  std::vector<std::vector<uint32_t>> absent_columns;     // of each part
+
+  void map_row(size_t j, float* g, Buffer& buffer) const;
+  void centre_on_sample();
+  void silence(const std::vector<uint8_t>& heard);       // rows that say nothing weigh nothing
+  void sparse_middles(const int32_t* labels, size_t k, i128* turns, int64_t* seen) const;
+};
+
+}  // namespace rekmeans

@@ -1,0 +1,76 @@
+// One run over shared rows: labels, distance bounds that let rows be skipped, and integer sums kept up by movers.
+#pragma once
+#include "rows.hpp"
+
+namespace rekmeans {
+
+// Centroids made ready for scoring: h = m - base, exact in float32, packed in panels; bias |h|^2 / 2.
+struct Centroids {
+  Centroids(const Rows& rows, const int32_t* C, size_t k);
+
+  size_t k, kp;
+  std::vector<int32_t> whole;     // (k, p) h in grid units
+  std::vector<int64_t> square;    // (k,) |h|^2
+  std::vector<float> flat;        // (k, p) h
+  std::vector<float> packed;      // panels of h, feature-major
+  std::vector<float> bias;        // (kp,); the padding loses to everything
+  std::vector<float> back;        // (d, kp) half of |h_l|^2: what a missing cell gives back; empty for complete rows
+  float longest, heaviest;        // largest |h|, largest bias, rounded up
+
+  // Bound of |float32 score - true score| for a row of length^2 norm2 with so many missing cells.
+  float error(float norm2, size_t absent) const;
+  float steps;                    // of the longest chain of roundings in a score
+};
+
+// Scores of a block of rows, and of each row the winner as far as float32 can tell.
+struct Block {
+  explicit Block(const Rows& rows) : rows(rows) {}
+  void look(const Centroids& C, const uint32_t* at, size_t count);
+  float score(size_t r, size_t c, const Centroids& C) const { return scores[r * C.kp + c] - C.bias[c]; }
+
+  const Rows& rows;
+  Rows::Buffer buffer;
+  std::vector<float> scores;
+  const float* row[BLOCK] = {};
+  float best[BLOCK] = {}, second[BLOCK] = {}, error[BLOCK] = {}, upper[BLOCK] = {}, lower[BLOCK] = {};
+  int32_t where[BLOCK] = {};
+  uint8_t sure[BLOCK] = {};
+};
+
+struct Walk {
+  Walk(const Rows& rows, size_t k, bool skip);
+
+  // Assign every row to the centroids C (k, p), bring the sums up to date; the number of rows that changed label.
+  size_t step(const int32_t* C);
+
+  const Rows& rows;
+  size_t k;
+  bool skip;
+  std::vector<int32_t> labels;       // (n,)
+  std::vector<i128> totals;          // (k, p) sums of w g
+  std::vector<int64_t> mass, absent; // (k,), (k, d): weight of the rows, and of their cells that say nothing
+  i128 loss = 0;
+
+  i128 resultant(size_t c, size_t l) const {  // sum of w f
+    return totals[c * rows.p + l] + i128(rows.base[l]) * seen(c, l % rows.d);
+  }
+  int64_t seen(size_t c, size_t l) const { return mass[c] - (absent.empty() ? 0 : absent[c * rows.d + l]); }
+
+  // The centroids of the present sums, rectified or mean; where the sums say nothing, those given. (k, p)
+  void centroids(bool rectified, const int32_t* old, int32_t* out) const;
+
+  size_t looked = 0;                 // rows scored in the last pass
+  size_t decided = 0;                // of them, rows decided in integers
+
+ private:
+  struct Tally;
+  void part(const Centroids& C, size_t from, size_t to, Block& block, Tally& tally, float shift, float shift2, int32_t most);
+  int32_t decide(const Centroids& C, size_t j, size_t r, Block& block) const;
+  i128 objective(const int32_t* C) const;
+
+  std::vector<float> upper, lower;   // (n,) distance to the own, and at most that to any other centroid
+  std::vector<float> drift;          // (k,)
+  std::vector<int32_t> before;       // (k, p) the centroids of the last pass
+};
+
+}  // namespace rekmeans

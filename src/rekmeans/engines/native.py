@@ -1,0 +1,135 @@
+"""The native engine: compiled passes over float32 rows that prove each winner, and integers where they cannot."""
+
+from __future__ import annotations
+
+import os
+from bisect import bisect_right
+from collections.abc import Callable
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from .._grid import Array, integer_weights
+from .._sums import Sums
+from ..centroids import rectified
+from . import Bits, Pass
+from ._native import _core  # type: ignore[attr-defined]
+
+if TYPE_CHECKING:
+    from .._table import Table
+    from ..lloyd import Model
+
+BLOCK = 4096  # rows handed to NumPy at a time
+STATE = 32  # bytes of a row besides its mapped copy
+TURN = 1 << 16  # phases are averaged on this grid, exactly
+
+
+class NativeRows:
+    """Mapped rows in the compiled core."""
+
+    def __init__(
+        self, kernel: Any, table: Table, threads: int | None = None, memory_limit: int | None = None, skip: bool = True
+    ) -> None:
+        self.kernel, self.skip = kernel, skip
+        X, scale = table.X, kernel.scale
+        self.n, self.d = X.shape
+        weights, self.weight_bits = (None, 0) if table.weights is None else integer_weights(table.weights)
+        columns = (scale.centre, kernel.alpha / scale.unit, scale.low, scale.high, kernel.beyond)
+        common = (threads or os.cpu_count() or 1, os.environ.get("REKMEANS_ISA", ""))
+        if sparse.issparse(X):
+            cells = (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64), self.d)
+            self.core = _core.Rows(*cells, *columns, weights, weights is None, *common)
+        else:
+            keep = memory_limit is None or self.n * (8 * self.d + STATE) <= memory_limit
+            self.core = _core.Rows(X, X.dtype.kind, *columns, weights, weights is None, keep, *common)
+
+    def __len__(self) -> int:
+        return self.n
+
+    def walk(self, model: Model) -> NativeWalk:
+        return NativeWalk(self, model)
+
+    def seeding(self) -> NativeSeeding:
+        return NativeSeeding(self)
+
+    def mapped(self, numbers: Array) -> Array:
+        F = self.core.grid(np.asarray(numbers, np.int64))
+        return F if self.core.complete else self.kernel.whole(F, self._overall())
+
+    def _overall(self) -> Array:
+        """The rectified centroid of all rows, (1, p)."""
+        start = np.zeros((1, 2 * self.d), np.int32)
+        walk = _core.Walk(self.core, 1, False)
+        walk.step(start)
+        return self.kernel.rectify(Sums(totals=_joined(walk.totals())), start)
+
+    def nearest(self, C: Array) -> Array:
+        walk = _core.Walk(self.core, len(C), False)
+        walk.step(C)
+        return walk.labels()
+
+    def farthest(self, C: Array) -> tuple[Any, Array]:
+        least = np.where(self.core.weights() > 0, self.core.distances(C, self.nearest(C)), -1)
+        row = int(least.argmax())
+        return least[row], self.core.grid(np.array([row]))[0]
+
+    def each(self, answer: Callable[[Array], Array]) -> Array:
+        blocks = (np.arange(at, min(at + BLOCK, self.n)) for at in range(0, self.n, BLOCK))
+        return np.concatenate([answer(self.core.grid(block)) for block in blocks])
+
+    def middles(self, labels: Array, k: int) -> Array:
+        turns, seen = self.core.middles(labels, k)
+        seen = seen.astype(np.float64)
+        return np.where(seen > 0, _joined(turns).astype(np.float64) / np.where(seen > 0, seen, 1.0) / TURN, 0.0)
+
+
+class NativeWalk:
+    """A run's labels, bounds and sums, kept in the core."""
+
+    def __init__(self, rows: NativeRows, model: Model) -> None:
+        self.rows, self.rectified = rows, model.centroids is rectified
+        self.core: Any = None
+
+    def step(self, C: Array) -> Pass:
+        if self.core is None:
+            self.core = _core.Walk(self.rows.core, len(C), self.rows.skip)
+        moved = self.core.step(C)
+        return Pass(self.core.labels(), moved, self.core.mass(), self.core.loss)
+
+    def moved(self, C: Array) -> Array:
+        return self.core.centroids(self.rectified, C)
+
+
+class NativeSeeding:
+    """Each row's two nearest centroids so far, kept in the core."""
+
+    def __init__(self, rows: NativeRows) -> None:
+        self.rows, self.core = rows, _core.Seeding(rows.core)
+
+    @property
+    def C(self) -> Array:  # noqa: N802
+        return self.core.centroids()
+
+    def drawn(self, bits: Bits, count: int) -> Array:
+        ends = list(accumulate(self.core.masses()))
+        goals = [(bits.random_raw() * ends[-1]) >> 64 for _ in range(count)]
+        return np.array([self._row(goal, ends) for goal in goals])
+
+    def _row(self, goal: int, ends: list[int]) -> int:
+        """The first row whose running sum of weight times distance exceeds `goal`."""
+        part = bisect_right(ends, goal)
+        rest = goal - (ends[part - 1] if part else 0)
+        return self.core.row(part, rest >> 64, rest & (1 << 64) - 1)
+
+    def extend(self, numbers: Array) -> None:
+        self.core.extend(self.rows.mapped(numbers))
+
+    def exchange(self, numbers: Array) -> bool:
+        return self.core.exchange(self.rows.mapped(numbers))
+
+
+def _joined(sums: Any) -> Array:
+    """128-bit sums from the core: int64 where they fit, else Python's integers."""
+    return sums if isinstance(sums, np.ndarray) else (sums[0].astype(object) << 64) + sums[1].astype(object)

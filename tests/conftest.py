@@ -1,0 +1,28 @@
+"""What all tests share: the hypothesis profile, and the data sets in the folder that REKMEANS_DATA names."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+settings.register_profile("house", deadline=None, derandomize=True, max_examples=50)
+settings.load_profile("house")
+
+
+@pytest.fixture(scope="session")
+def shared_set():
+    """shared_set(name) -> X (n, d) float64, y (n,); skips the test where the set is not on this machine."""
+    return loaded
+
+
+def loaded(name):
+    folder = os.environ.get("REKMEANS_DATA")
+    if not folder:
+        pytest.skip(f"{name}: REKMEANS_DATA is not set")
+    path = Path(folder) / f"{name}.npz"
+    if not path.is_file():
+        pytest.skip(f"{name}: no {path}")
+    with np.load(path) as arrays:
+        return arrays["X"].astype(np.float64), arrays["y"]

@@ -1,0 +1,213 @@
+"""Every engine, every way to cut the rows: the same bits as one block of the reference and as Python's integers."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+from threadpoolctl import threadpool_limits
+
+from rekmeans import EulerKMeans, RectifiedEulerKMeans
+from rekmeans._grid import GRID, integer_weights
+from rekmeans._scale import bare, fenced
+from rekmeans._table import Table
+from rekmeans.assign import Hard
+from rekmeans.centroids import mean, rectified
+from rekmeans.engines.reference import ReferenceRows
+from rekmeans.kernels.euler import NARROW, Euler
+from rekmeans.lloyd import Model, run
+from rekmeans.seeds import STARTS
+
+PLACES = {"reference": ReferenceRows}  # (kernel, table, block borders) -> Rows; one more engine is one more entry
+engines = pytest.mark.parametrize("engine", PLACES)
+rules = pytest.mark.parametrize("rule", [mean, rectified])
+
+
+def example(name, n=900):
+    """(kernel, table) of a name; most rows lie together, so that their weighted sums need more than 64 bits."""
+    rng = np.random.default_rng(5)
+    n, d = (300, 400) if name == "many columns" else (n, 3)
+    X = rng.uniform(0, 2, (5, d))[np.minimum(rng.geometric(0.8, n) - 1, 4)] + 0.3 * rng.standard_t(3, (n, d))
+    if "gaps" in name:
+        X[rng.uniform(size=X.shape) < 0.2] = np.nan
+        X[np.isnan(X).all(axis=1)] = 1.0
+    weights = rng.uniform(0.9, 1, n) if "weights" in name else None
+    if "scaled" in name:
+        return Euler(0.75, fenced(X, weights), "ignore"), Table(X, weights)
+    return Euler({"small alpha": 1e-3, "many columns": 1.0}.get(name, 0.3), bare(X)), Table(X, weights)
+
+
+NAMES = ["plain", "weights", "gaps", "weights and gaps", "scaled weights and gaps", "small alpha", "many columns"]
+examples = pytest.mark.parametrize("name", NAMES)
+
+
+def borders(n, kind):
+    """Block borders of a table of n rows."""
+    inner = {
+        "one block": [],
+        "seven rows a block": range(7, n, 7),
+        "hundred rows a block": range(100, n, 100),
+        "uneven": np.unique(np.random.default_rng(1).integers(1, n, 6)),
+    }[kind]
+    return np.array([0, *inner, n])
+
+
+CUTS = ["seven rows a block", "hundred rows a block", "uneven"]
+cuts = pytest.mark.parametrize("kind", CUTS)
+
+
+def whole_and_cut(engine, name, kind):
+    """The rows of an example in one block of the reference, and cut on the engine."""
+    kernel, table = example(name)
+    n = len(table.X)
+    return ReferenceRows(kernel, table, borders(n, "one block")), PLACES[engine](kernel, table, borders(n, kind))
+
+
+def fit_on(rows, rule, d):
+    start = rows.kernel.start(np.tile(np.linspace(0, 2, 4)[:, None], d))
+    return run(rows, Model(rows.kernel, Hard(), rule), start, 8, 0.0)
+
+
+def assert_same_fit(one, two):
+    assert_array_equal(one.labels, two.labels)
+    assert_array_equal(one.centroids, two.centroids)
+    assert one.loss == two.loss
+    assert (one.objective, one.n_iter) == (two.objective, two.n_iter)
+    for column in ("objective", "moved", "refilled"):
+        assert_array_equal(one.history[column], two.history[column])
+
+
+@engines
+@rules
+@examples
+@cuts
+def test_any_cut_of_the_rows_gives_the_same_fit(engine, rule, name, kind):
+    d = example(name)[1].X.shape[1]
+    whole, cut = (fit_on(rows, rule, d) for rows in whole_and_cut(engine, name, kind))
+    assert whole.n_iter > 1
+    assert_same_fit(whole, cut)
+
+
+@engines
+@examples
+@cuts
+@pytest.mark.parametrize("start", ["k-means++", "random"])
+def test_any_cut_of_the_rows_gives_the_same_seeds(engine, name, kind, start):
+    whole, cut = (STARTS[start](rows, 6, np.random.PCG64(3)) for rows in whole_and_cut(engine, name, kind))
+    assert_array_equal(whole, cut)
+
+
+@engines
+@examples
+@cuts
+def test_any_cut_of_the_rows_gives_the_same_farthest_row_and_middles(engine, name, kind):
+    whole, cut = whole_and_cut(engine, name, kind)
+    labels = np.random.default_rng(0).integers(0, 3, len(whole)).astype(np.int32)
+    assert_array_equal(whole.middles(labels, 3), cut.middles(labels, 3))
+    (loss, row), (other_loss, other_row) = (rows.farthest(whole.F[:3]) for rows in (whole, cut))
+    assert loss == other_loss
+    assert_array_equal(row, other_row)
+
+
+@engines
+@rules
+@given(inner=st.sets(st.integers(1, 39)), name=st.sampled_from(NAMES[:-1]))
+@settings(max_examples=25)
+def test_any_set_of_borders_will_do(engine, rule, inner, name):
+    kernel, table = example(name, n=40)
+    fits = []
+    for rows in (ReferenceRows(kernel, table), PLACES[engine](kernel, table, np.array([0, *sorted(inner), 40]))):
+        start = STARTS["k-means++"](rows, 3, np.random.PCG64(len(inner)))
+        fits.append(run(rows, Model(kernel, Hard(), rule), start, 300, 0.0))
+    assert_same_fit(*fits)
+
+
+@pytest.mark.parametrize("engine", ["auto", *PLACES])
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("method", [EulerKMeans, RectifiedEulerKMeans])
+def test_an_estimator_gives_the_same_bits_on_any_engine_and_any_threads(engine, threads, method):
+    X = example("gaps")[1].X
+    with threadpool_limits(1):
+        one = method(4, random_state=0, engine="reference", n_threads=1).fit(X)
+    two = method(4, random_state=0, engine=engine, n_threads=threads).fit(X)
+    for name in ("labels_", "centroids_", "cluster_centers_", "inertia_", "n_iter_"):
+        assert_array_equal(getattr(one, name), getattr(two, name))
+    assert_array_equal(one.history_["objective"], two.history_["objective"])
+    assert_array_equal(one.transform(X), two.transform(X))
+    assert_array_equal(one.score_samples(X), two.score_samples(X))
+
+
+# Python's integers
+
+
+def integer_pass(F, C, w):
+    """Labels, sum w |f - m|^2, totals and counts of one pass over lists of integers; (0, 0) is missing."""
+    d, labels, loss = len(F[0]) // 2, [], 0
+    totals, counts = [[0] * (2 * d) for _ in C], [[0] * (2 * d) for _ in C]
+    for f, weight in zip(F, w, strict=True):
+        there = [i for i in range(2 * d) if f[i] or f[i - d]]
+        D = [sum((f[i] - m[i]) ** 2 for i in there) for m in C]
+        c = D.index(min(D))
+        labels.append(c)
+        loss += weight * D[c]
+        for i in there:
+            totals[c][i] += weight * f[i]
+            counts[c][i] += weight
+    return labels, loss, totals, counts
+
+
+def assert_integer_pass(rows, F, C, w):
+    """Labels, loss, masses and the next means are those of Python's integers."""
+    walk = rows.walk(Model(rows.kernel, Hard(), mean))
+    seen, (labels, loss, totals, counts) = walk.step(C), integer_pass(F.tolist(), C.tolist(), w.tolist())
+    assert seen.labels.tolist() == labels
+    assert seen.loss == loss
+    assert seen.mass.tolist() == [sum(w[seen.labels == c].tolist()) for c in range(len(C))]
+    means = [
+        [round(total / count) if count else m for total, count, m in zip(*row, strict=True)]
+        for row in zip(totals, counts, C.tolist(), strict=True)
+    ]
+    assert walk.moved(C).tolist() == means
+
+
+@engines
+@examples
+@pytest.mark.parametrize("kind", ["one block", "hundred rows a block"])
+def test_a_pass_equals_python_integers(engine, name, kind):
+    whole, rows = whole_and_cut(engine, name, kind)
+    inside = np.random.default_rng(0).integers(-GRID, GRID + 1, (2, whole.F.shape[1]), dtype=np.int32)
+    assert_integer_pass(rows, whole.F, np.concatenate([inside, whole.mapped(np.array([0, 1]))]), whole.w)
+
+
+def wide(d, weighted=False):
+    """Six rows of d columns: two opposite ones, so that |f - m|^2 is 2^48 d, and random ones with gaps."""
+    rng = np.random.default_rng(d)
+    X = np.concatenate([np.zeros((1, d)), np.ones((1, d)), rng.uniform(0, 2, (4, d))])
+    X[3:, ::3] = np.nan
+    return Euler(1.0, bare(X)), Table(X, rng.uniform(1, 2, 6) if weighted else None)
+
+
+@engines
+@pytest.mark.parametrize("d", [NARROW, NARROW + 1])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("borders", [[0, 6], [0, 2, 6]])
+def test_a_pass_over_wide_rows_equals_python_integers(engine, d, weighted, borders):
+    kernel, table = wide(d, weighted)
+    rows = PLACES[engine](kernel, table, np.array(borders))
+    F = kernel.embed(table.X)
+    assert kernel.distance(F[:2], F[:2]).tolist() == [[0, d << 48], [d << 48, 0]]
+    w = integer_weights(table.weights)[0] if weighted else np.ones(6, np.int64)
+    assert_integer_pass(rows, F, F[:2], w)
+
+
+@engines
+@pytest.mark.parametrize(("rule", "weighted"), [(mean, True), (rectified, False)])
+def test_any_cut_of_wide_rows_gives_the_same_fit_from_the_same_seeds(engine, rule, weighted):
+    kernel, table = wide(NARROW + 1, weighted)
+    fits = []
+    for borders in ([0, 6], [0, 1, 4, 6]):
+        rows = PLACES[engine](kernel, table, np.array(borders))
+        start = STARTS["k-means++"](rows, 3, np.random.PCG64(3))
+        fits.append(run(rows, Model(kernel, Hard(), rule), start, 8, 0.0))
+    assert len(set(fits[0].labels)) == 3
+    assert_same_fit(*fits)

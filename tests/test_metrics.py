@@ -1,0 +1,162 @@
+"""Measures and surfaces against the oracle's plain loops; the sign of a surface says which centroid is nearer."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+import oracle
+from rekmeans import (
+    EulerKMeans,
+    EulerMap,
+    RectifiedEulerKMeans,
+    clustering_accuracy,
+    deviation_degree,
+    mean_surface,
+    normalized_mutual_info,
+    rectified_surface,
+    resultant_lengths,
+)
+
+pairs = st.integers(1, 40).flatmap(
+    lambda n: st.tuples(*[st.lists(st.integers(0, 5), min_size=n, max_size=n) for _ in range(2)])
+)
+
+
+@given(labels=pairs)
+def test_accuracy_is_the_best_of_all_matchings(labels):
+    assert clustering_accuracy(*labels) == pytest.approx(oracle.accuracy(*labels), abs=1e-12)
+
+
+@given(labels=pairs)
+def test_nmi_is_twice_the_information_over_the_entropies(labels):
+    assert normalized_mutual_info(*labels) == pytest.approx(oracle.nmi(*labels), abs=1e-9)
+
+
+@given(labels=pairs, names=st.permutations(range(6)))
+def test_the_names_of_the_labels_do_not_matter(labels, names):
+    truth, found = labels
+    renamed = [f"cluster {names[c]}" for c in found]
+    assert clustering_accuracy(truth, renamed) == clustering_accuracy(truth, found)
+    assert normalized_mutual_info(truth, renamed) == pytest.approx(normalized_mutual_info(truth, found), abs=1e-12)
+    assert clustering_accuracy(truth, [names[r] for r in truth]) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("truth", "found", "accuracy"),
+    [
+        ([0, 0, 1, 1], [1, 1, 0, 0], 1.0),
+        ([0, 0, 0, 1], [0, 1, 2, 3], 0.5),  # more clusters than classes: each class keeps one
+        ([0, 1, 2, 3], [0, 0, 0, 0], 0.25),
+        ([0, 0, 0, 1, 1, 1, 1, 2, 2], [0, 0, 1, 1, 1, 0, 0, 0, 0], 4 / 9),  # the greedy match 0-0 would give 2 + 2 too
+        ([0] * 5 + [1] * 5, [0] * 3 + [1] * 2 + [0] * 4 + [1], 6 / 10),  # greedy by size takes (1, 0), then (0, 1)
+    ],
+)
+def test_accuracy_of_small_tables_by_hand(truth, found, accuracy):
+    assert clustering_accuracy(truth, found) == pytest.approx(accuracy, abs=1e-15)
+
+
+centroids = st.tuples(st.integers(1, 5), st.integers(1, 6), st.integers(0, 99)).map(
+    lambda case: (
+        np.random.default_rng(case[2]).uniform(0, 1, case[:2])
+        * np.exp(2j * np.pi * np.random.default_rng(case[2] + 100).random(case[:2]))
+    )
+)
+
+
+@given(m=centroids)
+def test_both_forms_of_the_deviation_degree_are_the_oracles(m):
+    assert_allclose(deviation_degree(m), oracle.deviation(m), atol=1e-12)
+    assert_allclose(deviation_degree(m, form="root"), oracle.deviation(m), atol=1e-12)
+    assert_allclose(deviation_degree(m, form="printed"), oracle.deviation_printed(m), atol=1e-12)
+
+
+@pytest.mark.parametrize("d", [1, 2, 9])
+def test_on_the_circle_the_root_form_is_zero_and_the_printed_one_is_not(d):
+    m = np.exp(1j * np.arange(3 * d)).reshape(3, d)
+    assert_allclose(deviation_degree(m), 0, atol=1e-12)
+    assert_allclose(deviation_degree(m, form="printed"), 1 - math.sqrt(d), atol=1e-12)
+    assert_array_equal(deviation_degree(0 * m), np.ones(3))
+
+
+@given(n=st.integers(1, 20), d=st.integers(1, 4), k=st.integers(1, 4), seed=st.integers(0, 99))
+def test_resultant_lengths_are_those_of_plain_loops(n, d, k, seed):
+    random = np.random.default_rng(seed)
+    theta, labels = random.uniform(0, 7, (n, d)), random.integers(0, k, n)
+    labels[0] = k - 1
+    seen = random.random((n, d)) < 0.8
+    lengths = np.full((k, d), np.nan)
+    for c in range(k):
+        for column in range(d):
+            angles = [theta[j, column] for j in range(n) if labels[j] == c and seen[j, column]]
+            if angles:
+                a, b = math.fsum(map(math.cos, angles)), math.fsum(map(math.sin, angles))
+                lengths[c, column] = math.hypot(a, b) / len(angles)
+    mapped = np.concatenate([np.cos(theta) * seen, np.sin(theta) * seen], axis=1)
+    assert_allclose(resultant_lengths(mapped, labels), lengths, atol=1e-12)
+
+
+@pytest.mark.parametrize("alpha", [0.3, 1.0])
+def test_the_objectives_follow_from_the_resultant_lengths(alpha):
+    X = np.random.default_rng(0).random((90, 4))
+    R = {}
+    for clusterer, share in ((EulerKMeans, lambda r: (1 - r**2) / 2), (RectifiedEulerKMeans, lambda r: 1 - r)):
+        model = clusterer(3, alpha=alpha, scale="range", random_state=0).fit(X)
+        R[clusterer] = resultant_lengths(EulerMap(alpha=alpha, scale="range").fit_transform(X), model.labels_)
+        counts = np.bincount(model.labels_)[:, None]
+        assert_allclose(model.inertia_, (counts * share(R[clusterer])).sum(), rtol=1e-6)
+    mean = EulerKMeans(3, alpha=alpha, scale="range", random_state=0).fit(X)
+    assert_allclose(np.abs(mean.centroids_), R[EulerKMeans], atol=1e-6)
+    assert_allclose(mean.deviation_, 1 - np.sqrt((R[EulerKMeans] ** 2).mean(axis=1)), atol=1e-6)
+
+
+# surfaces
+
+
+def points(random, n, d):
+    """Points of the circle, (n, d) complex."""
+    return np.exp(2j * np.pi * random.random((n, d)))
+
+
+def mapped(Z):
+    return np.concatenate([Z.real, Z.imag], axis=1)
+
+
+def nearer(Z, p, q):
+    """|z - q|^2 - |z - p|^2: positive where p is nearer."""
+    return (np.abs(Z - q) ** 2).sum(axis=1) - (np.abs(Z - p) ** 2).sum(axis=1)
+
+
+@given(d=st.integers(1, 5), seed=st.integers(0, 999))
+def test_the_surface_of_two_means_is_lemma_1(d, seed):
+    random = np.random.default_rng(seed)
+    Z, (p, q) = points(random, 30, d), points(random, 2, d) * random.random((2, d))
+    side = mean_surface(p, q).side(mapped(Z))
+    assert_allclose(side, [oracle.surface_eulerk(p, q, z) for z in Z], atol=1e-12)
+    assert_allclose(side, nearer(Z, p, q), atol=1e-12)
+    assert_allclose(mean_surface(p, q).side(mapped(((p + q) / 2)[None])), 0, atol=1e-12)
+
+
+@given(d=st.integers(1, 5), seed=st.integers(0, 999))
+def test_the_surface_of_two_rectified_centroids_is_lemma_2(d, seed):
+    random = np.random.default_rng(seed)
+    Z, (p, q) = points(random, 30, d), points(random, 2, d)
+    side = rectified_surface(p, q).side(mapped(Z))
+    assert_allclose(side, [oracle.surface_rek(p, q, z) for z in Z], atol=1e-12)
+    assert_allclose(2 * side, nearer(Z, p, q), atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("clusterer", "surface"), [(EulerKMeans, mean_surface), (RectifiedEulerKMeans, rectified_surface)]
+)
+def test_a_fitted_models_labels_change_at_the_surface(clusterer, surface):
+    X = np.random.default_rng(1).random((200, 3))
+    model = clusterer(2, alpha=0.9, scale="range", random_state=0).fit(X)
+    F = EulerMap(alpha=0.9, scale="range").fit_transform(X)
+    side = surface(*model.centroids_).side(F)
+    clear = np.abs(side) > 1e-5  # nearer to the surface than this the grid decides
+    assert clear.sum() > 190
+    assert_array_equal(side[clear] > 0, model.labels_[clear] == 0)
