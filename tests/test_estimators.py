@@ -8,6 +8,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -25,7 +26,8 @@ each_clusterer = pytest.mark.parametrize("clusterer", CLUSTERERS)
 
 
 def expected_failures(estimator):
-    return {"check_sample_weight_equivalence_on_dense_data": SHUFFLED} if type(estimator) in CLUSTERERS else {}
+    checks = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
+    return dict.fromkeys(checks, SHUFFLED) if type(estimator) in CLUSTERERS else {}
 
 
 @parametrize_with_checks([EulerKMeans(), RectifiedEulerKMeans(), EulerMap()], expected_failed_checks=expected_failures)
@@ -110,6 +112,32 @@ def test_a_table_of_any_make_gives_the_fit_of_its_numbers(clusterer, table):
     model = clusterer(3, random_state=0).fit(table(X))
     assert_same_fit(model, reference)
     assert_array_equal(model.predict(table(X)), reference.labels_)
+
+
+def mostly_zero(seed=0):
+    """Three cells of ten are not zero, one in twenty of those is missing; (60, 5)."""
+    random = np.random.default_rng(seed)
+    X = np.where(random.random((60, 5)) < 0.3, random.normal(1, 1, (60, 5)), 0.0)
+    return np.where((X != 0) & (random.random(X.shape) < 0.05), np.nan, X)
+
+
+@each_clusterer
+@pytest.mark.parametrize("scale", ["robust", "range", "global", None])
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
+def test_a_sparse_table_gives_the_fit_of_its_dense_form(clusterer, scale, form):
+    X, w = mostly_zero(), np.arange(60.0) % 4
+    dense, other = (clusterer(3, scale=scale, random_state=0) for _ in range(2))
+    assert_same_fit(other.fit(form(X)), dense.fit(X))
+    for method in ("predict", "transform", "score_samples", "score"):
+        assert_array_equal(getattr(other, method)(form(X)), getattr(dense, method)(X), err_msg=method)
+    assert_same_fit(other.fit(form(X), sample_weight=w), dense.fit(X, sample_weight=w))
+
+
+@pytest.mark.parametrize("scale", ["robust", "range", "global", None])
+def test_a_sparse_table_maps_like_its_dense_form(scale):
+    X = mostly_zero()
+    sparsely, densely = EulerMap(scale=scale).fit(sparse.csr_array(X)), EulerMap(scale=scale).fit(X)
+    assert_array_equal(sparsely.transform(sparse.csr_array(X)), densely.transform(X))
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])

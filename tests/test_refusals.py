@@ -16,6 +16,7 @@ from rekmeans import EulerKMeans, EulerMap, RectifiedEulerKMeans, deviation_degr
 X = np.random.default_rng(0).normal(size=(12, 3))
 NAMED = pd.DataFrame(X, columns=["length", "width", "height"])
 ONES = np.ones(12)
+GAP = np.where(np.arange(12)[:, None] == 7, np.nan, np.where(X < 0, 0, X))  # row 7 is missing; about half are zeros
 
 
 def with_cell(value, table=X):
@@ -58,7 +59,7 @@ TABLES = {
     "infinity in a named column": (NAMED.replace(X[4, 1], np.inf), ValueError, ["X", "infinity", "row 4", "'width'"]),
     "a huge value": (with_cell(1e200), ValueError, ["X", "1e+200", "row 4", "column 1"]),
     "a huge negative value": (with_cell(-3e151), ValueError, ["X", "-3e+151", "row 4", "column 1"]),
-    "a row of only NaN": (np.where(np.arange(12)[:, None] == 7, np.nan, X), ValueError, ["X", "row 7", "only NaN"]),
+    "a row of only NaN": (GAP, ValueError, ["X", "row 7", "only NaN"]),
     "a row of only nulls": (pl.DataFrame({"a": [1.0, None], "b": [2.0, None]}), ValueError, ["X", "row 1", "only NaN"]),
     "text in pandas": (NAMED.assign(colour="red"), ValueError, ["X", "numeric", "'colour'", "str"]),
     "text in polars": (pl.DataFrame(NAMED.assign(colour="red")), ValueError, ["X", "numeric", "'colour'", "str"]),
@@ -75,8 +76,13 @@ TABLES = {
     "complex numbers": (X + 1j, ValueError, ["X", "Complex", "complex128"]),
     "complex objects": (with_cell(1j, X.astype(object)), (TypeError, ValueError), ["X", "column 1", "complex"]),
     "a complex column": (NAMED.assign(width=X[:, 1] + 1j), (TypeError, ValueError), ["X", "'width'", "complex"]),
-    "a sparse matrix": (sparse.csr_matrix(X), TypeError, ["X", "sparse", "csr_matrix", "toarray"]),
-    "a sparse array": (sparse.coo_array(X), TypeError, ["X", "sparse", "coo_array", "toarray"]),
+    "complex numbers, sparse": (sparse.csr_array(X + 1j), ValueError, ["X", "Complex", "complex128"]),
+    "infinity, sparse": (sparse.csr_array(with_cell(np.inf)), ValueError, ["X", "inf", "row 4", "column 1"]),
+    "a huge value, sparse": (sparse.csc_array(with_cell(1e200)), ValueError, ["X", "1e+200", "row 4", "column 1"]),
+    "one row, sparse": (sparse.coo_array(X[0]), ValueError, ["X", "2-D", "1-D", "(3,)"]),
+    "no rows, sparse": (sparse.csr_array((0, 3)), ValueError, ["X", "0 sample(s)", "(0, 3)"]),
+    "no columns, sparse": (sparse.csr_array((12, 0)), ValueError, ["X", "0 feature(s)", "(12, 0)"]),
+    "a row of only NaN, sparse": (sparse.csr_array(GAP), ValueError, ["X", "row 7", "only NaN"]),
 }
 
 

@@ -18,6 +18,7 @@ GRID = 1 << BITS
 DOUBT = 2.0**-24  # in grid units; float64 cos and sin of |x| <= pi/4 err by less than 2^-26 of one
 PLACES = 160  # binary places of the integer arithmetic that settles a doubtful rounding
 PI = 31415926535897932384626433832795028841971693993751058209749445923078164 * (1 << PLACES) // 10**70
+ROOM = 43  # bits of a block's sum that is left in 64: a million of them still add up inside
 LIMB = 16  # bits of V multiplied at a time, so that a block's weighted sums stay inside 64 bits
 
 
@@ -63,7 +64,7 @@ def product(W: Any, V: Array) -> Array:
     """W' V, (k, m): exact if both are integers (64 bits where they suffice, Python's integers where not)."""
     if W.dtype.kind == "f" or V.dtype.kind == "f":
         return np.asarray(W.T @ V)
-    if V.dtype != object and int(np.abs(V).max(initial=0)) * int(W.sum()) < 1 << 63:
+    if V.dtype != object and int(np.abs(V).max(initial=0)) * int(W.sum()) < 1 << ROOM:
         return np.asarray(W.T @ V.astype(np.int64))
     if W.shape[0] > 1 and int(W.sum()) >= 1 << (63 - LIMB):
         half = W.shape[0] // 2

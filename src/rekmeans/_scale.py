@@ -17,6 +17,7 @@ FENCE = 3.0  # robust standard deviations round the median; wider fences break a
 SPREAD = 4.0  # a unit is 4 sigma: the central 95 % of a normal column, so that alpha = 1 keeps near near
 NORMAL_IQR = 1.349  # quartile range of a normal column in standard deviations
 NORMAL_90 = 3.290  # its 5-95 % range
+LEAST = 1e-150  # a narrower column is constant: its inverse would overflow
 STEP = 2.0**24  # the fenced cells are summed on this grid of the fence, exactly: row order cannot show
 
 
@@ -145,8 +146,8 @@ def _columns(X: Any) -> Iterator[Array]:
 
 
 def _unit(width: Array) -> Array:
-    """The width, or 1 where it is zero: a constant column carries nothing."""
-    return np.where(width > 0, width, 1.0)
+    """The width, or 1 where there is none: a constant column carries nothing."""
+    return np.where(width > LEAST, width, 1.0)
 
 
 SCALES: dict[str | None, Callable[[Any, Array | None], Scale]] = {

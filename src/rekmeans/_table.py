@@ -5,16 +5,21 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Collection
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 from scipy import sparse
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import validate_data
 
 from ._grid import Array, integer_weights
 
+COLUMNS = ("n_features_in_", "feature_names_in_")
+STEEPEST = 1e12  # half-turns per unit; steeper, and float64 phases carry no information
 LARGEST = 1e150  # beyond it differences and squares of float64 numbers overflow
 
 
@@ -24,10 +29,11 @@ class Table:
 
     X: Any
     weights: Array | None = None
+    columns: dict[str, Any] = field(default_factory=dict)  # scikit-learn's n_features_in_, feature_names_in_
 
 
 def read(estimator: Any, X: Any, sample_weight: Any = None, *, fitting: bool, k: int = 1) -> Table:
-    """The table of an estimator's input, for k clusters; its columns are remembered in fit and compared afterwards."""
+    """The table of an estimator's input, for k clusters; columns are compared with those of fit unless fitting."""
     rows = plain(X)
     weights = None if sample_weight is None else _weights(sample_weight, rows.shape[0])
     if k > rows.shape[0]:
@@ -35,8 +41,16 @@ def read(estimator: Any, X: Any, sample_weight: Any = None, *, fitting: bool, k:
             f"n_clusters={k} needs at least {k} rows, got n_samples={rows.shape[0]}: lower n_clusters or add rows."
         )
     named = X if hasattr(X, "columns") else rows
-    validate_data(estimator, named, reset=fitting, skip_check_array=True)
-    return Table(rows, weights)
+    probe = copy(estimator)  # so that a fit that fails later has changed nothing
+    validate_data(probe, named, reset=fitting, skip_check_array=True)
+    return Table(rows, weights, {name: getattr(probe, name) for name in COLUMNS if hasattr(probe, name)})
+
+
+def remember(estimator: Any, table: Table) -> None:
+    """Give a fitted estimator the columns of its table."""
+    for name in COLUMNS:
+        estimator.__dict__.pop(name, None)
+    estimator.__dict__.update(table.columns)
 
 
 def plain(X: Any) -> Array:
@@ -49,12 +63,21 @@ def plain(X: Any) -> Array:
 def _numbers(X: Any) -> tuple[Any, list[Any]]:
     """X as numbers (n, d), uncopied where it can be, with its column names."""
     if sparse.issparse(X):
-        return _sparse(X), list(range(X.shape[-1]))
-    frame = nw.from_native(X, eager_only=True, pass_through=True)
+        rows = _sparse(X)
+        return rows, list(range(rows.shape[1]))
+    try:
+        frame = nw.from_native(X, pass_through=True)
+    except DuplicateError:
+        raise ValueError(f"X must have different column names, got {list(X.columns)}.") from None
+    if isinstance(frame, nw.LazyFrame):
+        raise TypeError(f"X must be in memory, got a lazy {type(X).__name__}: pass X.collect().")
     if isinstance(frame, nw.DataFrame):
         columns = [_column(series, series.name) for series in frame.iter_columns()]
         return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0)), frame.columns
-    raw = np.asarray(X)
+    try:
+        raw = np.asarray(X)
+    except ValueError:
+        raise ValueError("X must be 2-D with rows of one length, got a ragged list: pad its rows with NaN.") from None
     if raw.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: X has dtype {raw.dtype}; pass X.real, X.imag or both.")
     if raw.ndim != 2:
@@ -72,6 +95,8 @@ def _numbers(X: Any) -> tuple[Any, list[Any]]:
 
 def _sparse(X: Any) -> Any:
     """A sparse table as CSR of float64 with sorted columns, each cell stored once."""
+    if X.ndim != 2:
+        raise ValueError(f"X must be 2-D (rows, columns), got {X.ndim}-D of shape {X.shape}. Reshape your data.")
     if X.dtype.kind not in "fiub":
         raise ValueError(f"Complex data not supported: X has dtype {X.dtype}; pass real numbers.")
     rows = sparse.csr_array(X, dtype=np.float64, copy=True)
@@ -90,7 +115,7 @@ def _cells(values: Array, name: Any) -> Array:
     """Objects that are numbers as float64; text is refused even where it spells one."""
     kind = next((type(v).__name__ for v in values.ravel() if isinstance(v, str | bytes)), "")
     try:
-        if kind or values.dtype.kind in "mM":
+        if kind or values.dtype.kind in "mMc":
             raise ValueError(f"found {kind or values.dtype}")
         return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -104,22 +129,20 @@ def _refuse_bad_rows(X: Any, names: list[Any]) -> None:
     if d == 0:
         raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required: pass a column.")
     if sparse.issparse(X):
-        wild = np.flatnonzero(np.abs(X.data) > LARGEST)
-        if len(wild):
-            raise ValueError(f"X must be finite: {X.data[wild[0]]:g} in column {X.indices[wild[0]]}.")
-        full = np.diff(X.indptr) == d
-        if np.isnan(X.data).any() and full.any():
-            _refuse_bad_rows(X[full].toarray(), names)
+        cells = X.data
+    elif X.dtype.kind != "f":
         return
-    if X.dtype.kind != "f":
-        return
-    ends = np.array([np.fmin.reduce(X, axis=None), np.fmax.reduce(X, axis=None)])
-    if (np.abs(ends) > LARGEST).any():
-        i, j = np.argwhere(np.abs(X) > LARGEST)[0]
+    else:
+        cells = X
+    ends = np.array([np.fmin.reduce(cells, axis=None, initial=0), np.fmax.reduce(cells, axis=None, initial=0)])
+    if (np.abs(ends.astype(np.float64)) > LARGEST).any():
+        i, j = np.argwhere(abs(X) > LARGEST)[0] if cells is X else np.transpose((abs(X) > LARGEST).nonzero())[0]
         what = "infinity" if np.isinf(X[i, j]) else f"a value too large ({X[i, j]:g})"
         raise ValueError(f"X must be finite: {what} in row {i}, column {names[j]!r}; use NaN for a missing value.")
-    if np.isnan(X.sum(dtype=np.float64)) and (empty := np.isnan(X).all(axis=1)).any():
-        raise ValueError(f"every row of X needs at least one value: row {int(empty.argmax())} has only NaN; drop it.")
+    if np.isnan(cells.sum(dtype=np.float64)):
+        gaps = np.isnan(X).sum(axis=1) if cells is X else np.add.reduceat(np.r_[np.isnan(cells), False], X.indptr[:-1])
+        if len(empty := np.flatnonzero(gaps == d)):
+            raise ValueError(f"every row of X needs at least one value: row {empty[0]} has only NaN; drop it.")
 
 
 def _weights(sample_weight: Any, n: int) -> Array:
@@ -149,11 +172,12 @@ def one_of(name: str, value: Any, valid: Collection[Any]) -> None:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, valid))}; got {value!r}.")
 
 
-def real(name: str, value: Any, *, above: float = -math.inf, least: float = -math.inf) -> float:
-    """A finite number greater than `above` and at least `least`."""
+def real(name: str, value: Any, *, above: float = -math.inf, least: float = -math.inf, most: float = math.inf) -> float:
+    """A finite number greater than `above`, at least `least` and at most `most`."""
     rule = f"greater than {above:g}" if above > -math.inf else f"at least {least:g}"
+    rule += f" and at most {most:g}" if most < math.inf else ""
     number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
-    if not (math.isfinite(number) and number > above and number >= least):
+    if not (math.isfinite(number) and above < number <= most and number >= least):
         raise ValueError(f"{name} must be a finite number {rule}; got {value!r}.")
     return number
 
@@ -179,9 +203,24 @@ def memory(name: str, value: Any) -> int | None:
 
 def starting_points(init: Any, k: int, d: int) -> Array:
     """An array of k finite starting points in the units of X."""
-    points = np.asarray(init, dtype=np.float64)
+    try:
+        points = np.asarray(init)
+        if points.dtype.kind not in "fiubO":
+            raise TypeError(f"an array of {points.dtype}")
+        points = points.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        what = f"{type(init).__name__} {init!r:.40} ({error})"
+        raise ValueError(f"init must be a name, a callable or an array of numbers; got {what}.") from None
     if points.shape != (k, d):
         raise ValueError(f"init must have shape (n_clusters, n_features) = {(k, d)}; got {points.shape}.")
-    if not np.isfinite(points).all():
-        raise ValueError("init must be finite; got an array with NaN or infinity.")
+    if not (np.abs(points) <= LARGEST).all():
+        raise ValueError("init must be finite; got an array with NaN, infinity or a value too large.")
     return points
+
+
+def random_source(value: Any) -> np.random.RandomState:
+    """scikit-learn's reading of random_state."""
+    try:
+        return check_random_state(value)
+    except ValueError:
+        raise ValueError(f"random_state must be None, an integer or a RandomState; got {value!r}.") from None

@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from threadpoolctl import threadpool_limits
 
@@ -73,7 +73,7 @@ class _Mapped(BaseEstimator):
         return hasattr(self, "kernel_")
 
     def _check_map(self) -> None:
-        _table.real("alpha", self.alpha, above=0)
+        _table.real("alpha", self.alpha, above=0, most=_table.STEEPEST)
         _table.one_of("scale", self.scale, SCALES)
         _table.one_of("beyond", self.beyond, BEYOND)
 
@@ -149,6 +149,7 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
                 ConvergenceWarning,
                 stacklevel=2,
             )
+        _table.remember(self, table)
         self.kernel_, self.alpha_ = kernel, kernel.alpha
         self.labels_, self.inertia_ = fit.labels, fit.objective
         self.n_iter_, self.history_ = fit.n_iter, fit.history
@@ -196,7 +197,7 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         self._check_map()
         if isinstance(self.init, str):
             _table.one_of("init", self.init, STARTS)
-        if self.n_init != "auto":
+        if not (isinstance(self.n_init, str) and self.n_init == "auto"):
             _table.whole("n_init", self.n_init)
         _table.whole("max_iter", self.max_iter)
         _table.real("tol", self.tol, least=0)
@@ -206,7 +207,7 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
     def _starts(self, rows: Rows, table: _table.Table) -> Iterator[Array]:
         """Starting centroids of each run, on the grid."""
-        random = check_random_state(self.random_state)
+        random = _table.random_source(self.random_state)
         entropy = random.randint(0, 2**32, size=4, dtype=np.uint32).tolist()
         many = isinstance(self.init, str) and self.init != "k-means++"
         count = (10 if many else 1) if self.n_init == "auto" else self.n_init
@@ -326,12 +327,14 @@ class EulerMap(TransformerMixin, _Mapped):
         self.kernel_ = self._kernel(table)
         extent = self.kernel_.scale if self.scale else column_range(table.X, table.weights)
         self.middle_ = (extent.low + extent.high) / 2
+        _table.remember(self, table)
         return self
 
     def transform(self, X: Any) -> Array:
         """[cos | sin], (n, 2d); (0, 0) for a cell that says nothing."""
         check_is_fitted(self)
-        return self.kernel_.embed(_table.read(self, X, fitting=False).X) / GRID
+        rows = _table.read(self, X, fitting=False).X
+        return self.kernel_.embed(rows.toarray() if issparse(rows) else rows) / GRID
 
     def inverse_transform(self, X: ArrayLike) -> Array:
         """Values in the units of the table, on the branch nearest the middle of each range; NaN from (0, 0)."""

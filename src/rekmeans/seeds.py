@@ -35,11 +35,11 @@ def plus_plus(rows: Rows, k: int, bits: Bits) -> Array:
 
 
 def random_rows(rows: Rows, k: int, bits: Bits) -> Array:
-    """k different mapped rows, drawn by weight; where few rows carry all weight, the first ones not drawn fill up."""
+    """k different mapped rows, drawn by weight; where few rows carry nearly all weight, the first others fill up."""
     seeding, numbers = rows.seeding(), dict[int, None]()
     for _ in range(8):
         numbers |= dict.fromkeys(seeding.drawn(bits, k).tolist())
-    numbers |= dict.fromkeys(range(k))
+    numbers |= dict.fromkeys(np.argsort(rows.weights() == 0, kind="stable")[: 2 * k].tolist())
     return rows.mapped(np.array(list(numbers)[:k]))
 
 

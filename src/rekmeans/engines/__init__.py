@@ -61,6 +61,9 @@ class Rows(Protocol):
 
     def __len__(self) -> int: ...
 
+    def weights(self) -> Array:
+        """Weight of each row in the sums, (n,)."""
+
     def walk(self, model: Model) -> Walk: ...
 
     def seeding(self) -> Seeding: ...
@@ -117,7 +120,7 @@ def place(
     engine: str, model: Model, table: Table, n_threads: int | None = None, memory_limit: int | None = None
 ) -> Rows:
     """The rows of the table, mapped by the model's kernel, on the engine asked for."""
-    if engine != "auto" and engine not in ENGINES:
+    if not isinstance(engine, str) or engine not in ("auto", *ENGINES):
         names = ", ".join(repr(name) for name in ("auto", *ENGINES))
         raise ValueError(f"engine must be one of {names}; got {engine!r}.")
     why = _no_native(model, table) if engine != "reference" else ""

@@ -48,6 +48,9 @@ class NativeRows:
     def __len__(self) -> int:
         return self.n
 
+    def weights(self) -> Array:
+        return self.core.weights()
+
     def walk(self, model: Model) -> NativeWalk:
         return NativeWalk(self, model)
 
@@ -60,7 +63,7 @@ class NativeRows:
 
     def _overall(self) -> Array:
         """The rectified centroid of all rows, (1, p)."""
-        start = np.zeros((1, 2 * self.d), np.int32)
+        start = self.kernel.start(self.kernel.scale.centre[None])
         walk = _core.Walk(self.core, 1, False)
         walk.step(start)
         return self.kernel.rectify(Sums(totals=_joined(walk.totals())), start)
@@ -71,7 +74,7 @@ class NativeRows:
         return walk.labels()
 
     def farthest(self, C: Array) -> tuple[Any, Array]:
-        least = np.where(self.core.weights() > 0, self.core.distances(C, self.nearest(C)), -1)
+        least = np.where(self.weights() > 0, self.core.distances(C, self.nearest(C)), -1)
         row = int(least.argmax())
         return least[row], self.core.grid(np.array([row]))[0]
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from functools import reduce
+from itertools import accumulate
 from operator import add
 from typing import TYPE_CHECKING, Any
 
@@ -53,6 +55,9 @@ class ReferenceRows:
     def blocks(self) -> Iterator[slice]:
         return (slice(a, b) for a, b in zip(self.cuts[:-1], self.cuts[1:], strict=True))
 
+    def weights(self) -> Array:
+        return self.w
+
     def walk(self, model: Model) -> ReferenceWalk:
         return ReferenceWalk(self, model)
 
@@ -64,7 +69,7 @@ class ReferenceRows:
 
     def _overall(self) -> Array:
         """The rectified centroid of all rows, (1, p)."""
-        start = np.zeros((1, self.F.shape[1]), self.F.dtype)
+        start = self.kernel.start(self.kernel.scale.centre[None])
         pulls = (
             self.kernel.pull(F, start, np.zeros((len(F), 1), np.int64), one_each(np.zeros(len(F), np.int32), w, 1))
             for F, w in self.parts()
@@ -132,25 +137,26 @@ class ReferenceSeeding:
     def drawn(self, bits: Bits, count: int) -> Array:
         blocks = list(self.rows.blocks())
         D = self.near if len(self.C) and self._total(self.near) else np.ones_like(self.near)
-        totals = np.cumsum([self._sum(at, D) for at in blocks], dtype=object)
+        totals = list(accumulate(self._sum(at, D) for at in blocks))
         return np.array([self._row(bits.random_raw(), D, blocks, totals) for _ in range(count)])
 
-    def _row(self, raw: int, D: Array, blocks: list[slice], totals: Array) -> int:
+    def _row(self, raw: int, D: Array, blocks: list[slice], totals: list[Any]) -> int:
         """The row at the share raw/2^64 of the running sum of weight times D; exact for integers."""
         whole, inexact = totals[-1], self.rows.w.dtype.kind == "f"
-        goal = raw / 2.0**64 * whole if inexact else (raw * int(whole)) >> 64
-        b = min(int(np.searchsorted(totals, goal, side="right")), len(blocks) - 1)
+        goal = raw / 2.0**64 * whole if inexact else (raw * whole) >> 64
+        b = min(bisect_right(totals, goal), len(blocks) - 1)
         before, at = totals[b - 1] if b else 0, blocks[b]
         kind = float if inexact else object
         mass = np.cumsum(self.rows.w[at].astype(kind) * D[at].astype(kind))
         return at.start + min(int(np.searchsorted(mass, goal - before, side="right")), len(mass) - 1)
 
     def _sum(self, at: slice, D: Array) -> Any:
-        return product(self.rows.w[at][:, None], D[at][:, None])[0, 0]
+        total = product(self.rows.w[at][:, None], D[at][:, None])[0, 0]
+        return int(total) if self.rows.kernel.exact else float(total)
 
     def _total(self, D: Array) -> Any:
         """Weighted sum over rows, exact for integers."""
-        return sum(int(s) if self.rows.kernel.exact else s for s in (self._sum(at, D) for at in self.rows.blocks()))
+        return sum(self._sum(at, D) for at in self.rows.blocks())
 
     def _distances(self, P: Array) -> Array:
         kernel = self.rows.kernel
