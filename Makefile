@@ -6,7 +6,9 @@ RUN := $(VENV)/bin/python
 .PHONY: demo test lint clean
 .DEFAULT_GOAL := test
 
-$(VENV)/ready: pyproject.toml
+CORE := CMakeLists.txt $(wildcard src/rekmeans/engines/_native/*pp)
+
+$(VENV)/ready: pyproject.toml $(CORE)
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --upgrade pip
 	$(RUN) -m pip install --quiet --editable '.[test]'

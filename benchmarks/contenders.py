@@ -92,8 +92,8 @@ def superkmeans(problem: Problem) -> Outcome:
         tol=0.0,
         early_termination=False,
     )
-    model.train(problem.F)
-    return Outcome(np.asarray(model.assign_training_points()), problem.passes)
+    centroids = model.train(problem.F)
+    return Outcome(np.asarray(model.assign(problem.F, centroids)).astype(np.int64), problem.passes)
 
 
 class Contender(NamedTuple):

@@ -92,7 +92,7 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         self,
         n_clusters: int = 8,
         *,
-        alpha: float = 0.75,
+        alpha: float = 0.9,
         scale: Literal["robust", "range", "global"] | None = "robust",
         beyond: Literal["ignore", "clip", "wrap"] = "ignore",
         init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
@@ -312,7 +312,7 @@ class EulerMap(TransformerMixin, _Mapped):
     def __init__(
         self,
         *,
-        alpha: float = 0.75,
+        alpha: float = 0.9,
         scale: Literal["robust", "range", "global"] | None = "robust",
         beyond: Literal["ignore", "clip", "wrap"] = "ignore",
     ) -> None:

@@ -26,6 +26,7 @@ static const Lanes* chosen(const std::string& name) {
   const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                     __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
   const bool middle = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+  if ((name.empty() || name == "vnni") && wide && __builtin_cpu_supports("avx512vnni")) return vnni();
   if ((name.empty() || name == "avx512") && wide) return avx512();
   if ((name.empty() || name == "avx2") && middle) return avx2();
 #endif
@@ -156,7 +157,8 @@ NB_MODULE(_core, m) {
       .def("absent", [](const Walk& w) { return array(w.absent, w.absent.empty() ? 0 : w.k, w.rows.d); })
       .def_prop_ro("loss", [](const Walk& w) { return whole(w.loss); })
       .def_ro("looked", &Walk::looked)
-      .def_ro("decided", &Walk::decided);
+      .def_ro("decided", &Walk::decided)
+      .def_rw("coarse", &Walk::coarse);
 
   nb::class_<Seeding>(m, "Seeding")
       .def("__init__", [](Seeding* self, const Rows& rows) { new (self) Seeding(rows); }, "rows"_a, nb::keep_alive<1, 2>())

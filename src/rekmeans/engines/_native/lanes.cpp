@@ -2,6 +2,10 @@
 // library may be used here, or the linker could keep a copy that older processors cannot run.
 #include "lanes.hpp"
 
+#if defined(__AVX512VNNI__)
+#include <immintrin.h>
+#endif
+
 namespace rekmeans {
 namespace {
 
@@ -186,6 +190,102 @@ void scores(const float* const* rows, size_t count, size_t p, const float* packe
   }
 }
 
+#if defined(__AVX512VNNI__)
+
+void coarse_row(const float* g, size_t p, uint8_t* q, float* step, float* rest) {
+  typedef uint8_t vb __attribute__((vector_size(V), aligned(1), may_alias));
+  vf most = {};
+  size_t l = 0;
+  for (; l + V <= p; l += V) {
+    const vf x = load(g + l);
+    const vf a = x < 0 ? -x : x;
+    most = a > most ? a : most;
+  }
+  float top = 0;
+  for (size_t i = 0; i < V; ++i) top = most[i] > top ? most[i] : top;
+  for (size_t i = l; i < p; ++i) top = __builtin_fabsf(g[i]) > top ? __builtin_fabsf(g[i]) : top;
+  *step = top / 127;
+  const float inverse = top > 0 ? 127 / top : 0;
+  constexpr float SHIFT = 12582912.0f;  // 1.5 * 2^23: adding it leaves the rounded integer in the low bits
+  vf squares = {};
+  for (l = 0; l + V <= p; l += V) {
+    const vf x = load(g + l), shifted = x * inverse + SHIFT;
+    vi bits;
+    __builtin_memcpy(&bits, &shifted, sizeof bits);
+    const vf gap = x - (shifted - SHIFT) * *step;
+    squares += gap * gap;
+    *reinterpret_cast<vb*>(q + l) = __builtin_convertvector(bits + 128, vb);
+  }
+  float sum = 0;
+  for (size_t i = 0; i < V; ++i) sum += squares[i];
+  for (; l < p; ++l) {
+    const float near = (g[l] * inverse + SHIFT) - SHIFT, gap = g[l] - near * *step;
+    sum += gap * gap;
+    q[l] = uint8_t(int(near) + 128);
+  }
+  for (; l % 4; ++l) q[l] = 128;
+  *rest = __builtin_sqrtf(sum) * 1.001f;  // 1.001 covers the roundings of up to 2^15 squares summed 16 abreast
+}
+
+template <int ROWS, int VECTORS>
+inline void coarse_tile(const uint8_t* const* rows, const float* step, size_t quads, const int8_t* packed,
+                        const float* scale, const int32_t* offset, float* S, size_t kp) {
+  __m512i sum[ROWS][VECTORS];
+#pragma GCC unroll 16
+  for (int r = 0; r < ROWS; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < VECTORS; ++v) sum[r][v] = _mm512_setzero_si512();
+  for (size_t l = 0; l < quads; ++l, packed += VECTORS * V * 4) {
+    __m512i b[VECTORS];
+#pragma GCC unroll 4
+    for (int v = 0; v < VECTORS; ++v) b[v] = _mm512_loadu_si512(packed + v * V * 4);
+#pragma GCC unroll 16
+    for (int r = 0; r < ROWS; ++r) {
+      int32_t four;
+      __builtin_memcpy(&four, rows[r] + 4 * l, 4);
+      const __m512i a = _mm512_set1_epi32(four);
+#pragma GCC unroll 4
+      for (int v = 0; v < VECTORS; ++v) sum[r][v] = _mm512_dpbusd_epi32(sum[r][v], a, b[v]);
+    }
+  }
+  for (int r = 0; r < ROWS; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < VECTORS; ++v) {
+      const __m512i exact = _mm512_sub_epi32(sum[r][v], _mm512_loadu_si512(offset + v * V));
+      const vf s = vf(_mm512_cvtepi32_ps(exact)) * (load(scale + v * V) * step[r]);
+      store(S + r * kp + v * V, s);
+    }
+}
+
+template <int VECTORS>
+inline void coarse_panel(const uint8_t* const* rows, const float* step, size_t count, size_t quads, const int8_t* packed,
+                         const float* scale, const int32_t* offset, float* S, size_t kp) {
+  constexpr int ROWS = TALL[VECTORS];
+  size_t r = 0;
+  for (; r + ROWS <= count; r += ROWS)
+    coarse_tile<ROWS, VECTORS>(rows + r, step + r, quads, packed, scale, offset, S + r * kp, kp);
+  for (; r < count; ++r)
+    coarse_tile<1, VECTORS>(rows + r, step + r, quads, packed, scale, offset, S + r * kp, kp);
+}
+
+void coarse_scores(const uint8_t* const* rows, const float* step, size_t count, size_t quads, const int8_t* packed,
+                   const float* scale, const int32_t* offset, size_t kp, float* S) {
+  for (size_t c = 0; c < kp; c += PANEL) {
+    const int8_t* at = packed + c * quads * 4;
+    switch ((kp - c < PANEL ? kp - c : PANEL) / V) {
+      case 1: coarse_panel<1>(rows, step, count, quads, at, scale + c, offset + c, S + c, kp); break;
+      case 2: coarse_panel<2>(rows, step, count, quads, at, scale + c, offset + c, S + c, kp); break;
+      case 3: coarse_panel<3>(rows, step, count, quads, at, scale + c, offset + c, S + c, kp); break;
+      case 4: coarse_panel<4>(rows, step, count, quads, at, scale + c, offset + c, S + c, kp); break;
+    }
+  }
+}
+
+#else
+constexpr decltype(Lanes::coarse_row) coarse_row = nullptr;
+constexpr decltype(Lanes::coarse_scores) coarse_scores = nullptr;
+#endif
+
 template <int VECTORS>
 inline void sparse_panel(const uint32_t* columns, const float* cos, const float* sin, size_t count, size_t d,
                          const float* packed, float* S) {
@@ -216,51 +316,66 @@ void sparse_scores(const uint32_t* columns, const float* cos, const float* sin, 
   }
 }
 
-template <int STEP>
-inline vi swapped(vi x) {
-  vi order;
-  for (int i = 0; i < int(V); ++i) order[i] = i ^ STEP;
-  return __builtin_shuffle(x, order);
-}
-template <int STEP>
-inline vf swapped(vf x) {
-  vi order;
-  for (int i = 0; i < int(V); ++i) order[i] = i ^ STEP;
-  return __builtin_shuffle(x, order);
-}
+// The two largest of several scores, lane by lane.
+struct Top {
+  vf first, next;
+  vi at;
+};
+
 inline vf larger(vf a, vf b) { return a > b ? a : b; }
 
-template <int STEP>
-inline void folded(vf& first, vf& next, vi& at) {
-  const vf f = swapped<STEP>(first), n = swapped<STEP>(next);
-  const vi a = swapped<STEP>(at);
-  const vi better = (f > first) | ((f == first) & (a < at));
-  next = larger(larger(next, n), better ? first : f);
-  at = better ? a : at;
-  first = better ? f : first;
+inline Top merged(const Top& x, const Top& y) {
+  const vi better = (y.first > x.first) | ((y.first == x.first) & (y.at < x.at));
+  return {better ? y.first : x.first, larger(larger(x.next, y.next), better ? x.first : y.first), better ? y.at : x.at};
+}
+
+// Two vectors, each of V/SPAN rows of SPAN lanes, become one of 2V/SPAN rows of SPAN/2 lanes.
+template <size_t SPAN>
+inline Top folded(const Top& a, const Top& b) {
+  vi low, high;
+  for (size_t i = 0; i < V; ++i) {
+    const size_t row = i / (SPAN / 2), rows = V / SPAN;
+    low[i] = int32_t((row < rows ? row * SPAN : V + (row - rows) * SPAN) + i % (SPAN / 2));
+    high[i] = low[i] + int32_t(SPAN / 2);
+  }
+  const Top x = {__builtin_shuffle(a.first, b.first, low), __builtin_shuffle(a.next, b.next, low),
+                 __builtin_shuffle(a.at, b.at, low)};
+  const Top y = {__builtin_shuffle(a.first, b.first, high), __builtin_shuffle(a.next, b.next, high),
+                 __builtin_shuffle(a.at, b.at, high)};
+  return merged(x, y);
+}
+
+// The tops of V rows, a vector each, side by side in one vector.
+template <size_t SPAN>
+inline Top gathered(const Top* rows) {
+  if constexpr (SPAN == 1) {
+    return rows[0];
+  } else {
+    return folded<V / (SPAN / 2)>(gathered<SPAN / 2>(rows), gathered<SPAN / 2>(rows + SPAN / 2));
+  }
 }
 
 void winners(const float* S, size_t count, size_t kp, const float* bias, int32_t* where, float* best, float* second) {
   constexpr float NONE = -3.0e38f;
   vi ramp;
   for (size_t i = 0; i < V; ++i) ramp[i] = int32_t(i);
-  for (size_t r = 0; r < count; ++r, S += kp) {
-    vf first = load(S) - load(bias), next = vf{} + NONE;
-    vi at = ramp;
-    for (size_t c = V; c < kp; c += V) {
-      const vf s = load(S + c) - load(bias + c);
-      const vi better = s > first;
-      next = larger(next, better ? first : s);
-      at = better ? ramp + int32_t(c) : at;
-      first = better ? s : first;
+  Top rows[V];
+  for (size_t from = 0; from < count; from += V) {
+    const size_t here = count - from < V ? count - from : V;
+    for (size_t r = 0; r < V; ++r) {
+      const float* s = S + (from + (r < here ? r : 0)) * kp;
+      Top top = {load(s) - load(bias), vf{} + NONE, ramp};
+      for (size_t c = V; c < kp; c += V) {
+        const vf x = load(s + c) - load(bias + c);
+        const vi better = x > top.first;
+        top.next = larger(top.next, better ? top.first : x);
+        top.at = better ? ramp + int32_t(c) : top.at;
+        top.first = better ? x : top.first;
+      }
+      rows[r] = top;
     }
-    if constexpr (V > 8) folded<8>(first, next, at);
-    if constexpr (V > 4) folded<4>(first, next, at);
-    folded<2>(first, next, at);
-    folded<1>(first, next, at);
-    where[r] = at[0];
-    best[r] = first[0];
-    second[r] = next[0];
+    const Top all = gathered<V>(rows);
+    for (size_t r = 0; r < here; ++r) best[from + r] = all.first[r], second[from + r] = all.next[r], where[from + r] = all.at[r];
   }
 }
 
@@ -308,7 +423,7 @@ void add(int64_t* totals, const float* g, size_t p, bool minus) {
 }  // namespace
 
 const Lanes* REKMEANS_LANES() {
-  static const Lanes table = {REKMEANS_NAME, V, PANEL, phases, mapped, scores, sparse_scores, winners, judged, dot, add};
+  static const Lanes table = {REKMEANS_NAME, V, PANEL, phases, mapped, scores, coarse_row, coarse_scores, sparse_scores, winners, judged, dot, add};
   return &table;
 }
 

@@ -38,7 +38,15 @@ struct Lanes {
   // S[r][c] = rows[r] . h_c for count rows and all packed centroids; S is (count, padded k), row-major.
   void (*scores)(const float* const* rows, size_t count, size_t p, const float* packed, size_t kp, float* S);
 
-  // The same for one row given by its nonzero cells: columns, and the cos and sin parts of g there.
+  // A row in 8 bits: q = round(g/step) + 128, padded with 128 to a multiple of 4 cells; and |g - step (q - 128)|, above.
+  // Null where the processor has no 8-bit dot product.
+  void (*coarse_row)(const float* g, size_t p, uint8_t* q, float* step, float* rest);
+
+  // S[r][c] = step_r scale_c (q_r . h_c - offset_c), from 8-bit rows and centroids packed four features at a time.
+  void (*coarse_scores)(const uint8_t* const* rows, const float* step, size_t count, size_t quads, const int8_t* packed,
+                        const float* scale, const int32_t* offset, size_t kp, float* S);
+
+  // Scores of one row given by its nonzero cells: columns, and the cos and sin parts of g there.
   void (*sparse_scores)(const uint32_t* columns, const float* cos, const float* sin, size_t count, size_t d,
                         const float* packed, size_t kp, float* S);
 
@@ -58,5 +66,6 @@ struct Lanes {
 const Lanes* baseline();
 const Lanes* avx2();
 const Lanes* avx512();
+const Lanes* vnni();
 
 }  // namespace rekmeans

@@ -8,6 +8,7 @@ namespace rekmeans {
 namespace {
 
 constexpr float U = 0x1p-24f;           // half a unit in the last place of 1
+constexpr size_t COARSE_FROM = 32;      // centroids from which the 8-bit look pays for turning the rows into 8 bits
 constexpr float UP = 1 + 4 * U, DOWN = 1 - 4 * U;  // room for the roundings of a bound
 
 double length(const int32_t* a, const int32_t* b, size_t p) {
@@ -60,9 +61,89 @@ float Centroids::error(float norm2, size_t absent) const {
   return 1.02f * U * (steps * reach + (6 + 2 * float(absent)) * (heaviest + reach));
 }
 
+void Centroids::coarsen(const Rows& rows) {
+  const size_t p = rows.p, panel = rows.lanes->panel;
+  quads = (p + 3) / 4;
+  eighths.assign(kp * quads * 4, 0);
+  scale.assign(kp, 0);
+  offset.assign(kp, 0);
+  double most = 0;
+  for (size_t c = 0; c < k; ++c) {
+    const float* h = flat.data() + c * p;
+    float top = 0;
+    for (size_t l = 0; l < p; ++l) top = std::max(top, std::fabs(h[l]));
+    scale[c] = top / 127;
+    const size_t start = c / panel * panel, span = std::min(panel, kp - start);
+    int8_t* lane = eighths.data() + start * quads * 4 + (c - start) * 4;
+    double gap2 = 0;
+    for (size_t l = 0; l < p; ++l) {
+      const int q = top > 0 ? int(std::rint(h[l] / scale[c])) : 0;
+      const double gap = double(h[l]) - double(scale[c]) * q;
+      lane[l / 4 * span * 4 + l % 4] = int8_t(q);
+      offset[c] += 128 * q;
+      gap2 += gap * gap;
+    }
+    most = std::max(most, std::sqrt(gap2));
+  }
+  rest = float(most) * UP;
+}
+
+void Block::give_back(const Centroids& C, size_t j, float* s) const {
+  const uint32_t* absent = rows.absent_begin(j);
+  for (size_t i = 0; i < rows.absent_count(j); ++i) {
+    const float* back = C.back.data() + size_t(absent[i]) * C.kp;
+    for (size_t c = 0; c < C.kp; ++c) s[c] += back[c];
+  }
+}
+
+// With g' and h' the 8-bit forms: |g.h - g'.h'| <= |g - g'||h| + |g'||h - h'|, and a few roundings of the product.
+void Block::score_coarsely(const Centroids& C, size_t count, const float* norm2) {
+  const uint8_t* at[BLOCK];
+  float step[BLOCK], rest[BLOCK];
+  eighths.resize(BLOCK * C.quads * 4);
+  for (size_t r = 0; r < count; ++r) {
+    uint8_t* q = eighths.data() + r * C.quads * 4;
+    rows.lanes->coarse_row(row[r], rows.p, q, step + r, rest + r);
+    at[r] = q;
+  }
+  rows.lanes->coarse_scores(at, step, count, C.quads, C.eighths.data(), C.scale.data(), C.offset.data(), C.kp,
+                            scores.data());
+  for (size_t r = 0; r < count; ++r) {
+    const float size = std::sqrt(norm2[r]) * UP;
+    error[r] += (rest[r] * C.longest + (size + rest[r]) * C.rest) * 1.001f + 16 * U * (size + rest[r]) * (C.longest + C.rest);
+  }
+}
+
+// Float32 scores for those that may win by the 8-bit ones; the rest cannot, and at best reach the bar they missed.
+void Block::refine(const Centroids& C, size_t j, size_t r) {
+  float* s = scores.data() + r * C.kp;
+  const float slack = error[r], bar = best[r] - 2 * slack;
+  best[r] = second[r] = -3e38f;
+  for (size_t c = 0; c < C.k; ++c) {
+    if (!(s[c] - C.bias[c] >= bar)) {
+      s[c] = -3e38f;
+      continue;
+    }
+    s[c] = rows.lanes->dot(row[r], C.flat.data() + c * rows.p, rows.p);
+    for (size_t i = 0, count = rows.absent_count(j); i < count; ++i)
+      s[c] += C.back[size_t(rows.absent_begin(j)[i]) * C.kp + c];
+    const float now = s[c] - C.bias[c];
+    if (now > best[r]) second[r] = best[r], best[r] = now, where[r] = int32_t(c);
+    else second[r] = std::max(second[r], now);
+  }
+  second[r] = std::max(second[r], bar + slack);
+  error[r] = C.error(rows.norm2[j], rows.absent_count(j));
+  rows.lanes->judged(1, &rows.norm2[j], error + r, best + r, second + r, upper + r, lower + r, sure + r);
+}
+
 void Block::look(const Centroids& C, const uint32_t* at, size_t count) {
   scores.resize(BLOCK * C.kp);
   rows.fetch(at, count, buffer, row);
+  float norm2[BLOCK];
+  for (size_t r = 0; r < count; ++r) norm2[r] = rows.norm2[at[r]];
+  for (size_t r = 0; r < count; ++r) error[r] = C.error(norm2[r], 0);
+  if (!rows.complete)
+    for (size_t r = 0; r < count; ++r) error[r] = C.error(norm2[r], rows.absent_count(at[r]));
   if (rows.sparse)
     for (size_t r = 0; r < count; ++r) {
       const SparseRows& cells = rows.cells;
@@ -70,24 +151,17 @@ void Block::look(const Centroids& C, const uint32_t* at, size_t count) {
       rows.lanes->sparse_scores(cells.columns.data() + from, cells.cos.data() + from, cells.sin.data() + from,
                                 cells.from[at[r] + 1] - from, rows.d, C.packed.data(), C.kp, scores.data() + r * C.kp);
     }
+  else if (C.quads)
+    score_coarsely(C, count, norm2);
   else
     rows.lanes->scores(row, count, rows.p, C.packed.data(), C.kp, scores.data());
   if (!rows.complete)
-    for (size_t r = 0; r < count; ++r) {
-      const uint32_t* absent = rows.absent_begin(at[r]);
-      float* s = scores.data() + r * C.kp;
-      for (size_t i = 0; i < rows.absent_count(at[r]); ++i) {
-        const float* back = C.back.data() + size_t(absent[i]) * C.kp;
-        for (size_t c = 0; c < C.kp; ++c) s[c] += back[c];
-      }
-    }
+    for (size_t r = 0; r < count; ++r) give_back(C, at[r], scores.data() + r * C.kp);
   rows.lanes->winners(scores.data(), count, C.kp, C.bias.data(), where, best, second);
-  float norm2[BLOCK];
-  for (size_t r = 0; r < count; ++r) norm2[r] = rows.norm2[at[r]];
-  for (size_t r = 0; r < count; ++r) error[r] = C.error(norm2[r], 0);
-  if (!rows.complete)
-    for (size_t r = 0; r < count; ++r) error[r] = C.error(norm2[r], rows.absent_count(at[r]));
   rows.lanes->judged(count, norm2, error, best, second, upper, lower, sure);
+  if (C.quads)
+    for (size_t r = 0; r < count; ++r)
+      if (!sure[r]) refine(C, at[r], r);
 }
 
 // What a thread adds up in a pass.
@@ -130,20 +204,24 @@ Walk::Walk(const Rows& rows_, size_t k_, bool skip_)
 
 size_t Walk::step(const int32_t* now) {
   const size_t p = rows.p, parts = (rows.n + PART - 1) / PART;
-  const Centroids C(rows, now, k);
-  float shift = 0, shift2 = 0;     // the largest drift and the second largest
-  int32_t most = -1;
+  Centroids C(rows, now, k);
+  if (coarse && rows.lanes->coarse_row && !rows.sparse && k >= COARSE_FROM && p <= 1 << 15) C.coarsen(rows);
+  Drift furthest = {0, 0, -1};
   if (!before.empty())
     for (size_t c = 0; c < k; ++c) {
       drift[c] = float(length(now + c * p, before.data() + c * p, p)) * UP;
-      if (drift[c] > shift) shift2 = shift, shift = drift[c], most = int32_t(c);
-      else if (drift[c] > shift2) shift2 = drift[c];
+      if (drift[c] > furthest.most) furthest = {drift[c], furthest.most, int32_t(c)};
+      else furthest.second = std::max(furthest.second, drift[c]);
     }
-  std::vector<Tally> tallies(std::max<size_t>(1, rows.threads));
-  std::vector<Block> blocks(tallies.size(), Block(rows));
-  parallel(rows.threads, parts, [&](size_t thread, size_t i) {
-    part(C, i * PART, std::min(rows.n, (i + 1) * PART), blocks[thread], tallies[thread], shift, shift2, most);
+  // starting a thread costs as much as some million products: a pass like the last one may not be worth it
+  const bool light = !before.empty() && double(looked + rows.n / 64) * double(C.kp * p) < 16e6;
+  const size_t threads = light ? 1 : std::max<size_t>(1, rows.threads);
+  std::vector<Tally> tallies(threads);
+  std::vector<Block> blocks(threads, Block(rows));
+  parallel(threads, parts, [&](size_t thread, size_t i) {
+    part(C, i * PART, std::min(rows.n, (i + 1) * PART), blocks[thread], tallies[thread], furthest);
   });
+  for (size_t t = 0; t < threads; ++t) flush(C, blocks[t], tallies[t]);
   size_t moved = 0;
   looked = decided = 0;
   for (const Tally& tally : tallies) {
@@ -158,39 +236,36 @@ size_t Walk::step(const int32_t* now) {
   return moved;
 }
 
-void Walk::part(const Centroids& C, size_t from, size_t to, Block& block, Tally& tally, float shift, float shift2,
-                int32_t most) {
+void Walk::part(const Centroids& C, size_t from, size_t to, Block& block, Tally& tally, const Drift& furthest) {
   const bool first = before.empty();
-  uint32_t at[BLOCK];
-  size_t count = 0;
-  auto flush = [&] {
-    if (!count) return;
-    tally.open(rows, k);
-    block.look(C, at, count);
-    tally.looked += count;
-    for (size_t r = 0; r < count; ++r) {
-      const size_t j = at[r];
-      const int32_t old = labels[j], now = block.sure[r] ? block.where[r] : (++tally.decided, decide(C, j, r, block));
-      upper[j] = block.upper[r], lower[j] = block.lower[r];
-      if (now == old) continue;
-      ++tally.moved;
-      if (old >= 0) tally.add(rows, j, block.row[r], size_t(old), -1);
-      tally.add(rows, j, block.row[r], size_t(now), +1);
-      labels[j] = now;
-    }
-    count = 0;
-  };
   for (size_t j = from; j < to; ++j) {
     if (!first) {
       const int32_t own = labels[j];
       upper[j] = (upper[j] + drift[own]) * UP;
-      lower[j] -= (own == most ? shift2 : shift) * UP + std::fabs(lower[j]) * (4 * U);
+      lower[j] -= (own == furthest.which ? furthest.second : furthest.most) * UP + std::fabs(lower[j]) * (4 * U);
       if (skip && upper[j] < lower[j]) continue;
     }
-    at[count++] = uint32_t(j);
-    if (count == BLOCK) flush();
+    block.at[block.count++] = uint32_t(j);
+    if (block.count == BLOCK) flush(C, block, tally);
   }
-  flush();
+}
+
+void Walk::flush(const Centroids& C, Block& block, Tally& tally) {
+  if (!block.count) return;
+  tally.open(rows, k);
+  block.look(C, block.at, block.count);
+  tally.looked += block.count;
+  for (size_t r = 0; r < block.count; ++r) {
+    const size_t j = block.at[r];
+    const int32_t old = labels[j], now = block.sure[r] ? block.where[r] : (++tally.decided, decide(C, j, r, block));
+    upper[j] = block.upper[r], lower[j] = block.lower[r];
+    if (now == old) continue;
+    ++tally.moved;
+    if (old >= 0) tally.add(rows, j, block.row[r], size_t(old), -1);
+    tally.add(rows, j, block.row[r], size_t(now), +1);
+    labels[j] = now;
+  }
+  block.count = 0;
 }
 
 // The winner among those that float32 cannot tell apart, in integers; the bounds follow it.

@@ -17,6 +17,14 @@ struct Centroids {
   std::vector<float> back;        // (d, kp) half of |h_l|^2: what a missing cell gives back; empty for complete rows
   float longest, heaviest;        // largest |h|, largest bias, rounded up
 
+  // The same in 8 bits, if asked for: h = scale (integer) + rest, packed four features at a time.
+  void coarsen(const Rows& rows);
+  size_t quads = 0;
+  std::vector<int8_t> eighths;
+  std::vector<float> scale;       // (kp,)
+  std::vector<int32_t> offset;    // (kp,) 128 times the sum of the integers
+  float rest = 0;                 // largest |h - scale (integer)|, rounded up
+
   // Bound of |float32 score - true score| for a row of length^2 norm2 with so many missing cells.
   float error(float norm2, size_t absent) const;
   float steps;                    // of the longest chain of roundings in a score
@@ -25,16 +33,25 @@ struct Centroids {
 // Scores of a block of rows, and of each row the winner as far as float32 can tell.
 struct Block {
   explicit Block(const Rows& rows) : rows(rows) {}
+  // Score these rows; in 8 bits first if the centroids are coarse, the undecided then again in float32.
   void look(const Centroids& C, const uint32_t* at, size_t count);
   float score(size_t r, size_t c, const Centroids& C) const { return scores[r * C.kp + c] - C.bias[c]; }
 
   const Rows& rows;
   Rows::Buffer buffer;
+  std::vector<uint8_t> eighths;
   std::vector<float> scores;
+  uint32_t at[BLOCK] = {};           // rows that wait to be looked at
+  size_t count = 0;
   const float* row[BLOCK] = {};
   float best[BLOCK] = {}, second[BLOCK] = {}, error[BLOCK] = {}, upper[BLOCK] = {}, lower[BLOCK] = {};
   int32_t where[BLOCK] = {};
   uint8_t sure[BLOCK] = {};
+
+ private:
+  void score_coarsely(const Centroids& C, size_t count, const float* norm2);
+  void refine(const Centroids& C, size_t j, size_t r);
+  void give_back(const Centroids& C, size_t j, float* scores) const;  // what missing cells of row j add to its scores
 };
 
 struct Walk {
@@ -61,10 +78,13 @@ struct Walk {
 
   size_t looked = 0;                 // rows scored in the last pass
   size_t decided = 0;                // of them, rows decided in integers
+  bool coarse = true;                // an 8-bit look first, where it pays
 
  private:
   struct Tally;
-  void part(const Centroids& C, size_t from, size_t to, Block& block, Tally& tally, float shift, float shift2, int32_t most);
+  struct Drift { float most, second; int32_t which; };   // the largest of `drift`, the second largest
+  void part(const Centroids& C, size_t from, size_t to, Block& block, Tally& tally, const Drift& furthest);
+  void flush(const Centroids& C, Block& block, Tally& tally);
   int32_t decide(const Centroids& C, size_t j, size_t r, Block& block) const;
   i128 objective(const int32_t* C) const;
 

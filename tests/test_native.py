@@ -1,0 +1,246 @@
+"""The native engine gives the reference's bits for any instruction set, threads, skipping, memory, sparse or dense."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+
+from rekmeans import EulerKMeans, RectifiedEulerKMeans
+from rekmeans._scale import bare, column_range, fenced, global_range
+from rekmeans._table import Table, plain
+from rekmeans.assign import Fuzzy, Hard
+from rekmeans.centroids import CENTROIDS
+from rekmeans.engines import place
+from rekmeans.engines.reference import ReferenceRows
+from rekmeans.kernels.euler import NARROW, Euler
+from rekmeans.lloyd import Model, run
+from rekmeans.seeds import STARTS
+
+native = pytest.importorskip("rekmeans.engines.native", reason="the compiled core is absent")
+core = native._core
+
+
+def here(isa):
+    try:
+        return core.isa(isa) == isa
+    except ValueError:
+        return False
+
+
+SETS = [isa for isa in ("baseline", "avx2", "avx512", "vnni") if here(isa)]
+ALPHAS = (1e-4, 0.01, 0.3, 0.9, 1.9, 50.0, 1e4)
+SCALES = (fenced, column_range, bare, global_range)
+BEYOND = ("ignore", "clip", "wrap")
+
+
+def drawn(seed, n, d):
+    """(kernel, table): heavy tails; by seed missing cells, ties, weights with zeros, every scale and rule beyond."""
+    random = np.random.default_rng(seed)
+    X = random.standard_normal((n, d)) * (random.uniform(size=(n, d)) < 0.9)
+    X[random.uniform(size=X.shape) < 0.05] *= 30
+    if seed % 3 == 0:
+        X[random.uniform(size=X.shape) < 0.1] = np.nan
+        X[np.isnan(X).all(axis=1)] = 1.0
+    if seed % 5 == 4:
+        X = np.round(X)
+    weights = random.integers(0, 5, n) * random.uniform(0.5, 1, n) if seed % 4 == 0 else None
+    if weights is not None:
+        weights[0] = 1.0
+    scale = SCALES[seed % 4]
+    return Euler(ALPHAS[seed % 7], scale(X, weights), "wrap" if scale is bare else BEYOND[seed % 3]), Table(X, weights)
+
+
+def fits(rows, k, seed):
+    """A fit of each rule from the same drawn start, and that start."""
+    start = STARTS["k-means++"](rows, k, np.random.PCG64(seed))
+    return start, [run(rows, Model(rows.kernel, Hard(), rule), start, 50, 0.0) for rule in CENTROIDS.values()]
+
+
+def assert_same(rows, other, k, seed):
+    (start, found), (other_start, other_found) = (fits(r, k, seed) for r in (rows, other))
+    assert_array_equal(start, other_start)
+    for one, two in zip(found, other_found, strict=True):
+        assert_array_equal(one.labels, two.labels)
+        assert_array_equal(one.centroids, two.centroids)
+        assert (one.loss, one.n_iter) == (two.loss, two.n_iter)
+        for name in ("objective", "moved", "refilled"):
+            assert_array_equal(one.history[name], two.history[name])
+        assert_array_equal(rows.middles(one.labels, k), other.middles(two.labels, k))
+        assert_array_equal(rows.nearest(one.centroids), other.nearest(two.centroids))
+
+
+@pytest.fixture(params=SETS)
+def isa(request, monkeypatch):
+    monkeypatch.setenv("REKMEANS_ISA", request.param)
+    return request.param
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_every_instruction_set_gives_the_reference_bits(isa, seed):
+    n, d, k = [(300, 3, 5), (700, 17, 33), (150, 65, 8), (97, 1, 3), (2100, 6, 40)][seed % 5]
+    kernel, table = drawn(seed, n, d)
+    assert_same(ReferenceRows(kernel, table), native.NativeRows(kernel, table, threads=2), k, seed)
+
+
+@pytest.mark.parametrize("d", [1, 2, 15, 16, 17, 63, 64, 65, 1000])
+@pytest.mark.parametrize("k", [1, 4, 5, 6, 255, 257])
+def test_awkward_sizes_give_the_reference_bits(isa, d, k):
+    n = 300 if d < 1000 else 260
+    kernel, table = drawn(d + k, n, d)
+    rows, other = ReferenceRows(kernel, table), native.NativeRows(kernel, table, threads=1)
+    start = rows.mapped(np.random.default_rng(k).choice(n, k, replace=False))
+    for rule in CENTROIDS.values():
+        one, two = (run(r, Model(kernel, Hard(), rule), start, 2, 0.0) for r in (rows, other))
+        assert_array_equal(one.labels, two.labels)
+        assert_array_equal(one.centroids, two.centroids)
+        assert one.loss == two.loss
+
+
+@pytest.mark.parametrize("n", [1, 95, 96, 97, 2047, 2048, 2049])
+def test_any_number_of_rows_round_a_block_gives_the_reference_bits(n):
+    kernel, table = drawn(1, n, 5)
+    assert_same(ReferenceRows(kernel, table), native.NativeRows(kernel, table, threads=8), min(n, 7), n)
+
+
+SETTINGS = {
+    "1 thread": {"threads": 1},
+    "2 threads": {"threads": 2},
+    "8 threads": {"threads": 8},
+    "no skipping": {"threads": 2, "skip": False},
+    "no room for a mapped copy": {"threads": 2, "memory_limit": 1},
+}
+
+
+@pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
+@pytest.mark.parametrize("seed", range(6))
+def test_threads_skipping_and_memory_change_no_bit(setting, seed):
+    kernel, table = drawn(seed, 9000, 4)
+    plainly = native.NativeRows(kernel, table, threads=1, skip=False)
+    assert_same(plainly, native.NativeRows(kernel, table, **setting), 36, seed)
+
+
+@pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
+@pytest.mark.parametrize("seed", range(12))
+def test_a_sparse_table_gives_the_bits_of_the_dense_one(isa, form, seed):
+    random = np.random.default_rng(seed)
+    n, d, k = [(200, 40, 5), (90, 300, 17), (400, 3, 40)][seed % 3]
+    X = random.standard_normal((n, d)) * (random.uniform(size=(n, d)) < 0.2) + 50 * (random.uniform(size=d) < 0.1)
+    if seed % 4 == 1:
+        X[random.uniform(size=X.shape) < 0.05] = np.nan
+        X[np.isnan(X).all(axis=1)] = 0.0
+    weights = random.uniform(0, 3, n) if seed % 2 else None
+    scale = SCALES[seed % 4]
+    dense, thin = scale(X, weights), scale(plain(form(X)), weights)
+    for name in ("centre", "unit", "low", "high"):
+        assert_array_equal(getattr(dense, name), getattr(thin, name))
+    kernel = Euler(0.9, dense, "wrap" if scale is bare else BEYOND[seed % 3])
+    table = Table(plain(form(X)), weights)
+    assert_same(ReferenceRows(kernel, Table(X, weights)), native.NativeRows(kernel, table, threads=2), k, seed)
+
+
+@pytest.mark.parametrize("index", [np.int32, np.int64])
+@pytest.mark.parametrize("clusterer", [EulerKMeans, RectifiedEulerKMeans])
+def test_the_estimator_takes_sparse_tables(clusterer, index):
+    random = np.random.default_rng(0)
+    X = np.round(random.standard_normal((300, 20)) * (random.uniform(size=(300, 20)) < 0.3), 2)
+    thin = sparse.csr_array(X)
+    thin.indices, thin.indptr = thin.indices.astype(index), thin.indptr.astype(index)
+    for engine in ("native", "reference"):
+        dense, other = (clusterer(4, engine=engine, random_state=0).fit(table) for table in (X, thin))
+        for name in ("labels_", "centroids_", "cluster_centers_", "inertia_"):
+            assert_array_equal(getattr(dense, name), getattr(other, name))
+        assert_array_equal(dense.transform(X), other.transform(thin))
+        assert_array_equal(dense.score_samples(X), other.score_samples(thin))
+
+
+def test_skipping_skips_and_the_eight_bit_look_is_taken():
+    random = np.random.default_rng(0)
+    X = random.standard_normal((50, 8))[random.integers(50, size=5000)] + 0.1 * random.standard_normal((5000, 8))
+    kernel, table = Euler(0.9, fenced(X), "wrap"), Table(X)
+    rows = native.NativeRows(kernel, table, threads=1)
+    walk = core.Walk(rows.core, 50, True)
+    C = STARTS["k-means++"](rows, 50, np.random.PCG64(0))
+    walk.step(C)
+    assert walk.looked == 5000
+    walk.step(walk.centroids(True, C))
+    assert walk.looked < 1000
+
+
+@pytest.mark.parametrize("kind", ["f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"])
+@pytest.mark.parametrize("layout", ["C", "F", "every second"])
+def test_any_number_type_and_layout_is_read_as_it_is(kind, layout):
+    X = np.random.default_rng(0).integers(0, 2 if kind == "?" else 100, (50, 7)).astype(kind)
+    kernel = Euler(0.9, column_range(X), "wrap")
+    given = {"C": X, "F": np.asfortranarray(X), "every second": np.repeat(X, 2, axis=0)[::2]}[layout]
+    rows = native.NativeRows(kernel, Table(given))
+    assert_array_equal(rows.core.grid(np.arange(50)), kernel.embed(X.astype(np.float64)))
+
+
+def test_native_says_what_it_cannot_do():
+    X = np.zeros((3, NARROW + 1), np.float32)
+    X[1] = 1
+    wide = Model(Euler(0.9, bare(X)), Hard(), CENTROIDS["mean"])
+    with pytest.raises(ValueError, match=f"{NARROW + 1}.*reference"):
+        place("native", wide, Table(X))
+    soft = Model(Euler(0.9, bare(X[:, :2])), Fuzzy(), CENTROIDS["rectified"])
+    with pytest.raises(ValueError, match=r"hard Euler.*reference"):
+        place("native", soft, Table(X[:, :2]))
+    assert isinstance(place("auto", wide, Table(X)), ReferenceRows)
+
+
+def test_an_unknown_instruction_set_is_refused(monkeypatch):
+    monkeypatch.setenv("REKMEANS_ISA", "mmx")
+    with pytest.raises(ValueError, match=r"REKMEANS_ISA.*mmx"):
+        EulerKMeans(2, engine="native").fit([[0.0], [1.0]])
+
+
+def test_a_forked_child_can_fit():
+    X = np.random.default_rng(0).standard_normal((5000, 10))
+    expected = RectifiedEulerKMeans(8, random_state=0, n_threads=2).fit(X)
+    child = os.fork()
+    if not child:
+        same = RectifiedEulerKMeans(8, random_state=0, n_threads=2).fit(X).inertia_ == expected.inertia_
+        os._exit(0 if same else 1)
+    end = time.monotonic() + 60
+    while not (done := os.waitpid(child, os.WNOHANG))[0] and time.monotonic() < end:
+        time.sleep(0.01)
+    if not done[0]:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+    assert done == (child, 0)
+
+
+LONG_FIT = """
+import numpy as np
+from sklearn.exceptions import NotFittedError
+from rekmeans import RectifiedEulerKMeans
+X = np.random.default_rng(0).standard_normal((200_000, 20))
+model = RectifiedEulerKMeans(200, max_iter=100_000, init="random", n_init=1000, random_state=0, verbose=1)
+try:
+    model.fit(X)
+except KeyboardInterrupt:
+    try:
+        model.predict(X)
+    except NotFittedError:
+        small = RectifiedEulerKMeans(3, random_state=0).fit(X[:1000])
+        print("healthy", len(small.labels_))
+"""
+
+
+def test_an_interrupted_fit_leaves_the_estimator_unfitted_and_the_process_healthy():
+    process = subprocess.Popen([sys.executable, "-c", LONG_FIT], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline().startswith("objective")
+    process.send_signal(signal.SIGINT)
+    killer = threading.Timer(60, process.kill)
+    killer.start()
+    rest = process.stdout.read()
+    killer.cancel()
+    assert process.wait() == 0
+    assert rest.endswith("healthy 1000\n")
