@@ -270,14 +270,15 @@ def test_any_alpha_runs_and_its_centres_lie_among_their_rows(method, alpha, scal
 
 @pytest.mark.parametrize("offset", [0.0, 0.25, 3.0])
 def test_rows_that_cancel_keep_the_old_angle(offset):
-    X = offset + np.array([[0.0], [1.0]])
-    model = RectifiedEulerKMeans(1, alpha=1.0, scale=None, init=[[offset + 0.3]]).fit(X)
-    assert_allclose(model.cluster_centers_, offset + 0.3, atol=1e-6)
-    assert_allclose(model.inertia_, 2, rtol=1e-6)  # 1 - cos(0.3 pi) + 1 - cos(0.7 pi)
-    flat = EulerKMeans(1, alpha=1.0, scale=None, init=[[offset + 0.3]]).fit(X)
-    assert (flat.centroids_ == 0).all()
-    assert flat.deviation_[0] == 1
-    assert_allclose(flat.inertia_, 1, rtol=1e-6)
+    X = offset + np.array([[0.0, 0.0], [1.0, 0.2]])  # opposite in the first column
+    start, cosine = offset + np.array([[0.3, 0.5]]), np.cos(0.1 * np.pi)
+    model = RectifiedEulerKMeans(1, alpha=1.0, scale=None, init=start).fit(X)
+    assert_allclose(model.cluster_centers_, offset + np.array([[0.3, 0.1]]), atol=1e-6)
+    assert_allclose(model.inertia_, 2 + 2 * (1 - cosine), rtol=1e-6)  # 1 - cos(0.3 pi) + 1 - cos(0.7 pi) = 2
+    flat = EulerKMeans(1, alpha=1.0, scale=None, init=start).fit(X)
+    assert flat.centroids_[0, 0] == 0
+    assert_allclose(flat.deviation_, 1 - cosine / np.sqrt(2), rtol=1e-6)
+    assert_allclose(flat.inertia_, 1 + (1 - cosine**2), rtol=1e-6)
 
 
 @both

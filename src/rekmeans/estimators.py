@@ -139,8 +139,7 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         kernel = self._kernel(table)
         with threadpool_limits(self.n_threads):
             rows, model = self._place(kernel, table)
-            limits = {"max_iter": self.max_iter, "tol": self.tol, "watch": self._watch()}
-            fit = lloyd.best(rows, model, self._starts(rows, table), **limits)
+            fit = lloyd.best(rows, model, self._starts(rows, table), self.max_iter, self.tol, self._watch())
             near = rows.middles(fit.labels, self.n_clusters)
         found = len(np.unique(fit.labels))
         if found < self.n_clusters:

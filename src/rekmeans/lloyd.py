@@ -56,7 +56,7 @@ def run(rows: Rows, model: Model, C: Array, max_iter: int, tol: float, watch: Wa
         seen = walk.step(C)
         if seen.loss >= loss:
             break
-        fall = (loss - seen.loss) / loss if history else math.inf
+        fall = float(loss - seen.loss) / float(loss) if history else math.inf
         centroids, labels, loss, filled = C, seen.labels, seen.loss, 0
         if t < max_iter and fall > tol:
             C, filled = refilled(rows, walk.moved(C), seen.mass)
@@ -70,9 +70,14 @@ def run(rows: Rows, model: Model, C: Array, max_iter: int, tol: float, watch: Wa
     return Fit(centroids, labels, loss, history[-1]["objective"], min(len(history), max_iter), passes)
 
 
-def best(rows: Rows, model: Model, starts: Iterable[Array], **limits: Any) -> Fit:
-    """The fit of lowest objective over the starts, the first of several; limits as in `run`."""
-    return min((run(rows, model, C, **limits) for C in starts), key=lambda fit: fit.loss)
+def best(
+    rows: Rows, model: Model, starts: Iterable[Array], max_iter: int, tol: float, watch: Watch | None = None
+) -> Fit:
+    """The fit of lowest objective over the starts, the first of several; unwatched, an engine may run them at once."""
+    at_once = getattr(rows, "best", None) if watch is None else None
+    if at_once is not None:
+        return at_once(model, list(starts), max_iter, tol)
+    return min((run(rows, model, C, max_iter, tol, watch) for C in starts), key=lambda fit: fit.loss)
 
 
 def worth(rows: Rows, loss: Any) -> float:

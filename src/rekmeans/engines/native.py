@@ -14,14 +14,15 @@ from scipy import sparse
 from .._grid import Array, integer_weights
 from .._sums import Sums
 from ..centroids import rectified
+from ..lloyd import Fit, Model, worth
 from . import Bits, Pass
 from ._native import _core  # type: ignore[attr-defined]
 
 if TYPE_CHECKING:
     from .._table import Table
-    from ..lloyd import Model
 
 BLOCK = 4096  # rows handed to NumPy at a time
+SMALL = 1 << 18  # cells of a table whose fits take milliseconds
 STATE = 32  # bytes of a row besides its mapped copy
 TURN = 1 << 16  # phases are averaged on this grid, exactly
 
@@ -53,6 +54,19 @@ class NativeRows:
 
     def walk(self, model: Model) -> NativeWalk:
         return NativeWalk(self, model)
+
+    @property
+    def best(self) -> Callable[..., Fit] | None:
+        """All starts side by side without Python between passes, where a pass is too short to be worth stopping at."""
+        return self._best if self.n * self.d < SMALL else None
+
+    def _best(self, model: Model, starts: list[Array], max_iter: int, tol: float) -> Fit:
+        rule, k = model.centroids is rectified, len(starts[0])
+        found = _core.best(self.core, np.concatenate(starts), k, rule, self.skip, max_iter, tol)
+        centroids, labels, n_iter, losses, moved, refilled, seconds = found
+        objective = np.array([worth(self, loss) for loss in losses])
+        history = {"objective": objective, "moved": moved, "refilled": refilled, "seconds": seconds}
+        return Fit(centroids, labels, losses[-1], float(objective[-1]), n_iter, history)
 
     def seeding(self) -> NativeSeeding:
         return NativeSeeding(self)

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "fit.hpp"
 #include "seeding.hpp"
 
 namespace nb = nanobind;
@@ -136,7 +137,7 @@ NB_MODULE(_core, m) {
       });
 
   nb::class_<Walk>(m, "Walk")
-      .def("__init__", [](Walk* self, const Rows& rows, size_t k, bool skip) { new (self) Walk(rows, k, skip); },
+      .def("__init__", [](Walk* self, const Rows& rows, size_t k, bool skip) { new (self) Walk(rows, k, skip, rows.threads); },
            "rows"_a, "k"_a, "skip"_a, nb::keep_alive<1, 2>())
       .def("step", [](Walk& w, Grid C) {
         nb::gil_scoped_release free;
@@ -159,6 +160,19 @@ NB_MODULE(_core, m) {
       .def_ro("looked", &Walk::looked)
       .def_ro("decided", &Walk::decided)
       .def_rw("coarse", &Walk::coarse);
+
+  m.def("best", [](const Rows& rows, Grid starts, size_t k, bool rectified, bool skip, size_t max_iter, double tol) {
+    Fit fit;
+    {
+      nb::gil_scoped_release free;
+      fit = best(rows, starts.data(), starts.shape(0) / k, k, {rectified, skip, max_iter, tol});
+    }
+    nb::list losses;
+    for (i128 loss : fit.losses) losses.append(whole(loss));
+    const size_t t = fit.moved.size();
+    return nb::make_tuple(array(fit.centroids, k, rows.p), array(fit.labels, rows.n), fit.n_iter, losses,
+                          array(fit.moved, t), array(fit.refilled, t), array(fit.seconds, t));
+  });
 
   nb::class_<Seeding>(m, "Seeding")
       .def("__init__", [](Seeding* self, const Rows& rows) { new (self) Seeding(rows); }, "rows"_a, nb::keep_alive<1, 2>())

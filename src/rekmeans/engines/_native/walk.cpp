@@ -196,8 +196,8 @@ struct Walk::Tally {
   }
 };
 
-Walk::Walk(const Rows& rows_, size_t k_, bool skip_)
-    : rows(rows_), k(k_), skip(skip_), labels(rows_.n, -1), totals(k_ * rows_.p, 0), mass(k_, 0),
+Walk::Walk(const Rows& rows_, size_t k_, bool skip_, size_t threads_)
+    : rows(rows_), k(k_), skip(skip_), threads(std::max<size_t>(1, threads_)), labels(rows_.n, -1), totals(k_ * rows_.p, 0), mass(k_, 0),
       upper(rows_.n), lower(rows_.n), drift(k_, 0) {
   if (!rows.complete) absent.assign(k * rows.d, 0);
 }
@@ -215,13 +215,13 @@ size_t Walk::step(const int32_t* now) {
     }
   // starting a thread costs as much as some million products: a pass like the last one may not be worth it
   const bool light = !before.empty() && double(looked + rows.n / 64) * double(C.kp * p) < 16e6;
-  const size_t threads = light ? 1 : std::max<size_t>(1, rows.threads);
-  std::vector<Tally> tallies(threads);
-  std::vector<Block> blocks(threads, Block(rows));
-  parallel(threads, parts, [&](size_t thread, size_t i) {
+  const size_t hands = light ? 1 : threads;
+  std::vector<Tally> tallies(hands);
+  std::vector<Block> blocks(hands, Block(rows));
+  parallel(hands, parts, [&](size_t thread, size_t i) {
     part(C, i * PART, std::min(rows.n, (i + 1) * PART), blocks[thread], tallies[thread], furthest);
   });
-  for (size_t t = 0; t < threads; ++t) flush(C, blocks[t], tallies[t]);
+  for (size_t t = 0; t < hands; ++t) flush(C, blocks[t], tallies[t]);
   size_t moved = 0;
   looked = decided = 0;
   for (const Tally& tally : tallies) {
@@ -287,7 +287,7 @@ int32_t Walk::decide(const Centroids& C, size_t j, size_t r, Block& block) const
 // One IEEE operation after the other, as the definition says; nothing is contracted in this file.
 void Walk::centroids(bool rectified, const int32_t* old, int32_t* out) const {
   const size_t p = rows.p, d = rows.d;
-  parallel(k * p < 1 << 16 ? 1 : rows.threads, k, [&](size_t, size_t c) {
+  parallel(k * p < 1 << 16 ? 1 : threads, k, [&](size_t, size_t c) {
     for (size_t l = 0; l < d; ++l) {
       const size_t at = c * p + l;
       const double a = double(resultant(c, l)), b = double(resultant(c, d + l));

@@ -55,7 +55,7 @@ struct Block {
 };
 
 struct Walk {
-  Walk(const Rows& rows, size_t k, bool skip);
+  Walk(const Rows& rows, size_t k, bool skip, size_t threads);
 
   // Assign every row to the centroids C (k, p), bring the sums up to date; the number of rows that changed label.
   size_t step(const int32_t* C);
@@ -63,6 +63,7 @@ struct Walk {
   const Rows& rows;
   size_t k;
   bool skip;
+  size_t threads;
   std::vector<int32_t> labels;       // (n,)
   std::vector<i128> totals;          // (k, p) sums of w g
   std::vector<int64_t> mass, absent; // (k,), (k, d): weight of the rows, and of their cells that say nothing
