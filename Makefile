@@ -2,11 +2,10 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
-
-.PHONY: demo test lint clean
-.DEFAULT_GOAL := test
-
 CORE := CMakeLists.txt $(wildcard src/rekmeans/engines/_native/*pp)
+
+.PHONY: demo test lint sanitize bench clean
+.DEFAULT_GOAL := test
 
 $(VENV)/ready: pyproject.toml $(CORE)
 	$(PYTHON) -m venv $(VENV)
@@ -25,5 +24,19 @@ lint: $(VENV)/ready
 test: lint
 	$(RUN) -m pytest -n 2
 
+# The native engine's tests on a core built with AddressSanitizer and UndefinedBehaviorSanitizer, in a .venv of its own.
+SANITIZED := $(VENV)-sanitize
+sanitize:
+	$(PYTHON) -m venv $(SANITIZED)
+	$(SANITIZED)/bin/python -m pip install --quiet --config-settings=cmake.define.REKMEANS_SANITIZE=ON '.[test]'
+	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
+	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 $(SANITIZED)/bin/python -m pytest tests/test_native.py -n 2 -p no:cacheprovider
+
+# The race against other libraries, where REKMEANS_DATA names the data sets; takes about an hour.
+bench: $(VENV)/ready
+	$(RUN) -m pip install --quiet --editable '.[bench]'
+	$(RUN) benchmarks/race.py run --out race.jsonl
+	$(RUN) benchmarks/race.py table race.jsonl
+
 clean:
-	rm -rf $(VENV) build dist demo
+	rm -rf $(VENV) $(SANITIZED) build dist demo

@@ -11,7 +11,9 @@ from numpy.testing import assert_array_equal
 
 from rekmeans import _grid
 from rekmeans._grid import GRID, cospi_sinpi, inner, integer_weights, product
+from rekmeans._scale import bare
 from rekmeans.assign import one_each
+from rekmeans.kernels.euler import Euler
 
 DIGITS = mp.workdps(80)
 RNG = np.random.default_rng(2021)
@@ -74,6 +76,15 @@ def test_phases_keep_their_shape_and_the_grid_fits_int32():
     cos, sin = cospi_sinpi(np.zeros((3, 5)))
     assert cos.shape == sin.shape == (3, 5)
     assert cos.dtype == sin.dtype == np.int32
+
+
+@pytest.mark.parametrize("alpha", [1e-4, 1.0, 1e4])
+def test_a_phase_of_any_size_is_mapped_without_loss(alpha):
+    rng = np.random.default_rng(1)
+    X = (rng.choice([-1, 1], 300) * 10.0 ** rng.uniform(-10, 30, 300))[:, None]
+    F = Euler(alpha, bare(X)).embed(X)
+    assert_array_equal(F[:, 0], rounded(mp.cospi, X * alpha))
+    assert_array_equal(F[:, 1], rounded(mp.sinpi, X * alpha))
 
 
 def wide(rng, size, bits):

@@ -128,21 +128,24 @@ def _refuse_bad_rows(X: Any, names: list[Any]) -> None:
         raise ValueError(f"X has 0 sample(s) (shape={X.shape}) while a minimum of 1 is required: pass a row.")
     if d == 0:
         raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required: pass a column.")
-    if sparse.issparse(X):
-        cells = X.data
-    elif X.dtype.kind != "f":
+    if X.dtype.kind != "f":
         return
-    else:
-        cells = X
-    ends = np.array([np.fmin.reduce(cells, axis=None, initial=0), np.fmax.reduce(cells, axis=None, initial=0)])
-    if (np.abs(ends.astype(np.float64)) > LARGEST).any():
+    cells = X.data if sparse.issparse(X) else X
+    ends = np.array([end.reduce(cells, axis=None, initial=0) for end in (np.minimum, np.maximum)], np.float64)
+    if np.isnan(ends[0]):
+        ends = np.array([end.reduce(cells, axis=None, initial=0) for end in (np.fmin, np.fmax)], np.float64)
+        gaps = np.isnan(X).sum(axis=1) if cells is X else _row_sums(X, np.isnan(cells))
+        if len(empty := np.flatnonzero(gaps == d)):
+            raise ValueError(f"every row of X needs at least one value: row {empty[0]} has only NaN; drop it.")
+    if (np.abs(ends) > LARGEST).any():
         i, j = np.argwhere(abs(X) > LARGEST)[0] if cells is X else np.transpose((abs(X) > LARGEST).nonzero())[0]
         what = "infinity" if np.isinf(X[i, j]) else f"a value too large ({X[i, j]:g})"
         raise ValueError(f"X must be finite: {what} in row {i}, column {names[j]!r}; use NaN for a missing value.")
-    if np.isnan(cells.sum(dtype=np.float64)):
-        gaps = np.isnan(X).sum(axis=1) if cells is X else np.add.reduceat(np.r_[np.isnan(cells), False], X.indptr[:-1])
-        if len(empty := np.flatnonzero(gaps == d)):
-            raise ValueError(f"every row of X needs at least one value: row {empty[0]} has only NaN; drop it.")
+
+
+def _row_sums(X: Any, values: Array) -> Array:
+    """Sums over the stored cells of each row of a CSR table."""
+    return np.bincount(np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), values, X.shape[0])
 
 
 def _weights(sample_weight: Any, n: int) -> Array:

@@ -54,13 +54,12 @@ Phases phases(double* x, size_t d, const Map& map) {
 
 // ---- cos and sin -------------------------------------------------------------------------------------------------
 
-// Taylor coefficients of cos(pi r) and sin(pi r)/r in r^2; at |r| <= 1/4 the first one left out is below 2^-60.
+// Taylor coefficients of cos(pi r) and sin(pi r)/r in r^2; at |r| <= 1/4 the first one left out is below 2^-58.
 constexpr double COS[] = {1.0, -4.934802200544679, 4.0587121264167685, -1.3352627688545895, 0.2353306303588932,
-                          -0.02580689139001406, 0.0019295743094039231, -0.0001046381049248457, 4.303069587032947e-06,
-                          -1.3878952462213771e-07};
+                          -0.02580689139001406, 0.0019295743094039231, -0.0001046381049248457, 4.303069587032947e-06};
 constexpr double SIN[] = {3.141592653589793, -5.16771278004997, 2.5501640398773455, -0.5992645293207921,
                           0.08214588661112823, -0.0073704309457143504, 0.00046630280576761255, -2.1915353447830217e-05,
-                          7.952054001475513e-07, -2.2948428997269873e-08};
+                          7.952054001475513e-07};
 constexpr double MAGIC = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer in the low bits
 constexpr double DOUBT = 0x1p-24;             // of a grid unit; the series and its rounding err by less than 2^-26
 
@@ -69,8 +68,9 @@ inline vd rounded(vd x) { return (x + MAGIC) - MAGIC; }
 template <class T>
 inline vd series(const T& c, vd x2) {
   vd s = {};
-  s += c[9];
-  for (int i = 8; i >= 0; --i) s = s * x2 + c[i];
+  s += c[8];
+#pragma GCC unroll 8
+  for (int i = 7; i >= 0; --i) s = s * x2 + c[i];
   return s;
 }
 
@@ -146,6 +146,9 @@ inline void tile(const float* const* rows, size_t from, size_t to, const float* 
   const float* h = packed + from * VECTORS * V;
   for (size_t l = from; l < to; ++l, h += VECTORS * V) {
     vf b[VECTORS];
+    if (VECTORS < 3 && l % 16 == 0)  // few centroids: memory is the limit, so ask for the next tile's rows in time
+#pragma GCC unroll 16
+      for (int r = 0; r < ROWS; ++r) __builtin_prefetch(rows[r + (ROWS > 1 ? ROWS : 0)] + l);
 #pragma GCC unroll 4
     for (int v = 0; v < VECTORS; ++v) b[v] = load(h + v * V);
 #pragma GCC unroll 16

@@ -322,6 +322,13 @@ static int64_t turned(double t) {
   return std::isnan(t) ? 0 : int64_t(std::rint(std::min(std::max(t, -0x1p46), 0x1p46) * 65536.0));
 }
 
+// Phases so small that 2048 of them add inside 64 bits.
+static bool tame(const double* t, size_t d) {
+  double most = 0;
+  for (size_t l = 0; l < d; ++l) most = std::max(most, std::fabs(t[l]));
+  return most < 0x1p30;
+}
+
 // Every row starts from the zero cells; the stored ones take their place.
 void Rows::sparse_middles(const int32_t* labels, size_t k, i128* turns, int64_t* seen) const {
   const Map map = columns.map();
@@ -355,11 +362,18 @@ void Rows::middles(const int32_t* labels, size_t k, i128* turns, int64_t* seen) 
     sums[thread].resize(k * d, 0);
     counts[thread].resize(k * d, 0);
     std::vector<double> x(d);
+    std::vector<int64_t> small(unit ? k * d : 0, 0), rows_of(k, 0);  // sums of this part's plain rows
     for (size_t j = part * PART; j < n && j < (part + 1) * PART; ++j) {
       const int64_t w = weight(j);
       if (!w) continue;
       table.read(j, x.data());
-      lanes->phases(x.data(), d, columns.map());
+      const Phases phases = lanes->phases(x.data(), d, columns.map());
+      if (phases.plain && unit && tame(x.data(), d)) {
+        int64_t* sum = small.data() + size_t(labels[j]) * d;
+        for (size_t l = 0; l < d; ++l) sum[l] += int64_t(std::rint(x[l] * 65536.0));
+        ++rows_of[size_t(labels[j])];
+        continue;
+      }
       i128* sum = sums[thread].data() + size_t(labels[j]) * d;
       int64_t* count = counts[thread].data() + size_t(labels[j]) * d;
       for (size_t l = 0; l < d; ++l) {
@@ -367,6 +381,7 @@ void Rows::middles(const int32_t* labels, size_t k, i128* turns, int64_t* seen) 
         count[l] += std::isnan(x[l]) ? 0 : w;
       }
     }
+    for (size_t i = 0; i < small.size(); ++i) sums[thread][i] += small[i], counts[thread][i] += rows_of[i / d];
   });
   for (size_t i = 0; i < k * d; ++i) {
     turns[i] = 0, seen[i] = 0;

@@ -139,6 +139,7 @@ void Block::refine(const Centroids& C, size_t j, size_t r) {
 void Block::look(const Centroids& C, const uint32_t* at, size_t count) {
   scores.resize(BLOCK * C.kp);
   rows.fetch(at, count, buffer, row);
+  std::fill(row + count, row + std::min(2 * BLOCK, count + 16), row[count - 1]);
   float norm2[BLOCK];
   for (size_t r = 0; r < count; ++r) norm2[r] = rows.norm2[at[r]];
   for (size_t r = 0; r < count; ++r) error[r] = C.error(norm2[r], 0);

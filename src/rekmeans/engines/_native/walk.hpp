@@ -43,7 +43,7 @@ struct Block {
   std::vector<float> scores;
   uint32_t at[BLOCK] = {};           // rows that wait to be looked at
   size_t count = 0;
-  const float* row[BLOCK] = {};
+  const float* row[2 * BLOCK] = {};  // the second half repeats the last row: tiles look one tile ahead
   float best[BLOCK] = {}, second[BLOCK] = {}, error[BLOCK] = {}, upper[BLOCK] = {}, lower[BLOCK] = {};
   int32_t where[BLOCK] = {};
   uint8_t sure[BLOCK] = {};
