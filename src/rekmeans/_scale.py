@@ -78,14 +78,14 @@ def bare(X: Any, weights: Array | None = None) -> Scale:
 
 def column_range(X: Any, weights: Array | None = None) -> Scale:
     """Minimum to maximum of each column becomes [0, 1]."""
-    low, high = _extent(X, weights)
+    low, high = (np.nan_to_num(end) for end in _extent(X, weights))
     return Scale(low, _unit(high - low), low, high)
 
 
 def global_range(X: Any, weights: Array | None = None) -> Scale:
     """Minimum to maximum of the whole table becomes [0, 1]."""
     ends = _extent(X, weights)
-    low, high = np.full(X.shape[1], ends[0].min()), np.full(X.shape[1], ends[1].max())
+    low, high = (np.full(X.shape[1], end) for end in (np.fmin.reduce(ends[0]), np.fmax.reduce(ends[1])))
     return Scale(low, _unit(high - low), low, high)
 
 
@@ -127,11 +127,11 @@ def _moments(x: Array, w: Array | None, median: float, fence: float) -> tuple[fl
 
 
 def _extent(X: Any, weights: Array | None) -> tuple[Array, Array]:
-    """Smallest and largest observed cell of each column among rows that count; 0 where there is none."""
+    """Smallest and largest observed cell of each column among rows that count; NaN where there is none."""
     rows = X if weights is None or weights.all() else X[weights > 0]
     if sparse.issparse(rows):
         return rows.nanmin(axis=0).toarray().ravel(), rows.nanmax(axis=0).toarray().ravel()
-    low, high = (np.nan_to_num(end.reduce(rows, axis=0).astype(np.float64)) for end in (np.fmin, np.fmax))
+    low, high = (end.reduce(rows, axis=0).astype(np.float64) for end in (np.fmin, np.fmax))
     return low, high
 
 

@@ -150,7 +150,7 @@ NB_MODULE(_core, m) {
       })
       .def("labels", [](const Walk& w) { return array(w.labels, w.rows.n); })
       .def("totals", [](const Walk& w) {
-        std::vector<i128> out(w.totals.size());
+        std::vector<i128> out(w.k * w.rows.p);
         for (size_t i = 0; i < out.size(); ++i) out[i] = w.resultant(i / w.rows.p, i % w.rows.p);
         return sums(out, w.k, w.rows.p);
       })

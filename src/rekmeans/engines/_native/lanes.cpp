@@ -20,6 +20,7 @@ constexpr size_t V = 4;
 constexpr int WIDE = 2, TALL[] = {0, 12, 6, 0, 0};
 #endif
 constexpr size_t PANEL = V * WIDE;
+constexpr size_t HELD = 1 << 15;  // floats of a panel worked on at a time: 128 KiB
 constexpr size_t DV = V / 2;
 
 typedef float vf __attribute__((vector_size(V * 4), aligned(4), may_alias));
@@ -167,21 +168,27 @@ inline void tile(const float* const* rows, size_t from, size_t to, const float* 
     }
 }
 
+// Features [from, to) of one panel, a tile of rows at a time: each row is read in one go.
 template <int VECTORS>
 inline void panel(const float* const* rows, size_t count, size_t from, size_t to, const float* packed, float* S, size_t kp) {
   constexpr int ROWS = TALL[VECTORS];
   size_t r = 0;
-  for (; r + ROWS <= count; r += ROWS) tile<ROWS, VECTORS>(rows + r, from, to, packed, S + r * kp, kp);
-  for (; r < count; ++r) tile<1, VECTORS>(rows + r, from, to, packed, S + r * kp, kp);
+  for (; r + ROWS <= count; r += ROWS)
+    for (size_t l = from; l < to; l += CHUNK)
+      tile<ROWS, VECTORS>(rows + r, l, l + CHUNK < to ? l + CHUNK : to, packed, S + r * kp, kp);
+  for (; r < count; ++r)
+    for (size_t l = from; l < to; l += CHUNK)
+      tile<1, VECTORS>(rows + r, l, l + CHUNK < to ? l + CHUNK : to, packed, S + r * kp, kp);
 }
 
 void scores(const float* const* rows, size_t count, size_t p, const float* packed, size_t kp, float* S) {
-  for (size_t from = 0; from < p; from += CHUNK) {
-    const size_t to = from + CHUNK < p ? from + CHUNK : p;
-    for (size_t c = 0; c < kp; c += PANEL) {
-      const size_t vectors = (kp - c < PANEL ? kp - c : PANEL) / V;
+  for (size_t c = 0; c < kp; c += PANEL) {
+    const size_t span = kp - c < PANEL ? kp - c : PANEL;
+    const size_t reach = HELD / span / CHUNK * CHUNK;  // features of the panel that stay in the second-level cache
+    for (size_t from = 0; from < p; from += reach) {
+      const size_t to = from + reach < p ? from + reach : p;
       const float* at = packed + c * p;
-      switch (vectors) {
+      switch (span / V) {
         case 1: panel<1>(rows, count, from, to, at, S + c, kp); break;
         case 2: panel<2>(rows, count, from, to, at, S + c, kp); break;
 #if defined(__AVX512F__)
@@ -397,8 +404,18 @@ void judged(size_t count, const float* norm2, const float* error, const float* b
   }
 }
 
+inline float total(vf x) {
+  float sum[V];
+  *reinterpret_cast<vf*>(sum) = x;
+#pragma GCC unroll 4
+  for (size_t half = V / 2; half; half /= 2)
+#pragma GCC unroll 8
+    for (size_t i = 0; i < half; ++i) sum[i] += sum[i + half];
+  return sum[0];
+}
+
 float dot(const float* a, const float* b, size_t p) {
-  float total = 0;
+  float sum = 0;
   for (size_t from = 0; from < p; from += CHUNK) {
     const size_t to = from + CHUNK < p ? from + CHUNK : p;
     vf s0 = {}, s1 = {};
@@ -407,13 +424,12 @@ float dot(const float* a, const float* b, size_t p) {
       s0 += load(a + l) * load(b + l);
       s1 += load(a + l + V) * load(b + l + V);
     }
-    s0 += s1;
-    float part = 0;
-    for (size_t i = 0; i < V; ++i) part += s0[i];
+    if (l + V <= to) s0 += load(a + l) * load(b + l), l += V;
+    float part = total(s0 + s1);
     for (; l < to; ++l) part += a[l] * b[l];
-    total += part;
+    sum += part;
   }
-  return total;
+  return sum;
 }
 
 void add(int64_t* totals, const float* g, size_t p, bool minus) {

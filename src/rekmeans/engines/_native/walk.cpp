@@ -9,12 +9,15 @@ namespace {
 
 constexpr float U = 0x1p-24f;           // half a unit in the last place of 1
 constexpr size_t COARSE_FROM = 32;      // centroids from which the 8-bit look pays for turning the rows into 8 bits
+constexpr size_t FEW_FROM = 48;         // and from which the fast ones are few beside all
+constexpr size_t TIGHTEN_FROM = 16;     // centroids from which one distance is cheap beside all of them,
+constexpr size_t TIGHTEN_SIZE = 6000;   // if all of them together are some work
 constexpr float UP = 1 + 4 * U, DOWN = 1 - 4 * U;  // room for the roundings of a bound
 
 double length(const int32_t* a, const int32_t* b, size_t p) {
   double sum = 0;
   for (size_t l = 0; l < p; ++l) {
-    const double gap = double(a[l]) - (b ? b[l] : 0);
+    const double gap = double(a[l]) - b[l];
     sum += gap * gap;
   }
   return std::sqrt(sum) / GRID;
@@ -22,36 +25,34 @@ double length(const int32_t* a, const int32_t* b, size_t p) {
 
 }  // namespace
 
-Centroids::Centroids(const Rows& rows, const int32_t* C, size_t k_) : k(k_), whole(k_ * rows.p), square(k_, 0), flat(k_ * rows.p) {
+Centroids::Centroids(const Rows& rows, const int32_t* C, size_t k_, size_t threads_)
+    : k(k_), threads(k_ * rows.p < 1 << 16 ? 1 : threads_), whole(k_ * rows.p), square(k_, 0), flat(k_ * rows.p) {
   const size_t p = rows.p, d = rows.d, width = rows.lanes->width, panel = rows.lanes->panel;
   kp = (k + width - 1) / width * width;
   packed.assign(kp * p, 0);
   bias.assign(kp, 1e30f);
-  double most = 0;
-  for (size_t c = 0; c < k; ++c) {
+  if (!rows.complete) back.assign(d * kp, 0);
+  std::vector<double> sizes(k);
+  parallel(threads, k, [&](size_t, size_t c) {
     int32_t* h = whole.data() + c * p;
+    float* f = flat.data() + c * p;
     const size_t start = c / panel * panel, span = std::min(panel, kp - start);
     float* lane = packed.data() + start * p + (c - start);
     for (size_t l = 0; l < p; ++l) {
       h[l] = C[c * p + l] - rows.base[l];
-      lane[l * span] = flat[c * p + l] = float(h[l]) * float(1 / GRID);
+      f[l] = float(h[l]) * float(1 / GRID);
       square[c] += int64_t(h[l]) * h[l];
     }
-    const double size = length(h, nullptr, p);
-    bias[c] = float(size * size / 2);
-    most = std::max(most, size);
-  }
+    for (size_t l = 0; l < p; ++l) lane[l * span] = f[l];
+    if (!rows.complete)
+      for (size_t l = 0; l < d; ++l) back[l * kp + c] = (f[l] * f[l] + f[d + l] * f[d + l]) / 2;
+    bias[c] = float(double(square[c]) / (2 * GRID * GRID));
+    sizes[c] = std::sqrt(double(square[c])) / GRID;
+  });
+  const double most = *std::max_element(sizes.begin(), sizes.end());
   steps = float(CHUNK + (p + CHUNK - 1) / CHUNK + 8);
   longest = float(most) * UP;
   heaviest = float(most * most / 2) * UP;
-  if (!rows.complete) {
-    back.assign(d * kp, 0);
-    for (size_t c = 0; c < k; ++c)
-      for (size_t l = 0; l < d; ++l) {
-        const float a = flat[c * p + l], b = flat[c * p + d + l];
-        back[l * kp + c] = (a * a + b * b) / 2;
-      }
-  }
 }
 
 // Sums of at most CHUNK products and of the p/CHUNK chunks, each step off by U of its size: at most
@@ -67,25 +68,26 @@ void Centroids::coarsen(const Rows& rows) {
   eighths.assign(kp * quads * 4, 0);
   scale.assign(kp, 0);
   offset.assign(kp, 0);
-  double most = 0;
-  for (size_t c = 0; c < k; ++c) {
+  std::vector<double> rests(k);
+  parallel(threads, k, [&](size_t, size_t c) {
     const float* h = flat.data() + c * p;
     float top = 0;
     for (size_t l = 0; l < p; ++l) top = std::max(top, std::fabs(h[l]));
     scale[c] = top / 127;
+    const float inverse = top > 0 ? 127 / top : 0;
     const size_t start = c / panel * panel, span = std::min(panel, kp - start);
     int8_t* lane = eighths.data() + start * quads * 4 + (c - start) * 4;
     double gap2 = 0;
     for (size_t l = 0; l < p; ++l) {
-      const int q = top > 0 ? int(std::rint(h[l] / scale[c])) : 0;
+      const int q = int(std::lrintf(h[l] * inverse));
       const double gap = double(h[l]) - double(scale[c]) * q;
       lane[l / 4 * span * 4 + l % 4] = int8_t(q);
       offset[c] += 128 * q;
       gap2 += gap * gap;
     }
-    most = std::max(most, std::sqrt(gap2));
-  }
-  rest = float(most) * UP;
+    rests[c] = std::sqrt(gap2);
+  });
+  rest = float(*std::max_element(rests.begin(), rests.end())) * UP;
 }
 
 void Block::give_back(const Centroids& C, size_t j, float* s) const {
@@ -166,7 +168,7 @@ void Block::look(const Centroids& C, const uint32_t* at, size_t count) {
 }
 
 // What a thread adds up in a pass.
-struct Walk::Tally {
+struct Tally {
   std::vector<int64_t> totals;   // unit weights
   std::vector<i128> heavy;       // other weights
   std::vector<int64_t> mass, absent;
@@ -197,38 +199,87 @@ struct Walk::Tally {
   }
 };
 
+struct Walk::Pace {
+  Pace(const Walk& walk, const int32_t* now);
+
+  // The largest drift of a group of centroids, whose it is, and the second largest.
+  struct Group {
+    float most = 0, second = 0;
+    int32_t which = -1;
+    void count(size_t c, float drift) {
+      if (drift > most) second = most, most = drift, which = int32_t(c);
+      else second = std::max(second, drift);
+    }
+    float but(int32_t own) const { return own == which ? second : most; }
+  };
+
+  bool first;                      // nothing is known yet: look at every row
+  Centroids all;
+  std::unique_ptr<Centroids> few;  // the fast ones, ready for scoring; null where there are none
+  Group slow, fast;
+};
+
+struct Walk::Hand {
+  explicit Hand(const Rows& rows) : wait(rows), some(rows), rest(rows) {}
+  Block wait, some, rest;
+  Tally tally;
+};
+
 Walk::Walk(const Rows& rows_, size_t k_, bool skip_, size_t threads_)
-    : rows(rows_), k(k_), skip(skip_), threads(std::max<size_t>(1, threads_)), labels(rows_.n, -1), totals(k_ * rows_.p, 0), mass(k_, 0),
-      upper(rows_.n), lower(rows_.n), drift(k_, 0) {
+    : rows(rows_), k(k_), skip(skip_), threads(std::max<size_t>(1, threads_)), labels(rows_.n, -1),
+      totals(rows_.unit ? k_ * rows_.p : 0, 0), heavy(rows_.unit ? 0 : k_ * rows_.p, 0), mass(k_, 0),
+      upper(rows_.n), lower(rows_.n), lower_fast(rows_.n), drift(k_, 0) {
   if (!rows.complete) absent.assign(k * rows.d, 0);
+}
+
+Walk::Pace::Pace(const Walk& walk, const int32_t* now) : first(walk.before.empty()), all(walk.rows, now, walk.k, walk.threads) {
+  const Rows& rows = walk.rows;
+  const size_t p = rows.p, k = walk.k;
+  if (walk.coarse && rows.lanes->coarse_row && !rows.sparse && k >= COARSE_FROM && p <= 1 << 15) all.coarsen(rows);
+  std::vector<uint8_t> is_fast(k, 0);
+  std::vector<int32_t> moved;
+  for (size_t c : walk.fast) {
+    is_fast[c] = 1;
+    moved.insert(moved.end(), now + c * p, now + (c + 1) * p);
+  }
+  if (!walk.fast.empty()) few = std::make_unique<Centroids>(rows, moved.data(), walk.fast.size(), walk.threads);
+  for (size_t c = 0; c < k && !first; ++c) (is_fast[c] ? fast : slow).count(c, walk.drift[c]);
+}
+
+void Walk::regroup() {
+  const size_t width = rows.lanes->width, count = std::max<size_t>(1, k / 8 / width) * width;
+  fast.resize(k);
+  for (size_t c = 0; c < k; ++c) fast[c] = c;
+  std::nth_element(fast.begin(), fast.begin() + ptrdiff_t(count), fast.end(),
+                   [&](size_t a, size_t b) { return drift[a] > drift[b]; });
+  fast.resize(count);
+  for (size_t j = 0; j < rows.n; ++j) lower[j] = lower_fast[j] = std::min(lower[j], lower_fast[j]);
 }
 
 size_t Walk::step(const int32_t* now) {
   const size_t p = rows.p, parts = (rows.n + PART - 1) / PART;
-  Centroids C(rows, now, k);
-  if (coarse && rows.lanes->coarse_row && !rows.sparse && k >= COARSE_FROM && p <= 1 << 15) C.coarsen(rows);
-  Drift furthest = {0, 0, -1};
   if (!before.empty())
-    for (size_t c = 0; c < k; ++c) {
+    parallel(k * p < 1 << 16 ? 1 : threads, k, [&](size_t, size_t c) {
       drift[c] = float(length(now + c * p, before.data() + c * p, p)) * UP;
-      if (drift[c] > furthest.most) furthest = {drift[c], furthest.most, int32_t(c)};
-      else furthest.second = std::max(furthest.second, drift[c]);
-    }
+    });
+  ++passes;
+  if (skip && !rows.sparse && k >= FEW_FROM && passes > 1 && !(passes & (passes - 1))) regroup();
+  const Pace pace(*this, now);
   // starting a thread costs as much as some million products: a pass like the last one may not be worth it
-  const bool light = !before.empty() && double(looked + rows.n / 64) * double(C.kp * p) < 16e6;
-  const size_t hands = light ? 1 : threads;
-  std::vector<Tally> tallies(hands);
-  std::vector<Block> blocks(hands, Block(rows));
-  parallel(hands, parts, [&](size_t thread, size_t i) {
-    part(C, i * PART, std::min(rows.n, (i + 1) * PART), blocks[thread], tallies[thread], furthest);
+  const bool light = !pace.first && double(looked + rows.n / 64) * double(pace.all.kp * p) < 16e6;
+  const size_t count = light ? 1 : threads;
+  std::vector<Hand> hands(count, Hand(rows));
+  parallel(count, parts, [&](size_t thread, size_t i) {
+    part(i * PART, std::min(rows.n, (i + 1) * PART), pace, hands[thread]);
   });
-  for (size_t t = 0; t < hands; ++t) flush(C, blocks[t], tallies[t]);
   size_t moved = 0;
   looked = decided = 0;
-  for (const Tally& tally : tallies) {
+  for (Hand& hand : hands) {
+    weigh(pace, hand), glance(pace, hand), settle(pace, hand);
+    const Tally& tally = hand.tally;
     moved += tally.moved, looked += tally.looked, decided += tally.decided;
     for (size_t i = 0; i < tally.totals.size(); ++i) totals[i] += tally.totals[i];
-    for (size_t i = 0; i < tally.heavy.size(); ++i) totals[i] += tally.heavy[i];
+    for (size_t i = 0; i < tally.heavy.size(); ++i) heavy[i] += tally.heavy[i];
     for (size_t i = 0; i < tally.mass.size(); ++i) mass[i] += tally.mass[i];
     for (size_t i = 0; i < tally.absent.size(); ++i) absent[i] += tally.absent[i];
   }
@@ -237,29 +288,81 @@ size_t Walk::step(const int32_t* now) {
   return moved;
 }
 
-void Walk::part(const Centroids& C, size_t from, size_t to, Block& block, Tally& tally, const Drift& furthest) {
-  const bool first = before.empty();
-  for (size_t j = from; j < to; ++j) {
-    if (!first) {
-      const int32_t own = labels[j];
-      upper[j] = (upper[j] + drift[own]) * UP;
-      lower[j] -= (own == furthest.which ? furthest.second : furthest.most) * UP + std::fabs(lower[j]) * (4 * U);
-      if (skip && upper[j] < lower[j]) continue;
+void Walk::part(size_t from, size_t to, const Pace& pace, Hand& hand) {
+  if (pace.first || !skip) {
+    for (size_t j = from; j < to; ++j) {
+      hand.rest.at[hand.rest.count++] = uint32_t(j);
+      if (hand.rest.count == BLOCK) settle(pace, hand);
     }
-    block.at[block.count++] = uint32_t(j);
-    if (block.count == BLOCK) flush(C, block, tally);
+    return;
+  }
+  for (size_t j = from; j < to; ++j) {
+    const int32_t own = labels[j];
+    upper[j] = (upper[j] + drift[size_t(own)]) * UP;
+    lower[j] -= pace.slow.but(own) * UP + std::fabs(lower[j]) * (4 * U);
+    lower_fast[j] -= pace.fast.but(own) * UP + std::fabs(lower_fast[j]) * (4 * U);
+    if (upper[j] < lower[j] && upper[j] < lower_fast[j]) continue;
+    hand.wait.at[hand.wait.count++] = uint32_t(j);
+    if (hand.wait.count == BLOCK) weigh(pace, hand);
   }
 }
 
-void Walk::flush(const Centroids& C, Block& block, Tally& tally) {
+// The distance to the own centroid, computed anew, often lies below the bound that drift has worn out.
+void Walk::weigh(const Pace& pace, Hand& hand) {
+  Block& block = hand.wait;
+  const Centroids& C = pace.all;
+  const bool anew = !rows.sparse && k >= TIGHTEN_FROM && C.kp * rows.p >= TIGHTEN_SIZE;
+  if (anew) rows.fetch(block.at, block.count, block.buffer, block.row);
+  for (size_t r = 0; r < block.count; ++r) {
+    const size_t j = block.at[r];
+    if (anew) {
+      const size_t own = size_t(labels[j]), absent = rows.absent_count(j);
+      const float error = C.error(rows.norm2[j], absent);
+      float score = rows.lanes->dot(block.row[r], C.flat.data() + own * rows.p, rows.p) - C.bias[own];
+      for (size_t i = 0; i < absent; ++i) score += C.back[size_t(rows.absent_begin(j)[i]) * C.kp + own];
+      float unused;
+      uint8_t sure;
+      rows.lanes->judged(1, &rows.norm2[j], &error, &score, &score, &upper[j], &unused, &sure);
+    }
+    if (upper[j] < lower[j] && upper[j] < lower_fast[j]) continue;
+    Block& next = upper[j] < lower[j] ? hand.some : hand.rest;
+    next.at[next.count++] = uint32_t(j);
+    if (next.count == BLOCK) &next == &hand.some ? glance(pace, hand) : settle(pace, hand);
+  }
+  block.count = 0;
+}
+
+void Walk::glance(const Pace& pace, Hand& hand) {
+  Block& block = hand.some;
+  if (!block.count) return;
+  block.look(*pace.few, block.at, block.count);
+  for (size_t r = 0; r < block.count; ++r) {
+    const size_t j = block.at[r];
+    const bool own = fast[size_t(block.where[r])] == size_t(labels[j]);
+    float unused, least;
+    uint8_t sure;
+    const float* other = own ? block.second + r : block.best + r;
+    rows.lanes->judged(1, &rows.norm2[j], block.error + r, other, other, &unused, &least, &sure);
+    lower_fast[j] = least;
+    if (upper[j] < least) continue;
+    hand.rest.at[hand.rest.count++] = uint32_t(j);
+    if (hand.rest.count == BLOCK) settle(pace, hand);
+  }
+  block.count = 0;
+}
+
+void Walk::settle(const Pace& pace, Hand& hand) {
+  Block& block = hand.rest;
+  Tally& tally = hand.tally;
   if (!block.count) return;
   tally.open(rows, k);
-  block.look(C, block.at, block.count);
+  block.look(pace.all, block.at, block.count);
   tally.looked += block.count;
   for (size_t r = 0; r < block.count; ++r) {
     const size_t j = block.at[r];
-    const int32_t old = labels[j], now = block.sure[r] ? block.where[r] : (++tally.decided, decide(C, j, r, block));
-    upper[j] = block.upper[r], lower[j] = block.lower[r];
+    const int32_t old = labels[j];
+    const int32_t now = block.sure[r] ? block.where[r] : (++tally.decided, decide(pace.all, j, r, block));
+    upper[j] = block.upper[r], lower[j] = lower_fast[j] = block.lower[r];
     if (now == old) continue;
     ++tally.moved;
     if (old >= 0) tally.add(rows, j, block.row[r], size_t(old), -1);
@@ -291,7 +394,8 @@ void Walk::centroids(bool rectified, const int32_t* old, int32_t* out) const {
   parallel(k * p < 1 << 16 ? 1 : threads, k, [&](size_t, size_t c) {
     for (size_t l = 0; l < d; ++l) {
       const size_t at = c * p + l;
-      const double a = double(resultant(c, l)), b = double(resultant(c, d + l));
+      const double a = rows.unit ? double(plain(c, l)) : double(resultant(c, l));
+      const double b = rows.unit ? double(plain(c, d + l)) : double(resultant(c, d + l));
       const double by = rectified ? std::sqrt(a * a + b * b) : double(seen(c, l));
       if (by > 0) {
         out[at] = int32_t(std::rint(rectified ? a / by * GRID : a / by));
@@ -306,12 +410,17 @@ void Walk::centroids(bool rectified, const int32_t* old, int32_t* out) const {
 // sum w |f - m|^2 = sum w |f|^2 - 2 sum S.m + sum over c, l of seen |m|^2.
 i128 Walk::objective(const int32_t* C) const {
   const size_t p = rows.p, d = rows.d;
-  i128 sum = rows.square;
-  for (size_t c = 0; c < k; ++c)
+  std::vector<i128> parts(k, 0);
+  parallel(k * p < 1 << 16 ? 1 : threads, k, [&](size_t, size_t c) {
     for (size_t l = 0; l < p; ++l) {
       const int64_t m = C[c * p + l];
-      sum += i128(m) * m * seen(c, l % d) - 2 * m * resultant(c, l);
+      parts[c] += i128(m * m) * seen(c, l < d ? l : l - d);
+      if (rows.unit) parts[c] -= i128(2 * m) * plain(c, l);
+      else parts[c] -= 2 * m * resultant(c, l);
     }
+  });
+  i128 sum = rows.square;
+  for (i128 part : parts) sum += part;
   return sum;
 }
 

@@ -6,9 +6,9 @@ namespace rekmeans {
 
 // Centroids made ready for scoring: h = m - base, exact in float32, packed in panels; bias |h|^2 / 2.
 struct Centroids {
-  Centroids(const Rows& rows, const int32_t* C, size_t k);
+  Centroids(const Rows& rows, const int32_t* C, size_t k, size_t threads = 1);
 
-  size_t k, kp;
+  size_t k, threads, kp = 0;
   std::vector<int32_t> whole;     // (k, p) h in grid units
   std::vector<int64_t> square;    // (k,) |h|^2
   std::vector<float> flat;        // (k, p) h
@@ -65,12 +65,16 @@ struct Walk {
   bool skip;
   size_t threads;
   std::vector<int32_t> labels;       // (n,)
-  std::vector<i128> totals;          // (k, p) sums of w g
+  std::vector<int64_t> totals;       // (k, p) sums of g; of w g in `heavy` where weights are not 0 or 1
+  std::vector<i128> heavy;
   std::vector<int64_t> mass, absent; // (k,), (k, d): weight of the rows, and of their cells that say nothing
   i128 loss = 0;
 
   i128 resultant(size_t c, size_t l) const {  // sum of w f
-    return totals[c * rows.p + l] + i128(rows.base[l]) * seen(c, l % rows.d);
+    return rows.unit ? plain(c, l) : heavy[c * rows.p + l] + i128(rows.base[l]) * seen(c, l % rows.d);
+  }
+  int64_t plain(size_t c, size_t l) const {   // the same for weights 0 and 1: 64 bits hold it
+    return totals[c * rows.p + l] + int64_t(rows.base[l]) * seen(c, l < rows.d ? l : l - rows.d);
   }
   int64_t seen(size_t c, size_t l) const { return mass[c] - (absent.empty() ? 0 : absent[c * rows.d + l]); }
 
@@ -82,14 +86,20 @@ struct Walk {
   bool coarse = true;                // an 8-bit look first, where it pays
 
  private:
-  struct Tally;
-  struct Drift { float most, second; int32_t which; };   // the largest of `drift`, the second largest
-  void part(const Centroids& C, size_t from, size_t to, Block& block, Tally& tally, const Drift& furthest);
-  void flush(const Centroids& C, Block& block, Tally& tally);
+  struct Pace;    // how far the centroids moved since the last pass
+  struct Hand;    // what one thread works with
+  void regroup();                              // choose the fast ones anew
+  void part(size_t from, size_t to, const Pace& pace, Hand& hand);
+  void weigh(const Pace& pace, Hand& hand);    // rows that wait: drop, look at the fast centroids only, or at all
+  void glance(const Pace& pace, Hand& hand);   // look at the fast ones
+  void settle(const Pace& pace, Hand& hand);   // look at all
   int32_t decide(const Centroids& C, size_t j, size_t r, Block& block) const;
   i128 objective(const int32_t* C) const;
 
-  std::vector<float> upper, lower;   // (n,) distance to the own, and at most that to any other centroid
+  // (n,) bounds: at most upper to the own centroid; at least lower to any other slow one, lower_fast to any other fast one
+  std::vector<float> upper, lower, lower_fast;
+  std::vector<size_t> fast;          // centroids that moved most when last counted: in passes 2, 4, 8, 16, ...
+  size_t passes = 0;
   std::vector<float> drift;          // (k,)
   std::vector<int32_t> before;       // (k, p) the centroids of the last pass
 };
