@@ -145,6 +145,15 @@ def test_a_sparse_table_gives_the_bits_of_the_dense_one(isa, form, seed):
     assert_same(ReferenceRows(kernel, Table(X, weights)), native.NativeRows(kernel, table, threads=2), k, seed)
 
 
+def test_a_dense_table_of_zeros_is_kept_thin_and_gives_the_same_bits():
+    random = np.random.default_rng(0)
+    X = random.standard_normal((800, 90)) * (random.uniform(size=(800, 90)) < 0.1)
+    kernel = Euler(0.9, column_range(X), "clip")
+    assert native._thin(X, 2, None) is not None
+    assert native._thin(X + 1, 2, None) is None
+    assert_same(ReferenceRows(kernel, Table(X)), native.NativeRows(kernel, Table(X), threads=2), 9, 0)
+
+
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 @pytest.mark.parametrize("clusterer", [EulerKMeans, RectifiedEulerKMeans])
 def test_the_estimator_takes_sparse_tables(clusterer, index):

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 BLOCK = 4096  # rows handed to NumPy at a time
 SMALL = 1 << 18  # cells of a table whose fits take milliseconds
+SAMPLE = 256  # rows looked at for zeros
+THIN = 0.25  # share of cells that are not zero up to which a dense table is kept in sparse form
+THIN_CELL = 28  # bytes such a cell takes
 STATE = 32  # bytes of a row besides its mapped copy
 TURN = 1 << 16  # phases are averaged on this grid, exactly
 
@@ -39,9 +42,9 @@ class NativeRows:
         weights, self.weight_bits = (None, 0) if table.weights is None else integer_weights(table.weights)
         columns = (scale.centre, kernel.alpha / scale.unit, scale.low, scale.high, kernel.beyond)
         common = (threads or os.cpu_count() or 1, os.environ.get("REKMEANS_ISA", ""))
-        if sparse.issparse(X):
-            cells = (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64), self.d)
-            self.core = _core.Rows(*cells, *columns, weights, weights is None, *common)
+        cells = _thin(X, common[0], memory_limit)
+        if cells is not None:
+            self.core = _core.Rows(*cells, self.d, *columns, weights, weights is None, *common)
         else:
             keep = memory_limit is None or self.n * (8 * self.d + STATE) <= memory_limit
             self.core = _core.Rows(X, X.dtype.kind, *columns, weights, weights is None, keep, *common)
@@ -145,6 +148,17 @@ class NativeSeeding:
 
     def exchange(self, numbers: Array) -> bool:
         return self.core.exchange(self.rows.mapped(numbers))
+
+
+def _thin(X: Any, threads: int, memory_limit: int | None) -> tuple[Array, Array, Array] | None:
+    """Data, columns and row borders of the cells that are not zero; None for a table that has not enough zeros."""
+    if sparse.issparse(X):
+        return X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)
+    sample = X[:: max(1, len(X) // SAMPLE)]
+    filled = np.count_nonzero(sample) / sample.size
+    if sample.size < SMALL // 16 or filled > THIN or (memory_limit and filled * X.size * THIN_CELL > memory_limit):
+        return None
+    return _core.thinned(X, X.dtype.kind, threads)
 
 
 def _joined(sums: Any) -> Array:

@@ -66,17 +66,55 @@ static Beyond meant(const std::string& name) {
 
 static std::vector<double> copied(const Doubles& a) { return {a.data(), a.data() + a.shape(0)}; }
 
+// A dense table's cells that are not zero, in CSR form.
+static nb::tuple thinned(const Table& table, size_t threads) {
+  const size_t parts = (table.n + PART - 1) / PART;
+  std::vector<std::vector<double>> data(parts);
+  std::vector<std::vector<int64_t>> columns(parts);
+  std::vector<int64_t> from(table.n + 1, 0);
+  std::vector<double> all;
+  std::vector<int64_t> at;
+  {
+    nb::gil_scoped_release free;
+    parallel(threads, parts, [&](size_t, size_t part) {
+      std::vector<double> x(table.d);
+      for (size_t j = part * PART; j < table.n && j < (part + 1) * PART; ++j) {
+        table.read(j, x.data());
+        for (size_t l = 0; l < table.d; ++l)
+          if (x[l] != 0) data[part].push_back(x[l]), columns[part].push_back(int64_t(l));
+        from[j + 1] = int64_t(data[part].size());
+      }
+    });
+    int64_t shift = 0;
+    for (size_t part = 0; part < parts; ++part) {
+      for (size_t j = part * PART; j < table.n && j < (part + 1) * PART; ++j) from[j + 1] += shift;
+      shift += int64_t(data[part].size());
+      all.insert(all.end(), data[part].begin(), data[part].end());
+      at.insert(at.end(), columns[part].begin(), columns[part].end());
+    }
+  }
+  return nb::make_tuple(array(all, all.size()), array(at, at.size()), array(from, from.size()));
+}
+
+using Dense = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
+
+static Table seen(const Dense& X, const std::string& kind) {
+  const ptrdiff_t bytes = ptrdiff_t(X.itemsize());
+  return {static_cast<const char*>(X.data()), kind[0],           X.itemsize(), X.shape(0), X.shape(1),
+          X.stride(0) * bytes,                X.stride(1) * bytes};
+}
+
 NB_MODULE(_core, m) {
+  m.def("thinned", [](const Dense& X, const std::string& kind, size_t threads) { return thinned(seen(X, kind), threads); });
   m.def("isa", [](const std::string& name) { return std::string(chosen(name)->name); }, "name"_a);
 
   nb::class_<Rows>(m, "Rows")
       .def(
           "__init__",
-          [](Rows* self, nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu> X, const std::string& kind, Doubles centre,
+          [](Rows* self, Dense X, const std::string& kind, Doubles centre,
              Doubles factor, Doubles low, Doubles high, const std::string& beyond, std::optional<Longs> weights,
              bool unit, bool keep, size_t threads, const std::string& isa) {
-            Table table{static_cast<const char*>(X.data()), kind[0], X.itemsize(), X.shape(0), X.shape(1),
-                        X.stride(0) * ptrdiff_t(X.itemsize()), X.stride(1) * ptrdiff_t(X.itemsize())};
+            const Table table = seen(X, kind);
             Columns columns{copied(centre), copied(factor), copied(low), copied(high), meant(beyond)};
             const int64_t* w = weights ? weights->data() : nullptr;
             nb::gil_scoped_release free;

@@ -195,74 +195,92 @@ Rows::Rows(SparseTable given_, size_t n_, size_t d_, Columns m, const int64_t* w
     : n(n_), d(d_), p(2 * d_), threads(threads_), lanes(lanes_), unit(unit_), base(p, 0), base64(p, 0), norm2(n),
       kept(true), sparse(true), given(given_), columns(std::move(m)), absent_from(n, 0), absent_columns((n + PART - 1) / PART) {
   const Map map = columns.map();
-  // f of a row of zeros, cell by cell; `inside` where a zero is not beyond
-  std::vector<uint8_t> inside(d, 1);
-  std::vector<float> zero(p);
-  double unused;
-  int64_t length;
-  size_t insides = 0;
-  auto mapped = [&](double x, size_t l, bool clip, float* pair) {  // false where the cell says nothing
+  auto phase = [&](double x, size_t l, bool clip) {  // NaN where the cell says nothing
     if (clip) x = x < map.low[l] ? map.low[l] : x > map.high[l] ? map.high[l] : x;
-    else if (map.beyond == Beyond::ignore && !(x >= map.low[l] && x <= map.high[l])) return false;
-    double t = (x - map.centre[l]) * map.factor[l];
-    if (std::isnan(t)) return false;
-    if (std::fabs(t) >= 0x1p40) t = std::fmod(t, 2.0);
-    const double middle[2] = {base64[l], base64[d + l]};
-    if (lanes->mapped(&t, 1, middle, pair, &unused, &length)) {
-      int32_t cos, sin;
-      settle(t, &cos, &sin);
-      pair[0] = float(cos - base[l]) * float(1 / GRID), pair[1] = float(sin - base[d + l]) * float(1 / GRID);
-    }
-    return true;
+    else if (map.beyond == Beyond::ignore && !(x >= map.low[l] && x <= map.high[l])) return std::nan("");
+    const double t = (x - map.centre[l]) * map.factor[l];
+    return std::fabs(t) >= 0x1p40 ? std::fmod(t, 2.0) : t;
   };
+  // the base is f of a row of zeros, (0, 0) where a zero says nothing; `inside` where it does say something
+  std::vector<uint8_t> inside(d);
+  size_t insides = 0;
   for (size_t l = 0; l < d; ++l) {
-    float pair[2];
-    inside[l] = mapped(0, l, map.beyond == Beyond::clip, pair);
-    insides += inside[l];
-    if (inside[l]) base[l] = int32_t(pair[0] * float(GRID)), base[d + l] = int32_t(pair[1] * float(GRID));
+    const double t = phase(0, l, map.beyond == Beyond::clip);
+    inside[l] = !std::isnan(t), insides += inside[l];
+    if (inside[l]) settle(t, &base[l], &base[d + l]);
   }
   base64.assign(base.begin(), base.end());
   int64_t origin = 0;
   for (int32_t b : base) origin += int64_t(b) * b;
-  cells.from.push_back(0);
-  std::vector<uint8_t> heard(n, 1), stored(d);
   if (w) weights.assign(w, w + n);
-  for (size_t j = 0; j < n; ++j) {
-    auto& silent = absent_columns[j / PART];
-    absent_from[j] = uint32_t(silent.size());
-    const size_t begin = size_t(given.from[j]), end = size_t(given.from[j + 1]);
-    size_t zeros = insides;                       // zero cells of this row that say something
-    std::fill(stored.begin(), stored.end(), 0);
-    bool some = map.beyond != Beyond::ignore;
-    for (size_t i = begin; i < end; ++i) {
-      const size_t l = size_t(given.columns[i]);
-      stored[l] = 1, zeros -= inside[l];
-      some |= given.data[i] >= map.low[l] && given.data[i] <= map.high[l];
-    }
-    heard[j] = some || zeros;
-    const bool clip = map.beyond == Beyond::clip || !heard[j];
-    double norm = 0;
-    int64_t square_j = origin;
-    auto put = [&](double x, size_t l) {
-      float pair[2];
-      if (!mapped(x, l, clip, pair)) {
-        silent.push_back(uint32_t(l));
-        square_j -= int64_t(base[l]) * base[l] + int64_t(base[d + l]) * base[d + l];
-        return;
+  std::vector<uint8_t> heard(n, 1);
+  std::vector<SparseRows> made(absent_columns.size());
+  std::vector<i128> squares(threads, 0);
+  parallel(threads, made.size(), [&](size_t thread, size_t part) {
+    SparseRows& out = made[part];
+    std::vector<uint8_t> stored(d, 0);
+    std::vector<uint32_t> at;
+    std::vector<double> x, middle;
+    std::vector<float> g;
+    for (size_t j = part * PART; j < n && j < (part + 1) * PART; ++j) {
+      const size_t begin = size_t(given.from[j]), end = size_t(given.from[j + 1]);
+      size_t zeros = insides;                       // zero cells of this row that say something
+      bool some = map.beyond != Beyond::ignore;
+      at.clear(), x.clear();
+      for (size_t i = begin; i < end; ++i) {
+        const size_t l = size_t(given.columns[i]);
+        zeros -= inside[l];
+        some |= given.data[i] >= map.low[l] && given.data[i] <= map.high[l];
+        at.push_back(uint32_t(l)), x.push_back(given.data[i]);
       }
-      square_j += square_of(pair[0], base[l]) + square_of(pair[1], base[d + l]);
-      square_j -= int64_t(base[l]) * base[l] + int64_t(base[d + l]) * base[d + l];
-      norm += double(pair[0]) * pair[0] + double(pair[1]) * pair[1];
-      cells.columns.push_back(uint32_t(l));
-      cells.cos.push_back(pair[0]), cells.sin.push_back(pair[1]);
-    };
-    for (size_t i = begin; i < end; ++i) put(given.data[i], size_t(given.columns[i]));
-    if (!heard[j] || insides < d)
-      for (size_t l = 0; l < d; ++l)
-        if (!stored[l] && (!heard[j] || !inside[l])) put(0, l);
-    norm2[j] = float(norm);
-    square += i128(square_j) * (heard[j] ? weight(j) : 0);
-    cells.from.push_back(cells.columns.size());
+      heard[j] = some || zeros;
+      const bool clip = map.beyond == Beyond::clip || !heard[j];
+      if (!heard[j] || insides < d) {               // zero cells that differ from the base, or say nothing
+        for (uint32_t l : at) stored[l] = 1;
+        const size_t count = at.size();
+        for (size_t l = 0; l < d; ++l)
+          if (!stored[l] && (!heard[j] || !inside[l])) at.push_back(uint32_t(l)), x.push_back(0);
+        for (size_t i = 0; i < count; ++i) stored[at[i]] = 0;
+      }
+      const size_t count = at.size();
+      middle.resize(2 * count), g.resize(2 * count);
+      int64_t square_j = origin;
+      for (size_t i = 0; i < count; ++i) {
+        const size_t l = at[i];
+        x[i] = phase(x[i], l, clip);
+        middle[i] = base64[l], middle[count + i] = base64[d + l];
+        square_j -= int64_t(base[l]) * base[l] + int64_t(base[d + l]) * base[d + l];
+      }
+      double norm;
+      int64_t cells_square;
+      if (lanes->mapped(x.data(), count, middle.data(), g.data(), &norm, &cells_square))
+        for (size_t i = 0; i < count; ++i) {
+          if (std::isnan(x[i])) continue;
+          int32_t cos, sin;
+          settle(x[i], &cos, &sin);
+          const int32_t a = base[at[i]], b = base[d + at[i]];
+          cells_square += int64_t(cos) * cos - square_of(g[i], a) + int64_t(sin) * sin - square_of(g[count + i], b);
+          g[i] = float(cos - a) * float(1 / GRID), g[count + i] = float(sin - b) * float(1 / GRID);
+        }
+      auto& silent = absent_columns[part];
+      absent_from[j] = uint32_t(silent.size());
+      for (size_t i = 0; i < count; ++i) {
+        if (std::isnan(x[i])) silent.push_back(at[i]);
+        else out.columns.push_back(at[i]), out.cos.push_back(g[i]), out.sin.push_back(g[count + i]);
+      }
+      out.from.push_back(out.columns.size());
+      norm2[j] = float(norm);
+      squares[thread] += i128(square_j + cells_square) * (heard[j] ? weight(j) : 0);
+    }
+  });
+  for (i128 part : squares) square += part;
+  cells.from.push_back(0);
+  for (const SparseRows& part : made) {
+    const size_t shift = cells.columns.size();
+    for (size_t end : part.from) cells.from.push_back(shift + end);
+    cells.columns.insert(cells.columns.end(), part.columns.begin(), part.columns.end());
+    cells.cos.insert(cells.cos.end(), part.cos.begin(), part.cos.end());
+    cells.sin.insert(cells.sin.end(), part.sin.begin(), part.sin.end());
   }
   silence(heard);
 }
