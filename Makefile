@@ -8,6 +8,7 @@ CORE := CMakeLists.txt $(wildcard src/rekmeans/engines/_native/*pp)
 .DEFAULT_GOAL := test
 
 $(VENV)/ready: pyproject.toml $(CORE)
+	@echo "setting up $(VENV): a minute or two, once"
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --upgrade pip
 	$(RUN) -m pip install --quiet --editable '.[test]'

@@ -1,5 +1,7 @@
 """Every engine, every way to cut the rows: the same bits as one block of the reference and as Python's integers."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -156,27 +158,37 @@ def integer_pass(F, C, w):
     return labels, loss, totals, counts
 
 
-def assert_integer_pass(rows, F, C, w):
-    """Labels, loss, masses and the next means are those of Python's integers."""
-    walk = rows.walk(Model(rows.kernel, Hard(), mean))
+def on_circle(a, b):
+    """a/sqrt(a^2 + b^2) rounded to the grid, from the integer square root of its doubled square."""
+    size = (math.isqrt((2 * GRID * a) ** 2 // (a * a + b * b)) + 1) // 2
+    return size if a > 0 else -size
+
+
+NEXT = {mean: lambda a, b, count: round(a / count), rectified: lambda a, b, count: on_circle(a, b)}
+
+
+def assert_integer_pass(rows, rule, F, C, w):
+    """Labels, loss, masses and the next centroids are those of Python's integers."""
+    walk, d = rows.walk(Model(rows.kernel, Hard(), rule)), C.shape[1] // 2
     seen, (labels, loss, totals, counts) = walk.step(C), integer_pass(F.tolist(), C.tolist(), w.tolist())
     assert seen.labels.tolist() == labels
     assert seen.loss == loss
     assert seen.mass.tolist() == [sum(w[seen.labels == c].tolist()) for c in range(len(C))]
-    means = [
-        [round(total / count) if count else m for total, count, m in zip(*row, strict=True)]
-        for row in zip(totals, counts, C.tolist(), strict=True)
+    moved = [
+        [NEXT[rule](S[i], S[i - d], count[i]) if count[i] else m[i] for i in range(2 * d)]
+        for S, count, m in zip(totals, counts, C.tolist(), strict=True)
     ]
-    assert walk.moved(C).tolist() == means
+    assert walk.moved(C).tolist() == moved
 
 
 @engines
+@rules
 @examples
 @pytest.mark.parametrize("kind", ["one block", "hundred rows a block"])
-def test_a_pass_equals_python_integers(engine, name, kind):
+def test_a_pass_equals_python_integers(engine, rule, name, kind):
     whole, rows = whole_and_cut(engine, name, kind)
     inside = np.random.default_rng(0).integers(-GRID, GRID + 1, (2, whole.F.shape[1]), dtype=np.int32)
-    assert_integer_pass(rows, whole.F, np.concatenate([inside, whole.mapped(np.array([0, 1]))]), whole.w)
+    assert_integer_pass(rows, rule, whole.F, np.concatenate([inside, whole.mapped(np.array([0, 1]))]), whole.w)
 
 
 def wide(d, weighted=False):
@@ -188,16 +200,17 @@ def wide(d, weighted=False):
 
 
 @engines
+@rules
 @pytest.mark.parametrize("d", [NARROW, NARROW + 1])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("borders", [[0, 6], [0, 2, 6]])
-def test_a_pass_over_wide_rows_equals_python_integers(engine, d, weighted, borders):
+def test_a_pass_over_wide_rows_equals_python_integers(engine, rule, d, weighted, borders):
     kernel, table = wide(d, weighted)
     rows = PLACES[engine](kernel, table, np.array(borders))
     F = kernel.embed(table.X)
     assert kernel.distance(F[:2], F[:2]).tolist() == [[0, d << 48], [d << 48, 0]]
     w = integer_weights(table.weights)[0] if weighted else np.ones(6, np.int64)
-    assert_integer_pass(rows, F, F[:2], w)
+    assert_integer_pass(rows, rule, F, F[:2], w)
 
 
 @engines

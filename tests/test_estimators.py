@@ -369,7 +369,18 @@ def test_verbose_prints_a_line_a_pass(capsys, starts):
     assert len(fits.history_["objective"]) in passes
     assert any(f"objective {fits.inertia_:.6g} " in line for line in lines)
     if starts == 1:
-        assert [line.split()[1] for line in lines] == [f"{value:.6g}" for value in fits.history_["objective"]]
+        assert [line.split()[3] for line in lines] == [f"{value:.6g}" for value in fits.history_["objective"]]
+        assert [line.split()[:2] for line in lines] == [["pass", str(t + 1)] for t in range(len(lines))]
+
+
+def test_rows_that_take_no_part_are_counted_in_a_warning():
+    random = np.random.default_rng(0)
+    X = np.vstack([random.standard_normal((95, 2)), 20 + random.standard_normal((5, 2))])
+    with pytest.warns(UserWarning, match=r"5 of 100 rows take no part.*scale='range'"):
+        RectifiedEulerKMeans(2, random_state=0).fit(X)
+    labels = RectifiedEulerKMeans(2, scale="range", random_state=0).fit(X).labels_
+    assert len(set(labels[95:])) == 1
+    assert set(labels[95:]).isdisjoint(labels[:95])
 
 
 # missing values and values beyond

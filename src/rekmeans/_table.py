@@ -185,10 +185,10 @@ def real(name: str, value: Any, *, above: float = -math.inf, least: float = -mat
     return number
 
 
-def whole(name: str, value: Any, least: int = 1) -> int:
+def whole(name: str, value: Any, least: int = 1, hint: str = "") -> int:
     """An integer of at least `least`."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
-        raise ValueError(f"{name} must be an integer of at least {least}; got {value!r}.")
+        raise ValueError(f"{name} must be an integer of at least {least}{hint}; got {value!r}.")
     return int(value)
 
 

@@ -32,8 +32,9 @@ PARAMETERS = """n_clusters : int
         What a unit of a feature is: 4 standard deviations inside fences round the quartiles; the column's range; the
         range of the whole table; 1 (the paper's bare map).
     beyond : {"ignore", "clip", "wrap"}
-        What a value outside the scaled range does: says nothing, like a missing one; counts as the nearest bound; goes
-        on round the circle. Without a scale nothing is outside.
+        What a value outside the scaled range (one unit from the robust centre; the range seen in fit) does: says
+        nothing, like a missing one; counts as the nearest bound; goes on round the circle. A row with nothing inside is
+        labelled by its clipped values and takes no part in the centroids. Without a scale nothing is outside.
     init : {"k-means++", "random", "circle"}, array of shape (n_clusters, n_features) or callable
         Start: greedy k-means++ with swaps, random mapped rows, random points of the circle, or points in the units of
         X; a callable is called as init(X, n_clusters, random_state=...) and returns such points.
@@ -53,7 +54,7 @@ PARAMETERS = """n_clusters : int
     random_state : int, RandomState or None
         Seed of the starts.
     verbose : int
-        1 prints a line a pass."""
+        1 prints a line for each pass."""
 
 
 class _Mapped(BaseEstimator):
@@ -125,7 +126,7 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            NumPy array, pandas, polars or pyarrow table; NaN or null for missing values.
+            NumPy array, SciPy sparse, pandas, polars or pyarrow table; NaN or null for missing values.
         y : ignored
         sample_weight : array of shape (n_samples,) or None
             Row weights; weight 2 is the row twice.
@@ -141,6 +142,7 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             rows, model = self._place(kernel, table)
             fit = lloyd.best(rows, model, self._starts(rows, table), self.max_iter, self.tol, self._watch())
             near = rows.middles(fit.labels, self.n_clusters)
+        self._warn_of_silent_rows(rows, table)
         found = len(np.unique(fit.labels))
         if found < self.n_clusters:
             warnings.warn(
@@ -157,12 +159,26 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         self.deviation_ = deviation_degree(self.centroids_)
         return self
 
+    def _warn_of_silent_rows(self, rows: Rows, table: _table.Table) -> None:
+        """Rows that the scale leaves out may be gross errors, or a small group far away: the user has to know."""
+        silent = int(((rows.weights() == 0) & (1 if table.weights is None else table.weights > 0)).sum())
+        if silent:
+            warnings.warn(
+                f"{silent} of {len(rows)} rows take no part: all their values lie beyond the {self.scale} range. "
+                "If they are no errors but a group of their own, use scale='range'.",
+                UserWarning,
+                stacklevel=3,
+            )
+
     def predict(self, X: Any) -> Array:
         """Label of the nearest centroid for each row of X, (n,)."""
         return self._rows(X).nearest(_grid(self.centroids_))
 
     def transform(self, X: Any) -> Array:
-        """Distance of each row to each centroid in the mapped space, (n, k); not squared."""
+        """Distance of each row to each centroid in the mapped space, (n, k); not squared.
+
+        Over the values a row has: rows with missing ones are nearer to everything.
+        """
         return self._seen(X, lambda F, C: np.sqrt(self.kernel_.distance(F, C).astype(np.float64) * self.kernel_.worth))
 
     def score_samples(self, X: Any) -> Array:
@@ -170,7 +186,10 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         return self._seen(X, self.kernel_.likeness if hasattr(self, "kernel_") else None)
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
-        """Minus the objective of X for the fitted centroids."""
+        """Minus the objective of X for the fitted centroids.
+
+        Comparable between fits of one alpha, scale and beyond only: a smaller alpha shrinks every distance.
+        """
         check_is_fitted(self)
         rows, model = self._place(self.kernel_, _table.read(self, X, sample_weight, fitting=False))
         return -lloyd.worth(rows, rows.walk(model).step(_grid(self.centroids_)).loss)
@@ -201,8 +220,9 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         _table.whole("max_iter", self.max_iter)
         _table.real("tol", self.tol, least=0)
         if self.n_threads is not None:
-            _table.whole("n_threads", self.n_threads)
+            _table.whole("n_threads", self.n_threads, hint=" (None for all)")
         _table.memory("memory_limit", self.memory_limit)
+        _table.whole("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, least=0)
 
     def _starts(self, rows: Rows, table: _table.Table) -> Iterator[Array]:
         """Starting centroids of each run, on the grid."""
@@ -219,7 +239,7 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
                 yield rows.kernel.start(points)
 
     def _watch(self) -> lloyd.Watch | None:
-        return (lambda record: print(_line(record), flush=True)) if self.verbose else None
+        return (lambda t, record: print(_line(t, record), flush=True)) if self.verbose else None
 
     @property
     def _n_features_out(self) -> int:
@@ -362,5 +382,6 @@ def _grid(centroids: Array) -> Array:
     return np.concatenate([np.rint(part * GRID) for part in (centroids.real, centroids.imag)], axis=1).astype(np.int32)
 
 
-def _line(record: dict[str, Any]) -> str:
-    return f"objective {record['objective']:.6g}  moved {record['moved']}  refilled {record['refilled']}"
+def _line(t: int, record: dict[str, Any]) -> str:
+    counts = f"objective {record['objective']:.6g}  moved {record['moved']}  refilled {record['refilled']}"
+    return f"pass {t + 1}  {counts}  {record['seconds'] * 1e3:.1f} ms"

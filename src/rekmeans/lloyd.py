@@ -16,7 +16,7 @@ from .centroids import CentroidRule, refilled
 from .engines import Rows
 from .kernels import Kernel
 
-Watch = Callable[[dict[str, Any]], None]
+Watch = Callable[[int, dict[str, Any]], None]  # the number of the pass, and what it saw
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def run(rows: Rows, model: Model, C: Array, max_iter: int, tol: float, watch: Wa
         counts = {"objective": worth(rows, loss), "moved": seen.moved, "refilled": filled}
         history.append(counts | {"seconds": perf_counter() - started})
         if watch is not None:
-            watch(history[-1])
+            watch(t, history[-1])
         if np.array_equal(C, centroids):
             break
     passes = {name: np.array([record[name] for record in history]) for name in history[0]}

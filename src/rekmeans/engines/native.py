@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from bisect import bisect_right
 from collections.abc import Callable
+from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -76,8 +77,9 @@ class NativeRows:
 
     def mapped(self, numbers: Array) -> Array:
         F = self.core.grid(np.asarray(numbers, np.int64))
-        return F if self.core.complete else self.kernel.whole(F, self._overall())
+        return F if self.core.complete else self.kernel.whole(F, self._overall)
 
+    @cached_property
     def _overall(self) -> Array:
         """The rectified centroid of all rows, (1, p)."""
         start = self.kernel.start(self.kernel.scale.centre[None])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import accumulate
 from operator import add
 from typing import TYPE_CHECKING, Any
@@ -65,8 +65,9 @@ class ReferenceRows:
         return ReferenceSeeding(self)
 
     def mapped(self, numbers: Array) -> Array:
-        return self.kernel.whole(self.F[numbers], self._overall())
+        return self.kernel.whole(self.F[numbers], self._overall)
 
+    @cached_property
     def _overall(self) -> Array:
         """The rectified centroid of all rows, (1, p)."""
         start = self.kernel.start(self.kernel.scale.centre[None])

@@ -432,6 +432,15 @@ float dot(const float* a, const float* b, size_t p) {
   return sum;
 }
 
+int64_t distance(const float* g, const int32_t* h, size_t p) {
+  int64_t sum = 0;
+  for (size_t l = 0; l < p; ++l) {
+    const int32_t gap = int32_t(g[l] * float(GRID)) - h[l];
+    sum += int64_t(gap) * gap;
+  }
+  return sum;
+}
+
 void add(int64_t* totals, const float* g, size_t p, bool minus) {
   if (minus)
     for (size_t l = 0; l < p; ++l) totals[l] -= int32_t(g[l] * float(GRID));
@@ -442,7 +451,7 @@ void add(int64_t* totals, const float* g, size_t p, bool minus) {
 }  // namespace
 
 const Lanes* REKMEANS_LANES() {
-  static const Lanes table = {REKMEANS_NAME, V, PANEL, phases, mapped, scores, coarse_row, coarse_scores, sparse_scores, winners, judged, dot, add};
+  static const Lanes table = {REKMEANS_NAME, V, PANEL, phases, mapped, scores, coarse_row, coarse_scores, sparse_scores, winners, judged, dot, distance, add};
   return &table;
 }
 

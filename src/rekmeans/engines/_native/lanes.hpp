@@ -59,6 +59,9 @@ struct Lanes {
 
   float (*dot)(const float* a, const float* b, size_t p);
 
+  // sum of (g 2^23 - h)^2 in integers.
+  int64_t (*distance)(const float* g, const int32_t* h, size_t p);
+
   // totals += (or -= if minus) g 2^23, in integers.
   void (*add)(int64_t* totals, const float* g, size_t p, bool minus);
 };

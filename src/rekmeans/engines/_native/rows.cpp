@@ -317,7 +317,7 @@ void Rows::grid(size_t j, int32_t* out, Buffer& buffer) const {
 }
 
 int64_t Rows::distance(size_t j, const float* g, const int32_t* h, int64_t h2) const {
-  int64_t sum = sparse ? h2 : 0;
+  int64_t sum = sparse ? h2 : lanes->distance(g, h, p);
   auto gap2 = [](float a, int32_t b) {
     const int64_t gap = int64_t(int32_t(a * float(GRID))) - b;
     return gap * gap;
@@ -327,8 +327,6 @@ int64_t Rows::distance(size_t j, const float* g, const int32_t* h, int64_t h2) c
       const int32_t a = h[cells.columns[i]], b = h[d + cells.columns[i]];
       sum += gap2(cells.cos[i], a) + gap2(cells.sin[i], b) - int64_t(a) * a - int64_t(b) * b;
     }
-  else
-    for (size_t l = 0; l < p; ++l) sum += gap2(g[l], h[l]);
   const uint32_t* absent = complete ? nullptr : absent_begin(j);
   for (size_t i = 0; i < absent_count(j); ++i)
     sum -= int64_t(h[absent[i]]) * h[absent[i]] + int64_t(h[d + absent[i]]) * h[d + absent[i]];
