@@ -1,0 +1,92 @@
+"""How a plain pass grows with n, d and k, beside the sgemm rate and the memory bandwidth of the same run.
+
+    python benchmarks/growth.py growth.jsonl [growth.png]
+
+A plain pass scores every row (no skipping). Rates count 2 n (2d) k operations and 8 n d bytes.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+
+from grid import GROWTH
+from rekmeans._scale import column_range
+from rekmeans._table import Table
+from rekmeans.engines.native import NativeRows, _core
+from rekmeans.kernels.euler import Euler
+
+REPEATS = 5
+
+
+def fastest(work: Callable[[], object]) -> float:
+    times = []
+    for _ in range(REPEATS):
+        started = perf_counter()
+        work()
+        times.append(perf_counter() - started)
+    return min(times)
+
+
+def plain_pass(n: int, d: int, k: int, coarse: bool) -> float:
+    """Seconds of one pass over normal rows, after one that set the labels."""
+    X = np.random.default_rng(0).standard_normal((n, d)).astype(np.float32)
+    rows = NativeRows(Euler(0.9, column_range(X), "wrap"), Table(X))
+    C = rows.mapped(np.arange(k))
+    walk = _core.Walk(rows.core, k, False)
+    walk.coarse = coarse
+    walk.step(C)
+    return fastest(lambda: walk.step(C))
+
+
+def sgemm_rate() -> float:
+    """Operations a second of a large float32 product."""
+    A, B = (np.random.default_rng(0).standard_normal(s).astype(np.float32) for s in ((20_000, 1568), (1568, 256)))
+    return 2 * 20_000 * 1568 * 256 / fastest(lambda: A @ B)
+
+
+def bandwidth() -> float:
+    """Bytes a second of reading rows larger than the cache: one pass for a single centroid."""
+    n, d = 1_000_000, 64
+    A = np.ones((n, 2 * d), np.float32)
+    v = np.ones(2 * d, np.float32)
+    return 4 * A.size / fastest(lambda: A @ v)
+
+
+def main(out: Path, picture: Path | None) -> None:
+    rate, speed = sgemm_rate(), bandwidth()
+    records = [{"sgemm_gflops": rate / 1e9, "bandwidth_gb": speed / 1e9}]
+    print(records[0])
+    for axis, sizes in GROWTH.items():
+        for n, d, k in sizes:
+            for coarse in (False, True):
+                seconds = plain_pass(n, d, k, coarse)
+                record = {"axis": axis, "n": n, "d": d, "k": k, "coarse": coarse, "seconds": seconds}
+                record |= {"of_sgemm": 4 * n * d * k / seconds / rate, "of_bandwidth": 8 * n * d / seconds / speed}
+                records.append(record)
+                print(record)
+    out.write_text("".join(json.dumps(r) + "\n" for r in records))
+    if picture:
+        plot(records[1:], picture)
+
+
+def plot(records: list[dict], picture: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
+    for axis, panel in zip(GROWTH, axes, strict=True):
+        for coarse, name in ((False, "float32"), (True, "8 bits first")):
+            some = [r for r in records if r["axis"] == axis and r["coarse"] == coarse]
+            panel.loglog([r[axis] for r in some], [1e3 * r["seconds"] for r in some], "o-", label=name)
+        panel.set(xlabel=axis, ylabel="ms a pass", title=f"growth in {axis}")
+        panel.legend()
+    figure.savefig(picture, dpi=120)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]) if len(sys.argv) > 2 else None)
