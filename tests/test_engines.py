@@ -15,12 +15,16 @@ from rekmeans._scale import bare, fenced
 from rekmeans._table import Table
 from rekmeans.assign import Hard
 from rekmeans.centroids import mean, rectified
+from rekmeans.engines.native import NativeRows
 from rekmeans.engines.reference import ReferenceRows
 from rekmeans.kernels.euler import NARROW, Euler
 from rekmeans.lloyd import Model, run
 from rekmeans.seeds import STARTS
 
-PLACES = {"reference": ReferenceRows}  # (kernel, table, block borders) -> Rows; one more engine is one more entry
+PLACES = {  # (kernel, table, block borders) -> Rows; one more engine is one more entry
+    "reference": ReferenceRows,
+    "native": lambda kernel, table, borders: NativeRows(kernel, table, threads=2),  # cuts its rows by itself
+}
 engines = pytest.mark.parametrize("engine", PLACES)
 rules = pytest.mark.parametrize("rule", [mean, rectified])
 

@@ -17,13 +17,12 @@ from rekmeans._scale import bare, column_range, fenced, global_range
 from rekmeans._table import Table, plain
 from rekmeans.assign import Fuzzy, Hard
 from rekmeans.centroids import CENTROIDS
-from rekmeans.engines import place
+from rekmeans.engines import native, place
 from rekmeans.engines.reference import ReferenceRows
 from rekmeans.kernels.euler import NARROW, Euler
-from rekmeans.lloyd import Model, run
+from rekmeans.lloyd import Model, best, run
 from rekmeans.seeds import STARTS
 
-native = pytest.importorskip("rekmeans.engines.native", reason="the compiled core is absent")
 core = native._core
 
 
@@ -169,17 +168,90 @@ def test_the_estimator_takes_sparse_tables(clusterer, index):
         assert_array_equal(dense.score_samples(X), other.score_samples(thin))
 
 
-def test_skipping_skips_and_the_eight_bit_look_is_taken():
+def test_skipping_skips():
     random = np.random.default_rng(0)
     X = random.standard_normal((50, 8))[random.integers(50, size=5000)] + 0.1 * random.standard_normal((5000, 8))
-    kernel, table = Euler(0.9, fenced(X), "wrap"), Table(X)
-    rows = native.NativeRows(kernel, table, threads=1)
+    rows = native.NativeRows(Euler(0.9, fenced(X), "wrap"), Table(X), threads=1)
     walk = core.Walk(rows.core, 50, True)
     C = STARTS["k-means++"](rows, 50, np.random.PCG64(0))
     walk.step(C)
     assert walk.looked == 5000
     walk.step(walk.centroids(True, C))
     assert walk.looked < 1000
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3])
+def test_many_centroids_over_many_passes_give_the_reference_bits(isa, seed):
+    kernel, table = drawn(seed, 2500, 40)
+    rows, other = ReferenceRows(kernel, table), native.NativeRows(kernel, table, threads=2)
+    start = rows.mapped(np.random.default_rng(seed).choice(2500, 100, replace=False))
+    one, two = (run(r, Model(kernel, Hard(), CENTROIDS["mean"]), start, 30, 0.0) for r in (rows, other))
+    assert one.n_iter > 4
+    assert_array_equal(one.labels, two.labels)
+    assert_array_equal(one.history["objective"], two.history["objective"])
+
+
+@pytest.mark.parametrize("coarse", [True, False])
+def test_the_eight_bit_look_changes_nothing(coarse):
+    kernel, table = drawn(2, 2000, 30)
+    rows = native.NativeRows(kernel, table, threads=2)
+    C = rows.mapped(np.arange(60))
+    walk = core.Walk(rows.core, 60, False)
+    walk.coarse = coarse
+    walk.step(C)
+    assert_array_equal(walk.labels(), ReferenceRows(kernel, table).nearest(C))
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("limits", [(1, 0.0), (50, 0.0), (50, 0.01)])
+def test_starts_run_side_by_side_give_the_best_of_single_runs(seed, limits):
+    kernel, table = drawn(seed, 120, 3)
+    rows, k = native.NativeRows(kernel, table, threads=2), 7
+    starts = [STARTS["circle"](rows, k, np.random.PCG64(i)) for i in range(5)]
+    for rule in CENTROIDS.values():
+        model = Model(kernel, Hard(), rule)
+        alone = min((run(ReferenceRows(kernel, table), model, C, *limits) for C in starts), key=lambda fit: fit.loss)
+        assert rows.best(model, starts, *limits) is not None
+        together = best(rows, model, starts, *limits)
+        assert_array_equal(alone.labels, together.labels)
+        assert_array_equal(alone.centroids, together.centroids)
+        assert (alone.loss, alone.objective, alone.n_iter) == (together.loss, together.objective, together.n_iter)
+        for name in ("objective", "moved", "refilled"):
+            assert_array_equal(alone.history[name], together.history[name])
+
+
+def test_values_at_rounding_ties_keep_the_bounds_true():
+    """Phases whose cosine lies at a rounding tie are settled after the row's length was taken."""
+    grid = 2.0**23
+    ties = (np.arange(int(0.70 * grid), int(0.7002 * grid)) + 0.5) / grid
+    X = np.random.default_rng(0).choice(np.arccos(ties) / np.pi, (1500, 2))
+    kernel, table = Euler(1.0, bare(X)), Table(X)
+    for seed in range(6):
+        assert_same(ReferenceRows(kernel, table), native.NativeRows(kernel, table, threads=1), 8, seed)
+
+
+def both(X, **parameters):
+    """One estimator fitted on each engine."""
+    weights = parameters.pop("sample_weight", None)
+    models = [RectifiedEulerKMeans(random_state=0, engine=e, **parameters) for e in ("reference", "native")]
+    return [model.fit(X, sample_weight=weights) for model in models]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_silent_rows_infinite_phases_and_float32_rows_agree():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(80, 3))
+    X[0] = 1e6
+    weights = np.r_[5.3, random.uniform(0.5, 1.5, 79)]
+    one, two = both(X, n_clusters=3, sample_weight=weights)
+    assert one.inertia_ == two.inertia_
+    far = np.r_[random.normal(size=(40, 1)) * 1e-148, [[1e150]] * 3]
+    one, two = both(far, n_clusters=2, alpha=1e12, beyond="wrap")
+    assert_array_equal(one.labels_, two.labels_)
+    one, two = both(X.astype(np.float32), n_clusters=3)
+    beyond = (X * 1e5).astype(np.float32)
+    assert_array_equal(one.transform(beyond), two.transform(beyond))
+    assert_array_equal(one.transform(beyond), one.transform(beyond.astype(np.float64)))
 
 
 @pytest.mark.parametrize("kind", ["f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"])

@@ -19,6 +19,7 @@ DOUBT = 2.0**-24  # in grid units; float64 cos and sin of |x| <= pi/4 err by les
 PLACES = 160  # binary places of the integer arithmetic that settles a doubtful rounding
 PI = 31415926535897932384626433832795028841971693993751058209749445923078164 * (1 << PLACES) // 10**70
 ROOM = 43  # bits of a block's sum that is left in 64: a million of them still add up inside
+TURN = 1 << 16  # phases are averaged on this grid of half-turns, exactly
 LIMB = 16  # bits of V multiplied at a time, so that a block's weighted sums stay inside 64 bits
 
 
@@ -90,3 +91,9 @@ def integer_weights(weights: Array) -> tuple[Array, int]:
     mantissa, exponent = math.frexp(float(weights.max()))
     b = 31 - exponent + (mantissa == 0.5)
     return np.rint(np.ldexp(weights, b)).astype(np.int64), b
+
+
+def mean_turns(turns: Array, seen: Array) -> Array:
+    """Mean phases in half-turns from their sums on the TURN grid; 0 where nothing was seen."""
+    count = seen.astype(np.float64)
+    return np.where(count > 0, turns.astype(np.float64) / np.where(count > 0, count, 1.0) / TURN, 0.0)

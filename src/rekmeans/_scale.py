@@ -49,7 +49,7 @@ class Scale:
 
 def ignored(scale: Scale, X: Array) -> Array:
     """A value beyond the bounds says nothing, like a missing one; a row of only such values is clipped instead."""
-    kept = np.where(scale.inside(X), X, np.nan)
+    kept = np.where(scale.inside(X), X, np.nan).astype(np.float64)
     silent = silenced(scale, X)
     kept[silent] = scale.clipped(X[silent])
     return kept
@@ -70,32 +70,32 @@ def silenced(scale: Scale, X: Array) -> Array:
     return np.logical_not(scale.inside(X).any(axis=1))
 
 
-def bare(X: Any, weights: Array | None = None) -> Scale:
+def bare(X: Any, weights: Array | None = None, threads: int | None = None) -> Scale:
     """The paper's map: no centre, unit 1, nothing is beyond."""
     d = X.shape[1]
     return Scale(np.zeros(d), np.ones(d), np.full(d, -np.inf), np.full(d, np.inf))
 
 
-def column_range(X: Any, weights: Array | None = None) -> Scale:
+def column_range(X: Any, weights: Array | None = None, threads: int | None = None) -> Scale:
     """Minimum to maximum of each column becomes [0, 1]."""
     low, high = (np.nan_to_num(end) for end in _extent(X, weights))
     return Scale(low, _unit(high - low), low, high)
 
 
-def global_range(X: Any, weights: Array | None = None) -> Scale:
+def global_range(X: Any, weights: Array | None = None, threads: int | None = None) -> Scale:
     """Minimum to maximum of the whole table becomes [0, 1]."""
     ends = _extent(X, weights)
     low, high = (np.full(X.shape[1], end) for end in (np.fmin.reduce(ends[0]), np.fmax.reduce(ends[1])))
     return Scale(low, _unit(high - low), low, high)
 
 
-def fenced(X: Any, weights: Array | None = None) -> Scale:
+def fenced(X: Any, weights: Array | None = None, threads: int | None = None) -> Scale:
     """Centre and standard deviation s of the cells within 3 IQR/1.349 of the median; unit 4 s, bounds one unit away.
 
     Where the quartiles coincide, the 5-95 % range stands for them; where that is zero too, the full range.
     """
     w = None if weights is None else integer_weights(weights)[0]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:  # NumPy sorts without holding the interpreter
+    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:  # NumPy sorts without holding the interpreter
         columns = list(pool.map(lambda column: _fenced_column(column, w), _columns(X)))
     centre, unit = (np.array(values, dtype=np.float64) for values in zip(*columns, strict=True))
     return Scale(centre, unit, centre - unit, centre + unit)
@@ -111,7 +111,7 @@ def _fenced_column(x: Array, weights: Array | None) -> tuple[float, float]:
     if q75 > q25:
         return _moments(x, w, median, FENCE * (q75 - q25) / NORMAL_IQR)
     if q95 > q05:
-        return float(median), SPREAD * (q95 - q05) / NORMAL_90
+        return float(median), float(_unit(SPREAD * (q95 - q05) / NORMAL_90))
     return float(median), float(_unit(x.max() - x.min()))
 
 
@@ -150,7 +150,7 @@ def _unit(width: Array) -> Array:
     return np.where(width > LEAST, width, 1.0)
 
 
-SCALES: dict[str | None, Callable[[Any, Array | None], Scale]] = {
+SCALES: dict[str | None, Callable[[Any, Array | None, int | None], Scale]] = {
     "robust": fenced,
     "range": column_range,
     "global": global_range,

@@ -53,7 +53,7 @@ def remember(estimator: Any, table: Table) -> None:
     estimator.__dict__.update(table.columns)
 
 
-def plain(X: Any) -> Array:
+def plain(X: Any) -> Any:
     """Any table as rows of numbers, unchecked against an estimator's columns."""
     rows, names = _numbers(X)
     _refuse_bad_rows(rows, names)
@@ -74,6 +74,8 @@ def _numbers(X: Any) -> tuple[Any, list[Any]]:
     if isinstance(frame, nw.DataFrame):
         columns = [_column(series, series.name) for series in frame.iter_columns()]
         return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0)), frame.columns
+    if isinstance(X, np.ma.MaskedArray):
+        X = np.ma.filled(X.astype(np.float64), np.nan)
     try:
         raw = np.asarray(X)
     except ValueError:
@@ -86,9 +88,9 @@ def _numbers(X: Any) -> tuple[Any, list[Any]]:
             "X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row."
         )
     names = list(range(raw.shape[1]))
-    if raw.dtype.kind in "iub" or raw.dtype in (np.float32, np.float64):
+    if raw.dtype.isnative and (raw.dtype.kind in "iub" or raw.dtype in (np.float32, np.float64)):
         return raw, names
-    if raw.dtype.kind == "f":
+    if raw.dtype.kind in "fiub":
         return raw.astype(np.float64), names
     return np.stack([_cells(raw[:, j], j) for j in names], axis=1) if names else raw.astype(np.float64), names
 
@@ -167,6 +169,14 @@ def _weights(sample_weight: Any, n: int) -> Array:
         ratio = weights.max() / weights[lost].min()
         raise ValueError(f"sample_weight spans a ratio of {ratio:.2g}, at most 2**31 fits: set the smallest to 0.")
     return weights
+
+
+def circle_points(X: Any, d: int) -> Array:
+    """Mapped rows [cos | sin] of d features, dense."""
+    F = plain(X)
+    if F.shape[1] != 2 * d:
+        raise ValueError(f"X must have {2 * d} columns, [cos | sin] of {d} features; got {F.shape[1]}.")
+    return F.toarray() if sparse.issparse(F) else F
 
 
 def one_of(name: str, value: Any, valid: Collection[Any]) -> None:

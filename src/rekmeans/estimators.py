@@ -49,8 +49,8 @@ PARAMETERS = """n_clusters : int
     n_threads : int or None
         Threads to use; None for all. The answer is the same for any number.
     memory_limit : int, str or None
-        Bytes, or text such as "2GB", that the mapped copy of the rows may take; where it does not fit, rows are mapped
-        anew in every pass.
+        Bytes, or text such as "2GB", that the native engine's mapped copy of a dense table may take; where it does not
+        fit, rows are mapped anew in every pass.
     random_state : int, RandomState or None
         Seed of the starts.
     verbose : int
@@ -80,7 +80,7 @@ class _Mapped(BaseEstimator):
 
     def _kernel(self, table: _table.Table) -> Euler:
         """The Euler map that the parameters give for this table."""
-        scale = SCALES[self.scale](table.X, table.weights)
+        scale = SCALES[self.scale](table.X, table.weights, getattr(self, "n_threads", None))
         return Euler(float(self.alpha), scale, self.beyond if self.scale else "wrap")
 
 
@@ -146,7 +146,8 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         found = len(np.unique(fit.labels))
         if found < self.n_clusters:
             warnings.warn(
-                f"n_clusters={self.n_clusters}, but X has rows for {found} distinct clusters only: lower n_clusters.",
+                f"n_clusters={self.n_clusters}, but only {found} clusters have rows: X has no more distinct rows, or "
+                f"max_iter={self.max_iter} stopped the fit. Lower n_clusters or raise max_iter.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
@@ -213,7 +214,7 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
     def _check_parameters(self) -> None:
         _table.whole("n_clusters", self.n_clusters)
         self._check_map()
-        if isinstance(self.init, str):
+        if isinstance(self.init, str) or self.init is None:
             _table.one_of("init", self.init, STARTS)
         if not (isinstance(self.n_init, str) and self.n_init == "auto"):
             _table.whole("n_init", self.n_init)
@@ -358,9 +359,8 @@ class EulerMap(TransformerMixin, _Mapped):
     def inverse_transform(self, X: ArrayLike) -> Array:
         """Values in the units of the table, on the branch nearest the middle of each range; NaN from (0, 0)."""
         check_is_fitted(self)
-        F, d = _table.plain(X), self.n_features_in_
-        if F.shape[1] != 2 * d:
-            raise ValueError(f"X must have {2 * d} columns, [cos | sin] of {d} features; got {F.shape[1]}.")
+        d = self.n_features_in_
+        F = _table.circle_points(X, d)
         values = self.kernel_.preimage(F, self.kernel_.line(self.middle_))
         return np.where((F[:, :d] == 0) & (F[:, d:] == 0), np.nan, values)
 

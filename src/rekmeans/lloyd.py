@@ -74,10 +74,9 @@ def best(
     rows: Rows, model: Model, starts: Iterable[Array], max_iter: int, tol: float, watch: Watch | None = None
 ) -> Fit:
     """The fit of lowest objective over the starts, the first of several; unwatched, an engine may run them at once."""
-    at_once = getattr(rows, "best", None) if watch is None else None
-    if at_once is not None:
-        return at_once(model, list(starts), max_iter, tol)
-    return min((run(rows, model, C, max_iter, tol, watch) for C in starts), key=lambda fit: fit.loss)
+    starts = list(starts)
+    at_once = rows.best(model, starts, max_iter, tol) if watch is None else None
+    return at_once or min((run(rows, model, C, max_iter, tol, watch) for C in starts), key=lambda fit: fit.loss)
 
 
 def worth(rows: Rows, loss: Any) -> float:

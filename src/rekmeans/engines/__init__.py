@@ -14,7 +14,7 @@ from ..kernels.euler import NARROW, Euler
 
 if TYPE_CHECKING:
     from .._table import Table
-    from ..lloyd import Model
+    from ..lloyd import Fit, Model
 
 
 class Pass(NamedTuple):
@@ -68,6 +68,9 @@ class Rows(Protocol):
 
     def seeding(self) -> Seeding: ...
 
+    def best(self, model: Model, starts: list[Array], max_iter: int, tol: float) -> Fit | None:
+        """`lloyd.best` of the starts where the engine has a faster way that gives the same; else None."""
+
     def mapped(self, numbers: Array) -> Array:
         """The mapped rows of these numbers, missing coordinates filled from the table's overall centroid."""
 
@@ -102,14 +105,12 @@ def _native(model: Model, table: Table, n_threads: int | None, memory_limit: int
     return NativeRows(model.kernel, table, n_threads, memory_limit)
 
 
-def _no_native(model: Model, table: Table) -> str:
-    """Why the native engine cannot serve, or ''."""
-    if find_spec("rekmeans.engines._native._core") is None:
-        return "needs the compiled core, which this install lacks: pip install rekmeans with a C++ compiler at hand"
+def _unfit(model: Model, table: Table) -> str:
+    """Why the native engine cannot serve this model and table, or ''."""
     if not (isinstance(model.kernel, Euler) and isinstance(model.assign, Hard)):
-        return "serves hard Euler clustering only: use engine='reference'"
+        return "engine='native' serves hard Euler clustering only: use engine='reference'."
     if table.X.shape[1] > NARROW:
-        return f"takes at most {NARROW} columns, got {table.X.shape[1]}: use engine='reference'"
+        return f"engine='native' takes at most {NARROW} columns, got {table.X.shape[1]}: use engine='reference'."
     return ""
 
 
@@ -123,9 +124,12 @@ def place(
     if not isinstance(engine, str) or engine not in ("auto", *ENGINES):
         names = ", ".join(repr(name) for name in ("auto", *ENGINES))
         raise ValueError(f"engine must be one of {names}; got {engine!r}.")
-    why = _no_native(model, table) if engine != "reference" else ""
+    compiled, why = find_spec("rekmeans.engines._native._core") is not None, _unfit(model, table)
+    if engine == "native" and not compiled:
+        raise ImportError("engine='native' needs the compiled core: pip install rekmeans with a C++ compiler at hand.")
     if engine == "native" and why:
-        raise ValueError(f"engine='native' {why}.")
-    if "compiled" in why:
+        raise ValueError(why)
+    if engine == "auto" and not compiled:
         warnings.warn("rekmeans runs its slow reference engine: the compiled core is absent.", stacklevel=2)
-    return ENGINES["reference" if engine == "reference" or why else "native"](model, table, n_threads, memory_limit)
+    name = "reference" if engine == "reference" or why or not compiled else "native"
+    return ENGINES[name](model, table, n_threads, memory_limit)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from .._grid import Array, integer_weights
+from .._grid import Array, integer_weights, mean_turns
 from .._sums import Sums
 from ..centroids import rectified
 from ..lloyd import Fit, Model, worth
@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from .._table import Table
 
 BLOCK = 4096  # rows handed to NumPy at a time
-SMALL = 1 << 18  # cells of a table whose fits take milliseconds
+SMALL = 1 << 22  # n d k up to which a pass takes less than a millisecond
+MOST_THREADS = 256  # more only cost memory
 SAMPLE = 256  # rows looked at for zeros
 THIN = 0.25  # share of cells that are not zero up to which a dense table is kept in sparse form
+THIN_FROM = 1 << 14  # cells of the sample below which it does not matter
 THIN_CELL = 28  # bytes such a cell takes
 STATE = 32  # bytes of a row besides its mapped copy
-TURN = 1 << 16  # phases are averaged on this grid, exactly
 
 
 class NativeRows:
@@ -42,7 +43,7 @@ class NativeRows:
         self.n, self.d = X.shape
         weights, self.weight_bits = (None, 0) if table.weights is None else integer_weights(table.weights)
         columns = (scale.centre, kernel.alpha / scale.unit, scale.low, scale.high, kernel.beyond)
-        common = (threads or os.cpu_count() or 1, os.environ.get("REKMEANS_ISA", ""))
+        common = (min(threads or os.cpu_count() or 1, MOST_THREADS), os.environ.get("REKMEANS_ISA", ""))
         cells = _thin(X, common[0], memory_limit)
         if cells is not None:
             self.core = _core.Rows(*cells, self.d, *columns, weights, weights is None, *common)
@@ -59,13 +60,11 @@ class NativeRows:
     def walk(self, model: Model) -> NativeWalk:
         return NativeWalk(self, model)
 
-    @property
-    def best(self) -> Callable[..., Fit] | None:
-        """All starts side by side without Python between passes, where a pass is too short to be worth stopping at."""
-        return self._best if self.n * self.d < SMALL else None
-
-    def _best(self, model: Model, starts: list[Array], max_iter: int, tol: float) -> Fit:
+    def best(self, model: Model, starts: list[Array], max_iter: int, tol: float) -> Fit | None:
+        """All starts side by side without Python between passes; None where passes are long enough to stop between."""
         rule, k = model.centroids is rectified, len(starts[0])
+        if self.n * self.d * k > SMALL:
+            return None
         found = _core.best(self.core, np.concatenate(starts), k, rule, self.skip, max_iter, tol)
         centroids, labels, n_iter, losses, moved, refilled, seconds = found
         objective = np.array([worth(self, loss) for loss in losses])
@@ -103,8 +102,7 @@ class NativeRows:
 
     def middles(self, labels: Array, k: int) -> Array:
         turns, seen = self.core.middles(labels, k)
-        seen = seen.astype(np.float64)
-        return np.where(seen > 0, _joined(turns).astype(np.float64) / np.where(seen > 0, seen, 1.0) / TURN, 0.0)
+        return mean_turns(_joined(turns), seen)
 
 
 class NativeWalk:
@@ -158,7 +156,7 @@ def _thin(X: Any, threads: int, memory_limit: int | None) -> tuple[Array, Array,
         return X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)
     sample = X[:: max(1, len(X) // SAMPLE)]
     filled = np.count_nonzero(sample) / sample.size
-    if sample.size < SMALL // 16 or filled > THIN or (memory_limit and filled * X.size * THIN_CELL > memory_limit):
+    if sample.size < THIN_FROM or filled > THIN or (memory_limit and filled * X.size * THIN_CELL > memory_limit):
         return None
     return _core.thinned(X, X.dtype.kind, threads)
 

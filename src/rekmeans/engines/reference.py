@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from .._grid import Array, integer_weights, product
+from .._grid import TURN, Array, integer_weights, mean_turns, product
 from .._sums import Sums
 from ..assign import one_each
 from ..kernels import Kernel
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from ..lloyd import Model
 
 CELLS = 1 << 21  # cells of one block: a few of its float64 copies stay near the cache
-TURN = 1 << 16  # phases are averaged on this grid, exactly
 FAR = {"i": np.iinfo(np.int64).max, "O": 1 << 100, "f": np.inf}  # above every distance of that kind of number
 
 
@@ -37,13 +36,11 @@ class ReferenceRows:
         self.cuts = np.append(np.arange(0, n, size), n) if cuts is None else cuts
         self.F = np.concatenate([kernel.embed(self._table(at)) for at in self.blocks()])  # (n, p)
         heard = ~np.concatenate([kernel.silent(self._table(at)) for at in self.blocks()])
-        weights = heard.astype(np.float64) if table.weights is None else table.weights * heard
-        self.w: Array = weights
+        self.w: Array = np.ones(n) if table.weights is None else table.weights
         self.weight_bits = 0
         if kernel.exact:
-            self.w, self.weight_bits = (
-                (heard.astype(np.int64), 0) if table.weights is None else integer_weights(weights)
-            )
+            self.w, self.weight_bits = (np.ones(n, np.int64), 0) if table.weights is None else integer_weights(self.w)
+        self.w = self.w * heard
 
     def __len__(self) -> int:
         return len(self.F)
@@ -60,6 +57,9 @@ class ReferenceRows:
 
     def walk(self, model: Model) -> ReferenceWalk:
         return ReferenceWalk(self, model)
+
+    def best(self, model: Model, starts: list[Array], max_iter: int, tol: float) -> None:
+        return None
 
     def seeding(self) -> ReferenceSeeding:
         return ReferenceSeeding(self)
@@ -102,8 +102,7 @@ class ReferenceRows:
             V = np.rint(np.clip(np.where(seen, turns, 0.0), -(2.0**46), 2.0**46) * TURN).astype(np.int64)
             parts.append(Sums(turns=product(W, V), seen=product(W, seen.astype(np.int64))))
         sums = reduce(add, parts)
-        seen = sums.seen.astype(np.float64)
-        return np.where(seen > 0, sums.turns.astype(np.float64) / np.where(seen > 0, seen, 1.0) / TURN, 0.0)
+        return mean_turns(sums.turns, sums.seen)
 
 
 class ReferenceWalk:

@@ -389,8 +389,6 @@ void winners(const float* S, size_t count, size_t kp, const float* bias, int32_t
   }
 }
 
-constexpr float U = 0x1p-24f, UP = 1 + 4 * U, DOWN = 1 - 4 * U;
-
 void judged(size_t count, const float* norm2, const float* error, const float* best, const float* second, float* upper,
             float* lower, uint8_t* sure) {
   for (size_t r = 0; r < count; ++r) {

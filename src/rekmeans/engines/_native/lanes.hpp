@@ -7,6 +7,8 @@ namespace rekmeans {
 
 constexpr int BITS = 23;                 // grid values are multiples of 2^-23
 constexpr double GRID = double(1 << BITS);
+constexpr float U = 0x1p-24f;            // half a unit in the last place of 1
+constexpr float UP = 1 + 4 * U, DOWN = 1 - 4 * U;  // room for the roundings of a bound
 constexpr size_t CHUNK = 128;            // features summed in one go; partial sums are then added up (two-level sums)
 constexpr size_t BLOCK = 96;             // rows scored together: a multiple of every tile's rows
 

@@ -78,6 +78,12 @@ void settle(double t, int32_t* cos, int32_t* sin) {
   *sin = turn >= 2 ? -odd : odd;
 }
 
+double length2(const float* g, size_t p) {
+  double sum = 0;
+  for (size_t l = 0; l < p; ++l) sum += double(g[l]) * g[l];
+  return sum;
+}
+
 int64_t square_of(float g, int32_t base) {
   const int64_t f = int64_t(int32_t(g * float(GRID))) + base;
   return f * f;
@@ -123,8 +129,8 @@ void Rows::map_row(size_t j, float* g, Buffer& buffer) const {
   buffer.heard = phases.heard;
   if (!phases.plain)
     for (size_t l = 0; l < d; ++l) {
+      if (std::fabs(x[l]) >= 0x1p40) x[l] = std::fmod(x[l], 2.0);  // an infinite phase says nothing either
       if (std::isnan(x[l])) buffer.absent.push_back(uint32_t(l));
-      else if (std::fabs(x[l]) >= 0x1p40) x[l] = std::fmod(x[l], 2.0);
     }
   if (!lanes->mapped(x, d, base64.data(), g, &buffer.norm2, &buffer.square)) return;
   for (size_t l = 0; l < d; ++l) {  // rare: a rounding was not proven somewhere, so settle the whole row
@@ -135,6 +141,7 @@ void Rows::map_row(size_t j, float* g, Buffer& buffer) const {
     g[l] = float(cos - base[l]) * float(1 / GRID);
     g[d + l] = float(sin - base[d + l]) * float(1 / GRID);
   }
+  buffer.norm2 = length2(g, p);
 }
 
 void Rows::centre_on_sample() {
@@ -261,6 +268,7 @@ Rows::Rows(SparseTable given_, size_t n_, size_t d_, Columns m, const int64_t* w
           const int32_t a = base[at[i]], b = base[d + at[i]];
           cells_square += int64_t(cos) * cos - square_of(g[i], a) + int64_t(sin) * sin - square_of(g[count + i], b);
           g[i] = float(cos - a) * float(1 / GRID), g[count + i] = float(sin - b) * float(1 / GRID);
+          norm = length2(g.data(), 2 * count);
         }
       auto& silent = absent_columns[part];
       absent_from[j] = uint32_t(silent.size());

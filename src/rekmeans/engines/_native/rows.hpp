@@ -1,7 +1,9 @@
 // Mapped rows in memory: f = (cos, sin) on the grid, held as the exact float32 difference g = f - base.
 #pragma once
 #include <atomic>
+#include <exception>
 #include <memory>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -21,13 +23,26 @@ void parallel(size_t threads, size_t count, const Work& work) {
     return;
   }
   std::atomic<size_t> next{0};
+  std::atomic_flag failed;
+  std::exception_ptr error;   // of the first thread that failed
   auto loop = [&](size_t thread) {
-    for (size_t i; (i = next.fetch_add(1)) < count;) work(thread, i);
+    try {
+      for (size_t i; (i = next.fetch_add(1)) < count;) work(thread, i);
+    } catch (...) {
+      next = count;
+      if (!failed.test_and_set()) error = std::current_exception();
+    }
   };
   std::vector<std::thread> others;
-  for (size_t t = 1; t < threads; ++t) others.emplace_back(loop, t);
+  others.reserve(threads);
+  try {
+    for (size_t t = 1; t < threads; ++t) others.emplace_back(loop, t);
+  } catch (const std::system_error&) {
+    // no more threads to be had: those that started share the work
+  }
   loop(0);
   for (auto& other : others) other.join();
+  if (error) std::rethrow_exception(error);
 }
 
 // Many floats, in huge pages where the system has them: touching them first costs less.

@@ -7,12 +7,10 @@
 namespace rekmeans {
 namespace {
 
-constexpr float U = 0x1p-24f;           // half a unit in the last place of 1
 constexpr size_t COARSE_FROM = 32;      // centroids from which the 8-bit look pays for turning the rows into 8 bits
 constexpr size_t FEW_FROM = 48;         // and from which the fast ones are few beside all
 constexpr size_t TIGHTEN_FROM = 16;     // centroids from which one distance is cheap beside all of them,
 constexpr size_t TIGHTEN_SIZE = 6000;   // if all of them together are some work
-constexpr float UP = 1 + 4 * U, DOWN = 1 - 4 * U;  // room for the roundings of a bound
 
 double length(const int32_t* a, const int32_t* b, size_t p) {
   double sum = 0;
