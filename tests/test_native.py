@@ -220,21 +220,25 @@ def test_starts_run_side_by_side_give_the_best_of_single_runs(seed, limits):
             assert_array_equal(alone.history[name], together.history[name])
 
 
-def test_values_at_rounding_ties_keep_the_bounds_true():
-    """Phases whose cosine lies at a rounding tie are settled after the row's length was taken."""
-    grid = 2.0**23
-    ties = (np.arange(int(0.70 * grid), int(0.7002 * grid)) + 0.5) / grid
-    X = np.random.default_rng(0).choice(np.arccos(ties) / np.pi, (1500, 2))
-    kernel, table = Euler(1.0, bare(X)), Table(X)
-    for seed in range(6):
-        assert_same(ReferenceRows(kernel, table), native.NativeRows(kernel, table, threads=1), 8, seed)
-
-
 def both(X, **parameters):
     """One estimator fitted on each engine."""
     weights = parameters.pop("sample_weight", None)
     models = [RectifiedEulerKMeans(random_state=0, engine=e, **parameters) for e in ("reference", "native")]
     return [model.fit(X, sample_weight=weights) for model in models]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("span", [20, 60, 200])
+def test_values_at_rounding_ties_keep_the_bounds_true(span):
+    """Phases whose cosine lies at a rounding tie are settled after the row's length was first taken."""
+    grid = 2.0**23
+    ties = np.arccos((int(0.7 * grid) + np.arange(span) + 0.5) / grid) / np.pi
+    for seed in range(40):
+        random = np.random.default_rng(seed)
+        X = random.choice(ties, (int(random.choice([50, 300])), int(random.choice([1, 2, 8]))))
+        one, two = both(X, n_clusters=int(random.choice([3, 8, 20])), alpha=1, scale=None, init="random", n_init=1)
+        assert_array_equal(one.labels_, two.labels_)
+        assert_array_equal(one.history_["objective"], two.history_["objective"])
 
 
 @pytest.mark.filterwarnings("ignore")
