@@ -200,7 +200,7 @@ STARTS = {
     "infinity": (with_cell(np.inf)[3:5], ["finite", "infinity"]),
     "too large": (np.full((2, 3), 1e300), ["finite"]),
     "a number": (5, ["(2, 3)"]),
-    "None": (None, ["(2, 3)"]),
+    "None": (None, ["'k-means++'", "None"]),
     "an object": (object(), ["object"]),
     "a dict": ({"a": 1}, ["dict"]),
     "text": ([["a", "b", "c"], ["d", "e", "f"]], ["'a'"]),
