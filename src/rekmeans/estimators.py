@@ -180,11 +180,11 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
 
         Over the values a row has: rows with missing ones are nearer to everything.
         """
-        return self._seen(X, lambda F, C: np.sqrt(self.kernel_.distance(F, C).astype(np.float64) * self.kernel_.worth))
+        return self._seen(X, lambda kernel, F, C: np.sqrt(kernel.distance(F, C).astype(np.float64) * kernel.worth))
 
     def score_samples(self, X: Any) -> Array:
         """How well its centroid represents each row: cosine of the angle between them, 1 at the centroid, (n,)."""
-        return self._seen(X, self.kernel_.likeness if hasattr(self, "kernel_") else None)
+        return self._seen(X, Euler.likeness)
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Minus the objective of X for the fitted centroids.
@@ -205,11 +205,11 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         check_is_fitted(self)
         return self._place(self.kernel_, _table.read(self, X, fitting=False))[0]
 
-    def _seen(self, X: Any, answer: Any) -> Array:
-        """`answer` of the mapped rows of X and the centroids."""
+    def _seen(self, X: Any, answer: Callable[[Euler, Array, Array], Array]) -> Array:
+        """`answer` of the fitted map, the mapped rows of X and the centroids."""
         rows = self._rows(X)
         with threadpool_limits(self.n_threads):
-            return rows.each(lambda F: answer(F, _grid(self.centroids_)))
+            return rows.each(lambda F: answer(self.kernel_, F, _grid(self.centroids_)))
 
     def _check_parameters(self) -> None:
         _table.whole("n_clusters", self.n_clusters)

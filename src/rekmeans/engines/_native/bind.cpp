@@ -42,6 +42,13 @@ static nb::ndarray<nb::numpy, T> array(const std::vector<T>& values, Shape... sh
   return nb::ndarray<nb::numpy, T>(copy->data(), {size_t(shape)...}, owner);
 }
 
+// An array made with new[], handed to Python.
+template <class T>
+static nb::ndarray<nb::numpy, T> owned(T* values, size_t count) {
+  nb::capsule owner(values, [](void* at) noexcept { delete[] static_cast<T*>(at); });
+  return nb::ndarray<nb::numpy, T>(values, {count}, owner);
+}
+
 static nb::object whole(i128 value) {
   return (nb::int_(int64_t(value >> 64)) << nb::int_(64)) | nb::int_(uint64_t(value));
 }
@@ -66,34 +73,36 @@ static Beyond meant(const std::string& name) {
 
 static std::vector<double> copied(const Doubles& a) { return {a.data(), a.data() + a.shape(0)}; }
 
-// A dense table's cells that are not zero, in CSR form.
+// A dense table's cells that are not zero, in CSR form: counted first, then written where they belong.
 static nb::tuple thinned(const Table& table, size_t threads) {
   const size_t parts = (table.n + PART - 1) / PART;
-  std::vector<std::vector<double>> data(parts);
-  std::vector<std::vector<int64_t>> columns(parts);
-  std::vector<int64_t> from(table.n + 1, 0);
-  std::vector<double> all;
-  std::vector<int64_t> at;
-  {
-    nb::gil_scoped_release free;
+  auto each_row = [&](auto&& work) {
     parallel(threads, parts, [&](size_t, size_t part) {
       std::vector<double> x(table.d);
       for (size_t j = part * PART; j < table.n && j < (part + 1) * PART; ++j) {
         table.read(j, x.data());
-        for (size_t l = 0; l < table.d; ++l)
-          if (x[l] != 0) data[part].push_back(x[l]), columns[part].push_back(int64_t(l));
-        from[j + 1] = int64_t(data[part].size());
+        work(j, x.data());
       }
     });
-    int64_t shift = 0;
-    for (size_t part = 0; part < parts; ++part) {
-      for (size_t j = part * PART; j < table.n && j < (part + 1) * PART; ++j) from[j + 1] += shift;
-      shift += int64_t(data[part].size());
-      all.insert(all.end(), data[part].begin(), data[part].end());
-      at.insert(at.end(), columns[part].begin(), columns[part].end());
-    }
+  };
+  std::vector<int64_t> from(table.n + 1, 0);
+  double* data;
+  int64_t* columns;
+  {
+    nb::gil_scoped_release free;
+    each_row([&](size_t j, const double* x) {
+      for (size_t l = 0; l < table.d; ++l) from[j + 1] += x[l] != 0;
+    });
+    for (size_t j = 0; j < table.n; ++j) from[j + 1] += from[j];
+    data = new double[size_t(from[table.n])];
+    columns = new int64_t[size_t(from[table.n])];
+    each_row([&](size_t j, const double* x) {
+      size_t at = size_t(from[j]);
+      for (size_t l = 0; l < table.d; ++l)
+        if (x[l] != 0) data[at] = x[l], columns[at++] = int64_t(l);
+    });
   }
-  return nb::make_tuple(array(all, all.size()), array(at, at.size()), array(from, from.size()));
+  return nb::make_tuple(owned(data, size_t(from[table.n])), owned(columns, size_t(from[table.n])), array(from, from.size()));
 }
 
 using Dense = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
