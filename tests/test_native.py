@@ -191,14 +191,17 @@ def test_many_centroids_over_many_passes_give_the_reference_bits(isa, seed):
     assert_array_equal(one.history["objective"], two.history["objective"])
 
 
+@pytest.mark.skipif("vnni" not in SETS, reason="this processor has no 8-bit dot product")
 @pytest.mark.parametrize("coarse", [True, False])
-def test_the_eight_bit_look_changes_nothing(coarse):
-    kernel, table = drawn(2, 2000, 30)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_eight_bit_look_changes_nothing(coarse, seed):
+    kernel, table = drawn(seed, 400, 700)
     rows = native.NativeRows(kernel, table, threads=2)
-    C = rows.mapped(np.arange(60))
-    walk = core.Walk(rows.core, 60, False)
+    C = rows.mapped(np.arange(100))
+    walk = core.Walk(rows.core, 100, False)
     walk.coarse = coarse
     walk.step(C)
+    assert walk.in_eighths == coarse
     assert_array_equal(walk.labels(), ReferenceRows(kernel, table).nearest(C))
 
 

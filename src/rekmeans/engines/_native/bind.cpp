@@ -206,6 +206,7 @@ NB_MODULE(_core, m) {
       .def_prop_ro("loss", [](const Walk& w) { return whole(w.loss); })
       .def_ro("looked", &Walk::looked)
       .def_ro("decided", &Walk::decided)
+      .def_ro("in_eighths", &Walk::in_eighths)
       .def_rw("coarse", &Walk::coarse);
 
   m.def("best", [](const Rows& rows, Grid starts, size_t k, bool rectified, bool skip, size_t max_iter, double tol) {

@@ -84,6 +84,7 @@ struct Walk {
   size_t looked = 0;                 // rows scored in the last pass
   size_t decided = 0;                // of them, rows decided in integers
   bool coarse = true;                // an 8-bit look first, where it pays
+  bool in_eighths = false;           // the last pass took it
 
  private:
   struct Pace;    // how far the centroids moved since the last pass
