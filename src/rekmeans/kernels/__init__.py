@@ -51,12 +51,3 @@ class Kernel(Protocol):
 
     def preimage(self, C: Array, near: Array) -> Array:
         """Centroids in the units of the table, (k, d); of several answers the one nearest to position `near`."""
-
-
-def kernels() -> dict[str, type]:
-    """The name table."""
-    from .euler import Euler
-    from .linear import Linear
-    from .rbf import RBF
-
-    return {"euler": Euler, "linear": Linear, "rbf": RBF}
