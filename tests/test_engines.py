@@ -175,9 +175,9 @@ def assert_integer_pass(rows, rule, F, C, w):
     """Labels, loss, masses and the next centroids are those of Python's integers."""
     walk, d = rows.walk(Model(rows.kernel, Hard(), rule)), C.shape[1] // 2
     seen, (labels, loss, totals, counts) = walk.step(C), integer_pass(F.tolist(), C.tolist(), w.tolist())
-    assert seen.labels.tolist() == labels
+    assert walk.labels().tolist() == labels
     assert seen.loss == loss
-    assert seen.mass.tolist() == [sum(w[seen.labels == c].tolist()) for c in range(len(C))]
+    assert seen.mass.tolist() == [sum(w[walk.labels() == c].tolist()) for c in range(len(C))]
     moved = [
         [NEXT[rule](S[i], S[i - d], count[i]) if count[i] else m[i] for i in range(2 * d)]
         for S, count, m in zip(totals, counts, C.tolist(), strict=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -49,15 +50,16 @@ class Fit:
 def run(rows: Rows, model: Model, C: Array, max_iter: int, tol: float, watch: Watch | None = None) -> Fit:
     """The fit from starting centroids C. A pass that does not lower the objective is dropped, with its centroids."""
     walk, loss = rows.walk(model), math.inf
-    centroids, labels = C, np.empty(0, np.int32)
+    centroids, labels = C, walk.labels
     history: list[dict[str, Any]] = []
     for t in range(max_iter + 1):  # the last turn only labels the rows for the last centroids
         started = perf_counter()
         seen = walk.step(C)
         if seen.loss >= loss:
+            labels = partial(rows.nearest, centroids)
             break
         fall = float(loss - seen.loss) / float(loss) if history else math.inf
-        centroids, labels, loss, filled = C, seen.labels, seen.loss, 0
+        centroids, loss, filled = C, seen.loss, 0
         if t < max_iter and fall > tol:
             C, filled = refilled(rows, walk.moved(C), seen.mass)
         counts = {"objective": worth(rows, loss), "moved": seen.moved, "refilled": filled}
@@ -67,7 +69,7 @@ def run(rows: Rows, model: Model, C: Array, max_iter: int, tol: float, watch: Wa
         if np.array_equal(C, centroids):
             break
     passes = {name: np.array([record[name] for record in history]) for name in history[0]}
-    return Fit(centroids, labels, loss, history[-1]["objective"], min(len(history), max_iter), passes)
+    return Fit(centroids, labels(), loss, history[-1]["objective"], min(len(history), max_iter), passes)
 
 
 def best(

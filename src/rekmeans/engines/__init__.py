@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 
 
 class Pass(NamedTuple):
-    """One look at all rows: labels by the centroids given, how many changed, and the objective of both."""
+    """One look at all rows: how many changed their label, and the objective of labels and centroids."""
 
-    labels: Array
     moved: int
     mass: Array  # (k,) weight of each cluster
     loss: Any
@@ -34,6 +33,9 @@ class Walk(Protocol):
 
     def moved(self, C: Array) -> Array:
         """The next centroids, from what the last step left; C where that says nothing."""
+
+    def labels(self) -> Array:
+        """Label of each row in the last step, (n,)."""
 
 
 class Seeding(Protocol):

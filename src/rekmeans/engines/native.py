@@ -116,10 +116,13 @@ class NativeWalk:
         if self.core is None:
             self.core = _core.Walk(self.rows.core, len(C), self.rows.skip)
         moved = self.core.step(C)
-        return Pass(self.core.labels(), moved, self.core.mass(), self.core.loss)
+        return Pass(moved, self.core.mass(), self.core.loss)
 
     def moved(self, C: Array) -> Array:
         return self.core.centroids(self.rectified, C)
+
+    def labels(self) -> Array:
+        return self.core.labels()
 
 
 class NativeSeeding:

@@ -109,18 +109,21 @@ class ReferenceWalk:
     """Every pass looks at every row; only the labels are remembered, to count the movers."""
 
     def __init__(self, rows: ReferenceRows, model: Model) -> None:
-        self.rows, self.model, self.labels = rows, model, np.full(len(rows), -1, np.int32)
+        self.rows, self.model, self.last = rows, model, np.full(len(rows), -1, np.int32)
         self.sums = Sums()
 
     def step(self, C: Array) -> Pass:
         parts = [self.model.look(F, w, C) for F, w in self.rows.parts()]
         labels = np.concatenate([part[0] for part in parts])
-        moved = int((labels != self.labels).sum())
-        self.labels, self.sums = labels, reduce(add, (part[1] for part in parts))
-        return Pass(labels, moved, self.sums.mass, self.sums.loss)
+        moved = int((labels != self.last).sum())
+        self.last, self.sums = labels, reduce(add, (part[1] for part in parts))
+        return Pass(moved, self.sums.mass, self.sums.loss)
 
     def moved(self, C: Array) -> Array:
         return self.model.centroids(self.model.kernel, self.sums, C)
+
+    def labels(self) -> Array:
+        return self.last
 
 
 class ReferenceSeeding:

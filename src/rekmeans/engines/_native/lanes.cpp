@@ -297,13 +297,12 @@ constexpr decltype(Lanes::coarse_scores) coarse_scores = nullptr;
 #endif
 
 template <int VECTORS>
-inline void sparse_panel(const uint32_t* columns, const float* cos, const float* sin, size_t count, size_t d,
-                         const float* packed, float* S) {
+inline void thin_panel(const Thin& row, size_t d, const float* packed, float* S) {
   vf sum[VECTORS] = {}, part[VECTORS] = {};
-  for (size_t i = 0; i < count; ++i) {
-    const float *a = packed + columns[i] * VECTORS * V, *b = a + d * VECTORS * V;
+  for (size_t i = 0; i < row.count; ++i) {
+    const float *a = packed + row.columns[i] * VECTORS * V, *b = a + d * VECTORS * V;
 #pragma GCC unroll 4
-    for (int v = 0; v < VECTORS; ++v) part[v] += cos[i] * load(a + v * V) + sin[i] * load(b + v * V);
+    for (int v = 0; v < VECTORS; ++v) part[v] += row.cos[i] * load(a + v * V) + row.sin[i] * load(b + v * V);
     if (i % (CHUNK / 2) == CHUNK / 2 - 1)
 #pragma GCC unroll 4
       for (int v = 0; v < VECTORS; ++v) sum[v] += part[v], part[v] = vf{};
@@ -311,19 +310,20 @@ inline void sparse_panel(const uint32_t* columns, const float* cos, const float*
   for (int v = 0; v < VECTORS; ++v) store(S + v * V, sum[v] + part[v]);
 }
 
-void sparse_scores(const uint32_t* columns, const float* cos, const float* sin, size_t count, size_t d,
-                   const float* packed, size_t kp, float* S) {
-  for (size_t c = 0; c < kp; c += PANEL) {
-    const float* at = packed + c * 2 * d;
-    switch ((kp - c < PANEL ? kp - c : PANEL) / V) {
-      case 1: sparse_panel<1>(columns, cos, sin, count, d, at, S + c); break;
-      case 2: sparse_panel<2>(columns, cos, sin, count, d, at, S + c); break;
+void thin_scores(const Thin* rows, size_t count, size_t d, const float* packed, size_t kp, float* S) {
+  for (size_t c = 0; c < kp; c += PANEL)  // one panel for all rows, while it is in the cache
+    for (size_t r = 0; r < count; ++r) {
+      const float* at = packed + c * 2 * d;
+      float* out = S + r * kp + c;
+      switch ((kp - c < PANEL ? kp - c : PANEL) / V) {
+        case 1: thin_panel<1>(rows[r], d, at, out); break;
+        case 2: thin_panel<2>(rows[r], d, at, out); break;
 #if defined(__AVX512F__)
-      case 3: sparse_panel<3>(columns, cos, sin, count, d, at, S + c); break;
-      case 4: sparse_panel<4>(columns, cos, sin, count, d, at, S + c); break;
+        case 3: thin_panel<3>(rows[r], d, at, out); break;
+        case 4: thin_panel<4>(rows[r], d, at, out); break;
 #endif
+      }
     }
-  }
 }
 
 // The two largest of several scores, lane by lane.
@@ -412,6 +412,24 @@ inline float total(vf x) {
   return sum[0];
 }
 
+float thin_dot(const Thin& row, size_t d, const float* h) {
+  constexpr size_t REACH = CHUNK / 2 * V;  // cells after which each lane has summed CHUNK products
+  const float* low = h + d;
+  float sum = 0;
+  for (size_t from = 0; from < row.count; from += REACH) {
+    const size_t to = from + REACH < row.count ? from + REACH : row.count;
+    float lane[V] = {};
+    size_t i = from;
+    for (; i + V <= to; i += V)
+      for (size_t v = 0; v < V; ++v) lane[v] += row.cos[i + v] * h[row.columns[i + v]] + row.sin[i + v] * low[row.columns[i + v]];
+    for (; i < to; ++i) lane[0] += row.cos[i] * h[row.columns[i]] + row.sin[i] * low[row.columns[i]];
+    vf part;
+    __builtin_memcpy(&part, lane, sizeof part);
+    sum += total(part);
+  }
+  return sum;
+}
+
 float dot(const float* a, const float* b, size_t p) {
   float sum = 0;
   for (size_t from = 0; from < p; from += CHUNK) {
@@ -428,6 +446,26 @@ float dot(const float* a, const float* b, size_t p) {
     sum += part;
   }
   return sum;
+}
+
+void worn(size_t count, const int32_t* __restrict labels, const float* __restrict drift, const Group& slow,
+          const Group& fast, float* __restrict upper, float* __restrict lower, float* __restrict lower_fast,
+          uint8_t* __restrict open) {
+  const Group s = slow, f = fast;
+  for (size_t r = 0; r < count; ++r) {
+    const int32_t own = labels[r];
+    const float u = (upper[r] + drift[own]) * UP, l = lower[r];
+    const float now = l - ((own == s.which ? s.second : s.most) * UP + __builtin_fabsf(l) * (4 * U));
+    upper[r] = u, lower[r] = now;
+    open[r] = !(u < now);
+  }
+  if (lower_fast)
+    for (size_t r = 0; r < count; ++r) {
+      const float l = lower_fast[r];
+      const float now = l - ((labels[r] == f.which ? f.second : f.most) * UP + __builtin_fabsf(l) * (4 * U));
+      lower_fast[r] = now;
+      open[r] |= !(upper[r] < now);
+    }
 }
 
 int64_t distance(const float* g, const int32_t* h, size_t p) {
@@ -449,7 +487,8 @@ void add(int64_t* totals, const float* g, size_t p, bool minus) {
 }  // namespace
 
 const Lanes* REKMEANS_LANES() {
-  static const Lanes table = {REKMEANS_NAME, V, PANEL, phases, mapped, scores, coarse_row, coarse_scores, sparse_scores, winners, judged, dot, distance, add};
+  static const Lanes table = {REKMEANS_NAME, V,     PANEL,  phases, mapped, scores,   coarse_row, coarse_scores, thin_scores,
+                              thin_dot,      winners, judged, worn,   dot,    distance, add};
   return &table;
 }
 

@@ -25,6 +25,19 @@ struct Phases {
   bool plain;   // every phase is a number below 2^40
 };
 
+// The largest drift of a group of centroids, whose it is, and the largest of the others.
+struct Group {
+  float most = 0, second = 0;
+  int32_t which = -1;
+};
+
+// The stored cells of a thin row: their columns, and the cos and sin parts of g there.
+struct Thin {
+  const uint32_t* columns;
+  const float *cos, *sin;
+  size_t count;
+};
+
 struct Lanes {
   const char* name;
   size_t width;                          // floats in a vector: k is padded to a multiple of it
@@ -48,9 +61,9 @@ struct Lanes {
   void (*coarse_scores)(const uint8_t* const* rows, const float* step, size_t count, size_t quads, const int8_t* packed,
                         const float* scale, const int32_t* offset, size_t kp, float* S);
 
-  // Scores of one row given by its nonzero cells: columns, and the cos and sin parts of g there.
-  void (*sparse_scores)(const uint32_t* columns, const float* cos, const float* sin, size_t count, size_t d,
-                        const float* packed, size_t kp, float* S);
+  // S as above, for thin rows; and g . h for one of them and one centroid h (p,).
+  void (*thin_scores)(const Thin* rows, size_t count, size_t d, const float* packed, size_t kp, float* S);
+  float (*thin_dot)(const Thin& row, size_t d, const float* h);
 
   // Largest and second largest of s - bias in each row of S, and where the largest stands.
   void (*winners)(const float* S, size_t count, size_t kp, const float* bias, int32_t* where, float* best, float* second);
@@ -58,6 +71,11 @@ struct Lanes {
   // For count scored rows: is the winner proven (sure), and bounds of its distance and of the distance to any other.
   void (*judged)(size_t count, const float* norm2, const float* error, const float* best, const float* second,
                  float* upper, float* lower, uint8_t* sure);
+
+  // Wear out the bounds of count rows by the drift of the centroids, (k,): upper grows by the own one's, lower shrinks by
+  // the largest of any other in the slow group, lower_fast (may be null) in the fast one. Open: they tell no more.
+  void (*worn)(size_t count, const int32_t* labels, const float* drift, const Group& slow, const Group& fast,
+               float* upper, float* lower, float* lower_fast, uint8_t* open);
 
   float (*dot)(const float* a, const float* b, size_t p);
 

@@ -132,6 +132,10 @@ struct Rows {
 
   bool sparse = false;
   SparseRows cells;
+  Thin thin(size_t j) const {
+    const size_t from = cells.from[j];
+    return {cells.columns.data() + from, cells.cos.data() + from, cells.sin.data() + from, cells.from[j + 1] - from};
+  }
 
   // Mean phases of each cluster, as sums on 2^-16 half-turns and weights; both (k, d).
   void middles(const int32_t* labels, size_t k, i128* turns, int64_t* seen) const;

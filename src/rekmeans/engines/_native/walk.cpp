@@ -146,14 +146,11 @@ void Block::look(const Centroids& C, const uint32_t* at, size_t count) {
   for (size_t r = 0; r < count; ++r) error[r] = C.error(norm2[r], 0);
   if (!rows.complete)
     for (size_t r = 0; r < count; ++r) error[r] = C.error(norm2[r], rows.absent_count(at[r]));
-  if (rows.sparse)
-    for (size_t r = 0; r < count; ++r) {
-      const SparseRows& cells = rows.cells;
-      const size_t from = cells.from[at[r]];
-      rows.lanes->sparse_scores(cells.columns.data() + from, cells.cos.data() + from, cells.sin.data() + from,
-                                cells.from[at[r] + 1] - from, rows.d, C.packed.data(), C.kp, scores.data() + r * C.kp);
-    }
-  else if (C.quads)
+  if (rows.sparse) {
+    Thin thin[BLOCK];
+    for (size_t r = 0; r < count; ++r) thin[r] = rows.thin(at[r]);
+    rows.lanes->thin_scores(thin, count, rows.d, C.packed.data(), C.kp, scores.data());
+  } else if (C.quads)
     score_coarsely(C, count, norm2);
   else
     rows.lanes->scores(row, count, rows.p, C.packed.data(), C.kp, scores.data());
@@ -201,17 +198,6 @@ struct Tally {
 struct Walk::Pace {
   Pace(const Walk& walk, const int32_t* now);
 
-  // The largest drift of a group of centroids, whose it is, and the second largest.
-  struct Group {
-    float most = 0, second = 0;
-    int32_t which = -1;
-    void count(size_t c, float drift) {
-      if (drift > most) second = most, most = drift, which = int32_t(c);
-      else second = std::max(second, drift);
-    }
-    float but(int32_t own) const { return own == which ? second : most; }
-  };
-
   bool first;                      // nothing is known yet: look at every row
   Centroids all;
   std::unique_ptr<Centroids> few;  // the fast ones, ready for scoring; null where there are none
@@ -227,7 +213,7 @@ struct Walk::Hand {
 Walk::Walk(const Rows& rows_, size_t k_, bool skip_, size_t threads_)
     : rows(rows_), k(k_), skip(skip_), threads(std::max<size_t>(1, threads_)), labels(rows_.n, -1),
       totals(rows_.unit ? k_ * rows_.p : 0, 0), heavy(rows_.unit ? 0 : k_ * rows_.p, 0), mass(k_, 0),
-      upper(rows_.n), lower(rows_.n), lower_fast(rows_.n), drift(k_, 0) {
+      upper(rows_.n), lower(rows_.n), drift(k_, 0) {
   if (!rows.complete) absent.assign(k * rows.d, 0);
 }
 
@@ -243,7 +229,12 @@ Walk::Pace::Pace(const Walk& walk, const int32_t* now) : first(walk.before.empty
     moved.insert(moved.end(), now + c * p, now + (c + 1) * p);
   }
   if (!walk.fast.empty()) few = std::make_unique<Centroids>(rows, moved.data(), walk.fast.size(), walk.threads);
-  for (size_t c = 0; c < k && !first; ++c) (is_fast[c] ? fast : slow).count(c, walk.drift[c]);
+  for (size_t c = 0; c < k && !first; ++c) {
+    Group& group = is_fast[c] ? fast : slow;
+    const float drift = walk.drift[c];
+    if (drift > group.most) group.second = group.most, group.most = drift, group.which = int32_t(c);
+    else group.second = std::max(group.second, drift);
+  }
 }
 
 void Walk::regroup() {
@@ -253,6 +244,7 @@ void Walk::regroup() {
   std::nth_element(fast.begin(), fast.begin() + ptrdiff_t(count), fast.end(),
                    [&](size_t a, size_t b) { return drift[a] > drift[b]; });
   fast.resize(count);
+  if (lower_fast.empty()) lower_fast = lower;
   for (size_t j = 0; j < rows.n; ++j) lower[j] = lower_fast[j] = std::min(lower[j], lower_fast[j]);
 }
 
@@ -263,7 +255,7 @@ size_t Walk::step(const int32_t* now) {
       drift[c] = float(length(now + c * p, before.data() + c * p, p)) * UP;
     });
   ++passes;
-  if (skip && !rows.sparse && k >= FEW_FROM && passes > 1 && !(passes & (passes - 1))) regroup();
+  if (skip && k >= FEW_FROM && passes > 1 && !(passes & (passes - 1))) regroup();
   const Pace pace(*this, now);
   // starting a thread costs as much as some million products: a pass like the last one may not be worth it
   const bool light = !pace.first && double(looked + rows.n / 64) * double(pace.all.kp * p) < 16e6;
@@ -297,38 +289,51 @@ void Walk::part(size_t from, size_t to, const Pace& pace, Hand& hand) {
     }
     return;
   }
-  for (size_t j = from; j < to; ++j) {
-    const int32_t own = labels[j];
-    upper[j] = (upper[j] + drift[size_t(own)]) * UP;
-    lower[j] -= pace.slow.but(own) * UP + std::fabs(lower[j]) * (4 * U);
-    lower_fast[j] -= pace.fast.but(own) * UP + std::fabs(lower_fast[j]) * (4 * U);
-    if (upper[j] < lower[j] && upper[j] < lower_fast[j]) continue;
-    hand.wait.at[hand.wait.count++] = uint32_t(j);
-    if (hand.wait.count == BLOCK) weigh(pace, hand);
+  constexpr size_t STRIDE = 256;
+  uint8_t open[STRIDE];
+  for (size_t at = from; at < to; at += STRIDE) {
+    const size_t count = std::min(STRIDE, to - at);
+    rows.lanes->worn(count, labels.data() + at, drift.data(), pace.slow, pace.fast, upper.data() + at, lower.data() + at,
+                     lower_fast.empty() ? nullptr : lower_fast.data() + at, open);
+    for (size_t r = 0; r < count; ++r) {
+      uint64_t eight;
+      if (r % 8 == 0 && r + 8 <= count && (std::memcpy(&eight, open + r, 8), !eight)) {
+        r += 7;
+        continue;
+      }
+      if (!open[r]) continue;
+      hand.wait.at[hand.wait.count++] = uint32_t(at + r);
+      if (hand.wait.count == BLOCK) weigh(pace, hand);
+    }
   }
+}
+
+float Walk::tightened(const Centroids& C, size_t j, const float* g) const {
+  const size_t own = size_t(labels[j]), absent = rows.absent_count(j);
+  const float* h = C.flat.data() + own * rows.p;
+  const float error = C.error(rows.norm2[j], absent);
+  float score = (rows.sparse ? rows.lanes->thin_dot(rows.thin(j), rows.d, h) : rows.lanes->dot(g, h, rows.p)) - C.bias[own];
+  for (size_t i = 0; i < absent; ++i) score += C.back[size_t(rows.absent_begin(j)[i]) * C.kp + own];
+  float above, below;
+  uint8_t sure;
+  rows.lanes->judged(1, &rows.norm2[j], &error, &score, &score, &above, &below, &sure);
+  return above;
 }
 
 // The distance to the own centroid, computed anew, often lies below the bound that drift has worn out.
 void Walk::weigh(const Pace& pace, Hand& hand) {
   Block& block = hand.wait;
   const Centroids& C = pace.all;
-  const bool anew = !rows.sparse && k >= TIGHTEN_FROM && C.kp * rows.p >= TIGHTEN_SIZE;
+  const bool anew = rows.sparse ? k >= FEW_FROM : k >= TIGHTEN_FROM && C.kp * rows.p >= TIGHTEN_SIZE;
   if (anew) rows.fetch(block.at, block.count, block.buffer, block.row);
   for (size_t r = 0; r < block.count; ++r) {
     const size_t j = block.at[r];
-    if (anew) {
-      const size_t own = size_t(labels[j]), absent = rows.absent_count(j);
-      const float error = C.error(rows.norm2[j], absent);
-      float score = rows.lanes->dot(block.row[r], C.flat.data() + own * rows.p, rows.p) - C.bias[own];
-      for (size_t i = 0; i < absent; ++i) score += C.back[size_t(rows.absent_begin(j)[i]) * C.kp + own];
-      float unused;
-      uint8_t sure;
-      rows.lanes->judged(1, &rows.norm2[j], &error, &score, &score, &upper[j], &unused, &sure);
-    }
-    if (upper[j] < lower[j] && upper[j] < lower_fast[j]) continue;
-    Block& next = upper[j] < lower[j] ? hand.some : hand.rest;
+    if (anew) upper[j] = tightened(C, j, block.row[r]);
+    const bool slow = upper[j] < lower[j], fast = lower_fast.empty() || upper[j] < lower_fast[j];
+    if (slow && fast) continue;
+    Block& next = slow ? hand.some : hand.rest;
     next.at[next.count++] = uint32_t(j);
-    if (next.count == BLOCK) &next == &hand.some ? glance(pace, hand) : settle(pace, hand);
+    if (next.count == BLOCK) slow ? glance(pace, hand) : settle(pace, hand);
   }
   block.count = 0;
 }
@@ -363,7 +368,8 @@ void Walk::settle(const Pace& pace, Hand& hand) {
     const size_t j = block.at[r];
     const int32_t old = labels[j];
     const int32_t now = block.sure[r] ? block.where[r] : (++tally.decided, decide(pace.all, j, r, block));
-    upper[j] = block.upper[r], lower[j] = lower_fast[j] = block.lower[r];
+    upper[j] = block.upper[r], lower[j] = block.lower[r];
+    if (!lower_fast.empty()) lower_fast[j] = block.lower[r];
     if (now == old) continue;
     ++tally.moved;
     if (old >= 0) tally.add(rows, j, block.row[r], size_t(old), -1);

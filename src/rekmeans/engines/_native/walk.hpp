@@ -97,7 +97,10 @@ struct Walk {
   int32_t decide(const Centroids& C, size_t j, size_t r, Block& block) const;
   i128 objective(const int32_t* C) const;
 
-  // (n,) bounds: at most upper to the own centroid; at least lower to any other slow one, lower_fast to any other fast one
+  float tightened(const Centroids& C, size_t j, const float* g) const;  // upper bound of the own distance, computed anew
+
+  // (n,) bounds: at most upper to the own centroid; at least lower to any other slow one, lower_fast to any other fast
+  // one (empty before there are fast ones)
   std::vector<float> upper, lower, lower_fast;
   std::vector<size_t> fast;          // centroids that moved most when last counted: in passes 2, 4, 8, 16, ...
   size_t passes = 0;
