@@ -168,7 +168,7 @@ struct Tally {
   std::vector<int64_t> totals;   // unit weights
   std::vector<i128> heavy;       // other weights
   std::vector<int64_t> mass, absent;
-  size_t moved = 0, looked = 0, decided = 0;
+  size_t moved = 0, looked = 0, glanced = 0, decided = 0;
 
   void open(const Rows& rows, size_t k) {
     if (!mass.empty()) return;
@@ -213,7 +213,7 @@ struct Walk::Hand {
 Walk::Walk(const Rows& rows_, size_t k_, bool skip_, size_t threads_)
     : rows(rows_), k(k_), skip(skip_), threads(std::max<size_t>(1, threads_)), labels(rows_.n, -1),
       totals(rows_.unit ? k_ * rows_.p : 0, 0), heavy(rows_.unit ? 0 : k_ * rows_.p, 0), mass(k_, 0),
-      upper(rows_.n), lower(rows_.n), drift(k_, 0) {
+      upper(rows_.n), lower(rows_.n), drift(k_, 0), recent(k_, 0) {
   if (!rows.complete) absent.assign(k * rows.d, 0);
 }
 
@@ -237,15 +237,28 @@ Walk::Pace::Pace(const Walk& walk, const int32_t* now) : first(walk.before.empty
   }
 }
 
+// Add the `count` centroids that moved most of late, of those not yet chosen.
+static void choose(const std::vector<float>& recent, size_t count, std::vector<size_t>& chosen) {
+  std::vector<size_t> others;
+  for (size_t c = 0; c < recent.size(); ++c)
+    if (std::find(chosen.begin(), chosen.end(), c) == chosen.end()) others.push_back(c);
+  std::nth_element(others.begin(), others.begin() + ptrdiff_t(count), others.end(),
+                   [&](size_t a, size_t b) { return recent[a] > recent[b]; });
+  chosen.insert(chosen.end(), others.begin(), others.begin() + ptrdiff_t(count));
+}
+
 void Walk::regroup() {
-  const size_t width = rows.lanes->width, count = std::max<size_t>(1, k / 8 / width) * width;
-  fast.resize(k);
-  for (size_t c = 0; c < k; ++c) fast[c] = c;
-  std::nth_element(fast.begin(), fast.begin() + ptrdiff_t(count), fast.end(),
-                   [&](size_t a, size_t b) { return drift[a] > drift[b]; });
-  fast.resize(count);
+  const size_t width = rows.lanes->width;
   if (lower_fast.empty()) lower_fast = lower;
   for (size_t j = 0; j < rows.n; ++j) lower[j] = lower_fast[j] = std::min(lower[j], lower_fast[j]);
+  fast.clear();
+  choose(recent, std::max<size_t>(1, k / 8 / width) * width, fast);
+}
+
+// A slow centroid may become fast at no loss to the bounds of the slow ones.
+void Walk::promote() {
+  choose(recent, rows.lanes->width, fast);
+  for (size_t j = 0; j < rows.n; ++j) lower_fast[j] = std::min(lower[j], lower_fast[j]);
 }
 
 size_t Walk::step(const int32_t* now) {
@@ -255,7 +268,12 @@ size_t Walk::step(const int32_t* now) {
       drift[c] = float(length(now + c * p, before.data() + c * p, p)) * UP;
     });
   ++passes;
-  if (skip && k >= FEW_FROM && passes > 1 && !(passes & (passes - 1))) regroup();
+  for (size_t c = 0; c < k; ++c) recent[c] = recent[c] / 2 + drift[c];
+  if (skip && k >= FEW_FROM && passes > 1) {
+    const size_t more = fast.size() + rows.lanes->width;
+    if (!(passes & (passes - 1))) regroup();
+    else if (looked * k > glanced * more && 2 * more <= k) promote();
+  }
   const Pace pace(*this, now);
   // starting a thread costs as much as some million products: a pass like the last one may not be worth it
   const bool light = !pace.first && double(looked + rows.n / 64) * double(pace.all.kp * p) < 16e6;
@@ -265,11 +283,11 @@ size_t Walk::step(const int32_t* now) {
     part(i * PART, std::min(rows.n, (i + 1) * PART), pace, hands[thread]);
   });
   size_t moved = 0;
-  looked = decided = 0;
+  looked = glanced = decided = 0;
   for (Hand& hand : hands) {
     weigh(pace, hand), glance(pace, hand), settle(pace, hand);
     const Tally& tally = hand.tally;
-    moved += tally.moved, looked += tally.looked, decided += tally.decided;
+    moved += tally.moved, looked += tally.looked, glanced += tally.glanced, decided += tally.decided;
     for (size_t i = 0; i < tally.totals.size(); ++i) totals[i] += tally.totals[i];
     for (size_t i = 0; i < tally.heavy.size(); ++i) heavy[i] += tally.heavy[i];
     for (size_t i = 0; i < tally.mass.size(); ++i) mass[i] += tally.mass[i];
@@ -342,6 +360,7 @@ void Walk::glance(const Pace& pace, Hand& hand) {
   Block& block = hand.some;
   if (!block.count) return;
   block.look(*pace.few, block.at, block.count);
+  hand.tally.glanced += block.count;
   for (size_t r = 0; r < block.count; ++r) {
     const size_t j = block.at[r];
     const bool own = fast[size_t(block.where[r])] == size_t(labels[j]);

@@ -81,7 +81,8 @@ struct Walk {
   // The centroids of the present sums, rectified or mean; where the sums say nothing, those given. (k, p)
   void centroids(bool rectified, const int32_t* old, int32_t* out) const;
 
-  size_t looked = 0;                 // rows scored in the last pass
+  size_t looked = 0;                 // rows scored against all centroids in the last pass
+  size_t glanced = 0;                // rows scored against the fast ones
   size_t decided = 0;                // of them, rows decided in integers
   bool coarse = true;                // an 8-bit look first, where it pays
   bool in_eighths = false;           // the last pass took it
@@ -90,6 +91,7 @@ struct Walk {
   struct Pace;    // how far the centroids moved since the last pass
   struct Hand;    // what one thread works with
   void regroup();                              // choose the fast ones anew
+  void promote();                              // more of them
   void part(size_t from, size_t to, const Pace& pace, Hand& hand);
   void weigh(const Pace& pace, Hand& hand);    // rows that wait: drop, look at the fast centroids only, or at all
   void glance(const Pace& pace, Hand& hand);   // look at the fast ones
@@ -105,6 +107,7 @@ struct Walk {
   std::vector<size_t> fast;          // centroids that moved most when last counted: in passes 2, 4, 8, 16, ...
   size_t passes = 0;
   std::vector<float> drift;          // (k,)
+  std::vector<float> recent;         // (k,) of the last few passes
   std::vector<int32_t> before;       // (k, p) the centroids of the last pass
 };
 
