@@ -28,7 +28,7 @@ MOST_THREADS = 256  # more only cost memory
 SAMPLE = 256  # rows looked at for zeros
 THIN = 0.25  # share of cells that are not zero up to which a dense table is kept in sparse form
 THIN_FROM = 1 << 14  # cells of the sample below which it does not matter
-THIN_CELL = 28  # bytes such a cell takes
+THIN_CELL = 12  # bytes such a cell takes
 STATE = 32  # bytes of a row besides its mapped copy
 
 
@@ -44,12 +44,13 @@ class NativeRows:
         weights, self.weight_bits = (None, 0) if table.weights is None else integer_weights(table.weights)
         columns = (scale.centre, kernel.alpha / scale.unit, scale.low, scale.high, kernel.beyond)
         common = (min(threads or os.cpu_count() or 1, MOST_THREADS), os.environ.get("REKMEANS_ISA", ""))
-        cells = _thin(X, common[0], memory_limit)
-        if cells is not None:
+        if sparse.issparse(X):
+            cells = (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64))
             self.core = _core.Rows(*cells, self.d, *columns, weights, weights is None, *common)
         else:
             keep = memory_limit is None or self.n * (8 * self.d + STATE) <= memory_limit
-            self.core = _core.Rows(X, X.dtype.kind, *columns, weights, weights is None, keep, *common)
+            thin = _thin(X, memory_limit)
+            self.core = _core.Rows(X, X.dtype.kind, *columns, weights, weights is None, keep, thin, *common)
 
     def __len__(self) -> int:
         return self.n
@@ -153,15 +154,12 @@ class NativeSeeding:
         return self.core.exchange(self.rows.mapped(numbers))
 
 
-def _thin(X: Any, threads: int, memory_limit: int | None) -> tuple[Array, Array, Array] | None:
-    """Data, columns and row borders of the cells that are not zero; None for a table that has not enough zeros."""
-    if sparse.issparse(X):
-        return X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)
+def _thin(X: Array, memory_limit: int | None) -> bool:
+    """Whether so many cells are zero that only the others are kept."""
     sample = X[:: max(1, len(X) // SAMPLE)]
     filled = np.count_nonzero(sample) / sample.size
-    if sample.size < THIN_FROM or filled > THIN or (memory_limit and filled * X.size * THIN_CELL > memory_limit):
-        return None
-    return _core.thinned(X, X.dtype.kind, threads)
+    room = memory_limit is None or filled * X.size * THIN_CELL <= memory_limit
+    return bool(sample.size >= THIN_FROM and filled <= THIN and room)
 
 
 def _joined(sums: Any) -> Array:

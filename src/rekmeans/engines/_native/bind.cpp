@@ -42,13 +42,6 @@ static nb::ndarray<nb::numpy, T> array(const std::vector<T>& values, Shape... sh
   return nb::ndarray<nb::numpy, T>(copy->data(), {size_t(shape)...}, owner);
 }
 
-// An array made with new[], handed to Python.
-template <class T>
-static nb::ndarray<nb::numpy, T> owned(T* values, size_t count) {
-  nb::capsule owner(values, [](void* at) noexcept { delete[] static_cast<T*>(at); });
-  return nb::ndarray<nb::numpy, T>(values, {count}, owner);
-}
-
 static nb::object whole(i128 value) {
   return (nb::int_(int64_t(value >> 64)) << nb::int_(64)) | nb::int_(uint64_t(value));
 }
@@ -73,38 +66,6 @@ static Beyond meant(const std::string& name) {
 
 static std::vector<double> copied(const Doubles& a) { return {a.data(), a.data() + a.shape(0)}; }
 
-// A dense table's cells that are not zero, in CSR form: counted first, then written where they belong.
-static nb::tuple thinned(const Table& table, size_t threads) {
-  const size_t parts = (table.n + PART - 1) / PART;
-  auto each_row = [&](auto&& work) {
-    parallel(threads, parts, [&](size_t, size_t part) {
-      std::vector<double> x(table.d);
-      for (size_t j = part * PART; j < table.n && j < (part + 1) * PART; ++j) {
-        table.read(j, x.data());
-        work(j, x.data());
-      }
-    });
-  };
-  std::vector<int64_t> from(table.n + 1, 0);
-  double* data;
-  int64_t* columns;
-  {
-    nb::gil_scoped_release free;
-    each_row([&](size_t j, const double* x) {
-      for (size_t l = 0; l < table.d; ++l) from[j + 1] += x[l] != 0;
-    });
-    for (size_t j = 0; j < table.n; ++j) from[j + 1] += from[j];
-    data = new double[size_t(from[table.n])];
-    columns = new int64_t[size_t(from[table.n])];
-    each_row([&](size_t j, const double* x) {
-      size_t at = size_t(from[j]);
-      for (size_t l = 0; l < table.d; ++l)
-        if (x[l] != 0) data[at] = x[l], columns[at++] = int64_t(l);
-    });
-  }
-  return nb::make_tuple(owned(data, size_t(from[table.n])), owned(columns, size_t(from[table.n])), array(from, from.size()));
-}
-
 using Dense = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
 
 static Table seen(const Dense& X, const std::string& kind) {
@@ -114,7 +75,6 @@ static Table seen(const Dense& X, const std::string& kind) {
 }
 
 NB_MODULE(_core, m) {
-  m.def("thinned", [](const Dense& X, const std::string& kind, size_t threads) { return thinned(seen(X, kind), threads); });
   m.def("isa", [](const std::string& name) { return std::string(chosen(name)->name); }, "name"_a);
 
   nb::class_<Rows>(m, "Rows")
@@ -122,21 +82,22 @@ NB_MODULE(_core, m) {
           "__init__",
           [](Rows* self, Dense X, const std::string& kind, Doubles centre,
              Doubles factor, Doubles low, Doubles high, const std::string& beyond, std::optional<Longs> weights,
-             bool unit, bool keep, size_t threads, const std::string& isa) {
+             bool unit, bool keep, bool thin, size_t threads, const std::string& isa) {
             const Table table = seen(X, kind);
             Columns columns{copied(centre), copied(factor), copied(low), copied(high), meant(beyond)};
             const int64_t* w = weights ? weights->data() : nullptr;
             nb::gil_scoped_release free;
-            new (self) Rows(table, std::move(columns), w, unit, keep, threads, chosen(isa));
+            if (thin) new (self) Rows(Cells{.dense = table}, table.n, table.d, std::move(columns), w, unit, threads, chosen(isa));
+            else new (self) Rows(table, std::move(columns), w, unit, keep, threads, chosen(isa));
           },
           "X"_a, "kind"_a, "centre"_a, "factor"_a, "low"_a, "high"_a, "beyond"_a, "weights"_a.none(), "unit"_a,
-          "keep"_a, "threads"_a, "isa"_a, nb::keep_alive<1, 2>())
+          "keep"_a, "thin"_a, "threads"_a, "isa"_a, nb::keep_alive<1, 2>())
       .def(
           "__init__",
           [](Rows* self, Doubles data, Longs indices, Longs indptr, size_t d, Doubles centre, Doubles factor, Doubles low,
              Doubles high, const std::string& beyond, std::optional<Longs> weights, bool unit, size_t threads,
              const std::string& isa) {
-            SparseTable cells{data.data(), indices.data(), indptr.data()};
+            Cells cells{.data = data.data(), .columns = indices.data(), .from = indptr.data()};
             Columns columns{copied(centre), copied(factor), copied(low), copied(high), meant(beyond)};
             const int64_t* w = weights ? weights->data() : nullptr;
             const size_t n = indptr.shape(0) - 1;

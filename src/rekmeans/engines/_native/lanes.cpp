@@ -2,7 +2,7 @@
 // library may be used here, or the linker could keep a copy that older processors cannot run.
 #include "lanes.hpp"
 
-#if defined(__AVX512VNNI__)
+#if defined(__AVX512F__)
 #include <immintrin.h>
 #endif
 
@@ -51,6 +51,23 @@ Phases phases(double* x, size_t d, const Map& map) {
     wild |= int64_t(!(__builtin_fabs(t) < 0x1p40));
   }
   return {heard != 0, wild == 0};
+}
+
+size_t nonzero(const double* x, size_t d, uint32_t* at, double* value) {
+  size_t count = 0, l = 0;
+#if defined(__AVX512F__)
+  __m256i columns = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  for (; l + 8 <= d; l += 8) {
+    const __m512d cells = _mm512_loadu_pd(x + l);
+    const __mmask8 mask = _mm512_cmp_pd_mask(cells, _mm512_setzero_pd(), _CMP_NEQ_UQ);
+    _mm512_storeu_pd(value + count, _mm512_maskz_compress_pd(mask, cells));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(at + count), _mm256_maskz_compress_epi32(mask, columns));
+    count += size_t(__builtin_popcount(mask));
+    columns = _mm256_add_epi32(columns, _mm256_set1_epi32(8));
+  }
+#endif
+  for (; l < d; ++l) at[count] = uint32_t(l), value[count] = x[l], count += x[l] != 0;
+  return count;
 }
 
 // ---- cos and sin -------------------------------------------------------------------------------------------------
@@ -133,6 +150,21 @@ size_t mapped(const double* t, size_t d, const double* base, float* g, double* n
   for (size_t j = 0; j < DV; ++j) *norm2 += length[j], *square += whole[j], doubtful += size_t(-doubts[j]);
   *norm2 /= GRID * GRID;
   return doubtful;
+}
+
+bool turns(const double* t, size_t d, int64_t* sum) {
+  double most = 0;
+  for (size_t l = 0; l < d; ++l) most = __builtin_fabs(t[l]) > most ? __builtin_fabs(t[l]) : most;
+  if (!(most < 0x1p30)) return false;
+  int64_t zero;
+  __builtin_memcpy(&zero, &MAGIC, sizeof zero);
+  for (size_t l = 0; l < d; ++l) {
+    const double shifted = t[l] * 65536.0 + MAGIC;
+    int64_t bits;
+    __builtin_memcpy(&bits, &shifted, sizeof bits);
+    sum[l] += bits - zero;
+  }
+  return true;
 }
 
 // ---- scores ------------------------------------------------------------------------------------------------------
@@ -487,7 +519,7 @@ void add(int64_t* totals, const float* g, size_t p, bool minus) {
 }  // namespace
 
 const Lanes* REKMEANS_LANES() {
-  static const Lanes table = {REKMEANS_NAME, V,     PANEL,  phases, mapped, scores,   coarse_row, coarse_scores, thin_scores,
+  static const Lanes table = {REKMEANS_NAME, V,     PANEL,  phases, nonzero, mapped, turns, scores,   coarse_row, coarse_scores, thin_scores,
                               thin_dot,      winners, judged, worn,   dot,    distance, add};
   return &table;
 }

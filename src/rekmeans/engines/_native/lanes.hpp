@@ -46,9 +46,15 @@ struct Lanes {
   // Phases of a row in place; NaN where a cell says nothing.
   Phases (*phases)(double* x, size_t d, const Map& map);
 
+  // Columns and values of the cells of x that are not 0, both with room for 8 more; their number.
+  size_t (*nonzero)(const double* x, size_t d, uint32_t* at, double* value);
+
   // Map d phases t (half-turns, |t| < 2^40 or NaN) to g = f - base, [cos | sin]: exact in float32, 0 where t is NaN.
   // Leaves |g|^2 and the integer |f|^2; returns how many roundings float64 could not prove.
   size_t (*mapped)(const double* t, size_t d, const double* base, float* g, double* norm2, int64_t* square);
+
+  // sum += t rounded to 2^-16, as integers, for d phases; false, and nothing done, if one is 2^30 or more.
+  bool (*turns)(const double* t, size_t d, int64_t* sum);
 
   // S[r][c] = rows[r] . h_c for count rows and all packed centroids; S is (count, padded k), row-major.
   void (*scores)(const float* const* rows, size_t count, size_t p, const float* packed, size_t kp, float* S);

@@ -71,23 +71,33 @@ struct Columns {
   Map map() const { return {centre.data(), factor.data(), low.data(), high.data(), beyond}; }
 };
 
-// A sparse table (CSR) as the caller has it, indices widened; a cell that is not stored is zero.
-struct SparseTable {
-  const double* data;
-  const int64_t *columns, *from;
-};
+// Where the cells of a thin table come from: CSR arrays as the caller has them, or (columns null) a dense table with many
+// zeros. A cell that is not among them is zero.
+struct Cells {
+  const double* data = nullptr;
+  const int64_t *columns = nullptr, *from = nullptr;
+  Table dense{};
 
-// Mapped rows of a sparse table: the cells where f differs from f(0), which is the base.
-struct SparseRows {
-  std::vector<size_t> from;                              // (n + 1,)
-  std::vector<uint32_t> columns;
-  std::vector<float> cos, sin;
+  // Columns and values of row j; both have room for all columns and 8 more. x is for a dense row. Gives their number.
+  size_t read(size_t j, const Lanes* lanes, double* x, uint32_t* at, double* value) const;
 };
 
 constexpr size_t PART = 2048;  // rows of one unit of parallel work
 
+// Mapped rows of a part of a thin table: the cells where f differs from f(0), which is the base.
+struct ThinPart {
+  std::vector<uint32_t> from;    // (rows + 1,)
+  Large cells;                   // columns, cos, sin: from.back() of each
+};
+
+// Correctly rounded g of phases t for which `mapped` could not prove all roundings, and what it summed.
+void resettle(const double* t, size_t d, const double* base, float* g, double* norm2, int64_t* square);
+
+// A phase on the grid of 2^-16 half-turns; 0 for a cell that says nothing.
+int64_t turned(double t);
+
 struct Rows {
-  Rows(SparseTable cells, size_t n, size_t d, Columns columns, const int64_t* weights, bool unit, size_t threads,
+  Rows(Cells cells, size_t n, size_t d, Columns columns, const int64_t* weights, bool unit, size_t threads,
        const Lanes* lanes);
   Rows(Table table, Columns columns, const int64_t* weights, bool unit, bool keep, size_t threads, const Lanes* lanes);
 
@@ -131,10 +141,11 @@ struct Rows {
   int64_t distance(size_t j, const float* g, const int32_t* h, int64_t h2) const;
 
   bool sparse = false;
-  SparseRows cells;
   Thin thin(size_t j) const {
-    const size_t from = cells.from[j];
-    return {cells.columns.data() + from, cells.cos.data() + from, cells.sin.data() + from, cells.from[j + 1] - from};
+    const ThinPart& part = parts[j / PART];
+    const size_t i = j % PART, from = part.from[i], all = part.from.back();
+    const float* cells = part.cells.data;
+    return {reinterpret_cast<const uint32_t*>(cells) + from, cells + all + from, cells + 2 * all + from, part.from[i + 1] - from};
   }
 
   // Mean phases of each cluster, as sums on 2^-16 half-turns and weights; both (k, d).
@@ -142,16 +153,17 @@ struct Rows {
 
  private:
   Table table{};
-  SparseTable given{};
+  Cells given{};
   Columns columns;
   Large stored;                                          // (n, p) if kept
+  std::vector<ThinPart> parts;                           // of a thin table
   std::vector<uint32_t> absent_from;                     // (n,) into its part's columns
   std::vector<std::vector<uint32_t>> absent_columns;     // of each part
 
   void map_row(size_t j, float* g, Buffer& buffer) const;
   void centre_on_sample();
   void silence(const std::vector<uint8_t>& heard);       // rows that say nothing weigh nothing
-  void sparse_middles(const int32_t* labels, size_t k, i128* turns, int64_t* seen) const;
+  void thin_middles(const int32_t* labels, size_t k, i128* turns, int64_t* seen) const;
 };
 
 }  // namespace rekmeans

@@ -185,9 +185,9 @@ struct Tally {
       const int64_t cell = int32_t(g_l * float(GRID));
       if (rows.unit) totals[c * p + l] += w * cell; else heavy[c * p + l] += i128(w) * cell;
     };
-    if (rows.sparse)
-      for (size_t i = rows.cells.from[j]; i < rows.cells.from[j + 1]; ++i)
-        put(rows.cells.columns[i], rows.cells.cos[i]), put(d + rows.cells.columns[i], rows.cells.sin[i]);
+    const Thin thin = rows.sparse ? rows.thin(j) : Thin{};
+    for (size_t i = 0; i < thin.count; ++i) put(thin.columns[i], thin.cos[i]), put(d + thin.columns[i], thin.sin[i]);
+    if (rows.sparse) {}
     else if (rows.unit) rows.lanes->add(totals.data() + c * p, g, p, w < 0);
     else for (size_t l = 0; l < p; ++l) put(l, g[l]);
     const uint32_t* columns = count ? rows.absent_begin(j) : nullptr;
