@@ -227,6 +227,7 @@ def test_a_warning_points_at_the_line_that_called_fit(clusterer, heard):
 
 OLD = """
 import sys
+import sklearn.pipeline  # itself in need of callbacks
 sys.modules["sklearn.callback"] = None  # as before scikit-learn 1.9
 import numpy as np
 from rekmeans import EulerMap, RectifiedEulerKMeans
