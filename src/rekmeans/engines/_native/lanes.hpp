@@ -10,6 +10,7 @@ constexpr double GRID = double(1 << BITS);
 constexpr float U = 0x1p-24f;            // half a unit in the last place of 1
 constexpr float UP = 1 + 4 * U, DOWN = 1 - 4 * U;  // room for the roundings of a bound
 constexpr size_t CHUNK = 128;            // features summed in one go; partial sums are then added up (two-level sums)
+constexpr size_t FEW = 12;               // centroids whose sums fit into registers beside a vector's worth of rows
 constexpr size_t BLOCK = 96;             // rows scored together: a multiple of every tile's rows
 
 enum class Beyond { ignore, clip, wrap };
@@ -58,6 +59,11 @@ struct Lanes {
 
   // S[r][c] = rows[r] . h_c for count rows and all packed centroids; S is (count, padded k), row-major.
   void (*scores)(const float* const* rows, size_t count, size_t p, const float* packed, size_t kp, float* S);
+
+  // Winners as below, of complete rows and at most FEW centroids, without scores in between: lanes are rows, not centroids.
+  // rows has a whole vector's worth behind the last, which may be any. Null where there are too few registers.
+  void (*winners_of_few)(const float* const* rows, size_t count, size_t p, const float* packed, size_t k,
+                         const float* bias, int32_t* where, float* best, float* second);
 
   // A row in 8 bits: q = round(g/step) + 128, padded with 128 to a multiple of 4 cells; and |g - step (q - 128)|, above.
   // Null where the processor has no 8-bit dot product.

@@ -49,16 +49,18 @@ Centroids::Centroids(const Rows& rows, const int32_t* C, size_t k_, size_t threa
     sizes[c] = std::sqrt(double(square[c])) / GRID;
   });
   const double most = *std::max_element(sizes.begin(), sizes.end());
-  steps = float(CHUNK + (p + CHUNK - 1) / CHUNK + 8);
+  const float steps = float(CHUNK + (p + CHUNK - 1) / CHUNK + 8);
   longest = float(most) * UP;
   heaviest = float(most * most / 2) * UP;
+  slope = 1.02f * U * (steps + 6) * UP * longest;
+  ground = 1.02f * U * 6 * heaviest;
 }
 
 // Sums of at most CHUNK products and of the p/CHUNK chunks, each step off by U of its size: at most
 // (CHUNK + p/CHUNK + 2) U |g||h|. Then the bias, rounded once and subtracted, and the missing cells added one by one.
 float Centroids::error(float norm2, size_t absent) const {
-  const float reach = std::sqrt(norm2) * UP * longest;
-  return 1.02f * U * (steps * reach + (6 + 2 * float(absent)) * (heaviest + reach));
+  const float more = 2.04f * U * float(absent);
+  return std::sqrt(norm2) * (slope + more * UP * longest) + ground + more * heaviest;
 }
 
 void Centroids::coarsen(const Rows& rows) {
@@ -98,7 +100,7 @@ void Block::give_back(const Centroids& C, size_t j, float* s) const {
 }
 
 // With g' and h' the 8-bit forms: |g.h - g'.h'| <= |g - g'||h| + |g'||h - h'|, and a few roundings of the product.
-void Block::score_coarsely(const Centroids& C, size_t count, const float* norm2) {
+void Block::score_coarsely(const Centroids& C, size_t count) {
   const uint8_t* at[BLOCK];
   float step[BLOCK], rest[BLOCK];
   eighths.resize(BLOCK * C.quads * 4);
@@ -137,30 +139,48 @@ void Block::refine(const Centroids& C, size_t j, size_t r) {
   rows.lanes->judged(1, &rows.norm2[j], error + r, best + r, second + r, upper + r, lower + r, sure + r);
 }
 
-void Block::look(const Centroids& C, const uint32_t* at, size_t count) {
+void Block::fetch(const Centroids& C, const uint32_t* at, size_t count) {
   scores.resize(BLOCK * C.kp);
   rows.fetch(at, count, buffer, row);
-  std::fill(row + count, row + std::min(2 * BLOCK, count + 16), row[count - 1]);
-  float norm2[BLOCK];
+  std::fill(row + count, row + std::min(2 * BLOCK, count + 32), row[count - 1]);
   for (size_t r = 0; r < count; ++r) norm2[r] = rows.norm2[at[r]];
-  for (size_t r = 0; r < count; ++r) error[r] = C.error(norm2[r], 0);
-  if (!rows.complete)
+  if (rows.complete)
+    for (size_t r = 0; r < count; ++r) error[r] = std::sqrt(norm2[r]) * C.slope + C.ground;
+  else
     for (size_t r = 0; r < count; ++r) error[r] = C.error(norm2[r], rows.absent_count(at[r]));
+}
+
+void Block::judge(size_t count) { rows.lanes->judged(count, norm2, error, best, second, upper, lower, sure); }
+
+void Block::look(const Centroids& C, const uint32_t* at, size_t count) {
+  fetch(C, at, count);
   if (rows.sparse) {
     Thin thin[BLOCK];
     for (size_t r = 0; r < count; ++r) thin[r] = rows.thin(at[r]);
     rows.lanes->thin_scores(thin, count, rows.d, C.packed.data(), C.kp, scores.data());
-  } else if (C.quads)
-    score_coarsely(C, count, norm2);
-  else
+  } else if (C.quads) {
+    score_coarsely(C, count);
+  } else {
     rows.lanes->scores(row, count, rows.p, C.packed.data(), C.kp, scores.data());
+  }
   if (!rows.complete)
     for (size_t r = 0; r < count; ++r) give_back(C, at[r], scores.data() + r * C.kp);
   rows.lanes->winners(scores.data(), count, C.kp, C.bias.data(), where, best, second);
-  rows.lanes->judged(count, norm2, error, best, second, upper, lower, sure);
+  judge(count);
   if (C.quads)
     for (size_t r = 0; r < count; ++r)
       if (!sure[r]) refine(C, at[r], r);
+}
+
+void Block::look_for_winners(const Centroids& C, const uint32_t* at, size_t count) {
+  if (!by_few(C)) return look(C, at, count);
+  fetch(C, at, count);
+  rows.lanes->winners_of_few(row, count, rows.p, C.packed.data(), C.k, C.bias.data(), where, best, second);
+  judge(count);
+}
+
+void Block::score_again(const Centroids& C, size_t r) {
+  if (by_few(C)) rows.lanes->scores(row + r, 1, rows.p, C.packed.data(), C.kp, scores.data() + r * C.kp);
 }
 
 // What a thread adds up in a pass.
@@ -381,7 +401,7 @@ void Walk::settle(const Pace& pace, Hand& hand) {
   Tally& tally = hand.tally;
   if (!block.count) return;
   tally.open(rows, k);
-  block.look(pace.all, block.at, block.count);
+  block.look_for_winners(pace.all, block.at, block.count);
   tally.looked += block.count;
   for (size_t r = 0; r < block.count; ++r) {
     const size_t j = block.at[r];
@@ -401,6 +421,7 @@ void Walk::settle(const Pace& pace, Hand& hand) {
 // The winner among those that float32 cannot tell apart, in integers; the bounds follow it.
 int32_t Walk::decide(const Centroids& C, size_t j, size_t r, Block& block) const {
   const float bar = block.best[r] - 2 * block.error[r];
+  block.score_again(C, r);
   int64_t least = 0;
   int32_t winner = -1;
   for (size_t c = 0; c < k; ++c) {

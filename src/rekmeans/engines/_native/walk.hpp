@@ -27,7 +27,7 @@ struct Centroids {
 
   // Bound of |float32 score - true score| for a row of length^2 norm2 with so many missing cells.
   float error(float norm2, size_t absent) const;
-  float steps;                    // of the longest chain of roundings in a score
+  float slope, ground;            // for no missing cells it is slope |g| + ground
 };
 
 // Scores of a block of rows, and of each row the winner as far as float32 can tell.
@@ -35,6 +35,9 @@ struct Block {
   explicit Block(const Rows& rows) : rows(rows) {}
   // Score these rows; in 8 bits first if the centroids are coarse, the undecided then again in float32.
   void look(const Centroids& C, const uint32_t* at, size_t count);
+  // The same, but scores may be left out where that is faster; `score_again` gives those of the r-th row.
+  void look_for_winners(const Centroids& C, const uint32_t* at, size_t count);
+  void score_again(const Centroids& C, size_t r);
   float score(size_t r, size_t c, const Centroids& C) const { return scores[r * C.kp + c] - C.bias[c]; }
 
   const Rows& rows;
@@ -49,7 +52,11 @@ struct Block {
   uint8_t sure[BLOCK] = {};
 
  private:
-  void score_coarsely(const Centroids& C, size_t count, const float* norm2);
+  void fetch(const Centroids& C, const uint32_t* at, size_t count);  // rows, their lengths and errors
+  void judge(size_t count);
+  float norm2[BLOCK] = {};
+  bool by_few(const Centroids& C) const { return rows.lanes->winners_of_few && C.k <= FEW && rows.complete && !rows.sparse; }
+  void score_coarsely(const Centroids& C, size_t count);
   void refine(const Centroids& C, size_t j, size_t r);
   void give_back(const Centroids& C, size_t j, float* scores) const;  // what missing cells of row j add to its scores
 };
