@@ -324,7 +324,7 @@ except KeyboardInterrupt:
 
 def test_an_interrupted_fit_leaves_the_estimator_unfitted_and_the_process_healthy():
     process = subprocess.Popen([sys.executable, "-c", LONG_FIT], stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline().startswith("pass 1 ")
+    assert process.stdout.readline().startswith("start 1/1000  pass 1 ")
     process.send_signal(signal.SIGINT)
     killer = threading.Timer(60, process.kill)
     killer.start()

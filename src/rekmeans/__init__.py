@@ -1,6 +1,7 @@
 """Rectified Euler k-means, and what lies beyond it."""
 
-from .estimators import REK1, REK2, EulerKMeans, EulerMap, RectifiedEulerKMeans
+from .estimators import REK1, REK2, EulerKMeans, RectifiedEulerKMeans
+from .euler_map import EulerMap
 from .metrics import clustering_accuracy, deviation_degree, normalized_mutual_info, resultant_lengths
 from .surfaces import Surface, mean_surface, rectified_surface
 

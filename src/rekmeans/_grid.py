@@ -97,3 +97,14 @@ def mean_turns(turns: Array, seen: Array) -> Array:
     """Mean phases in half-turns from their sums on the TURN grid; 0 where nothing was seen."""
     count = seen.astype(np.float64)
     return np.where(count > 0, turns.astype(np.float64) / np.where(count > 0, count, 1.0) / TURN, 0.0)
+
+
+def complex_centroids(C: Array) -> Array:
+    """Grid centroids [cos | sin] as complex numbers, (k, d)."""
+    d = C.shape[1] // 2
+    return (C[:, :d] + 1j * C[:, d:]) / GRID
+
+
+def grid_centroids(centroids: Array) -> Array:
+    """Complex centroids back on the grid, exactly, (k, 2d)."""
+    return np.concatenate([np.rint(part * GRID) for part in (centroids.real, centroids.imag)], axis=1).astype(np.int32)

@@ -1,4 +1,4 @@
-"""The scikit-learn face: EulerKMeans, RectifiedEulerKMeans and the transformer EulerMap."""
+"""The scikit-learn face: EulerKMeans and RectifiedEulerKMeans."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import issparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from . import _table, lloyd
-from ._grid import GRID, Array
-from ._scale import BEYOND, SCALES, column_range
+from . import _table, _watch, lloyd
+from ._grid import Array, complex_centroids, grid_centroids
 from .assign import Hard
 from .centroids import CENTROIDS
 from .engines import Rows, place
+from .euler_map import Mapped
 from .kernels.euler import Euler
 from .metrics import deviation_degree
 from .seeds import STARTS
 
+FRAMES = 5  # from a warning of _fit up to the line that called fit
 PARAMETERS = """n_clusters : int
         Number of clusters.
     alpha : float
@@ -57,34 +57,7 @@ PARAMETERS = """n_clusters : int
         1 prints a line for each pass."""
 
 
-class _Mapped(BaseEstimator):
-    """What estimators on Euler-mapped rows share: the parameters of the map."""
-
-    alpha: float
-    scale: str | None
-    beyond: str
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "kernel_")
-
-    def _check_map(self) -> None:
-        _table.real("alpha", self.alpha, above=0, most=_table.STEEPEST)
-        _table.one_of("scale", self.scale, SCALES)
-        _table.one_of("beyond", self.beyond, BEYOND)
-
-    def _kernel(self, table: _table.Table) -> Euler:
-        """The Euler map that the parameters give for this table."""
-        scale = SCALES[self.scale](table.X, table.weights, getattr(self, "n_threads", None))
-        return Euler(float(self.alpha), scale, self.beyond if self.scale else "wrap")
-
-
-class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, _Mapped):
+class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Mapped):
     """Lloyd's loop with the Euler kernel and hard labels; a subclass names its centroid rule."""
 
     _centroid_rule: ClassVar[str]
@@ -135,30 +108,53 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         -------
         self
         """
+        return self._fit(X, y, sample_weight)
+
+    @_watch.told
+    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None, watch: lloyd.Watch | None = None) -> Self:
+        """`fit`, with one more to watch its passes."""
         self._check_parameters()
         table = _table.read(self, X, sample_weight, fitting=True, k=self.n_clusters)
-        kernel = self._kernel(table)
+        tasks = _watch.Tasks(self, X, y, sample_weight, self._n_starts(), self.max_iter)
         with threadpool_limits(self.n_threads):
+            kernel = self._kernel(table)
             rows, model = self._place(kernel, table)
-            fit = lloyd.best(rows, model, self._starts(rows, table), self.max_iter, self.tol, self._watch())
-            near = rows.middles(fit.labels, self.n_clusters)
+            lines = _watch.printed(self._n_starts()) if self.verbose else None
+            told = tasks.watch(lambda fit: table.columns | self._attributes(kernel, rows, fit))
+            starts = tasks.starts(self._starts(rows, table))
+            fit = lloyd.best(rows, model, starts, self.max_iter, self.tol, _watch.together(watch, lines, told))
+            attributes = self._attributes(kernel, rows, fit)
         self._warn_of_silent_rows(rows, table)
+        self._warn_of_empty_clusters(fit)
+        _table.remember(self, table)
+        self.__dict__.update(attributes)
+        tasks.end()
+        return self
+
+    def _attributes(self, kernel: Euler, rows: Rows, fit: lloyd.Fit) -> dict[str, Any]:
+        """What a fit leaves on the estimator."""
+        centroids = complex_centroids(fit.centroids)
+        return {
+            "kernel_": kernel,
+            "alpha_": kernel.alpha,
+            "labels_": fit.labels,
+            "inertia_": fit.objective,
+            "n_iter_": fit.n_iter,
+            "history_": fit.history,
+            "centroids_": centroids,
+            "cluster_centers_": kernel.preimage(fit.centroids, rows.middles(fit.labels, self.n_clusters)),
+            "deviation_": deviation_degree(centroids),
+        }
+
+    def _warn_of_empty_clusters(self, fit: lloyd.Fit) -> None:
         found = len(np.unique(fit.labels))
         if found < self.n_clusters:
             warnings.warn(
                 f"n_clusters={self.n_clusters}, but only {found} clusters have rows: X has no more distinct rows, or "
                 f"max_iter={self.max_iter} stopped the fit. Lower n_clusters or raise max_iter.",
                 ConvergenceWarning,
-                stacklevel=2,
+                stacklevel=FRAMES,
             )
-        _table.remember(self, table)
-        self.kernel_, self.alpha_ = kernel, kernel.alpha
-        self.labels_, self.inertia_ = fit.labels, fit.objective
-        self.n_iter_, self.history_ = fit.n_iter, fit.history
-        self.centroids_ = _complex(fit.centroids)
-        self.cluster_centers_ = kernel.preimage(fit.centroids, near)
-        self.deviation_ = deviation_degree(self.centroids_)
-        return self
 
     def _warn_of_silent_rows(self, rows: Rows, table: _table.Table) -> None:
         """Rows that the scale leaves out may be gross errors, or a small group far away: the user has to know."""
@@ -168,12 +164,12 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
                 f"{silent} of {len(rows)} rows take no part: all their values lie beyond the {self.scale} range. "
                 "If they are no errors but a group of their own, use scale='range'.",
                 UserWarning,
-                stacklevel=3,
+                stacklevel=FRAMES,
             )
 
     def predict(self, X: Any) -> Array:
         """Label of the nearest centroid for each row of X, (n,)."""
-        return self._rows(X).nearest(_grid(self.centroids_))
+        return self._rows(X).nearest(grid_centroids(self.centroids_))
 
     def transform(self, X: Any) -> Array:
         """Distance of each row to each centroid in the mapped space, (n, k); not squared.
@@ -193,7 +189,7 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         """
         check_is_fitted(self)
         rows, model = self._place(self.kernel_, _table.read(self, X, sample_weight, fitting=False))
-        return -lloyd.worth(rows, rows.walk(model).step(_grid(self.centroids_)).loss)
+        return -lloyd.worth(rows, rows.walk(model).step(grid_centroids(self.centroids_)).loss)
 
     def _place(self, kernel: Euler, table: _table.Table) -> tuple[Rows, lloyd.Model]:
         """The rows of the table where the parameters want them, and the model to run on them."""
@@ -209,7 +205,7 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         """`answer` of the fitted map, the mapped rows of X and the centroids."""
         rows = self._rows(X)
         with threadpool_limits(self.n_threads):
-            return rows.each(lambda F: answer(self.kernel_, F, _grid(self.centroids_)))
+            return rows.each(lambda F: answer(self.kernel_, F, grid_centroids(self.centroids_)))
 
     def _check_parameters(self) -> None:
         _table.whole("n_clusters", self.n_clusters)
@@ -229,9 +225,7 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
         """Starting centroids of each run, on the grid."""
         random = _table.random_source(self.random_state)
         entropy = random.randint(0, 2**32, size=4, dtype=np.uint32).tolist()
-        many = isinstance(self.init, str) and self.init != "k-means++"
-        count = (10 if many else 1) if self.n_init == "auto" else self.n_init
-        for seed in np.random.SeedSequence(entropy).spawn(count):
+        for seed in np.random.SeedSequence(entropy).spawn(self._n_starts()):
             if isinstance(self.init, str):
                 yield STARTS[self.init](rows, self.n_clusters, np.random.PCG64(seed))
             else:
@@ -239,8 +233,9 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
                 points = _table.starting_points(points, self.n_clusters, table.X.shape[1])
                 yield rows.kernel.start(points)
 
-    def _watch(self) -> lloyd.Watch | None:
-        return (lambda t, record: print(_line(t, record), flush=True)) if self.verbose else None
+    def _n_starts(self) -> int:
+        many = isinstance(self.init, str) and self.init != "k-means++"
+        return (10 if many else 1) if self.n_init == "auto" else int(self.n_init)
 
     @property
     def _n_features_out(self) -> int:
@@ -306,82 +301,3 @@ class RectifiedEulerKMeans(_EulerClusterer):
 
 
 REK1 = REK2 = RectifiedEulerKMeans
-
-
-class EulerMap(TransformerMixin, _Mapped):
-    """The Euler map as a transformer: each feature becomes (cos, sin) of its phase.
-
-    Parameters
-    ----------
-    alpha : float
-        Half-turns of the circle per unit of the scaled feature.
-    scale : {"robust", "range", "global"} or None
-        What a unit of a feature is; see :class:`RectifiedEulerKMeans`.
-    beyond : {"ignore", "clip", "wrap"}
-        What a value outside the scaled range does.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rekmeans import EulerMap
-    >>> EulerMap(alpha=0.5, scale="range").fit_transform(np.array([[0.0], [1.0]]))
-    array([[1., 0.],
-           [0., 1.]])
-    """
-
-    def __init__(
-        self,
-        *,
-        alpha: float = 0.9,
-        scale: Literal["robust", "range", "global"] | None = "robust",
-        beyond: Literal["ignore", "clip", "wrap"] = "ignore",
-    ) -> None:
-        self.alpha = alpha
-        self.scale = scale
-        self.beyond = beyond
-
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn the scale of each column."""
-        self._check_map()
-        table = _table.read(self, X, sample_weight, fitting=True)
-        self.kernel_ = self._kernel(table)
-        extent = self.kernel_.scale if self.scale else column_range(table.X, table.weights)
-        self.middle_ = (extent.low + extent.high) / 2
-        _table.remember(self, table)
-        return self
-
-    def transform(self, X: Any) -> Array:
-        """[cos | sin], (n, 2d); (0, 0) for a cell that says nothing."""
-        check_is_fitted(self)
-        rows = _table.read(self, X, fitting=False).X
-        return self.kernel_.embed(rows.toarray() if issparse(rows) else rows) / GRID
-
-    def inverse_transform(self, X: ArrayLike) -> Array:
-        """Values in the units of the table, on the branch nearest the middle of each range; NaN from (0, 0)."""
-        check_is_fitted(self)
-        d = self.n_features_in_
-        F = _table.circle_points(X, d)
-        values = self.kernel_.preimage(F, self.kernel_.line(self.middle_))
-        return np.where((F[:, :d] == 0) & (F[:, d:] == 0), np.nan, values)
-
-    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
-        """cos(name) for all features, then sin(name)."""
-        check_is_fitted(self)
-        names = _check_feature_names_in(self, input_features)
-        return np.array([f"{part}({name})" for part in ("cos", "sin") for name in names], dtype=object)
-
-
-def _complex(C: Array) -> Array:
-    """Grid centroids [cos | sin] as complex numbers, (k, d)."""
-    d = C.shape[1] // 2
-    return (C[:, :d] + 1j * C[:, d:]) / GRID
-
-
-def _grid(centroids: Array) -> Array:
-    """Complex centroids back on the grid, exactly."""
-    return np.concatenate([np.rint(part * GRID) for part in (centroids.real, centroids.imag)], axis=1).astype(np.int32)
-
-
-def _line(t: int, record: dict[str, Any]) -> str:
-    counts = f"objective {record['objective']:.6g}  moved {record['moved']}  refilled {record['refilled']}"
-    return f"pass {t + 1}  {counts}  {record['seconds'] * 1e3:.1f} ms"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import Any
 
@@ -16,7 +17,9 @@ from .centroids import CentroidRule, refilled
 from .engines import Rows
 from .kernels import Kernel
 
-Watch = Callable[[int, dict[str, Any]], None]  # the number of the pass, and what it saw
+# (start, pass, record): both from 0; the record has objective, moved, refilled, seconds, and `fit`, which gives the Fit
+# so far. What it returns says whether this start is to stop here.
+Watch = Callable[[int, int, dict[str, Any]], bool | None]
 
 
 @dataclass(frozen=True)
@@ -46,11 +49,18 @@ class Fit:
     history: dict[str, Array]
 
 
-def run(rows: Rows, model: Model, C: Array, max_iter: int, tol: float, watch: Watch | None = None) -> Fit:
+def run(
+    rows: Rows, model: Model, C: Array, max_iter: int, tol: float, watch: Callable[..., bool | None] | None = None
+) -> Fit:
     """The fit from starting centroids C. A pass that does not lower the objective is dropped, with its centroids."""
     walk, loss = rows.walk(model), math.inf
     centroids, labels = C, np.empty(0, np.int32)
     history: list[dict[str, Any]] = []
+
+    def fit() -> Fit:
+        passes = {name: np.array([record[name] for record in history]) for name in history[0]}
+        return Fit(centroids, labels, loss, history[-1]["objective"], min(len(history), max_iter), passes)
+
     for t in range(max_iter + 1):  # the last turn only labels the rows for the last centroids
         started = perf_counter()
         seen = walk.step(C)
@@ -62,21 +72,22 @@ def run(rows: Rows, model: Model, C: Array, max_iter: int, tol: float, watch: Wa
             C, filled = refilled(rows, walk.moved(C), seen.mass)
         counts = {"objective": worth(rows, loss), "moved": seen.moved, "refilled": filled}
         history.append(counts | {"seconds": perf_counter() - started})
-        if watch is not None:
-            watch(t, history[-1])
-        if np.array_equal(C, centroids):
+        stop = watch is not None and watch(t, history[-1] | {"fit": fit})
+        if stop or np.array_equal(C, centroids):
             break
-    passes = {name: np.array([record[name] for record in history]) for name in history[0]}
-    return Fit(centroids, labels, loss, history[-1]["objective"], min(len(history), max_iter), passes)
+    return fit()
 
 
 def best(
     rows: Rows, model: Model, starts: Iterable[Array], max_iter: int, tol: float, watch: Watch | None = None
 ) -> Fit:
     """The fit of lowest objective over the starts, the first of several; unwatched, an engine may run them at once."""
-    starts = list(starts)
-    at_once = rows.best(model, starts, max_iter, tol) if watch is None else None
-    return at_once or min((run(rows, model, C, max_iter, tol, watch) for C in starts), key=lambda fit: fit.loss)
+    if watch is None:
+        starts = list(starts)
+        at_once = rows.best(model, starts, max_iter, tol)
+        return at_once or min((run(rows, model, C, max_iter, tol) for C in starts), key=lambda fit: fit.loss)
+    watched = (run(rows, model, C, max_iter, tol, partial(watch, s)) for s, C in enumerate(starts))
+    return min(watched, key=lambda fit: fit.loss)
 
 
 def worth(rows: Rows, loss: Any) -> float:

@@ -1,0 +1,100 @@
+"""Watching a fit: the lines that verbose prints, and scikit-learn's callbacks told of the tasks fit > start > pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import Any, TypeVar, cast
+
+from ._grid import Array
+from .lloyd import Fit, Watch
+
+try:
+    from sklearn.callback import CallbackSupportMixin, with_callbacks
+except ImportError:  # callbacks came with scikit-learn 1.9
+    CallbackSupportMixin, with_callbacks = object, None
+
+Callbacks: Any = CallbackSupportMixin  # gives an estimator set_callbacks, where scikit-learn has it
+Method = TypeVar("Method", bound=Callable[..., Any])
+
+
+def told(method: Method) -> Method:
+    """The method, whose callbacks are taken down however it ends; one frame deeper with any scikit-learn."""
+
+    @wraps(method)
+    def untold(*args: Any, **kwargs: Any) -> Any:
+        return method(*args, **kwargs)
+
+    return cast(Method, with_callbacks(method) if with_callbacks else untold)
+
+
+def printed(starts: int) -> Watch:
+    """Prints a line for each pass, with the number of the start where there are several."""
+
+    def line(s: int, t: int, record: dict[str, Any]) -> None:
+        start = f"start {s + 1}/{starts}  " if starts > 1 else ""
+        counts = f"objective {record['objective']:.6g}  moved {record['moved']}  refilled {record['refilled']}"
+        print(f"{start}pass {t + 1}  {counts}  {record['seconds'] * 1e3:.1f} ms", flush=True)
+
+    return line
+
+
+def together(*watches: Watch | None) -> Watch | None:
+    """All of these that are there as one, which says stop when any does."""
+    there = [watch for watch in watches if watch is not None]
+    return (lambda *seen: max(bool(watch(*seen)) for watch in there)) if there else None
+
+
+class Tasks:
+    """The tasks of one fit, told to the callbacks of its estimator as they begin and end.
+
+    A pass begins when the one before it ends; the last one begun gave no better centroids, or never ran, and ends as an
+    empty task.
+    """
+
+    def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any, starts: int = 0, max_iter: int = 0) -> None:
+        metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
+        self.data = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
+        self.n_starts, self.n_passes = starts, max_iter + 1
+        self.heard = bool(getattr(estimator, "_skl_callbacks", ()))
+        self.fit: Any = None  # the tasks under way
+        self.start: Any = None
+        self.turn: Any = None
+        if hasattr(estimator, "_init_callback_context"):
+            self.fit = estimator._init_callback_context(max_subtasks=starts)
+            self.fit.call_on_fit_task_begin(**self.data)
+
+    def starts(self, starts: Iterator[Array]) -> Iterator[Array]:
+        """The same starts, each a task from its seeding to its last pass; a callback may want no more of them."""
+        if not self.heard:
+            yield from starts
+            return
+        for _ in range(self.n_starts):
+            self.start = self._begun(self.fit, "start", self.n_passes)
+            C = next(starts)
+            self.turn = self._begun(self.start, "pass")
+            yield C
+            if self.turn is not None:
+                self.turn.call_on_fit_task_end(estimator=self.data["estimator"])
+            if self.start.call_on_fit_task_end(**self.data):
+                return
+
+    def watch(self, attributes: Callable[[Fit], dict[str, Any]]) -> Watch | None:
+        """Ends a pass, with the estimator that this fit would give, and begins the next; None if none listens."""
+
+        def ended(s: int, t: int, record: dict[str, Any]) -> bool:
+            stop = self.turn.call_on_fit_task_end(
+                **self.data, reconstruction_attributes=lambda: attributes(record["fit"]())
+            )
+            self.turn = None if stop or t + 1 == self.n_passes else self._begun(self.start, "pass")
+            return stop
+
+        return ended if self.heard else None
+
+    def end(self) -> None:
+        """The estimator is fitted."""
+        if self.fit is not None:
+            self.fit.call_on_fit_task_end(**self.data, reconstruction_attributes={})
+
+    def _begun(self, parent: Any, name: str, subtasks: int = 0) -> Any:
+        return parent.subcontext(task_name=name, max_subtasks=subtasks).call_on_fit_task_begin(**self.data)
