@@ -21,7 +21,7 @@ ARRAYS = ("X", "y")  # what an npz file holds
 LISTED = 8  # names in a message; more are counted
 
 
-class Unreadable(ValueError):
+class Unreadable(ValueError):  # noqa: N818 - it says what the file is
     """A file that is no table; the message is the whole sentence."""
 
 
@@ -172,7 +172,7 @@ def _nameless(path: Path, X: Any, y: Array | None, wish: Wish) -> Sheet:
     sheet = Sheet(rows, names, named=False, skipped={} if y is None else {"y": "the classes"})
     if wish.label is None:
         return sheet
-    values = X[:, [every.index(own)]] if own else y
+    values: Any = X[:, [every.index(own)]] if own else y
     classes, numbers = np.unique(values.toarray() if sparse.issparse(values) else values, return_inverse=True)
     return replace(sheet, y=numbers.ravel(), classes=[f"{value}" for value in classes])
 
@@ -206,9 +206,9 @@ def save_labels(path: Path, labels: Array, ids: Array | None) -> None:
 
 
 @contextmanager
-def whole(path: Path) -> Iterator[Path]:
+def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A path to write to; what was written takes the place of `path` if the block ends well, and vanishes if not."""
-    with all_whole([path]) as parts:
+    with all_whole([Path(path)]) as parts:
         yield parts[0]
 
 

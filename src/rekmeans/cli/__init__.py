@@ -37,19 +37,23 @@ def status(arguments: Sequence[str]) -> int:
     except Exception as error:
         if "--debug" in arguments:
             traceback.print_exc()
-        print(f"rekmeans: {sentence(error)}", file=sys.stderr)
+        if told := sentence(error):
+            print(f"rekmeans: {told}", file=sys.stderr)
         return REFUSED
 
 
 def sentence(error: Exception) -> str:
     """What went wrong, on one line."""
     if hasattr(error, "format_message"):  # wrong usage, found by typer
-        return f"{_line(error.format_message())} See rekmeans --help."
+        text = _line(error.format_message()).rstrip(".")
+        return f"{text}. See rekmeans --help." if text else ""  # without arguments it has shown the help
     if isinstance(error, OSError) and error.strerror:
         where = f": {error.filename}" if error.filename else ""
         return f"{error.strerror}{where}; earlier outputs are as they were."
     text = _line(str(error)) or type(error).__name__
-    return text if isinstance(error, BLAMED) else f"a fault of rekmeans, {type(error).__name__}: {text} (--debug: where)"
+    return (
+        text if isinstance(error, BLAMED) else f"a fault of rekmeans, {type(error).__name__}: {text} (--debug: where)"
+    )
 
 
 def _line(text: str) -> str:
@@ -61,4 +65,4 @@ def _show_warnings_as_lines() -> None:
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", UserWarning)
     warnings.filterwarnings("ignore", "X (does not have|has) .*feature names")  # columns are matched by name before
-    warnings.showwarning = lambda message, *_: print(f"warning: {_line(str(message))}", file=sys.stderr)  # type: ignore[assignment]
+    warnings.showwarning = lambda message, *_: print(f"warning: {_line(str(message))}", file=sys.stderr)

@@ -47,7 +47,10 @@ def races(begun: Callable[[str], None] = lambda what: None) -> Iterator[Race]:
         mapping = EulerMap(**MAP).fit(X)
         F, C = (mapping.transform(rows).astype(np.float32) for rows in (X, start))
         yield race(
-            EulerKMeans(k, init=start, max_iter=PASSES, **MAP), X, KMeans(k, init=C, n_init=1, max_iter=PASSES, tol=0), F
+            EulerKMeans(k, init=start, max_iter=PASSES, **MAP),
+            X,
+            KMeans(k, init=C, n_init=1, max_iter=PASSES, tol=0),
+            F,
         )
 
 
@@ -59,7 +62,8 @@ def race(ours: Any, X: Array, theirs: Any, F: Array) -> Race:
         seconds.append((_seconds(theirs, F), _seconds(ours, X)))
     same = float((ours.labels_ == theirs.labels_).mean())
     times = [median(column) for column in zip(*seconds, strict=True)]
-    return Race(*X.shape, ours.n_clusters, ours.n_iter_, len(seconds), times[0], times[1], same)
+    n, d = X.shape
+    return Race(n, d, ours.n_clusters, ours.n_iter_, len(seconds), times[0], times[1], same)
 
 
 def _seconds(model: Any, rows: Array) -> float:
@@ -70,9 +74,9 @@ def _seconds(model: Any, rows: Array) -> float:
 
 def machine() -> str:
     """The machine and the versions that were measured."""
-    cpuinfo = Path("/proc/cpuinfo")
-    names = [line.split(":")[1].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name")] \
-        if cpuinfo.exists() else []
+    known = Path("/proc/cpuinfo")
+    lines = known.read_text().splitlines() if known.exists() else []
+    names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
     processor = names[0] if names else platform.processor() or platform.machine()
     versions = f"rekmeans {__version__}, scikit-learn {sklearn.__version__}, Python {platform.python_version()}"
     return f"{processor}, {os.cpu_count()} cores, {platform.system()}; {versions}"
