@@ -2,6 +2,7 @@
 
 from .estimators import REK1, REK2, EulerKMeans, RectifiedEulerKMeans
 from .euler_map import EulerMap
+from .export import load, save, to_onnx
 from .metrics import clustering_accuracy, deviation_degree, normalized_mutual_info, resultant_lengths
 from .surfaces import Surface, mean_surface, rectified_surface
 
@@ -16,8 +17,11 @@ __all__ = [
     "Surface",
     "clustering_accuracy",
     "deviation_degree",
+    "load",
     "mean_surface",
     "normalized_mutual_info",
     "rectified_surface",
     "resultant_lengths",
+    "save",
+    "to_onnx",
 ]

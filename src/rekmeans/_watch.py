@@ -12,7 +12,7 @@ from .lloyd import Fit, Watch
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # callbacks came with scikit-learn 1.9
-    CallbackSupportMixin, with_callbacks = object, None
+    CallbackSupportMixin, with_callbacks = type("NoCallbacks", (), {}), None
 
 Callbacks: Any = CallbackSupportMixin  # gives an estimator set_callbacks, where scikit-learn has it
 Method = TypeVar("Method", bound=Callable[..., Any])

@@ -1,0 +1,116 @@
+"""The ONNX graph of a fitted estimator: t = (x - centre) alpha/unit, F = 2^23 (cos, sin) pi t, argmin |m|^2 - 2 F.m."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ._grid import GRID, grid_centroids
+from ._scale import Scale
+from .euler_map import EulerMap
+from .kernels.euler import NARROW, Euler
+
+try:
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+except ImportError:
+    raise ImportError("an ONNX graph needs onnx: pip install 'rekmeans[export]'.") from None
+
+OPSET, IR = 17, 8  # of 2022: every runtime of today reads them
+
+
+class Nodes:
+    """The nodes and constants of a graph as it is written down; each call gives the name of a value."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def __call__(self, operator: str, *inputs: Any, name: str | None = None, **attributes: Any) -> str:
+        """The value of an operator; inputs are names, or numbers that become constants."""
+        names = [value if isinstance(value, str) else self._constant(value) for value in inputs]
+        out = name or f"{operator}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(operator, names, [out], **attributes))
+        return out
+
+    def _constant(self, value: Any) -> str:
+        name = f"constant_{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.asarray(value), name))
+        return name
+
+
+def graph(model: Any) -> bytes:
+    """The checked ONNX file of a fitted estimator."""
+    kernel, d = model.kernel_, model.n_features_in_
+    if d > NARROW:
+        raise ValueError(f"an ONNX graph counts in 64 bits and takes at most {NARROW} columns, got {d}: drop some.")
+    g = Nodes()
+    F, seen = _mapped(g, kernel)
+    if isinstance(model, EulerMap):
+        g("Div", g("Cast", F, to=TensorProto.DOUBLE), float(GRID), name="mapped")
+        outputs = [helper.make_tensor_value_info("mapped", TensorProto.DOUBLE, ["n", 2 * d])]
+    else:
+        C = grid_centroids(model.centroids_).astype(np.int64)
+        _nearest(g, F, seen, C)
+        outputs = [
+            helper.make_tensor_value_info("label", TensorProto.INT64, ["n"]),
+            helper.make_tensor_value_info("distance", TensorProto.DOUBLE, ["n", len(C)]),
+        ]
+    inputs = [helper.make_tensor_value_info("X", TensorProto.DOUBLE, ["n", d])]
+    proto = helper.make_model(
+        helper.make_graph(g.nodes, type(model).__name__, inputs, outputs, g.constants),
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        ir_version=IR,
+        producer_name="rekmeans",
+    )
+    names = getattr(model, "feature_names_in_", np.empty(0)).tolist()
+    helper.set_model_props(proto, {"feature_names": json.dumps(names, ensure_ascii=False)} if names else {})
+    onnx.checker.check_model(proto, full_check=True)
+    return proto.SerializeToString(deterministic=True)
+
+
+def _mapped(g: Nodes, kernel: Euler) -> tuple[str, str]:
+    """Mapped rows (n, 2d) on the grid, int64; and which cells say something, (n, d) bool."""
+    scale = kernel.scale
+    line = g("Mul", g("Sub", BEYOND[kernel.beyond](g, scale), scale.centre), kernel.alpha / scale.unit)
+    t = g("Mod", line, 2.0, fmod=1)  # (n, d) half-turns
+    seen = g("Not", g("IsNaN", t))
+    angle = g("Mul", g("Where", seen, t, 0.0), np.pi)
+    cos, sin = (g("Round", g("Mul", g(part, angle), float(GRID))) for part in ("Cos", "Sin"))
+    F = g("Concat", g("Where", seen, cos, 0.0), sin, axis=1)  # (n, 2d); (0, 0) where a cell says nothing
+    return g("Cast", F, to=TensorProto.INT64), seen
+
+
+def _nearest(g: Nodes, F: str, seen: str, C: Any) -> None:
+    """`label` and `distance` of the rows, from |f - m|^2 over the cells that say something, in integers."""
+    d = C.shape[1] // 2
+    squares = C[:, :d] ** 2 + C[:, d:] ** 2  # (k, d)
+    lengths = g("MatMul", g("Cast", seen, to=TensorProto.INT64), squares.T)  # (n, k)
+    scores = g("Sub", lengths, g("MatMul", F, 2 * C.T))
+    g("ArgMin", scores, axis=1, keepdims=0, name="label")
+    own = g("ReduceSum", g("Mul", F, F), np.array([1]), keepdims=1)  # (n, 1)
+    D = g("Cast", g("Add", scores, own), to=TensorProto.DOUBLE)
+    g("Sqrt", g("Mul", D, Euler.worth), name="distance")
+
+
+def _clipped(g: Nodes, scale: Scale) -> str:
+    """Comparisons, not Min and Max: a missing cell stays missing in every runtime."""
+    capped = g("Where", g("Greater", "X", scale.high), scale.high, "X")
+    return g("Where", g("Less", "X", scale.low), scale.low, capped)
+
+
+def _ignored(g: Nodes, scale: Scale) -> str:
+    """NaN beyond the bounds; a row of only such values is clipped instead."""
+    inside = g("And", g("GreaterOrEqual", "X", scale.low), g("LessOrEqual", "X", scale.high))
+    heard = g("ReduceSum", g("Cast", inside, to=TensorProto.INT64), np.array([1]), keepdims=1)  # (n, 1)
+    return g("Where", g("Equal", heard, 0), _clipped(g, scale), g("Where", inside, "X", np.nan))
+
+
+def _wrapped(g: Nodes, scale: Scale) -> str:
+    return g("Identity", "X")
+
+
+BEYOND: dict[str, Callable[[Nodes, Scale], str]] = {"ignore": _ignored, "clip": _clipped, "wrap": _wrapped}

@@ -1,0 +1,243 @@
+"""Watching a fit: scikit-learn's callbacks see fit > start > pass, may stop it, and never change its bits."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+
+from rekmeans import EulerKMeans, EulerMap, RectifiedEulerKMeans
+
+callback = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9 has no callbacks")
+
+X = np.random.default_rng(0).normal(size=(300, 4))
+each_clusterer = pytest.mark.parametrize("clusterer", [EulerKMeans, RectifiedEulerKMeans])
+FITTED = ("labels_", "cluster_centers_", "centroids_", "deviation_", "inertia_", "n_iter_", "alpha_")
+
+
+class Diary:
+    """A callback that writes down each hook with the path of its task, and stops what `stop` says."""
+
+    def __init__(self, stop=lambda path: False):
+        self.lines, self.models, self.stop = [], [], stop
+
+    def setup(self, estimator, context):
+        self.lines.append(("setup", path(context)))
+
+    def teardown(self, estimator, context):
+        self.lines.append(("teardown", path(context)))
+
+    def on_fit_task_begin(self, estimator, context):
+        self.lines.append(("begin", path(context)))
+
+    def on_fit_task_end(self, estimator, context, *, X, fitted_estimator):
+        self.lines.append(("end", path(context)))
+        if fitted_estimator is not None:
+            self.models.append((path(context), fitted_estimator))
+        return self.stop(path(context))
+
+    def at(self, hook, depth):
+        return [line[1] for line in self.lines if line[0] == hook and len(line[1]) == depth]
+
+
+class Herald(Diary):
+    """A diary that a meta-estimator hands on to its parts."""
+
+    max_propagation_depth = None
+
+
+def path(context):
+    """The task and its number at each level, from the outermost."""
+    above = () if context.parent is None else path(context.parent)
+    return (*above, (context.task_name, context.task_id))
+
+
+def assert_same_fit(one, two):
+    for name in FITTED:
+        assert_array_equal(getattr(one, name), getattr(two, name))
+    for name in ("objective", "moved", "refilled"):
+        assert_array_equal(one.history_[name], two.history_[name])
+
+
+@each_clusterer
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+@pytest.mark.parametrize("params", [{}, {"init": "random", "n_init": 4}, {"max_iter": 2}, {"tol": 0.02}], ids=str)
+def test_callbacks_do_not_change_the_bits(clusterer, engine, params):
+    model = clusterer(6, engine=engine, random_state=0, **params)
+    assert_same_fit(clone(model).set_callbacks(Diary()).fit(X), model.fit(X))
+
+
+@each_clusterer
+def test_the_tasks_nest_as_fit_start_pass(clusterer):
+    diary = Diary()
+    model = clusterer(6, init="random", n_init=3, random_state=0).set_callbacks(diary).fit(X)
+    fit = (("fit", 0),)
+    assert diary.lines[:2] == [("setup", fit), ("begin", fit)]
+    assert diary.lines[-2:] == [("end", fit), ("teardown", fit)]
+    starts = [(*fit, ("start", s)) for s in range(3)]
+    assert diary.at("begin", 2) == diary.at("end", 2) == starts
+    assert diary.at("begin", 3) == diary.at("end", 3)
+    open_tasks = []
+    for hook, task in diary.lines[1:-1]:  # each task ends before its parent does
+        if hook == "begin":
+            assert open_tasks == list(task[:-1]) or not open_tasks
+            open_tasks.append(task[-1])
+        else:
+            assert open_tasks == list(task)
+            open_tasks.pop()
+    passes = [sum(task[:2] == start for task, _ in diary.models if len(task) == 3) for start in starts]
+    alone = [
+        len(clusterer(6, init=init, random_state=0).fit(X).history_["objective"]) for init in first_points(model, 3)
+    ]
+    assert passes == alone
+
+
+def first_points(model, n):
+    """The points that the starts of the model begin with, as given arrays."""
+    from rekmeans import _table
+
+    kernel = model.kernel_
+    rows, _ = model._place(kernel, _table.Table(X))
+    return [kernel.preimage(C, np.zeros((1, X.shape[1]))) for C in list(model._starts(rows, _table.Table(X)))[:n]]
+
+
+@each_clusterer
+def test_each_pass_shows_the_estimator_it_would_give(clusterer):
+    diary = Diary()
+    model = clusterer(5, random_state=1).set_callbacks(diary).fit(X)
+    *passes, last = [shown for _, shown in diary.models]
+    objective = model.history_["objective"]
+    assert_array_equal([-shown.score(X) for shown in passes], objective)
+    assert_array_equal([shown.inertia_ for shown in passes], objective)
+    for t, shown in enumerate(passes):
+        assert_array_equal(shown.predict(X), shown.labels_)
+        assert_array_equal(shown.history_["objective"], objective[: t + 1])
+    for shown in (passes[-1], last):
+        assert_same_fit(shown, model)
+
+
+def test_the_scoring_monitor_logs_each_pass():
+    monitor = callback.ScoringMonitor(scoring={"score": lambda model, X, y: model.score(X)})
+    model = RectifiedEulerKMeans(5, random_state=1).set_callbacks(monitor).fit(X, np.zeros(len(X)))
+    scores = [score["score"] for *_, score in monitor._log]
+    assert_array_equal(scores[:-1], -model.history_["objective"])
+
+
+@each_clusterer
+def test_a_callback_stops_a_start_after_a_pass(clusterer):
+    whole = clusterer(6, init="random", n_init=1, random_state=0).fit(X)
+    stopped = clone(whole).set_callbacks(Diary(lambda task: task[2:] == (("pass", 2),))).fit(X)
+    assert_array_equal(stopped.history_["objective"], whole.history_["objective"][:3])
+    assert stopped.n_iter_ == 3 < whole.n_iter_
+    assert_array_equal(stopped.predict(X), stopped.labels_)
+
+
+def test_a_callback_stops_after_a_start():
+    model = RectifiedEulerKMeans(6, init="random", n_init=4, random_state=3)
+    diary = Diary(lambda task: task[1:] == (("start", 0),))
+    stopped = clone(model).set_callbacks(diary).fit(X)
+    assert_same_fit(stopped, model.set_params(n_init=1).fit(X))
+    assert len(diary.at("end", 2)) == 1
+
+
+def test_the_progress_bars_nest(capsys):
+    pytest.importorskip("rich")
+    model = RectifiedEulerKMeans(6, init="random", n_init=2, random_state=0)
+    model.set_callbacks(callback.ProgressBar()).fit(X)
+    lines = [line for line in capsys.readouterr().out.splitlines() if "100%" in line]
+    assert [line.split("━")[0].rstrip() for line in lines[-3:]] == [
+        "RectifiedEulerKMeans - fit",
+        "  RectifiedEulerKMeans - start #0",
+        "  RectifiedEulerKMeans - start #1",
+    ]
+
+
+def test_callbacks_reach_a_pipeline_and_a_search(recwarn):
+    pipe = make_pipeline(EulerMap(), RectifiedEulerKMeans(4, random_state=0))
+    plain = clone(pipe).fit(X)
+    herald = Herald()
+    assert_same_fit(pipe.set_callbacks(herald).fit(X)[-1], plain[-1])
+    assert [task[-1] for task in herald.at("begin", 2)] == [("fit", 0), ("fit", 1)]  # the map, then the clusterer
+    assert [task[-1] for task in herald.at("begin", 3)] == [("start", 0)]
+    assert len(herald.at("end", 4)) >= len(plain[-1].history_["objective"])
+    herald = Herald()
+    search = GridSearchCV(RectifiedEulerKMeans(random_state=0), {"n_clusters": [2, 3]}, cv=2)
+    expected = clone(search).fit(X).cv_results_["mean_test_score"]
+    assert_array_equal(search.set_callbacks(herald).fit(X).cv_results_["mean_test_score"], expected)
+    assert sum(task[-1] == ("start", 0) for _, task in herald.lines if task) >= 2 * 5  # 2 values x 2 folds, and refit
+    assert not [str(w.message) for w in recwarn if "callback" in str(w.message)]
+
+
+def test_a_clone_keeps_its_callbacks():
+    diary = Diary()
+    clone(RectifiedEulerKMeans(3, random_state=0).set_callbacks(diary)).fit(X)
+    assert diary.at("begin", 1) == [(("fit", 0),)]
+
+
+@each_clusterer
+def test_a_failing_callback_leaves_the_estimator_as_it_was(clusterer):
+    def fail(task):
+        raise RuntimeError("no more")
+
+    diary = Diary(fail)
+    model = clusterer(3, random_state=0).set_callbacks(diary)
+    before = dict(vars(model))
+    with pytest.raises(RuntimeError, match="no more"):
+        model.fit(X)
+    assert vars(model) == before
+    assert diary.lines[-1][0] == "teardown"
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    assert_same_fit(model.set_callbacks().fit(X), clusterer(3, random_state=0).fit(X))
+
+
+def test_a_watch_sees_starts_and_passes():
+    seen = []
+    model = RectifiedEulerKMeans(6, init="random", n_init=3, random_state=0)
+    model._fit(X, None, None, lambda s, t, record: seen.append((s, t, record)))
+    firsts = [(s, t) for s, t, record in seen if record["moved"] == len(X)]
+    assert firsts == [(0, 0), (1, 0), (2, 0)]
+    lowest = [[record["objective"] for s, _, record in seen if s == start] for start in range(3)]
+    best = min(lowest, key=lambda objective: objective[-1])
+    assert_array_equal(model.history_["objective"], best)
+    assert {"objective", "moved", "refilled", "seconds"} <= set(seen[0][2])
+
+
+def test_verbose_names_the_start_where_there_are_several(capsys):
+    model = RectifiedEulerKMeans(6, init="random", n_init=3, random_state=0, verbose=1).fit(X)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("  ")[0] for line in lines if f"moved {len(X)} " in line] == [f"start {s}/3" for s in (1, 2, 3)]
+    best = [line for line in lines if f"objective {model.inertia_:.6g} " in line]
+    assert any(f"pass {len(model.history_['objective'])} " in line for line in best)
+
+
+@each_clusterer
+@pytest.mark.parametrize("heard", [False, True])
+def test_a_warning_points_at_the_line_that_called_fit(clusterer, heard):
+    model = clusterer(3).set_callbacks(*[Diary()] * heard)
+    with pytest.warns(ConvergenceWarning) as caught:
+        model.fit(np.ones((5, 2)))
+    assert {warning.filename for warning in caught} == {__file__}
+
+
+OLD = """
+import sys
+sys.modules["sklearn.callback"] = None  # as before scikit-learn 1.9
+import numpy as np
+from rekmeans import EulerMap, RectifiedEulerKMeans
+X = np.random.default_rng(0).normal(size=(300, 4))
+assert not hasattr(RectifiedEulerKMeans, "set_callbacks")
+model = RectifiedEulerKMeans(6, init="random", n_init=3, random_state=0, verbose=1).fit(EulerMap().fit_transform(X))
+print(repr(model.inertia_))
+"""
+
+
+def test_without_callbacks_in_scikit_learn_fits_are_the_same():
+    done = subprocess.run([sys.executable, "-c", OLD], capture_output=True, text=True, check=True)
+    model = RectifiedEulerKMeans(6, init="random", n_init=3, random_state=0).fit(EulerMap().fit_transform(X))
+    assert done.stdout.splitlines()[-1] == repr(model.inertia_)
