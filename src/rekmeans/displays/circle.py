@@ -1,0 +1,111 @@
+"""Rows and centroids of single columns on the mapped circle: angle pi (x - origin)/half_turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Circle
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike
+
+from ..report.look import looked
+from ..report.summary import circles, column_names
+from .ink import LANES, PAPER, SOFT, amount, colour, marker, numbered, short
+
+
+class CircleDisplay:
+    """Rows on the mapped circle of one or several columns, a lane outside it for each cluster, and the centroids.
+
+    Parameters
+    ----------
+    circles : dict
+        labels (m,), and features: a list of name, turns (m,), centroids (k, 2), origin, half_turn, low, high.
+
+    Attributes
+    ----------
+    ax_ : Axes, or an array of them for several columns.
+    figure_ : the matplotlib figure.
+    ticks_ : list of artists, one for each column and cluster with rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rekmeans import RectifiedEulerKMeans
+    >>> from rekmeans.displays import CircleDisplay
+    >>> X = np.array([[0.0, 5.0], [0.1, 6.0], [0.9, 9.0], [1.0, 9.5]])
+    >>> display = CircleDisplay.from_estimator(RectifiedEulerKMeans(2, random_state=0).fit(X), X, features=[0, 1])
+    >>> len(display.ax_)
+    2
+    """
+
+    def __init__(self, circles: dict[str, Any]) -> None:
+        self.circles = circles
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        *,
+        features: int | Sequence[int] | None = None,
+        names: ArrayLike | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """The circles of a fitted model on X; `features` are column numbers, by default the two most separating."""
+        look, columns = looked(model, X), column_names(model, names)
+        chosen = np.argsort(-look.separation, kind="stable")[:2] if features is None else np.atleast_1d(features)
+        return cls(circles(model, look, columns, chosen)).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw it, on an Axes for each column."""
+        several = self.circles["features"]
+        if ax is None:
+            ax = plt.subplots(1, len(several), figsize=(3.4 * len(several), 3.6), layout="constrained", squeeze=False)[
+                1
+            ]
+        axes = np.ravel(np.asarray(ax, dtype=object))
+        self.ticks_ = [tick for one, on in zip(several, axes, strict=True) for tick in self._circle(on, one)]
+        self.ax_, self.figure_ = axes if len(axes) > 1 else axes[0], axes[0].figure
+        return self
+
+    def _circle(self, ax: Axes, one: dict[str, Any]) -> list[Any]:
+        """One column's circle."""
+        labels = np.asarray(self.circles["labels"])
+        turns = np.array(one["turns"], dtype=np.float64)  # None becomes NaN
+        k = len(one["centroids"])
+        lane, wide = (min(0.11, 0.6 / k), 0.9) if k <= LANES else (0.9 / k, 1.8)
+        out, ticks = 1.07 + lane * k, []
+        ax.add_patch(Circle((0, 0), 1, fill=False, ec=SOFT, lw=1))
+        self._scale(ax, one)
+        for c in range(k):
+            angle = np.pi * turns[(labels == c) & ~np.isnan(turns)]
+            if len(angle):
+                r = 1.07 + lane * (c + np.array([0.1, 0.9, np.nan]))  # a stroke and a gap
+                x, y = np.outer(np.cos(angle), r).ravel(), np.outer(np.sin(angle), r).ravel()
+                ticks += ax.plot(x, y, color=colour(c), lw=wide, alpha=0.7, solid_capstyle="butt")
+        for c, (a, b) in enumerate(one["centroids"]):
+            ax.plot([0, a], [0, b], color=colour(c), lw=wide if k <= LANES else 0.5, alpha=0.8)
+            if k <= LANES:
+                numbered(ax, c, a, b)
+            else:
+                ax.plot([a], [b], marker(c), ms=6, color=colour(c), mec=PAPER, mew=0.6, zorder=4)
+        ax.set(xlim=(-out, out), ylim=(-out, out), aspect="equal")
+        ax.set_axis_off()
+        ax.set_title(short(one["name"]), size=10, weight="bold", parse_math=False)
+        return ticks
+
+    @staticmethod
+    def _scale(ax: Axes, one: dict[str, Any]) -> None:
+        """Round values of the column at their angles, where a turn holds them all."""
+        if one["low"] is None or not 0 < one["high"] - one["low"] <= 2 * one["half_turn"]:
+            return
+        for value in MaxNLocator(5).tick_values(one["low"], one["high"]):
+            if one["low"] <= value <= one["high"]:
+                angle = np.pi * (value - one["origin"]) / one["half_turn"]
+                x, y = np.cos(angle), np.sin(angle)
+                ax.plot([0.95 * x, x], [0.95 * y, y], color=SOFT, lw=1)
+                ax.text(0.76 * x, 0.76 * y, amount(value), size=8, color=SOFT, ha="center", va="center_baseline")
