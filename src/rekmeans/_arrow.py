@@ -165,6 +165,7 @@ def _gathered(source: Source, names: list[str], beside: list[str]) -> tuple[Arra
             parts.append(batch.column(name))
         n += m
     X.resize((n, len(names)), refcheck=False)
+    pa.default_memory_pool().release_unused()
     return X, {name: pa.chunked_array(parts) for name, parts in others.items() if parts}
 
 

@@ -226,6 +226,7 @@ def all_whole(paths: Sequence[Path]) -> Iterator[list[Path]]:
                 raise IsADirectoryError(f"{path} is a folder: move it or write elsewhere.")
             with part.open("rb") as written:
                 os.fsync(written.fileno())
+            part.chmod(0o666 & ~_umask())  # some writers keep theirs to themselves
         for part, path in zip(parts, paths, strict=True):
             os.replace(part, path)
     finally:
@@ -234,6 +235,12 @@ def all_whole(paths: Sequence[Path]) -> Iterator[list[Path]]:
         for folder in made:
             if folder.is_dir() and not any(folder.iterdir()):
                 folder.rmdir()
+
+
+def _umask() -> int:
+    """The rights that new files are not to give; reading it means setting it."""
+    os.umask(mask := os.umask(0o077))
+    return mask
 
 
 def refuse_unwritable(folder: Path) -> None:

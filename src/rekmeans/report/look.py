@@ -14,10 +14,9 @@ from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _table
-from .._grid import GRID, Array
+from .._grid import GRID, Array, grid_centroids
 from .._sums import Sums
 from ..assign import Hard
-from ..estimators import _grid
 
 CELLS = 1 << 19  # cells mapped at a time by one thread: some ten copies of a block stay below 100 MB
 DRAWN = 1200  # rows drawn in a figure; more only darken it
@@ -85,7 +84,7 @@ def looked(model: Any, X: Any) -> Look:
     """One pass over the rows of X, in blocks."""
     check_is_fitted(model)
     rows = _table.read(model, X, fitting=False).X
-    kernel, C = model.kernel_, _grid(model.centroids_)
+    kernel, C = model.kernel_, grid_centroids(model.centroids_)
     n, d = rows.shape
     size = max(1, CELLS // d)
     with ThreadPoolExecutor(getattr(model, "n_threads", None) or cpu_count()) as pool:
