@@ -119,11 +119,11 @@ def fit(
     report.html: all of them, or none.
     """
     _refuse_usage(table, clusters, label, drop, demo)
+    steps.refuse_absent("safetensors", "jinja2", "matplotlib")
     from .. import export
     from ..report import html
 
-    steps.refuse_absent("safetensors", "jinja2", "matplotlib")
-    folder = out or (Path("demo-rekmeans") if table is None else table.with_name(f"{steps.stem(table)}-rekmeans"))
+    folder = out or (Path("demo-rekmeans") if table is None else table.parent / f"{steps.stem(table)}-rekmeans")
     _files.refuse_unwritable(folder)
     with screen.bar(quiet) as bar:
         bar.says("reading")
@@ -178,7 +178,7 @@ def predict(
     The model's columns are taken by name, in any order; others are ignored.
     The columns of a table without names are taken in their order.
     """
-    path = out or table.with_name(f"{steps.stem(table)}-labels{steps.ending(csv)}")
+    path = out or table.parent / f"{steps.stem(table)}-labels{steps.ending(csv)}"
     _refuse_ending(path, ".csv", ".parquet")
     _files.refuse_unwritable(path.parent)
     fitted = steps.clusterer(model)
@@ -216,7 +216,7 @@ def report(
     """Write the report of a fitted model on any table with its columns."""
     from ..report import html
 
-    path = out or table.with_name(f"{steps.stem(table)}-report.html")
+    path = out or table.parent / f"{steps.stem(table)}-report.html"
     _refuse_ending(path, ".html")
     _files.refuse_unwritable(path.parent)
     fitted = steps.clusterer(model)
