@@ -173,6 +173,14 @@ def test_callbacks_reach_a_pipeline_and_a_search(recwarn):
     assert not [str(w.message) for w in recwarn if "callback" in str(w.message)]
 
 
+def test_the_map_is_one_task():
+    diary = Diary()
+    model = EulerMap().set_callbacks(diary).fit(X)
+    fit = (("fit", 0),)
+    assert diary.lines == [(hook, fit) for hook in ("setup", "begin", "end", "teardown")]
+    assert_array_equal(diary.models[0][1].transform(X), model.transform(X))
+
+
 def test_a_clone_keeps_its_callbacks():
     diary = Diary()
     clone(RectifiedEulerKMeans(3, random_state=0).set_callbacks(diary)).fit(X)
@@ -227,6 +235,7 @@ def test_a_warning_points_at_the_line_that_called_fit(clusterer, heard):
 
 OLD = """
 import sys
+import sklearn.pipeline  # itself in need of callbacks
 sys.modules["sklearn.callback"] = None  # as before scikit-learn 1.9
 import numpy as np
 from rekmeans import EulerMap, RectifiedEulerKMeans

@@ -45,14 +45,14 @@ class Nodes:
 def graph(model: Any) -> bytes:
     """The checked ONNX file of a fitted estimator."""
     kernel, d = model.kernel_, model.n_features_in_
-    if d > NARROW:
-        raise ValueError(f"an ONNX graph counts in 64 bits and takes at most {NARROW} columns, got {d}: drop some.")
     g = Nodes()
     F, seen = _mapped(g, kernel)
     if isinstance(model, EulerMap):
         g("Div", g("Cast", F, to=TensorProto.DOUBLE), float(GRID), name="mapped")
         outputs = [helper.make_tensor_value_info("mapped", TensorProto.DOUBLE, ["n", 2 * d])]
     else:
+        if d > NARROW:
+            raise ValueError(f"an ONNX graph counts in 64 bits and takes at most {NARROW} columns, got {d}: drop some.")
         C = grid_centroids(model.centroids_).astype(np.int64)
         _nearest(g, F, seen, C)
         outputs = [
@@ -67,7 +67,7 @@ def graph(model: Any) -> bytes:
         producer_name="rekmeans",
     )
     names = getattr(model, "feature_names_in_", np.empty(0)).tolist()
-    helper.set_model_props(proto, {"feature_names": json.dumps(names, ensure_ascii=False)} if names else {})
+    helper.set_model_props(proto, {"feature_names": json.dumps(names)} if names else {})
     onnx.checker.check_model(proto, full_check=True)
     return proto.SerializeToString(deterministic=True)
 

@@ -163,7 +163,6 @@ class _EulerClusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Cluster
             warnings.warn(
                 f"{silent} of {len(rows)} rows take no part: all their values lie beyond the {self.scale} range. "
                 "If they are no errors but a group of their own, use scale='range'.",
-                UserWarning,
                 stacklevel=FRAMES,
             )
 

@@ -26,10 +26,10 @@ FORMAT, VERSION = "rekmeans", 1
 ESTIMATORS: dict[str, type] = {kind.__name__: kind for kind in (EulerKMeans, RectifiedEulerKMeans, EulerMap)}
 SCALE = {"centre": "F64", "unit": "F64", "low": "F64", "high": "F64"}
 PASSES = {"objective": "F64", "moved": "I64", "refilled": "I64", "seconds": "F64"}
-CLUSTERS = {"centroids": "I32", "cluster_centers": "F64"} | {f"history.{name}": kind for name, kind in PASSES.items()}
+MAP = SCALE | {"middle": "F64"}
+CLUSTERS = SCALE | {"centroids": "I32", "cluster_centers": "F64"} | {f"history.{t}": kind for t, kind in PASSES.items()}
 OPTIONAL = {"init": "F64", "labels": "I32"}
 HEADER = {"format", "version", "estimator", "parameters", "alpha", "beyond", "feature_names"}
-Arrays = dict[str, Array]
 Header = dict[str, Any]
 
 
@@ -72,7 +72,7 @@ def save(model: Any, path: str | os.PathLike[str], *, labels: bool = True) -> No
         "beyond": model.kernel_.beyond,
         "feature_names": getattr(model, "feature_names_in_", np.empty(0)).tolist() or None,
     }
-    arrays: Arrays = {name: getattr(model.kernel_.scale, name) for name in SCALE}
+    arrays: dict[str, Array] = {name: getattr(model.kernel_.scale, name) for name in SCALE}
     if isinstance(model, EulerMap):
         arrays["middle"] = model.middle_
     else:
@@ -81,7 +81,7 @@ def save(model: Any, path: str | os.PathLike[str], *, labels: bool = True) -> No
         arrays |= {f"history.{name}": model.history_[name] for name in PASSES}
         arrays |= {} if init is None else {"init": init}
         arrays |= {"labels": model.labels_} if labels and hasattr(model, "labels_") else {}
-    text = json.dumps(header, ensure_ascii=False, allow_nan=False)
+    text = json.dumps(header, allow_nan=False)
     plain = {name: np.ascontiguousarray(values) for name, values in arrays.items()}
     with whole(path) as beside:
         beside.write_bytes(safetensors.numpy.save(plain, {FORMAT: text}))  # one key: the order of several is not kept
@@ -205,7 +205,7 @@ def _header(text: str | None) -> Header:
     return header
 
 
-def _model(header: Header, arrays: Arrays) -> Any:
+def _model(header: Header, arrays: dict[str, Array]) -> Any:
     """The estimator of a header and its arrays; each is looked at before use."""
     d = arrays["centre"].size
     scale = Scale(*(_shaped(arrays, name, (d,)) for name in SCALE))
@@ -221,20 +221,20 @@ def _model(header: Header, arrays: Arrays) -> Any:
     model = ESTIMATORS[header["estimator"]](**header["parameters"])
     fitted = {"kernel_": Euler(alpha, scale, header["beyond"]), "n_features_in_": d}
     fitted |= {} if names is None else {"feature_names_in_": np.array(names, dtype=object)}
+    _refuse_bad_parameters(model)
     if isinstance(model, EulerMap):
         fitted["middle_"] = _shaped(arrays, "middle", (d,))
     else:
         fitted |= {"alpha_": alpha} | _clusters(header, arrays, d)
         if "init" in arrays:
             model.init = _table.starting_points(arrays["init"], model.n_clusters, d)
-    _refuse_bad_parameters(model)
     model.__dict__.update(fitted)
     return model
 
 
-def _clusters(header: Header, arrays: Arrays, d: int) -> dict[str, Any]:
+def _clusters(header: Header, arrays: dict[str, Array], d: int) -> dict[str, Any]:
     """What a clusterer knows besides its map."""
-    k, n_iter = len(arrays["centroids"]), _table.whole("n_iter", header["n_iter"])
+    k, n_iter = (arrays["centroids"].shape or (0,))[0], _table.whole("n_iter", header["n_iter"])
     C = _shaped(arrays, "centroids", (k, 2 * d))
     if k == 0 or C.max() > GRID or C.min() < -GRID:
         raise ValueError(f"centroids must be there, and within {GRID}")
@@ -257,7 +257,7 @@ def _clusters(header: Header, arrays: Arrays, d: int) -> dict[str, Any]:
     return found
 
 
-def _shaped(arrays: Arrays, name: str, shape: tuple[int, ...]) -> Array:
+def _shaped(arrays: dict[str, Array], name: str, shape: tuple[int, ...]) -> Array:
     """An array of the file, which must have this shape and no NaN."""
     values = arrays[name]
     if values.shape != shape:
@@ -284,10 +284,9 @@ def _refuse_bad_parameters(model: Any) -> None:
 
 
 def _refuse_other_arrays(header: Header, kinds: dict[str, str]) -> None:
-    clusterer = header["estimator"] != "EulerMap"
-    wanted = SCALE | (CLUSTERS if clusterer else {"middle": "F64"})
-    known = wanted | (OPTIONAL if clusterer else {})
-    _refuse_other_names("the arrays", set(kinds) - set(OPTIONAL if clusterer else ()), set(wanted))
+    wanted, optional = (MAP, {}) if header["estimator"] == "EulerMap" else (CLUSTERS, OPTIONAL)
+    _refuse_other_names("the arrays", set(kinds) - set(optional), set(wanted))
+    known = wanted | optional
     for name, kind in kinds.items():
         if kind != known[name]:
             raise ValueError(f"{name} must be of type {known[name]}, got {kind}")
