@@ -1,5 +1,7 @@
 """Rectified Euler k-means, and what lies beyond it."""
 
+from typing import Any
+
 from .estimators import REK1, REK2, EulerKMeans, EulerMap, RectifiedEulerKMeans
 from .metrics import clustering_accuracy, deviation_degree, normalized_mutual_info, resultant_lengths
 from .surfaces import Surface, mean_surface, rectified_surface
@@ -20,3 +22,14 @@ __all__ = [
     "rectified_surface",
     "resultant_lengths",
 ]
+
+DISPLAYS = ("CircleDisplay", "HistoryDisplay", "ProfileDisplay", "SurfaceDisplay")
+
+
+def __getattr__(name: str) -> Any:
+    """The displays, only when asked for: they need matplotlib."""
+    if name not in DISPLAYS:
+        raise AttributeError(f"module 'rekmeans' has no attribute {name!r}")
+    from . import displays
+
+    return getattr(displays, name)
