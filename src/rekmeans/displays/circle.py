@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Self
 
 import matplotlib.pyplot as plt
@@ -12,13 +12,25 @@ from matplotlib.patches import Circle
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
+from .._grid import Array
 from ..report.look import looked
 from ..report.summary import circles, column_names
-from .ink import LANES, PAPER, SOFT, amount, colour, marker, numbered, short
+from .ink import COLOURS, LANES, MARKERS, PAPER, SOFT, amount, colour, marker, numbered, short
+
+NEAR, LANE, LONGEST = (
+    1.07,
+    0.08,
+    0.45,
+)  # where rows begin, the width of a lane, the longest bar; the circle has radius 1
+STROKE = {"lw": 0.9, "alpha": 0.7}
+BAR = {"lw": 4.5, "color": SOFT, "alpha": 0.6}
+BINS = 48  # angles at which rows are counted where clusters are too many for lanes
 
 
 class CircleDisplay:
     """Rows on the mapped circle of one or several columns, a lane outside it for each cluster, and the centroids.
+
+    For more than 10 clusters the lanes give way to bars that count the rows at each angle.
 
     Parameters
     ----------
@@ -29,7 +41,7 @@ class CircleDisplay:
     ----------
     ax_ : Axes, or an array of them for several columns.
     figure_ : the matplotlib figure.
-    ticks_ : list of artists, one for each column and cluster with rows.
+    ticks_ : list of artists, for each column one a cluster with rows (or one of all bars).
 
     Examples
     --------
@@ -77,22 +89,21 @@ class CircleDisplay:
         labels = np.asarray(self.circles["labels"])
         turns = np.array(one["turns"], dtype=np.float64)  # None becomes NaN
         k = len(one["centroids"])
-        lane, wide = (min(0.11, 0.6 / k), 0.9) if k <= LANES else (0.9 / k, 1.8)
-        out, ticks = 1.07 + lane * k, []
         ax.add_patch(Circle((0, 0), 1, fill=False, ec=SOFT, lw=1))
         self._scale(ax, one)
-        for c in range(k):
-            angle = np.pi * turns[(labels == c) & ~np.isnan(turns)]
-            if len(angle):
-                r = 1.07 + lane * (c + np.array([0.1, 0.9, np.nan]))  # a stroke and a gap
-                x, y = np.outer(np.cos(angle), r).ravel(), np.outer(np.sin(angle), r).ravel()
-                ticks += ax.plot(x, y, color=colour(c), lw=wide, alpha=0.7, solid_capstyle="butt")
-        for c, (a, b) in enumerate(one["centroids"]):
-            ax.plot([0, a], [0, b], color=colour(c), lw=wide if k <= LANES else 0.5, alpha=0.8)
+        seen = ~np.isnan(turns)
+        strokes = _lanes(turns[seen], labels[seen]) if k <= LANES else _bars(turns[seen])
+        ticks = [ax.plot(x, y, solid_capstyle="butt", **style)[0] for x, y, style in strokes]
+        centroids = np.array(one["centroids"])  # (k, 2)
+        for c in range(min(k, len(COLOURS) * len(MARKERS))):  # those that look alike are drawn at once
+            a, b = centroids[c :: len(COLOURS) * len(MARKERS)].T
+            x, y = (np.stack([0 * v, v, np.nan * v], axis=1).ravel() for v in (a, b))
+            ax.plot(x, y, color=colour(c), lw=1 if k <= LANES else 0.5, alpha=0.8)
             if k <= LANES:
-                numbered(ax, c, a, b)
+                numbered(ax, c, a[0], b[0])
             else:
-                ax.plot([a], [b], marker(c), ms=6, color=colour(c), mec=PAPER, mew=0.6, zorder=4)
+                ax.plot(a, b, marker(c), ms=6, color=colour(c), mec=PAPER, mew=0.6, ls="none", zorder=4)
+        out = NEAR + (LANE * k if k <= LANES else LONGEST) + 0.02
         ax.set(xlim=(-out, out), ylim=(-out, out), aspect="equal")
         ax.set_axis_off()
         ax.set_title(short(one["name"]), size=10, weight="bold", parse_math=False)
@@ -109,3 +120,28 @@ class CircleDisplay:
                 x, y = np.cos(angle), np.sin(angle)
                 ax.plot([0.95 * x, x], [0.95 * y, y], color=SOFT, lw=1)
                 ax.text(0.76 * x, 0.76 * y, amount(value), size=8, color=SOFT, ha="center", va="center_baseline")
+
+
+def _lanes(turns: Array, labels: Array) -> Iterator[tuple[Array, Array, dict[str, Any]]]:
+    """A stroke for each row, in its cluster's lane."""
+    for c in np.unique(labels):
+        yield (
+            *_strokes(turns[labels == c], NEAR + LANE * (c + 0.1), NEAR + LANE * (c + 0.9)),
+            STROKE | {"color": colour(c)},
+        )
+
+
+def _bars(turns: Array) -> Iterator[tuple[Array, Array, dict[str, Any]]]:
+    """A bar for each of 48 angles, as long as rows are many."""
+    counts, edges = np.histogram(np.mod(turns, 2), bins=BINS, range=(0, 2))
+    some = counts > 0
+    middles = (edges[:-1] + edges[1:])[some] / 2
+    yield *_strokes(middles, NEAR, NEAR + LONGEST * counts[some] / counts.max(initial=1)), BAR
+
+
+def _strokes(turns: Array, near: ArrayLike, far: ArrayLike) -> tuple[Array, Array]:
+    """x and y of radial strokes at these angles, with gaps between: one line."""
+    r = np.broadcast_arrays(near, far, np.nan, turns)[:3]
+    radius = np.stack(r, axis=1)  # (m, 3)
+    angle = np.pi * turns[:, None]
+    return (radius * np.cos(angle)).ravel(), (radius * np.sin(angle)).ravel()

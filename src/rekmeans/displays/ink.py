@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377")  # Paul Tol's bright: safe for all eyes
 LIGHT = ("#ee6677", "#ccbb44", "#66ccee")  # those on which dark text reads better than white
 MARKERS = "osD^vPX<>*"  # the next shape where the colours begin again
+ONTO, DARK = "#ffffff", "#141a20"  # text on a mark
 INK, SOFT, FAINT, PAPER = "#202a33", "#6b7884", "#dde3e8", "#fdfdfc"
 LANES = 10  # clusters that have room for a lane and a number each
 NOTHING, MINUS, TO = "\N{EN DASH}", "\N{MINUS SIGN}", " \N{EN DASH} "
@@ -27,13 +28,14 @@ def marker(cluster: int) -> str:
 
 
 def short(name: str, most: int = 26) -> str:
-    """A name that fits a figure."""
-    return name if len(name) <= most else name[: most - 1] + "…"
+    """A name that fits a figure: its beginning and its end, which often holds the number."""
+    end = most // 3
+    return name if len(name) <= most else f"{name[: most - end - 1]}…{name[-end:]}"
 
 
 def numbered(ax: Axes, cluster: int, x: float, y: float) -> None:
     """A cluster's number on its mark."""
-    ink = "#141a20" if colour(cluster) in LIGHT else "#ffffff"
+    ink = DARK if colour(cluster) in LIGHT else ONTO
     ax.plot([x], [y], "o", ms=12, color=colour(cluster), mec=PAPER, mew=1, zorder=4)
     ax.text(x, y, str(cluster), size=7.5, color=ink, ha="center", va="center_baseline", weight="bold", zorder=5)
 

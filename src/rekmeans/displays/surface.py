@@ -103,11 +103,9 @@ class SurfaceDisplay:
 
 
 def _axis(look: Look, column: int) -> Array:
-    """GRIDDED values over the inside of a column's range, a little wider."""
+    """GRIDDED values over a column's range, a little wider."""
     x = look.column(column)
-    low, high = (
-        float(np.clip(end, look.kernel.scale.low[column], look.kernel.scale.high[column])) for end in (x.min(), x.max())
-    )
+    low, high = (float(x.min()), float(x.max())) if len(x) else (0.0, 0.0)
     pad = 0.04 * (high - low) or 0.5
     return np.linspace(low - pad, high + pad, GRIDDED)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections.abc import Callable
@@ -13,16 +14,18 @@ from zlib import crc32
 import numpy as np
 from matplotlib import rc_context
 from matplotlib.figure import Figure
+from scipy.optimize import linear_sum_assignment
 
 from ..displays import CircleDisplay, HistoryDisplay, ProfileDisplay
-from ..displays.ink import FAINT, INK, PAPER, SOFT, amount, colour, marker, numbered, short
+from ..displays.ink import COLOURS, FAINT, INK, LANES, ONTO, PAPER, SOFT, amount, colour, marker, numbered, rgb, short
 
-WIDE = 5.6  # inches; at 72 points each the width of a phone
+WIDE = 4.9  # inches; at 72 points each the width of a phone
 TALLEST = 9.0  # inches; a taller figure is cut in two, so that each fits a printed page
 SHOWN = 40  # clusters that have a line in a figure, the largest
 BARS = 12  # columns in the figure of separation
 PROFILED = 24  # columns in the profile
-VARIABLES = {INK: "ink", SOFT: "soft", FAINT: "faint", PAPER: "paper"}
+PAGE = {INK: "ink", SOFT: "soft", FAINT: "faint", PAPER: "paper", ONTO: "onto"}
+VARIABLES = PAGE | {tint: f"c{at}" for at, tint in enumerate(COLOURS)}  # the page lightens them in the dark
 STYLE: Any = {
     "svg.fonttype": "none",  # text stays text: it can be read aloud, searched and set in the page's font
     "svg.hashsalt": "rekmeans",
@@ -39,6 +42,7 @@ def figures(told: dict[str, Any]) -> dict[str, Any]:
     """Every figure of a summary by its name: an SVG, or a list of them; None where the summary has nothing to draw."""
     return {
         "sizes": sizes(told),
+        "classes": classes(told),
         "profile": profile(told),
         "separation": separation(told),
         "circles": circles(told),
@@ -66,14 +70,33 @@ def sizes(told: dict[str, Any]) -> str:
     )
 
 
+def classes(told: dict[str, Any]) -> str | None:
+    """Known classes by clusters, matched clusters along the diagonal, where there are too many for a table."""
+    if not told["classes"] or not told["classes"]["counts"] or len(told["sizes"]) <= LANES:
+        return None
+    counts = np.array(told["classes"]["counts"])  # (classes, k)
+    shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+    matched = linear_sum_assignment(counts, maximize=True)[1]
+    order = [*matched, *np.setdiff1d(np.arange(counts.shape[1]), matched)]
+
+    def draw(ax: Any) -> None:
+        shades = np.empty((*shares.shape, 4))
+        shades[..., :3], shades[..., 3] = rgb(colour(0)), shares[:, order]
+        ax.imshow(shades, aspect="auto", interpolation="none")
+        ax.set_xticks(range(len(order)), [str(c) for c in order], size=7 if len(order) <= 30 else 4)
+        ax.set_yticks(range(len(counts)), [short(name, 12) for name in told["classes"]["names"]], size=7.5)
+        ax.set(xlabel="cluster, the best match of each class first", ylabel="class")
+        ax.tick_params(length=0)
+        ax.spines[:].set_color(FAINT)
+
+    return svg(draw, min(0.16 * len(counts) + 0.6, TALLEST), "Share of each class in each cluster")
+
+
 def profile(told: dict[str, Any]) -> list[str]:
     """Centres against the spread of each column, cut into figures that fit a page."""
     features = told["features"][:PROFILED]
-    each = ProfileDisplay(features[:1]).height
-    cuts = -(-len(features) * each // TALLEST)
-    parts = [
-        ProfileDisplay([features[j] for j in part]) for part in np.array_split(np.arange(len(features)), int(cuts))
-    ]
+    cuts = np.array_split(np.arange(len(features)), math.ceil(ProfileDisplay(features).height / TALLEST))
+    parts = [ProfileDisplay([features[j] for j in cut]) for cut in cuts]
     return [
         svg(part.plot, part.height, f"Cluster centres for {', '.join(f['name'] for f in part.features)}")
         for part in parts

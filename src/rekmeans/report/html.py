@@ -5,16 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..displays.ink import NOTHING, amount, colour, short, span
-from .figures import PROFILED, figures
+from ..displays.ink import COLOURS, LANES, NOTHING, amount, short, span
+from .figures import PROFILED, figures, largest
 
 try:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 except ImportError:
     raise ImportError("the report needs Jinja2: pip install 'rekmeans[report]'.") from None
-
-BESIDE = 8  # clusters beside each other in one table of numbers, so that it fits a page
 
 
 def page(told: dict[str, Any]) -> str:
@@ -45,10 +43,8 @@ def page(told: dict[str, Any]) -> str:
         "percent": lambda share: f"{share:.1%}",
     }
     drawn = {name: _safe(figure) for name, figure in figures(told).items()}
-    k = len(told["sizes"])
-    tables = [list(range(at, min(at + BESIDE, k))) for at in range(0, min(k, 5 * BESIDE), BESIDE)]
     return house.get_template("page.html.j2").render(
-        told=told, figures=drawn, colour=colour, tables=tables, profiled=told["features"][:PROFILED]
+        told=told, figures=drawn, colours=COLOURS, profiled=told["features"][:PROFILED], shown=largest(told), few=LANES
     )
 
 

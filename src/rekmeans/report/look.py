@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
 
 from .. import _table
 from .._grid import GRID, Array, grid_centroids
@@ -19,6 +20,7 @@ from .._sums import Sums
 from ..assign import Hard
 
 CELLS = 1 << 19  # cells mapped at a time by one thread: some ten copies of a block stay below 100 MB
+WORKERS = 8  # blocks at a time; more only take memory
 DRAWN = 1200  # rows drawn in a figure; more only darken it
 
 
@@ -74,10 +76,14 @@ class Look:
         return np.asarray(rows.toarray() if sparse.issparse(rows) else rows, dtype=np.float64)
 
     def column(self, feature: int) -> Array:
-        """The observed values of a column, float64."""
+        """The values of a column that count: observed, and inside the bounds where those beyond are ignored."""
         x = self.X[:, [feature]].toarray().ravel() if sparse.issparse(self.X) else self.X[:, feature]
         x = np.asarray(x, dtype=np.float64)
-        return x[~np.isnan(x)]
+        scale = self.kernel.scale
+        counts = (
+            (x >= scale.low[feature]) & (x <= scale.high[feature]) if self.kernel.beyond == "ignore" else ~np.isnan(x)
+        )
+        return x[counts]
 
 
 def looked(model: Any, X: Any) -> Look:
@@ -87,7 +93,7 @@ def looked(model: Any, X: Any) -> Look:
     kernel, C = model.kernel_, grid_centroids(model.centroids_)
     n, d = rows.shape
     size = max(1, CELLS // d)
-    with ThreadPoolExecutor(getattr(model, "n_threads", None) or cpu_count()) as pool:
+    with threadpool_limits(1), ThreadPoolExecutor(min(model.n_threads or cpu_count() or 1, WORKERS)) as pool:
         blocks = pool.map(lambda at: _block(kernel, C, rows[at : at + size]), range(0, n, size))
         own, sums = zip(*blocks, strict=True)
     labels, score, margin = (np.concatenate(parts) for parts in zip(*own, strict=True))

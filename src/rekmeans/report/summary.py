@@ -11,6 +11,7 @@ import numpy as np
 import scipy
 import sklearn
 from numpy.typing import ArrayLike
+from scipy.linalg import eigh
 from sklearn.utils.validation import _check_feature_names_in
 
 from .. import __version__
@@ -149,15 +150,13 @@ def plane(look: Look) -> dict[str, Any]:
     F = look.kernel.whole(look.kernel.embed(look.rows(numbers)), look.C[own]) / GRID  # (m, 2d)
     middle = F.mean(axis=0)
     A = F - middle
-    wide = A.shape[1] > len(A)
-    values, vectors = np.linalg.eigh(A @ A.T if wide else A.T @ A)
-    axes = vectors[:, :-3:-1] if not wide else A.T @ vectors[:, :-3:-1]  # (2d, 2)
+    S = A @ A.T if len(A) < A.shape[1] else A.T @ A  # the smaller of the two; their eigenvalues are the same
+    values, vectors = eigh(S, subset_by_index=[max(len(S) - 2, 0), len(S) - 1])
+    axes = (vectors if len(S) == A.shape[1] else A.T @ vectors)[:, ::-1]  # (2d, 2)
     axes = axes / np.maximum(np.linalg.norm(axes, axis=0), 1e-300)
-    axes *= np.sign(
-        axes[np.abs(axes).argmax(axis=0), range(axes.shape[1])]
-    )  # one of two mirror images, always the same
+    axes *= np.sign(axes[np.abs(axes).argmax(axis=0), range(axes.shape[1])])  # of two mirror images always the same
     axes = np.pad(axes, ((0, 0), (0, 2 - axes.shape[1])))
-    share = np.maximum(values[::-1][:2], 0) / max(values.sum(), 1e-300)
+    share = np.maximum(values[::-1], 0) / max(np.trace(S), 1e-300)
     return {
         "labels": own,
         "points": np.round(A @ axes, 4),
