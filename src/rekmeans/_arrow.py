@@ -143,6 +143,7 @@ def _sheet(path: Path, source: Source, wish: Wish) -> Sheet:
         X, beside = _gathered(source, names, [*source.index, *([] if wish.label is None else [wish.label])])
     except LaterText as column:
         return _sheet(path, replace(source, types=source.types | {str(column): pa.string()}), wish)
+    pa.default_memory_pool().release_unused()
     y, classes = (None, []) if wish.label is None or not len(X) else _classes(beside[wish.label])
     ids = beside[source.index[0]].to_numpy() if source.index and len(X) else None
     return Sheet(X, names, source.named, skipped, y, classes, ids)
@@ -165,7 +166,6 @@ def _gathered(source: Source, names: list[str], beside: list[str]) -> tuple[Arra
             parts.append(batch.column(name))
         n += m
     X.resize((n, len(names)), refcheck=False)
-    pa.default_memory_pool().release_unused()
     return X, {name: pa.chunked_array(parts) for name, parts in others.items() if parts}
 
 

@@ -82,7 +82,8 @@ def _checked(path: Path, sheet: Sheet, wish: Wish) -> Sheet:
         raise Unreadable(f"{path.name} has no rows: a table needs at least one.")
     if sparse.issparse(sheet.X):
         return sheet
-    if len(bad := np.flatnonzero(np.isinf(sheet.X).any(axis=0))):
+    ends = np.stack([end.reduce(sheet.X, axis=0) for end in (np.fmin, np.fmax)])
+    if len(bad := np.flatnonzero(np.isinf(ends).any(axis=0))):
         row = np.flatnonzero(np.isinf(sheet.X[:, bad[0]]))[0]
         raise Unreadable(
             f"{path.name} must be finite: infinity in row {row} (counted from 0), column {sheet.names[bad[0]]!r}; "

@@ -94,27 +94,30 @@ def looked(model: Any, X: Any) -> Look:
     n, d = rows.shape
     size = max(1, CELLS // d)
     with threadpool_limits(1), ThreadPoolExecutor(min(model.n_threads or cpu_count() or 1, WORKERS)) as pool:
-        blocks = pool.map(lambda at: _block(kernel, C, rows[at : at + size]), range(0, n, size))
+        blocks = pool.map(lambda at: _block(model, C, rows[at : at + size]), range(0, n, size))
         own, sums = zip(*blocks, strict=True)
     labels, score, margin = (np.concatenate(parts) for parts in zip(*own, strict=True))
     return Look(rows, labels, score, margin, reduce(add, sums), kernel, C)
 
 
-def _block(kernel: Any, C: Array, block: Any) -> tuple[tuple[Array, Array, Array], Sums]:
+def _block(model: Any, C: Array, block: Any) -> tuple[tuple[Array, Array, Array], Sums]:
     """(labels, score, margin) of these rows, and their sums."""
+    kernel = model.kernel_
     X = np.asarray(block.toarray() if sparse.issparse(block) else block, dtype=np.float64)
-    F, silent, missing = kernel.embed(X), kernel.silent(X), np.isnan(X)
-    D = kernel.distance(F, C)
+    F = model._place(kernel, _table.Table(X))[0].each(np.asarray)  # (m, 2d) by the model's engine
+    silent, missing, D = kernel.silent(X), np.isnan(X), kernel.distance(F, C)
     labels, W = Hard()(D, kernel.loss, (~silent).astype(np.int64))
     beyond = (~missing & ~kernel.scale.inside(X)).sum(axis=0)
     counts = Sums(missing=missing.sum(axis=0), beyond=beyond, silent=int(silent.sum()))
     sums = Sums(**vars(kernel.pull(F, C, D, W)), **vars(counts))
-    return (labels, kernel.likeness(F, C), _margins(D)), sums
+    return (labels, kernel.likeness(F, C, labels), _margins(D, labels)), sums
 
 
-def _margins(D: Array) -> Array:
+def _margins(D: Array, own: Array) -> Array:
     """1 - sqrt(nearest/second nearest), (n,); 0 where both are 0, NaN with one cluster."""
     if D.shape[1] == 1:
         return np.full(len(D), np.nan)
-    nearest, second = np.partition(D.astype(np.float64), 1, axis=1)[:, :2].T
+    nearest, others = np.take_along_axis(D, own[:, None], 1)[:, 0].astype(np.float64), D.astype(np.float64)
+    np.put_along_axis(others, own[:, None], np.inf, 1)
+    second = others.min(axis=1)
     return 1 - np.sqrt(np.where(second > 0, nearest / np.where(second > 0, second, 1.0), 1.0))
