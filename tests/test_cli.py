@@ -354,16 +354,16 @@ def on_terminal(words, folder, until=None):
 
 
 def test_a_terminal_sees_starts_and_passes(tmp_path):
-    np.save(tmp_path / "t.npy", np.random.default_rng(0).normal(size=(60_000, 8)))
+    np.save(tmp_path / "t.npy", np.random.default_rng(0).normal(size=(20_000, 8)))
     status, seen = on_terminal(["fit", "t.npy", "-k", "12", "--starts", "2", "--out", "out"], tmp_path)
     assert status == 0
     assert re.search(r"start 1/2 +pass \d+ .*objective [\d.e+]+ +rows moved [\d,]+", seen)
     assert "start 2/2" in seen
-    assert "12 clusters of 60,000 rows" in seen
+    assert "12 clusters of 20,000 rows" in seen
 
 
 def test_ctrl_c_leaves_nothing(tmp_path):
-    np.save(tmp_path / "t.npy", np.random.default_rng(0).normal(size=(60_000, 8)))
+    np.save(tmp_path / "t.npy", np.random.default_rng(0).normal(size=(20_000, 8)))
     status, seen = on_terminal(["fit", "t.npy", "-k", "50", "--starts", "100"], tmp_path, until=rb"pass \d+")
     assert status == 130
     assert "Traceback" not in seen

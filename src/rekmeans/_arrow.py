@@ -64,6 +64,7 @@ def delimited(path: Path, wish: Wish) -> Sheet:
     }
     with csv.open_csv(str(path), convert_options=csv.ConvertOptions(**cells), **common) as reader:
         schema = reader.schema
+    del reader  # with the blocks it has read ahead
 
     def batches(kinds: dict[str, Any]) -> Iterator[Any]:
         convert = csv.ConvertOptions(**cells, include_columns=list(kinds), column_types=kinds)
