@@ -78,10 +78,15 @@ def _mapped(g: Nodes, kernel: Euler) -> tuple[str, str]:
     line = g("Mul", g("Sub", BEYOND[kernel.beyond](g, scale), scale.centre), kernel.alpha / scale.unit)
     t = g("Mod", line, 2.0, fmod=1)  # (n, d) half-turns
     seen = g("Not", g("IsNaN", t))
-    angle = g("Mul", g("Where", seen, t, 0.0), np.pi)
-    cos, sin = (g("Round", g("Mul", g(part, angle), float(GRID))) for part in ("Cos", "Sin"))
+    turns = g("Where", seen, t, 0.0)
+    cos, sin = (_sine(g, turn) for turn in (g("Add", turns, 0.5), turns))  # older runtimes have no Cos of double
     F = g("Concat", g("Where", seen, cos, 0.0), sin, axis=1)  # (n, 2d); (0, 0) where a cell says nothing
     return g("Cast", F, to=TensorProto.INT64), seen
+
+
+def _sine(g: Nodes, t: str) -> str:
+    """2^23 sin(pi t), rounded to whole numbers."""
+    return g("Round", g("Mul", g("Sin", g("Mul", t, np.pi)), float(GRID)))
 
 
 def _nearest(g: Nodes, F: str, seen: str, C: Any) -> None:
@@ -90,7 +95,8 @@ def _nearest(g: Nodes, F: str, seen: str, C: Any) -> None:
     squares = C[:, :d] ** 2 + C[:, d:] ** 2  # (k, d)
     lengths = g("MatMul", g("Cast", seen, to=TensorProto.INT64), squares.T)  # (n, k)
     scores = g("Sub", lengths, g("MatMul", F, 2 * C.T))
-    g("ArgMin", scores, axis=1, keepdims=0, name="label")
+    above = g("Sub", scores, g("ReduceMin", scores, axes=[1], keepdims=1))  # older runtimes have no ArgMin of int64
+    g("ArgMin", g("Cast", above, to=TensorProto.DOUBLE), axis=1, keepdims=0, name="label")
     own = g("ReduceSum", g("Mul", F, F), np.array([1]), keepdims=1)  # (n, 1)
     D = g("Cast", g("Add", scores, own), to=TensorProto.DOUBLE)
     g("Sqrt", g("Mul", D, Euler.worth), name="distance")

@@ -2,35 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
-import json
-import numbers
 import os
-import warnings
 from typing import Any
 
-import numpy as np
-from sklearn.utils.validation import check_is_fitted
-
-from . import _table
+from . import _model_file
 from ._files import whole
-from ._grid import GRID, Array, complex_centroids, grid_centroids
-from ._scale import BEYOND, LEAST, Scale
-from .engines import ENGINES
-from .estimators import EulerKMeans, RectifiedEulerKMeans
-from .euler_map import EulerMap
-from .kernels.euler import Euler
-from .metrics import deviation_degree
-
-FORMAT, VERSION = "rekmeans", 1
-ESTIMATORS: dict[str, type] = {kind.__name__: kind for kind in (EulerKMeans, RectifiedEulerKMeans, EulerMap)}
-SCALE = {"centre": "F64", "unit": "F64", "low": "F64", "high": "F64"}
-PASSES = {"objective": "F64", "moved": "I64", "refilled": "I64", "seconds": "F64"}
-MAP = SCALE | {"middle": "F64"}
-CLUSTERS = SCALE | {"centroids": "I32", "cluster_centers": "F64"} | {f"history.{t}": kind for t, kind in PASSES.items()}
-OPTIONAL = {"init": "F64", "labels": "I32"}
-HEADER = {"format", "version", "estimator", "parameters", "alpha", "beyond", "feature_names"}
-Header = dict[str, Any]
 
 
 def save(model: Any, path: str | os.PathLike[str], *, labels: bool = True) -> None:
@@ -61,30 +37,9 @@ def save(model: Any, path: str | os.PathLike[str], *, labels: bool = True) -> No
     True
     """
     safetensors = _safetensors()
-    _refuse_other_models(model)
-    parameters, init = _parameters(model)
-    header: Header = {
-        "format": FORMAT,
-        "version": VERSION,
-        "estimator": type(model).__name__,
-        "parameters": parameters,
-        "alpha": model.kernel_.alpha,
-        "beyond": model.kernel_.beyond,
-        "feature_names": getattr(model, "feature_names_in_", np.empty(0)).tolist() or None,
-    }
-    arrays: dict[str, Array] = {name: getattr(model.kernel_.scale, name) for name in SCALE}
-    if isinstance(model, EulerMap):
-        arrays["middle"] = model.middle_
-    else:
-        header |= {"n_iter": int(model.n_iter_), "inertia": float(model.inertia_)}
-        arrays |= {"centroids": grid_centroids(model.centroids_), "cluster_centers": model.cluster_centers_}
-        arrays |= {f"history.{name}": model.history_[name] for name in PASSES}
-        arrays |= {} if init is None else {"init": init}
-        arrays |= {"labels": model.labels_} if labels and hasattr(model, "labels_") else {}
-    text = json.dumps(header, allow_nan=False)
-    plain = {name: np.ascontiguousarray(values) for name, values in arrays.items()}
-    with whole(path) as beside:
-        beside.write_bytes(safetensors.numpy.save(plain, {FORMAT: text}))  # one key: the order of several is not kept
+    header, arrays = _model_file.written(model, labels)
+    with whole(path) as beside:  # one key: the order of several is not kept
+        beside.write_bytes(safetensors.numpy.save(arrays, {_model_file.FORMAT: header}))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -100,6 +55,15 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     EulerKMeans, RectifiedEulerKMeans or EulerMap
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from rekmeans import EulerMap, load, save
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(EulerMap(alpha=0.5, scale="range").fit([[0.0], [4.0]]), os.path.join(folder, "map.safetensors"))
+    ...     load(os.path.join(folder, "map.safetensors")).transform([[4.0]])
+    array([[0., 1.]])
     """
     safetensors = _safetensors()
     with open(path, "rb"):  # absent, a directory, forbidden: Python's own words
@@ -107,11 +71,11 @@ def load(path: str | os.PathLike[str]) -> Any:
     place = os.fspath(path)
     try:
         with safetensors.safe_open(place, framework="numpy") as file:
-            header = _header((file.metadata() or {}).get(FORMAT))
+            header = _model_file.header_of((file.metadata() or {}).get(_model_file.FORMAT))
             kinds = {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
-            _refuse_other_arrays(header, kinds)
+            _model_file.refuse_other_arrays(header, kinds)
             arrays = {name: file.get_tensor(name) for name in kinds}
-        return _model(header, arrays)
+        return _model_file.estimator(header, arrays)
     except (safetensors.SafetensorError, OSError) as error:
         raise ValueError(f"{place} is no safetensors file, or damaged ({error}): save the model anew.") from None
     except (ValueError, OverflowError) as error:
@@ -149,153 +113,11 @@ def to_onnx(model: Any, path: str | os.PathLike[str]) -> None:
     >>> np.array_equal(label, model.predict(X)), np.array_equal(distance, model.transform(X))
     (True, True)
     """
-    _refuse_other_models(model)
+    _model_file.refuse_other_models(model)
     from . import _onnx
 
     with whole(path) as beside:
         beside.write_bytes(_onnx.graph(model))
-
-
-def _parameters(model: Any) -> tuple[dict[str, Any], Array | None]:
-    """The parameters as plain values, those that have none as their defaults; and the array given as `init`, if any."""
-    _refuse_bad_parameters(model)
-    given, defaults = model.get_params(deep=False), _defaults(type(model))
-    init = given.get("init")
-    if init is not None and not isinstance(init, str) and not callable(init):
-        init = _table.starting_points(given.pop("init"), model.n_clusters, model.n_features_in_)
-    lost = [name for name, value in given.items() if not isinstance(value, numbers.Real | str | None)]
-    if lost:
-        kept = ", ".join(f"{name}={defaults[name]!r}" for name in lost)
-        warnings.warn(f"a file holds only numbers and text: stored {kept} instead of what the model has.", stacklevel=3)
-    values = {name: defaults[name] if name in lost else _plain(value) for name, value in given.items()}
-    return values, init if isinstance(init, np.ndarray) else None
-
-
-def _plain(value: Any) -> Any:
-    """A number or text of any class as Python's own."""
-    if value is None or isinstance(value, bool):
-        return value
-    return str(value) if isinstance(value, str) else int(value) if isinstance(value, numbers.Integral) else float(value)
-
-
-def _defaults(kind: type) -> dict[str, Any]:
-    return {name: entry.default for name, entry in inspect.signature(kind).parameters.items()}
-
-
-def _header(text: str | None) -> Header:
-    """The header of a file, of this version, with the entries it must have."""
-    try:
-        header = json.loads(text or "null")
-    except (ValueError, RecursionError):
-        raise ValueError("its header is not JSON; save the model anew") from None
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ValueError("it was not written by rekmeans.save")
-    if header.get("version") != VERSION:
-        came = f"{header.get('version')!r:.20}"
-        raise ValueError(f"its format has version {came}, this rekmeans reads {VERSION}; update rekmeans")
-    _table.one_of("estimator", header.get("estimator"), ESTIMATORS)
-    kind = ESTIMATORS[header["estimator"]]
-    _refuse_other_names("the header", set(header), HEADER if kind is EulerMap else HEADER | {"n_iter", "inertia"})
-    values, names = header["parameters"], header["feature_names"]
-    if not isinstance(values, dict) or not isinstance(names, list | None):
-        raise ValueError("parameters must be a table and feature_names a list or null")
-    _refuse_other_names("parameters", set(values) | set(_defaults(kind)), set(_defaults(kind)))  # an absent one is new
-    if any(isinstance(value, list | dict) for value in values.values()):
-        raise ValueError("parameters must be numbers and text")
-    return header
-
-
-def _model(header: Header, arrays: dict[str, Array]) -> Any:
-    """The estimator of a header and its arrays; each is looked at before use."""
-    d = arrays["centre"].size
-    scale = Scale(*(_shaped(arrays, name, (d,)) for name in SCALE))
-    if d == 0 or not np.isfinite(scale.centre).all() or not np.isfinite(scale.unit).all():
-        raise ValueError("its scale must be finite and have a column")
-    if (scale.unit <= LEAST).any() or (scale.low > scale.high).any():
-        raise ValueError("its scale must have positive units and ordered bounds")
-    _table.one_of("beyond", header["beyond"], BEYOND)
-    alpha = _table.real("alpha", header["alpha"], above=0, most=_table.STEEPEST)
-    names = header["feature_names"]
-    if names is not None and (len(names) != d or not all(isinstance(name, str) for name in names)):
-        raise ValueError(f"feature_names must be {d} texts")
-    model = ESTIMATORS[header["estimator"]](**header["parameters"])
-    fitted = {"kernel_": Euler(alpha, scale, header["beyond"]), "n_features_in_": d}
-    fitted |= {} if names is None else {"feature_names_in_": np.array(names, dtype=object)}
-    _refuse_bad_parameters(model)
-    if isinstance(model, EulerMap):
-        fitted["middle_"] = _shaped(arrays, "middle", (d,))
-    else:
-        fitted |= {"alpha_": alpha} | _clusters(header, arrays, d)
-        if "init" in arrays:
-            model.init = _table.starting_points(arrays["init"], model.n_clusters, d)
-    model.__dict__.update(fitted)
-    return model
-
-
-def _clusters(header: Header, arrays: dict[str, Array], d: int) -> dict[str, Any]:
-    """What a clusterer knows besides its map."""
-    k, n_iter = (arrays["centroids"].shape or (0,))[0], _table.whole("n_iter", header["n_iter"])
-    C = _shaped(arrays, "centroids", (k, 2 * d))
-    if k == 0 or C.max() > GRID or C.min() < -GRID:
-        raise ValueError(f"centroids must be there, and within {GRID}")
-    passes = arrays["history.moved"].size
-    if n_iter > passes:
-        raise ValueError(f"n_iter={n_iter} needs a history as long, got {passes} entries")
-    centroids = complex_centroids(C)
-    found = {
-        "centroids_": centroids,
-        "cluster_centers_": _shaped(arrays, "cluster_centers", (k, d)),
-        "deviation_": deviation_degree(centroids),
-        "history_": {name: _shaped(arrays, f"history.{name}", (passes,)) for name in PASSES},
-        "n_iter_": n_iter,
-        "inertia_": _table.real("inertia", header["inertia"], least=0),
-    }
-    if "labels" in arrays:
-        found["labels_"] = labels = _shaped(arrays, "labels", (arrays["labels"].size,))
-        if labels.max(initial=0) >= k or labels.min(initial=0) < 0:
-            raise ValueError(f"labels must be numbers of its {k} clusters")
-    return found
-
-
-def _shaped(arrays: dict[str, Array], name: str, shape: tuple[int, ...]) -> Array:
-    """An array of the file, which must have this shape and no NaN."""
-    values = arrays[name]
-    if values.shape != shape:
-        raise ValueError(f"{name} must have shape {shape}, got {values.shape}")
-    if np.isnan(values).any():
-        raise ValueError(f"{name} must have no NaN")
-    return values
-
-
-def _refuse_other_models(model: Any) -> None:
-    if ESTIMATORS.get(type(model).__name__) is not type(model):
-        names = ", ".join(ESTIMATORS)
-        raise TypeError(f"only a fitted {names} can be written, got {type(model).__name__}: pass the estimator itself.")
-    check_is_fitted(model)
-
-
-def _refuse_bad_parameters(model: Any) -> None:
-    if isinstance(model, EulerMap):
-        model._check_map()
-        return
-    model._check_parameters()
-    _table.one_of("engine", model.engine, ("auto", *ENGINES))
-    _table.random_source(model.random_state)
-
-
-def _refuse_other_arrays(header: Header, kinds: dict[str, str]) -> None:
-    wanted, optional = (MAP, {}) if header["estimator"] == "EulerMap" else (CLUSTERS, OPTIONAL)
-    _refuse_other_names("the arrays", set(kinds) - set(optional), set(wanted))
-    known = wanted | optional
-    for name, kind in kinds.items():
-        if kind != known[name]:
-            raise ValueError(f"{name} must be of type {known[name]}, got {kind}")
-
-
-def _refuse_other_names(what: str, came: set[str], wanted: set[str]) -> None:
-    if came != wanted:
-        more, less = (", ".join(sorted(names)) or "none" for names in (came - wanted, wanted - came))
-        raise ValueError(f"{what} must be those of version {VERSION}; unknown: {more:.80}; missing: {less:.80}")
 
 
 def _safetensors() -> Any:

@@ -93,11 +93,16 @@ def looked(model: Any, X: Any) -> Look:
     kernel, C = model.kernel_, grid_centroids(model.centroids_)
     n, d = rows.shape
     size = max(1, CELLS // d)
-    with threadpool_limits(1), ThreadPoolExecutor(min(model.n_threads or cpu_count() or 1, WORKERS)) as pool:
+    with threadpool_limits(1), workers(model) as pool:
         blocks = pool.map(lambda at: _block(model, C, rows[at : at + size]), range(0, n, size))
         own, sums = zip(*blocks, strict=True)
     labels, score, margin = (np.concatenate(parts) for parts in zip(*own, strict=True))
     return Look(rows, labels, score, margin, reduce(add, sums), kernel, C)
+
+
+def workers(model: Any) -> ThreadPoolExecutor:
+    """Threads for NumPy's work on blocks or columns."""
+    return ThreadPoolExecutor(min(model.n_threads or cpu_count() or 1, WORKERS))
 
 
 def _block(model: Any, C: Array, block: Any) -> tuple[tuple[Array, Array, Array], Sums]:

@@ -17,7 +17,7 @@ from sklearn.utils.validation import _check_feature_names_in
 from .. import __version__
 from .._grid import GRID, Array
 from ..metrics import clustering_accuracy, deviation_degree, normalized_mutual_info
-from .look import Look, looked
+from .look import Look, looked, workers
 
 QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
 COLUMNS = 100  # columns described one by one, the most separating first: tables of ten thousand columns stay readable
@@ -62,12 +62,14 @@ def summary(
     look = looked(model, X)
     columns = column_names(model, names)
     order = np.argsort(-look.separation, kind="stable")[:COLUMNS]  # most separating first
+    with workers(model) as pool:
+        features = list(pool.map(lambda j: feature(model, look, columns, j), order))
     told = {
         "title": title or f"{len(look.sizes)} clusters of {len(look.labels):,} rows",
         "table": table(look),
         "method": method(model, look),
         "sizes": look.sizes,
-        "features": [feature(model, look, columns, j) for j in order],
+        "features": features,
         "circles": circles(model, look, columns, order[:CIRCLES]),
         "map": plane(look),
         "history": {name: values[:1000] for name, values in getattr(model, "history_", {}).items()},
@@ -107,7 +109,7 @@ def method(model: Any, look: Look) -> dict[str, Any]:
 def feature(model: Any, look: Look, columns: list[str], j: int) -> dict[str, Any]:
     """One column: its overall spread, each cluster's centre in its units, and how well it separates."""
     x = look.column(j)
-    spread = np.quantile(x, list(QUANTILES.values())) if len(x) else [math.nan] * len(QUANTILES)
+    spread = np.quantile(x, list(QUANTILES.values()), overwrite_input=True) if len(x) else [math.nan] * len(QUANTILES)
     return {
         "name": columns[j],
         "column": int(j),
