@@ -169,8 +169,8 @@ def test_a_failure_leaves_earlier_outputs_and_nothing_else(error, tmp_path):
 
 def test_a_folder_made_for_nothing_goes(tmp_path):
     def fail():
-        with whole(tmp_path / "new" / "a.txt") as part:
-            part.write_text("half")
+        with all_whole([tmp_path / "new" / "a.txt"]) as parts:
+            parts[0].write_text("half")
             raise OSError
 
     with pytest.raises(OSError):  # noqa: PT011 - any

@@ -209,22 +209,29 @@ def save_labels(path: Path, labels: Array, ids: Array | None) -> None:
 @contextmanager
 def whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A path to write to; what was written takes the place of `path` if the block ends well, and vanishes if not."""
-    with all_whole([Path(path)]) as parts:
+    path = Path(path)
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path} cannot be written, there is no folder {path.parent}: make it first.")
+    with all_whole([path]) as parts:
         yield parts[0]
 
 
 @contextmanager
 def all_whole(paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """A path to write to for each of `paths`; they are replaced together, after the last was written and synced."""
+    """A path to write to for each of `paths`; they are replaced together, after the last was written and synced.
+
+    Their folders are made, and go again if nothing came of it.
+    """
     made = [folder for folder in dict.fromkeys(path.parent for path in paths) if not folder.exists()]
     parts = [path.with_name(f".{path.stem}-{secrets.token_hex(4)}{path.suffix}") for path in paths]
+    for path in paths:
+        if path.is_dir():
+            raise IsADirectoryError(f"a file is to be written, but {path} is a directory: name a file in it.")
     try:
         for folder in made:
             folder.mkdir(parents=True)
         yield parts
-        for part, path in zip(parts, paths, strict=True):
-            if path.is_dir():
-                raise IsADirectoryError(f"{path} is a folder: move it or write elsewhere.")
+        for part in parts:
             with part.open("rb") as written:
                 os.fsync(written.fileno())
             part.chmod(0o666 & ~_umask())  # some writers keep theirs to themselves

@@ -41,7 +41,7 @@ class Bar:
             name = f"start {s + 1}/{starts}  pass {t + 1}" if starts > 1 else f"pass {t + 1}"
             note = f"objective {record['objective']:.6g}  rows moved {record['moved']:,}"
             done = (s + 1 - record["moved"] / n) / starts
-            progress.update(task, description=name, total=1, completed=done, note=note)
+            progress.update(task, description=name, total=1, completed=done, note=note, refresh=t == 0)
 
         return seen
 
