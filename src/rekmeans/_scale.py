@@ -17,7 +17,7 @@ FENCE = 3.0  # robust standard deviations round the median; wider fences break a
 SPREAD = 4.0  # a unit is 4 sigma: the central 95 % of a normal column, so that alpha = 1 keeps near near
 NORMAL_IQR = 1.349  # quartile range of a normal column in standard deviations
 NORMAL_90 = 3.290  # its 5-95 % range
-BLOCK = 1 << 16  # cells whose moments are taken at a time: their copies stay small
+BLOCK = 1 << 14  # cells whose moments are taken at a time: their copies stay small
 LEAST = 1e-150  # a narrower column is constant: its inverse would overflow
 STEP = 2.0**24  # the fenced cells are summed on this grid of the fence, exactly: row order cannot show
 

@@ -120,9 +120,6 @@ def fit(
     """
     _refuse_usage(table, clusters, label, drop, demo)
     steps.refuse_absent("safetensors", "jinja2", "matplotlib")
-    from .. import export
-    from ..report import html
-
     folder = out or (Path("demo-rekmeans") if table is None else table.parent / f"{steps.stem(table)}-rekmeans")
     _files.refuse_unwritable(folder)
     with screen.bar(quiet) as bar:
@@ -140,6 +137,9 @@ def fit(
         bar.says("choosing starts")
         model._fit(sheet.X, None, None, bar.watch(starts or 1, sheet.X.shape[0]))
         bar.says("looking at the clusters")
+        from .. import export  # after the fit, which needs the room more
+        from ..report import html
+
         told = steps.summary(model, sheet, "wine" if table is None else table.name)
         steps.name_columns(model, sheet)
         bar.says("writing")
