@@ -287,16 +287,17 @@ def bench(as_json: Json = False, quiet: Quiet = False, debug: Debug = False) -> 
     if as_json:
         _print_json({"command": "bench", "machine": bench.machine(), "races": [race._asdict() for race in races]})
         return
-    columns = ["rows", "columns", "clusters", "passes", "scikit-learn s", "rekmeans s", "times faster", "same labels"]
+    columns = ["rows", "columns", "k", "passes", "sklearn", "rekmeans", "ratio", "same labels"]
     rows = [
         (
             *(f"{count:,}" for count in (race.rows, race.columns, race.clusters, race.passes)),
-            *(f"{figure:.3f}" for figure in (race.sklearn, race.rekmeans, race.sklearn / race.rekmeans)),
+            *(f"{seconds:.3f}" for seconds in (race.sklearn, race.rekmeans)),
+            f"{race.sklearn / race.rekmeans:.1f}",
             f"{race.same:.2%}",
         )
         for race in races
     ]
-    screen.table("Euler k-means, median seconds of a fit", columns, rows, columns)
+    screen.table("Euler k-means: median seconds of a fit, scikit-learn's KMeans and rekmeans", columns, rows, columns)
     screen.lines(bench.machine())
 
 
