@@ -76,9 +76,8 @@ class CircleDisplay:
         """Draw it, on an Axes for each column."""
         several = self.circles["features"]
         if ax is None:
-            ax = plt.subplots(1, len(several), figsize=(3.4 * len(several), 3.6), layout="constrained", squeeze=False)[
-                1
-            ]
+            size = (3.4 * len(several), 3.6)
+            ax = plt.subplots(1, len(several), figsize=size, layout="constrained", squeeze=False)[1]
         axes = np.ravel(np.asarray(ax, dtype=object))
         self.ticks_ = [tick for one, on in zip(several, axes, strict=True) for tick in self._circle(on, one)]
         self.ax_, self.figure_ = axes if len(axes) > 1 else axes[0], axes[0].figure

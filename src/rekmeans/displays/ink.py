@@ -48,7 +48,7 @@ def amount(value: float | None, width: float | None = None) -> str:
         text = f"{value:,.{max(0, 2 - math.floor(math.log10(width)))}f}"
     else:
         text = f"{value:,.0f}" if 1e3 <= abs(value) < 1e7 else f"{value:.3g}"
-    return text.replace("-", MINUS)
+    return text.replace("-", MINUS if text.strip("-0.") else "")  # no minus before a rounded zero
 
 
 def span(f: dict[str, Any]) -> float | None:

@@ -81,7 +81,7 @@ def classes(told: dict[str, Any]) -> str | None:
 
     def draw(ax: Any) -> None:
         shades = np.empty((*shares.shape, 4))
-        shades[..., :3], shades[..., 3] = rgb(colour(0)), shares[:, order]
+        shades[..., :3], shades[..., 3] = rgb(colour(0)), shares[:, order] / shares.max()
         ax.imshow(shades, aspect="auto", interpolation="none")
         ax.set_xticks(range(len(order)), [str(c) for c in order], size=7 if len(order) <= 30 else 4)
         ax.set_yticks(range(len(counts)), [short(name, 12) for name in told["classes"]["names"]], size=7.5)
