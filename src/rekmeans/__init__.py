@@ -1,5 +1,7 @@
 """Rectified Euler k-means, and what lies beyond it."""
 
+from typing import Any
+
 from .estimators import REK1, REK2, EulerKMeans, RectifiedEulerKMeans
 from .euler_map import EulerMap
 from .export import load, save, to_onnx
@@ -25,3 +27,14 @@ __all__ = [
     "save",
     "to_onnx",
 ]
+
+DISPLAYS = ("CircleDisplay", "HistoryDisplay", "ProfileDisplay", "SurfaceDisplay")
+
+
+def __getattr__(name: str) -> Any:
+    """The displays, only when asked for: they need matplotlib."""
+    if name not in DISPLAYS:
+        raise AttributeError(f"module 'rekmeans' has no attribute {name!r}")
+    from . import displays
+
+    return getattr(displays, name)

@@ -18,6 +18,7 @@ SPREAD = 4.0  # a unit is 4 sigma: the central 95 % of a normal column, so that 
 NORMAL_IQR = 1.349  # quartile range of a normal column in standard deviations
 NORMAL_90 = 3.290  # its 5-95 % range
 FOLD = 4096  # cells of a line that NumPy reduces at full speed
+BLOCK = 1 << 14  # cells whose moments are taken at a time: their copies stay small
 LEAST = 1e-150  # a narrower column is constant: its inverse would overflow
 STEP = 2.0**24  # the fenced cells are summed on this grid of the fence, exactly: row order cannot show
 
@@ -105,10 +106,12 @@ def fenced(X: Any, weights: Array | None = None, threads: int | None = None) -> 
 def _fenced_column(x: Array, weights: Array | None) -> tuple[float, float]:
     """(centre, unit) of one column."""
     seen = ~np.isnan(x) if weights is None else ~np.isnan(x) & (weights > 0)
-    x, w = x[seen].astype(np.float64), None if weights is None else weights[seen]
+    x, w = np.asarray(x[seen], np.float64), None if weights is None else weights[seen]  # ours to reorder
     if not len(x):
         return 0.0, 1.0
-    q05, q25, median, q75, q95 = np.quantile(x, [0.05, 0.25, 0.5, 0.75, 0.95], weights=w, method="inverted_cdf")
+    q05, q25, median, q75, q95 = np.quantile(
+        x, [0.05, 0.25, 0.5, 0.75, 0.95], weights=w, method="inverted_cdf", overwrite_input=w is None
+    )
     if q75 > q25:
         return _moments(x, w, median, FENCE * (q75 - q25) / NORMAL_IQR)
     if q95 > q05:
@@ -118,13 +121,21 @@ def _fenced_column(x: Array, weights: Array | None) -> tuple[float, float]:
 
 def _moments(x: Array, w: Array | None, median: float, fence: float) -> tuple[float, float]:
     """Mean and 4 standard deviations of the cells within `fence` of the median, summed as integers."""
+    blocks = (slice(at, at + BLOCK) for at in range(0, len(x), BLOCK))
+    parts = [_powers(x[at], None if w is None else w[at], median, fence) for at in blocks]
+    count, first, second = (sum(power) for power in zip(*parts, strict=True))
+    mean = first / count
+    variance = (second * count - first * first) / (count * count)
+    return float(median + fence * (mean / STEP)), float(_unit(SPREAD * fence * (np.sqrt(variance) / STEP)))
+
+
+def _powers(x: Array, w: Array | None, median: float, fence: float) -> tuple[int, int, int]:
+    """Mass, sum and sum of squares of the cells within the fence, on the grid of STEP."""
     within = np.abs(x - median) <= fence
     y = np.rint((x[within] - median) / fence * STEP).astype(np.int64)[:, None]
     mass = np.ones((len(y), 1), np.int64) if w is None else w[within][:, None]
     count, first, second = (int(product(mass, v)[0, 0]) for v in (np.ones_like(y), y, y * y))
-    mean = first / count
-    variance = (second * count - first * first) / (count * count)
-    return float(median + fence * (mean / STEP)), float(_unit(SPREAD * fence * (np.sqrt(variance) / STEP)))
+    return count, first, second
 
 
 def _extent(X: Any, weights: Array | None) -> tuple[Array, Array]:

@@ -119,6 +119,11 @@ def _unfit(model: Model, table: Table) -> str:
 ENGINES: dict[str, Callable[..., Rows]] = {"native": _native, "reference": _reference}
 
 
+def compiled() -> bool:
+    """Whether the native engine's core was built."""
+    return find_spec("rekmeans.engines._native._core") is not None
+
+
 def place(
     engine: str, model: Model, table: Table, n_threads: int | None = None, memory_limit: int | None = None
 ) -> Rows:
@@ -126,12 +131,12 @@ def place(
     if not isinstance(engine, str) or engine not in ("auto", *ENGINES):
         names = ", ".join(repr(name) for name in ("auto", *ENGINES))
         raise ValueError(f"engine must be one of {names}; got {engine!r}.")
-    compiled, why = find_spec("rekmeans.engines._native._core") is not None, _unfit(model, table)
-    if engine == "native" and not compiled:
+    there, why = compiled(), _unfit(model, table)
+    if engine == "native" and not there:
         raise ImportError("engine='native' needs the compiled core: pip install rekmeans with a C++ compiler at hand.")
     if engine == "native" and why:
         raise ValueError(why)
-    if engine == "auto" and not compiled:
+    if engine == "auto" and not there:
         warnings.warn("rekmeans runs its slow reference engine: the compiled core is absent.", stacklevel=2)
-    name = "reference" if engine == "reference" or why or not compiled else "native"
+    name = "reference" if engine == "reference" or why or not there else "native"
     return ENGINES[name](model, table, n_threads, memory_limit)

@@ -99,9 +99,10 @@ class Euler:
     def whole(self, f: Array, other: Array) -> Array:
         return np.where(np.tile(_seen(f), 2), f, other)
 
-    def likeness(self, F: Array, C: Array) -> Array:
+    def likeness(self, F: Array, C: Array, own: Array | None = None) -> Array:
         """f.m/(|f||m|) of each row and its nearest centroid over the coordinates it observes, (n,) in [-1, 1]."""
-        f, m = F.astype(np.float64), C[self.distance(F, C).argmin(axis=1)].astype(np.float64)
+        own = self.distance(F, C).argmin(axis=1) if own is None else own
+        f, m = F.astype(np.float64), C[own].astype(np.float64)
         m = m * np.tile(_seen(F), 2)
         lengths = np.sqrt((f * f).sum(axis=1) * (m * m).sum(axis=1))
         return np.clip((f * m).sum(axis=1) / np.where(lengths > 0, lengths, 1.0), -1.0, 1.0)

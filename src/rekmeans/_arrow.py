@@ -1,0 +1,212 @@
+"""csv, tsv, parquet and feather files as sheets, by pyarrow: column types first, then only the columns that count."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ._files import Sheet, Unreadable, Wish, by_place, listed
+from ._grid import Array
+
+try:
+    import pyarrow as pa
+    from pyarrow import csv, ipc, types
+    from pyarrow import parquet as pq
+except ImportError:
+    raise ImportError("csv, tsv, parquet and feather files need pyarrow: pip install 'rekmeans[tables]'.") from None
+
+PEEK = 1 << 16  # bytes looked at for separator and header
+BLOCK = 1 << 20  # bytes read at a time
+MISSING = ["?", "None", "none", "-", "NONE"]  # besides pyarrow's own: empty, NA, NaN, null, ...
+SMALL = (pa.float32(), pa.float16(), pa.int16(), pa.int8(), pa.uint16(), pa.uint8(), pa.bool_())  # exact in float32
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file's column types as its beginning tells them, and a way to read some of the columns batch by batch."""
+
+    types: dict[str, Any]
+    batches: Callable[[dict[str, Any]], Iterator[Any]]  # {name: type} -> record batches
+    rows: int  # about how many there are
+    named: bool = True
+    index: list[str] = field(default_factory=list)  # the columns of row names
+
+
+class LaterText(Exception):  # noqa: N818 - it is caught in this file
+    """A column that began as numbers turns into text."""
+
+
+def delimited(path: Path, wish: Wish) -> Sheet:
+    """csv and tsv. A first line of numbers is no header; a first column without a name holds row names."""
+    with pa.input_stream(str(path)) as stream:
+        head = stream.read(PEEK)
+    lines = _lines(path, head)
+    separator = max(",;\t|", key=lines[0].count) if path.suffix.lower() != ".tsv" else "\t"
+    fields = [name.strip().strip('"') for name in lines[0].split(separator)]
+    headed = not all(_is_number(name) for name in fields)
+    if headed and len(lines) == 1:
+        raise Unreadable(f"{path.name} has no rows: below its header a table needs at least one.")
+    names = None if headed else [f"x{j}" for j in range(len(fields))]
+    common = {
+        "read_options": csv.ReadOptions(block_size=BLOCK, column_names=names),
+        "parse_options": csv.ParseOptions(delimiter=separator, newlines_in_values=b'"' in head),
+    }
+    cells = {
+        "null_values": csv.ConvertOptions().null_values + MISSING,
+        "strings_can_be_null": True,
+        "decimal_point": "," if separator == ";" and re.search(rb"\d,\d", head) else ".",
+    }
+    with csv.open_csv(str(path), convert_options=csv.ConvertOptions(**cells), **common) as reader:
+        schema = reader.schema
+    del reader  # with the blocks it has read ahead
+
+    def batches(kinds: dict[str, Any]) -> Iterator[Any]:
+        convert = csv.ConvertOptions(**cells, include_columns=list(kinds), column_types=kinds)
+        try:
+            with csv.open_csv(str(path), convert_options=convert, **common) as reader:
+                yield from reader
+        except pa.ArrowInvalid as error:
+            column = re.search(r"column #(\d+): CSV conversion error", str(error))
+            raise error if column is None else LaterText(schema.names[int(column[1])]) from None
+
+    types_of = {name: _loose(kind) for name, kind in _distinct(path, schema).items()}
+    index = [""] if headed and schema.names[0] == "" else []
+    rows = len(lines) if len(head) < PEEK else int(path.stat().st_size / PEEK * len(lines) * 1.05)
+    return _sheet(path, Source(types_of, batches, rows, headed, index), wish)
+
+
+def _lines(path: Path, head: bytes) -> list[str]:
+    """The first lines of a text file."""
+    if b"\0" in head:
+        raise Unreadable(f"{path.name} is no text: a csv file is UTF-8 text; was it renamed?")
+    try:
+        lines = head.decode("utf-8-sig", errors="ignore" if len(head) == PEEK else "strict").strip("\r\n").splitlines()
+    except UnicodeDecodeError as error:
+        raise Unreadable(f"{path.name} is no UTF-8 text ({error.reason} at byte {error.start}): save it so.") from None
+    if not lines:
+        raise Unreadable(f"{path.name} is empty: a table needs at least one row.")
+    return lines
+
+
+def _loose(kind: Any) -> Any:
+    """The type to read a csv column as, of which the first block has this type: every number is a float."""
+    return pa.float64() if types.is_integer(kind) or types.is_null(kind) else kind
+
+
+def parquet(path: Path, wish: Wish) -> Sheet:
+    with pq.ParquetFile(str(path)) as file:
+        schema, rows = file.schema_arrow, file.metadata.num_rows
+
+    def batches(kinds: dict[str, Any]) -> Iterator[Any]:
+        with pq.ParquetFile(str(path)) as file:
+            yield from file.iter_batches(columns=list(kinds))
+
+    return _sheet(path, Source(_distinct(path, schema), batches, rows, index=_pandas_index(schema)), wish)
+
+
+def feather(path: Path, wish: Wish) -> Sheet:
+    with pa.memory_map(str(path)) as file:
+        schema = ipc.open_file(file).schema
+
+    def batches(kinds: dict[str, Any]) -> Iterator[Any]:
+        options = ipc.IpcReadOptions(included_fields=[schema.get_field_index(name) for name in kinds])
+        with pa.memory_map(str(path)) as file:
+            reader = ipc.open_file(file, options=options)
+            yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
+
+    return _sheet(path, Source(_distinct(path, schema), batches, 0, index=_pandas_index(schema)), wish)
+
+
+def save(path: Path, columns: dict[str, Array]) -> None:
+    """Write named columns as parquet."""
+    pq.write_table(pa.table(columns), str(path))
+
+
+def _sheet(path: Path, source: Source, wish: Wish) -> Sheet:
+    """The sheet of a source: numeric columns, what was skipped and why, classes, row names."""
+    wish = wish if source.named else by_place(wish, list(source.types))
+    wish.refuse_absent(path, list(source.types))
+    skipped = dict.fromkeys(wish.drop, "asked to drop") | dict.fromkeys(source.index, "row names")
+    takers = [name for name in (wish.only or source.types) if name not in skipped and name != wish.label]
+    skipped |= {name: why for name in takers if (why := _why_not(source.types[name]))}
+    if wish.only and (bad := [f"{name} ({skipped[name]})" for name in takers if name in skipped]):
+        raise Unreadable(f"{path.name} must have numbers in the columns of the model, got {listed(bad)}.")
+    names = [name for name in takers if name not in skipped]
+    if not names:
+        return Sheet(np.empty((0, 0)), names, source.named, skipped)
+    try:
+        X, beside = _gathered(source, names, [*source.index, *([] if wish.label is None else [wish.label])])
+    except LaterText as column:
+        return _sheet(path, replace(source, types=source.types | {str(column): pa.string()}), wish)
+    pa.default_memory_pool().release_unused()
+    y, classes = (None, []) if wish.label is None or not len(X) else _classes(beside[wish.label])
+    ids = beside[source.index[0]].to_numpy() if source.index and len(X) else None
+    return Sheet(X, names, source.named, skipped, y, classes, ids)
+
+
+def _gathered(source: Source, names: list[str], beside: list[str]) -> tuple[Array, dict[str, Any]]:
+    """The columns `names` as rows (n, d), batch by batch so that the table is not in memory twice, and the others."""
+    narrow = np.float32 if all(source.types[name] in SMALL for name in names) else np.float64
+    number, n, X = pa.from_numpy_dtype(narrow), 0, np.empty((source.rows, len(names)), narrow)
+    others: dict[str, list[Any]] = {name: [] for name in beside}
+    for batch in source.batches({name: source.types[name] for name in dict.fromkeys([*names, *beside])}):
+        m = batch.num_rows
+        if n + m > len(X):
+            X.resize((max(n + m, len(X) * 5 // 4), len(names)), refcheck=False)
+        for j, name in enumerate(names):
+            column = batch.column(name)
+            cells = column.cast(pa.uint8()) if types.is_boolean(column.type) else column
+            X[n : n + m, j] = cells.cast(number, safe=False).to_numpy(zero_copy_only=False)
+        for name, parts in others.items():
+            parts.append(batch.column(name))
+        n += m
+    X.resize((n, len(names)), refcheck=False)
+    return X, {name: pa.chunked_array(parts) for name, parts in others.items() if parts}
+
+
+def _classes(column: Any) -> tuple[Array, list[str]]:
+    """Number of each row's class, -1 where it is missing, and the names of the classes."""
+    plain = column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
+    coded = pa.concat_arrays(plain.chunks).dictionary_encode()
+    numbers = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return numbers, [str(value) for value in coded.dictionary.to_pylist()]
+
+
+def _why_not(kind: Any) -> str:
+    """Why a column of this type is no feature, or ''. A type nobody has seen a value of may still be a number."""
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind):
+        return ""
+    if types.is_null(kind):
+        return ""
+    if types.is_temporal(kind):
+        return "dates or times"
+    if types.is_nested(kind):
+        return f"{kind}"
+    return "text"
+
+
+def _distinct(path: Path, schema: Any) -> dict[str, Any]:
+    """Column types by name."""
+    if twice := {name for name in schema.names if schema.names.count(name) > 1}:
+        raise Unreadable(f"{path.name} must have different column names: {listed(sorted(twice))} comes more than once.")
+    return dict(zip(schema.names, schema.types, strict=True))
+
+
+def _pandas_index(schema: Any) -> list[str]:
+    """The columns in which pandas keeps its row names."""
+    stored = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+    return [name for name in stored if isinstance(name, str)]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text.replace(",", "."))
+    except ValueError:
+        return False
+    return True

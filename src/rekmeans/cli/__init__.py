@@ -1,0 +1,70 @@
+"""The command line: arguments -> exit status 0, 2 (one sentence on stderr) or 130 (Ctrl-C)."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import NoReturn
+
+REFUSED, INTERRUPTED = 2, 130
+BLAMED = (ValueError, OSError, ImportError, MemoryError)  # the input or the machine; anything else is our fault
+
+
+def main() -> NoReturn:
+    """The command `rekmeans`."""
+    sys.exit(status(sys.argv[1:]))
+
+
+def status(arguments: Sequence[str]) -> int:
+    """Run one command; its exit status."""
+    try:
+        if absent := [name for name in ("typer", "rich") if find_spec(name) is None]:
+            raise ImportError(f"the command line needs {' and '.join(absent)}: pip install 'rekmeans[cli]'.")
+        from .commands import app
+
+        with warnings.catch_warnings():
+            _show_warnings_as_lines()
+            return int(app(arguments, prog_name="rekmeans", standalone_mode=False) or 0)
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:  # the reader of our output has gone, as in `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:
+        if type(error).__name__ == "Abort":  # typer's word for Ctrl-C, of another type in each of its versions
+            return INTERRUPTED
+        if "--debug" in arguments:
+            traceback.print_exc()
+        if told := sentence(error):
+            print(f"rekmeans: {told}", file=sys.stderr)
+        return REFUSED
+
+
+def sentence(error: Exception) -> str:
+    """What went wrong, on one line."""
+    if hasattr(error, "format_message"):  # wrong usage, found by typer
+        text = _line(error.format_message()).rstrip(".")
+        return f"{text}. See rekmeans --help." if text else ""  # without arguments it has shown the help
+    if isinstance(error, OSError) and error.strerror:
+        where = f": {error.filename}" if error.filename else ""
+        return f"{error.strerror}{where}; earlier outputs are as they were."
+    text = _line(str(error)) or type(error).__name__
+    return (
+        text if isinstance(error, BLAMED) else f"a fault of rekmeans, {type(error).__name__}: {text} (--debug: where)"
+    )
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _show_warnings_as_lines() -> None:
+    """A warning of the library is one line on stderr; those of other libraries for their own developers are none."""
+    warnings.simplefilter("ignore")
+    warnings.simplefilter("always", UserWarning)
+    warnings.filterwarnings("ignore", "X (does not have|has) .*feature names")  # columns are matched by name before
+    warnings.showwarning = lambda message, *_: print(f"warning: {_line(str(message))}", file=sys.stderr)

@@ -1,0 +1,84 @@
+"""A self-measurement: EulerKMeans against scikit-learn's KMeans on the same mapped rows from the same start."""
+
+from __future__ import annotations
+
+import os
+import platform
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+from typing import Any, NamedTuple
+
+import numpy as np
+import sklearn
+from sklearn.cluster import KMeans
+from sklearn.datasets import make_blobs
+
+from .. import EulerKMeans, EulerMap, __version__
+from .._grid import Array
+
+SIZES = ((20_000, 8, 8), (100_000, 16, 16), (50_000, 64, 50), (200_000, 32, 100))  # rows, columns, clusters
+ROUNDS = 5  # alternating runs at most; their median counts
+PASSES = 50  # at most, for both
+BUDGET = 100.0  # seconds for all: no round begins that would end after its share of them
+MAP: dict[str, Any] = {"alpha": 0.9, "scale": "range", "beyond": "wrap"}
+
+
+class Race(NamedTuple):
+    """Median seconds of both on one size of table."""
+
+    rows: int
+    columns: int
+    clusters: int
+    passes: int
+    rounds: int
+    sklearn: float
+    rekmeans: float
+    same: float  # share of rows with the same label
+
+
+def races(begun: Callable[[str], None] = lambda what: None) -> Iterator[Race]:
+    """One race for each size; the mapping is in our time, and free for scikit-learn."""
+    for n, d, k in SIZES:
+        begun(f"{n:,} rows, {d} columns, {k} clusters")
+        X = make_blobs(n, d, centers=k, cluster_std=4.0, random_state=0)[0].astype(np.float32)
+        start = X[np.random.default_rng(0).choice(n, k, replace=False)]
+        mapping = EulerMap(**MAP).fit(X)
+        F, C = (mapping.transform(rows).astype(np.float32) for rows in (X, start))
+        yield race(
+            EulerKMeans(k, init=start, max_iter=PASSES, **MAP),
+            X,
+            KMeans(k, init=C, n_init=1, max_iter=PASSES, tol=0),
+            F,
+        )
+
+
+def race(ours: Any, X: Array, theirs: Any, F: Array) -> Race:
+    """Both fitted in turn, again and again while there is time."""
+    seconds: list[tuple[float, float]] = []
+    for model, rows in ((ours, X), (theirs, F)):
+        model.fit(rows)  # starts thread pools; not timed
+    end = perf_counter() + BUDGET / len(SIZES)
+    while len(seconds) < ROUNDS and (not seconds or perf_counter() + sum(seconds[-1]) < end):
+        seconds.append((_seconds(theirs, F), _seconds(ours, X)))
+    same = float((ours.labels_ == theirs.labels_).mean())
+    times = [median(column) for column in zip(*seconds, strict=True)]
+    n, d = X.shape
+    return Race(n, d, ours.n_clusters, ours.n_iter_, len(seconds), times[0], times[1], same)
+
+
+def _seconds(model: Any, rows: Array) -> float:
+    started = perf_counter()
+    model.fit(rows)
+    return perf_counter() - started
+
+
+def machine() -> str:
+    """The machine and the versions that were measured."""
+    known = Path("/proc/cpuinfo")
+    lines = known.read_text().splitlines() if known.exists() else []
+    names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
+    processor = names[0] if names else platform.processor() or platform.machine()
+    versions = f"rekmeans {__version__}, scikit-learn {sklearn.__version__}, Python {platform.python_version()}"
+    return f"{processor}, {os.cpu_count()} cores, {platform.system()}; {versions}"

@@ -1,0 +1,319 @@
+"""The commands: arguments -> read -> fit -> write; no maths."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import typer
+
+from .. import EulerKMeans, RectifiedEulerKMeans, __version__, _files
+from .._files import Wish, listed
+from . import screen, steps
+
+FLAG = " "  # stands where an option without a value would show its type
+METHOD, RUN = "Method", "Output and run"  # panels of the help
+METHODS = {"rek": RectifiedEulerKMeans, "eulerk": EulerKMeans}
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+)
+
+TablePath = Annotated[
+    Path, typer.Argument(metavar="TABLE", help="csv, tsv, parquet, feather, npy, npz or libsvm file.")
+]
+ModelPath = Annotated[Path, typer.Argument(metavar="MODEL", help="model.safetensors, as written by fit.")]
+Label = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Known classes to compare with: never a feature. In npz and libsvm: y."),
+]
+Drop = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column to leave out; may be given again.")]
+Threads = Annotated[
+    int | None, typer.Option(rich_help_panel=RUN, help="Threads; all by default. The answer is the same.")
+]
+Csv = Annotated[
+    bool, typer.Option("--csv", metavar=FLAG, rich_help_panel=RUN, help="Write labels as csv, not as parquet.")
+]
+Json = Annotated[
+    bool, typer.Option("--json", metavar=FLAG, rich_help_panel=RUN, help="Print one JSON object and nothing else.")
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", metavar=FLAG, rich_help_panel=RUN, help="No bar, no table.")]
+Debug = Annotated[
+    bool, typer.Option("--debug", metavar=FLAG, rich_help_panel=RUN, help="Show where an error came from.")
+]
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        screen.lines(f"rekmeans {__version__}")
+        raise typer.Exit
+
+
+@app.callback(epilog="Exit status: 0 done · 2 wrong usage or bad data, one sentence says what · 130 stopped by Ctrl-C.")
+def rekmeans(
+    version: Annotated[
+        bool, typer.Option("--version", metavar=FLAG, callback=_version, is_eager=True, help="Print it.")
+    ] = False,
+) -> None:
+    """Rectified Euler k-means: robust clustering of tables, dirty ones too.
+
+    [bold]rekmeans fit --demo[/]                       try it without a file
+    [bold]rekmeans fit wine.csv -k 3[/]                cluster a table into three
+    [bold]rekmeans fit wine.csv -k 3 --label class[/]  score it by known classes
+    [bold]rekmeans predict wine-rekmeans/model.safetensors new.csv[/]
+
+    A fit writes a folder beside the table, NAME-rekmeans: open its report.html.
+    Numeric columns are used, others are named and skipped. Missing values and
+    gross errors may stay in the table.
+    """
+
+
+@app.command()
+def fit(
+    table: Annotated[
+        Path | None, typer.Argument(metavar="TABLE", help="csv, tsv, parquet, feather, npy, npz or libsvm file.")
+    ] = None,
+    clusters: Annotated[int | None, typer.Option("-k", "--clusters", help="Number of clusters.")] = None,
+    alpha: Annotated[
+        float, typer.Option(rich_help_panel=METHOD, help="Half-turns of the circle per unit of a scaled feature.")
+    ] = 0.9,
+    method: Annotated[
+        Literal["rek", "eulerk"], typer.Option(rich_help_panel=METHOD, help="Rectified centroids, or means.")
+    ] = "rek",
+    scale: Annotated[
+        Literal["robust", "range", "global", "none"],
+        typer.Option(rich_help_panel=METHOD, help="What a unit of a feature is."),
+    ] = "robust",
+    beyond: Annotated[
+        Literal["ignore", "clip", "wrap"],
+        typer.Option(rich_help_panel=METHOD, help="What a value far outside its column's range does."),
+    ] = "ignore",
+    label: Label = None,
+    drop: Drop = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", rich_help_panel=RUN, help="Folder for the outputs; NAME-rekmeans beside TABLE."),
+    ] = None,
+    seed: Annotated[int, typer.Option(rich_help_panel=METHOD, help="Seed of the starts.")] = 0,
+    starts: Annotated[
+        int | None, typer.Option(rich_help_panel=METHOD, help="Starts, of which the best is kept.")
+    ] = None,
+    threads: Threads = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", metavar=FLAG, help="Cluster 178 Italian wines; needs no table and no -k.")
+    ] = False,
+    csv: Csv = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Cluster a table; write labels, model, summary and report.
+
+    The folder gets labels.parquet, model.safetensors, summary.json and
+    report.html: all of them, or none.
+    """
+    _refuse_usage(table, clusters, label, drop, demo)
+    steps.refuse_absent("safetensors", "jinja2", "matplotlib")
+    folder = out or (Path("demo-rekmeans") if table is None else table.parent / f"{steps.stem(table)}-rekmeans")
+    _files.refuse_unwritable(folder)
+    with screen.bar(quiet) as bar:
+        bar.says("reading")
+        sheet = steps.wine() if table is None else _files.read(table, Wish(label, tuple(drop or ())))
+        model = METHODS[method](
+            len(sheet.classes) if clusters is None else clusters,
+            alpha=alpha,
+            scale=None if scale == "none" else scale,
+            beyond=beyond,
+            n_init="auto" if starts is None else starts,
+            n_threads=threads,
+            random_state=seed,
+        )
+        bar.says("choosing starts")
+        model._fit(sheet.X, None, None, bar.watch(starts or 1, sheet.X.shape[0]))
+        bar.says("looking at the clusters")
+        from .. import export  # after the fit, which needs the room more
+        from ..report import html
+
+        told = steps.summary(model, sheet, "wine" if table is None else table.name)
+        steps.name_columns(model, sheet)
+        bar.says("writing")
+        names = [f"labels{steps.ending(csv)}", "model.safetensors", "summary.json", "report.html"]
+        paths = [folder / name for name in names]
+        with _files.all_whole(paths) as (labels_at, model_at, summary_at, report_at):
+            _files.save_labels(labels_at, model.labels_, sheet.ids)
+            export.save(model, model_at)
+            summary_at.write_text(json.dumps(told, indent=1), encoding="utf-8")
+            report_at.write_text(html.page(told), encoding="utf-8")
+    found = steps.found(model, sheet, told)
+    if as_json:
+        _print_json({"command": "fit"} | found | {path.stem: str(path) for path in paths})
+    elif not quiet:
+        screen.clusters(model, sheet, found)
+        screen.lines(f"report: {paths[-1]}", f"beside it: {listed(names[:-1])}")
+
+
+@app.command()
+def predict(
+    model: ModelPath,
+    table: TablePath,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", rich_help_panel=RUN, help="The labels; NAME-labels.parquet beside TABLE."),
+    ] = None,
+    drop: Drop = None,
+    threads: Threads = None,
+    csv: Csv = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Label the rows of another table by a fitted model.
+
+    The model's columns are taken by name, in any order; others are ignored.
+    The columns of a table without names are taken in their order.
+    """
+    path = out or table.parent / f"{steps.stem(table)}-labels{steps.ending(csv)}"
+    _refuse_ending(path, ".csv", ".parquet")
+    _files.refuse_unwritable(path.parent)
+    fitted = steps.clusterer(model)
+    fitted.n_threads = threads
+    sheet = steps.sheet_for(fitted, table, Wish(drop=tuple(drop or ())))
+    labels = fitted.predict(sheet.X)
+    with _files.whole(path) as labels_at:
+        _files.save_labels(labels_at, labels, sheet.ids)
+    sizes = np.bincount(labels, minlength=len(fitted.centroids_))
+    if as_json:
+        _print_json({"command": "predict", "rows": len(labels), "sizes": sizes.tolist(), "labels": str(path)})
+    elif not quiet:
+        screen.table(
+            f"{len(labels):,} rows",
+            ["cluster", "rows", "share"],
+            screen.shares(sizes.tolist()),
+            ["cluster", "rows", "share"],
+        )
+        screen.lines(f"labels: {path}")
+
+
+@app.command()
+def report(
+    model: ModelPath,
+    table: TablePath,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", rich_help_panel=RUN, help="The page; NAME-report.html beside TABLE.")
+    ] = None,
+    label: Label = None,
+    drop: Drop = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Write the report of a fitted model on any table with its columns."""
+    from ..report import html
+
+    path = out or table.parent / f"{steps.stem(table)}-report.html"
+    _refuse_ending(path, ".html")
+    _files.refuse_unwritable(path.parent)
+    fitted = steps.clusterer(model)
+    sheet = steps.sheet_for(fitted, table, Wish(label, tuple(drop or ())))
+    told = steps.summary(fitted, sheet, table.name)
+    with _files.whole(path) as page:
+        page.write_text(html.page(told), encoding="utf-8")
+    if as_json:
+        _print_json({"command": "report", "report": str(path), "summary": told})
+    elif not quiet:
+        screen.lines(f"report: {path}")
+
+
+@app.command()
+def export(
+    model: ModelPath,
+    onnx: Annotated[bool, typer.Option("--onnx", metavar=FLAG, help="Write an ONNX graph beside MODEL.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Write a fitted model in another format, beside it."""
+    from .. import export
+
+    if not onnx:
+        raise ValueError("name a format to export to: --onnx.")
+    path = model.with_suffix(".onnx")
+    fitted = export.load(model)
+    with _files.whole(path) as graph:
+        export.to_onnx(fitted, graph)
+    if as_json:
+        _print_json({"command": "export", "onnx": str(path)})
+    elif not quiet:
+        screen.lines(f"onnx: {path}")
+
+
+@app.command()
+def engines(as_json: Json = False, debug: Debug = False) -> None:
+    """Say where a fit can run here, and if not, why."""
+    from ..engines import ENGINES, compiled
+
+    threads = os.cpu_count() or 1
+    found = dict.fromkeys(ENGINES, "available")
+    if compiled():
+        from ..engines._native import _core  # type: ignore[attr-defined]
+
+        found["native"] = f"available: {_core.isa(os.environ.get('REKMEANS_ISA', ''))} instructions, {threads} threads"
+    else:
+        found["native"] = "not available: the compiled core is absent; pip install rekmeans with a C++ compiler at hand"
+    found["reference"] = "available: NumPy, slow; it defines the answer"
+    if as_json:
+        _print_json({"command": "engines", "engines": found})
+    else:
+        screen.table("engines", ["engine", "here"], found.items())
+
+
+@app.command()
+def bench(as_json: Json = False, quiet: Quiet = False, debug: Debug = False) -> None:
+    """Measure rekmeans against scikit-learn here, in two minutes.
+
+    Both cluster the same mapped rows from the same start. Mapping counts for
+    rekmeans and is free for scikit-learn.
+    """
+    from . import bench
+
+    with screen.bar(quiet) as bar:
+        races = list(bench.races(bar.says))
+    if as_json:
+        _print_json({"command": "bench", "machine": bench.machine(), "races": [race._asdict() for race in races]})
+        return
+    columns = ["rows", "columns", "k", "passes", "sklearn", "rekmeans", "ratio", "same labels"]
+    rows = [
+        (
+            *(f"{count:,}" for count in (race.rows, race.columns, race.clusters, race.passes)),
+            *(f"{seconds:.3f}" for seconds in (race.sklearn, race.rekmeans)),
+            f"{race.sklearn / race.rekmeans:.1f}",
+            f"{race.same:.2%}",
+        )
+        for race in races
+    ]
+    screen.table("Euler k-means: median seconds of a fit, scikit-learn's KMeans and rekmeans", columns, rows, columns)
+    screen.lines(bench.machine())
+
+
+def _refuse_usage(table: Path | None, k: int | None, label: str | None, drop: list[str] | None, demo: bool) -> None:
+    if demo and (table is not None or label or drop):
+        raise ValueError("--demo brings its own table: leave out TABLE, --label and --drop.")
+    if not demo and table is None:
+        raise ValueError("name a TABLE to cluster, or try --demo.")
+    if not demo and k is None:
+        raise ValueError("say how many clusters to look for, for example -k 3.")
+
+
+def _refuse_ending(path: Path, *endings: str) -> None:
+    if path.suffix not in endings:
+        raise ValueError(f"--out must end in {' or '.join(endings)}; got {path.name}.")
+
+
+def _print_json(found: dict[str, Any]) -> None:
+    typer.echo(json.dumps(found))

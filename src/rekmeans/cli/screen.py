@@ -1,0 +1,97 @@
+"""What a person sees: a bar over starts and passes while a terminal looks on, and short tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from .._files import Sheet, listed
+from ..lloyd import Watch
+
+NAMED = 2  # features that say what a cluster is
+
+
+class Bar:
+    """A bar that fills as rows settle: a pass that moves none of the rows is the last."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self.progress = progress
+        self.task = None if progress is None else progress.add_task("", total=None, note="")
+
+    def says(self, what: str) -> None:
+        """Name what goes on now."""
+        if self.progress is not None and self.task is not None:
+            self.progress.reset(self.task, description=escape(what), total=None, note="")
+
+    def watch(self, starts: int, n: int) -> Watch | None:
+        """Shows each pass of a fit of n rows; None where nobody looks on."""
+        progress, task = self.progress, self.task
+        if progress is None or task is None:
+            return None
+
+        def seen(s: int, t: int, record: dict[str, Any]) -> None:
+            name = f"start {s + 1}/{starts}  pass {t + 1}" if starts > 1 else f"pass {t + 1}"
+            note = f"objective {record['objective']:.6g}  rows moved {record['moved']:,}"
+            done = (s + 1 - record["moved"] / n) / starts
+            progress.update(task, description=name, total=1, completed=done, note=note, refresh=t == 0)
+
+        return seen
+
+
+@contextmanager
+def bar(quiet: bool) -> Iterator[Bar]:
+    """A bar on stderr, if that is a terminal and may be written to."""
+    if quiet or not sys.stderr.isatty():
+        yield Bar(None)
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        yield Bar(progress)
+
+
+def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> None:
+    """Print a table; the columns named in `right` are numbers."""
+    drawn = Table(title=escape(title), title_justify="left", title_style="bold")
+    for name in columns:
+        drawn.add_column(name, justify="right" if name in right else "left")
+    for row in rows:
+        drawn.add_row(*(escape(cell) for cell in row))
+    Console().print(drawn)
+
+
+def lines(*texts: str) -> None:
+    """Print lines as they are."""
+    for text in texts:
+        Console().print(text, markup=False, highlight=False, soft_wrap=True)
+
+
+def clusters(model: Any, sheet: Sheet, found: dict[str, Any]) -> None:
+    """Print what a fit found."""
+    title = f"{found['clusters']} clusters of {found['rows']:,} rows by {listed(sheet.names)}"
+    rows = [[*row, _apart(model, sheet, c)] for c, row in enumerate(shares(found["sizes"]))]
+    table(title, ["cluster", "rows", "share", "stands out by"], rows, ["cluster", "rows", "share"])
+    if sheet.skipped:
+        lines("skipped: " + listed([f"{name or 'the first column'} ({why})" for name, why in sheet.skipped.items()]))
+    lines(f"objective {found['objective']:.6g} after {found['passes']} passes")
+    if "accuracy" in found:
+        lines(f"against the known classes: accuracy {found['accuracy']:.3f}, NMI {found['nmi']:.3f}")
+
+
+def shares(sizes: Sequence[int]) -> list[list[str]]:
+    """Number, rows and share of each cluster."""
+    return [[f"{c}", f"{size:,}", f"{size / max(1, sum(sizes)):.1%}"] for c, size in enumerate(sizes)]
+
+
+def _apart(model: Any, sheet: Sheet, c: int) -> str:
+    """The features whose centre lies farthest from the middle of its column, high or low."""
+    away = model.kernel_.scale.scaled(model.cluster_centers_[c])
+    most = np.argsort(-np.abs(away), kind="stable")[:NAMED]
+    return ", ".join(f"{'high' if away[j] > 0 else 'low'} {sheet.names[j]}" for j in most)

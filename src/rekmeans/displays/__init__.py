@@ -1,0 +1,13 @@
+"""Displays in scikit-learn's way: from_estimator reads the numbers, plot draws them with matplotlib."""
+
+from importlib.util import find_spec
+
+if find_spec("matplotlib") is None:
+    raise ImportError("the displays and the report need matplotlib: pip install 'rekmeans[report]'.")
+
+from .circle import CircleDisplay
+from .history import HistoryDisplay
+from .profile import ProfileDisplay
+from .surface import SurfaceDisplay
+
+__all__ = ["CircleDisplay", "HistoryDisplay", "ProfileDisplay", "SurfaceDisplay"]

@@ -1,0 +1,57 @@
+"""The objective after each pass."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.ticker import MaxNLocator
+
+from .ink import COLOURS, PAPER
+
+
+class HistoryDisplay:
+    """The objective after each pass, which never rises.
+
+    Parameters
+    ----------
+    history : dict
+        An estimator's `history_`.
+
+    Attributes
+    ----------
+    ax_, figure_ : the matplotlib axes and figure.
+    line_ : the line drawn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rekmeans import RectifiedEulerKMeans
+    >>> from rekmeans.displays import HistoryDisplay
+    >>> model = RectifiedEulerKMeans(2, random_state=0).fit(np.array([[0.0], [0.1], [0.9], [1.0]]))
+    >>> len(HistoryDisplay.from_estimator(model).line_.get_xdata()) == model.n_iter_
+    True
+    """
+
+    def __init__(self, history: dict[str, Any]) -> None:
+        self.history = history
+
+    @classmethod
+    def from_estimator(cls, model: Any, *, ax: Any = None) -> Self:
+        """The history of a fitted model."""
+        return cls(model.history_).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw it."""
+        ax = plt.subplots(figsize=(5.0, 2.8), layout="constrained")[1] if ax is None else ax
+        objective = np.asarray(self.history["objective"], dtype=np.float64)
+        passes = np.arange(1, len(objective) + 1)
+        style = "o-" if len(passes) <= 40 else "-"
+        (self.line_,) = ax.plot(passes, objective, style, color=COLOURS[0], lw=1.6, ms=4.5, mec=PAPER, mew=0.6)
+        ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+        ax.yaxis.set_major_locator(MaxNLocator(4))
+        ax.set(xlabel="pass", ylabel="objective", xlim=(0.7, max(len(passes), 2) + 0.3))
+        ax.spines[["top", "right"]].set_visible(False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

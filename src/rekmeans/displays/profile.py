@@ -1,0 +1,140 @@
+"""Cluster centres against the overall spread of each column: x = (centre - q05)/(q95 - q05)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
+from numpy.typing import ArrayLike
+
+from .._grid import Array
+from ..report.look import looked
+from ..report.summary import column_names, feature
+from .ink import FAINT, LANES, PAPER, SOFT, TO, amount, colour, marker, rgb, short, span
+
+BELOW, ABOVE = "#4477aa", "#cc4455"  # the middle, in the table of many clusters
+POINT = 1 / 72  # inches
+LANE = 10.0  # points
+EDGE = 0.3  # a centre farther outside the 5-95 % band, in widths of it, is drawn here
+
+
+class ProfileDisplay:
+    """Cluster centres, in the units of the table, against the overall spread of each column.
+
+    Parameters
+    ----------
+    features : list of dict
+        name, q05, q25, median, q75, q95 and centres (one a cluster) of each column, as in a summary's "features".
+
+    Attributes
+    ----------
+    ax_, figure_ : the matplotlib axes and figure.
+    marks_ : list of artists, one for each cluster (one image for more than 10 clusters).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rekmeans import RectifiedEulerKMeans
+    >>> from rekmeans.displays import ProfileDisplay
+    >>> X = np.array([[0.0, 5.0], [0.1, 6.0], [0.9, 9.0], [1.0, 9.5]])
+    >>> display = ProfileDisplay.from_estimator(RectifiedEulerKMeans(2, random_state=0).fit(X), X)
+    >>> [f["name"] for f in display.features]
+    ['x0', 'x1']
+    """
+
+    def __init__(self, features: list[dict[str, Any]]) -> None:
+        self.features = features
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any,
+        *,
+        features: Sequence[int] | None = None,
+        names: ArrayLike | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """The profile of a fitted model on X; `features` are column numbers, by default the 24 most separating."""
+        look, columns = looked(model, X), column_names(model, names)
+        chosen = np.argsort(-look.separation, kind="stable")[:24] if features is None else features
+        return cls([feature(model, look, columns, j) for j in chosen]).plot(ax)
+
+    @property
+    def height(self) -> float:
+        """Inches the drawing wants."""
+        k = len(self.features[0]["centres"])
+        return (
+            (len(self.features) * (k + 2.6) * LANE + 26) * POINT
+            if k <= LANES
+            else (len(self.features) * 15 + 34) * POINT
+        )
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw it: a lane for each cluster, or a table of colours where there are more than 10."""
+        ax = plt.subplots(figsize=(5.6, self.height), layout="constrained")[1] if ax is None else ax
+        k = len(self.features[0]["centres"])
+        self.marks_ = (self._lanes if k <= LANES else self._cells)(ax, k)
+        for spine in ax.spines.values():
+            spine.set_visible(False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _lanes(self, ax: Axes, k: int) -> list[Any]:
+        """Bars of the 5-95 % and 25-75 % range, a tick at the median, a numbered mark at each centre."""
+        tall, d = k + 2.6, len(self.features)
+        at = np.array([_within(f, f["centres"]) for f in self.features])  # (d, k)
+        for row, f in enumerate(self.features):
+            top = row * tall + 1.7
+            q25, median, q75 = _within(f, [f["q25"], f["median"], f["q75"]])
+            ax.add_patch(Rectangle((0, top), 1, k, color=FAINT, lw=0))
+            ax.add_patch(Rectangle((q25, top), q75 - q25, k, color=SOFT, alpha=0.35, lw=0))
+            ax.plot([median, median], [top, top + k], color=SOFT, lw=1.2, solid_capstyle="butt")
+            ax.text(0, top - 0.25, short(f["name"], 34), size=9.5, weight="bold", va="bottom", parse_math=False)
+            ends = TO.join(amount(f[q], span(f)) for q in ("q05", "q95"))
+            ax.text(1, top - 0.25, ends, size=8.5, color=SOFT, ha="right", va="bottom")
+        y = np.arange(d)[:, None] * tall + 1.7 + np.arange(k) + 0.5  # (d, k)
+        for x_, y_, c in ((at[r, c], y[r, c], c) for r in range(d) for c in range(k)):
+            ax.text(x_ + 0.02, y_, str(c), size=8.5, va="center_baseline")
+        ax.set(xlim=(min(-0.03, at.min() - 0.03), max(1.03, at.max() + 0.05)), ylim=(d * tall + 0.1, 0), yticks=[])
+        ax.set_xticks([0, 1], ["5 % of rows below", "95 % below"], size=8.5, color=SOFT)
+        left, right = ax.get_xticklabels()
+        left.set_horizontalalignment("left")
+        right.set_horizontalalignment("right")
+        ax.tick_params(length=0)
+        return [
+            ax.plot(at[:, c], y[:, c], marker(c), ms=7.5, color=colour(c), mec=PAPER, mew=0.7, zorder=3)[0]
+            for c in range(k)
+        ]
+
+    def _cells(self, ax: Axes, k: int) -> list[Any]:
+        """A table of columns by clusters: blue below the middle, red above, deeper farther out."""
+        z = np.array([2 * _within(f, f["centres"]) - 1 for f in self.features])  # (d, k), -1 at 5 %, 1 at 95 %
+        tints = np.where((z > 0)[..., None], rgb(ABOVE), rgb(BELOW))
+        shades = np.concatenate([tints, np.clip(np.abs(z), 0, 1)[..., None]], axis=2)  # (d, k, 4)
+        image = ax.imshow(shades, extent=(0, k, len(z), 0), aspect="auto", interpolation="none")
+        for at in range(1, len(z)):
+            ax.axhline(at, color=PAPER, lw=1)
+        for at in range(1, k if k <= 60 else 1):
+            ax.axvline(at, color=PAPER, lw=1)
+        d = len(self.features)
+        ax.set(xlim=(0, k), ylim=(d, 0))
+        step = -(-k // 20)  # no more than 20 numbers fit
+        ax.set_xticks(np.arange(0, k, step) + 0.5, [str(c) for c in range(0, k, step)], size=8)
+        ax.set_yticks(np.arange(d) + 0.5, [short(f["name"], 16) for f in self.features], size=8.5, parse_math=False)
+        ax.tick_params(length=0, top=False)
+        ax.set_xlabel("cluster")
+        return [image]
+
+
+def _within(f: dict[str, Any], values: ArrayLike) -> Array:
+    """Values as places in the column's 5-95 % band, 0 to 1; far ones at its EDGE; 0.5 without a width."""
+    low, high = (np.nan if f[q] is None else f[q] for q in ("q05", "q95"))
+    values = np.array(values, dtype=np.float64)
+    if not high > low:
+        return np.full(values.shape, 0.5)
+    return np.clip((values - low) / (high - low), -EDGE, 1 + EDGE)

@@ -1,0 +1,117 @@
+"""Decision surfaces over two columns, with the borders that Lemma 1 and 2 give."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import matplotlib.pyplot as plt
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .._grid import GRID, Array
+from .._scale import Scale
+from ..report.look import Look, looked
+from ..report.summary import column_names
+from ..surfaces import mean_surface, rectified_surface
+from .ink import SOFT, colour, marker, numbered, rgb, short
+
+GRIDDED = 300  # points along each axis
+SURFACES = {"mean": mean_surface, "rectified": rectified_surface}
+
+
+class SurfaceDisplay:
+    """Which cluster each pair of values belongs to, with the surfaces of Lemma 1 or 2 where two clusters meet.
+
+    The other columns say nothing here, like missing values.
+
+    Parameters
+    ----------
+    grid : (x, y), the values of the two columns on the axes.
+    response : (len(y), len(x)) cluster of each point.
+    sides : dict of (p, q) -> (len(y), len(x)), positive on p's side, zero where the clusters p and q meet.
+    rows : (m, 2) rows to draw; labels : (m,) their clusters; centres : (k, 2); names : of the two columns.
+
+    Attributes
+    ----------
+    ax_, figure_ : the matplotlib axes and figure.
+    surface_ : the image of the clusters; borders_ : dict of (p, q) -> contour set.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rekmeans import RectifiedEulerKMeans
+    >>> from rekmeans.displays import SurfaceDisplay
+    >>> X = np.array([[0.0, 5.0], [0.1, 6.0], [0.9, 9.0], [1.0, 9.5]])
+    >>> model = RectifiedEulerKMeans(2, random_state=0).fit(X)
+    >>> list(SurfaceDisplay.from_estimator(model, X, features=(0, 1)).borders_)
+    [(0, 1)]
+    """
+
+    def __init__(
+        self, grid: tuple[Array, Array], response: Array, sides: dict[tuple[int, int], Array], rows: Array,
+        labels: Array, centres: Array, names: Sequence[str],
+    ) -> None:  # fmt: skip
+        self.grid, self.response, self.sides = grid, response, sides
+        self.rows, self.labels, self.centres, self.names = rows, labels, centres, names
+
+    @classmethod
+    def from_estimator(
+        cls, model: Any, X: Any, *, features: tuple[int, int] = (0, 1), names: ArrayLike | None = None, ax: Any = None
+    ) -> Self:
+        """The decision surface of a fitted model for two columns, over the range of X."""
+        look, columns = looked(model, X), column_names(model, names)
+        pair, d = list(features), look.X.shape[1]
+        numbers = look.drawn()
+        rows = look.rows(numbers)[:, pair]
+        grid = _axis(look, pair[0]), _axis(look, pair[1])
+        points = np.stack([m.ravel() for m in np.meshgrid(*grid)], axis=1)  # (GRIDDED^2, 2)
+        scale = Scale(*(getattr(look.kernel.scale, part)[pair] for part in ("centre", "unit", "low", "high")))
+        kernel, C = replace(look.kernel, scale=scale), look.C[:, [*pair, *(d + j for j in pair)]]
+        F = kernel.embed(points)
+        shape = (len(grid[1]), len(grid[0]))
+        response = kernel.distance(F, C).argmin(axis=1).reshape(shape)
+        m, surface = model.centroids_[:, pair], SURFACES[model._centroid_rule]
+        sides = {(p, q): surface(m[p], m[q]).side(F / GRID).reshape(shape) for p, q in _neighbours(response)}
+        centres = model.cluster_centers_[:, pair]
+        return cls(grid, response, sides, rows, look.labels[numbers], centres, [columns[j] for j in pair]).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw it."""
+        ax = plt.subplots(figsize=(5.2, 4.4), layout="constrained")[1] if ax is None else ax
+        x, y = self.grid
+        k = len(self.centres)
+        tints = np.array([[*rgb(colour(c)), 0.25] for c in range(k)])
+        extent = (x[0], x[-1], y[0], y[-1])
+        self.surface_ = ax.imshow(tints[self.response], origin="lower", extent=extent, aspect="auto")
+        self.borders_ = {}
+        for (p, q), side in self.sides.items():
+            here = np.where((self.response == p) | (self.response == q), side, np.nan)
+            self.borders_[p, q] = ax.contour(x, y, here, levels=[0.0], colors=[SOFT], linewidths=1)
+        for c in range(k):
+            own = self.rows[np.asarray(self.labels) == c]
+            ax.plot(own[:, 0], own[:, 1], marker(c), ms=3.5, color=colour(c), alpha=0.8, mec="none")
+        for c in range(k):
+            numbered(ax, c, *self.centres[c])
+        ax.set(xlim=extent[:2], ylim=extent[2:])
+        ax.set_xlabel(short(self.names[0]), parse_math=False)
+        ax.set_ylabel(short(self.names[1]), parse_math=False)
+        ax.spines[["top", "right"]].set_visible(False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+
+def _axis(look: Look, column: int) -> Array:
+    """GRIDDED values over a column's range, a little wider."""
+    x = look.column(column)
+    low, high = (float(x.min()), float(x.max())) if len(x) else (0.0, 0.0)
+    pad = 0.04 * (high - low) or 0.5
+    return np.linspace(low - pad, high + pad, GRIDDED)
+
+
+def _neighbours(response: Array) -> list[tuple[int, int]]:
+    """Pairs of clusters that share a border on the grid, in order."""
+    sides = [(response[:, :-1], response[:, 1:]), (response[:-1], response[1:])]
+    pairs = np.concatenate([np.stack([a[a != b], b[a != b]], axis=1) for a, b in sides])
+    return sorted({(int(min(pair)), int(max(pair))) for pair in np.unique(pairs, axis=0)})

@@ -1,0 +1,65 @@
+"""The page: a summary and its figures as one self-contained HTML file that fetches nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from ..displays.ink import COLOURS, LANES, NOTHING, amount, short, span
+from .figures import PROFILED, figures, largest
+
+try:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from markupsafe import Markup
+except ImportError:
+    raise ImportError("the report needs Jinja2: pip install 'rekmeans[report]'.") from None
+
+
+def page(told: dict[str, Any]) -> str:
+    """One HTML file from a summary; everything that comes from the table is escaped.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rekmeans import RectifiedEulerKMeans
+    >>> from rekmeans.report.html import page
+    >>> from rekmeans.report.summary import summary
+    >>> X = np.array([[0.0], [0.1], [0.9], [1.0]])
+    >>> page(summary(RectifiedEulerKMeans(2, random_state=0).fit(X), X, title="Four numbers"))[:15]
+    '<!doctype html>'
+    """
+    house = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    house.filters |= {
+        "amount": amount,
+        "span": span,
+        "short": short,
+        "seconds": seconds,
+        "percent": lambda share: f"{share:.1%}",
+    }
+    drawn = {name: _safe(figure) for name, figure in figures(told).items()}
+    return house.get_template("page.html.j2").render(
+        told=told, figures=drawn, colours=COLOURS, profiled=told["features"][:PROFILED], shown=largest(told), few=LANES
+    )
+
+
+def seconds(time: float | None) -> str:
+    """A time with the unit that suits it."""
+    if time is None:
+        return NOTHING
+    for unit, size in (("µs", 1e-6), ("ms", 1e-3)):
+        if time < 1000 * size:
+            return f"{time / size:.3g} {unit}"
+    return f"{time:.3g} s"
+
+
+def _safe(figure: Any) -> Any:
+    """Figures are ours and escaped already."""
+    if isinstance(figure, list):
+        return [Markup(one) for one in figure]
+    return None if figure is None else Markup(figure)

@@ -1,0 +1,162 @@
+"""What the displays drew, against the model and plain NumPy."""
+
+import subprocess
+import sys
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.datasets import load_wine, make_moons
+
+mpl.use("agg")
+import matplotlib.pyplot as plt
+
+import rekmeans
+from rekmeans import EulerKMeans, EulerMap, RectifiedEulerKMeans
+from rekmeans.displays import CircleDisplay, HistoryDisplay, ProfileDisplay, SurfaceDisplay
+from rekmeans.displays.ink import COLOURS, amount, colour, marker, short
+
+
+@pytest.fixture(autouse=True)
+def _closed():
+    yield
+    plt.close("all")
+
+
+@pytest.fixture(scope="module")
+def wine():
+    X = load_wine(as_frame=True).data
+    return RectifiedEulerKMeans(3, random_state=0).fit(X), X
+
+
+@pytest.fixture(scope="module")
+def moons():
+    X = make_moons(300, noise=0.1, random_state=0)[0]
+    return X, {rule: rule(4, random_state=0).fit(X) for rule in (EulerKMeans, RectifiedEulerKMeans)}
+
+
+def test_import_loads_no_matplotlib_until_a_display_is_asked_for():
+    code = (
+        "import sys, rekmeans; assert 'matplotlib' not in sys.modules and 'jinja2' not in sys.modules; "
+        "rekmeans.CircleDisplay; assert 'matplotlib' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert rekmeans.ProfileDisplay is ProfileDisplay
+    with pytest.raises(AttributeError, match="no attribute 'PieDisplay'"):
+        getattr(rekmeans, "PieDisplay")  # noqa: B009
+
+
+@pytest.mark.parametrize(
+    ("library", "use"),
+    [("matplotlib", "import rekmeans; rekmeans.CircleDisplay"), ("jinja2", "import rekmeans.report.html")],
+)
+def test_without_a_library_the_error_names_the_extra(library, use):
+    code = f"import sys; sys.modules[{library!r}] = None; {use}"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert said.returncode == 1
+    assert said.stderr.strip().endswith("pip install 'rekmeans[report]'.")
+
+
+def test_profile_draws_the_centres_where_the_quantiles_put_them(wine):
+    model, X = wine
+    display = ProfileDisplay.from_estimator(model, X, features=[6, 12, 2])
+    assert [f["name"] for f in display.features] == ["flavanoids", "proline", "ash"]
+    low, high = model.kernel_.scale.low, model.kernel_.scale.high
+    inside = X.where((low <= X) & (high >= X))
+    q05, q95 = (inside.quantile(q).to_numpy()[[6, 12, 2]] for q in (0.05, 0.95))
+    for c, line in enumerate(display.marks_):
+        assert_allclose(line.get_xdata(), (model.cluster_centers_[c, [6, 12, 2]] - q05) / (q95 - q05))
+        assert line.get_color() == colour(c)
+    assert display.figure_ is display.ax_.figure
+
+
+def test_profile_of_many_clusters_is_a_table_of_shades(wine):
+    X = wine[1]
+    display = ProfileDisplay.from_estimator(RectifiedEulerKMeans(12, random_state=0).fit(X), X)
+    (image,) = display.marks_
+    shades = np.asarray(image.get_array())
+    assert shades.shape == (13, 12, 4)
+    f = display.features[0]
+    z = 2 * (np.array(f["centres"]) - f["q05"]) / (f["q95"] - f["q05"]) - 1
+    assert_allclose(shades[0, :, 3], np.minimum(np.abs(z), 1))
+    assert_array_equal(shades[0, :, 0] > 0.5, z > 0)  # red above the middle, blue below
+
+
+def test_circle_strokes_stand_at_the_mapped_rows(wine):
+    model, X = wine
+    axes = plt.subplots(1, 2)[1]
+    display = CircleDisplay.from_estimator(model, X, features=[6, 11], ax=axes)
+    assert list(display.ax_) == list(axes)
+    F = EulerMap().fit_transform(X)
+    for at, j in enumerate((6, 11)):
+        for c in range(3):
+            x, y = (v.reshape(-1, 3)[:, 0] for v in display.ticks_[3 * at + c].get_data())
+            own = F[model.labels_ == c][:, [j, 13 + j]]
+            own = own[(own != 0).any(axis=1)]  # values that count
+            assert_allclose(np.stack([x, y], axis=1) / np.hypot(x, y)[:, None], own, atol=2e-4)
+    (one,) = CircleDisplay.from_estimator(model, X, features=6).circles["features"]
+    assert_allclose(np.array(one["centroids"]) @ [1, 1j], model.centroids_[:, 6], atol=1e-6)
+
+
+def test_circle_bars_of_many_clusters_count_the_rows(wine):
+    X = wine[1]
+    display = CircleDisplay.from_estimator(RectifiedEulerKMeans(12, random_state=0).fit(X), X, features=0)
+    (bars,) = display.ticks_
+    x, y = (v.reshape(-1, 3) for v in bars.get_data())
+    length = np.hypot(x[:, 1], y[:, 1]) - np.hypot(x[:, 0], y[:, 0])
+    turns = np.array(display.circles["features"][0]["turns"])
+    counts = np.bincount((turns * 24).astype(int), minlength=48)
+    assert_allclose(length / length.max(), counts[counts > 0] / counts.max())
+
+
+def test_history_is_the_objective_of_each_pass(wine):
+    display = HistoryDisplay.from_estimator(wine[0])
+    passes, objective = display.line_.get_data()
+    assert_array_equal(objective, wine[0].history_["objective"])
+    assert_array_equal(passes, np.arange(1, len(objective) + 1))
+
+
+@pytest.mark.parametrize("rule", [EulerKMeans, RectifiedEulerKMeans])
+def test_surface_is_what_the_model_predicts(moons, rule):
+    X, model = moons[0], moons[1][rule]
+    display = SurfaceDisplay.from_estimator(model, X)
+    x, y = display.grid
+    points = np.stack([m.ravel() for m in np.meshgrid(x, y)], axis=1)
+    assert_array_equal(display.response.ravel(), model.predict(points))
+    assert_allclose(display.rows, X)
+    for (p, q), borders in display.borders_.items():
+        corners = np.concatenate([path.vertices for path in borders.get_paths()])
+        inside = corners[np.isin(model.predict(corners), (p, q))]
+        D = model.transform(inside)[:, [p, q]]
+        assert_allclose(D[:, 0], D[:, 1], atol=2e-3)  # where two clusters meet, a row is as far from both
+
+
+def test_surface_of_two_of_many_columns_is_that_of_the_others_missing(wine):
+    model, X = wine
+    display = SurfaceDisplay.from_estimator(model, X, features=(6, 12))
+    grid = np.full((300, 13), np.nan)
+    grid[:, 6], grid[:, 12] = display.grid[0], display.grid[1][150]
+    with pytest.warns(UserWarning, match="valid feature names"):
+        assert_array_equal(display.response[150], model.predict(grid))
+    assert display.ax_.get_xlabel() == "flavanoids"
+
+
+def test_clusters_differ_in_colour_or_marker():
+    looks = {(colour(c), marker(c)) for c in range(60)}
+    assert len(looks) == 60
+    assert len({colour(c) for c in range(6)}) == len(COLOURS)
+
+
+@pytest.mark.parametrize(
+    ("value", "width", "text"),
+    [(3.0, 2.95, "3.00"), (1103.2, 943, "1,103"), (0.29, 0.41, "0.290"), (-2.5, None, "\N{MINUS SIGN}2.5"),
+     (-0.001, 3.0, "0.00"), (12345.6, None, "12,346"), (None, 1.0, "\N{EN DASH}"), (1e-9, 1e-9, "1e\N{MINUS SIGN}09")],
+)  # fmt: skip
+def test_numbers_for_people(value, width, text):
+    assert amount(value, width) == text
+
+
+def test_long_names_keep_both_ends():
+    assert short("a rather long column name number 17", 20) == "a rather long…ber 17"
+    assert short("short", 20) == "short"

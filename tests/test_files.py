@@ -1,0 +1,202 @@
+"""Files: every format gives the table that pandas or NumPy wrote; outputs appear whole or not at all."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file
+
+from rekmeans import _files
+from rekmeans._files import Unreadable, Wish, all_whole, read, whole
+
+FRAME = pd.DataFrame(
+    {
+        "length": [1.5, 2.0, None, 1e-300],
+        "count": [1, 2, 3, 2**53],
+        "city": ["Ulm", "Bari", "Ulm", "Łódź, PL"],
+        "day": pd.to_datetime(["2020-01-01", "2021-01-01", "2022-01-01", None]),
+        "ok": pd.array([True, False, None, True], dtype="boolean"),
+        "gone": [None] * 4,
+        "width": [0.1, 0.2, 0.3, 0.1 + 0.2],
+    }
+)
+NUMBERS = FRAME[["length", "count", "ok", "width"]].astype("Float64").to_numpy(np.float64, na_value=np.nan)
+WRITERS = {
+    "t.csv": lambda frame, path: frame.to_csv(path, index=False),
+    "t.tsv": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
+    "semicolons.csv": lambda frame, path: frame.to_csv(path, index=False, sep=";", decimal=","),
+    "packed.csv.gz": lambda frame, path: frame.to_csv(path, index=False),
+    "t.parquet": lambda frame, path: frame.to_parquet(path),
+    "t.feather": lambda frame, path: frame.to_feather(path),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_numeric_columns_are_read_exactly_and_others_named(name, tmp_path):
+    WRITERS[name](FRAME, tmp_path / name)
+    sheet = read(tmp_path / name, Wish(label="city"))
+    assert_array_equal(sheet.X, NUMBERS)
+    assert sheet.names == ["length", "count", "ok", "width"]
+    assert sheet.skipped == {"day": "dates or times", "gone": "every value is missing"}
+    assert [sheet.classes[c] for c in sheet.y] == FRAME["city"].tolist()
+    assert sheet.named
+    assert sheet.ids is None
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_columns_are_dropped_or_taken_in_the_order_asked(name, tmp_path):
+    WRITERS[name](FRAME, tmp_path / name)
+    dropped = read(tmp_path / name, Wish(drop=("length", "city")))
+    assert dropped.names == ["count", "ok", "width"]
+    assert dropped.skipped["length"] == dropped.skipped["city"] == "asked to drop"
+    wanted = read(tmp_path / name, Wish(only=("width", "length")))
+    assert_array_equal(wanted.X, NUMBERS[:, [3, 0]])
+
+
+def test_many_blocks_of_csv_are_the_table_that_was_written(tmp_path):
+    """A column of integers turns into floats, another into text, a third has its first value, far down the file."""
+    n = 150_000  # some 4 MB, read in blocks of 1 MB
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": random.normal(size=n), "late": np.arange(n).astype(object), "word": "7", "first": None})
+    frame.loc[n - 2, "late"], frame.loc[n - 1, "word"], frame.loc[n - 1, "first"] = 0.5, "seven", 3.25
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    sheet = read(tmp_path / "t.csv", Wish(label="word"))
+    assert sheet.names == ["a", "late", "first"]
+    assert_array_equal(sheet.X, frame[sheet.names].astype(np.float64).to_numpy())
+    assert sheet.classes == ["7", "seven"]
+    assert read(tmp_path / "t.csv").skipped == {"word": "text"}
+
+
+def test_row_names_of_pandas_are_no_feature(tmp_path):
+    frame = FRAME[["length", "width"]].set_axis(["a", "b", "c", "d"])
+    frame.to_csv(tmp_path / "t.csv")
+    frame.to_parquet(tmp_path / "t.parquet")
+    for name in ("t.csv", "t.parquet"):
+        sheet = read(tmp_path / name)
+        assert sheet.names == ["length", "width"]
+        assert sheet.ids.tolist() == ["a", "b", "c", "d"]
+
+
+def test_a_first_line_of_numbers_is_no_header(tmp_path):
+    np.savetxt(tmp_path / "t.csv", NUMBERS[:, 2:], delimiter=",")
+    sheet = read(tmp_path / "t.csv")
+    assert_array_equal(sheet.X, NUMBERS[:, 2:])
+    assert (sheet.named, sheet.names) == (False, ["x0", "x1"])
+
+
+def test_columns_exact_in_float32_stay_narrow(tmp_path):
+    frame = pd.DataFrame({"a": np.array([0.1, np.nan], np.float32), "b": np.array([7, -7], np.int16)})
+    frame.to_parquet(tmp_path / "t.parquet")
+    assert read(tmp_path / "t.parquet").X.dtype == np.float32
+    frame.astype({"b": np.int64}).to_parquet(tmp_path / "t.parquet")
+    sheet = read(tmp_path / "t.parquet")
+    assert sheet.X.dtype == np.float64
+    assert_array_equal(sheet.X, frame.to_numpy(np.float64))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint8, np.int64, np.bool_])
+def test_arrays_of_numpy(dtype, tmp_path):
+    X, y = np.arange(12).reshape(4, 3).astype(dtype), np.array(["b", "a", "b", "c"])
+    np.save(tmp_path / "t.npy", X)
+    np.savez(tmp_path / "t.npz", X=X, y=y)
+    assert_array_equal(read(tmp_path / "t.npy").X, X.astype(np.float64))
+    sheet = read(tmp_path / "t.npz", Wish(label="y", drop=("x1",)))
+    assert_array_equal(sheet.X, X[:, [0, 2]].astype(np.float64))
+    assert [sheet.classes[c] for c in sheet.y] == y.tolist()
+    assert read(tmp_path / "t.npz", Wish(label="x1")).names == ["x0", "x2"]
+
+
+def test_libsvm_stays_sparse(tmp_path):
+    X = sparse.random_array((30, 9), density=0.3, rng=np.random.default_rng(0), format="csr")
+    X.data = X.data.round(6)  # the format has 16 digits
+    y = np.arange(30) % 3
+    dump_svmlight_file(X, y, str(tmp_path / "t.svm"), zero_based=False)
+    sheet = read(tmp_path / "t.svm", Wish(label="y"))
+    assert sparse.issparse(sheet.X)
+    assert_array_equal(sheet.X.toarray(), X.toarray())
+    assert_array_equal(sheet.y, y)
+
+
+def test_missing_classes_are_counted_apart(tmp_path):
+    (tmp_path / "t.csv").write_text("a,kind\n1,x\n2,\n3,y\n")
+    assert read(tmp_path / "t.csv", Wish(label="kind")).y.tolist() == [0, -1, 1]
+
+
+def test_a_quoted_line_break_is_part_of_its_cell(tmp_path):
+    """Also where the file is cut into blocks."""
+    frame = pd.DataFrame({"note": ["line\n" * 300] * 2000, "a": np.arange(2000.0)})  # some 3 MB
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    assert_array_equal(read(tmp_path / "t.csv").X, frame[["a"]])
+
+
+def test_outputs_are_replaced_together(tmp_path):
+    paths = [tmp_path / "new" / name for name in ("a.txt", "b.txt")]
+    for text in ("one", "two"):
+        with all_whole(paths) as parts:
+            for part in parts:
+                part.write_text(text)
+            assert not any(path.exists() and path.read_text() == text for path in paths)
+        assert [path.read_text() for path in paths] == [text, text]
+    assert sorted(tmp_path.glob("new/*")) == paths
+    assert sorted(tmp_path.glob("new/.*")) == []
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_a_failure_leaves_earlier_outputs_and_nothing_else(error, tmp_path):
+    paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
+    paths[0].write_text("earlier")
+
+    def fail():
+        with all_whole(paths) as parts:
+            parts[0].write_text("later")
+            raise error
+
+    with pytest.raises(error):
+        fail()
+    assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
+    assert paths[0].read_text() == "earlier"
+    paths[1].mkdir()  # found out before the first is replaced
+
+    def collide():
+        with all_whole(paths) as parts:
+            for part in parts:
+                part.write_text("later")
+
+    with pytest.raises(IsADirectoryError):
+        collide()
+    assert paths[0].read_text() == "earlier"
+
+
+def test_a_folder_made_for_nothing_goes(tmp_path):
+    def fail():
+        with all_whole([tmp_path / "new" / "a.txt"]) as parts:
+            parts[0].write_text("half")
+            raise OSError
+
+    with pytest.raises(OSError):  # noqa: PT011 - any
+        fail()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_get_the_rights_of_any_new_file(tmp_path):
+    (tmp_path / "plain.txt").touch()
+    with whole(tmp_path / "ours.txt") as part:
+        part.touch(mode=0o600)
+    assert (tmp_path / "ours.txt").stat().st_mode == (tmp_path / "plain.txt").stat().st_mode
+
+
+def test_names_that_are_not_there_are_named(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    for wish in (Wish(label="nope"), Wish(drop=("nope",)), Wish(only=("a", "nope"))):
+        with pytest.raises(Unreadable, match=r"t\.csv has no column nope: its columns are a, b\."):
+            read(tmp_path / "t.csv", wish)
+
+
+def test_labels_are_written_alike_in_both_formats(tmp_path):
+    labels, ids = np.array([2, 0, 1], np.int32), np.array(["a", 'b"', "c,d"], object)
+    for name in ("l.csv", "l.parquet"):
+        _files.save_labels(tmp_path / name, labels, ids)
+        theirs = pd.read_csv(tmp_path / name) if name.endswith("csv") else pd.read_parquet(tmp_path / name)
+        assert theirs["cluster"].tolist() == labels.tolist()
+        assert theirs["row"].tolist() == ids.tolist()

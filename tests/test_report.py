@@ -1,0 +1,288 @@
+"""The summary against plain NumPy, its size and memory, and what the figures draw of it."""
+
+import json
+import math
+import re
+import tracemalloc
+import xml.etree.ElementTree as ET
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
+from sklearn.datasets import load_wine
+from sklearn.decomposition import PCA
+
+import oracle
+from rekmeans import EulerKMeans, EulerMap, RectifiedEulerKMeans
+from rekmeans.report.figures import classes, figures, history, kappa, profile
+from rekmeans.report.html import page
+from rekmeans.report.look import DRAWN, looked
+from rekmeans.report.summary import summary
+
+ODD = ["<script>alert(1)</script>", "$a_1$", "#202a33", 'x" id="q', "a & b", "数", "-->"]
+
+
+def soiled(seed=0):
+    """Wine with missing values and gross errors, and its classes."""
+    random, (X, y) = np.random.default_rng(seed), load_wine(return_X_y=True)
+    X[random.random(X.shape) < 0.05] = np.nan
+    X[random.random(X.shape) < 0.04] *= 40
+    X[3] = 1e6
+    return X, y
+
+
+@pytest.fixture(scope="module", params=[RectifiedEulerKMeans, EulerKMeans])
+def case(request):
+    """A fitted model, its table, the classes and the summary."""
+    X, y = soiled()
+    with pytest.warns(UserWarning, match="1 of 178 rows take no part"):
+        model = request.param(3, random_state=0).fit(X)
+    return model, X, y, summary(model, X, y=y, title="Wine")
+
+
+def cells(model, X):
+    """Which cells count, (n, d), by the bounds of the scale."""
+    return (X >= model.kernel_.scale.low) & (X <= model.kernel_.scale.high)
+
+
+def test_sizes_objective_and_classes_are_those_of_the_fit(case):
+    model, X, y, told = case
+    assert told["sizes"] == [int((model.labels_ == c).sum()) for c in range(3)]
+    assert (told["table"]["rows"], told["table"]["columns"]) == X.shape
+    assert_allclose(told["method"]["objective"], model.inertia_, rtol=1e-12)
+    assert told["classes"]["accuracy"] == pytest.approx(oracle.accuracy(y, model.labels_))
+    assert told["classes"]["nmi"] == pytest.approx(oracle.nmi(y, model.labels_))
+    counts = [[int(((y == a) & (model.labels_ == c)).sum()) for c in range(3)] for a in range(3)]
+    assert told["classes"]["counts"] == counts
+
+
+def test_spread_and_centres_of_each_column(case):
+    model, X, _, told = case
+    counted = cells(model, X)
+    assert sorted(f["column"] for f in told["features"]) == list(range(13))
+    for f in told["features"]:
+        x = np.sort(X[counted[:, f["column"]], f["column"]])
+        at = np.array([0.05, 0.25, 0.5, 0.75, 0.95]) * (len(x) - 1)
+        by_hand = x[np.floor(at).astype(int)] * (1 - at % 1) + x[np.ceil(at).astype(int)] * (at % 1)
+        assert_allclose([f[q] for q in ("q05", "q25", "median", "q75", "q95")], by_hand)
+        assert f["centres"] == model.cluster_centers_[:, f["column"]].tolist()
+
+
+def test_missing_values_and_gross_errors_are_counted(case):
+    model, X, _, told = case
+    missing, beyond = np.isnan(X), ~np.isnan(X) & ~cells(model, X)
+    assert (told["left_out"]["missing"], told["left_out"]["beyond"]) == (missing.sum(), beyond.sum())
+    assert told["left_out"]["rows"] == 1
+    for column in told["left_out"]["columns"]:
+        j = int(column["name"].removeprefix("x"))
+        assert (column["missing"], column["beyond"]) == (missing[:, j].sum(), beyond[:, j].sum())
+    assert len(told["left_out"]["columns"]) == ((missing | beyond).any(axis=0)).sum()
+
+
+def angles(model, X):
+    """theta of the rows that take part, NaN where a cell says nothing, and their labels."""
+    counted, scale = cells(model, X), model.kernel_.scale
+    part = counted.any(axis=1)
+    theta = np.where(counted, math.pi * model.alpha_ * (X - scale.centre) / scale.unit, np.nan)
+    return theta[part], model.labels_[part]
+
+
+def resultant(theta):
+    """R of some angles."""
+    theta = theta[~np.isnan(theta)]
+    return math.hypot(math.fsum(np.cos(theta)), math.fsum(np.sin(theta))) / len(theta)
+
+
+def test_kappa_of_the_averages_beside_the_models_own(case):
+    model, X, _, told = case
+    theta, labels = angles(model, X)
+    R = np.array([[resultant(theta[labels == c, j]) for j in range(13)] for c in range(3)])
+    assert_allclose(told["kappa"]["mean"], oracle.deviation(R.astype(complex)), atol=1e-6)
+    own = 0 if isinstance(model, RectifiedEulerKMeans) else told["kappa"]["mean"]
+    assert_allclose(told["kappa"]["model"], own, atol=1e-6)
+    assert min(told["kappa"]["mean"]) > 0.05
+
+
+def test_separation_is_the_share_of_circular_variance_between_clusters(case):
+    model, X, _, told = case
+    theta, labels = angles(model, X)
+    shares = []
+    for j in range(13):
+        seen = ~np.isnan(theta[:, j])
+        within = [(labels[seen] == c).sum() * (1 - resultant(theta[labels == c, j])) for c in range(3)]
+        shares.append(1 - sum(within) / (seen.sum() * (1 - resultant(theta[:, j]))))
+    assert_allclose([f["separation"] for f in told["features"]], np.sort(shares)[::-1], atol=1e-6)
+    assert [f["column"] for f in told["features"]] == np.argsort(-np.array(shares)).tolist()
+    assert [c["column"] for c in told["circles"]["features"]] == np.argsort(-np.array(shares))[:6].tolist()
+
+
+def test_typical_doubtful_and_unusual_rows_follow_score_samples_and_transform(case):
+    model, X, _, told = case
+    score, D = model.score_samples(X), np.sort(model.transform(X), axis=1)
+    margin, next_one = 1 - D[:, 0] / D[:, 1], np.argsort(model.transform(X), axis=1)[:, 1]
+    numbers = {name: [r["row"] for r in told["rows"][name]] for name in ("typical", "doubtful", "unusual")}
+    assert numbers["doubtful"] == np.argsort(margin, kind="stable")[:8].tolist()
+    assert numbers["unusual"] == np.argsort(score, kind="stable")[:8].tolist()
+    best = [np.argsort(np.where(model.labels_ == c, -score, 2), kind="stable")[:2].tolist() for c in range(3)]
+    assert numbers["typical"] == [row for rows in best for row in rows]
+    first = [f["column"] for f in told["features"][:5]]
+    for r in told["rows"]["doubtful"]:
+        assert (r["cluster"], r["next"]) == (model.labels_[r["row"]], next_one[r["row"]])
+        assert_allclose((r["score"], r["margin"]), (score[r["row"]], margin[r["row"]]), atol=1e-12)
+        assert_array_equal(np.array(r["values"], dtype=float), X[r["row"], first])
+
+
+def test_the_map_is_the_principal_components_of_the_mapped_rows():
+    X = load_wine().data
+    model = RectifiedEulerKMeans(3, random_state=0, beyond="clip").fit(X)
+    told = summary(model, X)["map"]
+    F = EulerMap(beyond="clip").fit_transform(X)
+    pca = PCA(2).fit(F)
+    assert_allclose(np.abs(told["points"]), np.abs(pca.transform(F)), atol=1e-4)
+    assert_allclose(told["share"], pca.explained_variance_ratio_, atol=1e-9)
+    m = np.concatenate([model.centroids_.real, model.centroids_.imag], axis=1)
+    assert_allclose(np.abs(told["centroids"]), np.abs(pca.transform(m)), atol=1e-4)
+    wide = np.random.default_rng(0).random((20, 30))  # more directions than rows
+    told = summary(RectifiedEulerKMeans(2, random_state=0, beyond="clip").fit(wide), wide)["map"]
+    F = EulerMap(beyond="clip").fit_transform(wide)
+    assert_allclose(np.abs(told["points"]), np.abs(PCA(2).fit_transform(F)), atol=1e-4)
+
+
+def test_the_python_lines_make_the_same_clusters_again(case):
+    model, X, _, told = case
+    names = {"X": X}
+    with pytest.warns(UserWarning, match="take no part"):
+        exec("\n".join(told["repeat"]["python"]), names)
+    assert_array_equal(names["model"].labels_, model.labels_)
+    assert told["repeat"]["exact"]
+    assert not summary(EulerKMeans(2).fit(X[9:50]), X[9:50])["repeat"]["exact"]
+
+
+def test_json_gives_the_summary_back(case):
+    *_, told = case
+    assert json.loads(json.dumps(told, allow_nan=False)) == told
+
+
+def test_a_sparse_table_is_summed_up_like_the_dense_one():
+    X = sparse.random(300, 12, 0.3, format="csr", random_state=0)
+    model = RectifiedEulerKMeans(3, random_state=0).fit(X)
+    assert summary(model, X) == summary(model, X.toarray())
+
+
+def test_many_rows_take_little_memory_and_leave_a_small_summary():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(500_000, 16)) + 2 * random.integers(0, 3, (500_000, 1))
+    model = RectifiedEulerKMeans(3, random_state=0, n_threads=2).fit(X[:5000])
+    tracemalloc.start()
+    told = summary(model, X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2 * X.nbytes
+    assert sum(told["sizes"]) == 500_000
+    assert told["table"]["drawn"] == DRAWN
+    assert len(json.dumps(told)) < 1.1 * len(json.dumps(summary(model, X[:5000])))
+
+
+def test_drawn_rows_are_a_fair_share_of_every_cluster():
+    X = np.concatenate([np.zeros((9000, 1)), np.ones((900, 1)), 2 * np.ones((100, 1))])
+    look = looked(RectifiedEulerKMeans(3, random_state=0, scale="range").fit(X), X)
+    drawn = look.drawn(1000)
+    assert len(set(drawn.tolist())) == 1000
+    assert_allclose(np.bincount(look.labels[drawn]) * 10, look.sizes, atol=10)
+    assert_array_equal(look.drawn(10_000), np.arange(10_000))
+
+
+def edge_tables():
+    random = np.random.default_rng(0)
+    X = random.normal(size=(60, 3))
+    hole, far = X.copy(), X.copy()
+    hole[:, 1], far[:5] = np.nan, 1e7
+    yield "one row", RectifiedEulerKMeans(1), X[:1]
+    yield "constant", RectifiedEulerKMeans(1), np.ones((5, 2))
+    yield "k = n", RectifiedEulerKMeans(6), X[:6]
+    yield "one column", EulerKMeans(2), X[:, :1]
+    yield "a column of NaN", RectifiedEulerKMeans(3), hole
+    yield "far rows", RectifiedEulerKMeans(3), far
+    yield "bare map, many turns", EulerKMeans(3, scale=None, alpha=5.0), X
+    yield "40 clusters", RectifiedEulerKMeans(40), X
+    yield "100 columns", RectifiedEulerKMeans(2), random.normal(size=(30, 100))
+
+
+@pytest.mark.filterwarnings("ignore:.*take no part")
+@pytest.mark.parametrize(("model", "X"), [pytest.param(m, X, id=name) for name, m, X in edge_tables()])
+def test_edge_tables_have_a_report_too(model, X):
+    told = summary(model.fit(X), X)
+    assert sum(told["sizes"]) == len(X)
+    assert len(told["map"]["points"]) == len(X)
+    assert np.isfinite(told["map"]["points"]).all()
+    assert all(0 <= f["separation"] <= 1 for f in told["features"])
+    assert f"<dd>{len(X)}</dd>" in page(told)
+
+
+def test_a_model_without_its_history_is_reported_without_it():
+    X = load_wine().data
+    model = RectifiedEulerKMeans(3, random_state=0).fit(X)
+    whole = summary(model, X)
+    for name in ("history_", "labels_", "n_iter_", "inertia_"):
+        delattr(model, name)
+    told = summary(model, X)
+    assert told["method"]["passes"] is None
+    assert history(told) is None
+    assert {**told, "history": 0, "method": 0} == {**whole, "history": 0, "method": 0}
+    assert "after each pass" not in page(told)
+
+
+# figures
+
+
+@pytest.fixture(scope="module")
+def drawn():
+    """A summary with awkward column names, and its figures."""
+    X = soiled()[0][:, :7]
+    model = RectifiedEulerKMeans(3, random_state=0, scale="range").fit(X)
+    told = summary(model, X, names=ODD)
+    return told, figures(told), page(told)
+
+
+def parts(figure, tag):
+    """Elements of a figure by tag; parsing also shows that it is well-formed."""
+    return list(ET.fromstring(figure).iter(tag))
+
+
+def test_figures_hold_a_mark_for_everything_they_show(drawn):
+    told, shown, _ = drawn
+    assert len(parts(shown["map"], "use")) == len(told["map"]["points"]) + 3  # and the centroids
+    assert sum(len(parts(figure, "use")) for figure in shown["profile"]) == 3 * 7
+    bars = [p for p in parts(shown["sizes"], "path") if "var(--c" in p.get("style", "")]
+    assert len(bars) == 3
+    for figure, one in zip(shown["circles"], told["circles"]["features"], strict=True):
+        strokes = [p.get("d").count("M") for p in parts(figure, "path") if "stroke-width: 0.9" in p.get("style", "")]
+        assert sum(strokes) == sum(t is not None for t in one["turns"])
+    assert len(parts(shown["history"], "use")) >= len(told["history"]["objective"])
+    assert len(shown["circles"]) == 6
+
+
+def test_names_from_the_table_stay_text(drawn):
+    _, shown, whole = drawn
+    text = [t.text for figure in shown["profile"] for t in parts(figure, "text")]
+    assert set(ODD) <= set(text)
+    assert "<script" not in whole
+    assert "alert(1)" in whole
+
+
+def test_figures_name_every_part_once_and_nothing_outside(drawn):
+    whole = drawn[2]
+    names = re.findall(r'<[^>]* id="([^"]+)"', whole)
+    assert len(names) == len(set(names))
+    assert set(re.findall(r'(?:url\(|href=")#([\w-]+)', whole)) <= set(names)
+    assert not re.findall(r'(?:src|href)="(?!#|data:)', whole)
+
+
+def test_many_clusters_leave_a_page_under_a_megabyte():
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(4000, 16)), random.integers(0, 26, 4000)
+    told = summary(RectifiedEulerKMeans(26, random_state=0).fit(X), X, y=y)
+    assert len(page(told)) < 1_000_000
+    assert len(parts(profile(told)[0], "image")) == len(parts(classes(told), "image")) == 1
+    assert len(parts(kappa(told), "use")) >= 2 * 26
