@@ -22,9 +22,10 @@ struct Seeding {
   size_t k = 0;
 
  private:
-  // Calls seen(thread, j, i, D) for every row and candidate whose exact distance D may be below limit[j].
-  template <class Seen>
-  void visit(const Centroids& P, const std::vector<int64_t>& limit, const Seen& seen) const;
+  // Calls seen(thread, j, i, D) for every row and candidate whose exact distance D is below limit(j).
+  template <class Limit, class Seen>
+  void visit(const Centroids& P, const Limit& limit, const Seen& seen) const;
+  std::vector<double> reach(const Centroids& P) const;  // (k,) at least so far lies the nearest candidate
   void recount(const Centroids& all, size_t j, Block& block, size_t r);
   bool flat() const;                 // no row is away from its centroid
 
