@@ -166,6 +166,7 @@ NB_MODULE(_core, m) {
       .def("absent", [](const Walk& w) { return array(w.absent, w.absent.empty() ? 0 : w.k, w.rows.d); })
       .def_prop_ro("loss", [](const Walk& w) { return whole(w.loss); })
       .def_ro("looked", &Walk::looked)
+      .def_ro("glanced", &Walk::glanced)
       .def_ro("decided", &Walk::decided)
       .def_ro("in_eighths", &Walk::in_eighths)
       .def_rw("coarse", &Walk::coarse);

@@ -10,6 +10,7 @@ namespace {
 constexpr size_t COARSE_FROM = 64;       // centroids, and products for one row, from which an 8-bit look pays: measured a
 constexpr size_t COARSE_SIZE = 1 << 17; // third faster on MNIST with 256 centroids, a quarter slower on covtype with 100
 constexpr size_t FEW_FROM = 48;         // and from which the fast ones are few beside all
+constexpr size_t AHEAD = 4;             // rows asked for before they are needed
 constexpr size_t TIGHTEN_FROM = 16;     // centroids from which one distance is cheap beside all of them,
 constexpr size_t TIGHTEN_SIZE = 6000;   // if all of them together are some work
 
@@ -183,6 +184,15 @@ void Block::score_again(const Centroids& C, size_t r) {
   if (by_few(C)) rows.lanes->scores(row + r, 1, rows.p, C.packed.data(), C.kp, scores.data() + r * C.kp);
 }
 
+void Block::bound_others(const Centroids& C, const float* bias, const int32_t* own, float* bounds) {
+  float next[BLOCK], above[BLOCK], below[BLOCK];
+  uint8_t unused[BLOCK];
+  rows.lanes->winners(scores.data(), count, C.kp, bias, where, best, next);
+  for (size_t r = 0; r < count; ++r) best[r] = where[r] == own[r] ? next[r] : best[r];
+  rows.lanes->judged(count, norm2, error, best, best, above, below, unused);
+  for (size_t r = 0; r < count; ++r) bounds[at[r]] = below[r];
+}
+
 // What a thread adds up in a pass.
 struct Tally {
   std::vector<int64_t> totals;   // unit weights
@@ -222,6 +232,7 @@ struct Walk::Pace {
   Centroids all;
   std::unique_ptr<Centroids> few;  // the fast ones, ready for scoring; null where there are none
   Group slow, fast;
+  std::vector<float> slow_bias, fast_bias;  // (kp,) of the one group; the other loses to everything
 };
 
 struct Walk::Hand {
@@ -249,6 +260,10 @@ Walk::Pace::Pace(const Walk& walk, const int32_t* now) : first(walk.before.empty
     moved.insert(moved.end(), now + c * p, now + (c + 1) * p);
   }
   if (!walk.fast.empty()) few = std::make_unique<Centroids>(rows, moved.data(), walk.fast.size(), walk.threads);
+  if (few && !all.quads) {
+    slow_bias = fast_bias = all.bias;
+    for (size_t c = 0; c < k; ++c) (is_fast[c] ? slow_bias : fast_bias)[c] = 1e30f;
+  }
   for (size_t c = 0; c < k && !first; ++c) {
     Group& group = is_fast[c] ? fast : slow;
     const float drift = walk.drift[c];
@@ -366,6 +381,8 @@ void Walk::weigh(const Pace& pace, Hand& hand) {
   if (anew) rows.fetch(block.at, block.count, block.buffer, block.row);
   for (size_t r = 0; r < block.count; ++r) {
     const size_t j = block.at[r];
+    if (anew && !rows.sparse && r + AHEAD < block.count)
+      for (size_t l = 0; l < rows.p; l += 16) __builtin_prefetch(block.row[r + AHEAD] + l);
     if (anew) upper[j] = tightened(C, j, block.row[r]);
     const bool slow = upper[j] < lower[j], fast = lower_fast.empty() || upper[j] < lower_fast[j];
     if (slow && fast) continue;
@@ -403,10 +420,12 @@ void Walk::settle(const Pace& pace, Hand& hand) {
   tally.open(rows, k);
   block.look_for_winners(pace.all, block.at, block.count);
   tally.looked += block.count;
+  int32_t own[BLOCK];
   for (size_t r = 0; r < block.count; ++r) {
     const size_t j = block.at[r];
     const int32_t old = labels[j];
     const int32_t now = block.sure[r] ? block.where[r] : (++tally.decided, decide(pace.all, j, r, block));
+    own[r] = now;
     upper[j] = block.upper[r], lower[j] = block.lower[r];
     if (!lower_fast.empty()) lower_fast[j] = block.lower[r];
     if (now == old) continue;
@@ -414,6 +433,10 @@ void Walk::settle(const Pace& pace, Hand& hand) {
     if (old >= 0) tally.add(rows, j, block.row[r], size_t(old), -1);
     tally.add(rows, j, block.row[r], size_t(now), +1);
     labels[j] = now;
+  }
+  if (!pace.slow_bias.empty()) {
+    block.bound_others(pace.all, pace.slow_bias.data(), own, lower.data());
+    block.bound_others(pace.all, pace.fast_bias.data(), own, lower_fast.data());
   }
   block.count = 0;
 }

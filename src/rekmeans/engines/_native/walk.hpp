@@ -38,6 +38,8 @@ struct Block {
   // The same, but scores may be left out where that is faster; `score_again` gives those of the r-th row.
   void look_for_winners(const Centroids& C, const uint32_t* at, size_t count);
   void score_again(const Centroids& C, size_t r);
+  // bounds[j] = a lower bound of row j's distance to any but its own of the centroids that `bias` lets win.
+  void bound_others(const Centroids& C, const float* bias, const int32_t* own, float* bounds);
   float score(size_t r, size_t c, const Centroids& C) const { return scores[r * C.kp + c] - C.bias[c]; }
 
   const Rows& rows;
