@@ -73,7 +73,7 @@ struct Lanes {
   void (*coarse_scores)(const uint8_t* const* rows, const float* step, size_t count, size_t quads, const int8_t* packed,
                         const float* scale, const int32_t* offset, size_t kp, float* S);
 
-  // S as above, for thin rows; and g . h for one of them and one centroid h (p,).
+  // S as above, for thin rows and panels with the cos and sin of a column side by side; and g . h for one of them and one centroid h (p,).
   void (*thin_scores)(const Thin* rows, size_t count, size_t d, const float* packed, size_t kp, float* S);
   float (*thin_dot)(const Thin& row, size_t d, const float* h);
 

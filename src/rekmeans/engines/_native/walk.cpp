@@ -43,7 +43,10 @@ Centroids::Centroids(const Rows& rows, const int32_t* C, size_t k_, size_t threa
       f[l] = float(h[l]) * float(1 / GRID);
       square[c] += int64_t(h[l]) * h[l];
     }
-    for (size_t l = 0; l < p; ++l) lane[l * span] = f[l];
+    if (rows.sparse)
+      for (size_t l = 0; l < d; ++l) lane[2 * l * span] = f[l], lane[(2 * l + 1) * span] = f[d + l];
+    else
+      for (size_t l = 0; l < p; ++l) lane[l * span] = f[l];
     if (!rows.complete)
       for (size_t l = 0; l < d; ++l) back[l * kp + c] = (f[l] * f[l] + f[d + l] * f[d + l]) / 2;
     bias[c] = float(double(square[c]) / (2 * GRID * GRID));
