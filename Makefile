@@ -4,14 +4,14 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 CORE := CMakeLists.txt $(wildcard src/rekmeans/engines/_native/*pp)
 
-.PHONY: demo test lint sanitize bench clean
+.PHONY: demo test lint docs sanitize bench clean
 .DEFAULT_GOAL := test
 
 $(VENV)/ready: pyproject.toml $(CORE)
 	@echo "setting up $(VENV): a minute or two, once"
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --upgrade pip
-	$(RUN) -m pip install --quiet --editable '.[test]'
+	$(RUN) -m pip install --quiet --editable '.[test,docs]'
 	touch $@
 
 demo: $(VENV)/ready
@@ -24,6 +24,11 @@ lint: $(VENV)/ready
 
 test: lint
 	$(RUN) -m pytest -n 2
+
+# The site, in build/docs/index.html; its examples run, and a warning is an error.
+docs: $(VENV)/ready
+	$(RUN) -m sphinx -W --keep-going --quiet -b html -d build/doctrees docs build/docs
+	@echo "site: build/docs/index.html"
 
 # The native engine's tests on a core built with AddressSanitizer and UndefinedBehaviorSanitizer, in a .venv of its own.
 SANITIZED := $(VENV)-sanitize
@@ -40,4 +45,4 @@ bench: $(VENV)/ready
 	$(RUN) benchmarks/race.py table race.jsonl
 
 clean:
-	rm -rf $(VENV) $(SANITIZED) build dist demo
+	rm -rf $(VENV) $(SANITIZED) build dist demo docs/api docs/gallery
