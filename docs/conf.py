@@ -4,9 +4,10 @@ import os
 import subprocess
 import sys
 
-import rekmeans
 from docutils import nodes
 from docutils.parsers.rst import Directive
+
+import rekmeans
 
 project = "rekmeans"
 author = "the rekmeans developers"
@@ -14,11 +15,14 @@ copyright = f"2026, {author}"
 version = release = rekmeans.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "sphinx_gallery.gen_gallery"]
-exclude_patterns = ["gallery/*.md5", "gallery/*.py", "gallery/*.ipynb", "gallery/*.zip"]
-nitpicky = False  # scikit-learn's pages are not at hand without a network
+exclude_patterns = ["templates"]
 
 myst_heading_anchors = 3
+templates_path = ["templates"]
+default_role = "literal"
+toc_object_entries_show_parents = "hide"
 autosummary_generate = True
+autodoc_typehints = "none"
 numpydoc_class_members_toctree = False
 numpydoc_show_inherited_class_members = {"rekmeans.EulerKMeans": True, "rekmeans.RectifiedEulerKMeans": True}
 
@@ -31,6 +35,8 @@ sphinx_gallery_conf = {
     "abort_on_example_error": True,
     "download_all_examples": False,
     "show_signature": False,
+    "capture_repr": ("_repr_html_",),
+    "remove_config_comments": True,
     "write_computation_times": False,
     "min_reported_time": 3600,
 }
@@ -45,11 +51,12 @@ html_theme_options = {
     "logo": {"text": "rekmeans"},
     "show_prev_next": False,
     "navbar_align": "left",
+    "header_links_before_dropdown": 7,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {"index": [], "choose": [], "command_line": [], "method": [], "defaults": [], "speed": []}
+html_sidebars = {page: [] for page in ("index", "choose", "command_line", "method", "defaults", "speed", "gallery/*")}
 
 
 class Help(Directive):

@@ -29,13 +29,14 @@ WIDTH = 15  # standard deviations of a gross error
 SHARES = (0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 DRAWS = 10
 WINDOW = {"width": 1200, "height": 860, "deviceScaleFactor": 1, "mobile": False}  # a desktop
+PLACES = {"report-wine": "body", "report-wine-profile": "#profile", "report-wine-circle": "#separation h3"}
 MOST = 200_000  # bytes of a picture
 
 
 def main() -> None:
     with warnings.catch_warnings(action="ignore"):
         first_sight(IMAGES / "first-sight.png")
-    photographs(IMAGES, {"report-wine": "body", "report-wine-profile": "#profile", "report-wine-circle": "#separation h3"})
+    photographs(IMAGES, PLACES)
 
 
 def soiled(X: np.ndarray, share: float, seed: int) -> np.ndarray:

@@ -2,8 +2,8 @@
 Gross errors against k-means
 ============================
 
-A slipped decimal point, a sensor that says -999: k-means squares such an error and gives it a centroid. Here a value far
-outside its column says nothing, and the loss is bounded, so it cannot pull.
+A slipped decimal point, a sensor that says -999: k-means squares such an error and gives it a centroid.
+Here a value far outside its column says nothing, and the loss is bounded, so it cannot pull.
 """
 
 import warnings
@@ -27,8 +27,8 @@ def soiled(X, share, seed=0):
 
 
 # %%
-# Three groups that nobody could miss, and gross errors in 5 % of the cells. The picture shows the middle of the plane;
-# the crosses are the centroids, where they lie inside it.
+# Three groups that nobody could miss, and gross errors in 5 % of the cells. The picture shows the middle of
+# the plane; the crosses are the centroids, where they lie inside it.
 
 X, y = make_blobs(300, centers=[[0, 0], [6, 1], [2, 6]], random_state=0)
 X = soiled(X, 0.05)
@@ -46,8 +46,8 @@ for ax, name, labels, centres in (
     ax.set(xlim=(-6, 12), ylim=(-6, 12), title=f"{name}: NMI {normalized_mutual_info(y, labels):.2f}")
 
 # %%
-# The same on wine, 178 rows in 13 columns: NMI with the three cultivars, mean of five draws of the dirt. Clean, k-means
-# is nearly as good; a few errors in a hundred cells end that.
+# The same on wine, 178 rows in 13 columns: NMI with the three cultivars, mean of five draws of the dirt.
+# Clean, k-means is nearly as good; a few errors in a hundred cells end that.
 
 wine, cultivars = load_wine(return_X_y=True)
 shares = [0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3]
@@ -68,8 +68,9 @@ ax.set(xlabel="share of cells with a gross error", ylabel="NMI", ylim=(0, 1))
 ax.legend(frameon=False)
 
 # %%
-# The price: what lies far from the bulk of its column is taken for an error. A small true group far from everything else
-# is left out too. The fit says so, with the number of rows, and ``scale="range"`` keeps the group:
+# The price: what lies far from the bulk of its column is taken for an error. A small true group far from
+# everything else is left out too. The fit says so, with the number of rows, and ``scale="range"`` keeps the
+# group:
 
 X, y = make_blobs([200, 200, 8], centers=[[0, 0], [6, 1], [40, 40]], random_state=0)
 with warnings.catch_warnings(record=True) as told:
@@ -78,3 +79,4 @@ with warnings.catch_warnings(record=True) as told:
 print("warning:", told[0].message)
 kept = RectifiedEulerKMeans(3, scale="range", random_state=0).fit(X)
 print("rows of each cluster with scale='range':", np.bincount(kept.labels_))
+# sphinx_gallery_thumbnail_number = 2

@@ -2,9 +2,9 @@
 The same bits everywhere
 ========================
 
-The answer is defined in integers on a grid, so it cannot depend on who adds what first. Here one table is fitted with one
-thread and two, in tiny memory, by pure NumPy, on a sparse copy, and with every instruction set of this processor; then
-all labels and centroids are compared, bit for bit.
+The answer is defined in integers on a grid, so it cannot depend on who adds what first. Here one table is
+fitted with one thread and two, in tiny memory, by pure NumPy, on a sparse copy, and with every instruction
+set of this processor; then all labels and centroids are compared, bit for bit.
 """
 
 import hashlib

@@ -2,7 +2,8 @@
 Wine, from file to report
 =========================
 
-A table on disk becomes labels, a model, a summary and a page to look at: once by the command line, once from Python.
+A table on disk becomes labels, a model, a summary and a page to look at: once by the command line, once
+from Python.
 """
 
 import html
@@ -26,8 +27,8 @@ print((folder / "wine.csv").read_text()[:200], "…")
 # %%
 # The command line
 # ----------------
-# In a shell this is ``rekmeans fit wine.csv -k 3 --label class``. The column ``class`` is compared with at the end and
-# never takes part.
+# In a shell this is ``rekmeans fit wine.csv -k 3 --label class``. The column ``class`` is compared with at
+# the end and never takes part.
 
 
 def shell(*arguments):
@@ -54,8 +55,8 @@ shell("predict", "wine-rekmeans/model.safetensors", "more.csv")
 # %%
 # The report
 # ----------
-# One HTML file that fetches nothing: sizes, the profile of each cluster, rows on the circle, doubtful rows, values left
-# out, and the settings to repeat the run. This is the file that the command wrote:
+# One HTML file that fetches nothing: sizes, the profile of each cluster, rows on the circle, doubtful rows,
+# values left out, and the settings to repeat the run. This is the file that the command wrote:
 
 
 class Frame:
@@ -88,4 +89,5 @@ told = summary(model, X, y=wine["class"], title="Wine")  # a plain dict, the con
 save(model, folder / "mine.safetensors")
 again = load(folder / "mine.safetensors")
 print("same labels:", (again.predict(X) == model.labels_).all())
+
 # sphinx_gallery_thumbnail_path = 'images/report-wine.png'
