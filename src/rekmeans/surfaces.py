@@ -12,7 +12,7 @@ from ._grid import Array
 
 @dataclass(frozen=True)
 class Surface:
-    """The points f = (cos, sin) with `normal @ f = offset`; the side where it is larger belongs to the first cluster."""
+    """The points f = (cos, sin) with `normal @ f = offset`; where it is larger belongs to the first cluster."""
 
     normal: Array  # (2d,)
     offset: float
