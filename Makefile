@@ -11,7 +11,7 @@ $(VENV)/ready: pyproject.toml $(CORE)
 	@echo "setting up $(VENV): a minute or two, once"
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --upgrade pip
-	$(RUN) -m pip install --quiet --editable '.[test,docs]'
+	$(RUN) -m pip install --quiet --editable '.[test]'
 	touch $@
 
 demo: $(VENV)/ready
@@ -25,8 +25,16 @@ lint: $(VENV)/ready
 test: lint
 	$(RUN) -m pytest -n 2
 
-# The site, in build/docs/index.html; its examples run, and a warning is an error.
-docs: $(VENV)/ready
+# The site, in build/docs/index.html; its examples run, and a warning is an error. What the extra `docs` names is installed
+# beside the package, which need not be built again for it.
+DOCS = import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
+       print(*(need for need in extras["docs"] if not need.startswith("rekmeans")), sep="\n")
+$(VENV)/docs: $(VENV)/ready
+	$(RUN) -c '$(DOCS)' > $(VENV)/docs.txt
+	$(RUN) -m pip install --quiet --requirement $(VENV)/docs.txt
+	touch $@
+
+docs: $(VENV)/docs
 	$(RUN) -m sphinx -W --keep-going --quiet -b html -d build/doctrees docs build/docs
 	@echo "site: build/docs/index.html"
 
