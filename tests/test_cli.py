@@ -150,7 +150,8 @@ def test_fit_gives_what_the_library_gives(wine, tmp_path):
 
 OPTIONS = {
     "eulerk": ("--method eulerk", EulerKMeans()),
-    "map": ("--alpha 0.5 --scale range --beyond clip", RectifiedEulerKMeans(alpha=0.5, scale="range", beyond="clip")),
+    "map": ("--alpha 0.5 --scale range", RectifiedEulerKMeans(alpha=0.5, scale="range")),
+    "clip": ("--beyond clip", RectifiedEulerKMeans(beyond="clip")),
     "paper": ("--alpha 0.01 --scale none", RectifiedEulerKMeans(alpha=0.01, scale=None)),
     "starts": ("--seed 7 --starts 3 --threads 1", RectifiedEulerKMeans(n_init=3, random_state=7)),
 }

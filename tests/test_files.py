@@ -124,9 +124,10 @@ def test_missing_classes_are_counted_apart(tmp_path):
 
 
 def test_a_quoted_line_break_is_part_of_its_cell(tmp_path):
-    frame = pd.DataFrame({"note": ["two\nlines", "one"], "a": [1.0, 2.0]})
+    """Also where the file is cut into blocks."""
+    frame = pd.DataFrame({"note": ["line\n" * 300] * 2000, "a": np.arange(2000.0)})  # some 3 MB
     frame.to_csv(tmp_path / "t.csv", index=False)
-    assert_array_equal(read(tmp_path / "t.csv").X, [[1.0], [2.0]])
+    assert_array_equal(read(tmp_path / "t.csv").X, frame[["a"]])
 
 
 def test_outputs_are_replaced_together(tmp_path):

@@ -35,6 +35,8 @@ def status(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
+        if type(error).__name__ == "Abort":  # typer's word for Ctrl-C, of another type in each of its versions
+            return INTERRUPTED
         if "--debug" in arguments:
             traceback.print_exc()
         if told := sentence(error):
