@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 CORE := CMakeLists.txt $(wildcard src/rekmeans/engines/_native/*pp)
 
-.PHONY: demo test lint sanitize bench clean
+.PHONY: demo test lint docs sanitize bench clean
 .DEFAULT_GOAL := test
 
 $(VENV)/ready: pyproject.toml $(CORE)
@@ -25,6 +25,19 @@ lint: $(VENV)/ready
 test: lint
 	$(RUN) -m pytest -n 2
 
+# The site, in build/docs/index.html; its examples run, and a warning is an error. What the extra `docs` names is installed
+# beside the package, which need not be built again for it.
+DOCS = import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
+       print(*(need for need in extras["docs"] if not need.startswith("rekmeans")), sep="\n")
+$(VENV)/docs: $(VENV)/ready
+	$(RUN) -c '$(DOCS)' > $(VENV)/docs.txt
+	$(RUN) -m pip install --quiet --requirement $(VENV)/docs.txt
+	touch $@
+
+docs: $(VENV)/docs
+	$(RUN) -m sphinx -W --keep-going --quiet -b html -d build/doctrees docs build/docs
+	@echo "site: build/docs/index.html"
+
 # The native engine's tests on a core built with AddressSanitizer and UndefinedBehaviorSanitizer, in a .venv of its own.
 SANITIZED := $(VENV)-sanitize
 sanitize:
@@ -40,4 +53,4 @@ bench: $(VENV)/ready
 	$(RUN) benchmarks/race.py table race.jsonl
 
 clean:
-	rm -rf $(VENV) $(SANITIZED) build dist demo
+	rm -rf $(VENV) $(SANITIZED) build dist demo docs/api docs/gallery

@@ -130,9 +130,10 @@ def table(path: Path) -> None:
                 f"| {r['objective']:.2f} | {r['grown_mb']:.0f} | {r['seconds'] / runs[OURS]['seconds']:.2f} |"
             )
     best = ratios(found)
+    print()
     for case, (name, ratio) in best.items():
-        print(f"{case}: fastest peer {name}, {ratio:.2f} times our time")
-    print(f"geometric mean over {len(best)} cases: {geometric_mean(r for _, r in best.values()):.2f}")
+        print(f"- {case}: fastest peer {name}, {ratio:.2f} times our time")
+    print(f"- geometric mean over {len(best)} cases: {geometric_mean(r for _, r in best.values()):.2f}")
 
 
 def plot(path: Path, picture: Path) -> None:

@@ -14,7 +14,13 @@ from sklearn.cluster import KMeans
 from sklearn.datasets import load_wine, make_moons
 from sklearn.preprocessing import StandardScaler
 
-from rekmeans import EulerKMeans, EulerMap, RectifiedEulerKMeans, clustering_accuracy, normalized_mutual_info
+from rekmeans import (
+    CircleDisplay,
+    EulerKMeans,
+    RectifiedEulerKMeans,
+    clustering_accuracy,
+    normalized_mutual_info,
+)
 
 OUT = Path("demo")
 SHARE, WIDTH = 0.10, 15  # of the cells get a gross error, this many standard deviations wide
@@ -46,18 +52,12 @@ def row(data: str, method: str, X: np.ndarray, y: np.ndarray) -> str:
 
 def picture(X: np.ndarray, path: Path) -> None:
     """The mapped half-moons, one circle a feature, with the centroids of EulerK (inside) and REK (on it)."""
-    F, d = EulerMap().fit_transform(X), X.shape[1]
-    figure, axes = plt.subplots(1, d, figsize=(5 * d, 5.4), layout="constrained")
-    for column, axis in enumerate(axes):
-        axis.add_patch(plt.Circle((0, 0), 1, fill=False, color="0.85"))
-        axis.scatter(F[:, column], F[:, d + column], s=8, color="0.6", label="mapped rows")
-        for estimator, marker, colour in ((EulerKMeans, "X", "C3"), (RectifiedEulerKMeans, "o", "C0")):
-            m = estimator(2, random_state=0).fit(X).centroids_[:, column]
-            name = "EulerK: off the circle" if estimator is EulerKMeans else "REK: on the circle"
-            axis.scatter(m.real, m.imag, s=110, marker=marker, color=colour, edgecolor="white", label=name, zorder=3)
-        axis.set(title=f"feature {column + 1}", xlabel="cos", ylabel="sin", aspect="equal")
-    axes[0].legend(loc="center left", frameon=False)
-    figure.suptitle("Half-moons on the circle")
+    figure = plt.figure(figsize=(7, 7.8), layout="constrained")
+    methods = {"EulerK: centroids off the circle": EulerKMeans, "REK: centroids on the circle": RectifiedEulerKMeans}
+    for row, (title, method) in zip(figure.subfigures(2, 1), methods.items(), strict=True):
+        model = method(2, random_state=0).fit(X)
+        CircleDisplay.from_estimator(model, X, features=[0, 1], names=["x", "y"], ax=row.subplots(1, 2))
+        row.suptitle(title)
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path, dpi=120)
 

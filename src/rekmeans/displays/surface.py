@@ -31,12 +31,16 @@ class SurfaceDisplay:
     grid : (x, y), the values of the two columns on the axes.
     response : (len(y), len(x)) cluster of each point.
     sides : dict of (p, q) -> (len(y), len(x)), positive on p's side, zero where the clusters p and q meet.
-    rows : (m, 2) rows to draw; labels : (m,) their clusters; centres : (k, 2); names : of the two columns.
+    rows : (m, 2) rows to draw.
+    labels : (m,) their clusters.
+    centres : (k, 2) cluster centres.
+    names : of the two columns.
 
     Attributes
     ----------
     ax_, figure_ : the matplotlib axes and figure.
-    surface_ : the image of the clusters; borders_ : dict of (p, q) -> contour set.
+    surface_ : the image of the clusters.
+    borders_ : dict of (p, q) -> contour set.
 
     Examples
     --------

@@ -1,0 +1,76 @@
+"""The site: `make docs` builds it into build/docs."""
+
+import os
+import subprocess
+import sys
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+
+import rekmeans
+
+project = "rekmeans"
+author = "the rekmeans developers"
+copyright = f"2026, {author}"
+version = release = rekmeans.__version__
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "sphinx_gallery.gen_gallery"]
+exclude_patterns = ["templates"]
+
+myst_heading_anchors = 3
+templates_path = ["templates"]
+default_role = "literal"
+toc_object_entries_show_parents = "hide"
+autosummary_generate = True
+autodoc_typehints = "none"
+numpydoc_class_members_toctree = False
+numpydoc_show_inherited_class_members = {"rekmeans.EulerKMeans": True, "rekmeans.RectifiedEulerKMeans": True}
+
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "filename_pattern": r"\.py$",
+    "ignore_pattern": r"demo\.py$",  # the command `make demo`
+    "within_subsection_order": "FileNameSortKey",
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_signature": False,
+    "capture_repr": ("_repr_html_",),
+    "remove_config_comments": True,
+    "write_computation_times": False,
+    "min_reported_time": 3600,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_logo = html_favicon = "images/logo.svg"
+html_title = "rekmeans"
+html_static_path = ["site.css"]
+html_css_files = ["site.css"]
+html_copy_source = False
+html_theme_options = {
+    "logo": {"text": "rekmeans"},
+    "show_prev_next": False,
+    "navbar_align": "left",
+    "header_links_before_dropdown": 7,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+html_sidebars = {page: [] for page in ("index", "choose", "command_line", "method", "defaults", "speed", "gallery/*")}
+
+
+class Help(Directive):
+    """What `rekmeans COMMAND --help` prints, as it stands today."""
+
+    optional_arguments = 1
+
+    def run(self) -> list[nodes.Node]:
+        command = [sys.executable, "-m", "rekmeans", *self.arguments, "--help"]
+        env = os.environ | {"COLUMNS": "92", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
+        text = subprocess.run(command, env=env, capture_output=True, encoding="utf-8", check=True).stdout
+        lines = "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
+        return [nodes.literal_block(lines, lines, language="none", classes=["help"])]
+
+
+def setup(app) -> None:
+    app.add_directive("help", Help)

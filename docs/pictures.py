@@ -1,0 +1,127 @@
+"""The committed pictures of docs/images: `python docs/pictures.py` draws them and photographs the report of wine."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("agg")
+import matplotlib.pyplot as plt
+import numpy as np
+from PIL import Image
+from sklearn.cluster import KMeans
+from sklearn.datasets import load_wine, make_blobs
+from sklearn.preprocessing import StandardScaler
+
+from rekmeans import RectifiedEulerKMeans, normalized_mutual_info
+from rekmeans.displays.ink import SOFT, colour, numbered
+from rekmeans.report.html import page
+from rekmeans.report.summary import summary
+
+IMAGES = Path(__file__).parent / "images"
+WIDTH = 15  # standard deviations of a gross error
+SHARES = (0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
+DRAWS = 10
+WINDOW = {"width": 1200, "height": 860, "deviceScaleFactor": 1, "mobile": False}  # a desktop
+PLACES = {"report-wine": "body", "report-wine-profile": "#profile", "report-wine-circle": "#separation h3"}
+MOST = 200_000  # bytes of a picture
+
+
+def main() -> None:
+    with warnings.catch_warnings(action="ignore"):
+        first_sight(IMAGES / "first-sight.png")
+    photographs(IMAGES, PLACES)
+
+
+def soiled(X: np.ndarray, share: float, seed: int) -> np.ndarray:
+    """X with gross errors in a share of its cells."""
+    random = np.random.default_rng(seed)
+    noise = X.mean(axis=0) + WIDTH * X.std(axis=0) * random.standard_normal(X.shape)
+    return np.where(random.random(X.shape) < share, noise, X)
+
+
+def kmeans(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Labels and centroids of z-scored k-means."""
+    scaler = StandardScaler().fit(X)
+    model = KMeans(3, n_init=10, random_state=0).fit(scaler.transform(X))
+    return model.labels_, scaler.inverse_transform(model.cluster_centers_)
+
+
+def rek(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Labels and centroids of rectified Euler k-means."""
+    model = RectifiedEulerKMeans(3, random_state=0).fit(X)
+    return model.labels_, model.cluster_centers_
+
+
+METHODS: dict[str, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]] = {"k-means": kmeans, "rekmeans": rek}
+
+
+def first_sight(path: Path) -> None:
+    """Three groups with gross errors by k-means and by REK, and wine under more and more dirt."""
+    figure, axes = plt.subplots(1, 3, figsize=(11.5, 3.8), layout="constrained")
+    X, y = make_blobs(300, centers=[[0, 0], [6, 1], [2, 6]], random_state=0)
+    X = soiled(X, 0.05, 0)
+    for ax, (name, method) in zip(axes, METHODS.items(), strict=False):
+        labels, centres = method(X)
+        for c, centre in enumerate(centres):
+            ax.plot(*X[labels == c].T, "o", ms=3.5, color=colour(c), alpha=0.7, mec="none")
+            if ((centre > -5) & (centre < 11)).all():
+                numbered(ax, c, *centre)
+        ax.set(xlim=(-5, 11), ylim=(-5, 11), xticks=[], yticks=[], aspect="equal")
+        ax.set_title(f"{name}, 5 % gross errors: NMI {normalized_mutual_info(y, labels):.2f}", size=11)
+    dirt(axes[2])
+    figure.savefig(path, dpi=130)
+    squeezed(path.read_bytes(), path)
+
+
+def dirt(ax: plt.Axes) -> None:
+    """NMI on wine against the share of dirty cells."""
+    wine, classes = load_wine(return_X_y=True)
+    for (name, method), tint, marker in zip(METHODS.items(), (SOFT, colour(0)), "so", strict=True):
+        nmi = [
+            np.mean([normalized_mutual_info(classes, method(soiled(wine, share, s))[0]) for s in range(DRAWS)])
+            for share in SHARES
+        ]
+        ax.plot(np.multiply(SHARES, 100), nmi, f"{marker}-", color=tint, label=name)
+    ax.set(ylim=(0, 1), xlabel="cells with a gross error, %", ylabel="NMI")
+    ax.set_title("wine, mean of 10 draws", size=11)
+    ax.spines[["top", "right"]].set_visible(False)
+    ax.legend(frameon=False, loc="center right")
+
+
+def photographs(folder: Path, places: dict[str, str]) -> None:
+    """The report of wine in Chromium, as wide as a desktop window, from the top of each of these places."""
+    from selenium import webdriver
+
+    wine = load_wine(as_frame=True)
+    model = RectifiedEulerKMeans(3, random_state=0).fit(wine.data)
+    options = webdriver.ChromeOptions()
+    options.binary_location = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    for argument in ("--headless=new", "--no-sandbox", "--hide-scrollbars", "--disable-gpu"):
+        options.add_argument(argument)
+    service = webdriver.ChromeService(shutil.which("chromedriver"))
+    with tempfile.TemporaryDirectory() as at, webdriver.Chrome(options, service) as seen:
+        report = Path(at) / "report.html"
+        report.write_text(page(summary(model, wine.data, y=wine.target, title="Wine")), encoding="utf-8")
+        seen.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", WINDOW)
+        seen.get(report.as_uri())
+        for name, place in places.items():
+            seen.execute_script("document.querySelector(arguments[0]).scrollIntoView()", place)
+            squeezed(seen.get_screenshot_as_png(), folder / f"{name}.png")
+
+
+def squeezed(png: bytes, path: Path) -> None:
+    """The picture in 256 colours, written."""
+    Image.open(io.BytesIO(png)).convert("RGB").quantize(256).save(path, optimize=True)
+    if path.stat().st_size > MOST:
+        raise ValueError(f"{path} takes {path.stat().st_size} bytes, more than {MOST}: make it smaller.")
+
+
+if __name__ == "__main__":
+    main()
