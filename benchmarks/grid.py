@@ -14,12 +14,16 @@ ALPHA = 1.0  # half-turns over a column's range
 
 @dataclass(frozen=True)
 class Case:
-    """A table and a number of clusters; `shared` names the file it needs in REKMEANS_DATA."""
+    """A table and a number of clusters; `shared` names the file it needs in REKMEANS_DATA.
+
+    With `thin` we get the table as CSR; peers get the same mapped rows as without, which are dense for any map.
+    """
 
     name: str
     k: int
     table: Callable[[], np.ndarray]
     shared: str = ""
+    thin: bool = False
 
     def available(self) -> bool:
         return not self.shared or _path(self.shared).is_file()
@@ -67,6 +71,7 @@ CASES = (
     Case("mnist-256", 256, shared("mnist", 60_000), "mnist"),
     Case("letter-26", 26, shared("letter"), "letter"),
     Case("scene13-13", 13, pyramid("scene13_spm"), "scene13_spm"),
+    Case("scene13-13-sparse", 13, pyramid("scene13_spm"), "scene13_spm", thin=True),
     Case("drawn-1M-16-10", 10, overlapping(1_000_000, 16, 10)),
     Case("drawn-200k-36-100", 100, overlapping(200_000, 36, 100)),
 )

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import platform
-import resource
 import subprocess
 import sys
 import tempfile
@@ -23,6 +23,7 @@ from statistics import geometric_mean, median
 from time import perf_counter
 
 import numpy as np
+from scipy import sparse
 
 from contenders import CAP, CONTENDERS, Problem
 from grid import ALPHA, CASES, Case
@@ -40,6 +41,8 @@ def prepared(case: Case, folder: Path) -> Path:
     mapping = EulerMap(alpha=ALPHA, scale="range", beyond="wrap").fit(X)
     for name, array in {"X": X, "S": S, "F": mapping.transform(X), "C": mapping.transform(S)}.items():
         np.save(folder / f"{name}.npy", np.ascontiguousarray(array, dtype=np.float32))
+    if case.thin:
+        sparse.save_npz(folder / "X.npz", sparse.csr_array(X))
     model = EulerKMeans(case.k, alpha=ALPHA, scale="range", beyond="wrap", init=S, max_iter=CAP).fit(X)
     (folder / "passes").write_text(str(model.n_iter_))
     return folder
@@ -48,16 +51,34 @@ def prepared(case: Case, folder: Path) -> Path:
 def one(contender: str, folder: Path) -> None:
     """One timed fit; prints its record."""
     problem = Problem(*(np.load(folder / f"{name}.npy") for name in "XSFC"), int((folder / "passes").read_text()))
+    if (folder / "X.npz").exists():
+        problem = problem._replace(X=sparse.load_npz(folder / "X.npz"))
     run = CONTENDERS[contender].run
     small = Problem(*(array[: 4 * len(problem.C)] for array in problem[:4]), 2)
     run(small)  # imports, thread pools, code paths
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = fresh_peak()
     started = perf_counter()
     outcome = run(problem)
     seconds = perf_counter() - started
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
-    record = {"seconds": seconds, "passes": int(outcome.passes), "grown_mb": grown / 1024}
+    record = {"seconds": seconds, "passes": int(outcome.passes), "grown_mb": (memory("VmHWM") - before) / 1024}
     print(json.dumps(record | {"objective": objective(problem.F, outcome.labels, len(problem.C))}))
+
+
+def memory(name: str) -> float:
+    """A line of the process's memory in KiB: VmRSS now, VmHWM at its peak; NaN where the system does not tell."""
+    try:
+        lines = Path("/proc/self/status").read_text().splitlines()
+    except FileNotFoundError:
+        return math.nan
+    return float(next(line for line in lines if line.startswith(name)).split()[1])
+
+
+def fresh_peak() -> float:
+    """Memory in use, from which the peak is counted anew."""
+    peak = Path("/proc/self/clear_refs")
+    if peak.exists():
+        peak.write_text("5")
+    return memory("VmRSS")
 
 
 def objective(F: np.ndarray, labels: np.ndarray, k: int) -> float:

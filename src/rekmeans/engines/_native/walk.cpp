@@ -314,7 +314,7 @@ size_t Walk::step(const int32_t* now) {
   }
   const Pace pace(*this, now);
   // starting a thread costs as much as some million products: a pass like the last one may not be worth it
-  const bool light = !pace.first && double(looked + rows.n / 64) * double(pace.all.kp * p) < 16e6;
+  const bool light = !pace.first && double(looked + rows.n / 64) * double(pace.all.kp * p) < 4e6;
   const size_t count = light ? 1 : threads;
   std::vector<Hand> hands(count, Hand(rows));
   parallel(count, parts, [&](size_t thread, size_t i) {
