@@ -27,7 +27,7 @@ SMALL = 1 << 22  # n d k up to which a pass takes less than a millisecond
 MOST_THREADS = 256  # more only cost memory
 SAMPLE = 256  # rows looked at for zeros
 THIN = 0.25  # share of cells that are not zero up to which a dense table is kept in sparse form
-THIN_FROM = 1 << 14  # cells of the sample below which it does not matter
+THIN_FROM = 1 << 12  # cells of the sample below which it does not matter
 THIN_CELL = 12  # bytes such a cell takes
 STATE = 32  # bytes of a row besides its mapped copy
 

@@ -87,7 +87,7 @@ constexpr size_t PART = 2048;  // rows of one unit of parallel work
 // Mapped rows of a part of a thin table: the cells where f differs from f(0), which is the base.
 struct ThinPart {
   std::vector<uint32_t> from;    // (rows + 1,)
-  Large cells;                   // columns, cos, sin: from.back() of each
+  Large cells;                   // of each row its columns, then cos, then sin
 };
 
 // Correctly rounded g of phases t for which `mapped` could not prove all roundings, and what it summed.
@@ -143,9 +143,9 @@ struct Rows {
   bool sparse = false;
   Thin thin(size_t j) const {
     const ThinPart& part = parts[j / PART];
-    const size_t i = j % PART, from = part.from[i], all = part.from.back();
-    const float* cells = part.cells.data;
-    return {reinterpret_cast<const uint32_t*>(cells) + from, cells + all + from, cells + 2 * all + from, part.from[i + 1] - from};
+    const size_t i = j % PART, from = part.from[i], count = part.from[i + 1] - from;
+    const float* cells = part.cells.data + 3 * from;
+    return {reinterpret_cast<const uint32_t*>(cells), cells + count, cells + 2 * count, count};
   }
 
   // Mean phases of each cluster, as sums on 2^-16 half-turns and weights; both (k, d).

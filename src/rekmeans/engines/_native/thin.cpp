@@ -27,8 +27,7 @@ struct Desk {
   std::vector<uint32_t> at;
   std::vector<uint8_t> stored;
   std::vector<float> g;
-  std::vector<uint32_t> columns;
-  std::vector<float> cos, sin;
+  std::vector<float> cells;
 };
 
 // A phase, NaN where the cell says nothing.
@@ -65,7 +64,7 @@ Rows::Rows(Cells given_, size_t n_, size_t d_, Columns m, const int64_t* w, bool
     if (!desks[thread]) desks[thread] = std::make_unique<Desk>(d);
     Desk& desk = *desks[thread];
     auto& silent = absent_columns[part];
-    desk.columns.clear(), desk.cos.clear(), desk.sin.clear();
+    desk.cells.clear();
     parts[part].from.assign(1, 0);
     for (size_t j = part * PART; j < n && j < (part + 1) * PART; ++j) {
       absent_from[j] = uint32_t(silent.size());
@@ -102,19 +101,15 @@ Rows::Rows(Cells given_, size_t n_, size_t d_, Columns m, const int64_t* w, bool
       double norm;
       if (lanes->mapped(desk.value.data(), count, desk.middle.data(), desk.g.data(), &norm, &cells_square))
         resettle(desk.value.data(), count, desk.middle.data(), desk.g.data(), &norm, &cells_square);
-      desk.columns.insert(desk.columns.end(), desk.at.begin(), desk.at.begin() + ptrdiff_t(count));
-      desk.cos.insert(desk.cos.end(), desk.g.begin(), desk.g.begin() + ptrdiff_t(count));
-      desk.sin.insert(desk.sin.end(), desk.g.begin() + ptrdiff_t(count), desk.g.begin() + ptrdiff_t(2 * count));
-      parts[part].from.push_back(uint32_t(desk.columns.size()));
+      const float* columns = reinterpret_cast<const float*>(desk.at.data());
+      desk.cells.insert(desk.cells.end(), columns, columns + count);
+      desk.cells.insert(desk.cells.end(), desk.g.begin(), desk.g.begin() + ptrdiff_t(2 * count));
+      parts[part].from.push_back(uint32_t(desk.cells.size() / 3));
       norm2[j] = float(norm);
       squares[thread] += i128(square_j + cells_square) * (heard[j] ? weight(j) : 0);
     }
-    const size_t all = desk.columns.size();
-    parts[part].cells.allocate(3 * all);
-    float* cells = parts[part].cells.data;
-    std::memcpy(cells, desk.columns.data(), all * sizeof(float));
-    std::copy(desk.cos.begin(), desk.cos.end(), cells + all);
-    std::copy(desk.sin.begin(), desk.sin.end(), cells + 2 * all);
+    parts[part].cells.allocate(desk.cells.size());
+    std::memcpy(parts[part].cells.data, desk.cells.data(), desk.cells.size() * sizeof(float));
   });
   for (i128 part : squares) square += part;
   silence(heard);

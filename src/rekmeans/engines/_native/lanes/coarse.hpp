@@ -1,0 +1,105 @@
+// Scores in 8 bits, where the processor has their dot product.
+#pragma once
+#include "vectors.hpp"
+
+namespace rekmeans {
+namespace {
+
+#if defined(__AVX512VNNI__)
+
+void coarse_row(const float* g, size_t p, uint8_t* q, float* step, float* rest) {
+  typedef uint8_t vb __attribute__((vector_size(V), aligned(1), may_alias));
+  vf most = {};
+  size_t l = 0;
+  for (; l + V <= p; l += V) {
+    const vf x = load(g + l);
+    const vf a = x < 0 ? -x : x;
+    most = a > most ? a : most;
+  }
+  float top = 0;
+  for (size_t i = 0; i < V; ++i) top = most[i] > top ? most[i] : top;
+  for (size_t i = l; i < p; ++i) top = __builtin_fabsf(g[i]) > top ? __builtin_fabsf(g[i]) : top;
+  *step = top / 127;
+  const float inverse = top > 0 ? 127 / top : 0;
+  constexpr float SHIFT = 12582912.0f;  // 1.5 * 2^23: adding it leaves the rounded integer in the low bits
+  vf squares = {};
+  for (l = 0; l + V <= p; l += V) {
+    const vf x = load(g + l), shifted = x * inverse + SHIFT;
+    vi bits;
+    __builtin_memcpy(&bits, &shifted, sizeof bits);
+    const vf gap = x - (shifted - SHIFT) * *step;
+    squares += gap * gap;
+    *reinterpret_cast<vb*>(q + l) = __builtin_convertvector(bits + 128, vb);
+  }
+  float sum = 0;
+  for (size_t i = 0; i < V; ++i) sum += squares[i];
+  for (; l < p; ++l) {
+    const float near = (g[l] * inverse + SHIFT) - SHIFT, gap = g[l] - near * *step;
+    sum += gap * gap;
+    q[l] = uint8_t(int(near) + 128);
+  }
+  for (; l % 4; ++l) q[l] = 128;
+  *rest = __builtin_sqrtf(sum) * 1.001f;  // 1.001 covers the roundings of up to 2^15 squares summed 16 abreast
+}
+
+template <int ROWS, int VECTORS>
+inline void coarse_tile(const uint8_t* const* rows, const float* step, size_t quads, const int8_t* packed,
+                        const float* scale, const int32_t* offset, float* S, size_t kp) {
+  __m512i sum[ROWS][VECTORS];
+#pragma GCC unroll 16
+  for (int r = 0; r < ROWS; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < VECTORS; ++v) sum[r][v] = _mm512_setzero_si512();
+  for (size_t l = 0; l < quads; ++l, packed += VECTORS * V * 4) {
+    __m512i b[VECTORS];
+#pragma GCC unroll 4
+    for (int v = 0; v < VECTORS; ++v) b[v] = _mm512_loadu_si512(packed + v * V * 4);
+#pragma GCC unroll 16
+    for (int r = 0; r < ROWS; ++r) {
+      int32_t four;
+      __builtin_memcpy(&four, rows[r] + 4 * l, 4);
+      const __m512i a = _mm512_set1_epi32(four);
+#pragma GCC unroll 4
+      for (int v = 0; v < VECTORS; ++v) sum[r][v] = _mm512_dpbusd_epi32(sum[r][v], a, b[v]);
+    }
+  }
+  for (int r = 0; r < ROWS; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < VECTORS; ++v) {
+      const __m512i exact = _mm512_sub_epi32(sum[r][v], _mm512_loadu_si512(offset + v * V));
+      const vf s = vf(_mm512_cvtepi32_ps(exact)) * (load(scale + v * V) * step[r]);
+      store(S + r * kp + v * V, s);
+    }
+}
+
+template <int VECTORS>
+inline void coarse_panel(const uint8_t* const* rows, const float* step, size_t count, size_t quads, const int8_t* packed,
+                         const float* scale, const int32_t* offset, float* S, size_t kp) {
+  constexpr int ROWS = TALL[VECTORS];
+  size_t r = 0;
+  for (; r + ROWS <= count; r += ROWS)
+    coarse_tile<ROWS, VECTORS>(rows + r, step + r, quads, packed, scale, offset, S + r * kp, kp);
+  for (; r < count; ++r)
+    coarse_tile<1, VECTORS>(rows + r, step + r, quads, packed, scale, offset, S + r * kp, kp);
+}
+
+void coarse_scores(const uint8_t* const* rows, const float* step, size_t count, size_t quads, const int8_t* packed,
+                   const float* scale, const int32_t* offset, size_t kp, float* S) {
+  for (size_t c = 0; c < kp; c += PANEL) {
+    const int8_t* at = packed + c * quads * 4;
+    switch ((kp - c < PANEL ? kp - c : PANEL) / V) {
+      case 1: coarse_panel<1>(rows, step, count, quads, at, scale + c, offset + c, S + c, kp); break;
+      case 2: coarse_panel<2>(rows, step, count, quads, at, scale + c, offset + c, S + c, kp); break;
+      case 3: coarse_panel<3>(rows, step, count, quads, at, scale + c, offset + c, S + c, kp); break;
+      case 4: coarse_panel<4>(rows, step, count, quads, at, scale + c, offset + c, S + c, kp); break;
+    }
+  }
+}
+
+#else
+constexpr decltype(Lanes::coarse_row) coarse_row = nullptr;
+constexpr decltype(Lanes::coarse_scores) coarse_scores = nullptr;
+#endif
+
+}  // namespace
+}  // namespace rekmeans

@@ -1,0 +1,72 @@
+// Scores of rows given by the cells where they differ from the base.
+#pragma once
+#include "vectors.hpp"
+
+namespace rekmeans {
+namespace {
+
+template <int VECTORS>
+inline void thin_panel(const Thin& row, const float* packed, float* S) {
+  constexpr size_t WAYS = VECTORS == 1 ? 4 : VECTORS == 2 ? 2 : 1;  // sums side by side, so that none waits for itself
+  vf sum[VECTORS] = {};
+  for (size_t from = 0; from < row.count; from += WAYS * CHUNK / 2) {
+    const size_t to = from + WAYS * CHUNK / 2 < row.count ? from + WAYS * CHUNK / 2 : row.count;
+    vf part[WAYS][VECTORS] = {};
+    auto add = [&](size_t i, vf* to_) {
+      const float *a = packed + row.columns[i] * 2 * VECTORS * V, *b = a + VECTORS * V;
+#pragma GCC unroll 4
+      for (int v = 0; v < VECTORS; ++v) to_[v] += row.cos[i] * load(a + v * V) + row.sin[i] * load(b + v * V);
+    };
+    size_t i = from;
+    for (; i + WAYS <= to; i += WAYS) {
+      if (VECTORS == 1 && i + 16 + WAYS <= row.count)
+#pragma GCC unroll 4
+        for (size_t w = 0; w < WAYS; ++w) __builtin_prefetch(packed + row.columns[i + 16 + w] * 2 * VECTORS * V);
+#pragma GCC unroll 4
+      for (size_t w = 0; w < WAYS; ++w) add(i + w, part[w]);
+    }
+    for (; i < to; ++i) add(i, part[0]);
+#pragma GCC unroll 4
+    for (size_t w = 0; w < WAYS; ++w)
+#pragma GCC unroll 4
+      for (int v = 0; v < VECTORS; ++v) sum[v] += part[w][v];
+  }
+  for (int v = 0; v < VECTORS; ++v) store(S + v * V, sum[v]);
+}
+
+void thin_scores(const Thin* rows, size_t count, size_t d, const float* packed, size_t kp, float* S) {
+  for (size_t c = 0; c < kp; c += PANEL)  // one panel for all rows, while it is in the cache
+    for (size_t r = 0; r < count; ++r) {
+      const float* at = packed + c * 2 * d;
+      float* out = S + r * kp + c;
+      switch ((kp - c < PANEL ? kp - c : PANEL) / V) {
+        case 1: thin_panel<1>(rows[r], at, out); break;
+        case 2: thin_panel<2>(rows[r], at, out); break;
+#if defined(__AVX512F__)
+        case 3: thin_panel<3>(rows[r], at, out); break;
+        case 4: thin_panel<4>(rows[r], at, out); break;
+#endif
+      }
+    }
+}
+
+float thin_dot(const Thin& row, size_t d, const float* h) {
+  constexpr size_t REACH = CHUNK / 2 * V;  // cells after which each lane has summed CHUNK products
+  const float* low = h + d;
+  float sum = 0;
+  for (size_t from = 0; from < row.count; from += REACH) {
+    const size_t to = from + REACH < row.count ? from + REACH : row.count;
+    float lane[V] = {};
+    size_t i = from;
+    for (; i + V <= to; i += V)
+      for (size_t v = 0; v < V; ++v) lane[v] += row.cos[i + v] * h[row.columns[i + v]] + row.sin[i + v] * low[row.columns[i + v]];
+    for (; i < to; ++i) lane[0] += row.cos[i] * h[row.columns[i]] + row.sin[i] * low[row.columns[i]];
+    vf part;
+    __builtin_memcpy(&part, lane, sizeof part);
+    sum += total(part);
+  }
+  return sum;
+}
+
+}  // namespace
+}  // namespace rekmeans
