@@ -141,9 +141,13 @@ def _powers(x: Array, w: Array | None, median: float, fence: float) -> tuple[int
 def _extent(X: Any, weights: Array | None) -> tuple[Array, Array]:
     """Smallest and largest observed cell of each column among rows that count; NaN where there is none."""
     rows = X if weights is None or weights.all() else X[weights > 0]
-    if sparse.issparse(rows):
-        return rows.nanmin(axis=0).toarray().ravel(), rows.nanmax(axis=0).toarray().ravel()
     n, d = rows.shape
+    if sparse.issparse(rows):
+        stored = np.bincount(rows.indices, minlength=d)
+        low, high = (np.where(stored < n, 0.0, np.nan) for _ in range(2))  # a cell that is not stored is zero
+        np.fmin.at(low, rows.indices, rows.data)
+        np.fmax.at(high, rows.indices, rows.data)
+        return low, high
     fold = max(1, FOLD // d)
     if n < fold or not rows.flags.c_contiguous:
         fold = 1

@@ -101,8 +101,10 @@ def _sparse(X: Any) -> Any:
         raise ValueError(f"X must be 2-D (rows, columns), got {X.ndim}-D of shape {X.shape}. Reshape your data.")
     if X.dtype.kind not in "fiub":
         raise ValueError(f"Complex data not supported: X has dtype {X.dtype}; pass real numbers.")
-    rows = sparse.csr_array(X, dtype=np.float64, copy=True)
-    rows.sum_duplicates()
+    rows = sparse.csr_array(X, dtype=np.float64)
+    if not rows.has_canonical_format:
+        rows = rows.copy()  # the caller's arrays stay as they are
+        rows.sum_duplicates()
     return rows
 
 

@@ -10,6 +10,7 @@
 #include "exact.hpp"
 
 #if defined(__linux__)
+#include <malloc.h>
 #include <sys/mman.h>
 #endif
 
@@ -75,6 +76,9 @@ void Large::allocate(size_t count) {
     if (!data) throw std::bad_alloc();
     return;
   }
+#if defined(__GLIBC__)
+  if (bytes > 32 * PAGE) malloc_trim(0);  // what reading the table has left behind goes back to the system first
+#endif
   data = static_cast<float*>(std::aligned_alloc(PAGE, bytes));
   if (!data) throw std::bad_alloc();
 #if defined(__linux__)
@@ -117,22 +121,21 @@ void Rows::centre_on_sample() {
 
 Rows::Rows(Table t, Columns m, const int64_t* w, bool unit_, bool keep, size_t threads_, const Lanes* lanes_)
     : n(t.n), d(t.d), p(2 * t.d), threads(threads_), lanes(lanes_), unit(unit_), base(p, 0), base64(p, 0), norm2(n),
-      kept(keep), table(t), columns(std::move(m)), absent_from(n, 0), absent_columns((n + PART - 1) / PART) {
+      kept(keep), table(t), columns(std::move(m)), silent((n + PART - 1) / PART) {
   centre_on_sample();
   if (kept) stored.allocate(n * p);
   std::vector<uint8_t> heard(n, 1);
   if (w) weights.assign(w, w + n);
   std::vector<i128> squares(threads, 0);
   std::vector<Buffer> buffers(threads);
-  parallel(threads, absent_columns.size(), [&](size_t thread, size_t part) {
+  parallel(threads, silent.size(), [&](size_t thread, size_t part) {
     Buffer& buffer = buffers[thread];
-    auto& silent = absent_columns[part];
     buffer.cells.resize(p);
     for (size_t j = part * PART; j < n && j < (part + 1) * PART; ++j) {
       map_row(j, kept ? stored.data + j * p : buffer.cells.data(), buffer);
       heard[j] = buffer.heard;
-      absent_from[j] = uint32_t(silent.size());
-      silent.insert(silent.end(), buffer.absent.begin(), buffer.absent.end());
+      silent[part].columns.insert(silent[part].columns.end(), buffer.absent.begin(), buffer.absent.end());
+      silent[part].close(j % PART + 1);
       norm2[j] = float(buffer.norm2);
       squares[thread] += i128(buffer.square) * (buffer.heard ? weight(j) : 0);
     }
@@ -143,7 +146,7 @@ Rows::Rows(Table t, Columns m, const int64_t* w, bool unit_, bool keep, size_t t
 
 void Rows::silence(const std::vector<uint8_t>& heard) {
   complete = true;
-  for (const auto& silent : absent_columns) complete &= silent.empty();
+  for (const Silent& part : silent) complete &= part.columns.empty();
   for (size_t j = 0; j < n; ++j)
     if (!heard[j]) {
       if (weights.empty()) weights.assign(n, 1);
@@ -210,7 +213,7 @@ void Rows::middles(const int32_t* labels, size_t k, i128* turns, int64_t* seen) 
   if (sparse) return thin_middles(labels, k, turns, seen);
   std::vector<std::vector<i128>> sums(threads);
   std::vector<std::vector<int64_t>> counts(threads);
-  parallel(threads, absent_columns.size(), [&](size_t thread, size_t part) {
+  parallel(threads, silent.size(), [&](size_t thread, size_t part) {
     sums[thread].resize(k * d, 0);
     counts[thread].resize(k * d, 0);
     std::vector<double> x(d);

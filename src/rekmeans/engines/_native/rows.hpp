@@ -84,6 +84,16 @@ struct Cells {
 
 constexpr size_t PART = 2048;  // rows of one unit of parallel work
 
+// The cells of a part's rows that say nothing, by their columns; no borders are kept where there are none.
+struct Silent {
+  std::vector<uint32_t> from, columns;   // (rows + 1,) into the columns
+  void close(size_t rows) {              // so many rows are done
+    if (columns.empty()) return;
+    if (from.empty()) from.assign(rows, 0);
+    from.push_back(uint32_t(columns.size()));
+  }
+};
+
 // Mapped rows of a part of a thin table: the cells where f differs from f(0), which is the base.
 struct ThinPart {
   std::vector<uint32_t> from;    // (rows + 1,)
@@ -126,11 +136,14 @@ struct Rows {
   };
   void fetch(const uint32_t* at, size_t count, Buffer& buffer, const float** out) const;
 
-  const uint32_t* absent_begin(size_t j) const { return absent_columns[j / PART].data() + absent_from[j]; }
+  const uint32_t* absent_begin(size_t j) const {
+    const Silent& part = silent[j / PART];
+    return part.columns.data() + part.from[j % PART];
+  }
   size_t absent_count(size_t j) const {
-    if (complete) return 0;
-    const size_t to = (j + 1 == n || (j + 1) % PART == 0) ? absent_columns[j / PART].size() : absent_from[j + 1];
-    return to - absent_from[j];
+    if (complete || silent[j / PART].columns.empty()) return 0;
+    const Silent& part = silent[j / PART];
+    return part.from[j % PART + 1] - part.from[j % PART];
   }
 
   // Grid integers of row j, (p,).
@@ -157,8 +170,7 @@ struct Rows {
   Columns columns;
   Large stored;                                          // (n, p) if kept
   std::vector<ThinPart> parts;                           // of a thin table
-  std::vector<uint32_t> absent_from;                     // (n,) into its part's columns
-  std::vector<std::vector<uint32_t>> absent_columns;     // of each part
+  std::vector<Silent> silent;                            // of each part
 
   void map_row(size_t j, float* g, Buffer& buffer) const;
   void centre_on_sample();

@@ -41,8 +41,8 @@ double phase(const Map& map, double x, size_t l, bool clip) {
 
 Rows::Rows(Cells given_, size_t n_, size_t d_, Columns m, const int64_t* w, bool unit_, size_t threads_, const Lanes* lanes_)
     : n(n_), d(d_), p(2 * d_), threads(threads_), lanes(lanes_), unit(unit_), base(p, 0), base64(p, 0), norm2(n),
-      kept(true), sparse(true), given(given_), columns(std::move(m)), parts((n + PART - 1) / PART), absent_from(n, 0),
-      absent_columns(parts.size()) {
+      kept(true), sparse(true), given(given_), columns(std::move(m)), parts((n + PART - 1) / PART),
+      silent(parts.size()) {
   const Map map = columns.map();
   auto plain = [](double t) { return std::fabs(t) >= 0x1p40 ? std::fmod(t, 2.0) : t; };
   // the base is f of a row of zeros, (0, 0) where a zero says nothing; `inside` where it does say something
@@ -63,11 +63,10 @@ Rows::Rows(Cells given_, size_t n_, size_t d_, Columns m, const int64_t* w, bool
   parallel(threads, parts.size(), [&](size_t thread, size_t part) {
     if (!desks[thread]) desks[thread] = std::make_unique<Desk>(d);
     Desk& desk = *desks[thread];
-    auto& silent = absent_columns[part];
+    auto& absent = silent[part].columns;
     desk.cells.clear();
     parts[part].from.assign(1, 0);
     for (size_t j = part * PART; j < n && j < (part + 1) * PART; ++j) {
-      absent_from[j] = uint32_t(silent.size());
       size_t count = given.read(j, lanes, desk.x.data(), desk.at.data(), desk.value.data());
       if (map.beyond == Beyond::ignore) {
         size_t zeros = insides;                     // zero cells of this row that say something
@@ -85,7 +84,7 @@ Rows::Rows(Cells given_, size_t n_, size_t d_, Columns m, const int64_t* w, bool
         for (size_t l = 0; l < d; ++l) {
           if (desk.stored[l]) continue;
           if (!heard[j]) desk.at[count] = uint32_t(l), desk.value[count++] = 0;
-          else if (!inside[l]) silent.push_back(uint32_t(l));
+          else if (!inside[l]) absent.push_back(uint32_t(l));
         }
         for (size_t i = 0; i < given_cells; ++i) desk.stored[desk.at[i]] = 0;
       }
@@ -94,7 +93,7 @@ Rows::Rows(Cells given_, size_t n_, size_t d_, Columns m, const int64_t* w, bool
       for (size_t i = 0; i < count; ++i) {
         const size_t l = desk.at[i];
         desk.value[i] = plain(phase(map, desk.value[i], l, clip));
-        if (std::isnan(desk.value[i])) silent.push_back(uint32_t(l));
+        if (std::isnan(desk.value[i])) absent.push_back(uint32_t(l));
         desk.middle[i] = base64[l], desk.middle[count + i] = base64[d + l];
         square_j -= int64_t(base[l]) * base[l] + int64_t(base[d + l]) * base[d + l];
       }
@@ -105,6 +104,7 @@ Rows::Rows(Cells given_, size_t n_, size_t d_, Columns m, const int64_t* w, bool
       desk.cells.insert(desk.cells.end(), columns, columns + count);
       desk.cells.insert(desk.cells.end(), desk.g.begin(), desk.g.begin() + ptrdiff_t(2 * count));
       parts[part].from.push_back(uint32_t(desk.cells.size() / 3));
+      silent[part].close(j % PART + 1);
       norm2[j] = float(norm);
       squares[thread] += i128(square_j + cells_square) * (heard[j] ? weight(j) : 0);
     }
