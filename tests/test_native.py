@@ -108,6 +108,15 @@ def test_any_number_of_rows_round_a_block_gives_the_reference_bits(n):
     assert_same(ReferenceRows(kernel, table), native.NativeRows(kernel, table, threads=8), min(n, 7), n)
 
 
+def test_missing_cells_in_one_part_of_the_rows_only_give_the_reference_bits():
+    kernel, table = drawn(3, 5000, 4)
+    X = np.where(np.isnan(table.X), 0.0, table.X)
+    X[2100:2110, 1] = X[4999, 0] = np.nan
+    table = Table(X, table.weights)
+    for form in (table, Table(sparse.csr_array(X), table.weights)):
+        assert_same(ReferenceRows(kernel, table), native.NativeRows(kernel, form, threads=2), 9, 0)
+
+
 SETTINGS = {
     "1 thread": {"threads": 1},
     "2 threads": {"threads": 2},

@@ -138,7 +138,7 @@ struct Rows {
 
   const uint32_t* absent_begin(size_t j) const {
     const Silent& part = silent[j / PART];
-    return part.columns.data() + part.from[j % PART];
+    return part.columns.empty() ? nullptr : part.columns.data() + part.from[j % PART];
   }
   size_t absent_count(size_t j) const {
     if (complete || silent[j / PART].columns.empty()) return 0;
