@@ -16,6 +16,8 @@ BLAMED = (ValueError, OSError, ImportError, MemoryError)  # the input or the mac
 
 def main() -> NoReturn:
     """The command `rekmeans`."""
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")  # a name that this terminal cannot show is no reason to fail
     sys.exit(status(sys.argv[1:]))
 
 
@@ -51,7 +53,7 @@ def sentence(error: Exception) -> str:
         return f"{text}. See rekmeans --help." if text else ""  # without arguments it has shown the help
     if isinstance(error, OSError) and error.strerror:
         where = f": {error.filename}" if error.filename else ""
-        return f"{error.strerror}{where}; earlier outputs are as they were."
+        return "; ".join([f"{error.strerror}{where}", *getattr(error, "__notes__", ())]) + "."
     text = _line(str(error)) or type(error).__name__
     return (
         text if isinstance(error, BLAMED) else f"a fault of rekmeans, {type(error).__name__}: {text} (--debug: where)"

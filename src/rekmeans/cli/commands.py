@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -35,7 +37,7 @@ Label = Annotated[
 ]
 Drop = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column to leave out; may be given again.")]
 Threads = Annotated[
-    int | None, typer.Option(rich_help_panel=RUN, help="Threads; all by default. The answer is the same.")
+    int | None, typer.Option(min=1, rich_help_panel=RUN, help="Threads; all by default. The answer is the same.")
 ]
 Csv = Annotated[
     bool, typer.Option("--csv", metavar=FLAG, rich_help_panel=RUN, help="Write labels as csv, not as parquet.")
@@ -122,6 +124,9 @@ def fit(
     steps.refuse_absent("safetensors", "jinja2", "matplotlib")
     folder = out or (Path("demo-rekmeans") if table is None else table.parent / f"{steps.stem(table)}-rekmeans")
     _files.refuse_unwritable(folder)
+    names = [f"labels{steps.ending(csv)}", "model.safetensors", "summary.json", "report.html"]
+    paths = [folder / name for name in names]
+    _refuse_input(paths, table)
     with screen.bar(quiet) as bar:
         bar.says("reading")
         sheet = steps.wine() if table is None else _files.read(table, Wish(label, tuple(drop or ())))
@@ -143,13 +148,14 @@ def fit(
         told = steps.summary(model, sheet, "wine" if table is None else table.name)
         steps.name_columns(model, sheet)
         bar.says("writing")
-        names = [f"labels{steps.ending(csv)}", "model.safetensors", "summary.json", "report.html"]
-        paths = [folder / name for name in names]
-        with _files.all_whole(paths) as (labels_at, model_at, summary_at, report_at):
+        again = paths[1].exists()
+        with _untouched(), _files.all_whole(paths) as (labels_at, model_at, summary_at, report_at):
             _files.save_labels(labels_at, model.labels_, sheet.ids)
             export.save(model, model_at)
             summary_at.write_text(json.dumps(told, indent=1), encoding="utf-8")
             report_at.write_text(html.page(told), encoding="utf-8")
+        if again:  # labels of an earlier fit in the other format would be mistaken for these
+            paths[0].with_suffix(".parquet" if paths[0].suffix == ".csv" else ".csv").unlink(missing_ok=True)
     found = steps.found(model, sheet, told)
     if as_json:
         _print_json({"command": "fit"} | found | {path.stem: str(path) for path in paths})
@@ -181,11 +187,12 @@ def predict(
     path = out or table.parent / f"{steps.stem(table)}-labels{steps.ending(csv)}"
     _refuse_ending(path, ".csv", ".parquet")
     _files.refuse_unwritable(path.parent)
+    _refuse_input([path], table, model)
     fitted = steps.clusterer(model)
     fitted.n_threads = threads
     sheet = steps.sheet_for(fitted, table, Wish(drop=tuple(drop or ())))
     labels = fitted.predict(sheet.X)
-    with _files.whole(path) as labels_at:
+    with _untouched(), _files.whole(path) as labels_at:
         _files.save_labels(labels_at, labels, sheet.ids)
     sizes = np.bincount(labels, minlength=len(fitted.centroids_))
     if as_json:
@@ -219,10 +226,11 @@ def report(
     path = out or table.parent / f"{steps.stem(table)}-report.html"
     _refuse_ending(path, ".html")
     _files.refuse_unwritable(path.parent)
+    _refuse_input([path], table, model)
     fitted = steps.clusterer(model)
     sheet = steps.sheet_for(fitted, table, Wish(label, tuple(drop or ())))
     told = steps.summary(fitted, sheet, table.name)
-    with _files.whole(path) as page:
+    with _untouched(), _files.whole(path) as page:
         page.write_text(html.page(told), encoding="utf-8")
     if as_json:
         _print_json({"command": "report", "report": str(path), "summary": told})
@@ -244,8 +252,9 @@ def export(
     if not onnx:
         raise ValueError("name a format to export to: --onnx.")
     path = model.with_suffix(".onnx")
+    _refuse_input([path], model)
     fitted = export.load(model)
-    with _files.whole(path) as graph:
+    with _untouched(), _files.whole(path) as graph:
         export.to_onnx(fitted, graph)
     if as_json:
         _print_json({"command": "export", "onnx": str(path)})
@@ -313,6 +322,22 @@ def _refuse_usage(table: Path | None, k: int | None, label: str | None, drop: li
 def _refuse_ending(path: Path, *endings: str) -> None:
     if path.suffix not in endings:
         raise ValueError(f"--out must end in {' or '.join(endings)}; got {path.name}.")
+
+
+def _refuse_input(paths: Iterable[Path], *given: Path | None) -> None:
+    for path in paths:
+        if any(source is not None and source.exists() and path.exists() and path.samefile(source) for source in given):
+            raise ValueError(f"{path} is both read and written: name another --out, or rename the file.")
+
+
+@contextmanager
+def _untouched() -> Iterator[None]:
+    """An error while outputs are written says that the earlier ones stand."""
+    try:
+        yield
+    except OSError as error:
+        error.add_note("earlier outputs are as they were")
+        raise
 
 
 def _print_json(found: dict[str, Any]) -> None:

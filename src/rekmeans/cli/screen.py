@@ -19,6 +19,13 @@ from ..lloyd import Watch
 NAMED = 2  # features that say what a cluster is
 
 
+class Screen(Console):
+    """A console whose reader may go away, as in `| head`: rich itself would leave with status 1."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
 class Bar:
     """A bar that fills as rows settle: a pass that moves none of the rows is the last."""
 
@@ -64,13 +71,13 @@ def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], rig
         drawn.add_column(name, justify="right" if name in right else "left")
     for row in rows:
         drawn.add_row(*(escape(cell) for cell in row))
-    Console().print(drawn)
+    Screen().print(drawn)
 
 
 def lines(*texts: str) -> None:
     """Print lines as they are."""
     for text in texts:
-        Console().print(text, markup=False, highlight=False, soft_wrap=True)
+        Screen().print(text, markup=False, highlight=False, soft_wrap=True)
 
 
 def clusters(model: Any, sheet: Sheet, found: dict[str, Any]) -> None:
