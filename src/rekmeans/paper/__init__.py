@@ -1,0 +1,1 @@
+"""The paper again: its data sets, features, tables and figures beside what was printed."""
