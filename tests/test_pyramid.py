@@ -283,8 +283,8 @@ def test_a_bad_image_is_refused_by_its_name(pyramid, tmp_path):
         SpatialPyramid(WORDS).fit([PICTURES[0], drawn((12, 90), 0)])
     with refused(TypeError, "list", "folder(path)"):
         pyramid.transform(str(tmp_path))
-    with refused(ValueError, "n_words=500", "different squares"):
-        SpatialPyramid(500, random_state=0).fit([np.tile(drawn((32, 8), 0), (1, 60))])
+    with refused(ValueError, "n_words=500", "different squares", "in 841"):
+        SpatialPyramid(500, random_state=0).fit([np.tile(drawn((8, 8), 0), (30, 30))])
 
 
 def test_a_fit_that_fails_changes_nothing(pyramid):

@@ -14,7 +14,7 @@ from .._grid import Array
 
 ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".pgm", ".ppm", ".tif", ".tiff", ".webp")
 LUMA = np.array([299, 587, 114])  # thousandths of red, green and blue in grey, by ITU-R BT.601
-JPEG, JPEG_END = b"\xff\xd8", b"\xff\xd9"
+JPEG, JPEG_END = b"\xff\xd8", b"\xff\xd9"  # a JPEG without its end is cut short; OpenCV 4 fills the rest with grey
 
 
 def folder(path: str | os.PathLike[str], *, skip: Sequence[str] = ()) -> tuple[list[Path], Array, list[str]]:
