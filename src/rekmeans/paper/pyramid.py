@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -178,16 +179,14 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         self._check_parameters()
-        block: list[Squares] = []
-        blocks, listed = [], images(X)
-        for number, found in enumerate(self._squares(enumerate(listed)), start=1):
-            block.append(found)
-            if len(block) == AT_ONCE or number == len(listed):
-                H = NORMS[self.normalize](self._counts(block), len(self.words_)).astype(np.float32)
-                blocks.append(sparse.csr_array(H) if self.sparse_output else H)
-                block = []
-                self._tell(f"words counted in {number} of {len(listed)} images")
-        return sparse.vstack(blocks, format="csr") if self.sparse_output else np.concatenate(blocks)
+        listed = images(X)
+        blocks = self._pyramids(listed)
+        if self.sparse_output:
+            return sparse.vstack([sparse.csr_array(H) for H in blocks], format="csr")
+        found = np.empty((len(listed), len(self.words_) * (4**self.levels - 1) // 3), np.float32)
+        for at, H in zip(range(0, len(listed), AT_ONCE), blocks, strict=True):
+            found[at : at + AT_ONCE] = H
+        return found
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
         """Level, row, column and word of each column, such as level1_row0_column1_word17."""
@@ -196,12 +195,18 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
         cells = [f"level{level}_row{r}_column{c}" for level, s in sides for r in range(s) for c in range(s)]
         return np.array([f"{cell}_word{word}" for cell in cells for word in range(len(self.words_))], dtype=object)
 
-    def _squares(self, numbered: Iterable[tuple[int, Any]]) -> Iterator[Squares]:
-        """The squares of each image in order, read and described by several threads."""
+    def _pyramids(self, listed: list[Any]) -> Iterator[Array]:
+        """Rows of the answer, a few images at a time."""
+        for block in self._squares(list(enumerate(listed)), "words counted in"):
+            yield NORMS[self.normalize](self._counts(block), len(self.words_)).astype(np.float32)
+
+    def _squares(self, numbered: list[tuple[int, Any]], done: str) -> Iterator[list[Squares]]:
+        """The squares of the images in order, a few images at a time, read and described by several threads."""
         with ThreadPoolExecutor(self.n_threads or os.cpu_count()) as pool:
-            numbered = list(numbered)
             for at in range(0, len(numbered), AT_ONCE):
-                yield from pool.map(self._squares_of, numbered[at : at + AT_ONCE])
+                yield list(pool.map(self._squares_of, numbered[at : at + AT_ONCE]))
+                if self.verbose:
+                    print(f"{done} {min(at + AT_ONCE, len(numbered))} of {len(numbered)} images", flush=True)
 
     def _squares_of(self, numbered: tuple[int, Any]) -> Squares:
         number, image = numbered
@@ -220,12 +225,11 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
         used = min(len(listed), max(1, self.max_descriptors // LEAST_SHARE))
         chosen = np.sort(random.permutation(len(listed))[:used])
         seeds = np.random.SeedSequence(random.randint(0, 2**32, size=4, dtype=np.uint32).tolist()).spawn(used)
+        blocks = self._squares([(int(i), listed[i]) for i in chosen], "squares drawn from")
         drawn = []
-        for found, seed in zip(self._squares([(int(i), listed[i]) for i in chosen]), seeds, strict=True):
+        for found, seed in zip(chain.from_iterable(blocks), seeds, strict=True):
             order = np.random.default_rng(seed).permutation(len(found.descriptors))
             drawn.append(found.descriptors[np.sort(order[: self.max_descriptors // used])])
-            if len(drawn) % AT_ONCE == 0 or len(drawn) == used:
-                self._tell(f"squares drawn from {len(drawn)} of {used} images")
         return np.concatenate(drawn)
 
     def _counts(self, block: list[Squares]) -> Array:
@@ -241,10 +245,6 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
             half = fine.shape[1] // 2
             levels.insert(0, fine.reshape(m, half, 2, half, 2, k).sum(axis=(2, 4)))
         return np.concatenate([level.reshape(m, -1) for level in levels], axis=1)
-
-    def _tell(self, line: str) -> None:
-        if self.verbose:
-            print(line, flush=True)
 
     def _check_parameters(self) -> None:
         _table.whole("n_words", self.n_words)
