@@ -1,5 +1,6 @@
 """Rectified Euler k-means, and what lies beyond it."""
 
+from importlib import import_module
 from typing import Any
 
 from .estimators import REK1, REK2, EulerKMeans, RectifiedEulerKMeans
@@ -28,13 +29,12 @@ __all__ = [
     "to_onnx",
 ]
 
-DISPLAYS = ("CircleDisplay", "HistoryDisplay", "ProfileDisplay", "SurfaceDisplay")
+LAZY = dict.fromkeys(("CircleDisplay", "HistoryDisplay", "ProfileDisplay", "SurfaceDisplay"), ".displays")
+LAZY |= {"SpatialPyramid": ".paper"}
 
 
 def __getattr__(name: str) -> Any:
-    """The displays, only when asked for: they need matplotlib."""
-    if name not in DISPLAYS:
+    """What needs optional libraries, only when asked for."""
+    if name not in LAZY:
         raise AttributeError(f"module 'rekmeans' has no attribute {name!r}")
-    from . import displays
-
-    return getattr(displays, name)
+    return getattr(import_module(LAZY[name], __name__), name)
