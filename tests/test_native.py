@@ -117,6 +117,48 @@ def test_missing_cells_in_one_part_of_the_rows_only_give_the_reference_bits():
         assert_same(ReferenceRows(kernel, table), native.NativeRows(kernel, form, threads=2), 9, 0)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_far_phases_of_thin_rows_add_up_over_all_parts(form):
+    random = np.random.default_rng(0)
+    X = random.choice([40000.0, 100000.0, 100000.5], (5000, 20)) * (random.uniform(size=(5000, 20)) < 0.2)
+    kernel, labels = Euler(0.9, bare(X), "wrap"), np.arange(5000, dtype=np.int32) % 3
+    rows = native.NativeRows(kernel, Table(plain(form(X))), threads=1)
+    assert_array_equal(rows.middles(labels, 3), ReferenceRows(kernel, Table(X)).middles(labels, 3))
+
+
+TIES = {  # phases on a rounding tie as far as 53 bits can tell, with cos and sin on the grid
+    "0x1.f31c2281d2bcbp-21": (8388608, 25),
+    "0x1.40db3ac12d532p-20": (8388608, 31),
+    "0x1.4b0ad2f81288ep-20": (8388608, 33),
+    "0x1.9f137abd0b613p-19": (8388608, 81),
+    "0x1.21faf55d284a5p-16": (8388608, 455),
+    "0x1.ccf642c2503d0p-14": (8388607, 2896),
+    "0x1.a37b589344dcfp-11": (8388581, 21085),
+    "0x1.90f61f3f5ec06p-8": (8387059, 161226),
+}
+
+
+def test_a_tie_of_the_high_word_is_settled_by_the_low_one():
+    X = np.array([[float.fromhex(phase)] for phase in TIES])
+    kernel = Euler(1.0, bare(X), "wrap")
+    assert native.NativeRows(kernel, Table(X)).mapped(np.arange(len(X))).tolist() == [list(f) for f in TIES.values()]
+
+
+def test_a_field_of_records_is_read():
+    records = np.zeros(40, dtype=[("a", "f4"), ("b", "f8", 3)])
+    records["b"] = np.random.default_rng(0).standard_normal((40, 3))
+    model = RectifiedEulerKMeans(3, random_state=0, engine="native")
+    assert_array_equal(model.fit_predict(records["b"]), model.fit_predict(records["b"].copy()))
+
+
+def test_a_part_without_a_stored_cell_is_read():
+    X = np.zeros((4100, 3))
+    X[4099] = 1.0
+    kernel = Euler(0.9, column_range(X), "wrap")
+    rows = native.NativeRows(kernel, Table(plain(sparse.csr_array(X))))
+    assert_array_equal(rows.mapped(np.array([0, 4099])), ReferenceRows(kernel, Table(X)).mapped(np.array([0, 4099])))
+
+
 SETTINGS = {
     "1 thread": {"threads": 1},
     "2 threads": {"threads": 2},

@@ -48,6 +48,8 @@ class NativeRows:
             cells = (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64))
             self.core = _core.Rows(*cells, self.d, *columns, weights, weights is None, *common)
         else:
+            if any(stride % X.itemsize for stride in X.strides):  # a field of records: no grid of cells
+                X = np.ascontiguousarray(X)
             keep = memory_limit is None or self.n * (8 * self.d + STATE) <= memory_limit
             thin = _thin(X, memory_limit)
             self.core = _core.Rows(X, X.dtype.kind, *columns, weights, weights is None, keep, thin, *common)

@@ -40,10 +40,12 @@ Twin series(double r, bool cosine) {
   return sum;
 }
 
+// The low word alone decides where the high one lies on a tie: added to a half it would be rounded away.
 int32_t settled(Twin x) {
   const double scaled = x.high * GRID, near = std::rint(scaled);
-  const double gap = (scaled - near) + x.low * GRID;  // the first difference is exact
-  return int32_t(near) + (gap > 0.5) - (gap < -0.5);
+  const double half = scaled - near, gap = half + x.low * GRID;  // the difference is exact
+  const bool above = gap > 0.5 || (half == 0.5 && x.low > 0), below = gap < -0.5 || (half == -0.5 && x.low < 0);
+  return int32_t(near) + above - below;
 }
 
 }  // namespace

@@ -100,16 +100,17 @@ Rows::Rows(Cells given_, size_t n_, size_t d_, Columns m, const int64_t* w, bool
       double norm;
       if (lanes->mapped(desk.value.data(), count, desk.middle.data(), desk.g.data(), &norm, &cells_square))
         resettle(desk.value.data(), count, desk.middle.data(), desk.g.data(), &norm, &cells_square);
-      const float* columns = reinterpret_cast<const float*>(desk.at.data());
-      desk.cells.insert(desk.cells.end(), columns, columns + count);
-      desk.cells.insert(desk.cells.end(), desk.g.begin(), desk.g.begin() + ptrdiff_t(2 * count));
+      const size_t end = desk.cells.size();
+      desk.cells.resize(end + 3 * count);
+      if (count) std::memcpy(desk.cells.data() + end, desk.at.data(), count * sizeof(float));
+      std::copy(desk.g.begin(), desk.g.begin() + ptrdiff_t(2 * count), desk.cells.begin() + ptrdiff_t(end + count));
       parts[part].from.push_back(uint32_t(desk.cells.size() / 3));
       silent[part].close(j % PART + 1);
       norm2[j] = float(norm);
       squares[thread] += i128(square_j + cells_square) * (heard[j] ? weight(j) : 0);
     }
     parts[part].cells.allocate(desk.cells.size());
-    std::memcpy(parts[part].cells.data, desk.cells.data(), desk.cells.size() * sizeof(float));
+    std::copy(desk.cells.begin(), desk.cells.end(), parts[part].cells.data);
   });
   for (i128 part : squares) square += part;
   silence(heard);
@@ -133,7 +134,7 @@ void Rows::thin_middles(const int32_t* labels, size_t k, i128* turns, int64_t* s
   std::vector<std::unique_ptr<Desk>> desks(threads);
   parallel(threads, parts.size(), [&](size_t thread, size_t part) {
     if (!desks[thread]) desks[thread] = std::make_unique<Desk>(d);
-    sums[thread].resize(k * d, 0), counts[thread].resize(k * d, 0), large[thread].resize(unit ? 0 : k * d, 0);
+    sums[thread].resize(k * d, 0), counts[thread].resize(k * d, 0);
     Desk& desk = *desks[thread];
     for (size_t j = part * PART; j < n && j < (part + 1) * PART; ++j) {
       const int64_t w = weight(j);
