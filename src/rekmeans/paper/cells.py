@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from hashlib import blake2b
 from itertools import groupby
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 from zlib import crc32
@@ -134,13 +136,20 @@ def _made(
                 done += len(made)
                 yield done, len(todo), made
         return
-    pool = ProcessPoolExecutor(min(workers, len(tasks)), get_context("spawn"), _one_thread)
+    others = set(active_children())
+    pool = ProcessPoolExecutor(min(workers, len(tasks)), get_context("spawn"), _quiet_worker)
     try:
         for future in as_completed([pool.submit(measured_all, task) for task in tasks]):
             made = future.result()
             done += len(made)
             yield done, len(todo), made
+    except BrokenProcessPool:
+        why = "a worker was killed, most likely for want of memory"
+        raise MemoryError(f"{why}: run again with fewer workers; the fits made so far are kept.") from None
     finally:
+        if done < len(todo):  # nobody waits for what they are at
+            for worker in set(active_children()) - others:
+                worker.terminate()
         pool.shutdown(cancel_futures=True)
 
 
@@ -152,8 +161,9 @@ def _tasks(todo: list[Cell], found: dict[str, Mark]) -> Iterator[list[Cell]]:
         yield from ([cell] for cell in cells) if alone else [cells]
 
 
-def _one_thread() -> None:
-    """Workers share the machine by processes, not by threads."""
+def _quiet_worker() -> None:
+    """Workers share the machine by processes, not by threads, and leave Ctrl-C to the one who started them."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     threadpool_limits(1)
 
 
