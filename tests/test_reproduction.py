@@ -286,7 +286,7 @@ def _stored_lines(ours):
 
 
 def test_the_tables_say_what_their_records_say(wine_folder, tmp_path):
-    wanted = ("nmi", "equality", "errata", "halves")
+    wanted = ("claims", "nmi", "equality", "errata", "halves")
     results = reproduce(tmp_path / "out", SMALL, wanted, workers=1)
     X, y = (np.load(wine_folder / "wine.npz")[name] for name in "Xy")
     models = [
@@ -303,6 +303,7 @@ def test_the_tables_say_what_their_records_say(wine_folder, tmp_path):
     assert all(row["same"] == row["fits"] > 0 < row["printed_rises"] for row in results["tables"]["equality"])
     shown = {row["number"]: row["verdict"] for row in results["tables"]["errata"]}
     assert [number for number, verdict in shown.items() if verdict == "shown"] == [1, 2, 3, 6, 9, 11]
+    assert [row["found"] for row in results["tables"]["claims"]] == ["2 of 2 cells", "2 of 2 cells", "15 of 15 fits"]
     assert {row["set"] for row in results["tables"]["halves"]} == {"halfmoon", "wine"}
 
 
@@ -323,6 +324,6 @@ def test_a_table_that_is_not_there_is_refused_in_one_sentence(tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     assert status(["reproduce", "--only", "nothing"]) == 2
     told = capsys.readouterr().err
-    assert told.startswith("rekmeans: there is no table 'nothing': choose from datasets, deviation, ")
+    assert told.startswith("rekmeans: there is no table 'nothing': choose from claims, datasets, ")
     assert len(told.splitlines()) == 1
     assert not list(tmp_path.iterdir())

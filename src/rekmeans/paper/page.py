@@ -16,7 +16,7 @@ except ImportError:
     raise ImportError("the page needs Jinja2: pip install 'rekmeans[paper]'.") from None
 
 LONG = 240  # rows of a table beyond which the page points to its CSV
-GOOD, BAD = ("above", "as printed", "the same", "shown"), ("below", "missing", "not the same")
+GOOD, BAD = ("above", "as printed", "the same", "shown", "holds"), ("below", "missing", "not the same", "does not hold")
 
 Drawn = list[tuple[str, str, str]]  # key of the figure, name of the picture, SVG
 
@@ -40,10 +40,19 @@ def page(results: dict[str, Any], drawn: Drawn) -> str:
     return house.get_template("page.html.j2").render(
         results=results,
         tables={name: (ALL[name].title, columns(rows), rows) for name, rows in results["tables"].items()},
-        figures={key: (FIGURES[key].title, [Markup(p) for k, _, p in drawn if k == key]) for key, _, _ in drawn},
+        figures=_by_table(drawn),
         colours=COLOURS,
         long=LONG,
     )
+
+
+def _by_table(drawn: Drawn) -> dict[str, list[tuple[str, list[Markup]]]]:
+    """Title and pictures of each figure, by the table it stands with."""
+    by_table: dict[str, list[tuple[str, list[Markup]]]] = {}
+    for key in dict.fromkeys(key for key, _, _ in drawn):
+        own = [Markup(picture) for other, _, picture in drawn if other == key]
+        by_table.setdefault(FIGURES[key].tables[0], []).append((FIGURES[key].title, own))
+    return by_table
 
 
 def cell(value: Any) -> str:

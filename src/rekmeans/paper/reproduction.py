@@ -11,12 +11,13 @@ from typing import Any
 from .. import __version__
 from .._files import all_whole
 from . import cells, datasets, published
+from .claims import TABLE as CLAIMS
 from .errata import TABLE as ERRATA
 from .evidence import EVIDENCE
 from .protocol import FULL, Plan
 from .tables import TABLES, Found, Row, Table
 
-ALL: dict[str, Table] = TABLES | EVIDENCE | {"errata": ERRATA}
+ALL: dict[str, Table] = {"claims": CLAIMS} | TABLES | EVIDENCE | {"errata": ERRATA}
 RECORDS = "cells.jsonl"  # every fit made, a line each; what a run continues from
 XMLNS = 'xmlns="http://www.w3.org/2000/svg" '
 
