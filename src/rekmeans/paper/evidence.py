@@ -115,7 +115,9 @@ def _explained(found: Found, name: str, by: str) -> Row:
     row["kappa_gap"] = round(abs(log10(max(kappa, 1e-12) / published.KAPPA[name])), 3)  # powers of ten
     noted = published.PUBLISHED["chosen_alpha_in_source_comments"]["EulerK"].get(name)
     if noted in by_alpha:
-        row |= {"noted_alpha": noted, "kappa_there": six(fmean(record["kappa"] for record in by_alpha[noted]))}
+        there = {m: fmean(record[m] for record in by_alpha[noted]) for m in ("nmi", "acc", "kappa")}
+        row |= {"noted_alpha": noted, "nmi_there": round(100 * there["nmi"], 2)}
+        row |= {"acc_there": round(100 * there["acc"], 2), "kappa_there": six(there["kappa"])}
     return row
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,8 @@ from .published import KAPPA
 WIDE = 8.6  # inches of a figure with several panels
 STYLES = dict(zip(EULER, ("o-", "s-", "x--", "^:"), strict=True))
 TINTS = dict(zip(EULER, (COLOURS[0], COLOURS[1], INK, COLOURS[3]), strict=True))
-Tables = dict[str, list[dict[str, Any]]]
+Row = dict[str, Any]
+Tables = dict[str, list[Row]]
 Drawn = Iterator[tuple[str, str]]
 
 
@@ -124,25 +125,37 @@ def clusters(tables: Tables) -> Drawn:
 
 def sensitivity(tables: Tables) -> Drawn:
     """NMI against alpha, a panel for each set, a figure for each protocol that tries several."""
-    rows = tables["alphas"]
-    for key in dict.fromkeys(row["protocol"] for row in rows):
-        own = [row for row in rows if row["protocol"] == key]
-        if len({row["alpha"] for row in own}) > 1:
-            text = f"NMI against alpha of {', '.join(EULER)}: {key}"
-            yield _slug(f"alphas_{key}"), _lines(own, ("alpha", "nmi"), text, log=True)
+
+    def logarithmic(ax: Axes, own: list[Row]) -> None:
+        ax.set_xscale("log")
+        ax.xaxis.set_major_formatter("{x:g}")
+
+    for key, rows in _by_protocol(tables["alphas"]):
+        if len({row["alpha"] for row in rows}) > 1:
+            yield _slug(f"alphas_{key}"), _lines(rows, ("alpha", "nmi"), f"NMI against alpha: {key}", logarithmic)
 
 
 def course(tables: Tables) -> Drawn:
-    """The objective against the pass, a panel for each set."""
-    rows = [row for row in tables["objective"] if row["method"] != "EulerK"]  # its objective is another
+    """The objective against the pass, a panel for each set, framed by REK1; the printed update may leave the frame."""
+
+    def framed(ax: Axes, own: list[Row]) -> None:
+        falls = [row["objective"] for row in own if row["method"] == "REK1"]
+        least, most = min(falls), max(falls)
+        if most > least:
+            ax.set_ylim(least - 0.1 * (most - least), most + 0.6 * (most - least))
+
+    for key, rows in _by_protocol(tables["objective"]):
+        own = [row for row in rows if row["method"] != "EulerK"]  # its objective is another
+        yield _slug(f"objective_{key}"), _lines(own, ("pass", "objective"), f"Objective against pass: {key}", framed)
+
+
+def _by_protocol(rows: list[Row]) -> Iterator[tuple[str, list[Row]]]:
     for key in dict.fromkeys(row["protocol"] for row in rows):
-        own = [row for row in rows if row["protocol"] == key]
-        yield _slug(f"objective_{key}"), _lines(own, ("pass", "objective"), f"Objective against pass: {key}", log=False)
+        yield key, [row for row in rows if row["protocol"] == key]
 
 
-def _lines(rows: Iterable[dict[str, Any]], axes: tuple[str, str], text: str, *, log: bool) -> str:
+def _lines(rows: list[Row], axes: tuple[str, str], text: str, dress: Callable[[Axes, list[Row]], None]) -> str:
     """A panel for each set, a line for each method."""
-    rows = list(rows)
     sets = list(dict.fromkeys(row["set"] for row in rows))
     across = min(3, len(sets))
     down = -(-len(sets) // across)
@@ -152,18 +165,18 @@ def _lines(rows: Iterable[dict[str, Any]], axes: tuple[str, str], text: str, *, 
         for ax in panels[len(sets) :]:
             ax.remove()
         for ax, name in zip(panels, sets, strict=False):
-            for method in EULER:
-                own = [row for row in rows if (row["set"], row["method"]) == (name, method)]
-                x, y = ([row[axis] for row in own] for axis in axes)
-                if own:
-                    ax.plot(x, y, STYLES[method], ms=3, lw=1.1, color=TINTS[method], label=method)
-            if log:
-                ax.set_xscale("log")
+            own = [row for row in rows if row["set"] == name]
+            for method in dict.fromkeys(row["method"] for row in own):
+                x, y = ([row[axis] for row in own if row["method"] == method] for axis in axes)
+                ax.plot(x, y, STYLES[method], ms=3, lw=1.1, color=TINTS[method], label=method)
             ax.set(title=name, xlabel=axes[0], ylabel=axes[1])
+            dress(ax, own)
             _bare(ax)
-        panels[0].legend(fontsize=7, frameon=False)
+        figure: Any = panels[0].figure
+        handles, names = panels[0].get_legend_handles_labels()
+        figure.legend(handles, names, loc="outside upper left", ncols=len(names), frameon=False, title=text)
 
-    return svg(draw, 2.4 * down + 0.2, text, WIDE if across > 1 else WIDE / 2)
+    return svg(draw, 2.4 * down + 0.7, text, WIDE if across > 1 else WIDE / 2)
 
 
 def _panels(first: Axes, down: int, across: int) -> list[list[Axes]]:
