@@ -29,7 +29,7 @@ from rekmeans.paper.reproduction import ALL, reproduce
 STORED = Path(__file__).parent / "reproduction_wine.json"
 SMALL = Plan(
     low={
-        "bare": Protocol("bare", "none", (0.001, 300.0), 2),
+        "paper": Protocol("paper", "row L1", (10.0, 300.0), 2),
         "range": Protocol("range", "range", (0.5, 0.9, 5.0), 3, "k-means++"),
         "default": Protocol("default", "robust", (0.9,), 2, "k-means++", False),
     },

@@ -313,7 +313,8 @@ def reproduce(
         "reproduction"
     ),
     workers: Annotated[
-        int | None, typer.Option(rich_help_panel=RUN, help="Processes; one a core by default. The answer is the same.")
+        int | None,
+        typer.Option(min=1, rich_help_panel=RUN, help="Processes; one a core by default. The answer is the same."),
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,

@@ -158,6 +158,8 @@ EVIDENCE: dict[str, Table] = {
     "moons": Table("Half-moons: deviation degree of EulerK at each alpha", half_moons),
     "clusters": Table("Half-moons: deviation degree of EulerK against the number of clusters", clusters),
     "starts": Table("Half-moons: centroids of EulerK from starts on the circle", starts),
-    "scaling": Table("Which unstated scaling explains the printed figures", scaling, searched, search_cells),
+    "scaling": Table(
+        "Which unstated scaling explains the printed figures: evidence, no fact", scaling, searched, search_cells
+    ),
     "halves": Table("Fitted on one half, scored on the other", halves, halved, half_cells),
 }
