@@ -100,7 +100,8 @@ def statistics(found: Found) -> list[Row]:
             row |= dict(zip(("rows", "columns", "classes"), size, strict=True))
             row |= {"verdict": _same(paper, found.names[paper], size), "source": data.source, "note": data.note}
         else:
-            row |= {"verdict": "missing", "note": found.missing.get(paper, "not part of this plan")}
+            why = found.missing.get(paper)
+            row |= {"verdict": "not in this plan" if why is None else "missing", "note": why}
         rows.append(row)
     return rows
 
