@@ -310,6 +310,46 @@ def bench(as_json: Json = False, quiet: Quiet = False, debug: Debug = False) -> 
     screen.lines(bench.machine())
 
 
+@app.command()
+def reproduce(
+    quick: Annotated[
+        bool, typer.Option("--quick", metavar=FLAG, help="Minutes instead of hours: fewer alphas, starts and sets.")
+    ] = False,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="TABLE", help="A table to make instead of all; may be given again.")
+    ] = None,
+    out: Annotated[Path, typer.Option(metavar="DIR", rich_help_panel=RUN, help="Folder for the outputs.")] = Path(
+        "reproduction"
+    ),
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, rich_help_panel=RUN, help="Processes; one a core by default. The answer is the same."),
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Make the paper's tables and figures anew, beside the printed values.
+
+    The folder gets index.html, results.json, a csv for each table and an svg
+    for each figure. Stopped half way, the same command continues.
+    Data sets are looked for in the folder that REKMEANS_DATA names first.
+    """
+    steps.refuse_absent("jinja2", "matplotlib")
+    from ..paper.protocol import FULL, QUICK
+    from ..paper.reproduction import reproduce
+
+    _files.refuse_unwritable(out)
+    with screen.countdown(quiet) as watch:
+        results = reproduce(out, QUICK if quick else FULL, tuple(only or ()), workers, watch)
+    page = out / "index.html"
+    if as_json:
+        _print_json({"command": "reproduce", "page": str(page)} | results)
+    elif not quiet:
+        screen.verdicts(results)
+        screen.lines(f"page: {page}")
+
+
 def _refuse_usage(table: Path | None, k: int | None, label: str | None, drop: list[str] | None, demo: bool) -> None:
     if demo and (table is not None or label or drop):
         raise ValueError("--demo brings its own table: leave out TABLE, --label and --drop.")

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from .._files import Sheet, listed
@@ -62,6 +63,29 @@ def bar(quiet: bool) -> Iterator[Bar]:
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         yield Bar(progress)
+
+
+@contextmanager
+def countdown(quiet: bool) -> Iterator[Callable[[int, int, str], None] | None]:
+    """Shows how many of many fits are done and how long the rest will take; None where nobody looks on."""
+    if quiet or not sys.stderr.isatty():
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=300) as progress:
+        task = progress.add_task("reading", total=None)
+        yield lambda done, total, what: progress.update(task, description=escape(what), total=total, completed=done)
+
+
+def verdicts(results: dict[str, Any]) -> None:
+    """Print how many cells of each table got which verdict, and what is missing."""
+    counts = {
+        name: Counter(row["verdict"] for row in rows if "verdict" in row) for name, rows in results["tables"].items()
+    }
+    rows = [[name, ", ".join(f"{n} {verdict}" for verdict, n in count.most_common())] for name, count in counts.items()]
+    table("beside the printed values", ["table", "rows"], rows)
+    for name, why in results["missing"].items():
+        lines(f"missing: {name}: {why}")
 
 
 def table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> None:
