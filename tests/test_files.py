@@ -200,3 +200,60 @@ def test_labels_are_written_alike_in_both_formats(tmp_path):
         theirs = pd.read_csv(tmp_path / name) if name.endswith("csv") else pd.read_parquet(tmp_path / name)
         assert theirs["cluster"].tolist() == labels.tolist()
         assert theirs["row"].tolist() == ids.tolist()
+
+
+def test_row_names_and_classes_of_csv_stay_whole_numbers(tmp_path):
+    """Also above 2^53, where floats are no longer all integers, and beside missing or longer ones."""
+    frame = pd.DataFrame({"a": [1, 2, 3], "kind": [0, 2, 0]}, index=[2**53, 2**53 + 1, 7])
+    frame.to_csv(tmp_path / "t.csv")
+    sheet = read(tmp_path / "t.csv", Wish(label="kind"))
+    assert sheet.ids.tolist() == frame.index.tolist()
+    assert sheet.classes == ["0", "2"]
+    _files.save_labels(tmp_path / "l.csv", np.array([1, 0, 1]), sheet.ids)
+    assert_array_equal(pd.read_csv(tmp_path / "l.csv")["row"], frame.index)
+    (tmp_path / "t.csv").write_text(f",a\n{2**64 - 1},1\n{2**64 - 2},2\n")
+    assert read(tmp_path / "t.csv").ids.tolist() == [f"{2**64 - 1}", f"{2**64 - 2}"]
+    (tmp_path / "t.csv").write_text(f",a\n{2**53 + 1},1\n,2\n")
+    assert read(tmp_path / "t.csv").ids.tolist() == [f"{2**53 + 1}", None]
+
+
+def test_row_names_and_classes_that_turn_into_text_are_kept_as_written(tmp_path):
+    n = 300_000  # some 4 MB, read in blocks of 1 MB
+    frame = pd.DataFrame({"a": 0.5, "kind": "1"}, index=[*range(n - 1), "total"])
+    frame.loc["total", "kind"] = "1b"
+    frame.to_csv(tmp_path / "t.csv")
+    sheet = read(tmp_path / "t.csv", Wish(label="kind"))
+    assert sheet.ids.tolist() == frame.index.astype(str).tolist()
+    assert sheet.classes == ["1", "1b"]
+
+
+def test_bytes_that_are_no_utf8_are_refused_wherever_they_are(tmp_path):
+    head, row = b"a,kind\n", b"1,red\n"
+    for before in (10, 20_000, 500_000):  # in the head, the first block, a later block
+        (tmp_path / "t.csv").write_bytes(head + row * before + b"1,gr\xfcn\n" + row)
+        with pytest.raises(Unreadable, match=r"t\.csv is no UTF-8 text .*: save it so\."):
+            read(tmp_path / "t.csv", Wish(label="kind"))
+
+
+def test_an_index_of_pandas_may_be_gone(tmp_path):
+    from pyarrow import parquet
+
+    FRAME[["length", "width"]].set_axis(list("abcd")).to_parquet(tmp_path / "t.parquet")
+    kept = parquet.read_table(tmp_path / "t.parquet").drop_columns("__index_level_0__")
+    parquet.write_table(kept, tmp_path / "t.parquet")
+    sheet = read(tmp_path / "t.parquet")
+    assert_array_equal(sheet.X, FRAME[["length", "width"]])
+    assert sheet.ids is None
+
+
+def test_a_class_that_is_nan_is_missing(tmp_path):
+    y = np.array([2.0, np.nan, 1.0, np.nan])
+    np.savez(tmp_path / "t.npz", X=np.eye(4), y=y)
+    sheet = read(tmp_path / "t.npz", Wish(label="y"))
+    assert (sheet.y.tolist(), sheet.classes) == ([1, -1, 0, -1], ["1.0", "2.0"])
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table({"a": np.arange(4.0), "y": pa.array(y)}), tmp_path / "t.parquet")
+    sheet = read(tmp_path / "t.parquet", Wish(label="y"))
+    assert (sheet.y.tolist(), sheet.classes) == ([0, -1, 1, -1], ["2.0", "1.0"])

@@ -16,7 +16,7 @@ from ._grid import Array
 
 try:
     import pyarrow as pa
-    from pyarrow import csv, ipc, types
+    from pyarrow import compute, csv, ipc, types
     from pyarrow import parquet as pq
 except ImportError:
     raise ImportError("csv, tsv, parquet and feather files need pyarrow: pip install 'rekmeans[tables]'.") from None
@@ -73,10 +73,17 @@ def delimited(path: Path, wish: Wish) -> Sheet:
                 yield from reader
         except pa.ArrowInvalid as error:
             column = re.search(r"column #(\d+): CSV conversion error", str(error))
-            raise error if column is None else LaterText(schema.names[int(column[1])]) from None
+            if column is None:
+                raise
+            name = schema.names[int(column[1])]
+            if kinds[name] == pa.string():
+                raise Unreadable(f"{path.name} is no UTF-8 text (in column {name!r}): save it so.") from None
+            raise LaterText(name) from None
 
-    types_of = {name: _loose(kind) for name, kind in _distinct(path, schema).items()}
     index = [""] if headed and schema.names[0] == "" else []
+    beside = {*index, wish.label}
+    kinds = _distinct(path, schema)
+    types_of = {name: _exact(kind) if name in beside else _loose(kind) for name, kind in kinds.items()}
     rows = len(lines) if len(head) < PEEK else int(path.stat().st_size / PEEK * len(lines) * 1.05)
     return _sheet(path, Source(types_of, batches, rows, headed, index), wish)
 
@@ -97,6 +104,11 @@ def _lines(path: Path, head: bytes) -> list[str]:
 def _loose(kind: Any) -> Any:
     """The type to read a csv column as, of which the first block has this type: every number is a float."""
     return pa.float64() if types.is_integer(kind) or types.is_null(kind) else kind
+
+
+def _exact(kind: Any) -> Any:
+    """The type to read a csv column of row names or classes as: whole numbers stay so, all else stays as written."""
+    return kind if types.is_integer(kind) or types.is_boolean(kind) else pa.string()
 
 
 def parquet(path: Path, wish: Wish) -> Sheet:
@@ -146,7 +158,7 @@ def _sheet(path: Path, source: Source, wish: Wish) -> Sheet:
         return _sheet(path, replace(source, types=source.types | {str(column): pa.string()}), wish)
     pa.default_memory_pool().release_unused()
     y, classes = (None, []) if wish.label is None or not len(X) else _classes(beside[wish.label])
-    ids = beside[source.index[0]].to_numpy() if source.index and len(X) else None
+    ids = _ids(beside[source.index[0]]) if source.index and len(X) else None
     return Sheet(X, names, source.named, skipped, y, classes, ids)
 
 
@@ -170,9 +182,18 @@ def _gathered(source: Source, names: list[str], beside: list[str]) -> tuple[Arra
     return X, {name: pa.chunked_array(parts) for name, parts in others.items() if parts}
 
 
+def _ids(column: Any) -> Array:
+    """Row names, of which none turns into a float because another is missing."""
+    whole_numbers = types.is_integer(column.type) and column.null_count
+    ids: Array = (column.cast(pa.string()) if whole_numbers else column).to_numpy()
+    return ids
+
+
 def _classes(column: Any) -> tuple[Array, list[str]]:
     """Number of each row's class, -1 where it is missing, and the names of the classes."""
     plain = column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
+    if types.is_floating(plain.type):
+        plain = compute.if_else(compute.is_nan(plain), None, plain)
     coded = pa.concat_arrays(plain.chunks).dictionary_encode()
     numbers = coded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return numbers, [str(value) for value in coded.dictionary.to_pylist()]
@@ -201,7 +222,7 @@ def _distinct(path: Path, schema: Any) -> dict[str, Any]:
 def _pandas_index(schema: Any) -> list[str]:
     """The columns in which pandas keeps its row names."""
     stored = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
-    return [name for name in stored if isinstance(name, str)]
+    return [name for name in stored if name in schema.names]  # a column may have been taken out since
 
 
 def _is_number(text: str) -> bool:

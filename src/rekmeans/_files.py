@@ -175,7 +175,9 @@ def _nameless(path: Path, X: Any, y: Array | None, wish: Wish) -> Sheet:
         return sheet
     values: Any = X[:, [every.index(own)]] if own else y
     classes, numbers = np.unique(values.toarray() if sparse.issparse(values) else values, return_inverse=True)
-    return replace(sheet, y=numbers.ravel(), classes=[f"{value}" for value in classes])
+    known = classes[classes == classes]  # NaN, the last, is a missing class
+    numbers = np.where(numbers == len(known), -1, numbers)
+    return replace(sheet, y=numbers.ravel(), classes=[f"{value}" for value in known])
 
 
 PACKED = (".gz", ".bz2", ".zst")
