@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Callable, Iterator
+from csv import reader as cells_of
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ._files import Sheet, Unreadable, Wish, by_place, listed
+from ._files import PACKED, Sheet, Unreadable, Wish, by_place, listed
 from ._grid import Array
 
 try:
@@ -24,6 +26,8 @@ except ImportError:
 PEEK = 1 << 16  # bytes looked at for separator and header
 BLOCK = 1 << 20  # bytes read at a time
 MISSING = ["?", "None", "none", "-", "NONE"]  # besides pyarrow's own: empty, NA, NaN, null, ...
+NULLS = csv.ConvertOptions().null_values + MISSING
+UNNAMED = ("", "Unnamed: 0")  # the second once pandas has read and written the first
 SMALL = (pa.float32(), pa.float16(), pa.int16(), pa.int8(), pa.uint16(), pa.uint8(), pa.bool_())  # exact in float32
 
 
@@ -38,58 +42,135 @@ class Source:
     index: list[str] = field(default_factory=list)  # the columns of row names
 
 
+@dataclass(frozen=True)
+class Head:
+    """What the beginning of a csv or tsv file tells."""
+
+    separator: str
+    decimal: str
+    names: list[str] | None  # None: they are in the first line
+    quoted: bool
+    rows: int  # about how many there are
+
+
 class LaterText(Exception):  # noqa: N818 - it is caught in this file
     """A column that began as numbers turns into text."""
 
 
 def delimited(path: Path, wish: Wish) -> Sheet:
     """csv and tsv. A first line of numbers is no header; a first column without a name holds row names."""
-    with pa.input_stream(str(path)) as stream:
-        head = stream.read(PEEK)
-    lines = _lines(path, head)
-    separator = max(",;\t|", key=lines[0].count) if path.suffix.lower() != ".tsv" else "\t"
-    fields = [name.strip().strip('"') for name in lines[0].split(separator)]
-    headed = not all(_is_number(name) for name in fields)
-    if headed and len(lines) == 1:
-        raise Unreadable(f"{path.name} has no rows: below its header a table needs at least one.")
-    names = None if headed else [f"x{j}" for j in range(len(fields))]
-    common = {
-        "read_options": csv.ReadOptions(block_size=BLOCK, column_names=names),
-        "parse_options": csv.ParseOptions(delimiter=separator, newlines_in_values=b'"' in head),
-    }
-    cells = {
-        "null_values": csv.ConvertOptions().null_values + MISSING,
-        "strings_can_be_null": True,
-        "decimal_point": "," if separator == ";" and re.search(rb"\d,\d", head) else ".",
-    }
-    with csv.open_csv(str(path), convert_options=csv.ConvertOptions(**cells), **common) as reader:
-        schema = reader.schema
-    del reader  # with the blocks it has read ahead
+
+    def opened(columns: dict[str, Any]) -> Any:
+        convert = csv.ConvertOptions(
+            null_values=NULLS,
+            strings_can_be_null=True,
+            decimal_point=head.decimal,
+            include_columns=list(columns),
+            column_types=columns,
+        )
+        stream = pa.input_stream(str(path), compression=PACKED.get(path.suffix.lower()))
+        return csv.open_csv(stream, read, parse, convert)
 
     def batches(kinds: dict[str, Any]) -> Iterator[Any]:
-        convert = csv.ConvertOptions(**cells, include_columns=list(kinds), column_types=kinds)
         try:
-            with csv.open_csv(str(path), convert_options=convert, **common) as reader:
-                yield from reader
+            with opened({written[name]: kind for name, kind in kinds.items()}) as reader:
+                yield from (batch.rename_columns(list(kinds)) for batch in reader)
         except pa.ArrowInvalid as error:
             column = re.search(r"column #(\d+): CSV conversion error", str(error))
             if column is None:
                 raise
-            name = schema.names[int(column[1])]
+            name = schema.names[int(column[1])].strip()
             if kinds[name] == pa.string():
                 raise Unreadable(f"{path.name} is no UTF-8 text (in column {name!r}): save it so.") from None
             raise LaterText(name) from None
 
-    index = [""] if headed and schema.names[0] == "" else []
-    beside = {*index, wish.label}
-    kinds = _distinct(path, schema)
-    types_of = {name: _exact(kind) if name in beside else _loose(kind) for name, kind in kinds.items()}
-    rows = len(lines) if len(head) < PEEK else int(path.stat().st_size / PEEK * len(lines) * 1.05)
-    return _sheet(path, Source(types_of, batches, rows, headed, index), wish)
+    head = _head(path)
+    read = csv.ReadOptions(block_size=BLOCK, column_names=head.names)
+    parse = csv.ParseOptions(delimiter=head.separator, newlines_in_values=head.quoted)
+    with opened({}) as reader:
+        schema = reader.schema
+    del reader  # with the blocks it has read ahead
+    written = _written(path, schema)
+    first = next(iter(written))
+    index = [first] if head.names is None and first in UNNAMED and first not in (wish.label, *(wish.only or ())) else []
+    kinds = {name: schema.types[schema.names.index(raw)] for name, raw in written.items()}
+    types_of = {name: _exact(kind) if name in (*index, wish.label) else _loose(kind) for name, kind in kinds.items()}
+    return _sheet(path, Source(types_of, batches, head.rows, head.names is None, index), wish)
+
+
+def _written(path: Path, schema: Any) -> dict[str, str]:
+    """Column names without blanks round them, each with the name as written; empty columns without one are gone."""
+    tidy = [name.strip() for name in schema.names]
+    bare = [j for j, name in enumerate(tidy) if j and not name]
+    if used := sum(not types.is_null(schema.types[j]) for j in bare):
+        raise Unreadable(f"{path.name} must name its columns: {used} with values have no name; name or empty them.")
+    kept = [j for j in range(len(tidy)) if j not in bare]
+    _distinct(path, pa.schema([(tidy[j], schema.types[j]) for j in kept]))
+    return {tidy[j]: schema.names[j] for j in kept}
+
+
+def _head(path: Path) -> Head:
+    """What the first bytes of a csv or tsv file tell."""
+    with pa.input_stream(str(path), compression=PACKED.get(path.suffix.lower())) as stream:
+        start = stream.read(PEEK)
+    cut = len(start) == PEEK
+    lines = _lines(path, start)
+    separator = "\t" if ".tsv" in (ending.lower() for ending in path.suffixes[-2:]) else _separator(lines)
+    rows = [row for row in cells_of(lines[:-1] if cut and len(lines) > 1 else lines, delimiter=separator) if row]
+    headed = _is_headed(path, rows)
+    if headed and len(lines) == 1:
+        raise Unreadable(f"{path.name} has no rows: below its header a table needs at least one.")
+    commas, points = (
+        sum(bool(re.fullmatch(rf"\s*[+-]?\d*{mark}\d+\s*", cell)) for row in rows for cell in row)
+        for mark in (",", r"\.")
+    )
+    return Head(
+        separator,
+        decimal="," if separator == ";" and commas > points else ".",
+        names=None if headed else [f"x{j}" for j in range(len(rows[0]))],
+        quoted=b'"' in start,
+        rows=int(path.stat().st_size / PEEK * len(lines) * 1.05) if cut else len(lines),
+    )
+
+
+def _separator(lines: list[str]) -> str:
+    """The mark that comes most often in the first line outside of quotes."""
+    bare = re.sub(r'(?<![^,;\t|\n])"[^"]*("|$)', "", "\n".join(lines)).partition("\n")[0]
+    return max(",;\t|", key=bare.count)
+
+
+def _is_headed(path: Path, rows: list[list[str]]) -> bool:
+    """Whether the first line is a header: no number in it, or text above numbers, or names that count up."""
+    first, *below = [[_kind(cell) for cell in row] for row in rows]
+    if "number" not in first or set(first) == {"number"}:
+        return "number" not in first
+    under = [next((row[j] for row in below if j < len(row) and row[j]), "") for j in range(len(first))]
+    counted = [
+        _counts_up([cell for cell, kind in zip(row, first, strict=False) if kind == "number"]) for row in rows[:2]
+    ]
+    headed = ("text", "number") in zip(first, under, strict=True) or (counted[0] and (not first[0] or not counted[-1]))
+    what = "header" if headed else "a row"
+    warnings.warn(f"first line of {path.name} taken as {what}: {listed(rows[0])}", stacklevel=2)
+    return headed
+
+
+def _kind(cell: str) -> str:
+    """What a cell holds: number, text or, for a missing one, ''."""
+    return "number" if _is_number(cell) else "" if cell.strip() in NULLS else "text"
+
+
+def _counts_up(cells: list[str]) -> bool:
+    """Whether cells are 0, 1, 2, ... or 2019, 2020, ...: names that pandas or a calendar gave, not values."""
+    if not all(cell.strip().isdecimal() for cell in cells):
+        return False
+    numbers = [int(cell) for cell in cells]
+    return numbers == [0] or (len(numbers) > 1 and numbers == list(range(numbers[0], numbers[0] + len(numbers))))
 
 
 def _lines(path: Path, head: bytes) -> list[str]:
     """The first lines of a text file."""
+    if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise Unreadable(f"{path.name} is UTF-16 text: save it as UTF-8.")
     if b"\0" in head:
         raise Unreadable(f"{path.name} is no text: a csv file is UTF-8 text; was it renamed?")
     try:
