@@ -363,3 +363,23 @@ def test_columns_of_libsvm_count_from_1_unless_there_is_a_0(tmp_path, recwarn):
     with pytest.warns(UserWarning, match=r"t\.svm counts its columns from 0"):
         sheet = read(tmp_path / "t.svm", Wish(label="y"))
     assert (sheet.X.toarray().tolist(), sheet.classes) == ([[4, 0, 5], [0, 7, 0]], ["1.5", "2.0"])
+
+
+@pytest.mark.parametrize("headed", [True, False])
+def test_a_line_may_be_longer_than_the_first_look(headed, tmp_path):
+    frame = pd.DataFrame(np.random.default_rng(0).random((3, 9000))).add_prefix("measure ")  # lines of some 170 kB
+    frame.to_csv(tmp_path / "t.csv", index=False, header=headed)
+    sheet = read(tmp_path / "t.csv")
+    assert_array_equal(sheet.X, frame)
+    assert sheet.named == headed
+    (tmp_path / "t.csv").write_text(f'a,"{"b" * 200_000}"\n1,2\n')
+    with pytest.raises(Unreadable, match="cannot be read as csv: field larger"):
+        read(tmp_path / "t.csv")
+
+
+def test_decimal_commas_are_no_separators(tmp_path):
+    np.savetxt(tmp_path / "t.csv", NUMBERS[:, 3:] + [0, 1], fmt="%.3f", delimiter=";")
+    text = (tmp_path / "t.csv").read_text()
+    expected = np.loadtxt(tmp_path / "t.csv", delimiter=";")
+    (tmp_path / "t.csv").write_text(text.replace(".", ","))
+    assert_array_equal(read(tmp_path / "t.csv").X, expected)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator
 from csv import reader as cells_of
 from dataclasses import dataclass, field, replace
@@ -23,7 +24,7 @@ try:
 except ImportError:
     raise ImportError("csv, tsv, parquet and feather files need pyarrow: pip install 'rekmeans[tables]'.") from None
 
-PEEK = 1 << 16  # bytes looked at for separator and header
+PEEK = 1 << 16  # bytes looked at for separator and header, more where lines are long
 BLOCK = 1 << 20  # bytes read at a time
 MISSING = ["?", "None", "none", "-", "NONE"]  # besides pyarrow's own: empty, NA, NaN, null, ...
 NULLS = csv.ConvertOptions().null_values + MISSING
@@ -93,28 +94,32 @@ def delimited(path: Path, wish: Wish) -> Sheet:
     written = _written(path, schema)
     first = next(iter(written))
     index = [first] if head.names is None and first in UNNAMED and first not in (wish.label, *(wish.only or ())) else []
-    kinds = {name: schema.types[schema.names.index(raw)] for name, raw in written.items()}
+    kind_of = dict(zip(reversed(schema.names), reversed(schema.types), strict=True))  # of the first, where two are ""
+    kinds = {name: kind_of[raw] for name, raw in written.items()}
     types_of = {name: _exact(kind) if name in (*index, wish.label) else _loose(kind) for name, kind in kinds.items()}
     return _sheet(path, Source(types_of, batches, head.rows, head.names is None, index), wish)
 
 
 def _written(path: Path, schema: Any) -> dict[str, str]:
     """Column names without blanks round them, each with the name as written; empty columns without one are gone."""
-    tidy = [name.strip() for name in schema.names]
+    names, kinds = schema.names, schema.types
+    tidy = [name.strip() for name in names]
     bare = [j for j, name in enumerate(tidy) if j and not name]
-    if used := sum(not types.is_null(schema.types[j]) for j in bare):
+    if used := sum(not types.is_null(kinds[j]) for j in bare):
         raise Unreadable(f"{path.name} must name its columns: {used} with values have no name; name or empty them.")
-    kept = [j for j in range(len(tidy)) if j not in bare]
-    _distinct(path, pa.schema([(tidy[j], schema.types[j]) for j in kept]))
-    return {tidy[j]: schema.names[j] for j in kept}
+    kept = [j for j, name in enumerate(tidy) if name or not j]
+    _distinct(path, pa.schema([(tidy[j], kinds[j]) for j in kept]))
+    return {tidy[j]: names[j] for j in kept}
 
 
 def _head(path: Path) -> Head:
     """What the first bytes of a csv or tsv file tell."""
     with pa.input_stream(str(path), compression=PACKED.get(path.suffix.lower())) as stream:
         start = stream.read(PEEK)
-    cut = len(start) == PEEK
-    lines = _lines(path, start)
+        while start.count(b"\n") < 3 and len(start) < BLOCK and (more := stream.read(PEEK)):  # lines may be long
+            start += more
+        cut = bool(stream.read(1))
+    lines = _lines(path, start, cut)
     separator = "\t" if ".tsv" in (ending.lower() for ending in path.suffixes[-2:]) else _separator(lines)
     rows = [row for row in cells_of(lines[:-1] if cut and len(lines) > 1 else lines, delimiter=separator) if row]
     headed = _is_headed(path, rows)
@@ -129,14 +134,15 @@ def _head(path: Path) -> Head:
         decimal="," if separator == ";" and commas > points else ".",
         names=None if headed else [f"x{j}" for j in range(len(rows[0]))],
         quoted=b'"' in start,
-        rows=int(path.stat().st_size / PEEK * len(lines) * 1.05) if cut else len(lines),
+        rows=int(path.stat().st_size / len(start) * len(lines) * 1.05) if cut else len(lines),
     )
 
 
 def _separator(lines: list[str]) -> str:
     """The mark that comes most often in the first line outside of quotes."""
     bare = re.sub(r'(?<![^,;\t|\n])"[^"]*("|$)', "", "\n".join(lines)).partition("\n")[0]
-    return max(",;\t|", key=bare.count)
+    decimals = re.sub(r"(?<=\d),(?=\d)", "", bare) if ";" in bare else bare  # 1,5;2,5
+    return max(",;\t|", key=decimals.count)
 
 
 def _is_headed(path: Path, rows: list[list[str]]) -> bool:
@@ -167,14 +173,14 @@ def _counts_up(cells: list[str]) -> bool:
     return numbers == [0] or (len(numbers) > 1 and numbers == list(range(numbers[0], numbers[0] + len(numbers))))
 
 
-def _lines(path: Path, head: bytes) -> list[str]:
+def _lines(path: Path, head: bytes, cut: bool) -> list[str]:
     """The first lines of a text file."""
     if head[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise Unreadable(f"{path.name} is UTF-16 text: save it as UTF-8.")
     if b"\0" in head:
         raise Unreadable(f"{path.name} is no text: a csv file is UTF-8 text; was it renamed?")
     try:
-        lines = head.decode("utf-8-sig", errors="ignore" if len(head) == PEEK else "strict").strip("\r\n").splitlines()
+        lines = head.decode("utf-8-sig", errors="ignore" if cut else "strict").strip("\r\n").splitlines()
     except UnicodeDecodeError as error:
         raise Unreadable(f"{path.name} is no UTF-8 text ({error.reason} at byte {error.start}): save it so.") from None
     if not lines:
@@ -295,7 +301,7 @@ def _why_not(kind: Any) -> str:
 
 def _distinct(path: Path, schema: Any) -> dict[str, Any]:
     """Column types by name."""
-    if twice := {name for name in schema.names if schema.names.count(name) > 1}:
+    if twice := [name for name, count in Counter(schema.names).items() if count > 1]:
         raise Unreadable(f"{path.name} must have different column names: {listed(sorted(twice))} comes more than once.")
     return dict(zip(schema.names, schema.types, strict=True))
 

@@ -70,7 +70,7 @@ def read(path: Path, wish: Wish = Wish()) -> Sheet:  # noqa: B008 - a frozen rec
         raise
     except PermissionError:
         raise Unreadable(f"{path} may not be read: ask its owner for the right to.") from None
-    except (ValueError, OSError, EOFError, KeyError, TypeError, zipfile.BadZipFile) as error:
+    except (ValueError, OSError, EOFError, KeyError, TypeError, csv.Error, zipfile.BadZipFile) as error:
         raise Unreadable(f"{path.name} cannot be read as {kind[1:]}: {' '.join(str(error).split())[:200]}") from error
     return _checked(path, sheet, wish)
 
