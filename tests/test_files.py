@@ -200,3 +200,186 @@ def test_labels_are_written_alike_in_both_formats(tmp_path):
         theirs = pd.read_csv(tmp_path / name) if name.endswith("csv") else pd.read_parquet(tmp_path / name)
         assert theirs["cluster"].tolist() == labels.tolist()
         assert theirs["row"].tolist() == ids.tolist()
+
+
+def test_row_names_and_classes_of_csv_stay_whole_numbers(tmp_path):
+    """Also above 2^53, where floats are no longer all integers, and beside missing or longer ones."""
+    frame = pd.DataFrame({"a": [1, 2, 3], "kind": [0, 2, 0]}, index=[2**53, 2**53 + 1, 7])
+    frame.to_csv(tmp_path / "t.csv")
+    sheet = read(tmp_path / "t.csv", Wish(label="kind"))
+    assert sheet.ids.tolist() == frame.index.tolist()
+    assert sheet.classes == ["0", "2"]
+    _files.save_labels(tmp_path / "l.csv", np.array([1, 0, 1]), sheet.ids)
+    assert_array_equal(pd.read_csv(tmp_path / "l.csv")["row"], frame.index)
+    (tmp_path / "t.csv").write_text(f",a\n{2**64 - 1},1\n{2**64 - 2},2\n")
+    assert read(tmp_path / "t.csv").ids.tolist() == [f"{2**64 - 1}", f"{2**64 - 2}"]
+    (tmp_path / "t.csv").write_text(f",a\n{2**53 + 1},1\n,2\n")
+    assert read(tmp_path / "t.csv").ids.tolist() == [f"{2**53 + 1}", None]
+
+
+def test_row_names_and_classes_that_turn_into_text_are_kept_as_written(tmp_path):
+    n = 300_000  # some 4 MB, read in blocks of 1 MB
+    frame = pd.DataFrame({"a": 0.5, "kind": "1"}, index=[*range(n - 1), "total"])
+    frame.loc["total", "kind"] = "1b"
+    frame.to_csv(tmp_path / "t.csv")
+    sheet = read(tmp_path / "t.csv", Wish(label="kind"))
+    assert sheet.ids.tolist() == frame.index.astype(str).tolist()
+    assert sheet.classes == ["1", "1b"]
+
+
+def test_bytes_that_are_no_utf8_are_refused_wherever_they_are(tmp_path):
+    head, row = b"a,kind\n", b"1,red\n"
+    for before in (10, 20_000, 500_000):  # in the head, the first block, a later block
+        (tmp_path / "t.csv").write_bytes(head + row * before + b"1,gr\xfcn\n" + row)
+        with pytest.raises(Unreadable, match=r"t\.csv is no UTF-8 text .*: save it so\."):
+            read(tmp_path / "t.csv", Wish(label="kind"))
+
+
+def test_an_index_of_pandas_may_be_gone(tmp_path):
+    from pyarrow import parquet
+
+    FRAME[["length", "width"]].set_axis(list("abcd")).to_parquet(tmp_path / "t.parquet")
+    kept = parquet.read_table(tmp_path / "t.parquet").drop_columns("__index_level_0__")
+    parquet.write_table(kept, tmp_path / "t.parquet")
+    sheet = read(tmp_path / "t.parquet")
+    assert_array_equal(sheet.X, FRAME[["length", "width"]])
+    assert sheet.ids is None
+
+
+def test_a_class_that_is_nan_is_missing(tmp_path):
+    y = np.array([2.0, np.nan, 1.0, np.nan])
+    np.savez(tmp_path / "t.npz", X=np.eye(4), y=y)
+    sheet = read(tmp_path / "t.npz", Wish(label="y"))
+    assert (sheet.y.tolist(), sheet.classes) == ([1, -1, 0, -1], ["1.0", "2.0"])
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    parquet.write_table(pa.table({"a": np.arange(4.0), "y": pa.array(y)}), tmp_path / "t.parquet")
+    sheet = read(tmp_path / "t.parquet", Wish(label="y"))
+    assert (sheet.y.tolist(), sheet.classes) == ([0, -1, 1, -1], ["2.0", "1.0"])
+
+
+@pytest.mark.parametrize("note", ["room 3,4", "3,4 m"])
+def test_a_comma_in_text_is_no_decimal_point(note, tmp_path):
+    frame = pd.DataFrame({"note": [note, "none", ""], "a": [0.5, 1.5, 2.5], "b": [1, 2, 3]})
+    for decimal in ".,":
+        frame.to_csv(tmp_path / "t.csv", sep=";", index=False, decimal=decimal)
+        assert_array_equal(read(tmp_path / "t.csv").X, frame[["a", "b"]])
+
+
+def test_separators_in_quotes_do_not_count(tmp_path):
+    frame = pd.DataFrame({"a, b, c, d": [0.5, 1.5], "e\n;;": [2, 3], "f": [4, 5]})
+    for separator in ",;\t|":
+        frame.to_csv(tmp_path / "t.csv", sep=separator, index=False, quoting=2)
+        sheet = read(tmp_path / "t.csv")
+        assert sheet.names == frame.columns.tolist()
+        assert_array_equal(sheet.X, frame)
+
+
+def test_row_names_that_pandas_read_and_wrote_again_are_no_feature(tmp_path):
+    frame = pd.DataFrame({"a": [0.5, 1.5]}, index=[7, 8])
+    frame.to_csv(tmp_path / "t.csv")
+    pd.read_csv(tmp_path / "t.csv").to_csv(tmp_path / "t.csv", index=False)
+    assert (tmp_path / "t.csv").read_text().startswith("Unnamed: 0,")
+    sheet = read(tmp_path / "t.csv")
+    assert (sheet.names, sheet.ids.tolist()) == (["a"], [7, 8])
+    assert read(tmp_path / "t.csv", Wish(only=("a", "Unnamed: 0"))).X.tolist() == [[0.5, 7], [1.5, 8]]
+
+
+FIRST_LINES = {  # the text, whether its first line is a header, the numbers
+    "a flower and its name": ("5.1,3.5,setosa\n4.9,3.0,setosa\n", False, [[5.1, 3.5], [4.9, 3.0]]),
+    "a missing value": ("5.1,,1\n4.9,3.0,2\n", False, [[5.1, np.nan, 1], [4.9, 3.0, 2]]),
+    "a missing first value": (",5,1\n4,3,2\n", False, [[np.nan, 5, 1], [4, 3, 2]]),
+    "a mark for missing": ("5,?,1\n4,3,2\n", False, [[5, np.nan, 1], [4, 3, 2]]),
+    "a separator at the end": ("5,3,\n4,2,\n", False, [[5, 3], [4, 2]]),
+    "sizes and classes": ("9,2,red\n1,2,3\n5,6,7\n", True, [[1, 2, 3], [5, 6, 7]]),
+    "text above a missing value": ("a,7\n,1\n2,3\n", True, [[np.nan, 1], [2, 3]]),
+    "years beside towns": ("town,2019,2020\nUlm,1,3\nBari,3,8\n", True, [[1, 3], [3, 8]]),
+    "numbers of pandas": (pd.DataFrame([[1, 2], [3, 5]]).to_csv(), True, [[1, 2], [3, 5]]),
+    "one number of pandas": (pd.DataFrame([1, 3]).to_csv(), True, [[1], [3]]),
+}
+
+
+@pytest.mark.parametrize("case", FIRST_LINES)
+def test_a_first_line_of_numbers_and_others_is_judged_and_told(case, tmp_path):
+    text, headed, numbers = FIRST_LINES[case]
+    (tmp_path / "t.csv").write_text(text)
+    with pytest.warns(UserWarning, match=f"first line of t.csv taken as {'header' if headed else 'a row'}: "):
+        sheet = read(tmp_path / "t.csv")
+    assert_array_equal(sheet.X, numbers)
+    assert sheet.named == headed
+
+
+@pytest.mark.parametrize("text", ["a,b\n1,2\n", "a,b\nx,2\n", "2019,2020\n1,2\n", "1,nan\n2,3\n"])
+def test_a_plain_first_line_needs_no_word(text, tmp_path, recwarn):
+    (tmp_path / "t.csv").write_text(text)
+    assert read(tmp_path / "t.csv").named == text.startswith("a")
+    assert not recwarn.list
+
+
+def test_names_have_no_blanks_round_them(tmp_path):
+    (tmp_path / "t.csv").write_text("a , b, kind \n1,2,x\n3,4,y\n")
+    sheet = read(tmp_path / "t.csv", Wish(label="kind", drop=("b",)))
+    assert (sheet.names, sheet.X.tolist(), sheet.classes) == (["a"], [[1], [3]], ["x", "y"])
+    (tmp_path / "t.csv").write_text("a, a\n1,2\n")
+    with pytest.raises(Unreadable, match="different column names: a comes"):
+        read(tmp_path / "t.csv")
+
+
+def test_empty_columns_without_a_name_are_nothing(tmp_path):
+    (tmp_path / "t.csv").write_text(",a,b,,\nu,1,2,,\nv,3,4,,\n")
+    sheet = read(tmp_path / "t.csv")
+    assert (sheet.names, sheet.X.tolist(), sheet.ids.tolist()) == (["a", "b"], [[1, 2], [3, 4]], ["u", "v"])
+    (tmp_path / "t.csv").write_text("a,,b,\n1,2,3,4\n")
+    with pytest.raises(Unreadable, match="2 with values have no name"):
+        read(tmp_path / "t.csv")
+
+
+def test_utf16_is_named(tmp_path):
+    FRAME.to_csv(tmp_path / "t.csv", encoding="utf-16")
+    with pytest.raises(Unreadable, match=r"^t\.csv is UTF-16 text: save it as UTF-8\.$"):
+        read(tmp_path / "t.csv")
+
+
+@pytest.mark.parametrize(("ending", "packing"), {".GZ": "gzip", ".Bz2": "bz2", ".ZST": "zstd"}.items())
+def test_endings_may_be_large(ending, packing, tmp_path):
+    import pyarrow as pa
+
+    for name, separator in {f"t.CSV{ending}": ",", f"t.Tsv{ending}": "\t"}.items():
+        with pa.output_stream(tmp_path / name, compression=packing) as stream:
+            stream.write(FRAME.to_csv(index=False, sep=separator).encode())
+        assert_array_equal(read(tmp_path / name).X, NUMBERS)
+    (tmp_path / "t.txt").write_text("1\n")
+    with pytest.raises(Unreadable, match=r"\.csv, .*\.gz, \.bz2, \.zst\.$"):
+        read(tmp_path / "t.txt")
+
+
+def test_columns_of_libsvm_count_from_1_unless_there_is_a_0(tmp_path, recwarn):
+    (tmp_path / "t.svm").write_text("1 2:5\n2 3:7\n")
+    sheet = read(tmp_path / "t.svm", Wish(label="y"))
+    assert (sheet.X.toarray().tolist(), sheet.classes) == ([[0, 5, 0], [0, 0, 7]], ["1", "2"])
+    assert not recwarn.list
+    (tmp_path / "t.svm").write_text("1.5 0:4 2:5\n2 1:7\n")
+    with pytest.warns(UserWarning, match=r"t\.svm counts its columns from 0"):
+        sheet = read(tmp_path / "t.svm", Wish(label="y"))
+    assert (sheet.X.toarray().tolist(), sheet.classes) == ([[4, 0, 5], [0, 7, 0]], ["1.5", "2.0"])
+
+
+@pytest.mark.parametrize("headed", [True, False])
+def test_a_line_may_be_longer_than_the_first_look(headed, tmp_path):
+    frame = pd.DataFrame(np.random.default_rng(0).random((3, 9000))).add_prefix("measure ")  # lines of some 170 kB
+    frame.to_csv(tmp_path / "t.csv", index=False, header=headed)
+    sheet = read(tmp_path / "t.csv")
+    assert_array_equal(sheet.X, frame)
+    assert sheet.named == headed
+    (tmp_path / "t.csv").write_text(f'a,"{"b" * 200_000}"\n1,2\n')
+    with pytest.raises(Unreadable, match="cannot be read as csv: field larger"):
+        read(tmp_path / "t.csv")
+
+
+def test_decimal_commas_are_no_separators(tmp_path):
+    np.savetxt(tmp_path / "t.csv", NUMBERS[:, 3:] + [0, 1], fmt="%.3f", delimiter=";")
+    text = (tmp_path / "t.csv").read_text()
+    expected = np.loadtxt(tmp_path / "t.csv", delimiter=";")
+    (tmp_path / "t.csv").write_text(text.replace(".", ","))
+    assert_array_equal(read(tmp_path / "t.csv").X, expected)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import os
 import secrets
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -56,10 +57,11 @@ def read(path: Path, wish: Wish = Wish()) -> Sheet:  # noqa: B008 - a frozen rec
     """The table in a file, by the ending of its name."""
     if path.is_dir() or not path.exists():
         what = "is a folder" if path.is_dir() else "does not exist"
-        raise Unreadable(f"{path} {what}: name a file that ends in {', '.join(READERS)}.")
-    kind = (path.with_suffix("") if path.suffix in PACKED else path).suffix.lower()
-    if kind not in READERS or (path.suffix in PACKED and READERS[kind] is not _delimited):
-        raise Unreadable(f"{path.name} ends in no known way: a table's name ends in {', '.join(READERS)}.")
+        raise Unreadable(f"{path} {what}: name a file that ends in {ENDINGS}.")
+    packed = path.suffix.lower() in PACKED
+    kind = (path.with_suffix("") if packed else path).suffix.lower()
+    if kind not in READERS or (packed and READERS[kind] is not _delimited):
+        raise Unreadable(f"{path.name} ends in no known way: a table's name ends in {ENDINGS}.")
     if path.stat().st_size == 0:
         raise Unreadable(f"{path.name} is empty: a table needs at least one row.")
     try:
@@ -68,7 +70,7 @@ def read(path: Path, wish: Wish = Wish()) -> Sheet:  # noqa: B008 - a frozen rec
         raise
     except PermissionError:
         raise Unreadable(f"{path} may not be read: ask its owner for the right to.") from None
-    except (ValueError, OSError, EOFError, KeyError, TypeError, zipfile.BadZipFile) as error:
+    except (ValueError, OSError, EOFError, KeyError, TypeError, csv.Error, zipfile.BadZipFile) as error:
         raise Unreadable(f"{path.name} cannot be read as {kind[1:]}: {' '.join(str(error).split())[:200]}") from error
     return _checked(path, sheet, wish)
 
@@ -150,8 +152,16 @@ def _refuse_foreign(path: Path, mark: bytes) -> None:
 def _svmlight(path: Path, wish: Wish) -> Sheet:
     from sklearn.datasets import load_svmlight_file
 
-    X, y = load_svmlight_file(str(path))
-    return _nameless(path, sparse.csr_array(X), y, wish)
+    X, y = load_svmlight_file(str(path), zero_based=True)
+    if from_0 := 0 in X.indices:
+        warnings.warn(
+            f"{path.name} counts its columns from 0: a file without a column 0 is taken to count from 1, "
+            "and all its columns would be one too far left; write such files from 1",
+            stacklevel=2,
+        )
+    d = X.shape[1] - (not from_0)
+    X = sparse.csr_array((X.data, X.indices - (not from_0), X.indptr), shape=(X.shape[0], d))
+    return _nameless(path, X, y.astype(np.int64) if (y == np.rint(y)).all() else y, wish)
 
 
 def _nameless(path: Path, X: Any, y: Array | None, wish: Wish) -> Sheet:
@@ -175,10 +185,12 @@ def _nameless(path: Path, X: Any, y: Array | None, wish: Wish) -> Sheet:
         return sheet
     values: Any = X[:, [every.index(own)]] if own else y
     classes, numbers = np.unique(values.toarray() if sparse.issparse(values) else values, return_inverse=True)
-    return replace(sheet, y=numbers.ravel(), classes=[f"{value}" for value in classes])
+    known = classes[classes == classes]  # NaN, the last, is a missing class
+    numbers = np.where(numbers == len(known), -1, numbers)
+    return replace(sheet, y=numbers.ravel(), classes=[f"{value}" for value in known])
 
 
-PACKED = (".gz", ".bz2", ".zst")
+PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 READERS: dict[str, Callable[[Path, Wish], Sheet]] = {
     ".csv": _delimited,
     ".tsv": _delimited,
@@ -190,12 +202,13 @@ READERS: dict[str, Callable[[Path, Wish], Sheet]] = {
     ".svmlight": _svmlight,
     ".svm": _svmlight,
 }
+ENDINGS = f"{', '.join(READERS)}, or a packed .csv or .tsv in {', '.join(PACKED)}"
 
 
 def save_labels(path: Path, labels: Array, ids: Array | None) -> None:
     """Row and cluster of each row, as csv or parquet by the ending of the name."""
     rows = np.arange(len(labels)) if ids is None else ids
-    if path.suffix == ".parquet":
+    if path.suffix.lower() == ".parquet":
         from . import _arrow
 
         _arrow.save(path, {"row": rows, "cluster": labels})
