@@ -7,6 +7,7 @@ import tracemalloc
 import xml.etree.ElementTree as ET
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -55,6 +56,34 @@ def test_sizes_objective_and_classes_are_those_of_the_fit(case):
     assert told["classes"]["nmi"] == pytest.approx(oracle.nmi(y, model.labels_))
     counts = [[int(((y == a) & (model.labels_ == c)).sum()) for c in range(3)] for a in range(3)]
     assert told["classes"]["counts"] == counts
+
+
+def holed(y):
+    """The classes with holes in some rows, as each library writes them."""
+    gone = np.arange(len(y)) % 4 == 0
+    series = pd.Series(y).mask(gone)
+    yield "NaN", series.to_numpy()
+    yield "pandas' NA", series.astype("Int64")
+    yield "None beside text", np.where(gone, None, np.array(["a", "b", "nan"])[y])
+    yield "masked", np.ma.masked_array(y, gone)
+
+
+@pytest.mark.parametrize("at", range(4), ids=[name for name, _ in holed(np.zeros(4, int))])
+def test_rows_without_a_class_are_in_no_score(case, at):
+    model, X, y, _ = case
+    told = summary(model, X, y=list(holed(y))[at][1])["classes"]
+    known = np.arange(len(y)) % 4 != 0
+    assert told["accuracy"] == pytest.approx(oracle.accuracy(y[known], model.labels_[known]))
+    assert told["nmi"] == pytest.approx(oracle.nmi(y[known], model.labels_[known]))
+    assert np.sum(told["counts"]) == known.sum() == len(y) - told["unknown"]
+    assert told["number"] == 3
+
+
+def test_classes_need_one_for_each_row_and_none_are_no_classes(case):
+    model, X, y, _ = case
+    with pytest.raises(ValueError, match=r"one class for each of the 178 rows, got shape \(50,\)"):
+        summary(model, X, y=y[:50])
+    assert summary(model, X, y=[None] * 178)["classes"] is None
 
 
 def test_spread_and_centres_of_each_column(case):

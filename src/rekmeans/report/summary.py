@@ -26,6 +26,7 @@ ON_CIRCLE = 600  # rows drawn on each circle
 LISTED = 8  # rows named in each list
 MOST = 26  # clusters with a typical row of their own, the largest
 VALUES = 5  # values shown of a named row
+GAPS = {"None", "nan", "NaT", "<NA>"}  # how a missing class of any library writes itself
 CLASSES = 60  # a larger table of classes against clusters is not readable
 
 METHODS = {"rectified": "Rectified Euler k-means", "mean": "Euler k-means"}
@@ -42,7 +43,7 @@ def summary(
     X : table
         The table it was fitted on, or another with the same columns.
     names : (n_features,) column names; by default those the model saw, else x0, x1, ...
-    y : (n_samples,) known classes, to compare the clusters with; or None
+    y : (n_samples,) known classes, to compare the clusters with; masked, None or NaN where a row has none; or None
     title : text at the head of the report
 
     Returns
@@ -76,7 +77,7 @@ def summary(
         "kappa": {"model": model.deviation_, "mean": deviation_degree(look.lengths)},
         "rows": listed(look, columns, order[:VALUES]),
         "left_out": left_out(look, columns),
-        "classes": None if y is None else classes(np.asarray(y), look),
+        "classes": None if y is None else classes(y, look),
         "repeat": repeat(model),
     }
     return plain(told)
@@ -225,19 +226,39 @@ def left_out(look: Look, columns: list[str]) -> dict[str, Any]:
     }
 
 
-def classes(y: Array, look: Look) -> dict[str, Any]:
-    """Known classes beside the clusters: accuracy by best matching, NMI, and the table of both."""
-    found, codes = np.unique(y.astype(str) if y.dtype == object else y, return_inverse=True)
+def classes(y: ArrayLike, look: Look) -> dict[str, Any] | None:
+    """Known classes beside the clusters: accuracy by best matching, NMI, and the table of both; None without any.
+
+    Rows of unknown class count in none of them.
+    """
+    known = ~unknown(y)
+    if known.shape != look.labels.shape:
+        raise ValueError(f"y must have one class for each of the {len(look.labels)} rows, got shape {known.shape}.")
+    if not known.any():
+        return None
+    own, labels = np.asarray(y)[known], look.labels[known]
+    found, codes = np.unique(own.astype(str) if own.dtype == object else own, return_inverse=True)
     small = max(len(found), len(look.sizes)) <= CLASSES
     counts = np.zeros((len(found), len(look.sizes)), np.int64)
-    np.add.at(counts, (codes, look.labels), 1)
+    np.add.at(counts, (codes, labels), 1)
     return {
-        "accuracy": clustering_accuracy(codes, look.labels),
-        "nmi": normalized_mutual_info(codes, look.labels),
+        "accuracy": clustering_accuracy(codes, labels),
+        "nmi": normalized_mutual_info(codes, labels),
         "names": [str(name) for name in found] if small else None,
         "counts": counts if small else None,
         "number": len(found),
+        "unknown": np.count_nonzero(~known),
     }
+
+
+def unknown(y: ArrayLike) -> Array:
+    """Which rows have no class: masked, None, NaN or what else pandas writes for it, (n,)."""
+    bare = np.asarray(y)
+    if bare.dtype == object:
+        gaps = np.reshape([not isinstance(v, str) and str(v) in GAPS for v in bare.ravel()], bare.shape)
+    else:
+        gaps = bare != bare  # NaN differs from itself
+    return gaps | np.ma.getmaskarray(np.ma.asarray(y))
 
 
 def repeat(model: Any) -> dict[str, Any]:

@@ -1,0 +1,63 @@
+"""`rekmeans report`, run as a command: what it says of a table that the model was not fitted on."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_wine
+
+from rekmeans import RectifiedEulerKMeans, clustering_accuracy, normalized_mutual_info, save
+from rekmeans.cli import main
+
+
+@pytest.fixture(scope="module")
+def wine():
+    """13 measurements and the class of each wine, and a model of the measurements."""
+    frame = load_wine(as_frame=True).frame.rename(columns={"target": "kind"})
+    return frame, RectifiedEulerKMeans(3, random_state=0).fit(frame.drop(columns="kind"))
+
+
+@pytest.fixture
+def reported(wine, tmp_path, monkeypatch, capsys):
+    """reported(frame) -> the summary and the page of the model on this table."""
+    save(wine[1], tmp_path / "model.safetensors")
+
+    def run(frame, *more):
+        frame.to_csv(tmp_path / "table.csv", index=False)
+        words = ["report", tmp_path / "model.safetensors", tmp_path / "table.csv", "--label", "kind", "--json", *more]
+        monkeypatch.setattr(sys, "argv", ["rekmeans", *map(str, words)])
+        with pytest.raises(SystemExit) as end:
+            main()
+        said = capsys.readouterr()
+        assert (end.value.code, said.err) == (0, "")
+        return json.loads(said.out)["summary"], (tmp_path / "table-report.html").read_text(encoding="utf-8")
+
+    return run
+
+
+def tables(frame):
+    """Other tables of the same wines."""
+    yield "shuffled", frame.sample(frac=1, random_state=0)
+    yield "fewer rows", frame.iloc[:50]
+    yield "some classes missing", frame.assign(kind=frame["kind"].astype("Int64").where(frame.index % 3 > 0))
+
+
+@pytest.mark.parametrize("at", range(3), ids=["shuffled", "fewer rows", "some classes missing"])
+def test_scores_are_those_of_this_tables_rows(at, wine, reported):
+    _, other = list(tables(wine[0]))[at]
+    known = other["kind"].notna().to_numpy()
+    y, labels = other["kind"][known].astype(int), wine[1].predict(other.drop(columns="kind"))[known]
+    told, page = reported(other)
+    assert told["classes"]["accuracy"] == clustering_accuracy(y, labels) > 0.9
+    assert told["classes"]["nmi"] == normalized_mutual_info(y, labels)
+    counts = [[int(((y == a) & (labels == c)).sum()) for c in range(3)] for a in np.unique(y)]
+    assert told["classes"]["counts"] == counts
+    assert told["classes"]["unknown"] == (~known).sum()
+    assert f"<dd>{told['classes']['accuracy']:.1%}</dd>" in page
+
+
+def test_classes_that_are_all_missing_give_no_score(wine, reported):
+    told, page = reported(wine[0].assign(kind=np.nan))
+    assert told["classes"] is None
+    assert "accuracy" not in page
