@@ -15,7 +15,7 @@ from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
 
 import oracle
-from rekmeans import EulerKMeans, EulerMap, RectifiedEulerKMeans
+from rekmeans import EulerKMeans, EulerMap, RectifiedEulerKMeans, load, save
 from rekmeans.report.figures import classes, figures, history, kappa, profile
 from rekmeans.report.html import page
 from rekmeans.report.look import DRAWN, looked
@@ -188,6 +188,48 @@ def test_the_python_lines_make_the_same_clusters_again(case):
     assert not summary(EulerKMeans(2).fit(X[9:50]), X[9:50])["repeat"]["exact"]
 
 
+def test_a_table_that_the_model_was_not_fitted_on_has_no_fit_to_tell(case, tmp_path, monkeypatch):
+    model, X, _, told = case
+    assert told["own_fit"]
+    other = X.copy()
+    other[7, 2] += 0.05  # one cell, too little to move the row
+    assert_array_equal(model.predict(other), model.labels_)
+    for table in (other, X[::-1], X[4:6]):
+        told = summary(model, table)
+        assert not told["own_fit"]
+        assert told["history"] == {}
+        assert (told["method"]["passes"], told["method"]["seconds"]) == (None, None)
+        text = page(told)
+        assert "made elsewhere" in text
+        assert not any(words in text for words in ("time in passes", "same table and settings", "How the fit went"))
+    save(model, tmp_path / "model.safetensors")
+    monkeypatch.chdir(tmp_path)
+    names = {"X": X[4:6]}
+    exec("\n".join(told["repeat"]["python"]), names)
+    assert_array_equal(names["labels"], model.predict(X[4:6]))
+
+
+@pytest.mark.filterwarnings("ignore:.*take no part")
+@pytest.mark.parametrize(
+    "settings", [{"max_iter": 1}, {"n_init": 3}, {"beyond": "clip"}, {"engine": "reference"}], ids=str
+)
+@pytest.mark.parametrize("kind", [RectifiedEulerKMeans, EulerKMeans])
+def test_a_fit_knows_its_own_table_bit_for_bit(kind, settings, tmp_path):
+    X = soiled()[0]
+    model = kind(4, random_state=0, **settings).fit(X)
+    save(model, tmp_path / "m.safetensors")
+    told = summary(load(tmp_path / "m.safetensors"), X)
+    assert told["own_fit"]
+    assert told["method"]["passes"] == model.n_iter_
+    assert told["history"]["objective"] == list(model.history_["objective"])
+
+
+def test_a_weighted_fit_is_not_what_the_rows_alone_would_give():
+    X = load_wine().data
+    weights = 1 + np.arange(len(X)) % 2
+    assert not summary(RectifiedEulerKMeans(1, random_state=0).fit(X, sample_weight=weights), X)["own_fit"]
+
+
 def test_json_gives_the_summary_back(case):
     *_, told = case
     assert json.loads(json.dumps(told, allow_nan=False)) == told
@@ -258,7 +300,8 @@ def test_a_model_without_its_history_is_reported_without_it():
     told = summary(model, X)
     assert told["method"]["passes"] is None
     assert history(told) is None
-    assert {**told, "history": 0, "method": 0} == {**whole, "history": 0, "method": 0}
+    ours = dict.fromkeys(("own_fit", "history", "method", "repeat"), 0)
+    assert (told | ours) == (whole | ours)
     assert "after each pass" not in page(told)
 
 

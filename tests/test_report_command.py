@@ -61,3 +61,17 @@ def test_classes_that_are_all_missing_give_no_score(wine, reported):
     told, page = reported(wine[0].assign(kind=np.nan))
     assert told["classes"] is None
     assert "accuracy" not in page
+
+
+def test_another_table_does_not_tell_the_old_fit_as_its_own(wine, reported):
+    told, page = reported(wine[0].iloc[:2])
+    assert not told["own_fit"]
+    assert told["history"] == {}
+    assert "puts 2 rows of 13 columns into 3 clusters" in page
+    assert "made elsewhere" in page
+    assert not any(words in page for words in ("time in passes", "passes</dt>", "after each pass", "same table"))
+    told, page = reported(wine[0])
+    assert told["own_fit"]
+    assert told["method"]["passes"] == wine[1].n_iter_
+    assert "put 178 rows of 13 columns into 3 clusters" in page
+    assert "same table and settings" in page

@@ -41,6 +41,11 @@ class Look:
         """Rows of each cluster, (k,)."""
         return np.bincount(self.labels, minlength=len(self.C))
 
+    @property
+    def objective(self) -> float:
+        """Sum of squared distances of the rows to their centroids."""
+        return float(self.sums.loss * self.kernel.worth)
+
     @cached_property
     def lengths(self) -> Array:
         """Mean resultant length R of each cluster and column, (k, d); 1 where no value says anything."""
