@@ -16,7 +16,7 @@ from sklearn.decomposition import PCA
 
 import oracle
 from rekmeans import EulerKMeans, EulerMap, RectifiedEulerKMeans, load, save
-from rekmeans.report.figures import classes, figures, history, kappa, profile
+from rekmeans.report.figures import circles, classes, figures, history, kappa, plane, profile
 from rekmeans.report.html import page
 from rekmeans.report.look import DRAWN, looked
 from rekmeans.report.summary import summary
@@ -358,3 +358,24 @@ def test_many_clusters_leave_a_page_under_a_megabyte():
     assert len(page(told)) < 1_000_000
     assert len(parts(profile(told)[0], "image")) == len(parts(classes(told), "image")) == 1
     assert len(parts(kappa(told), "use")) >= 2 * 26
+
+
+def test_the_map_numbers_the_clusters_that_other_figures_show():
+    random = np.random.default_rng(0)
+    X = np.concatenate([np.repeat(np.arange(50.0)[:, None], 2, axis=1), random.permutation(50)[:45, None].repeat(2, 1)])
+    told = summary(RectifiedEulerKMeans(50, random_state=0, scale="range").fit(X), X)
+    shown = sorted(np.argsort(-np.array(told["sizes"]), kind="stable")[:40].tolist())
+    assert shown != list(range(40))
+    numbers = [t.text.strip() for t in parts(plane(told), "text")]
+    assert [int(t) for t in numbers if t.isdigit()] == shown
+    assert "Numbers mark the centroids of the 40 largest clusters of 50." in page(told)
+
+
+@pytest.mark.parametrize("k", [10, 11])
+def test_the_caption_says_where_marks_on_circles_have_no_numbers(k):
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    told = summary(RectifiedEulerKMeans(k, random_state=0).fit(X), X)
+    numbers = {t.text.strip() for t in parts(circles(told)[0], "text")}
+    numbered = {str(c) for c in range(k)} <= numbers
+    assert numbered == (k == 10)
+    assert ("too many to number" in page(told)) != numbered
