@@ -62,7 +62,7 @@ def summary(
     look = looked(model, X)
     own = own_fit(model, look)
     columns = column_names(model, names)
-    order = np.argsort(-look.separation, kind="stable")[:COLUMNS]  # most separating first
+    order = look.columns(None, COLUMNS)  # most separating first
     with workers(model) as pool:
         features = list(pool.map(lambda j: feature(model, look, columns, j), order))
     told = {
@@ -268,7 +268,12 @@ def _shown(value: Any) -> Any:
 
 def column_names(model: Any, names: ArrayLike | None) -> list[str]:
     """Column names: given, those of fit, or x0, x1, ..."""
-    return [str(name) for name in (_check_feature_names_in(model) if names is None else names)]  # type: ignore[union-attr]
+    if names is None:
+        return [str(name) for name in _check_feature_names_in(model)]
+    if np.shape(names) != (model.n_features_in_,):
+        came = np.shape(names)[0] if np.ndim(names) == 1 else f"{names!r:.60}"
+        raise ValueError(f"names must be {model.n_features_in_}, one for each column, got {came}.")
+    return [str(name) for name in np.asarray(names)]
 
 
 def plain(value: Any) -> Any:
