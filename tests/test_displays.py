@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_wine, make_moons
+from sklearn.exceptions import NotFittedError
 
 mpl.use("agg")
 import matplotlib.pyplot as plt
@@ -140,6 +141,42 @@ def test_surface_of_two_of_many_columns_is_that_of_the_others_missing(wine):
     with pytest.warns(UserWarning, match="valid feature names"):
         assert_array_equal(display.response[150], model.predict(grid))
     assert display.ax_.get_xlabel() == "flavanoids"
+
+
+DRAWN_OF = [CircleDisplay, ProfileDisplay, SurfaceDisplay]
+
+
+@pytest.mark.parametrize("display", [*DRAWN_OF, HistoryDisplay])
+def test_an_unfitted_model_is_refused(display, wine):
+    table = () if display is HistoryDisplay else (wine[1],)
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        display.from_estimator(RectifiedEulerKMeans(3), *table)
+
+
+@pytest.mark.parametrize("features", [[], [13], [0, 13], [-1, 0], ["hue", "ash"], [0.5, 1.0], [[0], [1]]], ids=str)
+@pytest.mark.parametrize("display", DRAWN_OF)
+def test_columns_that_are_not_there_are_refused(display, features, wine):
+    with pytest.raises(ValueError, match=r"^features must be column numbers from 0 to 12, got .*: .*\.$"):
+        display.from_estimator(*wine, features=features)
+
+
+@pytest.mark.parametrize("features", [[3], [0, 1, 2]], ids=str)
+def test_a_surface_lies_over_two_columns(features, wine):
+    with pytest.raises(ValueError, match=r"^features must be two column numbers, got \[.*\]"):
+        SurfaceDisplay.from_estimator(*wine, features=features)
+
+
+def test_a_surface_of_one_column_is_refused():
+    X = np.arange(6.0)[:, None]
+    with pytest.raises(ValueError, match=r"^a surface needs a table of two columns or more, got 1: "):
+        SurfaceDisplay.from_estimator(RectifiedEulerKMeans(2, random_state=0).fit(X), X)
+
+
+@pytest.mark.parametrize("names", [["a"], [f"c{j}" for j in range(14)], "abcdefghijklm", []], ids=len)
+@pytest.mark.parametrize("display", DRAWN_OF)
+def test_names_are_one_for_each_column(display, names, wine):
+    with pytest.raises(ValueError, match=r"^names must be 13, one for each column, got "):
+        display.from_estimator(*wine, names=names)
 
 
 def test_clusters_differ_in_colour_or_marker():

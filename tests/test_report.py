@@ -7,6 +7,7 @@ import tracemalloc
 import xml.etree.ElementTree as ET
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
@@ -14,8 +15,8 @@ from sklearn.datasets import load_wine
 from sklearn.decomposition import PCA
 
 import oracle
-from rekmeans import EulerKMeans, EulerMap, RectifiedEulerKMeans
-from rekmeans.report.figures import classes, figures, history, kappa, profile
+from rekmeans import EulerKMeans, EulerMap, RectifiedEulerKMeans, load, save
+from rekmeans.report.figures import circles, classes, figures, history, kappa, plane, profile
 from rekmeans.report.html import page
 from rekmeans.report.look import DRAWN, looked
 from rekmeans.report.summary import summary
@@ -55,6 +56,34 @@ def test_sizes_objective_and_classes_are_those_of_the_fit(case):
     assert told["classes"]["nmi"] == pytest.approx(oracle.nmi(y, model.labels_))
     counts = [[int(((y == a) & (model.labels_ == c)).sum()) for c in range(3)] for a in range(3)]
     assert told["classes"]["counts"] == counts
+
+
+def holed(y):
+    """The classes with holes in some rows, as each library writes them."""
+    gone = np.arange(len(y)) % 4 == 0
+    series = pd.Series(y).mask(gone)
+    yield "NaN", series.to_numpy()
+    yield "pandas' NA", series.astype("Int64")
+    yield "None beside text", np.where(gone, None, np.array(["a", "b", "nan"])[y])
+    yield "masked", np.ma.masked_array(y, gone)
+
+
+@pytest.mark.parametrize("at", range(4), ids=[name for name, _ in holed(np.zeros(4, int))])
+def test_rows_without_a_class_are_in_no_score(case, at):
+    model, X, y, _ = case
+    told = summary(model, X, y=list(holed(y))[at][1])["classes"]
+    known = np.arange(len(y)) % 4 != 0
+    assert told["accuracy"] == pytest.approx(oracle.accuracy(y[known], model.labels_[known]))
+    assert told["nmi"] == pytest.approx(oracle.nmi(y[known], model.labels_[known]))
+    assert np.sum(told["counts"]) == known.sum() == len(y) - told["unknown"]
+    assert told["number"] == 3
+
+
+def test_classes_need_one_for_each_row_and_none_are_no_classes(case):
+    model, X, y, _ = case
+    with pytest.raises(ValueError, match=r"one class for each of the 178 rows, got shape \(50,\)"):
+        summary(model, X, y=y[:50])
+    assert summary(model, X, y=[None] * 178)["classes"] is None
 
 
 def test_spread_and_centres_of_each_column(case):
@@ -159,6 +188,48 @@ def test_the_python_lines_make_the_same_clusters_again(case):
     assert not summary(EulerKMeans(2).fit(X[9:50]), X[9:50])["repeat"]["exact"]
 
 
+def test_a_table_that_the_model_was_not_fitted_on_has_no_fit_to_tell(case, tmp_path, monkeypatch):
+    model, X, _, told = case
+    assert told["own_fit"]
+    other = X.copy()
+    other[7, 2] += 0.05  # one cell, too little to move the row
+    assert_array_equal(model.predict(other), model.labels_)
+    for table in (other, X[::-1], X[4:6]):
+        told = summary(model, table)
+        assert not told["own_fit"]
+        assert told["history"] == {}
+        assert (told["method"]["passes"], told["method"]["seconds"]) == (None, None)
+        text = page(told)
+        assert "made elsewhere" in text
+        assert not any(words in text for words in ("time in passes", "same table and settings", "How the fit went"))
+    save(model, tmp_path / "model.safetensors")
+    monkeypatch.chdir(tmp_path)
+    names = {"X": X[4:6]}
+    exec("\n".join(told["repeat"]["python"]), names)
+    assert_array_equal(names["labels"], model.predict(X[4:6]))
+
+
+@pytest.mark.filterwarnings("ignore:.*take no part")
+@pytest.mark.parametrize(
+    "settings", [{"max_iter": 1}, {"n_init": 3}, {"beyond": "clip"}, {"engine": "reference"}], ids=str
+)
+@pytest.mark.parametrize("kind", [RectifiedEulerKMeans, EulerKMeans])
+def test_a_fit_knows_its_own_table_bit_for_bit(kind, settings, tmp_path):
+    X = soiled()[0]
+    model = kind(4, random_state=0, **settings).fit(X)
+    save(model, tmp_path / "m.safetensors")
+    told = summary(load(tmp_path / "m.safetensors"), X)
+    assert told["own_fit"]
+    assert told["method"]["passes"] == model.n_iter_
+    assert told["history"]["objective"] == list(model.history_["objective"])
+
+
+def test_a_weighted_fit_is_not_what_the_rows_alone_would_give():
+    X = load_wine().data
+    weights = 1 + np.arange(len(X)) % 2
+    assert not summary(RectifiedEulerKMeans(1, random_state=0).fit(X, sample_weight=weights), X)["own_fit"]
+
+
 def test_json_gives_the_summary_back(case):
     *_, told = case
     assert json.loads(json.dumps(told, allow_nan=False)) == told
@@ -229,7 +300,8 @@ def test_a_model_without_its_history_is_reported_without_it():
     told = summary(model, X)
     assert told["method"]["passes"] is None
     assert history(told) is None
-    assert {**told, "history": 0, "method": 0} == {**whole, "history": 0, "method": 0}
+    ours = dict.fromkeys(("own_fit", "history", "method", "repeat"), 0)
+    assert (told | ours) == (whole | ours)
     assert "after each pass" not in page(told)
 
 
@@ -286,3 +358,24 @@ def test_many_clusters_leave_a_page_under_a_megabyte():
     assert len(page(told)) < 1_000_000
     assert len(parts(profile(told)[0], "image")) == len(parts(classes(told), "image")) == 1
     assert len(parts(kappa(told), "use")) >= 2 * 26
+
+
+def test_the_map_numbers_the_clusters_that_other_figures_show():
+    random = np.random.default_rng(0)
+    X = np.concatenate([np.repeat(np.arange(50.0)[:, None], 2, axis=1), random.permutation(50)[:45, None].repeat(2, 1)])
+    told = summary(RectifiedEulerKMeans(50, random_state=0, scale="range").fit(X), X)
+    shown = sorted(np.argsort(-np.array(told["sizes"]), kind="stable")[:40].tolist())
+    assert shown != list(range(40))
+    numbers = [t.text.strip() for t in parts(plane(told), "text")]
+    assert [int(t) for t in numbers if t.isdigit()] == shown
+    assert "Numbers mark the centroids of the 40 largest clusters of 50." in page(told)
+
+
+@pytest.mark.parametrize("k", [10, 11])
+def test_the_caption_says_where_marks_on_circles_have_no_numbers(k):
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    told = summary(RectifiedEulerKMeans(k, random_state=0).fit(X), X)
+    numbers = {t.text.strip() for t in parts(circles(told)[0], "text")}
+    numbered = {str(c) for c in range(k)} <= numbers
+    assert numbered == (k == 10)
+    assert ("too many to number" in page(told)) != numbered

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .. import _files, clustering_accuracy, normalized_mutual_info
+from .. import _files
 from .._files import Sheet, Wish, listed
-from .._grid import Array
 
 
 def refuse_absent(*libraries: str) -> None:
@@ -54,26 +53,13 @@ def sheet_for(model: Any, path: Path, wish: Wish) -> Sheet:
 
 
 def summary(model: Any, sheet: Sheet, title: str) -> dict[str, Any]:
-    """The report's summary, with what the file told; rows without a class count in no score."""
+    """The report's summary, with what the file told."""
     from ..report import summary as report
 
-    y = None if sheet.y is None else np.array([*sheet.classes, "(missing)"])[sheet.y]
-    told = report.summary(model, sheet.X, names=sheet.names, y=y, title=title)
-    told["skipped"] = sheet.skipped
+    y = None
     if sheet.y is not None:
-        labels = model.labels_ if hasattr(model, "labels_") else model.predict(sheet.X)
-        told["classes"] |= _scores(sheet.y, labels)
-    return told
-
-
-def _scores(y: Array, labels: Array) -> dict[str, float]:
-    known = y >= 0
-    if not known.any():
-        return {}
-    return {
-        "accuracy": clustering_accuracy(y[known], labels[known]),
-        "nmi": normalized_mutual_info(y[known], labels[known]),
-    }
+        y = np.ma.masked_array(np.array([*sheet.classes, ""])[sheet.y], sheet.y < 0)
+    return report.summary(model, sheet.X, names=sheet.names, y=y, title=title) | {"skipped": sheet.skipped}
 
 
 def name_columns(model: Any, sheet: Sheet) -> None:

@@ -69,8 +69,7 @@ class CircleDisplay:
     ) -> Self:
         """The circles of a fitted model on X; `features` are column numbers, by default the two most separating."""
         look, columns = looked(model, X), column_names(model, names)
-        chosen = np.argsort(-look.separation, kind="stable")[:2] if features is None else np.atleast_1d(features)
-        return cls(circles(model, look, columns, chosen)).plot(ax)
+        return cls(circles(model, look, columns, look.columns(features, 2))).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw it, on an Axes for each column."""

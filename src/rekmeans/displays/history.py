@@ -7,6 +7,7 @@ from typing import Any, Self
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.ticker import MaxNLocator
+from sklearn.utils.validation import check_is_fitted
 
 from .ink import COLOURS, PAPER
 
@@ -40,6 +41,7 @@ class HistoryDisplay:
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Any = None) -> Self:
         """The history of a fitted model."""
+        check_is_fitted(model)
         return cls(model.history_).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:

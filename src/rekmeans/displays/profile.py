@@ -61,8 +61,7 @@ class ProfileDisplay:
     ) -> Self:
         """The profile of a fitted model on X; `features` are column numbers, by default the 24 most separating."""
         look, columns = looked(model, X), column_names(model, names)
-        chosen = np.argsort(-look.separation, kind="stable")[:24] if features is None else features
-        return cls([feature(model, look, columns, j) for j in chosen]).plot(ax)
+        return cls([feature(model, look, columns, j) for j in look.columns(features, 24)]).plot(ax)
 
     @property
     def height(self) -> float:

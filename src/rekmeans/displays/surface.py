@@ -66,7 +66,12 @@ class SurfaceDisplay:
     ) -> Self:
         """The decision surface of a fitted model for two columns, over the range of X."""
         look, columns = looked(model, X), column_names(model, names)
-        pair, d = list(features), look.X.shape[1]
+        d = look.X.shape[1]
+        if d < 2:
+            raise ValueError(f"a surface needs a table of two columns or more, got {d}: draw its CircleDisplay.")
+        pair = look.columns(features, 2).tolist()
+        if len(pair) != 2:
+            raise ValueError(f"features must be two column numbers, got {features!r}.")
         numbers = look.drawn()
         rows = look.rows(numbers)[:, pair]
         grid = _axis(look, pair[0]), _axis(look, pair[1])

@@ -143,8 +143,8 @@ def plane(told: dict[str, Any]) -> str:
         for c in np.unique(labels):
             x, y = points[labels == c].T
             ax.plot(x, y, marker(c), ms=3.6, color=colour(c), alpha=0.65, mec="none", ls="none")
-        for c, (x, y) in enumerate(centroids[:SHOWN]):
-            numbered(ax, c, x, y)
+        for c in largest(told):
+            numbered(ax, c, *centroids[c])
         first, second = told["map"]["share"]
         ax.set(xlabel=f"first direction ({first:.0%} of the variation)", ylabel=f"second ({second:.0%})")
         ax.set(xticks=[], yticks=[])

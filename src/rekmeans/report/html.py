@@ -14,6 +14,8 @@ try:
 except ImportError:
     raise ImportError("the report needs Jinja2: pip install 'rekmeans[report]'.") from None
 
+NAMED = 40  # columns left out that are named; more are counted
+
 
 def page(told: dict[str, Any]) -> str:
     """One HTML file from a summary; everything that comes from the table is escaped.
@@ -44,7 +46,13 @@ def page(told: dict[str, Any]) -> str:
     }
     drawn = {name: _safe(figure) for name, figure in figures(told).items()}
     return house.get_template("page.html.j2").render(
-        told=told, figures=drawn, colours=COLOURS, profiled=told["features"][:PROFILED], shown=largest(told), few=LANES
+        told=told,
+        figures=drawn,
+        colours=COLOURS,
+        profiled=told["features"][:PROFILED],
+        shown=largest(told),
+        few=LANES,
+        named=NAMED,
     )
 
 

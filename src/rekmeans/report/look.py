@@ -41,6 +41,11 @@ class Look:
         """Rows of each cluster, (k,)."""
         return np.bincount(self.labels, minlength=len(self.C))
 
+    @property
+    def objective(self) -> float:
+        """Sum of squared distances of the rows to their centroids."""
+        return float(self.sums.loss * self.kernel.worth)
+
     @cached_property
     def lengths(self) -> Array:
         """Mean resultant length R of each cluster and column, (k, d); 1 where no value says anything."""
@@ -61,6 +66,21 @@ class Look:
         within = 1 - (seen * self.lengths).sum(axis=0) / rows
         some = (spread > 1 / GRID) & (seen.sum(axis=0) > 0)  # less is the grid's rounding, not spread
         return np.where(some, np.clip(1 - within / np.where(some, spread, 1.0), 0, 1), 0.0)
+
+    def columns(self, features: Any, most: int) -> Array:
+        """Column numbers: those given, or the most separating where none are."""
+        if features is None:
+            return np.argsort(-self.separation, kind="stable")[:most]
+        d, chosen = self.X.shape[1], np.atleast_1d(features)
+        if (
+            chosen.ndim != 1
+            or chosen.dtype.kind not in "iu"
+            or not len(chosen)
+            or chosen.min() < 0
+            or chosen.max() >= d
+        ):
+            raise ValueError(f"features must be column numbers from 0 to {d - 1}, got {features!r}: give one or more.")
+        return chosen
 
     def drawn(self, most: int = DRAWN) -> Array:
         """Row numbers to draw: all, or evenly spaced ones of the rows sorted by cluster, so each has its share."""

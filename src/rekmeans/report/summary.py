@@ -16,7 +16,8 @@ from sklearn.utils.validation import _check_feature_names_in
 
 from .. import __version__
 from .._grid import GRID, Array
-from ..metrics import clustering_accuracy, deviation_degree, normalized_mutual_info
+from ..metrics import deviation_degree
+from .classes import classes
 from .look import Look, looked, workers
 
 QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
@@ -26,7 +27,6 @@ ON_CIRCLE = 600  # rows drawn on each circle
 LISTED = 8  # rows named in each list
 MOST = 26  # clusters with a typical row of their own, the largest
 VALUES = 5  # values shown of a named row
-CLASSES = 60  # a larger table of classes against clusters is not readable
 
 METHODS = {"rectified": "Rectified Euler k-means", "mean": "Euler k-means"}
 
@@ -42,7 +42,7 @@ def summary(
     X : table
         The table it was fitted on, or another with the same columns.
     names : (n_features,) column names; by default those the model saw, else x0, x1, ...
-    y : (n_samples,) known classes, to compare the clusters with; or None
+    y : (n_samples,) known classes, to compare the clusters with; masked, None or NaN where a row has none; or None
     title : text at the head of the report
 
     Returns
@@ -60,24 +60,26 @@ def summary(
     [2, 2]
     """
     look = looked(model, X)
+    own = own_fit(model, look)
     columns = column_names(model, names)
-    order = np.argsort(-look.separation, kind="stable")[:COLUMNS]  # most separating first
+    order = look.columns(None, COLUMNS)  # most separating first
     with workers(model) as pool:
         features = list(pool.map(lambda j: feature(model, look, columns, j), order))
     told = {
         "title": title or f"{len(look.sizes)} clusters of {len(look.labels):,} rows",
         "table": table(look),
-        "method": method(model, look),
+        "own_fit": own,
+        "method": method(model, look, own),
         "sizes": look.sizes,
         "features": features,
         "circles": circles(model, look, columns, order[:CIRCLES]),
         "map": plane(look),
-        "history": {name: values[:1000] for name, values in getattr(model, "history_", {}).items()},
+        "history": {name: values[:1000] for name, values in model.history_.items()} if own else {},
         "kappa": {"model": model.deviation_, "mean": deviation_degree(look.lengths)},
         "rows": listed(look, columns, order[:VALUES]),
         "left_out": left_out(look, columns),
-        "classes": None if y is None else classes(np.asarray(y), look),
-        "repeat": repeat(model),
+        "classes": None if y is None else classes(y, look),
+        "repeat": repeat(model, own),
     }
     return plain(told)
 
@@ -88,9 +90,18 @@ def table(look: Look) -> dict[str, Any]:
     return {"rows": n, "columns": d, "described": min(d, COLUMNS), "drawn": len(look.drawn())}
 
 
-def method(model: Any, look: Look) -> dict[str, Any]:
-    """How the rows were clustered, and how it went."""
-    history = getattr(model, "history_", None)
+def own_fit(model: Any, look: Look) -> bool:
+    """Whether this is the table that the model was fitted on: its labels and its objective, bit for bit.
+
+    Labels alone do not tell: with one cluster all tables of a length share them. The objective alone does not see the
+    order of rows. A fit with row weights has another objective, and its report would tell of a run without them.
+    """
+    fitted = hasattr(model, "labels_") and hasattr(model, "history_")
+    return fitted and np.array_equal(model.labels_, look.labels) and model.inertia_ == look.objective
+
+
+def method(model: Any, look: Look, own: bool) -> dict[str, Any]:
+    """How the rows were clustered, and how it went if that was in the model's own fit."""
     return {
         "name": METHODS[model._centroid_rule],
         "estimator": type(model).__name__,
@@ -100,9 +111,9 @@ def method(model: Any, look: Look) -> dict[str, Any]:
         "beyond": look.kernel.beyond,
         "init": model.init if isinstance(model.init, str) else "given",
         "n_init": model.n_init,
-        "passes": getattr(model, "n_iter_", None),
-        "seconds": None if history is None else sum(history["seconds"]),
-        "objective": look.sums.loss * look.kernel.worth,
+        "passes": model.n_iter_ if own else None,
+        "seconds": sum(model.history_["seconds"]) if own else None,
+        "objective": look.objective,
     }
 
 
@@ -225,31 +236,18 @@ def left_out(look: Look, columns: list[str]) -> dict[str, Any]:
     }
 
 
-def classes(y: Array, look: Look) -> dict[str, Any]:
-    """Known classes beside the clusters: accuracy by best matching, NMI, and the table of both."""
-    found, codes = np.unique(y.astype(str) if y.dtype == object else y, return_inverse=True)
-    small = max(len(found), len(look.sizes)) <= CLASSES
-    counts = np.zeros((len(found), len(look.sizes)), np.int64)
-    np.add.at(counts, (codes, look.labels), 1)
-    return {
-        "accuracy": clustering_accuracy(codes, look.labels),
-        "nmi": normalized_mutual_info(codes, look.labels),
-        "names": [str(name) for name in found] if small else None,
-        "counts": counts if small else None,
-        "number": len(found),
-    }
-
-
-def repeat(model: Any) -> dict[str, Any]:
+def repeat(model: Any, own: bool) -> dict[str, Any]:
     """Settings, versions and the lines of Python that make the same clusters again."""
     settings = {name: _shown(value) for name, value in model.get_params(deep=False).items()}
     defaults = {name: p.default for name, p in inspect.signature(type(model)).parameters.items()}
     given = [f"{name}={value!r}" for name, value in settings.items() if _shown(defaults[name]) != value]
-    call = f"{type(model).__name__}({', '.join(given)})"
+    kind = type(model).__name__
+    fit = [f"from rekmeans import {kind}", "", f"model = {kind}({', '.join(given)}).fit(X)", "model.labels_"]
+    use = ["from rekmeans import load", "", 'model = load("model.safetensors")', "labels = model.predict(X)"]
     return {
         "settings": settings,
-        "python": [f"from rekmeans import {type(model).__name__}", "", f"model = {call}.fit(X)", "model.labels_"],
-        "exact": model.random_state is not None and isinstance(model.init, str),
+        "python": fit if own else use,
+        "exact": not own or (model.random_state is not None and isinstance(model.init, str)),
         "versions": {
             "rekmeans": __version__,
             "Python": platform.python_version(),
@@ -270,7 +268,12 @@ def _shown(value: Any) -> Any:
 
 def column_names(model: Any, names: ArrayLike | None) -> list[str]:
     """Column names: given, those of fit, or x0, x1, ..."""
-    return [str(name) for name in (_check_feature_names_in(model) if names is None else names)]  # type: ignore[union-attr]
+    if names is None:
+        return [str(name) for name in _check_feature_names_in(model)]
+    if np.shape(names) != (model.n_features_in_,):
+        came = np.shape(names)[0] if np.ndim(names) == 1 else f"{names!r:.60}"
+        raise ValueError(f"names must be {model.n_features_in_}, one for each column, got {came}.")
+    return [str(name) for name in np.asarray(names)]
 
 
 def plain(value: Any) -> Any:
