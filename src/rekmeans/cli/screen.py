@@ -18,6 +18,8 @@ from .._files import Sheet, listed
 from ..lloyd import Watch
 
 NAMED = 2  # features that say what a cluster is
+NEAR = 0.01  # of a column's unit; a centre nearer to the middle is neither high nor low
+NOTHING = "\N{EN DASH}"
 
 
 class Screen(Console):
@@ -122,7 +124,9 @@ def shares(sizes: Sequence[int]) -> list[list[str]]:
 
 
 def _apart(model: Any, sheet: Sheet, c: int) -> str:
-    """The features whose centre lies farthest from the middle of its column, high or low."""
+    """The features whose centre lies farthest from the middle of its column, high or low; a lone cluster has none."""
+    if len(model.cluster_centers_) == 1:
+        return NOTHING
     away = model.kernel_.scale.scaled(model.cluster_centers_[c])
-    most = np.argsort(-np.abs(away), kind="stable")[:NAMED]
-    return ", ".join(f"{'high' if away[j] > 0 else 'low'} {sheet.names[j]}" for j in most)
+    most = [j for j in np.argsort(-np.abs(away), kind="stable")[:NAMED] if abs(away[j]) > NEAR]
+    return ", ".join(f"{'high' if away[j] > 0 else 'low'} {sheet.names[j]}" for j in most) or NOTHING
