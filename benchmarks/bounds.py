@@ -3,7 +3,7 @@
     python benchmarks/bounds.py
 
 On the sphere an angle obeys the triangle inequality too, and more tightly than its chord. The native engine takes
-chords for rectified centroids all the same: what angles save does not pay for the arcsine of every row looked at.
+chords for rectified centroids all the same: angles save too few looks to be worth an arcsine a row.
 """
 
 from __future__ import annotations
