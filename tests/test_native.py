@@ -267,7 +267,7 @@ def test_starts_run_side_by_side_give_the_best_of_single_runs(seed, limits):
         model = Model(kernel, Hard(), rule)
         alone = min((run(ReferenceRows(kernel, table), model, C, *limits) for C in starts), key=lambda fit: fit.loss)
         assert rows.best(model, starts, *limits) is not None
-        together = best(rows, model, starts, *limits)
+        together = best(rows, [model], starts, *limits)
         assert_array_equal(alone.labels, together.labels)
         assert_array_equal(alone.centroids, together.centroids)
         assert (alone.loss, alone.objective, alone.n_iter) == (together.loss, together.objective, together.n_iter)

@@ -3,7 +3,18 @@
 from importlib import import_module
 from typing import Any
 
-from .estimators import REK1, REK2, EulerKMeans, RectifiedEulerKMeans
+from .estimators import (
+    REK1,
+    REK2,
+    EulerKMeans,
+    FuzzyCMeans,
+    KernelKMeans,
+    MahalanobisFuzzyCMeans,
+    MultipleKernelKMeans,
+    NeuralGas,
+    RectifiedEulerKMeans,
+    SelfOrganizingMap,
+)
 from .euler_map import EulerMap
 from .export import load, save, to_onnx
 from .metrics import clustering_accuracy, deviation_degree, normalized_mutual_info, resultant_lengths
@@ -16,7 +27,13 @@ __all__ = [
     "REK2",
     "EulerKMeans",
     "EulerMap",
+    "FuzzyCMeans",
+    "KernelKMeans",
+    "MahalanobisFuzzyCMeans",
+    "MultipleKernelKMeans",
+    "NeuralGas",
     "RectifiedEulerKMeans",
+    "SelfOrganizingMap",
     "Surface",
     "clustering_accuracy",
     "deviation_degree",

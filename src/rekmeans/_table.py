@@ -20,6 +20,8 @@ from ._grid import Array, integer_weights
 
 COLUMNS = ("n_features_in_", "feature_names_in_")
 STEEPEST = 1e12  # half-turns per unit; steeper, and float64 phases carry no information
+MOST_SHAPED = 500  # columns whose shapes, 1000 x 1000 numbers a cluster, are still worth waiting for
+MOST_PAIRED = 50_000  # rows whose pairs are still worth waiting for: half a minute a pass
 LARGEST = 1e150  # beyond it differences and squares of float64 numbers overflow
 
 
@@ -239,3 +241,72 @@ def random_source(value: Any) -> np.random.RandomState:
         return check_random_state(value)
     except ValueError:
         raise ValueError(f"random_state must be None, an integer or a RandomState; got {value!r}.") from None
+
+
+def refuse_many_pairs(n: int, kernel: str) -> None:
+    """Means of a kernel without an explicit map take the square of the rows."""
+    if n > MOST_PAIRED:
+        raise ValueError(
+            f"centroids='mean' with kernel={kernel!r} needs the kernel values of all pairs of rows in each pass, so at "
+            f"most {MOST_PAIRED} rows; got {n}, whose matrix would take {8e-9 * n * n:.3g} GB: use a sample of them, "
+            "or centroids='rectified', whose cost is linear in the rows."
+        )
+
+
+def refuse_points(centroids: str, init: Any) -> None:
+    """A precomputed kernel knows no points."""
+    if centroids != "mean":
+        raise ValueError(f"kernel='precomputed' knows no points for centroids={centroids!r}: use centroids='mean'.")
+    if not isinstance(init, str):
+        raise ValueError("kernel='precomputed' knows no points to start from: init must be 'k-means++' or 'random'.")
+
+
+def kernel_values(table: Table, fitting: bool) -> Table:
+    """The table of kernel values with one more column: those of each row with itself, which new rows do not have."""
+    K = table.X.toarray() if sparse.issparse(table.X) else np.asarray(table.X, np.float64)
+    if np.isnan(K).any():
+        raise ValueError("kernel='precomputed' needs all kernel values; X has NaN.")
+    if not fitting:
+        return Table(np.column_stack([K, np.zeros(len(K))]), table.weights, table.columns)
+    if K.shape[0] != K.shape[1]:
+        raise ValueError(f"kernel='precomputed' needs X square, (n_samples, n_samples); got {K.shape}.")
+    if not np.allclose(K, K.T, rtol=1e-6, atol=1e-9 * np.abs(K).max()) or (np.diag(K) < 0).any():
+        raise ValueError("kernel='precomputed' needs a symmetric X with no negative value on its diagonal.")
+    return Table(np.column_stack([K, np.diag(K)]), table.weights, table.columns)
+
+
+def sides(name: str, value: Any) -> None:
+    """The sides of a grid: two whole numbers."""
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise ValueError(f"{name} must be (rows, columns), two integers of at least 1; got {value!r}.")
+    for side in value:
+        whole(name, side)
+
+
+def kernel_list(kernels: Any, names: Collection[str], shared: bool, centroids: str) -> None:
+    """Kernels as numbers (Euler's alpha) or pairs (name, width)."""
+    if isinstance(kernels, str) or not hasattr(kernels, "__len__") or len(kernels) == 0:
+        raise ValueError(f"kernels must be a list of numbers (alpha) or pairs (name, width); got {kernels!r}.")
+    for kernel in kernels:
+        name, width = kernel if isinstance(kernel, tuple | list) and len(kernel) == 2 else ("euler", kernel)
+        one_of("kernels' name", name, names)
+        if not (isinstance(width, str) and width == "auto" and name != "euler"):
+            real(f"kernels' width of {name!r}", width, above=0, most=STEEPEST)
+        if name != "euler" and (shared or (centroids == "mean" and name != "linear")):
+            what = "shared=True takes Euler kernels only" if shared else "centroids='mean' takes no such kernel"
+            raise ValueError(f"{what}; got {name!r}: use numbers (alpha), or separate rectified centroids.")
+    if shared and centroids == "mean":
+        raise ValueError("shared=True puts centroids on the mapped data; got centroids='mean': use 'rectified'.")
+
+
+def refuse_gaps(table: Table, who: str) -> None:
+    cells = table.X.data if sparse.issparse(table.X) else table.X
+    if cells.dtype.kind == "f" and np.isnan(cells).any():
+        raise ValueError(f"{who} takes no missing values, X contains NaN: fill them, or use FuzzyCMeans.")
+
+
+def refuse_wide_shapes(d: int) -> None:
+    if d > MOST_SHAPED:
+        raise ValueError(
+            f"a shape has the square of its columns, at most {MOST_SHAPED} are taken; got {d}: select some."
+        )

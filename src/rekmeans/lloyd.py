@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -13,9 +13,12 @@ import numpy as np
 
 from ._grid import Array
 from ._sums import Sums
+from .assign import Hard
 from .centroids import CentroidRule, refilled
 from .engines import Rows
 from .kernels import Kernel
+
+STAGE = 5  # passes of a stage before the last: enough to follow the change of reach
 
 # (start, pass, record): both from 0; the record has objective, moved, refilled, seconds, and `fit`, which gives the Fit
 # so far. What it returns says whether this start is to stop here.
@@ -65,7 +68,7 @@ def run(
         started = perf_counter()
         seen = walk.step(C)
         if seen.loss >= loss:
-            labels = partial(rows.nearest, centroids)
+            labels = partial(labelled, rows, model, centroids)
             break
         fall = float(loss - seen.loss) / float(loss) if history else math.inf
         centroids, loss, filled = C, seen.loss, 0
@@ -79,16 +82,40 @@ def run(
     return fit()
 
 
+def annealed(
+    rows: Rows, stages: Sequence[Model], C: Array, max_iter: int, tol: float, watch: Callable[..., Any] | None = None
+) -> Fit:
+    """The fit under each model in turn, from where the one before ended; the last alone runs to its end."""
+    parts: list[Fit] = []
+    for model in stages:
+        done, limit = sum(len(fit.history["moved"]) for fit in parts), max_iter if model is stages[-1] else STAGE
+        told = None if watch is None else lambda t, record, done=done: watch(done + t, record)
+        parts.append(run(rows, model, parts[-1].centroids if parts else C, limit, tol, told))
+    joined = {name: np.concatenate([fit.history[name] for fit in parts]) for name in parts[0].history}
+    stage = np.repeat(np.arange(len(parts)), [len(fit.history["moved"]) for fit in parts])
+    history = joined | ({"stage": stage} if len(parts) > 1 else {})
+    return replace(parts[-1], history=history, n_iter=sum(fit.n_iter for fit in parts))
+
+
 def best(
-    rows: Rows, model: Model, starts: Iterable[Array], max_iter: int, tol: float, watch: Watch | None = None
+    rows: Rows, stages: Sequence[Model], starts: Iterable[Array], max_iter: int, tol: float, watch: Watch | None = None
 ) -> Fit:
     """The fit of lowest objective over the starts, the first of several; unwatched, an engine may run them at once."""
     if watch is None:
         starts = list(starts)
-        at_once = rows.best(model, starts, max_iter, tol)
-        return at_once or min((run(rows, model, C, max_iter, tol) for C in starts), key=lambda fit: fit.loss)
-    watched = (run(rows, model, C, max_iter, tol, partial(watch, s)) for s, C in enumerate(starts))
+        at_once = rows.best(stages[-1], starts, max_iter, tol) if len(stages) == 1 else None
+        return at_once or min((annealed(rows, stages, C, max_iter, tol) for C in starts), key=lambda fit: fit.loss)
+    watched = (annealed(rows, stages, C, max_iter, tol, partial(watch, s)) for s, C in enumerate(starts))
     return min(watched, key=lambda fit: fit.loss)
+
+
+def labelled(rows: Rows, model: Model, C: Array) -> Array:
+    """The label that the model gives each row for these centroids, (n,)."""
+    if isinstance(model.assign, Hard):
+        return rows.nearest(C)
+    walk = rows.walk(model)
+    walk.step(C)
+    return walk.labels()
 
 
 def worth(rows: Rows, loss: Any) -> float:

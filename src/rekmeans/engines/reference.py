@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .._table import Table
     from ..lloyd import Model
 
+SAMPLE = 1 << 14  # rows that starts are chosen from where sums are no integers
 CELLS = 1 << 21  # cells of one block: a few of its float64 copies stay near the cache
 FAR = {"i": np.iinfo(np.int64).max, "O": 1 << 100, "f": np.inf}  # above every distance of that kind of number
 
@@ -65,7 +66,8 @@ class ReferenceRows:
         return ReferenceSeeding(self)
 
     def mapped(self, numbers: Array) -> Array:
-        return self.kernel.whole(self.F[numbers], self._overall)
+        F = self.F[numbers]
+        return self.kernel.whole(F, self._overall if self.kernel.gaps(F) else F)
 
     @cached_property
     def _overall(self) -> Array:
@@ -127,43 +129,51 @@ class ReferenceWalk:
 
 
 class ReferenceSeeding:
-    """Nearest and second-nearest distance of every row to the centroids chosen so far, updated as they change."""
+    """Nearest and second-nearest distance of every row to the centroids chosen so far, updated as they change.
+
+    Where distances are no integers a large table is looked at in a sample, every so many rows.
+    """
 
     def __init__(self, rows: ReferenceRows) -> None:
-        self.rows = rows
-        self.C: Array = rows.F[:0]
-        probe = rows.kernel.distance(rows.F[:1], rows.F[:1])
-        far = np.full(len(rows), FAR[probe.dtype.kind], dtype=probe.dtype)
+        self.rows, n = rows, len(rows)
+        self.at, self.blocks = np.arange(n), list(rows.blocks())
+        if not rows.kernel.exact and n > SAMPLE:
+            heard = np.flatnonzero(rows.w > 0)
+            self.at = heard[:: -(-len(heard) // SAMPLE)]
+            self.blocks = [slice(0, len(self.at))]
+        self.F, self.w = (rows.F, rows.w) if len(self.at) == n else (rows.F[self.at], rows.w[self.at])
+        self.C: Array = rows.mapped(self.at[:0])
+        probe = rows.kernel.loss(rows.kernel.distance(rows.F[:1], rows.mapped(self.at[:1])))
+        far = np.full(len(self.at), FAR[probe.dtype.kind], dtype=probe.dtype)
         self.near, self.next = far, far.copy()  # (n,) each
-        self.owner, self.second = (np.full(len(rows), -1, np.int32) for _ in range(2))
+        self.owner, self.second = (np.full(len(self.at), -1, np.int32) for _ in range(2))
 
     def drawn(self, bits: Bits, count: int) -> Array:
-        blocks = list(self.rows.blocks())
         D = self.near if len(self.C) and self._total(self.near) else np.ones_like(self.near)
-        totals = list(accumulate(self._sum(at, D) for at in blocks))
-        return np.array([self._row(bits.random_raw(), D, blocks, totals) for _ in range(count)])
+        totals = list(accumulate(self._sum(at, D) for at in self.blocks))
+        return self.at[[self._row(bits.random_raw(), D, self.blocks, totals) for _ in range(count)]]
 
     def _row(self, raw: int, D: Array, blocks: list[slice], totals: list[Any]) -> int:
         """The row at the share raw/2^64 of the running sum of weight times D; exact for integers."""
-        whole, inexact = totals[-1], self.rows.w.dtype.kind == "f"
+        whole, inexact = totals[-1], self.w.dtype.kind == "f"
         goal = raw / 2.0**64 * whole if inexact else (raw * whole) >> 64
         b = min(bisect_right(totals, goal), len(blocks) - 1)
         before, at = totals[b - 1] if b else 0, blocks[b]
         kind = float if inexact else object
-        mass = np.cumsum(self.rows.w[at].astype(kind) * D[at].astype(kind))
+        mass = np.cumsum(self.w[at].astype(kind) * D[at].astype(kind))
         return at.start + min(int(np.searchsorted(mass, goal - before, side="right")), len(mass) - 1)
 
     def _sum(self, at: slice, D: Array) -> Any:
-        total = product(self.rows.w[at][:, None], D[at][:, None])[0, 0]
+        total = product(self.w[at][:, None], D[at][:, None])[0, 0]
         return int(total) if self.rows.kernel.exact else float(total)
 
     def _total(self, D: Array) -> Any:
         """Weighted sum over rows, exact for integers."""
-        return sum(self._sum(at, D) for at in self.rows.blocks())
+        return sum(self._sum(at, D) for at in self.blocks)
 
     def _distances(self, P: Array) -> Array:
         kernel = self.rows.kernel
-        return self.rows.each(lambda F: kernel.loss(kernel.distance(F, P)))  # (n, candidates)
+        return np.concatenate([kernel.loss(kernel.distance(self.F[at], P)) for at in self.blocks])  # (n, candidates)
 
     def extend(self, numbers: Array) -> None:
         P = self.rows.mapped(numbers)
@@ -183,7 +193,7 @@ class ReferenceSeeding:
     def exchange(self, numbers: Array) -> bool:
         P = self.rows.mapped(numbers)
         D, k = self._distances(P), len(self.C)
-        left = reduce(add, (self._left(at, D[at], k) for at in self.rows.blocks()))  # (k, candidates)
+        left = reduce(add, (self._left(at, D[at], k) for at in self.blocks))  # (k, candidates)
         q, p = divmod(int(np.argmin(left)), len(P))
         if left[q, p] >= self._total(self.near):
             return False
@@ -196,7 +206,7 @@ class ReferenceSeeding:
 
     def _left(self, at: slice, D: Array, k: int) -> Array:
         """Loss left if candidate p replaces centroid q: sum min(D_p, near), and more for the rows of q."""
-        w, owner = self.rows.w[at], self.owner[at]
+        w, owner = self.w[at], self.owner[at]
         kept = np.minimum(D, self.near[at][:, None])
         rest = np.minimum(D, self.next[at][:, None]) - kept
         return product(w[:, None], kept) + product(one_each(owner, w, k), rest)
@@ -205,7 +215,7 @@ class ReferenceSeeding:
         """The two nearest of these rows, from all centroids."""
         kernel, k = self.rows.kernel, len(self.C)
         for i in np.array_split(hit, max(1, len(hit) * k // CELLS)):
-            D = kernel.loss(kernel.distance(self.rows.F[i], self.C))
+            D = kernel.loss(kernel.distance(self.F[i], self.C))
             order = np.argsort(D, axis=1, kind="stable")[:, :2]
             self.near[i], self.owner[i] = np.take_along_axis(D, order[:, :1], 1)[:, 0], order[:, 0]
             if k > 1:

@@ -9,9 +9,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._grid import GRID, Array, cospi_sinpi, inner, product
+from .._grid import GRID, Array, complex_centroids, cospi_sinpi, grid_centroids, inner, product
 from .._scale import BEYOND, Scale, silenced
 from .._sums import Sums
+from ..metrics import deviation_degree
 
 NARROW = 32_767  # columns whose |f - m|^2 <= 4 d 2^46 stays inside 64 bits
 HALF = 12  # bits of a centroid multiplied at a time: 2^11 * 2^23 * 2d < 2^53, so float64 products are exact
@@ -23,6 +24,7 @@ class Euler:
 
     exact: ClassVar[bool] = True
     worth: ClassVar[float] = 0.5 / GRID**2  # squared distance = |f - m|^2 / 2, in grid units squared
+    branches: ClassVar[bool] = True
 
     alpha: float
     scale: Scale
@@ -96,6 +98,9 @@ class Euler:
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.where(r > 0, np.rint(_float(sums.totals) / r * GRID), C).astype(np.int32)
 
+    def gaps(self, F: Array) -> bool:
+        return not _seen(F).all()
+
     def whole(self, f: Array, other: Array) -> Array:
         return np.where(np.tile(_seen(f), 2), f, other)
 
@@ -113,6 +118,19 @@ class Euler:
         u = np.arctan2(b, a) / np.pi
         u += 2 * np.rint((near - u) / 2)
         return self.scale.restored(u / self.alpha)
+
+    def deviation(self, C: Array) -> Array:
+        return deviation_degree(complex_centroids(C))
+
+    def between(self, C: Array) -> Array:
+        return np.sqrt(self.distance(C, C).astype(np.float64) * self.worth)
+
+    def shown(self, C: Array) -> Array:
+        """Complex centroids a + ib, (k, d)."""
+        return complex_centroids(C)
+
+    def hidden(self, centroids: Array) -> Array:
+        return grid_centroids(centroids)
 
 
 def _halves(F: Array) -> tuple[Array, Array]:

@@ -3,46 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from scipy import sparse
 
-from .._grid import Array, inner, product
+from .._grid import Array
 from .._sums import Sums
-from .linear import Linear
+from .linear import Linear, apart
 
 
 @dataclass(frozen=True)
 class RBF(Linear):
-    """Rows and centroids are points; a row pulls with the weight k(x, v), so far rows let go."""
+    """Rows and centroids are points; a row pulls with the weight k(x, v), so far rows let go.
+
+    `rectify` is the mean-shift step v = sum k x / sum k, a majorisation.
+    """
 
     gamma: float = 1.0
 
     def distance(self, F: Array, C: Array) -> Array:
         """gamma |x - v|^2: the nearest point is the nearest in the mapped space, without saturating."""
-        return self.gamma * super().distance(F, C)
+        return self.gamma * apart(F, C, "sqeuclidean")
 
     def loss(self, D: Array) -> Array:
         return -2 * np.expm1(-D)
 
-    def pull(self, F: Array, C: Array, D: Array, W: Any) -> Sums:
-        one_each = sparse.issparse(W)
-        own = D[np.arange(len(D)), W.indices] if one_each else D
-        strength = np.exp(-own)
-        V = sparse.csr_array((W.data * strength, W.indices, W.indptr), shape=W.shape) if one_each else W * strength
-        ones = np.ones((len(F), 1))
-        return Sums(
-            totals=product(V, F),
-            strength=product(V, ones)[:, 0],
-            mass=product(W, ones)[:, 0],
-            loss=inner(W, self.loss(D)),
-        )
+    def strength(self, D: Array) -> Array:
+        return np.exp(-D)
 
     def mean(self, sums: Sums, C: Array) -> Array:
-        raise NotImplementedError("the mean of RBF-mapped rows is no point: use rectified centroids.")
+        raise NotImplementedError("the mean of rows mapped by this kernel is no point: kernels/gram.py holds it.")
 
-    def rectify(self, sums: Sums, C: Array) -> Array:
-        """v = sum k x / sum k: one mean-shift step, a majorisation; without strength v stays."""
-        some = sums.strength > 0
-        return np.where(some[:, None], sums.totals / np.where(some, sums.strength, 1.0)[:, None], C)
+    def similarity(self, F: Array, C: Array) -> Array:
+        """k(x, v), (n, k)."""
+        return np.exp(-self.distance(F, C))
+
+    def likeness(self, F: Array, C: Array, own: Array | None = None) -> Array:
+        """k of the nearest centroid: the cosine of the angle between them in the mapped space."""
+        return np.exp(-self.nearest(F, C, own))

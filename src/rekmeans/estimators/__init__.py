@@ -1,0 +1,21 @@
+"""The scikit-learn face: one file for each family of clusterers."""
+
+from .euler import REK1, REK2, EulerKMeans, RectifiedEulerKMeans
+from .fuzzy import FuzzyCMeans
+from .kernel import KernelKMeans
+from .mahalanobis import MahalanobisFuzzyCMeans
+from .maps import NeuralGas, SelfOrganizingMap
+from .multiple import MultipleKernelKMeans
+
+__all__ = [
+    "REK1",
+    "REK2",
+    "EulerKMeans",
+    "FuzzyCMeans",
+    "KernelKMeans",
+    "MahalanobisFuzzyCMeans",
+    "MultipleKernelKMeans",
+    "NeuralGas",
+    "RectifiedEulerKMeans",
+    "SelfOrganizingMap",
+]

@@ -1,0 +1,133 @@
+"""Kernelised Mahalanobis fuzzy clustering (KMD-FC): (Mahalanobis, Fuzzy, rectified or mean)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import _table, lloyd
+from .._grid import Array
+from ..engines import Rows
+from ..engines.reference import ReferenceRows
+from ..kernels.mahalanobis import Mahalanobis
+from .fuzzy import FUZZINESS, FuzzyCMeans
+from .words import ATTRIBUTES, COMMON, described
+
+OWN = {
+    "kernel": """{"euler", "linear"}
+        Features on circles, or as they are (Gustafson and Kessel's clustering of the scaled table).""",
+    "fuzziness": FUZZINESS,
+    "prior": """float
+        Weight of a round shape against the cluster's own.""",
+    "centroids": """{"rectified", "mean"}
+        Centroids on the circles, nearest to the means in the metric of their shape; or the means.""",
+}
+
+
+class MahalanobisFuzzyCMeans(FuzzyCMeans):
+    __doc__ = f"""Fuzzy c-means whose clusters have shapes: Gustafson and Kessel's distances on mapped rows.
+
+    Distances are (f - m)' A (f - m) + prior s^2 tr A with one shape A of volume 1 for each cluster. The prior, a share
+    of the table's own spread s^2, keeps a shape from collapsing; as part of the objective it lets no step raise it.
+
+    Parameters
+    ----------
+    {described("n_clusters", **OWN)}
+    {described(*(name for name in COMMON if name not in ("centroids", "gamma")))}
+
+    Attributes
+    ----------
+    shapes_ : (n_clusters, p, p) the matrices A; p is 2 n_features ([cos | sin]) for Euler, n_features for linear.
+    memberships_ : (n_samples, n_clusters) degrees u, each row of sum 1.
+    {ATTRIBUTES}
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rekmeans import MahalanobisFuzzyCMeans
+    >>> X = np.random.default_rng(0).normal(size=(200, 2)) * [1.0, 0.05] + np.repeat([[0, 0], [0, 1]], 100, axis=0)
+    >>> model = MahalanobisFuzzyCMeans(n_clusters=2, kernel="linear", random_state=0).fit(X)
+    >>> bool((model.shapes_[:, 1, 1] > model.shapes_[:, 0, 0]).all())  # both are flat
+    True
+    """
+
+    gamma = "auto"
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        kernel: Literal["euler", "linear"] = "euler",
+        fuzziness: float = 1.5,
+        prior: float = 0.1,
+        centroids: Literal["rectified", "mean"] = "rectified",
+        alpha: float = 0.9,
+        scale: Literal["robust", "range", "global"] | None = "robust",
+        beyond: Literal["clip", "wrap"] = "clip",
+        init: str | ArrayLike | Callable[..., ArrayLike] = "k-means++",
+        n_init: int | Literal["auto"] = "auto",
+        max_iter: int = 300,
+        tol: float = 1e-6,
+        engine: str = "auto",
+        n_threads: int | None = None,
+        memory_limit: int | str | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.kernel = kernel
+        self.fuzziness = fuzziness
+        self.prior = prior
+        self.centroids = centroids
+        self.alpha = alpha
+        self.scale = scale
+        self.beyond = beyond
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.engine = engine
+        self.n_threads = n_threads
+        self.memory_limit = memory_limit
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = False
+        return tags
+
+    def _names(self) -> tuple[str, ...]:
+        return ("euler", "linear")
+
+    def _check_parameters(self) -> None:
+        _table.real("prior", self.prior, above=0)
+        super()._check_parameters()
+        _table.one_of("beyond", self.beyond, ("clip", "wrap"))
+
+    def _read(self, X: Any, sample_weight: ArrayLike | None = None, *, fitting: bool) -> _table.Table:
+        table = super()._read(X, sample_weight, fitting=fitting)
+        _table.refuse_gaps(table, type(self).__name__)
+        _table.refuse_wide_shapes(table.X.shape[1])
+        return table
+
+    def _kernel(self, table: _table.Table) -> Mahalanobis:
+        kernel = Mahalanobis(self._plain(table, self.kernel), float(self.prior))
+        rows = ReferenceRows(kernel, table)
+        middle = np.average(rows.F, axis=0, weights=rows.weights())
+        spread = float(np.average(((rows.F - middle) ** 2).mean(axis=1), weights=rows.weights()))
+        return replace(kernel, spread=spread or 1.0)
+
+    def _attributes(self, kernel: Mahalanobis, rows: Rows, fit: lloyd.Fit) -> dict[str, Any]:
+        places, shapes = kernel.split(fit.centroids)
+        found = super()._attributes(kernel, rows, fit) | {"shapes_": shapes}
+        return found | {"centroids_": places if self.kernel == "linear" else kernel.base.shown(places * kernel.unit)}
+
+    def _held(self) -> Array:
+        m = self.centroids_
+        places = m if self.kernel == "linear" else np.concatenate([m.real, m.imag], axis=1)
+        return np.concatenate([places, self.shapes_.reshape(len(places), -1)], axis=1)

@@ -1,0 +1,39 @@
+"""The width of a kernel that nobody named: gamma = 1/median distance of a row to the nearest of k spread rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from scipy import sparse
+
+from .._grid import Array
+from .._table import Table
+from ..engines.reference import ReferenceRows
+from ..kernels.rbf import RBF
+from ..seeds import plus_plus
+
+SAMPLE = 1 << 12  # rows looked at
+FLAT = 1e-9  # a width at which the loss is the distance itself
+
+
+def auto_gamma(kernel: RBF, table: Table, k: int) -> float:
+    """The width at which the middle row lies at distance 1 of the nearest of k rows spread over the table."""
+    weights = np.ones(table.X.shape[0]) if table.weights is None else table.weights
+    heard = np.flatnonzero(weights > 0)
+    at = heard[:: -(-len(heard) // SAMPLE)]
+    X = table.X[at].toarray() if sparse.issparse(table.X) else table.X[at]
+    flat = replace(kernel, gamma=FLAT)
+    rows = ReferenceRows(flat, Table(X, weights[at]))
+    if not rows.weights().any():
+        return 1.0
+    C = plus_plus(rows, min(k, len(at)), np.random.PCG64(0))
+    near = rows.each(lambda F: flat.distance(F, C).min(axis=1)) / FLAT
+    middle = _middle(near, rows.weights())
+    return 1 / middle if middle > 0 else 1.0
+
+
+def _middle(values: Array, weights: Array) -> float:
+    """Weighted median of the values above zero: a row that is itself one of the k says nothing of the width."""
+    some = (weights > 0) & (values > 0)
+    return float(np.quantile(values[some], 0.5, weights=weights[some], method="inverted_cdf")) if some.any() else 0.0
