@@ -1,16 +1,18 @@
-// The Python face of the core: Rows, Walk, Seeding over NumPy arrays.
+// The Python face of the core: Rows, Walk, Seeding, look and medians over NumPy arrays.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <string>
 
 #include "fit.hpp"
+#include "look.hpp"
 #include "seeding.hpp"
 
 namespace nb = nanobind;
@@ -36,8 +38,8 @@ static const Lanes* chosen(const std::string& name) {
 }
 
 template <class T, class... Shape>
-static nb::ndarray<nb::numpy, T> array(const std::vector<T>& values, Shape... shape) {
-  auto* copy = new std::vector<T>(values);
+static nb::ndarray<nb::numpy, T> array(std::vector<T> values, Shape... shape) {
+  auto* copy = new std::vector<T>(std::move(values));
   nb::capsule owner(copy, [](void* at) noexcept { delete static_cast<std::vector<T>*>(at); });
   return nb::ndarray<nb::numpy, T>(copy->data(), {size_t(shape)...}, owner);
 }
@@ -72,6 +74,87 @@ static Table seen(const Dense& X, const std::string& kind) {
   const ptrdiff_t bytes = ptrdiff_t(X.itemsize());
   return {static_cast<const char*>(X.data()), kind[0],           X.itemsize(), X.shape(0), X.shape(1),
           X.stride(0) * bytes,                X.stride(1) * bytes};
+}
+
+using Reals = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
+using Wholes = nb::ndarray<const int32_t, nb::c_contig, nb::device::cpu>;
+using Anything = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+
+template <class A>
+static std::string shape(const A& a) {
+  std::string text = "(";
+  for (size_t i = 0; i < a.ndim(); ++i) text += std::to_string(a.shape(i)) + (a.ndim() == 1 ? "," : i + 1 < a.ndim() ? ", " : "");
+  return text + ")";
+}
+
+template <class A, class... Sizes>
+static void expect(const char* name, const char* rule, const A& a, Sizes... sizes) {
+  const std::vector<size_t> wanted{size_t(sizes)...};
+  bool fit = a.ndim() == wanted.size();
+  for (size_t i = 0; fit && i < wanted.size(); ++i) fit = a.shape(i) == wanted[i];
+  if (fit) return;
+  std::string text = "(";
+  for (size_t i = 0; i < wanted.size(); ++i) text += std::to_string(wanted[i]) + (wanted.size() == 1 ? "," : i + 1 < wanted.size() ? ", " : "");
+  throw nb::value_error((std::string(name) + " is " + rule + ", here " + text + "), got " + shape(a) + ".").c_str());
+}
+
+static Points points(const Anything& F) {
+  const bool narrow = F.dtype() == nb::dtype<float>();
+  if (F.ndim() != 2 || !F.shape(1)) throw nb::value_error(("F is a table (n, p) with columns, got " + shape(F) + ".").c_str());
+  if (!narrow && F.dtype() != nb::dtype<double>()) throw nb::value_error("F holds float32 or float64: convert it first.");
+  return {narrow ? static_cast<const float*>(F.data()) : nullptr, narrow ? nullptr : static_cast<const double*>(F.data()),
+          F.shape(1)};
+}
+
+static size_t centroids(const Reals& C, size_t p) {
+  if (C.ndim() != 2 || !C.shape(0)) throw nb::value_error(("C is (k, p) with k of 1 or more, got " + shape(C) + ".").c_str());
+  expect("C", "(k, p)", C, C.shape(0), p);
+  return C.shape(0);
+}
+
+static nb::tuple look(const Anything& F, const std::optional<Reals>& w, const Reals& C, const std::string& measure, double gamma,
+                      const std::string& rule, double amount, const std::optional<Reals>& h, size_t threads,
+                      const std::string& isa, bool shares) {
+  const Points cells = points(F);
+  const size_t n = F.shape(0), p = cells.p, k = centroids(C, p);
+  if (w) expect("w", "(n,)", *w, n);
+  if (h) expect("h", "(k, k)", *h, k, k);
+  Look asked{};
+  asked.F = cells, asked.n = n, asked.w = w ? w->data() : nullptr, asked.C = C.data(), asked.k = k;
+  asked.amount = amount, asked.h = h ? h->data() : nullptr, asked.threads = std::max<size_t>(1, threads);
+  asked.lanes = chosen(isa);
+  asked.choose(measure, gamma, rule);
+  Seen found;
+  {
+    nb::gil_scoped_release free;
+    found = seen(asked, shares);
+  }
+  nb::object V = nb::none();
+  if (shares) V = asked.shares ? nb::cast(array(std::move(found.V), n, k)) : nb::cast(array(std::move(found.V), n));
+  return nb::make_tuple(array(std::move(found.labels), n), array(std::move(found.totals), k, p),
+                        array(std::move(found.strength), k, p), array(std::move(found.mass), k), found.loss, V);
+}
+
+static nb::object middles(const Anything& F, const Reals& V, const std::optional<Wholes>& labels, const Wholes& order,
+                          const Reals& C, size_t threads) {
+  const Points cells = points(F);
+  const size_t n = F.shape(0), p = cells.p, k = centroids(C, p);
+  expect("order", "(p, n)", order, p, n);
+  if (labels) expect("labels", "(n,)", *labels, n), expect("V", "(n,) beside labels", V, n);
+  else expect("V", "(n, k) without labels", V, n, k);
+  auto below = [](const Wholes& a, size_t end) {
+    for (size_t i = 0; i < a.size(); ++i)
+      if (size_t(a.data()[i]) >= end) return false;
+    return true;
+  };
+  if (labels && !below(*labels, k)) throw nb::value_error("labels are numbers of centroids, from 0 to k - 1.");
+  if (!below(order, n)) throw nb::value_error("order holds numbers of rows, from 0 to n - 1: take argsort of each column.");
+  std::vector<double> out;
+  {
+    nb::gil_scoped_release free;
+    out = medians(cells, n, V.data(), labels ? labels->data() : nullptr, order.data(), C.data(), k, threads);
+  }
+  return nb::cast(array(std::move(out), k, p));
 }
 
 NB_MODULE(_core, m) {
@@ -203,4 +286,8 @@ NB_MODULE(_core, m) {
         return s.exchange(P.data(), P.shape(0));
       })
       .def("centroids", [](const Seeding& s) { return array(s.C, s.k, s.rows.p); });
+
+  m.def("look", look, "F"_a, "w"_a.none(), "C"_a, "measure"_a, "gamma"_a, "rule"_a, "amount"_a, "h"_a.none(), "threads"_a,
+        "isa"_a, "shares"_a);
+  m.def("medians", middles, "F"_a, "V"_a, "labels"_a.none(), "order"_a, "C"_a, "threads"_a);
 }

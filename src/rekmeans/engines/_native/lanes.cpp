@@ -5,6 +5,7 @@
 #include "lanes/coarse.hpp"
 #include "lanes/few.hpp"
 #include "lanes/map.hpp"
+#include "lanes/points.hpp"
 #include "lanes/scores.hpp"
 #include "lanes/thin.hpp"
 #include "lanes/winners.hpp"
@@ -51,7 +52,8 @@ void add(int64_t* totals, const float* g, size_t p, bool minus) {
 const Lanes* REKMEANS_LANES() {
   static const Lanes table = {REKMEANS_NAME, V,          PANEL,         phases,      nonzero,  mapped,  turns,  scores,
                               winners_of_few, coarse_row, coarse_scores, thin_scores, thin_dot, winners, judged, worn,
-                              dot,            distance,   add};
+                              dot,            distance,   add,           columns,     level,    apart,   scaled, least,
+                              pull,           memberships, ranks,        weighed,     gather,   spread};
   return &table;
 }
 

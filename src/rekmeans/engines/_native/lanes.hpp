@@ -39,6 +39,26 @@ struct Thin {
   size_t count;
 };
 
+constexpr size_t TILE = 16;              // rows whose distances to points are worked out together
+constexpr size_t SIDE = 8;               // centroids packed side by side for them: the whole row of a panel is in registers
+constexpr double NEAREST = 1e-9;         // a root of squares counts as no less where it divides
+
+enum class Norm { squares, absolutes, products };
+
+// D = gamma sum (f - c)^2, or of |f - c|; under a root, if root. Loss D, or 2 - 2 exp(-D) if bounded.
+struct Measure {
+  Norm norm;
+  bool root, bounded;
+  double gamma;
+};
+
+// A table (n, p) of numbers, NaN where a cell says nothing; one of the two pointers is null.
+struct Points {
+  const float* narrow;
+  const double* wide;
+  size_t p;
+};
+
 struct Lanes {
   const char* name;
   size_t width;                          // floats in a vector: k is padded to a multiple of it
@@ -96,6 +116,43 @@ struct Lanes {
 
   // totals += (or -= if minus) g 2^23, in integers.
   void (*add)(int64_t* totals, const float* g, size_t p, bool minus);
+
+  // Below, a tile is `count` rows from `row` on, and arrays of it are (.., TILE) float64; lanes without a row hold zeros.
+  // Features [from, from + width) of a tile as columns, (width, TILE); a bit for each row with a missing cell among them.
+  uint32_t (*columns)(const Points& F, size_t row, size_t count, size_t from, size_t width, double* out);
+
+  // The same as rows, (TILE, padded), 0 where a cell is missing; seen (may be null) is 1 or 0 there.
+  void (*level)(const Points& F, size_t row, size_t count, size_t from, size_t width, size_t padded, double* out, double* seen);
+
+  // D (k, TILE) += sums over these features x, of centroids (k, p) in panels of SIDE. Gaps: some x is NaN.
+  void (*apart)(Norm norm, bool gaps, const double* x, size_t from, size_t width, size_t p, const double* packed, size_t k,
+                double* D);
+
+  // D from those sums, in place.
+  void (*scaled)(const Measure& measure, size_t k, double* D);
+
+  // The smallest D in each column and where it stands first.
+  void (*least)(const double* D, size_t k, int32_t* where, double* best);
+
+  // Losses of `count` distances (a multiple of TILE), and how strongly they pull: 1, exp(-D) or exp(-D)/r.
+  void (*pull)(const Measure& measure, const double* D, size_t count, double* L, double* s);
+
+  // u^m, (k, TILE), of fuzzy memberships u that are as L^(-1/(m - 1)).
+  void (*memberships)(const double* L, size_t k, double fuzziness, double* W);
+
+  // How many centroids are nearer, (k, TILE), those of lower index if equally near; by counting pairs.
+  void (*ranks)(const double* D, size_t k, int32_t* rank);
+
+  // With w (TILE,) the rows' weights: mass += w W, whole (may be null) += V, loss (TILE,) += w W L; W becomes V = w W s.
+  void (*weighed)(const double* w, const double* L, const double* s, size_t k, double* W, double* mass, double* whole,
+                  double* loss);
+
+  // totals[own] += v f for each row of a tile; where its bit is set in gaps, over observed cells, and seen[own] += v there.
+  void (*gather)(const Points& F, size_t row, size_t count, size_t stride, const int32_t* own, const double* pulls,
+                 uint32_t gaps, double* totals, double* seen);
+
+  // totals (k, stride) += V Y for V (k, TILE) and Y (TILE, padded).
+  void (*spread)(const double* pulls, size_t k, const double* Y, size_t padded, double* totals, size_t stride);
 };
 
 const Lanes* baseline();

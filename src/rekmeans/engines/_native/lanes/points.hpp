@@ -1,0 +1,373 @@
+// Distances to points and shares that are real numbers, in float64: a tile of TILE rows at a time, lanes are rows.
+#pragma once
+#include "map.hpp"
+
+namespace rekmeans {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr size_t ABREAST = 2;  // vectors of rows worked on together; SIDE sums for each of them fit into the registers
+#else
+constexpr size_t ABREAST = 1;
+#endif
+
+typedef float vh __attribute__((vector_size(V * 2), aligned(4), may_alias));
+typedef uint64_t vu __attribute__((vector_size(V * 4), aligned(8), may_alias));
+
+inline vd load(const double* at) { return *reinterpret_cast<const vd*>(at); }
+inline void store(double* at, vd x) { *reinterpret_cast<vd*>(at) = x; }
+inline vd cells(const double* at) { return load(at); }
+inline vd cells(const float* at) { return __builtin_convertvector(*reinterpret_cast<const vh*>(at), vd); }
+
+inline vu bits(vd x) {
+  vu y;
+  __builtin_memcpy(&y, &x, sizeof y);
+  return y;
+}
+inline vd number(vu x) {
+  vd y;
+  __builtin_memcpy(&y, &x, sizeof y);
+  return y;
+}
+inline vd magnitude(vd x) { return number(bits(x) & (~uint64_t(0) >> 1)); }
+
+// Blocks of SIZE lanes of a and b change places across the diagonal.
+template <int SIZE, int... LANE>
+inline void crossed(vd& a, vd& b) {
+  const vd x = a, y = b;
+  a = __builtin_shufflevector(x, y, (LANE & SIZE ? int(DV) + LANE - SIZE : LANE)...);
+  b = __builtin_shufflevector(x, y, (LANE & SIZE ? int(DV) + LANE : LANE + SIZE)...);
+}
+
+template <int SIZE>
+inline void crossed_all(vd* x) {
+#pragma GCC unroll 8
+  for (size_t r = 0; r < DV; ++r) {
+    if (r & SIZE) continue;
+#if defined(__AVX512F__)
+    crossed<SIZE, 0, 1, 2, 3, 4, 5, 6, 7>(x[r], x[r + SIZE]);
+#elif defined(__AVX2__)
+    crossed<SIZE, 0, 1, 2, 3>(x[r], x[r + SIZE]);
+#else
+    crossed<SIZE, 0, 1>(x[r], x[r + SIZE]);
+#endif
+  }
+}
+
+template <class T>
+inline uint32_t columns_of(const T* rows, size_t p, size_t count, size_t width, double* out) {
+  vl holes[TILE / DV] = {};
+  size_t l = 0;
+  for (; count == TILE && l + DV <= width; l += DV)
+#pragma GCC unroll 8
+    for (size_t v = 0; v < TILE / DV; ++v) {
+      vd x[DV];
+#pragma GCC unroll 8
+      for (size_t i = 0; i < DV; ++i) x[i] = cells(rows + (v * DV + i) * p + l);
+#if defined(__AVX512F__)
+      crossed_all<4>(x);
+#endif
+#if defined(__AVX2__)
+      crossed_all<2>(x);
+#endif
+      crossed_all<1>(x);
+#pragma GCC unroll 8
+      for (size_t i = 0; i < DV; ++i) {
+        holes[v] |= x[i] != x[i];
+        store(out + (l + i) * TILE + v * DV, x[i]);
+      }
+    }
+  uint32_t gaps = 0;
+  for (; l < width; ++l)
+    for (size_t r = 0; r < TILE; ++r) {
+      const double x = r < count ? double(rows[r * p + l]) : 0.0;
+      out[l * TILE + r] = x;
+      gaps |= uint32_t(x != x) << r;
+    }
+  int64_t hole[TILE], any = 0;
+  __builtin_memcpy(hole, holes, sizeof hole);
+  for (size_t r = 0; r < TILE; ++r) any |= hole[r];
+  for (size_t r = 0; any && r < TILE; ++r) gaps |= uint32_t(hole[r] != 0) << r;
+  return gaps;
+}
+
+uint32_t columns(const Points& F, size_t row, size_t count, size_t from, size_t width, double* out) {
+  return F.narrow ? columns_of(F.narrow + row * F.p + from, F.p, count, width, out)
+                  : columns_of(F.wide + row * F.p + from, F.p, count, width, out);
+}
+
+template <class T>
+inline void level_of(const T* rows, size_t p, size_t count, size_t width, size_t padded, double* out, double* seen) {
+  for (size_t r = 0; r < TILE; ++r)
+    for (size_t l = 0; l < padded; ++l) {
+      const double x = r < count && l < width ? double(rows[r * p + l]) : 0.0;
+      out[r * padded + l] = x == x ? x : 0.0;
+      if (seen) seen[r * padded + l] = x == x ? 1.0 : 0.0;
+    }
+}
+
+void level(const Points& F, size_t row, size_t count, size_t from, size_t width, size_t padded, double* out, double* seen) {
+  if (F.narrow) level_of(F.narrow + row * F.p + from, F.p, count, width, padded, out, seen);
+  else level_of(F.wide + row * F.p + from, F.p, count, width, padded, out, seen);
+}
+
+template <Norm NORM, bool GAPS, int K>
+inline void summed(const double* x, size_t width, const double* packed, double* D) {
+  for (size_t v = 0; v < TILE; v += ABREAST * DV) {
+    vd sum[K][ABREAST];
+#pragma GCC unroll 8
+    for (int c = 0; c < K; ++c)
+#pragma GCC unroll 2
+      for (size_t i = 0; i < ABREAST; ++i) sum[c][i] = load(D + size_t(c) * TILE + v + i * DV);
+    const double* b = packed;
+    for (size_t l = 0; l < width; ++l, b += K) {
+      vd a[ABREAST];
+#pragma GCC unroll 2
+      for (size_t i = 0; i < ABREAST; ++i) a[i] = load(x + l * TILE + v + i * DV);
+#pragma GCC unroll 8
+      for (int c = 0; c < K; ++c)
+#pragma GCC unroll 2
+        for (size_t i = 0; i < ABREAST; ++i) {
+          if constexpr (NORM == Norm::products) {
+            sum[c][i] += a[i] * b[c];
+          } else {
+            vd gap = a[i] - b[c];
+            if constexpr (GAPS) gap = a[i] == a[i] ? gap : vd{};
+            if constexpr (NORM == Norm::squares) sum[c][i] += gap * gap;
+            else sum[c][i] += magnitude(gap);
+          }
+        }
+    }
+#pragma GCC unroll 8
+    for (int c = 0; c < K; ++c)
+#pragma GCC unroll 2
+      for (size_t i = 0; i < ABREAST; ++i) store(D + size_t(c) * TILE + v + i * DV, sum[c][i]);
+  }
+}
+
+template <Norm NORM, bool GAPS>
+inline void all_summed(const double* x, size_t from, size_t width, size_t p, const double* packed, size_t k, double* D) {
+  for (size_t c = 0; c < k; c += SIDE, D += SIDE * TILE) {
+    const size_t span = k - c < SIDE ? k - c : SIDE;
+    const double* at = packed + c * p + from * span;
+    switch (span) {
+      case 1: summed<NORM, GAPS, 1>(x, width, at, D); break;
+      case 2: summed<NORM, GAPS, 2>(x, width, at, D); break;
+      case 3: summed<NORM, GAPS, 3>(x, width, at, D); break;
+      case 4: summed<NORM, GAPS, 4>(x, width, at, D); break;
+      case 5: summed<NORM, GAPS, 5>(x, width, at, D); break;
+      case 6: summed<NORM, GAPS, 6>(x, width, at, D); break;
+      case 7: summed<NORM, GAPS, 7>(x, width, at, D); break;
+      case 8: summed<NORM, GAPS, 8>(x, width, at, D); break;
+    }
+  }
+}
+
+void apart(Norm norm, bool gaps, const double* x, size_t from, size_t width, size_t p, const double* packed, size_t k,
+           double* D) {
+  switch (norm) {
+    case Norm::squares:
+      return gaps ? all_summed<Norm::squares, true>(x, from, width, p, packed, k, D)
+                  : all_summed<Norm::squares, false>(x, from, width, p, packed, k, D);
+    case Norm::absolutes:
+      return gaps ? all_summed<Norm::absolutes, true>(x, from, width, p, packed, k, D)
+                  : all_summed<Norm::absolutes, false>(x, from, width, p, packed, k, D);
+    case Norm::products: return all_summed<Norm::products, false>(x, from, width, p, packed, k, D);
+  }
+}
+
+void scaled(const Measure& measure, size_t k, double* D) {
+  const double gamma = measure.gamma;
+  if (measure.root)
+    for (size_t i = 0; i < k * TILE; ++i) D[i] = gamma * __builtin_sqrt(D[i]);
+  else
+    for (size_t i = 0; i < k * TILE; ++i) D[i] *= gamma;
+}
+
+void least(const double* D, size_t k, int32_t* where, double* best) {
+  for (size_t v = 0; v < TILE; v += DV) {
+    vd top = load(D + v);
+    vl at = {};
+    for (size_t c = 1; c < k; ++c) {
+      const vd here = load(D + c * TILE + v);
+      at = here < top ? vl{} + int64_t(c) : at;
+      top = here < top ? here : top;
+    }
+    store(best + v, top);
+    for (size_t i = 0; i < DV; ++i) where[v + i] = int32_t(at[i]);
+  }
+}
+
+// 1/2!, 1/3!, ...: at |r| <= ln(2)/2 the first one left out is below 2^-56 of r.
+constexpr double EXP[] = {1.0 / 2,      1.0 / 6,       1.0 / 24,       1.0 / 120,       1.0 / 720,       1.0 / 5040,
+                          1.0 / 40320,  1.0 / 362880,  1.0 / 3628800,  1.0 / 39916800,  1.0 / 479001600, 1.0 / 6227020800};
+constexpr double LOG2E = 1.4426950408889634, LN2 = 0x1.62e42feep-1, LN2_REST = 1.9082149292705877e-10;
+constexpr double FAR = 746;            // exp(-FAR) is 0
+constexpr uint64_t MAGIC_BITS = 0x4338000000000000;
+
+inline vd power_of_two(vd whole) { return number((bits(whole + MAGIC) - MAGIC_BITS + 1023) << 52); }
+
+// exp(-x) for x >= 0, and fallen = 1 - exp(-x) without cancellation.
+inline vd exp_minus(vd x, vd& fallen) {
+  const vd y = x < FAR ? -x : vd{} - FAR;
+  const vd n = rounded(y * LOG2E), half = rounded(n * 0.5);
+  const vd r = (y - n * LN2) - n * LN2_REST;
+  vd series = vd{} + EXP[11];
+#pragma GCC unroll 11
+  for (int i = 10; i >= 0; --i) series = series * r + EXP[i];
+  const vd q = r + r * r * series;                               // exp(r) - 1
+  const vd a = power_of_two(half), b = power_of_two(n - half);   // in two steps, or the smallest results would be lost
+  fallen = (1.0 - a * b) - q * a * b;
+  return (1.0 + q) * a * b;
+}
+
+// log(x) for x > 0.
+inline vd log_of(vd x) {
+  const vl tiny = x < 0x1p-1000;
+  const vu y = bits(tiny ? x * 0x1p60 : x);
+  const vd m = number((y & ((uint64_t(1) << 52) - 1)) | (uint64_t(1023) << 52));   // in [1, 2)
+  const vl large = m > 1.4142135623730951;
+  const vd n = number((y >> 52) + MAGIC_BITS) - (MAGIC + 1023) + (large ? vd{} + 1.0 : vd{}) - (tiny ? vd{} + 60.0 : vd{});
+  const vd f = (large ? m * 0.5 : m) - 1.0, s = f / (f + 2.0), s2 = s * s;
+  vd series = vd{} + 1.0 / 23;                                    // atanh(s)/s, |s| <= 0.172
+#pragma GCC unroll 11
+  for (int i = 21; i > 0; i -= 2) series = series * s2 + 1.0 / i;
+  return n * LN2 + (n * LN2_REST + 2.0 * s * series);
+}
+
+void pull(const Measure& measure, const double* D, size_t count, double* L, double* s) {
+  if (!measure.bounded) {
+    for (size_t i = 0; i < count; ++i) L[i] = D[i], s[i] = 1.0;
+    return;
+  }
+  for (size_t i = 0; i < count; i += DV) {
+    vd fallen;
+    const vd x = load(D + i), near = exp_minus(x, fallen), r = x / measure.gamma;
+    store(L + i, 2.0 * fallen);
+    store(s + i, measure.root ? near / (r > NEAREST ? r : vd{} + NEAREST) : near);
+  }
+}
+
+template <class Raised>
+inline void memberships_by(const double* L, size_t k, double fuzziness, const Raised& raised, double* W) {
+  for (size_t v = 0; v < TILE; v += DV) {
+    vd low = load(L + v), sum = {};
+    for (size_t c = 1; c < k; ++c) {
+      const vd here = load(L + c * TILE + v);
+      low = here < low ? here : low;
+    }
+    for (size_t c = 0; c < k; ++c) {
+      const vd here = load(L + c * TILE + v), ratio = here == low ? vd{} + 1.0 : low / here;
+      const vd t = raised(ratio);
+      sum += t;
+      store(W + c * TILE + v, t * ratio);                         // t^m, since t = ratio^(1/(m - 1))
+    }
+    vd unused;
+    const vd by = exp_minus(fuzziness * log_of(sum), unused);     // sum >= 1
+    for (size_t c = 0; c < k; ++c) store(W + c * TILE + v, load(W + c * TILE + v) * by);
+  }
+}
+
+void memberships(const double* L, size_t k, double fuzziness, double* W) {
+  const double power = 1 / (fuzziness - 1);
+  if (power == 1) return memberships_by(L, k, fuzziness, [](vd x) { return x; }, W);
+  if (power == 2) return memberships_by(L, k, fuzziness, [](vd x) { return x * x; }, W);
+  memberships_by(L, k, fuzziness, [power](vd x) {
+    vd unused;
+    const vd t = exp_minus(-power * log_of(x), unused);
+    return x > 0.0 ? t : vd{};
+  }, W);
+}
+
+void ranks(const double* D, size_t k, int32_t* rank) {
+  for (size_t v = 0; v < TILE; v += DV)
+    for (size_t c = 0; c < k; ++c) {
+      const vd own = load(D + c * TILE + v);
+      vl before = {};
+      for (size_t r = 0; r < c; ++r) before -= load(D + r * TILE + v) <= own;
+      for (size_t r = c + 1; r < k; ++r) before -= load(D + r * TILE + v) < own;
+      for (size_t i = 0; i < DV; ++i) rank[c * TILE + v + i] = int32_t(before[i]);
+    }
+}
+
+void weighed(const double* w, const double* L, const double* s, size_t k, double* W, double* mass, double* whole, double* loss) {
+  for (size_t v = 0; v < TILE; v += DV) {
+    const vd own = load(w + v);
+    vd sum = load(loss + v);
+    for (size_t i = v; i < k * TILE; i += TILE) {
+      const vd share = load(W + i) * own, pulled = share * load(s + i);
+      store(mass + i, load(mass + i) + share);
+      if (whole) store(whole + i, load(whole + i) + pulled);
+      sum += share != 0.0 ? share * load(L + i) : vd{};
+      store(W + i, pulled);
+    }
+    store(loss + v, sum);
+  }
+}
+
+template <class T>
+inline void gathered(const T* rows, size_t p, size_t stride, size_t count, const int32_t* own, const double* pulls,
+                     uint32_t gaps, double* totals, double* seen) {
+  for (size_t r = 0; r < count; ++r) {
+    const double v = pulls[r];
+    if (v == 0) continue;
+    const T* f = rows + r * p;
+    double* sum = totals + size_t(own[r]) * stride;
+    if (gaps >> r & 1) {
+      double* weight = seen + size_t(own[r]) * stride;
+      for (size_t l = 0; l < p; ++l) {
+        const double x = double(f[l]);
+        sum[l] += x == x ? v * x : 0.0;
+        weight[l] += x == x ? v : 0.0;
+      }
+      continue;
+    }
+    size_t l = 0;
+    for (; l + DV <= p; l += DV) store(sum + l, load(sum + l) + v * cells(f + l));
+    for (; l < p; ++l) sum[l] += v * double(f[l]);
+  }
+}
+
+void gather(const Points& F, size_t row, size_t count, size_t stride, const int32_t* own, const double* pulls, uint32_t gaps,
+            double* totals, double* seen) {
+  if (F.narrow) gathered(F.narrow + row * F.p, F.p, stride, count, own, pulls, gaps, totals, seen);
+  else gathered(F.wide + row * F.p, F.p, stride, count, own, pulls, gaps, totals, seen);
+}
+
+template <int K, int VECTORS>
+inline void spread_block(const double* pulls, const double* Y, size_t padded, double* totals, size_t stride) {
+  vd sum[K][VECTORS];
+#pragma GCC unroll 4
+  for (int c = 0; c < K; ++c)
+#pragma GCC unroll 2
+    for (int i = 0; i < VECTORS; ++i) sum[c][i] = load(totals + size_t(c) * stride + size_t(i) * DV);
+  for (size_t r = 0; r < TILE; ++r) {
+    vd f[VECTORS];
+#pragma GCC unroll 2
+    for (int i = 0; i < VECTORS; ++i) f[i] = load(Y + r * padded + size_t(i) * DV);
+#pragma GCC unroll 4
+    for (int c = 0; c < K; ++c)
+#pragma GCC unroll 2
+      for (int i = 0; i < VECTORS; ++i) sum[c][i] += pulls[size_t(c) * TILE + r] * f[i];
+  }
+#pragma GCC unroll 4
+  for (int c = 0; c < K; ++c)
+#pragma GCC unroll 2
+    for (int i = 0; i < VECTORS; ++i) store(totals + size_t(c) * stride + size_t(i) * DV, sum[c][i]);
+}
+
+template <int K>
+inline void spread_rows(const double* pulls, const double* Y, size_t padded, double* totals, size_t stride) {
+  size_t l = 0;
+  for (; l + 2 * DV <= padded; l += 2 * DV) spread_block<K, 2>(pulls, Y + l, padded, totals + l, stride);
+  for (; l < padded; l += DV) spread_block<K, 1>(pulls, Y + l, padded, totals + l, stride);
+}
+
+void spread(const double* pulls, size_t k, const double* Y, size_t padded, double* totals, size_t stride) {
+  size_t c = 0;
+  for (; c + 4 <= k; c += 4) spread_rows<4>(pulls + c * TILE, Y, padded, totals + c * stride, stride);
+  for (; c < k; ++c) spread_rows<1>(pulls + c * TILE, Y, padded, totals + c * stride, stride);
+}
+
+}  // namespace
+}  // namespace rekmeans
