@@ -14,6 +14,7 @@ import oracle_beyond as beyond
 
 WIDTHS = {"euler": 0.3, "rbf": 0.4, "laplace": 0.5, "laplace-l2": 0.6}
 K = 3
+ALPHAS, POWER = (0.05, 0.1, 0.2), 2.5  # of several widths
 LINE = np.exp(-np.abs(np.subtract.outer(np.arange(K), np.arange(K))) / 0.8)  # h of a map of K nodes in a row
 
 
@@ -66,7 +67,8 @@ def mahalanobis(nu):
 
 
 RECTIFIED = {name: run for kernel in WIDTHS for name, run in rule_runs(kernel).items()}
-RECTIFIED["multiple"] = lambda X, start, t, w: beyond.multiple_euler(X, start, (0.1, 0.3, 0.6), 2.5, t, w)
+RECTIFIED["multiple"] = lambda X, start, t, w: beyond.multiple_euler(X, start, ALPHAS, POWER, t, w)
+RECTIFIED["shared"] = lambda X, start, t, w: beyond.multiple_euler(X, start, ALPHAS, POWER, t, w, "shared")
 MEAN = {name: run for kernel in WIDTHS for name, run in kernel_runs(kernel).items()}
 MEAN |= {f"mahalanobis {nu}": mahalanobis(nu) for nu in (0.01, 1.0)}
 
@@ -383,53 +385,70 @@ def test_no_nearby_point_is_better_at_the_end(rule, kernel):
             assert objective(nearby) >= last.objective * (1 - 1e-12)
 
 
-def test_no_nearby_angles_or_shares_are_better_at_the_end():
+@pytest.mark.parametrize("points", ["multiple", "shared"])
+def test_no_nearby_points_or_shares_are_better_at_the_end(points):
     X, start = blobs(11, gaps=0.05)
     w, rng = weights_of(len(X)), np.random.default_rng(0)
-    last = RECTIFIED["multiple"](X, start, 100, w)[-1]
-    alphas, p = (0.1, 0.3, 0.6), 2.5
-    single = [oracle.rek2(X, [[0.0] * X.shape[1]], alpha, 2, w)[-1].objective for alpha in alphas]
+    last = RECTIFIED[points](X, start, 12, w)[-1]
+    single = [oracle.rek2(X, [[0.0] * X.shape[1]], alpha, 2, w)[-1].objective for alpha in ALPHAS]
 
     def objective(V, shares):
         own = []
-        for b, alpha in enumerate(alphas):
+        for b, alpha in enumerate(ALPHAS):
             D = oracle.angle_distances(oracle.phases(X, alpha), oracle.phases(V[b], alpha))
             own.append((w * D[np.arange(len(X)), last.labels]).sum() / single[b])
-        return (shares**p * own).sum()
+        return (shares**POWER * own).sum()
 
     assert objective(last.centroids, last.shares) == pytest.approx(last.objective, rel=1e-12)
     assert last.shares.sum() == pytest.approx(1)
     for step in (1e-4, 1e-3, 1e-2, 0.05):
         for _ in range(10):
-            nearby = last.centroids + step * rng.standard_normal(last.centroids.shape)
-            other = last.shares * np.exp(step * rng.standard_normal(len(alphas)))
-            assert objective(nearby, last.shares) >= last.objective
+            shape = (1 if points == "shared" else len(ALPHAS), *start.shape)
+            other = last.shares * np.exp(step * rng.standard_normal(len(ALPHAS)))
+            assert objective(last.centroids + step * rng.standard_normal(shape), last.shares) >= last.objective
             assert objective(last.centroids, other / other.sum()) >= last.objective
 
 
 # several widths
 
 
-def test_one_width_is_rek_and_equal_widths_share_equally():
+@pytest.mark.parametrize("points", beyond.STEPS)
+def test_one_width_is_rek_and_equal_widths_share_equally(points):
     X, start = blobs(2)
-    whole = oracle.rek2(X, start[:1], 0.3, 2)[-1].objective  # all rows round one point
-    paper = oracle.rek2(X, start, 0.3, 15)
-    for widths in ([0.3], [0.3, 0.3]):
-        for record, rek in zip(beyond.multiple_euler(X, start, widths, 3, 15), paper, strict=False):
+    alpha = 0.1  # the table spans less than one half-turn, so that the circular mean lies among the cells
+    assert alpha * np.ptp(X, axis=0).max() < 1
+    whole = oracle.rek2(X, start[:1], alpha, 2)[-1].objective  # all rows round one point
+    paper = oracle.rek2(X, start, alpha, 15)
+    for widths in ([alpha], [alpha, alpha]):
+        records = beyond.multiple_euler(X, start, widths, 3, len(paper), None, points)
+        for record, rek in zip(records, paper, strict=True):
             assert_array_equal(record.labels, rek.labels)
+            assert_allclose(record.centroids[-1], rek.centroids / (alpha * math.pi), atol=1e-6)
             assert_allclose(record.shares, 1 / len(widths))
             share = len(widths) * (1 / len(widths)) ** 3
             assert record.objective == pytest.approx(share * rek.objective / whole, rel=1e-12)
 
 
-def test_shares_follow_the_losses():
-    X, start = blobs(2)
-    records = beyond.multiple_euler(X, start, (0.05, 0.3, 0.9), 2, 6)
+def test_shares_follow_the_losses_and_rows_the_shares():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(0, 10, (200, 2))
+    alphas = (0.02, 0.3, 0.9)
+    records = beyond.multiple_euler(X, X[:K], alphas, 2, 6)
     assert_allclose(records[0].shares, 1 / 3)
+    single = [oracle.rek2(X, X[:1], alpha, 2)[-1].objective for alpha in alphas]
     for now, after in pairwise(records):
         inverse = 1 / now.losses  # p = 2
         assert_allclose(after.shares, inverse / inverse.sum(), rtol=1e-12)
         assert now.objective == pytest.approx((now.shares**2 * now.losses).sum())
+        for j, x in enumerate(X):
+            sums = [
+                sum(
+                    s**2 * oracle.mapped_distance(x, v, alpha) / one
+                    for s, v, alpha, one in zip(after.shares, after.centroids[:, c], alphas, single, strict=True)
+                )
+                for c in range(K)
+            ]
+            assert after.labels[j] == np.argmin(sums)
 
 
 # a shape for every cluster
