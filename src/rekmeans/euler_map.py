@@ -37,7 +37,7 @@ class Mapped(_watch.Callbacks, BaseEstimator):
         _table.one_of("scale", self.scale, SCALES)
         _table.one_of("beyond", self.beyond, BEYOND)
 
-    def _kernel(self, table: _table.Table) -> Euler:
+    def _kernel(self, table: _table.Table) -> Any:
         """The Euler map that the parameters give for this table."""
         scale = SCALES[self.scale](table.X, table.weights, getattr(self, "n_threads", None))
         return Euler(float(self.alpha), scale, self.beyond if self.scale else "wrap")

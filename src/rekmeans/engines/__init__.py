@@ -8,9 +8,9 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from .._grid import Array
-from ..assign import Hard
 from ..kernels import Kernel
 from ..kernels.euler import NARROW, Euler
+from ..kernels.linear import Linear
 
 if TYPE_CHECKING:
     from .._table import Table
@@ -103,15 +103,18 @@ def _reference(model: Model, table: Table, n_threads: int | None, memory_limit: 
 
 def _native(model: Model, table: Table, n_threads: int | None, memory_limit: int | None) -> Rows:
     from .native import NativeRows
+    from .points import NativePoints
 
-    return NativeRows(model.kernel, table, n_threads, memory_limit)
+    if model.kernel.exact:
+        return NativeRows(model.kernel, table, n_threads, memory_limit)
+    return NativePoints(model.kernel, table, n_threads)
 
 
 def _unfit(model: Model, table: Table) -> str:
     """Why the native engine cannot serve this model and table, or ''."""
-    if not (isinstance(model.kernel, Euler) and isinstance(model.assign, Hard)):
-        return "engine='native' serves hard Euler clustering only: use engine='reference'."
-    if table.X.shape[1] > NARROW:
+    if not isinstance(model.kernel, Euler | Linear):
+        return "engine='native' serves kernels with points or circles for centroids only: use engine='reference'."
+    if model.kernel.exact and table.X.shape[1] > NARROW:
         return f"engine='native' takes at most {NARROW} columns, got {table.X.shape[1]}: use engine='reference'."
     return ""
 

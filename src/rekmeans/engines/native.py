@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
@@ -12,23 +11,25 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from .._grid import Array, integer_weights, mean_turns
+from .._grid import GRID, Array, integer_weights, mean_turns
 from .._sums import Sums
+from ..assign import Hard
 from ..centroids import rectified
 from ..lloyd import Fit, Model, worth
-from . import Bits, Pass
+from . import Bits, Pass, Walk
 from ._native import _core  # type: ignore[attr-defined]
+from .points import SharedWalk, isa, wanted
 
 if TYPE_CHECKING:
     from .._table import Table
 
 BLOCK = 4096  # rows handed to NumPy at a time
 SMALL = 1 << 22  # n d k up to which a pass takes less than a millisecond
-MOST_THREADS = 256  # more only cost memory
 SAMPLE = 256  # rows looked at for zeros
 THIN = 0.25  # share of cells that are not zero up to which a dense table is kept in sparse form
 THIN_FROM = 1 << 12  # cells of the sample below which it does not matter
 THIN_CELL = 12  # bytes such a cell takes
+PART = 1 << 16  # rows mapped at a time where they are not kept
 STATE = 32  # bytes of a row besides its mapped copy
 
 
@@ -43,16 +44,16 @@ class NativeRows:
         self.n, self.d = X.shape
         weights, self.weight_bits = (None, 0) if table.weights is None else integer_weights(table.weights)
         columns = (scale.centre, kernel.alpha / scale.unit, scale.low, scale.high, kernel.beyond)
-        common = (min(threads or os.cpu_count() or 1, MOST_THREADS), os.environ.get("REKMEANS_ISA", ""))
+        self.threads, self.keep = wanted(threads), memory_limit is None or self.n * (8 * self.d + STATE) <= memory_limit
+        common = (self.threads, isa())
         if sparse.issparse(X):
             cells = (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64))
             self.core = _core.Rows(*cells, self.d, *columns, weights, weights is None, *common)
         else:
             if any(stride % X.itemsize for stride in X.strides):  # a field of records: no grid of cells
                 X = np.ascontiguousarray(X)
-            keep = memory_limit is None or self.n * (8 * self.d + STATE) <= memory_limit
             thin = _thin(X, memory_limit)
-            self.core = _core.Rows(X, X.dtype.kind, *columns, weights, weights is None, keep, thin, *common)
+            self.core = _core.Rows(X, X.dtype.kind, *columns, weights, weights is None, self.keep, thin, *common)
 
     def __len__(self) -> int:
         return self.n
@@ -60,13 +61,34 @@ class NativeRows:
     def weights(self) -> Array:
         return self.core.weights()
 
-    def walk(self, model: Model) -> NativeWalk:
-        return NativeWalk(self, model)
+    def walk(self, model: Model) -> Walk:
+        return NativeWalk(self, model) if isinstance(model.assign, Hard) else SharedWalk(self, model)
+
+    def shared(self) -> Iterator[tuple[Array, Array]]:
+        """Mapped rows as float32, NaN for missing cells, and their weights: at once if they are kept."""
+        for at in self._parts:
+            F = self._kept if self._kept is not None else self._floats(at)
+            yield F, self.weights()[at].astype(np.float64)
+
+    def _floats(self, at: slice) -> Array:
+        F = self.core.grid(np.arange(at.start, at.stop)).astype(np.float32) / np.float32(GRID)
+        if not self.core.complete:
+            F[np.tile((F[:, : self.d] == 0) & (F[:, self.d :] == 0), 2)] = np.nan
+        return F
+
+    @cached_property
+    def _kept(self) -> Array | None:
+        return self._floats(slice(0, self.n)) if self.keep else None
+
+    @property
+    def _parts(self) -> list[slice]:
+        size = self.n if self.keep else PART
+        return [slice(at, min(at + size, self.n)) for at in range(0, self.n, size)]
 
     def best(self, model: Model, starts: list[Array], max_iter: int, tol: float) -> Fit | None:
         """All starts side by side without Python between passes; None where passes are long enough to stop between."""
         rule, k = model.centroids is rectified, len(starts[0])
-        if self.n * self.d * k > SMALL:
+        if self.n * self.d * k > SMALL or not isinstance(model.assign, Hard):
             return None
         found = _core.best(self.core, np.concatenate(starts), k, rule, self.skip, max_iter, tol)
         centroids, labels, n_iter, losses, moved, refilled, seconds = found

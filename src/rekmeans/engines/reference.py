@@ -16,7 +16,7 @@ from .._grid import TURN, Array, integer_weights, mean_turns, product
 from .._sums import Sums
 from ..assign import one_each
 from ..kernels import Kernel
-from . import Bits, Pass
+from . import Bits, Pass, Walk
 
 if TYPE_CHECKING:
     from .._table import Table
@@ -56,7 +56,7 @@ class ReferenceRows:
     def weights(self) -> Array:
         return self.w
 
-    def walk(self, model: Model) -> ReferenceWalk:
+    def walk(self, model: Model) -> Walk:
         return ReferenceWalk(self, model)
 
     def best(self, model: Model, starts: list[Array], max_iter: int, tol: float) -> None:

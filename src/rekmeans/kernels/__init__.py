@@ -18,7 +18,10 @@ class Kernel(Protocol):
 
     exact: ClassVar[bool]  # rows, centroids, distances and sums are integers
     worth: ClassVar[float]  # squared distance in the mapped space = worth * loss
-    branches: ClassVar[bool]  # several points have one mapped row, so that a pre-image has to be chosen
+
+    @property
+    def branches(self) -> bool:
+        """Whether several points have one mapped row, so that a pre-image has to be chosen."""
 
     @property
     def scale(self) -> Scale:

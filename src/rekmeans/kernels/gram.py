@@ -11,7 +11,6 @@ from scipy import sparse
 from .._grid import Array, inner, product
 from .._scale import Scale
 from .._sums import Sums
-from .rbf import RBF
 
 CELLS = 1 << 22  # kernel values held at a time where they are not kept
 STEPS = 100  # mean shifts to a pre-image; each is of the cost of a prediction
@@ -28,8 +27,8 @@ class Gram:
 
     scale: Scale
     own: Array  # k(x_q, x_q) of the fitted rows, (n,)
-    base: RBF | None = None  # None: the table holds kernel values
-    fitted: Array | None = None  # the fitted rows, scaled, (n, d)
+    base: Any = None  # the kernel, an RBF or Laplace; None: the table holds its values
+    fitted: Any = None  # the fitted rows, scaled, (n, d)
     kept: bool = True
     beyond: str = "wrap"
 
@@ -108,7 +107,7 @@ class Gram:
 
     def preimage(self, C: Array, near: Array) -> Array:
         """The points whose images are nearest to the means: mean shift from each cluster's average row."""
-        if self.base is None or self.fitted is None:
+        if self.base is None:
             return np.full((len(C), 0), np.nan)
         W, V = C[:, :-1].T, np.zeros((len(C), self.fitted.shape[1]))
         flat = Sums(totals=product(W, np.nan_to_num(self.fitted)), strength=product(W, ~np.isnan(self.fitted)))

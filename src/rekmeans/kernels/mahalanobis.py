@@ -129,6 +129,10 @@ class Mahalanobis:
     def deviation(self, C: Array) -> Array:
         return self.base.deviation(self.split(C)[0] * self.unit)
 
+    def between(self, C: Array) -> Array:
+        """In the metric of the second centroid's shape."""
+        return np.sqrt(self.distance(self.split(C)[0], C))
+
     def shown(self, C: Array) -> Array:
         return C
 

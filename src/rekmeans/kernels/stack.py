@@ -11,8 +11,6 @@ import numpy as np
 from .._grid import GRID, Array, inner, product
 from .._scale import Scale
 from .._sums import Sums
-from .euler import Euler
-from .linear import Linear
 
 POINTS = 512  # of a line searched for a shared pre-image: a dozen to a turn of the steepest usual alpha
 NEWTON = 6  # steps from the best of them
@@ -26,7 +24,7 @@ class Stack:
     worth: ClassVar[float] = 1.0
     branches: ClassVar[bool] = True
 
-    parts: tuple[Euler | Linear, ...]
+    parts: tuple[Any, ...]  # kernels with an explicit map
     units: tuple[float, ...]  # mean loss of a row with one centroid for all, by kernel
     power: float = 2.0
     shared: bool = False  # one pre-image for all kernels, which then are Euler's
@@ -52,7 +50,7 @@ class Stack:
     def silent(self, X: Array) -> Array:
         return self.parts[0].silent(X)
 
-    def cut(self, F: Array) -> Iterator[tuple[Euler | Linear, Array]]:
+    def cut(self, F: Array) -> Iterator[tuple[Any, Array]]:
         """Each kernel with its own columns, in its own numbers."""
         at, d = 0, len(self.scale.centre)
         for part in self.parts:
@@ -160,6 +158,10 @@ class Stack:
     def deviation(self, C: Array) -> Array:
         """The kernels' own, by weight."""
         return sum(w * part.deviation(c) for w, (part, c) in zip(self.weights(C), self.cut(C), strict=True))
+
+    def between(self, C: Array) -> Array:
+        width = C.shape[1] - len(self.parts)
+        return np.sqrt(self.distance(C[:, :width], C))
 
     def shown(self, C: Array) -> Array:
         return C
