@@ -186,6 +186,7 @@ def test_rows_far_beyond_pull_nothing(measure, rule, amount, isa):
         _, totals, strength, mass, loss, V = core.look(wide, w, C, measure, 50.0, rule, amount, h, 2, isa, True)
         assert np.isfinite(mass).all()
         assert not np.isnan(loss)
+        assert core.look(wide, np.zeros(50), C, measure, 50.0, rule, amount, h, 2, isa, False)[4] == 0
         if measure == "square":
             continue
         assert not totals.any()

@@ -8,7 +8,7 @@
 namespace rekmeans {
 
 constexpr size_t REACH = 128;             // features of a tile laid out at a time: 16 KiB, so that they stay in the first cache
-constexpr size_t PARTS = 64, FULL = 2048; // parts at most, and rows of one at least
+constexpr size_t PARTS = 64, FULL = 4096; // parts at most, and rows of one at least
 constexpr size_t HELD = size_t(1) << 25;  // float64 that all parts together may take: 256 MiB
 constexpr size_t COUNTED = 256;           // centroids up to which counting pairs is faster than sorting
 constexpr size_t WIDEST = 8;              // float64 in the widest vector: rows of sums are padded to a multiple of it

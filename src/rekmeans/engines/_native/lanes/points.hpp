@@ -64,6 +64,8 @@ inline uint32_t columns_of(const T* rows, size_t p, size_t count, size_t width, 
       vd x[DV];
 #pragma GCC unroll 8
       for (size_t i = 0; i < DV; ++i) x[i] = cells(rows + (v * DV + i) * p + l);
+#pragma GCC unroll 8
+      for (size_t i = 0; i < DV; ++i) __builtin_prefetch(rows + (TILE + v * DV + i) * p + l);  // the next tile, in time
 #if defined(__AVX512F__)
       crossed_all<4>(x);
 #endif
@@ -98,12 +100,21 @@ uint32_t columns(const Points& F, size_t row, size_t count, size_t from, size_t 
 
 template <class T>
 inline void level_of(const T* rows, size_t p, size_t count, size_t width, size_t padded, double* out, double* seen) {
-  for (size_t r = 0; r < TILE; ++r)
-    for (size_t l = 0; l < padded; ++l) {
-      const double x = r < count && l < width ? double(rows[r * p + l]) : 0.0;
-      out[r * padded + l] = x == x ? x : 0.0;
-      if (seen) seen[r * padded + l] = x == x ? 1.0 : 0.0;
+  for (size_t r = 0; r < TILE; ++r, rows += p) {
+    const size_t here = r < count ? width : 0;
+    double *to = out + r * padded, *mark = seen ? seen + r * padded : nullptr;
+    size_t l = 0;
+    for (; l + DV <= here; l += DV) {
+      const vd x = cells(rows + l);
+      store(to + l, x == x ? x : vd{});
+      if (mark) store(mark + l, x == x ? vd{} + 1.0 : vd{});
     }
+    for (; l < padded; ++l) {
+      const double x = l < here ? double(rows[l]) : 0.0;
+      to[l] = x == x ? x : 0.0;
+      if (mark) mark[l] = x == x ? 1.0 : 0.0;
+    }
+  }
 }
 
 void level(const Points& F, size_t row, size_t count, size_t from, size_t width, size_t padded, double* out, double* seen) {
@@ -242,9 +253,12 @@ void pull(const Measure& measure, const double* D, size_t count, double* L, doub
   }
   for (size_t i = 0; i < count; i += DV) {
     vd fallen;
-    const vd x = load(D + i), near = exp_minus(x, fallen), r = x / measure.gamma;
+    store(s + i, exp_minus(load(D + i), fallen));
     store(L + i, 2.0 * fallen);
-    store(s + i, measure.root ? near / (r > NEAREST ? r : vd{} + NEAREST) : near);
+  }
+  for (size_t i = 0; measure.root && i < count; i += DV) {
+    const vd r = load(D + i) / measure.gamma;
+    store(s + i, load(s + i) / (r > NEAREST ? r : vd{} + NEAREST));
   }
 }
 
