@@ -71,12 +71,13 @@ def expected(F, w, C, measure, rule, amount, h, gamma=GAMMA):
     labels, W = shares(D, L, rule, amount, h)
     W = W * (np.ones(len(F)) if w is None else w)[:, None]
     s = np.ones_like(D) if measure == "square" else np.exp(-D)
+    on = (D <= NEAREST * gamma) & (measure == "laplace-l2")  # they hold the centroid, and pull no more
     if measure == "laplace-l2":
-        s = s / np.maximum(D / gamma, NEAREST)
+        s = np.where(on, 0.0, s / np.where(on, 1.0, D / gamma))
     V = W * s
     observed, filled = ~np.isnan(F), np.nan_to_num(F.astype(np.float64))
     totals, strength, size = V.T @ filled, V.T @ observed, V.T @ np.abs(filled)
-    return (labels, totals, strength, W.sum(0), (W * L).sum(), V), size
+    return (labels, totals, strength, W.sum(0), (W * L).sum(), V, (W * on).sum(0)), size
 
 
 def drawn(seed, n, p, k, dtype=np.float64, gaps=False, weights=False):
@@ -95,7 +96,7 @@ def check(F, w, C, h, measure, rule, amount, isa="", gamma=GAMMA, rtol=1e-12):
     n, k = len(F), len(C)
     got = core.look(F, w, C, measure, gamma, rule, amount, h, 2, isa, True)
     want, size = expected(F, w, C, measure, rule, amount, h, gamma)
-    labels, totals, strength, mass, loss, V = want
+    labels, totals, strength, mass, loss, V, held = want
     assert got[0].dtype == np.int32
     assert_array_equal(got[0], labels)
     assert (np.abs(got[1] - totals) <= rtol * size + SUBNORMAL).all()
@@ -104,6 +105,7 @@ def check(F, w, C, h, measure, rule, amount, isa="", gamma=GAMMA, rtol=1e-12):
     assert_allclose(got[4], loss, rtol=rtol, atol=SUBNORMAL)
     assert_allclose(got[5], V[np.arange(n), labels] if rule == "hard" else V, rtol=rtol, atol=SUBNORMAL)
     assert got[5].shape == ((n,) if rule == "hard" else (n, k))
+    assert_allclose(got[6], held, rtol=rtol, atol=SUBNORMAL)
 
 
 @pytest.mark.parametrize("isa", SETS)
@@ -144,7 +146,7 @@ def test_threads_give_the_same_bits(rule, amount):
         for a, b in zip(one, other, strict=True):
             assert_array_equal(a, b)
     for a, b in zip(one, core.look(F, w, C, "laplace-l2", GAMMA, rule, amount, h, 2, "", False), strict=True):
-        assert b is None if a is one[-1] else np.array_equal(a, b)
+        assert b is None if a is one[5] else np.array_equal(a, b)
 
 
 @pytest.mark.parametrize("isa", SETS)
@@ -169,7 +171,7 @@ def test_rows_that_sit_on_centroids(measure, rule, amount, isa):
     C[4] = C[1]
     check(F, w, C, h, measure, rule, amount, isa)
     if rule == "fuzzy":
-        V = core.look(F, None, C, "square", GAMMA, rule, amount, None, 1, isa, True)[-1]
+        V = core.look(F, None, C, "square", GAMMA, rule, amount, None, 1, isa, True)[5]
         assert_allclose(V[3], [0, 0.5**amount, 0, 0, 0.5**amount], rtol=1e-15)
         assert_array_equal(V[0], [1, 0, 0, 0, 0])
 
@@ -183,7 +185,7 @@ def test_rows_far_beyond_pull_nothing(measure, rule, amount, isa):
         wide = F + far * (1 + np.arange(4))
         if far < 1e200:
             check(wide, w, C, h, measure, rule, amount, isa, gamma=50.0)
-        _, totals, strength, mass, loss, V = core.look(wide, w, C, measure, 50.0, rule, amount, h, 2, isa, True)
+        _, totals, strength, mass, loss, V, _ = core.look(wide, w, C, measure, 50.0, rule, amount, h, 2, isa, True)
         assert np.isfinite(mass).all()
         assert not np.isnan(loss)
         assert core.look(wide, np.zeros(50), C, measure, 50.0, rule, amount, h, 2, isa, False)[4] == 0
@@ -199,12 +201,12 @@ def test_rows_far_beyond_pull_nothing(measure, rule, amount, isa):
 def test_pull_and_loss_of_one_row_to_the_last_digits(isa):
     C = np.zeros((1, 1))
     near = np.concatenate([np.geomspace(1e-300, 1, 60), np.linspace(0.01, 40, 977), np.linspace(40, 708, 101), [0.0]])
-    V = core.look(near[:, None], None, C, "laplace", 1.0, "hard", 0, None, 1, isa, True)[-1]
+    V = core.look(near[:, None], None, C, "laplace", 1.0, "hard", 0, None, 1, isa, True)[5]
     assert_allclose(V, np.exp(-near), rtol=4e-16)
     loss = [core.look(np.array([[x]]), None, C, "laplace", 1.0, "hard", 0, None, 1, isa, False)[4] for x in near]
     assert_allclose(loss, -2 * np.expm1(-near), rtol=6e-16)
     below = np.linspace(708, 800, 300)
-    V = core.look(below[:, None], None, C, "laplace", 1.0, "hard", 0, None, 1, isa, True)[-1]
+    V = core.look(below[:, None], None, C, "laplace", 1.0, "hard", 0, None, 1, isa, True)[5]
     assert_allclose(V, np.exp(-below), rtol=1e-15, atol=1e-323)  # two of the smallest numbers there are
 
 
@@ -253,7 +255,7 @@ def test_weighted_medians(dtype, gaps):
 
 def test_no_nearby_point_is_better_than_the_median():
     F, w, C, _ = drawn(8, 300, 3, 2, weights=True)
-    labels, *_, V = core.look(F, w, C, "laplace", GAMMA, "hard", 0, None, 2, "", True)
+    labels, *_, V, _ = core.look(F, w, C, "laplace", GAMMA, "hard", 0, None, 2, "", True)
     middle = core.medians(F, V, labels, sorted_rows(F), C, 2)
 
     def cost(U):
@@ -267,7 +269,7 @@ def test_no_nearby_point_is_better_than_the_median():
 
 
 def test_no_rows_leave_nothing():
-    labels, totals, strength, mass, loss, V = core.look(
+    labels, totals, strength, mass, loss, V, _ = core.look(
         np.empty((0, 3)), None, np.ones((2, 3)), "rbf", 1, "fuzzy", 2, None, 2, "", True
     )
     assert labels.shape == (0,)

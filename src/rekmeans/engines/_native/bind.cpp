@@ -132,7 +132,8 @@ static nb::tuple look(const Anything& F, const std::optional<Reals>& w, const Re
   nb::object V = nb::none();
   if (shares) V = asked.shares ? nb::cast(array(std::move(found.V), n, k)) : nb::cast(array(std::move(found.V), n));
   return nb::make_tuple(array(std::move(found.labels), n), array(std::move(found.totals), k, p),
-                        array(std::move(found.strength), k, p), array(std::move(found.mass), k), found.loss, V);
+                        array(std::move(found.strength), k, p), array(std::move(found.mass), k), found.loss, V,
+                        array(std::move(found.held), k));
 }
 
 static nb::object middles(const Anything& F, const Reals& V, const std::optional<Wholes>& labels, const Wholes& order,

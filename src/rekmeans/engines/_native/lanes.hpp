@@ -41,7 +41,7 @@ struct Thin {
 
 constexpr size_t TILE = 16;              // rows whose distances to points are worked out together
 constexpr size_t SIDE = 8;               // centroids packed side by side for them: the whole row of a panel is in registers
-constexpr double NEAREST = 1e-9;         // a root of squares counts as no less where it divides
+constexpr double NEAREST = 1e-9;         // a row this near sits on the centroid: it holds it and pulls no more
 
 enum class Norm { squares, absolutes, products };
 

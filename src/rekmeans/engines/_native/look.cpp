@@ -38,6 +38,7 @@ struct Tile {
 struct Sum {
   std::vector<double> totals, thin;    // (k, padded p)
   std::vector<double> mass, whole;     // (k, TILE)
+  std::vector<double> held;            // (k,)
   double loss[TILE] = {};
 };
 
@@ -146,6 +147,7 @@ static void add_hard(const Look& look, size_t row, size_t count, Tile& tile, Sum
     sum.mass[at] += tile.w[r];
     if (!(tile.gaps >> r & 1)) sum.whole[at] += s[r];
     if (tile.w[r] != 0) sum.loss[r] += tile.w[r] * L[r];
+    if (look.measure.root && tile.best[r] <= NEAREST * look.measure.gamma) sum.held[size_t(tile.where[r])] += tile.w[r];
     if (V) V[row + r] = s[r];
   }
   look.lanes->gather(look.F, row, count, padded(look.F.p), tile.where, s, tile.gaps, sum.totals.data(), sum.thin.data());
@@ -155,6 +157,8 @@ static void add_soft(const Look& look, size_t row, size_t count, Tile& tile, Sum
   const size_t p = look.F.p, k = look.k, stride = padded(p);
   look.lanes->pull(look.measure, tile.D.data(), k * TILE, tile.L.data(), tile.s.data());
   look.shares(look, tile);
+  for (size_t i = 0; look.measure.root && i < k * TILE; ++i)
+    if (tile.D[i] <= NEAREST * look.measure.gamma) sum.held[i / TILE] += tile.W[i] * tile.w[i % TILE];
   look.lanes->weighed(tile.w, tile.L.data(), tile.s.data(), k, tile.W.data(), sum.mass.data(),
                       tile.gaps ? nullptr : sum.whole.data(), sum.loss);
   for (size_t from = 0; from < p; from += REACH) {
@@ -173,7 +177,7 @@ Seen seen(const Look& look, bool with_V) {
   const size_t wanted = std::max<size_t>(1, std::min(most, (n + FULL - 1) / FULL));
   const size_t rows = std::max(TILE, ((n + wanted - 1) / wanted + TILE - 1) / TILE * TILE);  // of a part
   const size_t parts = (n + rows - 1) / rows;
-  Seen out{std::vector<int32_t>(n), std::vector<double>(k * p), std::vector<double>(k * p), std::vector<double>(k), 0, {}};
+  Seen out{std::vector<int32_t>(n), std::vector<double>(k * p), std::vector<double>(k * p), std::vector<double>(k), std::vector<double>(k), 0, {}};
   if (with_V) out.V.resize(look.shares ? n * k : n);
   double* V = with_V ? out.V.data() : nullptr;
   const auto add = look.shares ? add_soft : add_hard;
@@ -183,7 +187,7 @@ Seen seen(const Look& look, bool with_V) {
     if (!tiles[thread]) tiles[thread] = std::make_unique<Tile>(look);
     Tile& tile = *tiles[thread];
     Sum& sum = sums[part];
-    sum.totals.resize(k * stride), sum.mass.resize(k * TILE), sum.whole.resize(k * TILE);
+    sum.totals.resize(k * stride), sum.mass.resize(k * TILE), sum.whole.resize(k * TILE), sum.held.resize(k);
     for (size_t row = part * rows; row < std::min(n, (part + 1) * rows); row += TILE) {
       const size_t count = std::min(TILE, n - row);
       measured(look, row, count, tile);
@@ -197,6 +201,7 @@ Seen seen(const Look& look, bool with_V) {
     for (const Sum& sum : sums) {
       const double *mass = sum.mass.data() + c * TILE, *lanes = sum.whole.data() + c * TILE;
       out.mass[c] += std::accumulate(mass, mass + TILE, 0.0);
+      out.held[c] += sum.held[c];
       whole += std::accumulate(lanes, lanes + TILE, 0.0);
       for (size_t l = 0; l < p; ++l) out.totals[c * p + l] += sum.totals[c * stride + l];
       for (size_t l = 0; l < p && !sum.thin.empty(); ++l) out.strength[c * p + l] += sum.thin[c * stride + l];

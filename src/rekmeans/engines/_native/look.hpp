@@ -38,6 +38,7 @@ struct Seen {
   std::vector<int32_t> labels;             // (n,)
   std::vector<double> totals, strength;    // (k, p)
   std::vector<double> mass;                // (k,)
+  std::vector<double> held;                // (k,) shares of rows that sit on the centroid, where the measure has a root
   double loss = 0;
   std::vector<double> V;                   // (n,) at the label if hard, else (n, k); empty unless asked for
 };

@@ -258,7 +258,7 @@ void pull(const Measure& measure, const double* D, size_t count, double* L, doub
   }
   for (size_t i = 0; measure.root && i < count; i += DV) {
     const vd r = load(D + i) / measure.gamma;
-    store(s + i, load(s + i) / (r > NEAREST ? r : vd{} + NEAREST));
+    store(s + i, r > NEAREST ? load(s + i) / r : vd{});
   }
 }
 
