@@ -155,8 +155,7 @@ class SelfOrganizingMap(_Annealed):
         self.random_state = random_state
         self.verbose = verbose
 
-    @property
-    def n_clusters(self) -> int:  # type: ignore[override]
+    def _k(self) -> int:
         """Nodes of the map."""
         return int(np.prod(self.grid))
 
@@ -174,7 +173,7 @@ class SelfOrganizingMap(_Annealed):
         return ["plane", *STARTS]
 
     def _n_starts(self) -> int:
-        return 1 if self.init == "plane" else super()._n_starts()
+        return 1 if isinstance(self.init, str) and self.init == "plane" else super()._n_starts()
 
     def _starts(self, rows: Rows, table: _table.Table) -> Iterator[Array]:
         if not (isinstance(self.init, str) and self.init == "plane"):
