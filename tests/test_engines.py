@@ -270,13 +270,13 @@ def tripled(kernel, assign, rule, name, n=900):
     euler, table = example(name, n)
     made = euler if kernel == "euler" else KERNELS[kernel](euler.scale, euler.beyond)
     if hasattr(made, "gamma"):
-        made = type(made)(made.scale, made.beyond, 1.3)
+        made = type(made)(made.scale, made.beyond, 0.2)  # wider than the farthest row: no loss saturates
     return Model(made, ASSIGN[assign], rule), table
 
 
 def passes(rows, model, count=6):
-    start = model.kernel.start(np.tile(np.linspace(0.13, 1.71, 4)[:, None], 3))  # no two as far from 1
-    return run(rows, model, start, count, 0.0)
+    start = np.random.default_rng(3).uniform(0, 2, (4, 3))  # of one line, and rows would lie as far from two
+    return run(rows, model, model.kernel.start(start), count, 0.0)
 
 
 def assert_alike(one, two, kernel):
