@@ -35,6 +35,7 @@ DEFAULTS = [
 TOUCHED = (  # by the kernel and the centroid rule
     "check_clustering",
     "check_dict_unchanged",
+    "check_dont_overwrite_attributes",
     "check_estimator_sparse_array",
     "check_fit2d_1feature",
     "check_fit2d_1sample",
