@@ -49,7 +49,7 @@ class FuzzyCMeans(KernelClusterer):
         n_clusters: int = 8,
         *,
         kernel: str = "euler",
-        fuzziness: float = 1.5,
+        fuzziness: float = 1.2,
         centroids: Literal["rectified", "mean"] = "rectified",
         gamma: float | Literal["auto"] = "auto",
         alpha: float = 0.9,

@@ -62,7 +62,7 @@ class MahalanobisFuzzyCMeans(FuzzyCMeans):
         n_clusters: int = 8,
         *,
         kernel: Literal["euler", "linear"] = "euler",
-        fuzziness: float = 1.5,
+        fuzziness: float = 1.1,
         prior: float = 0.1,
         centroids: Literal["rectified", "mean"] = "rectified",
         alpha: float = 0.9,

@@ -103,7 +103,7 @@ def own_fit(model: Any, look: Look) -> bool:
 def method(model: Any, look: Look, own: bool) -> dict[str, Any]:
     """How the rows were clustered, and how it went if that was in the model's own fit."""
     return {
-        "name": METHODS[model._centroid_rule],
+        "name": METHODS[model.centroids],
         "estimator": type(model).__name__,
         "clusters": len(look.sizes),
         "alpha": model.alpha_,
