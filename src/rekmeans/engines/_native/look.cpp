@@ -7,7 +7,7 @@
 
 namespace rekmeans {
 
-constexpr size_t REACH = 128;             // features of a tile laid out at a time: 16 KiB, so that they stay in the first cache
+constexpr size_t REACH = 128;             // features of a tile laid out at a time: 16 KiB, that they stay in the first cache
 constexpr size_t PARTS = 64, FULL = 4096; // parts at most, and rows of one at least
 constexpr size_t HELD = size_t(1) << 25;  // float64 that all parts together may take: 256 MiB
 constexpr size_t COUNTED = 256;           // centroids up to which counting pairs is faster than sorting
@@ -112,7 +112,8 @@ void Look::choose(const std::string& measure_name, double gamma, const std::stri
   shares = chosen(RULES, "rule", rule).shares;
   auto got = [](double value) { return ", got " + std::to_string(value) + "."; };
   if (measure.bounded) measure.gamma = gamma;
-  if (!(measure.gamma > 0 && std::isfinite(measure.gamma))) throw std::invalid_argument("gamma is a positive number" + got(gamma));
+  if (!(measure.gamma > 0 && std::isfinite(measure.gamma)))
+    throw std::invalid_argument("gamma is a positive number" + got(gamma));
   if (shares == fuzzy && !(amount > 1 && std::isfinite(amount)))
     throw std::invalid_argument("rule 'fuzzy' needs a fuzziness above 1" + got(amount));
   if (shares == gas && !(amount >= 0)) throw std::invalid_argument("rule 'gas' needs a reach of 0 or more" + got(amount));
@@ -130,7 +131,8 @@ static void measured(const Look& look, size_t row, size_t count, Tile& tile) {
   for (size_t from = 0; from < p; from += REACH) {
     const size_t width = std::min(REACH, p - from);
     const uint32_t gaps = look.lanes->columns(look.F, row, count, from, width, tile.x.data());
-    look.lanes->apart(look.measure.norm, gaps != 0, tile.x.data(), from, width, p, look.packed.data(), look.k, tile.D.data());
+    look.lanes->apart(look.measure.norm, gaps != 0, tile.x.data(), from, width, p, look.packed.data(), look.k,
+                      tile.D.data());
     tile.gaps |= gaps;
   }
   look.lanes->scaled(look.measure, look.k, tile.D.data());
@@ -221,7 +223,7 @@ struct Pulled {
 
 double cell(const Points& F, size_t j, size_t l) { return F.narrow ? double(F.narrow[j * F.p + l]) : F.wide[j * F.p + l]; }
 
-// Column l: its observed rows in ascending order, each handed to `each` until that says it has seen enough.
+// The observed rows of a column in ascending order, each handed to `each` until that says it has seen enough.
 template <class Each>
 void walk_up(const int32_t* order, size_t observed, const Each& each) {
   for (size_t i = 0; i < observed; ++i)
@@ -238,7 +240,8 @@ std::vector<double> medians(const Points& F, size_t n, const double* V, const in
   for (size_t j = 0; j < pulled.size(); ++j) pulled[j] = {V[j], size_t(labels[j])};
   parallel(threads, p, [&](size_t, size_t l) {
     const int32_t* up = order + l * n;
-    const size_t observed = size_t(std::partition_point(up, up + n, [&](int32_t j) { return !std::isnan(cell(F, size_t(j), l)); }) - up);
+    auto there = [&](int32_t j) { return !std::isnan(cell(F, size_t(j), l)); };
+    const size_t observed = size_t(std::partition_point(up, up + n, there) - up);
     std::vector<double> total(k, 0), run(k, 0);
     std::vector<uint8_t> open(k, 0);
     auto reached = [&](size_t j, size_t c, double v) {   // the run of c grows by row j; is that its median?
