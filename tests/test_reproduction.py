@@ -22,7 +22,7 @@ from rekmeans.cli import status
 from rekmeans.kernels.euler import Euler
 from rekmeans.paper import angles, cells, protocol, published, tables
 from rekmeans.paper.cells import Cell
-from rekmeans.paper.methods import METHODS, Case, rek1, rek2, rek2_printed, rises
+from rekmeans.paper.methods import METHODS, Case, rek1, rek2, rek2_printed, rises, start
 from rekmeans.paper.protocol import SCALINGS, Plan, Protocol
 from rekmeans.paper.reproduction import ALL, reproduce
 
@@ -140,6 +140,16 @@ def test_angles_and_quotients_round_to_the_same_grid_points_also_next_to_ties():
     blind = angles._placed(np.arctan2(S[:, 1:], S[:, :1]) / np.pi, C)
     assert (blind != exact).any()  # an angle alone cannot tell
     assert_array_equal(blind[8000:], exact[8000:])
+
+
+def test_a_pass_that_leaves_the_objective_as_it_was_is_dropped():
+    """Where a mapped row f and its rectified form m differ, a start as far to the other side is as good as m."""
+    rows, f = start(Case(np.linspace(0.1, 0.15, 5000)[None], 1, 1.0, None, "wrap", "random", 0))
+    m = angles.on_circle(f.astype(np.int64), f)
+    assert (m != f).any()
+    course = angles.rek2(rows, 2 * f - m)
+    assert len(course.objectives) == 1
+    assert_array_equal(course.centroids, 2 * f - m)
 
 
 @pytest.mark.parametrize("seed", range(5))
