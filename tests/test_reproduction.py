@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.datasets import load_wine
 
 from rekmeans import RectifiedEulerKMeans, clustering_accuracy, normalized_mutual_info
@@ -273,7 +273,14 @@ def test_a_small_reproduction_gives_the_stored_results(wine_folder, tmp_path):
     assert told["tables"] == json.loads(json.dumps(results["tables"]))
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"index.html", "results.json", "cells.jsonl", *(f"{name}.csv" for name in ALL)} <= names
-    assert {"half_moons.svg", "surfaces.svg", "starts_circle.svg", "clusters.svg", "alphas_range.svg"} <= names
+    drawn = {"half_moons", "surfaces", "surfaces_plane", "starts_circle", "starts_random", "clusters", "alphas_range"}
+    assert {f"{name}.{kind}" for name in drawn for kind in ("svg", "png")} <= set(told["figures"]) <= names
+    for name in drawn:
+        (text, picture) = ((tmp_path / "out" / f"{name}.{kind}").read_bytes() for kind in ("svg", "png"))
+        wide, high = map(float, re.search(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"', text).groups())
+        assert picture[:8] == b"\x89PNG\r\n\x1a\n"
+        size = np.frombuffer(picture[16:24], ">u4")
+        assert_allclose(size, np.array([wide, high]) / 72 * 150, atol=1)  # the same picture at 150 dots an inch
     page = (tmp_path / "out" / "index.html").read_text()
     assert not re.findall(r"""(?:src|href)=["'](?!data:|#)|url\((?!#)|@import""", page)  # it fetches nothing
     ours = {

@@ -31,7 +31,7 @@ class Course(NamedTuple):
 
 
 class Laid(NamedTuple):
-    """Mapped rows as the loop needs them: what they have beyond the mapped zero is all that is kept of a sparse table."""
+    """Mapped rows as the loop needs them; of a sparse table what is not zero."""
 
     rows: Rows
     zero: Array  # (2d,) the mapped zero, on the grid
