@@ -319,7 +319,7 @@ def test_the_tables_say_what_their_records_say(wine_folder, tmp_path):
     assert (row["printed"], row["difference"]) == (49.35, round(row["mean"] - 49.35, 2))
     assert all(row["same"] == row["fits"] > 0 < row["printed_rises"] for row in results["tables"]["equality"])
     shown = {row["number"]: row["verdict"] for row in results["tables"]["errata"]}
-    assert [number for number, verdict in shown.items() if verdict == "shown"] == [1, 2, 3, 6, 9, 11]
+    assert [number for number, verdict in shown.items() if verdict == "shown"] == [*range(1, 7), 9, 10, 11]
     assert [row["found"] for row in results["tables"]["claims"]] == [*3 * ["2 of 2 cells"], "15 of 15 fits"]
     assert {row["set"] for row in results["tables"]["halves"]} == {"halfmoon", "wine"}
 

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 
-from .. import EulerKMeans, EulerMap, RectifiedEulerKMeans
+from .. import EulerKMeans, RectifiedEulerKMeans
 from .._grid import Array, complex_centroids
 from ..displays import SurfaceDisplay
 from ..displays.ink import COLOURS, FAINT, INK, SOFT, colour, numbered
@@ -18,7 +18,7 @@ from ..report import figures as report
 from ..surfaces import Surface, mean_surface, rectified_surface
 from . import angles, datasets
 from .evidence import ON_CIRCLE, moon_alpha, moons
-from .methods import EULER, estimator, start
+from .methods import EULER, estimator, mapped, start
 from .published import KAPPA
 
 WIDE = 8.6  # inches of a figure with several panels
@@ -55,7 +55,7 @@ def picture(name: str, draw: Callable[[Axes], None], height: float, text: str, w
 
 def half_moons(tables: Tables) -> Drawn:
     """The data, and its mapped points in each dimension."""
-    data, m = datasets.half_moons(0), mapped()
+    data, m = datasets.half_moons(0), mapped(moons(moon_alpha()))
 
     def draw(first: Axes) -> None:
         left, *circles = _panels(first, 1, 3)[0]
@@ -67,12 +67,6 @@ def half_moons(tables: Tables) -> Drawn:
             ax.set_title(f"dimension {j + 1}, mapped")
 
     yield picture("half_moons", draw, 3.0, "Half-moons, and their mapped points in each dimension", WIDE)
-
-
-def mapped() -> Array:
-    """The half-moons as complex numbers, (n, 2)."""
-    F = EulerMap(alpha=moon_alpha(), scale="range", beyond="wrap").fit_transform(datasets.half_moons(0).X)
-    return F[:, :2] + 1j * F[:, 2:]
 
 
 def surfaces(tables: Tables) -> Drawn:
@@ -89,7 +83,7 @@ def surfaces(tables: Tables) -> Drawn:
             rule = mean_surface if name == "EulerK" else rectified_surface
             for j in (0, 1):
                 ax = axes[j][column]
-                _circle(ax, mapped()[:, j], labels)
+                _circle(ax, mapped(case)[:, j], labels)
                 _border(ax, rule(centroids[0, [j]], centroids[1, [j]]))
                 for c in (0, 1):
                     numbered(ax, c, centroids[c, j].real, centroids[c, j].imag)
@@ -107,7 +101,7 @@ def surfaces(tables: Tables) -> Drawn:
 
 def starts(tables: Tables) -> Drawn:
     """Where EulerK's centroids end that began on the circle."""
-    rows, m = tables["starts"], mapped()
+    rows, m = tables["starts"], mapped(moons(moon_alpha()))
 
     def draw(init: str) -> Callable[[Axes], None]:
         def panels(first: Axes) -> None:
