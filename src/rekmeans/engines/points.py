@@ -70,7 +70,10 @@ class SharedWalk:
         ask = (C / self.unit * 1.0, MEASURES[type(kernel)], getattr(kernel, "gamma", 1.0), *self.rule)
         parts = [_core.look(F, w, *ask, self.rows.threads, isa(), self.medians) for F, w in self.rows.shared()]
         labels = np.concatenate([part[0] for part in parts])
-        self.sums, self.pulls = reduce(add, (self._sums(*part[1:5], part[6]) for part in parts)), [part[5] for part in parts]
+        self.sums, self.pulls = (
+            reduce(add, (self._sums(*part[1:5], part[6]) for part in parts)),
+            [part[5] for part in parts],
+        )
         moved, self.last = int((labels != self.last).sum()), labels
         return Pass(moved, self.sums.mass, self.sums.loss)
 

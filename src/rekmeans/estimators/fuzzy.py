@@ -97,6 +97,6 @@ class FuzzyCMeans(KernelClusterer):
     def _degrees(self, kernel: Any, F: Array, C: Array) -> Array:
         return self._assign().memberships(kernel.distance(F, C), kernel.loss)
 
-    def predict_proba(self, X: Any) -> Array:
+    def memberships(self, X: Any) -> Array:
         """Degree to which each row belongs to each cluster, (n, k), each row of sum 1."""
         return self._seen(X, self._degrees)
