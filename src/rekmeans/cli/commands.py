@@ -331,8 +331,8 @@ def reproduce(
 ) -> None:
     """Make the paper's tables and figures anew, beside the printed values.
 
-    The folder gets index.html, results.json, a csv for each table and an svg
-    for each figure. Stopped half way, the same command continues.
+    The folder gets index.html, results.json, a csv for each table, an svg and a
+    png for each figure. Stopped half way, the same command continues.
     Data sets are looked for in the folder that REKMEANS_DATA names first.
     """
     steps.refuse_absent("jinja2", "matplotlib")

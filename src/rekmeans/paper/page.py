@@ -5,53 +5,38 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..displays.ink import COLOURS, NOTHING
-from .figures import FIGURES
+from ..displays.ink import NOTHING
+from ..report.html import template
+from .figures import FIGURES, Picture
 from .reproduction import ALL, columns
-
-try:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
-except ImportError:
-    raise ImportError("the page needs Jinja2: pip install 'rekmeans[paper]'.") from None
 
 LONG = 240  # rows of a table beyond which the page points to its CSV
 GOOD, BAD = ("above", "as printed", "the same", "shown", "holds"), ("below", "missing", "not the same", "does not hold")
 
-Drawn = list[tuple[str, str, str]]  # key of the figure, name of the picture, SVG
+Drawn = dict[str, list[Picture]]  # by the key of their figure
 
 
 def pictures(tables: dict[str, Any]) -> Drawn:
     """The pictures of every figure whose tables are there."""
     there = {key: figure for key, figure in FIGURES.items() if set(figure.tables) <= set(tables)}
-    return [(key, name, picture) for key, figure in there.items() for name, picture in figure.drawn(tables)]
+    return {key: list(figure.drawn(tables)) for key, figure in there.items()}
 
 
 def page(results: dict[str, Any], drawn: Drawn) -> str:
     """One HTML file; everything in it is escaped but the pictures, which are ours."""
-    house = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    house.filters |= {"cell": cell, "tone": tone}
-    return house.get_template("page.html.j2").render(
+    return template(Path(__file__).parent, {"cell": cell, "tone": tone}).render(
         results=results,
         tables={name: (ALL[name].title, columns(rows), rows) for name, rows in results["tables"].items()},
         figures=_by_table(drawn),
-        colours=COLOURS,
         long=LONG,
     )
 
 
-def _by_table(drawn: Drawn) -> dict[str, list[tuple[str, list[Markup]]]]:
+def _by_table(drawn: Drawn) -> dict[str, list[tuple[str, list[Picture]]]]:
     """Title and pictures of each figure, by the table it stands with."""
-    by_table: dict[str, list[tuple[str, list[Markup]]]] = {}
-    for key in dict.fromkeys(key for key, _, _ in drawn):
-        own = [Markup(picture) for other, _, picture in drawn if other == key]
-        by_table.setdefault(FIGURES[key].tables[0], []).append((FIGURES[key].title, own))
+    by_table: dict[str, list[tuple[str, list[Picture]]]] = {}
+    for key, pictures in drawn.items():
+        by_table.setdefault(FIGURES[key].tables[0], []).append((FIGURES[key].title, pictures))
     return by_table
 
 
