@@ -61,7 +61,7 @@ class SharedWalk:
 
     def __init__(self, rows: Any, model: Model) -> None:
         self.rows, self.model, self.last = rows, model, np.full(len(rows), -1, np.int32)
-        self.rule, self.sums, self.pulls = RULES[type(model.assign)](model.assign), Sums(), list[Any]()
+        self.rule, self.sums, self.pulls = RULES[type(model.assign)](model.assign), Sums(), tuple[Any, ...]()
         self.unit = GRID if model.kernel.exact else 1
         self.medians = isinstance(model.kernel, Laplace)
 
@@ -69,12 +69,10 @@ class SharedWalk:
         kernel = self.model.kernel
         ask = (C / self.unit * 1.0, MEASURES[type(kernel)], getattr(kernel, "gamma", 1.0), *self.rule)
         parts = [_core.look(F, w, *ask, self.rows.threads, isa(), self.medians) for F, w in self.rows.shared()]
-        labels = np.concatenate([part[0] for part in parts])
-        self.sums, self.pulls = (
-            reduce(add, (self._sums(*part[1:5], part[6]) for part in parts)),
-            [part[5] for part in parts],
-        )
-        moved, self.last = int((labels != self.last).sum()), labels
+        labels, totals, strength, mass, loss, self.pulls, held = zip(*parts, strict=True)
+        self.sums = reduce(add, map(self._sums, totals, strength, mass, loss, held))
+        last, self.last = self.last, np.concatenate(labels)
+        moved = int((self.last != last).sum())
         return Pass(moved, self.sums.mass, self.sums.loss)
 
     def _sums(self, totals: Array, strength: Array, mass: Array, loss: float, holding: Array) -> Sums:
