@@ -78,8 +78,8 @@ MODELS = {
     "multiple": MultipleKernelKMeans(3, random_state=0),
     "multiple shared": MultipleKernelKMeans(3, kernels=(0.5, 0.9), shared=True, random_state=0),
     "multiple mixed": MultipleKernelKMeans(3, kernels=(0.5, ("rbf", "auto"), ("laplace", 2.0)), random_state=0),
-    "mahalanobis": MahalanobisFuzzyCMeans(3, random_state=0),
-    "mahalanobis linear": MahalanobisFuzzyCMeans(3, kernel="linear", random_state=0),
+    "mahalanobis": MahalanobisFuzzyCMeans(3, fuzziness=1.5, random_state=0),  # nearer to 1, and rounding grows by 1e7
+    "mahalanobis linear": MahalanobisFuzzyCMeans(3, kernel="linear", fuzziness=1.5, random_state=0),
 }
 HARD = ("euler", "linear", "rbf", "laplace", "laplace-l2", "multiple", "gas")
 GAPLESS = [name for name in MODELS if "mahalanobis" not in name]
@@ -115,7 +115,9 @@ def test_labels_centroids_and_objective_belong_together_wherever_the_loop_stops(
     X = table(1, gaps=0.1 if name in GAPLESS else 0.0)
     fit = model(name, init=np.nan_to_num(X[:3], nan=1.0), max_iter=passes, tol=0.0).fit(X)
     assert_array_equal(fit.labels_, fit.predict(X))
-    assert fit.inertia_ == -fit.score(X) == fit.history_["objective"][-1]
+    assert fit.inertia_ == fit.history_["objective"][-1]
+    by_pairs = "mean" in name and name.split()[0] not in ("euler", "linear")  # kept in fit, made anew by score
+    assert_allclose(-fit.score(X), fit.inertia_, rtol=1e-13 if by_pairs else 0)
     assert len({len(column) for column in fit.history_.values()}) == 1
     assert fit.transform(X).shape == (60, 3)
     if "map" not in name:

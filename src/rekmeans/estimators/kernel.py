@@ -74,6 +74,8 @@ class KernelClusterer(Clusterer):
     def _attributes(self, kernel: Any, rows: Rows, fit: lloyd.Fit) -> dict[str, Any]:
         found = super()._attributes(kernel, rows, fit)
         base = kernel.base if isinstance(kernel, Gram) else kernel
+        if base is not kernel and base is not None:
+            found["kernel_"] = replace(kernel, kept=False)  # new rows may be many: their kernel values pass by in parts
         return found | {f"{name}_": getattr(base, name) for name in ("alpha", "gamma") if hasattr(base, name)}
 
 

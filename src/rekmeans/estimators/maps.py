@@ -159,8 +159,8 @@ class SelfOrganizingMap(_Annealed):
         """Nodes of the map."""
         return int(np.prod(self.grid))
 
-    def _rule(self, reach: float) -> assign.Map:
-        return assign.Map((int(self.grid[0]), int(self.grid[1])), reach)
+    def _rule(self, reach: float) -> assign.Map | assign.Hard:
+        return assign.Map((int(self.grid[0]), int(self.grid[1])), reach) if reach > 0 else assign.Hard()
 
     def _widest(self) -> float:
         return max(self.grid) / 2
@@ -263,8 +263,8 @@ class NeuralGas(_Annealed):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _rule(self, reach: float) -> assign.NeuralGas:
-        return assign.NeuralGas(reach)
+    def _rule(self, reach: float) -> assign.NeuralGas | assign.Hard:
+        return assign.NeuralGas(reach) if reach > 0 else assign.Hard()
 
     def _attributes(self, kernel: Any, rows: Rows, fit: lloyd.Fit) -> dict[str, Any]:
         C, k = fit.centroids, len(fit.centroids)
