@@ -253,6 +253,13 @@ def test_weighted_medians(dtype, gaps):
                 assert_array_equal(core.medians(F, soft, None, order, C, threads), medians(F, soft, C))
 
 
+@pytest.mark.parametrize("n", [1, 2, 1023, 1024, 2047, 2048, 2049, 4096, 4097])
+def test_the_median_of_whole_numbers(n):
+    F = np.random.default_rng(9).permutation(n).astype(np.float64)[:, None]
+    for V, labels in ((np.ones(n), np.zeros(n, np.int32)), (np.ones((n, 1)), None)):
+        assert core.medians(F, V, labels, sorted_rows(F), np.zeros((1, 1)), 1) == (n - 1) // 2
+
+
 def test_no_nearby_point_is_better_than_the_median():
     F, w, C, _ = drawn(8, 300, 3, 2, weights=True)
     labels, *_, V, _ = core.look(F, w, C, "laplace", GAMMA, "hard", 0, None, 2, "", True)
