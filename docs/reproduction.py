@@ -106,7 +106,9 @@ def page(results: dict[str, Any]) -> str:
         measures=[measured(results, name, low=low) for name in ("nmi", "acc") for low in (True, False)],
         pictures=PICTURES,
         whole=WHOLE,
-        **{name: results[name] for name in ("paper", "version", "missing")},
+        paper=results["paper"].partition(":")[0],
+        version=results["version"],
+        missing=results["missing"],
     )
 
 
