@@ -17,6 +17,7 @@ from ..kernels.stack import Stack
 from .kernel import KernelClusterer
 from .words import ATTRIBUTES, COMMON, described
 
+LEAST = np.finfo(float).tiny  # of a loss whose inverse does not overflow
 PASSES = 100  # to the one centroid of all rows that gives a kernel its unit
 OWN = {
     "kernels": """sequence
@@ -115,7 +116,8 @@ class MultipleKernelKMeans(KernelClusterer):
         rows = place("auto", model, table, self.n_threads)
         fit = lloyd.run(rows, model, rows.mapped(np.zeros(1, np.int64)), PASSES, float(self.tol))
         total = float(np.ldexp(float(rows.weights().sum()), -rows.weight_bits))
-        return fit.objective / total if fit.objective > 0 else 1.0
+        unit = fit.objective / total
+        return unit if unit > LEAST else 1.0
 
     def _attributes(self, kernel: Stack, rows: Rows, fit: lloyd.Fit) -> dict[str, Any]:
         C, near = fit.centroids, rows.middles(fit.labels, len(fit.centroids))

@@ -92,8 +92,9 @@ class Stack:
 
     def _moved(self, sums: Sums, C: Array, rule: str) -> Array:
         """w_b in proportion to J_b^(-1/(p-1)), then each kernel's own centroids, or those of the shared pre-images."""
-        least = np.maximum(sums.each, np.finfo(float).tiny) ** (-1 / (self.power - 1))
-        w = least / least.sum()
+        lowest = sums.each == sums.each.min()
+        w = np.where(lowest, 1.0, sums.each.min() / np.where(lowest, 1.0, sums.each)) ** (1 / (self.power - 1))
+        w /= w.sum()
         own = [getattr(sums, f"{b}") for b in range(len(self.parts))]
         if self.shared:
             U = self._shared([sums_b.totals for sums_b in own], C, w**self.power / np.array(self.units))
