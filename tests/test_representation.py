@@ -153,6 +153,16 @@ def test_it_tends_to_one_as_the_kernel_flattens(kernel):
     assert scores[-1] > 0.99
 
 
+def test_flat_laplace_kernels_tend_to_the_ratio_of_absolute_distances():
+    X = np.random.default_rng(8).normal(size=(800, 3))
+    model = fitted("laplace", X, 1, gamma=1e-6)
+    about = np.abs(X - np.median(X, axis=0)).sum(axis=1).mean()
+    apart = oracle.city_distances(X, X).mean()
+    found = representation_score(model, X)
+    assert found == pytest.approx(2 - 2 * about / apart, abs=1e-4)
+    assert found == pytest.approx(2 - np.sqrt(2), abs=0.03)  # E|x - median| = sqrt(2/pi), E|x - x'| = 2/sqrt(pi)
+
+
 def test_the_linear_kernel_and_rows_that_repeat_score_one():
     X = rows(9)
     assert representation_score(KernelKMeans(3, kernel="linear", random_state=0).fit(X), X) == 1.0

@@ -61,7 +61,7 @@ class SharedWalk:
 
     def __init__(self, rows: Any, model: Model) -> None:
         self.rows, self.model, self.last = rows, model, np.full(len(rows), -1, np.int32)
-        self.rule, self.sums, self.pulls = RULES[type(model.assign)](model.assign), Sums(), tuple[Any, ...]()
+        self.rule, self.sums, self.pulls = RULES[type(model.assign)](model.assign), Sums(), list[Any]()
         self.unit = GRID if model.kernel.exact else 1
         self.medians = isinstance(model.kernel, Laplace)
 
@@ -69,14 +69,15 @@ class SharedWalk:
         kernel = self.model.kernel
         ask = (C / self.unit * 1.0, MEASURES[type(kernel)], getattr(kernel, "gamma", 1.0), *self.rule)
         parts = [_core.look(F, w, *ask, self.rows.threads, isa(), self.medians) for F, w in self.rows.shared()]
-        labels, totals, strength, mass, loss, self.pulls, held = zip(*parts, strict=True)
-        self.sums = reduce(add, map(self._sums, totals, strength, mass, loss, held))
-        last, self.last = self.last, np.concatenate(labels)
-        moved = int((self.last != last).sum())
+        labels = np.concatenate([part[0] for part in parts])
+        self.sums = reduce(add, (self._sums(part) for part in parts))
+        self.pulls = [part[5] for part in parts]
+        moved, self.last = int((labels != self.last).sum()), labels
         return Pass(moved, self.sums.mass, self.sums.loss)
 
-    def _sums(self, totals: Array, strength: Array, mass: Array, loss: float, holding: Array) -> Sums:
-        """In the kernel's own numbers and names."""
+    def _sums(self, part: tuple[Any, ...]) -> Sums:
+        """What the core left, in the kernel's own numbers and names."""
+        _, totals, strength, mass, loss, _, holding = part
         if not self.model.kernel.exact:
             return Sums(totals=totals, strength=strength, mass=mass, holding=holding, loss=loss)
         half = strength.shape[1] // 2

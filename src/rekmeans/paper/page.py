@@ -1,4 +1,4 @@
-"""The page of a reproduction: its tables and figures as one self-contained HTML file that fetches nothing."""
+"""The page of a study: its tables and figures as one self-contained HTML file that fetches nothing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from ..displays.ink import NOTHING
 from ..report.html import template
-from .figures import FIGURES, Picture
+from .figures import FIGURES, Figure, Picture
 from .reproduction import ALL, columns
 
 LONG = 240  # rows of a table beyond which the page points to its CSV
@@ -16,27 +16,34 @@ GOOD, BAD = ("above", "as printed", "the same", "shown", "holds"), ("below", "mi
 Drawn = dict[str, list[Picture]]  # by the key of their figure
 
 
-def pictures(tables: dict[str, Any]) -> Drawn:
+def pictures(tables: dict[str, Any], figures: dict[str, Figure] = FIGURES) -> Drawn:
     """The pictures of every figure whose tables are there."""
-    there = {key: figure for key, figure in FIGURES.items() if set(figure.tables) <= set(tables)}
+    there = {key: figure for key, figure in figures.items() if set(figure.tables) <= set(tables)}
     return {key: list(figure.drawn(tables)) for key, figure in there.items()}
 
 
-def page(results: dict[str, Any], drawn: Drawn) -> str:
+def page(
+    results: dict[str, Any],
+    drawn: Drawn,
+    titles: dict[str, str] | None = None,
+    figures: dict[str, Figure] = FIGURES,
+    name: str = "page.html.j2",
+) -> str:
     """One HTML file; everything in it is escaped but the pictures, which are ours."""
-    return template(Path(__file__).parent, {"cell": cell, "tone": tone}).render(
+    titles = titles or {table: ALL[table].title for table in results["tables"]}
+    return template(Path(__file__).parent, {"cell": cell, "tone": tone}, name).render(
         results=results,
-        tables={name: (ALL[name].title, columns(rows), rows) for name, rows in results["tables"].items()},
-        figures=_by_table(drawn),
+        tables={table: (titles[table], columns(rows), rows) for table, rows in results["tables"].items()},
+        figures=_by_table(drawn, figures),
         long=LONG,
     )
 
 
-def _by_table(drawn: Drawn) -> dict[str, list[tuple[str, list[Picture]]]]:
+def _by_table(drawn: Drawn, figures: dict[str, Figure]) -> dict[str, list[tuple[str, list[Picture]]]]:
     """Title and pictures of each figure, by the table it stands with."""
     by_table: dict[str, list[tuple[str, list[Picture]]]] = {}
     for key, pictures in drawn.items():
-        by_table.setdefault(FIGURES[key].tables[0], []).append((FIGURES[key].title, pictures))
+        by_table.setdefault(figures[key].tables[0], []).append((figures[key].title, pictures))
     return by_table
 
 

@@ -42,8 +42,8 @@ def page(told: dict[str, Any]) -> str:
     )
 
 
-def template(folder: Path, filters: dict[str, Any]) -> Template:
-    """The folder's page.html.j2, in the colours of all pages; what it shows is escaped, what it names must be there."""
+def template(folder: Path, filters: dict[str, Any], name: str = "page.html.j2") -> Template:
+    """The folder's page of that name in the colours of all; what it shows is escaped, what it names must be there."""
     house = Environment(
         loader=FileSystemLoader([folder, HERE]),
         autoescape=True,
@@ -52,7 +52,7 @@ def template(folder: Path, filters: dict[str, Any]) -> Template:
         lstrip_blocks=True,
     )
     house.filters |= filters
-    return house.get_template("page.html.j2", globals={"colours": COLOURS})
+    return house.get_template(name, globals={"colours": COLOURS})
 
 
 def seconds(time: float | None) -> str:
