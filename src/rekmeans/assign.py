@@ -66,9 +66,10 @@ class NeuralGas:
 
 @dataclass(frozen=True)
 class Map:
-    """Self-organising map of nodes on a grid, h = exp(-|r - s|^2/(2 reach^2)); W = w h[winner].
+    """Self-organising map of nodes on a grid, h_cr in proportion to exp(-|c - r|^2/(2 reach^2)); W = w h[winner].
 
-    The winner is Heskes', argmin_c sum_r h_cr loss_r, so that the map has an objective.
+    The winner is Heskes', argmin_c sum_r h_cr loss_r, so that the map has an objective. Each sum_r h_cr is 1: else a
+    node with fewer neighbours would have less loss for that alone, and all rows would go to the rim.
     """
 
     grid: tuple[int, int]
@@ -89,6 +90,7 @@ class Map:
 def _neighbours(grid: tuple[int, int], reach: float) -> Array:
     squares = cdist(places(grid), places(grid), "sqeuclidean")
     h = np.exp(-squares / (2 * reach * reach)) if reach > 0 else (squares == 0).astype(np.float64)
+    h /= h.sum(axis=1, keepdims=True)
     h.setflags(write=False)
     return h
 

@@ -117,11 +117,15 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         found = np.count_nonzero(np.bincount(fit.labels, minlength=self._k()))
         if found < self._k():
             warnings.warn(
-                f"n_clusters={self._k()}, but only {found} clusters have rows: X has no more distinct rows, or "
-                f"max_iter={self.max_iter} stopped the fit. Lower n_clusters or raise max_iter.",
+                f"n_clusters={self._k()}, but only {found} clusters have rows: {self._why_empty()}",
                 ConvergenceWarning,
                 stacklevel=FRAMES,
             )
+
+    def _why_empty(self) -> str:
+        """What leaves a cluster without rows, and the way out."""
+        why = f"X has no more distinct rows, or max_iter={self.max_iter} stopped the fit."
+        return f"{why} Lower n_clusters or raise max_iter."
 
     def _warn_of_silent_rows(self, kernel: Kernel, rows: Rows, table: _table.Table) -> None:
         """Rows that the scale leaves out may be gross errors, or a small group far away: the user has to know."""

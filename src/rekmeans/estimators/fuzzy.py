@@ -90,6 +90,9 @@ class FuzzyCMeans(KernelClusterer):
         _table.real("fuzziness", self.fuzziness, above=1)
         super()._check_parameters()
 
+    def _why_empty(self) -> str:
+        return f"centroids have run together at fuzziness={self.fuzziness:g}. Lower fuzziness or n_clusters."
+
     def _attributes(self, kernel: Any, rows: Rows, fit: lloyd.Fit) -> dict[str, Any]:
         degrees = rows.each(lambda F: self._degrees(kernel, F, fit.centroids))
         return super()._attributes(kernel, rows, fit) | {"memberships_": degrees}

@@ -83,7 +83,8 @@ class SelfOrganizingMap(_Annealed):
     __doc__ = f"""Kernel self-organising map: prototypes on a grid, neighbours on the grid alike in the data.
 
     Minimises Heskes' energy sum_j sum_r h_(c(j), r) |phi(x_j) - m_r|^2 with the winner c(j) = argmin_c sum_r h_cr
-    |phi(x_j) - m_r|^2 and h = exp(-|r - s|^2/(2 reach^2)) on the grid; Kohonen's own rule minimises nothing.
+    |phi(x_j) - m_r|^2 and h_cr in proportion to exp(-|c - r|^2/(2 reach^2)) on the grid, sum_r h_cr = 1; Kohonen's
+    own rule minimises nothing. Nodes between clusters may stay without rows.
 
     Parameters
     ----------
@@ -168,6 +169,9 @@ class SelfOrganizingMap(_Annealed):
     def _check_parameters(self) -> None:
         _table.sides("grid", self.grid)
         super()._check_parameters()
+
+    def _warn_of_empty_clusters(self, fit: lloyd.Fit) -> None:
+        """Nodes between clusters have none: nothing to warn of."""
 
     def _inits(self) -> Sequence[str]:
         return ["plane", *STARTS]
