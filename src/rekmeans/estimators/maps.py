@@ -170,9 +170,6 @@ class SelfOrganizingMap(_Annealed):
         _table.sides("grid", self.grid)
         super()._check_parameters()
 
-    def _warn_of_empty_clusters(self, fit: lloyd.Fit) -> None:
-        """Nodes between clusters have none: nothing to warn of."""
-
     def _inits(self) -> Sequence[str]:
         return ["plane", *STARTS]
 
