@@ -84,10 +84,11 @@ def test_no_pass_raises_the_objective(name, seed, width, engine):
 # no nearby point is better
 
 
+LINE = np.exp(-(np.subtract.outer(np.arange(K), np.arange(K)) ** 2) / (2 * 0.7**2))
 ORACLES = {
     "hard": beyond.hard_rule,
     "fuzzy": partial(beyond.fuzzy_rule, fuzziness=1.6),
-    "map": partial(beyond.som_rule, h=np.exp(-(np.subtract.outer(np.arange(K), np.arange(K)) ** 2) / (2 * 0.7**2))),
+    "map": partial(beyond.som_rule, h=LINE / LINE.sum(axis=1, keepdims=True)),
     "gas": partial(beyond.gas_rule, reach=0.6),
 }
 
