@@ -173,7 +173,7 @@ def test_a_row_of_weight_zero_is_left_out(name, scale):
     one, two = (model(name, init=start, tol=0.0, max_iter=5, scale=scale) for _ in range(2))
     one.fit(X[kept], sample_weight=weights[kept])
     two.fit(X, sample_weight=weights)
-    assert_same(one, two, kept)
+    assert_same(one, two, kept, rtol=1e-7 if "shared" in name else 1e-9)  # its points are rounded to the Euler grid
 
 
 @models

@@ -113,10 +113,11 @@ def test_no_nearby_pre_image_is_better(rule, kernel, seed, width, weighted):
     least = (shares * losses(U)[1]).sum(axis=0)  # (k,)
     assert_allclose(least.sum(), model.inertia_, rtol=GRID)
     rng = np.random.default_rng(seed)
-    for size in (1e-3, 1e-4) if kernel == "laplace" else (1e-3, 1e-2, 0.1):  # every row's value is a dent of its own
+    for size in (1e-4, 1e-5) if kernel == "laplace" else (1e-3, 1e-2, 0.1):  # every row's value is a dent of its own
         for step in (*np.eye(2), *-np.eye(2), *rng.normal(size=(4, 2))):
             there = (shares * losses(U + size * step / np.linalg.norm(step))[1]).sum(axis=0)
-            assert (there >= least * (1 - 1e-9) - 1e-12).all(), (size, step, there - least)
+            bend = (size * width) ** 2 * shares.sum(axis=0) if kernel == "laplace" else 0.0  # between two dents it sags
+            assert (there >= least * (1 - 1e-9) - 1e-12 - bend).all(), (size, step, there - least)
 
 
 @given(seed=seeds)
