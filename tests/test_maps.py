@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from rekmeans import FuzzyCMeans, SelfOrganizingMap
+from rekmeans import FuzzyCMeans, RectifiedEulerKMeans, SelfOrganizingMap
 from rekmeans.assign import Map, places
 
 
@@ -45,3 +45,12 @@ def test_fuzzy_centroids_that_run_together_are_told_of():
     X = np.linspace(0, 1, 9)[:, None]
     with pytest.warns(UserWarning, match=r"only 1 clusters have rows: centroids have run together at fuzziness=2\. "):
         FuzzyCMeans(2, fuzziness=2.0, init=[[0.5], [0.5]]).fit(X)
+
+
+def test_a_map_starts_from_given_nodes_and_without_reach_is_k_means():
+    X = np.random.default_rng(0).normal(size=(80, 3))
+    start = X[[3, 40, 70]]
+    node_map = SelfOrganizingMap((1, 3), reach=0, stages=1, init=start, tol=0).fit(X)
+    plain = RectifiedEulerKMeans(3, init=start, tol=0).fit(X)
+    np.testing.assert_array_equal(node_map.labels_, plain.labels_)
+    np.testing.assert_allclose(node_map.centroids_, plain.centroids_, atol=1e-6)

@@ -88,7 +88,9 @@ class UMatrixDisplay:
             size = (2 * radius[at] * points) ** 2 * np.pi / 4
             self.marks_.append(ax.scatter(x[at], y[at], s=size, edgecolors=PAPER, linewidths=0.8, **look))
         if self.winners is not None:
-            ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=5, frameon=False, markerscale=0.6)
+            legend = ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=5, frameon=False)
+            for handle in legend.legend_handles:
+                handle.set(sizes=[40.0])
         for axis in (ax.xaxis, ax.yaxis):
             axis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
         ax.tick_params(length=0)

@@ -22,7 +22,7 @@ FUZZINESS = """float
 class FuzzyCMeans(KernelClusterer):
     __doc__ = f"""Kernel fuzzy c-means: every row belongs to every cluster by a degree.
 
-    Minimises sum_j sum_c u_jc^m |phi(x_j) - m_c|^2 with sum_c u_jc = 1. As m tends to 1 it becomes hard clustering.
+    Minimises `sum_j sum_c u_jc^m |phi(x_j) - m_c|^2` with `sum_c u_jc = 1`. As m tends to 1 it becomes hard clustering.
 
     Parameters
     ----------

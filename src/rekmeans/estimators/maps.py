@@ -82,9 +82,9 @@ class _Annealed(KernelClusterer):
 class SelfOrganizingMap(_Annealed):
     __doc__ = f"""Kernel self-organising map: prototypes on a grid, neighbours on the grid alike in the data.
 
-    Minimises Heskes' energy sum_j sum_r h_(c(j), r) |phi(x_j) - m_r|^2 with the winner c(j) = argmin_c sum_r h_cr
-    |phi(x_j) - m_r|^2 and h_cr in proportion to exp(-|c - r|^2/(2 reach^2)) on the grid, sum_r h_cr = 1; Kohonen's
-    own rule minimises nothing. Nodes between clusters may stay without rows.
+    Minimises Heskes' energy `sum_j sum_r h_cr |phi(x_j) - m_r|^2`, c being the winner of row j, the node at which the
+    inner sum is least. `h_cr` is in proportion to `exp(-|c - r|^2/(2 reach^2))` on the grid, with `sum_r h_cr = 1`.
+    Kohonen's own rule minimises nothing. Nodes between clusters may stay without rows.
 
     Parameters
     ----------
