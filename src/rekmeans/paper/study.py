@@ -27,8 +27,8 @@ from . import datasets
 from .cells import Record, Watch
 from .dirt import STARTS, kmeans_clipped, kmeans_z, soiled
 
-ROWS = 2000  # of a set, drawn once: means of a kernel without a map take the square of them
-CELLS = 400_000  # of a set: fewer rows of wide ones
+ROWS = 1000  # of a set, drawn once: means of a kernel without a map take the square of them
+CELLS = 300_000  # of a set: fewer rows of wide ones
 COMPONENTS = 256  # of an explicit map
 
 
