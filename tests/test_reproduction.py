@@ -309,6 +309,23 @@ def test_a_small_reproduction_gives_the_stored_results(wine_folder, tmp_path):
     assert ours == json.loads(STORED.read_text())
 
 
+def test_the_page_of_the_docs_says_what_the_results_say(wine_folder, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parent.parent / "docs")
+    import reproduction as docs
+
+    results = reproduce(tmp_path / "out", SMALL, [*docs.COLUMNS, "nmi", "acc"], workers=1)
+    page = docs.page(results)
+    (row,) = [r for r in results["tables"]["acc"] if (r["protocol"], r["method"]) == ("range", "REK1")]
+    cell = f"{row['mean']:.1f} ± {row['std']:.1f} ({row['mean'] - row['read']:+.1f} to {row['read']:.1f})"
+    (line,) = [line for line in page[page.index("### ACC, low") :].splitlines() if cell in line]
+    assert line.startswith("| wine |")
+    assert line.endswith(f"| {row['verdict']} | {row['alpha']:g} |")
+    for name, columns in docs.COLUMNS.items():
+        if name != "scaling":
+            assert all(docs.table([row], columns).splitlines()[2] in page for row in results["tables"][name])
+    assert "undefined" not in page.lower()
+
+
 def _stored_lines(ours):
     """JSON with a line for each row."""
     for at, (name, rows) in enumerate(ours.items()):
