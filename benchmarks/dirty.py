@@ -17,17 +17,13 @@ from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
-from sklearn.cluster import KMeans
-from sklearn.preprocessing import StandardScaler
 
 from rekmeans import EulerKMeans, RectifiedEulerKMeans, normalized_mutual_info
-from rekmeans._scale import fenced
+from rekmeans.paper.dirt import STARTS, kmeans_clipped, kmeans_z, soiled
 
 SETS = ("wine", "seeds", "yeast", "isolet", "pendigits", "satimage", "letter", "mnist", "covtype")
 DIRTY = ("wine", "seeds", "pendigits", "satimage", "yeast", "isolet")
 ROWS = 2000  # of each set, drawn once
-WIDTH = 15  # standard deviations of a gross error
-STARTS = 3  # greedy k-means++ with swaps: more change the means by less than 0.002
 DRAWS = 2  # of the dirt and of the starts
 
 Method = Callable[[np.ndarray, int, int], np.ndarray]
@@ -39,23 +35,6 @@ def table_of(name: str) -> tuple[np.ndarray, np.ndarray]:
         X, y = data["X"].astype(float), data["y"]
     some = np.random.default_rng(0).permutation(len(X))[:ROWS]
     return X[some], y[some]
-
-
-def soiled(X: np.ndarray, kind: str, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """X with gross errors in a share of its cells or rows, and which rows stay countable."""
-    random = np.random.default_rng(seed)
-    noise = X.mean(axis=0) + WIDTH * X.std(axis=0) * random.standard_normal(X.shape)
-    bad = random.random(X.shape) < share if kind == "cells" else (random.random(len(X)) < share)[:, None]
-    return np.where(bad, noise, X), ~np.broadcast_to(bad, X.shape).all(axis=1)
-
-
-def kmeans_z(X: np.ndarray, k: int, seed: int) -> np.ndarray:
-    return KMeans(k, n_init=STARTS, random_state=seed).fit_predict(StandardScaler().fit_transform(X))
-
-
-def kmeans_clipped(X: np.ndarray, k: int, seed: int) -> np.ndarray:
-    scale = fenced(X)
-    return KMeans(k, n_init=STARTS, random_state=seed).fit_predict(scale.scaled(scale.clipped(X)))
 
 
 def ours(estimator: type, **parameters: object) -> Method:

@@ -25,7 +25,8 @@ K, PASSES = 3, 6
 WIDTHS = {"euler": 0.15, "rbf": 0.2, "laplace": 0.3, "laplace-l2": 0.4}
 FUZZINESS, REACH, POWER, PRIOR = 1.7, 0.8, 2.5, 0.2
 ALPHAS = (0.05, 0.1, 0.2)
-LINE = np.exp(-(np.subtract.outer(np.arange(K), np.arange(K)) ** 2) / (2 * REACH**2))  # h of a map of K nodes in a row
+LINE = np.exp(-(np.subtract.outer(np.arange(K), np.arange(K)) ** 2) / (2 * REACH**2))  # of a map of K nodes in a row
+LINE /= LINE.sum(axis=1, keepdims=True)  # h
 GRID = 1e-6  # Euler features are rounded to 2^-23, their angles to about 1e-7
 ROUNDING = 1e-9  # of sums in another order
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.datasets import load_wine
 
 from rekmeans import RectifiedEulerKMeans, clustering_accuracy, normalized_mutual_info
@@ -22,7 +23,7 @@ from rekmeans.cli import status
 from rekmeans.kernels.euler import Euler
 from rekmeans.paper import angles, cells, protocol, published, tables
 from rekmeans.paper.cells import Cell
-from rekmeans.paper.methods import METHODS, Case, rek1, rek2, rek2_printed, rises
+from rekmeans.paper.methods import METHODS, Case, rek1, rek2, rek2_printed, rises, start
 from rekmeans.paper.protocol import SCALINGS, Plan, Protocol
 from rekmeans.paper.reproduction import ALL, reproduce
 
@@ -127,6 +128,21 @@ def test_rek2_in_angles_is_rek1_on_wine(alpha, init):
         assert rek1(case).course == rek2(case).course
 
 
+@pytest.mark.parametrize("scaling", ["none", "range", "robust"])
+@pytest.mark.parametrize("seed", range(3))
+def test_wide_counts_give_the_same_bits_dense_and_sparse_by_both_loops(scaling, seed):
+    X = np.random.default_rng(seed).poisson(0.14, (80, 400)) * 1.0
+    X[0] = 0
+    by = SCALINGS[scaling]
+    case = Case(X, 4, 0.3, by.scale, by.beyond, "random", seed)
+    assert sparse.issparse(angles.laid(start(case)[0]).rest)
+    first, *others = [method(replace(case, X=form)) for method in (rek1, rek2) for form in (X, sparse.csr_array(X))]
+    assert len(first.course) > 1
+    for other in others:
+        assert_array_equal(other.labels, first.labels)
+        assert other[1:] == first[1:]
+
+
 def test_angles_and_quotients_round_to_the_same_grid_points_also_next_to_ties():
     random = np.random.default_rng(0)
     half = (random.integers(-(1 << 22), 1 << 22, 4000) + 0.5) / (1 << 23)  # cosines halfway between two grid points
@@ -140,6 +156,16 @@ def test_angles_and_quotients_round_to_the_same_grid_points_also_next_to_ties():
     blind = angles._placed(np.arctan2(S[:, 1:], S[:, :1]) / np.pi, C)
     assert (blind != exact).any()  # an angle alone cannot tell
     assert_array_equal(blind[8000:], exact[8000:])
+
+
+def test_a_pass_that_leaves_the_objective_as_it_was_is_dropped():
+    """Where a mapped row f and its rectified form m differ, a start as far to the other side is as good as m."""
+    rows, f = start(Case(np.linspace(0.1, 0.15, 5000)[None], 1, 1.0, None, "wrap", "random", 0))
+    m = angles.on_circle(f.astype(np.int64), f)
+    assert (m != f).any()
+    course = angles.rek2(rows, 2 * f - m)
+    assert len(course.objectives) == 1
+    assert_array_equal(course.centroids, 2 * f - m)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -263,7 +289,14 @@ def test_a_small_reproduction_gives_the_stored_results(wine_folder, tmp_path):
     assert told["tables"] == json.loads(json.dumps(results["tables"]))
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"index.html", "results.json", "cells.jsonl", *(f"{name}.csv" for name in ALL)} <= names
-    assert {"half_moons.svg", "surfaces.svg", "starts_circle.svg", "clusters.svg", "alphas_range.svg"} <= names
+    drawn = {"half_moons", "surfaces", "surfaces_plane", "starts_circle", "starts_random", "clusters", "alphas_range"}
+    assert {f"{name}.{kind}" for name in drawn for kind in ("svg", "png")} <= set(told["figures"]) <= names
+    for name in drawn:
+        (text, picture) = ((tmp_path / "out" / f"{name}.{kind}").read_bytes() for kind in ("svg", "png"))
+        wide, high = map(float, re.search(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"', text).groups())
+        assert picture[:8] == b"\x89PNG\r\n\x1a\n"
+        size = np.frombuffer(picture[16:24], ">u4")
+        assert_allclose(size, np.array([wide, high]) / 72 * 150, atol=1)  # the same picture at 150 dots an inch
     page = (tmp_path / "out" / "index.html").read_text()
     assert not re.findall(r"""(?:src|href)=["'](?!data:|#)|url\((?!#)|@import""", page)  # it fetches nothing
     ours = {
@@ -274,6 +307,23 @@ def test_a_small_reproduction_gives_the_stored_results(wine_folder, tmp_path):
     if os.environ.get("REKMEANS_STORE"):  # set it to store what is found now
         STORED.write_text("\n".join(_stored_lines(ours)) + "\n")
     assert ours == json.loads(STORED.read_text())
+
+
+def test_the_page_of_the_docs_says_what_the_results_say(wine_folder, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parent.parent / "docs")
+    import reproduction as docs
+
+    results = reproduce(tmp_path / "out", SMALL, [*docs.COLUMNS, "nmi", "acc"], workers=1)
+    page = docs.page(results)
+    (row,) = [r for r in results["tables"]["acc"] if (r["protocol"], r["method"]) == ("range", "REK1")]
+    cell = f"{row['mean']:.1f} ± {row['std']:.1f} ({row['mean'] - row['read']:+.1f} to {row['read']:.1f})"
+    (line,) = [line for line in page[page.index("### ACC, low") :].splitlines() if cell in line]
+    assert line.startswith("| wine |")
+    assert line.endswith(f"| {row['verdict']} | {row['alpha']:g} |")
+    for name, columns in docs.COLUMNS.items():
+        if name != "scaling":
+            assert all(docs.table([row], columns).splitlines()[2] in page for row in results["tables"][name])
+    assert "undefined" not in page.lower()
 
 
 def _stored_lines(ours):
@@ -302,7 +352,7 @@ def test_the_tables_say_what_their_records_say(wine_folder, tmp_path):
     assert (row["printed"], row["difference"]) == (49.35, round(row["mean"] - 49.35, 2))
     assert all(row["same"] == row["fits"] > 0 < row["printed_rises"] for row in results["tables"]["equality"])
     shown = {row["number"]: row["verdict"] for row in results["tables"]["errata"]}
-    assert [number for number, verdict in shown.items() if verdict == "shown"] == [1, 2, 3, 6, 9, 11]
+    assert [number for number, verdict in shown.items() if verdict == "shown"] == [*range(1, 7), 9, 10, 11]
     assert [row["found"] for row in results["tables"]["claims"]] == [*3 * ["2 of 2 cells"], "15 of 15 fits"]
     assert {row["set"] for row in results["tables"]["halves"]} == {"halfmoon", "wine"}
 

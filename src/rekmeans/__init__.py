@@ -18,6 +18,7 @@ from .estimators import (
 from .euler_map import EulerMap
 from .export import load, save, to_onnx
 from .metrics import clustering_accuracy, deviation_degree, normalized_mutual_info, resultant_lengths
+from .representation import representation_score
 from .surfaces import Surface, mean_surface, rectified_surface
 
 __version__ = "0.1.0"
@@ -41,12 +42,14 @@ __all__ = [
     "mean_surface",
     "normalized_mutual_info",
     "rectified_surface",
+    "representation_score",
     "resultant_lengths",
     "save",
     "to_onnx",
 ]
 
-LAZY = dict.fromkeys(("CircleDisplay", "HistoryDisplay", "ProfileDisplay", "SurfaceDisplay"), ".displays")
+DISPLAYS = ("CircleDisplay", "GraphDisplay", "HistoryDisplay", "ProfileDisplay", "SurfaceDisplay", "UMatrixDisplay")
+LAZY = dict.fromkeys(DISPLAYS, ".displays")
 LAZY |= {"SpatialPyramid": ".paper"}
 
 

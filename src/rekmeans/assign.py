@@ -66,9 +66,10 @@ class NeuralGas:
 
 @dataclass(frozen=True)
 class Map:
-    """Self-organising map of nodes on a grid, h = exp(-|r - s|^2/(2 reach^2)); W = w h[winner].
+    """Self-organising map of nodes on a grid, h_cr in proportion to exp(-|c - r|^2/(2 reach^2)); W = w h[winner].
 
     The winner is Heskes', argmin_c sum_r h_cr loss_r, so that the map has an objective; reach 0 is the nearest alone.
+    Each sum_r h_cr is 1: else a node with fewer neighbours would have less loss for that, and rows go to the rim.
     """
 
     grid: tuple[int, int]
@@ -91,6 +92,7 @@ class Map:
 def _neighbours(grid: tuple[int, int], reach: float) -> Array:
     squares = cdist(places(grid), places(grid), "sqeuclidean")
     h = np.exp(-squares / (2 * reach * reach))
+    h /= h.sum(axis=1, keepdims=True)
     h.setflags(write=False)
     return h
 

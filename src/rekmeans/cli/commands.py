@@ -315,12 +315,16 @@ def reproduce(
     quick: Annotated[
         bool, typer.Option("--quick", metavar=FLAG, help="Minutes instead of hours: fewer alphas, starts and sets.")
     ] = False,
+    beyond: Annotated[
+        bool, typer.Option("--beyond", metavar=FLAG, help="The study of other kernels and of gross errors instead.")
+    ] = False,
     only: Annotated[
         list[str] | None, typer.Option(metavar="TABLE", help="A table to make instead of all; may be given again.")
     ] = None,
-    out: Annotated[Path, typer.Option(metavar="DIR", rich_help_panel=RUN, help="Folder for the outputs.")] = Path(
-        "reproduction"
-    ),
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", rich_help_panel=RUN, help="Folder for the outputs; reproduction, or beyond."),
+    ] = None,
     workers: Annotated[
         int | None,
         typer.Option(min=1, rich_help_panel=RUN, help="Processes; one a core by default. The answer is the same."),
@@ -331,22 +335,22 @@ def reproduce(
 ) -> None:
     """Make the paper's tables and figures anew, beside the printed values.
 
-    The folder gets index.html, results.json, a csv for each table and an svg
-    for each figure. Stopped half way, the same command continues.
+    The folder gets index.html, results.json, a csv for each table, an svg and a
+    png for each figure. Stopped half way, the same command continues; the study
+    --beyond, of a quarter of an hour, begins anew.
     Data sets are looked for in the folder that REKMEANS_DATA names first.
     """
     steps.refuse_absent("jinja2", "matplotlib")
-    from ..paper.protocol import FULL, QUICK
-    from ..paper.reproduction import reproduce
-
+    out = out or Path("beyond" if beyond else "reproduction")
     _files.refuse_unwritable(out)
+    make, plan = steps.study(beyond, quick)
     with screen.countdown(quiet) as watch:
-        results = reproduce(out, QUICK if quick else FULL, tuple(only or ()), workers, watch)
+        results = make(out, plan, tuple(only or ()), workers, watch)
     page = out / "index.html"
     if as_json:
         _print_json({"command": "reproduce", "page": str(page)} | results)
     elif not quiet:
-        screen.verdicts(results)
+        screen.verdicts(results, "the study beyond" if beyond else "beside the printed values")
         screen.lines(f"page: {page}")
 
 

@@ -79,13 +79,13 @@ def countdown(quiet: bool) -> Iterator[Callable[[int, int, str], None] | None]:
         yield lambda done, total, what: progress.update(task, description=escape(what), total=total, completed=done)
 
 
-def verdicts(results: dict[str, Any]) -> None:
+def verdicts(results: dict[str, Any], title: str) -> None:
     """Print how many cells of each table got which verdict, and what is missing."""
     counts = {
         name: Counter(row["verdict"] for row in rows if "verdict" in row) for name, rows in results["tables"].items()
     }
     rows = [[name, ", ".join(f"{n} {verdict}" for verdict, n in count.most_common())] for name, count in counts.items()]
-    table("beside the printed values", ["table", "rows"], rows)
+    table(title, ["table", "rows"], [row for row in rows if row[1]])
     for name, why in results["missing"].items():
         lines(f"missing: {name}: {why}")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,15 @@ def wine() -> Sheet:
 
     wine = load_wine()
     return Sheet(wine.data, list(wine.feature_names), y=wine.target, classes=[str(name) for name in wine.target_names])
+
+
+def study(beyond: bool, quick: bool) -> tuple[Callable[..., dict[str, Any]], Any]:
+    """What makes the reproduction, or the study beyond it, and the plan of it."""
+    from ..paper import beyond as further
+    from ..paper import protocol, reproduction
+
+    make, plans = (further.beyond, further) if beyond else (reproduction.reproduce, protocol)
+    return make, plans.QUICK if quick else plans.FULL
 
 
 def clusterer(path: Path) -> Any:

@@ -70,13 +70,14 @@ class SharedWalk:
         ask = (C / self.unit * 1.0, MEASURES[type(kernel)], getattr(kernel, "gamma", 1.0), *self.rule)
         parts = [_core.look(F, w, *ask, self.rows.threads, isa(), self.medians) for F, w in self.rows.shared()]
         labels = np.concatenate([part[0] for part in parts])
+        self.sums = reduce(add, (self._sums(part) for part in parts))
         self.pulls = [part[5] for part in parts]
-        self.sums = reduce(add, (self._sums(t, s, m, loss, held) for _, t, s, m, loss, _, held in parts))
         moved, self.last = int((labels != self.last).sum()), labels
         return Pass(moved, self.sums.mass, self.sums.loss)
 
-    def _sums(self, totals: Array, strength: Array, mass: Array, loss: float, holding: Array) -> Sums:
-        """In the kernel's own numbers and names."""
+    def _sums(self, part: tuple[Any, ...]) -> Sums:
+        """What the core left, in the kernel's own numbers and names."""
+        _, totals, strength, mass, loss, _, holding = part
         if not self.model.kernel.exact:
             return Sums(totals=totals, strength=strength, mass=mass, holding=holding, loss=loss)
         half = strength.shape[1] // 2

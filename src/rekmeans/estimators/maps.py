@@ -82,8 +82,9 @@ class _Annealed(KernelClusterer):
 class SelfOrganizingMap(_Annealed):
     __doc__ = f"""Kernel self-organising map: prototypes on a grid, neighbours on the grid alike in the data.
 
-    Minimises Heskes' energy sum_j sum_r h_(c(j), r) |phi(x_j) - m_r|^2 with the winner c(j) = argmin_c sum_r h_cr
-    |phi(x_j) - m_r|^2 and h = exp(-|r - s|^2/(2 reach^2)) on the grid; Kohonen's own rule minimises nothing.
+    Minimises Heskes' energy `sum_j sum_r h_cr |phi(x_j) - m_r|^2`, c being the winner of row j, the node at which the
+    inner sum is least. `h_cr` is in proportion to `exp(-|c - r|^2/(2 reach^2))` on the grid, with `sum_r h_cr = 1`.
+    Kohonen's own rule minimises nothing. Nodes between clusters may stay without rows.
 
     Parameters
     ----------
@@ -159,8 +160,8 @@ class SelfOrganizingMap(_Annealed):
         """Nodes of the map."""
         return int(np.prod(self.grid))
 
-    def _rule(self, reach: float) -> assign.Map:
-        return assign.Map((int(self.grid[0]), int(self.grid[1])), reach)
+    def _rule(self, reach: float) -> assign.Map | assign.Hard:
+        return assign.Map((int(self.grid[0]), int(self.grid[1])), reach) if reach > 0 else assign.Hard()
 
     def _widest(self) -> float:
         return max(self.grid) / 2
@@ -263,8 +264,8 @@ class NeuralGas(_Annealed):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _rule(self, reach: float) -> assign.NeuralGas:
-        return assign.NeuralGas(reach)
+    def _rule(self, reach: float) -> assign.NeuralGas | assign.Hard:
+        return assign.NeuralGas(reach) if reach > 0 else assign.Hard()
 
     def _attributes(self, kernel: Any, rows: Rows, fit: lloyd.Fit) -> dict[str, Any]:
         C, k = fit.centroids, len(fit.centroids)

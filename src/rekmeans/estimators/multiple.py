@@ -34,7 +34,7 @@ OWN = {
 class MultipleKernelKMeans(KernelClusterer):
     __doc__ = f"""Multiple-kernel k-means: several kernels at once, each by a weight that the data choose.
 
-    Minimises sum_b w_b^power J_b/J1_b with sum_b w_b = 1; J_b is the objective of kernel b and J1_b its value for a
+    Minimises `sum_b w_b^power J_b/J1_b` with `sum_b w_b = 1`; J_b is the objective of kernel b and J1_b its value for a
     single cluster, without which all weight would fall to the flattest kernel.
 
     Parameters
@@ -45,8 +45,8 @@ class MultipleKernelKMeans(KernelClusterer):
     Attributes
     ----------
     kernel_weights_ : (kernels,) the weights w.
-    kernel_centers_ : (kernels, n_clusters, n_features) pre-images by kernel; cluster_centers_ are those of the largest
-        weight.
+    kernel_centers_ : (kernels, n_clusters, n_features) pre-images by kernel; `cluster_centers_` are those of the
+        largest weight.
     {ATTRIBUTES}
 
     Examples

@@ -92,8 +92,8 @@ class Stack:
 
     def _moved(self, sums: Sums, C: Array, rule: str) -> Array:
         """w_b in proportion to J_b^(-1/(p-1)), then each kernel's own centroids, or those of the shared pre-images."""
-        lowest = sums.each == sums.each.min()
-        w = np.where(lowest, 1.0, sums.each.min() / np.where(lowest, 1.0, sums.each)) ** (1 / (self.power - 1))
+        J = np.maximum(sums.each, np.finfo(float).tiny)
+        w = (J.min() / J) ** (1 / (self.power - 1))  # by the least, which cannot overflow
         w /= w.sum()
         own = [getattr(sums, f"{b}") for b in range(len(self.parts))]
         if self.shared:

@@ -6,9 +6,10 @@ The loop knows nothing of `lloyd`: that it ends where REK1 ends, to the last dig
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 
 from .._grid import GRID, Array, cospi_sinpi
 from ..centroids import refilled
@@ -16,6 +17,7 @@ from ..engines import Rows
 
 TIE = 2.0**-24  # of a grid step: so near to a rounding tie a float64 angle (off by less than 2^-26 of one) cannot tell
 LIMB = 24  # bits summed apart
+THIN = 0.5  # share of numbers that are not zero up to which a sparse table is the smaller one
 MOST = 300  # passes, as of the estimators
 PATIENCE = 100  # passes after which the printed update is stopped; it need not come back to a partition
 
@@ -29,21 +31,33 @@ class Course(NamedTuple):
 
 
 class Laid(NamedTuple):
-    """Mapped rows as the loop needs them."""
+    """Mapped rows as the loop needs them; of a sparse table what is not zero."""
 
     rows: Rows
-    F: Array  # (n, 2d) on the grid; (0, 0) where a cell says nothing
+    zero: Array  # (2d,) the mapped zero, on the grid
+    rest: Any  # (n, 2d) mapped rows less zero
+    silent: Any  # (n, d) 1 where a cell says nothing
     heard: Array  # (n,) rows that count
-    seen: Array | None  # (n, d) cells that say something; None where all do
     squares: int  # sum |f|^2 of the rows that count
 
 
 def laid(rows: Rows) -> Laid:
     """The rows with what stays the same in every pass."""
     F, heard = rows.each(np.asarray), rows.weights() > 0
-    seen = np.logical_or(*np.split(F != 0, 2, axis=1))
+    d = F.shape[1] // 2
     lengths = np.einsum("ij,ij->i", F, F, dtype=np.int64, casting="safe")
-    return Laid(rows, F, heard, None if seen.all() else seen, _total(lengths[heard]))
+    zero = rows.kernel.start(np.zeros((1, d)))[0]
+    silent = _kept((F[:, :d] | F[:, d:]) == 0)
+    F -= zero
+    return Laid(rows, zero.astype(np.int64), _kept(F), silent, heard, _total(lengths[heard]))
+
+
+def _kept(V: Array) -> Any:
+    """Whole numbers (n, p) to be summed in 64 bits, the zeros left out where most are."""
+    at, (n, p) = np.flatnonzero(V), V.shape
+    if len(at) > THIN * V.size:
+        return V.astype(np.int64)
+    return sparse.csr_array((V.ravel()[at].astype(np.int64), at % p, np.searchsorted(at, p * np.arange(n + 1))), (n, p))
 
 
 def rek2(rows: Rows, C: Array, max_iter: int = MOST) -> Course:
@@ -108,12 +122,13 @@ def _assigned(data: Laid, C: Array) -> tuple[Array, Array, Array, int]:
     sum |f - m|^2 = sum |f|^2 - 2 sum_c S_c.m_c + sum_c n_c |m_c|^2 over cells that say something; exact for 2^16 rows.
     """
     labels = data.rows.nearest(C)
-    own = [data.heard & (labels == c) for c in range(len(C))]
-    S = np.stack([data.F[part].sum(axis=0, dtype=np.int64) for part in own])
-    mass = np.array([part.sum() for part in own])
-    seen = mass[:, None] if data.seen is None else np.stack([data.seen[part].sum(axis=0) for part in own])
+    own = np.flatnonzero(data.heard)
+    W = sparse.csr_array((np.ones(len(own), np.int64), (labels[own], own)), (len(C), len(labels)))
+    mass = W.sum(axis=1)  # (k,)
+    rest, silent = (kept.toarray() if sparse.issparse(kept := W @ V) else kept for V in (data.rest, data.silent))
+    S = mass[:, None] * data.zero + rest  # (k, 2d)
     squares = np.add(*np.split(C.astype(np.int64) ** 2, 2, axis=1))  # (k, d)
-    return labels, S, mass, data.squares - 2 * _total(S * C) + _total(seen * squares)
+    return labels, S, mass, data.squares - 2 * _total(S * C) + _total((mass[:, None] - silent) * squares)
 
 
 def _total(V: Array) -> int:

@@ -15,8 +15,8 @@ from .._grid import Array
 from ..metrics import deviation_degree
 from ..surfaces import Surface, mean_surface
 from . import datasets, published
-from .evidence import moon_alpha, moons
-from .methods import estimator
+from .evidence import STARTS, moon_alpha, moons
+from .methods import estimator, mapped
 from .tables import Found, Row, Table, all_sets, chosen, fits, over_starts, score_cells, settings, statistics
 
 VERDICTS = {True: "shown", False: "not shown by this run", None: "no run"}
@@ -126,9 +126,57 @@ def scaling_costs(found: Found) -> Shown:
     )
 
 
-def by_reading(found: Found) -> Shown:
-    """Nothing to run: the formulas say it."""
-    return "seen by reading the formulas", None
+def moduli(found: Found) -> Shown:
+    """Moduli, 1 being due, of REK1's centroids by the printed update, and of EulerK's by table 1."""
+    case = moons(moon_alpha())
+    labels = estimator(RectifiedEulerKMeans, case).fit(case.X).labels_
+    S, bare = (abs(_resultants(mapped(one), labels, 2)) for one in (case, replace(case, alpha=1 / np.pi)))
+    update = S / bare  # its denominator has cos x where cos(alpha pi x) belongs
+    told = f"half-moons: REK1's centroids have moduli {update.min():.2f} to {update.max():.2f} by the printed update; "
+    told += f"EulerK's {S.min():.0f} to {S.max():.0f} without 1/n; REK1's in table 1 are sqrt(2) times as long as rows"
+    return told, bool(abs(update - 1).min() > 0.1 and S.min() > 1)
+
+
+def multiplier(found: Found) -> Shown:
+    """The derivative by a of the Lagrangian where the update puts it, with Λ from n + 2Λ = |S| and as printed."""
+    case = moons(moon_alpha())
+    labels = estimator(RectifiedEulerKMeans, case).fit(case.X).labels_
+    Z, steepest = mapped(case), [0.0, 0.0]
+    for c, S in enumerate(_resultants(Z, labels, 2)):
+        own, m, short = Z[labels == c], S / abs(S), abs(S) - (labels == c).sum()
+        for which, multipliers in enumerate((short / 2, short)):
+            ahead, behind = (_lagrangian(own, m + step, multipliers) for step in (0.5, -0.5))
+            steepest[which] = max(steepest[which], float(abs(ahead - behind).max()))  # exact: it is of degree 2 in a
+    told = "half-moons: the largest slope of the Lagrangian at S/|S| is "
+    told += f"{steepest[0]:.6f} with n + 2Λ = |S|, {steepest[1]:.1f} with the printed n + Λ = |S|"
+    return told, steepest[0] < 1e-9 < steepest[1]
+
+
+def _lagrangian(own: Array, m: Array, multipliers: Array) -> Array:
+    """Its share of each column (d,), for rows and a centroid of modulus 1: both enter divided by sqrt(2)."""
+    return (abs(own - m) ** 2).sum(axis=0) / 4 + multipliers * (abs(m) ** 2 - 1) / 2
+
+
+def partial_optimum(found: Found) -> Shown:
+    """Fits that have ended, although one row moved to another cluster lowers sum_c (n_c d - sum_l |S_cl|)."""
+    k, gains = 6, []
+    for seed in range(STARTS):
+        case = moons(moon_alpha(), k, "random", seed)
+        labels = estimator(RectifiedEulerKMeans, case).fit(case.X).labels_
+        Z = mapped(case)
+        S = _resultants(Z, labels, k)
+        left = (abs(S[labels] - Z) - abs(S[labels])).sum(axis=1)  # (n,)
+        come = (abs(S + Z[:, None]) - abs(S)).sum(axis=2)  # (n, k)
+        come[np.arange(len(Z)), labels] = -np.inf
+        gains.append(float((left[:, None] + come).max()))
+    lower = sum(gain > 1e-6 for gain in gains)
+    told = f"half-moons, {k} clusters: in {lower} of {STARTS} fits that had ended, moving one row lowers the objective"
+    return f"{told}, by up to {max(gains):.3f}", lower > 0
+
+
+def _resultants(Z: Array, labels: Array, k: int) -> Array:
+    """The sum of each cluster's mapped rows, (k, d)."""
+    return np.stack([Z[labels == c].sum(axis=0) for c in range(k)])
 
 
 class Erratum(NamedTuple):
@@ -158,12 +206,12 @@ ERRATA = (
     Erratum(
         "REK1's update has cos x and sin x; table 1 has EulerK's centroid without 1/n and REK1's with modulus 1",
         "cos and sin of alpha pi x; 1/n; modulus 1/sqrt(2)",
-        by_reading,
+        moduli,
     ),
     Erratum(
         "the multiplier, its index and shapes; a derivative by a binary P",
         "2Λ, one multiplier for each centroid and column; the update is unaffected",
-        by_reading,
+        multiplier,
     ),
     Erratum(
         "mapped rows lie on a unit hyper-sphere",
@@ -188,7 +236,7 @@ ERRATA = (
     Erratum(
         "convergence to a local minimum",
         "to a partial optimum, given a fixed rule for ties",
-        by_reading,
+        partial_optimum,
     ),
     Erratum(
         "the scaling of the input is not stated",

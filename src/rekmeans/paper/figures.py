@@ -1,24 +1,24 @@
-"""The figures, drawn from the rows of the tables: each a list of (name, SVG); the half-moons from fits of their own."""
+"""The figures, drawn from the rows of the tables, each as SVG and PNG; the half-moons from fits of their own."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.patches import Circle
 
-from .. import EulerKMeans, EulerMap, RectifiedEulerKMeans
+from .. import EulerKMeans, RectifiedEulerKMeans
 from .._grid import Array, complex_centroids
 from ..displays import SurfaceDisplay
 from ..displays.ink import COLOURS, FAINT, INK, SOFT, colour, numbered
-from ..report.figures import svg
+from ..report import figures as report
 from ..surfaces import Surface, mean_surface, rectified_surface
 from . import angles, datasets
 from .evidence import ON_CIRCLE, moon_alpha, moons
-from .methods import EULER, estimator, start
+from .methods import EULER, estimator, mapped, start
 from .published import KAPPA
 
 WIDE = 8.6  # inches of a figure with several panels
@@ -26,7 +26,17 @@ STYLES = dict(zip(EULER, ("o-", "s-", "x--", "^:"), strict=True))
 TINTS = dict(zip(EULER, (COLOURS[0], COLOURS[1], INK, COLOURS[3]), strict=True))
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]
-Drawn = Iterator[tuple[str, str]]
+
+
+class Picture(NamedTuple):
+    """A picture by its name: inline SVG, and PNG."""
+
+    name: str
+    svg: str
+    png: bytes
+
+
+Drawn = Iterator[Picture]
 
 
 @dataclass(frozen=True)
@@ -38,9 +48,14 @@ class Figure:
     drawn: Callable[[Tables], Drawn]
 
 
+def picture(name: str, draw: Callable[[Axes], None], height: float, text: str, width: float = report.WIDE) -> Picture:
+    """What `draw` draws, described by `text`; sizes in inches."""
+    return Picture(name, report.svg(draw, height, text, width), report.picture(draw, height, width, "png"))
+
+
 def half_moons(tables: Tables) -> Drawn:
     """The data, and its mapped points in each dimension."""
-    data, m = datasets.half_moons(0), mapped()
+    data, m = datasets.half_moons(0), mapped(moons(moon_alpha()))
 
     def draw(first: Axes) -> None:
         left, *circles = _panels(first, 1, 3)[0]
@@ -51,13 +66,7 @@ def half_moons(tables: Tables) -> Drawn:
             _circle(ax, m[:, j], data.y)
             ax.set_title(f"dimension {j + 1}, mapped")
 
-    yield "half_moons", svg(draw, 3.0, "Half-moons, and their mapped points in each dimension", WIDE)
-
-
-def mapped() -> Array:
-    """The half-moons as complex numbers, (n, 2)."""
-    F = EulerMap(alpha=moon_alpha(), scale="range", beyond="wrap").fit_transform(datasets.half_moons(0).X)
-    return F[:, :2] + 1j * F[:, 2:]
+    yield picture("half_moons", draw, 3.0, "Half-moons, and their mapped points in each dimension", WIDE)
 
 
 def surfaces(tables: Tables) -> Drawn:
@@ -74,25 +83,25 @@ def surfaces(tables: Tables) -> Drawn:
             rule = mean_surface if name == "EulerK" else rectified_surface
             for j in (0, 1):
                 ax = axes[j][column]
-                _circle(ax, mapped()[:, j], labels)
+                _circle(ax, mapped(case)[:, j], labels)
                 _border(ax, rule(centroids[0, [j]], centroids[1, [j]]))
                 for c in (0, 1):
                     numbered(ax, c, centroids[c, j].real, centroids[c, j].imag)
                 ax.set_title(f"{name}, dimension {j + 1}")
 
-    yield "surfaces", svg(draw, 5.8, "Centroids and surfaces of EulerK, REK1 and REK2 in each dimension", WIDE)
+    yield picture("surfaces", draw, 5.8, "Centroids and surfaces of EulerK, REK1 and REK2 in each dimension", WIDE)
 
     def plane(first: Axes) -> None:
         for ax, (name, model) in zip(_panels(first, 1, 2)[0], models.items(), strict=True):
             SurfaceDisplay.from_estimator(model, case.X, names=["first", "second"], ax=ax)
             ax.set_title(name)
 
-    yield "surfaces_plane", svg(plane, 3.6, "The clusters of EulerK and REK1 in the plane of the data", WIDE)
+    yield picture("surfaces_plane", plane, 3.6, "The clusters of EulerK and REK1 in the plane of the data", WIDE)
 
 
 def starts(tables: Tables) -> Drawn:
     """Where EulerK's centroids end that began on the circle."""
-    rows, m = tables["starts"], mapped()
+    rows, m = tables["starts"], mapped(moons(moon_alpha()))
 
     def draw(init: str) -> Callable[[Axes], None]:
         def panels(first: Axes) -> None:
@@ -107,7 +116,7 @@ def starts(tables: Tables) -> Drawn:
         return panels
 
     for key, init in ON_CIRCLE.items():
-        yield f"starts_{key}", svg(draw(init), 5.8, f"Centroids of EulerK from {init}, three draws", WIDE)
+        yield picture(f"starts_{key}", draw(init), 5.8, f"Centroids of EulerK from {init}, three draws", WIDE)
 
 
 def clusters(tables: Tables) -> Drawn:
@@ -120,7 +129,7 @@ def clusters(tables: Tables) -> Drawn:
         ax.set(xlabel="clusters K", ylabel="deviation degree κ", ylim=(0, None))
         _bare(ax)
 
-    yield "clusters", svg(draw, 2.8, "Deviation degree of EulerK on half-moons against the number of clusters")
+    yield picture("clusters", draw, 2.8, "Deviation degree of EulerK on half-moons against the number of clusters")
 
 
 def sensitivity(tables: Tables) -> Drawn:
@@ -132,7 +141,7 @@ def sensitivity(tables: Tables) -> Drawn:
 
     for key, rows in _by_protocol(tables["alphas"]):
         if len({row["alpha"] for row in rows}) > 1:
-            yield _slug(f"alphas_{key}"), _lines(rows, ("alpha", "nmi"), f"NMI against alpha: {key}", logarithmic)
+            yield _lines(f"alphas_{key}", rows, ("alpha", "nmi"), f"NMI against alpha: {key}", logarithmic)
 
 
 def course(tables: Tables) -> Drawn:
@@ -146,7 +155,7 @@ def course(tables: Tables) -> Drawn:
 
     for key, rows in _by_protocol(tables["objective"]):
         own = [row for row in rows if row["method"] != "EulerK"]  # its objective is another
-        yield _slug(f"objective_{key}"), _lines(own, ("pass", "objective"), f"Objective against pass: {key}", framed)
+        yield _lines(f"objective_{key}", own, ("pass", "objective"), f"Objective against pass: {key}", framed)
 
 
 def _by_protocol(rows: list[Row]) -> Iterator[tuple[str, list[Row]]]:
@@ -154,7 +163,9 @@ def _by_protocol(rows: list[Row]) -> Iterator[tuple[str, list[Row]]]:
         yield key, [row for row in rows if row["protocol"] == key]
 
 
-def _lines(rows: list[Row], axes: tuple[str, str], text: str, dress: Callable[[Axes, list[Row]], None]) -> str:
+def _lines(
+    name: str, rows: list[Row], axes: tuple[str, str], text: str, dress: Callable[[Axes, list[Row]], None]
+) -> Picture:
     """A panel for each set, a line for each method."""
     sets = list(dict.fromkeys(row["set"] for row in rows))
     across = min(3, len(sets))
@@ -164,19 +175,19 @@ def _lines(rows: list[Row], axes: tuple[str, str], text: str, dress: Callable[[A
         panels = [ax for line in _panels(first, down, across) for ax in line]
         for ax in panels[len(sets) :]:
             ax.remove()
-        for ax, name in zip(panels, sets, strict=False):
-            own = [row for row in rows if row["set"] == name]
+        for ax, title in zip(panels, sets, strict=False):
+            own = [row for row in rows if row["set"] == title]
             for method in dict.fromkeys(row["method"] for row in own):
                 x, y = ([row[axis] for row in own if row["method"] == method] for axis in axes)
                 ax.plot(x, y, STYLES[method], ms=3, lw=1.1, color=TINTS[method], label=method)
-            ax.set(title=name, xlabel=axes[0], ylabel=axes[1])
+            ax.set(title=title, xlabel=axes[0], ylabel=axes[1])
             dress(ax, own)
             _bare(ax)
         figure: Any = panels[0].figure
         handles, names = panels[0].get_legend_handles_labels()
         figure.legend(handles, names, loc="outside upper left", ncols=len(names), frameon=False, title=text)
 
-    return svg(draw, 2.4 * down + 0.7, text, WIDE if across > 1 else WIDE / 2)
+    return picture(_slug(name), draw, 2.4 * down + 0.7, text, WIDE if across > 1 else WIDE / 2)
 
 
 def _panels(first: Axes, down: int, across: int) -> list[list[Axes]]:

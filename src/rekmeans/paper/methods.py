@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.preprocessing import StandardScaler
 
-from .. import EulerKMeans, RectifiedEulerKMeans, _table
+from .. import EulerKMeans, EulerMap, RectifiedEulerKMeans, _table
 from .._grid import Array, complex_centroids
 from ..engines import Rows
 from ..metrics import deviation_degree
@@ -101,6 +101,13 @@ def start(case: Case) -> tuple[Rows, Array]:
     table = _table.read(model, case.X, fitting=True, k=case.k)
     rows, _ = model._place(model._kernel(table), table)
     return rows, next(model._starts(rows, table))
+
+
+def mapped(case: Case) -> Array:
+    """The mapped rows as complex numbers of modulus 1, (n, d)."""
+    parameters: dict[str, Any] = {"alpha": case.alpha, "scale": case.scale, "beyond": case.beyond}
+    F = EulerMap(**parameters).fit_transform(case.X)
+    return F[:, : F.shape[1] // 2] + 1j * F[:, F.shape[1] // 2 :]
 
 
 def _found(course: angles.Course) -> Outcome:

@@ -1,57 +1,49 @@
-"""The page of a reproduction: its tables and figures as one self-contained HTML file that fetches nothing."""
+"""The page of a study: its tables and figures as one self-contained HTML file that fetches nothing."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from ..displays.ink import COLOURS, NOTHING
-from .figures import FIGURES
+from ..displays.ink import NOTHING
+from ..report.html import template
+from .figures import FIGURES, Figure, Picture
 from .reproduction import ALL, columns
-
-try:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-    from markupsafe import Markup
-except ImportError:
-    raise ImportError("the page needs Jinja2: pip install 'rekmeans[paper]'.") from None
 
 LONG = 240  # rows of a table beyond which the page points to its CSV
 GOOD, BAD = ("above", "as printed", "the same", "shown", "holds"), ("below", "missing", "not the same", "does not hold")
 
-Drawn = list[tuple[str, str, str]]  # key of the figure, name of the picture, SVG
+Drawn = dict[str, list[Picture]]  # by the key of their figure
 
 
-def pictures(tables: dict[str, Any]) -> Drawn:
+def pictures(tables: dict[str, Any], figures: dict[str, Figure] = FIGURES) -> Drawn:
     """The pictures of every figure whose tables are there."""
-    there = {key: figure for key, figure in FIGURES.items() if set(figure.tables) <= set(tables)}
-    return [(key, name, picture) for key, figure in there.items() for name, picture in figure.drawn(tables)]
+    there = {key: figure for key, figure in figures.items() if set(figure.tables) <= set(tables)}
+    return {key: list(figure.drawn(tables)) for key, figure in there.items()}
 
 
-def page(results: dict[str, Any], drawn: Drawn) -> str:
+def page(
+    results: dict[str, Any],
+    drawn: Drawn,
+    titles: dict[str, str] | None = None,
+    figures: dict[str, Figure] = FIGURES,
+    name: str = "page.html.j2",
+) -> str:
     """One HTML file; everything in it is escaped but the pictures, which are ours."""
-    house = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    house.filters |= {"cell": cell, "tone": tone}
-    return house.get_template("page.html.j2").render(
+    titles = titles or {table: ALL[table].title for table in results["tables"]}
+    return template(Path(__file__).parent, {"cell": cell, "tone": tone}, name).render(
         results=results,
-        tables={name: (ALL[name].title, columns(rows), rows) for name, rows in results["tables"].items()},
-        figures=_by_table(drawn),
-        colours=COLOURS,
+        tables={table: (titles[table], columns(rows), rows) for table, rows in results["tables"].items()},
+        figures=_by_table(drawn, figures),
         long=LONG,
     )
 
 
-def _by_table(drawn: Drawn) -> dict[str, list[tuple[str, list[Markup]]]]:
+def _by_table(drawn: Drawn, figures: dict[str, Figure]) -> dict[str, list[tuple[str, list[Picture]]]]:
     """Title and pictures of each figure, by the table it stands with."""
-    by_table: dict[str, list[tuple[str, list[Markup]]]] = {}
-    for key in dict.fromkeys(key for key, _, _ in drawn):
-        own = [Markup(picture) for other, _, picture in drawn if other == key]
-        by_table.setdefault(FIGURES[key].tables[0], []).append((FIGURES[key].title, own))
+    by_table: dict[str, list[tuple[str, list[Picture]]]] = {}
+    for key, pictures in drawn.items():
+        by_table.setdefault(figures[key].tables[0], []).append((figures[key].title, pictures))
     return by_table
 
 

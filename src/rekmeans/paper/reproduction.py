@@ -1,12 +1,13 @@
-"""The whole reproduction: cells -> tables -> figures -> one page, CSVs, SVGs and results.json in a folder."""
+"""The whole reproduction: cells -> tables -> figures -> one page, CSVs, SVGs, PNGs and results.json in a folder."""
 
 from __future__ import annotations
 
 import csv
 import json
 from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from .._files import all_whole
@@ -16,6 +17,9 @@ from .errata import TABLE as ERRATA
 from .evidence import EVIDENCE
 from .protocol import FULL, Plan
 from .tables import TABLES, Found, Row, Table
+
+if TYPE_CHECKING:
+    from .figures import Picture
 
 ALL: dict[str, Table] = {"claims": CLAIMS} | TABLES | EVIDENCE | {"errata": ERRATA}
 RECORDS = "cells.jsonl"  # every fit made, a line each; what a run continues from
@@ -36,7 +40,7 @@ def reproduce(
     Parameters
     ----------
     folder : Path
-        Gets index.html, results.json, a CSV for each table, an SVG for each figure, and cells.jsonl.
+        Gets index.html, results.json, a CSV for each table, an SVG and a PNG for each figure, and cells.jsonl.
     plan : Plan
         `FULL` or `QUICK` of `rekmeans.paper.protocol`, or one of your own.
     only : names of tables
@@ -49,7 +53,7 @@ def reproduce(
     Returns
     -------
     dict
-        What results.json holds: tables (name -> rows), protocols, and why data sets are missing.
+        What results.json holds: tables (name -> rows), files of figures, protocols, and why data sets are missing.
 
     Examples
     --------
@@ -67,14 +71,19 @@ def reproduce(
         raise ValueError(f"there is no table {unknown[0]!r}: choose from {', '.join(ALL)}.")
     found = gathered(folder / RECORDS, plan, wanted, workers, watch)
     tables = {name: ALL[name].rows(found) for name in wanted}
+    from .page import page, pictures
+
+    drawn = pictures(tables)
+    shown = [picture for figure in drawn.values() for picture in figure]
     results = {
         "version": __version__,
         "paper": published.SOURCE,
         "protocols": {key: protocol.title for key, protocol in (plan.low | plan.high).items()},
         "missing": found.missing,
+        "figures": [f"{picture.name}.{kind}" for picture in shown for kind in ("svg", "png")],
         "tables": tables,
     }
-    save(folder, results)
+    save(folder, results, page(results, drawn), shown)
     return results
 
 
@@ -91,27 +100,24 @@ def gathered(path: Path, plan: Plan, wanted: Sequence[str], workers: int | None,
     return Found(plan, cells.run(todo, path, marks, workers, watch), names, missing)
 
 
-def save(folder: Path, results: dict[str, Any]) -> None:
-    """The page, results.json, a CSV for each table and an SVG for each figure: all of them, or none."""
-    from .page import page, pictures
-
-    drawn = pictures(results["tables"])
-    texts = {"index.html": page(results, drawn), "results.json": json.dumps(results, indent=1) + "\n"}
-    texts |= {f"{name}.svg": picture.replace("<svg ", f"<svg {XMLNS}", 1) for _, name, picture in drawn}
-    paths = [folder / name for name in (*texts, *(f"{table}.csv" for table in results["tables"]))]
-    with all_whole(paths) as parts:
-        for part, text in zip(parts, texts.values(), strict=False):
-            part.write_text(text, encoding="utf-8")
-        for part, rows in zip(parts[len(texts) :], results["tables"].values(), strict=True):
-            save_rows(part, rows)
+def save(folder: Path, results: dict[str, Any], page: str, shown: Sequence[Picture]) -> None:
+    """The page, results.json, a CSV for each table, an SVG and a PNG for each picture: all of them, or none."""
+    texts = {"index.html": page, "results.json": json.dumps(results, indent=1) + "\n"}
+    texts |= {f"{table}.csv": csv_text(rows) for table, rows in results["tables"].items()}
+    texts |= {f"{picture.name}.svg": picture.svg.replace("<svg ", f"<svg {XMLNS}", 1) for picture in shown}
+    files = {name: text.encode() for name, text in texts.items()} | {f"{p.name}.png": p.png for p in shown}
+    with all_whole([folder / name for name in files]) as parts:
+        for part, content in zip(parts, files.values(), strict=True):
+            part.write_bytes(content)
 
 
-def save_rows(path: Path, rows: list[Row]) -> None:
+def csv_text(rows: list[Row]) -> str:
     """A table as CSV; a cell that a row has not is empty."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        lines = csv.DictWriter(file, columns(rows), lineterminator="\n")
-        lines.writeheader()
-        lines.writerows(rows)
+    out = StringIO(newline="")
+    lines = csv.DictWriter(out, columns(rows), lineterminator="\n")
+    lines.writeheader()
+    lines.writerows(rows)
+    return out.getvalue()
 
 
 def columns(rows: list[Row]) -> list[str]:

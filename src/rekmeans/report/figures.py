@@ -7,7 +7,7 @@ import re
 import warnings
 from collections.abc import Callable
 from html import escape
-from io import StringIO
+from io import BytesIO
 from typing import Any
 from zlib import crc32
 
@@ -26,6 +26,11 @@ BARS = 12  # columns in the figure of separation
 PROFILED = 24  # columns in the profile
 PAGE = {INK: "ink", SOFT: "soft", FAINT: "faint", PAPER: "paper", ONTO: "onto"}
 VARIABLES = PAGE | {tint: f"c{at}" for at, tint in enumerate(COLOURS)}  # the page lightens them in the dark
+NAMELESS: dict[str, Any] = {  # the same bytes whoever draws, whenever
+    "svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
+    "png": {"Software": None},
+}
+DOTS = 150  # an inch of a PNG
 STYLE: Any = {
     "svg.fonttype": "none",  # text stays text: it can be read aloud, searched and set in the page's font
     "svg.hashsalt": "rekmeans",
@@ -203,14 +208,19 @@ def _beside(ax: Any, x: float, y: float, text: str) -> None:
 
 def svg(draw: Callable[[Any], Any], height: float, text: str, width: float = WIDE) -> str:
     """What `draw` draws on an Axes as an inline SVG image described by `text`."""
-    out = StringIO()
+    return _inline(picture(draw, height, width).decode(), text, 72 * width, 72 * height)
+
+
+def picture(draw: Callable[[Any], Any], height: float, width: float = WIDE, kind: str = "svg") -> bytes:
+    """What `draw` draws on an Axes as a file of this kind, without date or maker; a PNG brings its own paper."""
+    out = BytesIO()
     with rc_context(STYLE), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph")  # the browser's fonts have more letters than ours
-        figure = Figure(figsize=(width, height), layout="constrained")
-        figure.patch.set_visible(False)
+        figure = Figure(figsize=(width, height), layout="constrained", facecolor=PAPER)
+        figure.patch.set_visible(kind == "png")
         draw(figure.subplots())
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
-    return _inline(out.getvalue(), text, 72 * width, 72 * height)
+        figure.savefig(out, format=kind, dpi=DOTS, metadata=NAMELESS[kind])
+    return out.getvalue()
 
 
 def _inline(drawn: str, text: str, width: float, height: float) -> str:
@@ -221,8 +231,16 @@ def _inline(drawn: str, text: str, width: float, height: float) -> str:
     key = f"f{crc32(body.encode()):08x}-"  # names must differ between the figures of a page
     body = re.sub(r"<[^>]+>", lambda tag: _tag(tag[0], used, key), body)  # never the text between tags
     body = re.sub(r"\s*\n\s*", " ", body)
+    body = re.sub(r'(?:<use [^>]* style="([^"]*)"/> )(?:<use [^>]* style="\1"/> )+', _group, body)
     size = f'viewBox="0 0 {width:g} {height:g}" style="--w: {width:g}"'
     return f'<svg role="img" aria-label="{escape(text)}" {size}>{body}'
+
+
+def _group(run: re.Match[str]) -> str:
+    """Markers of one style with that style said once; a group's own opacity would melt them into one."""
+    style = re.sub(r"(?<!-)opacity: ([\d.]+)", r"fill-opacity: \1; stroke-opacity: \1", run[1])
+    plain = run[0].replace(f' style="{run[1]}"', "").replace("/> ", "/>")
+    return f'<g style="{style}">{plain}</g>'
 
 
 def _tag(tag: str, used: set[str], key: str) -> str:

@@ -9,11 +9,12 @@ from ..displays.ink import COLOURS, LANES, NOTHING, amount, short, span
 from .figures import PROFILED, figures, largest
 
 try:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
     from markupsafe import Markup
 except ImportError:
     raise ImportError("the report needs Jinja2: pip install 'rekmeans[report]'.") from None
 
+HERE = Path(__file__).parent
 NAMED = 40  # columns left out that are named; more are counted
 
 
@@ -30,30 +31,28 @@ def page(told: dict[str, Any]) -> str:
     >>> page(summary(RectifiedEulerKMeans(2, random_state=0).fit(X), X, title="Four numbers"))[:15]
     '<!doctype html>'
     """
-    house = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    house.filters |= {
-        "amount": amount,
-        "span": span,
-        "short": short,
-        "seconds": seconds,
-        "percent": lambda share: f"{share:.1%}",
-    }
-    drawn = {name: _safe(figure) for name, figure in figures(told).items()}
-    return house.get_template("page.html.j2").render(
+    filters = {"amount": amount, "span": span, "short": short, "seconds": seconds, "percent": "{:.1%}".format}
+    return template(HERE, filters).render(
         told=told,
-        figures=drawn,
-        colours=COLOURS,
+        figures={name: _safe(figure) for name, figure in figures(told).items()},
         profiled=told["features"][:PROFILED],
         shown=largest(told),
         few=LANES,
         named=NAMED,
     )
+
+
+def template(folder: Path, filters: dict[str, Any], name: str = "page.html.j2") -> Template:
+    """The folder's page of that name in the colours of all; what it shows is escaped, what it names must be there."""
+    house = Environment(
+        loader=FileSystemLoader([folder, HERE]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    house.filters |= filters
+    return house.get_template(name, globals={"colours": COLOURS})
 
 
 def seconds(time: float | None) -> str:
