@@ -24,7 +24,11 @@ toc_object_entries_show_parents = "hide"
 autosummary_generate = True
 autodoc_typehints = "none"
 numpydoc_class_members_toctree = False
-numpydoc_show_inherited_class_members = {"rekmeans.EulerKMeans": True, "rekmeans.RectifiedEulerKMeans": True}
+CLUSTERERS = (
+    "EulerKMeans", "RectifiedEulerKMeans", "KernelKMeans", "FuzzyCMeans", "SelfOrganizingMap", "NeuralGas",
+    "MultipleKernelKMeans", "MahalanobisFuzzyCMeans",
+)  # fmt: skip
+numpydoc_show_inherited_class_members = {f"rekmeans.{name}": True for name in CLUSTERERS}
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",

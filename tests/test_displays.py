@@ -14,9 +14,26 @@ mpl.use("agg")
 import matplotlib.pyplot as plt
 
 import rekmeans
-from rekmeans import EulerKMeans, EulerMap, RectifiedEulerKMeans
-from rekmeans.displays import CircleDisplay, HistoryDisplay, ProfileDisplay, SurfaceDisplay
+from rekmeans import (
+    EulerKMeans,
+    EulerMap,
+    FuzzyCMeans,
+    KernelKMeans,
+    MahalanobisFuzzyCMeans,
+    NeuralGas,
+    RectifiedEulerKMeans,
+    SelfOrganizingMap,
+)
+from rekmeans.displays import (
+    CircleDisplay,
+    GraphDisplay,
+    HistoryDisplay,
+    ProfileDisplay,
+    SurfaceDisplay,
+    UMatrixDisplay,
+)
 from rekmeans.displays.ink import COLOURS, amount, colour, marker, short
+from rekmeans.report.summary import summary
 
 
 @pytest.fixture(autouse=True)
@@ -143,12 +160,96 @@ def test_surface_of_two_of_many_columns_is_that_of_the_others_missing(wine):
     assert display.ax_.get_xlabel() == "flavanoids"
 
 
+@pytest.fixture(scope="module")
+def node_map():
+    X, y = load_wine(return_X_y=True)
+    return SelfOrganizingMap((4, 5), random_state=0).fit(X), X, y
+
+
+def test_u_matrix_shows_the_distances_between_nodes_and_counts_the_rows(node_map):
+    model, _, y = node_map
+    display = UMatrixDisplay.from_estimator(model, labels=y)
+    m, own = model.centroids_.reshape(4, 5, -1), model.labels_
+    between = [np.sqrt((np.abs(m[r, c] - m[s]) ** 2).sum() / 2) for r, c, s in ((1, 2, (0, 2)), (1, 2, (2, 2)),
+               (1, 2, (1, 1)), (1, 2, (1, 3)))]  # fmt: skip
+    shown = np.asarray(display.image_.get_array())
+    assert_allclose(shown[1, 2], np.mean(between), rtol=1e-6)
+    assert_allclose(shown[0, 0], np.mean([np.sqrt((np.abs(m[0, 0] - m[s]) ** 2).sum() / 2) for s in ((0, 1), (1, 0))]))
+    for node in range(20):
+        row, column = divmod(node, 5)
+        assert display.counts[row, column] == (own == node).sum()
+        classes = np.bincount(y[own == node], minlength=3)
+        assert display.winners[row, column] == (classes.argmax() if classes.any() else -1)
+    drawn = {c: {tuple(p) for p in marks.get_offsets()} for c, marks in enumerate(display.marks_)}
+    assert drawn == {c: {(x, y) for y, x in np.argwhere(display.winners == c)} for c in range(3)}
+    sizes = np.concatenate([marks.get_sizes() for marks in display.marks_])
+    counts = np.concatenate([display.counts[display.winners == c] for c in range(3)])
+    assert_allclose(sizes / sizes.max(), counts / counts.max())
+
+
+def test_u_matrix_of_other_rows_counts_those(node_map):
+    model, X, _ = node_map
+    display = UMatrixDisplay.from_estimator(model, X[:7])
+    assert_array_equal(display.counts.ravel(), np.bincount(model.predict(X[:7]), minlength=20))
+    assert display.winners is None
+    with pytest.raises(ValueError, match=r"^labels must be 7, one for each row; got an array of \(178,\)"):
+        UMatrixDisplay.from_estimator(model, X[:7], labels=node_map[2])
+
+
+def test_graph_joins_prototypes_that_rows_lie_between():
+    X = make_moons(300, noise=0.05, random_state=0)[0]
+    model = NeuralGas(12, random_state=0).fit(X)
+    display = GraphDisplay.from_estimator(model, X)
+    D = model.transform(X)
+    pairs, rows = np.unique(np.sort(np.argsort(D, axis=1)[:, :2], axis=1), axis=0, return_counts=True)
+    segments = {tuple(map(tuple, ends)): w for ends, w in zip(
+        display.lines_.get_segments(), display.lines_.get_linewidths(), strict=True)}  # fmt: skip
+    assert len(segments) == len(pairs)
+    for (p, q), count in zip(pairs, rows, strict=True):
+        width = segments[tuple(model.cluster_centers_[p]), tuple(model.cluster_centers_[q])]
+        assert_allclose(width / max(segments.values()), np.sqrt(count / rows.max()))
+    assert_allclose(np.stack(display.marks_.get_data(), axis=1), model.cluster_centers_)
+
+
+@pytest.mark.parametrize("features", [(0, 2), (0,), (-1, 0), ("a", "b")], ids=str)
+def test_a_graph_lies_over_two_columns(features):
+    model = NeuralGas(2, random_state=0).fit(np.arange(12.0).reshape(6, 2))
+    with pytest.raises(ValueError, match=r"^features must be two column numbers from 0 to 1, got "):
+        GraphDisplay.from_estimator(model, features=features)
+
+
+def test_displays_refuse_models_they_cannot_show(wine):
+    model, X = wine
+    with pytest.raises(TypeError, match=r"^a U-matrix belongs to a SelfOrganizingMap; got RectifiedEulerKMeans"):
+        UMatrixDisplay.from_estimator(model)
+    with pytest.raises(TypeError, match=r"^a graph belongs to a NeuralGas; got RectifiedEulerKMeans"):
+        GraphDisplay.from_estimator(model)
+    for other in (KernelKMeans(3, kernel="rbf"), MahalanobisFuzzyCMeans(3, max_iter=2)):
+        fitted = other.set_params(random_state=0).fit(X)
+        for display in (*DRAWN_OF, summary):
+            with pytest.raises(TypeError, match=r"show rows on circles, so kernel='euler' only; got a fitted"):
+                getattr(display, "from_estimator", display)(fitted, X)
+    with pytest.raises(TypeError, match=r"^a report tells of hard clusters only; got FuzzyCMeans"):
+        summary(FuzzyCMeans(3, random_state=0).fit(X), X)
+
+
+@pytest.mark.parametrize("rule", ["mean", "rectified"])
+def test_kernel_k_means_of_circles_is_drawn_like_its_euler_twin(moons, rule):
+    twin = {"mean": EulerKMeans, "rectified": RectifiedEulerKMeans}[rule]
+    X, model = moons[0], KernelKMeans(4, kernel="euler", centroids=rule, random_state=0).fit(moons[0])
+    ours, theirs = (SurfaceDisplay.from_estimator(fitted, X) for fitted in (model, moons[1][twin]))
+    assert_array_equal(ours.response, theirs.response)
+    assert list(ours.sides) == list(theirs.sides)
+    for pair, side in ours.sides.items():
+        assert_array_equal(side, theirs.sides[pair])
+
+
 DRAWN_OF = [CircleDisplay, ProfileDisplay, SurfaceDisplay]
 
 
-@pytest.mark.parametrize("display", [*DRAWN_OF, HistoryDisplay])
+@pytest.mark.parametrize("display", [*DRAWN_OF, HistoryDisplay, UMatrixDisplay, GraphDisplay])
 def test_an_unfitted_model_is_refused(display, wine):
-    table = () if display is HistoryDisplay else (wine[1],)
+    table = (wine[1],) if display in DRAWN_OF else ()
     with pytest.raises(NotFittedError, match="not fitted yet"):
         display.from_estimator(RectifiedEulerKMeans(3), *table)
 

@@ -1,4 +1,7 @@
-"""Every engine, every way to cut the rows: the same bits as one block of the reference and as Python's integers."""
+"""Every engine, every way to cut the rows: the same bits as one block of the reference and as Python's integers.
+
+Where rows pull by real numbers, the same to the rounding of sums, and the same bits for any number of threads.
+"""
 
 import math
 
@@ -6,20 +9,33 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
-from rekmeans import EulerKMeans, RectifiedEulerKMeans
+from rekmeans import (
+    EulerKMeans,
+    FuzzyCMeans,
+    KernelKMeans,
+    MahalanobisFuzzyCMeans,
+    MultipleKernelKMeans,
+    NeuralGas,
+    RectifiedEulerKMeans,
+    SelfOrganizingMap,
+)
 from rekmeans._grid import GRID, integer_weights
 from rekmeans._scale import bare, fenced
 from rekmeans._table import Table
-from rekmeans.assign import Hard
+from rekmeans.assign import Fuzzy, Hard, Map
+from rekmeans.assign import NeuralGas as Gas
 from rekmeans.centroids import mean, rectified
+from rekmeans.engines import native, place
 from rekmeans.engines.native import NativeRows
 from rekmeans.engines.reference import ReferenceRows
+from rekmeans.kernels import KERNELS
 from rekmeans.kernels.euler import NARROW, Euler
 from rekmeans.lloyd import Model, run
 from rekmeans.seeds import STARTS
+from test_look import SETS
 
 PLACES = {  # (kernel, table, block borders) -> Rows; one more engine is one more entry
     "reference": ReferenceRows,
@@ -228,3 +244,119 @@ def test_any_cut_of_wide_rows_gives_the_same_fit_from_the_same_seeds(engine, rul
         fits.append(run(rows, Model(kernel, Hard(), rule), start, 8, 0.0))
     assert len(set(fits[0].labels)) == 3
     assert_same_fit(*fits)
+
+
+# rows that pull by real numbers
+
+ASSIGN = {
+    "hard": Hard(),
+    "fuzzy": Fuzzy(1.7),
+    "gas": Gas(0.8),
+    "gas without reach": Gas(0.0),
+    "map": Map((2, 2), 0.7),
+    "map without reach": Map((2, 2), 0.0),
+}
+POINTS = ("linear", "rbf", "laplace", "laplace-l2")
+TRIPLES = [(kernel, assign, rectified) for kernel in POINTS for assign in ASSIGN]
+TRIPLES += [("euler", assign, rule) for assign in ASSIGN if assign != "hard" for rule in (mean, rectified)]
+triples = pytest.mark.parametrize(("kernel", "assign", "rule"), TRIPLES)
+circles = pytest.mark.parametrize(("kernel", "assign", "rule"), [triple for triple in TRIPLES if triple[0] == "euler"])
+ROUNDING = {"euler": 1e-6}  # a sum that rounds the other way moves a centroid by one step of the grid
+GAPS = ["plain", "weights and gaps", "scaled weights and gaps"]
+
+
+def tripled(kernel, assign, rule, name, n=900):
+    """(model, table) of an example."""
+    euler, table = example(name, n)
+    made = euler if kernel == "euler" else KERNELS[kernel](euler.scale, euler.beyond)
+    if hasattr(made, "gamma"):
+        made = type(made)(made.scale, made.beyond, 0.2)  # wider than the farthest row: no loss saturates
+    return Model(made, ASSIGN[assign], rule), table
+
+
+def passes(rows, model, count=6):
+    start = np.random.default_rng(3).uniform(0, 2, (4, 3))  # of one line, and rows would lie as far from two
+    return run(rows, model, model.kernel.start(start), count, 0.0)
+
+
+def assert_alike(one, two, kernel):
+    rtol = ROUNDING.get(kernel, 1e-9)
+    assert_array_equal(one.labels, two.labels)
+    assert_allclose(one.centroids, two.centroids, rtol=rtol, atol=4 if kernel == "euler" else rtol)  # grid steps
+    assert_allclose(one.history["objective"], two.history["objective"], rtol=rtol)
+    assert_array_equal(one.history["moved"], two.history["moved"])
+
+
+@pytest.mark.parametrize("name", GAPS)
+@triples
+def test_real_weights_agree_on_every_engine_and_cut(kernel, assign, rule, name):
+    model, table = tripled(kernel, assign, rule, name)
+    whole = passes(ReferenceRows(model.kernel, table, borders(900, "one block")), model)
+    assert len(whole.history["moved"]) > 2
+    for kind in CUTS:
+        assert_alike(passes(ReferenceRows(model.kernel, table, borders(900, kind)), model), whole, kernel)
+    assert_alike(passes(place("native", model, table, 2), model), whole, kernel)
+
+
+@pytest.mark.parametrize("isa", SETS)
+@triples
+def test_real_weights_agree_on_every_instruction_set(kernel, assign, rule, isa, monkeypatch):
+    model, table = tripled(kernel, assign, rule, "weights and gaps", 300)
+    whole = passes(place("reference", model, table), model)
+    monkeypatch.setenv("REKMEANS_ISA", isa)
+    assert_alike(passes(place("native", model, table, 2), model), whole, kernel)
+
+
+@triples
+def test_real_weights_give_the_same_bits_for_any_number_of_threads(kernel, assign, rule):
+    model, table = tripled(kernel, assign, rule, "weights and gaps", 9000)
+    one, *others = (passes(place("native", model, table, threads), model, 2) for threads in (1, 2, 5))
+    for other in others:
+        assert_same_fit(one, other)
+
+
+@pytest.mark.parametrize("name", GAPS)
+@circles
+def test_rows_that_are_not_kept_are_mapped_anew_in_parts(kernel, assign, rule, name, monkeypatch):
+    model, table = tripled(kernel, assign, rule, name)
+    kept = passes(place("native", model, table, 2), model)
+    monkeypatch.setattr(native, "PART", 97)
+    rows = place("native", model, table, 2, memory_limit=1000)
+    assert len(list(rows.shared())) == 10
+    assert_alike(passes(rows, model), kept, kernel)
+
+
+ESTIMATORS = [
+    *(KernelKMeans(4, kernel=kernel, random_state=0) for kernel in KERNELS),
+    *(FuzzyCMeans(4, kernel=kernel, random_state=0) for kernel in KERNELS),
+    NeuralGas(4, random_state=0),
+    SelfOrganizingMap((2, 2), kernel="rbf"),
+]
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_an_estimator_beyond_agrees_on_every_engine(estimator):
+    X = example("gaps", 300)[1].X
+    one, two, auto = (
+        type(estimator)(**estimator.get_params() | {"engine": engine, "tol": 0.0, "max_iter": 5}).fit(X)
+        for engine in ("reference", "native", "auto")
+    )
+    assert_array_equal(one.labels_, two.labels_)
+    assert_allclose(one.cluster_centers_, two.cluster_centers_, rtol=1e-5, atol=1e-5)
+    assert_allclose(one.inertia_, two.inertia_, rtol=1e-6)
+    assert_array_equal(two.cluster_centers_, auto.cluster_centers_)
+    assert_array_equal(two.transform(X), auto.transform(X))
+
+
+@pytest.mark.parametrize(
+    "estimator", [MultipleKernelKMeans(2), MahalanobisFuzzyCMeans(2), KernelKMeans(2, centroids="mean")], ids=str
+)
+def test_the_native_engine_refuses_what_it_does_not_serve(estimator):
+    X = example("plain", 40)[1].X
+    with pytest.raises(ValueError, match=r"engine='native' serves kernels with points or circles.*engine='reference'"):
+        type(estimator)(**estimator.get_params() | {"engine": "native"}).fit(X)
+    one, two = (
+        type(estimator)(**estimator.get_params() | {"engine": engine, "random_state": 0}).fit(X)
+        for engine in ("auto", "reference")
+    )
+    assert_array_equal(one.cluster_centers_, two.cluster_centers_)

@@ -20,6 +20,7 @@ from rekmeans.centroids import CENTROIDS
 from rekmeans.engines import native, place
 from rekmeans.engines.reference import ReferenceRows
 from rekmeans.kernels.euler import NARROW, Euler
+from rekmeans.kernels.mahalanobis import Mahalanobis
 from rekmeans.lloyd import Model, best, run
 from rekmeans.seeds import STARTS
 
@@ -329,9 +330,9 @@ def test_native_says_what_it_cannot_do():
     wide = Model(Euler(0.9, bare(X)), Hard(), CENTROIDS["mean"])
     with pytest.raises(ValueError, match=f"{NARROW + 1}.*reference"):
         place("native", wide, Table(X))
-    soft = Model(Euler(0.9, bare(X[:, :2])), Fuzzy(), CENTROIDS["rectified"])
-    with pytest.raises(ValueError, match=r"hard Euler.*reference"):
-        place("native", soft, Table(X[:, :2]))
+    shaped = Model(Mahalanobis(Euler(0.9, bare(X[:, :2])), 0.1), Fuzzy(), CENTROIDS["rectified"])
+    with pytest.raises(ValueError, match=r"points or circles.*reference"):
+        place("native", shaped, Table(X[:, :2]))
     assert isinstance(place("auto", wide, Table(X)), ReferenceRows)
 
 

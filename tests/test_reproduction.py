@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 from sklearn.datasets import load_wine
 
 from rekmeans import RectifiedEulerKMeans, clustering_accuracy, normalized_mutual_info
@@ -125,6 +126,21 @@ def test_rek2_in_angles_is_rek1_on_wine(alpha, init):
     for seed in range(5):
         case = wine_case(alpha=alpha, init=init, seed=seed)
         assert rek1(case).course == rek2(case).course
+
+
+@pytest.mark.parametrize("scaling", ["none", "range", "robust"])
+@pytest.mark.parametrize("seed", range(3))
+def test_wide_counts_give_the_same_bits_dense_and_sparse_by_both_loops(scaling, seed):
+    X = np.random.default_rng(seed).poisson(0.14, (80, 400)) * 1.0
+    X[0] = 0
+    by = SCALINGS[scaling]
+    case = Case(X, 4, 0.3, by.scale, by.beyond, "random", seed)
+    assert sparse.issparse(angles.laid(start(case)[0]).rest)
+    first, *others = [method(replace(case, X=form)) for method in (rek1, rek2) for form in (X, sparse.csr_array(X))]
+    assert len(first.course) > 1
+    for other in others:
+        assert_array_equal(other.labels, first.labels)
+        assert other[1:] == first[1:]
 
 
 def test_angles_and_quotients_round_to_the_same_grid_points_also_next_to_ties():
@@ -291,6 +307,23 @@ def test_a_small_reproduction_gives_the_stored_results(wine_folder, tmp_path):
     if os.environ.get("REKMEANS_STORE"):  # set it to store what is found now
         STORED.write_text("\n".join(_stored_lines(ours)) + "\n")
     assert ours == json.loads(STORED.read_text())
+
+
+def test_the_page_of_the_docs_says_what_the_results_say(wine_folder, tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parent.parent / "docs")
+    import reproduction as docs
+
+    results = reproduce(tmp_path / "out", SMALL, [*docs.COLUMNS, "nmi", "acc"], workers=1)
+    page = docs.page(results)
+    (row,) = [r for r in results["tables"]["acc"] if (r["protocol"], r["method"]) == ("range", "REK1")]
+    cell = f"{row['mean']:.1f} ± {row['std']:.1f} ({row['mean'] - row['read']:+.1f} to {row['read']:.1f})"
+    (line,) = [line for line in page[page.index("### ACC, low") :].splitlines() if cell in line]
+    assert line.startswith("| wine |")
+    assert line.endswith(f"| {row['verdict']} | {row['alpha']:g} |")
+    for name, columns in docs.COLUMNS.items():
+        if name != "scaling":
+            assert all(docs.table([row], columns).splitlines()[2] in page for row in results["tables"][name])
+    assert "undefined" not in page.lower()
 
 
 def _stored_lines(ours):

@@ -48,7 +48,8 @@ __all__ = [
     "to_onnx",
 ]
 
-LAZY = dict.fromkeys(("CircleDisplay", "HistoryDisplay", "ProfileDisplay", "SurfaceDisplay"), ".displays")
+DISPLAYS = ("CircleDisplay", "GraphDisplay", "HistoryDisplay", "ProfileDisplay", "SurfaceDisplay", "UMatrixDisplay")
+LAZY = dict.fromkeys(DISPLAYS, ".displays")
 LAZY |= {"SpatialPyramid": ".paper"}
 
 

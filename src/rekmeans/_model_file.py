@@ -170,7 +170,8 @@ def _shaped(arrays: dict[str, Array], name: str, shape: tuple[int, ...]) -> Arra
 def refuse_other_models(model: Any) -> None:
     if ESTIMATORS.get(type(model).__name__) is not type(model):
         names = ", ".join(ESTIMATORS)
-        raise TypeError(f"only a fitted {names} can be written, got {type(model).__name__}: pass the estimator itself.")
+        got = type(model).__name__
+        raise TypeError(f"only a fitted {names} can be written, got {got}: pass the estimator itself; others, pickle.")
     check_is_fitted(model)
 
 

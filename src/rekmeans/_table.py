@@ -288,6 +288,8 @@ def kernel_list(kernels: Any, names: Collection[str], shared: bool, centroids: s
     if isinstance(kernels, str) or not hasattr(kernels, "__len__") or len(kernels) == 0:
         raise ValueError(f"kernels must be a list of numbers (alpha) or pairs (name, width); got {kernels!r}.")
     for kernel in kernels:
+        if isinstance(kernel, str):
+            raise ValueError(f"kernels must be numbers (alpha) or pairs (name, width); got {kernel!r}: say its width.")
         name, width = kernel if isinstance(kernel, tuple | list) and len(kernel) == 2 else ("euler", kernel)
         one_of("kernels' name", name, names)
         if not (isinstance(width, str) and width == "auto" and name != "euler"):

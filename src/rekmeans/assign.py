@@ -66,29 +66,33 @@ class NeuralGas:
 
 @dataclass(frozen=True)
 class Map:
-    """Self-organising map of nodes on a grid, h = exp(-|r - s|^2/(2 reach^2)); W = w h[winner].
+    """Self-organising map of nodes on a grid, h_cr in proportion to exp(-|c - r|^2/(2 reach^2)); W = w h[winner].
 
-    The winner is Heskes', argmin_c sum_r h_cr loss_r, so that the map has an objective.
+    The winner is Heskes', argmin_c sum_r h_cr loss_r, so that the map has an objective; reach 0 is the nearest alone.
+    Each sum_r h_cr is 1: else a node with fewer neighbours would have less loss for that, and rows go to the rim.
     """
 
     grid: tuple[int, int]
     reach: float
 
     def __call__(self, D: Array, loss: Loss, w: Array) -> tuple[Array, Any]:
+        if self.reach == 0:
+            return Hard()(D, loss, w)
         h = self.neighbours
         labels = nearest(loss(D) @ h.T)
         return labels, w[:, None] * h[labels]
 
     @property
     def neighbours(self) -> Array:
-        """h (k, k), row by winner; reach 0 is each node alone."""
+        """h (k, k), row by winner."""
         return _neighbours(self.grid, self.reach)
 
 
 @lru_cache(maxsize=64)
 def _neighbours(grid: tuple[int, int], reach: float) -> Array:
     squares = cdist(places(grid), places(grid), "sqeuclidean")
-    h = np.exp(-squares / (2 * reach * reach)) if reach > 0 else (squares == 0).astype(np.float64)
+    h = np.exp(-squares / (2 * reach * reach))
+    h /= h.sum(axis=1, keepdims=True)
     h.setflags(write=False)
     return h
 

@@ -87,10 +87,19 @@ def annealed(
 ) -> Fit:
     """The fit under each model in turn, from where the one before ended; the last alone runs to its end."""
     parts: list[Fit] = []
+    stops: list[bool] = []
+
+    def told(t: int, record: dict[str, Any], done: int) -> bool:
+        stops.append(bool(watch and watch(done + t, record)))
+        return stops[-1]
+
     for model in stages:
-        done, limit = sum(len(fit.history["moved"]) for fit in parts), max_iter if model is stages[-1] else STAGE
-        told = None if watch is None else lambda t, record, done=done: watch(done + t, record)
-        parts.append(run(rows, model, parts[-1].centroids if parts else C, limit, tol, told))
+        done = sum(len(fit.history["moved"]) for fit in parts)
+        seen = None if watch is None else partial(told, done=done)
+        limit = max_iter if model is stages[-1] else STAGE
+        parts.append(run(rows, model, parts[-1].centroids if parts else C, limit, tol, seen))
+        if any(stops):
+            break
     joined = {name: np.concatenate([fit.history[name] for fit in parts]) for name in parts[0].history}
     stage = np.repeat(np.arange(len(parts)), [len(fit.history["moved"]) for fit in parts])
     history = joined | ({"stage": stage} if len(parts) > 1 else {})

@@ -6,8 +6,17 @@ if find_spec("matplotlib") is None:
     raise ImportError("the displays and the report need matplotlib: pip install 'rekmeans[report]'.")
 
 from .circle import CircleDisplay
+from .graph import GraphDisplay
 from .history import HistoryDisplay
 from .profile import ProfileDisplay
 from .surface import SurfaceDisplay
+from .u_matrix import UMatrixDisplay
 
-__all__ = ["CircleDisplay", "HistoryDisplay", "ProfileDisplay", "SurfaceDisplay"]
+__all__ = [
+    "CircleDisplay",
+    "GraphDisplay",
+    "HistoryDisplay",
+    "ProfileDisplay",
+    "SurfaceDisplay",
+    "UMatrixDisplay",
+]

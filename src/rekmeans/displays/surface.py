@@ -81,7 +81,7 @@ class SurfaceDisplay:
         F = kernel.embed(points)
         shape = (len(grid[1]), len(grid[0]))
         response = kernel.distance(F, C).argmin(axis=1).reshape(shape)
-        m, surface = model.centroids_[:, pair], SURFACES[model._centroid_rule]
+        m, surface = model.centroids_[:, pair], SURFACES[model.centroids]
         sides = {(p, q): surface(m[p], m[q]).side(F / GRID).reshape(shape) for p, q in _neighbours(response)}
         centres = model.cluster_centers_[:, pair]
         return cls(grid, response, sides, rows, look.labels[numbers], centres, [columns[j] for j in pair]).plot(ax)

@@ -98,7 +98,7 @@ RULES: dict[type, Callable[[Any], tuple[str, float, Array | None]]] = {  # name,
     Hard: lambda rule: ("hard", 0.0, None),
     Fuzzy: lambda rule: ("fuzzy", rule.fuzziness, None),
     NeuralGas: lambda rule: ("gas", rule.reach, None),
-    Map: lambda rule: ("map", 0.0, rule.neighbours),
+    Map: lambda rule: ("map", 0.0, rule.neighbours) if rule.reach > 0 else ("hard", 0.0, None),
 }
 
 

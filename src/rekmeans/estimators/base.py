@@ -20,7 +20,6 @@ from ..assign import Hard
 from ..centroids import CENTROIDS
 from ..engines import Rows, place
 from ..euler_map import Mapped
-from ..kernels import Kernel
 from ..seeds import STARTS
 
 FRAMES = 5  # from a warning of _fit up to the line that called fit
@@ -65,14 +64,13 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         table = self._read(X, sample_weight, fitting=True)
         tasks = _watch.Tasks(self, X, y, sample_weight, self._n_starts(), self._passes())
         with _at_most(self.n_threads):
-            kernel = self._kernel(table)
-            rows, model = self._place(kernel, table)
+            rows, model = self._place(self._kernel(table), table)
             lines = _watch.printed(self._n_starts()) if self.verbose else None
-            told = tasks.watch(lambda fit: table.columns | self._attributes(kernel, rows, fit))
+            told = tasks.watch(lambda fit: table.columns | self._attributes(rows.kernel, rows, fit))
             starts, watches = tasks.starts(self._starts(rows, table)), _watch.together(watch, lines, told)
             fit = lloyd.best(rows, self._stages(model), starts, self.max_iter, self.tol, watches)
-            attributes = self._attributes(kernel, rows, fit)
-        self._warn_of_silent_rows(kernel, rows, table)
+            attributes = self._attributes(rows.kernel, rows, fit)
+        self._warn_of_silent_rows(rows, table)
         self._warn_of_empty_clusters(fit)
         _table.remember(self, table)
         self.__dict__.update(attributes)
@@ -117,15 +115,19 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         found = np.count_nonzero(np.bincount(fit.labels, minlength=self._k()))
         if found < self._k():
             warnings.warn(
-                f"n_clusters={self._k()}, but only {found} clusters have rows: X has no more distinct rows, or "
-                f"max_iter={self.max_iter} stopped the fit. Lower n_clusters or raise max_iter.",
+                f"n_clusters={self._k()}, but only {found} clusters have rows: {self._why_empty()}",
                 ConvergenceWarning,
                 stacklevel=FRAMES,
             )
 
-    def _warn_of_silent_rows(self, kernel: Kernel, rows: Rows, table: _table.Table) -> None:
+    def _why_empty(self) -> str:
+        """What leaves a cluster without rows, and the way out."""
+        why = f"X has no more distinct rows, or max_iter={self.max_iter} stopped the fit."
+        return f"{why} Lower n_clusters or raise max_iter."
+
+    def _warn_of_silent_rows(self, rows: Rows, table: _table.Table) -> None:
         """Rows that the scale leaves out may be gross errors, or a small group far away: the user has to know."""
-        if kernel.beyond != "ignore":
+        if rows.kernel.beyond != "ignore":
             return
         silent = int(((rows.weights() == 0) & (1 if table.weights is None else table.weights > 0)).sum())
         if silent:
@@ -177,7 +179,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """`answer` of the fitted map, the mapped rows of X and the centroids."""
         rows, C = self._rows(X)[0], self._held()
         with _at_most(self.n_threads):
-            return rows.each(lambda F: answer(self.kernel_, F, C))
+            return rows.each(lambda F: answer(rows.kernel, F, C))
 
     def _held(self) -> Array:
         """The centroids as the loop holds them."""

@@ -22,7 +22,7 @@ FUZZINESS = """float
 class FuzzyCMeans(KernelClusterer):
     __doc__ = f"""Kernel fuzzy c-means: every row belongs to every cluster by a degree.
 
-    Minimises sum_j sum_c u_jc^m |phi(x_j) - m_c|^2 with sum_c u_jc = 1. As m tends to 1 it becomes hard clustering.
+    Minimises `sum_j sum_c u_jc^m |phi(x_j) - m_c|^2` with `sum_c u_jc = 1`. As m tends to 1 it becomes hard clustering.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class FuzzyCMeans(KernelClusterer):
         n_clusters: int = 8,
         *,
         kernel: str = "euler",
-        fuzziness: float = 1.5,
+        fuzziness: float = 1.2,
         centroids: Literal["rectified", "mean"] = "rectified",
         gamma: float | Literal["auto"] = "auto",
         alpha: float = 0.9,
@@ -90,6 +90,9 @@ class FuzzyCMeans(KernelClusterer):
         _table.real("fuzziness", self.fuzziness, above=1)
         super()._check_parameters()
 
+    def _why_empty(self) -> str:
+        return f"centroids have run together at fuzziness={self.fuzziness:g}. Lower fuzziness or n_clusters."
+
     def _attributes(self, kernel: Any, rows: Rows, fit: lloyd.Fit) -> dict[str, Any]:
         degrees = rows.each(lambda F: self._degrees(kernel, F, fit.centroids))
         return super()._attributes(kernel, rows, fit) | {"memberships_": degrees}
@@ -97,6 +100,6 @@ class FuzzyCMeans(KernelClusterer):
     def _degrees(self, kernel: Any, F: Array, C: Array) -> Array:
         return self._assign().memberships(kernel.distance(F, C), kernel.loss)
 
-    def predict_proba(self, X: Any) -> Array:
+    def memberships(self, X: Any) -> Array:
         """Degree to which each row belongs to each cluster, (n, k), each row of sum 1."""
         return self._seen(X, self._degrees)

@@ -65,11 +65,17 @@ class KernelClusterer(Clusterer):
         """The kernel, or where its means are no points the one that holds them by kernel values."""
         if self.centroids == "rectified" or not isinstance(kernel, RBF):
             return kernel
-        n, limit = table.X.shape[0], _table.memory("memory_limit", self.memory_limit)
+        n = table.X.shape[0]
         _table.refuse_many_pairs(n, self.kernel)
         X = table.X.toarray() if sparse.issparse(table.X) else table.X
-        kept = 8 * n * (n + 1) <= (KEPT if limit is None else limit)
-        return Gram(kernel.scale, np.ones(n), kernel, kernel.embed(X), kept, kernel.beyond)
+        return Gram(kernel.scale, np.ones(n), kernel, kernel.embed(X), beyond=kernel.beyond)
+
+    def _place(self, kernel: Any, table: _table.Table) -> tuple[Rows, lloyd.Model]:
+        if isinstance(kernel, Gram) and kernel.base is not None:
+            limit = _table.memory("memory_limit", self.memory_limit)
+            bytes_of_all = 8 * table.X.shape[0] * (len(kernel.own) + 1)
+            kernel = replace(kernel, kept=bytes_of_all <= (KEPT if limit is None else limit))
+        return super()._place(kernel, table)
 
     def _attributes(self, kernel: Any, rows: Rows, fit: lloyd.Fit) -> dict[str, Any]:
         found = super()._attributes(kernel, rows, fit)

@@ -31,8 +31,9 @@ OWN = {
 class MahalanobisFuzzyCMeans(FuzzyCMeans):
     __doc__ = f"""Fuzzy c-means whose clusters have shapes: Gustafson and Kessel's distances on mapped rows.
 
-    Distances are (f - m)' A (f - m) + prior s^2 tr A with one shape A of volume 1 for each cluster. The prior, a share
-    of the table's own spread s^2, keeps a shape from collapsing; as part of the objective it lets no step raise it.
+    Distances are `(f - m)' A (f - m) + prior s^2 tr A` with one shape A of volume 1 for each cluster. The prior, a
+    share of the table's own spread s^2, keeps a shape from collapsing; as part of the objective it lets no step raise
+    it. It adds to all distances of a row: a large one blurs the degrees, which a lower fuzziness makes up for.
 
     Parameters
     ----------
@@ -62,7 +63,7 @@ class MahalanobisFuzzyCMeans(FuzzyCMeans):
         n_clusters: int = 8,
         *,
         kernel: Literal["euler", "linear"] = "euler",
-        fuzziness: float = 1.5,
+        fuzziness: float = 1.1,
         prior: float = 0.1,
         centroids: Literal["rectified", "mean"] = "rectified",
         alpha: float = 0.9,

@@ -82,8 +82,9 @@ class _Annealed(KernelClusterer):
 class SelfOrganizingMap(_Annealed):
     __doc__ = f"""Kernel self-organising map: prototypes on a grid, neighbours on the grid alike in the data.
 
-    Minimises Heskes' energy sum_j sum_r h_(c(j), r) |phi(x_j) - m_r|^2 with the winner c(j) = argmin_c sum_r h_cr
-    |phi(x_j) - m_r|^2 and h = exp(-|r - s|^2/(2 reach^2)) on the grid; Kohonen's own rule minimises nothing.
+    Minimises Heskes' energy `sum_j sum_r h_cr |phi(x_j) - m_r|^2`, c being the winner of row j, the node at which the
+    inner sum is least. `h_cr` is in proportion to `exp(-|c - r|^2/(2 reach^2))` on the grid, with `sum_r h_cr = 1`.
+    Kohonen's own rule minimises nothing. Nodes between clusters may stay without rows.
 
     Parameters
     ----------
@@ -155,13 +156,12 @@ class SelfOrganizingMap(_Annealed):
         self.random_state = random_state
         self.verbose = verbose
 
-    @property
-    def n_clusters(self) -> int:  # type: ignore[override]
+    def _k(self) -> int:
         """Nodes of the map."""
         return int(np.prod(self.grid))
 
-    def _rule(self, reach: float) -> assign.Map:
-        return assign.Map((int(self.grid[0]), int(self.grid[1])), reach)
+    def _rule(self, reach: float) -> assign.Map | assign.Hard:
+        return assign.Map((int(self.grid[0]), int(self.grid[1])), reach) if reach > 0 else assign.Hard()
 
     def _widest(self) -> float:
         return max(self.grid) / 2
@@ -174,21 +174,24 @@ class SelfOrganizingMap(_Annealed):
         return ["plane", *STARTS]
 
     def _n_starts(self) -> int:
-        return 1 if self.init == "plane" else super()._n_starts()
+        return 1 if isinstance(self.init, str) and self.init == "plane" else super()._n_starts()
 
     def _starts(self, rows: Rows, table: _table.Table) -> Iterator[Array]:
         if not (isinstance(self.init, str) and self.init == "plane"):
             return super()._starts(rows, table)
-        return iter([rows.kernel.start(plane(table.X, rows.kernel.scale, (int(self.grid[0]), int(self.grid[1]))))])
+        return iter([rows.kernel.start(plane(table, rows.kernel.scale, (int(self.grid[0]), int(self.grid[1]))))])
+
+    def _warn_of_empty_clusters(self, fit: lloyd.Fit) -> None:
+        """A node without rows bridges those beside it: no cause for a word."""
 
     def _attributes(self, kernel: Any, rows: Rows, fit: lloyd.Fit) -> dict[str, Any]:
         C, at = fit.centroids, assign.places((int(self.grid[0]), int(self.grid[1])))
-        steps, heard = cdist(at, at, "cityblock"), rows.weights() > 0
-        near = rows.each(lambda F: two_nearest(kernel.distance(F, C)))[heard]
+        steps, near = cdist(at, at, "cityblock"), rows.each(lambda F: two_nearest(kernel.distance(F, C)))
         beside, apart = steps == 1, kernel.between(C)
         ridges = (apart * beside).sum(axis=1) / np.maximum(beside.sum(axis=1), 1)
         found = {"u_matrix_": ridges.reshape(self.grid)}
-        found["topographic_error_"] = float((steps[near[:, 0], near[:, 1]] > 1).mean()) if len(near) else 0.0
+        torn = steps[near[:, 0], near[:, 1]] > 1
+        found["topographic_error_"] = float(np.average(torn, weights=rows.weights()))
         return super()._attributes(kernel, rows, fit) | found
 
 
@@ -261,8 +264,8 @@ class NeuralGas(_Annealed):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _rule(self, reach: float) -> assign.NeuralGas:
-        return assign.NeuralGas(reach)
+    def _rule(self, reach: float) -> assign.NeuralGas | assign.Hard:
+        return assign.NeuralGas(reach) if reach > 0 else assign.Hard()
 
     def _attributes(self, kernel: Any, rows: Rows, fit: lloyd.Fit) -> dict[str, Any]:
         C, k = fit.centroids, len(fit.centroids)
@@ -279,16 +282,19 @@ def two_nearest(D: Array) -> Array:
     return np.argsort(D, axis=1, kind="stable")[:, [0, min(1, D.shape[1] - 1)]]
 
 
-def plane(X: Any, scale: Scale, grid: tuple[int, int]) -> Array:
+def plane(table: _table.Table, scale: Scale, grid: tuple[int, int]) -> Array:
     """Points of a grid in the plane of the table's two widest directions, its longer side along the widest, (k, d)."""
-    rows = X[:: max(1, X.shape[0] // SAMPLE)]
+    w = np.ones(table.X.shape[0]) if table.weights is None else table.weights
+    heard = np.flatnonzero(w > 0)
+    at = heard[:: max(1, len(heard) // SAMPLE)]
+    rows, w = table.X[at], w[at, None] / w[at].max()
     Z = scale.scaled(scale.clipped(rows.toarray() if sparse.issparse(rows) else rows))
     seen = ~np.isnan(Z)
-    middle = np.where(seen, Z, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
-    _, sizes, axes = np.linalg.svd(np.where(seen, Z - middle, 0.0), full_matrices=False)
+    middle = (w * np.where(seen, Z, 0.0)).sum(axis=0) / np.maximum((w * seen).sum(axis=0), np.finfo(float).tiny)
+    _, sizes, axes = np.linalg.svd(np.sqrt(w) * np.where(seen, Z - middle, 0.0), full_matrices=False)
     steps = np.zeros((2, len(middle)))  # a standard deviation along each axis of the plane, its largest entry positive
     for i in range(min(2, len(sizes))):
-        steps[i] = axes[i] * sizes[i] / np.sqrt(len(Z)) * np.sign(axes[i][np.abs(axes[i]).argmax()])
+        steps[i] = axes[i] * sizes[i] / np.sqrt(w.sum()) * np.sign(axes[i][np.abs(axes[i]).argmax()])
     along = steps if grid[0] >= grid[1] else steps[::-1]
     ends = [np.linspace(-WIDE, WIDE, side) if side > 1 else np.zeros(1) for side in grid]
     lines = [end[:, None] * step for end, step in zip(ends, along, strict=True)]  # (rows, d), (columns, d)

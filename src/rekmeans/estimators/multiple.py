@@ -17,6 +17,7 @@ from ..kernels.stack import Stack
 from .kernel import KernelClusterer
 from .words import ATTRIBUTES, COMMON, described
 
+LEAST = np.finfo(float).tiny  # of a loss whose inverse does not overflow
 PASSES = 100  # to the one centroid of all rows that gives a kernel its unit
 OWN = {
     "kernels": """sequence
@@ -33,7 +34,7 @@ OWN = {
 class MultipleKernelKMeans(KernelClusterer):
     __doc__ = f"""Multiple-kernel k-means: several kernels at once, each by a weight that the data choose.
 
-    Minimises sum_b w_b^power J_b/J1_b with sum_b w_b = 1; J_b is the objective of kernel b and J1_b its value for a
+    Minimises `sum_b w_b^power J_b/J1_b` with `sum_b w_b = 1`; J_b is the objective of kernel b and J1_b its value for a
     single cluster, without which all weight would fall to the flattest kernel.
 
     Parameters
@@ -44,8 +45,8 @@ class MultipleKernelKMeans(KernelClusterer):
     Attributes
     ----------
     kernel_weights_ : (kernels,) the weights w.
-    kernel_centers_ : (kernels, n_clusters, n_features) pre-images by kernel; cluster_centers_ are those of the largest
-        weight.
+    kernel_centers_ : (kernels, n_clusters, n_features) pre-images by kernel; `cluster_centers_` are those of the
+        largest weight.
     {ATTRIBUTES}
 
     Examples
@@ -115,7 +116,8 @@ class MultipleKernelKMeans(KernelClusterer):
         rows = place("auto", model, table, self.n_threads)
         fit = lloyd.run(rows, model, rows.mapped(np.zeros(1, np.int64)), PASSES, float(self.tol))
         total = float(np.ldexp(float(rows.weights().sum()), -rows.weight_bits))
-        return fit.objective / total if fit.objective > 0 else 1.0
+        unit = fit.objective / total
+        return unit if unit > LEAST else 1.0
 
     def _attributes(self, kernel: Stack, rows: Rows, fit: lloyd.Fit) -> dict[str, Any]:
         C, near = fit.centroids, rows.middles(fit.labels, len(fit.centroids))

@@ -15,6 +15,7 @@ from ..seeds import plus_plus
 
 SAMPLE = 1 << 12  # rows looked at
 WIDTH = 0.5  # of the distance at which the middle row lies; twice as steep, and clean tables begin to suffer
+LEAST = np.finfo(float).tiny  # a smaller distance is none: its inverse would overflow
 FLAT = 1e-9  # a width at which the loss is the distance itself
 
 
@@ -31,7 +32,7 @@ def auto_gamma(kernel: RBF, table: Table, k: int) -> float:
     C = plus_plus(rows, min(k, len(at)), np.random.PCG64(0))
     near = rows.each(lambda F: flat.distance(F, C).min(axis=1)) / FLAT
     middle = _middle(near, rows.weights())
-    return WIDTH / middle if middle > 0 else 1.0
+    return WIDTH / middle if middle > LEAST else 1.0
 
 
 def _middle(values: Array, weights: Array) -> float:

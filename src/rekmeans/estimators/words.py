@@ -6,8 +6,8 @@ PARAMETERS = {
     "n_clusters": """int
         Number of clusters.""",
     "kernel": """{"euler", "rbf", "laplace", "laplace-l2", "linear"}
-        What near means: features on circles; exp(-gamma |x - v|^2); exp(-gamma |x - v|) in the L1 or the L2 norm; plain
-        distance.""",
+        What near means: features on circles; `exp(-gamma |x - v|^2)`; `exp(-gamma |x - v|)` in the L1 or the L2 norm;
+        plain distance.""",
     "centroids": """{"rectified", "mean"}
         Centroids that are images of points; or means in the mapped space, off the mapped data. Means of the RBF and
         Laplace kernels are known by kernel values between rows only: their cost grows with the square of the rows.""",
@@ -53,7 +53,7 @@ ATTRIBUTES = """labels_ : (n_samples,) cluster of each row.
     centroids_ : the centroids in the mapped space: complex a + ib, (n_clusters, n_features), for the Euler kernel;
         points in scaled units for the others; for means of RBF or Laplace kernels [weights of the fitted rows |
         squared length].
-    deviation_ : (n_clusters,) 1 - |m|/|phi|: how far each centroid lies off the mapped data; 0 where it is rectified.
+    deviation_ : (n_clusters,) `1 - |m|/|phi|`: how far each centroid lies off the mapped data; 0 where it is rectified.
     inertia_ : float, the objective.
     n_iter_ : int, passes of the best start.
     history_ : dict of arrays, one entry a pass: objective, moved (rows), refilled (empty clusters), seconds."""

@@ -63,14 +63,15 @@ class Gram:
         return F[:, -1] if self.kept else np.ones(len(F))
 
     def distance(self, F: Array, C: Array) -> Array:
-        return np.maximum(self.lengths(F)[:, None] - 2 * self.towards(F, C[:, :-1]) + C[:, -1], 0.0)
+        """Below 0 by rounding, or where k(x, x) is not known: new rows of precomputed values."""
+        return self.lengths(F)[:, None] - 2 * self.towards(F, C[:, :-1]) + C[:, -1]
 
     def loss(self, D: Array) -> Array:
-        return D
+        return np.maximum(D, 0.0)
 
     def pull(self, F: Array, C: Array, D: Array, W: Any) -> Sums:
         mass = product(W, np.ones((len(F), 1)))[:, 0]
-        return Sums(rows=(F,), shares=(W,), mass=mass, loss=inner(W, D))
+        return Sums(rows=(F,), shares=(W,), mass=mass, loss=inner(W, self.loss(D)))
 
     def mean(self, sums: Sums, C: Array) -> Array:
         """A_c = shares/mass, and |m_c|^2 = A_c K A_c'."""

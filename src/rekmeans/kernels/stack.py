@@ -92,8 +92,9 @@ class Stack:
 
     def _moved(self, sums: Sums, C: Array, rule: str) -> Array:
         """w_b in proportion to J_b^(-1/(p-1)), then each kernel's own centroids, or those of the shared pre-images."""
-        least = np.maximum(sums.each, np.finfo(float).tiny) ** (-1 / (self.power - 1))
-        w = least / least.sum()
+        J = np.maximum(sums.each, np.finfo(float).tiny)
+        w = (J.min() / J) ** (1 / (self.power - 1))  # by the least, which cannot overflow
+        w /= w.sum()
         own = [getattr(sums, f"{b}") for b in range(len(self.parts))]
         if self.shared:
             U = self._shared([sums_b.totals for sums_b in own], C, w**self.power / np.array(self.units))

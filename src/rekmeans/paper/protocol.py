@@ -12,6 +12,7 @@ from .datasets import LOW
 from .published import ALPHAS
 
 DEFAULT_ALPHA = 0.9  # of the estimators
+PLAIN = f"range {DEFAULT_ALPHA:g}"  # key of the protocol that needs neither labels nor robust columns
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class Plan:
 
 
 COARSE = (1e-4, 0.01, 0.1, 0.5, 0.7, 0.9, 1.1, 1.4, 1.8, 5.0, 10.0, 100.0, 300.0, 400.0)  # for a first look
-STEEP = (10.0, 50.0, 100.0, 200.0, 300.0, 400.0, 500.0, 1000.0)  # where row-normalised histograms have their signal
+STEEP = (50.0, 100.0, 200.0, 300.0, 500.0)  # where row-normalised histograms have their signal
 
 
 def _paper(alphas: tuple[float, ...], starts: int) -> Protocol:
@@ -88,10 +89,18 @@ def _paper(alphas: tuple[float, ...], starts: int) -> Protocol:
 
 
 def _low(alphas: tuple[float, ...], starts: int) -> dict[str, Protocol]:
+    by_labels = Protocol("columns on their range; alpha by labels", "range", alphas, starts, "k-means++")
+    return {"paper": _paper(alphas, starts), "range": by_labels} | _unlabelled(starts)
+
+
+def _unlabelled(starts: int) -> dict[str, Protocol]:
+    """Nothing is chosen by labels: columns on their range, and every default of the estimators."""
+    one = (DEFAULT_ALPHA,)
     return {
-        "paper": _paper(alphas, starts),
-        "range": Protocol("columns on their range; alpha by labels", "range", alphas, starts, "k-means++"),
-        "default": Protocol("our defaults, no labels", "robust", (DEFAULT_ALPHA,), starts, "k-means++", False),
+        PLAIN: Protocol(
+            "columns on their range, alpha our default, no labels", "range", one, starts, "k-means++", False
+        ),
+        "default": Protocol("our defaults, no labels", "robust", one, starts, "k-means++", False),
     }
 
 
@@ -99,7 +108,7 @@ HIGH_SETS = ("Event", "Scene13", "Caltech101", "SImagenet", "Caltech256")
 FULL = Plan(
     low=_low(ALPHAS, 20),
     low_sets=LOW,
-    high={"paper": _paper(STEEP, 3)},
+    high={"paper": _paper(STEEP, 3)} | _unlabelled(1),
     high_sets=HIGH_SETS,
     search=Protocol("search", "none", ALPHAS, 5),
     search_sets=LOW,

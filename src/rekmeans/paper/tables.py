@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import fmean, pstdev
 from typing import Any
 
@@ -186,16 +186,17 @@ def equality(found: Found) -> list[Row]:
     """REK1 and REK2 from the same starts: in how many fits labels, objective and passes are the same, bit for bit."""
     rows = []
     for paper, ours, key, protocol in settings(found.plan, found.names):
-        pairs = [
-            [found.records[cell] for cell in fits(ours, protocol, [method])]
-            for method in ("REK1", "REK2", "REK2 printed")
-        ]
-        same = [all(a[name] == b[name] for name in ("labels", "objective", "passes", "nmi", "acc"))
-                for a, b in zip(*pairs[:2], strict=True)]  # fmt: skip
+        same = [alike(found.records, cell) for cell in fits(ours, protocol, ["REK2"])]
         row: Row = {"set": paper, "ours": ours, "protocol": key, "fits": len(same), "same": sum(same)}
-        row["printed_rises"] = sum(record["rises"] > 0 for record in pairs[2])
+        row["printed_rises"] = sum(found.records[cell]["rises"] > 0 for cell in fits(ours, protocol, ["REK2 printed"]))
         rows.append(row | {"verdict": "the same" if all(same) else "not the same"})
     return rows
+
+
+def alike(records: Records, cell: Cell) -> bool:
+    """Whether a fit of REK2 and that of REK1 from the same start gave the same."""
+    ours, theirs = (records[replace(cell, method=method)] for method in ("REK1", "REK2"))
+    return all(ours[name] == theirs[name] for name in ("labels", "objective", "passes", "nmi", "acc"))
 
 
 def six(value: float) -> float:

@@ -231,8 +231,16 @@ def _inline(drawn: str, text: str, width: float, height: float) -> str:
     key = f"f{crc32(body.encode()):08x}-"  # names must differ between the figures of a page
     body = re.sub(r"<[^>]+>", lambda tag: _tag(tag[0], used, key), body)  # never the text between tags
     body = re.sub(r"\s*\n\s*", " ", body)
+    body = re.sub(r'(?:<use [^>]* style="([^"]*)"/> )(?:<use [^>]* style="\1"/> )+', _group, body)
     size = f'viewBox="0 0 {width:g} {height:g}" style="--w: {width:g}"'
     return f'<svg role="img" aria-label="{escape(text)}" {size}>{body}'
+
+
+def _group(run: re.Match[str]) -> str:
+    """Markers of one style with that style said once; a group's own opacity would melt them into one."""
+    style = re.sub(r"(?<!-)opacity: ([\d.]+)", r"fill-opacity: \1; stroke-opacity: \1", run[1])
+    plain = run[0].replace(f' style="{run[1]}"', "").replace("/> ", "/>")
+    return f'<g style="{style}">{plain}</g>'
 
 
 def _tag(tag: str, used: set[str], key: str) -> str:

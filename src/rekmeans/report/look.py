@@ -18,6 +18,7 @@ from .. import _table
 from .._grid import GRID, Array, grid_centroids
 from .._sums import Sums
 from ..assign import Hard
+from ..kernels.euler import Euler
 
 CELLS = 1 << 19  # cells mapped at a time by one thread: some ten copies of a block stay below 100 MB
 WORKERS = 8  # blocks at a time; more only take memory
@@ -109,6 +110,9 @@ class Look:
 def looked(model: Any, X: Any) -> Look:
     """One pass over the rows of X, in blocks."""
     check_is_fitted(model)
+    if not isinstance(model.kernel_, Euler):
+        what = f"a fitted {type(model).__name__} with a kernel of its own"
+        raise TypeError(f"the report and its displays show rows on circles, so kernel='euler' only; got {what}.")
     rows = _table.read(model, X, fitting=False).X
     kernel, C = model.kernel_, grid_centroids(model.centroids_)
     n, d = rows.shape

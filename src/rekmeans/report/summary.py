@@ -16,6 +16,7 @@ from sklearn.utils.validation import _check_feature_names_in
 
 from .. import __version__
 from .._grid import GRID, Array
+from ..assign import Hard
 from ..metrics import deviation_degree
 from .classes import classes
 from .look import Look, looked, workers
@@ -60,6 +61,8 @@ def summary(
     [2, 2]
     """
     look = looked(model, X)
+    if not isinstance(model._assign(), Hard):
+        raise TypeError(f"a report tells of hard clusters only; got {type(model).__name__}: draw its displays.")
     own = own_fit(model, look)
     columns = column_names(model, names)
     order = look.columns(None, COLUMNS)  # most separating first
@@ -103,7 +106,7 @@ def own_fit(model: Any, look: Look) -> bool:
 def method(model: Any, look: Look, own: bool) -> dict[str, Any]:
     """How the rows were clustered, and how it went if that was in the model's own fit."""
     return {
-        "name": METHODS[model._centroid_rule],
+        "name": METHODS[model.centroids],
         "estimator": type(model).__name__,
         "clusters": len(look.sizes),
         "alpha": model.alpha_,

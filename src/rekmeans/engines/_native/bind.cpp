@@ -80,45 +80,47 @@ using Reals = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
 using Wholes = nb::ndarray<const int32_t, nb::c_contig, nb::device::cpu>;
 using Anything = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 
-template <class A>
-static std::string shape(const A& a) {
-  std::string text = "(";
-  for (size_t i = 0; i < a.ndim(); ++i) text += std::to_string(a.shape(i)) + (a.ndim() == 1 ? "," : i + 1 < a.ndim() ? ", " : "");
-  return text + ")";
+static std::string text(const std::vector<size_t>& sizes) {
+  std::string out;
+  for (size_t size : sizes) out += (out.empty() ? "(" : ", ") + std::to_string(size);
+  return (out.empty() ? "(" : out) + (sizes.size() == 1 ? ",)" : ")");
 }
 
-template <class A, class... Sizes>
-static void expect(const char* name, const char* rule, const A& a, Sizes... sizes) {
-  const std::vector<size_t> wanted{size_t(sizes)...};
-  bool fit = a.ndim() == wanted.size();
-  for (size_t i = 0; fit && i < wanted.size(); ++i) fit = a.shape(i) == wanted[i];
-  if (fit) return;
-  std::string text = "(";
-  for (size_t i = 0; i < wanted.size(); ++i) text += std::to_string(wanted[i]) + (wanted.size() == 1 ? "," : i + 1 < wanted.size() ? ", " : "");
-  throw nb::value_error((std::string(name) + " is " + rule + ", here " + text + "), got " + shape(a) + ".").c_str());
+template <class A>
+static std::vector<size_t> shape(const A& a) {
+  std::vector<size_t> sizes;
+  for (size_t i = 0; i < a.ndim(); ++i) sizes.push_back(a.shape(i));
+  return sizes;
+}
+
+template <class A>
+static void expect(const char* what, const A& a, const std::vector<size_t>& sizes) {
+  if (shape(a) != sizes) throw nb::value_error((what + (", here " + text(sizes)) + ", got " + text(shape(a)) + ".").c_str());
 }
 
 static Points points(const Anything& F) {
   const bool narrow = F.dtype() == nb::dtype<float>();
-  if (F.ndim() != 2 || !F.shape(1)) throw nb::value_error(("F is a table (n, p) with columns, got " + shape(F) + ".").c_str());
+  if (F.ndim() != 2 || !F.shape(1))
+    throw nb::value_error(("F is a table (n, p) with columns, got " + text(shape(F)) + ".").c_str());
   if (!narrow && F.dtype() != nb::dtype<double>()) throw nb::value_error("F holds float32 or float64: convert it first.");
   return {narrow ? static_cast<const float*>(F.data()) : nullptr, narrow ? nullptr : static_cast<const double*>(F.data()),
           F.shape(1)};
 }
 
 static size_t centroids(const Reals& C, size_t p) {
-  if (C.ndim() != 2 || !C.shape(0)) throw nb::value_error(("C is (k, p) with k of 1 or more, got " + shape(C) + ".").c_str());
-  expect("C", "(k, p)", C, C.shape(0), p);
+  if (C.ndim() != 2 || !C.shape(0))
+    throw nb::value_error(("C is (k, p) with k of 1 or more, got " + text(shape(C)) + ".").c_str());
+  expect("C is (k, p)", C, {C.shape(0), p});
   return C.shape(0);
 }
 
-static nb::tuple look(const Anything& F, const std::optional<Reals>& w, const Reals& C, const std::string& measure, double gamma,
-                      const std::string& rule, double amount, const std::optional<Reals>& h, size_t threads,
+static nb::tuple look(const Anything& F, const std::optional<Reals>& w, const Reals& C, const std::string& measure,
+                      double gamma, const std::string& rule, double amount, const std::optional<Reals>& h, size_t threads,
                       const std::string& isa, bool shares) {
   const Points cells = points(F);
   const size_t n = F.shape(0), p = cells.p, k = centroids(C, p);
-  if (w) expect("w", "(n,)", *w, n);
-  if (h) expect("h", "(k, k)", *h, k, k);
+  if (w) expect("w is (n,)", *w, {n});
+  if (h) expect("h is (k, k)", *h, {k, k});
   Look asked{};
   asked.F = cells, asked.n = n, asked.w = w ? w->data() : nullptr, asked.C = C.data(), asked.k = k;
   asked.amount = amount, asked.h = h ? h->data() : nullptr, asked.threads = std::max<size_t>(1, threads);
@@ -140,9 +142,9 @@ static nb::object middles(const Anything& F, const Reals& V, const std::optional
                           const Reals& C, size_t threads) {
   const Points cells = points(F);
   const size_t n = F.shape(0), p = cells.p, k = centroids(C, p);
-  expect("order", "(p, n)", order, p, n);
-  if (labels) expect("labels", "(n,)", *labels, n), expect("V", "(n,) beside labels", V, n);
-  else expect("V", "(n, k) without labels", V, n, k);
+  expect("order is (p, n)", order, {p, n});
+  if (labels) expect("labels are (n,)", *labels, {n}), expect("V is (n,) beside labels", V, {n});
+  else expect("V is (n, k) without labels", V, {n, k});
   auto below = [](const Wholes& a, size_t end) {
     for (size_t i = 0; i < a.size(); ++i)
       if (size_t(a.data()[i]) >= end) return false;

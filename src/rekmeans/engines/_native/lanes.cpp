@@ -7,6 +7,7 @@
 #include "lanes/map.hpp"
 #include "lanes/points.hpp"
 #include "lanes/scores.hpp"
+#include "lanes/shares.hpp"
 #include "lanes/thin.hpp"
 #include "lanes/winners.hpp"
 

@@ -122,7 +122,8 @@ struct Lanes {
   uint32_t (*columns)(const Points& F, size_t row, size_t count, size_t from, size_t width, double* out);
 
   // The same as rows, (TILE, padded), 0 where a cell is missing; seen (may be null) is 1 or 0 there.
-  void (*level)(const Points& F, size_t row, size_t count, size_t from, size_t width, size_t padded, double* out, double* seen);
+  void (*level)(const Points& F, size_t row, size_t count, size_t from, size_t width, size_t padded, double* out,
+                double* seen);
 
   // D (k, TILE) += sums over these features x, of centroids (k, p) in panels of SIDE. Gaps: some x is NaN.
   void (*apart)(Norm norm, bool gaps, const double* x, size_t from, size_t width, size_t p, const double* packed, size_t k,

@@ -7,10 +7,12 @@
 
 namespace rekmeans {
 
-constexpr size_t REACH = 128;             // features of a tile laid out at a time: 16 KiB, so that they stay in the first cache
+constexpr size_t REACH = 128;             // features of a tile laid out at a time: 16 KiB, that they stay in the first cache
 constexpr size_t PARTS = 64, FULL = 4096; // parts at most, and rows of one at least
 constexpr size_t HELD = size_t(1) << 25;  // float64 that all parts together may take: 256 MiB
 constexpr size_t COUNTED = 256;           // centroids up to which counting pairs is faster than sorting
+constexpr size_t STRIDE = 1024;           // rows between two milestones on the way to a median
+constexpr size_t AHEAD = 32;              // rows asked for before they are needed
 constexpr size_t WIDEST = 8;              // float64 in the widest vector: rows of sums are padded to a multiple of it
 
 static size_t padded(size_t p) { return (p + WIDEST - 1) / WIDEST * WIDEST; }
@@ -112,7 +114,8 @@ void Look::choose(const std::string& measure_name, double gamma, const std::stri
   shares = chosen(RULES, "rule", rule).shares;
   auto got = [](double value) { return ", got " + std::to_string(value) + "."; };
   if (measure.bounded) measure.gamma = gamma;
-  if (!(measure.gamma > 0 && std::isfinite(measure.gamma))) throw std::invalid_argument("gamma is a positive number" + got(gamma));
+  if (!(measure.gamma > 0 && std::isfinite(measure.gamma)))
+    throw std::invalid_argument("gamma is a positive number" + got(gamma));
   if (shares == fuzzy && !(amount > 1 && std::isfinite(amount)))
     throw std::invalid_argument("rule 'fuzzy' needs a fuzziness above 1" + got(amount));
   if (shares == gas && !(amount >= 0)) throw std::invalid_argument("rule 'gas' needs a reach of 0 or more" + got(amount));
@@ -130,7 +133,8 @@ static void measured(const Look& look, size_t row, size_t count, Tile& tile) {
   for (size_t from = 0; from < p; from += REACH) {
     const size_t width = std::min(REACH, p - from);
     const uint32_t gaps = look.lanes->columns(look.F, row, count, from, width, tile.x.data());
-    look.lanes->apart(look.measure.norm, gaps != 0, tile.x.data(), from, width, p, look.packed.data(), look.k, tile.D.data());
+    look.lanes->apart(look.measure.norm, gaps != 0, tile.x.data(), from, width, p, look.packed.data(), look.k,
+                      tile.D.data());
     tile.gaps |= gaps;
   }
   look.lanes->scaled(look.measure, look.k, tile.D.data());
@@ -221,13 +225,6 @@ struct Pulled {
 
 double cell(const Points& F, size_t j, size_t l) { return F.narrow ? double(F.narrow[j * F.p + l]) : F.wide[j * F.p + l]; }
 
-// Column l: its observed rows in ascending order, each handed to `each` until that says it has seen enough.
-template <class Each>
-void walk_up(const int32_t* order, size_t observed, const Each& each) {
-  for (size_t i = 0; i < observed; ++i)
-    if (each(size_t(order[i]))) return;
-}
-
 }  // namespace
 
 std::vector<double> medians(const Points& F, size_t n, const double* V, const int32_t* labels, const int32_t* order,
@@ -238,29 +235,33 @@ std::vector<double> medians(const Points& F, size_t n, const double* V, const in
   for (size_t j = 0; j < pulled.size(); ++j) pulled[j] = {V[j], size_t(labels[j])};
   parallel(threads, p, [&](size_t, size_t l) {
     const int32_t* up = order + l * n;
-    const size_t observed = size_t(std::partition_point(up, up + n, [&](int32_t j) { return !std::isnan(cell(F, size_t(j), l)); }) - up);
-    std::vector<double> total(k, 0), run(k, 0);
-    std::vector<uint8_t> open(k, 0);
-    auto reached = [&](size_t j, size_t c, double v) {   // the run of c grows by row j; is that its median?
-      run[c] += v;
-      if (!open[c] || 2 * run[c] < total[c]) return false;
-      out[c * p + l] = cell(F, j, l);
-      open[c] = 0;
-      return true;
-    };
-    walk_up(up, observed, [&](size_t j) {
-      if (labels) total[pulled[j].c] += pulled[j].v;
-      else for (size_t c = 0; c < k; ++c) total[c] += V[j * k + c];
-      return false;
-    });
-    size_t left = 0;
-    for (size_t c = 0; c < k; ++c) left += open[c] = total[c] > 0;
-    if (!left) return;
-    walk_up(up, observed, [&](size_t j) {
-      if (labels) left -= reached(j, pulled[j].c, pulled[j].v);
-      else for (size_t c = 0; c < k; ++c) left -= reached(j, c, V[j * k + c]);
-      return left == 0;
-    });
+    auto there = [&](int32_t j) { return !std::isnan(cell(F, size_t(j), l)); };
+    const size_t observed = size_t(std::partition_point(up, up + n, there) - up);
+    std::vector<double> run(k, 0), marks;        // weights so far; (milestones, k) the same at every STRIDE rows
+    for (size_t i = 0; i < observed; ++i) {
+      if (i % STRIDE == 0) marks.insert(marks.end(), run.begin(), run.end());
+      const size_t j = size_t(up[i]);
+      const size_t later = size_t(up[std::min(i + AHEAD, observed - 1)]);
+      if (labels) __builtin_prefetch(&pulled[later]);
+      else __builtin_prefetch(V + later * k);
+      if (labels) run[pulled[j].c] += pulled[j].v;
+      else for (size_t c = 0; c < k; ++c) run[c] += V[j * k + c];
+    }
+    for (size_t c = 0; c < k; ++c) {
+      const double total = run[c];
+      if (!(total > 0)) continue;
+      size_t mark = 0;
+      while ((mark + 1) * k < marks.size() && 2 * marks[(mark + 1) * k + c] < total) ++mark;
+      double sum = marks[mark * k + c];          // below half: the median is among the next STRIDE rows
+      for (size_t i = mark * STRIDE; i < observed; ++i) {
+        const size_t j = size_t(up[i]);
+        if (labels) sum += pulled[j].c == c ? pulled[j].v : 0;
+        else sum += V[j * k + c];
+        if (2 * sum < total) continue;
+        out[c * p + l] = cell(F, j, l);
+        break;
+      }
+    }
   });
   return out;
 }

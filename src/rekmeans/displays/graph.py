@@ -1,0 +1,92 @@
+"""The topology that neural gas learns: prototypes over two columns, a line for each pair that rows lie between."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.collections import LineCollection
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+
+from .. import _table
+from .._grid import Array
+from ..report.look import DRAWN
+from ..report.summary import column_names
+from .ink import COLOURS, FAINT, PAPER, SOFT, short
+
+WIDEST = 4.0  # points of the line with the most rows
+
+
+class GraphDisplay:
+    """Prototypes over two columns, joined where rows have both as their two nearest; the more rows, the wider.
+
+    Parameters
+    ----------
+    centres : (k, 2) prototypes.
+    graph : (k, k) sparse and symmetric, rows between each pair.
+    rows : (m, 2) rows to draw.
+    names : of the two columns.
+
+    Attributes
+    ----------
+    ax_, figure_ : the matplotlib axes and figure.
+    lines_ : the lines, one for each pair with rows.
+    marks_ : the prototypes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rekmeans import NeuralGas
+    >>> from rekmeans.displays import GraphDisplay
+    >>> X = np.stack([np.linspace(0, 1, 100), np.zeros(100)], axis=1)
+    >>> display = GraphDisplay.from_estimator(NeuralGas(n_clusters=5, random_state=0).fit(X), X)
+    >>> len(display.lines_.get_segments())  # a chain of five
+    4
+    """
+
+    def __init__(self, centres: Array, graph: Any, rows: Array, names: Sequence[str]) -> None:
+        self.centres, self.graph, self.rows, self.names = centres, graph, rows, names
+
+    @classmethod
+    def from_estimator(
+        cls,
+        model: Any,
+        X: Any = None,
+        *,
+        features: tuple[int, int] = (0, 1),
+        names: ArrayLike | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """The graph of a fitted NeuralGas over two columns; the rows of X, where given, are drawn below it."""
+        check_is_fitted(model)
+        if not hasattr(model, "graph_"):
+            raise TypeError(f"a graph belongs to a NeuralGas; got {type(model).__name__}.")
+        columns, pair, d = column_names(model, names), np.asarray(features), model.n_features_in_
+        if pair.shape != (2,) or pair.dtype.kind not in "iu" or pair.min() < 0 or pair.max() >= d:
+            raise ValueError(f"features must be two column numbers from 0 to {d - 1}, got {features!r}.")
+        rows = np.empty((0, 2))
+        if X is not None:
+            table = _table.read(model, X, fitting=False).X
+            some = table[:: max(1, -(-table.shape[0] // DRAWN))]
+            rows = np.asarray(some.toarray() if sparse.issparse(some) else some, np.float64)[:, pair]
+        return cls(model.cluster_centers_[:, pair], model.graph_, rows, [columns[j] for j in pair]).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw it."""
+        ax = plt.subplots(figsize=(5.2, 4.4), layout="constrained")[1] if ax is None else ax
+        ax.plot(*self.rows.T, "o", ms=3, color=FAINT, mec="none", zorder=1)
+        pairs = sparse.triu(self.graph, 1).tocoo()
+        ends = np.stack([self.centres[pairs.row], self.centres[pairs.col]], axis=1)  # (edges, 2, 2)
+        widths = WIDEST * np.sqrt(pairs.data / pairs.data.max(initial=np.finfo(float).tiny))
+        self.lines_ = LineCollection(list(ends), linewidths=widths, colors=SOFT, capstyle="round", zorder=2)
+        ax.add_collection(self.lines_)
+        (self.marks_,) = ax.plot(*self.centres.T, "o", ms=8, color=COLOURS[0], mec=PAPER, mew=1, zorder=3)
+        ax.set_xlabel(short(self.names[0]), parse_math=False)
+        ax.set_ylabel(short(self.names[1]), parse_math=False)
+        ax.spines[["top", "right"]].set_visible(False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self

@@ -1,0 +1,103 @@
+"""The U-matrix of a self-organising map: mean distance of each node to its neighbours on the grid."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from .._grid import Array
+from .ink import PAPER, SOFT, colour, marker, short
+
+LARGEST = 0.38  # radius of the mark of the fullest node, in nodes
+
+
+class UMatrixDisplay:
+    """The U-matrix of a map, dark where neighbours differ, with a mark on each node as large as its rows are many.
+
+    With labels, each mark has the colour of the most frequent label among the rows of its node.
+
+    Parameters
+    ----------
+    ridges : (rows, columns) mean distance of each node to its neighbours.
+    counts : (rows, columns) rows of each node.
+    winners : (rows, columns) place in `names` of the most frequent label, the first of several; -1 without rows. None
+        without labels.
+    names : list of str, the labels there are, or None.
+
+    Attributes
+    ----------
+    ax_, figure_ : the matplotlib axes and figure.
+    image_ : the image of the ridges.
+    marks_ : list of artists, one for each label with nodes (one without labels).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rekmeans import SelfOrganizingMap
+    >>> from rekmeans.displays import UMatrixDisplay
+    >>> X = np.random.default_rng(0).uniform(size=(200, 2))
+    >>> display = UMatrixDisplay.from_estimator(SelfOrganizingMap(grid=(3, 4)).fit(X), labels=X[:, 0] > 0.5)
+    >>> display.counts.shape, int(display.counts.sum()), display.names
+    ((3, 4), 200, ['False', 'True'])
+    """
+
+    def __init__(
+        self, ridges: Array, counts: Array, winners: Array | None = None, names: list[str] | None = None
+    ) -> None:
+        self.ridges, self.counts, self.winners, self.names = ridges, counts, winners, names
+
+    @classmethod
+    def from_estimator(cls, model: Any, X: Any = None, *, labels: ArrayLike | None = None, ax: Any = None) -> Self:
+        """The U-matrix of a fitted map with the rows of X, by default those it was fitted on, and their labels."""
+        check_is_fitted(model)
+        if not hasattr(model, "u_matrix_"):
+            raise TypeError(f"a U-matrix belongs to a SelfOrganizingMap; got {type(model).__name__}.")
+        nodes, shape = model.labels_ if X is None else model.predict(X), model.u_matrix_.shape
+        counts = np.bincount(nodes, minlength=model.u_matrix_.size)
+        if labels is None:
+            return cls(model.u_matrix_, counts.reshape(shape)).plot(ax)
+        if np.shape(labels) != nodes.shape:
+            raise ValueError(f"labels must be {len(nodes)}, one for each row; got an array of {np.shape(labels)}.")
+        names, own = np.unique(np.asarray(labels), return_inverse=True)
+        table = np.zeros((len(counts), len(names)), np.int64)
+        np.add.at(table, (nodes, own), 1)
+        winners = np.where(counts > 0, table.argmax(axis=1), -1)
+        return cls(model.u_matrix_, counts.reshape(shape), winners.reshape(shape), [str(n) for n in names]).plot(ax)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw it."""
+        high, wide = self.ridges.shape
+        if ax is None:
+            ax = plt.subplots(figsize=(min(1.6 + 0.5 * wide, 12), min(1.0 + 0.5 * high, 12)), layout="constrained")[1]
+        self.image_ = ax.imshow(self.ridges, cmap="Greys", interpolation="none")
+        ax.figure.colorbar(self.image_, ax=ax, shrink=0.8, label="distance to neighbours").outline.set_visible(False)
+        y, x = np.nonzero(self.counts)
+        radius = LARGEST * np.sqrt(self.counts[y, x] / self.counts.max(initial=1))
+        own = np.full(len(x), -1) if self.winners is None else self.winners[y, x]
+        points = 72 * ax.figure.get_figwidth() / (wide + 2.2)  # of a node, roughly: axes have no size before drawing
+        self.marks_ = []
+        for c in np.unique(own):
+            at = own == c
+            known: dict[str, Any] = {"color": colour(c), "marker": marker(c), "label": short(self._name(c))}
+            look = {"color": SOFT} if c < 0 else known
+            size = (2 * radius[at] * points) ** 2 * np.pi / 4
+            self.marks_.append(ax.scatter(x[at], y[at], s=size, edgecolors=PAPER, linewidths=0.8, **look))
+        if self.winners is not None:
+            legend = ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=5, frameon=False)
+            for handle in legend.legend_handles:
+                handle.set(sizes=[40.0])
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_locator(MaxNLocator(6, integer=True, min_n_ticks=1))
+        ax.tick_params(length=0)
+        ax.set(xlabel="column of the map", ylabel="row of the map")
+        ax.spines[:].set_visible(False)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _name(self, c: int) -> str:
+        return str(c) if self.names is None else self.names[c]

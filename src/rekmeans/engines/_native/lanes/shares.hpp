@@ -1,0 +1,120 @@
+// Shares that are real numbers: exp and log of a vector, pulls, memberships and ranks of a tile, lanes are rows.
+#pragma once
+#include "points.hpp"
+
+namespace rekmeans {
+namespace {
+
+// 1/2!, 1/3!, ...: at |r| <= ln(2)/2 the first one left out is below 2^-56 of r.
+constexpr double EXP[] = {1.0 / 2,      1.0 / 6,       1.0 / 24,       1.0 / 120,       1.0 / 720,       1.0 / 5040,
+                          1.0 / 40320,  1.0 / 362880,  1.0 / 3628800,  1.0 / 39916800,  1.0 / 479001600, 1.0 / 6227020800};
+constexpr double LOG2E = 1.4426950408889634, LN2 = 0x1.62e42feep-1, LN2_REST = 1.9082149292705877e-10;
+constexpr double FAR = 746;            // exp(-FAR) is 0
+constexpr uint64_t MAGIC_BITS = 0x4338000000000000;
+
+inline vd power_of_two(vd whole) { return number((bits(whole + MAGIC) - MAGIC_BITS + 1023) << 52); }
+
+// exp(-x) for x >= 0, and fallen = 1 - exp(-x) without cancellation.
+inline vd exp_minus(vd x, vd& fallen) {
+  const vd y = x < FAR ? -x : vd{} - FAR;
+  const vd n = rounded(y * LOG2E), half = rounded(n * 0.5);
+  const vd r = (y - n * LN2) - n * LN2_REST;
+  vd series = vd{} + EXP[11];
+#pragma GCC unroll 11
+  for (int i = 10; i >= 0; --i) series = series * r + EXP[i];
+  const vd q = r + r * r * series;                               // exp(r) - 1
+  const vd a = power_of_two(half), b = power_of_two(n - half);   // in two steps, or the smallest results would be lost
+  fallen = (1.0 - a * b) - q * a * b;
+  return (1.0 + q) * a * b;
+}
+
+// log(x) for x > 0.
+inline vd log_of(vd x) {
+  const vl tiny = x < 0x1p-1000;
+  const vu y = bits(tiny ? x * 0x1p60 : x);
+  const vd m = number((y & ((uint64_t(1) << 52) - 1)) | (uint64_t(1023) << 52));   // in [1, 2)
+  const vl large = m > 1.4142135623730951;
+  const vd n = number((y >> 52) + MAGIC_BITS) - (MAGIC + 1023) + (large ? vd{} + 1.0 : vd{}) - (tiny ? vd{} + 60.0 : vd{});
+  const vd f = (large ? m * 0.5 : m) - 1.0, s = f / (f + 2.0), s2 = s * s;
+  vd series = vd{} + 1.0 / 23;                                    // atanh(s)/s, |s| <= 0.172
+#pragma GCC unroll 11
+  for (int i = 21; i > 0; i -= 2) series = series * s2 + 1.0 / i;
+  return n * LN2 + (n * LN2_REST + 2.0 * s * series);
+}
+
+void pull(const Measure& measure, const double* D, size_t count, double* L, double* s) {
+  if (!measure.bounded) {
+    for (size_t i = 0; i < count; ++i) L[i] = D[i], s[i] = 1.0;
+    return;
+  }
+  for (size_t i = 0; i < count; i += DV) {
+    vd fallen;
+    store(s + i, exp_minus(load(D + i), fallen));
+    store(L + i, 2.0 * fallen);
+  }
+  for (size_t i = 0; measure.root && i < count; i += DV) {
+    const vd r = load(D + i) / measure.gamma;
+    store(s + i, r > NEAREST ? load(s + i) / r : vd{});
+  }
+}
+
+template <class Raised>
+inline void memberships_by(const double* L, size_t k, double fuzziness, const Raised& raised, double* W) {
+  for (size_t v = 0; v < TILE; v += DV) {
+    vd low = load(L + v), sum = {};
+    for (size_t c = 1; c < k; ++c) {
+      const vd here = load(L + c * TILE + v);
+      low = here < low ? here : low;
+    }
+    for (size_t c = 0; c < k; ++c) {
+      const vd here = load(L + c * TILE + v), ratio = here == low ? vd{} + 1.0 : low / here;
+      const vd t = raised(ratio);
+      sum += t;
+      store(W + c * TILE + v, t * ratio);                         // t^m, since t = ratio^(1/(m - 1))
+    }
+    vd unused;
+    const vd by = exp_minus(fuzziness * log_of(sum), unused);     // sum >= 1
+    for (size_t c = 0; c < k; ++c) store(W + c * TILE + v, load(W + c * TILE + v) * by);
+  }
+}
+
+void memberships(const double* L, size_t k, double fuzziness, double* W) {
+  const double power = 1 / (fuzziness - 1);
+  if (power == 1) return memberships_by(L, k, fuzziness, [](vd x) { return x; }, W);
+  if (power == 2) return memberships_by(L, k, fuzziness, [](vd x) { return x * x; }, W);
+  memberships_by(L, k, fuzziness, [power](vd x) {
+    vd unused;
+    const vd t = exp_minus(-power * log_of(x), unused);
+    return x > 0.0 ? t : vd{};
+  }, W);
+}
+
+void ranks(const double* D, size_t k, int32_t* rank) {
+  for (size_t v = 0; v < TILE; v += DV)
+    for (size_t c = 0; c < k; ++c) {
+      const vd own = load(D + c * TILE + v);
+      vl before = {};
+      for (size_t r = 0; r < c; ++r) before -= load(D + r * TILE + v) <= own;
+      for (size_t r = c + 1; r < k; ++r) before -= load(D + r * TILE + v) < own;
+      for (size_t i = 0; i < DV; ++i) rank[c * TILE + v + i] = int32_t(before[i]);
+    }
+}
+
+void weighed(const double* w, const double* L, const double* s, size_t k, double* W, double* mass, double* whole,
+             double* loss) {
+  for (size_t v = 0; v < TILE; v += DV) {
+    const vd own = load(w + v);
+    vd sum = load(loss + v);
+    for (size_t i = v; i < k * TILE; i += TILE) {
+      const vd share = load(W + i) * own, pulled = share * load(s + i);
+      store(mass + i, load(mass + i) + share);
+      if (whole) store(whole + i, load(whole + i) + pulled);
+      sum += share != 0.0 ? share * load(L + i) : vd{};
+      store(W + i, pulled);
+    }
+    store(loss + v, sum);
+  }
+}
+
+}  // namespace
+}  // namespace rekmeans
