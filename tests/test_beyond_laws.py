@@ -223,6 +223,29 @@ def test_an_edge_gives_numbers_and_numpy_says_nothing(name, case, engine):
     assert ((fit.cluster_centers_ >= low - reach) & (fit.cluster_centers_ <= high + reach)).all()
 
 
+@pytest.mark.parametrize("kernel", POINTS)
+@pytest.mark.parametrize("rule", ["map", "gas"])
+def test_a_reach_next_to_nothing_is_none(rule, kernel):
+    method, own = RULES[rule].func, {"kernel": kernel, "scale": "range", "stages": 1, "init": ROWS[:K]}
+    first = RULES[rule].args[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        one, *others = (method(first, reach=reach, **own).fit(ROWS) for reach in (0.0, 1e-3, 1e-200, 1e-310))
+    for other in others:
+        assert_array_equal(other.labels_, one.labels_)
+        assert_allclose(other.cluster_centers_, one.cluster_centers_, atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", POINTS)
+def test_the_largest_exponents_leave_numbers(kernel):
+    fuzzy = FuzzyCMeans(K, kernel=kernel, fuzziness=100.0, init=ROWS[:K] + 0.3).fit(ROWS)
+    assert fuzzy.inertia_ > 0
+    assert_allclose(np.median(fuzzy.memberships_, axis=0), 1 / K, atol=0.05)
+    several = MultipleKernelKMeans(K, kernels=(0.5, (kernel, 1.0)), power=100.0, init=ROWS[:K]).fit(ROWS)
+    assert several.inertia_ > 0
+    assert_allclose(several.kernel_weights_, 0.5, atol=0.05)
+
+
 @methods
 @pytest.mark.parametrize("n", [1, 2])
 def test_a_row_or_two_are_enough(name, n):
