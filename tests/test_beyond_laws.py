@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
 
 import oracle_beyond as beyond
 from rekmeans import (
@@ -244,6 +245,20 @@ def test_the_largest_exponents_leave_numbers(kernel):
     several = MultipleKernelKMeans(K, kernels=(0.5, (kernel, 1.0)), power=100.0, init=ROWS[:K]).fit(ROWS)
     assert several.inertia_ > 0
     assert_allclose(several.kernel_weights_, 0.5, atol=0.05)
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+@pytest.mark.parametrize("kernel", ["euler", "rbf"])
+def test_where_no_cluster_has_weight_all_stay(kernel, engine):
+    """(1/k)^m is no number any more: no centroid has a row, and none can be far from the others."""
+    X = np.random.default_rng(0).normal(size=(1800, 1))
+    own = {"alpha" if kernel == "euler" else "gamma": 1e-3}
+    model = FuzzyCMeans(1800, kernel=kernel, fuzziness=100.0, init=X[::-1] + 1e3, engine=engine, scale=None, **own)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fit = model.fit(X)
+    assert fit.inertia_ == 0
+    assert fit.history_["refilled"].tolist() == [0]
 
 
 @methods
