@@ -84,14 +84,15 @@ class Map:
 
     @property
     def neighbours(self) -> Array:
-        """h (k, k), row by winner."""
+        """h (k, k), row by winner; reach 0 is each node alone."""
         return _neighbours(self.grid, self.reach)
 
 
 @lru_cache(maxsize=64)
 def _neighbours(grid: tuple[int, int], reach: float) -> Array:
+    steps = cdist(places(grid), places(grid))
     with np.errstate(over="ignore"):  # a reach next to nothing: exp(-inf) is 0
-        h = np.exp(-((cdist(places(grid), places(grid)) / reach) ** 2) / 2)
+        h = np.exp(-((steps / reach) ** 2) / 2) if reach > 0 else (steps == 0) * 1.0
     h /= h.sum(axis=1, keepdims=True)
     h.setflags(write=False)
     return h
