@@ -35,6 +35,7 @@ DEFAULTS = [
 TOUCHED = (  # by the kernel and the centroid rule
     "check_clustering",
     "check_dict_unchanged",
+    "check_dont_overwrite_parameters",
     "check_estimator_sparse_array",
     "check_fit2d_1feature",
     "check_fit2d_1sample",
@@ -58,7 +59,7 @@ def test_scikit_learn_accepts_the_estimator(estimator, check):
 def test_scikit_learn_accepts_every_kernel_and_rule(kernel, rule):
     checks = estimator_checks_generator(KernelKMeans(kernel=kernel, centroids=rule))
     asked = [(estimator, check) for estimator, check in checks if check.func.__name__ in TOUCHED]
-    assert len(asked) >= len(TOUCHED)
+    assert {check.func.__name__ for _, check in asked} == set(TOUCHED)
     for estimator, check in asked:
         check(estimator)
 
@@ -96,8 +97,9 @@ def table(seed=0, n=60, d=2, gaps=0.0):
     return holed(X, gaps) if gaps else X
 
 
-def assert_same(one, two, rows=slice(None), rtol=1e-9):
-    """The same fit to rounding; labels of `two` at `rows`."""
+def assert_same(one, two, rows=slice(None), rtol=None):
+    """The same fit to rounding; labels of `two` at `rows`. A sum may round to the next step of Euler's grid, 2^-23."""
+    rtol = (1e-7 if "kernels" in one.get_params() or one.kernel == "euler" else 1e-9) if rtol is None else rtol
     assert_array_equal(one.labels_, two.labels_[rows])
     assert_allclose(one.cluster_centers_, two.cluster_centers_, rtol=1e-6, atol=1e-6)
     assert_allclose(one.deviation_, two.deviation_, atol=1e-6)
@@ -160,7 +162,7 @@ def test_a_row_of_weight_two_is_the_row_twice(name):
     one.fit(X[repeated])
     two.fit(X, sample_weight=times)
     assert_same(one, two, repeated)
-    assert_allclose(one.score(X[repeated]), two.score(X, sample_weight=times), rtol=1e-9)
+    assert_allclose(one.score(X[repeated]), two.score(X, sample_weight=times), rtol=1e-7)
 
 
 @models

@@ -66,8 +66,8 @@ class Laplace(RBF):
 
 def medians(F: Array, v: Any, old: Array) -> Array:
     """In each column the smallest value at which the weights v (n, 1) of it and all below reach half; else the old."""
-    at = v.indices if sparse.issparse(v) else np.arange(len(F))
-    own, weights = F[at], v.data if sparse.issparse(v) else v[:, 0]
+    at = v.indices if sparse.issparse(v) else np.flatnonzero(v[:, 0])  # rows of no weight are not sorted
+    own, weights = F[at], v.data if sparse.issparse(v) else v[at, 0]
     order = np.argsort(own, axis=0, kind="stable")  # NaN last
     there = np.take_along_axis(own, order, axis=0)
     mass = np.cumsum(np.where(np.isnan(there), 0.0, weights[order]), axis=0)  # (n, d)
