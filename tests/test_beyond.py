@@ -212,7 +212,7 @@ PARAMETERS = {
         "init": [("circle", ["'k-means++'", "'random'"])],
     },
     FuzzyCMeans: {
-        "fuzziness": [(value, ["greater than 1"]) for value in (1, 0.5, np.nan, np.inf, "2", None)],
+        "fuzziness": [(value, ["greater than 1", "at most 100"]) for value in (1, 0.5, 101, np.nan, np.inf, "2", None)],
         "kernel": [("precomputed", ["'rbf'"])],
     },
     SelfOrganizingMap: {
@@ -227,7 +227,7 @@ PARAMETERS = {
     },
     MultipleKernelKMeans: {
         "kernels": [(value, ["list", "alpha"]) for value in ((), 5, None)],
-        "power": [(value, ["greater than 1"]) for value in (1, 0, np.nan, "2")],
+        "power": [(value, ["greater than 1", "at most 100"]) for value in (1, 0, 101, np.nan, "2")],
     },
     MahalanobisFuzzyCMeans: {
         "prior": [(value, ["greater than 0"]) for value in POSITIVE],
@@ -259,6 +259,7 @@ COMBINATIONS = {
     "a side of no nodes": (SelfOrganizingMap((0, 3)), X, ["grid", "at least 1", "got 0"]),
     "more nodes than rows": (SelfOrganizingMap((5, 5)), X, ["25", "12"]),
     "an unknown kernel of several": (MultipleKernelKMeans(2, kernels=(("gauss", 1.0),)), X, ["kernels", "'gauss'"]),
+    "a triple of several": (MultipleKernelKMeans(2, kernels=(("rbf", 1.0, 2),)), X, ["kernels", "('rbf', 1.0, 2)"]),
     "a width of several": (MultipleKernelKMeans(2, kernels=(0.5, -1)), X, ["kernels", "greater than 0", "-1"]),
     "shared points of other kernels": (
         MultipleKernelKMeans(2, kernels=(0.5, ("rbf", 1.0)), shared=True),

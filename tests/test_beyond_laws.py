@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
 
 import oracle_beyond as beyond
 from rekmeans import (
@@ -169,6 +170,8 @@ def test_no_nearby_shared_point_and_no_other_shares_are_better(seed):
 # edges
 
 
+SERVED = [name for name in METHODS if name.split()[0] in RULES and ("mean" not in name or "euler" in name)]
+PLACED = [*((name, "reference") for name in METHODS), *((name, "native") for name in SERVED)]
 ROWS = table(0)[0]
 SPOILT = np.where(np.arange(100).reshape(50, 2) == 7, 1e140, ROWS)
 EDGES = {  # a table, and parameters
@@ -193,9 +196,8 @@ EDGES = {  # a table, and parameters
 }
 
 
-@pytest.mark.parametrize("engine", ["auto", "reference"])
 @pytest.mark.parametrize("case", EDGES)
-@methods
+@pytest.mark.parametrize(("name", "engine"), PLACED)
 def test_an_edge_gives_numbers_and_numpy_says_nothing(name, case, engine):
     X, own = EDGES[case]
     if "gamma" in own and "gamma" not in METHODS[name]().get_params():
@@ -221,6 +223,43 @@ def test_an_edge_gives_numbers_and_numpy_says_nothing(name, case, engine):
     low, high = X.min(axis=0), X.max(axis=0)
     reach = 2 * (high - low) + 1e-5 * np.abs(X).max()
     assert ((fit.cluster_centers_ >= low - reach) & (fit.cluster_centers_ <= high + reach)).all()
+
+
+@pytest.mark.parametrize("kernel", POINTS)
+@pytest.mark.parametrize("rule", ["map", "gas"])
+def test_a_reach_next_to_nothing_is_none(rule, kernel):
+    method, own = RULES[rule].func, {"kernel": kernel, "scale": "range", "stages": 1, "init": ROWS[:K]}
+    first = RULES[rule].args[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        one, *others = (method(first, reach=reach, **own).fit(ROWS) for reach in (0.0, 1e-3, 1e-200, 1e-310))
+    for other in others:
+        assert_array_equal(other.labels_, one.labels_)
+        assert_allclose(other.cluster_centers_, one.cluster_centers_, atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", POINTS)
+def test_the_largest_exponents_leave_numbers(kernel):
+    fuzzy = FuzzyCMeans(K, kernel=kernel, fuzziness=100.0, init=ROWS[:K] + 0.3).fit(ROWS)
+    assert fuzzy.inertia_ > 0
+    assert_allclose(np.median(fuzzy.memberships_, axis=0), 1 / K, atol=0.05)
+    several = MultipleKernelKMeans(K, kernels=(0.5, (kernel, 1.0)), power=100.0, init=ROWS[:K]).fit(ROWS)
+    assert several.inertia_ > 0
+    assert_allclose(several.kernel_weights_, 0.5, atol=0.05)
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+@pytest.mark.parametrize("kernel", ["euler", "rbf"])
+def test_where_no_cluster_has_weight_all_stay(kernel, engine):
+    """(1/k)^m is no number any more: no centroid has a row, and none can be far from the others."""
+    X = np.random.default_rng(0).normal(size=(1800, 1))
+    own = {"alpha" if kernel == "euler" else "gamma": 1e-3}
+    model = FuzzyCMeans(1800, kernel=kernel, fuzziness=100.0, init=X[::-1] + 1e3, engine=engine, scale=None, **own)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fit = model.fit(X)
+    assert fit.inertia_ == 0
+    assert fit.history_["refilled"].tolist() == [0]
 
 
 @methods

@@ -22,6 +22,7 @@ COLUMNS = ("n_features_in_", "feature_names_in_")
 STEEPEST = 1e12  # half-turns per unit; steeper, and float64 phases carry no information
 MOST_SHAPED = 500  # columns whose shapes, 1000 x 1000 numbers a cluster, are still worth waiting for
 MOST_PAIRED = 50_000  # rows whose pairs are still worth waiting for: half a minute a pass
+MOST_EVEN = 100  # exponent of shares; they are even long before, and their powers would vanish
 LARGEST = 1e150  # beyond it differences and squares of float64 numbers overflow
 
 
@@ -288,9 +289,10 @@ def kernel_list(kernels: Any, names: Collection[str], shared: bool, centroids: s
     if isinstance(kernels, str) or not hasattr(kernels, "__len__") or len(kernels) == 0:
         raise ValueError(f"kernels must be a list of numbers (alpha) or pairs (name, width); got {kernels!r}.")
     for kernel in kernels:
-        if isinstance(kernel, str):
+        pair = isinstance(kernel, tuple | list)
+        if isinstance(kernel, str) or (pair and len(kernel) != 2):
             raise ValueError(f"kernels must be numbers (alpha) or pairs (name, width); got {kernel!r}: say its width.")
-        name, width = kernel if isinstance(kernel, tuple | list) and len(kernel) == 2 else ("euler", kernel)
+        name, width = kernel if pair else ("euler", kernel)
         one_of("kernels' name", name, names)
         if not (isinstance(width, str) and width == "auto" and name != "euler"):
             real(f"kernels' width of {name!r}", width, above=0, most=STEEPEST)

@@ -90,8 +90,8 @@ class Map:
 
 @lru_cache(maxsize=64)
 def _neighbours(grid: tuple[int, int], reach: float) -> Array:
-    squares = cdist(places(grid), places(grid), "sqeuclidean")
-    h = np.exp(-squares / (2 * reach * reach))
+    with np.errstate(over="ignore"):  # a reach next to nothing: exp(-inf) is 0
+        h = np.exp(-((cdist(places(grid), places(grid)) / reach) ** 2) / 2)
     h /= h.sum(axis=1, keepdims=True)
     h.setflags(write=False)
     return h

@@ -28,9 +28,12 @@ def rectified(kernel: Kernel, sums: Sums, C: Array) -> Array:
 
 
 def refilled(rows: Rows, C: Array, mass: Array) -> tuple[Array, int]:
-    """Each empty cluster moved to the row farthest from all others; unmoved where no row is away from its centroid."""
-    empty = np.flatnonzero(mass == 0)
+    """Each empty cluster moved to the row farthest from all others; unmoved where no row is away from its centroid.
+
+    Where all are empty, as when powers of memberships vanish, there is nothing to be far from: all stay.
+    """
     C, standing = C.copy(), mass > 0
+    empty = np.flatnonzero((mass == 0) & standing.any())
     for count, c in enumerate(empty):
         loss, f = rows.farthest(C[standing])
         if loss <= 0:

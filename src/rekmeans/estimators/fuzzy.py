@@ -87,7 +87,7 @@ class FuzzyCMeans(KernelClusterer):
         return Fuzzy(float(self.fuzziness))
 
     def _check_parameters(self) -> None:
-        _table.real("fuzziness", self.fuzziness, above=1)
+        _table.real("fuzziness", self.fuzziness, above=1, most=_table.MOST_EVEN)
         super()._check_parameters()
 
     def _why_empty(self) -> str:

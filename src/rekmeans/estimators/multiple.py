@@ -102,7 +102,7 @@ class MultipleKernelKMeans(KernelClusterer):
 
     def _check_parameters(self) -> None:
         _table.kernel_list(self.kernels, KERNELS, self.shared, self.centroids)
-        _table.real("power", self.power, above=1)
+        _table.real("power", self.power, above=1, most=_table.MOST_EVEN)
         super()._check_parameters()
 
     def _kernel(self, table: _table.Table) -> Stack:
