@@ -60,7 +60,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {page: [] for page in ("index", "choose", "command_line", "method", "defaults", "speed", "gallery/*")}
+html_sidebars = {page: [] for page in ("index", "choose", "command_line", "method", "defaults", "beyond", "speed", "gallery/*")}
 
 
 class Help(Directive):
