@@ -25,7 +25,7 @@ from rekmeans._table import MOST_PAIRED
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 COLUMNS, K = 16, 10
-REPEATS = 5
+REPEATS = 3
 PAIRED = 10_000  # rows up to which the matrix is waited for; beyond, its refusal is asked for once
 METHODS: dict[str, Callable[[], Any]] = {
     "REK": lambda: RectifiedEulerKMeans(K, random_state=0),

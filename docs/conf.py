@@ -51,6 +51,7 @@ html_title = "rekmeans"
 html_static_path = ["site.css"]
 html_css_files = ["site.css"]
 html_copy_source = False
+html_extra_path = ["reproduction-whole.html"]  # by reproduction.py
 html_theme_options = {
     "logo": {"text": "rekmeans"},
     "show_prev_next": False,
@@ -60,7 +61,8 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {page: [] for page in ("index", "choose", "command_line", "method", "defaults", "speed", "gallery/*")}
+PAGES = ("index", "choose", "command_line", "method", "defaults", "beyond", "speed", "reproduction", "gallery/*")
+html_sidebars = {page: [] for page in PAGES}
 
 
 class Help(Directive):

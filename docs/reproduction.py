@@ -1,6 +1,6 @@
 """The committed page of a finished reproduction: reproduction.md, its pictures and the whole page.
 
-rekmeans reproduce --out reproduction     # about half an hour on two cores
+rekmeans reproduce --out reproduction
 python docs/reproduction.py reproduction
 """
 

@@ -30,16 +30,16 @@ figure.colorbar(drawn, ax=axes, label="largest degree")
 # %%
 # New rows get degrees too:
 
-print(model.predict_proba([[2.0, 0.0], [0.0, 0.0], [2.0, 1.2]]).round(3))
+print(model.memberships([[2.0, 0.0], [0.0, 0.0], [2.0, 1.2]]).round(3))
 
 # %%
 # The exponent ``fuzziness`` decides how hard it is: near 1 the fit is that of the hard method, as it grows all
-# degrees tend to 1/k and the centroids to one another. In many columns that comes sooner, hence the default 1.5.
+# degrees tend to 1/k and the centroids to one another. In many columns that comes sooner, hence the default 1.2.
 
 iris, species = load_iris(return_X_y=True)
 hard = RectifiedEulerKMeans(3, random_state=0).fit(iris)
 print("fuzziness  mean largest degree   NMI with the species   rows labelled as by REK")
-for fuzziness in (1.01, 1.5, 2.0, 3.0, 6.0):
+for fuzziness in (1.01, 1.2, 1.5, 2.0, 3.0, 6.0):
     model = FuzzyCMeans(3, fuzziness=fuzziness, init=hard.cluster_centers_).fit(iris)
     sure, same = model.memberships_.max(axis=1).mean(), np.sum(model.labels_ == hard.labels_)
     print(f"{fuzziness:<11}{sure:<22.3f}{normalized_mutual_info(species, model.labels_):<23.3f}{same} of {len(iris)}")

@@ -16,6 +16,7 @@ from rekmeans.paper.dirt import soiled
 
 TINY = beyond.Plan(
     sets=(datasets.MOONS,),
+    dirty=(datasets.MOONS,),
     rows=120,
     starts=1,
     tries=1,

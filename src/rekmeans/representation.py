@@ -40,7 +40,7 @@ def representation_score(model: Any, X: Any, sample_weight: ArrayLike | None = N
 
     - 1: the means lie on the mapped data. A point of the table's own space stands for the rows as well as anything can.
     - 0: the best points do no better than rows drawn at random. A row drawn from its own cluster is at the squared
-      distance sum_j sum_q |phi_j - phi_q|^2/n_c from the n_c rows, on average over the draw, which is exactly 2 J_mean;
+      distance `sum_j sum_q |phi_j - phi_q|^2/n_c` from the n_c rows, on average over the draw, exactly 2 J_mean;
       the best point is at least as good as the best row, so the score is never negative.
 
     With mean resultant lengths R of cluster c and column l, Euler's is closed: J_mean = 1/2 sum n_c (1 - R^2) and
@@ -66,7 +66,7 @@ def representation_score(model: Any, X: Any, sample_weight: ArrayLike | None = N
     The score says nothing of whether the clusters are the right ones or lie apart: a cluster cut in two scores higher.
     It rises with the number of clusters, and as the kernel flattens. Euler and RBF kernels then tend to 1, for their
     mapped space is flat where it is looked at closely; Laplace kernels are rough at every scale and tend to
-    2 - 2 E|x - median|/E|x - x'|, 0.586 for normal columns. Compare partitions by one kernel, of one width and one
+    `2 - 2 E|x - median|/E|x - x'|`, 0.586 for normal columns. Compare partitions by one kernel, of one width and one
     number of clusters; or kernels, to see how much their means gain by leaving the mapped data. RBF and Laplace losses
     have several low points: the search starts at the average and at the best row of each cluster.
     Where cells are missing, pairs are compared over the columns both rows have, and the bounds hold for Euler only.

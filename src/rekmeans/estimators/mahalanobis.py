@@ -110,6 +110,10 @@ class MahalanobisFuzzyCMeans(FuzzyCMeans):
         super()._check_parameters()
         _table.one_of("beyond", self.beyond, ("clip", "wrap"))
 
+    def _n_starts(self) -> int:
+        """Shapes have many low points: one start in three ends in a poor one."""
+        return max(4, super()._n_starts()) if self.n_init == "auto" else super()._n_starts()
+
     def _read(self, X: Any, sample_weight: ArrayLike | None = None, *, fitting: bool) -> _table.Table:
         table = super()._read(X, sample_weight, fitting=fitting)
         _table.refuse_gaps(table, type(self).__name__)

@@ -49,12 +49,13 @@ def beyond(
     for name in only:
         one_of("only", name, TABLES)
     wanted, missing = only or tuple(TABLES), dict[str, str]()
-    for name in plan.sets:
+    for name in dict.fromkeys(plan.sets + plan.dirty):
         try:
             datasets.load(name)
         except datasets.Missing as error:
             missing[name] = error.why
-    plan = replace(plan, sets=tuple(name for name in plan.sets if name not in missing))
+    sets, dirty = (tuple(name for name in names if name not in missing) for names in (plan.sets, plan.dirty))
+    plan = replace(plan, sets=sets, dirty=dirty)
     fits = {fit for name in wanted for fit in TABLES[name].fits(plan)}
     found = Found(plan, made(fits, plan.rows, workers, watch))
     tables = {name: TABLES[name].rows(found) for name in wanted}
