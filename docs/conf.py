@@ -60,7 +60,8 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-html_sidebars = {page: [] for page in ("index", "choose", "command_line", "method", "defaults", "beyond", "speed", "gallery/*")}
+WIDE = ("index", "choose", "command_line", "method", "defaults", "beyond", "speed", "gallery/*")
+html_sidebars = {page: [] for page in WIDE}
 
 
 class Help(Directive):
