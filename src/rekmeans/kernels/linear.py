@@ -101,9 +101,11 @@ class Linear:
 
 def apart(F: Array, C: Array, metric: str) -> Array:
     """Sums of squares or absolute values of the differences over the coordinates each row has, (n, k)."""
-    if not np.isnan(F).any() and not np.isnan(C).any():
-        return cdist(F, C, metric)
-    return np.stack([np.nansum(SIZES[metric](F - c), axis=1) for c in C], axis=1)
+    D = cdist(F, C, metric)
+    gaps = np.isnan(D).any(axis=1)
+    if gaps.any():  # few rows as a rule: they alone are summed without their gaps
+        D[gaps] = np.stack([np.nansum(SIZES[metric](F[gaps] - c), axis=1) for c in C], axis=1)
+    return D
 
 
 def weighed(W: Any, D: Array, strength: Any) -> Any:
