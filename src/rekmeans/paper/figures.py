@@ -22,6 +22,7 @@ from .methods import EULER, estimator, mapped, start
 from .published import KAPPA
 
 WIDE = 8.6  # inches of a figure with several panels
+FEW = 5  # alphas that each have a tick
 STYLES = dict(zip(EULER, ("o-", "s-", "x--", "^:"), strict=True))
 TINTS = dict(zip(EULER, (COLOURS[0], COLOURS[1], INK, COLOURS[3]), strict=True))
 Row = dict[str, Any]
@@ -137,6 +138,10 @@ def sensitivity(tables: Tables) -> Drawn:
 
     def logarithmic(ax: Axes, own: list[Row]) -> None:
         ax.set_xscale("log")
+        alphas = sorted({row["alpha"] for row in own})
+        if len(alphas) <= FEW:
+            ax.set_xticks(alphas)
+        ax.minorticks_off()
         ax.xaxis.set_major_formatter("{x:g}")
 
     for key, rows in _by_protocol(tables["alphas"]):
