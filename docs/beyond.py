@@ -72,7 +72,7 @@ def linear(records: list[Row]) -> list[Row]:
         row = out.setdefault(record["n"], {"rows": f"{record['n']:,}"})
         seconds = record.get("seconds")
         row[record["method"]] = (
-            f"{seconds:.3g} s, {record['passes']} passes" if seconds else "refused" if record["refused"] else None
+            f"{seconds:.3g} s, {record['passes']} passes" if seconds else "refused" if record["refused"] else "not run"
         )
         row |= {f"of {record['method']}": seconds} if seconds else {}
     for row in out.values():
