@@ -71,7 +71,9 @@ def linear(records: list[Row]) -> list[Row]:
     for record in records:
         row = out.setdefault(record["n"], {"rows": f"{record['n']:,}"})
         seconds = record.get("seconds")
-        row[record["method"]] = f"{seconds:.3g} s" if seconds else "refused" if record["refused"] else None
+        row[record["method"]] = (
+            f"{seconds:.3g} s, {record['passes']} passes" if seconds else "refused" if record["refused"] else "not run"
+        )
         row |= {f"of {record['method']}": seconds} if seconds else {}
     for row in out.values():
         row["RBF / REK"] = f"{row['of rectified RBF'] / row['of REK']:.2f}"

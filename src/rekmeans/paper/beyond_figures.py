@@ -12,7 +12,7 @@ from .figures import WIDE, Drawn, Figure, Picture, Row, Tables, _bare, _panels, 
 
 MARKS = "osD^vPX"
 TINTS = (*COLOURS, INK)
-COLUMNS = 7  # of a legend: all methods, or all sets, in a line
+LINE = 56  # letters of a legend that fit in a line
 KERNELS = {"euler": "Euler", "rbf": "RBF", "laplace": "Laplace"}
 
 
@@ -40,7 +40,12 @@ def lines(
         figure: Any = every[0].figure
         handles, names = every[0].get_legend_handles_labels()
         figure.legend(
-            handles, names, loc="outside upper left", ncols=min(COLUMNS, len(names)), frameon=False, title=text
+            handles,
+            names,
+            loc="outside upper left",
+            ncols=len(names) if len("".join(names)) < LINE else 4,
+            frameon=False,
+            title=text,
         )
 
     return picture(name, draw, 2.4 * down + 1.0, text, WIDE if across > 1 else WIDE / 2)

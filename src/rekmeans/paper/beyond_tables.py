@@ -217,7 +217,7 @@ def robustness_means(found: Found) -> list[Row]:
     """Mean NMI over the sets at each share, and the first share at which it is below half of the clean one."""
     every = robustness(found)
     rows = []
-    for key in dict.fromkeys((row["dirt"], row["method"], row["beyond"]) for row in every):
+    for key in methods(every):
         own = [row for row in every if (row["dirt"], row["method"], row["beyond"]) == key]
         course = {s: six(fmean(r["nmi"] for r in own if r["share"] == s)) for s in (0.0, *found.plan.shares)}
         row: Row = dict(zip(("dirt", "method", "beyond"), key, strict=True))
@@ -226,11 +226,16 @@ def robustness_means(found: Found) -> list[Row]:
     return rows
 
 
+def methods(rows: list[Row]) -> list[tuple[Any, ...]]:
+    """(dirt, method, beyond), those on cells first."""
+    return sorted(dict.fromkeys((row["dirt"], row["method"], row["beyond"]) for row in rows), key=lambda key: key[0])
+
+
 def breaks(found: Found) -> list[Row]:
     """Where each method breaks on each set: the first share at which its NMI is below half of its clean one."""
     every = robustness(found)
     rows = []
-    for key in dict.fromkeys((row["dirt"], row["method"], row["beyond"]) for row in every):
+    for key in methods(every):
         row: Row = dict(zip(("dirt", "method", "beyond"), key, strict=True))
         for name in found.plan.dirty:
             own = [r for r in every if (r["dirt"], r["method"], r["beyond"], r["set"]) == (*key, name)]
