@@ -1,9 +1,11 @@
 """Where numbers of the methods beyond could be lost: far from zero, in other units, in a second fit."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
+from sklearn.base import clone
 
-from rekmeans import MahalanobisFuzzyCMeans
+from rekmeans import KernelKMeans, MahalanobisFuzzyCMeans
 
 PAIR = np.random.default_rng(0).normal(size=(80, 2)) * [0.3, 0.1] + np.repeat([[0.0, 0.0], [2.0, 1.0]], 40, axis=0)
 
@@ -16,3 +18,20 @@ def test_shapes_do_not_depend_on_where_zero_is():
     )
     assert_allclose(far.shapes_, near.shapes_, rtol=1e-6)
     assert_allclose(far.inertia_, near.inertia_, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("kernel", "degree"), [("rbf", 2), ("laplace", 1), ("laplace-l2", 1)])
+@pytest.mark.parametrize("exponent", [-400, -20, 20, 40, 400])
+def test_the_width_nobody_named_follows_the_units(kernel, degree, exponent):
+    plain, other = (
+        KernelKMeans(3, kernel=kernel, scale=None, random_state=0).fit(PAIR * unit) for unit in (1.0, 2.0**exponent)
+    )
+    assert other.gamma_ == plain.gamma_ * 2.0 ** (-exponent * degree)
+
+
+def test_a_second_fit_leaves_nothing_of_the_first():
+    model = KernelKMeans(2, kernel="rbf", random_state=0).fit(PAIR)
+    for change in ({"kernel": "euler"}, {"kernel": "linear"}, {"kernel": "precomputed", "centroids": "mean"}):
+        X = PAIR @ PAIR.T if change["kernel"] == "precomputed" else PAIR
+        fresh = clone(model.set_params(**change)).fit(X)
+        assert vars(model.fit(X)).keys() == vars(fresh).keys()
