@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 
-from rekmeans import KernelKMeans, MahalanobisFuzzyCMeans
+from rekmeans import KernelKMeans, MahalanobisFuzzyCMeans, MultipleKernelKMeans
 
 PAIR = np.random.default_rng(0).normal(size=(80, 2)) * [0.3, 0.1] + np.repeat([[0.0, 0.0], [2.0, 1.0]], 40, axis=0)
 
@@ -35,3 +35,18 @@ def test_a_second_fit_leaves_nothing_of_the_first():
         X = PAIR @ PAIR.T if change["kernel"] == "precomputed" else PAIR
         fresh = clone(model.set_params(**change)).fit(X)
         assert vars(model.fit(X)).keys() == vars(fresh).keys()
+
+
+@pytest.mark.parametrize("kernels", [(2.0, 3.0), (1.5, 2.5), (0.5, 1.25), (0.05, 4.0)])
+@pytest.mark.parametrize("scale", [None, "range", "robust"])
+def test_a_shared_pre_image_is_the_best_of_a_fine_line(kernels, scale):
+    """Also where all kernels turn more than once over the table: u and u + 2/alpha then differ."""
+    X = np.random.default_rng(0).normal(0, 0.05, (80, 2)) + np.repeat([[-0.8], [0.8]], 40, axis=0)
+    model = MultipleKernelKMeans(2, kernels=kernels, shared=True, scale=scale, init=X[[3, -3]], tol=0).fit(X)
+    share, Z = model.kernel_weights_**2 / np.array(model.kernel_.units), model.kernel_.scale.scaled(X)
+    line, least = np.linspace(-3, 3, 6001), 0.0
+    for c, column in np.ndindex(2, 2):
+        own = Z[model.labels_ == c, column]
+        loss = [s * (1 - np.cos(a * np.pi * (line[:, None] - own))).sum(axis=1) for s, a in zip(share, kernels)]
+        least += np.sum(loss, axis=0).min()
+    assert model.inertia_ <= least * (1 + 1e-6)
