@@ -37,6 +37,15 @@ def test_a_second_fit_leaves_nothing_of_the_first():
         assert vars(model.fit(X)).keys() == vars(fresh).keys()
 
 
+def test_an_outlier_in_the_first_row_moves_no_weight_of_a_kernel():
+    kernels, start = (("rbf", 3.0), ("laplace", 2.0), ("laplace-l2", 1.0)), PAIR[[0, -1]]
+    first, last = (
+        MultipleKernelKMeans(2, kernels=kernels, scale=None, tol=0, init=start).fit(X).kernel_weights_
+        for X in (np.r_[[[90.0, 90.0]], PAIR], np.r_[PAIR, [[90.0, 90.0]]])
+    )
+    assert_allclose(first, last, rtol=1e-6)
+
+
 @pytest.mark.parametrize("kernels", [(2.0, 3.0), (1.5, 2.5), (0.5, 1.25), (0.05, 4.0)])
 @pytest.mark.parametrize("scale", [None, "range", "robust"])
 def test_a_shared_pre_image_is_the_best_of_a_fine_line(kernels, scale):
@@ -47,6 +56,8 @@ def test_a_shared_pre_image_is_the_best_of_a_fine_line(kernels, scale):
     line, least = np.linspace(-3, 3, 6001), 0.0
     for c, column in np.ndindex(2, 2):
         own = Z[model.labels_ == c, column]
-        loss = [s * (1 - np.cos(a * np.pi * (line[:, None] - own))).sum(axis=1) for s, a in zip(share, kernels)]
+        loss = [
+            s * (1 - np.cos(a * np.pi * (line[:, None] - own))).sum(axis=1) for s, a in zip(share, kernels, strict=True)
+        ]
         least += np.sum(loss, axis=0).min()
     assert model.inertia_ <= least * (1 + 1e-6)

@@ -69,8 +69,13 @@ class Stack:
 
     def losses(self, F: Array, C: Array) -> list[Array]:
         """Each kernel's loss in its unit, (n, k)."""
-        pairs = zip(self.cut(F), self.cut(C), self.units, strict=True)
-        return [part.loss(part.distance(f, c)) * (part.worth / unit) for (part, f), (_, c), unit in pairs]
+        pairs = zip(self.cut(F), self.cut(C), strict=True)
+        return self._in_units([part.distance(f, c) for (part, f), (_, c) in pairs])
+
+    def _in_units(self, Ds: list[Array]) -> list[Array]:
+        """Each kernel's loss at its own distances."""
+        kernels = zip(self.parts, Ds, self.units, strict=True)
+        return [part.loss(D) * (part.worth / unit) for part, D, unit in kernels]
 
     def distance(self, F: Array, C: Array) -> Array:
         share = self.weights(C) ** self.power
@@ -81,11 +86,10 @@ class Stack:
 
     def pull(self, F: Array, C: Array, D: Array, W: Any) -> Sums:
         mass = product(W, np.ones((len(F), 1)))[:, 0]
-        each = np.array([inner(W, L) for L in self.losses(F, C)])
-        pulls = {
-            f"{b}": part.pull(f, c, part.distance(f, c), W)
-            for b, ((part, f), (_, c)) in enumerate(zip(self.cut(F), self.cut(C), strict=True))
-        }
+        pairs = [(part, f, c) for (part, f), (_, c) in zip(self.cut(F), self.cut(C), strict=True)]
+        Ds = [part.distance(f, c) for part, f, c in pairs]
+        each = np.array([inner(W, L) for L in self._in_units(Ds)])
+        pulls = {f"{b}": part.pull(f, c, own, W) for b, ((part, f, c), own) in enumerate(zip(pairs, Ds, strict=True))}
         return Sums(**pulls, each=each, mass=mass, loss=inner(W, D))
 
     def mean(self, sums: Sums, C: Array) -> Array:
