@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from rekmeans import EulerKMeans, EulerMap, RectifiedEulerKMeans
+from rekmeans import EulerKMeans, EulerMap, NeuralGas, RectifiedEulerKMeans, SelfOrganizingMap
 
 callback = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9 has no callbacks")
 
@@ -119,6 +119,18 @@ def test_each_pass_shows_the_estimator_it_would_give(clusterer):
         assert_array_equal(shown.history_["objective"], objective[: t + 1])
     for shown in (passes[-1], last):
         assert_same_fit(shown, model)
+
+
+@pytest.mark.parametrize("clusterer", [NeuralGas(4, stages=3, random_state=0), SelfOrganizingMap((2, 2), stages=3)])
+def test_each_pass_of_an_annealed_fit_shows_all_passes_so_far(clusterer):
+    diary = Diary()
+    fitted = clone(clusterer).set_callbacks(diary).fit(X)
+    shown = [model for task, model in diary.models if task[-1][0] == "pass"]
+    assert len(shown) == len(fitted.history_["reach"])
+    assert len(np.unique(fitted.history_["reach"])) == 3
+    for t, model in enumerate(shown):
+        for name in ("objective", "moved", "reach"):
+            assert_array_equal(model.history_[name], fitted.history_[name][: t + 1])
 
 
 def test_the_scoring_monitor_logs_each_pass():

@@ -49,11 +49,11 @@ def read(estimator: Any, X: Any, sample_weight: Any = None, *, fitting: bool, k:
     return Table(rows, weights, {name: getattr(probe, name) for name in COLUMNS if hasattr(probe, name)})
 
 
-def remember(estimator: Any, table: Table) -> None:
-    """Give a fitted estimator the columns of its table."""
-    for name in COLUMNS:
-        estimator.__dict__.pop(name, None)
-    estimator.__dict__.update(table.columns)
+def remember(estimator: Any, table: Table, found: dict[str, Any]) -> None:
+    """Give an estimator the columns of its table and what was found; nothing of a fit before is left."""
+    for name in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
+        delattr(estimator, name)
+    vars(estimator).update(table.columns | found)
 
 
 def plain(X: Any) -> Any:

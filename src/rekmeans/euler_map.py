@@ -81,10 +81,9 @@ class EulerMap(TransformerMixin, Mapped):
         self._check_map()
         table = _table.read(self, X, sample_weight, fitting=True)
         tasks = _watch.Tasks(self, X, y, sample_weight)
-        self.kernel_ = self._kernel(table)
-        extent = self.kernel_.scale if self.scale else column_range(table.X, table.weights)
-        self.middle_ = (extent.low + extent.high) / 2
-        _table.remember(self, table)
+        kernel = self._kernel(table)
+        extent = kernel.scale if self.scale else column_range(table.X, table.weights)
+        _table.remember(self, table, {"kernel_": kernel, "middle_": (extent.low + extent.high) / 2})
         tasks.end()
         return self
 

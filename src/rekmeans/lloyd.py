@@ -13,7 +13,7 @@ import numpy as np
 
 from ._grid import Array
 from ._sums import Sums
-from .assign import Hard
+from .assign import Hard, Map
 from .centroids import CentroidRule, refilled
 from .engines import Rows
 from .kernels import Kernel
@@ -90,7 +90,8 @@ def annealed(
     stops: list[bool] = []
 
     def told(t: int, record: dict[str, Any], done: int) -> bool:
-        stops.append(bool(watch and watch(done + t, record)))
+        so_far = {"fit": lambda: joined([*parts, record["fit"]()])}
+        stops.append(bool(watch and watch(done + t, record | so_far)))
         return stops[-1]
 
     for model in stages:
@@ -100,9 +101,14 @@ def annealed(
         parts.append(run(rows, model, parts[-1].centroids if parts else C, limit, tol, seen))
         if any(stops):
             break
-    joined = {name: np.concatenate([fit.history[name] for fit in parts]) for name in parts[0].history}
+    return joined(parts)
+
+
+def joined(parts: Sequence[Fit]) -> Fit:
+    """The last fit, with the passes of all; `stage` says which had which, where there are several."""
+    history = {name: np.concatenate([fit.history[name] for fit in parts]) for name in parts[0].history}
     stage = np.repeat(np.arange(len(parts)), [len(fit.history["moved"]) for fit in parts])
-    history = joined | ({"stage": stage} if len(parts) > 1 else {})
+    history |= {"stage": stage} if len(parts) > 1 else {}
     return replace(parts[-1], history=history, n_iter=sum(fit.n_iter for fit in parts))
 
 
@@ -119,8 +125,11 @@ def best(
 
 
 def labelled(rows: Rows, model: Model, C: Array) -> Array:
-    """The label that the model gives each row for these centroids, (n,)."""
-    if isinstance(model.assign, Hard):
+    """The label that the model gives each row for these centroids, (n,); only a map's is not simply the nearest.
+
+    Shared rows on circles walk too: their distances are no integers, and a tie has to fall as in the fit.
+    """
+    if isinstance(model.assign, Hard) or not (isinstance(model.assign, Map) or model.kernel.exact):
         return rows.nearest(C)
     walk = rows.walk(model)
     walk.step(C)

@@ -35,6 +35,7 @@ class NativePoints(ReferenceRows):
 
     def __init__(self, kernel: Any, table: Table, threads: int | None = None) -> None:
         super().__init__(kernel, table)
+        self.F = np.ascontiguousarray(self.F)  # else the core would copy it in every pass
         self.threads = wanted(threads)
 
     def walk(self, model: Model) -> SharedWalk:

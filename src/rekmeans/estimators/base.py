@@ -72,8 +72,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             attributes = self._attributes(rows.kernel, rows, fit)
         self._warn_of_silent_rows(rows, table)
         self._warn_of_empty_clusters(fit)
-        _table.remember(self, table)
-        self.__dict__.update(attributes)
+        _table.remember(self, table, attributes)
         tasks.end()
         return self
 

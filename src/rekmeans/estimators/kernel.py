@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 
 from .. import _table, lloyd
-from .._scale import SCALES, bare
+from .._scale import SCALES, Scale, bare
 from ..centroids import CENTROIDS
 from ..engines import Rows
 from ..kernels import KERNELS, Kernel
@@ -47,11 +47,14 @@ class KernelClusterer(Clusterer):
             _table.one_of("init", self.init, [name for name in self._inits() if name != "circle"])
 
     def _kernel(self, table: _table.Table) -> Any:
-        return self._meant(self._plain(table, self.kernel), table)
+        return self._meant(self._plain(table, self._scale(table), self.kernel), table)
 
-    def _plain(self, table: _table.Table, name: str, width: Any = None) -> Any:
+    def _scale(self, table: _table.Table) -> Scale:
+        """Units and bounds of the columns."""
+        return SCALES[self.scale](table.X, table.weights, self.n_threads)
+
+    def _plain(self, table: _table.Table, scale: Scale, name: str, width: Any = None) -> Any:
         """The kernel of that name with the width given, or the parameters' own."""
-        scale = SCALES[self.scale](table.X, table.weights, self.n_threads)
         beyond = self.beyond if self.scale else "wrap"
         if name == "euler":
             return KERNELS[name](float(self.alpha if width is None else width), scale, beyond)

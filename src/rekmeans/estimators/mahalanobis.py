@@ -121,7 +121,7 @@ class MahalanobisFuzzyCMeans(FuzzyCMeans):
         return table
 
     def _kernel(self, table: _table.Table) -> Mahalanobis:
-        kernel = Mahalanobis(self._plain(table, self.kernel), float(self.prior))
+        kernel = Mahalanobis(self._plain(table, self._scale(table), self.kernel), float(self.prior))
         rows = ReferenceRows(kernel, table)
         middle = np.average(rows.F, axis=0, weights=rows.weights())
         spread = float(np.average(((rows.F - middle) ** 2).mean(axis=1), weights=rows.weights()))

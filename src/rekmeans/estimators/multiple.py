@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .. import _table, lloyd
+from .._grid import Array
+from .._scale import column_range, fenced
 from ..assign import Hard
 from ..centroids import CENTROIDS
 from ..engines import Rows, place
@@ -107,14 +109,20 @@ class MultipleKernelKMeans(KernelClusterer):
 
     def _kernel(self, table: _table.Table) -> Stack:
         pairs = [kernel if isinstance(kernel, tuple | list) else ("euler", kernel) for kernel in self.kernels]
-        parts = tuple(self._plain(table, name, width) for name, width in pairs)
-        return Stack(parts, tuple(self._unit(part, table) for part in parts), float(self.power), bool(self.shared))
+        scale = self._scale(table)
+        parts = tuple(self._plain(table, scale, name, width) for name, width in pairs)
+        middle = fenced(table.X, table.weights, self.n_threads).centre[None]
+        units = tuple(self._unit(part, table, middle) for part in parts)
+        seen = column_range(table.X, table.weights)
+        ends = np.stack([seen.low, seen.high])
+        far = np.abs(scale.scaled(ends if parts[0].beyond == "wrap" else scale.clipped(ends))).max()
+        return Stack(parts, units, float(self.power), bool(self.shared), float(far))
 
-    def _unit(self, kernel: Any, table: _table.Table) -> float:
-        """Mean loss of a row when one centroid serves all; 1 where there is none."""
+    def _unit(self, kernel: Any, table: _table.Table, middle: Array) -> float:
+        """Mean loss of a row when one centroid, reached from the middle, serves all; 1 where there is none."""
         model = lloyd.Model(kernel, Hard(), CENTROIDS[self.centroids])
-        rows = place("auto", model, table, self.n_threads)
-        fit = lloyd.run(rows, model, rows.mapped(np.zeros(1, np.int64)), PASSES, float(self.tol))
+        rows = place(self.engine, model, table, self.n_threads)
+        fit = lloyd.run(rows, model, kernel.start(middle), PASSES, float(self.tol))
         total = float(np.ldexp(float(rows.weights().sum()), -rows.weight_bits))
         unit = fit.objective / total
         return unit if unit > LEAST else 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +17,7 @@ from ..seeds import plus_plus
 SAMPLE = 1 << 12  # rows looked at
 WIDTH = 0.5  # of the distance at which the middle row lies; twice as steep, and clean tables begin to suffer
 LEAST = np.finfo(float).tiny  # a smaller distance is none: its inverse would overflow
-FLAT = 1e-9  # a width at which the loss is the distance itself
+FLAT = -30  # power of 2 of the largest distance at which losses are taken for distances: they err by 1e-9
 
 
 def auto_gamma(kernel: RBF, table: Table, k: int) -> float:
@@ -25,14 +26,21 @@ def auto_gamma(kernel: RBF, table: Table, k: int) -> float:
     heard = np.flatnonzero(weights > 0)
     at = heard[:: -(-len(heard) // SAMPLE)]
     X = table.X[at].toarray() if sparse.issparse(table.X) else table.X[at]
-    flat = replace(kernel, gamma=FLAT)
+    flat = _flat(kernel, X)
     rows = ReferenceRows(flat, Table(X, weights[at]))
     if not rows.weights().any():
         return 1.0
     C = plus_plus(rows, min(k, len(at)), np.random.PCG64(0))
-    near = rows.each(lambda F: flat.distance(F, C).min(axis=1)) / FLAT
+    near = rows.each(lambda F: flat.distance(F, C).min(axis=1)) / flat.gamma
     middle = _middle(near, rows.weights())
     return WIDTH / middle if middle > LEAST else 1.0
+
+
+def _flat(kernel: RBF, X: Array) -> RBF:
+    """The kernel at a width, a power of 2, so small that losses are distances, whatever the units of the rows."""
+    F, even = kernel.within().embed(X), replace(kernel, gamma=1.0)
+    widest = float(even.distance(F, kernel.whole(F[:1], kernel.start(kernel.scale.centre[None]))).max())
+    return replace(kernel, gamma=math.ldexp(1.0, FLAT - math.frexp(max(widest, LEAST))[1]))
 
 
 def _middle(values: Array, weights: Array) -> float:

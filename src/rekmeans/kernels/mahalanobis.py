@@ -76,13 +76,14 @@ class Mahalanobis:
         return D
 
     def pull(self, F: Array, C: Array, D: Array, W: Any) -> Sums:
-        V = np.asarray(W)
-        scatter = np.stack([(F * V[:, [c]]).T @ F for c in range(len(C))])  # (k, p, p)
+        """Scatter about the old places: about 0 it would be lost in the squares of far places."""
+        V, M = np.asarray(W), self.split(C)[0]
+        scatter = np.stack([((F - m) * v[:, None]).T @ (F - m) for m, v in zip(M, V.T, strict=True)])  # (k, p, p)
         return Sums(totals=product(V, F), scatter=scatter, mass=V.sum(axis=0), loss=inner(V, D))
 
     def mean(self, sums: Sums, C: Array) -> Array:
         M, A = self.split(C)
-        return self._shaped(sums, self._means(sums, M), A)
+        return self._shaped(sums, self._means(sums, M), M, A)
 
     def rectify(self, sums: Sums, C: Array) -> Array:
         """Each centroid moved to the point of the circles nearest to its mean in the metric of its shape."""
@@ -90,18 +91,18 @@ class Mahalanobis:
         if not self.base.branches:
             return self.mean(sums, C)
         target = self._means(sums, M)
-        return self._shaped(sums, on_circles(target, A, M), A)
+        return self._shaped(sums, on_circles(target, A, M), M, A)
 
     def _means(self, sums: Sums, M: Array) -> Array:
         some = (sums.mass > 0)[:, None]
         return np.where(some, sums.totals / np.where(some, sums.mass[:, None], 1.0), M)
 
-    def _shaped(self, sums: Sums, M: Array, A: Array) -> Array:
-        """The places with the shapes that minimise the objective there."""
-        p, means = M.shape[1], self._means(sums, M)
-        off = M - means
+    def _shaped(self, sums: Sums, M: Array, old: Array, A: Array) -> Array:
+        """The places M with the shapes that minimise the objective there; A where there is no weight."""
+        p, means = M.shape[1], self._means(sums, old)
+        on, off = means - old, M - means
         weight = np.where(sums.mass > 0, sums.mass, 1.0)[:, None, None]
-        S = sums.scatter / weight - means[:, :, None] * means[:, None] + off[:, :, None] * off[:, None]
+        S = sums.scatter / weight - on[:, :, None] * on[:, None] + off[:, :, None] * off[:, None]
         S = (S + S.transpose(0, 2, 1)) / 2 + self.prior * self.spread * np.eye(p)
         sign, volume = np.linalg.slogdet(S)
         fine = (sums.mass > 0) & (sign > 0)

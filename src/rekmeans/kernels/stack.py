@@ -12,8 +12,11 @@ from .._grid import GRID, Array, inner, product
 from .._scale import Scale
 from .._sums import Sums
 
-POINTS = 512  # of a line searched for a shared pre-image: a dozen to a turn of the steepest usual alpha
+POINTS = 512  # of a line searched for a shared pre-image, at least
+DENSE = 12  # of them to a turn of the steepest alpha
+MOST = 1 << 14  # of them; a longer line is searched in its middle
 NEWTON = 6  # steps from the best of them
+ROUNDED = 4 / GRID  # what the grid may give to an old centroid
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,7 @@ class Stack:
     units: tuple[float, ...]  # mean loss of a row with one centroid for all, by kernel
     power: float = 2.0
     shared: bool = False  # one pre-image for all kernels, which then are Euler's
+    reach: float = 1.0  # how far from 0 the rows lie, in units of the scale
 
     @property
     def scale(self) -> Scale:
@@ -65,8 +69,13 @@ class Stack:
 
     def losses(self, F: Array, C: Array) -> list[Array]:
         """Each kernel's loss in its unit, (n, k)."""
-        pairs = zip(self.cut(F), self.cut(C), self.units, strict=True)
-        return [part.loss(part.distance(f, c)) * (part.worth / unit) for (part, f), (_, c), unit in pairs]
+        pairs = zip(self.cut(F), self.cut(C), strict=True)
+        return self._in_units([part.distance(f, c) for (part, f), (_, c) in pairs])
+
+    def _in_units(self, Ds: list[Array]) -> list[Array]:
+        """Each kernel's loss at its own distances."""
+        kernels = zip(self.parts, Ds, self.units, strict=True)
+        return [part.loss(D) * (part.worth / unit) for part, D, unit in kernels]
 
     def distance(self, F: Array, C: Array) -> Array:
         share = self.weights(C) ** self.power
@@ -77,11 +86,10 @@ class Stack:
 
     def pull(self, F: Array, C: Array, D: Array, W: Any) -> Sums:
         mass = product(W, np.ones((len(F), 1)))[:, 0]
-        each = np.array([inner(W, L) for L in self.losses(F, C)])
-        pulls = {
-            f"{b}": part.pull(f, c, part.distance(f, c), W)
-            for b, ((part, f), (_, c)) in enumerate(zip(self.cut(F), self.cut(C), strict=True))
-        }
+        pairs = [(part, f, c) for (part, f), (_, c) in zip(self.cut(F), self.cut(C), strict=True)]
+        Ds = [part.distance(f, c) for part, f, c in pairs]
+        each = np.array([inner(W, L) for L in self._in_units(Ds)])
+        pulls = {f"{b}": part.pull(f, c, own, W) for b, ((part, f, c), own) in enumerate(zip(pairs, Ds, strict=True))}
         return Sums(**pulls, each=each, mass=mass, loss=inner(W, D))
 
     def mean(self, sums: Sums, C: Array) -> Array:
@@ -97,14 +105,13 @@ class Stack:
         w /= w.sum()
         own = [getattr(sums, f"{b}") for b in range(len(self.parts))]
         if self.shared:
-            U = self._shared([sums_b.totals for sums_b in own], C, w**self.power / np.array(self.units))
-            cs = [_turned(part.alpha * U) for part in self.parts]
+            cs = self._shared([sums_b.totals for sums_b in own], C, w**self.power / np.array(self.units))
         else:
             cs = [getattr(part, rule)(s, c) for s, (part, c) in zip(own, self.cut(C), strict=True)]
         return self._weighted(cs, w)
 
-    def _shared(self, totals: list[Array], C: Array, share: Array) -> Array:
-        """The u of each cluster and column that maximises sum_b share_b S_b.(cos, sin)(alpha_b pi u), (k, d)."""
+    def _shared(self, totals: list[Array], C: Array, share: Array) -> list[Array]:
+        """(cos, sin)(alpha_b pi u) at the u, by cluster and column, of the largest sum_b share_b S_b.(cos, sin)."""
         alphas = np.array([part.alpha for part in self.parts])
         S = share[:, None, None] * np.array(totals, dtype=np.float64)  # (B, k, 2d)
         d = S.shape[2] // 2
@@ -116,17 +123,25 @@ class Stack:
             sides = [(A, B), (B, -A), (-A, -B)][order]
             return (steep * (sides[0] * np.cos(t) + sides[1] * np.sin(t))).sum(axis=0)
 
-        best = _angles(next(c for part, c in self.cut(C) if part.alpha == alphas.min())) / alphas.min()
-        top = height(best)
-        for u in np.linspace(-1 / alphas.min(), 1 / alphas.min(), POINTS, endpoint=False):
-            there = height(np.full_like(best, u))
+        best, top = np.zeros(A.shape[1:]), np.full(A.shape[1:], -np.inf)
+        for u in self._line(alphas):
+            there = height(u)
             best, top = np.where(there > top, u, best), np.maximum(there, top)
         for _ in range(NEWTON):
             bend = height(best, 2)
             step = np.where(bend < 0, -height(best, 1) / np.where(bend < 0, bend, 1.0), 0.0)
             there = height(best + step)
             best, top = np.where(there > top, best + step, best), np.maximum(there, top)
-        return best
+        old = np.stack([c for _, c in self.cut(C)])  # (B, k, 2d)
+        held, room = (S * old).sum(axis=0) / GRID, ROUNDED * np.hypot(A, B).sum(axis=0)
+        better = np.tile(top + room > held[:, :d] + held[:, d:], 2)
+        return [np.where(better, _turned(a * best), c) for a, c in zip(alphas, old, strict=True)]
+
+    def _line(self, alphas: Array) -> Array:
+        """The u that are tried: as far as rows lie, and a whole turn of the flattest kernel."""
+        half = max(1 / alphas.min(), self.reach)
+        half = min(half, MOST / DENSE / alphas.max())
+        return np.linspace(-half, half, max(POINTS, int(DENSE * alphas.max() * half)), endpoint=False)
 
     def _weighted(self, cs: list[Array], w: Array | None = None) -> Array:
         """The kernels' centroids side by side, with the weights; equal ones at a start."""
@@ -173,9 +188,3 @@ class Stack:
 def _turned(t: Array) -> Array:
     """(cos, sin) of pi t on the grid."""
     return np.rint(GRID * np.concatenate([np.cos(np.pi * t), np.sin(np.pi * t)], axis=1)).astype(np.int32)
-
-
-def _angles(c: Array) -> Array:
-    """Angles of [cos | sin] in half-turns."""
-    d = c.shape[1] // 2
-    return np.arctan2(c[:, d:], c[:, :d]) / np.pi

@@ -1,0 +1,87 @@
+"""Where numbers of the methods beyond could be lost: far from zero, in other units, in a second fit."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.base import clone
+
+from rekmeans import KernelKMeans, MahalanobisFuzzyCMeans, MultipleKernelKMeans
+
+PAIR = np.random.default_rng(0).normal(size=(80, 2)) * [0.3, 0.1] + np.repeat([[0.0, 0.0], [2.0, 1.0]], 40, axis=0)
+
+
+def test_shapes_do_not_depend_on_where_zero_is():
+    """To the rounding of the table itself, which keeps eight digits."""
+    near, far = (
+        MahalanobisFuzzyCMeans(2, kernel="linear", scale=None, tol=0.0, init=PAIR[[0, -1]] + zero).fit(PAIR + zero)
+        for zero in (0.0, 1e7)
+    )
+    assert_allclose(far.shapes_, near.shapes_, rtol=1e-6)
+    assert_allclose(far.inertia_, near.inertia_, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("kernel", "degree"), [("rbf", 2), ("laplace", 1), ("laplace-l2", 1)])
+@pytest.mark.parametrize("exponent", [-400, -20, 20, 40, 400])
+def test_the_width_nobody_named_follows_the_units(kernel, degree, exponent):
+    plain, other = (
+        KernelKMeans(3, kernel=kernel, scale=None, random_state=0).fit(PAIR * unit) for unit in (1.0, 2.0**exponent)
+    )
+    assert other.gamma_ == plain.gamma_ * 2.0 ** (-exponent * degree)
+
+
+def test_a_second_fit_leaves_nothing_of_the_first():
+    model = KernelKMeans(2, kernel="rbf", random_state=0).fit(PAIR)
+    for change in ({"kernel": "euler"}, {"kernel": "linear"}, {"kernel": "precomputed", "centroids": "mean"}):
+        X = PAIR @ PAIR.T if change["kernel"] == "precomputed" else PAIR
+        fresh = clone(model.set_params(**change)).fit(X)
+        assert vars(model.fit(X)).keys() == vars(fresh).keys()
+
+
+def test_an_outlier_in_the_first_row_moves_no_weight_of_a_kernel():
+    kernels, start = (("rbf", 3.0), ("laplace", 2.0), ("laplace-l2", 1.0)), PAIR[[0, -1]]
+    first, last = (
+        MultipleKernelKMeans(2, kernels=kernels, scale=None, tol=0, init=start).fit(X).kernel_weights_
+        for X in (np.r_[[[90.0, 90.0]], PAIR], np.r_[PAIR, [[90.0, 90.0]]])
+    )
+    assert_allclose(first, last, rtol=1e-6)
+
+
+@pytest.mark.parametrize("kernels", [(2.0, 3.0), (1.5, 2.5), (0.5, 1.25), (0.05, 4.0)])
+@pytest.mark.parametrize("scale", [None, "range", "robust"])
+def test_a_shared_pre_image_is_the_best_of_a_fine_line(kernels, scale):
+    """Also where all kernels turn more than once over the table: u and u + 2/alpha then differ."""
+    X = np.random.default_rng(0).normal(0, 0.05, (80, 2)) + np.repeat([[-0.8], [0.8]], 40, axis=0)
+    model = MultipleKernelKMeans(2, kernels=kernels, shared=True, scale=scale, init=X[[3, -3]], tol=0).fit(X)
+    share, Z = model.kernel_weights_**2 / np.array(model.kernel_.units), model.kernel_.scale.scaled(X)
+    line, least = np.linspace(-3, 3, 6001), 0.0
+    for c, column in np.ndindex(2, 2):
+        own = Z[model.labels_ == c, column]
+        loss = [
+            s * (1 - np.cos(a * np.pi * (line[:, None] - own))).sum(axis=1) for s, a in zip(share, kernels, strict=True)
+        ]
+        least += np.sum(loss, axis=0).min()
+    assert model.inertia_ <= least * (1 + 1e-6)
+
+
+PREDICTS = """
+import resource
+import numpy as np
+from rekmeans import FuzzyCMeans
+
+X = np.random.default_rng(0).normal(size=(200_000, 2))
+model = FuzzyCMeans(100, kernel="laplace", random_state=0, max_iter=1).fit(X[:500])
+model.predict(X[:500])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+model.predict(X)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss has other units elsewhere")
+def test_a_prediction_keeps_no_shares():
+    """Of 200 000 rows and 100 clusters they would be 160 MB; the rows themselves are 3 MB."""
+    said = subprocess.run([sys.executable, "-c", PREDICTS], capture_output=True, text=True, check=True).stdout
+    assert int(said) < 80_000
