@@ -66,9 +66,9 @@ def representation_score(model: Any, X: Any, sample_weight: ArrayLike | None = N
     The score says nothing of whether the clusters are the right ones or lie apart: a cluster cut in two scores
     higher, as a rule. It rises as the kernel flattens: towards 1 for Euler and RBF kernels, whose space is flat where
     it is looked at closely; Laplace kernels are rough at every scale and tend to `2 - 2 E|x - median|/E|x - x'|`,
-    0.586 for normal columns. Compare partitions by one kernel, of one width and one number of clusters; or kernels, to see
-    how much their means gain by leaving the mapped data. RBF and Laplace losses have several low points: the search
-    starts at the average and at the best row of each cluster.
+    0.586 for normal columns. Compare partitions by one kernel, of one width and one number of clusters; or kernels, to
+    see how much their means gain by leaving the mapped data. RBF and Laplace losses have several low points: the
+    search starts at the average and at the best row of each cluster.
     Where cells are missing, pairs are compared over the columns both rows have, and the bounds hold for Euler only.
 
     Examples
