@@ -80,7 +80,7 @@ class Plan:
 
 
 COARSE = (1e-4, 0.01, 0.1, 0.5, 0.7, 0.9, 1.1, 1.4, 1.8, 5.0, 10.0, 100.0, 300.0, 400.0)  # for a first look
-STEEP = (100.0, 200.0, 300.0)  # where row-normalised histograms have their signal; a wide fit takes seconds
+STEEP = (50.0, 100.0, 200.0, 300.0, 500.0)  # where row-normalised histograms have their signal
 
 
 def _paper(alphas: tuple[float, ...], starts: int) -> Protocol:
