@@ -160,6 +160,9 @@ class SelfOrganizingMap(_Annealed):
         """Nodes of the map."""
         return int(np.prod(self.grid))
 
+    def _asked(self) -> str:
+        return f"grid={self.grid}"
+
     def _rule(self, reach: float) -> assign.Map | assign.Hard:
         return assign.Map((int(self.grid[0]), int(self.grid[1])), reach) if reach > 0 else assign.Hard()
 
