@@ -2,13 +2,16 @@
 
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.base import clone
 
-from rekmeans import KernelKMeans, MahalanobisFuzzyCMeans, MultipleKernelKMeans
+from rekmeans import FuzzyCMeans, KernelKMeans, MahalanobisFuzzyCMeans, MultipleKernelKMeans
+from rekmeans.kernels import gram
+from test_refusals import refused
 
 PAIR = np.random.default_rng(0).normal(size=(80, 2)) * [0.3, 0.1] + np.repeat([[0.0, 0.0], [2.0, 1.0]], 40, axis=0)
 
@@ -64,6 +67,26 @@ def test_a_shared_pre_image_is_the_best_of_a_fine_line(kernels, scale):
         ]
         least += np.sum(loss, axis=0).min()
     assert model.inertia_ <= least * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplace", "laplace-l2"])
+def test_kernel_values_that_are_kept_are_kept_once(kernel, monkeypatch):
+    monkeypatch.setattr(gram, "CELLS", 1 << 16)
+    X = np.tile(PAIR, (20, 1))
+    model = KernelKMeans(2, kernel=kernel, centroids="mean", init=PAIR[[0, -1]], max_iter=1, n_threads=1)
+    tracemalloc.start()
+    model.fit(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.5 * 8 * len(X) ** 2
+
+
+@pytest.mark.parametrize("model", [KernelKMeans(2), FuzzyCMeans(2), KernelKMeans(2, kernel="linear")])
+@pytest.mark.filterwarnings("error")
+def test_weights_beyond_all_sums_are_refused(model):
+    assert np.isfinite(model.fit(PAIR, sample_weight=np.full(len(PAIR), 1e140)).inertia_)
+    with refused(ValueError, "sample_weight", "1e+308", "divide"):
+        model.fit(PAIR, sample_weight=np.full(len(PAIR), 1e308))
 
 
 PREDICTS = """

@@ -35,7 +35,8 @@ class ReferenceRows:
         n, d = table.X.shape
         size = max(1, min(1 << 15, CELLS // (2 * d)))
         self.cuts = np.append(np.arange(0, n, size), n) if cuts is None else cuts
-        self.F = np.concatenate([kernel.embed(self._table(at)) for at in self.blocks()])  # (n, p)
+        parts = [kernel.embed(self._table(at)) for at in self.blocks()]
+        self.F = parts[0] if len(parts) == 1 else np.concatenate(parts)  # (n, p)
         heard = ~np.concatenate([kernel.silent(self._table(at)) for at in self.blocks()])
         self.w: Array = np.ones(n) if table.weights is None else table.weights
         self.weight_bits = 0
