@@ -6,10 +6,11 @@ import tracemalloc
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from rekmeans import FuzzyCMeans, KernelKMeans, MahalanobisFuzzyCMeans, MultipleKernelKMeans
+from rekmeans._grid import sampled
 from rekmeans.kernels import gram
 from test_refusals import refused
 
@@ -87,6 +88,30 @@ def test_weights_beyond_all_sums_are_refused(model):
     assert np.isfinite(model.fit(PAIR, sample_weight=np.full(len(PAIR), 1e140)).inertia_)
     with refused(ValueError, "sample_weight", "1e+308", "divide"):
         model.fit(PAIR, sample_weight=np.full(len(PAIR), 1e308))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplace", "laplace-l2"])
+@pytest.mark.parametrize("kinds", [2, 3, 5, 8])
+def test_rows_that_come_in_turns_are_all_looked_at(kernel, kinds):
+    """As many rows as make a sample of every so many see one kind only."""
+    middles = 3.0 * np.arange(kinds)
+    X = np.random.default_rng(0).normal(0, 0.05, (16_000 * kinds, 1)) + np.resize(middles, (16_000 * kinds, 1))
+    model = KernelKMeans(kinds, kernel=kernel, scale="range", random_state=0).fit(X)
+    assert_allclose(np.sort(model.cluster_centers_[:, 0]), middles, atol=0.01)
+
+
+def test_a_sample_stands_for_the_weight():
+    w = np.random.default_rng(0).uniform(size=5000) * (np.arange(5000) % 3 > 0)
+    w[1234] = 500.0
+    for most in (100, 3000):
+        at, weights = sampled(w, most)
+        assert len(at) == len(np.unique(at)) <= most
+        assert (w[at] > 0).all()
+        near = np.array([weights[at < end].sum() / weights.sum() for end in (1234, 1235, 2000, 4000)])
+        assert_allclose(near, [w[:end].sum() / w.sum() for end in (1234, 1235, 2000, 4000)], atol=3 / most)
+    at, weights = sampled(w, 5000)
+    assert_array_equal(at, np.flatnonzero(w))
+    assert_array_equal(weights, w[at])
 
 
 PREDICTS = """

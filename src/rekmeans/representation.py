@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from ._grid import GRID, Array
+from ._grid import GRID, Array, sampled
 from .kernels.euler import Euler
 from .kernels.gram import Gram
 from .kernels.laplace import Laplace, LaplaceL2
@@ -18,7 +18,7 @@ from .kernels.linear import Linear
 from .kernels.rbf import RBF
 
 PAIRED = 4000  # rows of a cluster up to which every pair is looked at
-SAMPLE = 2000  # rows of a larger one whose pairs are, every so many: the score then errs by about 0.01
+SAMPLE = 2000  # rows of a larger one whose pairs are: the score then errs by about 0.01
 BLOCK = 1 << 22  # kernel values held at a time
 STEPS = 1000  # to a best point; more than any was seen to take
 STILL = 1e-12  # a fall of the loss, relative, that is none
@@ -45,7 +45,7 @@ def representation_score(model: Any, X: Any, sample_weight: ArrayLike | None = N
 
     With mean resultant lengths R of cluster c and column l, Euler's is closed: J_mean = 1/2 sum n_c (1 - R^2) and
     J_rect = sum n_c (1 - R). For RBF and Laplace kernels J_mean needs the kernel values of pairs: of all pairs up to
-    4000 rows in a cluster, beyond that of 2000 rows taken every so many, with the unbiased correction for a row paired
+    4000 rows in a cluster, beyond that of 2000 rows spread over it, with the unbiased correction for a row paired
     with itself. With the linear kernel it is 1: the mean of points is a point.
 
     Parameters
@@ -120,7 +120,7 @@ def flat(kernel: Linear, F: Array, w: Array) -> Spread:
 
 def paired(kernel: RBF, F: Array, w: Array) -> Spread:
     """s - w'Kw/s, s the sum of w, and the loss at the best point from the average and from the row of least loss."""
-    some = np.arange(len(F)) if len(F) <= PAIRED else np.arange(0, len(F), -(-len(F) // SAMPLE))
+    some = sampled(np.ones(len(F)), PAIRED if len(F) <= PAIRED else SAMPLE)[0]
     f, v, s = F[some], w[some], float(w.sum())
     blocks = np.array_split(np.arange(len(f)), -(-len(f) * len(f) // BLOCK))
     towards = np.concatenate([kernel.similarity(f[at], f) @ v for at in blocks])  # sum_q w_q k(x_j, x_q), (m,)

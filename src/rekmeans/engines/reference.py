@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from .._grid import TURN, Array, integer_weights, mean_turns, product
+from .._grid import TURN, Array, integer_weights, mean_turns, product, sampled
 from .._sums import Sums
 from ..assign import one_each
 from ..kernels import Kernel
@@ -132,17 +132,15 @@ class ReferenceWalk:
 class ReferenceSeeding:
     """Nearest and second-nearest distance of every row to the centroids chosen so far, updated as they change.
 
-    Where distances are no integers a large table is looked at in a sample, every so many rows.
+    Where distances are no integers a large table is looked at in a sample.
     """
 
     def __init__(self, rows: ReferenceRows) -> None:
         self.rows, n = rows, len(rows)
-        self.at, self.blocks = np.arange(n), list(rows.blocks())
+        self.at, self.blocks, self.F, self.w = np.arange(n), list(rows.blocks()), rows.F, rows.w
         if not rows.kernel.exact and n > SAMPLE:
-            heard = np.flatnonzero(rows.w > 0)
-            self.at = heard[:: -(-len(heard) // SAMPLE)]
-            self.blocks = [slice(0, len(self.at))]
-        self.F, self.w = (rows.F, rows.w) if len(self.at) == n else (rows.F[self.at], rows.w[self.at])
+            self.at, self.w = sampled(rows.w, SAMPLE)
+            self.blocks, self.F = [slice(0, len(self.at))], rows.F[self.at]
         self.C: Array = rows.mapped(self.at[:0])
         probe = rows.kernel.loss(rows.kernel.distance(rows.F[:1], rows.mapped(self.at[:1])))
         far = np.full(len(self.at), FAR[probe.dtype.kind], dtype=probe.dtype)

@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from .. import _table, assign, lloyd
-from .._grid import Array
+from .._grid import Array, sampled
 from .._scale import Scale
 from ..engines import Rows
 from ..seeds import STARTS
@@ -287,10 +287,8 @@ def two_nearest(D: Array) -> Array:
 
 def plane(table: _table.Table, scale: Scale, grid: tuple[int, int]) -> Array:
     """Points of a grid in the plane of the table's two widest directions, its longer side along the widest, (k, d)."""
-    w = np.ones(table.X.shape[0]) if table.weights is None else table.weights
-    heard = np.flatnonzero(w > 0)
-    at = heard[:: max(1, len(heard) // SAMPLE)]
-    rows, w = table.X[at], w[at, None] / w[at].max()
+    at, w = sampled(np.ones(table.X.shape[0]) if table.weights is None else table.weights, SAMPLE)
+    rows, w = table.X[at], w[:, None] / w.max()
     Z = scale.scaled(scale.clipped(rows.toarray() if sparse.issparse(rows) else rows))
     seen = ~np.isnan(Z)
     middle = (w * np.where(seen, Z, 0.0)).sum(axis=0) / np.maximum((w * seen).sum(axis=0), np.finfo(float).tiny)
