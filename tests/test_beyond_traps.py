@@ -90,6 +90,14 @@ def test_weights_beyond_all_sums_are_refused(model):
         model.fit(PAIR, sample_weight=np.full(len(PAIR), 1e308))
 
 
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_an_objective_beyond_all_numbers_is_infinite_and_the_labels_stand(engine):
+    model = KernelKMeans(2, kernel="linear", scale=None, engine=engine, init=PAIR[[0, -1]] * 1e149)
+    model.fit(PAIR * 1e149, sample_weight=np.full(len(PAIR), 1e20))
+    assert model.inertia_ == np.inf
+    assert_array_equal(model.labels_, np.repeat([0, 1], 40))
+
+
 @pytest.mark.parametrize("kernel", ["rbf", "laplace", "laplace-l2"])
 @pytest.mark.parametrize("kinds", [2, 3, 5, 8])
 def test_rows_that_come_in_turns_are_all_looked_at(kernel, kinds):
