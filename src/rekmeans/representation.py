@@ -119,17 +119,19 @@ def flat(kernel: Linear, F: Array, w: Array) -> Spread:
 
 
 def paired(kernel: RBF, F: Array, w: Array) -> Spread:
-    """s - w'Kw/s, s the sum of w, and the loss at the best point from the average and from the row of least loss."""
+    """sum_j sum_q w_j w_q |phi_j - phi_q|^2/(2 s), s the sum of w, and the loss at the best point.
+
+    That is looked for from the average and from the row of least loss.
+    """
     some = sampled(np.ones(len(F)), PAIRED if len(F) <= PAIRED else SAMPLE)[0]
     f, v, s = F[some], w[some], float(w.sum())
     blocks = np.array_split(np.arange(len(f)), -(-len(f) * len(f) // BLOCK))
-    towards = np.concatenate([kernel.similarity(f[at], f) @ v for at in blocks])  # sum_q w_q k(x_j, x_q), (m,)
-    off = float(v @ (towards - v))  # of pairs of two rows; k(x, x) = 1
-    pairs = float(v.sum() ** 2 - v @ v)
-    both = float(w @ w) + (off * (s * s - float(w @ w)) / pairs if pairs > 0 else 0.0)
+    losses = np.concatenate([kernel.loss(kernel.distance(f[at], f)) @ v for at in blocks])  # of each row to all, (m,)
+    pairs, all_pairs = (float(u.sum() ** 2 - u @ u) for u in (v, w))
+    to_mean = float(v @ losses) / 2 / s * (all_pairs / pairs if pairs > 0 else 0.0)
     average = _average(F, w)
-    starts = average, kernel.whole(f[towards.argmax()], average)
-    return Spread(s - both / s, min(_least(kernel, F, w, start[None]) for start in starts))
+    starts = average, kernel.whole(f[losses.argmin()], average)
+    return Spread(to_mean, min(_least(kernel, F, w, start[None]) for start in starts))
 
 
 def _average(F: Array, w: Array) -> Array:
