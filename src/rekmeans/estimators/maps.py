@@ -29,6 +29,8 @@ ANNEALED = {
         The reach of the first stage; None for half of n_clusters, of the longer side for a map.""",
     "stages": """int
         Steps in which the reach falls from its start to its end, a few passes each; 1 keeps it at the end.""",
+    "max_iter": f"""int
+        Largest number of passes of the last stage; those before it have at most {lloyd.STAGE} each.""",
 }
 PLANE = f""""plane" or {PARAMETERS["init"].replace("n_clusters", "nodes")}
         "plane" lays the grid in the two widest directions of the table."""
@@ -205,8 +207,8 @@ class NeuralGas(_Annealed):
 
     Parameters
     ----------
-    {described("n_clusters", "kernel", **ANNEALED)}
-    {described(*COMMON)}
+    {described("n_clusters", "kernel")}
+    {described(*COMMON, **ANNEALED)}
 
     Attributes
     ----------
