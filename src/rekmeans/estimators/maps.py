@@ -21,7 +21,7 @@ from .words import ATTRIBUTES, COMMON, PARAMETERS, described
 
 LAST = 0.2  # reach from which the fall goes to 0 in one step: neighbours hardly count there
 WIDE = 2.0  # standard deviations that a map spreads to each side at its start
-SAMPLE = 1 << 12  # rows that its plane is taken from
+SAMPLE = 1 << 10  # rows that its plane is taken from; of more, in wide tables, it would take longer than the fit
 ANNEALED = {
     "reach": """float
         How far a row pulls the neighbours of its winner in the end; 0 pulls the winner alone, as in k-means.""",
