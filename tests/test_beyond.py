@@ -257,7 +257,7 @@ LOPSIDED[0, 1], HOLED[2, 3] = 9.0, np.nan
 MEANS = KernelKMeans(2, kernel="precomputed", centroids="mean")
 COMBINATIONS = {
     "a side of no nodes": (SelfOrganizingMap((0, 3)), X, ["grid", "at least 1", "got 0"]),
-    "more nodes than rows": (SelfOrganizingMap((5, 5)), X, ["25", "12"]),
+    "more nodes than rows": (SelfOrganizingMap((5, 5)), X, ["grid=(5, 5)", "25", "12", "lower grid"]),
     "an unknown kernel of several": (MultipleKernelKMeans(2, kernels=(("gauss", 1.0),)), X, ["kernels", "'gauss'"]),
     "a triple of several": (MultipleKernelKMeans(2, kernels=(("rbf", 1.0, 2),)), X, ["kernels", "('rbf', 1.0, 2)"]),
     "a width of several": (MultipleKernelKMeans(2, kernels=(0.5, -1)), X, ["kernels", "greater than 0", "-1"]),

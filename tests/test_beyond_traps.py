@@ -2,13 +2,17 @@
 
 import subprocess
 import sys
+import tracemalloc
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from rekmeans import KernelKMeans, MahalanobisFuzzyCMeans, MultipleKernelKMeans
+from rekmeans import FuzzyCMeans, KernelKMeans, MahalanobisFuzzyCMeans, MultipleKernelKMeans
+from rekmeans._grid import sampled
+from rekmeans.kernels import gram
+from test_refusals import refused
 
 PAIR = np.random.default_rng(0).normal(size=(80, 2)) * [0.3, 0.1] + np.repeat([[0.0, 0.0], [2.0, 1.0]], 40, axis=0)
 
@@ -64,6 +68,58 @@ def test_a_shared_pre_image_is_the_best_of_a_fine_line(kernels, scale):
         ]
         least += np.sum(loss, axis=0).min()
     assert model.inertia_ <= least * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplace", "laplace-l2"])
+def test_kernel_values_that_are_kept_are_kept_once(kernel, monkeypatch):
+    monkeypatch.setattr(gram, "CELLS", 1 << 16)
+    X = np.tile(PAIR, (20, 1))
+    model = KernelKMeans(2, kernel=kernel, centroids="mean", init=PAIR[[0, -1]], max_iter=1, n_threads=1)
+    tracemalloc.start()
+    model.fit(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.5 * 8 * len(X) ** 2
+
+
+@pytest.mark.parametrize("model", [KernelKMeans(2), FuzzyCMeans(2), KernelKMeans(2, kernel="linear")])
+@pytest.mark.filterwarnings("error")
+def test_weights_beyond_all_sums_are_refused(model):
+    assert np.isfinite(model.fit(PAIR, sample_weight=np.full(len(PAIR), 1e140)).inertia_)
+    with refused(ValueError, "sample_weight", "1e+308", "divide"):
+        model.fit(PAIR, sample_weight=np.full(len(PAIR), 1e308))
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_an_objective_beyond_all_numbers_is_infinite_and_the_labels_stand(engine):
+    model = KernelKMeans(2, kernel="linear", scale=None, engine=engine, init=PAIR[[0, -1]] * 1e149)
+    model.fit(PAIR * 1e149, sample_weight=np.full(len(PAIR), 1e20))
+    assert model.inertia_ == np.inf
+    assert_array_equal(model.labels_, np.repeat([0, 1], 40))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplace", "laplace-l2"])
+@pytest.mark.parametrize("kinds", [2, 3, 5, 8])
+def test_rows_that_come_in_turns_are_all_looked_at(kernel, kinds):
+    """As many rows as make a sample of every so many see one kind only."""
+    middles = 3.0 * np.arange(kinds)
+    X = np.random.default_rng(0).normal(0, 0.05, (16_000 * kinds, 1)) + np.resize(middles, (16_000 * kinds, 1))
+    model = KernelKMeans(kinds, kernel=kernel, scale="range", random_state=0).fit(X)
+    assert_allclose(np.sort(model.cluster_centers_[:, 0]), middles, atol=0.01)
+
+
+def test_a_sample_stands_for_the_weight():
+    w = np.random.default_rng(0).uniform(size=5000) * (np.arange(5000) % 3 > 0)
+    w[1234] = 500.0
+    for most in (100, 3000):
+        at, weights = sampled(w, most)
+        assert len(at) == len(np.unique(at)) <= most
+        assert (w[at] > 0).all()
+        near = np.array([weights[at < end].sum() / weights.sum() for end in (1234, 1235, 2000, 4000)])
+        assert_allclose(near, [w[:end].sum() / w.sum() for end in (1234, 1235, 2000, 4000)], atol=3 / most)
+    at, weights = sampled(w, 5000)
+    assert_array_equal(at, np.flatnonzero(w))
+    assert_array_equal(weights, w[at])
 
 
 PREDICTS = """

@@ -231,3 +231,14 @@ def test_arrays_of_the_closed_form_are_those_of_the_mapped_space():
     mean, points = (m(2, scale=None, alpha=0.4, init=X[[0, -1]]).fit(X) for m in (EulerKMeans, RectifiedEulerKMeans))
     assert len(set(zip(mean.labels_, points.labels_, strict=True))) == 2
     assert_allclose(representation_score(mean, X), 2 - points.inertia_ / mean.inertia_, atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", RADIAL)
+def test_the_score_keeps_its_digits_as_the_kernel_flattens(kernel):
+    """1 - k, and not k, is summed: at this width k differs from 1 in its last digits only."""
+    X = rows(5)
+    scores = [
+        representation_score(KernelKMeans(1, kernel=kernel, gamma=gamma, init=X[:1]).fit(X), X)
+        for gamma in (1e-7, 1e-14)
+    ]
+    assert_allclose(scores[1], scores[0], rtol=1e-5)

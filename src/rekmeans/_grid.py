@@ -20,6 +20,7 @@ PLACES = 160  # binary places of the integer arithmetic that settles a doubtful 
 PI = 31415926535897932384626433832795028841971693993751058209749445923078164 * (1 << PLACES) // 10**70
 ROOM = 43  # bits of a block's sum that is left in 64: a million of them still add up inside
 TURN = 1 << 16  # phases are averaged on this grid of half-turns, exactly
+GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples, less their whole parts, fill [0, 1) evenly and without a period
 LIMB = 16  # bits of V multiplied at a time, so that a block's weighted sums stay inside 64 bits
 
 
@@ -91,6 +92,20 @@ def integer_weights(weights: Array) -> tuple[Array, int]:
     mantissa, exponent = math.frexp(float(weights.max()))
     b = 31 - exponent + (mantissa == 0.5)
     return np.rint(np.ldexp(weights, b)).astype(np.int64), b
+
+
+def sampled(weights: Array, most: int) -> tuple[Array, Array]:
+    """Numbers of the rows with weight, or of at most so many that stand for all of it, and the weight of each then.
+
+    Not every so many: rows often come in turns, and a stride that fits them would see one kind only.
+    """
+    heard = np.flatnonzero(weights > 0)
+    if len(heard) <= most:
+        return heard, weights[heard]
+    ends = np.cumsum(weights, dtype=np.float64)
+    at = np.searchsorted(ends, np.arange(most) * GOLDEN % 1.0 * ends[-1], side="right")
+    numbers, times = np.unique(at, return_counts=True)
+    return numbers, times.astype(np.float64)
 
 
 def mean_turns(turns: Array, seen: Array) -> Array:

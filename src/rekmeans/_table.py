@@ -35,13 +35,16 @@ class Table:
     columns: dict[str, Any] = field(default_factory=dict)  # scikit-learn's n_features_in_, feature_names_in_
 
 
-def read(estimator: Any, X: Any, sample_weight: Any = None, *, fitting: bool, k: int = 1) -> Table:
-    """The table of an estimator's input, for k clusters; columns are compared with those of fit unless fitting."""
+def read(estimator: Any, X: Any, sample_weight: Any = None, *, fitting: bool, k: int = 1, asked: str = "") -> Table:
+    """The table of an estimator's input, for k clusters; columns are compared with those of fit unless fitting.
+
+    `asked` are the parameter that asks for k clusters and its value.
+    """
     rows = plain(X)
     weights = None if sample_weight is None else _weights(sample_weight, rows.shape[0])
     if k > rows.shape[0]:
         raise ValueError(
-            f"n_clusters={k} needs at least {k} rows, got n_samples={rows.shape[0]}: lower n_clusters or add rows."
+            f"{asked} needs at least {k} rows, got n_samples={rows.shape[0]}: lower {asked.split('=')[0]} or add rows."
         )
     named = X if hasattr(X, "columns") else rows
     probe = copy(estimator)  # so that a fit that fails later has changed nothing
@@ -168,6 +171,10 @@ def _weights(sample_weight: Any, n: int) -> Array:
     if not np.isfinite(weights).all() or weights.min() < 0:
         bad = weights[~(np.isfinite(weights) & (weights >= 0))][0]
         raise ValueError(f"sample_weight must be finite and not negative, got {bad}: use 0 to leave a row out.")
+    if weights.max() > LARGEST:
+        raise ValueError(
+            f"sample_weight must be at most {LARGEST:g}, got {weights.max():g}: divide all by the largest."
+        )
     if not weights.any():
         raise ValueError("sample_weight must not be all zero: at least one row has to count.")
     if (lost := (integer_weights(weights)[0] == 0) & (weights > 0)).any():

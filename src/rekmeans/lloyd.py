@@ -67,10 +67,10 @@ def run(
     for t in range(max_iter + 1):  # the last turn only labels the rows for the last centroids
         started = perf_counter()
         seen = walk.step(C)
-        if seen.loss >= loss:
+        if history and seen.loss >= loss:
             labels = partial(labelled, rows, model, centroids)
             break
-        fall = float(loss - seen.loss) / float(loss) if history else math.inf
+        fall = float(loss - seen.loss) / float(loss) if loss < math.inf else math.inf
         centroids, loss, filled = C, seen.loss, 0
         if t < max_iter and fall > tol:
             C, filled = refilled(rows, walk.moved(C), seen.mass)

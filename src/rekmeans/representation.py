@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from ._grid import GRID, Array
+from ._grid import GRID, Array, sampled
 from .kernels.euler import Euler
 from .kernels.gram import Gram
 from .kernels.laplace import Laplace, LaplaceL2
@@ -18,7 +18,7 @@ from .kernels.linear import Linear
 from .kernels.rbf import RBF
 
 PAIRED = 4000  # rows of a cluster up to which every pair is looked at
-SAMPLE = 2000  # rows of a larger one whose pairs are, every so many: the score then errs by about 0.01
+SAMPLE = 2000  # rows of a larger one whose pairs are: the score then errs by about 0.01
 BLOCK = 1 << 22  # kernel values held at a time
 STEPS = 1000  # to a best point; more than any was seen to take
 STILL = 1e-12  # a fall of the loss, relative, that is none
@@ -45,7 +45,7 @@ def representation_score(model: Any, X: Any, sample_weight: ArrayLike | None = N
 
     With mean resultant lengths R of cluster c and column l, Euler's is closed: J_mean = 1/2 sum n_c (1 - R^2) and
     J_rect = sum n_c (1 - R). For RBF and Laplace kernels J_mean needs the kernel values of pairs: of all pairs up to
-    4000 rows in a cluster, beyond that of 2000 rows taken every so many, with the unbiased correction for a row paired
+    4000 rows in a cluster, beyond that of 2000 rows spread over it, with the unbiased correction for a row paired
     with itself. With the linear kernel it is 1: the mean of points is a point.
 
     Parameters
@@ -119,17 +119,19 @@ def flat(kernel: Linear, F: Array, w: Array) -> Spread:
 
 
 def paired(kernel: RBF, F: Array, w: Array) -> Spread:
-    """s - w'Kw/s, s the sum of w, and the loss at the best point from the average and from the row of least loss."""
-    some = np.arange(len(F)) if len(F) <= PAIRED else np.arange(0, len(F), -(-len(F) // SAMPLE))
+    """sum_j sum_q w_j w_q |phi_j - phi_q|^2/(2 s), s the sum of w, and the loss at the best point.
+
+    That is looked for from the average and from the row of least loss.
+    """
+    some = sampled(np.ones(len(F)), PAIRED if len(F) <= PAIRED else SAMPLE)[0]
     f, v, s = F[some], w[some], float(w.sum())
     blocks = np.array_split(np.arange(len(f)), -(-len(f) * len(f) // BLOCK))
-    towards = np.concatenate([kernel.similarity(f[at], f) @ v for at in blocks])  # sum_q w_q k(x_j, x_q), (m,)
-    off = float(v @ (towards - v))  # of pairs of two rows; k(x, x) = 1
-    pairs = float(v.sum() ** 2 - v @ v)
-    both = float(w @ w) + (off * (s * s - float(w @ w)) / pairs if pairs > 0 else 0.0)
+    losses = np.concatenate([kernel.loss(kernel.distance(f[at], f)) @ v for at in blocks])  # of each row to all, (m,)
+    pairs, all_pairs = (float(u.sum() ** 2 - u @ u) for u in (v, w))
+    to_mean = float(v @ losses) / 2 / s * (all_pairs / pairs if pairs > 0 else 0.0)
     average = _average(F, w)
-    starts = average, kernel.whole(f[towards.argmax()], average)
-    return Spread(s - both / s, min(_least(kernel, F, w, start[None]) for start in starts))
+    starts = average, kernel.whole(f[losses.argmin()], average)
+    return Spread(to_mean, min(_least(kernel, F, w, start[None]) for start in starts))
 
 
 def _average(F: Array, w: Array) -> Array:

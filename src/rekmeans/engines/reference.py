@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from .._grid import TURN, Array, integer_weights, mean_turns, product
+from .._grid import TURN, Array, integer_weights, mean_turns, product, sampled
 from .._sums import Sums
 from ..assign import one_each
 from ..kernels import Kernel
@@ -35,7 +35,8 @@ class ReferenceRows:
         n, d = table.X.shape
         size = max(1, min(1 << 15, CELLS // (2 * d)))
         self.cuts = np.append(np.arange(0, n, size), n) if cuts is None else cuts
-        self.F = np.concatenate([kernel.embed(self._table(at)) for at in self.blocks()])  # (n, p)
+        parts = [kernel.embed(self._table(at)) for at in self.blocks()]
+        self.F = parts[0] if len(parts) == 1 else np.concatenate(parts)  # (n, p)
         heard = ~np.concatenate([kernel.silent(self._table(at)) for at in self.blocks()])
         self.w: Array = np.ones(n) if table.weights is None else table.weights
         self.weight_bits = 0
@@ -131,17 +132,15 @@ class ReferenceWalk:
 class ReferenceSeeding:
     """Nearest and second-nearest distance of every row to the centroids chosen so far, updated as they change.
 
-    Where distances are no integers a large table is looked at in a sample, every so many rows.
+    Where distances are no integers a large table is looked at in a sample.
     """
 
     def __init__(self, rows: ReferenceRows) -> None:
         self.rows, n = rows, len(rows)
-        self.at, self.blocks = np.arange(n), list(rows.blocks())
+        self.at, self.blocks, self.F, self.w = np.arange(n), list(rows.blocks()), rows.F, rows.w
         if not rows.kernel.exact and n > SAMPLE:
-            heard = np.flatnonzero(rows.w > 0)
-            self.at = heard[:: -(-len(heard) // SAMPLE)]
-            self.blocks = [slice(0, len(self.at))]
-        self.F, self.w = (rows.F, rows.w) if len(self.at) == n else (rows.F[self.at], rows.w[self.at])
+            self.at, self.w = sampled(rows.w, SAMPLE)
+            self.blocks, self.F = [slice(0, len(self.at))], rows.F[self.at]
         self.C: Array = rows.mapped(self.at[:0])
         probe = rows.kernel.loss(rows.kernel.distance(rows.F[:1], rows.mapped(self.at[:1])))
         far = np.full(len(self.at), FAR[probe.dtype.kind], dtype=probe.dtype)

@@ -77,11 +77,16 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return self
 
     def _read(self, X: Any, sample_weight: ArrayLike | None = None, *, fitting: bool) -> _table.Table:
-        return _table.read(self, X, sample_weight, fitting=fitting, k=self._k() if fitting else 1)
+        k, asked = (self._k(), self._asked()) if fitting else (1, "")
+        return _table.read(self, X, sample_weight, fitting=fitting, k=k, asked=asked)
 
     def _k(self) -> int:
         """How many centroids there are."""
         return self.n_clusters
+
+    def _asked(self) -> str:
+        """The parameter that asks for so many, and its value."""
+        return f"n_clusters={self.n_clusters}"
 
     def _assign(self) -> Any:
         """The assignment rule."""

@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.spatial.distance import cdist
 
 from .. import _table, assign, lloyd
-from .._grid import Array
+from .._grid import Array, sampled
 from .._scale import Scale
 from ..engines import Rows
 from ..seeds import STARTS
@@ -21,7 +21,7 @@ from .words import ATTRIBUTES, COMMON, PARAMETERS, described
 
 LAST = 0.2  # reach from which the fall goes to 0 in one step: neighbours hardly count there
 WIDE = 2.0  # standard deviations that a map spreads to each side at its start
-SAMPLE = 1 << 12  # rows that its plane is taken from
+SAMPLE = 1 << 10  # rows that its plane is taken from; of more, in wide tables, it would take longer than the fit
 ANNEALED = {
     "reach": """float
         How far a row pulls the neighbours of its winner in the end; 0 pulls the winner alone, as in k-means.""",
@@ -29,6 +29,8 @@ ANNEALED = {
         The reach of the first stage; None for half of n_clusters, of the longer side for a map.""",
     "stages": """int
         Steps in which the reach falls from its start to its end, a few passes each; 1 keeps it at the end.""",
+    "max_iter": f"""int
+        Largest number of passes of the last stage; those before it have at most {lloyd.STAGE} each.""",
 }
 PLANE = f""""plane" or {PARAMETERS["init"].replace("n_clusters", "nodes")}
         "plane" lays the grid in the two widest directions of the table."""
@@ -160,6 +162,9 @@ class SelfOrganizingMap(_Annealed):
         """Nodes of the map."""
         return int(np.prod(self.grid))
 
+    def _asked(self) -> str:
+        return f"grid={self.grid}"
+
     def _rule(self, reach: float) -> assign.Map | assign.Hard:
         return assign.Map((int(self.grid[0]), int(self.grid[1])), reach) if reach > 0 else assign.Hard()
 
@@ -202,8 +207,8 @@ class NeuralGas(_Annealed):
 
     Parameters
     ----------
-    {described("n_clusters", "kernel", **ANNEALED)}
-    {described(*COMMON)}
+    {described("n_clusters", "kernel")}
+    {described(*COMMON, **ANNEALED)}
 
     Attributes
     ----------
@@ -284,10 +289,8 @@ def two_nearest(D: Array) -> Array:
 
 def plane(table: _table.Table, scale: Scale, grid: tuple[int, int]) -> Array:
     """Points of a grid in the plane of the table's two widest directions, its longer side along the widest, (k, d)."""
-    w = np.ones(table.X.shape[0]) if table.weights is None else table.weights
-    heard = np.flatnonzero(w > 0)
-    at = heard[:: max(1, len(heard) // SAMPLE)]
-    rows, w = table.X[at], w[at, None] / w[at].max()
+    at, w = sampled(np.ones(table.X.shape[0]) if table.weights is None else table.weights, SAMPLE)
+    rows, w = table.X[at], w[:, None] / w.max()
     Z = scale.scaled(scale.clipped(rows.toarray() if sparse.issparse(rows) else rows))
     seen = ~np.isnan(Z)
     middle = (w * np.where(seen, Z, 0.0)).sum(axis=0) / np.maximum((w * seen).sum(axis=0), np.finfo(float).tiny)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from scipy import sparse
 
-from .._grid import Array
+from .._grid import Array, sampled
 from .._table import Table
 from ..engines.reference import ReferenceRows
 from ..kernels.rbf import RBF
@@ -23,11 +23,10 @@ FLAT = -30  # power of 2 of the largest distance at which losses are taken for d
 def auto_gamma(kernel: RBF, table: Table, k: int) -> float:
     """The width at which the middle row lies at distance 1/2 of the nearest of k rows spread over the table."""
     weights = np.ones(table.X.shape[0]) if table.weights is None else table.weights
-    heard = np.flatnonzero(weights > 0)
-    at = heard[:: -(-len(heard) // SAMPLE)]
+    at, weights = sampled(weights, SAMPLE)
     X = table.X[at].toarray() if sparse.issparse(table.X) else table.X[at]
     flat = _flat(kernel, X)
-    rows = ReferenceRows(flat, Table(X, weights[at]))
+    rows = ReferenceRows(flat, Table(X, weights))
     if not rows.weights().any():
         return 1.0
     C = plus_plus(rows, min(k, len(at)), np.random.PCG64(0))

@@ -40,8 +40,8 @@ PARAMETERS = {
     "n_threads": """int or None
         Threads to use; None for all. The answer is the same for any number.""",
     "memory_limit": """int, str or None
-        Bytes, or text such as "2GB", that the mapped copy of a table may take; where it does not fit, rows are mapped
-        (and kernel values made) anew in every pass.""",
+        Bytes, or text such as "2GB", that the rows on circles (native engine) or the kernel values between rows may
+        take; where they do not fit, they are made anew in every pass. Scaled rows of other kernels are always kept.""",
     "random_state": """int, RandomState or None
         Seed of the starts.""",
     "verbose": """int

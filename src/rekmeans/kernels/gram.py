@@ -39,7 +39,13 @@ class Gram:
         if self.base is None:
             return X
         F = self.base.embed(X)
-        return np.column_stack([self.base.similarity(F, self.fitted), np.ones(len(F))]) if self.kept else F
+        if not self.kept:
+            return F
+        K = np.ones((len(F), len(self.own) + 1))
+        step = max(1, CELLS // len(self.own))
+        for at in range(0, len(F), step):  # a few rows at a time: no second matrix beside this one
+            K[at : at + step, :-1] = self.base.similarity(F[at : at + step], self.fitted)
+        return K
 
     def start(self, U: Array) -> Array:
         """The fitted rows nearest to the points."""
