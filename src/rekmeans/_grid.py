@@ -94,6 +94,12 @@ def integer_weights(weights: Array) -> tuple[Array, int]:
     return np.rint(np.ldexp(weights, b)).astype(np.int64), b
 
 
+def small_weights(weights: Array) -> tuple[Array, int]:
+    """Weights times 2^b, exactly, with the largest in [1/2, 1): no sum of them overflows; and b."""
+    b = -math.frexp(float(weights.max()))[1]
+    return np.ldexp(weights, b), b
+
+
 def sampled(weights: Array, most: int) -> tuple[Array, Array]:
     """Numbers of the rows with weight, or of at most so many that stand for all of it, and the weight of each then.
 

@@ -171,10 +171,6 @@ def _weights(sample_weight: Any, n: int) -> Array:
     if not np.isfinite(weights).all() or weights.min() < 0:
         bad = weights[~(np.isfinite(weights) & (weights >= 0))][0]
         raise ValueError(f"sample_weight must be finite and not negative, got {bad}: use 0 to leave a row out.")
-    if weights.max() > LARGEST:
-        raise ValueError(
-            f"sample_weight must be at most {LARGEST:g}, got {weights.max():g}: divide all by the largest."
-        )
     if not weights.any():
         raise ValueError("sample_weight must not be all zero: at least one row has to count.")
     if (lost := (integer_weights(weights)[0] == 0) & (weights > 0)).any():

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
-from .._grid import TURN, Array, integer_weights, mean_turns, product, sampled
+from .._grid import TURN, Array, integer_weights, mean_turns, product, sampled, small_weights
 from .._sums import Sums
 from ..assign import one_each
 from ..kernels import Kernel
@@ -38,10 +38,10 @@ class ReferenceRows:
         parts = [kernel.embed(self._table(at)) for at in self.blocks()]
         self.F = parts[0] if len(parts) == 1 else np.concatenate(parts)  # (n, p)
         heard = ~np.concatenate([kernel.silent(self._table(at)) for at in self.blocks()])
-        self.w: Array = np.ones(n) if table.weights is None else table.weights
+        self.w: Array = np.ones(n, np.int64 if kernel.exact else np.float64)
         self.weight_bits = 0
-        if kernel.exact:
-            self.w, self.weight_bits = (np.ones(n, np.int64), 0) if table.weights is None else integer_weights(self.w)
+        if table.weights is not None:
+            self.w, self.weight_bits = (integer_weights if kernel.exact else small_weights)(table.weights)
         self.w = self.w * heard
 
     def __len__(self) -> int:
