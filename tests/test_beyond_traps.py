@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from rekmeans import FuzzyCMeans, KernelKMeans, MahalanobisFuzzyCMeans, MultipleKernelKMeans
+from rekmeans import FuzzyCMeans, KernelKMeans, MahalanobisFuzzyCMeans, MultipleKernelKMeans, NeuralGas
 from rekmeans._grid import sampled
 from rekmeans.kernels import gram
 from test_refusals import refused
@@ -88,6 +88,25 @@ def test_weights_beyond_all_sums_are_refused(model):
     assert np.isfinite(model.fit(PAIR, sample_weight=np.full(len(PAIR), 1e140)).inertia_)
     with refused(ValueError, "sample_weight", "1e+308", "divide"):
         model.fit(PAIR, sample_weight=np.full(len(PAIR), 1e308))
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_the_least_reach_there_is_is_none(engine):
+    least, none = (
+        NeuralGas(3, reach=reach, stages=1, engine=engine, random_state=0).fit(PAIR) for reach in (5e-324, 0)
+    )
+    assert_array_equal(least.labels_, none.labels_)
+    assert_allclose(least.cluster_centers_, none.cluster_centers_, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_rows_at_the_origin_do_not_deviate():
+    K = np.zeros((6, 6))
+    K[3:, 3:] = 1.0
+    model = KernelKMeans(2, kernel="precomputed", centroids="mean", random_state=0).fit(K)
+    assert_array_equal(model.deviation_, 0.0)
+    assert_array_equal(model.labels_[:3] == model.labels_[3:], False)
 
 
 @pytest.mark.parametrize("engine", ["native", "reference"])

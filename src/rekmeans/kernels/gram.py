@@ -127,7 +127,9 @@ class Gram:
         return self.base.preimage(V, near)
 
     def deviation(self, C: Array) -> Array:
-        return 1 - np.sqrt(np.maximum(C[:, -1], 0.0) / (C[:, :-1] @ self.own))
+        """0 where all rows of a cluster lie at the origin, as their mean does."""
+        size = C[:, :-1] @ self.own
+        return np.where(size > 0, 1 - np.sqrt(np.maximum(C[:, -1], 0.0) / np.where(size > 0, size, 1.0)), 0.0)
 
     def between(self, C: Array) -> Array:
         inward = C[:, :-1] @ replace(self, kept=False).towards(self.fitted, C[:, :-1])
