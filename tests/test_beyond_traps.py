@@ -82,6 +82,17 @@ def test_kernel_values_that_are_kept_are_kept_once(kernel, monkeypatch):
     assert peak < 1.5 * 8 * len(X) ** 2
 
 
+def test_a_prediction_by_means_keeps_no_kernel_values(monkeypatch):
+    monkeypatch.setattr(gram, "CELLS", 1 << 16)
+    model = KernelKMeans(2, kernel="rbf", centroids="mean", random_state=0).fit(np.tile(PAIR, (4, 1)))
+    X = np.tile(PAIR, (100, 1))
+    tracemalloc.start()
+    model.predict(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.2 * 8 * len(X) * 4 * len(PAIR)
+
+
 @pytest.mark.parametrize("model", [KernelKMeans(2), FuzzyCMeans(2), KernelKMeans(2, kernel="linear")])
 @pytest.mark.filterwarnings("error")
 def test_weights_beyond_all_sums_are_refused(model):

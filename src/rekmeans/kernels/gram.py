@@ -55,8 +55,8 @@ class Gram:
         return np.zeros(len(X), bool) if self.base is None else self.base.silent(X)
 
     def alike(self, F: Array, at: Array) -> Array:
-        """k(x, x_q) of the rows and the fitted rows `at`."""
-        return F[:, at] if self.kept else self.base.similarity(F, self.fitted[at])
+        """k(x, x_q) of the rows and the fitted rows `at`, row by row: so that products are the same, kept or not."""
+        return F.take(at, axis=1) if self.kept else self.base.similarity(F, self.fitted[at])
 
     def towards(self, F: Array, A: Array) -> Array:
         """<phi, m> for weights A (k, n), (n, k); a few rows at a time."""
