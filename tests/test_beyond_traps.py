@@ -9,7 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from rekmeans import FuzzyCMeans, KernelKMeans, MahalanobisFuzzyCMeans, MultipleKernelKMeans
+from rekmeans import FuzzyCMeans, KernelKMeans, MahalanobisFuzzyCMeans, MultipleKernelKMeans, NeuralGas
 from rekmeans._grid import sampled
 from rekmeans.kernels import gram
 from test_refusals import refused
@@ -82,12 +82,42 @@ def test_kernel_values_that_are_kept_are_kept_once(kernel, monkeypatch):
     assert peak < 1.5 * 8 * len(X) ** 2
 
 
+def test_a_prediction_by_means_keeps_no_kernel_values(monkeypatch):
+    monkeypatch.setattr(gram, "CELLS", 1 << 16)
+    model = KernelKMeans(2, kernel="rbf", centroids="mean", random_state=0).fit(np.tile(PAIR, (4, 1)))
+    X = np.tile(PAIR, (100, 1))
+    tracemalloc.start()
+    model.predict(X)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.2 * 8 * len(X) * 4 * len(PAIR)
+
+
 @pytest.mark.parametrize("model", [KernelKMeans(2), FuzzyCMeans(2), KernelKMeans(2, kernel="linear")])
 @pytest.mark.filterwarnings("error")
 def test_weights_beyond_all_sums_are_refused(model):
     assert np.isfinite(model.fit(PAIR, sample_weight=np.full(len(PAIR), 1e140)).inertia_)
     with refused(ValueError, "sample_weight", "1e+308", "divide"):
         model.fit(PAIR, sample_weight=np.full(len(PAIR), 1e308))
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_the_least_reach_there_is_is_none(engine):
+    least, none = (
+        NeuralGas(3, reach=reach, stages=1, engine=engine, random_state=0).fit(PAIR) for reach in (5e-324, 0)
+    )
+    assert_array_equal(least.labels_, none.labels_)
+    assert_allclose(least.cluster_centers_, none.cluster_centers_, rtol=1e-6)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_rows_at_the_origin_do_not_deviate():
+    K = np.zeros((6, 6))
+    K[3:, 3:] = 1.0
+    model = KernelKMeans(2, kernel="precomputed", centroids="mean", random_state=0).fit(K)
+    assert_array_equal(model.deviation_, 0.0)
+    assert_array_equal(model.labels_[:3] == model.labels_[3:], False)
 
 
 @pytest.mark.parametrize("engine", ["native", "reference"])

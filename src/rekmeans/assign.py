@@ -58,9 +58,10 @@ class NeuralGas:
     def __call__(self, D: Array, loss: Loss, w: Array) -> tuple[Array, Any]:
         if self.reach == 0:
             return Hard()(D, loss, w)
-        order = np.argsort(D, axis=1, kind="stable")
-        W = np.empty(D.shape)
-        np.put_along_axis(W, order, np.exp(-np.arange(D.shape[1]) / self.reach)[None], axis=1)
+        order, W = np.argsort(D, axis=1, kind="stable"), np.empty(D.shape)
+        with np.errstate(over="ignore"):  # a reach next to nothing: exp(-inf) is 0
+            fading = np.exp(-np.arange(D.shape[1]) / self.reach)
+        np.put_along_axis(W, order, fading[None], axis=1)
         return nearest(D), w[:, None] * W
 
 

@@ -71,18 +71,15 @@ class KernelClusterer(Clusterer):
         n = table.X.shape[0]
         _table.refuse_many_pairs(n, self.kernel)
         X = table.X.toarray() if sparse.issparse(table.X) else table.X
-        return Gram(kernel.scale, np.ones(n), kernel, kernel.embed(X), beyond=kernel.beyond)
-
-    def _place(self, kernel: Any, table: _table.Table) -> tuple[Rows, lloyd.Model]:
-        if isinstance(kernel, Gram) and kernel.base is not None:
-            limit = _table.memory("memory_limit", self.memory_limit)
-            bytes_of_all = 8 * table.X.shape[0] * (len(kernel.own) + 1)
-            kernel = replace(kernel, kept=bytes_of_all <= (KEPT if limit is None else limit))
-        return super()._place(kernel, table)
+        limit = _table.memory("memory_limit", self.memory_limit)
+        kept = 8 * n * (n + 1) <= (KEPT if limit is None else limit)
+        return Gram(kernel.scale, np.ones(n), kernel, kernel.embed(X), kept, kernel.beyond)
 
     def _attributes(self, kernel: Any, rows: Rows, fit: lloyd.Fit) -> dict[str, Any]:
-        found = super()._attributes(kernel, rows, fit)
-        base = kernel.base if isinstance(kernel, Gram) else kernel
+        found, base = super()._attributes(kernel, rows, fit), kernel
+        if isinstance(kernel, Gram) and kernel.base is not None:
+            base = kernel.base
+            found["kernel_"] = replace(kernel, kept=False)  # new rows are looked at once
         return found | {f"{name}_": getattr(base, name) for name in ("alpha", "gamma") if hasattr(base, name)}
 
 

@@ -55,8 +55,8 @@ class Gram:
         return np.zeros(len(X), bool) if self.base is None else self.base.silent(X)
 
     def alike(self, F: Array, at: Array) -> Array:
-        """k(x, x_q) of the rows and the fitted rows `at`."""
-        return F[:, at] if self.kept else self.base.similarity(F, self.fitted[at])
+        """k(x, x_q) of the rows and the fitted rows `at`, row by row: so that products are the same, kept or not."""
+        return F.take(at, axis=1) if self.kept else self.base.similarity(F, self.fitted[at])
 
     def towards(self, F: Array, A: Array) -> Array:
         """<phi, m> for weights A (k, n), (n, k); a few rows at a time."""
@@ -127,7 +127,9 @@ class Gram:
         return self.base.preimage(V, near)
 
     def deviation(self, C: Array) -> Array:
-        return 1 - np.sqrt(np.maximum(C[:, -1], 0.0) / (C[:, :-1] @ self.own))
+        """0 where all rows of a cluster lie at the origin, as their mean does."""
+        size = C[:, :-1] @ self.own
+        return np.where(size > 0, 1 - np.sqrt(np.maximum(C[:, -1], 0.0) / np.where(size > 0, size, 1.0)), 0.0)
 
     def between(self, C: Array) -> Array:
         inward = C[:, :-1] @ replace(self, kept=False).towards(self.fitted, C[:, :-1])
