@@ -12,7 +12,6 @@ from sklearn.base import clone
 from rekmeans import FuzzyCMeans, KernelKMeans, MahalanobisFuzzyCMeans, MultipleKernelKMeans, NeuralGas
 from rekmeans._grid import sampled
 from rekmeans.kernels import gram
-from test_refusals import refused
 
 PAIR = np.random.default_rng(0).normal(size=(80, 2)) * [0.3, 0.1] + np.repeat([[0.0, 0.0], [2.0, 1.0]], 40, axis=0)
 
@@ -95,10 +94,13 @@ def test_a_prediction_by_means_keeps_no_kernel_values(monkeypatch):
 
 @pytest.mark.parametrize("model", [KernelKMeans(2), FuzzyCMeans(2), KernelKMeans(2, kernel="linear")])
 @pytest.mark.filterwarnings("error")
-def test_weights_beyond_all_sums_are_refused(model):
-    assert np.isfinite(model.fit(PAIR, sample_weight=np.full(len(PAIR), 1e140)).inertia_)
-    with refused(ValueError, "sample_weight", "1e+308", "divide"):
-        model.fit(PAIR, sample_weight=np.full(len(PAIR), 1e308))
+@pytest.mark.parametrize("engine", ["native", "reference"])
+def test_weights_beyond_all_sums_give_the_centroids_of_small_ones(model, engine):
+    w = np.random.default_rng(0).integers(1, 5, len(PAIR)) * 1.0
+    model = clone(model).set_params(engine=engine, random_state=0)
+    one, two = (clone(model).fit(PAIR, sample_weight=v) for v in (w, w * 2.0**1020))
+    assert_array_equal(one.centroids_, two.centroids_)
+    assert two.inertia_ == one.inertia_ * 2.0**1020 or two.inertia_ == np.inf
 
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")

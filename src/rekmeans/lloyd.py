@@ -137,5 +137,6 @@ def labelled(rows: Rows, model: Model, C: Array) -> Array:
 
 
 def worth(rows: Rows, loss: Any) -> float:
-    """A summed loss as squared distance in the mapped space, in the user's weights."""
-    return math.ldexp(float(loss) * rows.kernel.worth, -rows.weight_bits)
+    """A summed loss as squared distance in the mapped space, in the user's weights; infinite beyond all numbers."""
+    with np.errstate(over="ignore"):
+        return float(np.ldexp(float(loss) * rows.kernel.worth, -rows.weight_bits))

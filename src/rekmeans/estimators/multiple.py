@@ -123,8 +123,7 @@ class MultipleKernelKMeans(KernelClusterer):
         model = lloyd.Model(kernel, Hard(), CENTROIDS[self.centroids])
         rows = place(self.engine, model, table, self.n_threads)
         fit = lloyd.run(rows, model, kernel.start(middle), PASSES, float(self.tol))
-        total = float(np.ldexp(float(rows.weights().sum()), -rows.weight_bits))
-        unit = fit.objective / total
+        unit = float(fit.loss) * kernel.worth / float(rows.weights().sum())
         return unit if unit > LEAST else 1.0
 
     def _attributes(self, kernel: Stack, rows: Rows, fit: lloyd.Fit) -> dict[str, Any]:
