@@ -61,7 +61,7 @@ for c, shape in enumerate(model.shapes_):
 # %%
 # The price: a shape has as many numbers as the square of the columns (of twice as many on circles), and needs
 # rows to match. Wine has 178 rows in 13 columns, and groups that are nearly round on their scale: there
-# shapes gain nothing. The prior is part of every distance, so a large one blurs the degrees, and so does a
+# shapes lose. The prior is part of every distance, so a large one blurs the degrees, and so does a
 # larger ``fuzziness``: in many columns it has to stay near 1.
 
 wine, cultivars = load_wine(return_X_y=True)

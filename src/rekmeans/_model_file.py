@@ -171,7 +171,7 @@ def refuse_other_models(model: Any) -> None:
     if ESTIMATORS.get(type(model).__name__) is not type(model):
         names = ", ".join(ESTIMATORS)
         got = type(model).__name__
-        raise TypeError(f"only a fitted {names} can be written, got {got}: pass the estimator itself; others, pickle.")
+        raise TypeError(f"only a fitted {names} can be written, got {got}: pass one, or pickle this.")
     check_is_fitted(model)
 
 

@@ -300,7 +300,7 @@ def kernel_list(kernels: Any, names: Collection[str], shared: bool, centroids: s
         if not (isinstance(width, str) and width == "auto" and name != "euler"):
             real(f"kernels' width of {name!r}", width, above=0, most=STEEPEST)
         if name != "euler" and (shared or (centroids == "mean" and name != "linear")):
-            what = "shared=True takes Euler kernels only" if shared else "centroids='mean' takes no such kernel"
+            what = "shared=True takes Euler's only" if shared else "centroids='mean' takes Euler's and linear only"
             raise ValueError(f"{what}; got {name!r}: use numbers (alpha), or separate rectified centroids.")
     if shared and centroids == "mean":
         raise ValueError("shared=True puts centroids on the mapped data; got centroids='mean': use 'rectified'.")

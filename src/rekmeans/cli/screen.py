@@ -85,7 +85,8 @@ def verdicts(results: dict[str, Any], title: str) -> None:
         name: Counter(row["verdict"] for row in rows if "verdict" in row) for name, rows in results["tables"].items()
     }
     rows = [[name, ", ".join(f"{n} {verdict}" for verdict, n in count.most_common())] for name, count in counts.items()]
-    table(title, ["table", "rows"], [row for row in rows if row[1]])
+    if judged := [row for row in rows if row[1]]:
+        table(title, ["table", "rows"], judged)
     for name, why in results["missing"].items():
         lines(f"missing: {name}: {why}")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from matplotlib.axes import Axes
 
 from ..displays.ink import COLOURS, INK
@@ -61,6 +62,14 @@ def _logarithmic(ax: Axes) -> None:
     ax.set_ylim(0, None)
 
 
+def _counted(ax: Axes) -> None:
+    _logarithmic(ax)
+    ticks = [int(k) for k in np.unique(np.concatenate([np.asarray(line.get_xdata()) for line in ax.lines]))]
+    apart = [k for i, k in enumerate(ticks) if not i or k >= 1.4 * ticks[i - 1]]  # nearer, and labels touch
+    ax.set_xticks(apart, labels=[str(k) for k in apart])
+    ax.minorticks_off()
+
+
 def _wide(ax: Axes) -> None:
     _logarithmic(ax)
     ax.set_xlabel("alpha" if ax.get_title() == KERNELS["euler"] else "gamma / auto")
@@ -78,7 +87,7 @@ def widths(tables: Tables) -> Drawn:
 def clusters(tables: Tables) -> Drawn:
     """κ against K."""
     text = "Deviation degree κ of means against the number of clusters"
-    yield lines("deviation_clusters", by_kernel(tables["clusters"]), ("k", "kappa"), "set", text, _logarithmic)
+    yield lines("deviation_clusters", by_kernel(tables["clusters"]), ("k", "kappa"), "set", text, _counted)
 
 
 def representation(tables: Tables) -> Drawn:
