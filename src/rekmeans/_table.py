@@ -265,6 +265,12 @@ def refuse_points(centroids: str, init: Any) -> None:
         raise ValueError("kernel='precomputed' knows no points to start from: init must be 'k-means++' or 'random'.")
 
 
+def refuse_unknown_lengths(method: str, kernel: str) -> None:
+    """What measures a row needs its kernel value with itself."""
+    if kernel == "precomputed":
+        raise ValueError(f"{method} needs k(x, x) of each row, which precomputed values lack: use predict.")
+
+
 def kernel_values(table: Table, fitting: bool) -> Table:
     """The table of kernel values with one more column: those of each row with itself, which new rows do not have."""
     K = table.X.toarray() if sparse.issparse(table.X) else np.asarray(table.X, np.float64)

@@ -2,9 +2,10 @@
 
 from .euler import REK1, REK2, EulerKMeans, RectifiedEulerKMeans
 from .fuzzy import FuzzyCMeans
+from .gas import NeuralGas
 from .kernel import KernelKMeans
 from .mahalanobis import MahalanobisFuzzyCMeans
-from .maps import NeuralGas, SelfOrganizingMap
+from .maps import SelfOrganizingMap
 from .multiple import MultipleKernelKMeans
 
 __all__ = [

@@ -176,21 +176,15 @@ class KernelKMeans(KernelClusterer):
 
     def transform(self, X: Any) -> Any:
         """Distance of each row to each centroid in the mapped space, (n, k); not squared."""
-        self._refuse_unknown_lengths("transform")
+        _table.refuse_unknown_lengths("transform", self.kernel)
         return super().transform(X)
 
     def score_samples(self, X: Any) -> Any:
         """How well its centroid represents each row: cosine of the angle between them, 1 at the centroid, (n,)."""
-        self._refuse_unknown_lengths("score_samples")
+        _table.refuse_unknown_lengths("score_samples", self.kernel)
         return super().score_samples(X)
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Minus the objective of X for the fitted centroids; comparable between fits of one kernel and width only."""
-        self._refuse_unknown_lengths("score")
+        _table.refuse_unknown_lengths("score", self.kernel)
         return super().score(X, y, sample_weight)
-
-    def _refuse_unknown_lengths(self, name: str) -> None:
-        if self.kernel == "precomputed":
-            raise ValueError(
-                f"{name} needs k(x, x) of each row, which precomputed values of new rows lack: use predict."
-            )

@@ -1,0 +1,76 @@
+"""What map and gas share: a reach that falls from stage to stage of the one loop, and prototypes with neighbours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .. import _table, lloyd
+from .._grid import Array
+from ..engines import Rows
+from .kernel import KernelClusterer
+
+LAST = 0.2  # reach from which the fall goes to 0 in one step: neighbours hardly count there
+ANNEALED = {
+    "reach": """float
+        How far a row pulls the neighbours of its winner in the end; 0 pulls the winner alone, as in k-means.""",
+    "start_reach": """float or None
+        The reach of the first stage; None for half of n_clusters, of the longer side for a map.""",
+    "stages": """int
+        Steps in which the reach falls from its start to its end, a few passes each; 1 keeps it at the end.""",
+    "max_iter": f"""int
+        Largest number of passes of the last stage; those before it have at most {lloyd.STAGE} each.""",
+}
+
+
+class Annealed(KernelClusterer):
+    """A rule whose reach shrinks from stage to stage; the objective never rises within one."""
+
+    reach: float
+    start_reach: float | None
+    stages: int
+
+    def _reaches(self) -> Array:
+        """The reach of each stage, falling by equal factors."""
+        if self.stages == 1:
+            return np.array([float(self.reach)])
+        first = self._widest() if self.start_reach is None else float(self.start_reach)
+        last = float(self.reach) if self.reach > 0 else min(LAST, first)
+        falling = np.geomspace(max(first, last), last, self.stages - (self.reach == 0))
+        return np.append(falling, 0.0) if self.reach == 0 else falling
+
+    def _widest(self) -> float:
+        """The reach of the first stage where none is named."""
+        return max(self.n_clusters / 2, 0.5)
+
+    def _rule(self, reach: float) -> Any:
+        raise NotImplementedError
+
+    def _assign(self) -> Any:
+        return self._rule(float(self.reach))
+
+    def _stages(self, model: lloyd.Model) -> Sequence[lloyd.Model]:
+        return [*(replace(model, assign=self._rule(float(reach))) for reach in self._reaches()[:-1]), model]
+
+    def _passes(self) -> int:
+        return self.max_iter + (self.stages - 1) * (lloyd.STAGE + 1)
+
+    def _check_parameters(self) -> None:
+        _table.real("reach", self.reach, least=0)
+        if self.start_reach is not None:
+            _table.real("start_reach", self.start_reach, above=0)
+        _table.whole("stages", self.stages)
+        super()._check_parameters()
+
+    def _attributes(self, kernel: Any, rows: Rows, fit: lloyd.Fit) -> dict[str, Any]:
+        found = super()._attributes(kernel, rows, fit)
+        stage = fit.history.get("stage", np.zeros(len(fit.history["moved"]), int))
+        return found | {"history_": fit.history | {"reach": self._reaches()[stage]}}
+
+
+def two_nearest(D: Array) -> Array:
+    """The columns of the least and the next D, (n, 2); the same twice where there is one."""
+    return np.argsort(D, axis=1, kind="stable")[:, [0, min(1, D.shape[1] - 1)]]
