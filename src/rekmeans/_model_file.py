@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from . import _table
+from . import _parameters
 from ._grid import GRID, Array, complex_centroids, grid_centroids
 from ._scale import BEYOND, LEAST, Scale
 from .engines import ENGINES
@@ -34,7 +34,7 @@ Header = dict[str, Any]
 def written(model: Any, labels: bool) -> tuple[str, dict[str, Array]]:
     """Header and arrays of a fitted estimator, with its labels where they are wanted and there."""
     refuse_other_models(model)
-    parameters, init = _parameters(model)
+    parameters, init = _stored(model)
     header: Header = {
         "format": FORMAT,
         "version": VERSION,
@@ -56,13 +56,13 @@ def written(model: Any, labels: bool) -> tuple[str, dict[str, Array]]:
     return json.dumps(header, allow_nan=False), {name: np.ascontiguousarray(values) for name, values in arrays.items()}
 
 
-def _parameters(model: Any) -> tuple[dict[str, Any], Array | None]:
+def _stored(model: Any) -> tuple[dict[str, Any], Array | None]:
     """The parameters as plain values, those that have none as their defaults; and the array given as `init`, if any."""
     _refuse_bad_parameters(model)
     given, defaults = model.get_params(deep=False), _defaults(type(model))
     init = given.get("init")
     if init is not None and not isinstance(init, str) and not callable(init):
-        init = _table.starting_points(given.pop("init"), model.n_clusters, model.n_features_in_)
+        init = _parameters.starting_points(given.pop("init"), model.n_clusters, model.n_features_in_)
     lost = [name for name, value in given.items() if not isinstance(value, numbers.Real | str | None)]
     if lost:
         kept = ", ".join(f"{name}={defaults[name]!r}" for name in lost)
@@ -93,7 +93,7 @@ def header_of(text: str | None) -> Header:
     if header.get("version") != VERSION:
         came = f"{header.get('version')!r:.20}"
         raise ValueError(f"its format has version {came}, this rekmeans reads {VERSION}; update rekmeans")
-    _table.one_of("estimator", header.get("estimator"), ESTIMATORS)
+    _parameters.one_of("estimator", header.get("estimator"), ESTIMATORS)
     kind = ESTIMATORS[header["estimator"]]
     _refuse_other_names("the header", set(header), HEADER if kind is EulerMap else HEADER | {"n_iter", "inertia"})
     values, names = header["parameters"], header["feature_names"]
@@ -113,8 +113,8 @@ def estimator(header: Header, arrays: dict[str, Array]) -> Any:
         raise ValueError("its scale must be finite and have a column")
     if (scale.unit <= LEAST).any() or (scale.low > scale.high).any():
         raise ValueError("its scale must have positive units and ordered bounds")
-    _table.one_of("beyond", header["beyond"], BEYOND)
-    alpha = _table.real("alpha", header["alpha"], above=0, most=_table.STEEPEST)
+    _parameters.one_of("beyond", header["beyond"], BEYOND)
+    alpha = _parameters.real("alpha", header["alpha"], above=0, most=_parameters.STEEPEST)
     names = header["feature_names"]
     if names is not None and (len(names) != d or not all(isinstance(name, str) for name in names)):
         raise ValueError(f"feature_names must be {d} texts")
@@ -127,14 +127,14 @@ def estimator(header: Header, arrays: dict[str, Array]) -> Any:
     else:
         fitted |= {"alpha_": alpha} | _clusters(header, arrays, d)
         if "init" in arrays:
-            model.init = _table.starting_points(arrays["init"], model.n_clusters, d)
+            model.init = _parameters.starting_points(arrays["init"], model.n_clusters, d)
     model.__dict__.update(fitted)
     return model
 
 
 def _clusters(header: Header, arrays: dict[str, Array], d: int) -> dict[str, Any]:
     """What a clusterer knows besides its map."""
-    k, n_iter = (arrays["centroids"].shape or (0,))[0], _table.whole("n_iter", header["n_iter"])
+    k, n_iter = (arrays["centroids"].shape or (0,))[0], _parameters.whole("n_iter", header["n_iter"])
     C = _shaped(arrays, "centroids", (k, 2 * d))
     if k == 0 or C.max() > GRID or C.min() < -GRID:
         raise ValueError(f"centroids must be there, and within {GRID}")
@@ -148,7 +148,7 @@ def _clusters(header: Header, arrays: dict[str, Array], d: int) -> dict[str, Any
         "deviation_": deviation_degree(centroids),
         "history_": {name: _shaped(arrays, f"history.{name}", (passes,)) for name in PASSES},
         "n_iter_": n_iter,
-        "inertia_": _table.real("inertia", header["inertia"], least=0),
+        "inertia_": _parameters.real("inertia", header["inertia"], least=0),
     }
     if "labels" in arrays:
         found["labels_"] = labels = _shaped(arrays, "labels", (arrays["labels"].size,))
@@ -180,8 +180,8 @@ def _refuse_bad_parameters(model: Any) -> None:
         model._check_map()
         return
     model._check_parameters()
-    _table.one_of("engine", model.engine, ("auto", *ENGINES))
-    _table.random_source(model.random_state)
+    _parameters.one_of("engine", model.engine, ("auto", *ENGINES))
+    _parameters.random_source(model.random_state)
 
 
 def refuse_other_arrays(header: Header, kinds: dict[str, str]) -> None:

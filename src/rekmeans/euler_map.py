@@ -10,7 +10,7 @@ from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from . import _table, _watch
+from . import _parameters, _table, _watch
 from ._grid import GRID, Array
 from ._scale import BEYOND, SCALES, column_range
 from .kernels.euler import Euler
@@ -33,9 +33,9 @@ class Mapped(_watch.Callbacks, BaseEstimator):
         return hasattr(self, "kernel_")
 
     def _check_map(self) -> None:
-        _table.real("alpha", self.alpha, above=0, most=_table.STEEPEST)
-        _table.one_of("scale", self.scale, SCALES)
-        _table.one_of("beyond", self.beyond, BEYOND)
+        _parameters.real("alpha", self.alpha, above=0, most=_parameters.STEEPEST)
+        _parameters.one_of("scale", self.scale, SCALES)
+        _parameters.one_of("beyond", self.beyond, BEYOND)
 
     def _kernel(self, table: _table.Table) -> Any:
         """The Euler map that the parameters give for this table."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import _table, lloyd
+from .. import _parameters, lloyd
 from .._grid import Array
 from ..engines import Rows
 from .kernel import KernelClusterer
@@ -59,10 +59,10 @@ class Annealed(KernelClusterer):
         return self.max_iter + (self.stages - 1) * (lloyd.STAGE + 1)
 
     def _check_parameters(self) -> None:
-        _table.real("reach", self.reach, least=0)
+        _parameters.real("reach", self.reach, least=0)
         if self.start_reach is not None:
-            _table.real("start_reach", self.start_reach, above=0)
-        _table.whole("stages", self.stages)
+            _parameters.real("start_reach", self.start_reach, above=0)
+        _parameters.whole("stages", self.stages)
         super()._check_parameters()
 
     def _attributes(self, kernel: Any, rows: Rows, fit: lloyd.Fit) -> dict[str, Any]:

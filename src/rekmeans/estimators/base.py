@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from .. import _table, _watch, lloyd
+from .. import _parameters, _table, _watch, lloyd
 from .._grid import Array
 from ..assign import Hard
 from ..centroids import CENTROIDS
@@ -172,7 +172,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     def _place(self, kernel: Any, table: _table.Table) -> tuple[Rows, lloyd.Model]:
         """The rows of the table where the parameters want them, and the model to run on them."""
         model = lloyd.Model(kernel, self._assign(), CENTROIDS[self.centroids])
-        limit = _table.memory("memory_limit", self.memory_limit)
+        limit = _parameters.memory("memory_limit", self.memory_limit)
         return place(self.engine, model, table, self.n_threads, limit), model
 
     def _rows(self, X: Any, sample_weight: ArrayLike | None = None) -> tuple[Rows, lloyd.Model]:
@@ -190,18 +190,18 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return self.kernel_.hidden(self.centroids_)
 
     def _check_parameters(self) -> None:
-        _table.whole("n_clusters", self._k())
+        _parameters.whole("n_clusters", self._k())
         self._check_map()
         if isinstance(self.init, str) or self.init is None:
-            _table.one_of("init", self.init, self._inits())
+            _parameters.one_of("init", self.init, self._inits())
         if not (isinstance(self.n_init, str) and self.n_init == "auto"):
-            _table.whole("n_init", self.n_init)
-        _table.whole("max_iter", self.max_iter)
-        _table.real("tol", self.tol, least=0)
+            _parameters.whole("n_init", self.n_init)
+        _parameters.whole("max_iter", self.max_iter)
+        _parameters.real("tol", self.tol, least=0)
         if self.n_threads is not None:
-            _table.whole("n_threads", self.n_threads, hint=" (None for all)")
-        _table.memory("memory_limit", self.memory_limit)
-        _table.whole("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, least=0)
+            _parameters.whole("n_threads", self.n_threads, hint=" (None for all)")
+        _parameters.memory("memory_limit", self.memory_limit)
+        _parameters.whole("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, least=0)
 
     def _inits(self) -> Sequence[str]:
         """Names of the starts there are."""
@@ -209,14 +209,14 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _starts(self, rows: Rows, table: _table.Table) -> Iterator[Array]:
         """Starting centroids of each run."""
-        random = _table.random_source(self.random_state)
+        random = _parameters.random_source(self.random_state)
         entropy = random.randint(0, 2**32, size=4, dtype=np.uint32).tolist()
         for seed in np.random.SeedSequence(entropy).spawn(self._n_starts()):
             if isinstance(self.init, str):
                 yield self._start(rows, np.random.PCG64(seed))
             else:
                 points = self.init(table.X, self._k(), random_state=random) if callable(self.init) else self.init
-                points = _table.starting_points(points, self._k(), table.X.shape[1])
+                points = _parameters.starting_points(points, self._k(), table.X.shape[1])
                 yield rows.kernel.start(points)
 
     def _start(self, rows: Rows, bits: Any) -> Array:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from .. import _table, lloyd
+from .. import _parameters, lloyd
 from .._grid import Array
 from ..assign import Fuzzy
 from ..engines import Rows
@@ -87,7 +87,7 @@ class FuzzyCMeans(KernelClusterer):
         return Fuzzy(float(self.fuzziness))
 
     def _check_parameters(self) -> None:
-        _table.real("fuzziness", self.fuzziness, above=1, most=_table.MOST_EVEN)
+        _parameters.real("fuzziness", self.fuzziness, above=1, most=_parameters.MOST_EVEN)
         super()._check_parameters()
 
     def _why_empty(self) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from .. import _table, lloyd
+from .. import _parameters, _table, lloyd
 from .._scale import SCALES, Scale, bare
 from ..centroids import CENTROIDS
 from ..engines import Rows
@@ -38,13 +38,13 @@ class KernelClusterer(Clusterer):
         return tuple(KERNELS)
 
     def _check_parameters(self) -> None:
-        _table.one_of("kernel", self.kernel, self._names())
-        _table.one_of("centroids", self.centroids, CENTROIDS)
+        _parameters.one_of("kernel", self.kernel, self._names())
+        _parameters.one_of("centroids", self.centroids, CENTROIDS)
         if not (isinstance(self.gamma, str) and self.gamma == "auto"):
-            _table.real("gamma", self.gamma, above=0)
+            _parameters.real("gamma", self.gamma, above=0)
         super()._check_parameters()
         if self.kernel != "euler" and isinstance(self.init, str):
-            _table.one_of("init", self.init, [name for name in self._inits() if name != "circle"])
+            _parameters.one_of("init", self.init, [name for name in self._inits() if name != "circle"])
 
     def _kernel(self, table: _table.Table) -> Any:
         return self._meant(self._plain(table, self._scale(table), self.kernel), table)
@@ -71,7 +71,7 @@ class KernelClusterer(Clusterer):
         n = table.X.shape[0]
         _table.refuse_many_pairs(n, self.kernel)
         X = table.X.toarray() if sparse.issparse(table.X) else table.X
-        limit = _table.memory("memory_limit", self.memory_limit)
+        limit = _parameters.memory("memory_limit", self.memory_limit)
         kept = 8 * n * (n + 1) <= (KEPT if limit is None else limit)
         return Gram(kernel.scale, np.ones(n), kernel, kernel.embed(X), kept, kernel.beyond)
 
@@ -157,7 +157,7 @@ class KernelKMeans(KernelClusterer):
     def _check_parameters(self) -> None:
         super()._check_parameters()
         if self.kernel == "precomputed":
-            _table.refuse_points(self.centroids, self.init)
+            _parameters.refuse_points(self.centroids, self.init)
 
     def _read(self, X: Any, sample_weight: ArrayLike | None = None, *, fitting: bool) -> _table.Table:
         table = super()._read(X, sample_weight, fitting=fitting)
@@ -176,15 +176,15 @@ class KernelKMeans(KernelClusterer):
 
     def transform(self, X: Any) -> Any:
         """Distance of each row to each centroid in the mapped space, (n, k); not squared."""
-        _table.refuse_unknown_lengths("transform", self.kernel)
+        _parameters.refuse_unknown_lengths("transform", self.kernel)
         return super().transform(X)
 
     def score_samples(self, X: Any) -> Any:
         """How well its centroid represents each row: cosine of the angle between them, 1 at the centroid, (n,)."""
-        _table.refuse_unknown_lengths("score_samples", self.kernel)
+        _parameters.refuse_unknown_lengths("score_samples", self.kernel)
         return super().score_samples(X)
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Minus the objective of X for the fitted centroids; comparable between fits of one kernel and width only."""
-        _table.refuse_unknown_lengths("score", self.kernel)
+        _parameters.refuse_unknown_lengths("score", self.kernel)
         return super().score(X, y, sample_weight)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _table, lloyd
+from .. import _parameters, _table, lloyd
 from .._grid import Array
 from ..engines import Rows
 from ..engines.reference import ReferenceRows
@@ -106,9 +106,9 @@ class MahalanobisFuzzyCMeans(FuzzyCMeans):
         return ("euler", "linear")
 
     def _check_parameters(self) -> None:
-        _table.real("prior", self.prior, above=0)
+        _parameters.real("prior", self.prior, above=0)
         super()._check_parameters()
-        _table.one_of("beyond", self.beyond, ("clip", "wrap"))
+        _parameters.one_of("beyond", self.beyond, ("clip", "wrap"))
 
     def _n_starts(self) -> int:
         """Shapes have many low points: one start in three ends in a poor one."""

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from .. import _table, assign, lloyd
+from .. import _parameters, _table, assign, lloyd
 from .._grid import Array, sampled
 from .._scale import Scale
 from ..engines import Rows
@@ -119,7 +119,7 @@ class SelfOrganizingMap(Annealed):
         return max(self.grid) / 2
 
     def _check_parameters(self) -> None:
-        _table.sides("grid", self.grid)
+        _parameters.sides("grid", self.grid)
         super()._check_parameters()
 
     def _inits(self) -> Sequence[str]:

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _table, lloyd
+from .. import _parameters, _table, lloyd
 from .._grid import Array
 from .._scale import column_range, fenced
 from ..assign import Hard
@@ -103,8 +103,8 @@ class MultipleKernelKMeans(KernelClusterer):
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
-        _table.kernel_list(self.kernels, KERNELS, self.shared, self.centroids)
-        _table.real("power", self.power, above=1, most=_table.MOST_EVEN)
+        _parameters.kernel_list(self.kernels, KERNELS, self.shared, self.centroids)
+        _parameters.real("power", self.power, above=1, most=_parameters.MOST_EVEN)
         super()._check_parameters()
 
     def _kernel(self, table: _table.Table) -> Stack:

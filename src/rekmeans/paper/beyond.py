@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from .._table import one_of
+from .._parameters import one_of
 from . import datasets
 from .beyond_tables import FULL, QUICK, TABLES, Found, Plan
 from .cells import Watch

@@ -12,7 +12,7 @@ from sklearn.datasets import make_moons
 
 from .._files import Wish, read
 from .._grid import Array
-from .._table import one_of
+from .._parameters import one_of
 from ._formats import unpacked
 from ._origins import FETCHED, STAND_INS, UNPUBLISHED, Origin
 

@@ -14,7 +14,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from .. import _table
+from .. import _parameters
 from .._grid import Array
 from ..estimators import RectifiedEulerKMeans
 from .images import grey, images, reduced, title
@@ -152,7 +152,7 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-        random = _table.random_source(self.random_state)
+        random = _parameters.random_source(self.random_state)
         V = self._drawn(images(X), random)
         if (different := len(np.unique(V, axis=0))) < self.n_words:
             raise ValueError(
@@ -247,18 +247,18 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
         return np.concatenate([level.reshape(m, -1) for level in levels], axis=1)
 
     def _check_parameters(self) -> None:
-        _table.whole("n_words", self.n_words)
-        _table.whole("step", self.step)
-        _table.whole("size", self.size, least=BINS, hint=", a pixel for each bin")
-        _table.whole("levels", self.levels)
+        _parameters.whole("n_words", self.n_words)
+        _parameters.whole("step", self.step)
+        _parameters.whole("size", self.size, least=BINS, hint=", a pixel for each bin")
+        _parameters.whole("levels", self.levels)
         if self.max_side is not None:
-            _table.whole("max_side", self.max_side, least=self.size, hint=" = size (None for any)")
-        _table.one_of("coding", self.coding, CODINGS)
-        _table.one_of("normalize", self.normalize, NORMS)
-        _table.whole("max_descriptors", self.max_descriptors, least=self.n_words, hint=" = n_words")
+            _parameters.whole("max_side", self.max_side, least=self.size, hint=" = size (None for any)")
+        _parameters.one_of("coding", self.coding, CODINGS)
+        _parameters.one_of("normalize", self.normalize, NORMS)
+        _parameters.whole("max_descriptors", self.max_descriptors, least=self.n_words, hint=" = n_words")
         if self.n_threads is not None:
-            _table.whole("n_threads", self.n_threads, hint=" (None for all)")
-        _table.whole("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, least=0)
+            _parameters.whole("n_threads", self.n_threads, hint=" (None for all)")
+        _parameters.whole("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, least=0)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

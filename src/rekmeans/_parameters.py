@@ -1,0 +1,118 @@
+"""The values of parameters: each as what it means, or refused in one sentence with the rule, what came, the way out."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from sklearn.utils import check_random_state
+
+from ._grid import Array
+from ._table import LARGEST
+
+STEEPEST = 1e12  # half-turns per unit; steeper, and float64 phases carry no information
+MOST_EVEN = 100  # exponent of shares; they are even long before, and their powers would vanish
+
+
+def one_of(name: str, value: Any, valid: Collection[Any]) -> None:
+    """Refuse a value that is not in the list."""
+    if not (value is None or isinstance(value, str)) or value not in valid:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, valid))}; got {value!r}.")
+
+
+def real(name: str, value: Any, *, above: float = -math.inf, least: float = -math.inf, most: float = math.inf) -> float:
+    """A finite number greater than `above`, at least `least` and at most `most`."""
+    rule = f"greater than {above:g}" if above > -math.inf else f"at least {least:g}"
+    rule += f" and at most {most:g}" if most < math.inf else ""
+    number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
+    if not (math.isfinite(number) and above < number <= most and number >= least):
+        raise ValueError(f"{name} must be a finite number {rule}; got {value!r}.")
+    return number
+
+
+def whole(name: str, value: Any, least: int = 1, hint: str = "") -> int:
+    """An integer of at least `least`."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name} must be an integer of at least {least}{hint}; got {value!r}.")
+    return int(value)
+
+
+def memory(name: str, value: Any) -> int | None:
+    """Bytes from None, a number of bytes, or text such as "2GB"."""
+    if value is None:
+        return None
+    text = str(value).strip().upper().removesuffix("B")
+    unit = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}.get(text[-1:], 1)
+    try:
+        return whole(name, int(float(text[:-1] if unit > 1 else text) * unit))
+    except (ValueError, OverflowError):
+        raise ValueError(f"{name} must be None, a number of bytes or text such as '2GB'; got {value!r}.") from None
+
+
+def random_source(value: Any) -> np.random.RandomState:
+    """scikit-learn's reading of random_state."""
+    try:
+        return check_random_state(value)
+    except ValueError:
+        raise ValueError(f"random_state must be None, an integer or a RandomState; got {value!r}.") from None
+
+
+def starting_points(init: Any, k: int, d: int) -> Array:
+    """An array of k finite starting points in the units of X."""
+    try:
+        points = np.asarray(init)
+        if points.dtype.kind not in "fiubO":
+            raise TypeError(f"an array of {points.dtype}")
+        points = points.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        what = f"{type(init).__name__} {init!r:.40} ({error})"
+        raise ValueError(f"init must be a name, a callable or an array of numbers; got {what}.") from None
+    if points.shape != (k, d):
+        raise ValueError(f"init must have shape (n_clusters, n_features) = {(k, d)}; got {points.shape}.")
+    if not (np.abs(points) <= LARGEST).all():
+        raise ValueError("init must be finite; got an array with NaN, infinity or a value too large.")
+    return points
+
+
+def sides(name: str, value: Any) -> None:
+    """The sides of a grid: two whole numbers."""
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise ValueError(f"{name} must be (rows, columns), two integers of at least 1; got {value!r}.")
+    for side in value:
+        whole(name, side)
+
+
+def kernel_list(kernels: Any, names: Collection[str], shared: bool, centroids: str) -> None:
+    """Kernels as numbers (Euler's alpha) or pairs (name, width)."""
+    if isinstance(kernels, str) or not hasattr(kernels, "__len__") or len(kernels) == 0:
+        raise ValueError(f"kernels must be a list of numbers (alpha) or pairs (name, width); got {kernels!r}.")
+    for kernel in kernels:
+        pair = isinstance(kernel, tuple | list)
+        if isinstance(kernel, str) or (pair and len(kernel) != 2):
+            raise ValueError(f"kernels must be numbers (alpha) or pairs (name, width); got {kernel!r}: say its width.")
+        name, width = kernel if pair else ("euler", kernel)
+        one_of("kernels' name", name, names)
+        if not (isinstance(width, str) and width == "auto" and name != "euler"):
+            real(f"kernels' width of {name!r}", width, above=0, most=STEEPEST)
+        if name != "euler" and (shared or (centroids == "mean" and name != "linear")):
+            what = "shared=True takes Euler's only" if shared else "centroids='mean' takes Euler's and linear only"
+            raise ValueError(f"{what}; got {name!r}: use numbers (alpha), or separate rectified centroids.")
+    if shared and centroids == "mean":
+        raise ValueError("shared=True puts centroids on the mapped data; got centroids='mean': use 'rectified'.")
+
+
+def refuse_points(centroids: str, init: Any) -> None:
+    """A precomputed kernel knows no points."""
+    if centroids != "mean":
+        raise ValueError(f"kernel='precomputed' knows no points for centroids={centroids!r}: use centroids='mean'.")
+    if not isinstance(init, str):
+        raise ValueError("kernel='precomputed' knows no points to start from: init must be 'k-means++' or 'random'.")
+
+
+def refuse_unknown_lengths(method: str, kernel: str) -> None:
+    """What measures a row needs its kernel value with itself."""
+    if kernel == "precomputed":
+        raise ValueError(f"{method} needs k(x, x) of each row, which precomputed values lack: use predict.")
