@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
-CORE := CMakeLists.txt $(wildcard src/rekmeans/engines/_native/*pp src/rekmeans/engines/_native/lanes/*pp)
+CORE := CMakeLists.txt $(wildcard src/rekmeans/engines/native/core/*pp src/rekmeans/engines/native/core/lanes/*pp)
 
 .PHONY: demo test lint docs sanitize bench clean
 .DEFAULT_GOAL := test

@@ -7,6 +7,7 @@ from .estimators import (
     REK1,
     REK2,
     EulerKMeans,
+    EulerMap,
     FuzzyCMeans,
     KernelKMeans,
     MahalanobisFuzzyCMeans,
@@ -15,7 +16,6 @@ from .estimators import (
     RectifiedEulerKMeans,
     SelfOrganizingMap,
 )
-from .euler_map import EulerMap
 from .export import load, save, to_onnx
 from .metrics import clustering_accuracy, deviation_degree, normalized_mutual_info, resultant_lengths
 from .representation import representation_score

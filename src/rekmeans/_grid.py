@@ -20,7 +20,6 @@ PLACES = 160  # binary places of the integer arithmetic that settles a doubtful 
 PI = 31415926535897932384626433832795028841971693993751058209749445923078164 * (1 << PLACES) // 10**70
 ROOM = 43  # bits of a block's sum that is left in 64: a million of them still add up inside
 TURN = 1 << 16  # phases are averaged on this grid of half-turns, exactly
-GOLDEN = (math.sqrt(5) - 1) / 2  # its multiples, less their whole parts, fill [0, 1) evenly and without a period
 LIMB = 16  # bits of V multiplied at a time, so that a block's weighted sums stay inside 64 bits
 
 
@@ -78,13 +77,17 @@ def product(W: Any, V: Array) -> Array:
     return reduce(add, (part << shift for part, shift in zip(parts, shifts, strict=True)))
 
 
-def inner(W: Any, V: Array) -> int | float:
-    """Sum of W * V over all entries, exact if both are integers; W is dense or has one entry a row."""
-    if sparse.issparse(W):
-        own = V[np.arange(len(V)), W.indices]
-        total = product(W.data[:, None], own[:, None])[0, 0]
-        return float(total) if isinstance(total, float) else int(total)
-    return float(np.vdot(W, V.astype(np.float64)))
+def weighted_total(w: Array, values: Array) -> int | float:
+    """Sum of w * values (n,), exact if both are integers."""
+    if w.dtype.kind == "f" or values.dtype.kind == "f":
+        return float(w @ values)
+    return int(product(w[:, None], values[:, None])[0, 0])
+
+
+def mass_of(W: Any) -> Array:
+    """Column sums (k,) of weights (n, k), dense or sparse; exact for integers."""
+    ones = np.ones((W.shape[0], 1), np.int64 if W.dtype.kind == "i" else np.float64)
+    return product(W, ones)[:, 0]
 
 
 def integer_weights(weights: Array) -> tuple[Array, int]:
@@ -98,20 +101,6 @@ def small_weights(weights: Array) -> tuple[Array, int]:
     """Weights times 2^b, exactly, with the largest in [1/2, 1): no sum of them overflows; and b."""
     b = -math.frexp(float(weights.max()))[1]
     return np.ldexp(weights, b), b
-
-
-def sampled(weights: Array, most: int) -> tuple[Array, Array]:
-    """Numbers of the rows with weight, or of at most so many that stand for all of it, and the weight of each then.
-
-    Not every so many: rows often come in turns, and a stride that fits them would see one kind only.
-    """
-    heard = np.flatnonzero(weights > 0)
-    if len(heard) <= most:
-        return heard, weights[heard]
-    ends = np.cumsum(weights, dtype=np.float64)
-    at = np.searchsorted(ends, np.arange(most) * GOLDEN % 1.0 * ends[-1], side="right")
-    numbers, times = np.unique(at, return_counts=True)
-    return numbers, times.astype(np.float64)
 
 
 def mean_turns(turns: Array, seen: Array) -> Array:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from ._grid import Array
-from ._table import LARGEST
+from .table.refusals import LARGEST
 
 STEEPEST = 1e12  # half-turns per unit; steeper, and float64 phases carry no information
 MOST_EVEN = 100  # exponent of shares; they are even long before, and their powers would vanish
@@ -85,34 +85,53 @@ def sides(name: str, value: Any) -> None:
         whole(name, side)
 
 
-def kernel_list(kernels: Any, names: Collection[str], shared: bool, centroids: str) -> None:
-    """Kernels as numbers (Euler's alpha) or pairs (name, width)."""
+def kernel_pairs(kernels: Any, default: str) -> list[tuple[str, Any]]:
+    """Kernels as pairs (name, width): a number alone is a width of the default kernel."""
+    return [tuple(kernel) if isinstance(kernel, tuple | list) else (default, kernel) for kernel in kernels]
+
+
+def kernel_list(kernels: Any, known: Mapping[str, Any], default: str, shared: bool, rule: str) -> None:
+    """Refuse kernels that are no numbers (alpha) or pairs (name, width), or that lack what is asked of them."""
     if isinstance(kernels, str) or not hasattr(kernels, "__len__") or len(kernels) == 0:
         raise ValueError(f"kernels must be a list of numbers (alpha) or pairs (name, width); got {kernels!r}.")
     for kernel in kernels:
-        pair = isinstance(kernel, tuple | list)
-        if isinstance(kernel, str) or (pair and len(kernel) != 2):
+        if isinstance(kernel, str) or (isinstance(kernel, tuple | list) and len(kernel) != 2):
             raise ValueError(f"kernels must be numbers (alpha) or pairs (name, width); got {kernel!r}: say its width.")
-        name, width = kernel if pair else ("euler", kernel)
-        one_of("kernels' name", name, names)
-        if not (isinstance(width, str) and width == "auto" and name != "euler"):
+    for name, width in kernel_pairs(kernels, default):
+        one_of("kernels' name", name, [name for name, kernel in known.items() if not kernel.is_pairwise])
+        kernel = known[name]
+        if not (isinstance(width, str) and width == "auto" and not kernel.is_periodic):
             real(f"kernels' width of {name!r}", width, above=0, most=STEEPEST)
-        if name != "euler" and (shared or (centroids == "mean" and name != "linear")):
-            what = "shared=True takes Euler's only" if shared else "centroids='mean' takes Euler's and linear only"
-            raise ValueError(f"{what}; got {name!r}: use numbers (alpha), or separate rectified centroids.")
-    if shared and centroids == "mean":
+        if shared and not kernel.is_periodic:
+            what = "shared=True takes Euler's only"
+        elif rule == "mean" and "mean" not in kernel.centroid_rules:
+            what = "centroids='mean' takes Euler's and linear only"
+        else:
+            continue
+        raise ValueError(f"{what}; got {name!r}: use numbers (alpha), or separate rectified centroids.")
+    if shared and rule == "mean":
         raise ValueError("shared=True puts centroids on the mapped data; got centroids='mean': use 'rectified'.")
 
 
-def refuse_points(centroids: str, init: Any) -> None:
-    """A precomputed kernel knows no points."""
-    if centroids != "mean":
-        raise ValueError(f"kernel='precomputed' knows no points for centroids={centroids!r}: use centroids='mean'.")
+def refuse_points(kernel: str, init: Any) -> None:
+    """A kernel of values between rows knows no points."""
     if not isinstance(init, str):
-        raise ValueError("kernel='precomputed' knows no points to start from: init must be 'k-means++' or 'random'.")
+        raise ValueError(f"kernel={kernel!r} knows no points to start from: init must be 'k-means++' or 'random'.")
 
 
-def refuse_unknown_lengths(method: str, kernel: str) -> None:
+def refuse_rule(kernel: str, rule: str, rules: Collection[str]) -> None:
+    """A kernel has no centroids of this rule."""
+    way_out = " or ".join(f"centroids={known!r}" for known in rules)
+    raise ValueError(f"kernel={kernel!r} has no points for centroids={rule!r}: use {way_out}.")
+
+
+def refuse_unknown_lengths(method: str) -> None:
     """What measures a row needs its kernel value with itself."""
-    if kernel == "precomputed":
-        raise ValueError(f"{method} needs k(x, x) of each row, which precomputed values lack: use predict.")
+    raise ValueError(f"{method} needs k(x, x) of each row, which precomputed values lack: use predict.")
+
+
+def refuse_periodic_columns(scale: Any, kernel: Any) -> None:
+    """Only features on circles can go round."""
+    if (scale.period > 0).any() and not kernel.takes_periods:
+        column = int(np.flatnonzero(scale.period > 0)[0])
+        raise ValueError(f"column {column} has a period, which only the Euler kernel can take: use kernel='euler'.")

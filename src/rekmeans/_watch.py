@@ -7,7 +7,9 @@ from functools import wraps
 from typing import Any, TypeVar, cast
 
 from ._grid import Array
-from .lloyd import Fit, Watch
+from .lloyd import Watch
+from .model import Fit
+from .watching import PassEvent, active_callbacks
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
@@ -18,31 +20,43 @@ Callbacks: Any = CallbackSupportMixin  # gives an estimator set_callbacks, where
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 
-def told(method: Method) -> Method:
+def with_fit_callbacks(method: Method) -> Method:
     """The method, whose callbacks are taken down however it ends; one frame deeper with any scikit-learn."""
 
     @wraps(method)
-    def untold(*args: Any, **kwargs: Any) -> Any:
+    def without_callbacks(*args: Any, **kwargs: Any) -> Any:
         return method(*args, **kwargs)
 
-    return cast(Method, with_callbacks(method) if with_callbacks else untold)
+    return cast(Method, with_callbacks(method) if with_callbacks else without_callbacks)
 
 
-def printed(starts: int) -> Watch:
+def print_passes(n_starts: int) -> Watch:
     """Prints a line for each pass, with the number of the start where there are several."""
 
-    def line(s: int, t: int, record: dict[str, Any]) -> None:
-        start = f"start {s + 1}/{starts}  " if starts > 1 else ""
-        counts = f"objective {record['objective']:.6g}  moved {record['moved']}  refilled {record['refilled']}"
+    def print_line(s: int, t: int, record: dict[str, Any]) -> None:
+        start = f"start {s + 1}/{n_starts}  " if n_starts > 1 else ""
+        counts = f"objective {record['inertia']:.6g}  changed {record['n_changed']}  relocated {record['n_relocated']}"
         print(f"{start}pass {t + 1}  {counts}  {record['seconds'] * 1e3:.1f} ms", flush=True)
 
-    return line
+    return print_line
 
 
-def together(*watches: Watch | None) -> Watch | None:
+def send_events(n_starts: int, n_rows: int) -> Watch | None:
+    """Gives each pass to the callbacks of `watch_passes`, which may stop the start; None if there are none."""
+    callbacks = active_callbacks()
+
+    def send(start: int, number: int, record: dict[str, Any]) -> bool:
+        counts = int(record["n_changed"]), int(record["n_relocated"])
+        event = PassEvent(start, n_starts, number, n_rows, float(record["inertia"]), *counts, record["seconds"])
+        return max(bool(callback(event)) for callback in callbacks)  # all of them are called
+
+    return send if callbacks else None
+
+
+def combine_watches(*watches: Watch | None) -> Watch | None:
     """All of these that are there as one, which says stop when any does."""
     there = [watch for watch in watches if watch is not None]
-    return (lambda *seen: max(bool(watch(*seen)) for watch in there)) if there else None
+    return (lambda *passed: max(bool(watch(*passed)) for watch in there)) if there else None
 
 
 class Tasks:

@@ -3,44 +3,48 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 
 from ._grid import Array
-from ._sums import Sums
-from .kernels import Kernel
+from .kernels.base import Kernel
+from .model import Centroids, FarthestRow, Sums
 
-if TYPE_CHECKING:
-    from .engines import Rows
-
-CentroidRule = Callable[[Kernel, Sums, Array], Array]
+CentroidRule = Callable[[Kernel, Sums, Centroids], Centroids]
 
 
-def mean(kernel: Kernel, sums: Sums, C: Array) -> Array:
+def mean(kernel: Any, sums: Any, C: Any) -> Any:
     """The pseudo-centroid: inside the circle, off the mapped data."""
     return kernel.mean(sums, C)
 
 
-def rectified(kernel: Kernel, sums: Sums, C: Array) -> Array:
-    """Back on the mapped data, so that it has a pre-image."""
-    return kernel.rectify(sums, C)
+def rectified(kernel: Any, sums: Any, C: Any) -> Any:
+    """Back on the mapped data, so that it has a pre-image; where the mean of points is a point, that mean."""
+    return kernel.mean(sums, C) if kernel.mean_is_point else kernel.rectify(sums, C)
 
 
-def refilled(rows: Rows, C: Array, mass: Array) -> tuple[Array, int]:
+def relocate_empty_clusters(
+    kernel: Any, find_farthest: Callable[[Any], FarthestRow], C: Any, mass: Array
+) -> tuple[Any, int]:
     """Each empty cluster moved to the row farthest from all others; unmoved where no row is away from its centroid.
 
     Where all are empty, as when powers of memberships vanish, there is nothing to be far from: all stay.
     """
-    C, standing = C.copy(), mass > 0
-    empty = np.flatnonzero((mass == 0) & standing.any())
+    occupied = mass > 0
+    empty = np.flatnonzero((mass == 0) & occupied.any())
     for count, c in enumerate(empty):
-        loss, f = rows.farthest(C[standing])
-        if loss <= 0:
+        farthest = find_farthest(C.take(occupied))
+        if farthest.loss <= 0:
             return C, count
-        C[c] = rows.kernel.whole(f, C[c])
-        standing[c] = True
+        C = C.replace(c, kernel.from_rows(farthest.mapped[None], C.take([c])))
+        occupied[c] = True
     return C, len(empty)
+
+
+def serves(kernel: Any, rule: str) -> bool:
+    """Whether a kernel has centroids of this rule."""
+    return rule in kernel.centroid_rules or kernel.mean_is_point
 
 
 CENTROIDS: dict[str, CentroidRule] = {"mean": mean, "rectified": rectified}

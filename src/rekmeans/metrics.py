@@ -12,6 +12,7 @@ from sklearn.metrics.cluster import contingency_matrix
 
 from ._grid import Array
 from ._parameters import one_of
+from .kernels.euler import deviation_from_circle
 
 
 def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
@@ -59,8 +60,7 @@ def deviation_degree(centroids: ArrayLike, form: Literal["root", "printed"] = "r
     """
     one_of("form", form, ("root", "printed"))
     m = np.atleast_2d(np.asarray(centroids))
-    squares, d = (np.abs(m) ** 2).sum(axis=1), m.shape[1]
-    return 1 - np.sqrt(squares / d) if form == "root" else 1 - squares / np.sqrt(d)
+    return deviation_from_circle(m) if form == "root" else 1 - (np.abs(m) ** 2).sum(axis=1) / np.sqrt(m.shape[1])
 
 
 def resultant_lengths(mapped: ArrayLike, labels: ArrayLike) -> Array:

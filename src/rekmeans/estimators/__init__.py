@@ -1,17 +1,19 @@
 """The scikit-learn face: one file for each family of clusterers."""
 
 from .euler import REK1, REK2, EulerKMeans, RectifiedEulerKMeans
+from .euler_map import EulerMap
 from .fuzzy import FuzzyCMeans
-from .gas import NeuralGas
-from .kernel import KernelKMeans
+from .neural_gas import NeuralGas
+from .kernel_kmeans import KernelKMeans
 from .mahalanobis import MahalanobisFuzzyCMeans
-from .maps import SelfOrganizingMap
-from .multiple import MultipleKernelKMeans
+from .som import SelfOrganizingMap
+from .multiple_kernel import MultipleKernelKMeans
 
 __all__ = [
     "REK1",
     "REK2",
     "EulerKMeans",
+    "EulerMap",
     "FuzzyCMeans",
     "KernelKMeans",
     "MahalanobisFuzzyCMeans",

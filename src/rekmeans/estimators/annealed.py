@@ -10,8 +10,9 @@ import numpy as np
 
 from .. import _parameters, lloyd
 from .._grid import Array
-from ..engines import Rows
-from .kernel import KernelClusterer
+from ..model import Fit, Model
+from .kernel_kmeans import KernelClusterer
+from .placement import Placement
 
 LAST = 0.2  # reach from which the fall goes to 0 in one step: neighbours hardly count there
 ANNEALED = {
@@ -37,25 +38,26 @@ class Annealed(KernelClusterer):
         """The reach of each stage, falling by equal factors."""
         if self.stages == 1:
             return np.array([float(self.reach)])
-        first = self._widest() if self.start_reach is None else float(self.start_reach)
+        first = self._start_reach() if self.start_reach is None else float(self.start_reach)
         last = float(self.reach) if self.reach > 0 else min(LAST, first)
         falling = np.geomspace(max(first, last), last, self.stages - (self.reach == 0))
         return np.append(falling, 0.0) if self.reach == 0 else falling
 
-    def _widest(self) -> float:
+    def _start_reach(self) -> float:
         """The reach of the first stage where none is named."""
         return max(self.n_clusters / 2, 0.5)
 
     def _rule(self, reach: float) -> Any:
         raise NotImplementedError
 
-    def _assign(self) -> Any:
+    def _assignment_rule(self) -> Any:
         return self._rule(float(self.reach))
 
-    def _stages(self, model: lloyd.Model) -> Sequence[lloyd.Model]:
-        return [*(replace(model, assign=self._rule(float(reach))) for reach in self._reaches()[:-1]), model]
+    def _make_stages(self, kernel: Any) -> Sequence[Model]:
+        last = super()._make_stages(kernel)[-1]
+        return [*(replace(last, assignment=self._rule(float(reach))) for reach in self._reaches()[:-1]), last]
 
-    def _passes(self) -> int:
+    def _max_passes(self) -> int:
         return self.max_iter + (self.stages - 1) * (lloyd.STAGE + 1)
 
     def _check_parameters(self) -> None:
@@ -65,10 +67,10 @@ class Annealed(KernelClusterer):
         _parameters.whole("stages", self.stages)
         super()._check_parameters()
 
-    def _attributes(self, kernel: Any, rows: Rows, fit: lloyd.Fit) -> dict[str, Any]:
-        found = super()._attributes(kernel, rows, fit)
-        stage = fit.history.get("stage", np.zeros(len(fit.history["moved"]), int))
-        return found | {"history_": fit.history | {"reach": self._reaches()[stage]}}
+    def _attributes(self, placed: Placement, fit: Fit) -> dict[str, Any]:
+        stage = fit.history.get("stage", np.zeros(len(fit.history["n_changed"]), int))
+        history = fit.history | {"reach": self._reaches()[stage]}
+        return super()._attributes(placed, fit) | {"history_": history}
 
 
 def two_nearest(D: Array) -> Array:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Self
 
@@ -11,16 +11,20 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from .. import _parameters, _table, _watch, lloyd
+from .. import _parameters, _watch, lloyd
 from .._grid import Array
-from ..assign import Hard
+from ..assignment import Hard
 from ..centroids import CENTROIDS
-from ..engines import Rows, place
-from ..euler_map import Mapped
-from ..seeds import STARTS
+from ..engines import Rows, check_engine
+from ..model import Fit, Model, Stop
+from ..scales import Scale, identity_scale
+from ..seeding import starts_of
+from ..table import MemoryTable
+from ..table.refusals import read_table
+from .placement import FitPreparation, Placement, place_fitted, place_for_fit
+from ._mapped import Mapped, set_fitted_attributes
 
 FRAMES = 5  # from a warning of _fit up to the line that called fit
 
@@ -57,69 +61,114 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """
         return self._fit(X, y, sample_weight)
 
-    @_watch.told
-    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None, watch: lloyd.Watch | None = None) -> Self:
-        """`fit`, with one more to watch its passes."""
+    @_watch.with_fit_callbacks
+    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
         self._check_parameters()
-        table = self._read(X, sample_weight, fitting=True)
-        tasks = _watch.Tasks(self, X, y, sample_weight, self._n_starts(), self._passes())
-        with _at_most(self.n_threads):
-            rows, model = self._place(self._kernel(table), table)
-            lines = _watch.printed(self._n_starts()) if self.verbose else None
-            told = tasks.watch(lambda fit: table.columns | self._attributes(rows.kernel, rows, fit))
-            starts, watches = tasks.starts(self._starts(rows, table)), _watch.together(watch, lines, told)
-            fit = lloyd.best(rows, self._stages(model), starts, self.max_iter, self.tol, watches)
-            attributes = self._attributes(rows.kernel, rows, fit)
-        self._warn_of_silent_rows(rows, table)
+        table = self._read_table(X, sample_weight, fitting=True)
+        tasks = _watch.Tasks(self, X, y, sample_weight, self._n_starts(), self._max_passes())
+        with _limit_threads(self.n_threads):
+            placed = place_for_fit(self, table)
+            starts = tasks.starts(self._make_starts(placed.rows, table))
+            watch = _watch.combine_watches(
+                _watch.send_events(self._n_starts(), len(placed.rows)),
+                _watch.print_passes(self._n_starts()) if self.verbose else None,
+                tasks.watch(lambda fit: table.columns | self._attributes(placed, fit)),
+            )
+            fit = lloyd.best(placed.rows, placed.stages, starts, Stop(self.max_iter, float(self.tol)), watch)
+            attributes = self._attributes(placed, fit)
+        self._warn_of_uninformative_rows(placed.rows, table)
         self._warn_of_empty_clusters(fit)
-        _table.remember(self, table, attributes)
+        set_fitted_attributes(self, table, attributes)
         tasks.end()
         return self
 
-    def _read(self, X: Any, sample_weight: ArrayLike | None = None, *, fitting: bool) -> _table.Table:
-        k, asked = (self._k(), self._asked()) if fitting else (1, "")
-        return _table.read(self, X, sample_weight, fitting=fitting, k=k, asked=asked)
+    # what a subclass says
 
-    def _k(self) -> int:
-        """How many centroids there are."""
+    def _make_kernel(self, scale: Scale) -> Any:
+        """The kernel that the parameters name, for columns of this scale; it has learned nothing yet."""
+        return self._euler_kernel(scale)
+
+    def _make_stages(self, kernel: Any) -> Sequence[Model]:
+        """The models that a fit goes through; the last is the one that predicts."""
+        return [Model(kernel, self._assignment_rule(), CENTROIDS[self.centroids])]
+
+    def _make_preparation(self) -> FitPreparation:
+        """What a kernel may ask for while it learns from the table."""
+        limit = _parameters.memory("memory_limit", self.memory_limit)
+        return FitPreparation(
+            self._n_centroids(), self.centroids, self.n_threads, limit, self.engine, float(self.tol)
+        )
+
+    def _make_starts(self, rows: Rows, table: MemoryTable) -> Iterator[Any]:
+        """Starting centroids of each run."""
+        random, k = _parameters.random_source(self.random_state), self._n_centroids()
+        entropy = random.randint(0, 2**32, size=4, dtype=np.uint32).tolist()
+        for seed in np.random.SeedSequence(entropy).spawn(self._n_starts()):
+            if isinstance(self.init, str):
+                yield starts_of(rows.kernel)[self.init](rows, k, np.random.PCG64(seed))
+            else:
+                points = self.init(table.X, k, random_state=random) if callable(self.init) else self.init
+                yield rows.kernel.from_points(_parameters.starting_points(points, k, table.n_columns))
+
+    def _read_table(self, X: Any, sample_weight: ArrayLike | None = None, *, fitting: bool) -> MemoryTable:
+        """The rows of X as numbers, with their weights; refused in a sentence where they are not."""
+        k, asked = (self._n_centroids(), self._k_parameter()) if fitting else (1, "")
+        return read_table(self, X, sample_weight, fitting=fitting, k=k, asked=asked)
+
+    def _n_centroids(self) -> int:
         return self.n_clusters
 
-    def _asked(self) -> str:
-        """The parameter that asks for so many, and its value."""
+    def _k_parameter(self) -> str:
+        """The parameter that asks for so many centroids, and its value."""
         return f"n_clusters={self.n_clusters}"
 
-    def _assign(self) -> Any:
-        """The assignment rule."""
+    def _assignment_rule(self) -> Any:
         return Hard()
 
-    def _stages(self, model: lloyd.Model) -> Sequence[lloyd.Model]:
-        """The models that a fit goes through; the last is the model itself."""
-        return [model]
-
-    def _passes(self) -> int:
+    def _max_passes(self) -> int:
         """Most passes of a start."""
         return self.max_iter
 
-    def _attributes(self, kernel: Any, rows: Rows, fit: lloyd.Fit) -> dict[str, Any]:
+    def _start_names(self) -> Collection[str]:
+        """Names that `init` may have."""
+        return list(starts_of(self._make_kernel(identity_scale(0))))
+
+    def _n_starts(self) -> int:
+        many = isinstance(self.init, str) and self.init != "k-means++"
+        return (10 if many else 1) if self.n_init == "auto" else int(self.n_init)
+
+    def _attributes(self, placed: Placement, fit: Fit) -> dict[str, Any]:
         """What a fit leaves on the estimator."""
-        C = fit.centroids
-        near = rows.middles(fit.labels, len(C)) if kernel.branches else C
-        return {
-            "kernel_": kernel,
+        kernel, C = placed.model.kernel, fit.centroids
+        attributes = {
+            "kernel_": kernel.for_prediction(),
             "labels_": fit.labels,
-            "inertia_": fit.objective,
+            "inertia_": fit.inertia,
             "n_iter_": fit.n_iter,
             "history_": fit.history,
-            "centroids_": kernel.shown(C),
-            "cluster_centers_": kernel.preimage(C, near),
             "deviation_": kernel.deviation(C),
+            "scale_": kernel.scale,
+            "engine_": placed.engine,
         }
+        if not kernel.is_pairwise:  # kernel values know no points
+            attributes["cluster_centers_"] = kernel.preimage(C, self._near(placed, fit))
+        return attributes | kernel.to_public(C) | kernel.fitted_parameters
 
-    def _warn_of_empty_clusters(self, fit: lloyd.Fit) -> None:
-        found = np.count_nonzero(np.bincount(fit.labels, minlength=self._k()))
-        if found < self._k():
+    @staticmethod
+    def _near(placed: Placement, fit: Fit) -> Array:
+        """Where the rows of each cluster lie, for kernels that have a branch to choose."""
+        k = len(fit.centroids)
+        if placed.model.kernel.is_periodic:
+            return placed.rows.mean_phases(fit.labels, k)
+        return np.zeros((k, placed.table.n_columns))
+
+    # warnings
+
+    def _warn_of_empty_clusters(self, fit: Fit) -> None:
+        n_occupied = np.count_nonzero(np.bincount(fit.labels, minlength=self._n_centroids()))
+        if n_occupied < self._n_centroids():
             warnings.warn(
-                f"n_clusters={self._k()}, but only {found} clusters have rows: {self._why_empty()}",
+                f"n_clusters={self._n_centroids()}, but only {n_occupied} clusters have rows: {self._why_empty()}",
                 ConvergenceWarning,
                 stacklevel=FRAMES,
             )
@@ -129,71 +178,65 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         why = f"X has no more distinct rows, or max_iter={self.max_iter} stopped the fit."
         return f"{why} Lower n_clusters or raise max_iter."
 
-    def _warn_of_silent_rows(self, rows: Rows, table: _table.Table) -> None:
+    def _warn_of_uninformative_rows(self, rows: Rows, table: MemoryTable) -> None:
         """Rows that the scale leaves out may be gross errors, or a small group far away: the user has to know."""
         if rows.kernel.beyond != "ignore":
             return
-        silent = int(((rows.weights() == 0) & (1 if table.weights is None else table.weights > 0)).sum())
-        if silent:
+        n_left_out = int(((rows.weights() == 0) & (1 if table.weights is None else table.weights > 0)).sum())
+        if n_left_out:
             warnings.warn(
-                f"{silent} of {len(rows)} rows take no part: all their values lie beyond the {self.scale} range. "
+                f"{n_left_out} of {len(rows)} rows take no part: all their values lie beyond the {self.scale} range. "
                 "If they are no errors but a group of their own, use scale='range'.",
                 stacklevel=FRAMES,
             )
 
+    # answers
+
     def predict(self, X: Any) -> Array:
         """Label of the nearest centroid for each row of X, (n,)."""
-        rows, model = self._rows(X)
-        with _at_most(self.n_threads):
-            return lloyd.labelled(rows, model, self._held())
+        placed = place_fitted(self, X)
+        with _limit_threads(self.n_threads):
+            return placed.rows.label(placed.model, self._fitted_centroids())
 
     def transform(self, X: Any) -> Array:
         """Distance of each row to each centroid in the mapped space, (n, k); not squared.
 
         Over the values a row has: rows with missing ones are nearer to everything.
         """
-        return self._seen(
-            X, lambda kernel, F, C: np.sqrt(kernel.loss(kernel.distance(F, C)).astype(np.float64) * kernel.worth)
+        return self._apply(
+            X, lambda kernel, F, C: np.sqrt(kernel.loss(kernel.distance(F, C)).astype(np.float64) * kernel.loss_unit)
         )
 
     def score_samples(self, X: Any) -> Array:
         """How well its centroid represents each row: cosine of the angle between them, 1 at the centroid, (n,)."""
-        return self._seen(X, lambda kernel, F, C: kernel.likeness(F, C))
+        return self._apply(X, lambda kernel, F, C: kernel.centroid_similarity(F, C))
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Minus the objective of X for the fitted centroids.
 
         Comparable between fits of one kernel, width, scale and beyond only: a wider kernel shrinks every distance.
         """
-        rows, model = self._rows(X, sample_weight)
-        with _at_most(self.n_threads):
-            return -lloyd.worth(rows, rows.walk(model).step(self._held()).loss)
+        placed = place_fitted(self, X, sample_weight)
+        with _limit_threads(self.n_threads):
+            assignment = placed.rows.start_run(placed.model).assign(self._fitted_centroids())
+            return -lloyd.inertia(placed.rows, assignment.sums.loss)
 
-    def _place(self, kernel: Any, table: _table.Table) -> tuple[Rows, lloyd.Model]:
-        """The rows of the table where the parameters want them, and the model to run on them."""
-        model = lloyd.Model(kernel, self._assign(), CENTROIDS[self.centroids])
-        limit = _parameters.memory("memory_limit", self.memory_limit)
-        return place(self.engine, model, table, self.n_threads, limit), model
+    def _apply(self, X: Any, answer: Callable[[Any, Array, Any], Array]) -> Array:
+        """`answer` of the fitted kernel, the mapped rows of X and the centroids."""
+        rows, C = place_fitted(self, X).rows, self._fitted_centroids()
+        with _limit_threads(self.n_threads):
+            return rows.map_blocks(lambda F: answer(rows.kernel, F, C))
 
-    def _rows(self, X: Any, sample_weight: ArrayLike | None = None) -> tuple[Rows, lloyd.Model]:
-        check_is_fitted(self)
-        return self._place(self.kernel_, self._read(X, sample_weight, fitting=False))
-
-    def _seen(self, X: Any, answer: Callable[[Any, Array, Array], Array]) -> Array:
-        """`answer` of the fitted map, the mapped rows of X and the centroids."""
-        rows, C = self._rows(X)[0], self._held()
-        with _at_most(self.n_threads):
-            return rows.each(lambda F: answer(rows.kernel, F, C))
-
-    def _held(self) -> Array:
-        """The centroids as the loop holds them."""
-        return self.kernel_.hidden(self.centroids_)
+    def _fitted_centroids(self) -> Any:
+        """The centroids as the loop holds them: a record of the kernel's own."""
+        return self.kernel_.from_public(vars(self))
 
     def _check_parameters(self) -> None:
-        _parameters.whole("n_clusters", self._k())
+        check_engine(self.engine)
+        _parameters.whole("n_clusters", self._n_centroids())
         self._check_map()
         if isinstance(self.init, str) or self.init is None:
-            _parameters.one_of("init", self.init, self._inits())
+            _parameters.one_of("init", self.init, self._start_names())
         if not (isinstance(self.n_init, str) and self.n_init == "auto"):
             _parameters.whole("n_init", self.n_init)
         _parameters.whole("max_iter", self.max_iter)
@@ -201,37 +244,14 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         if self.n_threads is not None:
             _parameters.whole("n_threads", self.n_threads, hint=" (None for all)")
         _parameters.memory("memory_limit", self.memory_limit)
+        _parameters.random_source(self.random_state)
         _parameters.whole("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, least=0)
-
-    def _inits(self) -> Sequence[str]:
-        """Names of the starts there are."""
-        return list(STARTS)
-
-    def _starts(self, rows: Rows, table: _table.Table) -> Iterator[Array]:
-        """Starting centroids of each run."""
-        random = _parameters.random_source(self.random_state)
-        entropy = random.randint(0, 2**32, size=4, dtype=np.uint32).tolist()
-        for seed in np.random.SeedSequence(entropy).spawn(self._n_starts()):
-            if isinstance(self.init, str):
-                yield self._start(rows, np.random.PCG64(seed))
-            else:
-                points = self.init(table.X, self._k(), random_state=random) if callable(self.init) else self.init
-                points = _parameters.starting_points(points, self._k(), table.X.shape[1])
-                yield rows.kernel.start(points)
-
-    def _start(self, rows: Rows, bits: Any) -> Array:
-        """The start of the name in `init`."""
-        return STARTS[self.init](rows, self._k(), bits)
-
-    def _n_starts(self) -> int:
-        many = isinstance(self.init, str) and self.init != "k-means++"
-        return (10 if many else 1) if self.n_init == "auto" else int(self.n_init)
 
     @property
     def _n_features_out(self) -> int:
-        return len(self.centroids_)
+        return len(self.deviation_)
 
 
-def _at_most(threads: int | None) -> AbstractContextManager[Any]:
+def _limit_threads(threads: int | None) -> AbstractContextManager[Any]:
     """Libraries that NumPy calls keep to this number of threads; without one nothing is searched for."""
     return nullcontext() if threads is None else threadpool_limits(threads)

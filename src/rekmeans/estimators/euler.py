@@ -7,9 +7,6 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from .. import lloyd
-from ..engines import Rows
-from ..kernels.euler import Euler
 from .base import Clusterer
 from .words import PARAMETERS as WORDS
 from .words import described
@@ -51,9 +48,6 @@ class _EulerClusterer(Clusterer):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _attributes(self, kernel: Euler, rows: Rows, fit: lloyd.Fit) -> dict[str, Any]:
-        return super()._attributes(kernel, rows, fit) | {"alpha_": kernel.alpha}
-
 
 class EulerKMeans(_EulerClusterer):
     __doc__ = f"""Euler k-means: k-means of rows mapped by phi(x) = exp(i alpha pi x)/sqrt(2).
@@ -66,7 +60,7 @@ class EulerKMeans(_EulerClusterer):
 
     Attributes
     ----------
-    labels_, cluster_centers_, centroids_, deviation_, inertia_, n_iter_, history_, alpha_
+    labels_, cluster_centers_, centroids_, deviation_, inertia_, n_iter_, history_, alpha_, scale_, engine_
         As in :class:`RectifiedEulerKMeans`.
 
     Examples
@@ -98,8 +92,10 @@ class RectifiedEulerKMeans(_EulerClusterer):
     deviation_ : (n_clusters,) how far each centroid lies off the circle; 0 here.
     inertia_ : float, the objective.
     n_iter_ : int, passes of the best start.
-    history_ : dict of arrays, one entry a pass: objective, moved (rows), refilled (empty clusters), seconds.
+    history_ : dict of arrays, one entry a pass: inertia, n_changed (rows), n_relocated (empty clusters), seconds.
     alpha_ : float, the alpha used.
+    scale_ : the intervals, shifts and unit of each column.
+    engine_ : str, the engine that ran.
 
     Examples
     --------

@@ -7,11 +7,12 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from .. import _parameters, lloyd
+from .. import _parameters
 from .._grid import Array
-from ..assign import Fuzzy
-from ..engines import Rows
-from .kernel import KernelClusterer
+from ..assignment import Fuzzy
+from ..model import Fit
+from .kernel_kmeans import KernelClusterer
+from .placement import Placement
 from .words import ATTRIBUTES, COMMON, described
 
 FUZZINESS = """float
@@ -83,7 +84,7 @@ class FuzzyCMeans(KernelClusterer):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _assign(self) -> Fuzzy:
+    def _assignment_rule(self) -> Fuzzy:
         return Fuzzy(float(self.fuzziness))
 
     def _check_parameters(self) -> None:
@@ -93,13 +94,13 @@ class FuzzyCMeans(KernelClusterer):
     def _why_empty(self) -> str:
         return f"centroids have run together at fuzziness={self.fuzziness:g}. Lower fuzziness or n_clusters."
 
-    def _attributes(self, kernel: Any, rows: Rows, fit: lloyd.Fit) -> dict[str, Any]:
-        degrees = rows.each(lambda F: self._degrees(kernel, F, fit.centroids))
-        return super()._attributes(kernel, rows, fit) | {"memberships_": degrees}
+    def _attributes(self, placed: Placement, fit: Fit) -> dict[str, Any]:
+        degrees = placed.rows.map_blocks(lambda F: self._degrees(placed.model.kernel, F, fit.centroids))
+        return super()._attributes(placed, fit) | {"memberships_": degrees}
 
-    def _degrees(self, kernel: Any, F: Array, C: Array) -> Array:
-        return self._assign().memberships(kernel.distance(F, C), kernel.loss)
+    def _degrees(self, kernel: Any, F: Array, C: Any) -> Array:
+        return self._assignment_rule().memberships(kernel.distance(F, C), kernel.loss)
 
     def memberships(self, X: Any) -> Array:
         """Degree to which each row belongs to each cluster, (n, k), each row of sum 1."""
-        return self._seen(X, self._degrees)
+        return self._apply(X, self._degrees)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _parameters, _table, lloyd
-from .._grid import Array
-from ..engines import Rows
-from ..engines.reference import ReferenceRows
+from .. import _parameters
+from ..kernels import KERNELS
 from ..kernels.mahalanobis import Mahalanobis
+from ..scales import Scale
 from .fuzzy import FUZZINESS, FuzzyCMeans
 from .words import ATTRIBUTES, COMMON, described
 
@@ -102,8 +99,10 @@ class MahalanobisFuzzyCMeans(FuzzyCMeans):
         tags.input_tags.allow_nan = False
         return tags
 
-    def _names(self) -> tuple[str, ...]:
-        return ("euler", "linear")
+    def _kernel_names(self) -> list[str]:
+        """Kernels whose means can be written down, so that they have a covariance."""
+        names = super()._kernel_names()
+        return [name for name in names if "mean" in KERNELS[name].centroid_rules]
 
     def _check_parameters(self) -> None:
         _parameters.real("prior", self.prior, above=0)
@@ -114,25 +113,5 @@ class MahalanobisFuzzyCMeans(FuzzyCMeans):
         """Shapes have many low points: one start in three ends in a poor one."""
         return max(4, super()._n_starts()) if self.n_init == "auto" else super()._n_starts()
 
-    def _read(self, X: Any, sample_weight: ArrayLike | None = None, *, fitting: bool) -> _table.Table:
-        table = super()._read(X, sample_weight, fitting=fitting)
-        _table.refuse_gaps(table, type(self).__name__)
-        _table.refuse_wide_shapes(table.X.shape[1])
-        return table
-
-    def _kernel(self, table: _table.Table) -> Mahalanobis:
-        kernel = Mahalanobis(self._plain(table, self._scale(table), self.kernel), float(self.prior))
-        rows = ReferenceRows(kernel, table)
-        middle = np.average(rows.F, axis=0, weights=rows.weights())
-        spread = float(np.average(((rows.F - middle) ** 2).mean(axis=1), weights=rows.weights()))
-        return replace(kernel, spread=spread or 1.0)
-
-    def _attributes(self, kernel: Mahalanobis, rows: Rows, fit: lloyd.Fit) -> dict[str, Any]:
-        places, shapes = kernel.split(fit.centroids)
-        found = super()._attributes(kernel, rows, fit) | {"shapes_": shapes}
-        return found | {"centroids_": places if self.kernel == "linear" else kernel.base.shown(places * kernel.unit)}
-
-    def _held(self) -> Array:
-        m = self.centroids_
-        places = m if self.kernel == "linear" else np.concatenate([m.real, m.imag], axis=1)
-        return np.concatenate([places, self.shapes_.reshape(len(places), -1)], axis=1)
+    def _make_kernel(self, scale: Scale) -> Mahalanobis:
+        return Mahalanobis(scale, self._beyond(), self._plain_kernel(scale), float(self.prior))

@@ -51,12 +51,14 @@ COMMON = tuple(name for name in PARAMETERS if name not in ("n_clusters", "kernel
 ATTRIBUTES = """labels_ : (n_samples,) cluster of each row.
     cluster_centers_ : (n_clusters, n_features) pre-images of the centroids, in the units of X.
     centroids_ : the centroids in the mapped space: complex a + ib, (n_clusters, n_features), for the Euler kernel;
-        points in scaled units for the others; for means of RBF or Laplace kernels [weights of the fitted rows |
-        squared length].
+        points in scaled units for the others; for means of RBF or Laplace kernels the weights of the
+        fitted rows, (n_clusters, n_samples), with `squared_lengths_` (n_clusters,).
     deviation_ : (n_clusters,) `1 - |m|/|phi|`: how far each centroid lies off the mapped data; 0 where it is rectified.
     inertia_ : float, the objective.
     n_iter_ : int, passes of the best start.
-    history_ : dict of arrays, one entry a pass: objective, moved (rows), refilled (empty clusters), seconds."""
+    history_ : dict of arrays, one entry a pass: inertia, n_changed (rows), n_relocated (empty clusters), seconds.
+    scale_ : the intervals, shifts and unit of each column.
+    engine_ : str, the engine that ran."""
 
 
 def described(*names: str, **own: str) -> str:

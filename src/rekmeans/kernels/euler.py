@@ -2,135 +2,170 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import Any, ClassVar
 
 import numpy as np
 
-from .._grid import GRID, Array, complex_centroids, cospi_sinpi, grid_centroids, inner, product
-from .._scale import BEYOND, Scale, silenced
-from .._sums import Sums
-from ..metrics import deviation_degree
+from .._grid import GRID, Array, complex_centroids, cospi_sinpi, grid_centroids, mass_of, product
+from ..model import Centroids, Sums
+from .base import Kernel, Start
 
 NARROW = 32_767  # columns whose |f - m|^2 <= 4 d 2^46 stays inside 64 bits
 HALF = 12  # bits of a centroid multiplied at a time: 2^11 * 2^23 * 2d < 2^53, so float64 products are exact
 
 
+@dataclass(frozen=True, eq=False)
+class OnCircles(Centroids):
+    """Centroids (cos, sin) on the grid: f (k, 2d) int32, on the circles or, as means, inside them."""
+
+    f: Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class CircleSums(Sums):
+    """Sums of w f and of w over the observed cells, exact."""
+
+    totals: Array  # (k, 2d)
+    observed: Array  # (k, d)
+
+
 @dataclass(frozen=True)
-class Euler:
-    """Each feature on a circle, alpha half-turns per unit of the scaled feature."""
+class Euler(Kernel):
+    """Each feature on a circle, alpha half-turns per unit of the scaled feature; (0, 0) is a missing cell."""
 
-    exact: ClassVar[bool] = True
-    worth: ClassVar[float] = 0.5 / GRID**2  # squared distance = |f - m|^2 / 2, in grid units squared
-    branches: ClassVar[bool] = True
+    name: ClassVar[str] = "euler"
+    parameters: ClassVar[tuple[str, ...]] = ("alpha",)
+    centroid_rules: ClassVar[tuple[str, ...]] = ("mean", "rectified")
+    is_exact: ClassVar[bool] = True
+    is_periodic: ClassVar[bool] = True
+    loss_unit: ClassVar[float] = 0.5 / GRID**2  # squared distance = |f - m|^2 / 2, in grid units squared
+    seeding_sample: ClassVar[int | None] = None
 
-    alpha: float
-    scale: Scale
-    beyond: str = "wrap"
+    alpha: float = 0.9
 
-    def position(self, X: Array) -> Array:
-        """Phases in half-turns, (n, d), not reduced; NaN where a cell says nothing."""
-        return self.line(BEYOND[self.beyond](self.scale, X))
+    @property
+    def rates(self) -> Array:
+        """Half-turns per unit of each column, (d,)."""
+        return self.scale.rates(self.alpha)
 
-    def line(self, X: Array) -> Array:
-        """(x - centre)(alpha/unit), in float64 and in that order."""
-        return (X - self.scale.centre) * (self.alpha / self.scale.unit)
+    def coordinates(self, X: Array) -> Array:
+        """Phases (x - shift) rate in half-turns, (n, d), in float64 and in that order, not reduced."""
+        return self.scale.offsets(X, self.beyond) * self.rates
 
     def embed(self, X: Array) -> Array:
-        t = np.fmod(self.position(X), 2.0)
+        t = np.fmod(self.coordinates(X), 2.0)
         missing = np.isnan(t)
         cos, sin = cospi_sinpi(np.where(missing, 0.0, t))
-        cos[missing] = 0  # (0, 0) lies on no circle: it marks a cell that says nothing
+        cos[missing] = 0  # (0, 0) lies on no circle: it marks a missing cell
         return np.concatenate([cos, sin], axis=1)  # (n, 2d) int32
 
-    def start(self, U: Array) -> Array:
-        return replace(self, beyond="wrap" if self.beyond == "wrap" else "clip").embed(U)
-
-    def silent(self, X: Array) -> Array:
-        return silenced(self.scale, X) if self.beyond == "ignore" else np.zeros(len(X), bool)
-
-    def distance(self, F: Array, C: Array) -> Array:
+    def distance(self, F: Array, C: OnCircles) -> Array:
         """|f - m|^2 = |f|^2 - 2 f.m + |m|^2 over the row's observed coordinates, in grid units squared; exact."""
-        d = F.shape[1] // 2
-        if d > NARROW:
-            cuts = range(0, d, NARROW)
-            columns = (np.r_[c : min(c + NARROW, d), d + c : d + min(c + NARROW, d)] for c in cuts)
-            return reduce(add, (self.distance(F[:, at], C[:, at]).astype(object) for at in columns))
-        F64, C64 = F.astype(np.float64), C.astype(np.int64)
-        high = (C64 + (1 << (HALF - 1))) >> HALF
-        low = C64 - (high << HALF)
-        dots = [(F64 @ half.T.astype(np.float64)).astype(np.int64) for half in (high, low)]  # (n, k) each, exact
-        length = np.einsum("ij,ij->i", F, F, dtype=np.int64, casting="safe")
-        return length[:, None] - 2 * ((dots[0] << HALF) + dots[1]) + self._squares(F, C64)
-
-    @staticmethod
-    def _squares(F: Array, C: Array) -> Array:
-        """|m|^2 over the coordinates each row observes: (k,), or (n, k) where cells are missing."""
-        squares = _halves(C)[0] ** 2 + _halves(C)[1] ** 2  # (k, d), up to 2^46 and a little
-        seen = _seen(F)
-        if seen.all():
-            return squares.sum(axis=1)
-        S64 = seen.astype(np.float64)
-        high, low = squares >> 24, squares & ((1 << 24) - 1)
-        dots = [(S64 @ half.T.astype(np.float64)).astype(np.int64) for half in (high, low)]
-        return (dots[0] << 24) + dots[1]
+        return grid_distances(F, C.f)
 
     def loss(self, D: Array) -> Array:
         return D
 
-    def pull(self, F: Array, C: Array, D: Array, W: Any) -> Sums:
-        seen, mass = _seen(F), product(W, np.ones((len(F), 1), np.int64))
-        counts = np.repeat(mass, F.shape[1] // 2, axis=1) if seen.all() else product(W, seen.astype(np.int64))
-        return Sums(totals=product(W, F), seen=counts, mass=mass[:, 0], loss=inner(W, D))
+    def accumulate(self, F: Array, C: OnCircles, D: Array, W: Any) -> CircleSums:
+        observed, mass = _observed(F), mass_of(W)
+        if observed.all():
+            counts = np.repeat(mass[:, None], F.shape[1] // 2, axis=1)
+        else:
+            counts = product(W, observed.astype(np.int64))
+        return CircleSums(mass=mass, totals=product(W, F), observed=counts)
 
-    def mean(self, sums: Sums, C: Array) -> Array:
+    def mean(self, sums: CircleSums, C: OnCircles) -> OnCircles:
         """m = S/count per coordinate, rounded to the grid; a coordinate nobody observed keeps the old value."""
-        count = np.tile(_float(sums.seen), 2)  # (k, 2d)
+        count = np.tile(_float(sums.observed), 2)  # (k, 2d)
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(count > 0, np.rint(_float(sums.totals) / count), C).astype(np.int32)
+            return OnCircles(np.where(count > 0, np.rint(_float(sums.totals) / count), C.f).astype(np.int32))
 
-    def rectify(self, sums: Sums, C: Array) -> Array:
+    def rectify(self, sums: CircleSums, C: OnCircles) -> OnCircles:
         """m = S/|S| per coordinate, rounded to the grid; a zero resultant keeps the old angle."""
         a, b = _halves(_float(sums.totals))
         r = np.tile(np.sqrt(a * a + b * b), 2)  # (k, 2d)
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.where(r > 0, np.rint(_float(sums.totals) / r * GRID), C).astype(np.int32)
+            return OnCircles(np.where(r > 0, np.rint(_float(sums.totals) / r * GRID), C.f).astype(np.int32))
 
-    def gaps(self, F: Array) -> bool:
-        return not _seen(F).all()
+    def preimage(self, C: OnCircles, near: Array) -> Array:
+        """x = shift + unit u/alpha, u the angle in half-turns, on the branch (modulo 2) nearest to `near`."""
+        a, b = _halves(C.f.astype(np.float64))
+        u = np.arctan2(b, a) / np.pi
+        values = self.scale.from_units((u + 2 * np.rint((near - u) / 2)) / self.alpha)
+        cyclic = self.scale.origin + np.mod(u, 2.0) * (self.scale.period / 2)
+        return np.where(self.scale.period > 0, cyclic, values)
 
-    def whole(self, f: Array, other: Array) -> Array:
-        return np.where(np.tile(_seen(f), 2), f, other)
+    def has_missing(self, F: Array) -> bool:
+        return not _observed(F).all()
 
-    def likeness(self, F: Array, C: Array, own: Array | None = None) -> Array:
-        """f.m/(|f||m|) of each row and its nearest centroid over the coordinates it observes, (n,) in [-1, 1]."""
-        own = self.distance(F, C).argmin(axis=1) if own is None else own
-        f, m = F.astype(np.float64), C[own].astype(np.float64)
-        m = m * np.tile(_seen(F), 2)
+    @property
+    def starts(self) -> Mapping[str, Start]:
+        return {"circle": self._random_angles}
+
+    def _random_angles(self, k: int, bits: Any) -> OnCircles:
+        """Random points of the circle, every angle as likely."""
+        raw = [[bits.random_raw() >> 11 for _ in range(self.scale.n_columns)] for _ in range(k)]
+        return OnCircles(np.concatenate(cospi_sinpi(np.array(raw) * 2.0**-52), axis=1))  # angles in [0, 2)
+
+    def from_rows(self, F: Array, fallback: OnCircles | None = None) -> OnCircles:
+        return OnCircles(F if fallback is None else np.where(np.tile(_observed(F), 2), F, fallback.f))
+
+    def deviation(self, C: OnCircles) -> Array:
+        return deviation_from_circle(complex_centroids(C.f))
+
+    def centroid_similarity(self, F: Array, C: OnCircles, labels: Array | None = None) -> Array:
+        """f.m/(|f||m|) of each row and its centroid over the coordinates it observes, (n,) in [-1, 1]."""
+        labels = self.distance(F, C).argmin(axis=1) if labels is None else labels
+        f, m = F.astype(np.float64), C.f[labels].astype(np.float64)
+        m = m * np.tile(_observed(F), 2)
         lengths = np.sqrt((f * f).sum(axis=1) * (m * m).sum(axis=1))
         return np.clip((f * m).sum(axis=1) / np.where(lengths > 0, lengths, 1.0), -1.0, 1.0)
 
-    def preimage(self, C: Array, near: Array) -> Array:
-        """x = centre + unit u/alpha, u the angle in half-turns, on the branch (modulo 2) nearest to `near`."""
-        a, b = _halves(C.astype(np.float64))
-        u = np.arctan2(b, a) / np.pi
-        u += 2 * np.rint((near - u) / 2)
-        return self.scale.restored(u / self.alpha)
+    def centroid_distances(self, C: OnCircles) -> Array:
+        return np.sqrt(self.distance(C.f, C).astype(np.float64) * self.loss_unit)
 
-    def deviation(self, C: Array) -> Array:
-        return deviation_degree(complex_centroids(C))
-
-    def between(self, C: Array) -> Array:
-        return np.sqrt(self.distance(C, C).astype(np.float64) * self.worth)
-
-    def shown(self, C: Array) -> Array:
+    def to_public(self, C: OnCircles) -> dict[str, Any]:
         """Complex centroids a + ib, (k, d)."""
-        return complex_centroids(C)
+        return {"centroids_": complex_centroids(C.f)}
 
-    def hidden(self, centroids: Array) -> Array:
-        return grid_centroids(centroids)
+    def from_public(self, attributes: Mapping[str, Any]) -> OnCircles:
+        return OnCircles(grid_centroids(attributes["centroids_"]))
+
+
+def deviation_from_circle(centroids: Array) -> Array:
+    """1 - sqrt(sum(a^2 + b^2)/d) of complex centroids a + ib: 0 on the circle, 1 at its centre, (k,)."""
+    return 1 - np.sqrt((np.abs(centroids) ** 2).sum(axis=1) / centroids.shape[1])
+
+
+def grid_distances(F: Array, C: Array) -> Array:
+    """|f - m|^2 over the coordinates each row observes, (n, k): int64, or Python's integers where d is large."""
+    d = F.shape[1] // 2
+    if d > NARROW:
+        cuts = range(0, d, NARROW)
+        columns = (np.r_[c : min(c + NARROW, d), d + c : d + min(c + NARROW, d)] for c in cuts)
+        return reduce(add, (grid_distances(F[:, at], C[:, at]).astype(object) for at in columns))
+    F64, C64 = F.astype(np.float64), C.astype(np.int64)
+    high = (C64 + (1 << (HALF - 1))) >> HALF
+    low = C64 - (high << HALF)
+    dots = [(F64 @ half.T.astype(np.float64)).astype(np.int64) for half in (high, low)]  # (n, k) each, exact
+    length = np.einsum("ij,ij->i", F, F, dtype=np.int64, casting="safe")
+    return length[:, None] - 2 * ((dots[0] << HALF) + dots[1]) + _observed_squares(F, C64)
+
+
+def _observed_squares(F: Array, C: Array) -> Array:
+    """|m|^2 over the coordinates each row observes: (k,), or (n, k) where cells are missing."""
+    squares = _halves(C)[0] ** 2 + _halves(C)[1] ** 2  # (k, d), up to 2^46 and a little
+    observed = _observed(F)
+    if observed.all():
+        return squares.sum(axis=1)
+    O64 = observed.astype(np.float64)
+    high, low = squares >> 24, squares & ((1 << 24) - 1)
+    dots = [(O64 @ half.T.astype(np.float64)).astype(np.int64) for half in (high, low)]
+    return (dots[0] << 24) + dots[1]
 
 
 def _halves(F: Array) -> tuple[Array, Array]:
@@ -139,8 +174,8 @@ def _halves(F: Array) -> tuple[Array, Array]:
     return F[..., :d], F[..., d:]
 
 
-def _seen(F: Array) -> Array:
-    """Cells that say something, (n, d)."""
+def _observed(F: Array) -> Array:
+    """Cells that are not missing, (n, d)."""
     cos, sin = _halves(F)
     return (cos | sin) != 0
 

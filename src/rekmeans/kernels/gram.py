@@ -1,141 +1,139 @@
-"""Means by inner products: m_c = sum_q A_cq phi(x_q), |phi - m_c|^2 = k(x, x) - 2 sum_q A_cq k(x, x_q) + |m_c|^2."""
+"""Means of a kernel that has no points for them, by its values k(x, x_q) with all fitted rows x_q."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
-from scipy import sparse
 
-from .._grid import Array, inner, product
-from .._scale import Scale
-from .._sums import Sums
+from .._grid import Array, mass_of, product
+from ..model import Points
+from ..table import Table
+from ..table.refusals import refuse_many_pairs
+from .base import Kernel, Preparation, rectified_update
+from .combination import (
+    CELLS,
+    Combination,
+    CombinationSums,
+    at_fitted_rows,
+    combination_deviation,
+    combination_distances,
+    combination_similarity,
+    inner_products,
+    mean_combination,
+)
 
-CELLS = 1 << 22  # kernel values held at a time where they are not kept
+KEPT = 2 << 30  # bytes of kernel values that are kept where memory_limit names no other number
 STEPS = 100  # mean shifts to a pre-image; each is of the cost of a prediction
 
 
 @dataclass(frozen=True)
-class Gram:
-    """A centroid is a row [A_c | |m_c|^2] over the fitted rows. Mapped rows are [k(x, x_q) for all q | k(x, x)] where
-    these are kept or given, else the scaled rows, whose kernel values are made anew for each look."""
+class Gram(Kernel):
+    """Mapped rows are [k(x, x_q) for all q | k(x, x)] where these are kept, else the rows as the base maps them.
 
-    exact: ClassVar[bool] = False
-    worth: ClassVar[float] = 1.0
-    branches: ClassVar[bool] = False
+    The base is a kernel with `similarity(F, V)` and k(x, x) = 1.
+    """
 
-    scale: Scale
-    own: Array  # k(x_q, x_q) of the fitted rows, (n,)
-    base: Any = None  # the kernel, an RBF or Laplace; None: the table holds its values
-    fitted: Any = None  # the fitted rows, scaled, (n, d)
-    kept: bool = True
-    beyond: str = "wrap"
+    centroid_rules: ClassVar[tuple[str, ...]] = ("mean",)
+    statistics: ClassVar[tuple[str, ...]] = ("combination",)
+    is_additive: ClassVar[bool] = False
+    seeding_sample: ClassVar[int | None] = None
 
-    def position(self, X: Array) -> Array:
-        return X if self.base is None else self.base.position(X)
+    base: Any = None
+    fitted: Any = None  # the fitted rows as the base maps them, (n, d)
+    keep: bool = True
+
+    def check_table(self, table: Table) -> None:
+        self.base.check_table(table)
+        refuse_many_pairs(table.n_rows, self.base.name)
+
+    def prepared(self, table: Table, preparation: Preparation) -> Gram:
+        base, n, limit = self.base.prepared(table, preparation), table.n_rows, preparation.memory_limit
+        keep = 8 * n * (n + 1) <= (KEPT if limit is None else limit)
+        return replace(self, base=base, fitted=base.embed(table.dense(slice(None))), keep=keep)
+
+    def for_prediction(self) -> Gram:
+        return replace(self, keep=False)  # each new row is compared once
+
+    def coordinates(self, X: Array) -> Array:
+        return self.base.coordinates(X)
 
     def embed(self, X: Array) -> Array:
-        if self.base is None:
-            return X
         F = self.base.embed(X)
-        if not self.kept:
+        if not self.keep:
             return F
-        K = np.ones((len(F), len(self.own) + 1))
-        step = max(1, CELLS // len(self.own))
+        K = np.ones((len(F), len(self.fitted) + 1))
+        step = max(1, CELLS // len(self.fitted))
         for at in range(0, len(F), step):  # a few rows at a time: no second matrix beside this one
             K[at : at + step, :-1] = self.base.similarity(F[at : at + step], self.fitted)
         return K
 
-    def start(self, U: Array) -> Array:
-        """The fitted rows nearest to the points."""
-        return self.whole(self.embed(U), U)
-
-    def silent(self, X: Array) -> Array:
-        return np.zeros(len(X), bool) if self.base is None else self.base.silent(X)
-
-    def alike(self, F: Array, at: Array) -> Array:
-        """k(x, x_q) of the rows and the fitted rows `at`, row by row: so that products are the same, kept or not."""
-        return F.take(at, axis=1) if self.kept else self.base.similarity(F, self.fitted[at])
-
-    def towards(self, F: Array, A: Array) -> Array:
-        """<phi, m> for weights A (k, n), (n, k); a few rows at a time."""
-        at = np.flatnonzero(A.any(axis=0))
-        parts = np.array_split(F, max(1, len(F) * len(at) // CELLS))
-        return np.concatenate([self.alike(part, at) @ A[:, at].T for part in parts])
-
-    def lengths(self, F: Array) -> Array:
-        """k(x, x), (n,)."""
-        return F[:, -1] if self.kept else np.ones(len(F))
-
-    def distance(self, F: Array, C: Array) -> Array:
-        """Below 0 by rounding, or where k(x, x) is not known: new rows of precomputed values."""
-        return self.lengths(F)[:, None] - 2 * self.towards(F, C[:, :-1]) + C[:, -1]
+    def distance(self, F: Array, C: Combination) -> Array:
+        return combination_distances(self._values, F, np.ones(len(F)), C)
 
     def loss(self, D: Array) -> Array:
         return np.maximum(D, 0.0)
 
-    def pull(self, F: Array, C: Array, D: Array, W: Any) -> Sums:
-        mass = product(W, np.ones((len(F), 1)))[:, 0]
-        return Sums(rows=(F,), shares=(W,), mass=mass, loss=inner(W, self.loss(D)))
+    def accumulate(self, F: Array, C: Combination, D: Array, W: Any) -> CombinationSums:
+        return CombinationSums(mass=mass_of(W))
 
-    def mean(self, sums: Sums, C: Array) -> Array:
-        """A_c = shares/mass, and |m_c|^2 = A_c K A_c'."""
-        W = np.concatenate([part.toarray() if sparse.issparse(part) else part for part in sums.shares])
-        some = sums.mass > 0
-        A = np.where(some[:, None], W.T / np.where(some, sums.mass, 1.0)[:, None], C[:, :-1])
-        squares, at = np.zeros(len(A)), 0
-        for F in sums.rows:
-            squares += (A[:, at : at + len(F)] * self.towards(F, A).T).sum(axis=1)
-            at += len(F)
-        return np.column_stack([A, squares])
+    def combination(self, blocks: Sequence[tuple[Array, Any]], sums: CombinationSums, C: Combination) -> Combination:
+        return mean_combination(self._values, blocks, sums, C)
 
-    def rectify(self, sums: Sums, C: Array) -> Array:
-        raise NotImplementedError("kernel values know no points to put a centroid on: use mean centroids.")
+    def mean(self, sums: CombinationSums, C: Combination) -> Combination:
+        return C if sums.combination is None else sums.combination
 
-    def gaps(self, F: Array) -> bool:
-        return False
-
-    def whole(self, f: Array, other: Array) -> Array:
-        """The centroid at the fitted row nearest to f."""
-        rows, everyone = np.atleast_2d(f), np.arange(len(self.own))
-        nearest = (self.own - 2 * self.alike(rows, everyone)).argmin(axis=1)
-        C = np.zeros((len(rows), len(self.own) + 1))
-        C[np.arange(len(rows)), nearest], C[:, -1] = 1.0, self.own[nearest]
-        return C.reshape(*f.shape[:-1], C.shape[1])
-
-    def likeness(self, F: Array, C: Array, own: Array | None = None) -> Array:
-        """<phi, m>/(|phi||m|) of the nearest centroid."""
-        D = self.distance(F, C)
-        own = D.argmin(axis=1) if own is None else own
-        inward = (self.lengths(F) + C[own, -1] - D[np.arange(len(F)), own]) / 2
-        size = np.sqrt(self.lengths(F) * C[own, -1])
-        return np.clip(inward / np.where(size > 0, size, 1.0), -1.0, 1.0)
-
-    def preimage(self, C: Array, near: Array) -> Array:
+    def preimage(self, C: Combination, near: Array) -> Array:
         """The points whose images are nearest to the means: mean shift from each cluster's average row."""
-        if self.base is None:
-            return np.full((len(C), 0), np.nan)
-        W, V = C[:, :-1].T, np.zeros((len(C), self.fitted.shape[1]))
-        flat = Sums(totals=product(W, np.nan_to_num(self.fitted)), strength=product(W, ~np.isnan(self.fitted)))
-        moved = np.where(flat.strength > 0, flat.totals / np.where(flat.strength > 0, flat.strength, 1.0), V)
+        W, observed = C.weights.T, ~np.isnan(self.fitted)
+        share = product(W, observed)
+        V = Points(product(W, np.where(observed, self.fitted, 0.0)) / np.where(share > 0, share, 1.0))
         for _ in range(STEPS):
-            if np.array_equal(moved, V):
+            D = self.base.distance(self.fitted, V)
+            sums = self.base.accumulate(self.fitted, V, D, W)
+            blocks = [(self.fitted, self.base.row_weights(D, W))]
+            found = {name: getattr(self.base, name)(blocks, sums, V) for name in self.base.statistics}
+            last, V = V, rectified_update(self.base, replace(sums, **found), V)
+            if last == V:
                 break
-            V = moved
-            moved = self.base.rectify(self.base.pull(self.fitted, V, self.base.distance(self.fitted, V), W), V)
         return self.base.preimage(V, near)
 
-    def deviation(self, C: Array) -> Array:
-        """0 where all rows of a cluster lie at the origin, as their mean does."""
-        size = C[:, :-1] @ self.own
-        return np.where(size > 0, 1 - np.sqrt(np.maximum(C[:, -1], 0.0) / np.where(size > 0, size, 1.0)), 0.0)
+    def uninformative_rows(self, X: Array) -> Array:
+        return self.base.uninformative_rows(X)
 
-    def between(self, C: Array) -> Array:
-        inward = C[:, :-1] @ replace(self, kept=False).towards(self.fitted, C[:, :-1])
-        return np.sqrt(np.maximum(C[:, -1:] + C[:, -1] - inward - inward.T, 0.0))
+    def has_missing(self, F: Array) -> bool:
+        return False
 
-    def shown(self, C: Array) -> Array:
-        return C
+    def _values(self, F: Array, at: Array) -> Array:
+        """k(x, x_q) of the rows and the fitted rows `at`, row by row: so that products are the same, kept or not."""
+        return F.take(at, axis=1) if self.keep else self.base.similarity(F, self.fitted[at])
 
-    hidden = shown
+    def from_rows(self, F: Array, fallback: Combination | None = None) -> Combination:
+        return at_fitted_rows(self._values, F, np.ones(len(self.fitted)))
+
+    def deviation(self, C: Combination) -> Array:
+        return combination_deviation(C, np.ones(len(self.fitted)))
+
+    def centroid_similarity(self, F: Array, C: Combination, labels: Array | None = None) -> Array:
+        return combination_similarity(self.distance(F, C), np.ones(len(F)), C, labels)
+
+    def centroid_distances(self, C: Combination) -> Array:
+        inner = C.weights @ inner_products(self.for_prediction()._values, self.fitted, C.weights)
+        return np.sqrt(np.maximum(C.squares[:, None] + C.squares - inner - inner.T, 0.0))
+
+    @property
+    def fitted_parameters(self) -> dict[str, Any]:
+        return self.base.fitted_parameters
+
+    @property
+    def point_kernel(self) -> Any:
+        return self.base
+
+    def to_public(self, C: Combination) -> dict[str, Any]:
+        """Weights of the fitted rows (k, n), and squared lengths (k,)."""
+        return {"centroids_": C.weights, "squared_lengths_": C.squares}
+
+    def from_public(self, attributes: Mapping[str, Any]) -> Combination:
+        return Combination(attributes["centroids_"], attributes["squared_lengths_"])

@@ -2,69 +2,136 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
-from .._grid import Array, inner, product
-from .._sums import Sums
-from .linear import apart, weighed
-from .rbf import RBF
+from .._grid import Array, mass_of
+from ..model import Points, Sums
+from .base import Kernel, distance_to_own, weigh
+from .points import PointSums, point_distances, point_sums, weighted_mean
 
 LEAST = 1e-9  # distance, in units of the scale, within which a row sits on a centroid
 
 
+@dataclass(frozen=True, kw_only=True)
+class MedianSums(Sums):
+    """Medians are no sums: they are a statistic of all rows."""
+
+    medians: Array | None = None  # (k, d)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeiszfeldSums(PointSums):
+    """Sums of the rows off the centroids, and the mass of those on them."""
+
+    mass_at_centroid: Array  # (k,)
+
+
 @dataclass(frozen=True)
-class LaplaceL2(RBF):
+class Laplace(Kernel):
+    """exp(-gamma |x - v|_1); `rectify` takes the weighted median of each coordinate, with the weights k(x, v)."""
+
+    name: ClassVar[str] = "laplace"
+    parameters: ClassVar[tuple[str, ...]] = ("gamma",)
+    statistics: ClassVar[tuple[str, ...]] = ("medians",)
+    is_additive: ClassVar[bool] = False
+    has_width: ClassVar[bool] = True
+
+    gamma: Any = 1.0
+
+    def embed(self, X: Array) -> Array:
+        return self.coordinates(X)
+
+    def distance(self, F: Array, C: Points) -> Array:
+        return self.gamma * point_distances(F, C, "cityblock")
+
+    def loss(self, D: Array) -> Array:
+        return -2 * np.expm1(-D)
+
+    def accumulate(self, F: Array, C: Points, D: Array, W: Any) -> MedianSums:
+        return MedianSums(mass=mass_of(W))
+
+    def medians(self, blocks: Sequence[tuple[Array, Any]], sums: MedianSums, C: Points) -> Array:
+        """Weighted medians of each coordinate, (k, d), of all rows F with the weights V of `irls_weight`."""
+        F, parts = np.concatenate([F for F, _ in blocks]), [V for _, V in blocks]
+        V = sparse.vstack(parts).tocsc() if sparse.issparse(parts[0]) else np.concatenate(parts)
+        return np.stack([weighted_medians(F, V[:, [c]], C.x[c]) for c in range(len(C))])
+
+    def rectify(self, sums: MedianSums, C: Points) -> Points:
+        return C if sums.medians is None else Points(sums.medians)
+
+    def preimage(self, C: Points, near: Array) -> Array:
+        return self.scale.from_units(C.x)
+
+    def irls_weight(self, D: Array) -> Array:
+        return np.exp(-D)
+
+    def similarity(self, F: Array, V: Array) -> Array:
+        """k(x, v), (n, m)."""
+        return np.exp(-self.distance(F, Points(V)))
+
+    def centroid_similarity(self, F: Array, C: Points, labels: Array | None = None) -> Array:
+        return np.exp(-distance_to_own(self.distance(F, C), labels))
+
+
+@dataclass(frozen=True)
+class LaplaceL2(Kernel):
     """exp(-gamma |x - v|_2); `rectify` is Weiszfeld's step with the weights exp(-gamma r)/r.
 
     Rows on the centroid itself would hold it for ever: they pull nothing, and only shorten the step (Vardi and Zhang).
     """
 
-    def distance(self, F: Array, C: Array) -> Array:
-        return self.gamma * np.sqrt(apart(F, C, "sqeuclidean"))
+    name: ClassVar[str] = "laplace-l2"
+    parameters: ClassVar[tuple[str, ...]] = ("gamma",)
+    has_width: ClassVar[bool] = True
 
-    def strength(self, D: Array) -> Array:
-        on = self.on(D)
+    gamma: Any = 1.0
+
+    def embed(self, X: Array) -> Array:
+        return self.coordinates(X)
+
+    def distance(self, F: Array, C: Points) -> Array:
+        return self.gamma * np.sqrt(point_distances(F, C, "sqeuclidean"))
+
+    def loss(self, D: Array) -> Array:
+        return -2 * np.expm1(-D)
+
+    def accumulate(self, F: Array, C: Points, D: Array, W: Any) -> WeiszfeldSums:
+        pulls = point_sums(F, W, weigh(W, D, self.irls_weight))
+        at_centroid = mass_of(weigh(W, D, lambda D: self._is_at_centroid(D) * 1.0))
+        own = {field.name: getattr(pulls, field.name) for field in fields(pulls)}
+        return WeiszfeldSums(**own, mass_at_centroid=at_centroid)
+
+    def rectify(self, sums: WeiszfeldSums, C: Points) -> Points:
+        """v + (1 - mass_at_centroid/|R|)(T - v), T the weighted mean of the rows off v and R the sum of their pulls."""
+        target = weighted_mean(sums, C).x
+        force = np.linalg.norm(sums.totals - sums.pull * C.x, axis=1)
+        step = np.maximum(0.0, 1 - sums.mass_at_centroid / np.where(force > 0, force, 1.0)) * (force > 0)
+        return Points(C.x + step[:, None] * (target - C.x))
+
+    def preimage(self, C: Points, near: Array) -> Array:
+        return self.scale.from_units(C.x)
+
+    def irls_weight(self, D: Array) -> Array:
+        on = self._is_at_centroid(D)
         return np.where(on, 0.0, np.exp(-D) / np.where(on, 1.0, D / self.gamma))
 
-    def on(self, D: Array) -> Array:
-        """Whether a row at distance D sits on the centroid."""
+    def _is_at_centroid(self, D: Array) -> Array:
         return D <= LEAST * self.gamma
 
-    def pull(self, F: Array, C: Array, D: Array, W: Any) -> Sums:
-        holding = product(weighed(W, D, lambda D: self.on(D) * 1.0), np.ones((len(F), 1)))[:, 0]
-        return super().pull(F, C, D, W) | Sums(holding=holding)
+    def similarity(self, F: Array, V: Array) -> Array:
+        """k(x, v), (n, m)."""
+        return np.exp(-self.distance(F, Points(V)))
 
-    def rectify(self, sums: Sums, C: Array) -> Array:
-        """v + (1 - held/|R|)(T - v), T the weighted mean of the rows off v and R the sum of their pulls."""
-        target = super().rectify(sums, C)
-        force = np.linalg.norm(sums.totals - sums.strength * C, axis=1)
-        free = np.maximum(0.0, 1 - sums.holding / np.where(force > 0, force, 1.0)) * (force > 0)
-        return C + free[:, None] * (target - C)
+    def centroid_similarity(self, F: Array, C: Points, labels: Array | None = None) -> Array:
+        return np.exp(-distance_to_own(self.distance(F, C), labels))
 
 
-@dataclass(frozen=True)
-class Laplace(RBF):
-    """exp(-gamma |x - v|_1); `rectify` takes the weighted median of each coordinate, with the weights k(x, v)."""
-
-    def distance(self, F: Array, C: Array) -> Array:
-        return self.gamma * apart(F, C, "cityblock")
-
-    def pull(self, F: Array, C: Array, D: Array, W: Any) -> Sums:
-        """A median is no sum: the rows themselves and their weights are handed on, block after block."""
-        mass = product(W, np.ones((len(F), 1)))[:, 0]
-        return Sums(rows=(F,), weights=(weighed(W, D, self.strength),), mass=mass, loss=inner(W, self.loss(D)))
-
-    def rectify(self, sums: Sums, C: Array) -> Array:
-        F, V = np.concatenate(sums.rows), sums.weights
-        V = sparse.vstack(V).tocsc() if sparse.issparse(V[0]) else np.concatenate(V)
-        return np.stack([medians(F, V[:, [c]], C[c]) for c in range(len(C))])
-
-
-def medians(F: Array, v: Any, old: Array) -> Array:
+def weighted_medians(F: Array, v: Any, old: Array) -> Array:
     """In each column the smallest value at which the weights v (n, 1) of it and all below reach half; else the old."""
     at = v.indices if sparse.issparse(v) else np.flatnonzero(v[:, 0])  # rows of no weight are not sorted
     own, weights = F[at], v.data if sparse.issparse(v) else v[at, 0]

@@ -2,142 +2,197 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from .._grid import GRID, Array, inner, product
-from .._scale import Scale
-from .._sums import Sums
-from .euler import Euler
-from .linear import Linear
+from .._grid import GRID, Array, mass_of, product
+from ..model import Centroids, Sums
+from ..table import Table
+from ..table.refusals import refuse_missing_values, refuse_wide_shapes
+from .base import Kernel, Preparation, Start
+from .euler import deviation_from_circle
 
 SWEEPS = 5  # over the columns in one pass, towards the point of the circles nearest in the metric of the shape
 ANGLES = np.linspace(-np.pi, np.pi, 64, endpoint=False)  # tried for one column
 NEWTON = 4  # steps from the best of them
 STILL = 1e-10  # a sweep that moves nothing more ends them
+BLOCK = 1 << 14  # rows whose spread is taken at a time
+
+
+@dataclass(frozen=True, eq=False)
+class Shaped(Centroids):
+    """Centroids with a place m (k, p) and a shape (k, p, p), the inverse of the cluster's covariance, of volume 1."""
+
+    m: Array
+    shape: Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShapeSums(Sums):
+    """Sums of w f, and of w (f - m)(f - m)' about the present centroid: about 0 it would be lost in the squares."""
+
+    totals: Array  # (k, p)
+    scatter: Array  # (k, p, p)
 
 
 @dataclass(frozen=True)
-class Mahalanobis:
-    """A centroid is [m | A]: a place and a shape, the inverse of the cluster's covariance, of volume 1.
+class Mahalanobis(Kernel):
+    """With S = cov + prior s^2 I the exact minimiser is A = det(S)^(1/p) S^-1, so that no step raises the objective.
 
-    With S = cov + prior s^2 I the exact minimiser is A = det(S)^(1/p) S^-1, so that no step raises the objective.
+    The base is a kernel whose centroids are points, or on circles.
     """
 
-    exact: ClassVar[bool] = False
-    worth: ClassVar[float] = 1.0
+    takes_missing: ClassVar[bool] = False
 
-    base: Euler | Linear
-    prior: float
+    base: Any = None
+    prior: float = 0.1
     spread: float = 1.0  # s^2: mean squared distance of a row to the middle of all, by coordinate
 
     @property
-    def branches(self) -> bool:
-        return self.base.branches
+    def is_periodic(self) -> bool:  # type: ignore[override]
+        return self.base.is_periodic
 
     @property
-    def scale(self) -> Scale:
-        return self.base.scale
+    def mean_is_point(self) -> bool:  # type: ignore[override]
+        return self.base.mean_is_point
 
     @property
-    def beyond(self) -> str:
-        return self.base.beyond
+    def centroid_rules(self) -> tuple[str, ...]:  # type: ignore[override]
+        return self.base.centroid_rules
 
     @property
     def unit(self) -> int:
         """What the base kernel calls 1."""
-        return GRID if self.base.exact else 1
+        return GRID if self.base.is_exact else 1
 
-    def position(self, X: Array) -> Array:
-        return self.base.position(X)
+    def check_table(self, table: Table) -> None:
+        refuse_missing_values(table, "MahalanobisFuzzyCMeans")
+        refuse_wide_shapes(table.n_columns)
+
+    def prepared(self, table: Table, preparation: Preparation) -> Mahalanobis:
+        """With the spread of the mapped rows."""
+        kernel = replace(self, base=self.base.prepared(table, preparation))
+        middle = kernel._row_average(table, lambda F: F)
+        spread = kernel._row_average(table, lambda F: ((F - middle) ** 2).mean(axis=1, keepdims=True))
+        return replace(kernel, spread=float(spread[0]) or 1.0)
+
+    def _row_average(self, table: Table, value: Any) -> Array:
+        """The weighted average over the rows that take part of `value` of the mapped rows."""
+        total, mass = 0.0, 0.0
+        for at in table.blocks(BLOCK):
+            X = table.dense(at)
+            w = (1.0 if table.weights is None else table.weights[at] / table.weights.max()) * np.ones(len(X))
+            w = w * ~self.uninformative_rows(X)
+            total, mass = total + w @ value(self.embed(X)), mass + w.sum()
+        return total / (mass or 1.0)
+
+    def coordinates(self, X: Array) -> Array:
+        return self.base.coordinates(X)
 
     def embed(self, X: Array) -> Array:
         return self.base.embed(X) / self.unit
 
-    def start(self, U: Array) -> Array:
-        return self.whole(self.base.start(U) / self.unit, U)
+    def distance(self, F: Array, C: Shaped) -> Array:
+        pairs = zip(C.m, C.shape, strict=True)
+        plain = np.stack([np.einsum("ij,ij->i", (F - m) @ A, F - m) for m, A in pairs], axis=1)
+        return np.maximum(plain, 0.0) + self._penalty(C)
 
-    def silent(self, X: Array) -> Array:
-        return self.base.silent(X)
-
-    def split(self, C: Array) -> tuple[Array, Array]:
-        """Places (k, p) and shapes (k, p, p)."""
-        p = int((np.sqrt(1 + 4 * C.shape[1]) - 1) / 2)
-        return C[:, :p], C[:, p:].reshape(-1, p, p)
-
-    def distance(self, F: Array, C: Array) -> Array:
-        M, A = self.split(C)
-        bare = np.stack([np.einsum("ij,ij->i", (F - m) @ a, F - m) for m, a in zip(M, A, strict=True)], axis=1)
-        return np.maximum(bare, 0.0) + self.prior * self.spread * np.trace(A, axis1=1, axis2=2)
+    def _penalty(self, C: Shaped) -> Array:
+        """prior s^2 tr A, (k,)."""
+        return self.prior * self.spread * np.trace(C.shape, axis1=1, axis2=2)
 
     def loss(self, D: Array) -> Array:
         return D
 
-    def pull(self, F: Array, C: Array, D: Array, W: Any) -> Sums:
-        """Scatter about the old places: about 0 it would be lost in the squares of far places."""
-        V, M = np.asarray(W), self.split(C)[0]
-        scatter = np.stack([((F - m) * v[:, None]).T @ (F - m) for m, v in zip(M, V.T, strict=True)])  # (k, p, p)
-        return Sums(totals=product(V, F), scatter=scatter, mass=V.sum(axis=0), loss=inner(V, D))
+    def accumulate(self, F: Array, C: Shaped, D: Array, W: Any) -> ShapeSums:
+        V = np.asarray(W)
+        scatter = np.stack([((F - m) * v[:, None]).T @ (F - m) for m, v in zip(C.m, V.T, strict=True)])  # (k, p, p)
+        return ShapeSums(mass=mass_of(V), totals=product(V, F), scatter=scatter)
 
-    def mean(self, sums: Sums, C: Array) -> Array:
-        M, A = self.split(C)
-        return self._shaped(sums, self._means(sums, M), M, A)
+    def mean(self, sums: ShapeSums, C: Shaped) -> Shaped:
+        return self._with_shapes(sums, self._means(sums, C), C)
 
-    def rectify(self, sums: Sums, C: Array) -> Array:
+    def rectify(self, sums: ShapeSums, C: Shaped) -> Shaped:
         """Each centroid moved to the point of the circles nearest to its mean in the metric of its shape."""
-        M, A = self.split(C)
-        if not self.base.branches:
-            return self.mean(sums, C)
-        target = self._means(sums, M)
-        return self._shaped(sums, on_circles(target, A, M), M, A)
+        return self._with_shapes(sums, on_circles(self._means(sums, C), C.shape, C.m), C)
 
-    def _means(self, sums: Sums, M: Array) -> Array:
+    def _means(self, sums: ShapeSums, C: Shaped) -> Array:
         some = (sums.mass > 0)[:, None]
-        return np.where(some, sums.totals / np.where(some, sums.mass[:, None], 1.0), M)
+        return np.where(some, sums.totals / np.where(some, sums.mass[:, None], 1.0), C.m)
 
-    def _shaped(self, sums: Sums, M: Array, old: Array, A: Array) -> Array:
-        """The places M with the shapes that minimise the objective there; A where there is no weight."""
-        p, means = M.shape[1], self._means(sums, old)
-        on, off = means - old, M - means
+    def _with_shapes(self, sums: ShapeSums, M: Array, C: Shaped) -> Shaped:
+        """The places M with the shapes that minimise the objective there; the old shape where there is no weight."""
+        p, means = M.shape[1], self._means(sums, C)
+        on, off = means - C.m, M - means
         weight = np.where(sums.mass > 0, sums.mass, 1.0)[:, None, None]
         S = sums.scatter / weight - on[:, :, None] * on[:, None] + off[:, :, None] * off[:, None]
         S = (S + S.transpose(0, 2, 1)) / 2 + self.prior * self.spread * np.eye(p)
         sign, volume = np.linalg.slogdet(S)
         fine = (sums.mass > 0) & (sign > 0)
-        shapes = A.copy()
+        shapes = C.shape.copy()
         shapes[fine] = np.exp(volume[fine] / p)[:, None, None] * np.linalg.inv(S[fine])
-        return np.concatenate([M, shapes.reshape(len(M), -1)], axis=1)
+        return Shaped(M, shapes)
 
-    def gaps(self, F: Array) -> bool:
+    def preimage(self, C: Shaped, near: Array) -> Array:
+        return self.base.preimage(self.base.from_rows(C.m * self.unit), near)
+
+    def uninformative_rows(self, X: Array) -> Array:
+        return self.base.uninformative_rows(X)
+
+    def has_missing(self, F: Array) -> bool:
         return False
 
-    def whole(self, f: Array, other: Array) -> Array:
-        p = f.shape[-1]
-        round_shape = np.broadcast_to(np.eye(p).ravel(), (*f.shape[:-1], p * p))
-        return np.concatenate([f, round_shape], axis=-1)
+    @property
+    def starts(self) -> Mapping[str, Start]:
+        return {name: partial(self._round_start, start) for name, start in self.base.starts.items()}
 
-    def likeness(self, F: Array, C: Array, own: Array | None = None) -> Array:
+    def _round_start(self, start: Start, k: int, bits: Any) -> Shaped:
+        return self.from_rows(start(k, bits).f / self.unit)
+
+    def from_rows(self, F: Array, fallback: Shaped | None = None) -> Shaped:
+        p = F.shape[1]
+        return Shaped(F, np.broadcast_to(np.eye(p), (len(F), p, p)))
+
+    def deviation(self, C: Shaped) -> Array:
+        return deviation_from_circle(_complex(C.m)) if self.base.is_exact else np.zeros(len(C))
+
+    def centroid_similarity(self, F: Array, C: Shaped, labels: Array | None = None) -> Array:
         """1/(1 + D/p) of the nearest centroid, D without the prior."""
-        D = self.distance(F, C) - self.prior * self.spread * np.trace(self.split(C)[1], axis1=1, axis2=2)
-        own = self.distance(F, C).argmin(axis=1) if own is None else own
-        return 1 / (1 + D[np.arange(len(F)), own] / F.shape[1])
+        D = self.distance(F, C)
+        labels = D.argmin(axis=1) if labels is None else labels
+        plain = (D - self._penalty(C))[np.arange(len(F)), labels]
+        return 1 / (1 + plain / F.shape[1])
 
-    def preimage(self, C: Array, near: Array) -> Array:
-        return self.base.preimage(self.split(C)[0], near)
-
-    def deviation(self, C: Array) -> Array:
-        return self.base.deviation(self.split(C)[0] * self.unit)
-
-    def between(self, C: Array) -> Array:
+    def centroid_distances(self, C: Shaped) -> Array:
         """In the metric of the second centroid's shape."""
-        return np.sqrt(self.distance(self.split(C)[0], C))
+        return np.sqrt(self.distance(C.m, C))
 
-    def shown(self, C: Array) -> Array:
-        return C
+    @property
+    def fitted_parameters(self) -> dict[str, Any]:
+        return self.base.fitted_parameters
 
-    hidden = shown
+    @property
+    def point_kernel(self) -> Any:
+        return None
+
+    def to_public(self, C: Shaped) -> dict[str, Any]:
+        """Places as the base shows them, complex (k, d) or points, and shapes (k, p, p)."""
+        return {"centroids_": _complex(C.m) if self.base.is_exact else C.m, "shapes_": C.shape}
+
+    def from_public(self, attributes: Mapping[str, Any]) -> Shaped:
+        m = attributes["centroids_"]
+        places = np.concatenate([m.real, m.imag], axis=1) if self.base.is_exact else m
+        return Shaped(places, attributes["shapes_"])
+
+
+def _complex(M: Array) -> Array:
+    """(cos, sin) side by side as complex numbers."""
+    d = M.shape[1] // 2
+    return M[:, :d] + 1j * M[:, d:]
 
 
 def on_circles(target: Array, A: Array, M: Array) -> Array:

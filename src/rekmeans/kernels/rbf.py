@@ -3,40 +3,53 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .._grid import Array
-from .._sums import Sums
-from .linear import Linear, apart
+from ..model import Points
+from .base import Kernel, distance_to_own, weigh
+from .points import PointSums, point_distances, point_sums, weighted_mean
 
 
 @dataclass(frozen=True)
-class RBF(Linear):
-    """Rows and centroids are points; a row pulls with the weight k(x, v), so far rows let go.
+class RBF(Kernel):
+    """Rows and centroids are points; a row pulls with the weight k(x, v), so far rows let go."""
 
-    `rectify` is the mean-shift step v = sum k x / sum k, a majorisation.
-    """
+    name: ClassVar[str] = "rbf"
+    parameters: ClassVar[tuple[str, ...]] = ("gamma",)
+    has_width: ClassVar[bool] = True
 
-    gamma: float = 1.0
+    gamma: Any = 1.0
 
-    def distance(self, F: Array, C: Array) -> Array:
+    def embed(self, X: Array) -> Array:
+        return self.coordinates(X)
+
+    def distance(self, F: Array, C: Points) -> Array:
         """gamma |x - v|^2: the nearest point is the nearest in the mapped space, without saturating."""
-        return self.gamma * apart(F, C, "sqeuclidean")
+        return self.gamma * point_distances(F, C, "sqeuclidean")
 
     def loss(self, D: Array) -> Array:
         return -2 * np.expm1(-D)
 
-    def strength(self, D: Array) -> Array:
+    def accumulate(self, F: Array, C: Points, D: Array, W: Any) -> PointSums:
+        return point_sums(F, W, weigh(W, D, self.irls_weight))
+
+    def rectify(self, sums: PointSums, C: Points) -> Points:
+        """The mean-shift step v = sum k x / sum k, a majorisation."""
+        return weighted_mean(sums, C)
+
+    def preimage(self, C: Points, near: Array) -> Array:
+        return self.scale.from_units(C.x)
+
+    def irls_weight(self, D: Array) -> Array:
         return np.exp(-D)
 
-    def mean(self, sums: Sums, C: Array) -> Array:
-        raise NotImplementedError("the mean of rows mapped by this kernel is no point: kernels/gram.py holds it.")
+    def similarity(self, F: Array, V: Array) -> Array:
+        """k(x, v), (n, m)."""
+        return np.exp(-self.distance(F, Points(V)))
 
-    def similarity(self, F: Array, C: Array) -> Array:
-        """k(x, v), (n, k)."""
-        return np.exp(-self.distance(F, C))
-
-    def likeness(self, F: Array, C: Array, own: Array | None = None) -> Array:
+    def centroid_similarity(self, F: Array, C: Points, labels: Array | None = None) -> Array:
         """k of the nearest centroid: the cosine of the angle between them in the mapped space."""
-        return np.exp(-self.nearest(F, C, own))
+        return np.exp(-distance_to_own(self.distance(F, C), labels))

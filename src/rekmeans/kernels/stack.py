@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from .._grid import GRID, Array, inner, product
-from .._scale import Scale
-from .._sums import Sums
+from .._grid import GRID, Array, mass_of, weighted_total
+from ..model import Centroids, Sums
+from ..scales import robust_scale
+from ..table import Table, dense
+from .base import Kernel, Preparation, Start, rectified_update
 
 POINTS = 512  # of a line searched for a shared pre-image, at least
 DENSE = 12  # of them to a turn of the steepest alpha
@@ -19,123 +22,165 @@ NEWTON = 6  # steps from the best of them
 ROUNDED = 4 / GRID  # what the grid may give to an old centroid
 
 
+@dataclass(frozen=True, eq=False)
+class Stacked(Centroids):
+    """The centroids of each kernel, and the kernels' weights (b,), the same for all clusters."""
+
+    parts: tuple[Any, ...]
+    weights: Array
+
+    def __len__(self) -> int:
+        return len(self.parts[0])
+
+    def take(self, clusters: Any) -> Self:
+        return replace(self, parts=tuple(part.take(clusters) for part in self.parts))
+
+    def append(self, other: Self) -> Self:
+        parts = tuple(one.append(two) for one, two in zip(self.parts, other.parts, strict=True))
+        return replace(self, parts=parts)
+
+    def replace(self, cluster: int, other: Self) -> Self:
+        parts = tuple(one.replace(cluster, two) for one, two in zip(self.parts, other.parts, strict=True))
+        return replace(self, parts=parts)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Stacked):
+            return NotImplemented
+        return self.parts == other.parts and np.array_equal(self.weights, other.weights)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StackSums(Sums):
+    """The sums of each kernel, and each kernel's loss in its unit (b,)."""
+
+    parts: tuple[Any, ...]
+    losses: Array
+    complete_parts: tuple[Any, ...] | None = None  # with the kernels' own statistics
+
+
 @dataclass(frozen=True)
-class Stack:
-    """Mapped rows side by side; a centroid is [C_1 | ... | C_B | w], the weights the same in every centroid."""
+class Stack(Kernel):
+    """Mapped rows side by side, centroids in a record for each kernel."""
 
-    exact: ClassVar[bool] = False
-    worth: ClassVar[float] = 1.0
-    branches: ClassVar[bool] = True
+    is_periodic: ClassVar[bool] = True
 
-    parts: tuple[Any, ...]  # kernels with an explicit map
-    units: tuple[float, ...]  # mean loss of a row with one centroid for all, by kernel
+    parts: tuple[Any, ...] = ()  # kernels with an explicit map
+    units: tuple[float, ...] = ()  # mean loss of a row with one centroid for all, by kernel
     power: float = 2.0
     shared: bool = False  # one pre-image for all kernels, which then are Euler's
     reach: float = 1.0  # how far from 0 the rows lie, in units of the scale
 
     @property
-    def scale(self) -> Scale:
-        return self.parts[0].scale
+    def centroid_rules(self) -> tuple[str, ...]:  # type: ignore[override]
+        rules = ("rectified",) if self.shared else ("mean", "rectified")
+        return tuple(rule for rule in rules if all(p.mean_is_point or rule in p.centroid_rules for p in self.parts))
 
     @property
-    def beyond(self) -> str:
-        return self.parts[0].beyond
+    def statistics(self) -> tuple[str, ...]:  # type: ignore[override]
+        return ("complete_parts",) if any(part.statistics for part in self.parts) else ()
 
-    def position(self, X: Array) -> Array:
-        """In units of the scale."""
-        return self.parts[0].position(X) / getattr(self.parts[0], "alpha", 1.0)
+    @property
+    def is_additive(self) -> bool:  # type: ignore[override]
+        return all(part.is_additive for part in self.parts)
+
+    @property
+    def takes_periods(self) -> bool:
+        return all(part.takes_periods for part in self.parts)
+
+    def prepared(self, table: Table, preparation: Preparation) -> Stack:
+        summary = table.column_summary(preparation.n_threads)
+        middle = robust_scale(summary).origin
+        parts = tuple(part.prepared(table, preparation) for part in self.parts)
+        units = tuple(preparation.one_cluster_loss(part, table, middle) for part in parts)
+        ends = np.stack([np.nan_to_num(end) for end in summary.extent])
+        reach = np.abs(self.scale.to_units(ends, self.within_bounds().beyond)).max()
+        return replace(self, parts=parts, units=units, reach=float(reach))
 
     def embed(self, X: Array) -> Array:
         return np.concatenate([part.embed(X) for part in self.parts], axis=1, dtype=np.float64)
 
-    def start(self, U: Array) -> Array:
-        return self._weighted([part.start(U) for part in self.parts])
-
-    def silent(self, X: Array) -> Array:
-        return self.parts[0].silent(X)
-
-    def cut(self, F: Array) -> Iterator[tuple[Any, Array]]:
-        """Each kernel with its own columns, in its own numbers."""
-        at, d = 0, len(self.scale.centre)
-        for part in self.parts:
-            width = 2 * d if part.exact else d
-            own = F[..., at : at + width]
-            yield part, own.astype(np.int32) if part.exact else own
-            at += width
-
-    def weights(self, C: Array) -> Array:
-        """w (B,)."""
-        return C[0, -len(self.parts) :]
-
-    def losses(self, F: Array, C: Array) -> list[Array]:
-        """Each kernel's loss in its unit, (n, k)."""
-        pairs = zip(self.cut(F), self.cut(C), strict=True)
-        return self._in_units([part.distance(f, c) for (part, f), (_, c) in pairs])
-
-    def _in_units(self, Ds: list[Array]) -> list[Array]:
-        """Each kernel's loss at its own distances."""
-        kernels = zip(self.parts, Ds, self.units, strict=True)
-        return [part.loss(D) * (part.worth / unit) for part, D, unit in kernels]
-
-    def distance(self, F: Array, C: Array) -> Array:
-        share = self.weights(C) ** self.power
-        return sum(w * L for w, L in zip(share, self.losses(F, C), strict=True))
+    def distance(self, F: Array, C: Stacked) -> Array:
+        losses = self._in_units([part.distance(f, c) for part, f, c in self._by_part(F, C)])
+        return sum(w * L for w, L in zip(C.weights**self.power, losses, strict=True))
 
     def loss(self, D: Array) -> Array:
         return D
 
-    def pull(self, F: Array, C: Array, D: Array, W: Any) -> Sums:
-        mass = product(W, np.ones((len(F), 1)))[:, 0]
-        pairs = [(part, f, c) for (part, f), (_, c) in zip(self.cut(F), self.cut(C), strict=True)]
-        Ds = [part.distance(f, c) for part, f, c in pairs]
-        each = np.array([inner(W, L) for L in self._in_units(Ds)])
-        pulls = {f"{b}": part.pull(f, c, own, W) for b, ((part, f, c), own) in enumerate(zip(pairs, Ds, strict=True))}
-        return Sums(**pulls, each=each, mass=mass, loss=inner(W, D))
+    def accumulate(self, F: Array, C: Stacked, D: Array, W: Any) -> StackSums:
+        Ds = [part.distance(f, c) for part, f, c in self._by_part(F, C)]
+        triples = zip(self._by_part(F, C), Ds, strict=True)
+        sums = tuple(part.accumulate(f, c, own, W) for (part, f, c), own in triples)
+        V = dense(W)
+        losses = np.array([weighted_total(V.ravel(), L.ravel()) for L in self._in_units(Ds)])
+        return StackSums(mass=mass_of(W), parts=sums, losses=losses)
 
-    def mean(self, sums: Sums, C: Array) -> Array:
-        return self._moved(sums, C, "mean")
+    def mean(self, sums: StackSums, C: Stacked) -> Stacked:
+        return self._update(sums, C, [part.mean for part in self.parts])
 
-    def rectify(self, sums: Sums, C: Array) -> Array:
-        return self._moved(sums, C, "rectify")
+    def rectify(self, sums: StackSums, C: Stacked) -> Stacked:
+        return self._update(sums, C, [partial(rectified_update, part) for part in self.parts])
 
-    def _moved(self, sums: Sums, C: Array, rule: str) -> Array:
+    def _update(self, sums: StackSums, C: Stacked, rules: list[Callable[..., Any]]) -> Stacked:
         """w_b in proportion to J_b^(-1/(p-1)), then each kernel's own centroids, or those of the shared pre-images."""
-        J = np.maximum(sums.each, np.finfo(float).tiny)
+        J = np.maximum(sums.losses, np.finfo(float).tiny)
         w = (J.min() / J) ** (1 / (self.power - 1))  # by the least, which cannot overflow
         w /= w.sum()
-        own = [getattr(sums, f"{b}") for b in range(len(self.parts))]
         if self.shared:
-            cs = self._shared([sums_b.totals for sums_b in own], C, w**self.power / np.array(self.units))
-        else:
-            cs = [getattr(part, rule)(s, c) for s, (part, c) in zip(own, self.cut(C), strict=True)]
-        return self._weighted(cs, w)
+            return Stacked(self._shared(sums, C, w**self.power / np.array(self.units)), w)
+        own = sums.parts if sums.complete_parts is None else sums.complete_parts
+        return Stacked(tuple(rule(s, c) for rule, s, c in zip(rules, own, C.parts, strict=True)), w)
 
-    def _shared(self, totals: list[Array], C: Array, share: Array) -> list[Array]:
+    def preimage(self, C: Stacked, near: Array) -> Array:
+        """That of the kernel of greatest weight."""
+        return self.preimages(C, near)[C.weights.argmax()]
+
+    def preimages(self, C: Stacked, near: Array) -> Array:
+        """Those of each kernel, (b, k, d); `near` in units of the scale."""
+        pairs = zip(self.parts, C.parts, strict=True)
+        return np.stack([part.preimage(c, near * getattr(part, "alpha", 1.0)) for part, c in pairs])
+
+    def row_weights(self, D: Array, W: Any) -> Any:
+        return W
+
+    def complete_parts(self, blocks: Sequence[tuple[Array, Any]], sums: StackSums, C: Stacked) -> tuple[Any, ...]:
+        """The sums of each kernel with its own statistics."""
+        own: list[list[tuple[Array, Any]]] = [[] for _ in self.parts]
+        for F, W in blocks:
+            for b, (part, f, c) in enumerate(self._by_part(F, C)):
+                own[b].append((f, part.row_weights(part.distance(f, c), W) if part.statistics else None))
+        return tuple(
+            replace(s, **{name: getattr(part, name)(rows, s, c) for name in part.statistics})
+            for part, rows, s, c in zip(self.parts, own, sums.parts, C.parts, strict=True)
+        )
+
+    def _by_part(self, F: Array, C: Stacked) -> Iterator[tuple[Any, Array, Any]]:
+        """Each kernel with its own columns of mapped rows, in its own numbers, and its own centroids."""
+        at, d = 0, self.scale.n_columns
+        for part, c in zip(self.parts, C.parts, strict=True):
+            width = 2 * d if part.is_exact else d
+            own = F[..., at : at + width]
+            yield part, own.astype(np.int32) if part.is_exact else own, c
+            at += width
+
+    def _in_units(self, Ds: list[Array]) -> list[Array]:
+        """Each kernel's loss at its own distances, in its unit, (n, k)."""
+        kernels = zip(self.parts, Ds, self.units, strict=True)
+        return [part.loss(D) * (part.loss_unit / unit) for part, D, unit in kernels]
+
+    def _shared(self, sums: StackSums, C: Stacked, share: Array) -> tuple[Any, ...]:
         """(cos, sin)(alpha_b pi u) at the u, by cluster and column, of the largest sum_b share_b S_b.(cos, sin)."""
         alphas = np.array([part.alpha for part in self.parts])
-        S = share[:, None, None] * np.array(totals, dtype=np.float64)  # (B, k, 2d)
+        S = share[:, None, None] * np.array([own.totals for own in sums.parts], dtype=np.float64)  # (b, k, 2d)
         d = S.shape[2] // 2
         A, B = S[:, :, :d], S[:, :, d:]
-
-        def height(u: Array, order: int = 0) -> Array:  # (k, d), or its derivatives
-            turn = alphas[:, None, None] * np.pi
-            t, steep = turn * u, turn**order
-            sides = [(A, B), (B, -A), (-A, -B)][order]
-            return (steep * (sides[0] * np.cos(t) + sides[1] * np.sin(t))).sum(axis=0)
-
-        best, top = np.zeros(A.shape[1:]), np.full(A.shape[1:], -np.inf)
-        for u in self._line(alphas):
-            there = height(u)
-            best, top = np.where(there > top, u, best), np.maximum(there, top)
-        for _ in range(NEWTON):
-            bend = height(best, 2)
-            step = np.where(bend < 0, -height(best, 1) / np.where(bend < 0, bend, 1.0), 0.0)
-            there = height(best + step)
-            best, top = np.where(there > top, best + step, best), np.maximum(there, top)
-        old = np.stack([c for _, c in self.cut(C)])  # (B, k, 2d)
-        held, room = (S * old).sum(axis=0) / GRID, ROUNDED * np.hypot(A, B).sum(axis=0)
-        better = np.tile(top + room > held[:, :d] + held[:, d:], 2)
-        return [np.where(better, _turned(a * best), c) for a, c in zip(alphas, old, strict=True)]
+        best, top = highest_points(A, B, alphas, self._line(alphas))
+        old = np.stack([c.f for c in C.parts])  # (b, k, 2d)
+        kept, room = (S * old).sum(axis=0) / GRID, ROUNDED * np.hypot(A, B).sum(axis=0)
+        better = np.tile(top + room > kept[:, :d] + kept[:, d:], 2)
+        values = [np.where(better, _on_grid(a * best), c) for a, c in zip(alphas, old, strict=True)]
+        return tuple(part.from_rows(f) for part, f in zip(self.parts, values, strict=True))
 
     def _line(self, alphas: Array) -> Array:
         """The u that are tried: as far as rows lie, and a whole turn of the flattest kernel."""
@@ -143,48 +188,93 @@ class Stack:
         half = min(half, MOST / DENSE / alphas.max())
         return np.linspace(-half, half, max(POINTS, int(DENSE * alphas.max() * half)), endpoint=False)
 
-    def _weighted(self, cs: list[Array], w: Array | None = None) -> Array:
-        """The kernels' centroids side by side, with the weights; equal ones at a start."""
-        w = np.full(len(self.parts), 1 / len(self.parts)) if w is None else w
-        return np.concatenate([*cs, np.tile(w, (len(cs[0]), 1))], axis=1, dtype=np.float64)
+    def uninformative_rows(self, X: Array) -> Array:
+        return self.parts[0].uninformative_rows(X)
 
-    def gaps(self, F: Array) -> bool:
-        return any(part.gaps(f) for part, f in self.cut(F))
+    def has_missing(self, F: Array) -> bool:
+        return any(part.has_missing(f) for part, f, _ in self._by_part(F, self._no_centroids()))
 
-    def whole(self, f: Array, other: Array) -> Array:
-        cs = [part.whole(own, o) for (part, own), (_, o) in zip(self.cut(f), self.cut(other), strict=True)]
-        width = sum(c.shape[-1] for c in cs)
-        w = other[..., width:] if other.shape[-1] > width else np.full(len(self.parts), 1 / len(self.parts))
-        return np.concatenate([*cs, np.broadcast_to(w, (*f.shape[:-1], len(self.parts)))], axis=-1, dtype=np.float64)
+    @property
+    def starts(self) -> Mapping[str, Start]:
+        names = set.intersection(*(set(part.starts) for part in self.parts))
+        return {name: partial(self._start, name) for name in sorted(names)}
 
-    def likeness(self, F: Array, C: Array, own: Array | None = None) -> Array:
-        """The kernels' own likenesses to the nearest centroid, by weight."""
-        own = self.distance(F, C).argmin(axis=1) if own is None else own
-        pairs = zip(self.weights(C), self.cut(F), self.cut(C), strict=True)
-        return sum(w * part.likeness(f, c, own) for w, (part, f), (_, c) in pairs)
+    def _start(self, name: str, k: int, bits: Any) -> Stacked:
+        """The start of that name of each kernel; with a shared pre-image, the one of the kernels' first."""
+        if not self.shared:
+            return self._evenly([part.starts[name](k, bits) for part in self.parts])
+        first = self.parts[0]
+        points = first.preimage(first.starts[name](k, bits), np.zeros((k, self.scale.n_columns)))
+        return self._evenly([replace(part, beyond="wrap").from_points(points) for part in self.parts])
 
-    def preimages(self, C: Array, near: Array) -> Array:
-        """Those of each kernel, (B, k, d); `near` in units of the scale."""
-        return np.stack([part.preimage(c, near * getattr(part, "alpha", 1.0)) for part, c in self.cut(C)])
+    def from_rows(self, F: Array, fallback: Stacked | None = None) -> Stacked:
+        own = self._no_centroids() if fallback is None else fallback
+        fallbacks = [None] * len(self.parts) if fallback is None else fallback.parts
+        triples = zip(self._by_part(F, own), fallbacks, strict=True)
+        stacked = self._evenly([part.from_rows(f, other) for (part, f, _), other in triples])
+        return stacked if fallback is None else replace(stacked, weights=fallback.weights)
 
-    def preimage(self, C: Array, near: Array) -> Array:
-        """That of the kernel of greatest weight."""
-        return self.preimages(C, near)[self.weights(C).argmax()]
+    def from_points(self, U: Array) -> Stacked:
+        return self._evenly([part.from_points(U) for part in self.parts])
 
-    def deviation(self, C: Array) -> Array:
+    def _no_centroids(self) -> Stacked:
+        return self._evenly([None] * len(self.parts))
+
+    def _evenly(self, parts: Sequence[Any]) -> Stacked:
+        """The kernels' centroids with equal weights, as at a start."""
+        return Stacked(tuple(parts), np.full(len(self.parts), 1 / len(self.parts)))
+
+    def deviation(self, C: Stacked) -> Array:
         """The kernels' own, by weight."""
-        return sum(w * part.deviation(c) for w, (part, c) in zip(self.weights(C), self.cut(C), strict=True))
+        return sum(w * part.deviation(c) for w, part, c in zip(C.weights, self.parts, C.parts, strict=True))
 
-    def between(self, C: Array) -> Array:
-        width = C.shape[1] - len(self.parts)
-        return np.sqrt(self.distance(C[:, :width], C))
+    def centroid_similarity(self, F: Array, C: Stacked, labels: Array | None = None) -> Array:
+        """The kernels' own to the nearest centroid, by weight."""
+        labels = self.distance(F, C).argmin(axis=1) if labels is None else labels
+        triples = zip(C.weights, self._by_part(F, C), strict=True)
+        return sum(w * part.centroid_similarity(f, c, labels) for w, (part, f, c) in triples)
 
-    def shown(self, C: Array) -> Array:
-        return C
+    def centroid_distances(self, C: Stacked) -> Array:
+        """By the kernels' weights and units, as rows are compared."""
+        pairs = zip(self.parts, C.parts, self.units, C.weights**self.power, strict=True)
+        return np.sqrt(sum(w * part.centroid_distances(c) ** 2 / unit for part, c, unit, w in pairs))
 
-    hidden = shown
+    @property
+    def point_kernel(self) -> Any:
+        return None
+
+    def to_public(self, C: Stacked) -> dict[str, Any]:
+        """The centroids of each kernel as it shows them, (b, k, d), and the kernels' weights (b,)."""
+        parts = [part.to_public(c)["centroids_"] for part, c in zip(self.parts, C.parts, strict=True)]
+        return {"centroids_": np.stack(parts), "kernel_weights_": C.weights}
+
+    def from_public(self, attributes: Mapping[str, Any]) -> Stacked:
+        pairs = zip(self.parts, attributes["centroids_"], strict=True)
+        parts = tuple(part.from_public({"centroids_": m if part.is_exact else m.real}) for part, m in pairs)
+        return Stacked(parts, attributes["kernel_weights_"])
 
 
-def _turned(t: Array) -> Array:
+def highest_points(A: Array, B: Array, alphas: Array, line: Array) -> tuple[Array, Array]:
+    """The u of largest sum_b A_b cos(alpha_b pi u) + B_b sin(alpha_b pi u), and that sum; A and B (b, k, d)."""
+
+    def height(u: Array, order: int = 0) -> Array:  # (k, d), or its derivatives
+        turn = alphas[:, None, None] * np.pi
+        t, steep = turn * u, turn**order
+        sides = [(A, B), (B, -A), (-A, -B)][order]
+        return (steep * (sides[0] * np.cos(t) + sides[1] * np.sin(t))).sum(axis=0)
+
+    best, top = np.zeros(A.shape[1:]), np.full(A.shape[1:], -np.inf)
+    for u in line:
+        there = height(u)
+        best, top = np.where(there > top, u, best), np.maximum(there, top)
+    for _ in range(NEWTON):
+        bend = height(best, 2)
+        step = np.where(bend < 0, -height(best, 1) / np.where(bend < 0, bend, 1.0), 0.0)
+        there = height(best + step)
+        best, top = np.where(there > top, best + step, best), np.maximum(there, top)
+    return best, top
+
+
+def _on_grid(t: Array) -> Array:
     """(cos, sin) of pi t on the grid."""
     return np.rint(GRID * np.concatenate([np.cos(np.pi * t), np.sin(np.pi * t)], axis=1)).astype(np.int32)

@@ -1,24 +1,27 @@
-"""Kernel self-organising map: (any kernel, Map, rectified or mean), the reach annealed."""
+"""Kernel self-organising map: (any kernel, SomNeighbourhood, rectified or mean), the reach annealed."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 from scipy.spatial.distance import cdist
 
-from .. import _parameters, _table, assign, lloyd
-from .._grid import Array, sampled
-from .._scale import Scale
+from .. import _parameters
+from .._grid import Array
+from ..assignment import Hard, SomNeighbourhood, node_places
 from ..engines import Rows
-from ..seeds import STARTS
+from ..model import Fit
+from ..scales import Scale
+from ..table import MemoryTable, Table
 from .annealed import ANNEALED, Annealed, two_nearest
+from .placement import Placement
 from .words import ATTRIBUTES, COMMON, PARAMETERS, described
 
 WIDE = 2.0  # standard deviations that a map spreads to each side at its start
+SEED = 0  # of the sample that its plane is taken from
 SAMPLE = 1 << 10  # rows that its plane is taken from; of more, in wide tables, it would take longer than the fit
 PLANE = f""""plane" or {PARAMETERS["init"].replace("n_clusters", "nodes")}
         "plane" lays the grid in the two widest directions of the table."""
@@ -101,64 +104,71 @@ class SelfOrganizingMap(Annealed):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _k(self) -> int:
+    def _n_centroids(self) -> int:
         """Nodes of the map."""
         return int(np.prod(self.grid))
 
-    def _asked(self) -> str:
+    def _k_parameter(self) -> str:
         return f"grid={self.grid}"
 
     def _sides(self) -> tuple[int, int]:
         """Rows and columns of the grid."""
         return int(self.grid[0]), int(self.grid[1])
 
-    def _rule(self, reach: float) -> assign.Map | assign.Hard:
-        return assign.Map(self._sides(), reach) if reach > 0 else assign.Hard()
+    def _rule(self, reach: float) -> Any:
+        return SomNeighbourhood(self._sides(), reach) if reach > 0 else Hard()
 
-    def _widest(self) -> float:
+    def _start_reach(self) -> float:
         return max(self.grid) / 2
 
     def _check_parameters(self) -> None:
         _parameters.sides("grid", self.grid)
         super()._check_parameters()
 
-    def _inits(self) -> Sequence[str]:
-        return ["plane", *STARTS]
+    def _start_names(self) -> Collection[str]:
+        return ["plane", *super()._start_names()]
+
+    def _starts_in_plane(self) -> bool:
+        return isinstance(self.init, str) and self.init == "plane"
 
     def _n_starts(self) -> int:
-        return 1 if isinstance(self.init, str) and self.init == "plane" else super()._n_starts()
+        return 1 if self._starts_in_plane() else super()._n_starts()
 
-    def _starts(self, rows: Rows, table: _table.Table) -> Iterator[Array]:
-        if not (isinstance(self.init, str) and self.init == "plane"):
-            return super()._starts(rows, table)
-        return iter([rows.kernel.start(plane(table, rows.kernel.scale, self._sides()))])
+    def _make_starts(self, rows: Rows, table: MemoryTable) -> Iterator[Any]:
+        if not self._starts_in_plane():
+            return super()._make_starts(rows, table)
+        return iter([rows.kernel.from_points(points_in_plane(table, rows.kernel.scale, self._sides()))])
 
-    def _warn_of_empty_clusters(self, fit: lloyd.Fit) -> None:
+    def _warn_of_empty_clusters(self, fit: Fit) -> None:
         """A node without rows bridges those beside it: no cause for a word."""
 
-    def _attributes(self, kernel: Any, rows: Rows, fit: lloyd.Fit) -> dict[str, Any]:
-        C, at = fit.centroids, assign.places(self._sides())
-        steps, near = cdist(at, at, "cityblock"), rows.each(lambda F: two_nearest(kernel.distance(F, C)))
-        beside, apart = steps == 1, kernel.between(C)
-        ridges = (apart * beside).sum(axis=1) / np.maximum(beside.sum(axis=1), 1)
-        found = {"u_matrix_": ridges.reshape(self.grid)}
+    def _attributes(self, placed: Placement, fit: Fit) -> dict[str, Any]:
+        rows, C, places = placed.rows, fit.centroids, node_places(self._sides())
+        steps, near = cdist(places, places, "cityblock"), rows.map_blocks(
+            lambda F: two_nearest(rows.kernel.distance(F, C))
+        )
+        beside, distances = steps == 1, rows.kernel.centroid_distances(C)
+        ridges = (distances * beside).sum(axis=1) / np.maximum(beside.sum(axis=1), 1)
         torn = steps[near[:, 0], near[:, 1]] > 1
-        found["topographic_error_"] = float(np.average(torn, weights=rows.weights()))
-        return super()._attributes(kernel, rows, fit) | found
+        return super()._attributes(placed, fit) | {
+            "u_matrix_": ridges.reshape(self.grid),
+            "topographic_error_": float(np.average(torn, weights=rows.weights())),
+        }
 
 
-def plane(table: _table.Table, scale: Scale, grid: tuple[int, int]) -> Array:
+def points_in_plane(table: Table, scale: Scale, grid: tuple[int, int]) -> Array:
     """Points of a grid in the plane of the table's two widest directions, its longer side along the widest, (k, d)."""
-    at, w = sampled(np.ones(table.X.shape[0]) if table.weights is None else table.weights, SAMPLE)
-    rows, w = table.X[at], w[:, None] / w.max()
-    Z = scale.scaled(scale.clipped(rows.toarray() if sparse.issparse(rows) else rows))
-    seen = ~np.isnan(Z)
-    middle = (w * np.where(seen, Z, 0.0)).sum(axis=0) / np.maximum((w * seen).sum(axis=0), np.finfo(float).tiny)
-    _, sizes, axes = np.linalg.svd(np.sqrt(w) * np.where(seen, Z - middle, 0.0), full_matrices=False)
+    sample = table.sample(SAMPLE, SEED)
+    Z = scale.to_units(sample.dense(slice(None)), "clip")
+    w = np.ones((len(Z), 1)) if sample.weights is None else sample.weights[:, None] / sample.weights.max()
+    observed = ~np.isnan(Z)
+    mass = np.maximum((w * observed).sum(axis=0), np.finfo(float).tiny)
+    middle = (w * np.where(observed, Z, 0.0)).sum(axis=0) / mass
+    _, sizes, axes = np.linalg.svd(np.sqrt(w) * np.where(observed, Z - middle, 0.0), full_matrices=False)
     steps = np.zeros((2, len(middle)))  # a standard deviation along each axis of the plane, its largest entry positive
     for i in range(min(2, len(sizes))):
         steps[i] = axes[i] * sizes[i] / np.sqrt(w.sum()) * np.sign(axes[i][np.abs(axes[i]).argmax()])
     along = steps if grid[0] >= grid[1] else steps[::-1]
     ends = [np.linspace(-WIDE, WIDE, side) if side > 1 else np.zeros(1) for side in grid]
     lines = [end[:, None] * step for end, step in zip(ends, along, strict=True)]  # (rows, d), (columns, d)
-    return scale.restored((middle + lines[0][:, None] + lines[1]).reshape(-1, len(middle)))
+    return scale.from_units((middle + lines[0][:, None] + lines[1]).reshape(-1, len(middle)))

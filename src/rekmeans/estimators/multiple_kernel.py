@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _parameters, _table, lloyd
-from .._grid import Array
-from .._scale import column_range, fenced
-from ..assign import Hard
+from .. import _parameters
 from ..centroids import CENTROIDS
-from ..engines import Rows, place
 from ..kernels import KERNELS
+from ..kernels.euler import Euler
 from ..kernels.stack import Stack
-from .kernel import KernelClusterer
+from ..model import Fit
+from ..scales import Scale
+from .base import Clusterer
+from .placement import Placement
 from .words import ATTRIBUTES, COMMON, described
 
-LEAST = np.finfo(float).tiny  # of a loss whose inverse does not overflow
-PASSES = 100  # to the one centroid of all rows that gives a kernel its unit
 OWN = {
     "kernels": """sequence
         Each a number (Euler's alpha) or a pair (name, width), such as ("rbf", "auto") or ("laplace", 2.0).""",
@@ -33,7 +30,7 @@ OWN = {
 }
 
 
-class MultipleKernelKMeans(KernelClusterer):
+class MultipleKernelKMeans(Clusterer):
     __doc__ = f"""Multiple-kernel k-means: several kernels at once, each by a weight that the data choose.
 
     Minimises `sum_b w_b^power J_b/J1_b` with `sum_b w_b = 1`; J_b is the objective of kernel b and J1_b its value for a
@@ -61,9 +58,7 @@ class MultipleKernelKMeans(KernelClusterer):
     (1.0, (2, 2, 1))
     """
 
-    kernel = "euler"
-    gamma = "auto"
-    alpha = 0.9
+    alpha = 0.9  # each kernel has its own
 
     def __init__(
         self,
@@ -103,30 +98,21 @@ class MultipleKernelKMeans(KernelClusterer):
         self.verbose = verbose
 
     def _check_parameters(self) -> None:
-        _parameters.kernel_list(self.kernels, KERNELS, self.shared, self.centroids)
+        _parameters.one_of("centroids", self.centroids, CENTROIDS)
+        _parameters.kernel_list(self.kernels, KERNELS, Euler.name, self.shared, self.centroids)
         _parameters.real("power", self.power, above=1, most=_parameters.MOST_EVEN)
         super()._check_parameters()
 
-    def _kernel(self, table: _table.Table) -> Stack:
-        pairs = [kernel if isinstance(kernel, tuple | list) else ("euler", kernel) for kernel in self.kernels]
-        scale = self._scale(table)
-        parts = tuple(self._plain(table, scale, name, width) for name, width in pairs)
-        middle = fenced(table.X, table.weights, self.n_threads).centre[None]
-        units = tuple(self._unit(part, table, middle) for part in parts)
-        seen = column_range(table.X, table.weights)
-        ends = np.stack([seen.low, seen.high])
-        far = np.abs(scale.scaled(ends if parts[0].beyond == "wrap" else scale.clipped(ends))).max()
-        return Stack(parts, units, float(self.power), bool(self.shared), float(far))
+    def _make_kernel(self, scale: Scale) -> Stack:
+        pairs = _parameters.kernel_pairs(self.kernels, Euler.name)
+        parts = tuple(self._part(name, width, scale) for name, width in pairs)
+        return Stack(scale, self._beyond(), parts, power=float(self.power), shared=bool(self.shared))
 
-    def _unit(self, kernel: Any, table: _table.Table, middle: Array) -> float:
-        """Mean loss of a row when one centroid, reached from the middle, serves all; 1 where there is none."""
-        model = lloyd.Model(kernel, Hard(), CENTROIDS[self.centroids])
-        rows = place(self.engine, model, table, self.n_threads)
-        fit = lloyd.run(rows, model, kernel.start(middle), PASSES, float(self.tol))
-        unit = float(fit.loss) * kernel.worth / float(rows.weights().sum())
-        return unit if unit > LEAST else 1.0
+    def _part(self, name: str, width: Any, scale: Scale) -> Any:
+        kind = KERNELS[name]
+        own = [width if isinstance(width, str) else float(width)] if kind.parameters else []
+        return kind(scale, self._beyond(), *own)
 
-    def _attributes(self, kernel: Stack, rows: Rows, fit: lloyd.Fit) -> dict[str, Any]:
-        C, near = fit.centroids, rows.middles(fit.labels, len(fit.centroids))
-        found = {"kernel_weights_": kernel.weights(C), "kernel_centers_": kernel.preimages(C, near)}
-        return super()._attributes(kernel, rows, fit) | found
+    def _attributes(self, placed: Placement, fit: Fit) -> dict[str, Any]:
+        centers = placed.model.kernel.preimages(fit.centroids, self._near(placed, fit))
+        return super()._attributes(placed, fit) | {"kernel_centers_": centers}

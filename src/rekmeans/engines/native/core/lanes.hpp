@@ -15,9 +15,12 @@ constexpr size_t BLOCK = 96;             // rows scored together: a multiple of 
 
 enum class Beyond { ignore, clip, wrap };
 
-// How a row is mapped: t = (x - centre) factor, in half-turns; values outside [low, high] are beyond. All (d,).
-struct Map {
-  const double *centre, *factor, *low, *high;
+// How a row is mapped: t = (x - shift) rate, in half-turns, in the interval [low, high] that holds x; a value in none is
+// beyond. A column has m intervals, those it lacks being NaN; where it has a period, x - shift is taken modulo that.
+struct PhaseMap {
+  const double *low, *high, *shift;      // (d, m)
+  const double *rate, *period;           // (d,)
+  size_t m;
   Beyond beyond;
 };
 
@@ -64,8 +67,8 @@ struct Lanes {
   size_t width;                          // floats in a vector: k is padded to a multiple of it
   size_t panel;                          // centroids side by side in one packed panel
 
-  // Phases of a row in place; NaN where a cell says nothing.
-  Phases (*phases)(double* x, size_t d, const Map& map);
+  // Phases of a row in place; NaN where a cell is missing. For one interval a column and no periods.
+  Phases (*phases)(double* x, size_t d, const PhaseMap& map);
 
   // Columns and values of the cells of x that are not 0, both with room for 8 more; their number.
   size_t (*nonzero)(const double* x, size_t d, uint32_t* at, double* value);

@@ -19,6 +19,7 @@ struct Walk {
   std::vector<i128> heavy;
   std::vector<int64_t> mass, absent; // (k,), (k, d): weight of the rows, and of their cells that say nothing
   i128 loss = 0;
+  size_t passes = 0;
 
   i128 resultant(size_t c, size_t l) const {  // sum of w f
     return rows.unit ? plain(c, l) : heavy[c * rows.p + l] + i128(rows.base[l]) * seen(c, l % rows.d);
@@ -55,7 +56,6 @@ struct Walk {
   // one (empty before there are fast ones)
   std::vector<float> upper, lower, lower_fast;
   std::vector<size_t> fast;          // centroids that moved most when last counted: in passes 2, 4, 8, 16, ...
-  size_t passes = 0;
   std::vector<float> drift;          // (k,)
   std::vector<float> recent;         // (k,) of the last few passes
   std::vector<int32_t> before;       // (k, p) the centroids of the last pass

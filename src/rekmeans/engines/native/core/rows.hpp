@@ -64,12 +64,20 @@ struct Table {
   void read(size_t j, double* out) const;
 };
 
-// The numbers of a Map, owned.
+// The numbers of a PhaseMap, owned.
 struct Columns {
-  std::vector<double> centre, factor, low, high;
+  std::vector<double> low, high, shift, rate, period;
+  size_t m;
   Beyond beyond;
-  Map map() const { return {centre.data(), factor.data(), low.data(), high.data(), beyond}; }
+  bool simple;                           // one interval a column, no periods
+  PhaseMap map() const { return {low.data(), high.data(), shift.data(), rate.data(), period.data(), m, beyond}; }
 };
+
+// Whether a value lies in an interval of its column.
+bool inside(const PhaseMap& map, double x, size_t column);
+
+// The phase of one value; NaN where it is missing, or beyond and not to be clipped to the nearest end of an interval.
+double phase(const PhaseMap& map, double x, size_t column, bool clip);
 
 // Where the cells of a thin table come from: CSR arrays as the caller has them, or (columns null) a dense table with many
 // zeros. A cell that is not among them is zero.
@@ -173,6 +181,7 @@ struct Rows {
   std::vector<Silent> silent;                            // of each part
 
   void map_row(size_t j, float* g, Buffer& buffer) const;
+  Phases phases(double* x) const;                        // of a row, in place
   void centre_on_sample();
   void silence(const std::vector<uint8_t>& heard);       // rows that say nothing weigh nothing
   void thin_middles(const int32_t* labels, size_t k, i128* turns, int64_t* seen) const;

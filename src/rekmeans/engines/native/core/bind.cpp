@@ -68,6 +68,17 @@ static Beyond meant(const std::string& name) {
 
 static std::vector<double> copied(const Doubles& a) { return {a.data(), a.data() + a.shape(0)}; }
 
+// The scale of d columns: (low, high, shift) of m intervals each, a rate and a period.
+static Columns scaled(size_t d, const Doubles& low, const Doubles& high, const Doubles& shift, const Doubles& rate,
+                      const Doubles& period, const std::string& beyond) {
+  const size_t m = d ? low.shape(0) / d : 0;
+  if (rate.shape(0) != d || period.shape(0) != d || low.shape(0) != d * m || high.shape(0) != d * m || shift.shape(0) != d * m || !m)
+    throw nb::value_error("a scale has (d, m) intervals, and d rates and periods.");
+  Columns columns{copied(low), copied(high), copied(shift), copied(rate), copied(period), m, meant(beyond), m == 1};
+  for (double p : columns.period) columns.simple &= !(p > 0);
+  return columns;
+}
+
 using Dense = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
 
 static Table seen(const Dense& X, const std::string& kind) {
@@ -166,31 +177,31 @@ NB_MODULE(_core, m) {
   nb::class_<Rows>(m, "Rows")
       .def(
           "__init__",
-          [](Rows* self, Dense X, const std::string& kind, Doubles centre,
-             Doubles factor, Doubles low, Doubles high, const std::string& beyond, std::optional<Longs> weights,
-             bool unit, bool keep, bool thin, size_t threads, const std::string& isa) {
+          [](Rows* self, Dense X, const std::string& kind, Doubles low, Doubles high, Doubles shift, Doubles rate,
+             Doubles period, const std::string& beyond, std::optional<Longs> weights, bool unit, bool keep, bool thin,
+             size_t threads, const std::string& isa) {
             const Table table = seen(X, kind);
-            Columns columns{copied(centre), copied(factor), copied(low), copied(high), meant(beyond)};
+            Columns columns = scaled(table.d, low, high, shift, rate, period, beyond);
             const int64_t* w = weights ? weights->data() : nullptr;
             nb::gil_scoped_release free;
             if (thin) new (self) Rows(Cells{.dense = table}, table.n, table.d, std::move(columns), w, unit, threads, chosen(isa));
             else new (self) Rows(table, std::move(columns), w, unit, keep, threads, chosen(isa));
           },
-          "X"_a, "kind"_a, "centre"_a, "factor"_a, "low"_a, "high"_a, "beyond"_a, "weights"_a.none(), "unit"_a,
+          "X"_a, "kind"_a, "low"_a, "high"_a, "shift"_a, "rate"_a, "period"_a, "beyond"_a, "weights"_a.none(), "unit"_a,
           "keep"_a, "thin"_a, "threads"_a, "isa"_a, nb::keep_alive<1, 2>())
       .def(
           "__init__",
-          [](Rows* self, Doubles data, Longs indices, Longs indptr, size_t d, Doubles centre, Doubles factor, Doubles low,
-             Doubles high, const std::string& beyond, std::optional<Longs> weights, bool unit, size_t threads,
-             const std::string& isa) {
+          [](Rows* self, Doubles data, Longs indices, Longs indptr, size_t d, Doubles low, Doubles high, Doubles shift,
+             Doubles rate, Doubles period, const std::string& beyond, std::optional<Longs> weights, bool unit,
+             size_t threads, const std::string& isa) {
             Cells cells{.data = data.data(), .columns = indices.data(), .from = indptr.data()};
-            Columns columns{copied(centre), copied(factor), copied(low), copied(high), meant(beyond)};
+            Columns columns = scaled(d, low, high, shift, rate, period, beyond);
             const int64_t* w = weights ? weights->data() : nullptr;
             const size_t n = indptr.shape(0) - 1;
             nb::gil_scoped_release free;
             new (self) Rows(cells, n, d, std::move(columns), w, unit, threads, chosen(isa));
           },
-          "data"_a, "indices"_a, "indptr"_a, "d"_a, "centre"_a, "factor"_a, "low"_a, "high"_a, "beyond"_a,
+          "data"_a, "indices"_a, "indptr"_a, "d"_a, "low"_a, "high"_a, "shift"_a, "rate"_a, "period"_a, "beyond"_a,
           "weights"_a.none(), "unit"_a, "threads"_a, "isa"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
           nb::keep_alive<1, 4>())
       .def_ro("complete", &Rows::complete)
@@ -251,6 +262,7 @@ NB_MODULE(_core, m) {
       .def("mass", [](const Walk& w) { return array(w.mass, w.k); })
       .def("absent", [](const Walk& w) { return array(w.absent, w.absent.empty() ? 0 : w.k, w.rows.d); })
       .def_prop_ro("loss", [](const Walk& w) { return whole(w.loss); })
+      .def_ro("passes", &Walk::passes)
       .def_ro("looked", &Walk::looked)
       .def_ro("glanced", &Walk::glanced)
       .def_ro("decided", &Walk::decided)

@@ -30,20 +30,13 @@ struct Desk {
   std::vector<float> cells;
 };
 
-// A phase, NaN where the cell says nothing.
-double phase(const Map& map, double x, size_t l, bool clip) {
-  if (clip) x = x < map.low[l] ? map.low[l] : x > map.high[l] ? map.high[l] : x;
-  else if (map.beyond == Beyond::ignore && !(x >= map.low[l] && x <= map.high[l])) return NAN;
-  return (x - map.centre[l]) * map.factor[l];
-}
-
 }  // namespace
 
 Rows::Rows(Cells given_, size_t n_, size_t d_, Columns m, const int64_t* w, bool unit_, size_t threads_, const Lanes* lanes_)
     : n(n_), d(d_), p(2 * d_), threads(threads_), lanes(lanes_), unit(unit_), base(p, 0), base64(p, 0), norm2(n),
       kept(true), sparse(true), given(given_), columns(std::move(m)), parts((n + PART - 1) / PART),
       silent(parts.size()) {
-  const Map map = columns.map();
+  const PhaseMap map = columns.map();
   auto plain = [](double t) { return std::fabs(t) >= 0x1p40 ? std::fmod(t, 2.0) : t; };
   // the base is f of a row of zeros, (0, 0) where a zero says nothing; `inside` where it does say something
   std::vector<uint8_t> inside(d);
@@ -74,7 +67,7 @@ Rows::Rows(Cells given_, size_t n_, size_t d_, Columns m, const int64_t* w, bool
         for (size_t i = 0; i < count; ++i) {
           const size_t l = desk.at[i];
           zeros -= inside[l];
-          some |= desk.value[i] >= map.low[l] && desk.value[i] <= map.high[l];
+          some |= rekmeans::inside(map, desk.value[i], l);
         }
         heard[j] = some || zeros;
       }
@@ -118,7 +111,7 @@ Rows::Rows(Cells given_, size_t n_, size_t d_, Columns m, const int64_t* w, bool
 
 // Every row starts from the zero cells; the stored ones take their place.
 void Rows::thin_middles(const int32_t* labels, size_t k, i128* turns, int64_t* seen) const {
-  const Map map = columns.map();
+  const PhaseMap map = columns.map();
   const bool clip = map.beyond == Beyond::clip;
   std::vector<int64_t> mass(k, 0);
   for (size_t j = 0; j < n; ++j) mass[size_t(labels[j])] += weight(j);

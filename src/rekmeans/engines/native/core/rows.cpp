@@ -86,14 +86,55 @@ void Large::allocate(size_t count) {
 #endif
 }
 
+bool inside(const PhaseMap& map, double x, size_t column) {
+  const double *low = map.low + column * map.m, *high = map.high + column * map.m;
+  for (size_t i = 0; i < map.m; ++i)
+    if (x >= low[i] && x <= high[i]) return true;
+  return false;
+}
+
+double phase(const PhaseMap& map, double x, size_t column, bool clip) {
+  const double *low = map.low + column * map.m, *high = map.high + column * map.m;
+  size_t at = 0;
+  if (map.beyond != Beyond::wrap) {
+    while (at < map.m && !(x >= low[at] && x <= high[at])) ++at;
+    if (at == map.m) {
+      if (!clip || std::isnan(x)) return NAN;
+      double least = INFINITY, end = x;
+      for (size_t i = 0; i < map.m; ++i) {
+        const double y = x < low[i] ? low[i] : x > high[i] ? high[i] : x;
+        if (std::fabs(y - x) < least && !std::isnan(low[i])) least = std::fabs(y - x), end = y, at = i;
+      }
+      if (at == map.m) return NAN;
+      x = end;
+    }
+  }
+  double step = x - map.shift[column * map.m + at];
+  if (map.period[column] > 0) step = std::fmod(step, map.period[column]);
+  return step * map.rate[column];
+}
+
+Phases Rows::phases(double* x) const {
+  const PhaseMap map = columns.map();
+  if (columns.simple) return lanes->phases(x, d, map);
+  bool heard = map.beyond != Beyond::ignore, plain = true;
+  for (size_t l = 0; l < d && !heard; ++l) heard = inside(map, x[l], l);
+  const bool clip = map.beyond == Beyond::clip || !heard;
+  for (size_t l = 0; l < d; ++l) {
+    x[l] = phase(map, x[l], l, clip);
+    plain &= std::fabs(x[l]) < 0x1p40;
+  }
+  return {heard, plain};
+}
+
 void Rows::map_row(size_t j, float* g, Buffer& buffer) const {
   buffer.x.resize(d);
   buffer.absent.clear();
   double* x = buffer.x.data();
   table.read(j, x);
-  const Phases phases = lanes->phases(x, d, columns.map());
-  buffer.heard = phases.heard;
-  if (!phases.plain)
+  const Phases found = phases(x);
+  buffer.heard = found.heard;
+  if (!found.plain)
     for (size_t l = 0; l < d; ++l) {
       if (std::fabs(x[l]) >= 0x1p40) x[l] = std::fmod(x[l], 2.0);  // an infinite phase says nothing either
       if (std::isnan(x[l])) buffer.absent.push_back(uint32_t(l));
@@ -222,8 +263,8 @@ void Rows::middles(const int32_t* labels, size_t k, i128* turns, int64_t* seen) 
       const int64_t w = weight(j);
       if (!w) continue;
       table.read(j, x.data());
-      const Phases phases = lanes->phases(x.data(), d, columns.map());
-      if (phases.plain && unit && lanes->turns(x.data(), d, small.data() + size_t(labels[j]) * d)) {
+      const Phases found = phases(x.data());
+      if (found.plain && unit && lanes->turns(x.data(), d, small.data() + size_t(labels[j]) * d)) {
         ++rows_of[size_t(labels[j])];
         continue;
       }

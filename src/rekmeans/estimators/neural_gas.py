@@ -9,9 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from .. import assign, lloyd
-from ..engines import Rows
+from .. import assignment
+from ..model import Fit
 from .annealed import ANNEALED, Annealed, two_nearest
+from .placement import Placement
 from .words import ATTRIBUTES, COMMON, described
 
 
@@ -84,14 +85,14 @@ class NeuralGas(Annealed):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _rule(self, reach: float) -> assign.NeuralGas | assign.Hard:
-        return assign.NeuralGas(reach) if reach > 0 else assign.Hard()
+    def _rule(self, reach: float) -> Any:
+        return assignment.NeuralGas(reach) if reach > 0 else assignment.Hard()
 
-    def _attributes(self, kernel: Any, rows: Rows, fit: lloyd.Fit) -> dict[str, Any]:
-        C, k = fit.centroids, len(fit.centroids)
-        near = rows.each(lambda F: two_nearest(kernel.distance(F, C)))
+    def _attributes(self, placed: Placement, fit: Fit) -> dict[str, Any]:
+        rows, C, k = placed.rows, fit.centroids, len(fit.centroids)
+        near = rows.map_blocks(lambda F: two_nearest(rows.kernel.distance(F, C)))
         w = np.ldexp(rows.weights().astype(np.float64), -rows.weight_bits) * (k > 1)
         graph = sparse.coo_array((w, (near[:, 0], near[:, 1])), shape=(k, k)).tocsr()
         graph = sparse.csr_array(graph + graph.T)
         graph.eliminate_zeros()
-        return super()._attributes(kernel, rows, fit) | {"graph_": graph}
+        return super()._attributes(placed, fit) | {"graph_": graph}

@@ -5,8 +5,8 @@
 namespace rekmeans {
 namespace {
 
-Phases phases(double* x, size_t d, const Map& map) {
-  const double *centre = map.centre, *factor = map.factor, *low = map.low, *high = map.high;
+Phases phases(double* x, size_t d, const PhaseMap& map) {
+  const double *shift = map.shift, *rate = map.rate, *low = map.low, *high = map.high;
   int64_t heard = map.beyond != Beyond::ignore, wild = 0;
   if (map.beyond == Beyond::ignore)
     for (size_t l = 0; l < d; ++l) heard |= int64_t(x[l] >= low[l]) & int64_t(x[l] <= high[l]);
@@ -18,7 +18,7 @@ Phases phases(double* x, size_t d, const Map& map) {
       x[l] = y <= high[l] ? y : __builtin_nan("");
     }
   for (size_t l = 0; l < d; ++l) {
-    const double t = (x[l] - centre[l]) * factor[l];
+    const double t = (x[l] - shift[l]) * rate[l];
     x[l] = t;
     wild |= int64_t(!(__builtin_fabs(t) < 0x1p40));
   }

@@ -1,9 +1,8 @@
-"""The input table: any common table becomes rows of numbers and weights; a bad one is refused in one sentence."""
+"""The one room that refuses input: any common table becomes rows of numbers and weights, or one clear sentence."""
 
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, field
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -12,29 +11,25 @@ from narwhals.exceptions import DuplicateError
 from scipy import sparse
 from sklearn.utils.validation import validate_data
 
-from ._grid import Array, integer_weights
+from .._grid import Array, integer_weights
+from .base import Table
+from .memory import MemoryTable, dense
 
 COLUMNS = ("n_features_in_", "feature_names_in_")
 MOST_SHAPED = 500  # columns whose shapes, 1000 x 1000 numbers a cluster, are still worth waiting for
 MOST_PAIRED = 50_000  # rows whose pairs are still worth waiting for: half a minute a pass
+BLOCK = 1 << 14  # rows looked through at a time
 LARGEST = 1e150  # beyond it differences and squares of float64 numbers overflow
 
 
-@dataclass(frozen=True)
-class Table:
-    """Rows X (n, d) of any plain number type, or CSR; NaN for missing cells; weights (n,) or None for all equal."""
-
-    X: Any
-    weights: Array | None = None
-    columns: dict[str, Any] = field(default_factory=dict)  # scikit-learn's n_features_in_, feature_names_in_
-
-
-def read(estimator: Any, X: Any, sample_weight: Any = None, *, fitting: bool, k: int = 1, asked: str = "") -> Table:
+def read_table(
+    estimator: Any, X: Any, sample_weight: Any = None, *, fitting: bool, k: int = 1, asked: str = ""
+) -> MemoryTable:
     """The table of an estimator's input, for k clusters; columns are compared with those of fit unless fitting.
 
     `asked` are the parameter that asks for k clusters and its value.
     """
-    rows = plain(X)
+    rows = as_rows(X)
     weights = None if sample_weight is None else _weights(sample_weight, rows.shape[0])
     if k > rows.shape[0]:
         raise ValueError(
@@ -43,17 +38,10 @@ def read(estimator: Any, X: Any, sample_weight: Any = None, *, fitting: bool, k:
     named = X if hasattr(X, "columns") else rows
     probe = copy(estimator)  # so that a fit that fails later has changed nothing
     validate_data(probe, named, reset=fitting, skip_check_array=True)
-    return Table(rows, weights, {name: getattr(probe, name) for name in COLUMNS if hasattr(probe, name)})
+    return MemoryTable(rows, weights, {name: getattr(probe, name) for name in COLUMNS if hasattr(probe, name)})
 
 
-def remember(estimator: Any, table: Table, found: dict[str, Any]) -> None:
-    """Give an estimator the columns of its table and what was found; nothing of a fit before is left."""
-    for name in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
-        delattr(estimator, name)
-    vars(estimator).update(table.columns | found)
-
-
-def plain(X: Any) -> Any:
+def as_rows(X: Any) -> Any:
     """Any table as rows of numbers, unchecked against an estimator's columns."""
     rows, names = _numbers(X)
     _refuse_bad_rows(rows, names)
@@ -175,10 +163,10 @@ def _weights(sample_weight: Any, n: int) -> Array:
 
 def circle_points(X: Any, d: int) -> Array:
     """Mapped rows [cos | sin] of d features, dense."""
-    F = plain(X)
+    F = as_rows(X)
     if F.shape[1] != 2 * d:
         raise ValueError(f"X must have {2 * d} columns, [cos | sin] of {d} features; got {F.shape[1]}.")
-    return F.toarray() if sparse.issparse(F) else F
+    return dense(F)
 
 
 def refuse_many_pairs(n: int, kernel: str) -> None:
@@ -191,24 +179,25 @@ def refuse_many_pairs(n: int, kernel: str) -> None:
         )
 
 
-def kernel_values(table: Table, fitting: bool) -> Table:
+def pairwise_table(table: MemoryTable, fitting: bool) -> MemoryTable:
     """The table of kernel values with one more column: those of each row with itself, which new rows do not have."""
-    K = table.X.toarray() if sparse.issparse(table.X) else np.asarray(table.X, np.float64)
+    K = np.asarray(table.dense(), np.float64)
     if np.isnan(K).any():
-        raise ValueError("kernel='precomputed' needs all kernel values; X has NaN.")
+        raise ValueError("kernel='precomputed' needs all kernel values, X has NaN: fill them, or leave those rows out.")
     if not fitting:
-        return Table(np.column_stack([K, np.zeros(len(K))]), table.weights, table.columns)
+        return MemoryTable(np.column_stack([K, np.zeros(len(K))]), table.weights, table.columns)
     if K.shape[0] != K.shape[1]:
         raise ValueError(f"kernel='precomputed' needs X square, (n_samples, n_samples); got {K.shape}.")
     if not np.allclose(K, K.T, rtol=1e-6, atol=1e-9 * np.abs(K).max()) or (np.diag(K) < 0).any():
         raise ValueError("kernel='precomputed' needs a symmetric X with no negative value on its diagonal.")
-    return Table(np.column_stack([K, np.diag(K)]), table.weights, table.columns)
+    return MemoryTable(np.column_stack([K, np.diag(K)]), table.weights, table.columns)
 
 
-def refuse_gaps(table: Table, who: str) -> None:
-    cells = table.X.data if sparse.issparse(table.X) else table.X
-    if cells.dtype.kind == "f" and np.isnan(cells).any():
-        raise ValueError(f"{who} takes no missing values, X contains NaN: fill them, or use FuzzyCMeans.")
+def refuse_missing_values(table: Table, who: str) -> None:
+    for at in table.blocks(BLOCK):
+        cells = table.dense(at)
+        if cells.dtype.kind == "f" and np.isnan(cells).any():
+            raise ValueError(f"{who} takes no missing values, X contains NaN: fill them, or use FuzzyCMeans.")
 
 
 def refuse_wide_shapes(d: int) -> None:

@@ -1,1 +1,0 @@
-"""The compiled core of the native engine."""

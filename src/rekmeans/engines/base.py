@@ -1,0 +1,104 @@
+"""What an engine is: it says what it serves, and places the rows of a table where its runs go over them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from .._grid import Array
+from ..model import Assignment, FarthestRow, Model, State, Stop
+from ..seeding import Seeding
+from ..table import Table
+
+
+class Run(Protocol):
+    """One run's own state over shared rows: bounds, changed labels, the labels of the pass before."""
+
+    def assign(self, C: Any) -> Assignment:
+        """Assign every row to C and add up."""
+
+    def update(self, sums: Any, C: Any) -> Any:
+        """The next centroids from the sums of the last pass: `model.update`, or the same bits where the sums are."""
+
+    def advance(self, state: State, stop: Stop, most_passes: int) -> State | None:
+        """Several passes in one call, to the same bits; None where `assign` and `update` are all there is."""
+
+    def labels(self) -> Array:
+        """Label of each row in the last pass, (n,)."""
+
+
+class Rows(Protocol):
+    """The mapped rows of a table, in one place."""
+
+    kernel: Any
+    weight_bits: int  # the weights in the sums are the user's times 2^weight_bits
+
+    def __len__(self) -> int: ...
+
+    def weights(self) -> Array:
+        """Weight of each row in the sums, (n,)."""
+
+    def concurrent_starts(self, k: int) -> int:
+        """How many runs of k centroids are best made side by side."""
+
+    def start_run(self, model: Model) -> Run: ...
+
+    def start_seeding(self) -> Seeding: ...
+
+    def sample(self, count: int, seed: int) -> Rows:
+        """So many of the rows, drawn by weight; how often is each one's weight."""
+
+    def rows_as_centroids(self, numbers: Array) -> Any:
+        """Centroids at the mapped rows of these numbers, missing coordinates from the table's overall centroid."""
+
+    def label(self, model: Model, C: Any) -> Array:
+        """The label that the model gives each row for these centroids, (n,)."""
+
+    def farthest(self, C: Any) -> FarthestRow:
+        """The row of largest loss to its nearest centroid, of those that count."""
+
+    def map_blocks(self, answer: Callable[[Array], Array]) -> Array:
+        """`answer` of every block of mapped rows, one below the other."""
+
+    def mean_phases(self, labels: Array, k: int) -> Array:
+        """Mean coordinates of each cluster's own rows, (k, d)."""
+
+
+class Engine(Protocol):
+    """A place where rows can live."""
+
+    name: str
+
+    def missing(self) -> str:
+        """'' or what is missing, with the way to get it; imports nothing."""
+
+    def describe(self) -> str:
+        """What it is and what it has here, for people."""
+
+    def is_home_of(self, table: Table) -> bool:
+        """Whether rows of this table are where this engine works; asked by "auto" only."""
+
+    def unsupported(self, stages: Sequence[Model], table: Table) -> str:
+        """'' or why it cannot run every stage of this fit on this table."""
+
+    def place(self, stages: Sequence[Model], table: Table, n_threads: int | None, memory_limit: int | None) -> Rows: ...
+
+
+def choose_engine(name: str, engines: dict[str, Engine], stages: Sequence[Model], table: Table) -> Engine:
+    """The engine asked for; for "auto" the first that is here, is home of the table and serves every stage.
+
+    The last of the engines serves what no other does.
+    """
+    if name != "auto":
+        if reason := engines[name].unsupported(stages, table):
+            raise ValueError(f"engine={name!r} {reason}")
+        return engines[name]
+    able = [e for e in engines.values() if e.is_home_of(table) and not e.unsupported(stages, table)]
+    here = [engine for engine in able if not engine.missing()]
+    if not here:
+        raise ValueError(f"no engine serves this fit: {list(engines.values())[-1].unsupported(stages, table)}")
+    if able[0] is not here[0]:
+        missing = able[0].missing()
+        warnings.warn(f"rekmeans runs its slow {here[0].name} engine: {able[0].name} needs {missing}", stacklevel=2)
+    return here[0]

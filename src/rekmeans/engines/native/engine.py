@@ -1,0 +1,53 @@
+"""The native engine says what it serves: kernels whose centroids are points or on circles, on tables in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from ...kernels.euler import NARROW
+from ...model import Model
+from ...table import MemoryTable, Table
+from .options import MEASURES, RULES, count_threads, instruction_set
+
+CORE = f"{__package__}._core"  # the compiled module
+
+
+class Native:
+    """Compiled C++, for kernels whose centroids are points or on circles, on tables in memory."""
+
+    name = "native"
+
+    def missing(self) -> str:
+        return "" if find_spec(CORE) else "the compiled core: pip install rekmeans with a C++ compiler at hand."
+
+    def describe(self) -> str:
+        from . import _core  # type: ignore[attr-defined]
+
+        return f"compiled, {_core.isa(instruction_set())} instructions, {count_threads(None)} threads"
+
+    def is_home_of(self, table: Table) -> bool:
+        return isinstance(table, MemoryTable)
+
+    def unsupported(self, stages: Sequence[Model], table: Table) -> str:
+        if not isinstance(table, MemoryTable):
+            return "takes tables in memory only."
+        for model in stages:
+            if type(model.kernel) not in MEASURES:
+                return "serves kernels with points or circles for centroids only: use engine='reference'."
+            if type(model.assignment) not in RULES:
+                name = type(model.assignment).__name__
+                return f"does not know the assignment rule {name}: use engine='reference'."
+            if model.kernel.is_exact and table.n_columns > NARROW:
+                return f"takes at most {NARROW} columns, got {table.n_columns}: use engine='reference'."
+        return ""
+
+    def place(self, stages: Sequence[Model], table: Table, n_threads: int | None, memory_limit: int | None) -> Any:
+        from .exact import NativeRows  # the compiled module is loaded only where rows are placed
+        from .float import NativePoints
+
+        kernel = stages[-1].kernel
+        if kernel.is_exact:
+            return NativeRows(kernel, table, n_threads, memory_limit)
+        return NativePoints(kernel, table, n_threads=n_threads)

@@ -1,0 +1,239 @@
+"""Rows on circles in the compiled core: float32 passes that prove each winner, and integers where they cannot."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..._grid import GRID, Array, integer_weights, mean_turns
+from ...centroids import rectified
+from ...kernels.base import rectified_update
+from ...kernels.euler import CircleSums, OnCircles
+from ...model import Assignment, FarthestRow, Model, Pass, State, Stop
+from ...seeding import Bits
+from ...table import MemoryTable
+from . import _core  # type: ignore[attr-defined]
+from .float import FloatRun
+from .options import count_threads, instruction_set
+
+BLOCK = 4096  # rows handed to NumPy at a time
+SMALL = 1 << 22  # n d k up to which a pass takes less than a millisecond
+SAMPLE = 256  # rows looked at for zeros
+SPARSE = 0.25  # share of cells that are not zero up to which a dense table is kept in sparse form
+SPARSE_FROM = 1 << 12  # cells of the sample below which it does not matter
+SPARSE_CELL = 12  # bytes such a cell takes
+PART = 1 << 16  # rows mapped at a time where they are not kept
+STATE = 32  # bytes of a row besides its mapped copy
+
+
+class NativeRows:
+    """Mapped rows in the compiled core."""
+
+    def __init__(
+        self,
+        kernel: Any,
+        table: MemoryTable,
+        threads: int | None = None,
+        memory_limit: int | None = None,
+        skip: bool = True,
+    ) -> None:
+        self.kernel, self.table, self.skip = kernel, table, skip
+        self.memory_limit, self.n_threads = memory_limit, threads
+        X, scale = table.X, kernel.scale
+        self.n, self.d = X.shape
+        weights, self.weight_bits = (None, 0) if table.weights is None else integer_weights(table.weights)
+        intervals = (np.ascontiguousarray(ends).ravel() for ends in (scale.low, scale.high, scale.shift))
+        columns = (*intervals, kernel.rates, scale.period, kernel.beyond)
+        self.threads = count_threads(threads)
+        self.keep = memory_limit is None or self.n * (8 * self.d + STATE) <= memory_limit
+        common = (self.threads, instruction_set())
+        if sparse.issparse(X):
+            cells = (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64))
+            self.core = _core.Rows(*cells, self.d, *columns, weights, weights is None, *common)
+        else:
+            if any(stride % X.itemsize for stride in X.strides):  # a field of records: no grid of cells
+                X = np.ascontiguousarray(X)
+            thin = _is_mostly_zero(X, memory_limit)
+            self.core = _core.Rows(X, X.dtype.kind, *columns, weights, weights is None, self.keep, thin, *common)
+
+    def __len__(self) -> int:
+        return self.n
+
+    def weights(self) -> Array:
+        return self.core.weights()
+
+    def concurrent_starts(self, k: int) -> int:
+        return self.threads if self._is_small(k) else 1
+
+    def _is_small(self, k: int) -> bool:
+        return bool(self.n * self.d * k <= SMALL)
+
+    def sample(self, count: int, seed: int) -> NativeRows:
+        return NativeRows(self.kernel, self.table.sample(count, seed), self.n_threads, self.memory_limit, self.skip)
+
+    def start_run(self, model: Model) -> Any:
+        return NativeRun(self, model) if model.assignment.is_hard else FloatRun(self, model)
+
+    def float_parts(self) -> Iterator[tuple[Array, Array]]:
+        """Mapped rows as float32, NaN in missing cells, and their weights: at once if they are kept."""
+        for at in self._parts:
+            F = self._kept if self._kept is not None else self._floats(at)
+            yield F, self.weights()[at].astype(np.float64)
+
+    def _floats(self, at: slice) -> Array:
+        F = self.core.grid(np.arange(at.start, at.stop)).astype(np.float32) / np.float32(GRID)
+        if not self.core.complete:
+            F[np.tile((F[:, : self.d] == 0) & (F[:, self.d :] == 0), 2)] = np.nan
+        return F
+
+    @cached_property
+    def _kept(self) -> Array | None:
+        return self._floats(slice(0, self.n)) if self.keep else None
+
+    @property
+    def _parts(self) -> list[slice]:
+        size = self.n if self.keep else PART
+        return [slice(at, min(at + size, self.n)) for at in range(0, self.n, size)]
+
+    def start_seeding(self) -> NativeSeeding:
+        return NativeSeeding(self)
+
+    def rows_as_centroids(self, numbers: Array) -> OnCircles:
+        F = self.core.grid(np.asarray(numbers, np.int64))
+        return self.kernel.from_rows(F, None if self.core.complete else self._overall)
+
+    @cached_property
+    def _overall(self) -> OnCircles:
+        """The rectified centroid of all rows."""
+        start = self.kernel.from_points(self.kernel.scale.origin[None])
+        core = _core.Walk(self.core, 1, False)
+        core.step(start.f)
+        return rectified_update(self.kernel, _fetch_sums(core), start)
+
+    def label(self, model: Model, C: Any) -> Array:
+        run = self.start_run(model)
+        run.assign(C)
+        return run.labels()
+
+    def farthest(self, C: OnCircles) -> FarthestRow:
+        core = _core.Walk(self.core, len(C), False)
+        core.step(C.f)
+        least = np.where(self.weights() > 0, self.core.distances(C.f, core.labels()), -1)
+        row = int(least.argmax())
+        return FarthestRow(least[row], row, self.core.grid(np.array([row]))[0])
+
+    def map_blocks(self, answer: Callable[[Array], Array]) -> Array:
+        blocks = [np.arange(at, min(at + BLOCK, self.n)) for at in range(0, self.n, BLOCK)]
+        with ThreadPoolExecutor(self.threads) as pool:
+            return np.concatenate(list(pool.map(lambda block: answer(self.core.grid(block)), blocks)))
+
+    def mean_phases(self, labels: Array, k: int) -> Array:
+        turns, observed = self.core.middles(labels, k)
+        return mean_turns(_join_words(turns), observed)
+
+
+class CoreSums:
+    """The sums of a pass where the core holds them: mass and loss are here, `fetch` brings the rest.
+
+    They are the core's own, so they are gone with the next pass of their run.
+    """
+
+    def __init__(self, core: Any) -> None:
+        self.core, self.number = core, core.passes
+        self.mass, self.loss = core.mass(), core.loss
+
+    def fetch(self) -> CircleSums:
+        """All of them, as arrays of their own."""
+        if self.core.passes != self.number:
+            raise RuntimeError("these sums are gone: fetch them before the next pass of their run.")
+        return _fetch_sums(self.core)
+
+
+class NativeRun:
+    """A run's labels, bounds and sums, kept in the core."""
+
+    def __init__(self, rows: NativeRows, model: Model) -> None:
+        self.rows, self.is_rectified = rows, model.centroids is rectified
+        self.core: Any = None
+
+    def assign(self, C: OnCircles) -> Assignment:
+        if self.core is None:
+            self.core = _core.Walk(self.rows.core, len(C), self.rows.skip)
+        n_changed = self.core.step(C.f)
+        return Assignment(n_changed, CoreSums(self.core))
+
+    def update(self, sums: Any, C: OnCircles) -> OnCircles:
+        return OnCircles(self.core.centroids(self.is_rectified, C.f))
+
+    def advance(self, state: State, stop: Stop, most_passes: int) -> State | None:
+        """The whole run without Python between passes; None where passes are long enough to come back after each."""
+        C = state.candidate
+        if state.passes or most_passes <= stop.max_iter or not self.rows._is_small(len(C)):
+            return None
+        found = _core.best(
+            self.rows.core, C.f, len(C), self.is_rectified, self.rows.skip, stop.max_iter, float(stop.tol)
+        )
+        f, labels, _, losses, n_changed, n_relocated, seconds = found
+        records = zip(losses, n_changed.tolist(), n_relocated.tolist(), seconds.tolist(), strict=True)
+        passes = tuple(Pass(*record) for record in records)
+        return State(OnCircles(f), OnCircles(f), losses[-1], passes, is_done=True, labels=labels)
+
+    def labels(self) -> Array:
+        return self.core.labels()
+
+
+class NativeSeeding:
+    """Each row's two nearest centroids so far, kept in the core."""
+
+    def __init__(self, rows: NativeRows) -> None:
+        self.rows, self.core = rows, _core.Seeding(rows.core)
+
+    @property
+    def centroids(self) -> OnCircles:
+        return OnCircles(self.core.centroids())
+
+    def sample(self, bits: Bits, count: int) -> Array:
+        ends = list(accumulate(self.core.masses()))
+        goals = [(bits.random_raw() * ends[-1]) >> 64 for _ in range(count)]
+        return np.array([self._row(goal, ends) for goal in goals])
+
+    def _row(self, goal: int, ends: list[int]) -> int:
+        """The first row whose running sum of weight times distance exceeds `goal`."""
+        part = bisect_right(ends, goal)
+        rest = goal - (ends[part - 1] if part else 0)
+        return self.core.row(part, rest >> 64, rest & (1 << 64) - 1)
+
+    def add_best(self, numbers: Array) -> None:
+        self.core.extend(self.rows.rows_as_centroids(numbers).f)
+
+    def swap_best(self, numbers: Array) -> bool:
+        return self.core.exchange(self.rows.rows_as_centroids(numbers).f)
+
+
+def _is_mostly_zero(X: Array, memory_limit: int | None) -> bool:
+    """Whether so many cells are zero that only the others are kept."""
+    sample = X[:: max(1, len(X) // SAMPLE)]
+    filled = np.count_nonzero(sample) / sample.size
+    room = memory_limit is None or filled * X.size * SPARSE_CELL <= memory_limit
+    return bool(sample.size >= SPARSE_FROM and filled <= SPARSE and room)
+
+
+def _fetch_sums(core: Any) -> CircleSums:
+    """The sums of the core's last pass."""
+    mass, absent = core.mass(), core.absent()
+    half = _join_words(core.totals())
+    observed = np.repeat(mass[:, None], half.shape[1] // 2, axis=1)
+    observed = observed - absent if len(absent) else observed
+    return CircleSums(mass=mass, loss=core.loss, totals=half, observed=observed)
+
+
+def _join_words(sums: Any) -> Array:
+    """128-bit sums from the core: int64 where they fit, else Python's integers."""
+    return sums if isinstance(sums, np.ndarray) else (sums[0].astype(object) << 64) + sums[1].astype(object)

@@ -1,0 +1,95 @@
+"""Native passes where rows pull by real numbers: centroids that are points, or shared rows; sums in a fixed order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import fields, replace
+from functools import cached_property, reduce
+from operator import add
+from typing import Any, Self
+
+import numpy as np
+
+from ..._grid import GRID, Array
+from ...assignment import Hard
+from ...kernels.euler import CircleSums
+from ...model import Assignment, Model, State, Stop
+from ...table import Table
+from ..reference import ReferenceRows
+from . import _core  # type: ignore[attr-defined]
+from .options import MEASURES, RULES, SUMS, count_threads, instruction_set
+
+
+class NativePoints(ReferenceRows):
+    """Rows whose centroids are points: scaled by NumPy, gone through by the core."""
+
+    def __init__(self, kernel: Any, table: Table, cuts: Array | None = None, n_threads: int | None = None) -> None:
+        super().__init__(kernel, table, cuts)
+        self.F = np.ascontiguousarray(self.F)  # else the core would copy it in every pass
+        self.threads = count_threads(n_threads)
+
+    def sample(self, count: int, seed: int) -> Self:
+        return type(self)(self.kernel, self.table.sample(count, seed), n_threads=self.threads)
+
+    def start_run(self, model: Model) -> FloatRun:
+        return FloatRun(self, model)
+
+    def float_parts(self) -> Iterator[tuple[Array, Array]]:
+        """All rows and their weights at once."""
+        yield self.F, self.w
+
+    def label(self, model: Model, C: Any) -> Array:
+        run = self.start_run(replace(model, assignment=Hard()) if model.assignment.labels_are_nearest else model)
+        run.assign(C)
+        return run.labels()
+
+    @cached_property
+    def order(self) -> Array:
+        """The rows of each column in ascending order, NaN last, (d, n)."""
+        with ThreadPoolExecutor(self.threads) as pool:
+            return np.array(list(pool.map(lambda x: np.argsort(x, kind="stable").astype(np.int32), self.F.T)))
+
+
+class FloatRun:
+    """A run whose rows pull by real numbers: the core's sums, the kernel's own next centroids."""
+
+    def __init__(self, rows: Any, model: Model) -> None:
+        self.rows, self.model, self.last = rows, model, np.full(len(rows), -1, np.int32)
+        self.rule = RULES[type(model.assignment)](model.assignment)
+        self.measure = MEASURES[type(model.kernel)], getattr(model.kernel, "gamma", 1.0)
+        self.unit = GRID if model.kernel.is_exact else 1
+        self.has_medians = "medians" in model.kernel.statistics
+        self.weights: Any = None  # with which the rows pulled in the last pass, where medians are asked for
+
+    def assign(self, C: Any) -> Assignment:
+        places = C.f / self.unit if self.model.kernel.is_exact else C.x * 1.0
+        asked = (places, *self.measure, *self.rule, self.rows.threads, instruction_set(), self.has_medians)
+        parts = [_core.look(F, w, *asked) for F, w in self.rows.float_parts()]
+        labels = np.concatenate([part[0] for part in parts])
+        n_changed, self.last = int((labels != self.last).sum()), labels
+        self.weights = parts[0][5]
+        return Assignment(n_changed, reduce(add, (self._sums(part) for part in parts)))
+
+    def _sums(self, part: tuple[Any, ...]) -> Any:
+        """What the core left, in the kernel's own numbers and names."""
+        _, totals, pull, mass, loss, _, at_centroid = part
+        if self.model.kernel.is_exact:
+            half = pull.shape[1] // 2
+            return CircleSums(mass=mass, loss=loss * self.unit**2, totals=totals * self.unit, observed=pull[:, :half])
+        found = {"mass": mass, "loss": loss, "totals": totals, "pull": pull, "mass_at_centroid": at_centroid}
+        record = SUMS[type(self.model.kernel)]
+        return record(**{field.name: found[field.name] for field in fields(record) if field.name in found})
+
+    def update(self, sums: Any, C: Any) -> Any:
+        if self.has_medians:
+            hard = self.last if self.weights.ndim == 1 else None
+            medians = _core.medians(self.rows.F, self.weights, hard, self.rows.order, C.x, self.rows.threads)
+            sums = replace(sums, medians=medians)
+        return self.model.update(sums, C)
+
+    def advance(self, state: State, stop: Stop, most_passes: int) -> None:
+        return None
+
+    def labels(self) -> Array:
+        return self.last

@@ -1,0 +1,94 @@
+"""From an estimator and its input to rows on an engine: the kernel with what it learns, the stages of the fit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
+
+from .. import lloyd
+from .._grid import Array
+from .._parameters import refuse_periodic_columns
+from ..assignment import Hard
+from ..centroids import CENTROIDS
+from ..engines import ENGINES, Rows, choose_engine
+from ..model import Model, Stop
+from ..scales import SCALES, identity_scale
+from ..table import Table
+from ._auto_gamma import auto_gamma
+
+LEAST = np.finfo(float).tiny  # of a loss whose inverse does not overflow
+PASSES = 100  # to the one centroid of all rows that gives a kernel its unit
+
+
+class Placement(NamedTuple):
+    """Rows on an engine, and the models that run over them: the last is the one that predicts."""
+
+    table: Table
+    rows: Rows
+    stages: tuple[Model, ...]
+    engine: str
+
+    @property
+    def model(self) -> Model:
+        return self.stages[-1]
+
+
+@dataclass(frozen=True)
+class FitPreparation:
+    """What kernels ask for while they learn from a table."""
+
+    n_clusters: int
+    rule: str
+    n_threads: int | None
+    memory_limit: int | None
+    engine: str
+    tol: float
+
+    def auto_gamma(self, kernel: Any, table: Table) -> float:
+        return auto_gamma(kernel, table, self.n_clusters)
+
+    def one_cluster_loss(self, kernel: Any, table: Table, middle: Array) -> float:
+        model = Model(kernel, Hard(), CENTROIDS[self.rule])
+        rows = choose_engine("auto", ENGINES, [model], table).place([model], table, self.n_threads, self.memory_limit)
+        fit = lloyd.run(rows, model, kernel.from_points(middle[None]), Stop(PASSES, self.tol))
+        unit = float(fit.loss) * kernel.loss_unit / float(rows.weights().sum())
+        return unit if unit > LEAST else 1.0
+
+
+def place_for_fit(estimator: Any, table: Table) -> Placement:
+    """The rows of a table for a fit of the estimator; what no engine serves is refused before any work."""
+    prototype = estimator._make_kernel(identity_scale(0))
+    prototype.check_table(table)
+    engine = choose_engine(estimator.engine, ENGINES, estimator._make_stages(prototype), table)
+    scale = SCALES[estimator.scale](table.column_summary(estimator.n_threads))
+    refuse_periodic_columns(scale, prototype)
+    preparation = estimator._make_preparation()
+    kernel = estimator._make_kernel(scale).prepared(table, preparation)
+    stages = tuple(estimator._make_stages(kernel))
+    rows = engine.place(stages, table, estimator.n_threads, preparation.memory_limit)
+    return Placement(table, rows, stages, engine.name)
+
+
+def place_fitted(estimator: Any, X: Any, sample_weight: ArrayLike | None = None) -> Placement:
+    """The rows of any table with the columns of the fit, mapped as in the fit."""
+    check_is_fitted(estimator)
+    table = estimator._read_table(X, sample_weight, fitting=False)
+    stages = tuple(estimator._make_stages(estimator.kernel_))[-1:]
+    engine = choose_engine(estimator.engine, ENGINES, stages, table)
+    limit = estimator._make_preparation().memory_limit
+    return Placement(table, engine.place(stages, table, estimator.n_threads, limit), stages, engine.name)
+
+
+def fitted_centroids(estimator: Any) -> Any:
+    """The centroids of a fitted estimator as the loop holds them: a record of its kernel's own."""
+    return estimator._fitted_centroids()
+
+
+def starting_centroids(estimator: Any, placed: Placement) -> Iterator[Any]:
+    """The starting centroids of each run of a fit, as the estimator's `init` names them."""
+    return estimator._make_starts(placed.rows, placed.table)

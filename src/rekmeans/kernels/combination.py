@@ -1,0 +1,81 @@
+"""Means known by kernel values: m_c = sum_q A_cq phi(x_q), |phi - m_c|^2 = k(x, x) - 2 sum_q A_cq k(x, x_q) + |m_c|^2."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._grid import Array
+from ..model import Centroids, Sums
+from ..table import dense
+
+CELLS = 1 << 22  # kernel values held at a time where they are not kept
+
+Inner = Callable[[Array, Array], Array]  # rows F (n, p), fitted rows `at` -> k(x, x_q), (n, len(at))
+
+
+@dataclass(frozen=True, eq=False)
+class Combination(Centroids):
+    """Centroids as combinations of the fitted rows: their weights A (k, n), and |m|^2 (k,)."""
+
+    weights: Array
+    squares: Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class CombinationSums(Sums):
+    """Combinations are no sums: they are a statistic of all rows."""
+
+    combination: Combination | None = None
+
+
+def inner_products(values: Inner, F: Array, A: Array) -> Array:
+    """<phi, m> for weights A (k, n), (n, k); a few rows at a time."""
+    at = np.flatnonzero(A.any(axis=0))
+    parts = np.array_split(F, max(1, len(F) * len(at) // CELLS))
+    return np.concatenate([values(part, at) @ A[:, at].T for part in parts])
+
+
+def combination_distances(values: Inner, F: Array, lengths: Array, C: Combination) -> Array:
+    """|phi - m|^2, (n, k); below 0 by rounding, or where the lengths k(x, x) are not known."""
+    return lengths[:, None] - 2 * inner_products(values, F, C.weights) + C.squares
+
+
+def mean_combination(
+    values: Inner, blocks: Sequence[tuple[Array, Any]], sums: CombinationSums, C: Combination
+) -> Combination:
+    """A_c = weights/mass, and |m_c|^2 = A_c K A_c'; a cluster without weight keeps its centroid."""
+    W = np.concatenate([dense(part) for _, part in blocks])
+    some = sums.mass > 0
+    A = np.where(some[:, None], W.T / np.where(some, sums.mass, 1.0)[:, None], C.weights)
+    squares, at = np.zeros(len(A)), 0
+    for F, _ in blocks:
+        squares += (A[:, at : at + len(F)] * inner_products(values, F, A).T).sum(axis=1)
+        at += len(F)
+    return Combination(A, squares)
+
+
+def at_fitted_rows(values: Inner, F: Array, fitted_lengths: Array) -> Combination:
+    """The centroids at the fitted rows nearest to these."""
+    n = len(fitted_lengths)
+    nearest = (fitted_lengths - 2 * values(F, np.arange(n))).argmin(axis=1)
+    A = np.zeros((len(F), n))
+    A[np.arange(len(F)), nearest] = 1.0
+    return Combination(A, fitted_lengths[nearest])
+
+
+def combination_similarity(D: Array, lengths: Array, C: Combination, labels: Array | None) -> Array:
+    """<phi, m>/(|phi||m|) of the nearest centroid, or that of the label, (n,)."""
+    labels = D.argmin(axis=1) if labels is None else labels
+    inner = (lengths + C.squares[labels] - D[np.arange(len(D)), labels]) / 2
+    size = np.sqrt(lengths * C.squares[labels])
+    return np.clip(inner / np.where(size > 0, size, 1.0), -1.0, 1.0)
+
+
+def combination_deviation(C: Combination, fitted_lengths: Array) -> Array:
+    """1 - |m|/|phi|; 0 where all rows of a cluster lie at the origin, as their mean does."""
+    size = C.weights @ fitted_lengths
+    return np.where(size > 0, 1 - np.sqrt(np.maximum(C.squares, 0.0) / np.where(size > 0, size, 1.0)), 0.0)

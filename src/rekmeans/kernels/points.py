@@ -1,0 +1,48 @@
+"""What kernels whose centroids are points share: distances over observed coordinates, weighted means."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from .._grid import Array, mass_of, product
+from ..model import Points, Sums
+
+COORDINATE_SHARE = {"sqeuclidean": np.square, "cityblock": np.abs}  # of the distance
+
+
+@dataclass(frozen=True, kw_only=True)
+class PointSums(Sums):
+    """Sums of v x and of v over the observed coordinates of the rows, v the weight with which a row pulls."""
+
+    totals: Array  # (k, d)
+    pull: Array  # (k, d)
+
+
+def point_distances(F: Array, C: Points, metric: str) -> Array:
+    """Sums of squares or absolute values of the differences over the coordinates each row has, (n, k)."""
+    D = cdist(F, C.x, metric)
+    missing = np.isnan(D).any(axis=1)
+    if missing.any():  # few rows as a rule: they alone are summed without their missing cells
+        share = COORDINATE_SHARE[metric]
+        D[missing] = np.stack([np.nansum(share(F[missing] - c), axis=1) for c in C.x], axis=1)
+    return D
+
+
+def point_sums(F: Array, W: Any, V: Any) -> PointSums:
+    """The sums of rows with weights W that pull with weights V, both (n, k)."""
+    observed = ~np.isnan(F)
+    return PointSums(
+        mass=mass_of(W),
+        totals=product(V, np.where(observed, F, 0.0)),
+        pull=product(V, observed.astype(np.float64)),
+    )
+
+
+def weighted_mean(sums: PointSums, C: Points) -> Points:
+    """sum v x / sum v per coordinate; where nothing pulls, the centroid stays."""
+    some = sums.pull > 0
+    return Points(np.where(some, sums.totals / np.where(some, sums.pull, 1.0), C.x))

@@ -1,0 +1,90 @@
+"""Precomputed kernel: the table holds the values k(x, x_q) of all fitted rows, and last k(x, x); means only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from .._grid import Array, mass_of
+from ..table import Table
+from .base import Kernel, Preparation
+from .combination import (
+    Combination,
+    CombinationSums,
+    at_fitted_rows,
+    combination_deviation,
+    combination_distances,
+    combination_similarity,
+    mean_combination,
+)
+
+
+@dataclass(frozen=True)
+class Precomputed(Kernel):
+    """Kernel values between rows; no points are known, so centroids have no pre-images."""
+
+    name: ClassVar[str] = "precomputed"
+    centroid_rules: ClassVar[tuple[str, ...]] = ("mean",)
+    statistics: ClassVar[tuple[str, ...]] = ("combination",)
+    is_additive: ClassVar[bool] = False
+    is_pairwise: ClassVar[bool] = True
+    takes_missing: ClassVar[bool] = False
+    seeding_sample: ClassVar[int | None] = None
+
+    fitted_lengths: Any = None  # k(x_q, x_q) of the fitted rows, (n,)
+
+    def prepared(self, table: Table, preparation: Preparation) -> Precomputed:
+        return replace(self, fitted_lengths=table.dense(slice(None))[:, -1])
+
+    def embed(self, X: Array) -> Array:
+        return X
+
+    def distance(self, F: Array, C: Combination) -> Array:
+        return combination_distances(_values, F, F[:, -1], C)
+
+    def loss(self, D: Array) -> Array:
+        return np.maximum(D, 0.0)
+
+    def accumulate(self, F: Array, C: Combination, D: Array, W: Any) -> CombinationSums:
+        return CombinationSums(mass=mass_of(W))
+
+    def combination(self, blocks: Sequence[tuple[Array, Any]], sums: CombinationSums, C: Combination) -> Combination:
+        return mean_combination(_values, blocks, sums, C)
+
+    def mean(self, sums: CombinationSums, C: Combination) -> Combination:
+        return C if sums.combination is None else sums.combination
+
+    def preimage(self, C: Combination, near: Array) -> Array:
+        """There is none: no columns."""
+        return np.full((len(C), 0), np.nan)
+
+    def has_missing(self, F: Array) -> bool:
+        return False
+
+    def from_rows(self, F: Array, fallback: Combination | None = None) -> Combination:
+        return at_fitted_rows(_values, F, self.fitted_lengths)
+
+    def deviation(self, C: Combination) -> Array:
+        return combination_deviation(C, self.fitted_lengths)
+
+    def centroid_similarity(self, F: Array, C: Combination, labels: Array | None = None) -> Array:
+        return combination_similarity(self.distance(F, C), F[:, -1], C, labels)
+
+    @property
+    def point_kernel(self) -> Any:
+        return None
+
+    def to_public(self, C: Combination) -> dict[str, Any]:
+        """Weights of the fitted rows (k, n), and squared lengths (k,)."""
+        return {"centroids_": C.weights, "squared_lengths_": C.squares}
+
+    def from_public(self, attributes: Mapping[str, Any]) -> Combination:
+        return Combination(attributes["centroids_"], attributes["squared_lengths_"])
+
+
+def _values(F: Array, at: Array) -> Array:
+    """k(x, x_q) of the rows and the fitted rows `at`."""
+    return F.take(at, axis=1)

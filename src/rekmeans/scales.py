@@ -1,0 +1,213 @@
+"""Column ranges and back: z = (x - shift)/unit in the kept interval [low, high] of x; a value in none is beyond."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from ._grid import Array, product
+from .table import ColumnSummary
+
+FENCE = 3.0  # robust standard deviations round the median; wider fences break at 30 % dirt
+SPREAD = 4.0  # a unit is 4 sigma: the central 95 % of a normal column, so that alpha = 1 keeps near near
+NORMAL_IQR = 1.349  # quartile range of a normal column in standard deviations
+NORMAL_90 = 3.290  # its 5-95 % range
+BLOCK = 1 << 14  # cells whose moments are taken at a time: their copies stay small
+LEAST = 1e-150  # a narrower column is constant: its inverse would overflow
+STEP = 2.0**24  # the fenced cells are summed on this grid of the fence, exactly: row order cannot show
+MOST_INTERVALS = 8  # kept of a column
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A record per column: up to 8 kept intervals with the shift of each, a unit, and a period or 0.
+
+    A value x in interval i of its column lies at (x - shift_i)/unit, so that gaps between intervals can be folded. A
+    column with fewer intervals than another has NaN in their place. A periodic column lies at fmod(x - shift, period).
+    """
+
+    low: Array  # (d, m)
+    high: Array  # (d, m)
+    shift: Array  # (d, m)
+    unit: Array  # (d,)
+    period: Array  # (d,) 0 where a column has none
+
+    @classmethod
+    def of_intervals(cls, low: Array, high: Array, shift: Array, unit: Array) -> Self:
+        """The scale with one interval a column, none periodic; all (d,)."""
+        return cls(low[:, None], high[:, None], shift[:, None], unit, np.zeros(len(unit)))
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.unit)
+
+    @property
+    def origin(self) -> Array:
+        """The value that lies at 0, (d,)."""
+        return self.shift[:, 0]
+
+    @property
+    def bounds(self) -> tuple[Array, Array]:
+        """The least and the largest kept value of each column, (d,)."""
+        return np.nanmin(self.low, axis=1), np.nanmax(self.high, axis=1)
+
+    def take(self, columns: Any) -> Scale:
+        """The scale of these columns."""
+        names = ("low", "high", "shift", "unit", "period")
+        return replace(self, **{name: getattr(self, name)[columns] for name in names})
+
+    def rates(self, alpha: float) -> Array:
+        """Half-turns per unit of each column at alpha, (d,); a period is a whole turn at any."""
+        return np.where(self.period > 0, 2.0 / np.where(self.period > 0, self.period, 1.0), alpha / self.unit)
+
+    def inside(self, X: Array) -> Array:
+        """Where a cell is observed and in a kept interval of its column, (n, d)."""
+        if self.low.shape[1] == 1:
+            return (X >= self.low[:, 0]) & (X <= self.high[:, 0])
+        return ((X[..., None] >= self.low) & (X[..., None] <= self.high)).any(axis=-1)
+
+    def offsets(self, X: Array, beyond: str) -> Array:
+        """x - shift of its interval, modulo the period, (n, d) float64; NaN for a missing or ignored cell."""
+        steps = np.asarray(BEYOND[beyond](self, X), np.float64)
+        periodic = np.flatnonzero(self.period > 0)
+        if len(periodic):
+            steps[:, periodic] = np.fmod(steps[:, periodic], self.period[periodic])
+        return steps
+
+    def to_units(self, X: Array, beyond: str) -> Array:
+        """z = (x - shift)/unit, (n, d)."""
+        return self.offsets(X, beyond) / self.unit
+
+    def from_units(self, Z: Array) -> Array:
+        """x = shift + unit z, of the interval whose image is nearest to z."""
+        if self.low.shape[1] == 1:
+            return self.origin + self.unit * Z
+        steps = self.unit * Z
+        ends = np.clip(steps[..., None], self.low - self.shift, self.high - self.shift)
+        return steps + self._at(self.shift, _least_gap(ends, steps))
+
+    def nearest_ends(self, X: Array) -> tuple[Array, Array]:
+        """Each cell moved to the nearest end of the nearest kept interval, and that interval's shift."""
+        if self.low.shape[1] == 1:
+            return np.clip(X, self.low[:, 0], self.high[:, 0]), self.shift[:, 0]
+        ends = np.clip(X[..., None], self.low, self.high)  # (n, d, m)
+        nearest = _least_gap(ends, X)
+        return np.take_along_axis(ends, nearest[..., None], -1)[..., 0], self._at(self.shift, nearest)
+
+    def _at(self, values: Array, interval: Array) -> Array:
+        """values[column, interval] of each cell, (n, d)."""
+        return values[np.arange(self.n_columns), interval]
+
+
+def _least_gap(ends: Array, values: Array) -> Array:
+    """The interval (n, d) whose end (n, d, m) is nearest to each value; the first where a value is missing."""
+    gaps = np.abs(ends - values[..., None])
+    return np.where(np.isnan(gaps), np.inf, gaps).argmin(axis=-1)
+
+
+def ignore(scale: Scale, X: Array) -> Array:
+    """A value beyond the kept intervals counts as missing; a row of only such values is clipped instead."""
+    values, shift = scale.nearest_ends(X)
+    inside = scale.inside(X)
+    return np.where(inside | ~inside.any(axis=1, keepdims=True), values - shift, np.nan)
+
+
+def clip(scale: Scale, X: Array) -> Array:
+    """A value beyond the kept intervals counts as the nearest end of the nearest one."""
+    values, shift = scale.nearest_ends(X)
+    return values - shift
+
+
+def wrap(scale: Scale, X: Array) -> Array:
+    """A value beyond goes on round the circle, as if there were one interval: the paper's map."""
+    return X - scale.origin
+
+
+def uninformative_rows(scale: Scale, X: Array) -> Array:
+    """Rows of which every observed value is beyond the kept intervals, (n,)."""
+    return np.logical_not(scale.inside(X).any(axis=1))
+
+
+def identity_scale(n_columns: int) -> Scale:
+    """No shift, unit 1, nothing is beyond: the paper's bare map."""
+    zeros, ends = np.zeros(n_columns), np.full(n_columns, np.inf)
+    return Scale.of_intervals(-ends, ends, zeros, np.ones(n_columns))
+
+
+def no_scale(summary: ColumnSummary) -> Scale:
+    """The identity, whatever the table holds."""
+    return identity_scale(summary.n_columns)
+
+
+def range_scale(summary: ColumnSummary) -> Scale:
+    """Minimum to maximum of each column becomes [0, 1]."""
+    low, high = (np.nan_to_num(end) for end in summary.extent)
+    return Scale.of_intervals(low, high, low, _unit(high - low))
+
+
+def global_scale(summary: ColumnSummary) -> Scale:
+    """Minimum to maximum of the whole table becomes [0, 1]."""
+    ends = (np.fmin.reduce(summary.extent[0]), np.fmax.reduce(summary.extent[1]))
+    low, high = (np.full(summary.n_columns, end) for end in ends)
+    return Scale.of_intervals(low, high, low, _unit(high - low))
+
+
+def robust_scale(summary: ColumnSummary) -> Scale:
+    """Centre and standard deviation s of the cells within 3 IQR/1.349 of the median; unit 4 s, kept one unit away.
+
+    Where the quartiles coincide, the 5-95 % range stands for them; where that is zero too, the full range.
+    """
+    columns = summary.by_column(_centre_and_unit)
+    centre, unit = (np.array(values, dtype=np.float64) for values in zip(*columns, strict=True))
+    return Scale.of_intervals(centre - unit, centre + unit, centre, unit)
+
+
+def _centre_and_unit(x: Array, w: Array | None) -> tuple[float, float]:
+    """(centre, unit) of one column's cells."""
+    if not len(x):
+        return 0.0, 1.0
+    q05, q25, median, q75, q95 = np.quantile(
+        x, [0.05, 0.25, 0.5, 0.75, 0.95], weights=w, method="inverted_cdf", overwrite_input=w is None
+    )
+    if q75 > q25:
+        return _moments(x, w, median, FENCE * (q75 - q25) / NORMAL_IQR)
+    if q95 > q05:
+        return float(median), float(_unit(SPREAD * (q95 - q05) / NORMAL_90))
+    return float(median), float(_unit(x.max() - x.min()))
+
+
+def _moments(x: Array, w: Array | None, median: float, fence: float) -> tuple[float, float]:
+    """Mean and 4 standard deviations of the cells within `fence` of the median, summed as integers."""
+    blocks = (slice(at, at + BLOCK) for at in range(0, len(x), BLOCK))
+    parts = [_powers(x[at], None if w is None else w[at], median, fence) for at in blocks]
+    count, first, second = (sum(power) for power in zip(*parts, strict=True))
+    mean = first / count
+    variance = (second * count - first * first) / (count * count)
+    return float(median + fence * (mean / STEP)), float(_unit(SPREAD * fence * (np.sqrt(variance) / STEP)))
+
+
+def _powers(x: Array, w: Array | None, median: float, fence: float) -> tuple[int, int, int]:
+    """Mass, sum and sum of squares of the cells within the fence, on the grid of STEP."""
+    within = np.abs(x - median) <= fence
+    y = np.rint((x[within] - median) / fence * STEP).astype(np.int64)[:, None]
+    mass = np.ones((len(y), 1), np.int64) if w is None else w[within][:, None]
+    count, first, second = (int(product(mass, v)[0, 0]) for v in (np.ones_like(y), y, y * y))
+    return count, first, second
+
+
+def _unit(width: Array) -> Array:
+    """The width, or 1 where there is none: a constant column carries nothing."""
+    return np.where(width > LEAST, width, 1.0)
+
+
+SCALES: dict[str | None, Callable[[ColumnSummary], Scale]] = {
+    "robust": robust_scale,
+    "range": range_scale,
+    "global": global_scale,
+    None: no_scale,
+}
+
+BEYOND: dict[str, Callable[[Scale, Array], Array]] = {"ignore": ignore, "clip": clip, "wrap": wrap}

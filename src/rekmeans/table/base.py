@@ -1,0 +1,76 @@
+"""What a table answers wherever its rows are; scales, kernel widths, planes and starts ask nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from .._grid import Array
+
+EXACT_ROWS = 100_000  # rows up to which quantiles and counts are those of the table itself
+SUMMARY_ROWS = 1 << 16  # rows drawn from a larger one: its quartiles err by half a percent of the quartile range
+
+Statistic = Callable[[Array, Array | None], tuple[float, ...]]
+
+
+class Table(Protocol):
+    """Rows of numbers, NaN for missing cells; weights (n,) or None for all equal."""
+
+    columns: dict[str, Any]  # scikit-learn's n_features_in_, feature_names_in_
+
+    @property
+    def n_rows(self) -> int: ...
+
+    @property
+    def n_columns(self) -> int: ...
+
+    @property
+    def weights(self) -> Array | None: ...
+
+    def sample(self, count: int, seed: int) -> Table:
+        """The rows that count, or `count` of them drawn by weight, in memory; how often is each one's weight."""
+
+    def column_summary(self, n_threads: int | None = None) -> ColumnSummary: ...
+
+    def dense(self, rows: slice | Array) -> Array:
+        """These rows as a dense array."""
+
+    def blocks(self, size: int) -> Iterator[slice]:
+        """All rows in order, so many at a time."""
+
+
+@dataclass(frozen=True)
+class ColumnSummary:
+    """What a scale may know of the columns: their extent over all rows, and statistics of single columns.
+
+    Statistics are those of all rows up to EXACT_ROWS, above that of SUMMARY_ROWS rows drawn by weight: that is part of
+    the definition of the answer, so that every place gives the same.
+    """
+
+    n_columns: int
+    find_extent: Callable[[], tuple[Array, Array]]
+    column_cells: Callable[[], Iterator[tuple[Array, Array | None]]]  # observed cells that count, and their weights
+    n_threads: int | None = None
+
+    @cached_property
+    def extent(self) -> tuple[Array, Array]:
+        """Smallest and largest observed cell of each column among rows that count, (d,); NaN where there is none."""
+        return self.find_extent()
+
+    def by_column(self, statistic: Statistic) -> list[tuple[float, ...]]:
+        """`statistic(x, w)` of the cells x of each column, float64, and their integer weights or None, in order."""
+        with ThreadPoolExecutor(self.n_threads) as pool:  # NumPy sorts without holding the interpreter
+            return list(pool.map(lambda cells: statistic(*cells), self.column_cells()))
+
+
+def draw_rows(weights: Array, count: int, bits: Any) -> Array:
+    """Row numbers (count,), each the first whose running sum of integer weights exceeds total * r/2^64, r 64 raw bits."""
+    ends = np.cumsum(weights, dtype=np.int64)
+    total = int(ends[-1])
+    goals = np.array([(int(bits.random_raw()) * total) >> 64 for _ in range(count)], np.int64)
+    return np.minimum(np.searchsorted(ends, goals, side="right"), len(ends) - 1)  # where no row has weight, the last

@@ -1,0 +1,94 @@
+"""A table in memory: a NumPy array of any plain number type, or SciPy's CSR."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .._grid import Array, integer_weights
+from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, draw_rows
+
+FOLD = 4096  # cells of a line that NumPy reduces at full speed
+SEED = 0  # of the sample that column summaries of large tables are taken of
+
+
+@dataclass(frozen=True)
+class MemoryTable:
+    """Rows X (n, d); NaN for missing cells; weights (n,) or None for all equal."""
+
+    X: Any
+    weights: Array | None = None
+    columns: dict[str, Any] = field(default_factory=dict)  # scikit-learn's n_features_in_, feature_names_in_
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.X.shape[1])
+
+    def dense(self, rows: slice | Array = slice(None)) -> Array:
+        return dense(self.X[rows])
+
+    def blocks(self, size: int) -> Iterator[slice]:
+        return (slice(at, min(at + size, self.n_rows)) for at in range(0, self.n_rows, size))
+
+    def sample(self, count: int, seed: int) -> MemoryTable:
+        counting = None if self.weights is None else np.flatnonzero(self.weights > 0)
+        if (self.n_rows if counting is None else len(counting)) <= count:
+            return self if counting is None else self._take(counting, self.weights[counting])  # type: ignore[index]
+        weights = np.ones(self.n_rows, np.int64) if self.weights is None else integer_weights(self.weights)[0]
+        rows, times = np.unique(draw_rows(weights, count, np.random.PCG64(seed)), return_counts=True)
+        return self._take(rows, times.astype(np.float64))
+
+    def _take(self, rows: Array, weights: Array) -> MemoryTable:
+        return replace(self, X=self.X[rows], weights=weights)
+
+    def column_summary(self, n_threads: int | None = None) -> ColumnSummary:
+        few = self if self.n_rows <= EXACT_ROWS else self.sample(SUMMARY_ROWS, SEED)
+        return ColumnSummary(self.n_columns, self._extent, few._column_cells, n_threads or os.cpu_count())
+
+    def _column_cells(self) -> Iterator[tuple[Array, Array | None]]:
+        """The observed cells of each column in rows that count, as float64, and their integer weights."""
+        weights = None if self.weights is None else integer_weights(self.weights)[0]
+        for x in self._dense_columns():
+            counts = ~np.isnan(x) if weights is None else ~np.isnan(x) & (weights > 0)
+            yield np.asarray(x[counts], np.float64), None if weights is None else weights[counts]
+
+    def _dense_columns(self) -> Iterator[Array]:
+        if not sparse.issparse(self.X):
+            yield from self.X.T
+            return
+        by_column = self.X.tocsc()
+        for j in range(self.n_columns):
+            yield by_column[:, [j]].toarray().ravel()
+
+    def _extent(self) -> tuple[Array, Array]:
+        rows = self.X if self.weights is None or self.weights.all() else self.X[self.weights > 0]
+        n, d = rows.shape
+        if sparse.issparse(rows):
+            stored = np.bincount(rows.indices, minlength=d)
+            low, high = (np.where(stored < n, 0.0, np.nan) for _ in range(2))  # a cell that is not stored is zero
+            np.fmin.at(low, rows.indices, rows.data)
+            np.fmax.at(high, rows.indices, rows.data)
+            return low, high
+        fold = max(1, FOLD // d)
+        if n < fold or not rows.flags.c_contiguous:
+            fold = 1
+        wide = rows[: n // fold * fold].reshape(-1, fold * d)  # rows side by side: NumPy reduces long lines faster
+        low, high = (
+            end.reduce(np.concatenate([end.reduce(wide, axis=0).reshape(fold, d), rows[n // fold * fold :]]), axis=0)
+            for end in (np.fmin, np.fmax)
+        )
+        return low.astype(np.float64), high.astype(np.float64)
+
+
+def dense(X: Any) -> Array:
+    """A table as a dense array, sparse or not."""
+    return X.toarray() if sparse.issparse(X) else np.asarray(X)
