@@ -16,10 +16,18 @@ from sklearn.decomposition import PCA
 
 import oracle
 from rekmeans import EulerKMeans, EulerMap, RectifiedEulerKMeans, load, save
-from rekmeans.report.figures import circles, classes, figures, history, kappa, plane, profile
-from rekmeans.report.html import page
-from rekmeans.report.look import DRAWN, looked
-from rekmeans.report.summary import summary
+from rekmeans.analysis.fit_analysis import MAX_ROWS_DRAWN, analyse_fit
+from rekmeans.analysis.summary import summary
+from rekmeans.html_report.figures import (
+    all_figures,
+    circle_figures,
+    classes_figure,
+    history_figure,
+    kappa_figure,
+    profile_figures,
+    projection_figure,
+)
+from rekmeans.html_report.html import render_page
 
 ODD = ["<script>alert(1)</script>", "$a_1$", "#202a33", 'x" id="q', "a & b", "数", "-->"]
 
@@ -199,7 +207,7 @@ def test_a_table_that_the_model_was_not_fitted_on_has_no_fit_to_tell(case, tmp_p
         assert not told["own_fit"]
         assert told["history"] == {}
         assert (told["method"]["passes"], told["method"]["seconds"]) == (None, None)
-        text = page(told)
+        text = render_page(told)
         assert "made elsewhere" in text
         assert not any(words in text for words in ("time in passes", "same table and settings", "How the fit went"))
     save(model, tmp_path / "model.safetensors")
@@ -251,17 +259,17 @@ def test_many_rows_take_little_memory_and_leave_a_small_summary():
     tracemalloc.stop()
     assert peak < 2 * X.nbytes
     assert sum(told["sizes"]) == 500_000
-    assert told["table"]["drawn"] == DRAWN
+    assert told["table"]["drawn"] == MAX_ROWS_DRAWN
     assert len(json.dumps(told)) < 1.1 * len(json.dumps(summary(model, X[:5000])))
 
 
 def test_drawn_rows_are_a_fair_share_of_every_cluster():
     X = np.concatenate([np.zeros((9000, 1)), np.ones((900, 1)), 2 * np.ones((100, 1))])
-    look = looked(RectifiedEulerKMeans(3, random_state=0, scale="range").fit(X), X)
-    drawn = look.drawn(1000)
+    analysis = analyse_fit(RectifiedEulerKMeans(3, random_state=0, scale="range").fit(X), X)
+    drawn = analysis.rows_to_draw(1000)
     assert len(set(drawn.tolist())) == 1000
-    assert_allclose(np.bincount(look.labels[drawn]) * 10, look.sizes, atol=10)
-    assert_array_equal(look.drawn(10_000), np.arange(10_000))
+    assert_allclose(np.bincount(analysis.labels[drawn]) * 10, analysis.sizes, atol=10)
+    assert_array_equal(analysis.rows_to_draw(10_000), np.arange(10_000))
 
 
 def edge_tables():
@@ -288,7 +296,7 @@ def test_edge_tables_have_a_report_too(model, X):
     assert len(told["map"]["points"]) == len(X)
     assert np.isfinite(told["map"]["points"]).all()
     assert all(0 <= f["separation"] <= 1 for f in told["features"])
-    assert f"<dd>{len(X)}</dd>" in page(told)
+    assert f"<dd>{len(X)}</dd>" in render_page(told)
 
 
 def test_a_model_without_its_history_is_reported_without_it():
@@ -299,10 +307,10 @@ def test_a_model_without_its_history_is_reported_without_it():
         delattr(model, name)
     told = summary(model, X)
     assert told["method"]["passes"] is None
-    assert history(told) is None
+    assert history_figure(told) is None
     ours = dict.fromkeys(("own_fit", "history", "method", "repeat"), 0)
     assert (told | ours) == (whole | ours)
-    assert "after each pass" not in page(told)
+    assert "after each pass" not in render_page(told)
 
 
 # figures
@@ -314,7 +322,7 @@ def drawn():
     X = soiled()[0][:, :7]
     model = RectifiedEulerKMeans(3, random_state=0, scale="range").fit(X)
     told = summary(model, X, names=ODD)
-    return told, figures(told), page(told)
+    return told, all_figures(told), render_page(told)
 
 
 def parts(figure, tag):
@@ -355,9 +363,9 @@ def test_many_clusters_leave_a_page_under_a_megabyte():
     random = np.random.default_rng(0)
     X, y = random.normal(size=(4000, 16)), random.integers(0, 26, 4000)
     told = summary(RectifiedEulerKMeans(26, random_state=0).fit(X), X, y=y)
-    assert len(page(told)) < 1_000_000
-    assert len(parts(profile(told)[0], "image")) == len(parts(classes(told), "image")) == 1
-    assert len(parts(kappa(told), "use")) >= 2 * 26
+    assert len(render_page(told)) < 1_000_000
+    assert len(parts(profile_figures(told)[0], "image")) == len(parts(classes_figure(told), "image")) == 1
+    assert len(parts(kappa_figure(told), "use")) >= 2 * 26
 
 
 def test_the_map_numbers_the_clusters_that_other_figures_show():
@@ -366,16 +374,16 @@ def test_the_map_numbers_the_clusters_that_other_figures_show():
     told = summary(RectifiedEulerKMeans(50, random_state=0, scale="range").fit(X), X)
     shown = sorted(np.argsort(-np.array(told["sizes"]), kind="stable")[:40].tolist())
     assert shown != list(range(40))
-    numbers = [t.text.strip() for t in parts(plane(told), "text")]
+    numbers = [t.text.strip() for t in parts(projection_figure(told), "text")]
     assert [int(t) for t in numbers if t.isdigit()] == shown
-    assert "Numbers mark the centroids of the 40 largest clusters of 50." in page(told)
+    assert "Numbers mark the centroids of the 40 largest clusters of 50." in render_page(told)
 
 
 @pytest.mark.parametrize("k", [10, 11])
 def test_the_caption_says_where_marks_on_circles_have_no_numbers(k):
     X = np.random.default_rng(0).normal(size=(200, 2))
     told = summary(RectifiedEulerKMeans(k, random_state=0).fit(X), X)
-    numbers = {t.text.strip() for t in parts(circles(told)[0], "text")}
+    numbers = {t.text.strip() for t in parts(circle_figures(told)[0], "text")}
     numbered = {str(c) for c in range(k)} <= numbers
     assert numbered == (k == 10)
-    assert ("too many to number" in page(told)) != numbered
+    assert ("too many to number" in render_page(told)) != numbered
