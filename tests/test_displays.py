@@ -24,7 +24,6 @@ from rekmeans import (
     RectifiedEulerKMeans,
     SelfOrganizingMap,
 )
-from rekmeans.analysis.number_format import format_number, shorten_name
 from rekmeans.analysis.summary import summary
 from rekmeans.displays import (
     CircleDisplay,
@@ -285,17 +284,3 @@ def test_clusters_differ_in_colour_or_marker():
     looks = {(cluster_colour(c), cluster_marker(c)) for c in range(60)}
     assert len(looks) == 60
     assert len({cluster_colour(c) for c in range(6)}) == len(COLOURS)
-
-
-@pytest.mark.parametrize(
-    ("value", "width", "text"),
-    [(3.0, 2.95, "3.00"), (1103.2, 943, "1,103"), (0.29, 0.41, "0.290"), (-2.5, None, "\N{MINUS SIGN}2.5"),
-     (-0.001, 3.0, "0.00"), (12345.6, None, "12,346"), (None, 1.0, "\N{EN DASH}"), (1e-9, 1e-9, "1e\N{MINUS SIGN}09")],
-)  # fmt: skip
-def test_numbers_for_people(value, width, text):
-    assert format_number(value, width) == text
-
-
-def test_long_names_keep_both_ends():
-    assert shorten_name("a rather long column name number 17", 20) == "a rather long…ber 17"
-    assert shorten_name("short", 20) == "short"
