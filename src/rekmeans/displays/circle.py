@@ -30,7 +30,7 @@ from ._style import (
 NEAR = 1.07  # where rows begin; the circle has radius 1
 LANE = 0.08  # width of a lane
 LONGEST = 0.45  # the longest bar
-LOOKS = len(COLOURS) * len(MARKERS)  # clusters that differ in colour or marker
+N_STYLES = len(COLOURS) * len(MARKERS)  # clusters that differ in colour or marker
 STROKE = {"lw": 0.9, "alpha": 0.7}
 BAR = {"lw": 4.5, "color": SOFT, "alpha": 0.6}
 BINS = 48  # angles at which rows are counted where clusters are too many for lanes
@@ -128,8 +128,8 @@ def _draw_values(ax: Axes, column: dict[str, Any]) -> None:
 def _draw_centroids(ax: Axes, centroids: Array) -> None:
     """A spoke to each centroid, and its mark: numbered where there is room."""
     k = len(centroids)
-    for c in range(min(k, LOOKS)):
-        a, b = centroids[c::LOOKS].T  # those that look alike are drawn at once
+    for c in range(min(k, N_STYLES)):
+        a, b = centroids[c::N_STYLES].T  # those that look alike are drawn at once
         x, y = (np.stack([0 * v, v, np.nan * v], axis=1).ravel() for v in (a, b))
         ax.plot(x, y, color=cluster_colour(c), lw=1 if k <= MAX_LANES else 0.5, alpha=0.8)
         if k <= MAX_LANES:
