@@ -20,9 +20,9 @@ from sklearn.datasets import load_wine, make_blobs
 from sklearn.preprocessing import StandardScaler
 
 from rekmeans import RectifiedEulerKMeans, normalized_mutual_info
-from rekmeans.displays.ink import SOFT, colour, numbered
-from rekmeans.report.html import page
-from rekmeans.report.summary import summary
+from rekmeans.analysis.summary import summary
+from rekmeans.displays._style import SOFT, cluster_colour, draw_numbered_mark
+from rekmeans.html_report.html import render_page
 
 IMAGES = Path(__file__).parent / "images"
 WIDTH = 15  # standard deviations of a gross error
@@ -70,9 +70,9 @@ def first_sight(path: Path) -> None:
     for ax, (name, method) in zip(axes, METHODS.items(), strict=False):
         labels, centres = method(X)
         for c, centre in enumerate(centres):
-            ax.plot(*X[labels == c].T, "o", ms=3.5, color=colour(c), alpha=0.7, mec="none")
+            ax.plot(*X[labels == c].T, "o", ms=3.5, color=cluster_colour(c), alpha=0.7, mec="none")
             if ((centre > -5) & (centre < 11)).all():
-                numbered(ax, c, *centre)
+                draw_numbered_mark(ax, c, *centre)
         ax.set(xlim=(-5, 11), ylim=(-5, 11), xticks=[], yticks=[], aspect="equal")
         ax.set_title(f"{name}, 5 % gross errors: NMI {normalized_mutual_info(y, labels):.2f}", size=11)
     dirt(axes[2])
@@ -83,7 +83,7 @@ def first_sight(path: Path) -> None:
 def dirt(ax: plt.Axes) -> None:
     """NMI on wine against the share of dirty cells."""
     wine, classes = load_wine(return_X_y=True)
-    for (name, method), tint, marker in zip(METHODS.items(), (SOFT, colour(0)), "so", strict=True):
+    for (name, method), tint, marker in zip(METHODS.items(), (SOFT, cluster_colour(0)), "so", strict=True):
         nmi = [
             np.mean([normalized_mutual_info(classes, method(soiled(wine, share, s))[0]) for s in range(DRAWS)])
             for share in SHARES
@@ -108,7 +108,7 @@ def photographs(folder: Path, places: dict[str, str]) -> None:
     service = webdriver.ChromeService(shutil.which("chromedriver"))
     with tempfile.TemporaryDirectory() as at, webdriver.Chrome(options, service) as seen:
         report = Path(at) / "report.html"
-        report.write_text(page(summary(model, wine.data, y=wine.target, title="Wine")), encoding="utf-8")
+        report.write_text(render_page(summary(model, wine.data, y=wine.target, title="Wine")), encoding="utf-8")
         seen.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", WINDOW)
         seen.get(report.as_uri())
         for name, place in places.items():

@@ -16,8 +16,8 @@ from pathlib import Path
 from sklearn.datasets import load_wine
 
 from rekmeans import RectifiedEulerKMeans, clustering_accuracy, load, save
-from rekmeans.report.html import page
-from rekmeans.report.summary import summary
+from rekmeans.analysis.summary import summary
+from rekmeans.html_report.html import render_page
 
 wine = load_wine(as_frame=True).frame.rename(columns={"target": "class"})
 folder = Path(tempfile.mkdtemp())
@@ -80,8 +80,8 @@ X = wine.drop(columns="class")
 model = RectifiedEulerKMeans(n_clusters=3, random_state=0).fit(X)
 print(f"accuracy {clustering_accuracy(wine['class'], model.labels_):.3f}")
 
-told = summary(model, X, y=wine["class"], title="Wine")  # a plain dict, the contents of summary.json
-(folder / "mine.html").write_text(page(told), encoding="utf-8")
+wine_summary = summary(model, X, y=wine["class"], title="Wine")  # a plain dict, the contents of summary.json
+(folder / "mine.html").write_text(render_page(wine_summary), encoding="utf-8")
 
 # %%
 # A saved model gives the same bits back, and nothing in its file is run when it is loaded:

@@ -1,4 +1,4 @@
-"""What all tests share: the hypothesis profile, and the data sets in the folder that REKMEANS_DATA names."""
+"""What tests share: the hypothesis profile, dirty wine, and the data sets in the folder that REKMEANS_DATA names."""
 
 import os
 from pathlib import Path
@@ -6,9 +6,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import settings
+from sklearn.datasets import load_wine
 
 settings.register_profile("house", deadline=None, derandomize=True, max_examples=50)
 settings.load_profile("house")
+
+
+@pytest.fixture(scope="session")
+def dirty_wine():
+    """Wine with missing values and gross errors, and its classes."""
+    random, (X, y) = np.random.default_rng(0), load_wine(return_X_y=True)
+    X[random.random(X.shape) < 0.05] = np.nan
+    X[random.random(X.shape) < 0.04] *= 40
+    X[3] = 1e6
+    return X, y
 
 
 @pytest.fixture(scope="session")

@@ -24,6 +24,7 @@ from rekmeans import (
     RectifiedEulerKMeans,
     SelfOrganizingMap,
 )
+from rekmeans.analysis.summary import summary
 from rekmeans.displays import (
     CircleDisplay,
     GraphDisplay,
@@ -32,8 +33,7 @@ from rekmeans.displays import (
     SurfaceDisplay,
     UMatrixDisplay,
 )
-from rekmeans.displays.ink import COLOURS, amount, colour, marker, short
-from rekmeans.report.summary import summary
+from rekmeans.displays._style import COLOURS, cluster_colour, cluster_marker
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +67,7 @@ def test_import_loads_no_matplotlib_until_a_display_is_asked_for():
 
 @pytest.mark.parametrize(
     ("library", "use"),
-    [("matplotlib", "import rekmeans; rekmeans.CircleDisplay"), ("jinja2", "import rekmeans.report.html")],
+    [("matplotlib", "import rekmeans; rekmeans.CircleDisplay"), ("jinja2", "import rekmeans.html_report.html")],
 )
 def test_without_a_library_the_error_names_the_extra(library, use):
     code = f"import sys; sys.modules[{library!r}] = None; {use}"
@@ -85,7 +85,7 @@ def test_profile_draws_the_centres_where_the_quantiles_put_them(wine):
     q05, q95 = (inside.quantile(q).to_numpy()[[6, 12, 2]] for q in (0.05, 0.95))
     for c, line in enumerate(display.marks_):
         assert_allclose(line.get_xdata(), (model.cluster_centers_[c, [6, 12, 2]] - q05) / (q95 - q05))
-        assert line.get_color() == colour(c)
+        assert line.get_color() == cluster_colour(c)
     assert display.figure_ is display.ax_.figure
 
 
@@ -281,20 +281,6 @@ def test_names_are_one_for_each_column(display, names, wine):
 
 
 def test_clusters_differ_in_colour_or_marker():
-    looks = {(colour(c), marker(c)) for c in range(60)}
+    looks = {(cluster_colour(c), cluster_marker(c)) for c in range(60)}
     assert len(looks) == 60
-    assert len({colour(c) for c in range(6)}) == len(COLOURS)
-
-
-@pytest.mark.parametrize(
-    ("value", "width", "text"),
-    [(3.0, 2.95, "3.00"), (1103.2, 943, "1,103"), (0.29, 0.41, "0.290"), (-2.5, None, "\N{MINUS SIGN}2.5"),
-     (-0.001, 3.0, "0.00"), (12345.6, None, "12,346"), (None, 1.0, "\N{EN DASH}"), (1e-9, 1e-9, "1e\N{MINUS SIGN}09")],
-)  # fmt: skip
-def test_numbers_for_people(value, width, text):
-    assert amount(value, width) == text
-
-
-def test_long_names_keep_both_ends():
-    assert short("a rather long column name number 17", 20) == "a rather long…ber 17"
-    assert short("short", 20) == "short"
+    assert len({cluster_colour(c) for c in range(6)}) == len(COLOURS)

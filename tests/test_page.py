@@ -12,8 +12,8 @@ import pytest
 from sklearn.datasets import load_wine
 
 from rekmeans import RectifiedEulerKMeans
-from rekmeans.report.html import page
-from rekmeans.report.summary import summary
+from rekmeans.analysis.summary import summary
+from rekmeans.html_report.html import render_page
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 DRIVER = shutil.which("chromedriver")
@@ -35,7 +35,7 @@ def tables():
 def report(request, tmp_path_factory):
     """The address of a report, and its text."""
     X, k, more = request.param
-    text = page(summary(RectifiedEulerKMeans(k, random_state=0).fit(X), X, **more))
+    text = render_page(summary(RectifiedEulerKMeans(k, random_state=0).fit(X), X, **more))
     path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(text, encoding="utf-8")
     return path.as_uri(), text

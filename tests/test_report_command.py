@@ -11,9 +11,9 @@ import pytest
 from sklearn.datasets import load_wine
 
 from rekmeans import RectifiedEulerKMeans, clustering_accuracy, normalized_mutual_info, save
+from rekmeans.analysis.summary import summary
 from rekmeans.cli import main
-from rekmeans.report.html import page
-from rekmeans.report.summary import summary
+from rekmeans.html_report.html import render_page
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +106,6 @@ def test_the_page_names_the_columns_left_out_and_why(wine, tmp_path, answer):
 
 def test_many_columns_left_out_are_counted(wine):
     told = summary(wine[1], wine[0].drop(columns="kind"))
-    assert "Left out:" not in page(told)
-    text = page(told | {"skipped": {f"c{j}": "text" for j in range(100)}})
+    assert "Left out:" not in render_page(told)
+    text = render_page(told | {"skipped": {f"c{j}": "text" for j in range(100)}})
     assert "c39 (text) and 60 more</p>" in text

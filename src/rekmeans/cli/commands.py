@@ -143,7 +143,7 @@ def fit(
         model._fit(sheet.X, None, None, bar.watch(starts or 1, sheet.X.shape[0]))
         bar.says("looking at the clusters")
         from .. import export  # after the fit, which needs the room more
-        from ..report import html
+        from ..html_report import html
 
         told = steps.summary(model, sheet, "wine" if table is None else table.name)
         steps.name_columns(model, sheet)
@@ -153,7 +153,7 @@ def fit(
             _files.save_labels(labels_at, model.labels_, sheet.ids)
             export.save(model, model_at)
             summary_at.write_text(json.dumps(told, indent=1), encoding="utf-8")
-            report_at.write_text(html.page(told), encoding="utf-8")
+            report_at.write_text(html.render_page(told), encoding="utf-8")
         if again:  # labels of an earlier fit in the other format would be mistaken for these
             paths[0].with_suffix(".parquet" if paths[0].suffix == ".csv" else ".csv").unlink(missing_ok=True)
     found = steps.found(model, sheet, told)
@@ -221,7 +221,7 @@ def report(
     debug: Debug = False,
 ) -> None:
     """Write the report of a fitted model on any table with its columns."""
-    from ..report import html
+    from ..html_report import html
 
     path = out or table.parent / f"{steps.stem(table)}-report.html"
     _refuse_ending(path, ".html")
@@ -231,7 +231,7 @@ def report(
     sheet = steps.sheet_for(fitted, table, Wish(label, tuple(drop or ())))
     told = steps.summary(fitted, sheet, table.name)
     with _untouched(), _files.whole(path) as page:
-        page.write_text(html.page(told), encoding="utf-8")
+        page.write_text(html.render_page(told), encoding="utf-8")
     if as_json:
         _print_json({"command": "report", "report": str(path), "summary": told})
     elif not quiet:

@@ -64,7 +64,7 @@ def sheet_for(model: Any, path: Path, wish: Wish) -> Sheet:
 
 def summary(model: Any, sheet: Sheet, title: str) -> dict[str, Any]:
     """The report's summary, with what the file told."""
-    from ..report import summary as report
+    from ..analysis import summary as report
 
     y = None
     if sheet.y is not None:

@@ -13,15 +13,24 @@ from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
 from .._grid import Array
-from ..report.look import looked
-from ..report.summary import circles, column_names
-from .ink import COLOURS, LANES, MARKERS, PAPER, SOFT, amount, colour, marker, numbered, short
+from ..analysis.columns import circle_coordinates, column_names
+from ..analysis.fit_analysis import analyse_fit
+from ..analysis.number_format import format_number, shorten_name
+from ._style import (
+    BACKGROUND,
+    COLOURS,
+    MARKERS,
+    MAX_LANES,
+    SOFT,
+    cluster_colour,
+    cluster_marker,
+    draw_numbered_mark,
+)
 
-NEAR, LANE, LONGEST = (
-    1.07,
-    0.08,
-    0.45,
-)  # where rows begin, the width of a lane, the longest bar; the circle has radius 1
+NEAR = 1.07  # where rows begin; the circle has radius 1
+LANE = 0.08  # width of a lane
+LONGEST = 0.45  # the longest bar
+N_STYLES = len(COLOURS) * len(MARKERS)  # clusters that differ in colour or marker
 STROKE = {"lw": 0.9, "alpha": 0.7}
 BAR = {"lw": 4.5, "color": SOFT, "alpha": 0.6}
 BINS = 48  # angles at which rows are counted where clusters are too many for lanes
@@ -68,76 +77,84 @@ class CircleDisplay:
         ax: Any = None,
     ) -> Self:
         """The circles of a fitted model on X; `features` are column numbers, by default the two most separating."""
-        look, columns = looked(model, X), column_names(model, names)
-        return cls(circles(model, look, columns, look.columns(features, 2))).plot(ax)
+        analysis = analyse_fit(model, X)
+        columns = column_names(model, names)
+        return cls(circle_coordinates(analysis, columns, analysis.column_numbers(features, 2))).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw it, on an Axes for each column."""
-        several = self.circles["features"]
+        columns = self.circles["features"]
         if ax is None:
-            size = (3.4 * len(several), 3.6)
-            ax = plt.subplots(1, len(several), figsize=size, layout="constrained", squeeze=False)[1]
+            size = (3.4 * len(columns), 3.6)
+            ax = plt.subplots(1, len(columns), figsize=size, layout="constrained", squeeze=False)[1]
         axes = np.ravel(np.asarray(ax, dtype=object))
-        self.ticks_ = [tick for one, on in zip(several, axes, strict=True) for tick in self._circle(on, one)]
+        pairs = zip(axes, columns, strict=True)
+        self.ticks_ = [tick for one_ax, column in pairs for tick in self._draw_circle(one_ax, column)]
         self.ax_, self.figure_ = axes if len(axes) > 1 else axes[0], axes[0].figure
         return self
 
-    def _circle(self, ax: Axes, one: dict[str, Any]) -> list[Any]:
+    def _draw_circle(self, ax: Axes, column: dict[str, Any]) -> list[Any]:
         """One column's circle."""
         labels = np.asarray(self.circles["labels"])
-        turns = np.array(one["turns"], dtype=np.float64)  # None becomes NaN
-        k = len(one["centroids"])
+        turns = np.array(column["turns"], dtype=np.float64)  # None becomes NaN
+        centroids = np.array(column["centroids"])  # (k, 2)
+        k = len(centroids)
         ax.add_patch(Circle((0, 0), 1, fill=False, ec=SOFT, lw=1))
-        self._scale(ax, one)
-        seen = ~np.isnan(turns)
-        strokes = _lanes(turns[seen], labels[seen]) if k <= LANES else _bars(turns[seen])
+        _draw_values(ax, column)
+        observed = ~np.isnan(turns)
+        strokes = _lane_strokes(turns[observed], labels[observed]) if k <= MAX_LANES else _count_bars(turns[observed])
         ticks = [ax.plot(x, y, solid_capstyle="butt", **style)[0] for x, y, style in strokes]
-        centroids = np.array(one["centroids"])  # (k, 2)
-        for c in range(min(k, len(COLOURS) * len(MARKERS))):  # those that look alike are drawn at once
-            a, b = centroids[c :: len(COLOURS) * len(MARKERS)].T
-            x, y = (np.stack([0 * v, v, np.nan * v], axis=1).ravel() for v in (a, b))
-            ax.plot(x, y, color=colour(c), lw=1 if k <= LANES else 0.5, alpha=0.8)
-            if k <= LANES:
-                numbered(ax, c, a[0], b[0])
-            else:
-                ax.plot(a, b, marker(c), ms=6, color=colour(c), mec=PAPER, mew=0.6, ls="none", zorder=4)
-        out = NEAR + (LANE * k if k <= LANES else LONGEST) + 0.02
-        ax.set(xlim=(-out, out), ylim=(-out, out), aspect="equal")
+        _draw_centroids(ax, centroids)
+        edge = NEAR + (LANE * k if k <= MAX_LANES else LONGEST) + 0.02
+        ax.set(xlim=(-edge, edge), ylim=(-edge, edge), aspect="equal")
         ax.set_axis_off()
-        ax.set_title(short(one["name"]), size=10, weight="bold", parse_math=False)
+        ax.set_title(shorten_name(column["name"]), size=10, weight="bold", parse_math=False)
         return ticks
 
-    @staticmethod
-    def _scale(ax: Axes, one: dict[str, Any]) -> None:
-        """Round values of the column at their angles, where a turn holds them all."""
-        if one["low"] is None or not 0 < one["high"] - one["low"] <= 2 * one["half_turn"]:
-            return
-        for value in MaxNLocator(5).tick_values(one["low"], one["high"]):
-            if one["low"] <= value <= one["high"]:
-                angle = np.pi * (value - one["origin"]) / one["half_turn"]
-                x, y = np.cos(angle), np.sin(angle)
-                ax.plot([0.95 * x, x], [0.95 * y, y], color=SOFT, lw=1)
-                ax.text(0.76 * x, 0.76 * y, amount(value), size=8, color=SOFT, ha="center", va="center_baseline")
+
+def _draw_values(ax: Axes, column: dict[str, Any]) -> None:
+    """Round values of the column at their angles, where a turn holds them all."""
+    low, high = column["low"], column["high"]
+    if low is None or not 0 < high - low <= 2 * column["half_turn"]:
+        return
+    for value in MaxNLocator(5).tick_values(low, high):
+        if low <= value <= high:
+            angle = np.pi * (value - column["origin"]) / column["half_turn"]
+            x, y = np.cos(angle), np.sin(angle)
+            ax.plot([0.95 * x, x], [0.95 * y, y], color=SOFT, lw=1)
+            ax.text(0.76 * x, 0.76 * y, format_number(value), size=8, color=SOFT, ha="center", va="center_baseline")
 
 
-def _lanes(turns: Array, labels: Array) -> Iterator[tuple[Array, Array, dict[str, Any]]]:
+def _draw_centroids(ax: Axes, centroids: Array) -> None:
+    """A spoke to each centroid, and its mark: numbered where there is room."""
+    k = len(centroids)
+    for c in range(min(k, N_STYLES)):
+        a, b = centroids[c::N_STYLES].T  # those that look alike are drawn at once
+        x, y = (np.stack([0 * v, v, np.nan * v], axis=1).ravel() for v in (a, b))
+        ax.plot(x, y, color=cluster_colour(c), lw=1 if k <= MAX_LANES else 0.5, alpha=0.8)
+        if k <= MAX_LANES:
+            draw_numbered_mark(ax, c, a[0], b[0])
+        else:
+            mark: Any = {"ms": 6, "color": cluster_colour(c), "mec": BACKGROUND, "mew": 0.6}
+            ax.plot(a, b, cluster_marker(c), ls="none", zorder=4, **mark)
+
+
+def _lane_strokes(turns: Array, labels: Array) -> Iterator[tuple[Array, Array, dict[str, Any]]]:
     """A stroke for each row, in its cluster's lane."""
     for c in np.unique(labels):
-        yield (
-            *_strokes(turns[labels == c], NEAR + LANE * (c + 0.1), NEAR + LANE * (c + 0.9)),
-            STROKE | {"color": colour(c)},
-        )
+        strokes = _radial_strokes(turns[labels == c], NEAR + LANE * (c + 0.1), NEAR + LANE * (c + 0.9))
+        yield *strokes, STROKE | {"color": cluster_colour(c)}
 
 
-def _bars(turns: Array) -> Iterator[tuple[Array, Array, dict[str, Any]]]:
+def _count_bars(turns: Array) -> Iterator[tuple[Array, Array, dict[str, Any]]]:
     """A bar for each of 48 angles, as long as rows are many."""
     counts, edges = np.histogram(np.mod(turns, 2), bins=BINS, range=(0, 2))
-    some = counts > 0
-    middles = (edges[:-1] + edges[1:])[some] / 2
-    yield *_strokes(middles, NEAR, NEAR + LONGEST * counts[some] / counts.max(initial=1)), BAR
+    filled = counts > 0
+    angles = (edges[:-1] + edges[1:])[filled] / 2
+    yield *_radial_strokes(angles, NEAR, NEAR + LONGEST * counts[filled] / counts.max(initial=1)), BAR
 
 
-def _strokes(turns: Array, near: ArrayLike, far: ArrayLike) -> tuple[Array, Array]:
+def _radial_strokes(turns: Array, near: ArrayLike, far: ArrayLike) -> tuple[Array, Array]:
     """x and y of radial strokes at these angles, with gaps between: one line."""
     r = np.broadcast_arrays(near, far, np.nan, turns)[:3]
     radius = np.stack(r, axis=1)  # (m, 3)

@@ -12,11 +12,11 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from .. import _table
 from .._grid import Array
-from ..report.look import DRAWN
-from ..report.summary import column_names
-from .ink import COLOURS, FAINT, PAPER, SOFT, short
+from ..analysis.columns import column_names
+from ..analysis.fit_analysis import MAX_ROWS_DRAWN, dense, read_fitted_table
+from ..analysis.number_format import shorten_name
+from ._style import BACKGROUND, COLOURS, FAINT, SOFT
 
 WIDEST = 4.0  # points of the line with the most rows
 
@@ -70,9 +70,8 @@ class GraphDisplay:
             raise ValueError(f"features must be two column numbers from 0 to {d - 1}, got {features!r}.")
         rows = np.empty((0, 2))
         if X is not None:
-            table = _table.read(model, X, fitting=False).X
-            some = table[:: max(1, -(-table.shape[0] // DRAWN))]
-            rows = np.asarray(some.toarray() if sparse.issparse(some) else some, np.float64)[:, pair]
+            table = read_fitted_table(model, X).X
+            rows = dense(table[:: max(1, -(-table.shape[0] // MAX_ROWS_DRAWN))])[:, pair]
         return cls(model.cluster_centers_[:, pair], model.graph_, rows, [columns[j] for j in pair]).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
@@ -84,9 +83,9 @@ class GraphDisplay:
         widths = WIDEST * np.sqrt(pairs.data / pairs.data.max(initial=np.finfo(float).tiny))
         self.lines_ = LineCollection(list(ends), linewidths=widths, colors=SOFT, capstyle="round", zorder=2)
         ax.add_collection(self.lines_)
-        (self.marks_,) = ax.plot(*self.centres.T, "o", ms=8, color=COLOURS[0], mec=PAPER, mew=1, zorder=3)
-        ax.set_xlabel(short(self.names[0]), parse_math=False)
-        ax.set_ylabel(short(self.names[1]), parse_math=False)
+        (self.marks_,) = ax.plot(*self.centres.T, "o", ms=8, color=COLOURS[0], mec=BACKGROUND, mew=1, zorder=3)
+        ax.set_xlabel(shorten_name(self.names[0]), parse_math=False)
+        ax.set_ylabel(shorten_name(self.names[1]), parse_math=False)
         ax.spines[["top", "right"]].set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure
         return self

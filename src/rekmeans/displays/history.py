@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.ticker import MaxNLocator
 from sklearn.utils.validation import check_is_fitted
 
-from .ink import COLOURS, PAPER
+from ._style import BACKGROUND, COLOURS
 
 
 class HistoryDisplay:
@@ -50,7 +50,7 @@ class HistoryDisplay:
         objective = np.asarray(self.history["objective"], dtype=np.float64)
         passes = np.arange(1, len(objective) + 1)
         style = "o-" if len(passes) <= 40 else "-"
-        (self.line_,) = ax.plot(passes, objective, style, color=COLOURS[0], lw=1.6, ms=4.5, mec=PAPER, mew=0.6)
+        (self.line_,) = ax.plot(passes, objective, style, color=COLOURS[0], lw=1.6, ms=4.5, mec=BACKGROUND, mew=0.6)
         ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         ax.yaxis.set_major_locator(MaxNLocator(4))
         ax.set(xlabel="pass", ylabel="objective", xlim=(0.7, max(len(passes), 2) + 0.3))

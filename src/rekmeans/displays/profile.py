@@ -12,13 +12,15 @@ from matplotlib.patches import Rectangle
 from numpy.typing import ArrayLike
 
 from .._grid import Array
-from ..report.look import looked
-from ..report.summary import column_names, feature
-from .ink import FAINT, LANES, PAPER, SOFT, TO, amount, colour, marker, rgb, short, span
+from ..analysis.columns import column_names, column_profile
+from ..analysis.fit_analysis import analyse_fit
+from ..analysis.number_format import RANGE, band_width, format_number, shorten_name
+from ._style import BACKGROUND, FAINT, MAX_LANES, SOFT, cluster_colour, cluster_marker, rgb
 
 BELOW, ABOVE = "#4477aa", "#cc4455"  # the middle, in the table of many clusters
 POINT = 1 / 72  # inches
 LANE = 10.0  # points
+MAX_COLUMNS = 24  # columns drawn where none are given
 EDGE = 0.3  # a centre farther outside the 5-95 % band, in widths of it, is drawn here
 
 
@@ -60,41 +62,39 @@ class ProfileDisplay:
         ax: Any = None,
     ) -> Self:
         """The profile of a fitted model on X; `features` are column numbers, by default the 24 most separating."""
-        look, columns = looked(model, X), column_names(model, names)
-        return cls([feature(model, look, columns, j) for j in look.columns(features, 24)]).plot(ax)
+        analysis = analyse_fit(model, X)
+        columns, numbers = column_names(model, names), analysis.column_numbers(features, MAX_COLUMNS)
+        return cls([column_profile(analysis, columns, j) for j in numbers]).plot(ax)
 
     @property
     def height(self) -> float:
         """Inches the drawing wants."""
-        k = len(self.features[0]["centres"])
-        return (
-            (len(self.features) * (k + 2.6) * LANE + 26) * POINT
-            if k <= LANES
-            else (len(self.features) * 15 + 34) * POINT
-        )
+        d, k = len(self.features), len(self.features[0]["centres"])
+        points = d * (k + 2.6) * LANE + 26 if k <= MAX_LANES else d * 15 + 34
+        return points * POINT
 
     def plot(self, ax: Any = None) -> Self:
         """Draw it: a lane for each cluster, or a table of colours where there are more than 10."""
         ax = plt.subplots(figsize=(5.6, self.height), layout="constrained")[1] if ax is None else ax
         k = len(self.features[0]["centres"])
-        self.marks_ = (self._lanes if k <= LANES else self._cells)(ax, k)
+        self.marks_ = (self._draw_lanes if k <= MAX_LANES else self._draw_cells)(ax, k)
         for spine in ax.spines.values():
             spine.set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
-    def _lanes(self, ax: Axes, k: int) -> list[Any]:
+    def _draw_lanes(self, ax: Axes, k: int) -> list[Any]:
         """Bars of the 5-95 % and 25-75 % range, a tick at the median, a numbered mark at each centre."""
         tall, d = k + 2.6, len(self.features)
-        at = np.array([_within(f, f["centres"]) for f in self.features])  # (d, k)
+        at = np.array([_band_positions(f, f["centres"]) for f in self.features])  # (d, k)
         for row, f in enumerate(self.features):
             top = row * tall + 1.7
-            q25, median, q75 = _within(f, [f["q25"], f["median"], f["q75"]])
+            q25, median, q75 = _band_positions(f, [f["q25"], f["median"], f["q75"]])
             ax.add_patch(Rectangle((0, top), 1, k, color=FAINT, lw=0))
             ax.add_patch(Rectangle((q25, top), q75 - q25, k, color=SOFT, alpha=0.35, lw=0))
             ax.plot([median, median], [top, top + k], color=SOFT, lw=1.2, solid_capstyle="butt")
-            ax.text(0, top - 0.25, short(f["name"], 34), size=9.5, weight="bold", va="bottom", parse_math=False)
-            ends = TO.join(amount(f[q], span(f)) for q in ("q05", "q95"))
+            ax.text(0, top - 0.25, shorten_name(f["name"], 34), size=9.5, weight="bold", va="bottom", parse_math=False)
+            ends = RANGE.join(format_number(f[q], band_width(f)) for q in ("q05", "q95"))
             ax.text(1, top - 0.25, ends, size=8.5, color=SOFT, ha="right", va="bottom")
         y = np.arange(d)[:, None] * tall + 1.7 + np.arange(k) + 0.5  # (d, k)
         for x_, y_, c in ((at[r, c], y[r, c], c) for r in range(d) for c in range(k)):
@@ -105,32 +105,31 @@ class ProfileDisplay:
         left.set_horizontalalignment("left")
         right.set_horizontalalignment("right")
         ax.tick_params(length=0)
-        return [
-            ax.plot(at[:, c], y[:, c], marker(c), ms=7.5, color=colour(c), mec=PAPER, mew=0.7, zorder=3)[0]
-            for c in range(k)
-        ]
+        style: Any = {"ms": 7.5, "mec": BACKGROUND, "mew": 0.7, "zorder": 3}
+        return [ax.plot(at[:, c], y[:, c], cluster_marker(c), color=cluster_colour(c), **style)[0] for c in range(k)]
 
-    def _cells(self, ax: Axes, k: int) -> list[Any]:
+    def _draw_cells(self, ax: Axes, k: int) -> list[Any]:
         """A table of columns by clusters: blue below the middle, red above, deeper farther out."""
-        z = np.array([2 * _within(f, f["centres"]) - 1 for f in self.features])  # (d, k), -1 at 5 %, 1 at 95 %
+        z = np.array([2 * _band_positions(f, f["centres"]) - 1 for f in self.features])  # (d, k), -1 at 5 %, 1 at 95 %
         tints = np.where((z > 0)[..., None], rgb(ABOVE), rgb(BELOW))
         shades = np.concatenate([tints, np.clip(np.abs(z), 0, 1)[..., None]], axis=2)  # (d, k, 4)
         image = ax.imshow(shades, extent=(0, k, len(z), 0), aspect="auto", interpolation="none")
         for at in range(1, len(z)):
-            ax.axhline(at, color=PAPER, lw=1)
+            ax.axhline(at, color=BACKGROUND, lw=1)
         for at in range(1, k if k <= 60 else 1):
-            ax.axvline(at, color=PAPER, lw=1)
+            ax.axvline(at, color=BACKGROUND, lw=1)
         d = len(self.features)
         ax.set(xlim=(0, k), ylim=(d, 0))
         step = -(-k // 20)  # no more than 20 numbers fit
         ax.set_xticks(np.arange(0, k, step) + 0.5, [str(c) for c in range(0, k, step)], size=8)
-        ax.set_yticks(np.arange(d) + 0.5, [short(f["name"], 16) for f in self.features], size=8.5, parse_math=False)
+        names = [shorten_name(f["name"], 16) for f in self.features]
+        ax.set_yticks(np.arange(d) + 0.5, names, size=8.5, parse_math=False)
         ax.tick_params(length=0, top=False)
         ax.set_xlabel("cluster")
         return [image]
 
 
-def _within(f: dict[str, Any], values: ArrayLike) -> Array:
+def _band_positions(f: dict[str, Any], values: ArrayLike) -> Array:
     """Values as places in the column's 5-95 % band, 0 to 1; far ones at its EDGE; 0.5 without a width."""
     low, high = (np.nan if f[q] is None else f[q] for q in ("q05", "q95"))
     values = np.array(values, dtype=np.float64)

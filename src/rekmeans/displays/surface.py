@@ -12,19 +12,20 @@ from numpy.typing import ArrayLike
 
 from .._grid import GRID, Array
 from .._scale import Scale
-from ..report.look import Look, looked
-from ..report.summary import column_names
+from ..analysis.columns import column_names
+from ..analysis.fit_analysis import FitAnalysis, analyse_fit
+from ..analysis.number_format import shorten_name
 from ..surfaces import mean_surface, rectified_surface
-from .ink import SOFT, colour, marker, numbered, rgb, short
+from ._style import SOFT, cluster_colour, cluster_marker, draw_numbered_mark, rgb
 
-GRIDDED = 300  # points along each axis
+GRID_POINTS = 300  # points along each axis
 SURFACES = {"mean": mean_surface, "rectified": rectified_surface}
 
 
 class SurfaceDisplay:
     """Which cluster each pair of values belongs to, with the surfaces of Lemma 1 or 2 where two clusters meet.
 
-    The other columns say nothing here, like missing values.
+    The other columns count as missing here.
 
     Parameters
     ----------
@@ -65,61 +66,74 @@ class SurfaceDisplay:
         cls, model: Any, X: Any, *, features: tuple[int, int] = (0, 1), names: ArrayLike | None = None, ax: Any = None
     ) -> Self:
         """The decision surface of a fitted model for two columns, over the range of X."""
-        look, columns = looked(model, X), column_names(model, names)
-        d = look.X.shape[1]
+        analysis, columns = analyse_fit(model, X), column_names(model, names)
+        d = analysis.X.shape[1]
         if d < 2:
             raise ValueError(f"a surface needs a table of two columns or more, got {d}: draw its CircleDisplay.")
-        pair = look.columns(features, 2).tolist()
+        pair = analysis.column_numbers(features, 2).tolist()
         if len(pair) != 2:
             raise ValueError(f"features must be two column numbers, got {features!r}.")
-        numbers = look.drawn()
-        rows = look.rows(numbers)[:, pair]
-        grid = _axis(look, pair[0]), _axis(look, pair[1])
-        points = np.stack([m.ravel() for m in np.meshgrid(*grid)], axis=1)  # (GRIDDED^2, 2)
-        scale = Scale(*(getattr(look.kernel.scale, part)[pair] for part in ("centre", "unit", "low", "high")))
-        kernel, C = replace(look.kernel, scale=scale), look.C[:, [*pair, *(d + j for j in pair)]]
-        F = kernel.embed(points)
-        shape = (len(grid[1]), len(grid[0]))
-        response = kernel.distance(F, C).argmin(axis=1).reshape(shape)
-        m, surface = model.centroids_[:, pair], SURFACES[model.centroids]
-        sides = {(p, q): surface(m[p], m[q]).side(F / GRID).reshape(shape) for p, q in _neighbours(response)}
-        centres = model.cluster_centers_[:, pair]
-        return cls(grid, response, sides, rows, look.labels[numbers], centres, [columns[j] for j in pair]).plot(ax)
+        numbers = analysis.rows_to_draw()
+        grid = _axis_values(analysis, pair[0]), _axis_values(analysis, pair[1])
+        response, sides = _decision_surface(analysis, pair, grid)
+        return cls(
+            grid, response, sides,
+            rows=analysis.dense_rows(numbers)[:, pair],
+            labels=analysis.labels[numbers],
+            centres=model.cluster_centers_[:, pair],
+            names=[columns[j] for j in pair],
+        ).plot(ax)  # fmt: skip
 
     def plot(self, ax: Any = None) -> Self:
         """Draw it."""
         ax = plt.subplots(figsize=(5.2, 4.4), layout="constrained")[1] if ax is None else ax
         x, y = self.grid
         k = len(self.centres)
-        tints = np.array([[*rgb(colour(c)), 0.25] for c in range(k)])
+        tints = np.array([[*rgb(cluster_colour(c)), 0.25] for c in range(k)])
         extent = (x[0], x[-1], y[0], y[-1])
         self.surface_ = ax.imshow(tints[self.response], origin="lower", extent=extent, aspect="auto")
         self.borders_ = {}
         for (p, q), side in self.sides.items():
-            here = np.where((self.response == p) | (self.response == q), side, np.nan)
-            self.borders_[p, q] = ax.contour(x, y, here, levels=[0.0], colors=[SOFT], linewidths=1)
+            side_of_pair = np.where((self.response == p) | (self.response == q), side, np.nan)
+            self.borders_[p, q] = ax.contour(x, y, side_of_pair, levels=[0.0], colors=[SOFT], linewidths=1)
         for c in range(k):
-            own = self.rows[np.asarray(self.labels) == c]
-            ax.plot(own[:, 0], own[:, 1], marker(c), ms=3.5, color=colour(c), alpha=0.8, mec="none")
+            x_c, y_c = self.rows[np.asarray(self.labels) == c].T
+            ax.plot(x_c, y_c, cluster_marker(c), ms=3.5, color=cluster_colour(c), alpha=0.8, mec="none")
         for c in range(k):
-            numbered(ax, c, *self.centres[c])
+            draw_numbered_mark(ax, c, *self.centres[c])
         ax.set(xlim=extent[:2], ylim=extent[2:])
-        ax.set_xlabel(short(self.names[0]), parse_math=False)
-        ax.set_ylabel(short(self.names[1]), parse_math=False)
+        ax.set_xlabel(shorten_name(self.names[0]), parse_math=False)
+        ax.set_ylabel(shorten_name(self.names[1]), parse_math=False)
         ax.spines[["top", "right"]].set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
 
 
-def _axis(look: Look, column: int) -> Array:
-    """GRIDDED values over a column's range, a little wider."""
-    x = look.column(column)
+def _axis_values(analysis: FitAnalysis, column: int) -> Array:
+    """GRID_POINTS values over a column's range, a little wider."""
+    x = analysis.column_values(column)
     low, high = (float(x.min()), float(x.max())) if len(x) else (0.0, 0.0)
     pad = 0.04 * (high - low) or 0.5
-    return np.linspace(low - pad, high + pad, GRIDDED)
+    return np.linspace(low - pad, high + pad, GRID_POINTS)
 
 
-def _neighbours(response: Array) -> list[tuple[int, int]]:
+def _decision_surface(
+    analysis: FitAnalysis, pair: list[int], grid: tuple[Array, Array]
+) -> tuple[Array, dict[tuple[int, int], Array]]:
+    """The nearest cluster at each point of the grid, and the sides of the surface between each two that meet."""
+    points = np.stack([values.ravel() for values in np.meshgrid(*grid)], axis=1)  # (GRID_POINTS^2, 2)
+    d, full = analysis.X.shape[1], analysis.kernel.scale
+    scale = Scale(full.centre[pair], full.unit[pair], full.low[pair], full.high[pair])
+    kernel, C = replace(analysis.kernel, scale=scale), analysis.C[:, [*pair, *(d + j for j in pair)]]
+    F = kernel.embed(points)
+    shape = (len(grid[1]), len(grid[0]))
+    response = kernel.distance(F, C).argmin(axis=1).reshape(shape)
+    m, surface = analysis.model.centroids_[:, pair], SURFACES[analysis.model.centroids]
+    pairs = _adjacent_clusters(response)
+    return response, {(p, q): surface(m[p], m[q]).side(F / GRID).reshape(shape) for p, q in pairs}
+
+
+def _adjacent_clusters(response: Array) -> list[tuple[int, int]]:
     """Pairs of clusters that share a border on the grid, in order."""
     sides = [(response[:, :-1], response[:, 1:]), (response[:-1], response[1:])]
     pairs = np.concatenate([np.stack([a[a != b], b[a != b]], axis=1) for a, b in sides])

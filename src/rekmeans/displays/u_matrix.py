@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from .._grid import Array
-from .ink import PAPER, SOFT, colour, marker, short
+from ..analysis.number_format import shorten_name
+from ._style import BACKGROUND, SOFT, cluster_colour, cluster_marker
 
 LARGEST = 0.38  # radius of the mark of the fullest node, in nodes
 
@@ -63,9 +64,9 @@ class UMatrixDisplay:
             return cls(model.u_matrix_, counts.reshape(shape)).plot(ax)
         if np.shape(labels) != nodes.shape:
             raise ValueError(f"labels must be {len(nodes)}, one for each row; got an array of {np.shape(labels)}.")
-        names, own = np.unique(np.asarray(labels), return_inverse=True)
+        names, codes = np.unique(np.asarray(labels), return_inverse=True)
         table = np.zeros((len(counts), len(names)), np.int64)
-        np.add.at(table, (nodes, own), 1)
+        np.add.at(table, (nodes, codes), 1)
         winners = np.where(counts > 0, table.argmax(axis=1), -1)
         return cls(model.u_matrix_, counts.reshape(shape), winners.reshape(shape), [str(n) for n in names]).plot(ax)
 
@@ -78,15 +79,17 @@ class UMatrixDisplay:
         ax.figure.colorbar(self.image_, ax=ax, shrink=0.8, label="distance to neighbours").outline.set_visible(False)
         y, x = np.nonzero(self.counts)
         radius = LARGEST * np.sqrt(self.counts[y, x] / self.counts.max(initial=1))
-        own = np.full(len(x), -1) if self.winners is None else self.winners[y, x]
+        winners = np.full(len(x), -1) if self.winners is None else self.winners[y, x]
         points = 72 * ax.figure.get_figwidth() / (wide + 2.2)  # of a node, roughly: axes have no size before drawing
         self.marks_ = []
-        for c in np.unique(own):
-            at = own == c
-            known: dict[str, Any] = {"color": colour(c), "marker": marker(c), "label": short(self._name(c))}
-            look = {"color": SOFT} if c < 0 else known
+        for c in np.unique(winners):
+            at = winners == c
+            style: dict[str, Any] = {"color": SOFT}
+            if c >= 0:
+                name = str(c) if self.names is None else self.names[c]
+                style = {"color": cluster_colour(c), "marker": cluster_marker(c), "label": shorten_name(name)}
             size = (2 * radius[at] * points) ** 2 * np.pi / 4
-            self.marks_.append(ax.scatter(x[at], y[at], s=size, edgecolors=PAPER, linewidths=0.8, **look))
+            self.marks_.append(ax.scatter(x[at], y[at], s=size, edgecolors=BACKGROUND, linewidths=0.8, **style))
         if self.winners is not None:
             legend = ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=5, frameon=False)
             for handle in legend.legend_handles:
@@ -98,6 +101,3 @@ class UMatrixDisplay:
         ax.spines[:].set_visible(False)
         self.ax_, self.figure_ = ax, ax.figure
         return self
-
-    def _name(self, c: int) -> str:
-        return str(c) if self.names is None else self.names[c]

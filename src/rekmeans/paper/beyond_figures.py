@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from ..displays.ink import COLOURS, INK
+from ..displays._style import COLOURS, TEXT
 from .figures import WIDE, Drawn, Figure, Picture, Row, Tables, _bare, _panels, picture
 
 MARKS = "osD^vPX"
-TINTS = (*COLOURS, INK)
+TINTS = (*COLOURS, TEXT)
 LINE = 56  # letters of a legend that fit in a line
 KERNELS = {"euler": "Euler", "rbf": "RBF", "laplace": "Laplace"}
 

@@ -13,8 +13,8 @@ from matplotlib.patches import Circle
 from .. import EulerKMeans, RectifiedEulerKMeans
 from .._grid import Array, complex_centroids
 from ..displays import SurfaceDisplay
-from ..displays.ink import COLOURS, FAINT, INK, SOFT, colour, numbered
-from ..report import figures as report
+from ..displays._style import COLOURS, FAINT, SOFT, TEXT, cluster_colour, draw_numbered_mark
+from ..html_report.svg import WIDTH, render_image, render_svg
 from ..surfaces import Surface, mean_surface, rectified_surface
 from . import angles, datasets
 from .evidence import ON_CIRCLE, moon_alpha, moons
@@ -24,7 +24,7 @@ from .published import KAPPA
 WIDE = 8.6  # inches of a figure with several panels
 FEW = 5  # alphas that each have a tick
 STYLES = dict(zip(EULER, ("o-", "s-", "x--", "^:"), strict=True))
-TINTS = dict(zip(EULER, (COLOURS[0], COLOURS[1], INK, COLOURS[3]), strict=True))
+TINTS = dict(zip(EULER, (COLOURS[0], COLOURS[1], TEXT, COLOURS[3]), strict=True))
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]
 
@@ -49,9 +49,9 @@ class Figure:
     drawn: Callable[[Tables], Drawn]
 
 
-def picture(name: str, draw: Callable[[Axes], None], height: float, text: str, width: float = report.WIDE) -> Picture:
+def picture(name: str, draw: Callable[[Axes], None], height: float, text: str, width: float = WIDTH) -> Picture:
     """What `draw` draws, described by `text`; sizes in inches."""
-    return Picture(name, report.svg(draw, height, text, width), report.picture(draw, height, width, "png"))
+    return Picture(name, render_svg(draw, height, text, width), render_image(draw, height, width, "png"))
 
 
 def half_moons(tables: Tables) -> Drawn:
@@ -61,7 +61,7 @@ def half_moons(tables: Tables) -> Drawn:
     def draw(first: Axes) -> None:
         left, *circles = _panels(first, 1, 3)[0]
         for c in (0, 1):
-            left.plot(*data.X[data.y == c].T, "o", ms=3, color=colour(c), alpha=0.7, mec="none")
+            left.plot(*data.X[data.y == c].T, "o", ms=3, color=cluster_colour(c), alpha=0.7, mec="none")
         left.set(xlabel="first", ylabel="second", aspect="equal", title="data")
         for j, ax in enumerate(circles):
             _circle(ax, m[:, j], data.y)
@@ -87,7 +87,7 @@ def surfaces(tables: Tables) -> Drawn:
                 _circle(ax, mapped(case)[:, j], labels)
                 _border(ax, rule(centroids[0, [j]], centroids[1, [j]]))
                 for c in (0, 1):
-                    numbered(ax, c, centroids[c, j].real, centroids[c, j].imag)
+                    draw_numbered_mark(ax, c, centroids[c, j].real, centroids[c, j].imag)
                 ax.set_title(f"{name}, dimension {j + 1}")
 
     yield picture("surfaces", draw, 5.8, "Centroids and surfaces of EulerK, REK1 and REK2 in each dimension", WIDE)
@@ -111,7 +111,7 @@ def starts(tables: Tables) -> Drawn:
                     _circle(ax, m[:, j], np.zeros(len(m), int), SOFT)
                     for row in rows:
                         if (row["start"], row["draw"], row["column"]) == (init, drawn, j):
-                            numbered(ax, row["cluster"], row["re"], row["im"])
+                            draw_numbered_mark(ax, row["cluster"], row["re"], row["im"])
                     ax.set_title(f"draw {drawn + 1}, dimension {j + 1}")
 
         return panels
@@ -207,7 +207,7 @@ def _circle(ax: Axes, m: Array, labels: Array, tint: str | None = None) -> None:
     ax.add_patch(Circle((0, 0), 1, fill=False, color=FAINT, lw=1))
     for c in np.unique(labels):
         own = m[labels == c]
-        ax.plot(own.real, own.imag, "o", ms=3, color=tint or colour(int(c)), alpha=0.5, mec="none")
+        ax.plot(own.real, own.imag, "o", ms=3, color=tint or cluster_colour(int(c)), alpha=0.5, mec="none")
     ax.set(xlim=(-1.2, 1.2), ylim=(-1.2, 1.2), xticks=(-1, 0, 1), yticks=(-1, 0, 1), aspect="equal")
     _bare(ax)
 
@@ -218,7 +218,7 @@ def _border(ax: Axes, surface: Surface) -> None:
     foot = normal * surface.offset / (normal @ normal)
     along = np.array([-normal[1], normal[0]]) / np.sqrt(normal @ normal)
     ends = foot + np.outer((-2.0, 2.0), along)
-    ax.plot(ends[:, 0], ends[:, 1], color=INK, lw=1, ls="--")
+    ax.plot(ends[:, 0], ends[:, 1], color=TEXT, lw=1, ls="--")
 
 
 def _bare(ax: Axes) -> None:

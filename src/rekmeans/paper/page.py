@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ..displays.ink import NOTHING
-from ..report.html import template
+from ..analysis.number_format import NO_VALUE
+from ..html_report.html import load_template
 from .figures import FIGURES, Figure, Picture
 from .reproduction import ALL, columns
 
@@ -31,7 +31,7 @@ def page(
 ) -> str:
     """One HTML file; everything in it is escaped but the pictures, which are ours."""
     titles = titles or {table: ALL[table].title for table in results["tables"]}
-    return template(Path(__file__).parent, {"cell": cell, "tone": tone}, name).render(
+    return load_template(Path(__file__).parent, {"cell": cell, "tone": tone}, name).render(
         results=results,
         tables={table: (titles[table], columns(rows), rows) for table, rows in results["tables"].items()},
         figures=_by_table(drawn, figures),
@@ -50,7 +50,7 @@ def _by_table(drawn: Drawn, figures: dict[str, Figure]) -> dict[str, list[tuple[
 def cell(value: Any) -> str:
     """A value as a person reads it."""
     if value is None or value == "":
-        return NOTHING
+        return NO_VALUE
     if isinstance(value, bool):
         return "yes" if value else ""
     return f"{value:.6g}" if isinstance(value, float) else str(value)

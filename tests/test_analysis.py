@@ -1,10 +1,10 @@
-"""The summary against plain NumPy, its size and memory, and what the figures draw of it."""
+"""The summary against plain NumPy, its size and memory; numbers and names as text; what may be imported."""
 
 import json
 import math
-import re
+import subprocess
+import sys
 import tracemalloc
-import xml.etree.ElementTree as ET
 
 import numpy as np
 import pandas as pd
@@ -16,27 +16,17 @@ from sklearn.decomposition import PCA
 
 import oracle
 from rekmeans import EulerKMeans, EulerMap, RectifiedEulerKMeans, load, save
-from rekmeans.report.figures import circles, classes, figures, history, kappa, plane, profile
-from rekmeans.report.html import page
-from rekmeans.report.look import DRAWN, looked
-from rekmeans.report.summary import summary
-
-ODD = ["<script>alert(1)</script>", "$a_1$", "#202a33", 'x" id="q', "a & b", "数", "-->"]
-
-
-def soiled(seed=0):
-    """Wine with missing values and gross errors, and its classes."""
-    random, (X, y) = np.random.default_rng(seed), load_wine(return_X_y=True)
-    X[random.random(X.shape) < 0.05] = np.nan
-    X[random.random(X.shape) < 0.04] *= 40
-    X[3] = 1e6
-    return X, y
+from rekmeans.analysis.fit_analysis import MAX_ROWS_DRAWN, analyse_fit
+from rekmeans.analysis.number_format import format_number, shorten_name
+from rekmeans.analysis.summary import summary
+from rekmeans.html_report.figures import history_figure
+from rekmeans.html_report.html import render_page
 
 
 @pytest.fixture(scope="module", params=[RectifiedEulerKMeans, EulerKMeans])
-def case(request):
+def case(request, dirty_wine):
     """A fitted model, its table, the classes and the summary."""
-    X, y = soiled()
+    X, y = dirty_wine
     with pytest.warns(UserWarning, match="1 of 178 rows take no part"):
         model = request.param(3, random_state=0).fit(X)
     return model, X, y, summary(model, X, y=y, title="Wine")
@@ -199,7 +189,7 @@ def test_a_table_that_the_model_was_not_fitted_on_has_no_fit_to_tell(case, tmp_p
         assert not told["own_fit"]
         assert told["history"] == {}
         assert (told["method"]["passes"], told["method"]["seconds"]) == (None, None)
-        text = page(told)
+        text = render_page(told)
         assert "made elsewhere" in text
         assert not any(words in text for words in ("time in passes", "same table and settings", "How the fit went"))
     save(model, tmp_path / "model.safetensors")
@@ -214,8 +204,8 @@ def test_a_table_that_the_model_was_not_fitted_on_has_no_fit_to_tell(case, tmp_p
     "settings", [{"max_iter": 1}, {"n_init": 3}, {"beyond": "clip"}, {"engine": "reference"}], ids=str
 )
 @pytest.mark.parametrize("kind", [RectifiedEulerKMeans, EulerKMeans])
-def test_a_fit_knows_its_own_table_bit_for_bit(kind, settings, tmp_path):
-    X = soiled()[0]
+def test_a_fit_knows_its_own_table_bit_for_bit(kind, settings, dirty_wine, tmp_path):
+    X = dirty_wine[0]
     model = kind(4, random_state=0, **settings).fit(X)
     save(model, tmp_path / "m.safetensors")
     told = summary(load(tmp_path / "m.safetensors"), X)
@@ -251,17 +241,17 @@ def test_many_rows_take_little_memory_and_leave_a_small_summary():
     tracemalloc.stop()
     assert peak < 2 * X.nbytes
     assert sum(told["sizes"]) == 500_000
-    assert told["table"]["drawn"] == DRAWN
+    assert told["table"]["drawn"] == MAX_ROWS_DRAWN
     assert len(json.dumps(told)) < 1.1 * len(json.dumps(summary(model, X[:5000])))
 
 
 def test_drawn_rows_are_a_fair_share_of_every_cluster():
     X = np.concatenate([np.zeros((9000, 1)), np.ones((900, 1)), 2 * np.ones((100, 1))])
-    look = looked(RectifiedEulerKMeans(3, random_state=0, scale="range").fit(X), X)
-    drawn = look.drawn(1000)
+    analysis = analyse_fit(RectifiedEulerKMeans(3, random_state=0, scale="range").fit(X), X)
+    drawn = analysis.rows_to_draw(1000)
     assert len(set(drawn.tolist())) == 1000
-    assert_allclose(np.bincount(look.labels[drawn]) * 10, look.sizes, atol=10)
-    assert_array_equal(look.drawn(10_000), np.arange(10_000))
+    assert_allclose(np.bincount(analysis.labels[drawn]) * 10, analysis.sizes, atol=10)
+    assert_array_equal(analysis.rows_to_draw(10_000), np.arange(10_000))
 
 
 def edge_tables():
@@ -288,7 +278,7 @@ def test_edge_tables_have_a_report_too(model, X):
     assert len(told["map"]["points"]) == len(X)
     assert np.isfinite(told["map"]["points"]).all()
     assert all(0 <= f["separation"] <= 1 for f in told["features"])
-    assert f"<dd>{len(X)}</dd>" in page(told)
+    assert f"<dd>{len(X)}</dd>" in render_page(told)
 
 
 def test_a_model_without_its_history_is_reported_without_it():
@@ -299,83 +289,32 @@ def test_a_model_without_its_history_is_reported_without_it():
         delattr(model, name)
     told = summary(model, X)
     assert told["method"]["passes"] is None
-    assert history(told) is None
+    assert history_figure(told) is None
     ours = dict.fromkeys(("own_fit", "history", "method", "repeat"), 0)
     assert (told | ours) == (whole | ours)
-    assert "after each pass" not in page(told)
+    assert "after each pass" not in render_page(told)
 
 
-# figures
+@pytest.mark.parametrize(
+    ("value", "width", "text"),
+    [(3.0, 2.95, "3.00"), (1103.2, 943, "1,103"), (0.29, 0.41, "0.290"), (-2.5, None, "\N{MINUS SIGN}2.5"),
+     (-0.001, 3.0, "0.00"), (12345.6, None, "12,346"), (None, 1.0, "\N{EN DASH}"), (1e-9, 1e-9, "1e\N{MINUS SIGN}09")],
+)  # fmt: skip
+def test_numbers_for_people(value, width, text):
+    assert format_number(value, width) == text
 
 
-@pytest.fixture(scope="module")
-def drawn():
-    """A summary with awkward column names, and its figures."""
-    X = soiled()[0][:, :7]
-    model = RectifiedEulerKMeans(3, random_state=0, scale="range").fit(X)
-    told = summary(model, X, names=ODD)
-    return told, figures(told), page(told)
+def test_long_names_keep_both_ends():
+    assert shorten_name("a rather long column name number 17", 20) == "a rather long…ber 17"
+    assert shorten_name("short", 20) == "short"
 
 
-def parts(figure, tag):
-    """Elements of a figure by tag; parsing also shows that it is well-formed."""
-    return list(ET.fromstring(figure).iter(tag))
-
-
-def test_figures_hold_a_mark_for_everything_they_show(drawn):
-    told, shown, _ = drawn
-    assert len(parts(shown["map"], "use")) == len(told["map"]["points"]) + 3  # and the centroids
-    assert sum(len(parts(figure, "use")) for figure in shown["profile"]) == 3 * 7
-    bars = [p for p in parts(shown["sizes"], "path") if "var(--c" in p.get("style", "")]
-    assert len(bars) == 3
-    for figure, one in zip(shown["circles"], told["circles"]["features"], strict=True):
-        strokes = [p.get("d").count("M") for p in parts(figure, "path") if "stroke-width: 0.9" in p.get("style", "")]
-        assert sum(strokes) == sum(t is not None for t in one["turns"])
-    assert len(parts(shown["history"], "use")) >= len(told["history"]["objective"])
-    assert len(shown["circles"]) == 6
-
-
-def test_names_from_the_table_stay_text(drawn):
-    _, shown, whole = drawn
-    text = [t.text for figure in shown["profile"] for t in parts(figure, "text")]
-    assert set(ODD) <= set(text)
-    assert "<script" not in whole
-    assert "alert(1)" in whole
-
-
-def test_figures_name_every_part_once_and_nothing_outside(drawn):
-    whole = drawn[2]
-    names = re.findall(r'<[^>]* id="([^"]+)"', whole)
-    assert len(names) == len(set(names))
-    assert set(re.findall(r'(?:url\(|href=")#([\w-]+)', whole)) <= set(names)
-    assert not re.findall(r'(?:src|href)="(?!#|data:)', whole)
-
-
-def test_many_clusters_leave_a_page_under_a_megabyte():
-    random = np.random.default_rng(0)
-    X, y = random.normal(size=(4000, 16)), random.integers(0, 26, 4000)
-    told = summary(RectifiedEulerKMeans(26, random_state=0).fit(X), X, y=y)
-    assert len(page(told)) < 1_000_000
-    assert len(parts(profile(told)[0], "image")) == len(parts(classes(told), "image")) == 1
-    assert len(parts(kappa(told), "use")) >= 2 * 26
-
-
-def test_the_map_numbers_the_clusters_that_other_figures_show():
-    random = np.random.default_rng(0)
-    X = np.concatenate([np.repeat(np.arange(50.0)[:, None], 2, axis=1), random.permutation(50)[:45, None].repeat(2, 1)])
-    told = summary(RectifiedEulerKMeans(50, random_state=0, scale="range").fit(X), X)
-    shown = sorted(np.argsort(-np.array(told["sizes"]), kind="stable")[:40].tolist())
-    assert shown != list(range(40))
-    numbers = [t.text.strip() for t in parts(plane(told), "text")]
-    assert [int(t) for t in numbers if t.isdigit()] == shown
-    assert "Numbers mark the centroids of the 40 largest clusters of 50." in page(told)
-
-
-@pytest.mark.parametrize("k", [10, 11])
-def test_the_caption_says_where_marks_on_circles_have_no_numbers(k):
-    X = np.random.default_rng(0).normal(size=(200, 2))
-    told = summary(RectifiedEulerKMeans(k, random_state=0).fit(X), X)
-    numbers = {t.text.strip() for t in parts(circles(told)[0], "text")}
-    numbered = {str(c) for c in range(k)} <= numbers
-    assert numbered == (k == 10)
-    assert ("too many to number" in page(told)) != numbered
+@pytest.mark.parametrize(
+    ("package", "later"),
+    [("analysis.summary", ("matplotlib", "jinja2", "rekmeans.displays", "rekmeans.html_report")),
+     ("displays", ("jinja2", "rekmeans.html_report"))],
+)  # fmt: skip
+def test_analysis_comes_before_displays_and_these_before_the_report(package, later):
+    code = f"import sys, rekmeans.{package}; print([name for name in {later!r} if name in sys.modules])"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout == "[]\n"

@@ -1,0 +1,212 @@
+"""Numbers about a fit: one pass of a fitted model over a table, in blocks whose sums add."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import add
+from os import cpu_count
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from .. import _table
+from .._grid import GRID, Array, grid_centroids
+from ..assign import Hard
+from ..kernels.euler import Euler
+
+BLOCK_CELLS = 1 << 19  # cells mapped at a time by one thread: some ten copies of a block stay below 100 MB
+MAX_THREADS = 8  # blocks at a time; more only take memory
+MAX_ROWS_DRAWN = 1200  # rows drawn in a figure; more only darken it
+
+
+class FittedTable(NamedTuple):
+    """What an analysis asks of a fitted estimator and a table."""
+
+    X: Any  # (n, d) checked against the columns of the fit; dense or CSR
+    embed_block: Callable[[Array], Array]  # (m, d) -> (m, 2d) mapped rows, by the model's engine
+    is_hard: bool  # whether each row belongs to one cluster
+
+
+def read_fitted_table(model: Any, X: Any) -> FittedTable:
+    """The one place that uses private methods of an estimator; to be replaced by public ones."""
+
+    def embed_block(block: Array) -> Array:
+        return model._place(model.kernel_, _table.Table(block))[0].each(np.asarray)
+
+    return FittedTable(_table.read(model, X, fitting=False).X, embed_block, isinstance(model._assign(), Hard))
+
+
+def dense(X: Any) -> Array:
+    """Rows as a dense array of float64; to be replaced by the table's own method."""
+    return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class TableSums:
+    """Sums over rows; those of two blocks add."""
+
+    totals: Array  # (k, 2d) mapped rows of each cluster, on the grid
+    observed: Array  # (k, d) values of each cluster that count
+    loss: Any  # sum of squared distances, in the kernel's unit
+    missing: Array  # (d,) missing values
+    beyond: Array  # (d,) values beyond the bounds of the scale
+    uninformative: int  # rows without a value that counts
+
+    def __add__(self, other: TableSums) -> TableSums:
+        return TableSums(**{name: value + getattr(other, name) for name, value in vars(self).items()})
+
+
+@dataclass(frozen=True)
+class FitAnalysis:
+    """Labels, scores and sums of a fitted model on a table X of n rows and d columns."""
+
+    model: Any
+    X: Any  # (n, d), dense or CSR
+    C: Array  # (k, 2d) centroids on the grid
+    is_hard: bool  # whether each row belongs to one cluster
+    labels: Array  # (n,) int32
+    scores: Array  # (n,) cosine between a row and its centroid: 1 at the centroid
+    margins: Array  # (n,) 1 - nearest/second nearest distance: 0 on the border between two clusters; NaN for k = 1
+    sums: TableSums
+
+    @property
+    def kernel(self) -> Any:
+        """The fitted kernel."""
+        return self.model.kernel_
+
+    @cached_property
+    def sizes(self) -> Array:
+        """Rows of each cluster, (k,)."""
+        return np.bincount(self.labels, minlength=len(self.C))
+
+    @property
+    def inertia(self) -> float:
+        """Sum of squared distances of the rows to their centroids."""
+        return float(self.sums.loss * self.kernel.worth)
+
+    @cached_property
+    def resultant_lengths(self) -> Array:
+        """Mean resultant length R of each cluster and column, (k, d); 1 where no value is observed."""
+        totals, observed = self.sums.totals.astype(np.float64) / GRID, self.sums.observed.astype(np.float64)
+        d = observed.shape[1]
+        lengths = np.hypot(totals[:, :d], totals[:, d:]) / np.where(observed > 0, observed, 1)
+        return np.where(observed > 0, lengths, 1.0)
+
+    @cached_property
+    def separation(self) -> Array:
+        """Share of each column's circular variance 1 - R that lies between the clusters, (d,) in [0, 1].
+
+        1 - (1 - sum_c n_c R_c / n)/(1 - R): 0 where clusters look alike, 1 where each sits on one angle of its own.
+        """
+        totals = self.sums.totals.sum(axis=0).astype(np.float64) / GRID  # (2d,)
+        observed = self.sums.observed.astype(np.float64)  # (k, d)
+        d = observed.shape[1]
+        counts = np.maximum(observed.sum(axis=0), 1)
+        spread = 1 - np.minimum(np.hypot(totals[:d], totals[d:]) / counts, 1)
+        within = 1 - (observed * self.resultant_lengths).sum(axis=0) / counts
+        has_spread = (spread > 1 / GRID) & (observed.sum(axis=0) > 0)  # less is the grid's rounding, not spread
+        return np.where(has_spread, np.clip(1 - within / np.where(has_spread, spread, 1.0), 0, 1), 0.0)
+
+    def column_numbers(self, features: Any, most: int) -> Array:
+        """Column numbers: those given, or the most separating where none are."""
+        if features is None:
+            return np.argsort(-self.separation, kind="stable")[:most]
+        d, numbers = self.X.shape[1], np.atleast_1d(features)
+        are_integers = numbers.ndim == 1 and numbers.dtype.kind in "iu" and len(numbers) > 0
+        if not are_integers or numbers.min() < 0 or numbers.max() >= d:
+            raise ValueError(f"features must be column numbers from 0 to {d - 1}, got {features!r}: give one or more.")
+        return numbers
+
+    def rows_to_draw(self, most: int = MAX_ROWS_DRAWN) -> Array:
+        """Row numbers to draw: all, or evenly spaced ones of the rows sorted by cluster, so each has its share."""
+        n = len(self.labels)
+        if n <= most:
+            return np.arange(n)
+        order = np.argsort(self.labels, kind="stable")
+        return np.sort(order[np.linspace(0, n - 1, most).round().astype(np.intp)])
+
+    def dense_rows(self, numbers: Array) -> Array:
+        """These rows of the table, (m, d) float64."""
+        return dense(self.X[numbers])
+
+    def column_values(self, column: int) -> Array:
+        """The values of a column that count: observed, and inside the bounds where those beyond are ignored."""
+        x = dense(self.X[:, column : column + 1])[:, 0]
+        if self.kernel.beyond != "ignore":
+            return x[~np.isnan(x)]
+        scale = self.kernel.scale
+        return x[(x >= scale.low[column]) & (x <= scale.high[column])]
+
+    def phases(self, numbers: Array) -> Array:
+        """These rows in half-turns, (m, d); NaN where a value does not count."""
+        return self.kernel.position(self.dense_rows(numbers))
+
+    def mapped_rows(self, numbers: Array) -> Array:
+        """These rows mapped, (m, 2d); where a value does not count, its centroid's."""
+        F = self.kernel.embed(self.dense_rows(numbers))
+        return self.kernel.whole(F, self.C[self.labels[numbers]]) / GRID
+
+    def clusters_by_distance(self, row: int) -> Array:
+        """The clusters from the nearest to this row to the farthest, (k,)."""
+        F = self.kernel.embed(self.dense_rows(np.array([row])))
+        return np.argsort(self.kernel.distance(F, self.C)[0], kind="stable")
+
+
+def analyse_fit(model: Any, X: Any) -> FitAnalysis:
+    """One pass of a fitted model over the rows of X, in blocks."""
+    check_is_fitted(model)
+    if not isinstance(model.kernel_, Euler):
+        what = f"a fitted {type(model).__name__} with a kernel of its own"
+        raise TypeError(f"the report and its displays show rows on circles, so kernel='euler' only; got {what}.")
+    table = read_fitted_table(model, X)
+    C = grid_centroids(model.centroids_)
+    n, d = table.X.shape
+    size = max(1, BLOCK_CELLS // d)
+
+    def analyse_rows(start: int) -> tuple[tuple[Array, Array, Array], TableSums]:
+        block = dense(table.X[start : start + size])
+        return _analyse_block(model.kernel_, C, block, table.embed_block(block))
+
+    with threadpool_limits(1), thread_pool(model) as pool:
+        rows, sums = zip(*pool.map(analyse_rows, range(0, n, size)), strict=True)
+    labels, scores, margins = (np.concatenate(parts) for parts in zip(*rows, strict=True))
+    return FitAnalysis(model, table.X, C, table.is_hard, labels, scores, margins, reduce(add, sums))
+
+
+def thread_pool(model: Any) -> ThreadPoolExecutor:
+    """Threads for NumPy's work on blocks or columns."""
+    return ThreadPoolExecutor(min(model.n_threads or cpu_count() or 1, MAX_THREADS))
+
+
+def _analyse_block(kernel: Any, C: Array, X: Array, F: Array) -> tuple[tuple[Array, Array, Array], TableSums]:
+    """(labels, scores, margins) of the rows X, mapped to F, and their sums."""
+    missing, uninformative = np.isnan(X), kernel.silent(X)
+    D = kernel.distance(F, C)  # (m, k)
+    labels, W = Hard()(D, kernel.loss, (~uninformative).astype(np.int64))
+    by_cluster = kernel.pull(F, C, D, W)
+    sums = TableSums(
+        totals=by_cluster.totals,
+        observed=by_cluster.seen,
+        loss=by_cluster.loss,
+        missing=missing.sum(axis=0),
+        beyond=(~missing & ~kernel.scale.inside(X)).sum(axis=0),
+        uninformative=int(uninformative.sum()),
+    )
+    return (labels, kernel.likeness(F, C, labels), row_margins(D, labels)), sums
+
+
+def row_margins(D: Array, labels: Array) -> Array:
+    """1 - sqrt(nearest/second nearest) of squared distances D (n, k); 0 where both are 0, NaN with one cluster."""
+    if D.shape[1] == 1:
+        return np.full(len(D), np.nan)
+    nearest = np.take_along_axis(D, labels[:, None], 1)[:, 0].astype(np.float64)
+    others = D.astype(np.float64)
+    np.put_along_axis(others, labels[:, None], np.inf, 1)
+    second = others.min(axis=1)
+    return 1 - np.sqrt(np.where(second > 0, nearest / np.where(second > 0, second, 1.0), 1.0))

@@ -1,0 +1,40 @@
+"""Numbers and names as text for people, in figures and on the page."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+NO_VALUE, MINUS, RANGE = "\N{EN DASH}", "\N{MINUS SIGN}", " \N{EN DASH} "
+
+
+def format_number(value: float | None, width: float | None = None) -> str:
+    """A number as text: three digits, or the decimals that tell values apart over a range of this width."""
+    if value is None or not math.isfinite(value):
+        return NO_VALUE
+    if width and 1e-4 <= width < 1e7 and abs(value) < 1e9:
+        text = f"{value:,.{max(0, 2 - math.floor(math.log10(width)))}f}"
+    else:
+        text = f"{value:,.0f}" if 1e3 <= abs(value) < 1e7 else f"{value:.3g}"
+    return text.replace("-", MINUS if text.strip("-0.") else "")  # no minus before a rounded zero
+
+
+def format_seconds(seconds: float | None) -> str:
+    """A time with the unit that suits it."""
+    if seconds is None:
+        return NO_VALUE
+    for unit, size in (("µs", 1e-6), ("ms", 1e-3)):
+        if seconds < 1000 * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{seconds:.3g} s"
+
+
+def band_width(profile: dict[str, Any]) -> float | None:
+    """Width of a column's 5-95 % range; None where it has no values."""
+    return None if profile["q05"] is None else float(profile["q95"] - profile["q05"])
+
+
+def shorten_name(name: str, most: int = 26) -> str:
+    """A name that fits a figure: its beginning and its end, which often holds the number."""
+    end = most // 3
+    return name if len(name) <= most else f"{name[: most - end - 1]}…{name[-end:]}"

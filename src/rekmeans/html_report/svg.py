@@ -1,0 +1,84 @@
+"""Drawings as files: inline SVG for a page, text as text and colours as CSS variables; PNG."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable
+from html import escape
+from io import BytesIO
+from typing import Any
+from zlib import crc32
+
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from ..displays._style import BACKGROUND, COLOURS, FAINT, ON_DARK, SOFT, TEXT
+
+WIDTH = 4.9  # inches; at 72 points each the width of a phone
+CSS_NAMES = {TEXT: "ink", SOFT: "soft", FAINT: "faint", BACKGROUND: "paper", ON_DARK: "onto"}  # of colours.css.j2
+CSS_NAMES |= {colour: f"c{at}" for at, colour in enumerate(COLOURS)}  # the page lightens them in the dark
+METADATA: dict[str, Any] = {  # the same bytes whoever draws, whenever
+    "svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
+    "png": {"Software": None},
+}
+PNG_DPI = 150
+RC_PARAMS: Any = {
+    "svg.fonttype": "none",  # text stays text: it can be read aloud, searched and set in the page's font
+    "svg.hashsalt": "rekmeans",
+    "path.simplify": False,
+    "text.parse_math": False,
+    "font.size": 9.5,
+    "axes.edgecolor": SOFT,
+    "axes.facecolor": "none",
+    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color"), TEXT),
+}
+
+
+def render_svg(draw: Callable[[Any], Any], height: float, text: str, width: float = WIDTH) -> str:
+    """What `draw` draws on an Axes as an inline SVG image described by `text`."""
+    return _inline_svg(render_image(draw, height, width).decode(), text, 72 * width, 72 * height)
+
+
+def render_image(draw: Callable[[Any], Any], height: float, width: float = WIDTH, kind: str = "svg") -> bytes:
+    """What `draw` draws on an Axes as a file of this kind, without date or maker; a PNG has a background."""
+    out = BytesIO()
+    with rc_context(RC_PARAMS), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")  # the browser's fonts have more letters than ours
+        figure = Figure(figsize=(width, height), layout="constrained", facecolor=BACKGROUND)
+        figure.patch.set_visible(kind == "png")
+        draw(figure.subplots())
+        figure.savefig(out, format=kind, dpi=PNG_DPI, metadata=METADATA[kind])
+    return out.getvalue()
+
+
+def _inline_svg(source: str, text: str, width: float, height: float) -> str:
+    """matplotlib's SVG for a page: no fixed size, no page-wide style, no unused names, short numbers, page colours."""
+    body = source[source.index(">", source.index("<svg")) + 1 :]
+    body = re.sub(r"<style.*?</style>|<metadata>.*?</metadata>|<!--.*?-->", "", body, flags=re.DOTALL)
+    used = set(re.findall(r"(?:url\(|href=\")#([\w.-]+)", body))
+    key = f"f{crc32(body.encode()):08x}-"  # names must differ between the figures of a page
+    body = re.sub(r"<[^>]+>", lambda tag: _page_tag(tag[0], used, key), body)  # never the text between tags
+    body = re.sub(r"\s*\n\s*", " ", body)
+    body = re.sub(r'(?:<use [^>]* style="([^"]*)"/> )(?:<use [^>]* style="\1"/> )+', _group_marks, body)
+    size = f'viewBox="0 0 {width:g} {height:g}" style="--w: {width:g}"'
+    return f'<svg role="img" aria-label="{escape(text)}" {size}>{body}'
+
+
+def _group_marks(run: re.Match[str]) -> str:
+    """Markers of one style with that style given once; a group's own opacity would melt them into one."""
+    style = re.sub(r"(?<!-)opacity: ([\d.]+)", r"fill-opacity: \1; stroke-opacity: \1", run[1])
+    marks = run[0].replace(f' style="{run[1]}"', "").replace("/> ", "/>")
+    return f'<g style="{style}">{marks}</g>'
+
+
+def _page_tag(tag: str, used: set[str], key: str) -> str:
+    """One tag of a figure, made for the page."""
+    tag = re.sub(r' id="([^"]+)"', lambda m: f' id="{key}{m[1]}"' if m[1] in used else "", tag)
+    tag = re.sub(r"(url\(|href=\")#", rf"\1#{key}", tag).replace("xlink:href", "href")
+    tag = re.sub(r' transform="rotate\(-0 [^)]*\)"|font-family: [^;"]*;? ?', "", tag)
+    tag = re.sub(r"font: (\w+ )?([\d.]+px)[^;\"]*", r"font-weight: \1; font-size: \2", tag)
+    tag = re.sub(r"-?\d+\.\d{2,}", lambda m: f"{float(m[0]):.2f}".rstrip("0").rstrip("."), tag)
+    for colour, name in CSS_NAMES.items():
+        tag = tag.replace(colour, f"var(--{name}, {colour})")
+    return tag
