@@ -69,6 +69,10 @@ class Sums:
     mass: Array  # (k,) weight of each cluster
     loss: Any = 0  # summed over the rows, exact where it is an integer
 
+    def fetch(self) -> Self:
+        """All of them as arrays of their own: an engine may hold its sums where they were added up."""
+        return self
+
     def __add__(self, other: Self) -> Self:
         names = [field.name for field in fields(self)]
         return replace(self, **{name: _add(getattr(self, name), getattr(other, name)) for name in names})

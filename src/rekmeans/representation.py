@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from ._grid import GRID, Array, sampled
-from .kernels.euler import Euler
-from .kernels.gram import Gram
-from .kernels.laplace import Laplace, LaplaceL2
-from .kernels.linear import Linear
-from .kernels.rbf import RBF
+from ._grid import Array, weighted_total
+from .estimators.placement import place_fitted
+from .kernels import KERNELS
+from .kernels.base import rectified_update
+from .table import MemoryTable
 
 PAIRED = 4000  # rows of a cluster up to which every pair is looked at
 SAMPLE = 2000  # rows of a larger one whose pairs are: the score then errs by about 0.01
 BLOCK = 1 << 22  # kernel values held at a time
 STEPS = 1000  # to a best point; more than any was seen to take
+SEED = 0  # of the rows of a larger one
 STILL = 1e-12  # a fall of the loss, relative, that is none
 
 
@@ -84,78 +83,69 @@ def representation_score(model: Any, X: Any, sample_weight: ArrayLike | None = N
     0.864
     """
     check_is_fitted(model)
-    kernel = model.kernel_.base if isinstance(model.kernel_, Gram) else model.kernel_
-    if type(kernel) not in SPREADS:
+    kernel = model.kernel_.point_kernel
+    if kernel is None:
+        names = ", ".join(name for name, known in KERNELS.items() if not known.is_pairwise)
+        got = "precomputed values" if model.kernel_.is_pairwise else type(model.kernel_).__name__
         raise ValueError(
-            f"representation_score needs a model of one kernel that knows points: {', '.join(map(_name, SPREADS))}; "
-            f"got {type(model).__name__} with {'precomputed values' if kernel is None else _name(type(kernel))}."
+            f"representation_score needs a model of one kernel that knows points: {names}; "
+            f"got {type(model).__name__} with {got}."
         )
-    labels, table = model.predict(X), model._read(X, sample_weight, fitting=False)
-    X = table.X.toarray() if sparse.issparse(table.X) else table.X
-    F, w = kernel.embed(X), np.ones(len(X)) if table.weights is None else table.weights
-    heard = (w > 0) & ~kernel.silent(X)
-    own = [np.flatnonzero(heard & (labels == c)) for c in np.unique(labels[heard])]
-    spreads = [SPREADS[type(kernel)](kernel, F[at], w[at]) for at in own]
+    table = place_fitted(model, X, sample_weight).table
+    labels, cells = model.predict(X), table.dense(slice(None))
+    F, w = kernel.embed(cells), np.ones(len(cells)) if table.weights is None else table.weights
+    counts = (w > 0) & ~kernel.uninformative_rows(cells)
+    clusters = [np.flatnonzero(counts & (labels == c)) for c in np.unique(labels[counts])]
+    spread = spread_about_mean if "mean" in kernel.centroid_rules else spread_of_pairs
+    spreads = [spread(kernel, F[rows], w[rows]) for rows in clusters]
     to_mean, to_point = (sum(parts) for parts in zip(*spreads, strict=True)) if spreads else (0.0, 0.0)
     return float(2 - to_point / to_mean) if to_mean > 0 else 1.0
 
 
-def _name(kind: type) -> str:
-    return kind.__name__
+def spread_about_mean(kernel: Any, F: Array, w: Array) -> Spread:
+    """The loss at the mean, and at the best point, where the kernel can write its mean down; both in one step."""
+    start = kernel.from_points(kernel.scale.origin[None])
+    sums = kernel.accumulate(F, start, kernel.distance(F, start), w[:, None])
+    mean, point = kernel.mean(sums, start), rectified_update(kernel, sums, start)
+    losses = [weighted_total(w, kernel.loss(kernel.distance(F, C))[:, 0].astype(np.float64)) for C in (mean, point)]
+    return Spread(*(float(loss) * kernel.loss_unit for loss in losses))
 
 
-def on_circles(kernel: Euler, F: Array, w: Array) -> Spread:
-    """1/2 sum_l n_l (1 - R_l^2) and sum_l n_l (1 - R_l), n_l the weight of the rows that have column l."""
-    cos, sin = np.split(F / GRID, 2, axis=1)
-    n = w @ ((cos != 0) | (sin != 0))  # (d,)
-    R = np.hypot(w @ cos, w @ sin) / np.where(n > 0, n, 1.0)
-    return Spread(float((n * (1 - R * R)).sum() / 2), float((n * (1 - R)).sum()))
-
-
-def flat(kernel: Linear, F: Array, w: Array) -> Spread:
-    """The mean is a point: both are the weighted squares about it."""
-    about = float(np.nansum(w[:, None] * (F - _average(F, w)) ** 2))
-    return Spread(about, about)
-
-
-def paired(kernel: RBF, F: Array, w: Array) -> Spread:
+def spread_of_pairs(kernel: Any, F: Array, w: Array) -> Spread:
     """sum_j sum_q w_j w_q |phi_j - phi_q|^2/(2 s), s the sum of w, and the loss at the best point.
 
     That is looked for from the average and from the row of least loss.
     """
-    some = sampled(np.ones(len(F)), PAIRED if len(F) <= PAIRED else SAMPLE)[0]
+    few = MemoryTable(np.arange(len(F))[:, None]).sample(len(F) if len(F) <= PAIRED else SAMPLE, SEED)
+    some = few.dense()[:, 0]
     f, v, s = F[some], w[some], float(w.sum())
+    at = kernel.from_rows(f)
     blocks = np.array_split(np.arange(len(f)), -(-len(f) * len(f) // BLOCK))
-    losses = np.concatenate([kernel.loss(kernel.distance(f[at], f)) @ v for at in blocks])  # of each row to all, (m,)
+    losses = np.concatenate([kernel.loss(kernel.distance(f[rows], at)) @ v for rows in blocks])  # to all, (m,)
     pairs, all_pairs = (float(u.sum() ** 2 - u @ u) for u in (v, w))
     to_mean = float(v @ losses) / 2 / s * (all_pairs / pairs if pairs > 0 else 0.0)
-    average = _average(F, w)
-    starts = average, kernel.whole(f[losses.argmin()], average)
-    return Spread(to_mean, min(_least(kernel, F, w, start[None]) for start in starts))
+    average = kernel.from_rows(_average(F, w)[None])
+    starts = average, kernel.from_rows(f[[losses.argmin()]], average)
+    return Spread(to_mean, min(_least_loss(kernel, F, w, start) for start in starts))
 
 
 def _average(F: Array, w: Array) -> Array:
     """Weighted mean of each column over the rows that have it; 0 where none has, (d,)."""
-    seen = ~np.isnan(F)
-    n = w @ seen
-    return (w @ np.where(seen, F, 0.0)) / np.where(n > 0, n, 1.0)
+    observed = ~np.isnan(F)
+    n = w @ observed
+    return (w @ np.where(observed, F, 0.0)) / np.where(n > 0, n, 1.0)
 
 
-def _least(kernel: RBF, F: Array, w: Array, point: Array) -> float:
-    """The loss of the rows at the point (1, d), moved until it no longer falls."""
-    loss = np.inf
+def _least_loss(kernel: Any, F: Array, w: Array, point: Any) -> float:
+    """The loss of the rows at the point, moved until it no longer falls."""
+    least = np.inf
     for _ in range(STEPS):
-        sums = kernel.pull(F, point, kernel.distance(F, point), w[:, None])
-        if not sums.loss < loss * (1 - STILL):
-            return min(loss, sums.loss)
-        loss, point = sums.loss, kernel.rectify(sums, point)
-    return loss
-
-
-SPREADS: dict[type, Callable[[Any, Array, Array], Spread]] = {
-    Euler: on_circles,
-    Linear: flat,
-    RBF: paired,
-    Laplace: paired,
-    LaplaceL2: paired,
-}
+        D = kernel.distance(F, point)
+        loss = weighted_total(w, kernel.loss(D)[:, 0])
+        if not loss < least * (1 - STILL):
+            return min(least, loss)
+        least, W = loss, w[:, None]
+        sums, blocks = kernel.accumulate(F, point, D, W), [(F, kernel.row_weights(D, W))]
+        found = {name: getattr(kernel, name)(blocks, sums, point) for name in kernel.statistics}
+        point = rectified_update(kernel, replace(sums, **found), point)
+    return least

@@ -55,31 +55,32 @@ def circle_coordinates(analysis: FitAnalysis, names: list[str], columns: Array) 
 def _circle(analysis: FitAnalysis, name: str, column: int, phases: Array) -> dict[str, Any]:
     """One column's circle: phases and centroids, and which value has which angle."""
     kernel = analysis.kernel
-    centre, unit = kernel.scale.centre[column], kernel.scale.unit[column]
+    origin, half_turn = kernel.scale.origin[column], 1 / kernel.rates[column]
     return {
         "name": name,
         "column": int(column),
         "turns": np.round(np.mod(phases, 2), 4),
         "centroids": [[round(m.real, 6), round(m.imag, 6)] for m in analysis.model.centroids_[:, column]],
-        "origin": centre,  # the value at angle 0
-        "half_turn": unit / kernel.alpha,  # the step of values that turns half a circle
-        "low": centre + np.fmin.reduce(phases) * unit / kernel.alpha,
-        "high": centre + np.fmax.reduce(phases) * unit / kernel.alpha,
+        "origin": origin,  # the value at angle 0
+        "half_turn": half_turn,  # the step of values that turns half a circle
+        "low": origin + np.fmin.reduce(phases) * half_turn,
+        "high": origin + np.fmax.reduce(phases) * half_turn,
     }
 
 
 def missing_and_beyond(analysis: FitAnalysis, names: list[str]) -> dict[str, Any]:
     """Values missing and beyond the scale's bounds, per column that has any."""
     missing, beyond, scale = analysis.sums.missing, analysis.sums.beyond, analysis.kernel.scale
+    low, high = scale.bounds
     most_affected = np.argsort(-(missing + beyond), kind="stable")[:MAX_COLUMNS]
     return {
         "missing": missing.sum(),
         "beyond": beyond.sum(),
-        "cells": analysis.X.shape[0] * analysis.X.shape[1],
+        "cells": analysis.table.n_rows * analysis.table.n_columns,
         "rows": analysis.sums.uninformative,
         "rule": analysis.kernel.beyond,
         "columns": [
-            {"name": names[j], "missing": missing[j], "beyond": beyond[j], "low": scale.low[j], "high": scale.high[j]}
+            {"name": names[j], "missing": missing[j], "beyond": beyond[j], "low": low[j], "high": high[j]}
             for j in most_affected
             if missing[j] + beyond[j]
         ],

@@ -2,54 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cached_property, reduce
-from operator import add
+from dataclasses import dataclass, replace
+from functools import cached_property
 from os import cpu_count
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from .. import _table
-from .._grid import GRID, Array, grid_centroids
-from ..assign import Hard
-from ..kernels.euler import Euler
+from .._grid import GRID, Array
+from ..assignment import Hard
+from ..estimators.placement import fitted_centroids, place_fitted
+from ..kernels.euler import OnCircles
+from ..table import MemoryTable
 
-BLOCK_CELLS = 1 << 19  # cells mapped at a time by one thread: some ten copies of a block stay below 100 MB
+BLOCK_CELLS = 1 << 19  # cells looked through at a time by one thread: a few copies of a block stay small
 MAX_THREADS = 8  # blocks at a time; more only take memory
 MAX_ROWS_DRAWN = 1200  # rows drawn in a figure; more only darken it
 
 
-class FittedTable(NamedTuple):
-    """What an analysis asks of a fitted estimator and a table."""
-
-    X: Any  # (n, d) checked against the columns of the fit; dense or CSR
-    embed_block: Callable[[Array], Array]  # (m, d) -> (m, 2d) mapped rows, by the model's engine
-    is_hard: bool  # whether each row belongs to one cluster
-
-
-def read_fitted_table(model: Any, X: Any) -> FittedTable:
-    """The one place that uses private methods of an estimator; to be replaced by public ones."""
-
-    def embed_block(block: Array) -> Array:
-        return model._place(model.kernel_, _table.Table(block))[0].each(np.asarray)
-
-    return FittedTable(_table.read(model, X, fitting=False).X, embed_block, isinstance(model._assign(), Hard))
-
-
-def dense(X: Any) -> Array:
-    """Rows as a dense array of float64; to be replaced by the table's own method."""
-    return np.asarray(X.toarray() if sparse.issparse(X) else X, dtype=np.float64)
-
-
 @dataclass(frozen=True)
 class TableSums:
-    """Sums over rows; those of two blocks add."""
+    """Sums over all rows."""
 
     totals: Array  # (k, 2d) mapped rows of each cluster, on the grid
     observed: Array  # (k, d) values of each cluster that count
@@ -58,17 +35,14 @@ class TableSums:
     beyond: Array  # (d,) values beyond the bounds of the scale
     uninformative: int  # rows without a value that counts
 
-    def __add__(self, other: TableSums) -> TableSums:
-        return TableSums(**{name: value + getattr(other, name) for name, value in vars(self).items()})
-
 
 @dataclass(frozen=True)
 class FitAnalysis:
     """Labels, scores and sums of a fitted model on a table X of n rows and d columns."""
 
     model: Any
-    X: Any  # (n, d), dense or CSR
-    C: Array  # (k, 2d) centroids on the grid
+    table: MemoryTable  # (n, d)
+    C: OnCircles
     is_hard: bool  # whether each row belongs to one cluster
     labels: Array  # (n,) int32
     scores: Array  # (n,) cosine between a row and its centroid: 1 at the centroid
@@ -88,7 +62,7 @@ class FitAnalysis:
     @property
     def inertia(self) -> float:
         """Sum of squared distances of the rows to their centroids."""
-        return float(self.sums.loss * self.kernel.worth)
+        return float(self.sums.loss * self.kernel.loss_unit)
 
     @cached_property
     def resultant_lengths(self) -> Array:
@@ -117,7 +91,7 @@ class FitAnalysis:
         """Column numbers: those given, or the most separating where none are."""
         if features is None:
             return np.argsort(-self.separation, kind="stable")[:most]
-        d, numbers = self.X.shape[1], np.atleast_1d(features)
+        d, numbers = self.table.n_columns, np.atleast_1d(features)
         are_integers = numbers.ndim == 1 and numbers.dtype.kind in "iu" and len(numbers) > 0
         if not are_integers or numbers.min() < 0 or numbers.max() >= d:
             raise ValueError(f"features must be column numbers from 0 to {d - 1}, got {features!r}: give one or more.")
@@ -133,24 +107,23 @@ class FitAnalysis:
 
     def dense_rows(self, numbers: Array) -> Array:
         """These rows of the table, (m, d) float64."""
-        return dense(self.X[numbers])
+        return np.asarray(self.table.dense(numbers), np.float64)
 
     def column_values(self, column: int) -> Array:
         """The values of a column that count: observed, and inside the bounds where those beyond are ignored."""
-        x = dense(self.X[:, column : column + 1])[:, 0]
+        x = self.table.column(column)
         if self.kernel.beyond != "ignore":
             return x[~np.isnan(x)]
-        scale = self.kernel.scale
-        return x[(x >= scale.low[column]) & (x <= scale.high[column])]
+        return x[self.kernel.scale.take([column]).inside(x[:, None])[:, 0]]
 
     def phases(self, numbers: Array) -> Array:
         """These rows in half-turns, (m, d); NaN where a value does not count."""
-        return self.kernel.position(self.dense_rows(numbers))
+        return self.kernel.coordinates(self.dense_rows(numbers))
 
     def mapped_rows(self, numbers: Array) -> Array:
         """These rows mapped, (m, 2d); where a value does not count, its centroid's."""
         F = self.kernel.embed(self.dense_rows(numbers))
-        return self.kernel.whole(F, self.C[self.labels[numbers]]) / GRID
+        return self.kernel.from_rows(F, self.C.take(self.labels[numbers])).f / GRID
 
     def clusters_by_distance(self, row: int) -> Array:
         """The clusters from the nearest to this row to the farthest, (k,)."""
@@ -159,24 +132,27 @@ class FitAnalysis:
 
 
 def analyse_fit(model: Any, X: Any) -> FitAnalysis:
-    """One pass of a fitted model over the rows of X, in blocks."""
+    """One pass of a fitted model over the rows of X, on its engine."""
     check_is_fitted(model)
-    if not isinstance(model.kernel_, Euler):
+    if not model.kernel_.is_exact:
         what = f"a fitted {type(model).__name__} with a kernel of its own"
         raise TypeError(f"the report and its displays show rows on circles, so kernel='euler' only; got {what}.")
-    table = read_fitted_table(model, X)
-    C = grid_centroids(model.centroids_)
-    n, d = table.X.shape
-    size = max(1, BLOCK_CELLS // d)
+    placed, C = place_fitted(model, X), fitted_centroids(model)
+    kernel, table, rows = placed.model.kernel, placed.table, placed.rows
 
-    def analyse_rows(start: int) -> tuple[tuple[Array, Array, Array], TableSums]:
-        block = dense(table.X[start : start + size])
-        return _analyse_block(model.kernel_, C, block, table.embed_block(block))
+    def scores_and_margins(F: Array) -> Array:
+        D = kernel.distance(F, C)  # (m, k)
+        labels = D.argmin(axis=1)
+        return np.stack([kernel.centroid_similarity(F, C, labels), row_margins(D, labels)], axis=1)
 
+    with threadpool_limits(model.n_threads):
+        run = rows.start_run(replace(placed.model, assignment=Hard()))
+        own = run.assign(C).sums.fetch()
     with threadpool_limits(1), thread_pool(model) as pool:
-        rows, sums = zip(*pool.map(analyse_rows, range(0, n, size)), strict=True)
-    labels, scores, margins = (np.concatenate(parts) for parts in zip(*rows, strict=True))
-    return FitAnalysis(model, table.X, C, table.is_hard, labels, scores, margins, reduce(add, sums))
+        missing, beyond = np.sum(list(pool.map(lambda X: _missing_and_beyond(kernel, X), _dense_blocks(table))), axis=0)
+        scores, margins = rows.map_blocks(scores_and_margins).T
+    sums = TableSums(own.totals, own.observed, own.loss, missing, beyond, int((rows.weights() == 0).sum()))
+    return FitAnalysis(model, table, C, placed.model.assignment.is_hard, run.labels(), scores, margins, sums)
 
 
 def thread_pool(model: Any) -> ThreadPoolExecutor:
@@ -184,21 +160,14 @@ def thread_pool(model: Any) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(min(model.n_threads or cpu_count() or 1, MAX_THREADS))
 
 
-def _analyse_block(kernel: Any, C: Array, X: Array, F: Array) -> tuple[tuple[Array, Array, Array], TableSums]:
-    """(labels, scores, margins) of the rows X, mapped to F, and their sums."""
-    missing, uninformative = np.isnan(X), kernel.silent(X)
-    D = kernel.distance(F, C)  # (m, k)
-    labels, W = Hard()(D, kernel.loss, (~uninformative).astype(np.int64))
-    by_cluster = kernel.pull(F, C, D, W)
-    sums = TableSums(
-        totals=by_cluster.totals,
-        observed=by_cluster.seen,
-        loss=by_cluster.loss,
-        missing=missing.sum(axis=0),
-        beyond=(~missing & ~kernel.scale.inside(X)).sum(axis=0),
-        uninformative=int(uninformative.sum()),
-    )
-    return (labels, kernel.likeness(F, C, labels), row_margins(D, labels)), sums
+def _dense_blocks(table: MemoryTable) -> Iterator[Array]:
+    return (table.dense(at) for at in table.blocks(max(1, BLOCK_CELLS // table.n_columns)))
+
+
+def _missing_and_beyond(kernel: Any, X: Array) -> Array:
+    """How many values of each column are missing, and beyond the kept intervals, (2, d)."""
+    missing = np.isnan(X)
+    return np.stack([missing.sum(axis=0), (~missing & ~kernel.scale.inside(X)).sum(axis=0)])
 
 
 def row_margins(D: Array, labels: Array) -> Array:

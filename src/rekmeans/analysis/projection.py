@@ -22,7 +22,7 @@ def principal_projection(analysis: FitAnalysis) -> dict[str, Any]:
     return {
         "labels": analysis.labels[numbers],
         "points": np.round((F - mean) @ axes, 4),
-        "centroids": np.round((analysis.C / GRID - mean) @ axes, 4),
+        "centroids": np.round((analysis.C.f / GRID - mean) @ axes, 4),
         "share": shares,
     }
 

@@ -83,7 +83,7 @@ def _sections(analysis: FitAnalysis, names: list[str], y: ArrayLike | None, titl
 
 def table_size(analysis: FitAnalysis) -> dict[str, Any]:
     """Size of the table and of what figures draw of it."""
-    n, d = analysis.X.shape
+    n, d = analysis.table.n_rows, analysis.table.n_columns
     return {"rows": n, "columns": d, "described": min(d, MAX_COLUMNS), "drawn": len(analysis.rows_to_draw())}
 
 

@@ -14,8 +14,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._grid import Array
 from ..analysis.columns import column_names
-from ..analysis.fit_analysis import MAX_ROWS_DRAWN, dense, read_fitted_table
+from ..analysis.fit_analysis import MAX_ROWS_DRAWN
 from ..analysis.number_format import shorten_name
+from ..table.refusals import read_table
 from ._style import BACKGROUND, COLOURS, FAINT, SOFT
 
 WIDEST = 4.0  # points of the line with the most rows
@@ -70,8 +71,9 @@ class GraphDisplay:
             raise ValueError(f"features must be two column numbers from 0 to {d - 1}, got {features!r}.")
         rows = np.empty((0, 2))
         if X is not None:
-            table = read_fitted_table(model, X).X
-            rows = dense(table[:: max(1, -(-table.shape[0] // MAX_ROWS_DRAWN))])[:, pair]
+            table = read_table(model, X, fitting=False)
+            step = max(1, -(-table.n_rows // MAX_ROWS_DRAWN))
+            rows = np.asarray(table.dense(slice(None, None, step)), np.float64)[:, pair]
         return cls(model.cluster_centers_[:, pair], model.graph_, rows, [columns[j] for j in pair]).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:

@@ -47,7 +47,7 @@ class HistoryDisplay:
     def plot(self, ax: Any = None) -> Self:
         """Draw it."""
         ax = plt.subplots(figsize=(5.0, 2.8), layout="constrained")[1] if ax is None else ax
-        objective = np.asarray(self.history["objective"], dtype=np.float64)
+        objective = np.asarray(self.history["inertia"], dtype=np.float64)
         passes = np.arange(1, len(objective) + 1)
         style = "o-" if len(passes) <= 40 else "-"
         (self.line_,) = ax.plot(passes, objective, style, color=COLOURS[0], lw=1.6, ms=4.5, mec=BACKGROUND, mew=0.6)

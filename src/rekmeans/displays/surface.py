@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .._grid import GRID, Array
-from .._scale import Scale
 from ..analysis.columns import column_names
 from ..analysis.fit_analysis import FitAnalysis, analyse_fit
 from ..analysis.number_format import shorten_name
@@ -67,7 +66,7 @@ class SurfaceDisplay:
     ) -> Self:
         """The decision surface of a fitted model for two columns, over the range of X."""
         analysis, columns = analyse_fit(model, X), column_names(model, names)
-        d = analysis.X.shape[1]
+        d = analysis.table.n_columns
         if d < 2:
             raise ValueError(f"a surface needs a table of two columns or more, got {d}: draw its CircleDisplay.")
         pair = analysis.column_numbers(features, 2).tolist()
@@ -122,9 +121,8 @@ def _decision_surface(
 ) -> tuple[Array, dict[tuple[int, int], Array]]:
     """The nearest cluster at each point of the grid, and the sides of the surface between each two that meet."""
     points = np.stack([values.ravel() for values in np.meshgrid(*grid)], axis=1)  # (GRID_POINTS^2, 2)
-    d, full = analysis.X.shape[1], analysis.kernel.scale
-    scale = Scale(full.centre[pair], full.unit[pair], full.low[pair], full.high[pair])
-    kernel, C = replace(analysis.kernel, scale=scale), analysis.C[:, [*pair, *(d + j for j in pair)]]
+    d, kernel = analysis.table.n_columns, replace(analysis.kernel, scale=analysis.kernel.scale.take(pair))
+    C = kernel.from_rows(analysis.C.f[:, [*pair, *(d + j for j in pair)]])
     F = kernel.embed(points)
     shape = (len(grid[1]), len(grid[0]))
     response = kernel.distance(F, C).argmin(axis=1).reshape(shape)

@@ -23,7 +23,7 @@ from ..scales import Scale, identity_scale
 from ..seeding import starts_of
 from ..table import MemoryTable
 from ..table.refusals import read_table
-from .placement import FitPreparation, Placement, place_fitted, place_for_fit
+from .placement import FitPreparation, Placement, place_fitted, place_table
 from ._mapped import Mapped, set_fitted_attributes
 
 FRAMES = 5  # from a warning of _fit up to the line that called fit
@@ -67,7 +67,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         table = self._read_table(X, sample_weight, fitting=True)
         tasks = _watch.Tasks(self, X, y, sample_weight, self._n_starts(), self._max_passes())
         with _limit_threads(self.n_threads):
-            placed = place_for_fit(self, table)
+            placed = place_table(self, table)
             starts = tasks.starts(self._make_starts(placed.rows, table))
             watch = _watch.combine_watches(
                 _watch.send_events(self._n_starts(), len(placed.rows)),

@@ -60,7 +60,12 @@ class FitPreparation:
         return unit if unit > LEAST else 1.0
 
 
-def place_for_fit(estimator: Any, table: Table) -> Placement:
+def place_for_fit(estimator: Any, X: Any, sample_weight: ArrayLike | None = None) -> Placement:
+    """The rows of X for a fit of the estimator."""
+    return place_table(estimator, estimator._read_table(X, sample_weight, fitting=True))
+
+
+def place_table(estimator: Any, table: Table) -> Placement:
     """The rows of a table for a fit of the estimator; what no engine serves is refused before any work."""
     prototype = estimator._make_kernel(identity_scale(0))
     prototype.check_table(table)

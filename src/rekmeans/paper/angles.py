@@ -12,8 +12,12 @@ import numpy as np
 from scipy import sparse
 
 from .._grid import GRID, Array, cospi_sinpi
-from ..centroids import refilled
+from ..assignment import Hard
+from ..centroids import rectified, relocate_empty_clusters
 from ..engines import Rows
+from ..kernels.euler import OnCircles
+from ..model import Model
+from ..table import dense
 
 TIE = 2.0**-24  # of a grid step: so near to a rounding tie a float64 angle (off by less than 2^-26 of one) cannot tell
 LIMB = 24  # bits summed apart
@@ -43,10 +47,10 @@ class Laid(NamedTuple):
 
 def laid(rows: Rows) -> Laid:
     """The rows with what stays the same in every pass."""
-    F, heard = rows.each(np.asarray), rows.weights() > 0
+    F, heard = rows.map_blocks(np.asarray), rows.weights() > 0
     d = F.shape[1] // 2
     lengths = np.einsum("ij,ij->i", F, F, dtype=np.int64, casting="safe")
-    zero = rows.kernel.start(np.zeros((1, d)))[0]
+    zero = rows.kernel.from_points(np.zeros((1, d))).f[0]
     silent = _kept((F[:, :d] | F[:, d:]) == 0)
     F -= zero
     return Laid(rows, zero.astype(np.int64), _kept(F), silent, heard, _total(lengths[heard]))
@@ -61,28 +65,28 @@ def _kept(V: Array) -> Any:
 
 
 def rek2(rows: Rows, C: Array, max_iter: int = MOST) -> Course:
-    """From the start C until the objective no longer falls or nothing moves; empty clusters are refilled."""
+    """From the start C until the objective no longer falls or nothing moves; empty clusters are relocated."""
     data, end, least, objectives = laid(rows), Course(np.empty(0), C, []), math.inf, list[float]()
     for t in range(max_iter + 1):
         labels, S, mass, loss = _assigned(data, C)
         if loss >= least:
             break
         least = loss
-        objectives.append(float(loss) * rows.kernel.worth)
+        objectives.append(float(loss) * rows.kernel.loss_unit)
         end = Course(labels, C, objectives)
         if t < max_iter:
-            C = refilled(rows, on_circle(S, C), mass)[0]
+            C = relocate_empty_clusters(rows.kernel, rows.farthest, OnCircles(on_circle(S, C)), mass)[0].f
         if np.array_equal(C, end.centroids):
             break
     return end
 
 
 def rek2_printed(rows: Rows, C: Array) -> Course:
-    """With the printed u = -arccos(sum cos/A), until a partition comes back; nothing is refilled or made to fall."""
+    """With the printed u = -arccos(sum cos/A), until a partition comes back; nothing is relocated or made to fall."""
     data, before, objectives = laid(rows), set[bytes](), list[float]()
     while True:
         labels, S, _, loss = _assigned(data, C)
-        objectives.append(float(loss) * rows.kernel.worth)
+        objectives.append(float(loss) * rows.kernel.loss_unit)
         if labels.tobytes() in before or len(objectives) == PATIENCE:
             return Course(labels, C, objectives)
         before.add(labels.tobytes())
@@ -121,11 +125,11 @@ def _assigned(data: Laid, C: Array) -> tuple[Array, Array, Array, int]:
 
     sum |f - m|^2 = sum |f|^2 - 2 sum_c S_c.m_c + sum_c n_c |m_c|^2 over cells that say something; exact for 2^16 rows.
     """
-    labels = data.rows.nearest(C)
+    labels = data.rows.label(Model(data.rows.kernel, Hard(), rectified), OnCircles(C))
     own = np.flatnonzero(data.heard)
     W = sparse.csr_array((np.ones(len(own), np.int64), (labels[own], own)), (len(C), len(labels)))
     mass = W.sum(axis=1)  # (k,)
-    rest, silent = (kept.toarray() if sparse.issparse(kept := W @ V) else kept for V in (data.rest, data.silent))
+    rest, silent = (dense(W @ V) for V in (data.rest, data.silent))
     S = mass[:, None] * data.zero + rest  # (k, 2d)
     squares = np.add(*np.split(C.astype(np.int64) ** 2, 2, axis=1))  # (k, d)
     return labels, S, mass, data.squares - 2 * _total(S * C) + _total((mass[:, None] - silent) * squares)

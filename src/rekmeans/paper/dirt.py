@@ -7,7 +7,8 @@ from sklearn.cluster import KMeans
 from sklearn.preprocessing import StandardScaler
 
 from .._grid import Array
-from .._scale import fenced
+from ..scales import robust_scale
+from ..table import MemoryTable
 
 WIDTH = 15  # standard deviations of a gross error
 STARTS = 3  # greedy k-means++ with swaps: more change the means by less than 0.002
@@ -28,5 +29,9 @@ def kmeans_z(X: Array, k: int, seed: int) -> Array:
 
 def kmeans_clipped(X: Array, k: int, seed: int) -> Array:
     """scikit-learn's k-means on rows clipped to the robust range: the best simple recipe."""
-    scale = fenced(X)
-    return KMeans(k, n_init=STARTS, random_state=seed).fit_predict(scale.scaled(scale.clipped(X)))
+    return KMeans(k, n_init=STARTS, random_state=seed).fit_predict(clip_to_robust_range(X))
+
+
+def clip_to_robust_range(X: Array) -> Array:
+    """The rows in robust units, values beyond moved to the bounds."""
+    return robust_scale(MemoryTable(X).column_summary()).to_units(X, "clip")

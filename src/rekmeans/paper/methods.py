@@ -10,9 +10,10 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.preprocessing import StandardScaler
 
-from .. import EulerKMeans, EulerMap, RectifiedEulerKMeans, _table
+from .. import EulerKMeans, EulerMap, RectifiedEulerKMeans
 from .._grid import Array, complex_centroids
 from ..engines import Rows
+from ..estimators.placement import place_for_fit, starting_centroids
 from ..metrics import deviation_degree
 from . import angles
 
@@ -91,16 +92,15 @@ def estimator(kind: Any, case: Case) -> Any:
 
 def _fitted(kind: Any, case: Case) -> Outcome:
     model = estimator(kind, case).fit(case.X)
-    course = tuple(model.history_["objective"].tolist())
+    course = tuple(model.history_["inertia"].tolist())
     return Outcome(model.labels_, float(model.deviation_.mean()), float(model.inertia_), int(model.n_iter_), course)
 
 
 def start(case: Case) -> tuple[Rows, Array]:
     """The mapped rows, and the starting centroids that the estimator takes from this seed."""
     model = estimator(RectifiedEulerKMeans, case)
-    table = _table.read(model, case.X, fitting=True, k=case.k)
-    rows, _ = model._place(model._kernel(table), table)
-    return rows, next(model._starts(rows, table))
+    placed = place_for_fit(model, case.X)
+    return placed.rows, next(starting_centroids(model, placed)).f
 
 
 def mapped(case: Case) -> Array:

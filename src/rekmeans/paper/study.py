@@ -20,12 +20,11 @@ from threadpoolctl import threadpool_limits
 
 from .. import EulerKMeans, FuzzyCMeans, KernelKMeans, RectifiedEulerKMeans
 from .._grid import Array
-from .._scale import fenced
 from ..metrics import clustering_accuracy, normalized_mutual_info
 from ..representation import representation_score
 from . import datasets
 from .cells import Record, Watch
-from .dirt import STARTS, kmeans_clipped, kmeans_z, soiled
+from .dirt import STARTS, clip_to_robust_range, kmeans_clipped, kmeans_z, soiled
 
 ROWS = 1000  # of a set, drawn once: means of a kernel without a map take the square of them
 CELLS = 300_000  # of a set: fewer rows of wide ones
@@ -112,7 +111,7 @@ def k_means_z(fit: Fit, rows: int, X: Array, k: int) -> Array:
 def fourier(fit: Fit, rows: int, X: Array, k: int) -> Array:
     """k-means of random Fourier features of the RBF kernel, at the same gamma on the same scaled rows."""
     gamma = fit.width * auto(fit.dataset, rows, "rbf")
-    F = RBFSampler(gamma=gamma, n_components=COMPONENTS, random_state=fit.seed).fit_transform(_scaled(X))
+    F = RBFSampler(gamma=gamma, n_components=COMPONENTS, random_state=fit.seed).fit_transform(clip_to_robust_range(X))
     return _k_means(F, k, fit.seed)
 
 
@@ -121,15 +120,10 @@ def nystroem(kernel: str, theirs: str) -> Callable[[Fit, int, Array, int], Array
 
     def labels(fit: Fit, rows: int, X: Array, k: int) -> Array:
         gamma, most = fit.width * auto(fit.dataset, rows, kernel), min(COMPONENTS, len(X))
-        F = Nystroem(theirs, gamma=gamma, n_components=most, random_state=fit.seed).fit_transform(_scaled(X))
+        F = Nystroem(theirs, gamma=gamma, n_components=most, random_state=fit.seed).fit_transform(clip_to_robust_range(X))
         return _k_means(F, k, fit.seed)
 
     return labels
-
-
-def _scaled(X: Array) -> Array:
-    scale = fenced(X)
-    return scale.scaled(scale.clipped(X))
 
 
 def _k_means(F: Array, k: int, seed: int) -> Array:

@@ -36,6 +36,10 @@ class MemoryTable:
     def dense(self, rows: slice | Array = slice(None)) -> Array:
         return dense(self.X[rows])
 
+    def column(self, number: int) -> Array:
+        """One column, dense float64 (n,)."""
+        return np.asarray(dense(self.X[:, [number]]), np.float64)[:, 0]
+
     def blocks(self, size: int) -> Iterator[slice]:
         return (slice(at, min(at + size, self.n_rows)) for at in range(0, self.n_rows, size))
 
