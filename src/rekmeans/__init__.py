@@ -16,7 +16,8 @@ from .estimators import (
     SelfOrganizingMap,
 )
 from .euler_map import EulerMap
-from .export import load, save, to_onnx
+from .io.model_file import load, save
+from .io.onnx import to_onnx
 from .metrics import clustering_accuracy, deviation_degree, normalized_mutual_info, resultant_lengths
 from .representation import representation_score
 from .surfaces import Surface, mean_surface, rectified_surface

@@ -12,8 +12,13 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import typer
 
-from .. import EulerKMeans, RectifiedEulerKMeans, __version__, _files
-from .._files import Wish, listed
+from .. import EulerKMeans, RectifiedEulerKMeans, __version__
+from ..io.atomic import atomic_write, atomic_writes, refuse_unwritable
+from ..io.file_table import ColumnSelection, name_list
+from ..io.labels import write_labels
+from ..io.model_file import load, save
+from ..io.onnx import to_onnx
+from ..io.read import read_table_file
 from . import screen, steps
 
 FLAG = " "  # stands where an option without a value would show its type
@@ -123,13 +128,13 @@ def fit(
     _refuse_usage(table, clusters, label, drop, demo)
     steps.refuse_absent("safetensors", "jinja2", "matplotlib")
     folder = out or (Path("demo-rekmeans") if table is None else table.parent / f"{steps.stem(table)}-rekmeans")
-    _files.refuse_unwritable(folder)
+    refuse_unwritable(folder)
     names = [f"labels{steps.ending(csv)}", "model.safetensors", "summary.json", "report.html"]
     paths = [folder / name for name in names]
     _refuse_input(paths, table)
     with screen.bar(quiet) as bar:
         bar.says("reading")
-        sheet = steps.wine() if table is None else _files.read(table, Wish(label, tuple(drop or ())))
+        sheet = steps.wine() if table is None else read_table_file(table, ColumnSelection(label, tuple(drop or ())))
         model = METHODS[method](
             len(sheet.classes) if clusters is None else clusters,
             alpha=alpha,
@@ -142,16 +147,15 @@ def fit(
         bar.says("choosing starts")
         model._fit(sheet.X, None, None, bar.watch(starts or 1, sheet.X.shape[0]))
         bar.says("looking at the clusters")
-        from .. import export  # after the fit, which needs the room more
         from ..report import html
 
         told = steps.summary(model, sheet, "wine" if table is None else table.name)
         steps.name_columns(model, sheet)
         bar.says("writing")
         again = paths[1].exists()
-        with _untouched(), _files.all_whole(paths) as (labels_at, model_at, summary_at, report_at):
-            _files.save_labels(labels_at, model.labels_, sheet.ids)
-            export.save(model, model_at)
+        with _untouched(), atomic_writes(paths) as (labels_at, model_at, summary_at, report_at):
+            write_labels(labels_at, model.labels_, sheet.ids)
+            save(model, model_at)
             summary_at.write_text(json.dumps(told, indent=1), encoding="utf-8")
             report_at.write_text(html.page(told), encoding="utf-8")
         if again:  # labels of an earlier fit in the other format would be mistaken for these
@@ -161,7 +165,7 @@ def fit(
         _print_json({"command": "fit"} | found | {path.stem: str(path) for path in paths})
     elif not quiet:
         screen.clusters(model, sheet, found)
-        screen.lines(f"report: {paths[-1]}", f"beside it: {listed(names[:-1])}")
+        screen.lines(f"report: {paths[-1]}", f"beside it: {name_list(names[:-1])}")
 
 
 @app.command()
@@ -186,14 +190,14 @@ def predict(
     """
     path = out or table.parent / f"{steps.stem(table)}-labels{steps.ending(csv)}"
     _refuse_ending(path, ".csv", ".parquet")
-    _files.refuse_unwritable(path.parent)
+    refuse_unwritable(path.parent)
     _refuse_input([path], table, model)
     fitted = steps.clusterer(model)
     fitted.n_threads = threads
-    sheet = steps.sheet_for(fitted, table, Wish(drop=tuple(drop or ())))
+    sheet = steps.sheet_for(fitted, table, ColumnSelection(drop=tuple(drop or ())))
     labels = fitted.predict(sheet.X)
-    with _untouched(), _files.whole(path) as labels_at:
-        _files.save_labels(labels_at, labels, sheet.ids)
+    with _untouched(), atomic_write(path) as labels_at:
+        write_labels(labels_at, labels, sheet.ids)
     sizes = np.bincount(labels, minlength=len(fitted.centroids_))
     if as_json:
         _print_json({"command": "predict", "rows": len(labels), "sizes": sizes.tolist(), "labels": str(path)})
@@ -225,12 +229,12 @@ def report(
 
     path = out or table.parent / f"{steps.stem(table)}-report.html"
     _refuse_ending(path, ".html")
-    _files.refuse_unwritable(path.parent)
+    refuse_unwritable(path.parent)
     _refuse_input([path], table, model)
     fitted = steps.clusterer(model)
-    sheet = steps.sheet_for(fitted, table, Wish(label, tuple(drop or ())))
+    sheet = steps.sheet_for(fitted, table, ColumnSelection(label, tuple(drop or ())))
     told = steps.summary(fitted, sheet, table.name)
-    with _untouched(), _files.whole(path) as page:
+    with _untouched(), atomic_write(path) as page:
         page.write_text(html.page(told), encoding="utf-8")
     if as_json:
         _print_json({"command": "report", "report": str(path), "summary": told})
@@ -247,15 +251,14 @@ def export(
     debug: Debug = False,
 ) -> None:
     """Write a fitted model in another format, beside it."""
-    from .. import export
 
     if not onnx:
         raise ValueError("name a format to export to: --onnx.")
     path = model.with_suffix(".onnx")
     _refuse_input([path], model)
-    fitted = export.load(model)
-    with _untouched(), _files.whole(path) as graph:
-        export.to_onnx(fitted, graph)
+    fitted = load(model)
+    with _untouched(), atomic_write(path) as graph:
+        to_onnx(fitted, graph)
     if as_json:
         _print_json({"command": "export", "onnx": str(path)})
     elif not quiet:
@@ -342,7 +345,7 @@ def reproduce(
     """
     steps.refuse_absent("jinja2", "matplotlib")
     out = out or Path("beyond" if beyond else "reproduction")
-    _files.refuse_unwritable(out)
+    refuse_unwritable(out)
     make, plan = steps.study(beyond, quick)
     with screen.countdown(quiet) as watch:
         results = make(out, plan, tuple(only or ()), workers, watch)

@@ -14,7 +14,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from .._files import Sheet, listed
+from ..io.file_table import FileTable, name_list
 from ..lloyd import Watch
 
 NAMED = 2  # features that say what a cluster is
@@ -107,13 +107,13 @@ def lines(*texts: str) -> None:
         Screen().print(text, markup=False, highlight=False, soft_wrap=True)
 
 
-def clusters(model: Any, sheet: Sheet, found: dict[str, Any]) -> None:
+def clusters(model: Any, sheet: FileTable, found: dict[str, Any]) -> None:
     """Print what a fit found."""
-    title = f"{found['clusters']} clusters of {found['rows']:,} rows by {listed(sheet.names)}"
+    title = f"{found['clusters']} clusters of {found['rows']:,} rows by {name_list(sheet.names)}"
     rows = [[*row, _apart(model, sheet, c)] for c, row in enumerate(shares(found["sizes"]))]
     table(title, ["cluster", "rows", "share", "stands out by"], rows, ["cluster", "rows", "share"])
     if sheet.skipped:
-        lines("skipped: " + listed([f"{name or 'the first column'} ({why})" for name, why in sheet.skipped.items()]))
+        lines("skipped: " + name_list([f"{name or 'the first column'} ({why})" for name, why in sheet.skipped.items()]))
     lines(f"objective {found['objective']:.6g} after {found['passes']} passes")
     if "accuracy" in found:
         lines(f"against the known classes: accuracy {found['accuracy']:.3f}, NMI {found['nmi']:.3f}")
@@ -124,7 +124,7 @@ def shares(sizes: Sequence[int]) -> list[list[str]]:
     return [[f"{c}", f"{size:,}", f"{size / max(1, sum(sizes)):.1%}"] for c, size in enumerate(sizes)]
 
 
-def _apart(model: Any, sheet: Sheet, c: int) -> str:
+def _apart(model: Any, sheet: FileTable, c: int) -> str:
     """The features whose centre lies farthest from the middle of its column, high or low; a lone cluster has none."""
     if len(model.cluster_centers_) == 1:
         return NOTHING

@@ -10,22 +10,24 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from .. import _files
-from .._files import Sheet, Wish, listed
+from ..io.file_table import ColumnSelection, FileTable, name_list
+from ..io.model_file import load
+from ..io.read import read_table_file
 
 
 def refuse_absent(*libraries: str) -> None:
     """Say before a long fit, not after it, that its outputs cannot be made."""
     if absent := [name for name in libraries if find_spec(name) is None]:
-        raise ImportError(f"this command needs {listed(absent)}: pip install 'rekmeans[cli]'.")
+        raise ImportError(f"this command needs {name_list(absent)}: pip install 'rekmeans[cli]'.")
 
 
-def wine() -> Sheet:
+def wine() -> FileTable:
     """Wine of three cultivars: 178 rows, 13 measurements."""
     from sklearn.datasets import load_wine
 
     wine = load_wine()
-    return Sheet(wine.data, list(wine.feature_names), y=wine.target, classes=[str(name) for name in wine.target_names])
+    classes = [str(name) for name in wine.target_names]
+    return FileTable(wine.data, list(wine.feature_names), y=wine.target, classes=classes)
 
 
 def study(beyond: bool, quick: bool) -> tuple[Callable[..., dict[str, Any]], Any]:
@@ -39,30 +41,29 @@ def study(beyond: bool, quick: bool) -> tuple[Callable[..., dict[str, Any]], Any
 
 def clusterer(path: Path) -> Any:
     """The clusterer in a model file."""
-    from .. import export
 
-    model = export.load(path)
+    model = load(path)
     if not hasattr(model, "centroids_"):
         raise ValueError(f"{path} holds a {type(model).__name__}, which has no clusters: use a model that fit wrote.")
     return model
 
 
-def sheet_for(model: Any, path: Path, wish: Wish) -> Sheet:
+def sheet_for(model: Any, path: Path, wish: ColumnSelection) -> FileTable:
     """The model's columns of a table."""
     names = getattr(model, "feature_names_in_", None)
     only = None if names is None else tuple(name for name in names if name != wish.label)
-    sheet = _files.read(path, Wish(wish.label, wish.drop, only))
+    sheet = read_table_file(path, ColumnSelection(wish.label, wish.drop, only))
     if sparse.issparse(sheet.X) and sheet.X.shape[1] < model.n_features_in_:  # the file has no cell in the last columns
         sheet.X.resize((sheet.X.shape[0], model.n_features_in_))
     if sheet.X.shape[1] != model.n_features_in_:
         raise ValueError(
             f"{path.name} must have the {model.n_features_in_} columns of the model, got {sheet.X.shape[1]} "
-            f"({listed(sheet.names)}): leave others out with --drop."
+            f"({name_list(sheet.names)}): leave others out with --drop."
         )
     return sheet
 
 
-def summary(model: Any, sheet: Sheet, title: str) -> dict[str, Any]:
+def summary(model: Any, sheet: FileTable, title: str) -> dict[str, Any]:
     """The report's summary, with what the file told."""
     from ..report import summary as report
 
@@ -72,13 +73,13 @@ def summary(model: Any, sheet: Sheet, title: str) -> dict[str, Any]:
     return report.summary(model, sheet.X, names=sheet.names, y=y, title=title) | {"skipped": sheet.skipped}
 
 
-def name_columns(model: Any, sheet: Sheet) -> None:
+def name_columns(model: Any, sheet: FileTable) -> None:
     """The names of the file, which its bare rows did not tell the model."""
-    if sheet.named:
+    if sheet.has_names:
         model.feature_names_in_ = np.array(sheet.names, dtype=object)
 
 
-def found(model: Any, sheet: Sheet, told: dict[str, Any]) -> dict[str, Any]:
+def found(model: Any, sheet: FileTable, told: dict[str, Any]) -> dict[str, Any]:
     """What a fit found, for machines."""
     return {
         "rows": sheet.X.shape[0],

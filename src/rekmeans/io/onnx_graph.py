@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from ._grid import GRID, grid_centroids
-from ._scale import Scale
-from .euler_map import EulerMap
-from .kernels.euler import NARROW, Euler
+from .._grid import GRID, grid_centroids
+from .._scale import Scale
+from ..euler_map import EulerMap
+from ..kernels.euler import NARROW, Euler
 
 try:
     import onnx
@@ -19,11 +19,11 @@ try:
 except ImportError:
     raise ImportError("an ONNX graph needs onnx: pip install 'rekmeans[export]'.") from None
 
-OPSET, IR = 17, 8  # of 2022: every runtime of today reads them
+OPSET, IR = 17, 8  # of 2022: every current runtime reads them
 
 
-class Nodes:
-    """The nodes and constants of a graph as it is written down; each call gives the name of a value."""
+class GraphBuilder:
+    """The nodes and constants of a graph so far; each call adds a node and gives the name of its value."""
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []
@@ -42,11 +42,11 @@ class Nodes:
         return name
 
 
-def graph(model: Any) -> bytes:
+def onnx_bytes(model: Any) -> bytes:
     """The checked ONNX file of a fitted estimator."""
     kernel, d = model.kernel_, model.n_features_in_
-    g = Nodes()
-    F, seen = _mapped(g, kernel)
+    g = GraphBuilder()
+    F, observed = _add_map(g, kernel)
     if isinstance(model, EulerMap):
         g("Div", g("Cast", F, to=TensorProto.DOUBLE), float(GRID), name="mapped")
         outputs = [helper.make_tensor_value_info("mapped", TensorProto.DOUBLE, ["n", 2 * d])]
@@ -54,7 +54,7 @@ def graph(model: Any) -> bytes:
         if d > NARROW:
             raise ValueError(f"an ONNX graph counts in 64 bits and takes at most {NARROW} columns, got {d}: drop some.")
         C = grid_centroids(model.centroids_).astype(np.int64)
-        _nearest(g, F, seen, C)
+        _add_nearest(g, F, observed, C)
         outputs = [
             helper.make_tensor_value_info("label", TensorProto.INT64, ["n"]),
             helper.make_tensor_value_info("distance", TensorProto.DOUBLE, ["n", len(C)]),
@@ -72,28 +72,28 @@ def graph(model: Any) -> bytes:
     return proto.SerializeToString(deterministic=True)
 
 
-def _mapped(g: Nodes, kernel: Euler) -> tuple[str, str]:
-    """Mapped rows (n, 2d) on the grid, int64; and which cells say something, (n, d) bool."""
+def _add_map(g: GraphBuilder, kernel: Euler) -> tuple[str, str]:
+    """Mapped rows (n, 2d) on the grid, int64; and which cells are observed, (n, d) bool."""
     scale = kernel.scale
     line = g("Mul", g("Sub", BEYOND[kernel.beyond](g, scale), scale.centre), kernel.alpha / scale.unit)
     t = g("Mod", line, 2.0, fmod=1)  # (n, d) half-turns
-    seen = g("Not", g("IsNaN", t))
-    turns = g("Where", seen, t, 0.0)
-    cos, sin = (_sine(g, turn) for turn in (g("Add", turns, 0.5), turns))  # older runtimes have no Cos of double
-    F = g("Concat", g("Where", seen, cos, 0.0), sin, axis=1)  # (n, 2d); (0, 0) where a cell says nothing
-    return g("Cast", F, to=TensorProto.INT64), seen
+    observed = g("Not", g("IsNaN", t))
+    turns = g("Where", observed, t, 0.0)
+    cos, sin = (_add_sine(g, turn) for turn in (g("Add", turns, 0.5), turns))  # older runtimes have no Cos of double
+    F = g("Concat", g("Where", observed, cos, 0.0), sin, axis=1)  # (n, 2d); (0, 0) where a cell is missing
+    return g("Cast", F, to=TensorProto.INT64), observed
 
 
-def _sine(g: Nodes, t: str) -> str:
-    """2^23 sin(pi t), rounded to whole numbers."""
+def _add_sine(g: GraphBuilder, t: str) -> str:
+    """2^23 sin(pi t), rounded to integers."""
     return g("Round", g("Mul", g("Sin", g("Mul", t, np.pi)), float(GRID)))
 
 
-def _nearest(g: Nodes, F: str, seen: str, C: Any) -> None:
-    """`label` and `distance` of the rows, from |f - m|^2 over the cells that say something, in integers."""
+def _add_nearest(g: GraphBuilder, F: str, observed: str, C: Any) -> None:
+    """`label` and `distance` of the rows, from |f - m|^2 over the observed cells, in integers."""
     d = C.shape[1] // 2
     squares = C[:, :d] ** 2 + C[:, d:] ** 2  # (k, d)
-    lengths = g("MatMul", g("Cast", seen, to=TensorProto.INT64), squares.T)  # (n, k)
+    lengths = g("MatMul", g("Cast", observed, to=TensorProto.INT64), squares.T)  # (n, k)
     scores = g("Sub", lengths, g("MatMul", F, 2 * C.T))
     above = g("Sub", scores, g("ReduceMin", scores, axes=[1], keepdims=1))  # older runtimes have no ArgMin of int64
     g("ArgMin", g("Cast", above, to=TensorProto.DOUBLE), axis=1, keepdims=0, name="label")
@@ -102,21 +102,21 @@ def _nearest(g: Nodes, F: str, seen: str, C: Any) -> None:
     g("Sqrt", g("Mul", D, Euler.worth), name="distance")
 
 
-def _clipped(g: Nodes, scale: Scale) -> str:
+def _clip(g: GraphBuilder, scale: Scale) -> str:
     """Comparisons, not Min and Max: a missing cell stays missing in every runtime."""
     capped = g("Where", g("Greater", "X", scale.high), scale.high, "X")
     return g("Where", g("Less", "X", scale.low), scale.low, capped)
 
 
-def _ignored(g: Nodes, scale: Scale) -> str:
+def _ignore(g: GraphBuilder, scale: Scale) -> str:
     """NaN beyond the bounds; a row of only such values is clipped instead."""
     inside = g("And", g("GreaterOrEqual", "X", scale.low), g("LessOrEqual", "X", scale.high))
-    heard = g("ReduceSum", g("Cast", inside, to=TensorProto.INT64), np.array([1]), keepdims=1)  # (n, 1)
-    return g("Where", g("Equal", heard, 0), _clipped(g, scale), g("Where", inside, "X", np.nan))
+    n_inside = g("ReduceSum", g("Cast", inside, to=TensorProto.INT64), np.array([1]), keepdims=1)  # (n, 1)
+    return g("Where", g("Equal", n_inside, 0), _clip(g, scale), g("Where", inside, "X", np.nan))
 
 
-def _wrapped(g: Nodes, scale: Scale) -> str:
+def _wrap(g: GraphBuilder, scale: Scale) -> str:
     return g("Identity", "X")
 
 
-BEYOND: dict[str, Callable[[Nodes, Scale], str]] = {"ignore": _ignored, "clip": _clipped, "wrap": _wrapped}
+BEYOND: dict[str, Callable[[GraphBuilder, Scale], str]] = {"ignore": _ignore, "clip": _clip, "wrap": _wrap}

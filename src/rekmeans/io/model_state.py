@@ -1,9 +1,8 @@
-"""What a model file holds: a header and named arrays of a fitted estimator, and the estimator back from them."""
+"""The state of a fitted estimator as a header of plain values and named arrays, and the estimator back from both."""
 
 from __future__ import annotations
 
 import inspect
-import json
 import numbers
 import warnings
 from typing import Any
@@ -11,33 +10,29 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from . import _parameters
-from ._grid import GRID, Array, complex_centroids, grid_centroids
-from ._scale import BEYOND, LEAST, Scale
-from .engines import ENGINES
-from .estimators import EulerKMeans, RectifiedEulerKMeans
-from .euler_map import EulerMap
-from .kernels.euler import Euler
-from .metrics import deviation_degree
+from .. import _parameters
+from .._grid import GRID, Array, complex_centroids, grid_centroids
+from .._scale import BEYOND, LEAST, Scale
+from ..engines import ENGINES
+from ..estimators import EulerKMeans, RectifiedEulerKMeans
+from ..euler_map import EulerMap
+from ..kernels.euler import Euler
+from ..metrics import deviation_degree
 
-FORMAT, VERSION = "rekmeans", 1
 ESTIMATORS: dict[str, type] = {kind.__name__: kind for kind in (EulerKMeans, RectifiedEulerKMeans, EulerMap)}
 SCALE = {"centre": "F64", "unit": "F64", "low": "F64", "high": "F64"}
 PASSES = {"objective": "F64", "moved": "I64", "refilled": "I64", "seconds": "F64"}
 MAP = SCALE | {"middle": "F64"}
 CLUSTERS = SCALE | {"centroids": "I32", "cluster_centers": "F64"} | {f"history.{t}": kind for t, kind in PASSES.items()}
 OPTIONAL = {"init": "F64", "labels": "I32"}
-HEADER = {"format", "version", "estimator", "parameters", "alpha", "beyond", "feature_names"}
 Header = dict[str, Any]
 
 
-def written(model: Any, labels: bool) -> tuple[str, dict[str, Array]]:
-    """Header and arrays of a fitted estimator, with its labels where they are wanted and there."""
+def model_state(model: Any, labels: bool) -> tuple[Header, dict[str, Array]]:
+    """Header and arrays of a fitted estimator, with its labels where they are wanted and the model has them."""
     refuse_other_models(model)
-    parameters, init = _stored(model)
+    parameters, init = _plain_parameters(model)
     header: Header = {
-        "format": FORMAT,
-        "version": VERSION,
         "estimator": type(model).__name__,
         "parameters": parameters,
         "alpha": model.kernel_.alpha,
@@ -53,13 +48,13 @@ def written(model: Any, labels: bool) -> tuple[str, dict[str, Array]]:
         arrays |= {f"history.{name}": model.history_[name] for name in PASSES}
         arrays |= {} if init is None else {"init": init}
         arrays |= {"labels": model.labels_} if labels and hasattr(model, "labels_") else {}
-    return json.dumps(header, allow_nan=False), {name: np.ascontiguousarray(values) for name, values in arrays.items()}
+    return header, {name: np.ascontiguousarray(values) for name, values in arrays.items()}
 
 
-def _stored(model: Any) -> tuple[dict[str, Any], Array | None]:
+def _plain_parameters(model: Any) -> tuple[dict[str, Any], Array | None]:
     """The parameters as plain values, those that have none as their defaults; and the array given as `init`, if any."""
     _refuse_bad_parameters(model)
-    given, defaults = model.get_params(deep=False), _defaults(type(model))
+    given, defaults = model.get_params(deep=False), default_parameters(type(model))
     init = given.get("init")
     if init is not None and not isinstance(init, str) and not callable(init):
         init = _parameters.starting_points(given.pop("init"), model.n_clusters, model.n_features_in_)
@@ -67,48 +62,26 @@ def _stored(model: Any) -> tuple[dict[str, Any], Array | None]:
     if lost:
         kept = ", ".join(f"{name}={defaults[name]!r}" for name in lost)
         warnings.warn(f"a file holds only numbers and text: stored {kept} instead of what the model has.", stacklevel=4)
-    values = {name: defaults[name] if name in lost else _plain(value) for name, value in given.items()}
+    values = {name: defaults[name] if name in lost else _plain_value(value) for name, value in given.items()}
     return values, init if isinstance(init, np.ndarray) else None
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     """A number or text of any class as Python's own."""
     if value is None or isinstance(value, bool):
         return value
     return str(value) if isinstance(value, str) else int(value) if isinstance(value, numbers.Integral) else float(value)
 
 
-def _defaults(kind: type) -> dict[str, Any]:
+def default_parameters(kind: type) -> dict[str, Any]:
+    """The parameters of an estimator and their defaults."""
     return {name: entry.default for name, entry in inspect.signature(kind).parameters.items()}
 
 
-def header_of(text: str | None) -> Header:
-    """The header of a file, of this version, with the entries it must have."""
-    try:
-        header = json.loads(text or "null")
-    except (ValueError, RecursionError):
-        raise ValueError("its header is not JSON; save the model anew") from None
-    if not isinstance(header, dict) or header.get("format") != FORMAT:
-        raise ValueError("it was not written by rekmeans.save")
-    if header.get("version") != VERSION:
-        came = f"{header.get('version')!r:.20}"
-        raise ValueError(f"its format has version {came}, this rekmeans reads {VERSION}; update rekmeans")
-    _parameters.one_of("estimator", header.get("estimator"), ESTIMATORS)
-    kind = ESTIMATORS[header["estimator"]]
-    _refuse_other_names("the header", set(header), HEADER if kind is EulerMap else HEADER | {"n_iter", "inertia"})
-    values, names = header["parameters"], header["feature_names"]
-    if not isinstance(values, dict) or not isinstance(names, list | None):
-        raise ValueError("parameters must be a table and feature_names a list or null")
-    _refuse_other_names("parameters", set(values) | set(_defaults(kind)), set(_defaults(kind)))  # an absent one is new
-    if any(isinstance(value, list | dict) for value in values.values()):
-        raise ValueError("parameters must be numbers and text")
-    return header
-
-
-def estimator(header: Header, arrays: dict[str, Array]) -> Any:
-    """The estimator of a header and its arrays; each is looked at before use."""
+def model_of_state(header: Header, arrays: dict[str, Array]) -> Any:
+    """The estimator of a header and its arrays; each value is checked before use."""
     d = arrays["centre"].size
-    scale = Scale(*(_shaped(arrays, name, (d,)) for name in SCALE))
+    scale = Scale(*(_array_of_shape(arrays, name, (d,)) for name in SCALE))
     if d == 0 or not np.isfinite(scale.centre).all() or not np.isfinite(scale.unit).all():
         raise ValueError("its scale must be finite and have a column")
     if (scale.unit <= LEAST).any() or (scale.low > scale.high).any():
@@ -123,41 +96,41 @@ def estimator(header: Header, arrays: dict[str, Array]) -> Any:
     fitted |= {} if names is None else {"feature_names_in_": np.array(names, dtype=object)}
     _refuse_bad_parameters(model)
     if isinstance(model, EulerMap):
-        fitted["middle_"] = _shaped(arrays, "middle", (d,))
+        fitted["middle_"] = _array_of_shape(arrays, "middle", (d,))
     else:
-        fitted |= {"alpha_": alpha} | _clusters(header, arrays, d)
+        fitted |= {"alpha_": alpha} | _cluster_attributes(header, arrays, d)
         if "init" in arrays:
             model.init = _parameters.starting_points(arrays["init"], model.n_clusters, d)
     model.__dict__.update(fitted)
     return model
 
 
-def _clusters(header: Header, arrays: dict[str, Array], d: int) -> dict[str, Any]:
-    """What a clusterer knows besides its map."""
+def _cluster_attributes(header: Header, arrays: dict[str, Array], d: int) -> dict[str, Any]:
+    """The fitted attributes of a clusterer besides its map."""
     k, n_iter = (arrays["centroids"].shape or (0,))[0], _parameters.whole("n_iter", header["n_iter"])
-    C = _shaped(arrays, "centroids", (k, 2 * d))
+    C = _array_of_shape(arrays, "centroids", (k, 2 * d))
     if k == 0 or C.max() > GRID or C.min() < -GRID:
         raise ValueError(f"centroids must be there, and within {GRID}")
     passes = arrays["history.moved"].size
     if n_iter > passes:
         raise ValueError(f"n_iter={n_iter} needs a history as long, got {passes} entries")
     centroids = complex_centroids(C)
-    found = {
+    attributes = {
         "centroids_": centroids,
-        "cluster_centers_": _shaped(arrays, "cluster_centers", (k, d)),
+        "cluster_centers_": _array_of_shape(arrays, "cluster_centers", (k, d)),
         "deviation_": deviation_degree(centroids),
-        "history_": {name: _shaped(arrays, f"history.{name}", (passes,)) for name in PASSES},
+        "history_": {name: _array_of_shape(arrays, f"history.{name}", (passes,)) for name in PASSES},
         "n_iter_": n_iter,
         "inertia_": _parameters.real("inertia", header["inertia"], least=0),
     }
     if "labels" in arrays:
-        found["labels_"] = labels = _shaped(arrays, "labels", (arrays["labels"].size,))
+        attributes["labels_"] = labels = _array_of_shape(arrays, "labels", (arrays["labels"].size,))
         if labels.max(initial=0) >= k or labels.min(initial=0) < 0:
             raise ValueError(f"labels must be numbers of its {k} clusters")
-    return found
+    return attributes
 
 
-def _shaped(arrays: dict[str, Array], name: str, shape: tuple[int, ...]) -> Array:
+def _array_of_shape(arrays: dict[str, Array], name: str, shape: tuple[int, ...]) -> Array:
     """An array of the file, which must have this shape and no NaN."""
     values = arrays[name]
     if values.shape != shape:
@@ -168,6 +141,7 @@ def _shaped(arrays: dict[str, Array], name: str, shape: tuple[int, ...]) -> Arra
 
 
 def refuse_other_models(model: Any) -> None:
+    """Refuse what has no model file: other estimators, and those not fitted."""
     if ESTIMATORS.get(type(model).__name__) is not type(model):
         names = ", ".join(ESTIMATORS)
         got = type(model).__name__
@@ -182,18 +156,3 @@ def _refuse_bad_parameters(model: Any) -> None:
     model._check_parameters()
     _parameters.one_of("engine", model.engine, ("auto", *ENGINES))
     _parameters.random_source(model.random_state)
-
-
-def refuse_other_arrays(header: Header, kinds: dict[str, str]) -> None:
-    wanted, optional = (MAP, {}) if header["estimator"] == "EulerMap" else (CLUSTERS, OPTIONAL)
-    _refuse_other_names("the arrays", set(kinds) - set(optional), set(wanted))
-    known = wanted | optional
-    for name, kind in kinds.items():
-        if kind != known[name]:
-            raise ValueError(f"{name} must be of type {known[name]}, got {kind}")
-
-
-def _refuse_other_names(what: str, came: set[str], wanted: set[str]) -> None:
-    if came != wanted:
-        more, less = (", ".join(sorted(names)) or "none" for names in (came - wanted, wanted - came))
-        raise ValueError(f"{what} must be those of version {VERSION}; unknown: {more:.80}; missing: {less:.80}")
