@@ -145,7 +145,8 @@ def fit(
             random_state=seed,
         )
         bar.says("choosing starts")
-        model._fit(sheet.X, None, None, bar.watch(starts or 1, sheet.X.shape[0]))
+        with bar.watching():
+            model.fit(sheet.X)
         bar.says("looking at the clusters")
         from ..report import html
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from ..io.file_table import FileTable, name_list
-from ..lloyd import Watch
+from ..watching import PassEvent, watch_passes
 
 NAMED = 2  # features that say what a cluster is
 NEAR = 0.01  # of a column's unit; a centre nearer to the middle is neither high nor low
@@ -41,19 +41,17 @@ class Bar:
         if self.progress is not None and self.task is not None:
             self.progress.reset(self.task, description=escape(what), total=None, note="")
 
-    def watch(self, starts: int, n: int) -> Watch | None:
-        """Shows each pass of a fit of n rows; None where nobody looks on."""
-        progress, task = self.progress, self.task
-        if progress is None or task is None:
-            return None
+    def watching(self) -> AbstractContextManager[None]:
+        """Shows each pass of the fits inside; without a terminal nothing is watched."""
+        return nullcontext() if self.progress is None else watch_passes(self._show_pass)
 
-        def seen(s: int, t: int, record: dict[str, Any]) -> None:
-            name = f"start {s + 1}/{starts}  pass {t + 1}" if starts > 1 else f"pass {t + 1}"
-            note = f"objective {record['objective']:.6g}  rows moved {record['moved']:,}"
-            done = (s + 1 - record["moved"] / n) / starts
-            progress.update(task, description=name, total=1, completed=done, note=note, refresh=t == 0)
-
-        return seen
+    def _show_pass(self, event: PassEvent) -> None:
+        start = f"start {event.start + 1}/{event.n_starts}  " if event.n_starts > 1 else ""
+        note = f"objective {event.inertia:.6g}  rows moved {event.n_changed:,}"
+        done = (event.start + 1 - event.n_changed / event.n_rows) / event.n_starts
+        if self.progress is not None and self.task is not None:
+            name, first = f"{start}pass {event.number + 1}", event.number == 0
+            self.progress.update(self.task, description=name, total=1, completed=done, note=note, refresh=first)
 
 
 @contextmanager

@@ -21,6 +21,7 @@ from ..centroids import CENTROIDS
 from ..engines import Rows, place
 from ..euler_map import Mapped
 from ..seeds import STARTS
+from ..watching import PassEvent, active_callbacks
 
 FRAMES = 5  # from a warning of _fit up to the line that called fit
 
@@ -58,8 +59,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return self._fit(X, y, sample_weight)
 
     @_watch.told
-    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None, watch: lloyd.Watch | None = None) -> Self:
-        """`fit`, with one more to watch its passes."""
+    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
         self._check_parameters()
         table = self._read(X, sample_weight, fitting=True)
         tasks = _watch.Tasks(self, X, y, sample_weight, self._n_starts(), self._passes())
@@ -67,6 +67,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             rows, model = self._place(self._kernel(table), table)
             lines = _watch.printed(self._n_starts()) if self.verbose else None
             told = tasks.watch(lambda fit: table.columns | self._attributes(rows.kernel, rows, fit))
+            watch = _pass_watch(self._n_starts(), len(rows))
             starts, watches = tasks.starts(self._starts(rows, table)), _watch.together(watch, lines, told)
             fit = lloyd.best(rows, self._stages(model), starts, self.max_iter, self.tol, watches)
             attributes = self._attributes(rows.kernel, rows, fit)
@@ -230,6 +231,18 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     @property
     def _n_features_out(self) -> int:
         return len(self.centroids_)
+
+
+def _pass_watch(n_starts: int, n_rows: int) -> lloyd.Watch | None:
+    """Gives each pass to the callbacks of `watch_passes`, which may stop the start; None if there are none."""
+    callbacks = active_callbacks()
+
+    def watch(start: int, number: int, record: dict[str, Any]) -> bool:
+        counts = int(record["moved"]), int(record["refilled"])
+        event = PassEvent(start, n_starts, number, n_rows, float(record["objective"]), *counts, record["seconds"])
+        return max(bool(callback(event)) for callback in callbacks)  # all of them are called
+
+    return watch if callbacks else None
 
 
 def _at_most(threads: int | None) -> AbstractContextManager[Any]:
