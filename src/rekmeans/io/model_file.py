@@ -96,12 +96,16 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise ValueError(f"{place} holds no model that can be loaded: {str(error).removesuffix('.')}.") from None
     if header["answer_version"] != ANSWER_VERSION:
         model.answer_version_ = header["answer_version"]
-        warnings.warn(
-            f"the model was fitted by answer version {model.answer_version_}, this rekmeans has {ANSWER_VERSION}: "
-            "a new fit of the same table may give other bits",
-            stacklevel=2,
-        )
+        _warn_of_answer_version(model.answer_version_)
     return model
+
+
+def _warn_of_answer_version(version: int) -> None:
+    warnings.warn(
+        f"the model was fitted by answer version {version}, this rekmeans has {ANSWER_VERSION}: "
+        "a new fit of the same table may give other bits",
+        stacklevel=3,
+    )
 
 
 def parse_header(text: str | None) -> Header:
