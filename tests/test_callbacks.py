@@ -216,18 +216,6 @@ def test_a_failing_callback_leaves_the_estimator_as_it_was(clusterer):
     assert_same_fit(model.set_callbacks().fit(X), clusterer(3, random_state=0).fit(X))
 
 
-def test_a_watch_sees_starts_and_passes():
-    seen = []
-    model = RectifiedEulerKMeans(6, init="random", n_init=3, random_state=0)
-    model._fit(X, None, None, lambda s, t, record: seen.append((s, t, record)))
-    firsts = [(s, t) for s, t, record in seen if record["moved"] == len(X)]
-    assert firsts == [(0, 0), (1, 0), (2, 0)]
-    lowest = [[record["objective"] for s, _, record in seen if s == start] for start in range(3)]
-    best = min(lowest, key=lambda objective: objective[-1])
-    assert_array_equal(model.history_["objective"], best)
-    assert {"objective", "moved", "refilled", "seconds"} <= set(seen[0][2])
-
-
 def test_verbose_names_the_start_where_there_are_several(capsys):
     model = RectifiedEulerKMeans(6, init="random", n_init=3, random_state=0, verbose=1).fit(X)
     lines = capsys.readouterr().out.splitlines()

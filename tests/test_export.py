@@ -19,6 +19,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
 from rekmeans import EulerKMeans, EulerMap, RectifiedEulerKMeans, load, save, to_onnx
+from rekmeans.io.model_file import ANSWER_VERSION
 
 numpy_tensors = pytest.importorskip("safetensors.numpy")
 onnx = pytest.importorskip("onnx")
@@ -183,6 +184,35 @@ def test_a_missing_library_is_named_with_its_extra(library, call):
     assert last.endswith("pip install 'rekmeans[export]'.")
 
 
+# answer versions
+
+
+def test_the_answer_version_is_in_the_file_and_its_own_loads_in_silence(tmp_path, recwarn):
+    save(EulerMap().fit(WINE), tmp_path / "map")
+    load(tmp_path / "map")
+    assert parts(tmp_path / "map")[0]["answer_version"] == ANSWER_VERSION
+    assert len(recwarn) == 0
+
+
+@pytest.mark.parametrize(("change", "version"), [({}, 1), ({"answer_version": 1}, 1), ({"answer_version": 7}, 7)])
+def test_a_model_of_another_answer_version_loads_with_one_warning_and_keeps_it(change, version, saved, tmp_path):
+    header, arrays = parts(saved)
+    del header["answer_version"]  # as in files written before it was there
+    rebuilt(tmp_path / "other", header | change, arrays)
+    with pytest.warns(UserWarning, match="answer version") as caught:
+        model = load(tmp_path / "other")
+    assert [str(warning.message) for warning in caught] == [
+        f"the model was fitted by answer version {version}, this rekmeans has {ANSWER_VERSION}: "
+        "a new fit of the same table may give other bits"
+    ]
+    assert caught[0].filename == __file__
+    assert_array_equal(model.predict(WINE), load(saved).predict(WINE))
+    save(model, tmp_path / "again")
+    assert parts(tmp_path / "again")[0]["answer_version"] == version
+    save(model.fit(WINE), tmp_path / "anew")
+    assert parts(tmp_path / "anew")[0]["answer_version"] == ANSWER_VERSION
+
+
 # refusals
 
 
@@ -248,6 +278,8 @@ HEADERS = {
     "no passes": ({"n_iter": 0}, "n_iter must be an integer of at least 1"),
     "more passes than seen": ({"n_iter": 10**6}, "n_iter=1000000 needs a history as long"),
     "a negative objective": ({"inertia": -1.0}, "inertia must be a finite number"),
+    "an answer version that is text": ({"answer_version": "2"}, "answer_version must be an integer"),
+    "an answer version that is a list": ({"answer_version": [2]}, "answer_version must be an integer"),
     "an entry too many": ({"run": "me"}, "the header must be those of version 1; unknown: run"),
 }
 

@@ -16,10 +16,12 @@ from .estimators import (
     RectifiedEulerKMeans,
     SelfOrganizingMap,
 )
-from .export import load, save, to_onnx
+from .io.model_file import load, save
+from .io.onnx import to_onnx
 from .metrics import clustering_accuracy, deviation_degree, normalized_mutual_info, resultant_lengths
 from .representation import representation_score
 from .surfaces import Surface, mean_surface, rectified_surface
+from .watching import PassEvent, watch_passes
 
 __version__ = "0.1.0"
 
@@ -33,6 +35,7 @@ __all__ = [
     "MahalanobisFuzzyCMeans",
     "MultipleKernelKMeans",
     "NeuralGas",
+    "PassEvent",
     "RectifiedEulerKMeans",
     "SelfOrganizingMap",
     "Surface",
@@ -46,6 +49,7 @@ __all__ = [
     "resultant_lengths",
     "save",
     "to_onnx",
+    "watch_passes",
 ]
 
 DISPLAYS = ("CircleDisplay", "GraphDisplay", "HistoryDisplay", "ProfileDisplay", "SurfaceDisplay", "UMatrixDisplay")

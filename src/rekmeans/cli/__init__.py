@@ -41,26 +41,26 @@ def status(arguments: Sequence[str]) -> int:
             return INTERRUPTED
         if "--debug" in arguments:
             traceback.print_exc()
-        if told := sentence(error):
-            print(f"rekmeans: {told}", file=sys.stderr)
+        if sentence := error_sentence(error):
+            print(f"rekmeans: {sentence}", file=sys.stderr)
         return REFUSED
 
 
-def sentence(error: Exception) -> str:
+def error_sentence(error: Exception) -> str:
     """What went wrong, on one line."""
     if hasattr(error, "format_message"):  # wrong usage, found by typer
-        text = _line(error.format_message()).rstrip(".")
+        text = _one_line(error.format_message()).rstrip(".")
         return f"{text}. See rekmeans --help." if text else ""  # without arguments it has shown the help
     if isinstance(error, OSError) and error.strerror:
         where = f": {error.filename}" if error.filename else ""
         return "; ".join([f"{error.strerror}{where}", *getattr(error, "__notes__", ())]) + "."
-    text = _line(str(error)) or type(error).__name__
+    text = _one_line(str(error)) or type(error).__name__
     return (
         text if isinstance(error, BLAMED) else f"a fault of rekmeans, {type(error).__name__}: {text} (--debug: where)"
     )
 
 
-def _line(text: str) -> str:
+def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
@@ -69,4 +69,4 @@ def _show_warnings_as_lines() -> None:
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", UserWarning)
     warnings.filterwarnings("ignore", "X (does not have|has) .*feature names")  # columns are matched by name before
-    warnings.showwarning = lambda message, *_: print(f"warning: {_line(str(message))}", file=sys.stderr)
+    warnings.showwarning = lambda message, *_: print(f"warning: {_one_line(str(message))}", file=sys.stderr)

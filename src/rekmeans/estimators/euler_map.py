@@ -52,7 +52,7 @@ class EulerMap(TransformerMixin, Mapped):
     @_watch.with_fit_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Learn the scale of each column."""
-        self._check_map()
+        self._check_parameters()
         table = read_table(self, X, sample_weight, fitting=True)
         tasks = _watch.Tasks(self, X, y, sample_weight)
         summary = table.column_summary()
@@ -61,6 +61,9 @@ class EulerMap(TransformerMixin, Mapped):
         set_fitted_attributes(self, table, {"kernel_": kernel, "middle_": (ends[0] + ends[1]) / 2})
         tasks.end()
         return self
+
+    def _check_parameters(self) -> None:
+        self._check_map()
 
     def transform(self, X: Any) -> Array:
         """[cos | sin], (n, 2d); (0, 0) for a missing or ignored cell."""

@@ -97,3 +97,8 @@ def fitted_centroids(estimator: Any) -> Any:
 def starting_centroids(estimator: Any, placed: Placement) -> Iterator[Any]:
     """The starting centroids of each run of a fit, as the estimator's `init` names them."""
     return estimator._make_starts(placed.rows, placed.table)
+
+
+def check_parameters(estimator: Any) -> None:
+    """Refuse parameters that no fit would take."""
+    estimator._check_parameters()

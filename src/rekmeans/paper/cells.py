@@ -23,8 +23,8 @@ from sklearn.utils import check_random_state
 from threadpoolctl import threadpool_limits
 
 from .. import EulerKMeans, RectifiedEulerKMeans, __version__
-from .._files import whole
 from .._grid import Array
+from ..io.atomic import atomic_write
 from ..metrics import clustering_accuracy, normalized_mutual_info
 from . import datasets
 from .methods import METHODS, Case, Outcome, estimator, rises
@@ -116,7 +116,7 @@ def recorded(path: Path) -> Records:
 def save(path: Path, records: Records) -> None:
     """All records, sorted, whole or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with whole(path) as part, part.open("w", encoding="utf-8") as file:
+    with atomic_write(path) as part, part.open("w", encoding="utf-8") as file:
         file.writelines(_line(cell, records[cell]) for cell in sorted(records))
 
 

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import make_moons
 
-from .._files import Wish, read
 from .._grid import Array
 from .._parameters import one_of
+from ..io.file_table import ColumnSelection
+from ..io.read import read_table_file
 from ._formats import unpacked
 from ._origins import FETCHED, STAND_INS, UNPUBLISHED, Origin
 
@@ -147,11 +148,11 @@ def _own(name: str) -> Path | None:
 
 def _stored(path: Path, origin: Origin) -> tuple[Array, Array]:
     """X and y of a file of the user's, which must be the set its name says."""
-    sheet = read(path, Wish(label="y"))
-    y = np.asarray(sheet.y, np.int32)
-    if what := origin.mismatch(sheet.X, y):
+    table = read_table_file(path, ColumnSelection(label="y"))
+    y = np.asarray(table.y, np.int32)
+    if what := origin.mismatch(table.X, y):
         raise ValueError(f"{path} is not the set its name says, it has {what}: rename it or take it away.")
-    return sheet.X.astype(np.float32, copy=False), y
+    return table.X.astype(np.float32, copy=False), y
 
 
 def _fetched(name: str, origin: Origin, cache: str | os.PathLike[str] | None) -> tuple[Array, Array]:

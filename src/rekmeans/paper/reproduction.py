@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from .._files import all_whole
+from ..io.atomic import atomic_writes
 from . import cells, datasets, published
 from .claims import TABLE as CLAIMS
 from .errata import TABLE as ERRATA
@@ -106,7 +106,7 @@ def save(folder: Path, results: dict[str, Any], page: str, shown: Sequence[Pictu
     texts |= {f"{table}.csv": csv_text(rows) for table, rows in results["tables"].items()}
     texts |= {f"{picture.name}.svg": picture.svg.replace("<svg ", f"<svg {XMLNS}", 1) for picture in shown}
     files = {name: text.encode() for name, text in texts.items()} | {f"{p.name}.png": p.png for p in shown}
-    with all_whole([folder / name for name in files]) as parts:
+    with atomic_writes([folder / name for name in files]) as parts:
         for part, content in zip(parts, files.values(), strict=True):
             part.write_bytes(content)
 

@@ -1,0 +1,124 @@
+"""What the commands share: the table for a model, the summary of both, names of outputs, refusals before any work."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..io.file_table import ColumnSelection, FileTable, name_list
+from ..io.model_file import load
+from ..io.read import read_table_file
+
+
+def load_wine_table() -> FileTable:
+    """Wine of three cultivars: 178 rows, 13 measurements."""
+    from sklearn.datasets import load_wine
+
+    wine = load_wine()
+    classes = [str(name) for name in wine.target_names]
+    return FileTable(wine.data, list(wine.feature_names), y=wine.target, classes=classes)
+
+
+def load_clusterer(path: Path) -> Any:
+    """The clusterer in a model file."""
+    model = load(path)
+    if not hasattr(model, "centroids_"):
+        raise ValueError(f"{path} holds a {type(model).__name__}, which has no clusters: use a model that fit wrote.")
+    return model
+
+
+def read_table_of_model(model: Any, path: Path, selection: ColumnSelection) -> FileTable:
+    """The model's columns of a table."""
+    names = getattr(model, "feature_names_in_", None)
+    only = None if names is None else tuple(name for name in names if name != selection.label)
+    table = read_table_file(path, ColumnSelection(selection.label, selection.drop, only))
+    if sparse.issparse(table.X) and table.X.shape[1] < model.n_features_in_:  # the file has no cell in the last columns
+        table.X.resize((table.X.shape[0], model.n_features_in_))
+    if table.X.shape[1] != model.n_features_in_:
+        raise ValueError(
+            f"{path.name} must have the {model.n_features_in_} columns of the model, got {table.X.shape[1]} "
+            f"({name_list(table.names)}): leave others out with --drop."
+        )
+    return table
+
+
+def summarize(model: Any, table: FileTable, title: str) -> dict[str, Any]:
+    """The summary of the report, with the columns that the file skipped."""
+    from ..analysis.summary import summary  # after the fit, which needs the memory more
+
+    y = None
+    if table.y is not None:
+        y = np.ma.masked_array(np.array([*table.classes, ""])[table.y], table.y < 0)
+    return summary(model, table.X, names=table.names, y=y, title=title) | {"skipped": table.skipped}
+
+
+def write_report(path: Path, summary: dict[str, Any]) -> None:
+    """Write the page of a summary."""
+    from ..html_report.html import render_page
+
+    path.write_text(render_page(summary), encoding="utf-8")
+
+
+def set_feature_names(model: Any, table: FileTable) -> None:
+    """Give the model the names of the file, which the rows alone do not have."""
+    if table.has_names:
+        model.feature_names_in_ = np.array(table.names, dtype=object)
+
+
+def fit_result(model: Any, table: FileTable, summary: dict[str, Any]) -> dict[str, Any]:
+    """What a fit gave, for machines."""
+    return {
+        "rows": table.X.shape[0],
+        "columns": table.names,
+        "skipped": table.skipped,
+        "clusters": model.n_clusters,
+        "sizes": np.bincount(model.labels_, minlength=model.n_clusters).tolist(),
+        "objective": model.inertia_,
+        "passes": model.n_iter_,
+        **{name: summary["classes"][name] for name in ("accuracy", "nmi") if summary["classes"]},
+    }
+
+
+def table_stem(path: Path) -> str:
+    """The name without its endings, .csv.gz too."""
+    return path.stem.removesuffix(".csv").removesuffix(".tsv")
+
+
+def labels_ending(csv: bool) -> str:
+    """How the name of a labels file ends: .csv where it is asked for or pyarrow is missing."""
+    return ".csv" if csv or find_spec("pyarrow") is None else ".parquet"
+
+
+def refuse_missing_libraries(*libraries: str) -> None:
+    """Say before a long fit, not after it, that its outputs cannot be made."""
+    if missing := [name for name in libraries if find_spec(name) is None]:
+        raise ImportError(f"this command needs {name_list(missing)}: pip install 'rekmeans[cli]'.")
+
+
+def refuse_other_endings(path: Path, *endings: str) -> None:
+    if path.suffix not in endings:
+        raise ValueError(f"--out must end in {' or '.join(endings)}; got {path.name}.")
+
+
+def refuse_overwriting(paths: Iterable[Path], *sources: Path | None) -> None:
+    """Refuse to write over a file that the command reads."""
+    given = [source for source in sources if source is not None and source.exists()]
+    for path in paths:
+        if path.exists() and any(path.samefile(source) for source in given):
+            raise ValueError(f"{path} is both read and written: name another --out, or rename the file.")
+
+
+@contextmanager
+def note_earlier_outputs() -> Iterator[None]:
+    """An error while outputs are written says that the earlier ones stand."""
+    try:
+        yield
+    except OSError as error:
+        error.add_note("earlier outputs are as they were")
+        raise

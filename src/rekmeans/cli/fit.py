@@ -1,0 +1,161 @@
+"""rekmeans fit: a table -> labels, model, summary and report in a folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from .. import EulerKMeans, RectifiedEulerKMeans
+from ..io.atomic import atomic_writes, refuse_unwritable
+from ..io.file_table import ColumnSelection, FileTable, name_list
+from ..io.labels import write_labels
+from ..io.model_file import save
+from ..io.read import read_table_file
+from . import _console, _workflow
+from ._options import FLAG, METHOD, RUN, Csv, Debug, Drop, Json, Label, Quiet, Threads
+
+MethodName = Literal["rek", "eulerk"]
+ScaleName = Literal["robust", "range", "global", "none"]
+BeyondName = Literal["ignore", "clip", "wrap"]
+METHODS = {"rek": RectifiedEulerKMeans, "eulerk": EulerKMeans}
+
+
+@dataclass(frozen=True)
+class Method:
+    """What the model of a fit is made of."""
+
+    n_clusters: int | None
+    alpha: float
+    name: MethodName
+    scale: ScaleName
+    beyond: BeyondName
+    seed: int
+    n_starts: int | None
+    n_threads: int | None
+
+    def make_model(self, table: FileTable) -> Any:
+        """The clusterer; without a number of clusters it has as many as the table has classes."""
+        return METHODS[self.name](
+            len(table.classes) if self.n_clusters is None else self.n_clusters,
+            alpha=self.alpha,
+            scale=None if self.scale == "none" else self.scale,
+            beyond=self.beyond,
+            n_init="auto" if self.n_starts is None else self.n_starts,
+            n_threads=self.n_threads,
+            random_state=self.seed,
+        )
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """The files that a fit writes."""
+
+    labels: Path
+    model: Path
+    summary: Path
+    report: Path
+
+    @property
+    def paths(self) -> list[Path]:
+        return [self.labels, self.model, self.summary, self.report]
+
+    def write(self, model: Any, table: FileTable, summary: dict[str, Any]) -> None:
+        """All files, or none; labels of an earlier fit in the other format go, as they would be mistaken for these."""
+        is_second = self.model.exists()
+        with _workflow.note_earlier_outputs(), atomic_writes(self.paths) as parts:
+            labels, model_file, summary_file, report = parts
+            write_labels(labels, model.labels_, table.ids)
+            save(model, model_file)
+            summary_file.write_text(json.dumps(summary, indent=1), encoding="utf-8")
+            _workflow.write_report(report, summary)
+        if is_second:
+            self.labels.with_suffix(".parquet" if self.labels.suffix == ".csv" else ".csv").unlink(missing_ok=True)
+
+
+def fit(
+    table: Annotated[
+        Path | None, typer.Argument(metavar="TABLE", help="csv, tsv, parquet, feather, npy, npz or libsvm file.")
+    ] = None,
+    clusters: Annotated[int | None, typer.Option("-k", "--clusters", help="Number of clusters.")] = None,
+    alpha: Annotated[
+        float, typer.Option(rich_help_panel=METHOD, help="Half-turns of the circle per unit of a scaled feature.")
+    ] = 0.9,
+    method: Annotated[MethodName, typer.Option(rich_help_panel=METHOD, help="Rectified centroids, or means.")] = "rek",
+    scale: Annotated[
+        ScaleName,
+        typer.Option(rich_help_panel=METHOD, help="What a unit of a feature is."),
+    ] = "robust",
+    beyond: Annotated[
+        BeyondName,
+        typer.Option(rich_help_panel=METHOD, help="What a value far outside its column's range does."),
+    ] = "ignore",
+    label: Label = None,
+    drop: Drop = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", rich_help_panel=RUN, help="Folder for the outputs; NAME-rekmeans beside TABLE."),
+    ] = None,
+    seed: Annotated[int, typer.Option(rich_help_panel=METHOD, help="Seed of the starts.")] = 0,
+    starts: Annotated[
+        int | None, typer.Option(rich_help_panel=METHOD, help="Starts, of which the best is kept.")
+    ] = None,
+    threads: Threads = None,
+    demo: Annotated[
+        bool, typer.Option("--demo", metavar=FLAG, help="Cluster 178 Italian wines; needs no table and no -k.")
+    ] = False,
+    csv: Csv = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Cluster a table; write labels, model, summary and report.
+
+    The folder gets labels.parquet, model.safetensors, summary.json and
+    report.html: all of them, or none.
+    """
+    selection = ColumnSelection(label, tuple(drop or ()))
+    _refuse_usage(table, clusters, selection, demo)
+    _workflow.refuse_missing_libraries("safetensors", "jinja2", "matplotlib")
+    outputs = _outputs(table, out, csv)
+    refuse_unwritable(outputs.model.parent)
+    _workflow.refuse_overwriting(outputs.paths, table)
+    choices = Method(clusters, alpha, method, scale, beyond, seed, starts, threads)
+    with _console.progress_bar(quiet) as bar:
+        bar.show_step("reading")
+        rows = _workflow.load_wine_table() if table is None else read_table_file(table, selection)
+        model = choices.make_model(rows)
+        bar.show_step("choosing starts")
+        with bar.show_passes():
+            model.fit(rows.X)
+        bar.show_step("looking at the clusters")
+        summary = _workflow.summarize(model, rows, "wine" if table is None else table.name)
+        _workflow.set_feature_names(model, rows)
+        bar.show_step("writing")
+        outputs.write(model, rows, summary)
+    result = _workflow.fit_result(model, rows, summary)
+    if as_json:
+        _console.print_json({"command": "fit"} | result | {path.stem: str(path) for path in outputs.paths})
+    elif not quiet:
+        _console.print_clusters(model, rows, result)
+        beside = name_list([path.name for path in outputs.paths[:-1]])
+        _console.print_lines(f"report: {outputs.report}", f"beside it: {beside}")
+
+
+def _refuse_usage(table: Path | None, n_clusters: int | None, selection: ColumnSelection, demo: bool) -> None:
+    if demo and (table is not None or selection.label or selection.drop):
+        raise ValueError("--demo brings its own table: leave out TABLE, --label and --drop.")
+    if not demo and table is None:
+        raise ValueError("name a TABLE to cluster, or try --demo.")
+    if not demo and n_clusters is None:
+        raise ValueError("say how many clusters to look for, for example -k 3.")
+
+
+def _outputs(table: Path | None, out: Path | None, csv: bool) -> Outputs:
+    """The files of a fit in the folder asked for, or in NAME-rekmeans beside the table."""
+    beside = Path("demo-rekmeans") if table is None else table.parent / f"{_workflow.table_stem(table)}-rekmeans"
+    names = f"labels{_workflow.labels_ending(csv)}", "model.safetensors", "summary.json", "report.html"
+    return Outputs(*((out or beside) / name for name in names))

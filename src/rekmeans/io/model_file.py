@@ -1,0 +1,178 @@
+"""Model files: a fitted estimator in a safetensors file that gives the same bits back."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .. import _parameters
+from ..estimators import EulerMap
+from ..model import ANSWER_VERSION
+from .atomic import atomic_write
+from .model_state import CLUSTERS, ESTIMATORS, MAP, OPTIONAL, Header, default_parameters, model_of_state, model_state
+
+FORMAT, VERSION = "rekmeans", 2
+FIRST_ANSWER_VERSION = 1  # of files that do not name theirs
+FIRST_NAMES = {  # of the arrays in files of version 1
+    "centre": "shift",
+    "history.objective": "history.inertia",
+    "history.moved": "history.n_changed",
+    "history.refilled": "history.n_relocated",
+}
+HEADER = {"format", "version", "answer_version", "estimator", "parameters", "alpha", "beyond", "feature_names"}
+
+
+def save(model: Any, path: str | os.PathLike[str], *, labels: bool = True) -> None:
+    """Write a fitted estimator to a safetensors file, complete or not at all.
+
+    The file holds numbers and text only. Parameters that are neither (a callable `init`, a RandomState) are stored as
+    their defaults, with a warning; the fitted state does not depend on them.
+
+    Parameters
+    ----------
+    model : EulerKMeans, RectifiedEulerKMeans or EulerMap
+        Fitted.
+    path : str or path
+        The file; an earlier one is replaced.
+    labels : bool
+        Whether `labels_`, 4 bytes for each row of the fit, goes into the file.
+
+    Examples
+    --------
+    >>> import numpy as np, os, tempfile
+    >>> from rekmeans import RectifiedEulerKMeans, load, save
+    >>> X = np.array([[0.0], [0.1], [0.9], [1.0]])
+    >>> model = RectifiedEulerKMeans(n_clusters=2, random_state=0).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(model, os.path.join(folder, "model.safetensors"))
+    ...     same = load(os.path.join(folder, "model.safetensors"))
+    >>> np.array_equal(same.transform(X), model.transform(X))
+    True
+    """
+    safetensors = _import_safetensors()
+    state, arrays = model_state(model, labels)
+    answer_version = getattr(model, "answer_version_", ANSWER_VERSION)
+    header = {"format": FORMAT, "version": VERSION, "answer_version": answer_version} | state
+    text = json.dumps(header, allow_nan=False)
+    with atomic_write(path) as part:  # one key: the order of several is not kept
+        part.write_bytes(safetensors.numpy.save(arrays, {FORMAT: text}))
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """The fitted estimator that :func:`save` wrote: it predicts, transforms and scores with the same bits.
+
+    Nothing in the file is run. A file that is damaged, foreign or of a newer format is a ValueError that says so. A
+    model of another answer version loads, with a warning that a new fit may give other bits; it keeps that number as
+    `answer_version_`.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    EulerKMeans, RectifiedEulerKMeans or EulerMap
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from rekmeans import EulerMap, load, save
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(EulerMap(alpha=0.5, scale="range").fit([[0.0], [4.0]]), os.path.join(folder, "map.safetensors"))
+    ...     load(os.path.join(folder, "map.safetensors")).transform([[4.0]])
+    array([[0., 1.]])
+    """
+    safetensors = _import_safetensors()
+    with open(path, "rb"):  # missing, a directory, forbidden: Python's own words
+        pass
+    place = os.fspath(path)
+    try:
+        with safetensors.safe_open(place, framework="numpy") as file:
+            header = parse_header((file.metadata() or {}).get(FORMAT))
+            kinds = {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
+            _refuse_other_arrays(header, kinds)
+            arrays = {name: file.get_tensor(name) for name in kinds}
+        model = model_of_state(header, arrays if header["version"] == VERSION else _upgrade_arrays(arrays))
+    except (safetensors.SafetensorError, OSError) as error:
+        raise ValueError(f"{place} is no safetensors file, or damaged ({error}): save the model anew.") from None
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{place} holds no model that can be loaded: {str(error).removesuffix('.')}.") from None
+    if header["answer_version"] != ANSWER_VERSION:
+        model.answer_version_ = header["answer_version"]
+        _warn_of_answer_version(model.answer_version_)
+    return model
+
+
+def _warn_of_answer_version(version: int) -> None:
+    warnings.warn(
+        f"the model was fitted by answer version {version}, this rekmeans has {ANSWER_VERSION}: "
+        "a new fit of the same table may give other bits",
+        stacklevel=3,
+    )
+
+
+def parse_header(text: str | None) -> Header:
+    """The header of a file, of this format, with the entries it must have."""
+    try:
+        header = json.loads(text or "null")
+    except (ValueError, RecursionError):
+        raise ValueError("its header is not JSON; save the model anew") from None
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
+        raise ValueError("it was not written by rekmeans.save")
+    if type(header.get("version")) is not int or not 1 <= header["version"] <= VERSION:
+        version = f"{header.get('version')!r:.20}"
+        raise ValueError(f"its format has version {version}, this rekmeans reads 1 to {VERSION}; update rekmeans")
+    _parameters.one_of("estimator", header.get("estimator"), ESTIMATORS)
+    kind = ESTIMATORS[header["estimator"]]
+    if header["version"] == 1:
+        header = {"answer_version": FIRST_ANSWER_VERSION} | ({} if kind is EulerMap else {"engine": ""}) | header
+    own = set() if kind is EulerMap else {"n_iter", "inertia", "engine"}
+    _refuse_other_names("the header", set(header), HEADER | own)
+    _parameters.whole("answer_version", header["answer_version"])
+    if not isinstance(header.get("engine", ""), str):
+        raise ValueError("engine must be text")
+    values, names, known = header["parameters"], header["feature_names"], set(default_parameters(kind))
+    if not isinstance(values, dict) or not isinstance(names, list | None):
+        raise ValueError("parameters must be a table and feature_names a list or null")
+    _refuse_other_names("parameters", set(values) | known, known)  # a missing one is newer than the file
+    if any(isinstance(value, list | dict) for value in values.values()):
+        raise ValueError("parameters must be numbers and text")
+    return header
+
+
+def _refuse_other_arrays(header: Header, kinds: dict[str, str]) -> None:
+    required, optional = (MAP, {}) if header["estimator"] == "EulerMap" else (CLUSTERS, OPTIONAL)
+    if header["version"] == 1:
+        earlier = {new: old for old, new in FIRST_NAMES.items()}
+        required = {earlier.get(name, name): kind for name, kind in required.items() if name != "period"}
+    _refuse_other_names("the arrays", set(kinds) - set(optional), set(required))
+    known = required | optional
+    for name, kind in kinds.items():
+        if kind != known[name]:
+            raise ValueError(f"{name} must be of type {known[name]}, got {kind}")
+
+
+def _upgrade_arrays(arrays: dict[str, Any]) -> dict[str, Any]:
+    """The arrays of a file of version 1, whose scale had one interval a column and no period, as those of today."""
+    renamed = {FIRST_NAMES.get(name, name): values for name, values in arrays.items()}
+    intervals = {name: renamed[name].reshape(-1, 1) for name in ("low", "high", "shift")}
+    return renamed | intervals | {"period": np.zeros(renamed["unit"].size)}
+
+
+def _refuse_other_names(what: str, names: set[str], known: set[str]) -> None:
+    if names != known:
+        more, less = (", ".join(sorted(some)) or "none" for some in (names - known, known - names))
+        raise ValueError(f"{what} must be those of its version; unknown: {more:.80}; missing: {less:.80}")
+
+
+def _import_safetensors() -> Any:
+    try:
+        import safetensors.numpy
+    except ImportError:
+        raise ImportError("saving and loading models needs safetensors: pip install 'rekmeans[export]'.") from None
+    return safetensors

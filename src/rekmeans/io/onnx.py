@@ -1,0 +1,46 @@
+"""ONNX: a fitted estimator as a graph of labels and distances, or of mapped rows."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from .atomic import atomic_write
+from .model_state import refuse_other_models
+
+
+def to_onnx(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted estimator as an ONNX graph, complete or not at all.
+
+    The graph takes `X` (n, d) of double, NaN where a value is missing, and works on the grid in 64-bit integers as the
+    estimator does. A clusterer gives `label` (n,) as `predict`, and `distance` (n, k) as `transform` to a unit in the
+    last place; :class:`EulerMap` gives `mapped` (n, 2d). A runtime's cosine may round the other way where it all but
+    ties between two points of the grid: a label can differ only where the squared distances of the two nearest
+    centroids are within d 2**-21 of each other. A row without any value gets label 0.
+
+    Parameters
+    ----------
+    model : EulerKMeans, RectifiedEulerKMeans or EulerMap
+        Fitted.
+    path : str or path
+        The file; an earlier one is replaced.
+
+    Examples
+    --------
+    >>> import numpy as np, os, tempfile
+    >>> from onnxruntime import InferenceSession
+    >>> from rekmeans import RectifiedEulerKMeans, to_onnx
+    >>> X = np.array([[0.0], [0.1], [0.9], [1.0]])
+    >>> model = RectifiedEulerKMeans(n_clusters=2, random_state=0).fit(X)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     to_onnx(model, os.path.join(folder, "model.onnx"))
+    ...     session = InferenceSession(os.path.join(folder, "model.onnx"))
+    >>> label, distance = session.run(["label", "distance"], {"X": X})
+    >>> np.array_equal(label, model.predict(X)), np.array_equal(distance, model.transform(X))
+    (True, True)
+    """
+    refuse_other_models(model)
+    from .onnx_graph import onnx_bytes
+
+    with atomic_write(path) as part:
+        part.write_bytes(onnx_bytes(model))

@@ -1,0 +1,150 @@
+"""The ONNX graph of a fitted estimator: t = (x - shift) rate, F = 2^23 (cos, sin) pi t, argmin |m|^2 - 2 F.m."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .._grid import GRID, grid_centroids
+from ..estimators import EulerMap
+from ..kernels.euler import NARROW, Euler
+from ..scales import Scale
+
+try:
+    import onnx
+    from onnx import TensorProto, helper, numpy_helper
+except ImportError:
+    raise ImportError("an ONNX graph needs onnx: pip install 'rekmeans[export]'.") from None
+
+OPSET, IR = 17, 8  # of 2022: every current runtime reads them
+
+
+class GraphBuilder:
+    """The nodes and constants of a graph so far; each call adds a node and gives the name of its value."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def __call__(self, operator: str, *inputs: Any, name: str | None = None, **attributes: Any) -> str:
+        """The value of an operator; inputs are names, or numbers that become constants."""
+        names = [value if isinstance(value, str) else self._constant(value) for value in inputs]
+        out = name or f"{operator}_{len(self.nodes)}"
+        self.nodes.append(helper.make_node(operator, names, [out], **attributes))
+        return out
+
+    def _constant(self, value: Any) -> str:
+        name = f"constant_{len(self.constants)}"
+        self.constants.append(numpy_helper.from_array(np.asarray(value), name))
+        return name
+
+
+def onnx_bytes(model: Any) -> bytes:
+    """The checked ONNX file of a fitted estimator."""
+    kernel, d = model.kernel_, model.n_features_in_
+    g = GraphBuilder()
+    F, observed = _add_map(g, kernel)
+    if isinstance(model, EulerMap):
+        g("Div", g("Cast", F, to=TensorProto.DOUBLE), float(GRID), name="mapped")
+        outputs = [helper.make_tensor_value_info("mapped", TensorProto.DOUBLE, ["n", 2 * d])]
+    else:
+        if d > NARROW:
+            raise ValueError(f"an ONNX graph counts in 64 bits and takes at most {NARROW} columns, got {d}: drop some.")
+        C = grid_centroids(model.centroids_).astype(np.int64)
+        _add_nearest(g, F, observed, C)
+        outputs = [
+            helper.make_tensor_value_info("label", TensorProto.INT64, ["n"]),
+            helper.make_tensor_value_info("distance", TensorProto.DOUBLE, ["n", len(C)]),
+        ]
+    inputs = [helper.make_tensor_value_info("X", TensorProto.DOUBLE, ["n", d])]
+    proto = helper.make_model(
+        helper.make_graph(g.nodes, type(model).__name__, inputs, outputs, g.constants),
+        opset_imports=[helper.make_opsetid("", OPSET)],
+        ir_version=IR,
+        producer_name="rekmeans",
+    )
+    names = getattr(model, "feature_names_in_", np.empty(0)).tolist()
+    helper.set_model_props(proto, {"feature_names": json.dumps(names)} if names else {})
+    onnx.checker.check_model(proto, full_check=True)
+    return proto.SerializeToString(deterministic=True)
+
+
+def _add_map(g: GraphBuilder, kernel: Euler) -> tuple[str, str]:
+    """Mapped rows (n, 2d) on the grid, int64; and which cells are observed, (n, d) bool."""
+    steps = _add_period(g, BEYOND[kernel.beyond](g, kernel.scale), kernel.scale)
+    t = g("Mod", g("Mul", steps, kernel.rates), 2.0, fmod=1)  # (n, d) half-turns
+    observed = g("Not", g("IsNaN", t))
+    turns = g("Where", observed, t, 0.0)
+    cos, sin = (_add_sine(g, turn) for turn in (g("Add", turns, 0.5), turns))  # older runtimes have no Cos of double
+    F = g("Concat", g("Where", observed, cos, 0.0), sin, axis=1)  # (n, 2d); (0, 0) where a cell is missing
+    return g("Cast", F, to=TensorProto.INT64), observed
+
+
+def _add_sine(g: GraphBuilder, t: str) -> str:
+    """2^23 sin(pi t), rounded to integers."""
+    return g("Round", g("Mul", g("Sin", g("Mul", t, np.pi)), float(GRID)))
+
+
+def _add_nearest(g: GraphBuilder, F: str, observed: str, C: Any) -> None:
+    """`label` and `distance` of the rows, from |f - m|^2 over the observed cells, in integers."""
+    d = C.shape[1] // 2
+    squares = C[:, :d] ** 2 + C[:, d:] ** 2  # (k, d)
+    lengths = g("MatMul", g("Cast", observed, to=TensorProto.INT64), squares.T)  # (n, k)
+    scores = g("Sub", lengths, g("MatMul", F, 2 * C.T))
+    above = g("Sub", scores, g("ReduceMin", scores, axes=[1], keepdims=1))  # older runtimes have no ArgMin of int64
+    g("ArgMin", g("Cast", above, to=TensorProto.DOUBLE), axis=1, keepdims=0, name="label")
+    own = g("ReduceSum", g("Mul", F, F), np.array([1]), keepdims=1)  # (n, 1)
+    D = g("Cast", g("Add", scores, own), to=TensorProto.DOUBLE)
+    g("Sqrt", g("Mul", D, Euler.loss_unit), name="distance")
+
+
+def _add_period(g: GraphBuilder, steps: str, scale: Scale) -> str:
+    """The steps from the shift, modulo the period of the columns that have one."""
+    has_period = scale.period > 0
+    if not has_period.any():
+        return steps
+    return g("Where", has_period, g("Mod", steps, np.where(has_period, scale.period, 1.0), fmod=1), steps)
+
+
+def _clip(g: GraphBuilder, scale: Scale) -> str:
+    """x - shift at the nearest end of the nearest interval.
+
+    Comparisons, not Min and Max: a missing cell stays missing in every runtime.
+    """
+    lacks = np.isnan(scale.low)
+    low, high = (np.where(lacks, np.inf, ends) for ends in (scale.low, scale.high))  # as far away as can be
+    shift = np.where(lacks, 0.0, scale.shift)
+    value, gap, own_shift = _add_nearest_end(g, low[:, 0], high[:, 0]), "", shift[:, 0]
+    for i in range(1, low.shape[1]):
+        gap = gap or g("Abs", g("Sub", "X", value))
+        other = _add_nearest_end(g, low[:, i], high[:, i])
+        other_gap = g("Abs", g("Sub", "X", other))
+        closer = g("Less", other_gap, gap)
+        value, gap = g("Where", closer, other, value), g("Where", closer, other_gap, gap)
+        own_shift = g("Where", closer, shift[:, i], own_shift)
+    return g("Sub", value, own_shift)
+
+
+def _add_nearest_end(g: GraphBuilder, low: Any, high: Any) -> str:
+    capped = g("Where", g("Greater", "X", high), high, "X")
+    return g("Where", g("Less", "X", low), low, capped)
+
+
+def _ignore(g: GraphBuilder, scale: Scale) -> str:
+    """NaN beyond the intervals; a row of only such values is clipped instead."""
+    inside = ""
+    for low, high in zip(scale.low.T, scale.high.T, strict=True):
+        here = g("And", g("GreaterOrEqual", "X", low), g("LessOrEqual", "X", high))
+        inside = g("Or", inside, here) if inside else here
+    n_inside = g("ReduceSum", g("Cast", inside, to=TensorProto.INT64), np.array([1]), keepdims=1)  # (n, 1)
+    return g("Where", g("Or", inside, g("Equal", n_inside, 0)), _clip(g, scale), np.nan)
+
+
+def _wrap(g: GraphBuilder, scale: Scale) -> str:
+    return g("Sub", "X", scale.origin)
+
+
+BEYOND: dict[str, Callable[[GraphBuilder, Scale], str]] = {"ignore": _ignore, "clip": _clip, "wrap": _wrap}

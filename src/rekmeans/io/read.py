@@ -1,0 +1,96 @@
+"""Any table file, read by the ending of its name into a FileTable with rows, columns and finite numbers."""
+
+from __future__ import annotations
+
+import csv
+import zipfile
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from .file_table import COMPRESSIONS, ColumnSelection, FileTable, UnreadableFileError, name_list
+
+DELIMITED, LIBSVM = ("csv", "read_delimited"), ("libsvm", "read_libsvm")
+READERS = {  # ending: the module of this package and its function, imported when such a file is read
+    ".csv": DELIMITED,
+    ".tsv": DELIMITED,
+    ".parquet": ("arrow", "read_parquet"),
+    ".feather": ("arrow", "read_feather"),
+    ".npy": ("numpy", "read_npy"),
+    ".npz": ("numpy", "read_npz"),
+    ".libsvm": LIBSVM,
+    ".svmlight": LIBSVM,
+    ".svm": LIBSVM,
+}
+ENDINGS = f"{', '.join(READERS)}, or a packed .csv or .tsv in {', '.join(COMPRESSIONS)}"
+UNREADABLE = (ValueError, OSError, EOFError, KeyError, TypeError, csv.Error, zipfile.BadZipFile)  # said by libraries
+
+
+def read_table_file(path: Path, selection: ColumnSelection = ColumnSelection()) -> FileTable:  # noqa: B008 - frozen
+    """The table in a file, by the ending of its name."""
+    ending = _known_ending(path)
+    if path.stat().st_size == 0:
+        raise UnreadableFileError(f"{path.name} is empty: a table needs at least one row.")
+    module, function = READERS[ending]
+    read = getattr(import_module(f".{module}", __package__), function)
+    try:
+        table = read(path, selection)
+    except UnreadableFileError:
+        raise
+    except PermissionError:
+        raise UnreadableFileError(f"{path} may not be read: ask its owner for the right to.") from None
+    except UNREADABLE as error:
+        reason = " ".join(str(error).split())[:200]
+        raise UnreadableFileError(f"{path.name} cannot be read as {ending[1:]}: {reason}") from error
+    _refuse_empty(path, table)
+    if sparse.issparse(table.X):
+        return table
+    _refuse_infinity(path, table)
+    return table if selection.only else _without_empty_columns(path, table)
+
+
+def _known_ending(path: Path) -> str:
+    """The ending that says what the file is, without that of a compression."""
+    if path.is_dir() or not path.exists():
+        what = "is a folder" if path.is_dir() else "does not exist"
+        raise UnreadableFileError(f"{path} {what}: name a file that ends in {ENDINGS}.")
+    is_compressed = path.suffix.lower() in COMPRESSIONS
+    ending = (path.with_suffix("") if is_compressed else path).suffix.lower()
+    if ending not in READERS or (is_compressed and READERS[ending] != DELIMITED):
+        raise UnreadableFileError(f"{path.name} ends in no known way: a table's name ends in {ENDINGS}.")
+    return ending
+
+
+def _refuse_empty(path: Path, table: FileTable) -> None:
+    if not table.names:
+        reasons = name_list([f"{name} ({why})" for name, why in table.skipped.items()])
+        raise UnreadableFileError(
+            f"{path.name} has no numeric column to cluster{'; skipped ' if reasons else ''}{reasons}."
+        )
+    if not table.X.shape[0]:
+        raise UnreadableFileError(f"{path.name} has no rows: a table needs at least one.")
+
+
+def _refuse_infinity(path: Path, table: FileTable) -> None:
+    ends = np.stack([end.reduce(table.X, axis=0) for end in (np.fmin, np.fmax)])  # (2, d)
+    if len(bad := np.flatnonzero(np.isinf(ends).any(axis=0))):
+        row = np.flatnonzero(np.isinf(table.X[:, bad[0]]))[0]
+        raise UnreadableFileError(
+            f"{path.name} must be finite: infinity in row {row} (counted from 0), column {table.names[bad[0]]!r}; "
+            "leave a missing value empty."
+        )
+
+
+def _without_empty_columns(path: Path, table: FileTable) -> FileTable:
+    """The table without columns of which every value is missing."""
+    empty = [j for j in np.flatnonzero(np.isnan(table.X[0])) if np.isnan(table.X[:, j]).all()]
+    if not empty:
+        return table
+    names = [name for j, name in enumerate(table.names) if j not in empty]
+    skipped = table.skipped | {table.names[j]: "every value is missing" for j in empty}
+    rest = replace(table, X=np.delete(table.X, empty, axis=1), names=names, skipped=skipped)
+    _refuse_empty(path, rest)
+    return rest
