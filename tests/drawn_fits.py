@@ -54,7 +54,11 @@ def drawn_case(number):
     if kind is MultipleKernelKMeans:
         mixed = rng.uniform() < 0.5
         kernels = [alpha, 2 * alpha, *([("rbf", gamma), ("laplace", 1.0), ("linear", 1.0)] if mixed else [])]
-        own |= {"kernels": kernels, "power": float(rng.uniform(1.5, 3)), "shared": bool(not mixed and rng.uniform() < 0.4)}
+        own |= {
+            "kernels": kernels,
+            "power": float(rng.uniform(1.5, 3)),
+            "shared": bool(not mixed and rng.uniform() < 0.4),
+        }
     else:
         own |= {"alpha": alpha}
     if kind in (KernelKMeans, FuzzyCMeans, NeuralGas, SelfOrganizingMap):

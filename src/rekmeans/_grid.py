@@ -84,6 +84,13 @@ def weighted_total(w: Array, values: Array) -> int | float:
     return int(product(w[:, None], values[:, None])[0, 0])
 
 
+def inner(W: Any, V: Array) -> int | float:
+    """Sum of W * V over all entries (n, k), exact if both are integers; W is dense or has one entry a row."""
+    if sparse.issparse(W):
+        return weighted_total(W.data, V[np.arange(len(V)), W.indices])
+    return float(np.vdot(W, V.astype(np.float64)))
+
+
 def mass_of(W: Any) -> Array:
     """Column sums (k,) of weights (n, k), dense or sparse; exact for integers."""
     ones = np.ones((W.shape[0], 1), np.int64 if W.dtype.kind == "i" else np.float64)

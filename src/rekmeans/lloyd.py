@@ -76,9 +76,7 @@ def last_record(rows: Rows, state: State) -> dict[str, Any]:
     return counts | {"seconds": record.seconds}
 
 
-def run_stages(
-    rows: Rows, stages: Sequence[Model], C: Any, stop: Stop, watch: Callable[..., Any] | None = None
-) -> Fit:
+def run_stages(rows: Rows, stages: Sequence[Model], C: Any, stop: Stop, watch: Callable[..., Any] | None = None) -> Fit:
     """The fit under each model in turn, from where the one before ended; the last alone runs to its end."""
     parts: list[Fit] = []
     stops: list[bool] = []
@@ -106,9 +104,7 @@ def join_stages(parts: Sequence[Fit]) -> Fit:
     return replace(parts[-1], history=history, n_iter=sum(fit.n_iter for fit in parts))
 
 
-def best(
-    rows: Rows, stages: Sequence[Model], starts: Iterable[Any], stop: Stop, watch: Watch | None = None
-) -> Fit:
+def best(rows: Rows, stages: Sequence[Model], starts: Iterable[Any], stop: Stop, watch: Watch | None = None) -> Fit:
     """The fit of lowest objective over the starts, the first of several; unwatched, some may run side by side."""
     if watch is not None:
         fits = (run_stages(rows, stages, C, stop, partial(watch, s)) for s, C in enumerate(starts))

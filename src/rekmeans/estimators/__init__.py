@@ -3,11 +3,11 @@
 from .euler import REK1, REK2, EulerKMeans, RectifiedEulerKMeans
 from .euler_map import EulerMap
 from .fuzzy import FuzzyCMeans
-from .neural_gas import NeuralGas
 from .kernel_kmeans import KernelKMeans
 from .mahalanobis import MahalanobisFuzzyCMeans
-from .som import SelfOrganizingMap
 from .multiple_kernel import MultipleKernelKMeans
+from .neural_gas import NeuralGas
+from .som import SelfOrganizingMap
 
 __all__ = [
     "REK1",

@@ -23,8 +23,8 @@ from ..scales import Scale, identity_scale
 from ..seeding import starts_of
 from ..table import MemoryTable
 from ..table.refusals import read_table
-from .placement import FitPreparation, Placement, place_fitted, place_table
 from ._mapped import Mapped, set_fitted_attributes
+from .placement import FitPreparation, Placement, place_fitted, place_table
 
 FRAMES = 5  # from a warning of _fit up to the line that called fit
 
@@ -95,9 +95,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     def _make_preparation(self) -> FitPreparation:
         """What a kernel may ask for while it learns from the table."""
         limit = _parameters.memory("memory_limit", self.memory_limit)
-        return FitPreparation(
-            self._n_centroids(), self.centroids, self.n_threads, limit, self.engine, float(self.tol)
-        )
+        return FitPreparation(self._n_centroids(), self.centroids, self.n_threads, limit, self.engine, float(self.tol))
 
     def _make_starts(self, rows: Rows, table: MemoryTable) -> Iterator[Any]:
         """Starting centroids of each run."""

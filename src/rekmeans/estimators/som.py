@@ -144,8 +144,9 @@ class SelfOrganizingMap(Annealed):
 
     def _attributes(self, placed: Placement, fit: Fit) -> dict[str, Any]:
         rows, C, places = placed.rows, fit.centroids, node_places(self._sides())
-        steps, near = cdist(places, places, "cityblock"), rows.map_blocks(
-            lambda F: two_nearest(rows.kernel.distance(F, C))
+        steps, near = (
+            cdist(places, places, "cityblock"),
+            rows.map_blocks(lambda F: two_nearest(rows.kernel.distance(F, C))),
         )
         beside, distances = steps == 1, rows.kernel.centroid_distances(C)
         ridges = (distances * beside).sum(axis=1) / np.maximum(beside.sum(axis=1), 1)

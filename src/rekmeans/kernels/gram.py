@@ -90,7 +90,7 @@ class Gram(Kernel):
         W, observed = C.weights.T, ~np.isnan(self.fitted)
         share = product(W, observed)
         V = Points(product(W, np.where(observed, self.fitted, 0.0)) / np.where(share > 0, share, 1.0))
-        for _ in range(STEPS):
+        for _ in range(STEPS - 1):
             D = self.base.distance(self.fitted, V)
             sums = self.base.accumulate(self.fitted, V, D, W)
             blocks = [(self.fitted, self.base.row_weights(D, W))]

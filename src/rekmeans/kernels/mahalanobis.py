@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._grid import GRID, Array, mass_of, product
+from .._grid import GRID, Array, product, small_weights
 from ..model import Centroids, Sums
 from ..table import Table
 from ..table.refusals import refuse_missing_values, refuse_wide_shapes
@@ -83,11 +83,11 @@ class Mahalanobis(Kernel):
     def _row_average(self, table: Table, value: Any) -> Array:
         """The weighted average over the rows that take part of `value` of the mapped rows."""
         total, mass = 0.0, 0.0
+        weights = np.ones(table.n_rows) if table.weights is None else small_weights(table.weights)[0]
         for at in table.blocks(BLOCK):
             X = table.dense(at)
-            w = (1.0 if table.weights is None else table.weights[at] / table.weights.max()) * np.ones(len(X))
-            w = w * ~self.uninformative_rows(X)
-            total, mass = total + w @ value(self.embed(X)), mass + w.sum()
+            w = weights[at] * ~self.uninformative_rows(X)
+            total, mass = total + (w[:, None] * value(self.embed(X))).sum(axis=0), mass + w.sum()
         return total / (mass or 1.0)
 
     def coordinates(self, X: Array) -> Array:
@@ -111,7 +111,7 @@ class Mahalanobis(Kernel):
     def accumulate(self, F: Array, C: Shaped, D: Array, W: Any) -> ShapeSums:
         V = np.asarray(W)
         scatter = np.stack([((F - m) * v[:, None]).T @ (F - m) for m, v in zip(C.m, V.T, strict=True)])  # (k, p, p)
-        return ShapeSums(mass=mass_of(V), totals=product(V, F), scatter=scatter)
+        return ShapeSums(mass=V.sum(axis=0), totals=product(V, F), scatter=scatter)
 
     def mean(self, sums: ShapeSums, C: Shaped) -> Shaped:
         return self._with_shapes(sums, self._means(sums, C), C)

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from .._grid import GRID, Array, mass_of, weighted_total
+from .._grid import GRID, Array, inner, mass_of
 from ..model import Centroids, Sums
 from ..scales import robust_scale
-from ..table import Table, dense
+from ..table import Table
 from .base import Kernel, Preparation, Start, rectified_update
 
 POINTS = 512  # of a line searched for a shared pre-image, at least
@@ -112,8 +112,7 @@ class Stack(Kernel):
         Ds = [part.distance(f, c) for part, f, c in self._by_part(F, C)]
         triples = zip(self._by_part(F, C), Ds, strict=True)
         sums = tuple(part.accumulate(f, c, own, W) for (part, f, c), own in triples)
-        V = dense(W)
-        losses = np.array([weighted_total(V.ravel(), L.ravel()) for L in self._in_units(Ds)])
+        losses = np.array([inner(W, L) for L in self._in_units(Ds)])
         return StackSums(mass=mass_of(W), parts=sums, losses=losses)
 
     def mean(self, sums: StackSums, C: Stacked) -> Stacked:
@@ -200,12 +199,12 @@ class Stack(Kernel):
         return {name: partial(self._start, name) for name in sorted(names)}
 
     def _start(self, name: str, k: int, bits: Any) -> Stacked:
-        """The start of that name of each kernel; with a shared pre-image, the one of the kernels' first."""
+        """The start of that name of each kernel; with a shared pre-image, that of the first, within the bounds."""
         if not self.shared:
             return self._evenly([part.starts[name](k, bits) for part in self.parts])
         first = self.parts[0]
         points = first.preimage(first.starts[name](k, bits), np.zeros((k, self.scale.n_columns)))
-        return self._evenly([replace(part, beyond="wrap").from_points(points) for part in self.parts])
+        return self.from_points(points)
 
     def from_rows(self, F: Array, fallback: Stacked | None = None) -> Stacked:
         own = self._no_centroids() if fallback is None else fallback

@@ -120,7 +120,9 @@ def nystroem(kernel: str, theirs: str) -> Callable[[Fit, int, Array, int], Array
 
     def labels(fit: Fit, rows: int, X: Array, k: int) -> Array:
         gamma, most = fit.width * auto(fit.dataset, rows, kernel), min(COMPONENTS, len(X))
-        F = Nystroem(theirs, gamma=gamma, n_components=most, random_state=fit.seed).fit_transform(clip_to_robust_range(X))
+        F = Nystroem(theirs, gamma=gamma, n_components=most, random_state=fit.seed).fit_transform(
+            clip_to_robust_range(X)
+        )
         return _k_means(F, k, fit.seed)
 
     return labels
