@@ -1,7 +1,7 @@
 """200 random fits over all estimators with given starts and explicit scales: drawn here, stored in drawn_fits.npz.
 
 The numbers were stored once, before the second version of the house, by `python tests/drawn_fits.py`; the test compares
-every later state with them. A change that gives other numbers on purpose raises the answer version and stores them anew.
+every later state with them. A change that gives other numbers on purpose raises the answer version and stores anew.
 """
 
 import sys

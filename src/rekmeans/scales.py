@@ -67,7 +67,7 @@ class Scale:
         """Where a cell is observed and in a kept interval of its column, (n, d)."""
         if self.low.shape[1] == 1:
             return (X >= self.low[:, 0]) & (X <= self.high[:, 0])
-        return ((X[..., None] >= self.low) & (X[..., None] <= self.high)).any(axis=-1)
+        return np.any((X[..., None] >= self.low) & (X[..., None] <= self.high), axis=-1)
 
     def offsets(self, X: Array, beyond: str) -> Array:
         """x - shift of its interval, modulo the period, (n, d) float64; NaN for a missing or ignored cell."""

@@ -17,7 +17,7 @@ from .._grid import GRID, Array
 from ..assignment import Hard
 from ..estimators.placement import fitted_centroids, place_fitted
 from ..kernels.euler import OnCircles
-from ..table import MemoryTable
+from ..table import Table
 
 BLOCK_CELLS = 1 << 19  # cells looked through at a time by one thread: a few copies of a block stay small
 MAX_THREADS = 8  # blocks at a time; more only take memory
@@ -41,7 +41,7 @@ class FitAnalysis:
     """Labels, scores and sums of a fitted model on a table X of n rows and d columns."""
 
     model: Any
-    table: MemoryTable  # (n, d)
+    table: Any  # (n, d), in memory
     C: OnCircles
     is_hard: bool  # whether each row belongs to one cluster
     labels: Array  # (n,) int32
@@ -160,7 +160,7 @@ def thread_pool(model: Any) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(min(model.n_threads or cpu_count() or 1, MAX_THREADS))
 
 
-def _dense_blocks(table: MemoryTable) -> Iterator[Array]:
+def _dense_blocks(table: Table) -> Iterator[Array]:
     return (table.dense(at) for at in table.blocks(max(1, BLOCK_CELLS // table.n_columns)))
 
 

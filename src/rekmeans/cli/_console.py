@@ -120,6 +120,6 @@ def _distinctive_features(model: Any, table: FileTable, c: int) -> str:
     """The features whose centre lies farthest from the middle of its column, high or low; a lone cluster has none."""
     if len(model.cluster_centers_) == 1:
         return NOTHING
-    away = model.kernel_.scale.scaled(model.cluster_centers_[c])
+    away = model.kernel_.scale.to_units(model.cluster_centers_[[c]], "wrap")[0]
     most = [j for j in np.argsort(-np.abs(away), kind="stable")[:N_FEATURES] if abs(away[j]) > NEAR]
     return ", ".join(f"{'high' if away[j] > 0 else 'low'} {table.names[j]}" for j in most) or NOTHING

@@ -23,7 +23,7 @@ def describe_engines() -> dict[str, str]:
     missing = {name: engine.missing() for name, engine in ENGINES.items()}
     return {
         name: f"not available: it needs {missing[name]}" if missing[name] else f"available: {engine.describe()}"
-        for name, engine in ENGINES.items()
+        for name, engine in reversed(ENGINES.items())
     }
 
 

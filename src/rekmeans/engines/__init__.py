@@ -1,4 +1,4 @@
-"""Engines: the places where mapped rows live. A new one is a file and an entry here, before the reference."""
+"""Engines: the places where mapped rows live. A new one is a file and an entry here; the last entry is asked first."""
 
 from .base import Engine, Rows, Run, choose_engine
 from .native import Native
@@ -6,13 +6,13 @@ from .reference import Reference
 
 __all__ = ["ENGINES", "Engine", "Rows", "Run", "check_engine", "choose_engine"]
 
-ENGINES: dict[str, Engine] = {engine.name: engine for engine in (Native(), Reference())}
+ENGINES: dict[str, Engine] = {engine.name: engine for engine in (Reference(), Native())}  # asked from the last on
 
 
 def check_engine(name: object) -> None:
     """Refuse a name that no engine has, or an engine that is not here."""
     if not isinstance(name, str) or name not in ("auto", *ENGINES):
-        names = ", ".join(repr(known) for known in ("auto", *ENGINES))
+        names = ", ".join(repr(known) for known in ("auto", *reversed(ENGINES)))
         raise ValueError(f"engine must be one of {names}; got {name!r}.")
     if name != "auto" and (missing := ENGINES[name].missing()):
         raise ImportError(f"engine={name!r} needs {missing}")

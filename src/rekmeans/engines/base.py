@@ -88,16 +88,17 @@ class Engine(Protocol):
 def choose_engine(name: str, engines: dict[str, Engine], stages: Sequence[Model], table: Table) -> Engine:
     """The engine asked for; for "auto" the first that is here, is home of the table and serves every stage.
 
-    The last of the engines serves what no other does.
+    They are asked from the last entry to the first, which serves what no other does.
     """
     if name != "auto":
         if reason := engines[name].unsupported(stages, table):
             raise ValueError(f"engine={name!r} {reason}")
         return engines[name]
-    able = [e for e in engines.values() if e.is_home_of(table) and not e.unsupported(stages, table)]
+    asked = list(reversed(engines.values()))
+    able = [e for e in asked if e.is_home_of(table) and not e.unsupported(stages, table)]
     here = [engine for engine in able if not engine.missing()]
     if not here:
-        raise ValueError(f"no engine serves this fit: {list(engines.values())[-1].unsupported(stages, table)}")
+        raise ValueError(f"no engine serves this fit: {asked[-1].unsupported(stages, table)}")
     if able[0] is not here[0]:
         missing = able[0].missing()
         warnings.warn(f"rekmeans runs its slow {here[0].name} engine: {able[0].name} needs {missing}", stacklevel=2)

@@ -57,8 +57,10 @@ class EulerMap(TransformerMixin, Mapped):
         tasks = _watch.Tasks(self, X, y, sample_weight)
         summary = table.column_summary()
         kernel = self._euler_kernel(SCALES[self.scale](summary))
-        ends = kernel.scale.bounds if self.scale else [np.nan_to_num(end) for end in summary.extent]
-        set_fitted_attributes(self, table, {"kernel_": kernel, "middle_": (ends[0] + ends[1]) / 2})
+        ends = np.array(kernel.scale.bounds)
+        if not np.isfinite(ends).all():  # nothing is beyond: the middle of what is there
+            ends = np.where(np.isfinite(ends), ends, np.nan_to_num(summary.extent))
+        set_fitted_attributes(self, table, {"kernel_": kernel, "middle_": ends.sum(axis=0) / 2})
         tasks.end()
         return self
 

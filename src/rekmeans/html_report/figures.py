@@ -135,7 +135,7 @@ def projection_figure(summary: dict[str, Any]) -> str:
 
 def history_figure(summary: dict[str, Any]) -> str | None:
     """The objective after each pass."""
-    passes = summary["history"].get("objective")
+    passes = summary["history"].get("inertia")
     if not passes:
         return None
     text = f"The objective falls from {format_number(passes[0])} to {format_number(passes[-1])} in {len(passes)} passes"

@@ -117,7 +117,8 @@ def _clip(g: GraphBuilder, scale: Scale) -> str:
     lacks = np.isnan(scale.low)
     low, high = (np.where(lacks, np.inf, ends) for ends in (scale.low, scale.high))  # as far away as can be
     shift = np.where(lacks, 0.0, scale.shift)
-    value, gap, own_shift = _add_nearest_end(g, low[:, 0], high[:, 0]), "", shift[:, 0]
+    value, gap = _add_nearest_end(g, low[:, 0], high[:, 0]), ""
+    own_shift: Any = shift[:, 0]
     for i in range(1, low.shape[1]):
         gap = gap or g("Abs", g("Sub", "X", value))
         other = _add_nearest_end(g, low[:, i], high[:, i])

@@ -85,8 +85,8 @@ class Kernel(ABC):
 
     # what is learned before the loop
 
-    def check_table(self, table: Table) -> None:
-        """Refuse a table that this kernel cannot take, before any work."""
+    def check_table(self, table: Table) -> None:  # noqa: B027
+        """Refuse a table that this kernel cannot take, before any work; most take all."""
 
     def prepared(self, table: Table, preparation: Preparation) -> Any:
         """The kernel with what it learns from the table: its width, units, the fitted rows."""

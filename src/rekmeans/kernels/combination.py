@@ -1,4 +1,4 @@
-"""Means known by kernel values: m_c = sum_q A_cq phi(x_q), |phi - m_c|^2 = k(x, x) - 2 sum_q A_cq k(x, x_q) + |m_c|^2."""
+"""Means by kernel values: m_c = sum_q A_cq phi(x_q), |phi - m_c|^2 = k(x, x) - 2 sum_q A_cq k(x, x_q) + |m_c|^2."""
 
 from __future__ import annotations
 

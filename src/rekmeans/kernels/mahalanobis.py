@@ -82,13 +82,14 @@ class Mahalanobis(Kernel):
 
     def _row_average(self, table: Table, value: Any) -> Array:
         """The weighted average over the rows that take part of `value` of the mapped rows."""
-        total, mass = 0.0, 0.0
+        total: Any = 0.0
+        mass = 0.0
         weights = np.ones(table.n_rows) if table.weights is None else small_weights(table.weights)[0]
         for at in table.blocks(BLOCK):
             X = table.dense(at)
             w = weights[at] * ~self.uninformative_rows(X)
             total, mass = total + (w[:, None] * value(self.embed(X))).sum(axis=0), mass + w.sum()
-        return total / (mass or 1.0)
+        return np.asarray(total / (mass or 1.0))
 
     def coordinates(self, X: Array) -> Array:
         return self.base.coordinates(X)

@@ -48,7 +48,7 @@ class Stacked(Centroids):
             return NotImplemented
         return self.parts == other.parts and np.array_equal(self.weights, other.weights)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__ = None
 
 
 @dataclass(frozen=True, kw_only=True)

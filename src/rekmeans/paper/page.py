@@ -7,8 +7,9 @@ from typing import Any
 
 from ..analysis.number_format import NO_VALUE
 from ..html_report.html import load_template
+from .all_tables import ALL
 from .figures import FIGURES, Figure, Picture
-from .reproduction import ALL, columns
+from .tables import columns
 
 LONG = 240  # rows of a table beyond which the page points to its CSV
 GOOD, BAD = ("above", "as printed", "the same", "shown", "holds"), ("below", "missing", "not the same", "does not hold")

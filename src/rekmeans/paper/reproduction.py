@@ -12,16 +12,13 @@ from typing import TYPE_CHECKING, Any
 from .. import __version__
 from ..io.atomic import atomic_writes
 from . import cells, datasets, published
-from .claims import TABLE as CLAIMS
-from .errata import TABLE as ERRATA
-from .evidence import EVIDENCE
+from .all_tables import ALL
 from .protocol import FULL, Plan
-from .tables import TABLES, Found, Row, Table
+from .tables import Found, Row, columns
 
 if TYPE_CHECKING:
     from .figures import Picture
 
-ALL: dict[str, Table] = {"claims": CLAIMS} | TABLES | EVIDENCE | {"errata": ERRATA}
 RECORDS = "cells.jsonl"  # every fit made, a line each; what a run continues from
 XMLNS = 'xmlns="http://www.w3.org/2000/svg" '
 
@@ -118,8 +115,3 @@ def csv_text(rows: list[Row]) -> str:
     lines.writeheader()
     lines.writerows(rows)
     return out.getvalue()
-
-
-def columns(rows: list[Row]) -> list[str]:
-    """The names of all columns, in the order they first appear."""
-    return list(dict.fromkeys(name for row in rows for name in row))

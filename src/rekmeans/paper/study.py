@@ -20,6 +20,7 @@ from threadpoolctl import threadpool_limits
 
 from .. import EulerKMeans, FuzzyCMeans, KernelKMeans, RectifiedEulerKMeans
 from .._grid import Array
+from ..kernels import KERNELS
 from ..metrics import clustering_accuracy, normalized_mutual_info
 from ..representation import representation_score
 from . import datasets
@@ -72,7 +73,8 @@ def auto(name: str, rows: int, kernel: str) -> float:
 
 def settings(fit: Fit, rows: int, kernel: str) -> dict[str, Any]:
     """Parameters of a fit on clean rows: values beyond the robust range clipped, so that no cell is missing."""
-    width = {"alpha": fit.width} if kernel == "euler" else {"gamma": fit.width * auto(fit.dataset, rows, kernel)}
+    has_gamma = KERNELS[kernel].has_width
+    width = {"gamma": fit.width * auto(fit.dataset, rows, kernel)} if has_gamma else {"alpha": fit.width}
     return {"kernel": kernel, "beyond": "clip", "n_threads": 1, "random_state": fit.seed} | width
 
 

@@ -75,6 +75,11 @@ def score_cells(plan: Plan, names: dict[str, str]) -> Iterator[Cell]:
         yield from baselines(ours, protocol)
 
 
+def columns(rows: list[Row]) -> list[str]:
+    """The names of all columns, in the order they first appear."""
+    return list(dict.fromkeys(name for row in rows for name in row))
+
+
 def over_starts(records: Records, cells: Iterable[Cell]) -> dict[float, list[Record]]:
     """Records by alpha, one entry a start."""
     by_alpha: dict[float, list[Record]] = {}

@@ -21,7 +21,9 @@ Statistic = Callable[[Array, Array | None], tuple[float, ...]]
 class Table(Protocol):
     """Rows of numbers, NaN for missing cells; weights (n,) or None for all equal."""
 
-    columns: dict[str, Any]  # scikit-learn's n_features_in_, feature_names_in_
+    @property
+    def columns(self) -> dict[str, Any]:
+        """scikit-learn's n_features_in_, feature_names_in_."""
 
     @property
     def n_rows(self) -> int: ...
@@ -69,7 +71,7 @@ class ColumnSummary:
 
 
 def draw_rows(weights: Array, count: int, bits: Any) -> Array:
-    """Row numbers (count,), each the first whose running sum of integer weights exceeds total * r/2^64, r 64 raw bits."""
+    """Row numbers (count,), each the first whose running sum of integer weights exceeds total r/2^64, r 64 raw bits."""
     ends = np.cumsum(weights, dtype=np.int64)
     total = int(ends[-1])
     goals = np.array([(int(bits.random_raw()) * total) >> 64 for _ in range(count)], np.int64)

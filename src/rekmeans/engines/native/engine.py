@@ -43,7 +43,7 @@ class Native:
                 return f"takes at most {NARROW} columns, got {table.n_columns}: use engine='reference'."
         return ""
 
-    def place(self, stages: Sequence[Model], table: Table, n_threads: int | None, memory_limit: int | None) -> Any:
+    def place(self, stages: Sequence[Model], table: Any, n_threads: int | None, memory_limit: int | None) -> Any:
         from .exact import NativeRows  # the compiled module is loaded only where rows are placed
         from .float import NativePoints
 
