@@ -16,10 +16,11 @@ from time import perf_counter
 import numpy as np
 
 from grid import GROWTH
-from rekmeans._scale import column_range
-from rekmeans._table import Table
-from rekmeans.engines.native import NativeRows, _core
+from rekmeans.engines.native import _core
+from rekmeans.engines.native.exact import NativeRows
 from rekmeans.kernels.euler import Euler
+from rekmeans.scales import range_scale
+from rekmeans.table import MemoryTable
 
 REPEATS = 5
 
@@ -36,8 +37,9 @@ def fastest(work: Callable[[], object]) -> float:
 def plain_pass(n: int, d: int, k: int, coarse: bool) -> float:
     """Seconds of one pass over normal rows, after one that set the labels."""
     X = np.random.default_rng(0).standard_normal((n, d)).astype(np.float32)
-    rows = NativeRows(Euler(0.9, column_range(X), "wrap"), Table(X))
-    C = rows.mapped(np.arange(k))
+    table = MemoryTable(X)
+    rows = NativeRows(Euler(range_scale(table.column_summary()), "wrap", 0.9), table)
+    C = rows.rows_as_centroids(np.arange(k)).f
     walk = _core.Walk(rows.core, k, False)
     walk.coarse = coarse
     walk.step(C)

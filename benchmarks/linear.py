@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from rekmeans import KernelKMeans, RectifiedEulerKMeans
-from rekmeans._table import MOST_PAIRED
+from rekmeans.table.refusals import MOST_PAIRED
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 COLUMNS, K = 16, 10

@@ -34,7 +34,8 @@ def case(request, dirty_wine):
 
 def cells(model, X):
     """Which cells count, (n, d), by the bounds of the scale."""
-    return (X >= model.kernel_.scale.low) & (X <= model.kernel_.scale.high)
+    low, high = model.kernel_.scale.bounds
+    return (X >= low) & (X <= high)
 
 
 def test_sizes_objective_and_classes_are_those_of_the_fit(case):
@@ -103,7 +104,7 @@ def angles(model, X):
     """theta of the rows that take part, NaN where a cell says nothing, and their labels."""
     counted, scale = cells(model, X), model.kernel_.scale
     part = counted.any(axis=1)
-    theta = np.where(counted, math.pi * model.alpha_ * (X - scale.centre) / scale.unit, np.nan)
+    theta = np.where(counted, math.pi * model.alpha_ * (X - scale.origin) / scale.unit, np.nan)
     return theta[part], model.labels_[part]
 
 
@@ -211,7 +212,7 @@ def test_a_fit_knows_its_own_table_bit_for_bit(kind, settings, dirty_wine, tmp_p
     told = summary(load(tmp_path / "m.safetensors"), X)
     assert told["own_fit"]
     assert told["method"]["passes"] == model.n_iter_
-    assert told["history"]["objective"] == list(model.history_["objective"])
+    assert told["history"]["inertia"] == list(model.history_["inertia"])
 
 
 def test_a_weighted_fit_is_not_what_the_rows_alone_would_give():

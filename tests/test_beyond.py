@@ -105,7 +105,7 @@ def assert_same(one, two, rows=slice(None), rtol=None):
     assert_allclose(one.deviation_, two.deviation_, atol=1e-6)
     assert_allclose(one.inertia_, two.inertia_, rtol=rtol)
     passes = min(one.n_iter_, two.n_iter_)  # rounding alone may end a fit a pass sooner
-    assert_allclose(one.history_["objective"][:passes], two.history_["objective"][:passes], rtol=rtol)
+    assert_allclose(one.history_["inertia"][:passes], two.history_["inertia"][:passes], rtol=rtol)
 
 
 # what belongs together
@@ -117,7 +117,7 @@ def test_labels_centroids_and_objective_belong_together_wherever_the_loop_stops(
     X = table(1, gaps=0.1 if name in GAPLESS else 0.0)
     fit = model(name, init=np.nan_to_num(X[:3], nan=1.0), max_iter=passes, tol=0.0).fit(X)
     assert_array_equal(fit.labels_, fit.predict(X))
-    assert fit.inertia_ == -fit.score(X) == fit.history_["objective"][-1]
+    assert fit.inertia_ == -fit.score(X) == fit.history_["inertia"][-1]
     assert len({len(column) for column in fit.history_.values()}) == 1
     assert fit.transform(X).shape == (60, 3)
     if "map" not in name:
@@ -267,6 +267,11 @@ COMBINATIONS = {
         ["shared", "Euler", "'rbf'"],
     ),
     "shared means": (MultipleKernelKMeans(2, shared=True, centroids="mean"), X, ["shared", "'mean'", "'rectified'"]),
+    "a start on circles of mixed kernels": (
+        MultipleKernelKMeans(2, kernels=(0.5, ("rbf", 1.0)), init="circle"),
+        X,
+        ["init must be", "'k-means++'", "'random'", "got 'circle'"],
+    ),
     "means of several": (MultipleKernelKMeans(2, kernels=(("rbf", 1.0),), centroids="mean"), X, ["'mean'", "'rbf'"]),
     "precomputed, rectified": (KernelKMeans(2, kernel="precomputed"), SQUARE, ["precomputed", "centroids='mean'"]),
     "precomputed, points": (clone(MEANS).set_params(init=X[:2]), SQUARE, ["precomputed", "init", "'k-means++'"]),

@@ -19,6 +19,7 @@ from rekmeans import (
     NeuralGas,
     SelfOrganizingMap,
 )
+from rekmeans.estimators.placement import check_parameters, place_for_fit
 
 K = 3
 POINTS = ("euler", "rbf", "laplace", "laplace-l2")
@@ -69,15 +70,15 @@ def test_no_pass_raises_the_objective(name, seed, width, engine):
     X, w = table(seed)
     own = {"gamma": width} if "gamma" in METHODS[name]().get_params() else {}
     model = METHODS[name](scale="range", engine=engine, **own)
-    model._check_parameters()
-    rows = model._read(X, w, fitting=True)
-    placed, last = model._place(model._kernel(rows), rows)
-    C = placed.kernel.start(X[:K])
-    for stage in model._stages(last)[-3:]:
-        walk, losses = placed.walk(stage), []
+    check_parameters(model)
+    placed = place_for_fit(model, X, w)
+    C = placed.model.kernel.from_points(X[:K])
+    for stage in placed.stages[-3:]:
+        run, losses = placed.rows.start_run(stage), []
         for _ in range(6):
-            losses.append(float(walk.step(C).loss))
-            C = walk.moved(C)
+            assignment = run.assign(C)
+            losses.append(float(assignment.sums.loss))
+            C = run.update(assignment.sums, C)
         slack = FLOAT if isinstance(losses[0], float) and "euler" not in name and name[:8] != "multiple" else GRID
         assert (np.diff(losses) <= slack * np.array(losses[:-1])).all(), losses
 
@@ -213,7 +214,7 @@ def test_an_edge_gives_numbers_and_numpy_says_nothing(name, case, engine):
         fit.cluster_centers_,
         fit.centroids_,
         fit.deviation_,
-        fit.history_["objective"],
+        fit.history_["inertia"],
     ):
         assert np.isfinite(values).all()
     assert fit.inertia_ >= 0
@@ -259,7 +260,7 @@ def test_where_no_cluster_has_weight_all_stay(kernel, engine):
         warnings.simplefilter("ignore", ConvergenceWarning)
         fit = model.fit(X)
     assert fit.inertia_ == 0
-    assert fit.history_["refilled"].tolist() == [0]
+    assert fit.history_["n_relocated"].tolist() == [0]
 
 
 @methods

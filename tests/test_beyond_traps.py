@@ -10,8 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
 from rekmeans import FuzzyCMeans, KernelKMeans, MahalanobisFuzzyCMeans, MultipleKernelKMeans, NeuralGas
-from rekmeans._grid import sampled
-from rekmeans.kernels import gram
+from rekmeans.kernels import combination, gram
+from rekmeans.table import MemoryTable
 
 PAIR = np.random.default_rng(0).normal(size=(80, 2)) * [0.3, 0.1] + np.repeat([[0.0, 0.0], [2.0, 1.0]], 40, axis=0)
 
@@ -58,7 +58,7 @@ def test_a_shared_pre_image_is_the_best_of_a_fine_line(kernels, scale):
     """Also where all kernels turn more than once over the table: u and u + 2/alpha then differ."""
     X = np.random.default_rng(0).normal(0, 0.05, (80, 2)) + np.repeat([[-0.8], [0.8]], 40, axis=0)
     model = MultipleKernelKMeans(2, kernels=kernels, shared=True, scale=scale, init=X[[3, -3]], tol=0).fit(X)
-    share, Z = model.kernel_weights_**2 / np.array(model.kernel_.units), model.kernel_.scale.scaled(X)
+    share, Z = model.kernel_weights_**2 / np.array(model.kernel_.units), model.kernel_.scale.to_units(X, "wrap")
     line, least = np.linspace(-3, 3, 6001), 0.0
     for c, column in np.ndindex(2, 2):
         own = Z[model.labels_ == c, column]
@@ -71,7 +71,8 @@ def test_a_shared_pre_image_is_the_best_of_a_fine_line(kernels, scale):
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplace", "laplace-l2"])
 def test_kernel_values_that_are_kept_are_kept_once(kernel, monkeypatch):
-    monkeypatch.setattr(gram, "CELLS", 1 << 16)
+    for module in (gram, combination):
+        monkeypatch.setattr(module, "CELLS", 1 << 16)
     X = np.tile(PAIR, (20, 1))
     model = KernelKMeans(2, kernel=kernel, centroids="mean", init=PAIR[[0, -1]], max_iter=1, n_threads=1)
     tracemalloc.start()
@@ -82,7 +83,8 @@ def test_kernel_values_that_are_kept_are_kept_once(kernel, monkeypatch):
 
 
 def test_a_prediction_by_means_keeps_no_kernel_values(monkeypatch):
-    monkeypatch.setattr(gram, "CELLS", 1 << 16)
+    for module in (gram, combination):
+        monkeypatch.setattr(module, "CELLS", 1 << 16)
     model = KernelKMeans(2, kernel="rbf", centroids="mean", random_state=0).fit(np.tile(PAIR, (4, 1)))
     X = np.tile(PAIR, (100, 1))
     tracemalloc.start()
@@ -140,15 +142,23 @@ def test_rows_that_come_in_turns_are_all_looked_at(kernel, kinds):
     assert_allclose(np.sort(model.cluster_centers_[:, 0]), middles, atol=0.01)
 
 
+def sampled(w, most):
+    """Numbers of the rows of a sample, and their weights there."""
+    sample = MemoryTable(np.arange(len(w))[:, None], w).sample(most, 0)
+    return sample.X[:, 0], sample.weights
+
+
 def test_a_sample_stands_for_the_weight():
     w = np.random.default_rng(0).uniform(size=5000) * (np.arange(5000) % 3 > 0)
     w[1234] = 500.0
     for most in (100, 3000):
         at, weights = sampled(w, most)
+        assert weights.sum() == most
         assert len(at) == len(np.unique(at)) <= most
         assert (w[at] > 0).all()
         near = np.array([weights[at < end].sum() / weights.sum() for end in (1234, 1235, 2000, 4000)])
-        assert_allclose(near, [w[:end].sum() / w.sum() for end in (1234, 1235, 2000, 4000)], atol=3 / most)
+        share = np.array([w[:end].sum() / w.sum() for end in (1234, 1235, 2000, 4000)])
+        assert (np.abs(near - share) <= 3 * np.sqrt(share * (1 - share) / most)).all()  # of independent draws
     at, weights = sampled(w, 5000)
     assert_array_equal(at, np.flatnonzero(w))
     assert_array_equal(weights, w[at])

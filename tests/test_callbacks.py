@@ -12,6 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
 from rekmeans import EulerKMeans, EulerMap, NeuralGas, RectifiedEulerKMeans, SelfOrganizingMap
+from rekmeans.estimators.placement import place_fitted, starting_centroids
 
 callback = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9 has no callbacks")
 
@@ -60,7 +61,7 @@ def path(context):
 def assert_same_fit(one, two):
     for name in FITTED:
         assert_array_equal(getattr(one, name), getattr(two, name))
-    for name in ("objective", "moved", "refilled"):
+    for name in ("inertia", "n_changed", "n_relocated"):
         assert_array_equal(one.history_[name], two.history_[name])
 
 
@@ -91,19 +92,14 @@ def test_the_tasks_nest_as_fit_start_pass(clusterer):
             assert open_tasks == list(task)
             open_tasks.pop()
     passes = [sum(task[:2] == start for task, _ in diary.models if len(task) == 3) for start in starts]
-    alone = [
-        len(clusterer(6, init=init, random_state=0).fit(X).history_["objective"]) for init in first_points(model, 3)
-    ]
+    alone = [len(clusterer(6, init=init, random_state=0).fit(X).history_["inertia"]) for init in first_points(model, 3)]
     assert passes == alone
 
 
 def first_points(model, n):
     """The points that the starts of the model begin with, as given arrays."""
-    from rekmeans import _table
-
-    kernel = model.kernel_
-    rows, _ = model._place(kernel, _table.Table(X))
-    return [kernel.preimage(C, np.zeros((1, X.shape[1]))) for C in list(model._starts(rows, _table.Table(X)))[:n]]
+    starts = list(starting_centroids(model, place_fitted(model, X)))
+    return [model.kernel_.preimage(C, np.zeros((1, X.shape[1]))) for C in starts[:n]]
 
 
 @each_clusterer
@@ -111,12 +107,12 @@ def test_each_pass_shows_the_estimator_it_would_give(clusterer):
     diary = Diary()
     model = clusterer(5, random_state=1).set_callbacks(diary).fit(X)
     *passes, last = [shown for _, shown in diary.models]
-    objective = model.history_["objective"]
+    objective = model.history_["inertia"]
     assert_array_equal([-shown.score(X) for shown in passes], objective)
     assert_array_equal([shown.inertia_ for shown in passes], objective)
     for t, shown in enumerate(passes):
         assert_array_equal(shown.predict(X), shown.labels_)
-        assert_array_equal(shown.history_["objective"], objective[: t + 1])
+        assert_array_equal(shown.history_["inertia"], objective[: t + 1])
     for shown in (passes[-1], last):
         assert_same_fit(shown, model)
 
@@ -129,7 +125,7 @@ def test_each_pass_of_an_annealed_fit_shows_all_passes_so_far(clusterer):
     assert len(shown) == len(fitted.history_["reach"])
     assert len(np.unique(fitted.history_["reach"])) == 3
     for t, model in enumerate(shown):
-        for name in ("objective", "moved", "reach"):
+        for name in ("inertia", "n_changed", "reach"):
             assert_array_equal(model.history_[name], fitted.history_[name][: t + 1])
 
 
@@ -137,14 +133,14 @@ def test_the_scoring_monitor_logs_each_pass():
     monitor = callback.ScoringMonitor(scoring={"score": lambda model, X, y: model.score(X)})
     model = RectifiedEulerKMeans(5, random_state=1).set_callbacks(monitor).fit(X, np.zeros(len(X)))
     scores = [score["score"] for *_, score in monitor._log]
-    assert_array_equal(scores[:-1], -model.history_["objective"])
+    assert_array_equal(scores[:-1], -model.history_["inertia"])
 
 
 @each_clusterer
 def test_a_callback_stops_a_start_after_a_pass(clusterer):
     whole = clusterer(6, init="random", n_init=1, random_state=0).fit(X)
     stopped = clone(whole).set_callbacks(Diary(lambda task: task[2:] == (("pass", 2),))).fit(X)
-    assert_array_equal(stopped.history_["objective"], whole.history_["objective"][:3])
+    assert_array_equal(stopped.history_["inertia"], whole.history_["inertia"][:3])
     assert stopped.n_iter_ == 3 < whole.n_iter_
     assert_array_equal(stopped.predict(X), stopped.labels_)
 
@@ -176,7 +172,7 @@ def test_callbacks_reach_a_pipeline_and_a_search(recwarn):
     assert_same_fit(pipe.set_callbacks(herald).fit(X)[-1], plain[-1])
     assert [task[-1] for task in herald.at("begin", 2)] == [("fit", 0), ("fit", 1)]  # the map, then the clusterer
     assert [task[-1] for task in herald.at("begin", 3)] == [("start", 0)]
-    assert len(herald.at("end", 4)) >= len(plain[-1].history_["objective"])
+    assert len(herald.at("end", 4)) >= len(plain[-1].history_["inertia"])
     herald = Herald()
     search = GridSearchCV(RectifiedEulerKMeans(random_state=0), {"n_clusters": [2, 3]}, cv=2)
     expected = clone(search).fit(X).cv_results_["mean_test_score"]
@@ -219,9 +215,10 @@ def test_a_failing_callback_leaves_the_estimator_as_it_was(clusterer):
 def test_verbose_names_the_start_where_there_are_several(capsys):
     model = RectifiedEulerKMeans(6, init="random", n_init=3, random_state=0, verbose=1).fit(X)
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split("  ")[0] for line in lines if f"moved {len(X)} " in line] == [f"start {s}/3" for s in (1, 2, 3)]
+    firsts = [line for line in lines if f"changed {len(X)} " in line]
+    assert [line.split("  ")[0] for line in firsts] == [f"start {s}/3" for s in (1, 2, 3)]
     best = [line for line in lines if f"objective {model.inertia_:.6g} " in line]
-    assert any(f"pass {len(model.history_['objective'])} " in line for line in best)
+    assert any(f"pass {len(model.history_['inertia'])} " in line for line in best)
 
 
 @each_clusterer

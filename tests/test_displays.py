@@ -80,7 +80,7 @@ def test_profile_draws_the_centres_where_the_quantiles_put_them(wine):
     model, X = wine
     display = ProfileDisplay.from_estimator(model, X, features=[6, 12, 2])
     assert [f["name"] for f in display.features] == ["flavanoids", "proline", "ash"]
-    low, high = model.kernel_.scale.low, model.kernel_.scale.high
+    low, high = model.kernel_.scale.bounds
     inside = X.where((low <= X) & (high >= X))
     q05, q95 = (inside.quantile(q).to_numpy()[[6, 12, 2]] for q in (0.05, 0.95))
     for c, line in enumerate(display.marks_):
@@ -131,7 +131,7 @@ def test_circle_bars_of_many_clusters_count_the_rows(wine):
 def test_history_is_the_objective_of_each_pass(wine):
     display = HistoryDisplay.from_estimator(wine[0])
     passes, objective = display.line_.get_data()
-    assert_array_equal(objective, wine[0].history_["objective"])
+    assert_array_equal(objective, wine[0].history_["inertia"])
     assert_array_equal(passes, np.arange(1, len(objective) + 1))
 
 

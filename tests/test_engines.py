@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from threadpoolctl import threadpool_limits
 
+from parts import euler, place_rows, scale_of, watch_passes
 from rekmeans import (
     EulerKMeans,
     FuzzyCMeans,
@@ -23,19 +24,19 @@ from rekmeans import (
     SelfOrganizingMap,
 )
 from rekmeans._grid import GRID, integer_weights
-from rekmeans._scale import bare, fenced
-from rekmeans._table import Table
-from rekmeans.assign import Fuzzy, Hard, Map
-from rekmeans.assign import NeuralGas as Gas
+from rekmeans.assignment import Fuzzy, Hard, SomNeighbourhood
+from rekmeans.assignment import NeuralGas as Gas
 from rekmeans.centroids import mean, rectified
-from rekmeans.engines import native, place
-from rekmeans.engines.native import NativeRows
+from rekmeans.engines.native import exact
+from rekmeans.engines.native.exact import NativeRows
 from rekmeans.engines.reference import ReferenceRows
 from rekmeans.kernels import KERNELS
-from rekmeans.kernels.euler import NARROW, Euler
-from rekmeans.lloyd import Model, run
-from rekmeans.seeds import STARTS
-from test_look import SETS
+from rekmeans.kernels.euler import NARROW, OnCircles
+from rekmeans.lloyd import run
+from rekmeans.model import Model, Stop
+from rekmeans.seeding import STARTS
+from rekmeans.table import MemoryTable
+from test_native_soft_pass import SETS
 
 PLACES = {  # (kernel, table, block borders) -> Rows; one more engine is one more entry
     "reference": ReferenceRows,
@@ -55,8 +56,8 @@ def example(name, n=900):
         X[np.isnan(X).all(axis=1)] = 1.0
     weights = rng.uniform(0.9, 1, n) if "weights" in name else None
     if "scaled" in name:
-        return Euler(0.75, fenced(X, weights), "ignore"), Table(X, weights)
-    return Euler({"small alpha": 1e-3, "many columns": 1.0}.get(name, 0.3), bare(X)), Table(X, weights)
+        return euler(0.75, scale_of("robust", X, weights), "ignore"), MemoryTable(X, weights)
+    return euler({"small alpha": 1e-3, "many columns": 1.0}.get(name, 0.3), scale_of(None, X)), MemoryTable(X, weights)
 
 
 NAMES = ["plain", "weights", "gaps", "weights and gaps", "scaled weights and gaps", "small alpha", "many columns"]
@@ -86,16 +87,16 @@ def whole_and_cut(engine, name, kind):
 
 
 def fit_on(rows, rule, d):
-    start = rows.kernel.start(np.tile(np.linspace(0, 2, 4)[:, None], d))
-    return run(rows, Model(rows.kernel, Hard(), rule), start, 8, 0.0)
+    start = rows.kernel.from_points(np.tile(np.linspace(0, 2, 4)[:, None], d))
+    return run(rows, Model(rows.kernel, Hard(), rule), start, Stop(8, 0.0), watch_passes)
 
 
 def assert_same_fit(one, two):
     assert_array_equal(one.labels, two.labels)
-    assert_array_equal(one.centroids, two.centroids)
+    assert one.centroids == two.centroids
     assert one.loss == two.loss
-    assert (one.objective, one.n_iter) == (two.objective, two.n_iter)
-    for column in ("objective", "moved", "refilled"):
+    assert (one.inertia, one.n_iter) == (two.inertia, two.n_iter)
+    for column in ("inertia", "n_changed", "n_relocated"):
         assert_array_equal(one.history[column], two.history[column])
 
 
@@ -116,7 +117,7 @@ def test_any_cut_of_the_rows_gives_the_same_fit(engine, rule, name, kind):
 @pytest.mark.parametrize("start", ["k-means++", "random"])
 def test_any_cut_of_the_rows_gives_the_same_seeds(engine, name, kind, start):
     whole, cut = (STARTS[start](rows, 6, np.random.PCG64(3)) for rows in whole_and_cut(engine, name, kind))
-    assert_array_equal(whole, cut)
+    assert whole == cut
 
 
 @engines
@@ -125,10 +126,10 @@ def test_any_cut_of_the_rows_gives_the_same_seeds(engine, name, kind, start):
 def test_any_cut_of_the_rows_gives_the_same_farthest_row_and_middles(engine, name, kind):
     whole, cut = whole_and_cut(engine, name, kind)
     labels = np.random.default_rng(0).integers(0, 3, len(whole)).astype(np.int32)
-    assert_array_equal(whole.middles(labels, 3), cut.middles(labels, 3))
-    (loss, row), (other_loss, other_row) = (rows.farthest(whole.F[:3]) for rows in (whole, cut))
-    assert loss == other_loss
-    assert_array_equal(row, other_row)
+    assert_array_equal(whole.mean_phases(labels, 3), cut.mean_phases(labels, 3))
+    one, two = (rows.farthest(OnCircles(whole.F[:3])) for rows in (whole, cut))
+    assert (one.loss, one.number) == (two.loss, two.number)
+    assert_array_equal(one.mapped, two.mapped)
 
 
 @engines
@@ -140,7 +141,7 @@ def test_any_set_of_borders_will_do(engine, rule, inner, name):
     fits = []
     for rows in (ReferenceRows(kernel, table), PLACES[engine](kernel, table, np.array([0, *sorted(inner), 40]))):
         start = STARTS["k-means++"](rows, 3, np.random.PCG64(len(inner)))
-        fits.append(run(rows, Model(kernel, Hard(), rule), start, 300, 0.0))
+        fits.append(run(rows, Model(kernel, Hard(), rule), start, Stop(300, 0.0), watch_passes))
     assert_same_fit(*fits)
 
 
@@ -154,7 +155,7 @@ def test_an_estimator_gives_the_same_bits_on_any_engine_and_any_threads(engine, 
     two = method(4, random_state=0, engine=engine, n_threads=threads).fit(X)
     for name in ("labels_", "centroids_", "cluster_centers_", "inertia_", "n_iter_"):
         assert_array_equal(getattr(one, name), getattr(two, name))
-    assert_array_equal(one.history_["objective"], two.history_["objective"])
+    assert_array_equal(one.history_["inertia"], two.history_["inertia"])
     assert_array_equal(one.transform(X), two.transform(X))
     assert_array_equal(one.score_samples(X), two.score_samples(X))
 
@@ -189,16 +190,19 @@ NEXT = {mean: lambda a, b, count: round(a / count), rectified: lambda a, b, coun
 
 def assert_integer_pass(rows, rule, F, C, w):
     """Labels, loss, masses and the next centroids are those of Python's integers."""
-    walk, d = rows.walk(Model(rows.kernel, Hard(), rule)), C.shape[1] // 2
-    seen, (labels, loss, totals, counts) = walk.step(C), integer_pass(F.tolist(), C.tolist(), w.tolist())
-    assert walk.labels().tolist() == labels
-    assert seen.loss == loss
-    assert seen.mass.tolist() == [sum(w[walk.labels() == c].tolist()) for c in range(len(C))]
-    moved = [
+    one_pass, d = rows.start_run(Model(rows.kernel, Hard(), rule)), C.shape[1] // 2
+    sums, (labels, loss, totals, counts) = (
+        one_pass.assign(OnCircles(C)).sums,
+        integer_pass(F.tolist(), C.tolist(), w.tolist()),
+    )
+    assert one_pass.labels().tolist() == labels
+    assert sums.loss == loss
+    assert sums.mass.tolist() == [sum(w[one_pass.labels() == c].tolist()) for c in range(len(C))]
+    following = [
         [NEXT[rule](S[i], S[i - d], count[i]) if count[i] else m[i] for i in range(2 * d)]
         for S, count, m in zip(totals, counts, C.tolist(), strict=True)
     ]
-    assert walk.moved(C).tolist() == moved
+    assert one_pass.update(sums, OnCircles(C)).f.tolist() == following
 
 
 @engines
@@ -208,7 +212,8 @@ def assert_integer_pass(rows, rule, F, C, w):
 def test_a_pass_equals_python_integers(engine, rule, name, kind):
     whole, rows = whole_and_cut(engine, name, kind)
     inside = np.random.default_rng(0).integers(-GRID, GRID + 1, (2, whole.F.shape[1]), dtype=np.int32)
-    assert_integer_pass(rows, rule, whole.F, np.concatenate([inside, whole.mapped(np.array([0, 1]))]), whole.w)
+    on_rows = whole.rows_as_centroids(np.array([0, 1])).f
+    assert_integer_pass(rows, rule, whole.F, np.concatenate([inside, on_rows]), whole.w)
 
 
 def wide(d, weighted=False):
@@ -216,7 +221,7 @@ def wide(d, weighted=False):
     rng = np.random.default_rng(d)
     X = np.concatenate([np.zeros((1, d)), np.ones((1, d)), rng.uniform(0, 2, (4, d))])
     X[3:, ::3] = np.nan
-    return Euler(1.0, bare(X)), Table(X, rng.uniform(1, 2, 6) if weighted else None)
+    return euler(1.0, scale_of(None, X)), MemoryTable(X, rng.uniform(1, 2, 6) if weighted else None)
 
 
 @engines
@@ -228,7 +233,7 @@ def test_a_pass_over_wide_rows_equals_python_integers(engine, rule, d, weighted,
     kernel, table = wide(d, weighted)
     rows = PLACES[engine](kernel, table, np.array(borders))
     F = kernel.embed(table.X)
-    assert kernel.distance(F[:2], F[:2]).tolist() == [[0, d << 48], [d << 48, 0]]
+    assert kernel.distance(F[:2], OnCircles(F[:2])).tolist() == [[0, d << 48], [d << 48, 0]]
     w = integer_weights(table.weights)[0] if weighted else np.ones(6, np.int64)
     assert_integer_pass(rows, rule, F, F[:2], w)
 
@@ -241,7 +246,7 @@ def test_any_cut_of_wide_rows_gives_the_same_fit_from_the_same_seeds(engine, rul
     for borders in ([0, 6], [0, 1, 4, 6]):
         rows = PLACES[engine](kernel, table, np.array(borders))
         start = STARTS["k-means++"](rows, 3, np.random.PCG64(3))
-        fits.append(run(rows, Model(kernel, Hard(), rule), start, 8, 0.0))
+        fits.append(run(rows, Model(kernel, Hard(), rule), start, Stop(8, 0.0), watch_passes))
     assert len(set(fits[0].labels)) == 3
     assert_same_fit(*fits)
 
@@ -253,14 +258,15 @@ ASSIGN = {
     "fuzzy": Fuzzy(1.7),
     "gas": Gas(0.8),
     "gas without reach": Gas(0.0),
-    "map": Map((2, 2), 0.7),
-    "map without reach": Map((2, 2), 0.0),
+    "map": SomNeighbourhood((2, 2), 0.7),
+    "map without reach": SomNeighbourhood((2, 2), 0.0),
 }
 POINTS = ("linear", "rbf", "laplace", "laplace-l2")
 TRIPLES = [(kernel, assign, rectified) for kernel in POINTS for assign in ASSIGN]
 TRIPLES += [("euler", assign, rule) for assign in ASSIGN if assign != "hard" for rule in (mean, rectified)]
 triples = pytest.mark.parametrize(("kernel", "assign", "rule"), TRIPLES)
 circles = pytest.mark.parametrize(("kernel", "assign", "rule"), [triple for triple in TRIPLES if triple[0] == "euler"])
+ON_TABLES = [name for name, kernel in KERNELS.items() if not kernel.is_pairwise]
 ROUNDING = {"euler": 1e-6}  # a sum that rounds the other way moves a centroid by one step of the grid
 GAPS = ["plain", "weights and gaps", "scaled weights and gaps"]
 
@@ -276,15 +282,18 @@ def tripled(kernel, assign, rule, name, n=900):
 
 def passes(rows, model, count=6):
     start = np.random.default_rng(3).uniform(0, 2, (4, 3))  # of one line, and rows would lie as far from two
-    return run(rows, model, model.kernel.start(start), count, 0.0)
+    return run(rows, model, model.kernel.from_points(start), Stop(count, 0.0))
 
 
 def assert_alike(one, two, kernel):
     rtol = ROUNDING.get(kernel, 1e-9)
     assert_array_equal(one.labels, two.labels)
-    assert_allclose(one.centroids, two.centroids, rtol=rtol, atol=4 if kernel == "euler" else rtol)  # grid steps
-    assert_allclose(one.history["objective"], two.history["objective"], rtol=rtol)
-    assert_array_equal(one.history["moved"], two.history["moved"])
+    if kernel == "euler":
+        assert_allclose(one.centroids.f, two.centroids.f, rtol=rtol, atol=4)  # grid steps
+    else:
+        assert_allclose(one.centroids.x, two.centroids.x, rtol=rtol, atol=rtol)
+    assert_allclose(one.history["inertia"], two.history["inertia"], rtol=rtol)
+    assert_array_equal(one.history["n_changed"], two.history["n_changed"])
 
 
 @pytest.mark.parametrize("name", GAPS)
@@ -292,25 +301,25 @@ def assert_alike(one, two, kernel):
 def test_real_weights_agree_on_every_engine_and_cut(kernel, assign, rule, name):
     model, table = tripled(kernel, assign, rule, name)
     whole = passes(ReferenceRows(model.kernel, table, borders(900, "one block")), model)
-    assert len(whole.history["moved"]) > 2
+    assert len(whole.history["n_changed"]) > 2
     for kind in CUTS:
         assert_alike(passes(ReferenceRows(model.kernel, table, borders(900, kind)), model), whole, kernel)
-    assert_alike(passes(place("native", model, table, 2), model), whole, kernel)
+    assert_alike(passes(place_rows("native", model, table, 2), model), whole, kernel)
 
 
 @pytest.mark.parametrize("isa", SETS)
 @triples
 def test_real_weights_agree_on_every_instruction_set(kernel, assign, rule, isa, monkeypatch):
     model, table = tripled(kernel, assign, rule, "weights and gaps", 300)
-    whole = passes(place("reference", model, table), model)
+    whole = passes(place_rows("reference", model, table), model)
     monkeypatch.setenv("REKMEANS_ISA", isa)
-    assert_alike(passes(place("native", model, table, 2), model), whole, kernel)
+    assert_alike(passes(place_rows("native", model, table, 2), model), whole, kernel)
 
 
 @triples
 def test_real_weights_give_the_same_bits_for_any_number_of_threads(kernel, assign, rule):
     model, table = tripled(kernel, assign, rule, "weights and gaps", 9000)
-    one, *others = (passes(place("native", model, table, threads), model, 2) for threads in (1, 2, 5))
+    one, *others = (passes(place_rows("native", model, table, threads), model, 2) for threads in (1, 2, 5))
     for other in others:
         assert_same_fit(one, other)
 
@@ -319,16 +328,16 @@ def test_real_weights_give_the_same_bits_for_any_number_of_threads(kernel, assig
 @circles
 def test_rows_that_are_not_kept_are_mapped_anew_in_parts(kernel, assign, rule, name, monkeypatch):
     model, table = tripled(kernel, assign, rule, name)
-    kept = passes(place("native", model, table, 2), model)
-    monkeypatch.setattr(native, "PART", 97)
-    rows = place("native", model, table, 2, memory_limit=1000)
-    assert len(list(rows.shared())) == 10
+    kept = passes(place_rows("native", model, table, 2), model)
+    monkeypatch.setattr(exact, "PART", 97)
+    rows = place_rows("native", model, table, 2, memory_limit=1000)
+    assert len(list(rows.float_parts())) == 10
     assert_alike(passes(rows, model), kept, kernel)
 
 
 ESTIMATORS = [
-    *(KernelKMeans(4, kernel=kernel, random_state=0) for kernel in KERNELS),
-    *(FuzzyCMeans(4, kernel=kernel, random_state=0) for kernel in KERNELS),
+    *(KernelKMeans(4, kernel=kernel, random_state=0) for kernel in ON_TABLES),
+    *(FuzzyCMeans(4, kernel=kernel, random_state=0) for kernel in ON_TABLES),
     NeuralGas(4, random_state=0),
     SelfOrganizingMap((2, 2), kernel="rbf"),
 ]

@@ -16,7 +16,8 @@ from sklearn.utils.validation import check_is_fitted
 
 import oracle
 from rekmeans import REK1, REK2, EulerKMeans, EulerMap, RectifiedEulerKMeans
-from rekmeans.seeds import STARTS
+from rekmeans.estimators import base
+from rekmeans.seeding import starts_of
 
 CLUSTERERS = {EulerKMeans: oracle.eulerk, RectifiedEulerKMeans: oracle.rek1}  # each with its oracle
 SHUFFLED = "random draws follow row order and this check shuffles the rows; from a given start the law is in test_laws"
@@ -53,7 +54,7 @@ def assert_same_fit(one, other):
     for name in ("labels_", "centroids_", "cluster_centers_", "deviation_"):
         assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
     assert (one.inertia_, one.n_iter_) == (other.inertia_, other.n_iter_)
-    for name in ("objective", "moved", "refilled"):
+    for name in ("inertia", "n_changed", "n_relocated"):
         assert_array_equal(one.history_[name], other.history_[name], err_msg=name)
 
 
@@ -264,7 +265,7 @@ def test_an_array_start_is_the_first_centroids_in_units_of_x(clusterer):
     start = X[:3]
     objective = CLUSTERERS[clusterer](X, start, 0.8, 1)[0].objective
     model = clusterer(3, alpha=0.8, scale=None, init=start).fit(X)
-    assert_allclose(model.history_["objective"][0], objective, rtol=1e-6)
+    assert_allclose(model.history_["inertia"][0], objective, rtol=1e-6)
     assert_same_fit(clone(model).set_params(init=start.tolist()).fit(X), model)
 
 
@@ -289,8 +290,12 @@ def test_a_callable_start_is_asked_once_a_start_and_its_points_are_used(clustere
 @pytest.mark.parametrize(("init", "starts"), [("k-means++", 1), ("random", 10), ("circle", 10)])
 @pytest.mark.parametrize("n_init", ["auto", 3])
 def test_n_init_counts_the_starts(monkeypatch, init, starts, n_init):
-    calls, start = [], STARTS[init]
-    monkeypatch.setitem(STARTS, init, lambda *given: calls.append(1) or start(*given))
+    calls = []
+
+    def counted(kernel):
+        return {init: lambda *given: calls.append(1) or starts_of(kernel)[init](*given)}
+
+    monkeypatch.setattr(base, "starts_of", counted)
     RectifiedEulerKMeans(4, init=init, n_init=n_init, random_state=0).fit(blobs())
     assert len(calls) == (starts if n_init == "auto" else n_init)
 
@@ -318,8 +323,8 @@ def test_max_iter_cuts_the_passes_and_the_rest_belongs_together(clusterer, max_i
     model = clusterer(6, alpha=0.8, scale=None, init=start, max_iter=max_iter).fit(X)
     assert whole.n_iter_ > 3
     assert model.n_iter_ == min(max_iter, whole.n_iter_)
-    seen = len(model.history_["objective"])
-    assert_array_equal(model.history_["objective"], whole.history_["objective"][:seen])
+    seen = len(model.history_["inertia"])
+    assert_array_equal(model.history_["inertia"], whole.history_["inertia"][:seen])
     assert_array_equal(model.labels_, passes[-1].labels)
     assert_allclose(model.inertia_, passes[-1].objective, rtol=1e-6)
     assert_array_equal(model.predict(X), model.labels_)
@@ -333,11 +338,11 @@ def test_tol_stops_at_the_first_small_fall(clusterer, tol):
     start = X[:8]
     whole = clusterer(8, init=start).fit(X)
     model = clusterer(8, init=start, tol=tol).fit(X)
-    objective = whole.history_["objective"]
+    objective = whole.history_["inertia"]
     falls = 1 - objective[1:] / objective[:-1]
     first = int(np.argmax(falls <= tol)) + 1  # the pass that brought the first small fall is kept, and is the last
     assert first + 1 < len(objective)
-    assert_array_equal(model.history_["objective"], objective[: first + 1])
+    assert_array_equal(model.history_["inertia"], objective[: first + 1])
     assert_array_equal(model.predict(X), model.labels_)
 
 
@@ -346,12 +351,12 @@ def test_tol_stops_at_the_first_small_fall(clusterer, tol):
 def test_the_history_has_one_entry_a_pass(clusterer, init):
     X = np.random.default_rng(9).random((150, 3))
     model = clusterer(7, init=init, random_state=0).fit(X)
-    assert set(model.history_) == {"objective", "moved", "refilled", "seconds"}
-    assert {len(values) for values in model.history_.values()} == {len(model.history_["objective"])}
-    assert model.n_iter_ <= len(model.history_["objective"]) <= model.n_iter_ + 1
-    assert model.history_["objective"][-1] == model.inertia_
-    assert (np.diff(model.history_["objective"]) < 0).all()
-    assert model.history_["moved"][0] == len(X)
+    assert set(model.history_) == {"inertia", "n_changed", "n_relocated", "seconds"}
+    assert {len(values) for values in model.history_.values()} == {len(model.history_["inertia"])}
+    assert model.n_iter_ <= len(model.history_["inertia"]) <= model.n_iter_ + 1
+    assert model.history_["inertia"][-1] == model.inertia_
+    assert (np.diff(model.history_["inertia"]) < 0).all()
+    assert model.history_["n_changed"][0] == len(X)
     assert (model.history_["seconds"] >= 0).all()
 
 
@@ -363,13 +368,13 @@ def test_verbose_prints_a_line_a_pass(capsys, starts):
     assert capsys.readouterr().out == ""
     fits.set_params(verbose=1).fit(X)
     lines = capsys.readouterr().out.splitlines()
-    firsts = [i for i, line in enumerate(lines) if f"moved {len(X)} " in line]  # all rows move in a start's first pass
+    firsts = [i for i, line in enumerate(lines) if f"changed {len(X)} " in line]  # all rows, in a start's first pass
     passes = np.diff([*firsts, len(lines)])
     assert len(firsts) == starts
-    assert len(fits.history_["objective"]) in passes
+    assert len(fits.history_["inertia"]) in passes
     assert any(f"objective {fits.inertia_:.6g} " in line for line in lines)
     if starts == 1:
-        assert [line.split()[3] for line in lines] == [f"{value:.6g}" for value in fits.history_["objective"]]
+        assert [line.split()[3] for line in lines] == [f"{value:.6g}" for value in fits.history_["inertia"]]
         assert [line.split()[:2] for line in lines] == [["pass", str(t + 1)] for t in range(len(lines))]
 
 
@@ -464,7 +469,7 @@ def test_a_row_of_only_values_beyond_is_labelled_but_takes_no_part(clusterer, gr
     assert_array_equal(dirty.cluster_centers_, clean.cluster_centers_)
     assert dirty.inertia_ == clean.inertia_
     assert_array_equal(dirty.labels_[:-gross], clean.labels_)
-    edge = np.clip(crowd(gross)[-gross:], clean.kernel_.scale.low, clean.kernel_.scale.high)
+    edge = np.clip(crowd(gross)[-gross:], *clean.kernel_.scale.bounds)
     assert_array_equal(dirty.labels_[-gross:], clean.predict(edge))
     assert_array_equal(clean.transform(crowd(gross)[-gross:]), clean.transform(edge))
     assert dirty.score(crowd(gross)) == clean.score(crowd(0))

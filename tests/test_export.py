@@ -194,10 +194,26 @@ def test_the_answer_version_is_in_the_file_and_its_own_loads_in_silence(tmp_path
     assert len(recwarn) == 0
 
 
+FIRST_NAMES = {"inertia": "objective", "n_changed": "moved", "n_relocated": "refilled", "seconds": "seconds"}
+
+
+def first_version(header, arrays):
+    """Header and arrays as version 1 of the format had them: one interval a column, no periods, no engine."""
+    header = {key: value for key, value in header.items() if key not in ("answer_version", "engine")} | {"version": 1}
+    same = {name: arrays[name] for name in ("centroids", "cluster_centers", "unit", "init", "labels")}
+    scale = {"centre": arrays["shift"][:, 0], "low": arrays["low"][:, 0], "high": arrays["high"][:, 0]}
+    history = {f"history.{old}": arrays[f"history.{new}"] for new, old in FIRST_NAMES.items()}
+    return header, same | {name: values.copy() for name, values in (scale | history).items()}
+
+
+@pytest.mark.parametrize("of_format", [first_version, lambda *parts: parts], ids=["version 1", "version 2"])
 @pytest.mark.parametrize(("change", "version"), [({}, 1), ({"answer_version": 1}, 1), ({"answer_version": 7}, 7)])
-def test_a_model_of_another_answer_version_loads_with_one_warning_and_keeps_it(change, version, saved, tmp_path):
-    header, arrays = parts(saved)
-    del header["answer_version"]  # as in files written before it was there
+def test_a_model_of_another_answer_version_loads_with_one_warning_and_keeps_it(
+    change, version, of_format, saved, tmp_path
+):
+    header, arrays = of_format(*parts(saved))
+    if of_format is not first_version:
+        header["answer_version"] = 1  # version 2 always names it
     rebuilt(tmp_path / "other", header | change, arrays)
     with pytest.warns(UserWarning, match="answer version") as caught:
         model = load(tmp_path / "other")
@@ -207,6 +223,8 @@ def test_a_model_of_another_answer_version_loads_with_one_warning_and_keeps_it(c
     ]
     assert caught[0].filename == __file__
     assert_array_equal(model.predict(WINE), load(saved).predict(WINE))
+    for name, values in load(saved).history_.items():
+        assert_array_equal(model.history_[name], values)
     save(model, tmp_path / "again")
     assert parts(tmp_path / "again")[0]["answer_version"] == version
     save(model.fit(WINE), tmp_path / "anew")
@@ -250,16 +268,16 @@ def refusal(path):
 
 
 HEADERS = {
-    "another version": ({"version": 2}, "version 2, this rekmeans reads 1; update"),
+    "another version": ({"version": 3}, "version 3, this rekmeans reads 1 to 2; update"),
     "no version": ({"version": None}, "version None"),
     "another format": ({"format": "other"}, "not written by rekmeans.save"),
     "a class of another library": ({"estimator": "sklearn.cluster.KMeans"}, "estimator must be one of 'EulerKMeans'"),
     "a class by its path": ({"estimator": "os.system"}, "got 'os.system'"),
     "a class that is a list": ({"estimator": ["EulerKMeans"]}, "estimator must be one of"),
-    "the wrong class": ({"estimator": "EulerMap"}, "unknown: inertia, n_iter"),
+    "the wrong class": ({"estimator": "EulerMap"}, "unknown: engine, inertia, n_iter"),
     "an unknown parameter": (
         {"parameters": {"command": "rm"}},
-        "parameters must be those of version 1; unknown: command",
+        "parameters must be those of its version; unknown: command",
     ),
     "a private parameter": ({"parameters": {"__class__": "x"}}, "unknown: __class__"),
     "parameters in a list": ({"parameters": [1]}, "parameters must be a table"),
@@ -280,7 +298,7 @@ HEADERS = {
     "a negative objective": ({"inertia": -1.0}, "inertia must be a finite number"),
     "an answer version that is text": ({"answer_version": "2"}, "answer_version must be an integer"),
     "an answer version that is a list": ({"answer_version": [2]}, "answer_version must be an integer"),
-    "an entry too many": ({"run": "me"}, "the header must be those of version 1; unknown: run"),
+    "an entry too many": ({"run": "me"}, "the header must be those of its version; unknown: run"),
 }
 
 
@@ -322,7 +340,7 @@ ARRAYS = {
     "an array too many": (lambda a: a | {"weights": np.ones(3)}, "unknown: weights"),
     "centroids of another type": (lambda a: a | {"centroids": a["centroids"] / 2.0}, "centroids must be of type I32"),
     "NaN centroids": (lambda a: a | {"centroids": a["centroids"] * np.nan}, "centroids must be of type I32, got F64"),
-    "half-width numbers": (lambda a: a | {"centre": a["centre"].astype(np.float16)}, "centre must be of type F64"),
+    "half-width numbers": (lambda a: a | {"shift": a["shift"].astype(np.float16)}, "shift must be of type F64"),
     "centroids off the grid": (changed("centroids", 2**24, (0, 0)), "within 8388608"),
     "the lowest integer": (changed("centroids", -(2**31), (0, 0)), "within 8388608"),
     "no cluster": (lambda a: a | {"centroids": a["centroids"][:0]}, "centroids must be there"),
@@ -335,11 +353,16 @@ ARRAYS = {
         lambda a: a | {"centroids": np.array(1, np.int32)},
         "centroids must have",
     ),
-    "a centre that is a number": (lambda a: a | {"centre": np.array(1.0)}, "centre must have shape (1,), got ()"),
-    "no columns": (lambda a: a | {n: a[n][:0] for n in ("centre", "unit", "low", "high")}, "have a column"),
-    "a short scale": (lambda a: a | {"unit": a["unit"][:5]}, "unit must have shape (13,), got (5,)"),
-    "a NaN centre": (changed("centre", np.nan, 2), "centre must have no NaN"),
-    "an infinite centre": (changed("centre", np.inf, 2), "scale must be finite"),
+    "a shift that is a number": (lambda a: a | {"shift": np.array(1.0)}, "shift must have shape (13, 1), got ()"),
+    "no columns": (lambda a: a | {n: a[n][:0] for n in ("shift", "unit", "low", "high", "period")}, "have a column"),
+    "no intervals": (lambda a: a | {n: a[n][:, :0] for n in ("shift", "low", "high")}, "1 to 8 intervals"),
+    "nine intervals": (lambda a: a | {n: a[n].repeat(9, axis=1) for n in ("shift", "low", "high")}, "8 intervals"),
+    "a short scale": (lambda a: a | {"period": a["period"][:5]}, "period must have shape (13,), got (5,)"),
+    "few units": (lambda a: a | {"unit": a["unit"][:5]}, "low must have shape (5, 1), got (13, 1)"),
+    "a NaN shift": (changed("shift", np.nan, (2, 0)), "shift must have no NaN"),
+    "an infinite shift": (changed("shift", np.inf, (2, 0)), "scale must be finite"),
+    "a column without interval": (changed("low", np.nan, (2, 0)), "an interval in every column"),
+    "a negative period": (changed("period", -1.0, 2), "no negative period"),
     "a unit of zero": (changed("unit", 0.0, 2), "positive units"),
     "a negative unit": (changed("unit", -1.0, 2), "positive units"),
     "bounds out of order": (changed("low", 1e9, 2), "ordered bounds"),

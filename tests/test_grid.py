@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from mpmath import mp
 from numpy.testing import assert_array_equal
 
+from parts import euler, scale_of
 from rekmeans import _grid
 from rekmeans._grid import GRID, cospi_sinpi, inner, integer_weights, product
-from rekmeans._scale import bare
-from rekmeans.assign import one_each
-from rekmeans.kernels.euler import Euler
+from rekmeans.assignment import one_hot
 
 DIGITS = mp.workdps(80)
 RNG = np.random.default_rng(2021)
@@ -82,7 +81,7 @@ def test_phases_keep_their_shape_and_the_grid_fits_int32():
 def test_a_phase_of_any_size_is_mapped_without_loss(alpha):
     rng = np.random.default_rng(1)
     X = (rng.choice([-1, 1], 300) * 10.0 ** rng.uniform(-10, 30, 300))[:, None]
-    F = Euler(alpha, bare(X)).embed(X)
+    F = euler(alpha, scale_of(None, X)).embed(X)
     assert_array_equal(F[:, 0], rounded(mp.cospi, X * alpha))
     assert_array_equal(F[:, 1], rounded(mp.sinpi, X * alpha))
 
@@ -119,7 +118,7 @@ def test_products_and_inner_products_equal_sums_of_python_integers(values, weigh
     for j in range(n):
         for column in range(m):
             sums[labels[j]][column] += int(w[j]) * int(V[j, column])
-    W = one_each(labels, w, k)
+    W = one_hot(labels, w, k)
     assert product(W, V).tolist() == sums
     assert product(W.toarray(), V).tolist() == sums
     assert inner(W, V) == sum(int(w[j]) * int(V[j, labels[j]]) for j in range(n))

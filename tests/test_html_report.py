@@ -44,7 +44,7 @@ def test_figures_hold_a_mark_for_everything_they_show(drawn):
     for figure, one in zip(shown["circles"], told["circles"]["features"], strict=True):
         strokes = [p.get("d").count("M") for p in parts(figure, "path") if "stroke-width: 0.9" in p.get("style", "")]
         assert sum(strokes) == sum(t is not None for t in one["turns"])
-    assert len(parts(shown["history"], "use")) >= len(told["history"]["objective"])
+    assert len(parts(shown["history"], "use")) >= len(told["history"]["inertia"])
     assert len(shown["circles"]) == 6
 
 

@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.exceptions import ConvergenceWarning
 
+from parts import euler, scale_of
 from rekmeans import EulerKMeans, RectifiedEulerKMeans
-from rekmeans._scale import bare
-from rekmeans._table import Table
-from rekmeans.assign import Hard
+from rekmeans.assignment import Hard
 from rekmeans.centroids import mean, rectified
 from rekmeans.engines.reference import ReferenceRows
-from rekmeans.kernels.euler import Euler
-from rekmeans.lloyd import Model, run
+from rekmeans.lloyd import run
+from rekmeans.model import Model, Stop
+from rekmeans.table import MemoryTable
 
 both = pytest.mark.parametrize("method", [EulerKMeans, RectifiedEulerKMeans])
 seeds = st.integers(0, 10**6)
@@ -41,7 +41,7 @@ def assert_same(one, two, labels=slice(None), columns=slice(None)):
     """Equal bits: labels of `two` at `labels`, centroids of `two` at `columns`, objective at every pass."""
     assert_array_equal(one.labels_, two.labels_[labels])
     assert_array_equal(one.centroids_, two.centroids_[:, columns])
-    assert_array_equal(one.history_["objective"], two.history_["objective"])
+    assert_array_equal(one.history_["inertia"], two.history_["inertia"])
     assert one.inertia_ == two.inertia_
 
 
@@ -55,14 +55,15 @@ def test_the_integer_objective_falls_until_another_pass_gains_nothing(rule, alph
     for seed in range(5):
         X = table(seed, gaps=gaps)
         n, d = X.shape
-        kernel = Euler(float(alpha), bare(X))
-        rows, model = ReferenceRows(kernel, Table(X)), Model(kernel, Hard(), rule)
-        fit = run(rows, model, kernel.start(whole(X, 4)), 300, 0.0)
-        assert (np.diff(fit.history["objective"]) < 0).all()
+        kernel = euler(float(alpha), scale_of(None, X))
+        rows, model = ReferenceRows(kernel, MemoryTable(X)), Model(kernel, Hard(), rule)
+        fit = run(rows, model, kernel.from_points(whole(X, 4)), Stop(300, 0.0))
+        assert (np.diff(fit.history["inertia"]) < 0).all()
         assert fit.n_iter < 300
-        walk = rows.walk(model)
-        assert walk.step(fit.centroids).loss == fit.loss
-        after = walk.step(walk.moved(fit.centroids)).loss
+        more = rows.start_run(model)
+        assignment = more.assign(fit.centroids)
+        assert assignment.sums.loss == fit.loss
+        after = more.assign(more.update(assignment.sums, fit.centroids)).sums.loss
         assert after >= fit.loss
         assert after - fit.loss <= 2 * math.isqrt(2 * n * d * fit.loss) + n * d  # all that half a grid step can do
 
@@ -70,12 +71,12 @@ def test_the_integer_objective_falls_until_another_pass_gains_nothing(rule, alph
 @pytest.mark.parametrize("alpha", [0.01, 0.3])
 def test_a_pass_that_raises_the_objective_is_dropped_with_its_centroids(alpha):
     X = table(0, n=200)
-    kernel = Euler(alpha, bare(X))
-    rows = ReferenceRows(kernel, Table(X))
-    means = run(rows, Model(kernel, Hard(), mean), kernel.start(X[:4]), 300, 0.0)
-    fit = run(rows, Model(kernel, Hard(), rectified), means.centroids, 300, 0.0)  # rectifying means can only cost
+    kernel = euler(alpha, scale_of(None, X))
+    rows = ReferenceRows(kernel, MemoryTable(X))
+    means = run(rows, Model(kernel, Hard(), mean), kernel.from_points(X[:4]), Stop(300, 0.0))
+    fit = run(rows, Model(kernel, Hard(), rectified), means.centroids, Stop(300, 0.0))  # rectifying means can only cost
     assert (fit.loss, fit.n_iter) == (means.loss, 1)
-    assert_array_equal(fit.centroids, means.centroids)
+    assert fit.centroids == means.centroids
     assert_array_equal(fit.labels, means.labels)
 
 
@@ -85,7 +86,7 @@ def test_labels_centroids_and_objective_belong_together_whenever_the_loop_stops(
     X = table(seed, gaps=gaps)
     model = method(k, scale="range", init="random", n_init=1, max_iter=passes, random_state=seed % 99).fit(X)
     assert_array_equal(model.labels_, model.predict(X))
-    assert model.inertia_ == -model.score(X) == model.history_["objective"][-1]
+    assert model.inertia_ == -model.score(X) == model.history_["inertia"][-1]
     assert_allclose((model.transform(X).min(axis=1) ** 2).sum(), model.inertia_, rtol=1e-9)
     assert model.n_iter_ <= passes
     assert len({len(column) for column in model.history_.values()}) == 1
@@ -111,10 +112,10 @@ def test_no_nearby_pre_image_is_better(seed, alpha, gaps):
 def test_tolerance_stops_at_the_first_small_fall_and_keeps_it(method, tol):
     X = table(1, n=200)
     full, early = (method(4, scale="range", init=X[:4], tol=limit).fit(X) for limit in (0.0, tol))
-    falls = -np.diff(full.history_["objective"]) / full.history_["objective"][:-1]
+    falls = -np.diff(full.history_["inertia"]) / full.history_["inertia"][:-1]
     passes = int(np.argmax(falls <= tol)) + 2
     assert 2 <= passes < len(falls) + 1
-    assert_array_equal(early.history_["objective"], full.history_["objective"][:passes])
+    assert_array_equal(early.history_["inertia"], full.history_["inertia"][:passes])
     assert_array_equal(early.labels_, early.predict(X))
 
 
@@ -261,7 +262,7 @@ def test_as_many_clusters_as_rows_leave_nothing(method, init):
 def test_any_alpha_runs_and_its_centres_lie_among_their_rows(method, alpha, scale):
     X = table(5, gaps=0.1)
     model = method(3, alpha=alpha, scale=scale, beyond="wrap", random_state=0).fit(X)
-    assert (np.diff(model.history_["objective"]) < 0).all()
+    assert (np.diff(model.history_["inertia"]) < 0).all()
     middle = np.array([np.nanmean(X[model.labels_ == c], axis=0) for c in range(3)])
     half_turn = model.kernel_.scale.unit / alpha
     assert (np.abs(model.cluster_centers_ - middle) <= 1.001 * half_turn).all()
@@ -285,7 +286,7 @@ def test_rows_that_cancel_keep_the_old_angle(offset):
 def test_an_empty_cluster_is_refilled_with_the_farthest_row_and_counted(method):
     X = np.array([[0.0], [0.1], [0.2], [1.0], [0.65]])
     model = method(2, alpha=0.1, scale=None, init=[[0.1], [10.0]]).fit(X)
-    assert model.history_["refilled"].tolist()[:2] == [1, 0]
+    assert model.history_["n_relocated"].tolist()[:2] == [1, 0]
     assert_array_equal(model.labels_, [0, 0, 0, 1, 1])
     first = method(2, alpha=0.1, scale=None, init=[[0.1], [10.0]], max_iter=1).fit(X)
     assert_array_equal(first.labels_, [0, 0, 0, 1, 0])  # only the farthest row, until its cluster has moved
@@ -298,7 +299,7 @@ def test_several_empty_clusters_take_different_rows_the_first_at_a_tie(method):
     model = method(2, alpha=0.25, scale=None, init=[[0.0], [4.0]], max_iter=1).fit(X)
     assert_array_equal(model.labels_, [1, 0, 0, 0])
     model = method(3, alpha=0.25, scale=None, init=[[0.0], [4.0], [4.0]]).fit(X)
-    assert model.history_["refilled"][0] == 2
+    assert model.history_["n_relocated"][0] == 2
     assert_array_equal(model.labels_, [1, 0, 0, 2])
     assert model.inertia_ == 0
 

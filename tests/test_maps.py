@@ -7,16 +7,16 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from rekmeans import FuzzyCMeans, RectifiedEulerKMeans, SelfOrganizingMap
-from rekmeans.assign import Map, places
+from rekmeans.assignment import SomNeighbourhood, node_places
 
 
 @pytest.mark.parametrize("grid", [(1, 1), (1, 7), (4, 5)])
 @pytest.mark.parametrize("reach", [0.2, 0.5, 3.0])
 def test_every_node_shares_out_one_row_in_all(grid, reach):
-    h = Map(grid, reach).neighbours
+    h = SomNeighbourhood(grid, reach).neighbourhood
     np.testing.assert_allclose(h.sum(axis=1), 1)
-    for c, here in enumerate(places(grid)):
-        bare = [np.exp(-((here - there) ** 2).sum() / (2 * reach**2)) for there in places(grid)]
+    for c, here in enumerate(node_places(grid)):
+        bare = [np.exp(-((here - there) ** 2).sum() / (2 * reach**2)) for there in node_places(grid)]
         np.testing.assert_allclose(h[c], np.array(bare) / np.sum(bare))
 
 
@@ -29,7 +29,7 @@ def test_a_map_unfolds_over_a_square(kernel, engine):
     assert counts.min() > 0  # with unequal sums of h the rim took nearly all rows, and most nodes had none
     assert counts.max() < 4 * 600 / 36
     between = cdist(model.cluster_centers_, model.cluster_centers_)
-    steps = cdist(places((6, 6)), places((6, 6)), "cityblock")
+    steps = cdist(node_places((6, 6)), node_places((6, 6)), "cityblock")
     assert between[steps == 1].max() < between[steps >= 4].min()
     assert model.topographic_error_ < 0.05
 

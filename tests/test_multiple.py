@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from rekmeans import MultipleKernelKMeans
+from rekmeans.estimators.placement import fitted_centroids
 
 PAIR = np.repeat([[0.0, 1.0], [1.0, 3.0]], 5, axis=0)
 
@@ -18,11 +19,21 @@ def test_perfect_clusters_share_the_weight(kernels, power):
     assert len(np.unique(model.labels_)) == 2
 
 
+def parts(model):
+    """Each kernel with its unit and its centroids."""
+    return zip(model.kernel_.parts, model.kernel_.units, fitted_centroids(model).parts, strict=True)
+
+
+def own_loss(kernel, unit, C, X, labels):
+    """The loss of the rows by one kernel alone, in its unit."""
+    losses = kernel.loss(kernel.distance(kernel.embed(X), C)) * (kernel.loss_unit / unit)
+    return losses[np.arange(len(X)), labels].sum()
+
+
 def test_weights_follow_the_objectives_of_the_kernels():
     X = np.random.default_rng(0).normal(size=(120, 3)) + np.repeat([[0.0], [3.0]], 60, axis=0)
     model = MultipleKernelKMeans(2, kernels=(0.4, 0.9, 1.8), power=3.0, tol=0, random_state=0).fit(X)
-    stack, at = model.kernel_, np.arange(len(X))
-    losses = np.array([L[at, model.labels_].sum() for L in stack.losses(stack.embed(X), model.centroids_)])
+    losses = np.array([own_loss(*part, X, model.labels_) for part in parts(model)])
     expected = losses ** (-1 / 2)
     np.testing.assert_allclose(model.kernel_weights_, expected / expected.sum(), rtol=1e-4)
     np.testing.assert_allclose(model.inertia_, (model.kernel_weights_**3 * losses).sum())

@@ -6,25 +6,28 @@ import subprocess
 import sys
 import threading
 import time
+from itertools import product
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
+from parts import euler, place_rows, scale_of, watch_passes
 from rekmeans import EulerKMeans, RectifiedEulerKMeans
-from rekmeans._scale import bare, column_range, fenced, global_range
-from rekmeans._table import Table, plain
-from rekmeans.assign import Fuzzy, Hard
+from rekmeans.assignment import Fuzzy, Hard
 from rekmeans.centroids import CENTROIDS
-from rekmeans.engines import native, place
+from rekmeans.engines.native import _core as core
+from rekmeans.engines.native import exact
+from rekmeans.engines.native.exact import NativeRows
 from rekmeans.engines.reference import ReferenceRows
-from rekmeans.kernels.euler import NARROW, Euler
+from rekmeans.kernels.euler import NARROW
 from rekmeans.kernels.mahalanobis import Mahalanobis
-from rekmeans.lloyd import Model, best, run
-from rekmeans.seeds import STARTS
-
-core = native._core
+from rekmeans.lloyd import best, run
+from rekmeans.model import Model, State, Stop
+from rekmeans.seeding import STARTS, starts_of
+from rekmeans.table import MemoryTable
+from rekmeans.table.refusals import as_rows
 
 
 def here(isa):
@@ -36,7 +39,7 @@ def here(isa):
 
 SETS = [isa for isa in ("baseline", "avx2", "avx512", "vnni") if here(isa)]
 ALPHAS = (1e-4, 0.01, 0.3, 0.9, 1.9, 50.0, 1e4)
-SCALES = (fenced, column_range, bare, global_range)
+SCALES = ("robust", "range", None, "global")
 BEYOND = ("ignore", "clip", "wrap")
 
 
@@ -54,26 +57,34 @@ def drawn(seed, n, d):
     if weights is not None:
         weights[0] = 1.0
     scale = SCALES[seed % 4]
-    return Euler(ALPHAS[seed % 7], scale(X, weights), "wrap" if scale is bare else BEYOND[seed % 3]), Table(X, weights)
+    beyond = "wrap" if scale is None else BEYOND[seed % 3]
+    return euler(ALPHAS[seed % 7], scale_of(scale, X, weights), beyond), MemoryTable(X, weights)
 
 
 def fits(rows, k, seed):
-    """A fit of each rule from the same drawn start, and that start."""
+    """A fit of each rule from the same drawn start, pass by pass and in one call; and that start."""
     start = STARTS["k-means++"](rows, k, np.random.PCG64(seed))
-    return start, [run(rows, Model(rows.kernel, Hard(), rule), start, 50, 0.0) for rule in CENTROIDS.values()]
+    models = [Model(rows.kernel, Hard(), rule) for rule in CENTROIDS.values()]
+    ways = product(models, (watch_passes, None))
+    return start, [run(rows, model, start, Stop(50, 0.0), watch) for model, watch in ways]
+
+
+def nearest_centroids(rows, C):
+    """The label of each row."""
+    return rows.label(Model(rows.kernel, Hard(), CENTROIDS["rectified"]), C)
 
 
 def assert_same(rows, other, k, seed):
     (start, found), (other_start, other_found) = (fits(r, k, seed) for r in (rows, other))
-    assert_array_equal(start, other_start)
+    assert start == other_start
     for one, two in zip(found, other_found, strict=True):
         assert_array_equal(one.labels, two.labels)
-        assert_array_equal(one.centroids, two.centroids)
+        assert one.centroids == two.centroids
         assert (one.loss, one.n_iter) == (two.loss, two.n_iter)
-        for name in ("objective", "moved", "refilled"):
+        for name in ("inertia", "n_changed", "n_relocated"):
             assert_array_equal(one.history[name], two.history[name])
-        assert_array_equal(rows.middles(one.labels, k), other.middles(two.labels, k))
-        assert_array_equal(rows.nearest(one.centroids), other.nearest(two.centroids))
+        assert_array_equal(rows.mean_phases(one.labels, k), other.mean_phases(two.labels, k))
+        assert_array_equal(nearest_centroids(rows, one.centroids), nearest_centroids(other, two.centroids))
 
 
 @pytest.fixture(params=SETS)
@@ -86,7 +97,7 @@ def isa(request, monkeypatch):
 def test_every_instruction_set_gives_the_reference_bits(isa, seed):
     n, d, k = [(300, 3, 5), (700, 17, 33), (150, 65, 8), (97, 1, 3), (2100, 6, 40)][seed % 5]
     kernel, table = drawn(seed, n, d)
-    assert_same(ReferenceRows(kernel, table), native.NativeRows(kernel, table, threads=2), k, seed)
+    assert_same(ReferenceRows(kernel, table), NativeRows(kernel, table, threads=2), k, seed)
 
 
 @pytest.mark.parametrize("d", [1, 2, 15, 16, 17, 63, 64, 65, 1000])
@@ -94,37 +105,37 @@ def test_every_instruction_set_gives_the_reference_bits(isa, seed):
 def test_awkward_sizes_give_the_reference_bits(isa, d, k):
     n = 300 if d < 1000 else 260
     kernel, table = drawn(d + k, n, d)
-    rows, other = ReferenceRows(kernel, table), native.NativeRows(kernel, table, threads=1)
-    start = rows.mapped(np.random.default_rng(k).choice(n, k, replace=False))
+    rows, other = ReferenceRows(kernel, table), NativeRows(kernel, table, threads=1)
+    start = rows.rows_as_centroids(np.random.default_rng(k).choice(n, k, replace=False))
     for rule in CENTROIDS.values():
-        one, two = (run(r, Model(kernel, Hard(), rule), start, 2, 0.0) for r in (rows, other))
+        one, two = (run(r, Model(kernel, Hard(), rule), start, Stop(2, 0.0), watch_passes) for r in (rows, other))
         assert_array_equal(one.labels, two.labels)
-        assert_array_equal(one.centroids, two.centroids)
+        assert one.centroids == two.centroids
         assert one.loss == two.loss
 
 
 @pytest.mark.parametrize("n", [1, 95, 96, 97, 2047, 2048, 2049])
 def test_any_number_of_rows_round_a_block_gives_the_reference_bits(n):
     kernel, table = drawn(1, n, 5)
-    assert_same(ReferenceRows(kernel, table), native.NativeRows(kernel, table, threads=8), min(n, 7), n)
+    assert_same(ReferenceRows(kernel, table), NativeRows(kernel, table, threads=8), min(n, 7), n)
 
 
 def test_missing_cells_in_one_part_of_the_rows_only_give_the_reference_bits():
     kernel, table = drawn(3, 5000, 4)
     X = np.where(np.isnan(table.X), 0.0, table.X)
     X[2100:2110, 1] = X[4999, 0] = np.nan
-    table = Table(X, table.weights)
-    for form in (table, Table(sparse.csr_array(X), table.weights)):
-        assert_same(ReferenceRows(kernel, table), native.NativeRows(kernel, form, threads=2), 9, 0)
+    table = MemoryTable(X, table.weights)
+    for form in (table, MemoryTable(sparse.csr_array(X), table.weights)):
+        assert_same(ReferenceRows(kernel, table), NativeRows(kernel, form, threads=2), 9, 0)
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_far_phases_of_thin_rows_add_up_over_all_parts(form):
     random = np.random.default_rng(0)
     X = random.choice([40000.0, 100000.0, 100000.5], (5000, 20)) * (random.uniform(size=(5000, 20)) < 0.2)
-    kernel, labels = Euler(0.9, bare(X), "wrap"), np.arange(5000, dtype=np.int32) % 3
-    rows = native.NativeRows(kernel, Table(plain(form(X))), threads=1)
-    assert_array_equal(rows.middles(labels, 3), ReferenceRows(kernel, Table(X)).middles(labels, 3))
+    kernel, labels = euler(0.9, scale_of(None, X), "wrap"), np.arange(5000, dtype=np.int32) % 3
+    rows = NativeRows(kernel, MemoryTable(as_rows(form(X))), threads=1)
+    assert_array_equal(rows.mean_phases(labels, 3), ReferenceRows(kernel, MemoryTable(X)).mean_phases(labels, 3))
 
 
 TIES = {  # phases on a rounding tie as far as 53 bits can tell, with cos and sin on the grid
@@ -141,8 +152,10 @@ TIES = {  # phases on a rounding tie as far as 53 bits can tell, with cos and si
 
 def test_a_tie_of_the_high_word_is_settled_by_the_low_one():
     X = np.array([[float.fromhex(phase)] for phase in TIES])
-    kernel = Euler(1.0, bare(X), "wrap")
-    assert native.NativeRows(kernel, Table(X)).mapped(np.arange(len(X))).tolist() == [list(f) for f in TIES.values()]
+    kernel = euler(1.0, scale_of(None, X), "wrap")
+    assert NativeRows(kernel, MemoryTable(X)).rows_as_centroids(np.arange(len(X))).f.tolist() == [
+        list(f) for f in TIES.values()
+    ]
 
 
 def test_a_field_of_records_is_read():
@@ -155,9 +168,10 @@ def test_a_field_of_records_is_read():
 def test_a_part_without_a_stored_cell_is_read():
     X = np.zeros((4100, 3))
     X[4099] = 1.0
-    kernel = Euler(0.9, column_range(X), "wrap")
-    rows = native.NativeRows(kernel, Table(plain(sparse.csr_array(X))))
-    assert_array_equal(rows.mapped(np.array([0, 4099])), ReferenceRows(kernel, Table(X)).mapped(np.array([0, 4099])))
+    kernel = euler(0.9, scale_of("range", X), "wrap")
+    rows = NativeRows(kernel, MemoryTable(as_rows(sparse.csr_array(X))))
+    ends = np.array([0, 4099])
+    assert rows.rows_as_centroids(ends) == ReferenceRows(kernel, MemoryTable(X)).rows_as_centroids(ends)
 
 
 SETTINGS = {
@@ -173,8 +187,8 @@ SETTINGS = {
 @pytest.mark.parametrize("seed", range(6))
 def test_threads_skipping_and_memory_change_no_bit(setting, seed):
     kernel, table = drawn(seed, 9000, 4)
-    plainly = native.NativeRows(kernel, table, threads=1, skip=False)
-    assert_same(plainly, native.NativeRows(kernel, table, **setting), 36, seed)
+    plainly = NativeRows(kernel, table, threads=1, skip=False)
+    assert_same(plainly, NativeRows(kernel, table, **setting), 36, seed)
 
 
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
@@ -188,22 +202,22 @@ def test_a_sparse_table_gives_the_bits_of_the_dense_one(isa, form, seed):
         X[np.isnan(X).all(axis=1)] = 0.0
     weights = random.uniform(0, 3, n) if seed % 2 else None
     scale = SCALES[seed % 4]
-    dense, thin = scale(X, weights), scale(plain(form(X)), weights)
-    for name in ("centre", "unit", "low", "high"):
+    dense, thin = scale_of(scale, X, weights), scale_of(scale, as_rows(form(X)), weights)
+    for name in ("low", "high", "shift", "unit", "period"):
         assert_array_equal(getattr(dense, name), getattr(thin, name))
-    kernel = Euler(0.9, dense, "wrap" if scale is bare else BEYOND[seed % 3])
-    table = Table(plain(form(X)), weights)
-    assert_same(ReferenceRows(kernel, Table(X, weights)), native.NativeRows(kernel, table, threads=2), k, seed)
+    kernel = euler(0.9, dense, "wrap" if scale is None else BEYOND[seed % 3])
+    table = MemoryTable(as_rows(form(X)), weights)
+    assert_same(ReferenceRows(kernel, MemoryTable(X, weights)), NativeRows(kernel, table, threads=2), k, seed)
 
 
 def test_a_dense_table_of_zeros_is_kept_thin_and_gives_the_same_bits():
     random = np.random.default_rng(0)
     X = random.standard_normal((800, 90)) * (random.uniform(size=(800, 90)) < 0.1)
-    kernel = Euler(0.9, column_range(X), "clip")
-    assert native._thin(X, None)
-    assert not native._thin(X + 1, None)
-    assert not native._thin(X, 100)
-    assert_same(ReferenceRows(kernel, Table(X)), native.NativeRows(kernel, Table(X), threads=2), 9, 0)
+    kernel = euler(0.9, scale_of("range", X), "clip")
+    assert exact._is_mostly_zero(X, None)
+    assert not exact._is_mostly_zero(X + 1, None)
+    assert not exact._is_mostly_zero(X, 100)
+    assert_same(ReferenceRows(kernel, MemoryTable(X)), NativeRows(kernel, MemoryTable(X), threads=2), 9, 0)
 
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
@@ -224,24 +238,26 @@ def test_the_estimator_takes_sparse_tables(clusterer, index):
 def test_skipping_skips():
     random = np.random.default_rng(0)
     X = random.standard_normal((50, 8))[random.integers(50, size=5000)] + 0.1 * random.standard_normal((5000, 8))
-    rows = native.NativeRows(Euler(0.9, fenced(X), "wrap"), Table(X), threads=1)
+    rows = NativeRows(euler(0.9, scale_of("robust", X), "wrap"), MemoryTable(X), threads=1)
     walk = core.Walk(rows.core, 50, True)
     C = STARTS["k-means++"](rows, 50, np.random.PCG64(0))
-    walk.step(C)
+    walk.step(C.f)
     assert walk.looked == 5000
-    walk.step(walk.centroids(True, C))
+    walk.step(walk.centroids(True, C.f))
     assert walk.looked < 1000
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 3])
 def test_many_centroids_over_many_passes_give_the_reference_bits(isa, seed):
     kernel, table = drawn(seed, 2500, 40)
-    rows, other = ReferenceRows(kernel, table), native.NativeRows(kernel, table, threads=2)
-    start = rows.mapped(np.random.default_rng(seed).choice(2500, 100, replace=False))
-    one, two = (run(r, Model(kernel, Hard(), CENTROIDS["mean"]), start, 30, 0.0) for r in (rows, other))
+    rows, other = ReferenceRows(kernel, table), NativeRows(kernel, table, threads=2)
+    start = rows.rows_as_centroids(np.random.default_rng(seed).choice(2500, 100, replace=False))
+    one, two = (
+        run(r, Model(kernel, Hard(), CENTROIDS["mean"]), start, Stop(30, 0.0), watch_passes) for r in (rows, other)
+    )
     assert one.n_iter > 4
     assert_array_equal(one.labels, two.labels)
-    assert_array_equal(one.history["objective"], two.history["objective"])
+    assert_array_equal(one.history["inertia"], two.history["inertia"])
 
 
 @pytest.mark.skipif("vnni" not in SETS, reason="this processor has no 8-bit dot product")
@@ -249,30 +265,31 @@ def test_many_centroids_over_many_passes_give_the_reference_bits(isa, seed):
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_the_eight_bit_look_changes_nothing(coarse, seed):
     kernel, table = drawn(seed, 400, 700)
-    rows = native.NativeRows(kernel, table, threads=2)
-    C = rows.mapped(np.arange(100))
+    rows = NativeRows(kernel, table, threads=2)
+    C = rows.rows_as_centroids(np.arange(100))
     walk = core.Walk(rows.core, 100, False)
     walk.coarse = coarse
-    walk.step(C)
+    walk.step(C.f)
     assert walk.in_eighths == coarse
-    assert_array_equal(walk.labels(), ReferenceRows(kernel, table).nearest(C))
+    assert_array_equal(walk.labels(), nearest_centroids(ReferenceRows(kernel, table), C))
 
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("limits", [(1, 0.0), (50, 0.0), (50, 0.01)])
 def test_starts_run_side_by_side_give_the_best_of_single_runs(seed, limits):
     kernel, table = drawn(seed, 120, 3)
-    rows, k = native.NativeRows(kernel, table, threads=2), 7
-    starts = [STARTS["circle"](rows, k, np.random.PCG64(i)) for i in range(5)]
+    rows, k = NativeRows(kernel, table, threads=2), 7
+    starts = [starts_of(kernel)["circle"](rows, k, np.random.PCG64(i)) for i in range(5)]
+    stop = Stop(*limits)
     for rule in CENTROIDS.values():
         model = Model(kernel, Hard(), rule)
-        alone = min((run(ReferenceRows(kernel, table), model, C, *limits) for C in starts), key=lambda fit: fit.loss)
-        assert rows.best(model, starts, *limits) is not None
-        together = best(rows, [model], starts, *limits)
+        alone = min((run(ReferenceRows(kernel, table), model, C, stop) for C in starts), key=lambda fit: fit.loss)
+        assert all(rows.start_run(model).advance(State(C, C), stop, stop.max_iter + 1) for C in starts)
+        together = best(rows, [model], starts, stop)
         assert_array_equal(alone.labels, together.labels)
-        assert_array_equal(alone.centroids, together.centroids)
-        assert (alone.loss, alone.objective, alone.n_iter) == (together.loss, together.objective, together.n_iter)
-        for name in ("objective", "moved", "refilled"):
+        assert alone.centroids == together.centroids
+        assert (alone.loss, alone.inertia, alone.n_iter) == (together.loss, together.inertia, together.n_iter)
+        for name in ("inertia", "n_changed", "n_relocated"):
             assert_array_equal(alone.history[name], together.history[name])
 
 
@@ -294,7 +311,7 @@ def test_values_at_rounding_ties_keep_the_bounds_true(span):
         X = random.choice(ties, (int(random.choice([50, 300])), int(random.choice([1, 2, 8]))))
         one, two = both(X, n_clusters=int(random.choice([3, 8, 20])), alpha=1, scale=None, init="random", n_init=1)
         assert_array_equal(one.labels_, two.labels_)
-        assert_array_equal(one.history_["objective"], two.history_["objective"])
+        assert_array_equal(one.history_["inertia"], two.history_["inertia"])
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -318,22 +335,23 @@ def test_silent_rows_infinite_phases_and_float32_rows_agree():
 @pytest.mark.parametrize("layout", ["C", "F", "every second"])
 def test_any_number_type_and_layout_is_read_as_it_is(kind, layout):
     X = np.random.default_rng(0).integers(0, 2 if kind == "?" else 100, (50, 7)).astype(kind)
-    kernel = Euler(0.9, column_range(X), "wrap")
+    kernel = euler(0.9, scale_of("range", X), "wrap")
     given = {"C": X, "F": np.asfortranarray(X), "every second": np.repeat(X, 2, axis=0)[::2]}[layout]
-    rows = native.NativeRows(kernel, Table(given))
+    rows = NativeRows(kernel, MemoryTable(given))
     assert_array_equal(rows.core.grid(np.arange(50)), kernel.embed(X.astype(np.float64)))
 
 
 def test_native_says_what_it_cannot_do():
     X = np.zeros((3, NARROW + 1), np.float32)
     X[1] = 1
-    wide = Model(Euler(0.9, bare(X)), Hard(), CENTROIDS["mean"])
+    wide = Model(euler(0.9, scale_of(None, X)), Hard(), CENTROIDS["mean"])
     with pytest.raises(ValueError, match=f"{NARROW + 1}.*reference"):
-        place("native", wide, Table(X))
-    shaped = Model(Mahalanobis(Euler(0.9, bare(X[:, :2])), 0.1), Fuzzy(), CENTROIDS["rectified"])
+        place_rows("native", wide, MemoryTable(X))
+    base = euler(0.9, scale_of(None, X[:, :2]))
+    shaped = Model(Mahalanobis(base.scale, base.beyond, base, 0.1), Fuzzy(), CENTROIDS["rectified"])
     with pytest.raises(ValueError, match=r"points or circles.*reference"):
-        place("native", shaped, Table(X[:, :2]))
-    assert isinstance(place("auto", wide, Table(X)), ReferenceRows)
+        place_rows("native", shaped, MemoryTable(X[:, :2]))
+    assert isinstance(place_rows("auto", wide, MemoryTable(X)), ReferenceRows)
 
 
 def test_an_unknown_instruction_set_is_refused(monkeypatch):

@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from rekmeans.engines import native
-
-core = native._core
+from rekmeans.engines.native import _core as core
 
 
 def here(isa):

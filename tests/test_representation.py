@@ -194,13 +194,13 @@ def test_a_large_cluster_is_sampled_without_bias(monkeypatch, weighted):
     random, n = np.random.default_rng(11), 400
     F, w = random.normal(size=(n, 2)), random.integers(1, 4, n) * 1.0 if weighted else np.ones(n)
     kernel = fitted("rbf", F, 1).kernel_
-    exact = representation.paired(kernel, F, w).to_mean
+    exact = representation.spread_of_pairs(kernel, F, w).to_mean
     monkeypatch.setattr(representation, "PAIRED", 10)
     monkeypatch.setattr(representation, "SAMPLE", 8)
     found = []
     for _ in range(400):
         order = random.permutation(n)
-        found.append(representation.paired(kernel, F[order], w[order]).to_mean)
+        found.append(representation.spread_of_pairs(kernel, F[order], w[order]).to_mean)
     error = np.std(found) / np.sqrt(len(found))
     assert abs(np.mean(found) - exact) < 4 * error
     assert 4 * error < 0.02 * exact  # leaving out the correction would be off by 1/8

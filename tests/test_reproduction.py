@@ -16,11 +16,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 from sklearn.datasets import load_wine
 
+from parts import euler, scale_of
 from rekmeans import RectifiedEulerKMeans, clustering_accuracy, normalized_mutual_info
-from rekmeans._scale import bare
-from rekmeans._sums import Sums
 from rekmeans.cli import status
-from rekmeans.kernels.euler import Euler
+from rekmeans.kernels.euler import CircleSums, OnCircles
 from rekmeans.paper import angles, cells, protocol, published, tables
 from rekmeans.paper.cells import Cell
 from rekmeans.paper.methods import METHODS, Case, rek1, rek2, rek2_printed, rises, start
@@ -151,7 +150,8 @@ def test_angles_and_quotients_round_to_the_same_grid_points_also_next_to_ties():
     far = random.integers(-(1 << 40), 1 << 40, (4000, 2))
     S = np.concatenate([near, near[:, ::-1], far])
     C = np.zeros_like(S, dtype=np.int32)
-    exact = Euler(1.0, bare(S[:, :1])).rectify(Sums(totals=S), C)
+    sums = CircleSums(mass=np.ones(len(S), np.int64), totals=S, observed=np.ones((len(S), 1), np.int64))
+    exact = euler(1.0, scale_of(None, S[:, :1])).rectify(sums, OnCircles(C)).f
     assert_array_equal(angles.on_circle(S, C), exact)
     blind = angles._placed(np.arctan2(S[:, 1:], S[:, :1]) / np.pi, C)
     assert (blind != exact).any()  # an angle alone cannot tell

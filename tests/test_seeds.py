@@ -9,26 +9,28 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from scipy.stats import chisquare, kstest
 
+from parts import euler, scale_of
 from rekmeans import RectifiedEulerKMeans
 from rekmeans._grid import GRID
-from rekmeans._scale import column_range
-from rekmeans._table import Table
 from rekmeans.engines.reference import ReferenceRows
-from rekmeans.kernels.euler import Euler
-from rekmeans.seeds import STARTS, circle, plus_plus, random_rows
+from rekmeans.scales import identity_scale
+from rekmeans.seeding import plus_plus, random_rows, starts_of
+from rekmeans.table import MemoryTable
+
+START_NAMES = list(starts_of(euler(0.75, identity_scale(1))))
 
 
 def rows_of(X, weights=None, alpha=0.75, cuts=None):
     """Mapped rows on the reference engine."""
     w = None if weights is None else np.asarray(weights, dtype=np.float64)
-    return ReferenceRows(Euler(alpha, column_range(X)), Table(X, w), cuts)
+    return ReferenceRows(euler(alpha, scale_of("range", X)), MemoryTable(X, w), cuts)
 
 
 def seeding_of(rows, numbers):
     """A seeding whose centroids are these rows, in this order."""
-    seeding = rows.seeding()
+    seeding = rows.start_seeding()
     for number in numbers:
-        seeding.extend(np.array([number]))
+        seeding.add_best(np.array([number]))
     return seeding
 
 
@@ -71,16 +73,16 @@ def test_draws_follow_weight_times_loss(chosen):
     mass = [int(w) * (min(distance(f, m) for m in C) if C else 1) for f, w in zip(rows.F, rows.w, strict=True)]
     share = np.array([part / sum(mass) for part in mass])
     count = 20_000
-    even = np.bincount(seeding_of(rows, chosen).drawn(Evenly(count), count), minlength=7)
+    even = np.bincount(seeding_of(rows, chosen).sample(Evenly(count), count), minlength=7)
     assert (np.abs(even - count * share) <= 1).all()
-    drawn = np.bincount(seeding_of(rows, chosen).drawn(np.random.PCG64(1), count), minlength=7)
+    drawn = np.bincount(seeding_of(rows, chosen).sample(np.random.PCG64(1), count), minlength=7)
     assert (drawn[share == 0] == 0).all()
     assert chisquare(drawn[share > 0], count * share[share > 0]).pvalue > 1e-3
 
 
 def test_where_no_loss_is_left_draws_follow_the_weight_alone():
     rows = rows_of(np.repeat([[0.0], [1.0]], [3, 2], axis=0), [1, 0, 4, 2, 3])
-    drawn = seeding_of(rows, [0, 3]).drawn(Evenly(1000), 1000)
+    drawn = seeding_of(rows, [0, 3]).sample(Evenly(1000), 1000)
     assert_array_equal(np.bincount(drawn, minlength=5), [100, 0, 400, 200, 300])
 
 
@@ -89,8 +91,9 @@ def test_the_cut_of_the_rows_into_blocks_does_not_move_a_draw(data):
     X = np.random.default_rng(data.draw(st.integers(0, 99))).random((20, 2))
     cuts = sorted(data.draw(st.sets(st.integers(1, 19))))
     whole, cut = rows_of(X, cuts=np.array([0, 20])), rows_of(X, cuts=np.array([0, *cuts, 20]))
-    for start in STARTS.values():
-        assert_array_equal(start(whole, 4, np.random.PCG64(7)), start(cut, 4, np.random.PCG64(7)))
+    for name in START_NAMES:
+        one, other = (starts_of(rows.kernel)[name](rows, 4, np.random.PCG64(7)) for rows in (whole, cut))
+        assert one == other
 
 
 @pytest.mark.parametrize("cuts", [[0, 700, 701], [0, 1, 701], [0, 350, 351, 701]])
@@ -98,7 +101,7 @@ def test_losses_past_64_bits_add_up_over_blocks_of_any_size(cuts):
     X = np.random.default_rng(0).random((701, 400))
     whole, cut = rows_of(X, cuts=np.array([0, 701])), rows_of(X, cuts=np.array(cuts))
     assert total(whole, whole.F[:1]) > 2**63
-    assert_array_equal(plus_plus(whole, 3, np.random.PCG64(0)), plus_plus(cut, 3, np.random.PCG64(0)))
+    assert plus_plus(whole, 3, np.random.PCG64(0)) == plus_plus(cut, 3, np.random.PCG64(0))
 
 
 def weighted_case(seed, zeros):
@@ -111,7 +114,7 @@ def weighted_case(seed, zeros):
 
 def numbers_of(rows, C):
     """The row number of each centroid."""
-    found = [np.flatnonzero((rows.F == m).all(axis=1)) for m in C]
+    found = [np.flatnonzero((rows.F == m).all(axis=1)) for m in C.f]
     assert all(len(numbers) == 1 for numbers in found)
     return [int(numbers[0]) for numbers in found]
 
@@ -147,17 +150,18 @@ def test_random_rows_take_every_row_alike(k):
 
 
 @pytest.mark.parametrize("factor", [2.0, 3.0, 1024.0, 0.125])
-@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("start", START_NAMES)
 def test_a_common_factor_of_the_weights_changes_no_start(start, factor):
     random = np.random.default_rng(0)
     X, w = random.random((60, 3)), random.integers(1, 6, 60).astype(np.float64)
-    one, other = (STARTS[start](rows_of(X, v), 6, np.random.PCG64(3)) for v in (w, factor * w))
-    assert_array_equal(one, other)
+    both = (rows_of(X, v) for v in (w, factor * w))
+    one, other = (starts_of(rows.kernel)[start](rows, 6, np.random.PCG64(3)) for rows in both)
+    assert one == other
 
 
 def test_points_of_the_circle_lie_on_it_at_every_angle():
     rows = rows_of(np.random.default_rng(0).random((5, 40)))
-    C = circle(rows, 25, np.random.PCG64(0))
+    C = starts_of(rows.kernel)["circle"](rows, 25, np.random.PCG64(0)).f
     a, b = C[:, :40].astype(np.int64), C[:, 40:].astype(np.int64)
     assert C.shape == (25, 80)
     assert (np.abs(a * a + b * b - GRID**2) <= 1.5 * GRID).all()  # both coordinates rounded by up to one half
@@ -169,7 +173,7 @@ def test_points_of_the_circle_lie_on_it_at_every_angle():
 
 def assert_two_nearest(seeding):
     """near, next, owner and second as brute force finds them; at a tie any of the equals will do."""
-    D = distances(seeding.rows, seeding.C)
+    D = distances(seeding.rows, seeding.centroids.f)
     for j, row in enumerate(D):
         ordered = sorted(row)
         owner, second = int(seeding.owner[j]), int(seeding.second[j])
@@ -198,29 +202,29 @@ def test_after_any_steps_the_books_are_right_and_each_swap_is_the_best(seed, coa
     rows = rows_of(X, w, cuts=np.array([0, 6, 7, 16]))
     seeding = seeding_of(rows, [0])
     for grows, candidates in steps:
-        before, C = total(rows, seeding.C), list(seeding.C)
+        before, C = total(rows, seeding.centroids.f), list(seeding.centroids.f)
         if grows:
-            seeding.extend(np.array(candidates))
-            assert total(rows, seeding.C) == min(total(rows, [*C, rows.F[p]]) for p in candidates)
-            assert_array_equal(seeding.C[:-1], C)
+            seeding.add_best(np.array(candidates))
+            assert total(rows, seeding.centroids.f) == min(total(rows, [*C, rows.F[p]]) for p in candidates)
+            assert_array_equal(seeding.centroids.f[:-1], C)
         else:
             best = exchanged_by_hand(rows, C, candidates)
-            swapped = seeding.exchange(np.array(candidates))
+            swapped = seeding.swap_best(np.array(candidates))
             assert swapped == (best < before)
-            assert total(rows, seeding.C) == min(best, before)
-            assert sum((a != b).any() for a, b in zip(C, seeding.C, strict=True)) == swapped
+            assert total(rows, seeding.centroids.f) == min(best, before)
+            assert sum((a != b).any() for a, b in zip(C, seeding.centroids.f, strict=True)) == swapped
         assert_two_nearest(seeding)
 
 
 def test_no_single_swap_is_left_once_all_candidates_were_refused():
     rows = rows_of(np.random.default_rng(4).random((25, 2)))
     seeding = seeding_of(rows, [0, 1, 2, 3])
-    before = total(rows, seeding.C)
-    while seeding.exchange(np.arange(25)):
-        after = total(rows, seeding.C)
+    before = total(rows, seeding.centroids.f)
+    while seeding.swap_best(np.arange(25)):
+        after = total(rows, seeding.centroids.f)
         assert after < before
         before = after
-    assert exchanged_by_hand(rows, list(seeding.C), range(25)) >= before
+    assert exchanged_by_hand(rows, list(seeding.centroids.f), range(25)) >= before
 
 
 # what it brings
@@ -232,7 +236,7 @@ def test_greedy_draws_and_swaps_start_and_end_below_random_rows(shared_set):
     def first_and_last(init):
         """Mean objective of the first and of the last pass."""
         fits = [RectifiedEulerKMeans(len(set(y)), init=init, n_init=1, random_state=seed).fit(X) for seed in range(6)]
-        return np.mean([fit.history_["objective"][[0, -1]] for fit in fits], axis=0)
+        return np.mean([fit.history_["inertia"][[0, -1]] for fit in fits], axis=0)
 
     greedy, random = first_and_last("k-means++"), first_and_last("random")
     assert (greedy < random).all()

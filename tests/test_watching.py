@@ -35,9 +35,8 @@ def test_the_events_of_two_starts_come_in_order():
     assert [event.n_changed == len(X) for event in events] == [event.number == 0 for event in events]
     courses = [[event for event in events if event.start == start] for start in range(2)]
     best = min(courses, key=lambda course: course[-1].inertia)
-    names = {"objective": "inertia", "moved": "n_changed", "refilled": "n_relocated", "seconds": "seconds"}
-    for name, field in names.items():
-        assert_array_equal(model.history_[name], [getattr(event, field) for event in best])
+    for name in ("inertia", "n_changed", "n_relocated", "seconds"):
+        assert_array_equal(model.history_[name], [getattr(event, name) for event in best])
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from ._grid import Array, weighted_total
 from .estimators.placement import place_fitted
 from .kernels import KERNELS
-from .kernels.base import rectified_update
+from .kernels.base import rectified_update, with_statistics
 from .table import MemoryTable
 
 PAIRED = 4000  # rows of a cluster up to which every pair is looked at
@@ -145,7 +144,7 @@ def _least_loss(kernel: Any, F: Array, w: Array, point: Any) -> float:
         if not loss < least * (1 - STILL):
             return min(least, loss)
         least, W = loss, w[:, None]
-        sums, blocks = kernel.accumulate(F, point, D, W), [(F, kernel.row_weights(D, W))]
-        found = {name: getattr(kernel, name)(blocks, sums, point) for name in kernel.statistics}
-        point = rectified_update(kernel, replace(sums, **found), point)
+        sums = kernel.accumulate(F, point, D, W)
+        sums = with_statistics(kernel, [(F, kernel.row_weights(D, W))], sums, point)
+        point = rectified_update(kernel, sums, point)
     return least

@@ -48,7 +48,7 @@ class Bar:
 
     def _show_pass(self, event: PassEvent) -> None:
         start = f"start {event.start + 1}/{event.n_starts}  " if event.n_starts > 1 else ""
-        note = f"objective {event.inertia:.6g}  rows moved {event.n_changed:,}"
+        note = f"objective {event.inertia:.6g}  rows changed {event.n_changed:,}"
         done = (event.start + 1 - event.n_changed / event.n_rows) / event.n_starts
         if self.progress is not None and self.task is not None:
             name, is_first = f"{start}pass {event.number + 1}", event.number == 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import cached_property, reduce
 from itertools import accumulate
 from operator import add
@@ -14,7 +13,7 @@ import numpy as np
 
 from .._grid import TURN, Array, integer_weights, mean_turns, product, small_weights, weighted_total
 from ..assignment import nearest, one_hot
-from ..kernels.base import rectified_update
+from ..kernels.base import rectified_update, with_statistics
 from ..model import Assignment, FarthestRow, Model, State, Stop
 from ..seeding import Bits
 from ..table import Table, draw_rows
@@ -92,12 +91,13 @@ class ReferenceRows:
     @cached_property
     def _overall(self) -> Any:
         """The rectified centroid of all rows."""
-        start = self.kernel.from_points(self.kernel.scale.origin[None])
-        sums = (
-            self.kernel.accumulate(F, start, np.zeros((len(F), 1), np.int64), one_hot(np.zeros(len(F), np.int32), w, 1))
-            for F, w in self.parts()
-        )
-        return rectified_update(self.kernel, reduce(add, sums), start)
+        kernel, start = self.kernel, self.kernel.from_points(self.kernel.scale.origin[None])
+        ones = [
+            (F, np.zeros((len(F), 1), np.int64), one_hot(np.zeros(len(F), np.int32), w, 1)) for F, w in self.parts()
+        ]
+        sums = reduce(add, (kernel.accumulate(F, start, D, W) for F, D, W in ones))
+        blocks = [(F, kernel.row_weights(D, W)) for F, D, W in ones] if kernel.statistics else []
+        return rectified_update(kernel, with_statistics(kernel, blocks, sums, start), start)
 
     def parts(self) -> Iterator[tuple[Array, Array]]:
         """Mapped rows and their weights, block by block."""
@@ -147,11 +147,8 @@ class ReferenceRun:
         return Assignment(n_changed, reduce(add, (part[1] for part in parts)))
 
     def update(self, sums: Any, C: Any) -> Any:
-        kernel = self.model.kernel
-        if kernel.statistics:
-            blocks = [(F, V) for (F, _), V in zip(self.rows.parts(), self.weights, strict=True)]
-            sums = replace(sums, **{name: getattr(kernel, name)(blocks, sums, C) for name in kernel.statistics})
-        return self.model.update(sums, C)
+        blocks = [(F, V) for (F, _), V in zip(self.rows.parts(), self.weights, strict=True)]
+        return self.model.update(with_statistics(self.model.kernel, blocks, sums, C), C)
 
     def advance(self, state: State, stop: Stop, most_passes: int) -> None:
         return None

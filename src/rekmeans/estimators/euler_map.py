@@ -1,4 +1,4 @@
-"""The Euler map as a scikit-learn transformer: each feature becomes (cos, sin) of alpha pi (x - centre)/unit."""
+"""The Euler map as a scikit-learn transformer: each feature becomes (cos, sin) of alpha pi (x - shift)/unit."""
 
 from __future__ import annotations
 

@@ -19,6 +19,7 @@ from ..engines import ENGINES, Rows, choose_engine
 from ..model import Model, Stop
 from ..scales import SCALES, identity_scale
 from ..table import Table
+from ..table.refusals import refuse_missing_values
 from ._auto_gamma import auto_gamma
 
 LEAST = np.finfo(float).tiny  # of a loss whose inverse does not overflow
@@ -68,6 +69,7 @@ def place_for_fit(estimator: Any, X: Any, sample_weight: ArrayLike | None = None
 def place_table(estimator: Any, table: Table) -> Placement:
     """The rows of a table for a fit of the estimator; what no engine serves is refused before any work."""
     prototype = estimator._make_kernel(identity_scale(0))
+    _refuse_missing_values(estimator, prototype, table)
     prototype.check_table(table)
     engine = choose_engine(estimator.engine, ENGINES, estimator._make_stages(prototype), table)
     scale = SCALES[estimator.scale](table.column_summary(estimator.n_threads))
@@ -83,10 +85,16 @@ def place_fitted(estimator: Any, X: Any, sample_weight: ArrayLike | None = None)
     """The rows of any table with the columns of the fit, mapped as in the fit."""
     check_is_fitted(estimator)
     table = estimator._read_table(X, sample_weight, fitting=False)
+    _refuse_missing_values(estimator, estimator.kernel_, table)
     stages = tuple(estimator._make_stages(estimator.kernel_))[-1:]
     engine = choose_engine(estimator.engine, ENGINES, stages, table)
     limit = estimator._make_preparation().memory_limit
     return Placement(table, engine.place(stages, table, estimator.n_threads, limit), stages, engine.name)
+
+
+def _refuse_missing_values(estimator: Any, kernel: Any, table: Table) -> None:
+    if not kernel.takes_missing:
+        refuse_missing_values(table, type(estimator).__name__)
 
 
 def fitted_centroids(estimator: Any) -> Any:

@@ -135,8 +135,10 @@ def _scale(arrays: dict[str, Array], d: int) -> Scale:
     scale = Scale(**parts, **{name: _array_of_shape(arrays, name, (d,)) for name in ("unit", "period")})
     if lacks[:, 0].any() or not np.isfinite(scale.shift[~lacks]).all() or not np.isfinite(scale.unit).all():
         raise ValueError("its scale must be finite and have an interval in every column")
-    if (scale.unit <= LEAST).any() or (scale.low > scale.high).any() or not (scale.period >= 0).all():
-        raise ValueError("its scale must have positive units, ordered bounds and no negative period")
+    if (scale.unit <= LEAST).any() or (scale.low > scale.high).any():
+        raise ValueError("its scale must have positive units and ordered bounds")
+    if not (np.isfinite(scale.period) & ((scale.period == 0) | (scale.period > LEAST))).all():
+        raise ValueError("its scale must have no negative period, and none too small or infinite")
     return scale
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from .._grid import Array
+from ..table import dense
 from .file_table import ColumnSelection, FileTable, UnreadableFileError, name_list
 
 TABLE, CLASSES = "X", "y"  # the arrays of an npz file
@@ -64,7 +65,7 @@ def _float_type(dtype: Any) -> Any:
 
 def _encode_classes(values: Any) -> tuple[Array, list[str]]:
     """Number of each row's class, -1 where it is missing, and the names of the classes."""
-    classes, numbers = np.unique(values.toarray() if sparse.issparse(values) else values, return_inverse=True)
+    classes, numbers = np.unique(dense(values), return_inverse=True)
     known = classes[classes == classes]  # NaN, the last, is a missing class
     numbers = np.where(numbers == len(known), -1, numbers)
     return numbers.ravel(), [f"{value}" for value in known]

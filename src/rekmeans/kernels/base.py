@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, Self
 
@@ -180,6 +180,11 @@ class Kernel(ABC):
 def rectified_update(kernel: Any, sums: Sums, C: Centroids) -> Any:
     """The next centroids on the mapped data; where the mean of points is a point, that mean."""
     return kernel.mean(sums, C) if kernel.mean_is_point else kernel.rectify(sums, C)
+
+
+def with_statistics(kernel: Any, blocks: Sequence[tuple[Array, Any]], sums: Any, C: Any) -> Any:
+    """The sums with the kernel's statistics of all rows: blocks of mapped rows F and their `row_weights` V."""
+    return replace(sums, **{name: getattr(kernel, name)(blocks, sums, C) for name in kernel.statistics})
 
 
 def distance_to_own(D: Array, labels: Array | None) -> Array:

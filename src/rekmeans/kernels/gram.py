@@ -12,7 +12,7 @@ from .._grid import Array, mass_of, product
 from ..model import Points
 from ..table import Table
 from ..table.refusals import refuse_many_pairs
-from .base import Kernel, Preparation, rectified_update
+from .base import Kernel, Preparation, rectified_update, with_statistics
 from .combination import (
     CELLS,
     Combination,
@@ -93,9 +93,8 @@ class Gram(Kernel):
         for _ in range(STEPS - 1):
             D = self.base.distance(self.fitted, V)
             sums = self.base.accumulate(self.fitted, V, D, W)
-            blocks = [(self.fitted, self.base.row_weights(D, W))]
-            found = {name: getattr(self.base, name)(blocks, sums, V) for name in self.base.statistics}
-            last, V = V, rectified_update(self.base, replace(sums, **found), V)
+            sums = with_statistics(self.base, [(self.fitted, self.base.row_weights(D, W))], sums, V)
+            last, V = V, rectified_update(self.base, sums, V)
             if last == V:
                 break
         return self.base.preimage(V, near)

@@ -12,7 +12,7 @@ import numpy as np
 from .._grid import GRID, Array, product, small_weights
 from ..model import Centroids, Sums
 from ..table import Table
-from ..table.refusals import refuse_missing_values, refuse_wide_shapes
+from ..table.refusals import refuse_wide_shapes
 from .base import Kernel, Preparation, Start
 from .euler import deviation_from_circle
 
@@ -70,7 +70,6 @@ class Mahalanobis(Kernel):
         return GRID if self.base.is_exact else 1
 
     def check_table(self, table: Table) -> None:
-        refuse_missing_values(table, "MahalanobisFuzzyCMeans")
         refuse_wide_shapes(table.n_columns)
 
     def prepared(self, table: Table, preparation: Preparation) -> Mahalanobis:

@@ -13,7 +13,7 @@ from .._grid import GRID, Array, inner, mass_of
 from ..model import Centroids, Sums
 from ..scales import robust_scale
 from ..table import Table
-from .base import Kernel, Preparation, Start, rectified_update
+from .base import Kernel, Preparation, Start, rectified_update, with_statistics
 
 POINTS = 512  # of a line searched for a shared pre-image, at least
 DENSE = 12  # of them to a turn of the steepest alpha
@@ -149,10 +149,8 @@ class Stack(Kernel):
         for F, W in blocks:
             for b, (part, f, c) in enumerate(self._by_part(F, C)):
                 own[b].append((f, part.row_weights(part.distance(f, c), W) if part.statistics else None))
-        return tuple(
-            replace(s, **{name: getattr(part, name)(rows, s, c) for name in part.statistics})
-            for part, rows, s, c in zip(self.parts, own, sums.parts, C.parts, strict=True)
-        )
+        pairs = zip(self.parts, own, sums.parts, C.parts, strict=True)
+        return tuple(with_statistics(part, rows, s, c) for part, rows, s, c in pairs)
 
     def _by_part(self, F: Array, C: Stacked) -> Iterator[tuple[Any, Array, Any]]:
         """Each kernel with its own columns of mapped rows, in its own numbers, and its own centroids."""
@@ -210,8 +208,7 @@ class Stack(Kernel):
         own = self._no_centroids() if fallback is None else fallback
         fallbacks = [None] * len(self.parts) if fallback is None else fallback.parts
         triples = zip(self._by_part(F, own), fallbacks, strict=True)
-        stacked = self._evenly([part.from_rows(f, other) for (part, f, _), other in triples])
-        return stacked if fallback is None else replace(stacked, weights=fallback.weights)
+        return self._evenly([part.from_rows(f, other) for (part, f, _), other in triples])
 
     def from_points(self, U: Array) -> Stacked:
         return self._evenly([part.from_points(U) for part in self.parts])

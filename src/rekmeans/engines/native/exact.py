@@ -25,6 +25,7 @@ from .options import count_threads, instruction_set
 
 BLOCK = 4096  # rows handed to NumPy at a time
 SMALL = 1 << 22  # n d k up to which a pass takes less than a millisecond
+TINY = 1 << 16  # n d k up to which a run takes less than starting a thread for it
 SAMPLE = 256  # rows looked at for zeros
 SPARSE = 0.25  # share of cells that are not zero up to which a dense table is kept in sparse form
 SPARSE_FROM = 1 << 12  # cells of the sample below which it does not matter
@@ -70,7 +71,7 @@ class NativeRows:
         return self.core.weights()
 
     def concurrent_starts(self, k: int) -> int:
-        return self.threads if self._is_small(k) else 1
+        return self.threads if TINY < self.n * self.d * k <= SMALL else 1
 
     def _is_small(self, k: int) -> bool:
         return bool(self.n * self.d * k <= SMALL)
@@ -131,6 +132,8 @@ class NativeRows:
 
     def map_blocks(self, answer: Callable[[Array], Array]) -> Array:
         blocks = [np.arange(at, min(at + BLOCK, self.n)) for at in range(0, self.n, BLOCK)]
+        if len(blocks) == 1:
+            return answer(self.core.grid(blocks[0]))
         with ThreadPoolExecutor(self.threads) as pool:
             return np.concatenate(list(pool.map(lambda block: answer(self.core.grid(block)), blocks)))
 
