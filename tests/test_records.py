@@ -20,7 +20,8 @@ from rekmeans.engines.native.exact import NativeRows
 from rekmeans.engines.reference import ReferenceRows
 from rekmeans.estimators.placement import fitted_centroids, place_for_fit
 from rekmeans.kernels.laplace import Laplace
-from rekmeans.model import FarthestRow, Model
+from rekmeans.lloyd import run
+from rekmeans.model import FarthestRow, Model, Stop
 from rekmeans.table import MemoryTable
 from rekmeans.table.base import EXACT_ROWS, SUMMARY_ROWS
 
@@ -126,12 +127,33 @@ def test_the_core_fetches_the_sums_of_the_reference_and_moves_centroids_as_the_m
 
 def test_sums_that_the_core_has_overwritten_are_not_given_out():
     kernel = euler(0.7, scale_of("range", X))
-    run = NativeRows(kernel, MemoryTable(X)).start_run(Model(kernel, Hard(), rectified))
+    passes = NativeRows(kernel, MemoryTable(X)).start_run(Model(kernel, Hard(), rectified))
     C = kernel.from_points(X[:K])
-    first = run.assign(C)
-    run.assign(run.update(first.sums, C))
-    with pytest.raises(RuntimeError, match="fetch them before the next pass"):
-        first.sums.fetch()
+    first = passes.assign(C)
+    passes.assign(passes.update(first.sums, C))
+    for late in (first.sums.fetch, lambda: passes.update(first.sums, C)):
+        with pytest.raises(RuntimeError, match="fetch them before the next pass"):
+            late()
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+@pytest.mark.parametrize("kernel", ["euler", "rbf"])
+def test_the_fit_that_a_watcher_keeps_stays_that_of_its_pass(engine, kernel):
+    table = np.random.default_rng(2).normal(size=(500, 3))
+    placed = place_for_fit(KernelKMeans(5, kernel=kernel, gamma=1.0, engine=engine), table)
+    kept = []
+    run(
+        placed.rows,
+        placed.model,
+        placed.model.kernel.from_points(table[:5]),
+        Stop(8, 0.0),
+        lambda t, record: kept.append(record),
+    )
+    assert len(kept) > 3
+    for record in kept:
+        fit = record["fit"]()
+        assert fit.inertia == record["inertia"]
+        assert_array_equal(fit.labels, placed.rows.label(placed.model, fit.centroids))
 
 
 # the farthest row

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,19 +23,30 @@ STAGE = 5  # passes of a stage before the last: enough to follow the change of r
 Watch = Callable[[int, int, dict[str, Any]], bool | None]
 
 
+class Ending(NamedTuple):
+    """Where a run under one model stands, now or at its end."""
+
+    run: Run
+    model: Model
+    state: State
+    stop: Stop
+
+
 def run(rows: Rows, model: Model, C: Any, stop: Stop, watch: Callable[..., bool | None] | None = None) -> Fit:
     """The fit from starting centroids C. A pass that does not lower the objective is dropped, with its centroids."""
+    return make_fit(rows, run_stages(rows, [model], C, stop, watch))
+
+
+def run_to_end(rows: Rows, model: Model, C: Any, stop: Stop, watch: Callable[[Ending], bool] | None = None) -> Ending:
+    """Pass after pass, until nothing changes, the objective no longer falls, or the watcher has seen enough."""
     run, state = rows.start_run(model), State(C, C)
     most_passes = 1 if watch else stop.max_iter + 1
     while not state.is_done:
         done = len(state.passes)
         state = run.advance(state, stop, most_passes) or next_state(rows, run, model, state, stop)
-        if watch is None or len(state.passes) == done:
-            continue
-        record = last_record(rows, state) | {"fit": partial(make_fit, rows, run, model, state, stop)}
-        if watch(done, record):
+        if watch is not None and len(state.passes) > done and watch(Ending(run, model, state, stop)):
             break
-    return make_fit(rows, run, model, state, stop)
+    return Ending(run, model, state, stop)
 
 
 def next_state(rows: Rows, run: Run, model: Model, state: State, stop: Stop) -> State:
@@ -44,7 +55,7 @@ def next_state(rows: Rows, run: Run, model: Model, state: State, stop: Stop) -> 
     assignment = run.assign(C)
     loss, number = assignment.sums.loss, len(state.passes)
     if number and loss >= state.loss:
-        return replace(state, is_done=True, is_current=False)
+        return replace(state, is_done=True)
     fall = float(state.loss - loss) / float(state.loss) if state.loss < math.inf else math.inf
     candidate, n_relocated = C, 0
     if number < stop.max_iter and fall > stop.tol:
@@ -54,18 +65,65 @@ def next_state(rows: Rows, run: Run, model: Model, state: State, stop: Stop) -> 
     return State(C, candidate, loss, (*state.passes, record), is_done=bool(candidate == C))
 
 
-def make_fit(rows: Rows, run: Run, model: Model, state: State, stop: Stop) -> Fit:
-    """The fit that a run has reached."""
+def run_stages(
+    rows: Rows, stages: Sequence[Model], C: Any, stop: Stop, watch: Callable[..., bool | None] | None = None
+) -> list[Ending]:
+    """A run under each model in turn, from where the one before ended; the last alone runs to its end."""
+    endings: list[Ending] = []
+    stopped: list[bool] = []  # what the watcher said after each pass of all stages
+
+    def watch_stage(ending: Ending) -> bool:
+        so_far = [*endings, ending]
+        record = last_record(rows, ending.state) | {"fit": partial(make_fit, rows, so_far)}
+        stopped.append(bool(watch and watch(len(stopped), record)))
+        return stopped[-1]
+
+    for model in stages:
+        limit = stop if model is stages[-1] else replace(stop, max_iter=STAGE)
+        start = endings[-1].state.centroids if endings else C
+        endings.append(run_to_end(rows, model, start, limit, watch_stage if watch else None))
+        if any(stopped):
+            break
+    return endings
+
+
+def best(rows: Rows, stages: Sequence[Model], starts: Iterable[Any], stop: Stop, watch: Watch | None = None) -> Fit:
+    """The fit of lowest objective over the starts, the first of several; unwatched, some may run side by side."""
+
+    def loss(endings: Sequence[Ending]) -> Any:
+        return endings[-1].state.loss
+
+    if watch is not None:
+        watched = (run_stages(rows, stages, C, stop, partial(watch, s)) for s, C in enumerate(starts))
+        return make_fit(rows, min(watched, key=loss))
+    starts = list(starts)
+    at_once = min(rows.concurrent_starts(len(starts[0])), len(starts))
+    if at_once == 1:
+        return make_fit(rows, min((run_stages(rows, stages, C, stop) for C in starts), key=loss))
+    with ThreadPoolExecutor(at_once) as pool:
+        return make_fit(rows, min(pool.map(lambda C: run_stages(rows, stages, C, stop), starts), key=loss))
+
+
+def make_fit(rows: Rows, endings: Sequence[Ending]) -> Fit:
+    """The fit of the last stage with the passes of all, also where its run has gone on since.
+
+    `stage` in the history says which stage had which pass, where there are several.
+    """
+    run, model, state, _ = endings[-1]
     labels = state.labels
     if labels is None:
-        labels = run.labels() if state.is_current else rows.label(model, state.centroids)
+        is_last = run.n_passes == len(state.passes)
+        labels = run.labels() if is_last else rows.label(model, state.centroids)
+    passes = [record for ending in endings for record in ending.state.passes]
     history = {
-        "inertia": np.array([inertia(rows, record.loss) for record in state.passes]),
-        "n_changed": np.array([record.n_changed for record in state.passes]),
-        "n_relocated": np.array([record.n_relocated for record in state.passes]),
-        "seconds": np.array([record.seconds for record in state.passes]),
+        "inertia": np.array([inertia(rows, record.loss) for record in passes]),
+        "n_changed": np.array([record.n_changed for record in passes]),
+        "n_relocated": np.array([record.n_relocated for record in passes]),
+        "seconds": np.array([record.seconds for record in passes]),
     }
-    n_iter = min(len(state.passes), stop.max_iter)
+    if len(endings) > 1:
+        history["stage"] = np.repeat(np.arange(len(endings)), [len(ending.state.passes) for ending in endings])
+    n_iter = sum(min(len(ending.state.passes), ending.stop.max_iter) for ending in endings)
     return Fit(state.centroids, labels, state.loss, float(history["inertia"][-1]), n_iter, history)
 
 
@@ -74,47 +132,6 @@ def last_record(rows: Rows, state: State) -> dict[str, Any]:
     record = state.passes[-1]
     counts = {"inertia": inertia(rows, record.loss), "n_changed": record.n_changed, "n_relocated": record.n_relocated}
     return counts | {"seconds": record.seconds}
-
-
-def run_stages(rows: Rows, stages: Sequence[Model], C: Any, stop: Stop, watch: Callable[..., Any] | None = None) -> Fit:
-    """The fit under each model in turn, from where the one before ended; the last alone runs to its end."""
-    parts: list[Fit] = []
-    stops: list[bool] = []
-
-    def watch_stage(t: int, record: dict[str, Any], done: int) -> bool:
-        so_far = {"fit": lambda: join_stages([*parts, record["fit"]()])}
-        stops.append(bool(watch and watch(done + t, record | so_far)))
-        return stops[-1]
-
-    for model in stages:
-        done = sum(len(fit.history["n_changed"]) for fit in parts)
-        watcher = None if watch is None else partial(watch_stage, done=done)
-        limit = stop if model is stages[-1] else replace(stop, max_iter=STAGE)
-        parts.append(run(rows, model, parts[-1].centroids if parts else C, limit, watcher))
-        if any(stops):
-            break
-    return join_stages(parts)
-
-
-def join_stages(parts: Sequence[Fit]) -> Fit:
-    """The last fit, with the passes of all; `stage` says which had which, where there are several."""
-    history = {name: np.concatenate([fit.history[name] for fit in parts]) for name in parts[0].history}
-    stage = np.repeat(np.arange(len(parts)), [len(fit.history["n_changed"]) for fit in parts])
-    history |= {"stage": stage} if len(parts) > 1 else {}
-    return replace(parts[-1], history=history, n_iter=sum(fit.n_iter for fit in parts))
-
-
-def best(rows: Rows, stages: Sequence[Model], starts: Iterable[Any], stop: Stop, watch: Watch | None = None) -> Fit:
-    """The fit of lowest objective over the starts, the first of several; unwatched, some may run side by side."""
-    if watch is not None:
-        fits = (run_stages(rows, stages, C, stop, partial(watch, s)) for s, C in enumerate(starts))
-        return min(fits, key=lambda fit: fit.loss)
-    starts = list(starts)
-    at_once = min(rows.concurrent_starts(len(starts[0])), len(starts))
-    if at_once == 1:
-        return min((run_stages(rows, stages, C, stop) for C in starts), key=lambda fit: fit.loss)
-    with ThreadPoolExecutor(at_once) as pool:
-        return min(pool.map(lambda C: run_stages(rows, stages, C, stop), starts), key=lambda fit: fit.loss)
 
 
 def inertia(rows: Rows, loss: Any) -> float:

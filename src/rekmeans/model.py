@@ -161,7 +161,6 @@ class State:
     passes: Sequence[Pass] = ()
     is_done: bool = False
     labels: Array | None = None  # of `centroids`, where the engine has brought them already
-    is_current: bool = True  # whether the last pass was that of `centroids`
 
 
 @dataclass(frozen=True)

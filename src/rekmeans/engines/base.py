@@ -15,6 +15,8 @@ from ..table import Table
 class Run(Protocol):
     """One run's own state over shared rows: bounds, changed labels, the labels of the pass before."""
 
+    n_passes: int  # so far
+
     def assign(self, C: Any) -> Assignment:
         """Assign every row to C and add up."""
 

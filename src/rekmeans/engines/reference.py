@@ -136,14 +136,14 @@ class ReferenceRun:
     """Every pass goes over every row; only the labels are remembered, to count those that change."""
 
     def __init__(self, rows: ReferenceRows, model: Model) -> None:
-        self.rows, self.model, self.last = rows, model, np.full(len(rows), -1, np.int32)
+        self.rows, self.model, self.last, self.n_passes = rows, model, np.full(len(rows), -1, np.int32), 0
         self.weights: list[Any] = []  # of the rows in the last pass, by block, where the kernel has statistics
 
     def assign(self, C: Any) -> Assignment:
         parts = [self.model.assign_block(F, w, C) for F, w in self.rows.parts()]
         labels = np.concatenate([part[0] for part in parts])
         n_changed, self.last = int((labels != self.last).sum()), labels
-        self.weights = [part[2] for part in parts]
+        self.weights, self.n_passes = [part[2] for part in parts], self.n_passes + 1
         return Assignment(n_changed, reduce(add, (part[1] for part in parts)))
 
     def update(self, sums: Any, C: Any) -> Any:

@@ -154,17 +154,25 @@ class CoreSums:
 
     def fetch(self) -> CircleSums:
         """All of them, as arrays of their own."""
+        return _fetch_sums(self.current_core())
+
+    def current_core(self) -> Any:
+        """The core, if it still holds these sums."""
         if self.core.passes != self.number:
             raise RuntimeError("these sums are gone: fetch them before the next pass of their run.")
-        return _fetch_sums(self.core)
+        return self.core
 
 
 class NativeRun:
     """A run's labels, bounds and sums, kept in the core."""
 
     def __init__(self, rows: NativeRows, model: Model) -> None:
-        self.rows, self.is_rectified = rows, model.centroids is rectified
+        self.rows, self.model, self.is_rectified = rows, model, model.centroids is rectified
         self.core: Any = None
+
+    @property
+    def n_passes(self) -> int:
+        return 0 if self.core is None else self.core.passes
 
     def assign(self, C: OnCircles) -> Assignment:
         if self.core is None:
@@ -173,7 +181,9 @@ class NativeRun:
         return Assignment(n_changed, CoreSums(self.core))
 
     def update(self, sums: Any, C: OnCircles) -> OnCircles:
-        return OnCircles(self.core.centroids(self.is_rectified, C.f))
+        if not isinstance(sums, CoreSums):
+            return self.model.update(sums, C)
+        return OnCircles(sums.current_core().centroids(self.is_rectified, C.f))
 
     def advance(self, state: State, stop: Stop, most_passes: int) -> State | None:
         """The whole run without Python between passes; None where passes are long enough to come back after each."""

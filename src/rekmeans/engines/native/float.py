@@ -55,7 +55,7 @@ class FloatRun:
     """A run whose rows pull by real numbers: the core's sums, the kernel's own next centroids."""
 
     def __init__(self, rows: Any, model: Model) -> None:
-        self.rows, self.model, self.last = rows, model, np.full(len(rows), -1, np.int32)
+        self.rows, self.model, self.last, self.n_passes = rows, model, np.full(len(rows), -1, np.int32), 0
         self.rule = RULES[type(model.assignment)](model.assignment)
         self.measure = MEASURES[type(model.kernel)], getattr(model.kernel, "gamma", 1.0)
         self.unit = GRID if model.kernel.is_exact else 1
@@ -68,7 +68,7 @@ class FloatRun:
         parts = [_core.look(F, w, *asked) for F, w in self.rows.float_parts()]
         labels = np.concatenate([part[0] for part in parts])
         n_changed, self.last = int((labels != self.last).sum()), labels
-        self.weights = parts[0][5]
+        self.weights, self.n_passes = parts[0][5], self.n_passes + 1
         return Assignment(n_changed, reduce(add, (self._sums(part) for part in parts)))
 
     def _sums(self, part: tuple[Any, ...]) -> Any:
