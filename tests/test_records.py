@@ -24,6 +24,7 @@ from rekmeans.lloyd import run
 from rekmeans.model import FarthestRow, Model, Stop
 from rekmeans.table import MemoryTable
 from rekmeans.table.base import EXACT_ROWS, SUMMARY_ROWS
+from rekmeans.table.refusals import pairwise_table
 
 K = 4
 RANDOM = np.random.default_rng(0)
@@ -212,6 +213,16 @@ def test_a_small_table_is_its_own_sample_without_the_rows_that_do_not_count():
     weights = np.where(np.arange(60) % 3 == 0, 0.0, 2.0)
     sample = MemoryTable(X, weights).sample(60, 0)
     assert_array_equal(sample.dense(), X[weights > 0])
+
+
+def test_a_sample_of_kernel_values_takes_both_sides():
+    K = X @ X.T
+    sample = pairwise_table(MemoryTable(K), fitting=True).sample(20, 3)
+    numbers = MemoryTable(np.arange(60.0)[:, None]).sample(20, 3).dense()[:, 0].astype(int)
+    assert_array_equal(sample.dense()[:, :-1], K[np.ix_(numbers, numbers)])
+    assert_array_equal(sample.dense()[:, -1], np.diag(K)[numbers])
+    new = pairwise_table(MemoryTable(K[:, :10]), fitting=False).sample(20, 3)
+    assert_array_equal(new.dense()[:, :-1], K[numbers, :10])
 
 
 def test_rows_of_a_sample_live_on_the_same_engine():

@@ -35,6 +35,15 @@ class Scale:
     unit: Array  # (d,)
     period: Array  # (d,) 0 where a column has none
 
+    def __post_init__(self) -> None:
+        d, m = self.low.shape
+        shapes = [values.shape for values in (self.high, self.shift, self.unit, self.period)]
+        if not 1 <= m <= MOST_INTERVALS or shapes != [(d, m), (d, m), (d,), (d,)]:
+            raise ValueError(
+                f"a scale has low, high, shift of shape (d, m), m from 1 to {MOST_INTERVALS}, and unit, period (d,); "
+                f"got low {self.low.shape} and {shapes}."
+            )
+
     @classmethod
     def of_intervals(cls, low: Array, high: Array, shift: Array, unit: Array) -> Self:
         """The scale with one interval a column, none periodic; all (d,)."""

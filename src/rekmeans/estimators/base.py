@@ -19,9 +19,9 @@ from ..assignment import Hard
 from ..centroids import CENTROIDS
 from ..engines import Rows, check_engine
 from ..model import Fit, Model, Stop
-from ..scales import Scale, identity_scale
+from ..scales import SCALES, Scale, identity_scale
 from ..seeding import starts_of
-from ..table import MemoryTable
+from ..table import MemoryTable, Table
 from ..table.refusals import read_table
 from ._mapped import Mapped, set_fitted_attributes
 from .placement import FitPreparation, Placement, place_fitted, place_table
@@ -83,6 +83,10 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return self
 
     # what a subclass says
+
+    def _find_scale(self, table: Table) -> Scale:
+        """The scale of the table's columns that the parameters name."""
+        return SCALES[self.scale](table.column_summary(self.n_threads))
 
     def _make_kernel(self, scale: Scale) -> Any:
         """The kernel that the parameters name, for columns of this scale; it has learned nothing yet."""

@@ -11,7 +11,7 @@ from .. import _parameters
 from ..centroids import CENTROIDS
 from ..kernels import KERNELS, with_rule
 from ..scales import Scale, identity_scale
-from ..table import MemoryTable
+from ..table import MemoryTable, Table
 from ..table.refusals import pairwise_table
 from .base import Clusterer
 from .words import ATTRIBUTES, COMMON, PARAMETERS, described
@@ -135,6 +135,9 @@ class KernelKMeans(KernelClusterer):
     def _read_table(self, X: Any, sample_weight: ArrayLike | None = None, *, fitting: bool) -> MemoryTable:
         table = super()._read_table(X, sample_weight, fitting=fitting)
         return pairwise_table(table, fitting) if KERNELS[self.kernel].is_pairwise else table
+
+    def _find_scale(self, table: Table) -> Scale:
+        return identity_scale(table.n_columns) if KERNELS[self.kernel].is_pairwise else super()._find_scale(table)
 
     def _beyond(self) -> str:
         return "wrap" if KERNELS[self.kernel].is_pairwise else super()._beyond()

@@ -17,7 +17,7 @@ from ..assignment import Hard
 from ..centroids import CENTROIDS
 from ..engines import ENGINES, Rows, choose_engine
 from ..model import Model, Stop
-from ..scales import SCALES, identity_scale
+from ..scales import identity_scale
 from ..table import Table
 from ..table.refusals import refuse_missing_values
 from ._auto_gamma import auto_gamma
@@ -55,7 +55,8 @@ class FitPreparation:
 
     def one_cluster_loss(self, kernel: Any, table: Table, middle: Array) -> float:
         model = Model(kernel, Hard(), CENTROIDS[self.rule])
-        rows = choose_engine("auto", ENGINES, [model], table).place([model], table, self.n_threads, self.memory_limit)
+        engine = choose_engine(self.engine, ENGINES, [model], table)
+        rows = engine.place([model], table, self.n_threads, self.memory_limit)
         fit = lloyd.run(rows, model, kernel.from_points(middle[None]), Stop(PASSES, self.tol))
         unit = float(fit.loss) * kernel.loss_unit / float(rows.weights().sum())
         return unit if unit > LEAST else 1.0
@@ -72,7 +73,7 @@ def place_table(estimator: Any, table: Table) -> Placement:
     _refuse_missing_values(estimator, prototype, table)
     prototype.check_table(table)
     engine = choose_engine(estimator.engine, ENGINES, estimator._make_stages(prototype), table)
-    scale = SCALES[estimator.scale](table.column_summary(estimator.n_threads))
+    scale = estimator._find_scale(table)
     refuse_periodic_columns(scale, prototype)
     preparation = estimator._make_preparation()
     kernel = estimator._make_kernel(scale).prepared(table, preparation)

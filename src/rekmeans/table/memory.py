@@ -55,13 +55,13 @@ class MemoryTable:
         return replace(self, X=self.X[rows], weights=weights)
 
     def column_summary(self, n_threads: int | None = None) -> ColumnSummary:
-        few = self if self.n_rows <= EXACT_ROWS else self.sample(SUMMARY_ROWS, SEED)
-        return ColumnSummary(self.n_columns, self._extent, few._column_cells, n_threads or os.cpu_count())
+        return ColumnSummary(self.n_columns, self._extent, self._column_cells, n_threads or os.cpu_count())
 
     def _column_cells(self) -> Iterator[tuple[Array, Array | None]]:
         """The observed cells of each column in rows that count, as float64, and their integer weights."""
-        weights = None if self.weights is None else integer_weights(self.weights)[0]
-        for x in self._dense_columns():
+        few = self if self.n_rows <= EXACT_ROWS else self.sample(SUMMARY_ROWS, SEED)
+        weights = None if few.weights is None else integer_weights(few.weights)[0]
+        for x in few._dense_columns():
             counts = ~np.isnan(x) if weights is None else ~np.isnan(x) & (weights > 0)
             yield np.asarray(x[counts], np.float64), None if weights is None else weights[counts]
 
@@ -91,6 +91,16 @@ class MemoryTable:
             for end in (np.fmin, np.fmax)
         )
         return low.astype(np.float64), high.astype(np.float64)
+
+
+@dataclass(frozen=True)
+class PairwiseTable(MemoryTable):
+    """Kernel values between rows, and in a last column those of each row with itself."""
+
+    def _take(self, rows: Array, weights: Array) -> MemoryTable:
+        """Of a square table both sides."""
+        columns = [*rows, -1] if self.n_columns == self.n_rows + 1 else slice(None)
+        return replace(self, X=self.X[rows][:, columns], weights=weights)
 
 
 def dense(X: Any) -> Array:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from .._grid import Array, integer_weights
 from .base import Table
-from .memory import MemoryTable, dense
+from .memory import MemoryTable, PairwiseTable, dense
 
 COLUMNS = ("n_features_in_", "feature_names_in_")
 MOST_SHAPED = 500  # columns whose shapes, 1000 x 1000 numbers a cluster, are still worth waiting for
@@ -179,18 +179,18 @@ def refuse_many_pairs(n: int, kernel: str) -> None:
         )
 
 
-def pairwise_table(table: MemoryTable, fitting: bool) -> MemoryTable:
+def pairwise_table(table: MemoryTable, fitting: bool) -> PairwiseTable:
     """The table of kernel values with one more column: those of each row with itself, which new rows do not have."""
     K = np.asarray(table.dense(), np.float64)
     if np.isnan(K).any():
         raise ValueError("kernel='precomputed' needs all kernel values, X has NaN: fill them, or leave those rows out.")
     if not fitting:
-        return MemoryTable(np.column_stack([K, np.zeros(len(K))]), table.weights, table.columns)
+        return PairwiseTable(np.column_stack([K, np.zeros(len(K))]), table.weights, table.columns)
     if K.shape[0] != K.shape[1]:
         raise ValueError(f"kernel='precomputed' needs X square, (n_samples, n_samples); got {K.shape}.")
     if not np.allclose(K, K.T, rtol=1e-6, atol=1e-9 * np.abs(K).max()) or (np.diag(K) < 0).any():
         raise ValueError("kernel='precomputed' needs a symmetric X with no negative value on its diagonal.")
-    return MemoryTable(np.column_stack([K, np.diag(K)]), table.weights, table.columns)
+    return PairwiseTable(np.column_stack([K, np.diag(K)]), table.weights, table.columns)
 
 
 def refuse_missing_values(table: Table, who: str) -> None:
