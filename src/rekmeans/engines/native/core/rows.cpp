@@ -86,14 +86,7 @@ void Large::allocate(size_t count) {
 #endif
 }
 
-bool inside(const PhaseMap& map, double x, size_t column) {
-  const double *low = map.low + column * map.m, *high = map.high + column * map.m;
-  for (size_t i = 0; i < map.m; ++i)
-    if (x >= low[i] && x <= high[i]) return true;
-  return false;
-}
-
-double phase(const PhaseMap& map, double x, size_t column, bool clip) {
+double general_phase(const PhaseMap& map, double x, size_t column, bool clip) {
   const double *low = map.low + column * map.m, *high = map.high + column * map.m;
   size_t at = 0;
   if (map.beyond != Beyond::wrap) {

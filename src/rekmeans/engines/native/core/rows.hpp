@@ -2,6 +2,7 @@
 #pragma once
 #include <atomic>
 #include <exception>
+#include <limits>
 #include <memory>
 #include <system_error>
 #include <thread>
@@ -74,10 +75,23 @@ struct Columns {
 };
 
 // Whether a value lies in an interval of its column.
-bool inside(const PhaseMap& map, double x, size_t column);
+inline bool inside(const PhaseMap& map, double x, size_t column) {
+  const double *low = map.low + column * map.m, *high = map.high + column * map.m;
+  for (size_t i = 0; i < map.m; ++i)
+    if (x >= low[i] && x <= high[i]) return true;
+  return false;
+}
 
 // The phase of one value; NaN where it is missing, or beyond and not to be clipped to the nearest end of an interval.
-double phase(const PhaseMap& map, double x, size_t column, bool clip);
+double general_phase(const PhaseMap& map, double x, size_t column, bool clip);
+
+inline double phase(const PhaseMap& map, double x, size_t column, bool clip) {
+  if (map.m > 1 || map.period[column] > 0) return general_phase(map, x, column, clip);
+  const double low = map.low[column], high = map.high[column];
+  if (clip) x = x < low ? low : x > high ? high : x;
+  else if (map.beyond == Beyond::ignore && !(x >= low && x <= high)) return std::numeric_limits<double>::quiet_NaN();
+  return (x - map.shift[column]) * map.rate[column];
+}
 
 // Where the cells of a thin table come from: CSR arrays as the caller has them, or (columns null) a dense table with many
 // zeros. A cell that is not among them is zero.
