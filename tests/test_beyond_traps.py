@@ -72,7 +72,7 @@ def test_a_shared_pre_image_is_the_best_of_a_fine_line(kernels, scale):
 @pytest.mark.parametrize("kernel", ["rbf", "laplace", "laplace-l2"])
 def test_kernel_values_that_are_kept_are_kept_once(kernel, monkeypatch):
     for module in (gram, combination):
-        monkeypatch.setattr(module, "CELLS", 1 << 16)
+        monkeypatch.setattr(module, "VALUES_HELD", 1 << 16)
     X = np.tile(PAIR, (20, 1))
     model = KernelKMeans(2, kernel=kernel, centroids="mean", init=PAIR[[0, -1]], max_iter=1, n_threads=1)
     tracemalloc.start()
@@ -84,7 +84,7 @@ def test_kernel_values_that_are_kept_are_kept_once(kernel, monkeypatch):
 
 def test_a_prediction_by_means_keeps_no_kernel_values(monkeypatch):
     for module in (gram, combination):
-        monkeypatch.setattr(module, "CELLS", 1 << 16)
+        monkeypatch.setattr(module, "VALUES_HELD", 1 << 16)
     model = KernelKMeans(2, kernel="rbf", centroids="mean", random_state=0).fit(np.tile(PAIR, (4, 1)))
     X = np.tile(PAIR, (100, 1))
     tracemalloc.start()

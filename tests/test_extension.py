@@ -17,6 +17,8 @@ from rekmeans import (
     NeuralGas,
     RectifiedEulerKMeans,
     SelfOrganizingMap,
+    load,
+    save,
 )
 from rekmeans._grid import mass_of, product
 from rekmeans.engines import ENGINES
@@ -111,7 +113,7 @@ def test_a_new_kernel_runs_with_every_rule_on_auto_as_on_the_reference(cosine, r
 def test_a_new_kernel_is_named_in_the_lists_of_errors_and_asked_for_what_it_has(cosine):
     with pytest.raises(ValueError, match=r"'rbf'.*'cosine'; got 'nope'"):
         KernelKMeans(K, kernel="nope").fit(X)
-    with pytest.raises(ValueError, match="engine='native' serves kernels with points or circles"):
+    with pytest.raises(ValueError, match="engine='native' does not know the kernel 'cosine'"):
         KernelKMeans(K, kernel="cosine", engine="native").fit(X)
     with pytest.raises(
         ValueError, match="kernel='cosine' has no points for centroids='mean': use centroids='rectified'"
@@ -303,3 +305,88 @@ def test_an_absent_engine_is_an_error_that_says_how_to_get_it(toy, monkeypatch):
         RectifiedEulerKMeans(K, engine="toy").fit(X)
     with pytest.warns(UserWarning, match="runs its slow native engine: toy needs a box of bricks"):
         assert RectifiedEulerKMeans(K, random_state=0).fit(X).engine_ == "native"
+
+
+# what a stranger's part may get wrong
+
+
+def test_a_scale_within_which_no_row_lies_is_refused(monkeypatch):
+    ones = np.ones(2)
+    monkeypatch.setitem(SCALES, "far", lambda summary: Scale.of_intervals(ones * 1e6, ones * 2e6, ones * 1e6, ones))
+    for engine in ("native", "reference"):
+        for estimator in (RectifiedEulerKMeans(K), KernelKMeans(K), FuzzyCMeans(K)):
+            with pytest.raises(ValueError, match="no row of X has a value within the far range"):
+                estimator.set_params(scale="far", engine=engine).fit(X)
+
+
+BAD_SCALES = {
+    "unit of zero": (0.0, 1.0, 0.0, 0.0),
+    "unit not a number": (0.0, 1.0, 0.0, np.nan),
+    "bounds out of order": (2.0, 1.0, 0.0, 1.0),
+    "shift not a number": (0.0, 1.0, np.nan, 1.0),
+    "unit next to nothing": (0.0, 1.0, 0.0, 1e-308),
+}
+
+
+@pytest.mark.parametrize("name", BAD_SCALES)
+def test_a_scale_that_is_none_is_refused_before_it_is_used(monkeypatch, name):
+    values = [np.full(2, value) for value in BAD_SCALES[name]]
+    monkeypatch.setitem(SCALES, "bad", lambda summary: Scale.of_intervals(*values))
+    with pytest.raises(ValueError, match="a scale must"):
+        KernelKMeans(K, kernel="linear", scale="bad").fit(X)
+
+
+def test_a_scale_of_other_columns_or_of_another_type_is_refused(monkeypatch):
+    monkeypatch.setitem(SCALES, "none", lambda summary: None)
+    monkeypatch.setitem(SCALES, "narrow", lambda summary: SCALES["range"](summary).take([0]))
+    for name, got in {"none": "None", "narrow": "one of 1"}.items():
+        with pytest.raises(ValueError, match=f"scale='{name}' must give a Scale of 2 columns; got {got}"):
+            RectifiedEulerKMeans(K, scale=name).fit(X)
+
+
+def test_a_model_loads_where_its_scale_is_not_registered(folded, monkeypatch, tmp_path):
+    model = RectifiedEulerKMeans(K, scale="folded", random_state=0).fit(X)
+    save(model, tmp_path / "model.safetensors")
+    monkeypatch.delitem(SCALES, "folded")
+    same = load(tmp_path / "model.safetensors")
+    assert_array_equal(same.transform(X), model.transform(X))
+    assert same.scale == "folded"
+    with pytest.raises(ValueError, match="scale must be one of"):
+        same.fit(X)
+
+
+@dataclass(frozen=True)
+class MeanOnly(Cosine):
+    """A kernel that names means only; rows with missing cells take theirs from the mean of all."""
+
+    centroid_rules: ClassVar[tuple[str, ...]] = ("mean",)
+
+    def embed(self, X):
+        return self.coordinates(X)
+
+    def distance(self, F, C):
+        return np.nansum((F[:, None] - C.x) ** 2, axis=2)
+
+    def accumulate(self, F, C, D, W):
+        observed = ~np.isnan(F)
+        totals = product(W, np.where(observed, F, 0.0))
+        return PointSums(mass=mass_of(W), totals=totals, pull=product(W, observed * 1.0))
+
+    def mean(self, sums, C):
+        return Points(np.where(sums.pull > 0, sums.totals / np.where(sums.pull > 0, sums.pull, 1.0), C.x))
+
+
+def test_a_kernel_may_have_means_only(monkeypatch):
+    monkeypatch.setitem(KERNELS, "mean-only", MeanOnly)
+    table = X.copy()
+    table[3, 0] = table[10, 1] = np.nan
+    model = KernelKMeans(K, kernel="mean-only", centroids="mean", scale="range", random_state=0).fit(table)
+    assert_array_equal(model.predict(table), model.labels_)
+    with pytest.raises(ValueError, match="use centroids='mean'"):
+        KernelKMeans(K, kernel="mean-only").fit(table)
+
+
+def test_a_kernel_with_a_parameter_that_no_estimator_has_is_refused(monkeypatch):
+    monkeypatch.setitem(KERNELS, "odd", type("Odd", (Cosine,), {"parameters": ("nu",)}))
+    with pytest.raises(ValueError, match="kernel='odd' takes 'nu', which KernelKMeans does not have"):
+        KernelKMeans(K, kernel="odd").fit(X)

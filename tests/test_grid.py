@@ -67,7 +67,7 @@ def test_float_rounding_alone_misses_near_ties_and_doubt_catches_them(name, func
 @pytest.mark.parametrize("cosine", [True, False])
 def test_a_doubtful_value_is_settled_as_mpmath_rounds_it(cosine):
     r = np.concatenate([PHASES["random"] / 8, PHASES["tiny"], [0.0, 0.25, -0.25, 5e-324, -5e-324]])
-    settled = [_grid._settled(float(x), cosine=cosine) for x in r]
+    settled = [_grid._round_correctly(float(x), cosine=cosine) for x in r]
     assert_array_equal(settled, rounded(mp.cospi if cosine else mp.sinpi, r))
 
 

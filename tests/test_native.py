@@ -349,7 +349,7 @@ def test_native_says_what_it_cannot_do():
         place_rows("native", wide, MemoryTable(X))
     base = euler(0.9, scale_of(None, X[:, :2]))
     shaped = Model(Mahalanobis(base.scale, base.beyond, base, 0.1), Fuzzy(), CENTROIDS["rectified"])
-    with pytest.raises(ValueError, match=r"points or circles.*reference"):
+    with pytest.raises(ValueError, match=r"does not know the kernel.*reference"):
         place_rows("native", shaped, MemoryTable(X[:, :2]))
     assert isinstance(place_rows("auto", wide, MemoryTable(X)), ReferenceRows)
 

@@ -195,8 +195,8 @@ def test_a_large_cluster_is_sampled_without_bias(monkeypatch, weighted):
     F, w = random.normal(size=(n, 2)), random.integers(1, 4, n) * 1.0 if weighted else np.ones(n)
     kernel = fitted("rbf", F, 1).kernel_
     exact = representation.spread_of_pairs(kernel, F, w).to_mean
-    monkeypatch.setattr(representation, "PAIRED", 10)
-    monkeypatch.setattr(representation, "SAMPLE", 8)
+    monkeypatch.setattr(representation, "EXACT_PAIRS", 10)
+    monkeypatch.setattr(representation, "PAIR_SAMPLE", 8)
     found = []
     for _ in range(400):
         order = random.permutation(n)

@@ -107,3 +107,14 @@ def test_another_thread_is_not_watched():
         thread.start()
         thread.join()
     assert events == []
+
+
+def test_a_callback_that_returns_something_else_does_not_stop_the_fit():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    model = RectifiedEulerKMeans(4, random_state=0)
+    silent = model.fit(X).n_iter_
+    for answer in (5, "text", [1], np.int64(1)):
+        with watch_passes(lambda event, answer=answer: answer):
+            assert model.fit(X).n_iter_ == silent
+    with watch_passes(lambda event: np.True_):
+        assert model.fit(X).n_iter_ == 1

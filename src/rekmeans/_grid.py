@@ -27,26 +27,26 @@ def cospi_sinpi(t: Array) -> tuple[Array, Array]:
     """Grid integers nearest to 2^23 cos(pi t) and 2^23 sin(pi t), for |t| < 2."""
     quarter = np.rint(2 * t)
     r = t - quarter / 2  # exact, |r| <= 1/4
-    c = _rounded(np.cos(np.pi * r), r, cosine=True)
-    s = _rounded(np.sin(np.pi * r), r, cosine=False)
+    c = _round_to_grid(np.cos(np.pi * r), r, cosine=True)
+    s = _round_to_grid(np.sin(np.pi * r), r, cosine=False)
     turn = quarter.astype(np.int8) & 3
     odd, left, below = (turn & 1) == 1, (turn == 1) | (turn == 2), turn >= 2
     cos, sin = np.where(odd, s, c), np.where(odd, c, s)
     return np.where(left, -cos, cos), np.where(below, -sin, sin)
 
 
-def _rounded(value: Array, r: Array, *, cosine: bool) -> Array:
+def _round_to_grid(value: Array, r: Array, *, cosine: bool) -> Array:
     """The nearest grid integers; the few values close to a tie are settled with `PLACES` binary places."""
     scaled = value * GRID
     near = np.rint(scaled)
     doubtful = np.flatnonzero(np.abs(scaled - near).ravel() > 0.5 - DOUBT)
     out = near.astype(np.int32)
     for i in doubtful:
-        out.flat[i] = _settled(float(r.flat[i]), cosine=cosine)
+        out.flat[i] = _round_correctly(float(r.flat[i]), cosine=cosine)
     return out
 
 
-def _settled(r: float, *, cosine: bool) -> int:
+def _round_correctly(r: float, *, cosine: bool) -> int:
     """2^23 cos(pi r) or 2^23 sin(pi r), |r| <= 1/4, rounded to nearest, by Taylor's series in integers."""
     over, under = r.as_integer_ratio()
     angle = (PI * over) // under

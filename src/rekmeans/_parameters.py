@@ -8,22 +8,24 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.utils import check_random_state
+from sklearn import utils
 
 from ._grid import Array
-from .table.refusals import LARGEST
+from .table.refusals import LARGEST_VALUE
 
 STEEPEST = 1e12  # half-turns per unit; steeper, and float64 phases carry no information
 MOST_EVEN = 100  # exponent of shares; they are even long before, and their powers would vanish
 
 
-def one_of(name: str, value: Any, valid: Collection[Any]) -> None:
+def check_one_of(name: str, value: Any, valid: Collection[Any]) -> None:
     """Refuse a value that is not in the list."""
     if not (value is None or isinstance(value, str)) or value not in valid:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, valid))}; got {value!r}.")
 
 
-def real(name: str, value: Any, *, above: float = -math.inf, least: float = -math.inf, most: float = math.inf) -> float:
+def check_real(
+    name: str, value: Any, *, above: float = -math.inf, least: float = -math.inf, most: float = math.inf
+) -> float:
     """A finite number greater than `above`, at least `least` and at most `most`."""
     rule = f"greater than {above:g}" if above > -math.inf else f"at least {least:g}"
     rule += f" and at most {most:g}" if most < math.inf else ""
@@ -33,34 +35,34 @@ def real(name: str, value: Any, *, above: float = -math.inf, least: float = -mat
     return number
 
 
-def whole(name: str, value: Any, least: int = 1, hint: str = "") -> int:
+def check_int(name: str, value: Any, least: int = 1, hint: str = "") -> int:
     """An integer of at least `least`."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be an integer of at least {least}{hint}; got {value!r}.")
     return int(value)
 
 
-def memory(name: str, value: Any) -> int | None:
+def check_bytes(name: str, value: Any) -> int | None:
     """Bytes from None, a number of bytes, or text such as "2GB"."""
     if value is None:
         return None
     text = str(value).strip().upper().removesuffix("B")
     unit = {"K": 10**3, "M": 10**6, "G": 10**9, "T": 10**12}.get(text[-1:], 1)
     try:
-        return whole(name, int(float(text[:-1] if unit > 1 else text) * unit))
+        return check_int(name, int(float(text[:-1] if unit > 1 else text) * unit))
     except (ValueError, OverflowError):
         raise ValueError(f"{name} must be None, a number of bytes or text such as '2GB'; got {value!r}.") from None
 
 
-def random_source(value: Any) -> np.random.RandomState:
+def check_random_state(value: Any) -> np.random.RandomState:
     """scikit-learn's reading of random_state."""
     try:
-        return check_random_state(value)
+        return utils.check_random_state(value)
     except ValueError:
         raise ValueError(f"random_state must be None, an integer or a RandomState; got {value!r}.") from None
 
 
-def starting_points(init: Any, k: int, d: int) -> Array:
+def check_starting_points(init: Any, k: int, d: int) -> Array:
     """An array of k finite starting points in the units of X."""
     try:
         points = np.asarray(init)
@@ -72,17 +74,17 @@ def starting_points(init: Any, k: int, d: int) -> Array:
         raise ValueError(f"init must be a name, a callable or an array of numbers; got {what}.") from None
     if points.shape != (k, d):
         raise ValueError(f"init must have shape (n_clusters, n_features) = {(k, d)}; got {points.shape}.")
-    if not (np.abs(points) <= LARGEST).all():
+    if not (np.abs(points) <= LARGEST_VALUE).all():
         raise ValueError("init must be finite; got an array with NaN, infinity or a value too large.")
     return points
 
 
-def sides(name: str, value: Any) -> None:
+def check_grid(name: str, value: Any) -> None:
     """The sides of a grid: two whole numbers."""
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise ValueError(f"{name} must be (rows, columns), two integers of at least 1; got {value!r}.")
     for side in value:
-        whole(name, side)
+        check_int(name, side)
 
 
 def kernel_pairs(kernels: Any, default: str) -> list[tuple[str, Any]]:
@@ -90,7 +92,7 @@ def kernel_pairs(kernels: Any, default: str) -> list[tuple[str, Any]]:
     return [tuple(kernel) if isinstance(kernel, tuple | list) else (default, kernel) for kernel in kernels]
 
 
-def kernel_list(kernels: Any, known: Mapping[str, Any], default: str, shared: bool, rule: str) -> None:
+def check_kernel_list(kernels: Any, known: Mapping[str, Any], default: str, shared: bool, rule: str) -> None:
     """Refuse kernels that are no numbers (alpha) or pairs (name, width), or that lack what is asked of them."""
     if isinstance(kernels, str) or not hasattr(kernels, "__len__") or len(kernels) == 0:
         raise ValueError(f"kernels must be a list of numbers (alpha) or pairs (name, width); got {kernels!r}.")
@@ -98,10 +100,10 @@ def kernel_list(kernels: Any, known: Mapping[str, Any], default: str, shared: bo
         if isinstance(kernel, str) or (isinstance(kernel, tuple | list) and len(kernel) != 2):
             raise ValueError(f"kernels must be numbers (alpha) or pairs (name, width); got {kernel!r}: say its width.")
     for name, width in kernel_pairs(kernels, default):
-        one_of("kernels' name", name, [name for name, kernel in known.items() if not kernel.is_pairwise])
+        check_one_of("kernels' name", name, [name for name, kernel in known.items() if not kernel.is_pairwise])
         kernel = known[name]
         if not (isinstance(width, str) and width == "auto" and not kernel.is_periodic):
-            real(f"kernels' width of {name!r}", width, above=0, most=STEEPEST)
+            check_real(f"kernels' width of {name!r}", width, above=0, most=STEEPEST)
         if shared and not kernel.is_periodic:
             what = "shared=True takes Euler's only"
         elif rule == "mean" and "mean" not in kernel.centroid_rules:

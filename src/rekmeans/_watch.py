@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import Any, TypeVar, cast
 
+import numpy as np
+
 from ._grid import Array
 from .lloyd import Watch
 from .model import Fit
@@ -17,17 +19,17 @@ except ImportError:  # callbacks came with scikit-learn 1.9
     CallbackSupportMixin, with_callbacks = type("NoCallbacks", (), {}), None
 
 Callbacks: Any = CallbackSupportMixin  # gives an estimator set_callbacks, where scikit-learn has it
-Method = TypeVar("Method", bound=Callable[..., Any])
+Wrapped = TypeVar("Wrapped", bound=Callable[..., Any])
 
 
-def with_fit_callbacks(method: Method) -> Method:
+def with_fit_callbacks(method: Wrapped) -> Wrapped:
     """The method, whose callbacks are taken down however it ends; one frame deeper with any scikit-learn."""
 
     @wraps(method)
     def without_callbacks(*args: Any, **kwargs: Any) -> Any:
         return method(*args, **kwargs)
 
-    return cast(Method, with_callbacks(method) if with_callbacks else without_callbacks)
+    return cast(Wrapped, with_callbacks(method) if with_callbacks else without_callbacks)
 
 
 def print_passes(n_starts: int) -> Watch:
@@ -48,7 +50,8 @@ def send_events(n_starts: int, n_rows: int) -> Watch | None:
     def send(start: int, number: int, record: dict[str, Any]) -> bool:
         counts = int(record["n_changed"]), int(record["n_relocated"])
         event = PassEvent(start, n_starts, number, n_rows, float(record["inertia"]), *counts, record["seconds"])
-        return max(bool(callback(event)) for callback in callbacks)  # all of them are called
+        answers = [callback(event) for callback in callbacks]  # all of them are called
+        return any(isinstance(answer, bool | np.bool_) and answer for answer in answers)
 
     return send if callbacks else None
 
@@ -96,14 +99,14 @@ class Tasks:
     def watch(self, attributes: Callable[[Fit], dict[str, Any]]) -> Watch | None:
         """Ends a pass, with the estimator that this fit would give, and begins the next; None if none listens."""
 
-        def ended(s: int, t: int, record: dict[str, Any]) -> bool:
+        def end_pass(s: int, t: int, record: dict[str, Any]) -> bool:
             stop = self.turn.call_on_fit_task_end(
                 **self.data, reconstruction_attributes=lambda: attributes(record["fit"]())
             )
             self.turn = None if stop or t + 1 == self.n_passes else self._begun(self.start, "pass")
             return stop
 
-        return ended if self.heard else None
+        return end_pass if self.heard else None
 
     def end(self) -> None:
         """The estimator is fitted."""

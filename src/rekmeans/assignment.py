@@ -28,6 +28,10 @@ class AssignmentRule(Protocol):
 
 def one_hot(labels: Array, w: Array, k: int) -> Any:
     """Each row's whole weight at its label, (n, k) sparse."""
+    if labels.min(initial=0) < 0:
+        raise ValueError(
+            "a distance is not a number: values overflow in the kernel; use a wider scale or smaller gamma."
+        )
     return sparse.csr_array((w, labels, np.arange(len(labels) + 1)), shape=(len(labels), k))
 
 

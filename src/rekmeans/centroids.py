@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ._grid import Array
-from .kernels.base import Kernel
+from .kernels.base import Kernel, rectified_update
 from .model import Centroids, FarthestRow, Sums
 
 CentroidRule = Callable[[Kernel, Sums, Centroids], Centroids]
@@ -21,7 +21,7 @@ def mean(kernel: Any, sums: Any, C: Any) -> Any:
 
 def rectified(kernel: Any, sums: Any, C: Any) -> Any:
     """Back on the mapped data, so that it has a pre-image; where the mean of points is a point, that mean."""
-    return kernel.mean(sums, C) if kernel.mean_is_point else kernel.rectify(sums, C)
+    return rectified_update(kernel, sums, C)
 
 
 def relocate_empty_clusters(
@@ -40,11 +40,6 @@ def relocate_empty_clusters(
         C = C.replace(c, kernel.from_rows(farthest.mapped[None], C.take([c])))
         occupied[c] = True
     return C, len(empty)
-
-
-def serves(kernel: Any, rule: str) -> bool:
-    """Whether a kernel has centroids of this rule."""
-    return rule in kernel.centroid_rules or kernel.mean_is_point
 
 
 CENTROIDS: dict[str, CentroidRule] = {"mean": mean, "rectified": rectified}

@@ -11,7 +11,7 @@ from sklearn.metrics import normalized_mutual_info_score
 from sklearn.metrics.cluster import contingency_matrix
 
 from ._grid import Array
-from ._parameters import one_of
+from ._parameters import check_one_of
 from .kernels.euler import deviation_from_circle
 
 
@@ -58,7 +58,7 @@ def deviation_degree(centroids: ArrayLike, form: Literal["root", "printed"] = "r
     >>> deviation_degree([[1j, 1.0], [0.0, 0.0]])
     array([0., 1.])
     """
-    one_of("form", form, ("root", "printed"))
+    check_one_of("form", form, ("root", "printed"))
     m = np.atleast_2d(np.asarray(centroids))
     return deviation_from_circle(m) if form == "root" else 1 - (np.abs(m) ** 2).sum(axis=1) / np.sqrt(m.shape[1])
 

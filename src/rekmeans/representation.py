@@ -14,12 +14,12 @@ from .kernels import KERNELS
 from .kernels.base import rectified_update, with_statistics
 from .table import MemoryTable
 
-PAIRED = 4000  # rows of a cluster up to which every pair is looked at
-SAMPLE = 2000  # rows of a larger one whose pairs are: the score then errs by about 0.01
-BLOCK = 1 << 22  # kernel values held at a time
-STEPS = 1000  # to a best point; more than any was seen to take
-SEED = 0  # of the rows of a larger one
-STILL = 1e-12  # a fall of the loss, relative, that is none
+EXACT_PAIRS = 4000  # rows of a cluster up to which every pair is looked at
+PAIR_SAMPLE = 2000  # rows of a larger one whose pairs are: the score then errs by about 0.01
+PAIR_CELLS = 1 << 22  # kernel values held at a time
+POINT_STEPS = 1000  # to a best point; more than any was seen to take
+PAIR_SEED = 0  # of the rows of a larger one
+STILL_LOSS = 1e-12  # a fall of the loss, relative, that is none
 
 
 class Spread(NamedTuple):
@@ -115,11 +115,11 @@ def spread_of_pairs(kernel: Any, F: Array, w: Array) -> Spread:
 
     That is looked for from the average and from the row of least loss.
     """
-    few = MemoryTable(np.arange(len(F))[:, None]).sample(len(F) if len(F) <= PAIRED else SAMPLE, SEED)
+    few = MemoryTable(np.arange(len(F))[:, None]).sample(len(F) if len(F) <= EXACT_PAIRS else PAIR_SAMPLE, PAIR_SEED)
     some = few.dense()[:, 0]
     f, v, s = F[some], w[some], float(w.sum())
     at = kernel.from_rows(f)
-    blocks = np.array_split(np.arange(len(f)), -(-len(f) * len(f) // BLOCK))
+    blocks = np.array_split(np.arange(len(f)), -(-len(f) * len(f) // PAIR_CELLS))
     losses = np.concatenate([kernel.loss(kernel.distance(f[rows], at)) @ v for rows in blocks])  # to all, (m,)
     pairs, all_pairs = (float(u.sum() ** 2 - u @ u) for u in (v, w))
     to_mean = float(v @ losses) / 2 / s * (all_pairs / pairs if pairs > 0 else 0.0)
@@ -138,10 +138,10 @@ def _average(F: Array, w: Array) -> Array:
 def _least_loss(kernel: Any, F: Array, w: Array, point: Any) -> float:
     """The loss of the rows at the point, moved until it no longer falls."""
     least = np.inf
-    for _ in range(STEPS):
+    for _ in range(POINT_STEPS):
         D = kernel.distance(F, point)
         loss = weighted_total(w, kernel.loss(D)[:, 0])
-        if not loss < least * (1 - STILL):
+        if not loss < least * (1 - STILL_LOSS):
             return min(least, loss)
         least, W = loss, w[:, None]
         sums = kernel.accumulate(F, point, D, W)

@@ -11,13 +11,13 @@ import numpy as np
 from ._grid import Array, product
 from .table import ColumnSummary
 
-FENCE = 3.0  # robust standard deviations round the median; wider fences break at 30 % dirt
-SPREAD = 4.0  # a unit is 4 sigma: the central 95 % of a normal column, so that alpha = 1 keeps near near
+FENCE_SIGMAS = 3.0  # robust standard deviations round the median; wider fences break at 30 % dirt
+UNIT_SIGMAS = 4.0  # a unit is 4 sigma: the central 95 % of a normal column, so that alpha = 1 keeps near near
 NORMAL_IQR = 1.349  # quartile range of a normal column in standard deviations
 NORMAL_90 = 3.290  # its 5-95 % range
-BLOCK = 1 << 14  # cells whose moments are taken at a time: their copies stay small
-LEAST = 1e-150  # a narrower column is constant: its inverse would overflow
-STEP = 2.0**24  # the fenced cells are summed on this grid of the fence, exactly: row order cannot show
+MOMENT_CELLS = 1 << 14  # cells whose moments are taken at a time: their copies stay small
+LEAST_WIDTH = 1e-150  # a narrower column is constant: its inverse would overflow
+FENCE_GRID = 2.0**24  # the fenced cells are summed on this grid of the fence, exactly: row order cannot show
 MOST_INTERVALS = 8  # kept of a column
 
 
@@ -43,6 +43,13 @@ class Scale:
                 f"a scale has low, high, shift of shape (d, m), m from 1 to {MOST_INTERVALS}, and unit, period (d,); "
                 f"got low {self.low.shape} and {shapes}."
             )
+        lacks = np.isnan(self.low)
+        if lacks[:, 0].any() or not np.isfinite(self.shift[~lacks]).all() or np.isnan(self.high[~lacks]).any():
+            raise ValueError("a scale must be finite and have an interval in every column.")
+        if not (np.isfinite(self.unit) & (self.unit > LEAST_WIDTH)).all() or (self.low > self.high).any():
+            raise ValueError("a scale must have positive units and ordered bounds.")
+        if not (np.isfinite(self.period) & ((self.period == 0) | (self.period > LEAST_WIDTH))).all():
+            raise ValueError("a scale must have no negative period, and none too small or infinite.")
 
     @classmethod
     def of_intervals(cls, low: Array, high: Array, shift: Array, unit: Array) -> Self:
@@ -182,26 +189,28 @@ def _centre_and_unit(x: Array, w: Array | None) -> tuple[float, float]:
         x, [0.05, 0.25, 0.5, 0.75, 0.95], weights=w, method="inverted_cdf", overwrite_input=w is None
     )
     if q75 > q25:
-        return _moments(x, w, median, FENCE * (q75 - q25) / NORMAL_IQR)
+        return _moments(x, w, median, FENCE_SIGMAS * (q75 - q25) / NORMAL_IQR)
     if q95 > q05:
-        return float(median), float(_unit(SPREAD * (q95 - q05) / NORMAL_90))
+        return float(median), float(_unit(UNIT_SIGMAS * (q95 - q05) / NORMAL_90))
     return float(median), float(_unit(x.max() - x.min()))
 
 
 def _moments(x: Array, w: Array | None, median: float, fence: float) -> tuple[float, float]:
     """Mean and 4 standard deviations of the cells within `fence` of the median, summed as integers."""
-    blocks = (slice(at, at + BLOCK) for at in range(0, len(x), BLOCK))
+    blocks = (slice(at, at + MOMENT_CELLS) for at in range(0, len(x), MOMENT_CELLS))
     parts = [_powers(x[at], None if w is None else w[at], median, fence) for at in blocks]
     count, first, second = (sum(power) for power in zip(*parts, strict=True))
     mean = first / count
     variance = (second * count - first * first) / (count * count)
-    return float(median + fence * (mean / STEP)), float(_unit(SPREAD * fence * (np.sqrt(variance) / STEP)))
+    return float(median + fence * (mean / FENCE_GRID)), float(
+        _unit(UNIT_SIGMAS * fence * (np.sqrt(variance) / FENCE_GRID))
+    )
 
 
 def _powers(x: Array, w: Array | None, median: float, fence: float) -> tuple[int, int, int]:
-    """Mass, sum and sum of squares of the cells within the fence, on the grid of STEP."""
+    """Mass, sum and sum of squares of the cells within the fence, on the grid of FENCE_GRID."""
     within = np.abs(x - median) <= fence
-    y = np.rint((x[within] - median) / fence * STEP).astype(np.int64)[:, None]
+    y = np.rint((x[within] - median) / fence * FENCE_GRID).astype(np.int64)[:, None]
     mass = np.ones((len(y), 1), np.int64) if w is None else w[within][:, None]
     count, first, second = (int(product(mass, v)[0, 0]) for v in (np.ones_like(y), y, y * y))
     return count, first, second
@@ -209,7 +218,7 @@ def _powers(x: Array, w: Array | None, median: float, fence: float) -> tuple[int
 
 def _unit(width: Array) -> Array:
     """The width, or 1 where there is none: a constant column carries nothing."""
-    return np.where(width > LEAST, width, 1.0)
+    return np.where(width > LEAST_WIDTH, width, 1.0)
 
 
 SCALES: dict[str | None, Callable[[ColumnSummary], Scale]] = {

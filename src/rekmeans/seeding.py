@@ -10,10 +10,10 @@ import numpy as np
 
 from ._grid import Array
 
-SWAPS = 25  # batches of local search; more gains little (0.76 % above the best objective found)
-CANDIDATES = 8  # rows tried in one batch
-PATIENCE = 3  # batches without gain after which the search ends
-ROUNDS = 8  # of draws of k rows, until k are different
+SWAP_BATCHES = 25  # batches of local search; more gains little (0.76 % above the best objective found)
+SWAP_CANDIDATES = 8  # rows tried in one batch
+SWAP_PATIENCE = 3  # batches without gain after which the search ends
+DRAW_ROUNDS = 8  # of draws of k rows, until k are different
 
 
 class Bits(Protocol):
@@ -50,9 +50,9 @@ def plus_plus(rows: Any, k: int, bits: Bits) -> Any:
     for _ in range(k - 1):
         seeding.add_best(seeding.sample(bits, 2 + int(math.log(k))))
     n_failed = 0
-    for _ in range(SWAPS if k > 1 else 0):
-        n_failed = 0 if seeding.swap_best(seeding.sample(bits, CANDIDATES)) else n_failed + 1
-        if n_failed == PATIENCE:
+    for _ in range(SWAP_BATCHES if k > 1 else 0):
+        n_failed = 0 if seeding.swap_best(seeding.sample(bits, SWAP_CANDIDATES)) else n_failed + 1
+        if n_failed == SWAP_PATIENCE:
             break
     return seeding.centroids
 
@@ -60,7 +60,7 @@ def plus_plus(rows: Any, k: int, bits: Bits) -> Any:
 def random_rows(rows: Any, k: int, bits: Bits) -> Any:
     """k different mapped rows, drawn by weight; where few rows carry nearly all weight, the first others fill up."""
     seeding, numbers = rows.start_seeding(), dict[int, None]()
-    for _ in range(ROUNDS):
+    for _ in range(DRAW_ROUNDS):
         numbers |= dict.fromkeys(seeding.sample(bits, k).tolist())
     numbers |= dict.fromkeys(np.argsort(rows.weights() == 0, kind="stable")[: 2 * k].tolist())
     return rows.rows_as_centroids(np.array(list(numbers)[:k]))

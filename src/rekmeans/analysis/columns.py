@@ -13,7 +13,7 @@ from .._grid import Array
 from .fit_analysis import FitAnalysis
 
 QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
-MAX_COLUMNS = 100  # columns described one by one: tables of ten thousand columns stay readable
+MAX_COLUMNS_DESCRIBED = 100  # columns described one by one: tables of ten thousand columns stay readable
 ROWS_ON_CIRCLE = 600  # rows drawn on each circle
 
 
@@ -72,7 +72,7 @@ def missing_and_beyond(analysis: FitAnalysis, names: list[str]) -> dict[str, Any
     """Values missing and beyond the scale's bounds, per column that has any."""
     missing, beyond, scale = analysis.sums.missing, analysis.sums.beyond, analysis.kernel.scale
     low, high = scale.bounds
-    most_affected = np.argsort(-(missing + beyond), kind="stable")[:MAX_COLUMNS]
+    most_affected = np.argsort(-(missing + beyond), kind="stable")[:MAX_COLUMNS_DESCRIBED]
     return {
         "missing": missing.sum(),
         "beyond": beyond.sum(),

@@ -10,7 +10,7 @@ from .._grid import Array
 from .fit_analysis import FitAnalysis
 
 LIST_LENGTH = 8  # rows in each list
-MAX_CLUSTERS = 26  # clusters with typical rows of their own, the largest
+MAX_TYPICAL_CLUSTERS = 26  # clusters with typical rows of their own, the largest
 
 
 def notable_rows(analysis: FitAnalysis, names: list[str], columns: Array) -> dict[str, Any]:
@@ -29,7 +29,7 @@ def notable_rows(analysis: FitAnalysis, names: list[str], columns: Array) -> dic
 def typical_rows(analysis: FitAnalysis) -> Array:
     """Row numbers of the highest scores in each of the largest clusters, by cluster."""
     sizes = analysis.sizes
-    largest = np.sort(np.argsort(-sizes, kind="stable")[:MAX_CLUSTERS])
+    largest = np.sort(np.argsort(-sizes, kind="stable")[:MAX_TYPICAL_CLUSTERS])
     members = [np.flatnonzero(analysis.labels == c) for c in largest]
     each = max(1, LIST_LENGTH // len(sizes))
     return np.concatenate([rows[smallest_first(-analysis.scores[rows], each)] for rows in members])

@@ -10,7 +10,7 @@ from scipy.linalg import eigh
 from .._grid import GRID, Array
 from .fit_analysis import FitAnalysis
 
-TINY = 1e-300  # keeps a division by a length or a trace of zero finite
+SMALLEST_DIVISOR = 1e-300  # keeps a division by a length or a trace of zero finite
 
 
 def principal_projection(analysis: FitAnalysis) -> dict[str, Any]:
@@ -32,8 +32,8 @@ def principal_axes(A: Array) -> tuple[Array, Array]:
     S = A @ A.T if len(A) < A.shape[1] else A.T @ A  # the smaller of the two; their eigenvalues are the same
     values, vectors = eigh(S, subset_by_index=[max(len(S) - 2, 0), len(S) - 1])
     axes = (vectors if len(S) == A.shape[1] else A.T @ vectors)[:, ::-1]  # (p, 2)
-    axes = axes / np.maximum(np.linalg.norm(axes, axis=0), TINY)
+    axes = axes / np.maximum(np.linalg.norm(axes, axis=0), SMALLEST_DIVISOR)
     axes *= np.sign(axes[np.abs(axes).argmax(axis=0), range(axes.shape[1])])  # of two mirror images always the same
-    shares = np.maximum(values[::-1], 0) / max(np.trace(S), TINY)
+    shares = np.maximum(values[::-1], 0) / max(np.trace(S), SMALLEST_DIVISOR)
     lacking = 2 - len(shares)
     return np.pad(axes, ((0, 0), (0, lacking))), np.pad(shares, (0, lacking))

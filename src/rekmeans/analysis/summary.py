@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from ..metrics import deviation_degree
 from .classes import class_comparison
-from .columns import MAX_COLUMNS, circle_coordinates, column_names, column_profile, missing_and_beyond
+from .columns import MAX_COLUMNS_DESCRIBED, circle_coordinates, column_names, column_profile, missing_and_beyond
 from .fit_analysis import FitAnalysis, analyse_fit, thread_pool
 from .notable_rows import notable_rows
 from .projection import principal_projection
@@ -20,7 +20,7 @@ MAX_CIRCLES = 6  # columns drawn on their circle
 MAX_VALUES = 5  # values listed of a notable row
 MAX_PASSES = 1000  # passes of a history
 
-METHODS = {"rectified": "Rectified Euler k-means", "mean": "Euler k-means"}
+METHOD_NAMES = {"rectified": "Rectified Euler k-means", "mean": "Euler k-means"}
 
 
 def summary(
@@ -60,7 +60,7 @@ def summary(
 def _sections(analysis: FitAnalysis, names: list[str], y: ArrayLike | None, title: str | None) -> dict[str, Any]:
     """The summary with its arrays as they are."""
     model, is_own = analysis.model, is_fit_table(analysis)
-    order = analysis.column_numbers(None, MAX_COLUMNS)  # most separating first
+    order = analysis.column_numbers(None, MAX_COLUMNS_DESCRIBED)  # most separating first
     with thread_pool(model) as pool:
         profiles = list(pool.map(lambda j: column_profile(analysis, names, j), order))
     return {
@@ -84,7 +84,7 @@ def _sections(analysis: FitAnalysis, names: list[str], y: ArrayLike | None, titl
 def table_size(analysis: FitAnalysis) -> dict[str, Any]:
     """Size of the table and of what figures draw of it."""
     n, d = analysis.table.n_rows, analysis.table.n_columns
-    return {"rows": n, "columns": d, "described": min(d, MAX_COLUMNS), "drawn": len(analysis.rows_to_draw())}
+    return {"rows": n, "columns": d, "described": min(d, MAX_COLUMNS_DESCRIBED), "drawn": len(analysis.rows_to_draw())}
 
 
 def is_fit_table(analysis: FitAnalysis) -> bool:
@@ -102,7 +102,7 @@ def method_settings(analysis: FitAnalysis, is_own: bool) -> dict[str, Any]:
     """How the rows were clustered, and how it went if that was in the model's own fit."""
     model = analysis.model
     return {
-        "name": METHODS[model.centroids],
+        "name": METHOD_NAMES[model.centroids],
         "estimator": type(model).__name__,
         "clusters": len(analysis.sizes),
         "alpha": model.alpha_,

@@ -19,7 +19,7 @@ from ..io.file_table import FileTable, name_list
 from ..watching import PassEvent, watch_passes
 
 N_FEATURES = 2  # that describe a cluster: more do not fit a line
-NEAR = 0.01  # of a column's unit; a centre nearer to the middle is neither high nor low
+NEAR_MIDDLE = 0.01  # of a column's unit; a centre nearer to the middle is neither high nor low
 NOTHING = "\N{EN DASH}"
 
 
@@ -121,5 +121,5 @@ def _distinctive_features(model: Any, table: FileTable, c: int) -> str:
     if len(model.cluster_centers_) == 1:
         return NOTHING
     away = model.kernel_.scale.to_units(model.cluster_centers_[[c]], "wrap")[0]
-    most = [j for j in np.argsort(-np.abs(away), kind="stable")[:N_FEATURES] if abs(away[j]) > NEAR]
+    most = [j for j in np.argsort(-np.abs(away), kind="stable")[:N_FEATURES] if abs(away[j]) > NEAR_MIDDLE]
     return ", ".join(f"{'high' if away[j] > 0 else 'low'} {table.names[j]}" for j in most) or NOTHING

@@ -19,8 +19,8 @@ from .. import EulerKMeans, EulerMap, __version__
 from .._grid import Array
 
 SIZES = ((20_000, 8, 8), (100_000, 16, 16), (50_000, 64, 50), (200_000, 32, 100))  # rows, columns, clusters
-ROUNDS = 5  # alternating runs at most; their median counts
-PASSES = 50  # at most, for both
+MAX_ROUNDS = 5  # alternating runs at most; their median counts
+MAX_PASSES_RACED = 50  # at most, for both
 BUDGET = 100.0  # seconds for all: no round begins that would end after its share of them
 MAP: dict[str, Any] = {"alpha": 0.9, "scale": "range", "beyond": "wrap"}
 
@@ -38,18 +38,18 @@ class Race(NamedTuple):
     same: float  # share of rows with the same label
 
 
-def races(begun: Callable[[str], None] = lambda what: None) -> Iterator[Race]:
+def races(show_step: Callable[[str], None] = lambda what: None) -> Iterator[Race]:
     """One race for each size; the mapping is in our time, and free for scikit-learn."""
     for n, d, k in SIZES:
-        begun(f"{n:,} rows, {d} columns, {k} clusters")
+        show_step(f"{n:,} rows, {d} columns, {k} clusters")
         X = make_blobs(n, d, centers=k, cluster_std=4.0, random_state=0)[0].astype(np.float32)
         start = X[np.random.default_rng(0).choice(n, k, replace=False)]
         mapping = EulerMap(**MAP).fit(X)
         F, C = (mapping.transform(rows).astype(np.float32) for rows in (X, start))
         yield race(
-            EulerKMeans(k, init=start, max_iter=PASSES, **MAP),
+            EulerKMeans(k, init=start, max_iter=MAX_PASSES_RACED, **MAP),
             X,
-            KMeans(k, init=C, n_init=1, max_iter=PASSES, tol=0),
+            KMeans(k, init=C, n_init=1, max_iter=MAX_PASSES_RACED, tol=0),
             F,
         )
 
@@ -60,7 +60,7 @@ def race(ours: Any, X: Array, theirs: Any, F: Array) -> Race:
     for model, rows in ((ours, X), (theirs, F)):
         model.fit(rows)  # starts thread pools; not timed
     end = perf_counter() + BUDGET / len(SIZES)
-    while len(seconds) < ROUNDS and (not seconds or perf_counter() + sum(seconds[-1]) < end):
+    while len(seconds) < MAX_ROUNDS and (not seconds or perf_counter() + sum(seconds[-1]) < end):
         seconds.append((_seconds(theirs, F), _seconds(ours, X)))
     same = float((ours.labels_ == theirs.labels_).mean())
     times = [median(column) for column in zip(*seconds, strict=True)]

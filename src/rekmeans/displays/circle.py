@@ -27,7 +27,7 @@ from ._style import (
     draw_numbered_mark,
 )
 
-NEAR = 1.07  # where rows begin; the circle has radius 1
+FIRST_LANE = 1.07  # where rows begin; the circle has radius 1
 LANE = 0.08  # width of a lane
 LONGEST = 0.45  # the longest bar
 N_STYLES = len(COLOURS) * len(MARKERS)  # clusters that differ in colour or marker
@@ -105,7 +105,7 @@ class CircleDisplay:
         strokes = _lane_strokes(turns[observed], labels[observed]) if k <= MAX_LANES else _count_bars(turns[observed])
         ticks = [ax.plot(x, y, solid_capstyle="butt", **style)[0] for x, y, style in strokes]
         _draw_centroids(ax, centroids)
-        edge = NEAR + (LANE * k if k <= MAX_LANES else LONGEST) + 0.02
+        edge = FIRST_LANE + (LANE * k if k <= MAX_LANES else LONGEST) + 0.02
         ax.set(xlim=(-edge, edge), ylim=(-edge, edge), aspect="equal")
         ax.set_axis_off()
         ax.set_title(shorten_name(column["name"]), size=10, weight="bold", parse_math=False)
@@ -142,7 +142,7 @@ def _draw_centroids(ax: Axes, centroids: Array) -> None:
 def _lane_strokes(turns: Array, labels: Array) -> Iterator[tuple[Array, Array, dict[str, Any]]]:
     """A stroke for each row, in its cluster's lane."""
     for c in np.unique(labels):
-        strokes = _radial_strokes(turns[labels == c], NEAR + LANE * (c + 0.1), NEAR + LANE * (c + 0.9))
+        strokes = _radial_strokes(turns[labels == c], FIRST_LANE + LANE * (c + 0.1), FIRST_LANE + LANE * (c + 0.9))
         yield *strokes, STROKE | {"color": cluster_colour(c)}
 
 
@@ -151,7 +151,7 @@ def _count_bars(turns: Array) -> Iterator[tuple[Array, Array, dict[str, Any]]]:
     counts, edges = np.histogram(np.mod(turns, 2), bins=BINS, range=(0, 2))
     filled = counts > 0
     angles = (edges[:-1] + edges[1:])[filled] / 2
-    yield *_radial_strokes(angles, NEAR, NEAR + LONGEST * counts[filled] / counts.max(initial=1)), BAR
+    yield *_radial_strokes(angles, FIRST_LANE, FIRST_LANE + LONGEST * counts[filled] / counts.max(initial=1)), BAR
 
 
 def _radial_strokes(turns: Array, near: ArrayLike, far: ArrayLike) -> tuple[Array, Array]:

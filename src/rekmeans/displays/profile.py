@@ -19,8 +19,8 @@ from ._style import BACKGROUND, FAINT, MAX_LANES, SOFT, cluster_colour, cluster_
 
 BELOW, ABOVE = "#4477aa", "#cc4455"  # the middle, in the table of many clusters
 POINT = 1 / 72  # inches
-LANE = 10.0  # points
-MAX_COLUMNS = 24  # columns drawn where none are given
+LANE_POINTS = 10.0  # points
+MAX_COLUMNS_DRAWN = 24  # columns drawn where none are given
 EDGE = 0.3  # a centre farther outside the 5-95 % band, in widths of it, is drawn here
 
 
@@ -63,14 +63,14 @@ class ProfileDisplay:
     ) -> Self:
         """The profile of a fitted model on X; `features` are column numbers, by default the 24 most separating."""
         analysis = analyse_fit(model, X)
-        columns, numbers = column_names(model, names), analysis.column_numbers(features, MAX_COLUMNS)
+        columns, numbers = column_names(model, names), analysis.column_numbers(features, MAX_COLUMNS_DRAWN)
         return cls([column_profile(analysis, columns, j) for j in numbers]).plot(ax)
 
     @property
     def height(self) -> float:
         """Inches the drawing wants."""
         d, k = len(self.features), len(self.features[0]["centres"])
-        points = d * (k + 2.6) * LANE + 26 if k <= MAX_LANES else d * 15 + 34
+        points = d * (k + 2.6) * LANE_POINTS + 26 if k <= MAX_LANES else d * 15 + 34
         return points * POINT
 
     def plot(self, ax: Any = None) -> Self:

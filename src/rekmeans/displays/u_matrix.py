@@ -14,7 +14,7 @@ from .._grid import Array
 from ..analysis.number_format import shorten_name
 from ._style import BACKGROUND, SOFT, cluster_colour, cluster_marker
 
-LARGEST = 0.38  # radius of the mark of the fullest node, in nodes
+LARGEST_MARK = 0.38  # radius of the mark of the fullest node, in nodes
 
 
 class UMatrixDisplay:
@@ -78,7 +78,7 @@ class UMatrixDisplay:
         self.image_ = ax.imshow(self.ridges, cmap="Greys", interpolation="none")
         ax.figure.colorbar(self.image_, ax=ax, shrink=0.8, label="distance to neighbours").outline.set_visible(False)
         y, x = np.nonzero(self.counts)
-        radius = LARGEST * np.sqrt(self.counts[y, x] / self.counts.max(initial=1))
+        radius = LARGEST_MARK * np.sqrt(self.counts[y, x] / self.counts.max(initial=1))
         winners = np.full(len(x), -1) if self.winners is None else self.winners[y, x]
         points = 72 * ax.figure.get_figwidth() / (wide + 2.2)  # of a node, roughly: axes have no size before drawing
         self.marks_ = []

@@ -18,9 +18,9 @@ from ..model import Assignment, FarthestRow, Model, State, Stop
 from ..seeding import Bits
 from ..table import Table, draw_rows
 
-CELLS = 1 << 21  # cells of one block: a few of its float64 copies stay near the cache
-TALL = 1 << 15  # rows of a block at most
-FAR = {"i": np.iinfo(np.int64).max, "O": 1 << 100, "f": np.inf}  # above every distance of that kind of number
+BLOCK_CELLS_HELD = 1 << 21  # cells of one block: a few of its float64 copies stay near the cache
+MOST_BLOCK_ROWS = 1 << 15  # rows of a block at most
+FARTHEST = {"i": np.iinfo(np.int64).max, "O": 1 << 100, "f": np.inf}  # above every distance of that kind of number
 
 
 class Reference:
@@ -52,7 +52,7 @@ class ReferenceRows:
     def __init__(self, kernel: Any, table: Table, cuts: Array | None = None) -> None:
         self.kernel, self.table = kernel, table
         n = table.n_rows
-        size = max(1, min(TALL, CELLS // (2 * table.n_columns)))
+        size = max(1, min(MOST_BLOCK_ROWS, BLOCK_CELLS_HELD // (2 * table.n_columns)))
         self.cuts = np.append(np.arange(0, n, size), n) if cuts is None else cuts
         parts = [kernel.embed(table.dense(at)) for at in self.blocks()]
         self.F = parts[0] if len(parts) == 1 else np.concatenate(parts)  # (n, p)
@@ -165,7 +165,7 @@ class ReferenceSeeding:
         first = rows.rows_as_centroids(np.zeros(1, np.int64))
         self.centroids: Any = first.take([])
         probe = rows.kernel.loss(rows.kernel.distance(rows.F[:1], first))
-        far = np.full(len(rows), FAR[probe.dtype.kind], dtype=probe.dtype)
+        far = np.full(len(rows), FARTHEST[probe.dtype.kind], dtype=probe.dtype)
         self.near, self.next = far, far.copy()  # (n,) each
         self.owner, self.second = (np.full(len(rows), -1, np.int32) for _ in range(2))
 
@@ -225,7 +225,7 @@ class ReferenceSeeding:
             return False
         self.centroids = self.centroids.replace(q, P.take([p]))
         hit = (self.owner == q) | (self.second == q)
-        self._insert(np.where(hit, FAR[D.dtype.kind], D[:, p]), q)
+        self._insert(np.where(hit, FARTHEST[D.dtype.kind], D[:, p]), q)
         self._recount(np.flatnonzero(hit))
         return True
 
@@ -239,7 +239,7 @@ class ReferenceSeeding:
     def _recount(self, hit: Array) -> None:
         """The two nearest of these rows, from all centroids."""
         kernel, k = self.rows.kernel, len(self.centroids)
-        for i in np.array_split(hit, max(1, len(hit) * k // CELLS)):
+        for i in np.array_split(hit, max(1, len(hit) * k // BLOCK_CELLS_HELD)):
             D = kernel.loss(kernel.distance(self.F[i], self.centroids))
             order = np.argsort(D, axis=1, kind="stable")[:, :2]
             self.near[i], self.owner[i] = np.take_along_axis(D, order[:, :1], 1)[:, 0], order[:, 0]

@@ -13,33 +13,33 @@ from ..engines.reference import ReferenceRows
 from ..seeding import plus_plus
 from ..table import MemoryTable, Table
 
-SAMPLE = 1 << 12  # rows looked at
-SEED = 0  # of the sample and of the spread rows: the width is a number of the table, not of a start
-WIDTH = 0.5  # of the distance at which the median row lies; twice as steep, and clean tables begin to suffer
-LEAST = np.finfo(float).tiny  # a smaller distance is none: its inverse would overflow
-FLAT = -30  # power of 2 of the largest distance at which losses are taken for distances: they err by 1e-9
+GAMMA_ROWS = 1 << 12  # rows looked at
+GAMMA_SEED = 0  # of the sample and of the spread rows: the width is a number of the table, not of a start
+MEDIAN_DISTANCE = 0.5  # of the distance at which the median row lies; twice as steep, and clean tables begin to suffer
+LEAST_DISTANCE = np.finfo(float).tiny  # a smaller distance is none: its inverse would overflow
+FLAT_EXPONENT = -30  # power of 2 of the largest distance at which losses are taken for distances: they err by 1e-9
 
 
 def auto_gamma(kernel: Any, table: Table, k: int) -> float:
     """The width at which the median row lies at distance 1/2 of the nearest of k rows spread over the table."""
-    sample = table.sample(SAMPLE, SEED)
+    sample = table.sample(GAMMA_ROWS, GAMMA_SEED)
     X = sample.dense(slice(None))
-    flat = _flattened(kernel, X)
+    flat = _flat_kernel(kernel, X)
     rows = ReferenceRows(flat, MemoryTable(X, sample.weights))
     if not rows.weights().any():
         return 1.0
-    C = plus_plus(rows, min(k, len(rows)), np.random.PCG64(SEED))
+    C = plus_plus(rows, min(k, len(rows)), np.random.PCG64(GAMMA_SEED))
     near = rows.map_blocks(lambda F: flat.distance(F, C).min(axis=1)) / flat.gamma
     median = _median(near, rows.weights())
-    return WIDTH / median if median > LEAST else 1.0
+    return MEDIAN_DISTANCE / median if median > LEAST_DISTANCE else 1.0
 
 
-def _flattened(kernel: Any, X: Array) -> Any:
+def _flat_kernel(kernel: Any, X: Array) -> Any:
     """The kernel at a width, a power of 2, so small that losses are distances, whatever the units of the rows."""
     F, even = kernel.within_bounds().embed(X), replace(kernel, gamma=1.0)
     middle = kernel.from_points(kernel.scale.origin[None])
     widest = float(even.distance(F, kernel.from_rows(F[:1], middle)).max())
-    return replace(kernel, gamma=math.ldexp(1.0, FLAT - math.frexp(max(widest, LEAST))[1]))
+    return replace(kernel, gamma=math.ldexp(1.0, FLAT_EXPONENT - math.frexp(max(widest, LEAST_DISTANCE))[1]))
 
 
 def _median(values: Array, weights: Array) -> float:

@@ -29,9 +29,9 @@ class Mapped(_watch.Callbacks, BaseEstimator):
         return hasattr(self, "kernel_")
 
     def _check_map(self) -> None:
-        _parameters.real("alpha", self.alpha, above=0, most=_parameters.STEEPEST)
-        _parameters.one_of("scale", self.scale, SCALES)
-        _parameters.one_of("beyond", self.beyond, BEYOND)
+        _parameters.check_real("alpha", self.alpha, above=0, most=_parameters.STEEPEST)
+        _parameters.check_one_of("scale", self.scale, SCALES)
+        _parameters.check_one_of("beyond", self.beyond, BEYOND)
 
     def _euler_kernel(self, scale: Scale) -> Euler:
         """The Euler map that the parameters give for columns of this scale."""

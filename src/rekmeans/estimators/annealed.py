@@ -15,16 +15,6 @@ from .kernel_kmeans import KernelClusterer
 from .placement import Placement
 
 LAST = 0.2  # reach from which the fall goes to 0 in one step: neighbours hardly count there
-ANNEALED = {
-    "reach": """float
-        How far a row pulls the neighbours of its winner in the end; 0 pulls the winner alone, as in k-means.""",
-    "start_reach": """float or None
-        The reach of the first stage; None for half of n_clusters, of the longer side for a map.""",
-    "stages": """int
-        Steps in which the reach falls from its start to its end, a few passes each; 1 keeps it at the end.""",
-    "max_iter": f"""int
-        Largest number of passes of the last stage; those before it have at most {lloyd.STAGE} each.""",
-}
 
 
 class Annealed(KernelClusterer):
@@ -61,15 +51,15 @@ class Annealed(KernelClusterer):
         return self.max_iter + (self.stages - 1) * (lloyd.STAGE + 1)
 
     def _check_parameters(self) -> None:
-        _parameters.real("reach", self.reach, least=0)
+        _parameters.check_real("reach", self.reach, least=0)
         if self.start_reach is not None:
-            _parameters.real("start_reach", self.start_reach, above=0)
-        _parameters.whole("stages", self.stages)
+            _parameters.check_real("start_reach", self.start_reach, above=0)
+        _parameters.check_int("stages", self.stages)
         super()._check_parameters()
 
     def _attributes(self, placed: Placement, fit: Fit) -> dict[str, Any]:
         stage = fit.history.get("stage", np.zeros(len(fit.history["n_changed"]), int))
-        history = fit.history | {"reach": self._reaches()[stage]}
+        history = fit.history | {"stage": stage, "reach": self._reaches()[stage]}
         return super()._attributes(placed, fit) | {"history_": history}
 
 

@@ -68,6 +68,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         tasks = _watch.Tasks(self, X, y, sample_weight, self._n_starts(), self._max_passes())
         with _limit_threads(self.n_threads):
             placed = place_table(self, table)
+            self._refuse_uninformative_table(placed.rows)
             starts = tasks.starts(self._make_starts(placed.rows, table))
             watch = _watch.combine_watches(
                 _watch.send_events(self._n_starts(), len(placed.rows)),
@@ -86,7 +87,11 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _find_scale(self, table: Table) -> Scale:
         """The scale of the table's columns that the parameters name."""
-        return SCALES[self.scale](table.column_summary(self.n_threads))
+        scale = SCALES[self.scale](table.column_summary(self.n_threads))
+        if not isinstance(scale, Scale) or scale.n_columns != table.n_columns:
+            got = f"one of {scale.n_columns}" if isinstance(scale, Scale) else f"{scale!r:.60}"
+            raise ValueError(f"scale={self.scale!r} must give a Scale of {table.n_columns} columns; got {got}.")
+        return scale
 
     def _make_kernel(self, scale: Scale) -> Any:
         """The kernel that the parameters name, for columns of this scale; it has learned nothing yet."""
@@ -98,19 +103,19 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _make_preparation(self) -> FitPreparation:
         """What a kernel may ask for while it learns from the table."""
-        limit = _parameters.memory("memory_limit", self.memory_limit)
+        limit = _parameters.check_bytes("memory_limit", self.memory_limit)
         return FitPreparation(self._n_centroids(), self.centroids, self.n_threads, limit, self.engine, float(self.tol))
 
     def _make_starts(self, rows: Rows, table: MemoryTable) -> Iterator[Any]:
         """Starting centroids of each run."""
-        random, k = _parameters.random_source(self.random_state), self._n_centroids()
+        random, k = _parameters.check_random_state(self.random_state), self._n_centroids()
         entropy = random.randint(0, 2**32, size=4, dtype=np.uint32).tolist()
         for seed in np.random.SeedSequence(entropy).spawn(self._n_starts()):
             if isinstance(self.init, str):
                 yield starts_of(rows.kernel)[self.init](rows, k, np.random.PCG64(seed))
             else:
                 points = self.init(table.X, k, random_state=random) if callable(self.init) else self.init
-                yield rows.kernel.from_points(_parameters.starting_points(points, k, table.n_columns))
+                yield rows.kernel.from_points(_parameters.check_starting_points(points, k, table.n_columns))
 
     def _read_table(self, X: Any, sample_weight: ArrayLike | None = None, *, fitting: bool) -> MemoryTable:
         """The rows of X as numbers, with their weights; refused in a sentence where they are not."""
@@ -165,6 +170,13 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return np.zeros((k, placed.table.n_columns))
 
     # warnings
+
+    def _refuse_uninformative_table(self, rows: Rows) -> None:
+        if rows.kernel.beyond == "ignore" and not rows.weights().any():
+            raise ValueError(
+                f"no row of X has a value within the {self.scale} range, so none would count: "
+                "use another scale, or beyond='clip'."
+            )
 
     def _warn_of_empty_clusters(self, fit: Fit) -> None:
         n_occupied = np.count_nonzero(np.bincount(fit.labels, minlength=self._n_centroids()))
@@ -235,19 +247,19 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _check_parameters(self) -> None:
         check_engine(self.engine)
-        _parameters.whole("n_clusters", self._n_centroids())
+        _parameters.check_int("n_clusters", self._n_centroids())
         self._check_map()
         if isinstance(self.init, str) or self.init is None:
-            _parameters.one_of("init", self.init, self._start_names())
+            _parameters.check_one_of("init", self.init, self._start_names())
         if not (isinstance(self.n_init, str) and self.n_init == "auto"):
-            _parameters.whole("n_init", self.n_init)
-        _parameters.whole("max_iter", self.max_iter)
-        _parameters.real("tol", self.tol, least=0)
+            _parameters.check_int("n_init", self.n_init)
+        _parameters.check_int("max_iter", self.max_iter)
+        _parameters.check_real("tol", self.tol, least=0)
         if self.n_threads is not None:
-            _parameters.whole("n_threads", self.n_threads, hint=" (None for all)")
-        _parameters.memory("memory_limit", self.memory_limit)
-        _parameters.random_source(self.random_state)
-        _parameters.whole("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, least=0)
+            _parameters.check_int("n_threads", self.n_threads, hint=" (None for all)")
+        _parameters.check_bytes("memory_limit", self.memory_limit)
+        _parameters.check_random_state(self.random_state)
+        _parameters.check_int("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, least=0)
 
     @property
     def _n_features_out(self) -> int:

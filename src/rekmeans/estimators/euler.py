@@ -8,10 +8,6 @@ from typing import Any, Literal
 from numpy.typing import ArrayLike
 
 from .base import Clusterer
-from .words import PARAMETERS as WORDS
-from .words import described
-
-PARAMETERS = described(*(name for name in WORDS if name not in ("kernel", "centroids", "gamma")))
 
 
 class _EulerClusterer(Clusterer):
@@ -50,13 +46,46 @@ class _EulerClusterer(Clusterer):
 
 
 class EulerKMeans(_EulerClusterer):
-    __doc__ = f"""Euler k-means: k-means of rows mapped by phi(x) = exp(i alpha pi x)/sqrt(2).
+    """Euler k-means: k-means of rows mapped by phi(x) = exp(i alpha pi x)/sqrt(2).
 
     Its centroids are means inside the circle, off the mapped data ("pseudo-centroids"); `deviation_` says how far.
 
     Parameters
     ----------
-    {PARAMETERS}
+    n_clusters : int, default=8
+        Number of clusters.
+    alpha : float, default=0.9
+        Half-turns of the circle per unit of the scaled feature, for the Euler kernel. With a scale on, 1 is the largest
+        that keeps near near.
+    scale : {"robust", "range", "global"} or None, default="robust"
+        What a unit of a feature is: 4 standard deviations inside fences round the quartiles; the column's range; the
+        range of the whole table; 1 (the paper's bare map).
+    beyond : {"ignore", "clip", "wrap"}, default="ignore"
+        What a value outside the scaled range (one unit from the robust centre; the range seen in fit) does: counts
+        as missing; counts as the nearest bound; goes on (round the circle, for the Euler kernel). A
+        row with nothing inside is labelled by its clipped values and takes no part in the centroids. Without a scale
+        nothing is outside.
+    init : {"k-means++", "random", "circle"}, array of shape (n_clusters, n_features) or callable, default="k-means++"
+        Start: greedy k-means++ with swaps, random mapped rows, random points of the circle (Euler), or points in the
+        units of X; a callable is called as init(X, n_clusters, random_state=...) and returns such points.
+    n_init : int or "auto", default="auto"
+        Starts of which the best is kept; "auto" is 10 for "random" and "circle", else 1.
+    max_iter : int, default=300
+        Largest number of passes of one start.
+    tol : float, default=0.0
+        Stop when the objective falls by no more than this share; 0 stops only when nothing changes.
+    engine : str, default="auto"
+        Where the passes run: "auto", "native" (compiled) or "reference" (NumPy). For hard Euler clustering the answer
+        is the same, bit for bit; where rows are weighed by real numbers it agrees to rounding.
+    n_threads : int or None, default=None
+        Threads to use; None for all. The answer is the same for any number.
+    memory_limit : int, str or None, default=None
+        Bytes, or text such as "2GB", that the rows on circles (native engine) or the kernel values between rows may
+        take; where they do not fit, they are made anew in every pass. Scaled rows of other kernels are always kept.
+    random_state : int, RandomState or None, default=None
+        Seed of the starts.
+    verbose : int, default=0
+        1 prints a line for each pass.
 
     Attributes
     ----------
@@ -72,17 +101,51 @@ class EulerKMeans(_EulerClusterer):
     >>> bool(model.labels_[0] == model.labels_[1] != model.labels_[2])
     True
     """
+
     centroids = "mean"
 
 
 class RectifiedEulerKMeans(_EulerClusterer):
-    __doc__ = f"""Rectified Euler k-means (REK1 = REK2): Euler k-means whose centroids stay on the mapped data.
+    """Rectified Euler k-means (REK1 = REK2): Euler k-means whose centroids stay on the mapped data.
 
     Minimises sum_j sum_l (1 - cos(alpha pi (x_jl - u_cl))), a bounded loss, so far values lose their pull.
 
     Parameters
     ----------
-    {PARAMETERS}
+    n_clusters : int, default=8
+        Number of clusters.
+    alpha : float, default=0.9
+        Half-turns of the circle per unit of the scaled feature, for the Euler kernel. With a scale on, 1 is the largest
+        that keeps near near.
+    scale : {"robust", "range", "global"} or None, default="robust"
+        What a unit of a feature is: 4 standard deviations inside fences round the quartiles; the column's range; the
+        range of the whole table; 1 (the paper's bare map).
+    beyond : {"ignore", "clip", "wrap"}, default="ignore"
+        What a value outside the scaled range (one unit from the robust centre; the range seen in fit) does: counts
+        as missing; counts as the nearest bound; goes on (round the circle, for the Euler kernel). A
+        row with nothing inside is labelled by its clipped values and takes no part in the centroids. Without a scale
+        nothing is outside.
+    init : {"k-means++", "random", "circle"}, array of shape (n_clusters, n_features) or callable, default="k-means++"
+        Start: greedy k-means++ with swaps, random mapped rows, random points of the circle (Euler), or points in the
+        units of X; a callable is called as init(X, n_clusters, random_state=...) and returns such points.
+    n_init : int or "auto", default="auto"
+        Starts of which the best is kept; "auto" is 10 for "random" and "circle", else 1.
+    max_iter : int, default=300
+        Largest number of passes of one start.
+    tol : float, default=0.0
+        Stop when the objective falls by no more than this share; 0 stops only when nothing changes.
+    engine : str, default="auto"
+        Where the passes run: "auto", "native" (compiled) or "reference" (NumPy). For hard Euler clustering the answer
+        is the same, bit for bit; where rows are weighed by real numbers it agrees to rounding.
+    n_threads : int or None, default=None
+        Threads to use; None for all. The answer is the same for any number.
+    memory_limit : int, str or None, default=None
+        Bytes, or text such as "2GB", that the rows on circles (native engine) or the kernel values between rows may
+        take; where they do not fit, they are made anew in every pass. Scaled rows of other kernels are always kept.
+    random_state : int, RandomState or None, default=None
+        Seed of the starts.
+    verbose : int, default=0
+        1 prints a line for each pass.
 
     Attributes
     ----------
@@ -106,6 +169,7 @@ class RectifiedEulerKMeans(_EulerClusterer):
     >>> np.sort(model.cluster_centers_[:, 0]).round(3)
     array([0.05, 0.95])
     """
+
     centroids = "rectified"
 
 

@@ -22,11 +22,11 @@ class EulerMap(TransformerMixin, Mapped):
 
     Parameters
     ----------
-    alpha : float
+    alpha : float, default=0.9
         Half-turns of the circle per unit of the scaled feature.
-    scale : {"robust", "range", "global"} or None
+    scale : {"robust", "range", "global"} or None, default="robust"
         What a unit of a feature is; see :class:`RectifiedEulerKMeans`.
-    beyond : {"ignore", "clip", "wrap"}
+    beyond : {"ignore", "clip", "wrap"}, default="ignore"
         What a value outside the scaled range does.
 
     Examples

@@ -11,22 +11,11 @@ from .. import _parameters
 from ..kernels import KERNELS
 from ..kernels.mahalanobis import Mahalanobis
 from ..scales import Scale
-from .fuzzy import FUZZINESS, FuzzyCMeans
-from .words import ATTRIBUTES, COMMON, described
-
-OWN = {
-    "kernel": """{"euler", "linear"}
-        Features on circles, or as they are (Gustafson and Kessel's clustering of the scaled table).""",
-    "fuzziness": FUZZINESS,
-    "prior": """float
-        Weight of a round shape against the cluster's own.""",
-    "centroids": """{"rectified", "mean"}
-        Centroids on the circles, nearest to the means in the metric of their shape; or the means.""",
-}
+from .fuzzy import FuzzyCMeans
 
 
 class MahalanobisFuzzyCMeans(FuzzyCMeans):
-    __doc__ = f"""Fuzzy c-means whose clusters have shapes: Gustafson and Kessel's distances on mapped rows.
+    """Fuzzy c-means whose clusters have shapes: Gustafson and Kessel's distances on mapped rows.
 
     Distances are `(f - m)' A (f - m) + prior s^2 tr A` with one shape A of volume 1 for each cluster. The prior, a
     share of the table's own spread s^2, keeps a shape from collapsing; as part of the objective it lets no step raise
@@ -34,14 +23,65 @@ class MahalanobisFuzzyCMeans(FuzzyCMeans):
 
     Parameters
     ----------
-    {described("n_clusters", **OWN)}
-    {described(*(name for name in COMMON if name not in ("centroids", "gamma")))}
+    n_clusters : int, default=8
+        Number of clusters.
+    kernel : {"euler", "linear"}, default="euler"
+        Features on circles, or as they are (Gustafson and Kessel's clustering of the scaled table).
+    fuzziness : float, default=1.1
+        The exponent m > 1 of the memberships: near 1 they are hard, as it grows they tend to 1/n_clusters, in many
+        columns soon.
+    prior : float, default=0.1
+        Weight of a round shape against the cluster's own.
+    centroids : {"rectified", "mean"}, default="rectified"
+        Centroids on the circles, nearest to the means in the metric of their shape; or the means.
+    alpha : float, default=0.9
+        Half-turns of the circle per unit of the scaled feature, for the Euler kernel. With a scale on, 1 is the largest
+        that keeps near near.
+    scale : {"robust", "range", "global"} or None, default="robust"
+        What a unit of a feature is: 4 standard deviations inside fences round the quartiles; the column's range; the
+        range of the whole table; 1 (the paper's bare map).
+    beyond : {"ignore", "clip", "wrap"}, default="clip"
+        What a value outside the scaled range (one unit from the robust centre; the range seen in fit) does: counts
+        as missing; counts as the nearest bound; goes on (round the circle, for the Euler kernel). A
+        row with nothing inside is labelled by its clipped values and takes no part in the centroids. Without a scale
+        nothing is outside.
+    init : {"k-means++", "random", "circle"}, array of shape (n_clusters, n_features) or callable, default="k-means++"
+        Start: greedy k-means++ with swaps, random mapped rows, random points of the circle (Euler), or points in the
+        units of X; a callable is called as init(X, n_clusters, random_state=...) and returns such points.
+    n_init : int or "auto", default="auto"
+        Starts of which the best is kept; "auto" is 10 for "random" and "circle", else 1.
+    max_iter : int, default=300
+        Largest number of passes of one start.
+    tol : float, default=1e-06
+        Stop when the objective falls by no more than this share; 0 stops only when nothing changes.
+    engine : str, default="auto"
+        Where the passes run: "auto", "native" (compiled) or "reference" (NumPy). For hard Euler clustering the answer
+        is the same, bit for bit; where rows are weighed by real numbers it agrees to rounding.
+    n_threads : int or None, default=None
+        Threads to use; None for all. The answer is the same for any number.
+    memory_limit : int, str or None, default=None
+        Bytes, or text such as "2GB", that the rows on circles (native engine) or the kernel values between rows may
+        take; where they do not fit, they are made anew in every pass. Scaled rows of other kernels are always kept.
+    random_state : int, RandomState or None, default=None
+        Seed of the starts.
+    verbose : int, default=0
+        1 prints a line for each pass.
 
     Attributes
     ----------
     shapes_ : (n_clusters, p, p) the matrices A; p is 2 n_features ([cos | sin]) for Euler, n_features for linear.
     memberships_ : (n_samples, n_clusters) degrees u, each row of sum 1.
-    {ATTRIBUTES}
+    labels_ : (n_samples,) cluster of each row.
+    cluster_centers_ : (n_clusters, n_features) pre-images of the centroids, in the units of X.
+    centroids_ : the centroids in the mapped space: complex a + ib, (n_clusters, n_features), for the Euler kernel;
+        points in scaled units for the others; for means of RBF or Laplace kernels the weights of the
+        fitted rows, (n_clusters, n_samples), with `squared_lengths_` (n_clusters,).
+    deviation_ : (n_clusters,) `1 - |m|/|phi|`: how far each centroid lies off the mapped data; 0 where it is rectified.
+    inertia_ : float, the objective.
+    n_iter_ : int, passes of the best start.
+    history_ : dict of arrays, one entry a pass: inertia, n_changed (rows), n_relocated (empty clusters), seconds.
+    scale_ : the intervals, shifts and unit of each column.
+    engine_ : str, the engine that ran.
 
     Examples
     --------
@@ -105,9 +145,9 @@ class MahalanobisFuzzyCMeans(FuzzyCMeans):
         return [name for name in names if "mean" in KERNELS[name].centroid_rules]
 
     def _check_parameters(self) -> None:
-        _parameters.real("prior", self.prior, above=0)
+        _parameters.check_real("prior", self.prior, above=0)
         super()._check_parameters()
-        _parameters.one_of("beyond", self.beyond, ("clip", "wrap"))
+        _parameters.check_one_of("beyond", self.beyond, ("clip", "wrap"))
 
     def _n_starts(self) -> int:
         """Shapes have many low points: one start in three ends in a poor one."""

@@ -22,8 +22,8 @@ from ..table import Table
 from ..table.refusals import refuse_missing_values
 from ._auto_gamma import auto_gamma
 
-LEAST = np.finfo(float).tiny  # of a loss whose inverse does not overflow
-PASSES = 100  # to the one centroid of all rows that gives a kernel its unit
+LEAST_UNIT = np.finfo(float).tiny  # of a loss whose inverse does not overflow
+UNIT_PASSES = 100  # to the one centroid of all rows that gives a kernel its unit
 
 
 class Placement(NamedTuple):
@@ -57,9 +57,9 @@ class FitPreparation:
         model = Model(kernel, Hard(), CENTROIDS[self.rule])
         engine = choose_engine(self.engine, ENGINES, [model], table)
         rows = engine.place([model], table, self.n_threads, self.memory_limit)
-        fit = lloyd.run(rows, model, kernel.from_points(middle[None]), Stop(PASSES, self.tol))
+        fit = lloyd.run(rows, model, kernel.from_points(middle[None]), Stop(UNIT_PASSES, self.tol))
         unit = float(fit.loss) * kernel.loss_unit / float(rows.weights().sum())
-        return unit if unit > LEAST else 1.0
+        return unit if unit > LEAST_UNIT else 1.0
 
 
 def place_for_fit(estimator: Any, X: Any, sample_weight: ArrayLike | None = None) -> Placement:

@@ -14,7 +14,7 @@ from ..displays._style import BACKGROUND, FAINT, MAX_LANES, cluster_colour, clus
 from .svg import render_svg
 
 MAX_HEIGHT = 9.0  # inches; a taller figure is cut in two, so that each fits a printed page
-MAX_CLUSTERS = 40  # clusters that have a line in a figure, the largest
+MAX_CLUSTERS_SHOWN = 40  # clusters that have a line in a figure, the largest
 MAX_BARS = 12  # columns in the figure of separation
 MAX_PROFILES = 24  # columns in the profile
 
@@ -166,7 +166,7 @@ def kappa_figure(summary: dict[str, Any]) -> str:
 def largest_clusters(summary: dict[str, Any]) -> list[int]:
     """The clusters with a line of their own: the 40 largest, by number."""
     order = np.argsort(-np.array(summary["sizes"]), kind="stable")
-    return sorted(order[:MAX_CLUSTERS].tolist())
+    return sorted(order[:MAX_CLUSTERS_SHOWN].tolist())
 
 
 def _label_bars(ax: Any, names: list[str], most: float) -> None:

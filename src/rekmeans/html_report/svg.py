@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from ..displays._style import BACKGROUND, COLOURS, FAINT, ON_DARK, SOFT, TEXT
 
-WIDTH = 4.9  # inches; at 72 points each the width of a phone
+FIGURE_WIDTH = 4.9  # inches; at 72 points each the width of a phone
 CSS_NAMES = {TEXT: "ink", SOFT: "soft", FAINT: "faint", BACKGROUND: "paper", ON_DARK: "onto"}  # of colours.css.j2
 CSS_NAMES |= {colour: f"c{at}" for at, colour in enumerate(COLOURS)}  # the page lightens them in the dark
 METADATA: dict[str, Any] = {  # the same bytes whoever draws, whenever
@@ -35,12 +35,12 @@ RC_PARAMS: Any = {
 }
 
 
-def render_svg(draw: Callable[[Any], Any], height: float, text: str, width: float = WIDTH) -> str:
+def render_svg(draw: Callable[[Any], Any], height: float, text: str, width: float = FIGURE_WIDTH) -> str:
     """What `draw` draws on an Axes as an inline SVG image described by `text`."""
     return _inline_svg(render_image(draw, height, width).decode(), text, 72 * width, 72 * height)
 
 
-def render_image(draw: Callable[[Any], Any], height: float, width: float = WIDTH, kind: str = "svg") -> bytes:
+def render_image(draw: Callable[[Any], Any], height: float, width: float = FIGURE_WIDTH, kind: str = "svg") -> bytes:
     """What `draw` draws on an Axes as a file of this kind, without date or maker; a PNG has a background."""
     out = BytesIO()
     with rc_context(RC_PARAMS), warnings.catch_warnings():

@@ -15,7 +15,15 @@ from .._grid import Array
 from ._pyarrow import compute, ipc, pa, parquet, types
 from .file_table import ColumnSelection, FileTable, UnreadableFileError, name_list
 
-SMALL = (pa.float32(), pa.float16(), pa.int16(), pa.int8(), pa.uint16(), pa.uint8(), pa.bool_())  # exact in float32
+FLOAT32_TYPES = (
+    pa.float32(),
+    pa.float16(),
+    pa.int16(),
+    pa.int8(),
+    pa.uint16(),
+    pa.uint8(),
+    pa.bool_(),
+)  # exact in float32
 
 
 @dataclass(frozen=True)
@@ -83,14 +91,14 @@ def table_of_source(path: Path, source: ColumnSource, selection: ColumnSelection
     except LateTextError as column:
         return table_of_source(path, replace(source, types=source.types | {str(column): pa.string()}), selection)
     pa.default_memory_pool().release_unused()
-    y, classes = (None, []) if label is None or not len(X) else _encode_classes(others[label])
+    y, classes = (None, []) if label is None or not len(X) else _encode_arrow_classes(others[label])
     ids = _row_names(others[source.index[0]]) if source.index and len(X) else None
     return FileTable(X, names, source.has_names, skipped, y, classes, ids)
 
 
 def _gather_columns(source: ColumnSource, names: list[str], others: list[str]) -> tuple[Array, dict[str, Any]]:
     """The columns `names` as rows (n, d), batch by batch so that the table is not in memory twice, and the others."""
-    dtype = np.float32 if all(source.types[name] in SMALL for name in names) else np.float64
+    dtype = np.float32 if all(source.types[name] in FLOAT32_TYPES for name in names) else np.float64
     number, n, X = pa.from_numpy_dtype(dtype), 0, np.empty((source.n_rows, len(names)), dtype)
     chunks: dict[str, list[Any]] = {name: [] for name in others}
     for batch in source.batches({name: source.types[name] for name in dict.fromkeys([*names, *others])}):
@@ -115,7 +123,7 @@ def _row_names(column: Any) -> Array:
     return names
 
 
-def _encode_classes(column: Any) -> tuple[Array, list[str]]:
+def _encode_arrow_classes(column: Any) -> tuple[Array, list[str]]:
     """Number of each row's class, -1 where it is missing, and the names of the classes."""
     plain = column.cast(column.type.value_type) if types.is_dictionary(column.type) else column
     if types.is_floating(plain.type):

@@ -16,7 +16,7 @@ from .arrow import ColumnSource, LateTextError, distinct_types, table_of_source
 from .file_table import COMPRESSIONS, ColumnSelection, FileTable, UnreadableFileError, name_list
 
 PEEK = 1 << 16  # bytes read for separator and header, more where lines are long
-BLOCK = 1 << 20  # bytes read at a time
+BLOCK_BYTES = 1 << 20  # bytes read at a time
 MISSING = ["?", "None", "none", "-", "NONE"]  # besides pyarrow's own: empty, NA, NaN, null, ...
 NULLS = csv.ConvertOptions().null_values + MISSING
 UNNAMED = ("", "Unnamed: 0")  # the second once pandas has read and written the first
@@ -68,7 +68,7 @@ class CsvFile:
             include_columns=list(columns),
             column_types=columns,
         )
-        read = csv.ReadOptions(block_size=BLOCK, column_names=self.layout.names)
+        read = csv.ReadOptions(block_size=BLOCK_BYTES, column_names=self.layout.names)
         parse = csv.ParseOptions(delimiter=self.layout.separator, newlines_in_values=self.layout.has_quotes)
         return csv.open_csv(_open_bytes(self.path), read, parse, convert)
 
@@ -85,7 +85,7 @@ def read_delimited(path: Path, selection: ColumnSelection) -> FileTable:
     kind_of = dict(zip(reversed(schema.names), reversed(schema.types), strict=True))  # of the first, where two are ""
     kinds = {name: kind_of[raw] for name, raw in raw_names.items()}
     exact = (*index, selection.label)
-    types_of = {name: _exact_type(kind) if name in exact else _float_type(kind) for name, kind in kinds.items()}
+    types_of = {name: _exact_type(kind) if name in exact else _column_float_type(kind) for name, kind in kinds.items()}
     batches = partial(file.batches, raw_names)
     return table_of_source(path, ColumnSource(types_of, batches, layout.n_rows, layout.names is None, index), selection)
 
@@ -108,7 +108,7 @@ def read_layout(path: Path) -> CsvLayout:
     """The layout that the first bytes of a csv or tsv file show."""
     with _open_bytes(path) as stream:
         start = stream.read(PEEK)
-        while start.count(b"\n") < 3 and len(start) < BLOCK and (more := stream.read(PEEK)):  # lines may be long
+        while start.count(b"\n") < 3 and len(start) < BLOCK_BYTES and (more := stream.read(PEEK)):  # lines may be long
             start += more
         is_cut = bool(stream.read(1))
     lines = _decode_lines(path, start, is_cut)
@@ -200,7 +200,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _float_type(kind: Any) -> Any:
+def _column_float_type(kind: Any) -> Any:
     """The type to read a csv column as, of which the first block has this type: every number is a float."""
     return pa.float64() if types.is_integer(kind) or types.is_null(kind) else kind
 

@@ -13,7 +13,16 @@ from .. import _parameters
 from ..estimators import EulerMap
 from ..model import ANSWER_VERSION
 from .atomic import atomic_write
-from .model_state import CLUSTERS, ESTIMATORS, MAP, OPTIONAL, Header, default_parameters, model_of_state, model_state
+from .model_state import (
+    CLUSTER_ARRAYS,
+    ESTIMATORS,
+    MAP_ARRAYS,
+    OPTIONAL_ARRAYS,
+    Header,
+    default_parameters,
+    model_of_state,
+    model_state,
+)
 
 FORMAT, VERSION = "rekmeans", 2
 FIRST_ANSWER_VERSION = 1  # of files that do not name theirs
@@ -127,13 +136,13 @@ def parse_header(text: str | None) -> Header:
     if type(header.get("version")) is not int or not 1 <= header["version"] <= VERSION:
         version = f"{header.get('version')!r:.20}"
         raise ValueError(f"its format has version {version}, this rekmeans reads 1 to {VERSION}; update rekmeans")
-    _parameters.one_of("estimator", header.get("estimator"), ESTIMATORS)
+    _parameters.check_one_of("estimator", header.get("estimator"), ESTIMATORS)
     kind = ESTIMATORS[header["estimator"]]
     if header["version"] == 1:
         header = {"answer_version": FIRST_ANSWER_VERSION} | ({} if kind is EulerMap else {"engine": ""}) | header
     own = set() if kind is EulerMap else {"n_iter", "inertia", "engine"}
     _refuse_other_names("the header", set(header), HEADER | own)
-    _parameters.whole("answer_version", header["answer_version"])
+    _parameters.check_int("answer_version", header["answer_version"])
     if not isinstance(header.get("engine", ""), str):
         raise ValueError("engine must be text")
     values, names, known = header["parameters"], header["feature_names"], set(default_parameters(kind))
@@ -146,7 +155,7 @@ def parse_header(text: str | None) -> Header:
 
 
 def _refuse_other_arrays(header: Header, kinds: dict[str, str]) -> None:
-    required, optional = (MAP, {}) if header["estimator"] == "EulerMap" else (CLUSTERS, OPTIONAL)
+    required, optional = (MAP_ARRAYS, {}) if header["estimator"] == "EulerMap" else (CLUSTER_ARRAYS, OPTIONAL_ARRAYS)
     if header["version"] == 1:
         earlier = {new: old for old, new in FIRST_NAMES.items()}
         required = {earlier.get(name, name): kind for name, kind in required.items() if name != "period"}

@@ -15,14 +15,18 @@ from .._grid import GRID, Array, complex_centroids, grid_centroids
 from ..estimators import EulerKMeans, EulerMap, RectifiedEulerKMeans
 from ..estimators.placement import check_parameters
 from ..kernels.euler import Euler, deviation_from_circle
-from ..scales import BEYOND, LEAST, MOST_INTERVALS, Scale
+from ..scales import BEYOND, MOST_INTERVALS, SCALES, Scale
 
 ESTIMATORS: dict[str, type] = {kind.__name__: kind for kind in (EulerKMeans, RectifiedEulerKMeans, EulerMap)}
-SCALE = {"low": "F64", "high": "F64", "shift": "F64", "unit": "F64", "period": "F64"}
-PASSES = {"inertia": "F64", "n_changed": "I64", "n_relocated": "I64", "seconds": "F64"}
-MAP = SCALE | {"middle": "F64"}
-CLUSTERS = SCALE | {"centroids": "I32", "cluster_centers": "F64"} | {f"history.{t}": kind for t, kind in PASSES.items()}
-OPTIONAL = {"init": "F64", "labels": "I32"}
+SCALE_ARRAYS = {"low": "F64", "high": "F64", "shift": "F64", "unit": "F64", "period": "F64"}
+HISTORY = {"inertia": "F64", "n_changed": "I64", "n_relocated": "I64", "seconds": "F64"}
+MAP_ARRAYS = SCALE_ARRAYS | {"middle": "F64"}
+CLUSTER_ARRAYS = (
+    SCALE_ARRAYS
+    | {"centroids": "I32", "cluster_centers": "F64"}
+    | {f"history.{t}": kind for t, kind in HISTORY.items()}
+)
+OPTIONAL_ARRAYS = {"init": "F64", "labels": "I32"}
 Header = dict[str, Any]
 
 
@@ -37,13 +41,13 @@ def model_state(model: Any, labels: bool) -> tuple[Header, dict[str, Array]]:
         "beyond": model.kernel_.beyond,
         "feature_names": getattr(model, "feature_names_in_", np.empty(0)).tolist() or None,
     }
-    arrays: dict[str, Array] = {name: getattr(model.kernel_.scale, name) for name in SCALE}
+    arrays: dict[str, Array] = {name: getattr(model.kernel_.scale, name) for name in SCALE_ARRAYS}
     if isinstance(model, EulerMap):
         arrays["middle"] = model.middle_
     else:
         header |= {"n_iter": int(model.n_iter_), "inertia": float(model.inertia_), "engine": model.engine_}
         arrays |= {"centroids": grid_centroids(model.centroids_), "cluster_centers": model.cluster_centers_}
-        arrays |= {f"history.{name}": model.history_[name] for name in PASSES}
+        arrays |= {f"history.{name}": model.history_[name] for name in HISTORY}
         arrays |= {} if init is None else {"init": init}
         arrays |= {"labels": model.labels_} if labels and hasattr(model, "labels_") else {}
     return header, {name: np.ascontiguousarray(values) for name, values in arrays.items()}
@@ -55,7 +59,7 @@ def _plain_parameters(model: Any) -> tuple[dict[str, Any], Array | None]:
     given, defaults = model.get_params(deep=False), default_parameters(type(model))
     init = given.get("init")
     if init is not None and not isinstance(init, str) and not callable(init):
-        init = _parameters.starting_points(given.pop("init"), model.n_clusters, model.n_features_in_)
+        init = _parameters.check_starting_points(given.pop("init"), model.n_clusters, model.n_features_in_)
     lost = [name for name, value in given.items() if not isinstance(value, numbers.Real | str | None)]
     if lost:
         kept = ", ".join(f"{name}={defaults[name]!r}" for name in lost)
@@ -80,12 +84,16 @@ def model_of_state(header: Header, arrays: dict[str, Array]) -> Any:
     """The estimator of a header and its arrays; each value is checked before use."""
     d = arrays["unit"].size
     scale = _scale(arrays, d)
-    _parameters.one_of("beyond", header["beyond"], BEYOND)
-    alpha = _parameters.real("alpha", header["alpha"], above=0, most=_parameters.STEEPEST)
+    _parameters.check_one_of("beyond", header["beyond"], BEYOND)
+    alpha = _parameters.check_real("alpha", header["alpha"], above=0, most=_parameters.STEEPEST)
     names = header["feature_names"]
     if names is not None and (len(names) != d or not all(isinstance(name, str) for name in names)):
         raise ValueError(f"feature_names must be {d} texts")
-    model = ESTIMATORS[header["estimator"]](**header["parameters"])
+    parameters = header["parameters"]
+    known_scale = (
+        parameters.get("scale") if parameters.get("scale") in SCALES else None
+    )  # a stranger's is in the arrays
+    model = ESTIMATORS[header["estimator"]](**(parameters | {"scale": known_scale}))
     fitted = {"kernel_": Euler(scale, header["beyond"], alpha), "n_features_in_": d}
     fitted |= {} if names is None else {"feature_names_in_": np.array(names, dtype=object)}
     check_parameters(model)
@@ -95,14 +103,14 @@ def model_of_state(header: Header, arrays: dict[str, Array]) -> Any:
         fitted |= {"alpha_": alpha, "scale_": scale, "engine_": header["engine"]}
         fitted |= _cluster_attributes(header, arrays, d)
         if "init" in arrays:
-            model.init = _parameters.starting_points(arrays["init"], model.n_clusters, d)
-    model.__dict__.update(fitted)
+            model.init = _parameters.check_starting_points(arrays["init"], model.n_clusters, d)
+    model.__dict__.update(fitted | {"scale": parameters.get("scale", model.scale)})
     return model
 
 
 def _cluster_attributes(header: Header, arrays: dict[str, Array], d: int) -> dict[str, Any]:
     """The fitted attributes of a clusterer besides its map."""
-    k, n_iter = (arrays["centroids"].shape or (0,))[0], _parameters.whole("n_iter", header["n_iter"])
+    k, n_iter = (arrays["centroids"].shape or (0,))[0], _parameters.check_int("n_iter", header["n_iter"])
     C = _array_of_shape(arrays, "centroids", (k, 2 * d))
     if k == 0 or C.max() > GRID or C.min() < -GRID:
         raise ValueError(f"centroids must be there, and within {GRID}")
@@ -114,9 +122,9 @@ def _cluster_attributes(header: Header, arrays: dict[str, Array], d: int) -> dic
         "centroids_": centroids,
         "cluster_centers_": _array_of_shape(arrays, "cluster_centers", (k, d)),
         "deviation_": deviation_from_circle(centroids),
-        "history_": {name: _array_of_shape(arrays, f"history.{name}", (passes,)) for name in PASSES},
+        "history_": {name: _array_of_shape(arrays, f"history.{name}", (passes,)) for name in HISTORY},
         "n_iter_": n_iter,
-        "inertia_": _parameters.real("inertia", header["inertia"], least=0),
+        "inertia_": _parameters.check_real("inertia", header["inertia"], least=0),
     }
     if "labels" in arrays:
         attributes["labels_"] = labels = _array_of_shape(arrays, "labels", (arrays["labels"].size,))
@@ -132,14 +140,7 @@ def _scale(arrays: dict[str, Array], d: int) -> Scale:
         raise ValueError(f"its scale must have a column, and 1 to {MOST_INTERVALS} intervals")
     lacks = np.isnan(arrays["low"])
     parts = {name: _array_of_shape(arrays, name, (d, m), lacks) for name in ("low", "high", "shift")}
-    scale = Scale(**parts, **{name: _array_of_shape(arrays, name, (d,)) for name in ("unit", "period")})
-    if lacks[:, 0].any() or not np.isfinite(scale.shift[~lacks]).all() or not np.isfinite(scale.unit).all():
-        raise ValueError("its scale must be finite and have an interval in every column")
-    if (scale.unit <= LEAST).any() or (scale.low > scale.high).any():
-        raise ValueError("its scale must have positive units and ordered bounds")
-    if not (np.isfinite(scale.period) & ((scale.period == 0) | (scale.period > LEAST))).all():
-        raise ValueError("its scale must have no negative period, and none too small or infinite")
-    return scale
+    return Scale(**parts, **{name: _array_of_shape(arrays, name, (d,)) for name in ("unit", "period")})
 
 
 def _array_of_shape(

@@ -74,7 +74,7 @@ def onnx_bytes(model: Any) -> bytes:
 
 def _add_map(g: GraphBuilder, kernel: Euler) -> tuple[str, str]:
     """Mapped rows (n, 2d) on the grid, int64; and which cells are observed, (n, d) bool."""
-    steps = _add_period(g, BEYOND[kernel.beyond](g, kernel.scale), kernel.scale)
+    steps = _add_period(g, BEYOND_NODES[kernel.beyond](g, kernel.scale), kernel.scale)
     t = g("Mod", g("Mul", steps, kernel.rates), 2.0, fmod=1)  # (n, d) half-turns
     observed = g("Not", g("IsNaN", t))
     turns = g("Where", observed, t, 0.0)
@@ -148,4 +148,4 @@ def _wrap(g: GraphBuilder, scale: Scale) -> str:
     return g("Sub", "X", scale.origin)
 
 
-BEYOND: dict[str, Callable[[GraphBuilder, Scale], str]] = {"ignore": _ignore, "clip": _clip, "wrap": _wrap}
+BEYOND_NODES: dict[str, Callable[[GraphBuilder, Scale], str]] = {"ignore": _ignore, "clip": _clip, "wrap": _wrap}

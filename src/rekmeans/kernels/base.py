@@ -15,7 +15,7 @@ from ..model import Centroids, Points, Sums
 from ..scales import Scale, uninformative_rows
 from ..table import Table
 
-Start = Callable[[int, Any], Any]  # (k, random bits) -> centroids
+KernelStart = Callable[[int, Any], Any]  # (k, random bits) -> centroids
 
 
 class Preparation(Protocol):
@@ -81,7 +81,8 @@ class Kernel(ABC):
         """Centroids in the units of the table, (k, d); of several answers the one nearest to coordinates `near`."""
 
     # `mean(sums, C)`: the average in the mapped space, kernel k-means' own; and `rectify(sums, C)`: the next centroids
-    # on the mapped data, which never raise the objective. A kernel has those that its `centroid_rules` name.
+    # on the mapped data, which never raise the objective. A kernel has those that its `centroid_rules` name. One with
+    # k(x, x) = 1 that also has `similarity(F, V)`, the values k(x, v) (n, m), gets means by these values (Gram).
 
     # what is learned before the loop
 
@@ -132,7 +133,7 @@ class Kernel(ABC):
     # centroids
 
     @property
-    def starts(self) -> Mapping[str, Start]:
+    def starts(self) -> Mapping[str, KernelStart]:
         """Starts by name that only make sense for this kernel."""
         return {}
 
@@ -178,8 +179,8 @@ class Kernel(ABC):
 
 
 def rectified_update(kernel: Any, sums: Sums, C: Centroids) -> Any:
-    """The next centroids on the mapped data; where the mean of points is a point, that mean."""
-    return kernel.mean(sums, C) if kernel.mean_is_point else kernel.rectify(sums, C)
+    """The next centroids on the mapped data; of a kernel that has means only, those."""
+    return kernel.rectify(sums, C) if "rectified" in kernel.centroid_rules else kernel.mean(sums, C)
 
 
 def with_statistics(kernel: Any, blocks: Sequence[tuple[Array, Any]], sums: Any, C: Any) -> Any:

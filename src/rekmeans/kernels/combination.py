@@ -12,7 +12,7 @@ from .._grid import Array
 from ..model import Centroids, Sums
 from ..table import dense
 
-CELLS = 1 << 22  # kernel values held at a time where they are not kept
+VALUES_HELD = 1 << 22  # kernel values held at a time where they are not kept
 
 Inner = Callable[[Array, Array], Array]  # rows F (n, p), fitted rows `at` -> k(x, x_q), (n, len(at))
 
@@ -35,7 +35,7 @@ class CombinationSums(Sums):
 def inner_products(values: Inner, F: Array, A: Array) -> Array:
     """<phi, m> for weights A (k, n), (n, k); a few rows at a time."""
     at = np.flatnonzero(A.any(axis=0))
-    parts = np.array_split(F, max(1, len(F) * len(at) // CELLS))
+    parts = np.array_split(F, max(1, len(F) * len(at) // VALUES_HELD))
     return np.concatenate([values(part, at) @ A[:, at].T for part in parts])
 
 

@@ -12,10 +12,10 @@ import numpy as np
 
 from .._grid import GRID, Array, complex_centroids, cospi_sinpi, grid_centroids, mass_of, product
 from ..model import Centroids, Sums
-from .base import Kernel, Start
+from .base import Kernel, KernelStart
 
 NARROW = 32_767  # columns whose |f - m|^2 <= 4 d 2^46 stays inside 64 bits
-HALF = 12  # bits of a centroid multiplied at a time: 2^11 * 2^23 * 2d < 2^53, so float64 products are exact
+LOW_BITS = 12  # bits of a centroid multiplied at a time: 2^11 * 2^23 * 2d < 2^53, so float64 products are exact
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +71,7 @@ class Euler(Kernel):
         return D
 
     def accumulate(self, F: Array, C: OnCircles, D: Array, W: Any) -> CircleSums:
-        observed, mass = _observed(F), mass_of(W)
+        observed, mass = _observed_cells(F), mass_of(W)
         if observed.all():
             counts = np.repeat(mass[:, None], F.shape[1] // 2, axis=1)
         else:
@@ -100,10 +100,10 @@ class Euler(Kernel):
         return np.where(self.scale.period > 0, cyclic, values)
 
     def has_missing(self, F: Array) -> bool:
-        return not _observed(F).all()
+        return not _observed_cells(F).all()
 
     @property
-    def starts(self) -> Mapping[str, Start]:
+    def starts(self) -> Mapping[str, KernelStart]:
         return {"circle": self._random_angles}
 
     def _random_angles(self, k: int, bits: Any) -> OnCircles:
@@ -112,7 +112,7 @@ class Euler(Kernel):
         return OnCircles(np.concatenate(cospi_sinpi(np.array(raw) * 2.0**-52), axis=1))  # angles in [0, 2)
 
     def from_rows(self, F: Array, fallback: OnCircles | None = None) -> OnCircles:
-        return OnCircles(F if fallback is None else np.where(np.tile(_observed(F), 2), F, fallback.f))
+        return OnCircles(F if fallback is None else np.where(np.tile(_observed_cells(F), 2), F, fallback.f))
 
     def deviation(self, C: OnCircles) -> Array:
         return deviation_from_circle(complex_centroids(C.f))
@@ -121,7 +121,7 @@ class Euler(Kernel):
         """f.m/(|f||m|) of each row and its centroid over the coordinates it observes, (n,) in [-1, 1]."""
         labels = self.distance(F, C).argmin(axis=1) if labels is None else labels
         f, m = F.astype(np.float64), C.f[labels].astype(np.float64)
-        m = m * np.tile(_observed(F), 2)
+        m = m * np.tile(_observed_cells(F), 2)
         lengths = np.sqrt((f * f).sum(axis=1) * (m * m).sum(axis=1))
         return np.clip((f * m).sum(axis=1) / np.where(lengths > 0, lengths, 1.0), -1.0, 1.0)
 
@@ -149,17 +149,17 @@ def grid_distances(F: Array, C: Array) -> Array:
         columns = (np.r_[c : min(c + NARROW, d), d + c : d + min(c + NARROW, d)] for c in cuts)
         return reduce(add, (grid_distances(F[:, at], C[:, at]).astype(object) for at in columns))
     F64, C64 = F.astype(np.float64), C.astype(np.int64)
-    high = (C64 + (1 << (HALF - 1))) >> HALF
-    low = C64 - (high << HALF)
+    high = (C64 + (1 << (LOW_BITS - 1))) >> LOW_BITS
+    low = C64 - (high << LOW_BITS)
     dots = [(F64 @ half.T.astype(np.float64)).astype(np.int64) for half in (high, low)]  # (n, k) each, exact
     length = np.einsum("ij,ij->i", F, F, dtype=np.int64, casting="safe")
-    return length[:, None] - 2 * ((dots[0] << HALF) + dots[1]) + _observed_squares(F, C64)
+    return length[:, None] - 2 * ((dots[0] << LOW_BITS) + dots[1]) + _observed_squares(F, C64)
 
 
 def _observed_squares(F: Array, C: Array) -> Array:
     """|m|^2 over the coordinates each row observes: (k,), or (n, k) where cells are missing."""
     squares = _halves(C)[0] ** 2 + _halves(C)[1] ** 2  # (k, d), up to 2^46 and a little
-    observed = _observed(F)
+    observed = _observed_cells(F)
     if observed.all():
         return squares.sum(axis=1)
     O64 = observed.astype(np.float64)
@@ -174,7 +174,7 @@ def _halves(F: Array) -> tuple[Array, Array]:
     return F[..., :d], F[..., d:]
 
 
-def _observed(F: Array) -> Array:
+def _observed_cells(F: Array) -> Array:
     """Cells that are not missing, (n, d)."""
     cos, sin = _halves(F)
     return (cos | sin) != 0

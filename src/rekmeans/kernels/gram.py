@@ -14,7 +14,7 @@ from ..table import Table
 from ..table.refusals import refuse_many_pairs
 from .base import Kernel, Preparation, rectified_update, with_statistics
 from .combination import (
-    CELLS,
+    VALUES_HELD,
     Combination,
     CombinationSums,
     at_fitted_rows,
@@ -25,8 +25,8 @@ from .combination import (
     mean_combination,
 )
 
-KEPT = 2 << 30  # bytes of kernel values that are kept where memory_limit names no other number
-STEPS = 100  # mean shifts to a pre-image; each is of the cost of a prediction
+KEPT_BYTES = 2 << 30  # bytes of kernel values that are kept where memory_limit names no other number
+PREIMAGE_STEPS = 100  # mean shifts to a pre-image; each is of the cost of a prediction
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Gram(Kernel):
 
     def prepared(self, table: Table, preparation: Preparation) -> Gram:
         base, n, limit = self.base.prepared(table, preparation), table.n_rows, preparation.memory_limit
-        keep = 8 * n * (n + 1) <= (KEPT if limit is None else limit)
+        keep = 8 * n * (n + 1) <= (KEPT_BYTES if limit is None else limit)
         return replace(self, base=base, fitted=base.embed(table.dense(slice(None))), keep=keep)
 
     def for_prediction(self) -> Gram:
@@ -65,7 +65,7 @@ class Gram(Kernel):
         if not self.keep:
             return F
         K = np.ones((len(F), len(self.fitted) + 1))
-        step = max(1, CELLS // len(self.fitted))
+        step = max(1, VALUES_HELD // len(self.fitted))
         for at in range(0, len(F), step):  # a few rows at a time: no second matrix beside this one
             K[at : at + step, :-1] = self.base.similarity(F[at : at + step], self.fitted)
         return K
@@ -90,7 +90,7 @@ class Gram(Kernel):
         W, observed = C.weights.T, ~np.isnan(self.fitted)
         share = product(W, observed)
         V = Points(product(W, np.where(observed, self.fitted, 0.0)) / np.where(share > 0, share, 1.0))
-        for _ in range(STEPS - 1):
+        for _ in range(PREIMAGE_STEPS - 1):
             D = self.base.distance(self.fitted, V)
             sums = self.base.accumulate(self.fitted, V, D, W)
             sums = with_statistics(self.base, [(self.fitted, self.base.row_weights(D, W))], sums, V)

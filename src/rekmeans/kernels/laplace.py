@@ -14,7 +14,7 @@ from ..model import Points, Sums
 from .base import Kernel, distance_to_own, weigh
 from .points import PointSums, point_distances, point_sums, weighted_mean
 
-LEAST = 1e-9  # distance, in units of the scale, within which a row sits on a centroid
+AT_CENTROID = 1e-9  # distance, in units of the scale, within which a row sits on a centroid
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,7 +121,7 @@ class LaplaceL2(Kernel):
         return np.where(on, 0.0, np.exp(-D) / np.where(on, 1.0, D / self.gamma))
 
     def _is_at_centroid(self, D: Array) -> Array:
-        return D <= LEAST * self.gamma
+        return D <= AT_CENTROID * self.gamma
 
     def similarity(self, F: Array, V: Array) -> Array:
         """k(x, v), (n, m)."""

@@ -13,14 +13,14 @@ from .._grid import GRID, Array, product, small_weights
 from ..model import Centroids, Sums
 from ..table import Table
 from ..table.refusals import refuse_wide_shapes
-from .base import Kernel, Preparation, Start
+from .base import Kernel, KernelStart, Preparation
 from .euler import deviation_from_circle
 
-SWEEPS = 5  # over the columns in one pass, towards the point of the circles nearest in the metric of the shape
-ANGLES = np.linspace(-np.pi, np.pi, 64, endpoint=False)  # tried for one column
-NEWTON = 4  # steps from the best of them
-STILL = 1e-10  # a sweep that moves nothing more ends them
-BLOCK = 1 << 14  # rows whose spread is taken at a time
+CIRCLE_SWEEPS = 5  # over the columns in one pass, towards the point of the circles nearest in the metric of the shape
+ANGLE_GRID = np.linspace(-np.pi, np.pi, 64, endpoint=False)  # tried for one column
+ANGLE_STEPS = 4  # steps from the best of them
+STILL_ANGLES = 1e-10  # a sweep that moves nothing more ends them
+SPREAD_ROWS = 1 << 14  # rows whose spread is taken at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ class Mahalanobis(Kernel):
         total: Any = 0.0
         mass = 0.0
         weights = np.ones(table.n_rows) if table.weights is None else small_weights(table.weights)[0]
-        for at in table.blocks(BLOCK):
+        for at in table.blocks(SPREAD_ROWS):
             X = table.dense(at)
             w = weights[at] * ~self.uninformative_rows(X)
             total, mass = total + (w[:, None] * value(self.embed(X))).sum(axis=0), mass + w.sum()
@@ -147,10 +147,10 @@ class Mahalanobis(Kernel):
         return False
 
     @property
-    def starts(self) -> Mapping[str, Start]:
+    def starts(self) -> Mapping[str, KernelStart]:
         return {name: partial(self._round_start, start) for name, start in self.base.starts.items()}
 
-    def _round_start(self, start: Start, k: int, bits: Any) -> Shaped:
+    def _round_start(self, start: KernelStart, k: int, bits: Any) -> Shaped:
         return self.from_rows(start(k, bits).f / self.unit)
 
     def from_rows(self, F: Array, fallback: Shaped | None = None) -> Shaped:
@@ -200,14 +200,14 @@ def on_circles(target: Array, A: Array, M: Array) -> Array:
     d = M.shape[1] // 2
     M = M / np.tile(np.maximum(np.hypot(M[:, :d], M[:, d:]), np.finfo(float).tiny), 2)
     slope = np.einsum("kij,kj->ki", A, M - target)
-    for _ in range(SWEEPS):
+    for _ in range(CIRCLE_SWEEPS):
         before = M.copy()
         for j in range(d):
             B, old = A[:, j::d, j::d], M[:, j::d]
             z = on_circle(B, (B @ old[:, :, None])[:, :, 0] - slope[:, j::d], old)
             slope += (A[:, :, j::d] @ (z - old)[:, :, None])[:, :, 0]
             M[:, j::d] = z
-        if np.abs(M - before).max() < STILL:
+        if np.abs(M - before).max() < STILL_ANGLES:
             break
     return M
 
@@ -220,8 +220,8 @@ def on_circle(B: Array, h: Array, old: Array) -> Array:
     def height(cos: Array, sin: Array) -> Array:  # (k, t)
         return cos * (b00 * cos + b01 * sin - 2 * h[:, :1]) + sin * (b11 * sin - 2 * h[:, 1:])
 
-    t = ANGLES[height(np.cos(ANGLES)[None], np.sin(ANGLES)[None]).argmin(axis=1)]
-    for _ in range(NEWTON):
+    t = ANGLE_GRID[height(np.cos(ANGLE_GRID)[None], np.sin(ANGLE_GRID)[None]).argmin(axis=1)]
+    for _ in range(ANGLE_STEPS):
         z, across = np.stack([np.cos(t), np.sin(t)], axis=1), np.stack([-np.sin(t), np.cos(t)], axis=1)
         pull = (B @ z[:, :, None])[:, :, 0] - h
         first = (across * pull).sum(axis=1)

@@ -13,13 +13,13 @@ from .._grid import GRID, Array, inner, mass_of
 from ..model import Centroids, Sums
 from ..scales import robust_scale
 from ..table import Table
-from .base import Kernel, Preparation, Start, rectified_update, with_statistics
+from .base import Kernel, KernelStart, Preparation, rectified_update, with_statistics
 
-POINTS = 512  # of a line searched for a shared pre-image, at least
-DENSE = 12  # of them to a turn of the steepest alpha
-MOST = 1 << 14  # of them; a longer line is searched in its middle
-NEWTON = 6  # steps from the best of them
-ROUNDED = 4 / GRID  # what the grid may give to an old centroid
+LEAST_LINE_POINTS = 512  # of a line searched for a shared pre-image, at least
+POINTS_PER_TURN = 12  # of them to a turn of the steepest alpha
+MOST_LINE_POINTS = 1 << 14  # of them; a longer line is searched in its middle
+LINE_STEPS = 6  # steps from the best of them
+GRID_ROOM = 4 / GRID  # what the grid may give to an old centroid
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +127,7 @@ class Stack(Kernel):
         w = (J.min() / J) ** (1 / (self.power - 1))  # by the least, which cannot overflow
         w /= w.sum()
         if self.shared:
-            return Stacked(self._shared(sums, C, w**self.power / np.array(self.units)), w)
+            return Stacked(self._shared_centroids(sums, C, w**self.power / np.array(self.units)), w)
         own = sums.parts if sums.complete_parts is None else sums.complete_parts
         return Stacked(tuple(rule(s, c) for rule, s, c in zip(rules, own, C.parts, strict=True)), w)
 
@@ -166,7 +166,7 @@ class Stack(Kernel):
         kernels = zip(self.parts, Ds, self.units, strict=True)
         return [part.loss(D) * (part.loss_unit / unit) for part, D, unit in kernels]
 
-    def _shared(self, sums: StackSums, C: Stacked, share: Array) -> tuple[Any, ...]:
+    def _shared_centroids(self, sums: StackSums, C: Stacked, share: Array) -> tuple[Any, ...]:
         """(cos, sin)(alpha_b pi u) at the u, by cluster and column, of the largest sum_b share_b S_b.(cos, sin)."""
         alphas = np.array([part.alpha for part in self.parts])
         S = share[:, None, None] * np.array([own.totals for own in sums.parts], dtype=np.float64)  # (b, k, 2d)
@@ -174,7 +174,7 @@ class Stack(Kernel):
         A, B = S[:, :, :d], S[:, :, d:]
         best, top = highest_points(A, B, alphas, self._line(alphas))
         old = np.stack([c.f for c in C.parts])  # (b, k, 2d)
-        kept, room = (S * old).sum(axis=0) / GRID, ROUNDED * np.hypot(A, B).sum(axis=0)
+        kept, room = (S * old).sum(axis=0) / GRID, GRID_ROOM * np.hypot(A, B).sum(axis=0)
         better = np.tile(top + room > kept[:, :d] + kept[:, d:], 2)
         values = [np.where(better, _on_grid(a * best), c) for a, c in zip(alphas, old, strict=True)]
         return tuple(part.from_rows(f) for part, f in zip(self.parts, values, strict=True))
@@ -182,8 +182,10 @@ class Stack(Kernel):
     def _line(self, alphas: Array) -> Array:
         """The u that are tried: as far as rows lie, and a whole turn of the flattest kernel."""
         half = max(1 / alphas.min(), self.reach)
-        half = min(half, MOST / DENSE / alphas.max())
-        return np.linspace(-half, half, max(POINTS, int(DENSE * alphas.max() * half)), endpoint=False)
+        half = min(half, MOST_LINE_POINTS / POINTS_PER_TURN / alphas.max())
+        return np.linspace(
+            -half, half, max(LEAST_LINE_POINTS, int(POINTS_PER_TURN * alphas.max() * half)), endpoint=False
+        )
 
     def uninformative_rows(self, X: Array) -> Array:
         return self.parts[0].uninformative_rows(X)
@@ -192,7 +194,7 @@ class Stack(Kernel):
         return any(part.has_missing(f) for part, f, _ in self._by_part(F, self._no_centroids()))
 
     @property
-    def starts(self) -> Mapping[str, Start]:
+    def starts(self) -> Mapping[str, KernelStart]:
         names = set.intersection(*(set(part.starts) for part in self.parts))
         return {name: partial(self._start, name) for name in sorted(names)}
 
@@ -263,7 +265,7 @@ def highest_points(A: Array, B: Array, alphas: Array, line: Array) -> tuple[Arra
     for u in line:
         there = height(u)
         best, top = np.where(there > top, u, best), np.maximum(there, top)
-    for _ in range(NEWTON):
+    for _ in range(LINE_STEPS):
         bend = height(best, 2)
         step = np.where(bend < 0, -height(best, 1) / np.where(bend < 0, bend, 1.0), 0.0)
         there = height(best + step)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from .._parameters import one_of
+from .._parameters import check_one_of
 from . import datasets
 from .beyond_tables import FULL, QUICK, TABLES, Found, Plan
 from .cells import Watch
@@ -47,7 +47,7 @@ def beyond(
         What results.json holds: tables (name -> rows), files of figures, how it was run, why data sets are missing.
     """
     for name in only:
-        one_of("only", name, TABLES)
+        check_one_of("only", name, TABLES)
     wanted, missing = only or tuple(TABLES), dict[str, str]()
     for name in dict.fromkeys(plan.sets + plan.dirty):
         try:

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.datasets import make_moons
 
 from .._grid import Array
-from .._parameters import one_of
+from .._parameters import check_one_of
 from ..io.file_table import ColumnSelection
 from ..io.read import read_table_file
 from ._formats import unpacked
@@ -85,7 +85,7 @@ def load(name: str, *, cache: str | os.PathLike[str] | None = None) -> Dataset:
     >>> datasets.load("halfmoon").X.shape
     (300, 2)
     """
-    one_of("name", name, (*NAMES, *HIGH))
+    check_one_of("name", name, (*NAMES, *HIGH))
     if name == MOONS:
         return half_moons()
     origin = ORIGINS[name]

@@ -14,7 +14,7 @@ from .. import EulerKMeans, RectifiedEulerKMeans
 from .._grid import Array, complex_centroids
 from ..displays import SurfaceDisplay
 from ..displays._style import COLOURS, FAINT, SOFT, TEXT, cluster_colour, draw_numbered_mark
-from ..html_report.svg import WIDTH, render_image, render_svg
+from ..html_report.svg import FIGURE_WIDTH, render_image, render_svg
 from ..surfaces import Surface, mean_surface, rectified_surface
 from . import angles, datasets
 from .evidence import ON_CIRCLE, moon_alpha, moons
@@ -49,7 +49,7 @@ class Figure:
     drawn: Callable[[Tables], Drawn]
 
 
-def picture(name: str, draw: Callable[[Axes], None], height: float, text: str, width: float = WIDTH) -> Picture:
+def picture(name: str, draw: Callable[[Axes], None], height: float, text: str, width: float = FIGURE_WIDTH) -> Picture:
     """What `draw` draws, described by `text`; sizes in inches."""
     return Picture(name, render_svg(draw, height, text, width), render_image(draw, height, width, "png"))
 

@@ -152,7 +152,7 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
         self
         """
         self._check_parameters()
-        random = _parameters.random_source(self.random_state)
+        random = _parameters.check_random_state(self.random_state)
         V = self._drawn(images(X), random)
         if (different := len(np.unique(V, axis=0))) < self.n_words:
             raise ValueError(
@@ -247,18 +247,18 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
         return np.concatenate([level.reshape(m, -1) for level in levels], axis=1)
 
     def _check_parameters(self) -> None:
-        _parameters.whole("n_words", self.n_words)
-        _parameters.whole("step", self.step)
-        _parameters.whole("size", self.size, least=BINS, hint=", a pixel for each bin")
-        _parameters.whole("levels", self.levels)
+        _parameters.check_int("n_words", self.n_words)
+        _parameters.check_int("step", self.step)
+        _parameters.check_int("size", self.size, least=BINS, hint=", a pixel for each bin")
+        _parameters.check_int("levels", self.levels)
         if self.max_side is not None:
-            _parameters.whole("max_side", self.max_side, least=self.size, hint=" = size (None for any)")
-        _parameters.one_of("coding", self.coding, CODINGS)
-        _parameters.one_of("normalize", self.normalize, NORMS)
-        _parameters.whole("max_descriptors", self.max_descriptors, least=self.n_words, hint=" = n_words")
+            _parameters.check_int("max_side", self.max_side, least=self.size, hint=" = size (None for any)")
+        _parameters.check_one_of("coding", self.coding, CODINGS)
+        _parameters.check_one_of("normalize", self.normalize, NORMS)
+        _parameters.check_int("max_descriptors", self.max_descriptors, least=self.n_words, hint=" = n_words")
         if self.n_threads is not None:
-            _parameters.whole("n_threads", self.n_threads, hint=" (None for all)")
-        _parameters.whole("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, least=0)
+            _parameters.check_int("n_threads", self.n_threads, hint=" (None for all)")
+        _parameters.check_int("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, least=0)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -14,7 +14,7 @@ from .._grid import Array, integer_weights
 from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, draw_rows
 
 FOLD = 4096  # cells of a line that NumPy reduces at full speed
-SEED = 0  # of the sample that column summaries of large tables are taken of
+SUMMARY_SEED = 0  # of the sample that column summaries of large tables are taken of
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class MemoryTable:
 
     def _column_cells(self) -> Iterator[tuple[Array, Array | None]]:
         """The observed cells of each column in rows that count, as float64, and their integer weights."""
-        few = self if self.n_rows <= EXACT_ROWS else self.sample(SUMMARY_ROWS, SEED)
+        few = self if self.n_rows <= EXACT_ROWS else self.sample(SUMMARY_ROWS, SUMMARY_SEED)
         weights = None if few.weights is None else integer_weights(few.weights)[0]
         for x in few._dense_columns():
             counts = ~np.isnan(x) if weights is None else ~np.isnan(x) & (weights > 0)

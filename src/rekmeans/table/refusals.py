@@ -18,8 +18,8 @@ from .memory import MemoryTable, PairwiseTable, dense
 COLUMNS = ("n_features_in_", "feature_names_in_")
 MOST_SHAPED = 500  # columns whose shapes, 1000 x 1000 numbers a cluster, are still worth waiting for
 MOST_PAIRED = 50_000  # rows whose pairs are still worth waiting for: half a minute a pass
-BLOCK = 1 << 14  # rows looked through at a time
-LARGEST = 1e150  # beyond it differences and squares of float64 numbers overflow
+CHECKED_ROWS = 1 << 14  # rows looked through at a time
+LARGEST_VALUE = 1e150  # beyond it differences and squares of float64 numbers overflow
 
 
 def read_table(
@@ -129,8 +129,12 @@ def _refuse_bad_rows(X: Any, names: list[Any]) -> None:
         gaps = np.isnan(X).sum(axis=1) if cells is X else _row_sums(X, np.isnan(cells))
         if len(empty := np.flatnonzero(gaps == d)):
             raise ValueError(f"every row of X needs at least one value: row {empty[0]} has only NaN; drop it.")
-    if (np.abs(ends) > LARGEST).any():
-        i, j = np.argwhere(abs(X) > LARGEST)[0] if cells is X else np.transpose((abs(X) > LARGEST).nonzero())[0]
+    if (np.abs(ends) > LARGEST_VALUE).any():
+        i, j = (
+            np.argwhere(abs(X) > LARGEST_VALUE)[0]
+            if cells is X
+            else np.transpose((abs(X) > LARGEST_VALUE).nonzero())[0]
+        )
         what = "infinity" if np.isinf(X[i, j]) else f"a value too large ({X[i, j]:g})"
         raise ValueError(f"X must be finite: {what} in row {i}, column {names[j]!r}; use NaN for a missing value.")
 
@@ -194,7 +198,7 @@ def pairwise_table(table: MemoryTable, fitting: bool) -> PairwiseTable:
 
 
 def refuse_missing_values(table: Table, who: str) -> None:
-    for at in table.blocks(BLOCK):
+    for at in table.blocks(CHECKED_ROWS):
         cells = table.dense(at)
         if cells.dtype.kind == "f" and np.isnan(cells).any():
             raise ValueError(f"{who} takes no missing values, X contains NaN: fill them, or use FuzzyCMeans.")

@@ -35,7 +35,8 @@ class Native:
             return "takes tables in memory only."
         for model in stages:
             if type(model.kernel) not in MEASURES:
-                return "serves kernels with points or circles for centroids only: use engine='reference'."
+                name = model.kernel.name or type(model.kernel).__name__
+                return f"does not know the kernel {name!r}: use engine='reference'."
             if type(model.assignment) not in RULES:
                 name = type(model.assignment).__name__
                 return f"does not know the assignment rule {name}: use engine='reference'."

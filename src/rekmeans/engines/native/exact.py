@@ -23,15 +23,15 @@ from . import _core  # type: ignore[attr-defined]
 from .float import FloatRun
 from .options import count_threads, instruction_set
 
-BLOCK = 4096  # rows handed to NumPy at a time
-SMALL = 1 << 22  # n d k up to which a pass takes less than a millisecond
-TINY = 1 << 16  # n d k up to which a run takes less than starting a thread for it
-SAMPLE = 256  # rows looked at for zeros
-SPARSE = 0.25  # share of cells that are not zero up to which a dense table is kept in sparse form
-SPARSE_FROM = 1 << 12  # cells of the sample below which it does not matter
-SPARSE_CELL = 12  # bytes such a cell takes
-PART = 1 << 16  # rows mapped at a time where they are not kept
-STATE = 32  # bytes of a row besides its mapped copy
+ROWS_PER_BLOCK = 4096  # rows handed to NumPy at a time
+SMALL_WORK = 1 << 22  # n d k up to which a pass takes less than a millisecond
+TINY_WORK = 1 << 16  # n d k up to which a run takes less than starting a thread for it
+ZERO_SAMPLE = 256  # rows looked at for zeros
+SPARSE_SHARE = 0.25  # share of cells that are not zero up to which a dense table is kept in sparse form
+SPARSE_LEAST_CELLS = 1 << 12  # cells of the sample below which it does not matter
+SPARSE_CELL_BYTES = 12  # bytes such a cell takes
+PART_ROWS = 1 << 16  # rows mapped at a time where they are not kept
+ROW_STATE_BYTES = 32  # bytes of a row besides its mapped copy
 
 
 class NativeRows:
@@ -53,7 +53,7 @@ class NativeRows:
         intervals = (np.ascontiguousarray(ends).ravel() for ends in (scale.low, scale.high, scale.shift))
         columns = (*intervals, kernel.rates, scale.period, kernel.beyond)
         self.threads = count_threads(threads)
-        self.keep = memory_limit is None or self.n * (8 * self.d + STATE) <= memory_limit
+        self.keep = memory_limit is None or self.n * (8 * self.d + ROW_STATE_BYTES) <= memory_limit
         common = (self.threads, instruction_set())
         if sparse.issparse(X):
             cells = (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64))
@@ -71,10 +71,10 @@ class NativeRows:
         return self.core.weights()
 
     def concurrent_starts(self, k: int) -> int:
-        return self.threads if TINY < self.n * self.d * k <= SMALL else 1
+        return self.threads if TINY_WORK < self.n * self.d * k <= SMALL_WORK else 1
 
     def _is_small(self, k: int) -> bool:
-        return bool(self.n * self.d * k <= SMALL)
+        return bool(self.n * self.d * k <= SMALL_WORK)
 
     def sample(self, count: int, seed: int) -> NativeRows:
         return NativeRows(self.kernel, self.table.sample(count, seed), self.n_threads, self.memory_limit, self.skip)
@@ -100,7 +100,7 @@ class NativeRows:
 
     @property
     def _parts(self) -> list[slice]:
-        size = self.n if self.keep else PART
+        size = self.n if self.keep else PART_ROWS
         return [slice(at, min(at + size, self.n)) for at in range(0, self.n, size)]
 
     def start_seeding(self) -> NativeSeeding:
@@ -131,7 +131,7 @@ class NativeRows:
         return FarthestRow(least[row], row, self.core.grid(np.array([row]))[0])
 
     def map_blocks(self, answer: Callable[[Array], Array]) -> Array:
-        blocks = [np.arange(at, min(at + BLOCK, self.n)) for at in range(0, self.n, BLOCK)]
+        blocks = [np.arange(at, min(at + ROWS_PER_BLOCK, self.n)) for at in range(0, self.n, ROWS_PER_BLOCK)]
         if len(blocks) == 1:
             return answer(self.core.grid(blocks[0]))
         with ThreadPoolExecutor(self.threads) as pool:
@@ -232,10 +232,10 @@ class NativeSeeding:
 
 def _is_mostly_zero(X: Array, memory_limit: int | None) -> bool:
     """Whether so many cells are zero that only the others are kept."""
-    sample = X[:: max(1, len(X) // SAMPLE)]
+    sample = X[:: max(1, len(X) // ZERO_SAMPLE)]
     filled = np.count_nonzero(sample) / sample.size
-    room = memory_limit is None or filled * X.size * SPARSE_CELL <= memory_limit
-    return bool(sample.size >= SPARSE_FROM and filled <= SPARSE and room)
+    room = memory_limit is None or filled * X.size * SPARSE_CELL_BYTES <= memory_limit
+    return bool(sample.size >= SPARSE_LEAST_CELLS and filled <= SPARSE_SHARE and room)
 
 
 def _fetch_sums(core: Any) -> CircleSums:
