@@ -118,7 +118,7 @@ class SomNeighbourhood:
 
 def _shares(labels: Array, H: Array, L: Array, w: Array) -> Shares:
     """W = w H and the losses sum_c H L."""
-    return Shares(labels, w[:, None] * H, np.einsum("ij,ij->i", H, L))
+    return Shares(labels, w[:, None] * H, np.einsum("ij,ij->i", H, L.astype(np.float64)))
 
 
 @lru_cache(maxsize=64)

@@ -30,6 +30,7 @@ class Ending(NamedTuple):
     model: Model
     state: State
     stop: Stop
+    stage: int = 0
 
 
 def run(rows: Rows, model: Model, C: Any, stop: Stop, watch: Callable[..., bool | None] | None = None) -> Fit:
@@ -73,15 +74,19 @@ def run_stages(
     stopped: list[bool] = []  # what the watcher said after each pass of all stages
 
     def watch_stage(ending: Ending) -> bool:
-        so_far = [*endings, ending]
+        so_far = [*endings, ending._replace(stage=len(endings))]
         record = last_record(rows, ending.state) | {"fit": partial(make_fit, rows, so_far)}
         stopped.append(bool(watch and watch(len(stopped), record)))
         return stopped[-1]
 
-    for model in stages:
-        limit = stop if model is stages[-1] else replace(stop, max_iter=STAGE)
+    for stage, model in enumerate(stages):
+        is_last = stage == len(stages) - 1
+        limit = stop if is_last else replace(stop, max_iter=STAGE)
         start = endings[-1].state.centroids if endings else C
-        endings.append(run_to_end(rows, model, start, limit, watch_stage if watch else None))
+        endings.append(run_to_end(rows, model, start, limit, watch_stage if watch else None)._replace(stage=stage))
+        if any(stopped) and not is_last:  # labels and objective are to be those of the model that predicts
+            closing = run_to_end(rows, stages[-1], endings[-1].state.centroids, replace(stop, max_iter=0))
+            endings.append(closing._replace(stage=len(stages) - 1))
         if any(stopped):
             break
     return endings
@@ -109,7 +114,7 @@ def make_fit(rows: Rows, endings: Sequence[Ending]) -> Fit:
 
     `stage` in the history says which stage had which pass, where there are several.
     """
-    run, model, state, _ = endings[-1]
+    run, model, state = endings[-1][:3]
     labels = state.labels
     if labels is None:
         is_last = run.n_passes == len(state.passes)
@@ -122,7 +127,7 @@ def make_fit(rows: Rows, endings: Sequence[Ending]) -> Fit:
         "seconds": np.array([record.seconds for record in passes]),
     }
     if len(endings) > 1:
-        history["stage"] = np.repeat(np.arange(len(endings)), [len(ending.state.passes) for ending in endings])
+        history["stage"] = np.array([ending.stage for ending in endings for _ in ending.state.passes])
     n_iter = sum(min(len(ending.state.passes), ending.stop.max_iter) for ending in endings)
     return Fit(state.centroids, labels, state.loss, float(history["inertia"][-1]), n_iter, history)
 

@@ -56,7 +56,8 @@ def watch_passes(callback: Callback) -> Iterator[None]:
     Parameters
     ----------
     callback : callable
-        Gets a :class:`PassEvent`. If it returns True, that start stops after this pass.
+        Gets a :class:`PassEvent`. If it returns True, that start stops after this pass (of a map or neural gas
+        also its later stages; labels and objective are then those of the last stage).
 
     Examples
     --------
@@ -69,6 +70,8 @@ def watch_passes(callback: Callback) -> Iterator[None]:
     >>> [event.inertia for event in events] == model.history_["inertia"].tolist()
     True
     """
+    if not callable(callback):
+        raise TypeError(f"watch_passes needs a function of a PassEvent, got {callback!r:.60}.")
     token = _CALLBACKS.set((*_CALLBACKS.get(), callback))
     try:
         yield

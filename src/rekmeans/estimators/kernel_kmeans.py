@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_is_fitted
 
 from .. import _parameters
 from ..centroids import CENTROIDS
@@ -172,7 +173,7 @@ class KernelKMeans(KernelClusterer):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = getattr(KERNELS.get(self.kernel), "is_pairwise", False)
+        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel in KERNELS and self._is_pairwise()
         return tags
 
     def _kernel_names(self) -> list[str]:
@@ -180,18 +181,23 @@ class KernelKMeans(KernelClusterer):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if KERNELS[self.kernel].is_pairwise:
+        if self._is_pairwise():
             _parameters.refuse_points(self.kernel, self.init)
 
     def _read_table(self, X: Any, sample_weight: ArrayLike | None = None, *, fitting: bool) -> MemoryTable:
         table = super()._read_table(X, sample_weight, fitting=fitting)
-        return pairwise_table(table, fitting) if KERNELS[self.kernel].is_pairwise else table
+        is_pairwise = self._is_pairwise() if fitting else self.kernel_.is_pairwise
+        return pairwise_table(table, fitting) if is_pairwise else table
+
+    def _is_pairwise(self) -> bool:
+        """Whether the kernel that the parameters name takes kernel values for a table."""
+        return bool(KERNELS[self.kernel].is_pairwise)
 
     def _find_scale(self, table: Table) -> Scale:
-        return identity_scale(table.n_columns) if KERNELS[self.kernel].is_pairwise else super()._find_scale(table)
+        return identity_scale(table.n_columns) if self._is_pairwise() else super()._find_scale(table)
 
     def _beyond(self) -> str:
-        return "wrap" if KERNELS[self.kernel].is_pairwise else super()._beyond()
+        return "wrap" if self._is_pairwise() else super()._beyond()
 
     def transform(self, X: Any) -> Any:
         """Distance of each row to each centroid in the mapped space, (n, k); not squared."""
@@ -210,5 +216,6 @@ class KernelKMeans(KernelClusterer):
 
     def _refuse_without_points(self, method: str) -> None:
         """What measures a row needs its kernel value with itself."""
-        if KERNELS[self.kernel].is_pairwise:
+        check_is_fitted(self)
+        if self.kernel_.is_pairwise:
             _parameters.refuse_unknown_lengths(method)

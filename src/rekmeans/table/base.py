@@ -42,6 +42,9 @@ class Table(Protocol):
     def dense(self, rows: slice | Array) -> Array:
         """These rows as a dense array."""
 
+    def has_missing(self) -> bool:
+        """Whether any cell is missing."""
+
     def blocks(self, size: int) -> Iterator[slice]:
         """All rows in order, so many at a time."""
 

@@ -43,6 +43,11 @@ class MemoryTable:
     def blocks(self, size: int) -> Iterator[slice]:
         return (slice(at, min(at + size, self.n_rows)) for at in range(0, self.n_rows, size))
 
+    def has_missing(self) -> bool:
+        """Whether any cell is NaN."""
+        cells = self.X.data if sparse.issparse(self.X) else self.X
+        return bool(cells.dtype.kind == "f" and np.isnan(cells).any())
+
     def sample(self, count: int, seed: int) -> MemoryTable:
         counting = None if self.weights is None else np.flatnonzero(self.weights > 0)
         if (self.n_rows if counting is None else len(counting)) <= count:
@@ -59,7 +64,8 @@ class MemoryTable:
 
     def _column_cells(self) -> Iterator[tuple[Array, Array | None]]:
         """The observed cells of each column in rows that count, as float64, and their integer weights."""
-        few = self if self.n_rows <= EXACT_ROWS else self.sample(SUMMARY_ROWS, SUMMARY_SEED)
+        n_counting = self.n_rows if self.weights is None else np.count_nonzero(self.weights)
+        few = self if n_counting <= EXACT_ROWS else self.sample(SUMMARY_ROWS, SUMMARY_SEED)
         weights = None if few.weights is None else integer_weights(few.weights)[0]
         for x in few._dense_columns():
             counts = ~np.isnan(x) if weights is None else ~np.isnan(x) & (weights > 0)

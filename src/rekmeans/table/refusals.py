@@ -18,7 +18,6 @@ from .memory import MemoryTable, PairwiseTable, dense
 COLUMNS = ("n_features_in_", "feature_names_in_")
 MOST_SHAPED = 500  # columns whose shapes, 1000 x 1000 numbers a cluster, are still worth waiting for
 MOST_PAIRED = 50_000  # rows whose pairs are still worth waiting for: half a minute a pass
-CHECKED_ROWS = 1 << 14  # rows looked through at a time
 LARGEST_VALUE = 1e150  # beyond it differences and squares of float64 numbers overflow
 
 
@@ -198,10 +197,8 @@ def pairwise_table(table: MemoryTable, fitting: bool) -> PairwiseTable:
 
 
 def refuse_missing_values(table: Table, who: str) -> None:
-    for at in table.blocks(CHECKED_ROWS):
-        cells = table.dense(at)
-        if cells.dtype.kind == "f" and np.isnan(cells).any():
-            raise ValueError(f"{who} takes no missing values, X contains NaN: fill them, or use FuzzyCMeans.")
+    if table.has_missing():
+        raise ValueError(f"{who} takes no missing values, X contains NaN: fill them, or use FuzzyCMeans.")
 
 
 def refuse_wide_shapes(d: int) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import Any
 
+from ...centroids import mean, rectified
 from ...kernels.euler import NARROW
 from ...model import Model
 from ...table import MemoryTable, Table
@@ -40,6 +41,8 @@ class Native:
             if type(model.assignment) not in RULES:
                 name = type(model.assignment).__name__
                 return f"does not know the assignment rule {name}: use engine='reference'."
+            if model.centroids not in (mean, rectified):
+                return "knows the centroid rules mean and rectified only: use engine='reference'."
             if model.kernel.is_exact and table.n_columns > NARROW:
                 return f"takes at most {NARROW} columns, got {table.n_columns}: use engine='reference'."
         return ""
