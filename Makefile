@@ -25,7 +25,8 @@ lint: $(VENV)/ready
 test: lint
 	$(RUN) -m pytest -n 2
 
-# The site, in build/docs/index.html; its examples run, and a warning is an error. What the extra `docs` names is installed
+# The site, in build/docs/index.html; its examples run, and a warning is an error. The page of a finished `rekmeans
+# reproduce` in reproduction/ is copied beside it. What the extra `docs` names is installed
 # beside the package, which need not be built again for it.
 DOCS = import tomllib; extras = tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]; \
        print(*(need for need in extras["docs"] if not need.startswith("rekmeans")), sep="\n")

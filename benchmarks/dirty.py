@@ -19,7 +19,7 @@ import numpy as np
 from joblib import Parallel, delayed
 
 from rekmeans import EulerKMeans, RectifiedEulerKMeans, normalized_mutual_info
-from rekmeans.paper.dirt import STARTS, kmeans_clipped, kmeans_z, soiled
+from rekmeans_paper.gross_errors import N_STARTS, add_gross_errors, kmeans_clipped, kmeans_z
 
 SETS = ("wine", "seeds", "yeast", "isolet", "pendigits", "satimage", "letter", "mnist", "covtype")
 DIRTY = ("wine", "seeds", "pendigits", "satimage", "yeast", "isolet")
@@ -38,13 +38,13 @@ def table_of(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def ours(estimator: type, **parameters: object) -> Method:
-    return lambda X, k, seed: estimator(k, n_init=STARTS, random_state=seed, **parameters).fit_predict(X)
+    return lambda X, k, seed: estimator(k, n_init=N_STARTS, random_state=seed, **parameters).fit_predict(X)
 
 
 def score(name: str, kind: str, share: float, seed: int, method: Method) -> float:
     """NMI over the rows that are not wholly dirty."""
     X, y = table_of(name)
-    dirty, clean = soiled(X, kind, share, seed) if share else (X, np.ones(len(X), bool))
+    dirty, clean = add_gross_errors(X, kind, share, seed) if share else (X, np.ones(len(X), bool))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         labels = method(dirty, len(np.unique(y)), seed)

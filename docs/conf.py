@@ -1,8 +1,10 @@
 """The site: `make docs` builds it into build/docs."""
 
 import os
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
@@ -51,7 +53,6 @@ html_title = "rekmeans"
 html_static_path = ["site.css"]
 html_css_files = ["site.css"]
 html_copy_source = False
-html_extra_path = ["reproduction-whole.html"]  # by reproduction.py
 html_theme_options = {
     "logo": {"text": "rekmeans"},
     "show_prev_next": False,
@@ -61,7 +62,7 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-PAGES = ("index", "choose", "command_line", "method", "defaults", "beyond", "speed", "reproduction", "gallery/*")
+PAGES = ("index", "choose", "command_line", "method", "defaults", "kernel_study", "speed", "reproduction", "gallery/*")
 html_sidebars = {page: [] for page in PAGES}
 
 
@@ -78,5 +79,23 @@ class Help(Directive):
         return [nodes.literal_block(lines, lines, language="none", classes=["help"])]
 
 
+RUN_PAGE = Path(__file__).parent.parent / "reproduction" / "index.html"  # of `rekmeans reproduce`, if it was run here
+WHOLE_PAGE = "reproduction-whole.html"
+
+
+def link_whole_page(app, document: str, source: list[str]) -> None:
+    """Make the name of the whole page a link where there is one."""
+    if document == "reproduction" and RUN_PAGE.exists():
+        source[0] = source[0].replace(f"`{WHOLE_PAGE}`", f'<a href="{WHOLE_PAGE}">{WHOLE_PAGE}</a>')
+
+
+def copy_whole_page(app, error: Exception | None) -> None:
+    """Put the whole page of a finished reproduction beside the site's own."""
+    if error is None and RUN_PAGE.exists():
+        shutil.copyfile(RUN_PAGE, Path(app.outdir) / WHOLE_PAGE)
+
+
 def setup(app) -> None:
     app.add_directive("help", Help)
+    app.connect("source-read", link_whole_page)
+    app.connect("build-finished", copy_whole_page)

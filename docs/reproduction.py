@@ -1,4 +1,4 @@
-"""The committed page of a finished reproduction: reproduction.md, its pictures and the whole page.
+"""The committed page of a finished reproduction: reproduction.md and its pictures.
 
 rekmeans reproduce --out reproduction
 python docs/reproduction.py reproduction
@@ -7,7 +7,6 @@ python docs/reproduction.py reproduction
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,9 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from pictures import IMAGES, squeezed
 
-from rekmeans.paper.datasets import LOW
+from rekmeans_paper.datasets import LOW
 
 HERE = Path(__file__).parent
-WHOLE = "reproduction-whole.html"
-MOST = 2_000_000  # bytes of the whole page
 COLUMNS = {
     "claims": ("claim", "found", "verdict"),
     "equality": ("set", "protocol", "fits", "same", "printed_rises"),
@@ -105,7 +102,6 @@ def page(results: dict[str, Any]) -> str:
         {name: table(means if name == "scaling" else rows[name], columns) for name, columns in COLUMNS.items()},
         measures=[measured(results, name, low=low) for name in ("nmi", "acc") for low in (True, False)],
         pictures=PICTURES,
-        whole=WHOLE,
         paper=results["paper"].partition(":")[0],
         version=results["version"],
         missing=results["missing"],
@@ -114,10 +110,7 @@ def page(results: dict[str, Any]) -> str:
 
 def main(folder: Path) -> None:
     results = json.loads((folder / "results.json").read_text(encoding="utf-8"))
-    if (size := (folder / "index.html").stat().st_size) > MOST:
-        raise ValueError(f"{folder / 'index.html'} takes {size} bytes, more than {MOST}: make it smaller.")
     (HERE / "reproduction.md").write_text(page(results) + "\n", encoding="utf-8")
-    shutil.copyfile(folder / "index.html", HERE / WHOLE)
     (IMAGES / "reproduction").mkdir(exist_ok=True)
     for name in PICTURES:
         squeezed((folder / f"{name}.png").read_bytes(), IMAGES / "reproduction" / f"{name}.png")

@@ -41,7 +41,7 @@ def no_import(monkeypatch):
 
 def test_reproduce_is_found_through_its_entry_point():
     assert [plugin.value for plugin in entry_points(group=commands.GROUP, name="reproduce")] == [
-        "rekmeans.paper.command:reproduce"
+        "rekmeans_paper.command:reproduce"
     ]
 
 

@@ -12,9 +12,9 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_wine
 
-import homes
-from rekmeans.paper import datasets
-from rekmeans.paper._origins import FETCHED, File
+from fake_dataset_server import DatasetServer, file_contents, random_table
+from rekmeans_paper import datasets
+from rekmeans_paper._origins import FETCHABLE, File
 
 PRINTED = {  # the paper's table of data sets: rows, columns, classes
     "wine": (178, 13, 3),
@@ -34,7 +34,7 @@ PRINTED = {  # the paper's table of data sets: rows, columns, classes
 @pytest.fixture
 def home(monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    server = homes.Home()
+    server = DatasetServer()
     yield server
     server.close()
 
@@ -42,9 +42,9 @@ def home(monkeypatch):
 def moved(name, home, monkeypatch, files, shape=None):
     """Let a set's home be the local server, with these files and their checksums, and no folder come before it."""
     monkeypatch.delenv("REKMEANS_DATA", raising=False)
-    origin = FETCHED[name]
+    origin = FETCHABLE[name]
     moved = tuple(
-        File(home.puts(file.name, content), hashlib.sha256(content).hexdigest())
+        File(home.serve(file.name, content), hashlib.sha256(content).hexdigest())
         for file, content in zip(origin.files, files, strict=True)
     )
     monkeypatch.setitem(datasets.ORIGINS, name, replace(origin, files=moved, shape=shape or origin.shape))
@@ -56,7 +56,7 @@ def kept(folder):
 
 def refused(name, cache):
     """The message of a load that fails, one sentence with the way out."""
-    with pytest.raises(datasets.Missing) as caught:
+    with pytest.raises(datasets.MissingDatasetError) as caught:
         datasets.load(name, cache=cache)
     message = str(caught.value)
     assert message.startswith(f"{name} is missing: ")
@@ -68,21 +68,21 @@ def refused(name, cache):
 
 @pytest.mark.parametrize("name", datasets.LOW)
 def test_a_set_comes_from_its_home_once(name, home, tmp_path, monkeypatch):
-    X, y = homes.drawn(name)
-    moved(name, home, monkeypatch, homes.contents(name, X, y), shape=X.shape)
+    X, y = random_table(name)
+    moved(name, home, monkeypatch, file_contents(name, X, y), shape=X.shape)
     assert datasets.available(cache=tmp_path)[name].startswith(f"not here yet, load fetches it from {home.url}/")
     for _ in range(2):
         found = datasets.load(name, cache=tmp_path)
         assert_array_equal(found.X, X, strict=True)
         assert_array_equal(found.y, y, strict=True)
-    assert len(home.asked) == len(FETCHED[name].files)
+    assert len(home.requested_paths) == len(FETCHABLE[name].files)
     assert datasets.available(cache=tmp_path)[name] == f"in the cache {tmp_path}"
 
 
 @pytest.mark.parametrize("name", ["wine", "seeds", "yeast", "pendigits", "satimage"])
 def test_every_road_gives_the_same_bits(name, home, tmp_path, monkeypatch, shared_set):
     X, y = shared_set(name)
-    moved(name, home, monkeypatch, homes.contents(name, X, y))
+    moved(name, home, monkeypatch, file_contents(name, X, y))
     fetched = datasets.load(name, cache=tmp_path / "cache")
     np.savez(tmp_path / f"{name}.npz", X=X, y=y)
     monkeypatch.setenv("REKMEANS_DATA", str(tmp_path))
@@ -93,38 +93,43 @@ def test_every_road_gives_the_same_bits(name, home, tmp_path, monkeypatch, share
 
 def test_wine_is_the_wine_of_scikit_learn(home, tmp_path, monkeypatch):
     X, y = load_wine(return_X_y=True)
-    moved("wine", home, monkeypatch, homes.contents("wine", X, y))
+    moved("wine", home, monkeypatch, file_contents("wine", X, y))
     found = datasets.load("wine", cache=tmp_path)
     assert_array_equal(found.X, X.astype(np.float32))
     assert_array_equal(found.y, y)
 
 
 def test_a_wrong_checksum_is_told_and_not_kept(home, tmp_path, monkeypatch):
-    good = homes.contents("wine", *homes.drawn("wine"))
+    good = file_contents("wine", *random_table("wine"))
     moved("wine", home, monkeypatch, good)
-    home.puts("wine.data", good[0].replace(b"1", b"2", 1))
+    home.serve("wine.data", good[0].replace(b"1", b"2", 1))
     assert f"{home.url}/wine.data sent a file with another sha256 than the known one;" in refused("wine", tmp_path)
     assert kept(tmp_path) == []
 
 
 @pytest.mark.parametrize("sent", [0.0, 0.5, 1.0])
 def test_a_cut_connection_is_told_and_not_kept(sent, home, tmp_path, monkeypatch):
-    good = homes.contents("wine", *homes.drawn("wine"))
+    good = file_contents("wine", *random_table("wine"))
     moved("wine", home, monkeypatch, good)
-    home.puts("wine.data", good[0][: int(sent * len(good[0]))], missing=100)
+    home.serve("wine.data", good[0][: int(sent * len(good[0]))], missing=100)
     assert f"{home.url}/wine.data broke off before the end of the file;" in refused("wine", tmp_path)
     assert kept(tmp_path) == []
 
 
 def test_an_answer_of_404_is_told_and_a_good_part_stays(home, tmp_path, monkeypatch):
-    moved("satimage", home, monkeypatch, homes.contents("satimage", *homes.drawn("satimage")))
+    moved(
+        "satimage",
+        home,
+        monkeypatch,
+        file_contents("satimage", *random_table("satimage")),
+    )
     del home.files["/sat.tst"]
     assert f"{home.url}/sat.tst answered 404 Not Found;" in refused("satimage", tmp_path)
     assert kept(tmp_path) == ["sat.trn"]
 
 
 def test_a_home_that_is_gone_is_told(home, tmp_path, monkeypatch):
-    moved("wine", home, monkeypatch, homes.contents("wine", *homes.drawn("wine")))
+    moved("wine", home, monkeypatch, file_contents("wine", *random_table("wine")))
     home.close()
     assert f"{home.url}/wine.data cannot be reached;" in refused("wine", tmp_path)
     assert kept(tmp_path) == []
@@ -150,14 +155,14 @@ def test_another_table_is_told_and_not_kept(content, what, home, tmp_path, monke
 
 
 def test_other_classes_are_another_table(home, tmp_path, monkeypatch):
-    X, y = homes.drawn("wine")
-    moved("wine", home, monkeypatch, homes.contents("wine", X, 2 - y))
+    X, y = random_table("wine")
+    moved("wine", home, monkeypatch, file_contents("wine", X, 2 - y))
     assert "(classes of (48, 71, 59) rows instead of (59, 71, 48));" in refused("wine", tmp_path)
 
 
 def test_a_spoilt_cache_is_fetched_anew_or_emptied(home, tmp_path, monkeypatch):
-    X, y = homes.drawn("wine")
-    moved("wine", home, monkeypatch, homes.contents("wine", X, y))
+    X, y = random_table("wine")
+    moved("wine", home, monkeypatch, file_contents("wine", X, y))
     (tmp_path / "wine.data").write_text("spoilt")
     assert_array_equal(datasets.load("wine", cache=tmp_path).X, X)
     (tmp_path / "wine.data").write_text("spoilt again")
@@ -167,24 +172,24 @@ def test_a_spoilt_cache_is_fetched_anew_or_emptied(home, tmp_path, monkeypatch):
 
 
 def test_a_cache_that_cannot_be_written_is_told(home, tmp_path, monkeypatch):
-    moved("wine", home, monkeypatch, homes.contents("wine", *homes.drawn("wine")))
+    moved("wine", home, monkeypatch, file_contents("wine", *random_table("wine")))
     (tmp_path / "file").write_text("")
     assert f"could not be saved in {tmp_path / 'file'} (" in refused("wine", tmp_path / "file")
 
 
 def test_the_folder_of_the_user_comes_first(home, tmp_path, monkeypatch):
-    X, y = homes.drawn("wine")
-    moved("wine", home, monkeypatch, homes.contents("wine", 2 * X, y))
+    X, y = random_table("wine")
+    moved("wine", home, monkeypatch, file_contents("wine", 2 * X, y))
     np.savez(tmp_path / "wine.npz", X=X.astype(np.float64), y=y)
     monkeypatch.setenv("REKMEANS_DATA", str(tmp_path))
     assert_array_equal(datasets.load("wine", cache=tmp_path / "cache").X, X, strict=True)
     assert datasets.available()["wine"] == f"in {tmp_path / 'wine.npz'}"
-    assert home.asked == []
+    assert home.requested_paths == []
 
 
 def test_a_file_that_is_not_its_name_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("REKMEANS_DATA", str(tmp_path))
-    X, y = homes.drawn("wine")
+    X, y = random_table("wine")
     for arrays, what in [
         ({"X": X[:, :12], "y": y}, "it has 178 x 12 values instead of 178 x 13: rename it or take it away."),
         ({"X": X, "y": y // 2}, "it has 2 classes instead of 3: rename it or take it away."),
@@ -218,7 +223,7 @@ def test_sets_of_pictures_are_missing_never_invented(tmp_path, monkeypatch):
     pictures = set(where) - {"halfmoon", *datasets.LOW}
     assert pictures == {"Event", "Scene13", "Caltech101", "SImagenet", "Caltech256", *datasets.HIGH}
     for name in pictures:
-        with pytest.raises(datasets.Missing) as caught:
+        with pytest.raises(datasets.MissingDatasetError) as caught:
             datasets.load(name, cache=tmp_path)
         assert where[name] == f"missing: {caught.value.why}"
         assert f"save them as {name}.npz" in caught.value.why
@@ -256,7 +261,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones():
 
 
 def test_missing_travels_between_processes():
-    error = datasets.Missing("Event", "its photos are not here.")
+    error = datasets.MissingDatasetError("Event", "its photos are not here.")
     assert isinstance(error, LookupError)
     assert str(pickle.loads(pickle.dumps(error))) == "Event is missing: its photos are not here."
 
@@ -264,7 +269,7 @@ def test_missing_travels_between_processes():
 def test_without_pooch_the_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.delenv("REKMEANS_DATA", raising=False)
     monkeypatch.setitem(sys.modules, "pooch", None)
-    monkeypatch.delitem(sys.modules, "rekmeans.paper._download", raising=False)
+    monkeypatch.delitem(sys.modules, "rekmeans_paper._download", raising=False)
     with pytest.raises(ImportError, match=r"pip install 'rekmeans\[paper\]'"):
         datasets.load("wine", cache=tmp_path)
     assert "pip install 'rekmeans[paper]'" in datasets.available(cache=tmp_path)["wine"]
@@ -272,7 +277,7 @@ def test_without_pooch_the_extra_is_named(tmp_path, monkeypatch):
 
 def test_the_module_prints_where_each_set_is(tmp_path, monkeypatch):
     monkeypatch.setenv("REKMEANS_DATA", str(tmp_path))
-    command = [sys.executable, "-W", "error", "-m", "rekmeans.paper.datasets"]
+    command = [sys.executable, "-W", "error", "-m", "rekmeans_paper.datasets"]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
     assert [line.split()[0] for line in printed] == [*datasets.NAMES, *datasets.HIGH]
     assert re.match(r"yeast +1484 x 8 +10 classes  not here yet", printed[3])

@@ -6,8 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from rekmeans.paper import folder
-from rekmeans.paper.images import grey, images, reduced
+from rekmeans_paper import folder
+from rekmeans_paper.images import grey_image, image_list, shrink_image
 
 COLOURED = np.random.default_rng(0).integers(0, 256, (40, 56, 3), dtype=np.uint8)
 
@@ -24,34 +24,34 @@ def cv2():
 
 def test_grey_is_the_luma_of_a_pixel():
     r, g, b = (COLOURED[..., c].astype(float) for c in range(3))
-    np.testing.assert_allclose(grey(COLOURED, "it"), (0.299 * r + 0.587 * g + 0.114 * b) / 255, rtol=1e-12)
+    np.testing.assert_allclose(grey_image(COLOURED, "it"), (0.299 * r + 0.587 * g + 0.114 * b) / 255, rtol=1e-12)
 
 
 def test_a_grey_image_is_the_same_in_any_shape():
     flat = COLOURED[..., 0]
     for same in (flat[..., None], np.repeat(flat[..., None], 3, axis=2)):
-        np.testing.assert_array_equal(grey(same, "it"), flat / 255)
+        np.testing.assert_array_equal(grey_image(same, "it"), flat / 255)
 
 
 def test_a_file_gives_its_pixels(cv2, tmp_path):
     path = tmp_path / "größe.png"
     path.write_bytes(cv2.imencode(".png", COLOURED[..., ::-1])[1].tobytes())
     for name in (path, str(path)):
-        np.testing.assert_array_equal(grey(name, "it"), grey(COLOURED, "it"))
+        np.testing.assert_array_equal(grey_image(name, "it"), grey_image(COLOURED, "it"))
 
 
 def test_reduction_by_a_whole_factor_is_the_mean_of_blocks():
     picture = COLOURED[..., 1] / 255
     blocks = picture.reshape(10, 4, 14, 4).mean(axis=(1, 3))
-    np.testing.assert_allclose(reduced(picture, 14), blocks, rtol=1e-12)
-    assert reduced(picture, 56) is picture
-    assert reduced(picture, None) is picture
+    np.testing.assert_allclose(shrink_image(picture, 14), blocks, rtol=1e-12)
+    assert shrink_image(picture, 56) is picture
+    assert shrink_image(picture, None) is picture
 
 
 @pytest.mark.parametrize("side", [3, 17, 39, 55])
 def test_reduction_keeps_the_mean_and_the_proportions(side):
     picture = COLOURED[..., 1] / 255
-    small = reduced(picture, side)
+    small = shrink_image(picture, side)
     assert small.shape == (round(40 * side / 56), side)
     assert small.mean() == pytest.approx(picture.mean())
 
@@ -69,7 +69,7 @@ def test_reduction_keeps_the_mean_and_the_proportions(side):
 )
 def test_pixels_that_are_no_image_are_refused(image, words):
     with refused(ValueError, "image 7", *words):
-        grey(image, "image 7")
+        grey_image(image, "image 7")
 
 
 def test_files_that_are_no_image_are_refused_by_name(cv2, tmp_path):
@@ -84,29 +84,29 @@ def test_files_that_are_no_image_are_refused_by_name(cv2, tmp_path):
     for name, (data, *words) in spoiled.items():
         (tmp_path / name).write_bytes(data)
         with refused(ValueError, tmp_path / name, "an image must be", *words):
-            grey(tmp_path / name, str(tmp_path / name))
+            grey_image(tmp_path / name, str(tmp_path / name))
     with refused(FileNotFoundError, "gone.jpg", "No such file"):
-        grey("gone.jpg", "gone.jpg")
+        grey_image("gone.jpg", "gone.jpg")
     with refused(IsADirectoryError, tmp_path, "directory"):
-        grey(tmp_path, str(tmp_path))
+        grey_image(tmp_path, str(tmp_path))
 
 
 def test_without_opencv_files_are_refused_and_arrays_are_not(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "cv2", None)
     with refused(ImportError, "rekmeans[paper]"):
-        grey(tmp_path / "a.jpg", "a.jpg")
-    assert grey(COLOURED, "it").shape == (40, 56)
+        grey_image(tmp_path / "a.jpg", "a.jpg")
+    assert grey_image(COLOURED, "it").shape == (40, 56)
 
 
 @pytest.mark.parametrize("one", ["photo.jpg", b"photo.jpg", 5, None])
 def test_one_thing_is_no_list(one):
     with refused(TypeError, "list", "[image]"):
-        images(one)
+        image_list(one)
 
 
 def test_an_empty_list_is_refused():
     with refused(ValueError, "at least 1 image"):
-        images([])
+        image_list([])
 
 
 @pytest.fixture

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 import rekmeans
+import rekmeans_paper
 
-SOURCE = Path(rekmeans.__file__).parent
+SOURCE, PAPER = Path(rekmeans.__file__).parent, Path(rekmeans_paper.__file__).parent
 # Rooms from the first to the last, as docs/method.md lists them; those of one line may import one another.
 ROOMS = (
     ("_grid",),
@@ -32,19 +33,22 @@ ROOMS = (
     ("io",),
     ("cli",),
     ("__init__",),
-    ("paper",),
     ("__main__",),
 )
 LEVELS = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
 PUBLIC = "__init__"  # read by every import of the package: its version and public names may be taken from below
 
 
-def modules():
-    return sorted(path for path in SOURCE.rglob("*.py"))
+PRIVATE_BUT_SHARED = {"rekmeans.displays._style"}  # colours of pages: those of the study are the displays'
+
+
+def modules(source=SOURCE):
+    return sorted(path for path in source.rglob("*.py"))
 
 
 def room_of(path):
-    return path.relative_to(SOURCE).with_suffix("").parts[0]
+    """The study is one room: it comes after everything."""
+    return path.relative_to(SOURCE).with_suffix("").parts[0] if path.is_relative_to(SOURCE) else PAPER.name
 
 
 def imported_rooms(path):
@@ -85,9 +89,38 @@ def test_a_room_imports_only_from_rooms_above(path):
         assert LEVELS[other] <= LEVELS[room], f"{path}:{line} imports {other}, which comes after {room}"
 
 
-def module_graph():
+def absolute_imports(path):
+    """(module, names, line) of every import by full name."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, [], node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.module, [alias.name for alias in node.names], node.lineno
+
+
+def test_nothing_in_the_package_imports_the_study():
+    found = [
+        f"{path.relative_to(SOURCE)}:{line}"
+        for path in modules()
+        for module, names, line in absolute_imports(path)
+        if module.split(".")[0] == PAPER.name or PAPER.name in names
+    ]
+    assert found == []
+    assert "rekmeans_paper" not in (SOURCE / "__init__.py").read_text()
+
+
+@pytest.mark.parametrize("path", modules(PAPER), ids=lambda path: path.name)
+def test_the_study_takes_public_names_of_public_modules_only(path):
+    for module, names, line in absolute_imports(path):
+        if module.split(".")[0] != "rekmeans" or module in PRIVATE_BUT_SHARED:
+            continue
+        private = [part for part in (*module.split("."), *names) if re.match(r"_(?!_)", part)]
+        assert not private, f"{path.name}:{line} imports {private[0]} from {module}"
+
+
+def module_graph(source):
     """Modules and the modules they import at any place, by dotted name."""
-    names = {path: ".".join(("rekmeans", *path.relative_to(SOURCE).with_suffix("").parts)) for path in modules()}
+    names = {path: ".".join((source.name, *path.relative_to(source).with_suffix("").parts)) for path in modules(source)}
     known, graph = set(names.values()), {}
     for path, name in names.items():
         package, targets = name.split(".")[:-1], set()
@@ -105,8 +138,9 @@ def module_graph():
     return graph
 
 
-def test_no_modules_import_one_another_in_a_circle_not_even_inside_functions():
-    graph, done, path = module_graph(), set(), []
+@pytest.mark.parametrize("source", [SOURCE, PAPER], ids=lambda source: source.name)
+def test_no_modules_import_one_another_in_a_circle_not_even_inside_functions(source):
+    graph, done, path = module_graph(source), set(), []
 
     def visit(name):
         if name in path:
@@ -115,7 +149,7 @@ def test_no_modules_import_one_another_in_a_circle_not_even_inside_functions():
             return
         path.append(name)
         for target in sorted(graph[name]):
-            if target != "rekmeans.__init__":  # public names, read last
+            if not target.endswith(f"{source.name}.__init__"):  # public names, read last
                 visit(target)
         path.pop()
         done.add(name)
@@ -127,13 +161,13 @@ def test_no_modules_import_one_another_in_a_circle_not_even_inside_functions():
 def test_no_private_method_is_called_across_rooms():
     """`thing._name` of another object is for the room that defines `_name`."""
     defined = {}
-    trees = {path: ast.parse(path.read_text()) for path in modules()}
+    trees = {path: ast.parse(path.read_text()) for path in (*modules(), *modules(PAPER))}
     for path, tree in trees.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef) and re.match(r"_[a-z]", node.name):
                 defined.setdefault(node.name, set()).add(room_of(path))
     calls = [
-        f"{path.relative_to(SOURCE)}:{node.lineno} {ast.unparse(node)}"
+        f"{path.relative_to(SOURCE.parent)}:{node.lineno} {ast.unparse(node)}"
         for path, tree in trees.items()
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute)
@@ -145,7 +179,7 @@ def test_no_private_method_is_called_across_rooms():
     assert calls == []
 
 
-SHARED = [path for path in modules() if room_of(path) != "kernels"]
+SHARED = [path for path in (*modules(), *modules(PAPER)) if room_of(path) != "kernels"]
 
 
 def test_shared_code_asks_for_values_of_a_kernel_or_rule_never_for_its_type_or_name():

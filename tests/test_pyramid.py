@@ -14,10 +14,11 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 
 import rekmeans
-from rekmeans import RectifiedEulerKMeans, SpatialPyramid, normalized_mutual_info
-from rekmeans.paper import folder
-from rekmeans.paper.images import grey, reduced
-from rekmeans.paper.sift import squares
+import rekmeans_paper
+from rekmeans import RectifiedEulerKMeans, normalized_mutual_info
+from rekmeans_paper import SpatialPyramid, folder
+from rekmeans_paper.images import grey_image, shrink_image
+from rekmeans_paper.sift import describe_squares
 
 SAMPLE = "caltech101_images_sample.zip"
 WORDS = 12
@@ -72,9 +73,9 @@ def nearest_word(words, v, alpha):
 
 def counted(model, image):
     """The pyramid of one image in plain loops: every square, every level."""
-    picture = reduced(grey(image, "it"), model.max_side)
+    picture = shrink_image(grey_image(image, "it"), model.max_side)
     h, w = picture.shape
-    described = squares(picture, model.step, model.size).descriptors
+    described = describe_squares(picture, model.step, model.size).descriptors
     corners = [
         (top, left)
         for top in range((h - model.size) % model.step // 2, h - model.size + 1, model.step)
@@ -108,7 +109,7 @@ def test_photographs_are_counted_by_the_definition(photos, seen):
 
 def test_the_words_are_the_nearest_by_plain_distance_too(photos, seen):
     model, _ = seen
-    V = squares(grey(photos[0][5], "it"), 8, 16).descriptors.astype(float)
+    V = describe_squares(grey_image(photos[0][5], "it"), 8, 16).descriptors.astype(float)
     D = ((V[:, None] - model.words_) ** 2).sum(axis=2)
     assert (D.argmin(axis=1) == model.codebook_.predict(V)).mean() > 0.9
 
@@ -125,14 +126,14 @@ def test_cells_add_up_to_the_cell_above(coding, photos, seen):
     top, quarters, sixteenths = blocks(model.transform(photos[0][::18]), 64)
     np.testing.assert_allclose(quarters.sum(axis=(1, 2)), top[:, 0, 0], rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(sixteenths.reshape(-1, 2, 2, 2, 2, 64).sum(axis=(2, 4)), quarters, rtol=1e-5, atol=1e-5)
-    sizes = [reduced(grey(path, "it"), 300).shape for path in photos[0][::18]]
+    sizes = [shrink_image(grey_image(path, "it"), 300).shape for path in photos[0][::18]]
     squares_of = [((h - 16) // 8 + 1) * ((w - 16) // 8 + 1) for h, w in sizes]
     np.testing.assert_allclose(top.sum(axis=(1, 2, 3)), squares_of, rtol=1e-5)
 
 
 def test_soft_coding_shares_a_square_among_its_nearest_words(pyramid):
     soft = pickle.loads(pickle.dumps(pyramid)).set_params(coding="soft", levels=1)
-    V = squares(grey(PICTURES[0], "it"), 8, 16).descriptors.astype(float)
+    V = describe_squares(grey_image(PICTURES[0], "it"), 8, 16).descriptors.astype(float)
     codebook, wanted = soft.codebook_, np.zeros(WORDS)
     for v in V:
         D = (1 - np.cos(codebook.alpha * np.pi * (v - soft.words_))).sum(axis=1)
@@ -313,5 +314,6 @@ def test_nothing_is_answered_before_fit(method):
         getattr(SpatialPyramid(), method)(PICTURES)
 
 
-def test_it_is_a_public_name():
-    assert rekmeans.SpatialPyramid is SpatialPyramid
+def test_it_belongs_to_the_paper_and_not_to_the_package():
+    assert rekmeans_paper.SpatialPyramid is SpatialPyramid
+    assert not hasattr(rekmeans, "SpatialPyramid")

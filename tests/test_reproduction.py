@@ -20,11 +20,13 @@ from parts import euler, scale_of
 from rekmeans import RectifiedEulerKMeans, clustering_accuracy, normalized_mutual_info
 from rekmeans.cli import status
 from rekmeans.kernels.euler import CircleSums, OnCircles
-from rekmeans.paper import angles, cells, protocol, published, tables
-from rekmeans.paper.cells import Cell
-from rekmeans.paper.methods import METHODS, Case, rek1, rek2, rek2_printed, rises, start
-from rekmeans.paper.protocol import SCALINGS, Plan, Protocol
-from rekmeans.paper.reproduction import ALL, reproduce
+from rekmeans_paper import angles, fit_records, published, reproduction_cells
+from rekmeans_paper import reproduction_plans as plans
+from rekmeans_paper import reproduction_tables as tables
+from rekmeans_paper.methods import PAPER_METHODS, Case, count_rises, rek1, rek2, rek2_printed, starting_state
+from rekmeans_paper.reproduction import REPRODUCTION, reproduce_paper
+from rekmeans_paper.reproduction_cells import CELL_KIND, Cell
+from rekmeans_paper.reproduction_plans import SCALINGS, Plan, Protocol
 
 STORED = Path(__file__).parent / "reproduction_wine.json"
 SMALL = Plan(
@@ -58,9 +60,9 @@ def wine_folder(tmp_path, monkeypatch):
     X, y = load_wine(return_X_y=True)
     np.savez(folder / "wine.npz", X=X.astype(np.float32), y=y)
     monkeypatch.setenv("REKMEANS_DATA", str(folder))
-    cells._scaled.cache_clear()
+    reproduction_cells._scaled_rows.cache_clear()
     yield folder
-    cells._scaled.cache_clear()
+    reproduction_cells._scaled_rows.cache_clear()
 
 
 def wine_case(**changes):
@@ -94,14 +96,15 @@ def test_every_table_of_the_paper_has_its_eleven_sets():
 
 
 def test_turning_the_columns_back_loses_no_figure_and_touches_nmi_only():
-    for method in published.METHODS:
+    for method in published.PRINTED_METHODS:
         as_printed, as_read = (
-            [look("NMI", method, name) for name in published.SETS] for look in (published.printed, published.read)
+            [look("NMI", method, name) for name in published.SETS]
+            for look in (published.printed_value, published.reference_value)
         )
         assert sorted(as_printed) == sorted(as_read)
         assert sum(a != b for a, b in zip(as_printed, as_read, strict=True)) == 3
-    assert published.read("ACC", "REK1", "yeast") == published.printed("ACC", "REK1", "yeast")
-    assert tables.beside(68.07, "NMI", "REK1", "isolet") == {
+    assert published.reference_value("ACC", "REK1", "yeast") == published.printed_value("ACC", "REK1", "yeast")
+    assert tables.comparison(68.07, "NMI", "REK1", "isolet") == {
         "printed": 52.36, "printed_std": 0.0, "read": 68.07, "difference": 0.0, "verdict": "level",
     }  # fmt: skip
 
@@ -134,7 +137,7 @@ def test_wide_counts_give_the_same_bits_dense_and_sparse_by_both_loops(scaling, 
     X[0] = 0
     by = SCALINGS[scaling]
     case = Case(X, 4, 0.3, by.scale, by.beyond, "random", seed)
-    assert sparse.issparse(angles.laid(start(case)[0]).rest)
+    assert sparse.issparse(angles.prepare_rows(starting_state(case)[0]).rest)
     first, *others = [method(replace(case, X=form)) for method in (rek1, rek2) for form in (X, sparse.csr_array(X))]
     assert len(first.course) > 1
     for other in others:
@@ -152,18 +155,18 @@ def test_angles_and_quotients_round_to_the_same_grid_points_also_next_to_ties():
     C = np.zeros_like(S, dtype=np.int32)
     sums = CircleSums(mass=np.ones(len(S), np.int64), totals=S, observed=np.ones((len(S), 1), np.int64))
     exact = euler(1.0, scale_of(None, S[:, :1])).rectify(sums, OnCircles(C)).f
-    assert_array_equal(angles.on_circle(S, C), exact)
-    blind = angles._placed(np.arctan2(S[:, 1:], S[:, :1]) / np.pi, C)
+    assert_array_equal(angles.rectified_points(S, C), exact)
+    blind = angles._grid_points(np.arctan2(S[:, 1:], S[:, :1]) / np.pi, C)
     assert (blind != exact).any()  # an angle alone cannot tell
     assert_array_equal(blind[8000:], exact[8000:])
 
 
 def test_a_pass_that_leaves_the_objective_as_it_was_is_dropped():
     """Where a mapped row f and its rectified form m differ, a start as far to the other side is as good as m."""
-    rows, f = start(Case(np.linspace(0.1, 0.15, 5000)[None], 1, 1.0, None, "wrap", "random", 0))
-    m = angles.on_circle(f.astype(np.int64), f)
+    rows, f = starting_state(Case(np.linspace(0.1, 0.15, 5000)[None], 1, 1.0, None, "wrap", "random", 0))
+    m = angles.rectified_points(f.astype(np.int64), f)
     assert (m != f).any()
-    course = angles.rek2(rows, 2 * f - m)
+    course = angles.fit_angles(rows, 2 * f - m)
     assert len(course.objectives) == 1
     assert_array_equal(course.centroids, 2 * f - m)
 
@@ -173,7 +176,7 @@ def test_the_printed_update_raises_the_objective(seed):
     case = wine_case(seed=seed)
     right, printed = rek2(case), rek2_printed(case)
     assert printed.course[0] == right.course[0]  # the same start
-    assert rises(printed.course) > 0 == rises(right.course)
+    assert count_rises(printed.course) > 0 == count_rises(right.course)
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -189,7 +192,7 @@ def test_the_printed_update_is_right_where_every_sine_is_negative(seed):
 def test_the_objective_is_that_of_the_labels(method):
     """sum_c n_c sum_l (1 - R_cl), or half of 1 - R², of the labels found, by hand."""
     case = wine_case(alpha=0.7)
-    outcome = METHODS[method](case)
+    outcome = PAPER_METHODS[method](case)
     X = case.X
     Z = np.exp(1j * np.pi * 0.7 * (X - X.min(axis=0)) / np.ptp(X, axis=0))
     loss = 0.0
@@ -204,22 +207,29 @@ def test_the_objective_is_that_of_the_labels(method):
 
 def test_rows_are_scaled_to_sum_and_length_one_and_an_empty_row_stays():
     X = np.array([[3.0, 4.0], [0.0, 0.0], [-2.0, 2.0]])
-    assert protocol.row_sums_one(X).tolist() == [[3 / 7, 4 / 7], [0, 0], [-0.5, 0.5]]
-    assert protocol.row_lengths_one(X).tolist() == [[0.6, 0.8], [0, 0], [-2 / 8**0.5, 2 / 8**0.5]]
+    assert plans.row_sums_one(X).tolist() == [[3 / 7, 4 / 7], [0, 0], [-0.5, 0.5]]
+    assert plans.row_lengths_one(X).tolist() == [[0.6, 0.8], [0, 0], [-2 / 8**0.5, 2 / 8**0.5]]
 
 
 # --- the cells ---
 
 
+def run_cells(cells, path, workers=1, progress=None):
+    """The records of cells on wine, kept in a file."""
+    return fit_records.run_fits(
+        cells, CELL_KIND, fit_records.fingerprint_datasets(["wine"])[0], path, workers, progress
+    )
+
+
 def made(folder, workers=1):
     """The bytes of a finished run of FEW."""
     path = folder / "cells.jsonl"
-    cells.run(FEW, path, cells.marks(["wine"])[0], workers)
+    run_cells(FEW, path, workers)
     return path.read_bytes()
 
 
 def test_a_record_says_what_the_estimator_found(wine_folder, tmp_path):
-    found = cells.run(FEW, tmp_path / "cells.jsonl", cells.marks(["wine"])[0], 1)
+    found = run_cells(FEW, tmp_path / "cells.jsonl")
     X, y = load_wine(return_X_y=True)
     model = RectifiedEulerKMeans(3, alpha=0.5, scale="range", beyond="wrap", init="random", n_init=1, random_state=2)
     model.fit(X.astype(np.float32))
@@ -233,11 +243,11 @@ def test_a_record_says_what_the_estimator_found(wine_folder, tmp_path):
 KILLED = """
 import sys
 from pathlib import Path
-from test_reproduction import FEW, cells
+from test_reproduction import FEW, run_cells
 def slow(done, total, what):
     print(done, flush=True)
     sys.stdin.readline()
-cells.run(FEW, Path(sys.argv[1]), cells.marks(["wine"])[0], 1, slow)
+run_cells(FEW, Path(sys.argv[1]), 1, slow)
 """
 
 
@@ -257,16 +267,15 @@ def test_a_killed_run_continues_to_the_same_bytes(wine_folder, tmp_path):
     left = path.read_bytes()
     assert 0 < len(left.splitlines()) < len(FEW)
     path.write_bytes(left[:-20])  # and its last line was cut short
-    assert len(cells.recorded(path)) == len(left.splitlines()) - 1
+    assert len(fit_records.load_records(path, Cell)) == len(left.splitlines()) - 1
     assert made(tmp_path / "killed") == whole
 
 
 def test_two_workers_and_another_order_leave_the_same_bytes(wine_folder, tmp_path):
     whole = made(tmp_path / "one")
     path = tmp_path / "two" / "cells.jsonl"
-    found = cells.marks(["wine"])[0]
-    cells.run(FEW[40:], path, found, 1)
-    cells.run(reversed(FEW), path, found, 2)
+    run_cells(FEW[40:], path)
+    run_cells(reversed(FEW), path, 2)
     assert path.read_bytes() == whole
 
 
@@ -275,7 +284,7 @@ def test_records_of_other_data_are_made_anew(wine_folder, tmp_path):
     X, y = load_wine(return_X_y=True)
     X[0, 0] += 1
     np.savez(wine_folder / "wine.npz", X=X.astype(np.float32), y=y)
-    cells._scaled.cache_clear()
+    reproduction_cells._scaled_rows.cache_clear()
     changed = made(tmp_path / "run")
     assert changed == made(tmp_path / "fresh") != whole
 
@@ -284,11 +293,11 @@ def test_records_of_other_data_are_made_anew(wine_folder, tmp_path):
 
 
 def test_a_small_reproduction_gives_the_stored_results(wine_folder, tmp_path):
-    results = reproduce(tmp_path / "out", SMALL, workers=1)
+    results = reproduce_paper(tmp_path / "out", SMALL, workers=1)
     told = json.loads((tmp_path / "out" / "results.json").read_text())
     assert told["tables"] == json.loads(json.dumps(results["tables"]))
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {"index.html", "results.json", "cells.jsonl", *(f"{name}.csv" for name in ALL)} <= names
+    assert {"index.html", "results.json", "cells.jsonl", *(f"{name}.csv" for name in REPRODUCTION.tables)} <= names
     drawn = {"half_moons", "surfaces", "surfaces_plane", "starts_circle", "starts_random", "clusters", "alphas_range"}
     assert {f"{name}.{kind}" for name in drawn for kind in ("svg", "png")} <= set(told["figures"]) <= names
     for name in drawn:
@@ -313,7 +322,7 @@ def test_the_page_of_the_docs_says_what_the_results_say(wine_folder, tmp_path, m
     monkeypatch.syspath_prepend(Path(__file__).parent.parent / "docs")
     import reproduction as docs
 
-    results = reproduce(tmp_path / "out", SMALL, [*docs.COLUMNS, "nmi", "acc"], workers=1)
+    results = reproduce_paper(tmp_path / "out", SMALL, [*docs.COLUMNS, "nmi", "acc"], workers=1)
     page = docs.page(results)
     (row,) = [r for r in results["tables"]["acc"] if (r["protocol"], r["method"]) == ("range", "REK1")]
     cell = f"{row['mean']:.1f} ± {row['std']:.1f} ({row['mean'] - row['read']:+.1f} to {row['read']:.1f})"
@@ -337,7 +346,7 @@ def _stored_lines(ours):
 
 def test_the_tables_say_what_their_records_say(wine_folder, tmp_path):
     wanted = ("claims", "nmi", "equality", "errata", "halves")
-    results = reproduce(tmp_path / "out", SMALL, wanted, workers=1)
+    results = reproduce_paper(tmp_path / "out", SMALL, wanted, workers=1)
     X, y = (np.load(wine_folder / "wine.npz")[name] for name in "Xy")
     models = [
         RectifiedEulerKMeans(3, alpha=alpha, scale="range", n_init=1, random_state=seed).fit(X)

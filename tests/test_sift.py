@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from rekmeans.paper.sift import squares
+from rekmeans_paper.sift import describe_squares
 
 STEP, SIZE = 8, 16
 DRAWN = np.random.default_rng(0)
@@ -56,7 +56,7 @@ def described(picture, top, left, size=SIZE):
 def test_a_square_is_described_by_the_definition(shape, at):
     picture = PICTURE[: shape[0], : shape[1]]
     tops, lefts = (range((n - SIZE) % STEP // 2, n - SIZE + 1, STEP) for n in shape)
-    found = squares(picture, STEP, SIZE)
+    found = describe_squares(picture, STEP, SIZE)
     assert found.descriptors.shape == (len(tops) * len(lefts), 128)
     top, left = tops[at // len(lefts)], lefts[at % len(lefts)]
     assert np.abs(found.descriptors[at] - described(picture, top, left)).max() == 0
@@ -65,15 +65,15 @@ def test_a_square_is_described_by_the_definition(shape, at):
 
 
 def test_bins_of_a_broken_width_too():
-    found = squares(PICTURE, 5, 10).descriptors  # bins of 2.5 pixels
+    found = describe_squares(PICTURE, 5, 10).descriptors  # bins of 2.5 pixels
     np.testing.assert_array_equal(found[0], described(PICTURE, (48 - 10) % 5 // 2, (64 - 10) % 5 // 2, 10))
 
 
 def test_faint_squares_stay_short():
-    faint = squares(0.01 * PICTURE, STEP, SIZE).descriptors
+    faint = describe_squares(0.01 * PICTURE, STEP, SIZE).descriptors
     np.testing.assert_array_equal(faint[3], described(0.01 * PICTURE, 0, 3 * STEP))
     assert 20 < np.linalg.norm(faint[3].astype(float)) < 200
-    assert not squares(np.full((32, 32), 0.7), STEP, SIZE).descriptors.any()
+    assert not describe_squares(np.full((32, 32), 0.7), STEP, SIZE).descriptors.any()
 
 
 def same(found, wanted):
@@ -84,13 +84,15 @@ def same(found, wanted):
 
 
 def test_light_changes_nothing():
-    same(squares(0.5 * PICTURE + 0.3, STEP, SIZE).descriptors, squares(PICTURE, STEP, SIZE).descriptors)
+    same(
+        describe_squares(0.5 * PICTURE + 0.3, STEP, SIZE).descriptors, describe_squares(PICTURE, STEP, SIZE).descriptors
+    )
 
 
 def grid(picture):
     """Descriptors as (rows, columns, 4, 4, 8)."""
     tops, lefts = ((n - SIZE) // STEP + 1 for n in picture.shape)
-    return squares(picture, STEP, SIZE).descriptors.reshape(tops, lefts, 4, 4, 8)
+    return describe_squares(picture, STEP, SIZE).descriptors.reshape(tops, lefts, 4, 4, 8)
 
 
 TURNS = np.arange(8)

@@ -54,7 +54,6 @@ __all__ = [
 
 DISPLAYS = ("CircleDisplay", "GraphDisplay", "HistoryDisplay", "ProfileDisplay", "SurfaceDisplay", "UMatrixDisplay")
 LAZY = dict.fromkeys(DISPLAYS, ".displays")
-LAZY |= {"SpatialPyramid": ".paper"}
 
 
 def __getattr__(name: str) -> Any:

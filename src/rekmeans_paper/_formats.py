@@ -1,0 +1,81 @@
+"""The sources' own file formats: text by a layout -> X (n, d), y (n,); .Z files unpacked (Lempel-Ziv-Welch)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._arrays import Array
+
+MARK = b"\x1f\x9d"  # how a .Z file begins
+CLEAR = 256  # the code that empties the dictionary, in files that use it
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A row of text: fields between separators (None: runs of blanks), one the class, the leading ones maybe names."""
+
+    separator: str | None = None
+    label: int = -1
+    names: int = 0
+
+    def table(self, text: str) -> tuple[Array, Array]:
+        """X (n, d) float32 and y (n,) int32, the rank of each row's class among all."""
+        rows = [line.split(self.separator) for line in text.splitlines() if line.strip()]
+        if not rows:
+            raise ValueError("no rows")
+        for number, row in enumerate(rows, 1):
+            if len(row) != len(rows[0]):
+                raise ValueError(f"row {number} has {len(row)} fields and the first {len(rows[0])}")
+        labels = [row.pop(self.label).strip() for row in rows]
+        ranks = {label: rank for rank, label in enumerate(sorted(set(labels), key=_length_order))}
+        X = np.array([row[self.names :] for row in rows], np.float64)  # (n, d)
+        return X.astype(np.float32), np.array([ranks[label] for label in labels], np.int32)
+
+
+BLANKS, COMMAS = Layout(), Layout(",")
+
+
+def _length_order(label: str) -> tuple[int, str]:
+    """Numbers in their order, words of one length by the alphabet."""
+    return len(label), label
+
+
+def unpack_lzw(data: bytes) -> bytes:
+    """The content of a .Z file: codes of 9 to 16 bits, each a string of the dictionary that grows with every code.
+
+    Codes come in groups of eight; where their width changes, the rest of a group is filler.
+    """
+    if data[:2] != MARK or len(data) < 3:
+        raise ValueError("it is not a .Z file")
+    widest, clears = data[2] & 31, data[2] & 128
+    strings = [bytes([byte]) for byte in range(256)] + [b""] * bool(clears)
+    first, width, last = len(strings), 9, b""
+    out: list[bytes] = []
+    group = at = 8 * 3  # in bits
+    while True:
+        if len(strings) >= 1 << width and width < widest:
+            group = at = _group_end(group, at, width)
+            width += 1
+        if at + width > 8 * len(data):
+            return b"".join(out)
+        code = int.from_bytes(data[at // 8 : at // 8 + 3], "little") >> at % 8 & (1 << width) - 1
+        at += width
+        if code == CLEAR and clears:
+            group = at = _group_end(group, at, width)
+            width, last = 9, b""
+            del strings[first:]
+            continue
+        if code > len(strings) or (code == len(strings) and not last):
+            raise ValueError("it is a damaged .Z file")
+        string = strings[code] if code < len(strings) else last + last[:1]
+        if last and len(strings) < 1 << widest:
+            strings.append(last + string[:1])
+        out.append(string)
+        last = string
+
+
+def _group_end(group: int, at: int, width: int) -> int:
+    """Where the group of eight codes ends that holds the last one before `at`."""
+    return at + (group - at) % (8 * width)

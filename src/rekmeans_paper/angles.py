@@ -1,0 +1,153 @@
+"""REK2 in angles, a plain loop: u = atan2(sum sin, sum cos), labels by sum_l (1 - cos(theta_l - u_l)); and as printed.
+
+The loop knows nothing of `lloyd`: that it ends where REK1 ends, to the last digit, is a result.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from rekmeans.assignment import Hard
+from rekmeans.centroids import rectified, relocate_empty_clusters
+from rekmeans.engines import Rows
+from rekmeans.kernels.euler import Euler, OnCircles
+from rekmeans.model import Model
+from rekmeans.scales import identity_scale
+from rekmeans.table import dense
+
+from ._arrays import Array
+
+TIE = 2.0**-24  # of a grid step: so near to a rounding tie a float64 angle (off by less than 2^-26 of one) cannot tell
+GRID_STEPS = int(Euler(identity_scale(1)).embed(np.zeros((1, 1)))[0, 0])  # steps of the unit length: cos 0 on the grid
+LIMB_BITS = 24  # bits summed apart
+SPARSE_SHARE = 0.5  # share of numbers that are not zero up to which a sparse table is the smaller one
+MAX_ANGLE_PASSES = 300  # passes, as of the estimators
+MAX_PRINTED_PASSES = 100  # passes after which the printed update is stopped; it need not come back to a partition
+
+
+class AngleFit(NamedTuple):
+    """Where the loop ended: labels, centroids as grid points, and the objective after each pass."""
+
+    labels: Array
+    centroids: Array  # (k, 2d)
+    objectives: list[float]
+
+    @property
+    def complex_centroids(self) -> Array:
+        """The centroids as complex numbers, (k, d)."""
+        kernel = _half_turns(self.centroids.shape[1] // 2)
+        return kernel.to_public(OnCircles(self.centroids))["centroids_"]
+
+
+class PreparedRows(NamedTuple):
+    """Mapped rows as the loop needs them; of a sparse table what is not zero."""
+
+    rows: Rows
+    zero: Array  # (2d,) the mapped zero, on the grid
+    rest: Any  # (n, 2d) mapped rows less zero
+    missing: Any  # (n, d) 1 where a cell is missing
+    counts: Array  # (n,) rows that count
+    squares: int  # sum |f|^2 of the rows that count
+
+
+def prepare_rows(rows: Rows) -> PreparedRows:
+    """The rows with what stays the same in every pass."""
+    F, counts = rows.map_blocks(np.asarray), rows.weights() > 0
+    d = F.shape[1] // 2
+    lengths = np.einsum("ij,ij->i", F, F, dtype=np.int64, casting="safe")
+    zero = rows.kernel.from_points(np.zeros((1, d))).f[0]
+    missing = _as_int64((F[:, :d] | F[:, d:]) == 0)
+    F -= zero
+    return PreparedRows(rows, zero.astype(np.int64), _as_int64(F), missing, counts, _exact_total(lengths[counts]))
+
+
+def _as_int64(V: Array) -> Any:
+    """Integers (n, p) to be summed in 64 bits, the zeros left out where most are."""
+    at, (n, p) = np.flatnonzero(V), V.shape
+    if len(at) > SPARSE_SHARE * V.size:
+        return V.astype(np.int64)
+    return sparse.csr_array((V.ravel()[at].astype(np.int64), at % p, np.searchsorted(at, p * np.arange(n + 1))), (n, p))
+
+
+def fit_angles(rows: Rows, C: Array, max_iter: int = MAX_ANGLE_PASSES) -> AngleFit:
+    """From the start C until the objective no longer falls or nothing moves; empty clusters are relocated."""
+    data, end, least, objectives = prepare_rows(rows), AngleFit(np.empty(0), C, []), math.inf, list[float]()
+    for t in range(max_iter + 1):
+        labels, S, mass, loss = _assign_rows(data, C)
+        if loss >= least:
+            break
+        least = loss
+        objectives.append(float(loss) * rows.kernel.loss_unit)
+        end = AngleFit(labels, C, objectives)
+        if t < max_iter:
+            C = relocate_empty_clusters(rows.kernel, rows.farthest, OnCircles(rectified_points(S, C)), mass)[0].f
+        if np.array_equal(C, end.centroids):
+            break
+    return end
+
+
+def fit_printed_angles(rows: Rows, C: Array) -> AngleFit:
+    """With the printed u = -arccos(sum cos/A), until a partition comes back; nothing is relocated or made to fall."""
+    data, before, objectives = prepare_rows(rows), set[bytes](), list[float]()
+    while True:
+        labels, S, _, loss = _assign_rows(data, C)
+        objectives.append(float(loss) * rows.kernel.loss_unit)
+        if labels.tobytes() in before or len(objectives) == MAX_PRINTED_PASSES:
+            return AngleFit(labels, C, objectives)
+        before.add(labels.tobytes())
+        C = _grid_points(_printed_angles(S), C)
+
+
+def rectified_points(S: Array, C: Array) -> Array:
+    """Grid points of the angles atan2(S_sin, S_cos), (k, 2d); a zero resultant keeps its old point.
+
+    Where cos or sin of the angle lies so near to a rounding tie that the angle cannot tell, S/|S| decides.
+    """
+    a, b = np.split(S.astype(np.float64), 2, axis=1)
+    P = _grid_points(np.where((a != 0) | (b != 0), np.arctan2(b, a) / np.pi, np.nan), C)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        exact = S.astype(np.float64) / np.tile(np.sqrt(a * a + b * b), 2) * GRID_STEPS
+        doubtful = np.abs(np.abs(exact - np.rint(exact)) - 0.5) < TIE
+    return np.where(doubtful, np.rint(np.where(doubtful, exact, 0)), P).astype(np.int32)
+
+
+def _printed_angles(S: Array) -> Array:
+    """The printed angles in half-turns, (k, d): always the lower half of the circle; NaN without a resultant."""
+    a, b = np.split(S.astype(np.float64), 2, axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return -np.arccos(np.clip(a / np.sqrt(a * a + b * b), -1, 1)) / np.pi
+
+
+def _grid_points(U: Array, C: Array) -> Array:
+    """Grid points of angles U (k, d) in half-turns, (k, 2d); those of C where an angle is NaN."""
+    P = _half_turns(U.shape[1]).embed(U)  # (k, 2d)
+    return np.where(np.tile(np.isnan(U), 2), C, P).astype(np.int32)
+
+
+def _half_turns(d: int) -> Euler:
+    """The map t -> (cos pi t, sin pi t) of d columns onto the grid."""
+    return Euler(identity_scale(d), alpha=1.0)
+
+
+def _assign_rows(data: PreparedRows, C: Array) -> tuple[Array, Array, Array, int]:
+    """Nearest angle of each row; of each cluster the sums of cos and sin (k, 2d) and its rows (k,); and the loss.
+
+    sum |f - m|^2 = sum |f|^2 - 2 sum_c S_c.m_c + sum_c n_c |m_c|^2 over observed cells; exact for 2^16 rows.
+    """
+    labels = data.rows.label(Model(data.rows.kernel, Hard(), rectified), OnCircles(C))
+    own = np.flatnonzero(data.counts)
+    W = sparse.csr_array((np.ones(len(own), np.int64), (labels[own], own)), (len(C), len(labels)))
+    mass = W.sum(axis=1)  # (k,)
+    rest, missing = (dense(W @ V) for V in (data.rest, data.missing))
+    S = mass[:, None] * data.zero + rest  # (k, 2d)
+    squares = np.add(*np.split(C.astype(np.int64) ** 2, 2, axis=1))  # (k, d)
+    return labels, S, mass, data.squares - 2 * _exact_total(S * C) + _exact_total((mass[:, None] - missing) * squares)
+
+
+def _exact_total(V: Array) -> int:
+    """The sum of 64-bit integers, which may need more bits."""
+    return (int((V >> LIMB_BITS).sum()) << LIMB_BITS) + int((V & ((1 << LIMB_BITS) - 1)).sum())

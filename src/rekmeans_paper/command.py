@@ -1,0 +1,101 @@
+"""rekmeans reproduce: the paper's tables and figures, or the study of other kernels, made anew in a folder."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from rekmeans.cli import plugin
+from rekmeans.cli.plugin import FLAG, RUN, Debug, Json, Quiet
+from rekmeans.io.atomic import refuse_unwritable
+
+if TYPE_CHECKING:
+    from .study import Study
+
+
+def reproduce(
+    quick: Annotated[
+        bool, typer.Option("--quick", metavar=FLAG, help="Minutes instead of hours: fewer alphas, starts and sets.")
+    ] = False,
+    kernels: Annotated[
+        bool, typer.Option("--kernels", metavar=FLAG, help="The study of other kernels and of gross errors instead.")
+    ] = False,
+    only: Annotated[
+        list[str] | None, typer.Option(metavar="TABLE", help="A table to make instead of all; may be given again.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", rich_help_panel=RUN, help="Folder for the outputs; reproduction, or kernel_study."),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=1, rich_help_panel=RUN, help="Processes; one a core by default. The answer is the same."),
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    debug: Debug = False,
+) -> None:
+    """Make the paper's tables and figures anew, beside the printed values.
+
+    The folder gets index.html, results.json, a csv for each table, an svg and a
+    png for each figure. Stopped half way, the same command continues; the study
+    --kernels, of a quarter of an hour, begins anew.
+    Data sets are looked for in the folder that REKMEANS_DATA names first.
+    """
+    plugin.refuse_missing_libraries("jinja2", "matplotlib")
+    study = _load_study(kernels)
+    out = out or Path(study.folder)
+    refuse_unwritable(out)
+    from .study import make_study
+
+    with _countdown(quiet) as show:
+        results = make_study(study, out, study.quick if quick else study.full, tuple(only or ()), workers, show)
+    page = out / "index.html"
+    if as_json:
+        plugin.print_json({"command": "reproduce", "page": str(page)} | results)
+    elif not quiet:
+        _print_verdicts(results, study.title)
+        plugin.print_lines(f"page: {page}")
+
+
+def _load_study(kernels: bool) -> Study[Any, Any]:
+    """The reproduction, or the kernel study; imported here, so that --help is quick."""
+    if kernels:
+        from .kernel_study import KERNEL_STUDY
+
+        return KERNEL_STUDY
+    from .reproduction import REPRODUCTION
+
+    return REPRODUCTION
+
+
+@contextmanager
+def _countdown(quiet: bool) -> Iterator[Callable[[int, int, str], None] | None]:
+    """Shows how many of many fits are done and how long the rest will take; None where there is no terminal."""
+    if not plugin.is_watched(quiet):
+        yield None
+        return
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=300) as progress:
+        task = progress.add_task("reading", total=None)
+        yield lambda done, total, what: progress.update(task, description=escape(what), total=total, completed=done)
+
+
+def _print_verdicts(results: dict[str, Any], title: str) -> None:
+    """Print how many cells of each table got which verdict, and what is missing."""
+    counts = {
+        name: Counter(row["verdict"] for row in rows if "verdict" in row) for name, rows in results["tables"].items()
+    }
+    rows = [[name, ", ".join(f"{n} {verdict}" for verdict, n in count.most_common())] for name, count in counts.items()]
+    if with_verdict := [row for row in rows if row[1]]:
+        plugin.print_table(title, ["table", "rows"], with_verdict)
+    for name, why in results["missing"].items():
+        plugin.print_lines(f"missing: {name}: {why}")

@@ -1,0 +1,115 @@
+"""What the figures of the studies share: pictures as SVG and PNG, panels, and lines against a number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from matplotlib.axes import Axes
+
+from rekmeans.displays._style import COLOURS, FAINT, SOFT, TEXT, cluster_colour, draw_numbered_mark
+from rekmeans.html_report.svg import FIGURE_WIDTH, render_image, render_svg
+
+from .rows import Row, Tables
+
+__all__ = ["COLOURS", "FAINT", "SOFT", "TEXT", "cluster_colour", "draw_numbered_mark"]  # those of the displays
+
+PANELS_WIDTH = 8.6  # inches of a figure with several panels
+PANEL_HEIGHT = 2.4  # inches
+
+
+class Picture(NamedTuple):
+    """A picture by its name: inline SVG, and PNG."""
+
+    name: str
+    svg: str
+    png: bytes
+
+
+Pictures = Iterator[Picture]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure: its title, the tables it is drawn from, and how."""
+
+    title: str
+    tables: tuple[str, ...]
+    draw: Callable[[Tables], Pictures]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """The pictures of a figure, its title, and the table it stands with."""
+
+    title: str
+    table: str
+    pictures: list[Picture]
+
+
+def render_picture(
+    name: str, draw: Callable[[Axes], None], height: float, text: str, width: float = FIGURE_WIDTH
+) -> Picture:
+    """What `draw` draws, described by `text`; sizes in inches."""
+    return Picture(name, render_svg(draw, height, text, width), render_image(draw, height, width, "png"))
+
+
+def split_panels(first: Axes, down: int, across: int) -> list[list[Axes]]:
+    """Axes in rows, in the figure of the first, which is removed."""
+    figure: Any = first.figure
+    first.remove()
+    return figure.subplots(down, across, squeeze=False).tolist()
+
+
+def remove_frame(ax: Axes) -> None:
+    """Leave the two axes only."""
+    ax.spines[["top", "right"]].set_visible(False)
+
+
+@dataclass(frozen=True)
+class LinePanels:
+    """A panel for each part of the rows, a line for each value of a column, the same styles in all."""
+
+    axes: tuple[str, str]
+    line_column: str
+    line_style: Callable[[str, int], dict[str, Any]]  # of a line's value and number
+    across: Callable[[int], int]  # panels in a row, of so many
+    legend_height: float  # inches
+    legend_columns: Callable[[list[str]], int]
+    adjust: Callable[[Axes, list[Row]], None]
+
+    def picture(self, name: str, parts: dict[str, list[Row]], text: str) -> Picture:
+        """The panels of these parts (title -> rows), described by `text`."""
+        across = self.across(len(parts))
+        down = -(-len(parts) // across)
+
+        def draw(first: Axes) -> None:
+            panels = [ax for line in split_panels(first, down, across) for ax in line]
+            for ax in panels[len(parts) :]:
+                ax.remove()
+            for ax, (title, rows) in zip(panels, parts.items(), strict=False):
+                self._draw_lines(ax, rows, self._line_values(parts))
+                ax.set(title=title, xlabel=self.axes[0], ylabel=self.axes[1])
+                self.adjust(ax, rows)
+                remove_frame(ax)
+            self._draw_legend(panels[0], text)
+
+        height = PANEL_HEIGHT * down + self.legend_height
+        return render_picture(name, draw, height, text, PANELS_WIDTH if across > 1 else PANELS_WIDTH / 2)
+
+    def _line_values(self, parts: dict[str, list[Row]]) -> list[str]:
+        return list(dict.fromkeys(row[self.line_column] for rows in parts.values() for row in rows))
+
+    def _draw_lines(self, ax: Axes, rows: list[Row], values: list[str]) -> None:
+        x, y = self.axes
+        for number, value in enumerate(values):
+            points = sorted((row[x], row[y]) for row in rows if row[self.line_column] == value)
+            if points:
+                ax.plot(*zip(*points, strict=True), label=value, lw=1.1, **self.line_style(value, number))
+
+    def _draw_legend(self, ax: Axes, text: str) -> None:
+        handles, names = ax.get_legend_handles_labels()
+        style: Any = {"loc": "outside upper left", "ncols": self.legend_columns(names), "frameon": False}
+        figure: Any = ax.figure
+        figure.legend(handles, names, title=text, **style)

@@ -1,0 +1,181 @@
+"""Fits of a study -> records, by a pool of processes; kept as JSON lines in a file, so that a stopped run continues."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import asdict, dataclass, fields
+from hashlib import blake2b
+from itertools import groupby
+from multiprocessing import active_children, get_context
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from rekmeans import __version__
+from rekmeans.io.atomic import atomic_write
+
+from . import datasets
+
+LARGE = 1 << 23  # numbers in a table from which a task is a single fit
+Record = dict[str, Any]
+Progress = Callable[[int, int, str], None]  # fits done, fits in all, the data set of the latest
+
+
+@dataclass(frozen=True, order=True)
+class StudyFit:
+    """One fit of a study on one data set; each study adds what its fits differ in."""
+
+    dataset: str
+
+
+FitT = TypeVar("FitT", bound=StudyFit)
+
+
+@dataclass(frozen=True)
+class FitKind(Generic[FitT]):
+    """The fits of a study: their class, how one is measured (in a worker), and the key of those that go together."""
+
+    fit_class: type[FitT]
+    measure: Callable[[FitT], Record]
+    task_key: Callable[[FitT], tuple[Any, ...]]
+
+
+@dataclass(frozen=True)
+class Fingerprint:
+    """What the records of a data set belong to: this version on these numbers; and how many numbers."""
+
+    text: str
+    size: int
+
+
+def fingerprint_datasets(names: Iterable[str]) -> tuple[dict[str, Fingerprint], dict[str, str]]:
+    """The fingerprints of the data sets at hand, and why the others are missing."""
+    present, missing = dict[str, Fingerprint](), dict[str, str]()
+    for name in dict.fromkeys(names):
+        try:
+            data = datasets.load(name)
+        except datasets.MissingDatasetError as error:
+            missing[name] = error.why
+            continue
+        digest = blake2b(np.ascontiguousarray(data.X).tobytes(), digest_size=8)
+        digest.update(np.asarray(data.y, np.int64).tobytes())
+        present[name] = Fingerprint(f"{__version__} {digest.hexdigest()}", data.X.size)
+    return present, missing
+
+
+def run_fits(
+    fits: Iterable[FitT],
+    kind: FitKind[FitT],
+    present: dict[str, Fingerprint],
+    path: Path | None = None,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> dict[FitT, Record]:
+    """The records of these fits: those in the file, if one is named, and the others made now and added to it.
+
+    The file ends up sorted, with the same bytes whatever the order, the workers and the interruptions.
+    """
+    known = _valid_records(path, kind, present) if path else {}
+    wanted = sorted({fit for fit in fits if fit.dataset in present})
+    todo = [fit for fit in wanted if fit not in known]
+    n_known = len(wanted) - len(todo)
+    with open(path or os.devnull, "a", encoding="utf-8") as file:
+        for done, records in _run_tasks(_tasks(todo, kind, present), kind.measure, workers or os.cpu_count() or 1):
+            marked = {fit: {"mark": present[fit.dataset].text} | record for fit, record in records.items()}
+            file.writelines(_json_line(fit, record) for fit, record in marked.items())
+            file.flush()
+            known |= marked
+            if progress is not None:
+                progress(n_known + done, len(wanted), next(iter(records)).dataset)
+    if path:
+        save_records(path, known)
+    return {fit: known[fit] for fit in wanted}
+
+
+def _valid_records(path: Path, kind: FitKind[FitT], present: dict[str, Fingerprint]) -> dict[FitT, Record]:
+    """The records in the file that belong to the data sets as they are now; the others are taken out of it."""
+    records = {
+        fit: record
+        for fit, record in load_records(path, kind.fit_class).items()
+        if fit.dataset not in present or record["mark"] == present[fit.dataset].text
+    }
+    save_records(path, records)
+    return records
+
+
+def load_records(path: Path, fit_class: type[FitT]) -> dict[FitT, Record]:
+    """The records in a file; an incomplete line is left out."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
+    names = [field.name for field in fields(fit_class)]
+    records: dict[FitT, Record] = {}
+    for line in lines:
+        if line.endswith("\n"):
+            record = json.loads(line)
+            records[fit_class(**{name: record.pop(name) for name in names})] = record
+    return records
+
+
+def save_records(path: Path, records: dict[FitT, Record]) -> None:
+    """Write all records, sorted, or none."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path) as part, part.open("w", encoding="utf-8") as file:
+        file.writelines(_json_line(fit, records[fit]) for fit in sorted(records))
+
+
+def _json_line(fit: StudyFit, record: Record) -> str:
+    return json.dumps(asdict(fit) | record) + "\n"
+
+
+def _tasks(todo: list[FitT], kind: FitKind[FitT], present: dict[str, Fingerprint]) -> list[list[FitT]]:
+    """Fits of one key go together, unless each takes long."""
+    tasks: list[list[FitT]] = []
+    for _, group in groupby(todo, key=kind.task_key):
+        fits = list(group)
+        tasks += [[fit] for fit in fits] if present[fits[0].dataset].size >= LARGE else [fits]
+    return tasks
+
+
+def _run_tasks(
+    tasks: list[list[FitT]], measure: Callable[[FitT], Record], workers: int
+) -> Iterator[tuple[int, dict[FitT, Record]]]:
+    """The number of fits done and the latest records, as tasks end."""
+    done, total = 0, sum(map(len, tasks))
+    if workers == 1 or len(tasks) < 2:
+        for task in tasks:
+            done += len(task)
+            yield done, _measure_task(task, measure)
+        return
+    others = set(active_children())
+    pool = ProcessPoolExecutor(min(workers, len(tasks)), get_context("spawn"), _ignore_interrupts)
+    try:
+        for future in as_completed([pool.submit(_measure_task, task, measure) for task in tasks]):
+            records = future.result()
+            done += len(records)
+            yield done, records
+    except BrokenProcessPool:
+        why = "a worker was killed, most likely for want of memory"
+        raise MemoryError(f"{why}: run again with fewer workers; records in the file are kept.") from None
+    finally:
+        if done < total:  # nobody waits for what the workers are at
+            for worker in set(active_children()) - others:
+                worker.terminate()
+        pool.shutdown(cancel_futures=True)
+
+
+def _ignore_interrupts() -> None:
+    """Leave Ctrl-C to the process that started the workers."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _measure_task(fits: list[FitT], measure: Callable[[FitT], Record]) -> dict[FitT, Record]:
+    """Fits with their records, on one thread: workers share the machine by processes."""
+    with warnings.catch_warnings(action="ignore"), threadpool_limits(1):  # of empty clusters and of rows left out
+        return {fit: measure(fit) for fit in fits}

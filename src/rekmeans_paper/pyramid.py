@@ -1,0 +1,273 @@
+"""Spatial pyramid: how often each of the visual words occurs in the whole image, its quarters, its sixteenths, ..."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from rekmeans.estimators import RectifiedEulerKMeans
+
+from ._arrays import Array
+from ._parameters import require_choice, require_integer
+from .images import grey_image, image_list, image_name, shrink_image
+from .sift import SIDE_BINS, UNIT, Squares, describe_squares
+
+ALPHA = 1.0  # half-turns for the unit length of a descriptor: the most that keeps near near
+FALL = 1e-4  # a pass that lowers the objective by less no longer changes what the words are good for
+LEAST_SHARE = 50  # squares drawn from an image; more images than max_descriptors / 50 need not be read for the words
+NEIGHBOURS = 5  # words that share a square in soft coding; more only blur
+AT_ONCE = 16  # images whose squares are in memory at a time
+
+
+def _hard_shares(codebook: RectifiedEulerKMeans, V: Array) -> tuple[Array, Array]:
+    """The nearest word of each square, alone, (p, 1)."""
+    return codebook.predict(V)[:, None], np.ones((len(V), 1))
+
+
+def _soft_shares(codebook: RectifiedEulerKMeans, V: Array) -> tuple[Array, Array]:
+    """The nearest words, (p, 5), sharing in proportion to exp(-D/s), s the mean squared distance D of the fit."""
+    D = codebook.transform(V) ** 2
+    m = min(NEIGHBOURS, D.shape[1])
+    words = np.argpartition(D, m - 1, axis=1)[:, :m]
+    near = np.take_along_axis(D, words, axis=1)
+    spread = max(codebook.inertia_ / len(codebook.labels_), np.finfo(float).tiny)
+    shares = np.exp((near.min(axis=1, keepdims=True) - near) / spread)
+    return words, shares / shares.sum(axis=1, keepdims=True)
+
+
+def _per_square(H: Array, n_words: int) -> Array:
+    return H / H[:, :n_words].sum(axis=1, keepdims=True)
+
+
+CODINGS: dict[str, Callable[[RectifiedEulerKMeans, Array], tuple[Array, Array]]] = {
+    "hard": _hard_shares,
+    "soft": _soft_shares,
+}
+NORMS: dict[str | None, Callable[[Array, int], Array]] = {
+    None: lambda H, n_words: H,
+    "l1": _per_square,
+    "l2": lambda H, n_words: H / np.sqrt((H * H).sum(axis=1, keepdims=True)),
+    "sqrt": lambda H, n_words: np.sqrt(_per_square(H, n_words)),
+}
+
+
+class SpatialPyramid(TransformerMixin, BaseEstimator):
+    """Images as counts of visual words in the cells of a spatial pyramid: 21 x 512 = 10752 columns.
+
+    Squares on a grid are described by SIFT; :class:`rekmeans.RectifiedEulerKMeans` learns `n_words` words from some of
+    them; each square then counts for its nearest word, in the whole image, in its quarters and in its sixteenths.
+
+    The words come from rectified Euler k-means because its centroids are descriptors (their pre-images), its loss is
+    bounded, and its labels are the same bits for any number of threads; at half a turn for the unit length it is
+    close to k-means.
+
+    Parameters
+    ----------
+    n_words : int, default=512
+        Words of the codebook.
+    step : int, default=8
+        Pixels from one square to the next.
+    size : int, default=16
+        Pixels along the side of a square.
+    levels : int, default=3
+        Levels of the pyramid; level l has 2^l x 2^l cells, and 3 levels have 1 + 4 + 16.
+    max_side : int or None, default=300
+        Images with a longer side are reduced to it; None for none.
+    coding : {"hard", "soft"}, default="hard"
+        Whether a square counts for its nearest word, or is shared by the nearest five, the nearer the more.
+    normalize : {"l1", "l2", "sqrt"} or None, default=None
+        Counts as they are; divided by the image's number of squares; rows of unit length; square roots of "l1".
+        Images of different sizes need one of them to be compared.
+    sparse_output : bool, default=False
+        Whether `transform` returns CSR: with 512 words about an eighth of the counts are not zero.
+    max_descriptors : int, default=100000
+        Squares drawn for the codebook, evenly from the images (from at most one image for every 50).
+    n_threads : int or None, default=None
+        Threads to use; None for all. The answer is the same for any number.
+    random_state : int, RandomState or None, default=None
+        Seed of the squares drawn and of the codebook.
+    verbose : int, default=0
+        1 prints how far the images are, 2 also the passes of the codebook.
+
+    Attributes
+    ----------
+    words_ : (n_words, 128) the words, as descriptors of length up to 512.
+    codebook_ : the fitted RectifiedEulerKMeans.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rekmeans_paper import SpatialPyramid
+    >>> images = np.random.default_rng(0).integers(0, 256, (4, 48, 64), dtype=np.uint8)
+    >>> counts = SpatialPyramid(n_words=8, random_state=0).fit_transform(images)
+    >>> counts.shape, counts[:, :8].sum(axis=1)
+    ((4, 168), array([35., 35., 35., 35.], dtype=float32))
+    """
+
+    def __init__(
+        self,
+        n_words: int = 512,
+        *,
+        step: int = 8,
+        size: int = 16,
+        levels: int = 3,
+        max_side: int | None = 300,
+        coding: Literal["hard", "soft"] = "hard",
+        normalize: Literal["l1", "l2", "sqrt"] | None = None,
+        sparse_output: bool = False,
+        max_descriptors: int = 100_000,
+        n_threads: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_words = n_words
+        self.step = step
+        self.size = size
+        self.levels = levels
+        self.max_side = max_side
+        self.coding = coding
+        self.normalize = normalize
+        self.sparse_output = sparse_output
+        self.max_descriptors = max_descriptors
+        self.n_threads = n_threads
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Iterable[Any], y: Any = None) -> Self:
+        """Learn the codebook.
+
+        Parameters
+        ----------
+        X : list of images
+            Paths, or uint8 arrays (h, w), (h, w, 1) or RGB (h, w, 3); of any sizes.
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        random = check_random_state(self.random_state)
+        V = self._sample_descriptors(image_list(X), random)
+        if (different := len(np.unique(V, axis=0))) < self.n_words:
+            raise ValueError(
+                f"n_words={self.n_words} needs at least {self.n_words} different squares, got {different} in "
+                f"{len(V)}: lower n_words or step, or add images."
+            )
+        codebook = RectifiedEulerKMeans(
+            self.n_words,
+            alpha=ALPHA / UNIT,
+            scale=None,
+            tol=FALL,
+            n_threads=self.n_threads,
+            random_state=random.randint(2**31),
+            verbose=int(self.verbose > 1),
+        ).fit(V)
+        self.codebook_ = codebook
+        self.words_ = codebook.cluster_centers_
+        return self
+
+    def transform(self, X: Iterable[Any]) -> Any:
+        """Counts of the words in the cells, (n_images, cells x n_words) float32.
+
+        The columns of level 0 come first, then the cells of each level in row order, `n_words` columns a cell.
+        """
+        check_is_fitted(self)
+        self._check_parameters()
+        images = image_list(X)
+        blocks = self._pyramid_blocks(images)
+        if self.sparse_output:
+            return sparse.vstack([sparse.csr_array(H) for H in blocks], format="csr")
+        counts = np.empty((len(images), len(self.words_) * (4**self.levels - 1) // 3), np.float32)
+        for at, H in zip(range(0, len(images), AT_ONCE), blocks, strict=True):
+            counts[at : at + AT_ONCE] = H
+        return counts
+
+    def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
+        """Level, row, column and word of each column, such as level1_row0_column1_word17."""
+        check_is_fitted(self)
+        sides = [(level, 2**level) for level in range(self.levels)]
+        cells = [f"level{level}_row{r}_column{c}" for level, s in sides for r in range(s) for c in range(s)]
+        return np.array([f"{cell}_word{word}" for cell in cells for word in range(len(self.words_))], dtype=object)
+
+    def _pyramid_blocks(self, images: list[Any]) -> Iterator[Array]:
+        """Rows of the answer, a few images at a time."""
+        for block in self._square_blocks(list(enumerate(images)), "words counted in"):
+            yield NORMS[self.normalize](self._counts(block), len(self.words_)).astype(np.float32)
+
+    def _square_blocks(self, numbered: list[tuple[int, Any]], done: str) -> Iterator[list[Squares]]:
+        """The squares of the images in order, a few images at a time, read and described by several threads."""
+        with ThreadPoolExecutor(self.n_threads or os.cpu_count()) as pool:
+            for at in range(0, len(numbered), AT_ONCE):
+                yield list(pool.map(self._squares_of, numbered[at : at + AT_ONCE]))
+                if self.verbose:
+                    print(f"{done} {min(at + AT_ONCE, len(numbered))} of {len(numbered)} images", flush=True)
+
+    def _squares_of(self, numbered: tuple[int, Any]) -> Squares:
+        number, image = numbered
+        name = image_name(image, number)
+        picture = shrink_image(grey_image(image, name), self.max_side)
+        if min(picture.shape) < self.size:
+            h, w = picture.shape
+            raise ValueError(
+                f"an image needs at least size={self.size} pixels on each side; {name} has {h} x {w} after max_side: "
+                "lower size or enlarge it."
+            )
+        return describe_squares(picture, self.step, self.size)
+
+    def _sample_descriptors(self, images: list[Any], random: np.random.RandomState) -> Array:
+        """Descriptors to learn the words from, as many from each image; each image has a generator of its own."""
+        used = min(len(images), max(1, self.max_descriptors // LEAST_SHARE))
+        chosen = np.sort(random.permutation(len(images))[:used])
+        seeds = np.random.SeedSequence(random.randint(0, 2**32, size=4, dtype=np.uint32).tolist()).spawn(used)
+        blocks = self._square_blocks([(int(i), images[i]) for i in chosen], "squares drawn from")
+        sample = []
+        for squares, seed in zip(chain.from_iterable(blocks), seeds, strict=True):
+            order = np.random.default_rng(seed).permutation(len(squares.descriptors))
+            sample.append(squares.descriptors[np.sort(order[: self.max_descriptors // used])])
+        return np.concatenate(sample)
+
+    def _counts(self, block: list[Squares]) -> Array:
+        """The pyramids of a few images, (m, cells x n_words); coarser cells are sums of finer ones."""
+        k, s, m = len(self.words_), 2 ** (self.levels - 1), len(block)
+        words, shares = CODINGS[self.coding](self.codebook_, np.concatenate([squares.descriptors for squares in block]))
+        cells = [(s * squares.down).astype(np.int64) * s + (s * squares.right).astype(np.int64) for squares in block]
+        cell = np.concatenate([each + i * s * s for i, each in enumerate(cells)])  # (p,) finest cell, all images
+        H = np.bincount((cell[:, None] * k + words).ravel(), shares.ravel(), m * s * s * k)
+        levels = [H.reshape(m, s, s, k)]
+        for _ in range(self.levels - 1):
+            fine = levels[0]
+            half = fine.shape[1] // 2
+            levels.insert(0, fine.reshape(m, half, 2, half, 2, k).sum(axis=(2, 4)))
+        return np.concatenate([level.reshape(m, -1) for level in levels], axis=1)
+
+    def _check_parameters(self) -> None:
+        require_integer("n_words", self.n_words)
+        require_integer("step", self.step)
+        require_integer("size", self.size, least=SIDE_BINS, hint=", a pixel for each bin")
+        require_integer("levels", self.levels)
+        if self.max_side is not None:
+            require_integer("max_side", self.max_side, least=self.size, hint=" = size (None for any)")
+        require_choice("coding", self.coding, CODINGS)
+        require_choice("normalize", self.normalize, NORMS)
+        require_integer("max_descriptors", self.max_descriptors, least=self.n_words, hint=" = n_words")
+        if self.n_threads is not None:
+            require_integer("n_threads", self.n_threads, hint=" (None for all)")
+        require_integer("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, least=0)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False  # a list of images
+        tags.input_tags.string = True
+        tags.no_validation = True
+        return tags
