@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 CORE := CMakeLists.txt $(wildcard src/rekmeans/engines/native/core/*pp src/rekmeans/engines/native/core/lanes/*pp)
 
-.PHONY: demo test lint docs sanitize bench clean
+.PHONY: demo test lint docs sanitize pure bench clean
 .DEFAULT_GOAL := test
 
 $(VENV)/ready: pyproject.toml $(CORE)
@@ -47,6 +47,18 @@ sanitize:
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 $(SANITIZED)/bin/python -m pytest tests/test_native.py tests/test_native_soft_pass.py -n 2 -p no:cacheprovider
 
+# The package without its compiled core, as where no C++ compiler works, in a .venv of its own: a build forced to have the
+# core fails, a plain one does not, and the first fit says which engine runs.
+PURE := $(VENV)-pure
+pure:
+	$(PYTHON) -m venv $(PURE)
+	! CXX=/bin/false $(PURE)/bin/python -m pip install --quiet --no-deps --config-settings=wheel.cmake=true . 2> /dev/null
+	CXX=/bin/false $(PURE)/bin/python -m pip install --quiet .
+	cd $(PURE) && bin/python -c 'from rekmeans import RectifiedEulerKMeans; from sklearn.datasets import load_iris; \
+	fits = [RectifiedEulerKMeans(3, random_state=0).fit(load_iris().data) for _ in range(3)]; \
+	assert {fit.engine_ for fit in fits} == {"reference"}' 2>&1 | tee said.txt
+	test "$$(grep -c 'runs its slow reference engine' $(PURE)/said.txt)" = 1
+
 # The race against other libraries, where REKMEANS_DATA names the data sets; takes about an hour.
 bench: $(VENV)/ready
 	$(RUN) -m pip install --quiet --editable '.[bench]'
@@ -54,4 +66,4 @@ bench: $(VENV)/ready
 	$(RUN) benchmarks/race.py table race.jsonl
 
 clean:
-	rm -rf $(VENV) $(SANITIZED) build dist demo docs/api docs/gallery
+	rm -rf $(VENV) $(SANITIZED) $(PURE) build dist demo docs/api docs/gallery

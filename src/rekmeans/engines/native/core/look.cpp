@@ -242,8 +242,8 @@ std::vector<double> medians(const Points& F, size_t n, const double* V, const in
       if (i % STRIDE == 0) marks.insert(marks.end(), run.begin(), run.end());
       const size_t j = size_t(up[i]);
       const size_t later = size_t(up[std::min(i + AHEAD, observed - 1)]);
-      if (labels) __builtin_prefetch(&pulled[later]);
-      else __builtin_prefetch(V + later * k);
+      if (labels) prefetch(&pulled[later]);
+      else prefetch(V + later * k);
       if (labels) run[pulled[j].c] += pulled[j].v;
       else for (size_t c = 0; c < k; ++c) run[c] += V[j * k + c];
     }

@@ -8,11 +8,10 @@
 #include <thread>
 #include <vector>
 
+#include "compiler.hpp"
 #include "lanes.hpp"
 
 namespace rekmeans {
-
-using i128 = __int128;
 
 // Run work(thread, i) for i in [0, count) on a number of threads, started here and joined here: nothing outlives the
 // call, so a fork finds no thread of ours.

@@ -219,7 +219,7 @@ void Walk::weigh(const Pace& pace, Hand& hand) {
     if (anew && r + AHEAD < block.count) {
       const Thin thin = rows.sparse ? rows.thin(block.at[r + AHEAD]) : Thin{};
       const float* row = rows.sparse ? reinterpret_cast<const float*>(thin.columns) : block.row[r + AHEAD];
-      for (size_t l = 0, count = rows.sparse ? 3 * thin.count : rows.p; l < count; l += 16) __builtin_prefetch(row + l);
+      for (size_t l = 0, count = rows.sparse ? 3 * thin.count : rows.p; l < count; l += 16) prefetch(row + l);
     }
     if (anew) upper[j] = tightened(C, j, block.row[r]);
     const bool slow = upper[j] < lower[j], fast = lower_fast.empty() || upper[j] < lower_fast[j];

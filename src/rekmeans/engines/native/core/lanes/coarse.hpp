@@ -8,13 +8,11 @@ namespace {
 #if defined(__AVX512VNNI__)
 
 void coarse_row(const float* g, size_t p, uint8_t* q, float* step, float* rest) {
-  typedef uint8_t vb __attribute__((vector_size(V), aligned(1), may_alias));
   vf most = {};
   size_t l = 0;
   for (; l + V <= p; l += V) {
     const vf x = load(g + l);
-    const vf a = x < 0 ? -x : x;
-    most = a > most ? a : most;
+    most = larger(most, select(x < 0.0f, -x, x));
   }
   float top = 0;
   for (size_t i = 0; i < V; ++i) top = most[i] > top ? most[i] : top;
@@ -25,11 +23,9 @@ void coarse_row(const float* g, size_t p, uint8_t* q, float* step, float* rest) 
   vf squares = {};
   for (l = 0; l + V <= p; l += V) {
     const vf x = load(g + l), shifted = x * inverse + SHIFT;
-    vi bits;
-    __builtin_memcpy(&bits, &shifted, sizeof bits);
     const vf gap = x - (shifted - SHIFT) * *step;
     squares += gap * gap;
-    *reinterpret_cast<vb*>(q + l) = __builtin_convertvector(bits + 128, vb);
+    store(q + l, low_bytes(bits(shifted) + 128));
   }
   float sum = 0;
   for (size_t i = 0; i < V; ++i) sum += squares[i];
@@ -46,25 +42,25 @@ template <int ROWS, int VECTORS>
 inline void coarse_tile(const uint8_t* const* rows, const float* step, size_t quads, const int8_t* packed,
                         const float* scale, const int32_t* offset, float* S, size_t kp) {
   __m512i sum[ROWS][VECTORS];
-#pragma GCC unroll 16
+  REKMEANS_UNROLL(16)
   for (int r = 0; r < ROWS; ++r)
-#pragma GCC unroll 4
+    REKMEANS_UNROLL(4)
     for (int v = 0; v < VECTORS; ++v) sum[r][v] = _mm512_setzero_si512();
   for (size_t l = 0; l < quads; ++l, packed += VECTORS * V * 4) {
     __m512i b[VECTORS];
-#pragma GCC unroll 4
+    REKMEANS_UNROLL(4)
     for (int v = 0; v < VECTORS; ++v) b[v] = _mm512_loadu_si512(packed + v * V * 4);
-#pragma GCC unroll 16
+    REKMEANS_UNROLL(16)
     for (int r = 0; r < ROWS; ++r) {
       int32_t four;
       __builtin_memcpy(&four, rows[r] + 4 * l, 4);
       const __m512i a = _mm512_set1_epi32(four);
-#pragma GCC unroll 4
+      REKMEANS_UNROLL(4)
       for (int v = 0; v < VECTORS; ++v) sum[r][v] = _mm512_dpbusd_epi32(sum[r][v], a, b[v]);
     }
   }
   for (int r = 0; r < ROWS; ++r)
-#pragma GCC unroll 4
+    REKMEANS_UNROLL(4)
     for (int v = 0; v < VECTORS; ++v) {
       const __m512i exact = _mm512_sub_epi32(sum[r][v], _mm512_loadu_si512(offset + v * V));
       const vf s = vf(_mm512_cvtepi32_ps(exact)) * (load(scale + v * V) * step[r]);

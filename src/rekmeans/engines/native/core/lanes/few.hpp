@@ -7,24 +7,6 @@ namespace {
 
 #if defined(__AVX512F__)
 
-// Blocks of SIZE lanes of a and b change places across the diagonal: what two rows of blocks become.
-template <int SIZE, int... LANE>
-inline void exchange(vf& a, vf& b) {
-  const vf x = a, y = b;
-  a = __builtin_shuffle(x, y, vi{(LANE & SIZE ? int(V) + LANE - SIZE : LANE)...});
-  b = __builtin_shuffle(x, y, vi{(LANE & SIZE ? int(V) + LANE : LANE + SIZE)...});
-}
-
-template <int SIZE>
-inline void exchange_all(vf* x) {
-#pragma GCC unroll 16
-  for (int r = 0; r < int(V); ++r)
-    if (!(r & SIZE)) exchange<SIZE, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15>(x[r], x[r + SIZE]);
-}
-
-// Rows become columns.
-inline void transpose(vf* x) { exchange_all<8>(x), exchange_all<4>(x), exchange_all<2>(x), exchange_all<1>(x); }
-
 template <int K>
 inline void few(const float* const* rows, size_t count, size_t p, const float* packed, const float* bias, int32_t* where,
                 float* best, float* second) {
@@ -38,24 +20,24 @@ inline void few(const float* const* rows, size_t count, size_t p, const float* p
       size_t l = start;
       for (; l + V <= end; l += V) {
         vf x[V];
-#pragma GCC unroll 16
+        REKMEANS_UNROLL(16)
         for (size_t r = 0; r < V; ++r) x[r] = load(rows[from + r] + l);
-#pragma GCC unroll 16
-        for (size_t r = 0; r < V; ++r) __builtin_prefetch(rows[from + V + r] + l);
+        REKMEANS_UNROLL(16)
+        for (size_t r = 0; r < V; ++r) prefetch(rows[from + V + r] + l);
         transpose(x);
-#pragma GCC unroll 16
+        REKMEANS_UNROLL(16)
         for (size_t i = 0; i < V; ++i)
-#pragma GCC unroll 12
+          REKMEANS_UNROLL(12)
           for (int c = 0; c < K; ++c) sum[c] += x[i] * packed[(l + i) * V + size_t(c)];
       }
       if (l < end) {
         vf x[V];
         const __mmask16 inside = __mmask16((1 << (end - l)) - 1);
-#pragma GCC unroll 16
+        REKMEANS_UNROLL(16)
         for (size_t r = 0; r < V; ++r) x[r] = _mm512_maskz_loadu_ps(inside, rows[from + r] + l);
         transpose(x);
         for (size_t i = 0; l + i < end; ++i)
-#pragma GCC unroll 12
+          REKMEANS_UNROLL(12)
           for (int c = 0; c < K; ++c) sum[c] += x[i] * packed[(l + i) * V + size_t(c)];
       }
       for (int c = 0; c < K; ++c) all[c] += sum[c];
@@ -63,12 +45,12 @@ inline void few(const float* const* rows, size_t count, size_t p, const float* p
     for (int c = 0; c < K; ++c) all[c] -= bias[c];
     vf top = all[0], next = vf{} - 3.0e38f;
     vi at = {};
-#pragma GCC unroll 12
+    REKMEANS_UNROLL(12)
     for (int c = 1; c < K; ++c) {
       const vi better = all[c] > top;
-      next = larger(next, better ? top : all[c]);
-      at = better ? vi{} + c : at;
-      top = better ? all[c] : top;
+      next = larger(next, select(better, top, all[c]));
+      at = select(better, vi{} + c, at);
+      top = select(better, all[c], top);
     }
     const size_t here = count - from < V ? count - from : V;
     for (size_t r = 0; r < here; ++r) best[from + r] = top[r], second[from + r] = next[r], where[from + r] = at[r];

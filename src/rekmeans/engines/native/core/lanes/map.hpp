@@ -58,22 +58,14 @@ template <class T>
 inline vd series(const T& c, vd x2) {
   vd s = {};
   s += c[8];
-#pragma GCC unroll 8
+  REKMEANS_UNROLL(8)
   for (int i = 7; i >= 0; --i) s = s * x2 + c[i];
   return s;
 }
 
-inline vd picked(vl mask, vd yes, vd no) { return mask ? yes : no; }
-inline vd signed_by(vl bits, vd x) {  // -x where the lowest bit is set
-  vl y;
-  __builtin_memcpy(&y, &x, sizeof y);
-  y ^= bits << 63;
-  __builtin_memcpy(&x, &y, sizeof x);
-  return x;
-}
+inline vd signed_by(vu parity, vd x) { return number(bits(x) ^ (parity << 63)); }  // -x where the lowest bit is set
 
 size_t mapped(const double* t, size_t d, const double* base, float* g, double* norm2, int64_t* square) {
-  typedef float half __attribute__((vector_size(V * 2), aligned(4), may_alias));
   vd length = {}, exact = {};
   vl whole = {}, doubts = {};
   for (size_t i = 0, turn = 0; i < d; i += DV, ++turn) {
@@ -88,34 +80,33 @@ size_t mapped(const double* t, size_t d, const double* base, float* g, double* n
       }
       at = tail[0], bc = tail[1], bs = tail[2];
     }
-    const vd in = *reinterpret_cast<const vd*>(at);
+    const vd in = load(at);
     const vl seen = in == in;
-    const vd x = picked(seen, in, vd{});
+    const vd x = select(seen, in, vd{});
     const vd shifted = x * 2.0 + MAGIC, q = shifted - MAGIC;
-    vl quarter;                                                   // the low bits of the sum are the integer's
-    __builtin_memcpy(&quarter, &shifted, sizeof quarter);
+    const vu quarter = bits(shifted);                             // the low bits of the sum are the integer's
     const vd r = x - q * 0.5, r2 = r * r;                         // exact: |x| < 2^40
     const vd c = series(COS, r2) * GRID, s = series(SIN, r2) * r * GRID;
     const vd cn = rounded(c), sn = rounded(s);
     const vd cg = c - cn, sg = s - sn;
     doubts += (cg > 0.5 - DOUBT) | (cg < DOUBT - 0.5) | (sg > 0.5 - DOUBT) | (sg < DOUBT - 0.5);
-    const vl odd = (quarter & 1) != 0;
-    const vd cos = picked(seen, signed_by(quarter ^ (quarter >> 1), picked(odd, sn, cn)), vd{});
-    const vd sin = picked(seen, signed_by(quarter >> 1, picked(odd, cn, sn)), vd{});
-    const vd gc = picked(seen, cos - *reinterpret_cast<const vd*>(bc), vd{});
-    const vd gs = picked(seen, sin - *reinterpret_cast<const vd*>(bs), vd{});
+    const vl odd = (quarter & uint64_t(1)) != uint64_t(0);
+    const vd cos = select(seen, signed_by(quarter ^ (quarter >> 1), select(odd, sn, cn)), vd{});
+    const vd sin = select(seen, signed_by(quarter >> 1, select(odd, cn, sn)), vd{});
+    const vd gc = select(seen, cos - load(bc), vd{});
+    const vd gs = select(seen, sin - load(bs), vd{});
     length += gc * gc + gs * gs;
     exact += cos * cos + sin * sin;                               // at most 2^47 a turn
-    if (turn % 32 == 31) whole += __builtin_convertvector(exact, vl), exact = vd{};
-    const half oc = __builtin_convertvector(gc * (1 / GRID), half), os = __builtin_convertvector(gs * (1 / GRID), half);
+    if (turn % 32 == 31) whole += integers(exact), exact = vd{};
+    const vh oc = narrowed(gc * (1 / GRID)), os = narrowed(gs * (1 / GRID));
     if (here == DV) {
-      *reinterpret_cast<half*>(g + i) = oc;
-      *reinterpret_cast<half*>(g + d + i) = os;
+      store(g + i, oc);
+      store(g + d + i, os);
     } else {
       for (size_t j = 0; j < here; ++j) g[i + j] = oc[j], g[d + i + j] = os[j];
     }
   }
-  whole += __builtin_convertvector(exact, vl);
+  whole += integers(exact);
   size_t doubtful = 0;
   *norm2 = 0, *square = 0;
   for (size_t j = 0; j < DV; ++j) *norm2 += length[j], *square += whole[j], doubtful += size_t(-doubts[j]);

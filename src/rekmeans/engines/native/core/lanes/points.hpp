@@ -11,69 +11,25 @@ constexpr size_t ABREAST = 2;  // vectors of rows worked on together; SIDE sums 
 constexpr size_t ABREAST = 1;
 #endif
 
-typedef float vh __attribute__((vector_size(V * 2), aligned(4), may_alias));
-typedef uint64_t vu __attribute__((vector_size(V * 4), aligned(8), may_alias));
-
-inline vd load(const double* at) { return *reinterpret_cast<const vd*>(at); }
-inline void store(double* at, vd x) { *reinterpret_cast<vd*>(at) = x; }
 inline vd cells(const double* at) { return load(at); }
-inline vd cells(const float* at) { return __builtin_convertvector(*reinterpret_cast<const vh*>(at), vd); }
+inline vd cells(const float* at) { return widened(at); }
 
-inline vu bits(vd x) {
-  vu y;
-  __builtin_memcpy(&y, &x, sizeof y);
-  return y;
-}
-inline vd number(vu x) {
-  vd y;
-  __builtin_memcpy(&y, &x, sizeof y);
-  return y;
-}
 inline vd magnitude(vd x) { return number(bits(x) & (~uint64_t(0) >> 1)); }
-
-// Blocks of SIZE lanes of a and b change places across the diagonal.
-template <int SIZE, int... LANE>
-inline void crossed(vd& a, vd& b) {
-  const vd x = a, y = b;
-  a = __builtin_shufflevector(x, y, (LANE & SIZE ? int(DV) + LANE - SIZE : LANE)...);
-  b = __builtin_shufflevector(x, y, (LANE & SIZE ? int(DV) + LANE : LANE + SIZE)...);
-}
-
-template <int SIZE>
-inline void crossed_all(vd* x) {
-#pragma GCC unroll 8
-  for (size_t r = 0; r < DV; ++r) {
-    if (r & SIZE) continue;
-#if defined(__AVX512F__)
-    crossed<SIZE, 0, 1, 2, 3, 4, 5, 6, 7>(x[r], x[r + SIZE]);
-#elif defined(__AVX2__)
-    crossed<SIZE, 0, 1, 2, 3>(x[r], x[r + SIZE]);
-#else
-    crossed<SIZE, 0, 1>(x[r], x[r + SIZE]);
-#endif
-  }
-}
 
 template <class T>
 inline uint32_t columns_of(const T* rows, size_t p, size_t count, size_t width, double* out) {
   vl holes[TILE / DV] = {};
   size_t l = 0;
   for (; count == TILE && l + DV <= width; l += DV)
-#pragma GCC unroll 8
+    REKMEANS_UNROLL(8)
     for (size_t v = 0; v < TILE / DV; ++v) {
       vd x[DV];
-#pragma GCC unroll 8
+      REKMEANS_UNROLL(8)
       for (size_t i = 0; i < DV; ++i) x[i] = cells(rows + (v * DV + i) * p + l);
-#pragma GCC unroll 8
-      for (size_t i = 0; i < DV; ++i) __builtin_prefetch(rows + (TILE + v * DV + i) * p + l);  // the next tile, in time
-#if defined(__AVX512F__)
-      crossed_all<4>(x);
-#endif
-#if defined(__AVX2__)
-      crossed_all<2>(x);
-#endif
-      crossed_all<1>(x);
-#pragma GCC unroll 8
+      REKMEANS_UNROLL(8)
+      for (size_t i = 0; i < DV; ++i) prefetch(rows + (TILE + v * DV + i) * p + l);  // the next tile, in time
+      transpose(x);
+      REKMEANS_UNROLL(8)
       for (size_t i = 0; i < DV; ++i) {
         holes[v] |= x[i] != x[i];
         store(out + (l + i) * TILE + v * DV, x[i]);
@@ -106,8 +62,8 @@ inline void level_of(const T* rows, size_t p, size_t count, size_t width, size_t
     size_t l = 0;
     for (; l + DV <= here; l += DV) {
       const vd x = cells(rows + l);
-      store(to + l, x == x ? x : vd{});
-      if (mark) store(mark + l, x == x ? vd{} + 1.0 : vd{});
+      store(to + l, select(x == x, x, vd{}));
+      if (mark) store(mark + l, select(x == x, vd{} + 1.0, vd{}));
     }
     for (; l < padded; ++l) {
       const double x = l < here ? double(rows[l]) : 0.0;
@@ -126,32 +82,32 @@ template <Norm NORM, bool GAPS, int K>
 inline void summed(const double* x, size_t width, const double* packed, double* D) {
   for (size_t v = 0; v < TILE; v += ABREAST * DV) {
     vd sum[K][ABREAST];
-#pragma GCC unroll 8
+    REKMEANS_UNROLL(8)
     for (int c = 0; c < K; ++c)
-#pragma GCC unroll 2
+      REKMEANS_UNROLL(2)
       for (size_t i = 0; i < ABREAST; ++i) sum[c][i] = load(D + size_t(c) * TILE + v + i * DV);
     const double* b = packed;
     for (size_t l = 0; l < width; ++l, b += K) {
       vd a[ABREAST];
-#pragma GCC unroll 2
+      REKMEANS_UNROLL(2)
       for (size_t i = 0; i < ABREAST; ++i) a[i] = load(x + l * TILE + v + i * DV);
-#pragma GCC unroll 8
+      REKMEANS_UNROLL(8)
       for (int c = 0; c < K; ++c)
-#pragma GCC unroll 2
+        REKMEANS_UNROLL(2)
         for (size_t i = 0; i < ABREAST; ++i) {
           if constexpr (NORM == Norm::products) {
             sum[c][i] += a[i] * b[c];
           } else {
             vd gap = a[i] - b[c];
-            if constexpr (GAPS) gap = a[i] == a[i] ? gap : vd{};
+            if constexpr (GAPS) gap = select(a[i] == a[i], gap, vd{});
             if constexpr (NORM == Norm::squares) sum[c][i] += gap * gap;
             else sum[c][i] += magnitude(gap);
           }
         }
     }
-#pragma GCC unroll 8
+    REKMEANS_UNROLL(8)
     for (int c = 0; c < K; ++c)
-#pragma GCC unroll 2
+      REKMEANS_UNROLL(2)
       for (size_t i = 0; i < ABREAST; ++i) store(D + size_t(c) * TILE + v + i * DV, sum[c][i]);
   }
 }
@@ -201,8 +157,8 @@ void least(const double* D, size_t k, int32_t* where, double* best) {
     vl at = {};
     for (size_t c = 1; c < k; ++c) {
       const vd here = load(D + c * TILE + v);
-      at = here < top ? vl{} + int64_t(c) : at;
-      top = here < top ? here : top;
+      at = select(here < top, vl{} + int64_t(c), at);
+      top = select(here < top, here, top);
     }
     store(best + v, top);
     for (size_t i = 0; i < DV; ++i) where[v + i] = int32_t(at[i]);
@@ -241,22 +197,22 @@ void gather(const Points& F, size_t row, size_t count, size_t stride, const int3
 template <int K, int VECTORS>
 inline void spread_block(const double* pulls, const double* Y, size_t padded, double* totals, size_t stride) {
   vd sum[K][VECTORS];
-#pragma GCC unroll 4
+  REKMEANS_UNROLL(4)
   for (int c = 0; c < K; ++c)
-#pragma GCC unroll 2
+    REKMEANS_UNROLL(2)
     for (int i = 0; i < VECTORS; ++i) sum[c][i] = load(totals + size_t(c) * stride + size_t(i) * DV);
   for (size_t r = 0; r < TILE; ++r) {
     vd f[VECTORS];
-#pragma GCC unroll 2
+    REKMEANS_UNROLL(2)
     for (int i = 0; i < VECTORS; ++i) f[i] = load(Y + r * padded + size_t(i) * DV);
-#pragma GCC unroll 4
+    REKMEANS_UNROLL(4)
     for (int c = 0; c < K; ++c)
-#pragma GCC unroll 2
+      REKMEANS_UNROLL(2)
       for (int i = 0; i < VECTORS; ++i) sum[c][i] += pulls[size_t(c) * TILE + r] * f[i];
   }
-#pragma GCC unroll 4
+  REKMEANS_UNROLL(4)
   for (int c = 0; c < K; ++c)
-#pragma GCC unroll 2
+    REKMEANS_UNROLL(2)
     for (int i = 0; i < VECTORS; ++i) store(totals + size_t(c) * stride + size_t(i) * DV, sum[c][i]);
 }
 

@@ -8,28 +8,28 @@ namespace {
 template <int ROWS, int VECTORS>
 inline void tile(const float* const* rows, size_t from, size_t to, const float* packed, float* S, size_t kp) {
   vf sum[ROWS][VECTORS];
-#pragma GCC unroll 16
+  REKMEANS_UNROLL(16)
   for (int r = 0; r < ROWS; ++r)
-#pragma GCC unroll 4
+    REKMEANS_UNROLL(4)
     for (int v = 0; v < VECTORS; ++v) sum[r][v] = vf{};
   const float* h = packed + from * VECTORS * V;
   for (size_t l = from; l < to; ++l, h += VECTORS * V) {
     vf b[VECTORS];
     if (VECTORS < 3 && l % 16 == 0)  // few centroids: memory is the limit, so ask for the next tile's rows in time
-#pragma GCC unroll 16
-      for (int r = 0; r < ROWS; ++r) __builtin_prefetch(rows[r + (ROWS > 1 ? ROWS : 0)] + l);
-#pragma GCC unroll 4
+      REKMEANS_UNROLL(16)
+      for (int r = 0; r < ROWS; ++r) prefetch(rows[r + (ROWS > 1 ? ROWS : 0)] + l);
+    REKMEANS_UNROLL(4)
     for (int v = 0; v < VECTORS; ++v) b[v] = load(h + v * V);
-#pragma GCC unroll 16
+    REKMEANS_UNROLL(16)
     for (int r = 0; r < ROWS; ++r) {
       const float a = rows[r][l];
-#pragma GCC unroll 4
+      REKMEANS_UNROLL(4)
       for (int v = 0; v < VECTORS; ++v) sum[r][v] += a * b[v];
     }
   }
-#pragma GCC unroll 16
+  REKMEANS_UNROLL(16)
   for (int r = 0; r < ROWS; ++r)
-#pragma GCC unroll 4
+    REKMEANS_UNROLL(4)
     for (int v = 0; v < VECTORS; ++v) {
       float* at = S + r * kp + v * V;
       store(at, from ? load(at) + sum[r][v] : sum[r][v]);

@@ -16,11 +16,11 @@ inline vd power_of_two(vd whole) { return number((bits(whole + MAGIC) - MAGIC_BI
 
 // exp(-x) for x >= 0, and fallen = 1 - exp(-x) without cancellation.
 inline vd exp_minus(vd x, vd& fallen) {
-  const vd y = x < FAR ? -x : vd{} - FAR;
+  const vd y = select(x < FAR, -x, vd{} - FAR);
   const vd n = rounded(y * LOG2E), half = rounded(n * 0.5);
   const vd r = (y - n * LN2) - n * LN2_REST;
   vd series = vd{} + EXP[11];
-#pragma GCC unroll 11
+  REKMEANS_UNROLL(11)
   for (int i = 10; i >= 0; --i) series = series * r + EXP[i];
   const vd q = r + r * r * series;                               // exp(r) - 1
   const vd a = power_of_two(half), b = power_of_two(n - half);   // in two steps, or the smallest results would be lost
@@ -31,13 +31,13 @@ inline vd exp_minus(vd x, vd& fallen) {
 // log(x) for x > 0.
 inline vd log_of(vd x) {
   const vl tiny = x < 0x1p-1000;
-  const vu y = bits(tiny ? x * 0x1p60 : x);
+  const vu y = bits(select(tiny, x * 0x1p60, x));
   const vd m = number((y & ((uint64_t(1) << 52) - 1)) | (uint64_t(1023) << 52));   // in [1, 2)
   const vl large = m > 1.4142135623730951;
-  const vd n = number((y >> 52) + MAGIC_BITS) - (MAGIC + 1023) + (large ? vd{} + 1.0 : vd{}) - (tiny ? vd{} + 60.0 : vd{});
-  const vd f = (large ? m * 0.5 : m) - 1.0, s = f / (f + 2.0), s2 = s * s;
+  const vd n = number((y >> 52) + MAGIC_BITS) - (MAGIC + 1023) + select(large, vd{} + 1.0, vd{}) - select(tiny, vd{} + 60.0, vd{});
+  const vd f = select(large, m * 0.5, m) - 1.0, s = f / (f + 2.0), s2 = s * s;
   vd series = vd{} + 1.0 / 23;                                    // atanh(s)/s, |s| <= 0.172
-#pragma GCC unroll 11
+  REKMEANS_UNROLL(11)
   for (int i = 21; i > 0; i -= 2) series = series * s2 + 1.0 / i;
   return n * LN2 + (n * LN2_REST + 2.0 * s * series);
 }
@@ -54,7 +54,7 @@ void pull(const Measure& measure, const double* D, size_t count, double* L, doub
   }
   for (size_t i = 0; measure.root && i < count; i += DV) {
     const vd r = load(D + i) / measure.gamma;
-    store(s + i, r > NEAREST ? load(s + i) / r : vd{});
+    store(s + i, select(r > NEAREST, load(s + i) / r, vd{}));
   }
 }
 
@@ -64,10 +64,10 @@ inline void memberships_by(const double* L, size_t k, double fuzziness, const Ra
     vd low = load(L + v), sum = {};
     for (size_t c = 1; c < k; ++c) {
       const vd here = load(L + c * TILE + v);
-      low = here < low ? here : low;
+      low = select(here < low, here, low);
     }
     for (size_t c = 0; c < k; ++c) {
-      const vd here = load(L + c * TILE + v), ratio = here == low ? vd{} + 1.0 : low / here;
+      const vd here = load(L + c * TILE + v), ratio = select(here == low, vd{} + 1.0, low / here);
       const vd t = raised(ratio);
       sum += t;
       store(W + c * TILE + v, t * ratio);                         // t^m, since t = ratio^(1/(m - 1))
@@ -85,7 +85,7 @@ void memberships(const double* L, size_t k, double fuzziness, double* W) {
   memberships_by(L, k, fuzziness, [power](vd x) {
     vd unused;
     const vd t = exp_minus(-power * log_of(x), unused);
-    return x > 0.0 ? t : vd{};
+    return select(x > 0.0, t, vd{});
   }, W);
 }
 
@@ -109,7 +109,7 @@ void weighed(const double* w, const double* L, const double* s, size_t k, double
       const vd share = load(W + i) * own, pulled = share * load(s + i);
       store(mass + i, load(mass + i) + share);
       if (whole) store(whole + i, load(whole + i) + pulled);
-      sum += share != 0.0 ? share * load(L + i) : vd{};
+      sum += select(share != 0.0, share * load(L + i), vd{});
       store(W + i, pulled);
     }
     store(loss + v, sum);

@@ -14,21 +14,21 @@ inline void thin_panel(const Thin& row, const float* packed, float* S) {
     vf part[WAYS][VECTORS] = {};
     auto add = [&](size_t i, vf* to_) {
       const float *a = packed + row.columns[i] * 2 * VECTORS * V, *b = a + VECTORS * V;
-#pragma GCC unroll 4
+      REKMEANS_UNROLL(4)
       for (int v = 0; v < VECTORS; ++v) to_[v] += row.cos[i] * load(a + v * V) + row.sin[i] * load(b + v * V);
     };
     size_t i = from;
     for (; i + WAYS <= to; i += WAYS) {
       if (VECTORS == 1 && i + 16 + WAYS <= row.count)
-#pragma GCC unroll 4
-        for (size_t w = 0; w < WAYS; ++w) __builtin_prefetch(packed + row.columns[i + 16 + w] * 2 * VECTORS * V);
-#pragma GCC unroll 4
+        REKMEANS_UNROLL(4)
+        for (size_t w = 0; w < WAYS; ++w) prefetch(packed + row.columns[i + 16 + w] * 2 * VECTORS * V);
+      REKMEANS_UNROLL(4)
       for (size_t w = 0; w < WAYS; ++w) add(i + w, part[w]);
     }
     for (; i < to; ++i) add(i, part[0]);
-#pragma GCC unroll 4
+    REKMEANS_UNROLL(4)
     for (size_t w = 0; w < WAYS; ++w)
-#pragma GCC unroll 4
+      REKMEANS_UNROLL(4)
       for (int v = 0; v < VECTORS; ++v) sum[v] += part[w][v];
   }
   for (int v = 0; v < VECTORS; ++v) store(S + v * V, sum[v]);
@@ -61,9 +61,7 @@ float thin_dot(const Thin& row, size_t d, const float* h) {
     for (; i + V <= to; i += V)
       for (size_t v = 0; v < V; ++v) lane[v] += row.cos[i + v] * h[row.columns[i + v]] + row.sin[i + v] * low[row.columns[i + v]];
     for (; i < to; ++i) lane[0] += row.cos[i] * h[row.columns[i]] + row.sin[i] * low[row.columns[i]];
-    vf part;
-    __builtin_memcpy(&part, lane, sizeof part);
-    sum += total(part);
+    sum += total(load(lane));
   }
   return sum;
 }

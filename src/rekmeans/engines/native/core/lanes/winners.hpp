@@ -13,23 +13,20 @@ struct Top {
 
 inline Top merged(const Top& x, const Top& y) {
   const vi better = (y.first > x.first) | ((y.first == x.first) & (y.at < x.at));
-  return {better ? y.first : x.first, larger(larger(x.next, y.next), better ? x.first : y.first), better ? y.at : x.at};
+  return {select(better, y.first, x.first), larger(larger(x.next, y.next), select(better, x.first, y.first)),
+          select(better, y.at, x.at)};
 }
 
-// Two vectors, each of V/SPAN rows of SPAN lanes, become one of 2V/SPAN rows of SPAN/2 lanes.
+// Two vectors, each of V/SPAN rows of SPAN lanes, become one of 2V/SPAN rows of SPAN/2 lanes: of each row the lower or upper half.
+template <int SPAN, int OFFSET>
+constexpr int half_source(int lane) { return lane / (SPAN / 2) * SPAN + lane % (SPAN / 2) + OFFSET; }
+
 template <size_t SPAN>
 inline Top folded(const Top& a, const Top& b) {
-  vi low, high;
-  for (size_t i = 0; i < V; ++i) {
-    const size_t row = i / (SPAN / 2), rows = V / SPAN;
-    low[i] = int32_t((row < rows ? row * SPAN : V + (row - rows) * SPAN) + i % (SPAN / 2));
-    high[i] = low[i] + int32_t(SPAN / 2);
-  }
-  const Top x = {__builtin_shuffle(a.first, b.first, low), __builtin_shuffle(a.next, b.next, low),
-                 __builtin_shuffle(a.at, b.at, low)};
-  const Top y = {__builtin_shuffle(a.first, b.first, high), __builtin_shuffle(a.next, b.next, high),
-                 __builtin_shuffle(a.at, b.at, high)};
-  return merged(x, y);
+  constexpr auto low = half_source<int(SPAN), 0>, high = half_source<int(SPAN), int(SPAN) / 2>;
+  const Lanes4 all;
+  return merged({shuffled<low>(a.first, b.first, all), shuffled<low>(a.next, b.next, all), shuffled<low>(a.at, b.at, all)},
+                {shuffled<high>(a.first, b.first, all), shuffled<high>(a.next, b.next, all), shuffled<high>(a.at, b.at, all)});
 }
 
 // The tops of V rows, a vector each, side by side in one vector.
@@ -55,9 +52,9 @@ void winners(const float* S, size_t count, size_t kp, const float* bias, int32_t
       for (size_t c = V; c < kp; c += V) {
         const vf x = load(s + c) - load(bias + c);
         const vi better = x > top.first;
-        top.next = larger(top.next, better ? top.first : x);
-        top.at = better ? ramp + int32_t(c) : top.at;
-        top.first = better ? x : top.first;
+        top.next = larger(top.next, select(better, top.first, x));
+        top.at = select(better, ramp + int32_t(c), top.at);
+        top.first = select(better, x, top.first);
       }
       rows[r] = top;
     }
