@@ -6,7 +6,7 @@ from pathlib import Path
 
 import rekmeans
 
-SOURCE = Path(rekmeans.__file__).parent
+SOURCE = Path(rekmeans.__file__).parent  # the study beside it has names of its own kind
 PARTICIPLE = re.compile(r"^_?[a-z]+(ed|wn|en|ld)$")
 ALLOWED = {
     "embed": "a verb: the map of a kernel",
