@@ -12,6 +12,7 @@
 #include <string>
 
 #include "fit.hpp"
+#include "instruction_set.hpp"
 #include "look.hpp"
 #include "seeding.hpp"
 
@@ -23,19 +24,6 @@ using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device:
 using Longs = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Labels = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Grid = nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-static const Lanes* chosen(const std::string& name) {
-#if defined(REKMEANS_X86)
-  const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-  const bool middle = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if ((name.empty() || name == "vnni") && wide && __builtin_cpu_supports("avx512vnni")) return vnni();
-  if ((name.empty() || name == "avx512") && wide) return avx512();
-  if ((name.empty() || name == "avx2") && middle) return avx2();
-#endif
-  if (name.empty() || name == "baseline") return baseline();
-  throw nb::value_error(("REKMEANS_ISA: this processor has no '" + name + "'").c_str());
-}
 
 template <class T, class... Shape>
 static nb::ndarray<nb::numpy, T> array(std::vector<T> values, Shape... shape) {
@@ -135,7 +123,7 @@ static nb::tuple look(const Anything& F, const std::optional<Reals>& w, const Re
   Look asked{};
   asked.F = cells, asked.n = n, asked.w = w ? w->data() : nullptr, asked.C = C.data(), asked.k = k;
   asked.amount = amount, asked.h = h ? h->data() : nullptr, asked.threads = std::max<size_t>(1, threads);
-  asked.lanes = chosen(isa);
+  asked.lanes = choose_lanes(isa);
   asked.choose(measure, gamma, rule);
   Seen found;
   {
@@ -172,7 +160,7 @@ static nb::object middles(const Anything& F, const Reals& V, const std::optional
 }
 
 NB_MODULE(_core, m) {
-  m.def("isa", [](const std::string& name) { return std::string(chosen(name)->name); }, "name"_a);
+  m.def("isa", [](const std::string& name) { return std::string(choose_lanes(name)->name); }, "name"_a);
 
   nb::class_<Rows>(m, "Rows")
       .def(
@@ -184,8 +172,8 @@ NB_MODULE(_core, m) {
             Columns columns = scaled(table.d, low, high, shift, rate, period, beyond);
             const int64_t* w = weights ? weights->data() : nullptr;
             nb::gil_scoped_release free;
-            if (thin) new (self) Rows(Cells{.dense = table}, table.n, table.d, std::move(columns), w, unit, threads, chosen(isa));
-            else new (self) Rows(table, std::move(columns), w, unit, keep, threads, chosen(isa));
+            if (thin) new (self) Rows(Cells{.dense = table}, table.n, table.d, std::move(columns), w, unit, threads, choose_lanes(isa));
+            else new (self) Rows(table, std::move(columns), w, unit, keep, threads, choose_lanes(isa));
           },
           "X"_a, "kind"_a, "low"_a, "high"_a, "shift"_a, "rate"_a, "period"_a, "beyond"_a, "weights"_a.none(), "unit"_a,
           "keep"_a, "thin"_a, "threads"_a, "isa"_a, nb::keep_alive<1, 2>())
@@ -199,7 +187,7 @@ NB_MODULE(_core, m) {
             const int64_t* w = weights ? weights->data() : nullptr;
             const size_t n = indptr.shape(0) - 1;
             nb::gil_scoped_release free;
-            new (self) Rows(cells, n, d, std::move(columns), w, unit, threads, chosen(isa));
+            new (self) Rows(cells, n, d, std::move(columns), w, unit, threads, choose_lanes(isa));
           },
           "data"_a, "indices"_a, "indptr"_a, "d"_a, "low"_a, "high"_a, "shift"_a, "rate"_a, "period"_a, "beyond"_a,
           "weights"_a.none(), "unit"_a, "threads"_a, "isa"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
