@@ -137,8 +137,8 @@ static nb::tuple look(const Anything& F, const std::optional<Reals>& w, const Re
                         array(std::move(found.held), k));
 }
 
-static nb::object middles(const Anything& F, const Reals& V, const std::optional<Wholes>& labels, const Wholes& order,
-                          const Reals& C, size_t threads) {
+static nb::object bind_medians(const Anything& F, const Reals& V, const std::optional<Wholes>& labels, const Wholes& order,
+                               const Reals& C, size_t threads) {
   const Points cells = points(F);
   const size_t n = F.shape(0), p = cells.p, k = centroids(C, p);
   expect("order is (p, n)", order, {p, n});
@@ -202,12 +202,12 @@ NB_MODULE(_core, m) {
         for (size_t i = 0; i < at.shape(0); ++i) r.grid(size_t(at.data()[i]), out.data() + i * r.p, buffer);
         return array(out, at.shape(0), r.p);
       })
-      .def("middles", [](const Rows& r, Labels labels, size_t k) {
+      .def("phase_sums", [](const Rows& r, Labels labels, size_t k) {
         std::vector<i128> turns(k * r.d);
         std::vector<int64_t> seen(k * r.d);
         {
           nb::gil_scoped_release free;
-          r.middles(labels.data(), k, turns.data(), seen.data());
+          r.phase_sums(labels.data(), k, turns.data(), seen.data());
         }
         return nb::make_tuple(sums(turns, k, r.d), array(seen, k, r.d));
       })
@@ -257,11 +257,11 @@ NB_MODULE(_core, m) {
       .def_ro("in_eighths", &Walk::in_eighths)
       .def_rw("coarse", &Walk::coarse);
 
-  m.def("best", [](const Rows& rows, Grid starts, size_t k, bool rectified, bool skip, size_t max_iter, double tol) {
+  m.def("fit_starts", [](const Rows& rows, Grid starts, size_t k, bool rectified, bool skip, size_t max_iter, double tol) {
     Fit fit;
     {
       nb::gil_scoped_release free;
-      fit = best(rows, starts.data(), starts.shape(0) / k, k, {rectified, skip, max_iter, tol});
+      fit = fit_starts(rows, starts.data(), starts.shape(0) / k, k, {rectified, skip, max_iter, tol});
     }
     nb::list losses;
     for (i128 loss : fit.losses) losses.append(whole(loss));
@@ -292,5 +292,5 @@ NB_MODULE(_core, m) {
 
   m.def("look", look, "F"_a, "w"_a.none(), "C"_a, "measure"_a, "gamma"_a, "rule"_a, "amount"_a, "h"_a.none(), "threads"_a,
         "isa"_a, "shares"_a);
-  m.def("medians", middles, "F"_a, "V"_a, "labels"_a.none(), "order"_a, "C"_a, "threads"_a);
+  m.def("medians", bind_medians, "F"_a, "V"_a, "labels"_a.none(), "order"_a, "C"_a, "threads"_a);
 }
