@@ -138,7 +138,7 @@ class NativeRows:
             return np.concatenate(list(pool.map(lambda block: answer(self.core.grid(block)), blocks)))
 
     def mean_phases(self, labels: Array, k: int) -> Array:
-        turns, observed = self.core.middles(labels, k)
+        turns, observed = self.core.phase_sums(labels, k)
         return mean_turns(_join_words(turns), observed)
 
 
@@ -190,7 +190,7 @@ class NativeRun:
         C = state.candidate
         if state.passes or most_passes <= stop.max_iter or not self.rows._is_small(len(C)):
             return None
-        found = _core.best(
+        found = _core.fit_starts(
             self.rows.core, C.f, len(C), self.is_rectified, self.rows.skip, stop.max_iter, float(stop.tol)
         )
         f, labels, _, losses, n_changed, n_relocated, seconds = found

@@ -12,6 +12,7 @@
 #include <string>
 
 #include "fit.hpp"
+#include "instruction_set.hpp"
 #include "look.hpp"
 #include "seeding.hpp"
 
@@ -23,19 +24,6 @@ using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device:
 using Longs = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Labels = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Grid = nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-
-static const Lanes* chosen(const std::string& name) {
-#if defined(REKMEANS_X86)
-  const bool wide = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                    __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq");
-  const bool middle = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-  if ((name.empty() || name == "vnni") && wide && __builtin_cpu_supports("avx512vnni")) return vnni();
-  if ((name.empty() || name == "avx512") && wide) return avx512();
-  if ((name.empty() || name == "avx2") && middle) return avx2();
-#endif
-  if (name.empty() || name == "baseline") return baseline();
-  throw nb::value_error(("REKMEANS_ISA: this processor has no '" + name + "'").c_str());
-}
 
 template <class T, class... Shape>
 static nb::ndarray<nb::numpy, T> array(std::vector<T> values, Shape... shape) {
@@ -135,7 +123,7 @@ static nb::tuple look(const Anything& F, const std::optional<Reals>& w, const Re
   Look asked{};
   asked.F = cells, asked.n = n, asked.w = w ? w->data() : nullptr, asked.C = C.data(), asked.k = k;
   asked.amount = amount, asked.h = h ? h->data() : nullptr, asked.threads = std::max<size_t>(1, threads);
-  asked.lanes = chosen(isa);
+  asked.lanes = choose_lanes(isa);
   asked.choose(measure, gamma, rule);
   Seen found;
   {
@@ -149,8 +137,8 @@ static nb::tuple look(const Anything& F, const std::optional<Reals>& w, const Re
                         array(std::move(found.held), k));
 }
 
-static nb::object middles(const Anything& F, const Reals& V, const std::optional<Wholes>& labels, const Wholes& order,
-                          const Reals& C, size_t threads) {
+static nb::object bind_medians(const Anything& F, const Reals& V, const std::optional<Wholes>& labels, const Wholes& order,
+                               const Reals& C, size_t threads) {
   const Points cells = points(F);
   const size_t n = F.shape(0), p = cells.p, k = centroids(C, p);
   expect("order is (p, n)", order, {p, n});
@@ -172,7 +160,7 @@ static nb::object middles(const Anything& F, const Reals& V, const std::optional
 }
 
 NB_MODULE(_core, m) {
-  m.def("isa", [](const std::string& name) { return std::string(chosen(name)->name); }, "name"_a);
+  m.def("isa", [](const std::string& name) { return std::string(choose_lanes(name)->name); }, "name"_a);
 
   nb::class_<Rows>(m, "Rows")
       .def(
@@ -184,8 +172,8 @@ NB_MODULE(_core, m) {
             Columns columns = scaled(table.d, low, high, shift, rate, period, beyond);
             const int64_t* w = weights ? weights->data() : nullptr;
             nb::gil_scoped_release free;
-            if (thin) new (self) Rows(Cells{.dense = table}, table.n, table.d, std::move(columns), w, unit, threads, chosen(isa));
-            else new (self) Rows(table, std::move(columns), w, unit, keep, threads, chosen(isa));
+            if (thin) new (self) Rows(Cells{.dense = table}, table.n, table.d, std::move(columns), w, unit, threads, choose_lanes(isa));
+            else new (self) Rows(table, std::move(columns), w, unit, keep, threads, choose_lanes(isa));
           },
           "X"_a, "kind"_a, "low"_a, "high"_a, "shift"_a, "rate"_a, "period"_a, "beyond"_a, "weights"_a.none(), "unit"_a,
           "keep"_a, "thin"_a, "threads"_a, "isa"_a, nb::keep_alive<1, 2>())
@@ -199,7 +187,7 @@ NB_MODULE(_core, m) {
             const int64_t* w = weights ? weights->data() : nullptr;
             const size_t n = indptr.shape(0) - 1;
             nb::gil_scoped_release free;
-            new (self) Rows(cells, n, d, std::move(columns), w, unit, threads, chosen(isa));
+            new (self) Rows(cells, n, d, std::move(columns), w, unit, threads, choose_lanes(isa));
           },
           "data"_a, "indices"_a, "indptr"_a, "d"_a, "low"_a, "high"_a, "shift"_a, "rate"_a, "period"_a, "beyond"_a,
           "weights"_a.none(), "unit"_a, "threads"_a, "isa"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
@@ -214,12 +202,12 @@ NB_MODULE(_core, m) {
         for (size_t i = 0; i < at.shape(0); ++i) r.grid(size_t(at.data()[i]), out.data() + i * r.p, buffer);
         return array(out, at.shape(0), r.p);
       })
-      .def("middles", [](const Rows& r, Labels labels, size_t k) {
+      .def("phase_sums", [](const Rows& r, Labels labels, size_t k) {
         std::vector<i128> turns(k * r.d);
         std::vector<int64_t> seen(k * r.d);
         {
           nb::gil_scoped_release free;
-          r.middles(labels.data(), k, turns.data(), seen.data());
+          r.phase_sums(labels.data(), k, turns.data(), seen.data());
         }
         return nb::make_tuple(sums(turns, k, r.d), array(seen, k, r.d));
       })
@@ -269,11 +257,11 @@ NB_MODULE(_core, m) {
       .def_ro("in_eighths", &Walk::in_eighths)
       .def_rw("coarse", &Walk::coarse);
 
-  m.def("best", [](const Rows& rows, Grid starts, size_t k, bool rectified, bool skip, size_t max_iter, double tol) {
+  m.def("fit_starts", [](const Rows& rows, Grid starts, size_t k, bool rectified, bool skip, size_t max_iter, double tol) {
     Fit fit;
     {
       nb::gil_scoped_release free;
-      fit = best(rows, starts.data(), starts.shape(0) / k, k, {rectified, skip, max_iter, tol});
+      fit = fit_starts(rows, starts.data(), starts.shape(0) / k, k, {rectified, skip, max_iter, tol});
     }
     nb::list losses;
     for (i128 loss : fit.losses) losses.append(whole(loss));
@@ -304,5 +292,5 @@ NB_MODULE(_core, m) {
 
   m.def("look", look, "F"_a, "w"_a.none(), "C"_a, "measure"_a, "gamma"_a, "rule"_a, "amount"_a, "h"_a.none(), "threads"_a,
         "isa"_a, "shares"_a);
-  m.def("medians", middles, "F"_a, "V"_a, "labels"_a.none(), "order"_a, "C"_a, "threads"_a);
+  m.def("medians", bind_medians, "F"_a, "V"_a, "labels"_a.none(), "order"_a, "C"_a, "threads"_a);
 }

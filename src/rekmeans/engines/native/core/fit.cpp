@@ -73,7 +73,7 @@ Fit fitted(const Rows& rows, std::vector<int32_t> C, size_t k, const Limits& lim
   return fit;
 }
 
-Fit best(const Rows& rows, const int32_t* starts, size_t m, size_t k, const Limits& limits) {
+Fit fit_starts(const Rows& rows, const int32_t* starts, size_t m, size_t k, const Limits& limits) {
   std::vector<Fit> fits(m);
   const size_t size = k * rows.p;
   parallel(rows.threads, m, [&](size_t, size_t i) {

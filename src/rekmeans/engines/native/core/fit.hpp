@@ -22,6 +22,6 @@ struct Fit {
 Fit fitted(const Rows& rows, std::vector<int32_t> C, size_t k, const Limits& limits);
 
 // The best of several starts (m, k, p), the first of several; the starts run side by side, each on one thread.
-Fit best(const Rows& rows, const int32_t* starts, size_t m, size_t k, const Limits& limits);
+Fit fit_starts(const Rows& rows, const int32_t* starts, size_t m, size_t k, const Limits& limits);
 
 }  // namespace rekmeans

@@ -51,10 +51,38 @@ void add(int64_t* totals, const float* g, size_t p, bool minus) {
 }  // namespace
 
 const Lanes* REKMEANS_LANES() {
-  static const Lanes table = {REKMEANS_NAME, V,          PANEL,         phases,      nonzero,  mapped,  turns,  scores,
-                              winners_of_few, coarse_row, coarse_scores, thin_scores, thin_dot, winners, judged, worn,
-                              dot,            distance,   add,           columns,     level,    apart,   scaled, least,
-                              pull,           memberships, ranks,        weighed,     gather,   spread};
+  static const Lanes table = {
+      .name = REKMEANS_NAME,
+      .width = V,
+      .panel = PANEL,
+      .phases = phases,
+      .nonzero = nonzero,
+      .mapped = mapped,
+      .turns = turns,
+      .scores = scores,
+      .winners_of_few = winners_of_few,
+      .coarse_row = coarse_row,
+      .coarse_scores = coarse_scores,
+      .thin_scores = thin_scores,
+      .thin_dot = thin_dot,
+      .winners = winners,
+      .judged = judged,
+      .worn = worn,
+      .dot = dot,
+      .distance = distance,
+      .add = add,
+      .columns = columns,
+      .level = level,
+      .apart = apart,
+      .scaled = scaled,
+      .least = least,
+      .pull = pull,
+      .memberships = memberships,
+      .ranks = ranks,
+      .weighed = weighed,
+      .gather = gather,
+      .spread = spread,
+  };
   return &table;
 }
 

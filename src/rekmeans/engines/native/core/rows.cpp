@@ -243,8 +243,8 @@ int64_t turned(double t) {
   return std::isnan(t) ? 0 : int64_t(std::rint(std::min(std::max(t, -0x1p46), 0x1p46) * 65536.0));
 }
 
-void Rows::middles(const int32_t* labels, size_t k, i128* turns, int64_t* seen) const {
-  if (sparse) return thin_middles(labels, k, turns, seen);
+void Rows::phase_sums(const int32_t* labels, size_t k, i128* turns, int64_t* seen) const {
+  if (sparse) return sparse_phase_sums(labels, k, turns, seen);
   std::vector<std::vector<i128>> sums(threads);
   std::vector<std::vector<int64_t>> counts(threads);
   parallel(threads, silent.size(), [&](size_t thread, size_t part) {

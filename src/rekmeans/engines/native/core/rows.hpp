@@ -183,7 +183,7 @@ struct Rows {
   }
 
   // Mean phases of each cluster, as sums on 2^-16 half-turns and weights; both (k, d).
-  void middles(const int32_t* labels, size_t k, i128* turns, int64_t* seen) const;
+  void phase_sums(const int32_t* labels, size_t k, i128* turns, int64_t* seen) const;
 
  private:
   Table table{};
@@ -197,7 +197,7 @@ struct Rows {
   Phases phases(double* x) const;                        // of a row, in place
   void centre_on_sample();
   void silence(const std::vector<uint8_t>& heard);       // rows that say nothing weigh nothing
-  void thin_middles(const int32_t* labels, size_t k, i128* turns, int64_t* seen) const;
+  void sparse_phase_sums(const int32_t* labels, size_t k, i128* turns, int64_t* seen) const;
 };
 
 }  // namespace rekmeans

@@ -110,7 +110,7 @@ Rows::Rows(Cells given_, size_t n_, size_t d_, Columns m, const int64_t* w, bool
 }
 
 // Every row starts from the zero cells; the stored ones take their place.
-void Rows::thin_middles(const int32_t* labels, size_t k, i128* turns, int64_t* seen) const {
+void Rows::sparse_phase_sums(const int32_t* labels, size_t k, i128* turns, int64_t* seen) const {
   const PhaseMap map = columns.map();
   const bool clip = map.beyond == Beyond::clip;
   std::vector<int64_t> mass(k, 0);
