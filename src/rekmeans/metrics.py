@@ -66,7 +66,7 @@ def deviation_degree(centroids: ArrayLike, form: Literal["root", "printed"] = "r
 def resultant_lengths(mapped: ArrayLike, labels: ArrayLike) -> Array:
     """Mean resultant length R of each cluster and feature, (k, d), from mapped rows [cos | sin] (n, 2d).
 
-    1 where all rows of a cluster share an angle, 0 where they cancel. Cells that say nothing, (0, 0), are left out.
+    1 where all rows of a cluster share an angle, 0 where they cancel. Missing cells, (0, 0), are left out.
 
     Examples
     --------
