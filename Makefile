@@ -2,9 +2,9 @@
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
-CORE := CMakeLists.txt $(wildcard src/rekmeans/engines/native/core/*pp src/rekmeans/engines/native/core/lanes/*pp)
+CORE := CMakeLists.txt $(wildcard src/rekmeans/engines/native/core/*pp src/rekmeans/engines/native/core/*/*pp)
 
-.PHONY: demo test lint docs sanitize pure bench clean
+.PHONY: demo test lint stub docs sanitize pure bench clean
 .DEFAULT_GOAL := test
 
 $(VENV)/ready: pyproject.toml $(CORE)
@@ -20,7 +20,12 @@ demo: $(VENV)/ready
 lint: $(VENV)/ready
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
+	$(VENV)/bin/clang-format --dry-run --Werror $(filter %pp,$(CORE))
 	$(RUN) -m mypy
+
+# The types of the compiled core, for mypy and editors.
+stub: $(VENV)/ready
+	$(RUN) -m nanobind.stubgen --quiet --module rekmeans.engines.native._core --output-file src/rekmeans/engines/native/_core.pyi
 
 test: lint
 	$(RUN) -m pytest -n 2

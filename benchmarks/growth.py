@@ -34,16 +34,16 @@ def fastest(work: Callable[[], object]) -> float:
     return min(times)
 
 
-def plain_pass(n: int, d: int, k: int, coarse: bool) -> float:
+def plain_pass(n: int, d: int, k: int, may_quantize: bool) -> float:
     """Seconds of one pass over normal rows, after one that set the labels."""
     X = np.random.default_rng(0).standard_normal((n, d)).astype(np.float32)
     table = MemoryTable(X)
     rows = NativeRows(Euler(range_scale(table.column_summary()), "wrap", 0.9), table)
     C = rows.rows_as_centroids(np.arange(k)).f
-    walk = _core.Walk(rows.core, k, False)
-    walk.coarse = coarse
-    walk.step(C)
-    return fastest(lambda: walk.step(C))
+    run = _core.Run(rows.core, k, False)
+    run.may_quantize = may_quantize
+    run.assign(C)
+    return fastest(lambda: run.assign(C))
 
 
 def sgemm_rate() -> float:
@@ -66,9 +66,9 @@ def main(out: Path, picture: Path | None) -> None:
     print(records[0])
     for axis, sizes in GROWTH.items():
         for n, d, k in sizes:
-            for coarse in (False, True):
-                seconds = plain_pass(n, d, k, coarse)
-                record = {"axis": axis, "n": n, "d": d, "k": k, "coarse": coarse, "seconds": seconds}
+            for quantized in (False, True):
+                seconds = plain_pass(n, d, k, quantized)
+                record = {"axis": axis, "n": n, "d": d, "k": k, "quantized": quantized, "seconds": seconds}
                 record |= {"of_sgemm": 4 * n * d * k / seconds / rate, "of_bandwidth": 8 * n * d / seconds / speed}
                 records.append(record)
                 print(record)
@@ -82,8 +82,8 @@ def plot(records: list[dict], picture: Path) -> None:
 
     figure, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
     for axis, panel in zip(GROWTH, axes, strict=True):
-        for coarse, name in ((False, "float32"), (True, "8 bits first")):
-            some = [r for r in records if r["axis"] == axis and r["coarse"] == coarse]
+        for quantized, name in ((False, "float32"), (True, "8 bits first")):
+            some = [r for r in records if r["axis"] == axis and r["quantized"] == quantized]
             panel.loglog([r[axis] for r in some], [1e3 * r["seconds"] for r in some], "o-", label=name)
         panel.set(xlabel=axis, ylabel="ms a pass", title=f"growth in {axis}")
         panel.legend()

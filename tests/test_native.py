@@ -32,7 +32,7 @@ from rekmeans.table.refusals import as_rows
 
 def here(isa):
     try:
-        return core.isa(isa) == isa
+        return core.instruction_set(isa) == isa
     except ValueError:
         return False
 
@@ -239,12 +239,12 @@ def test_skipping_skips():
     random = np.random.default_rng(0)
     X = random.standard_normal((50, 8))[random.integers(50, size=5000)] + 0.1 * random.standard_normal((5000, 8))
     rows = NativeRows(euler(0.9, scale_of("robust", X), "wrap"), MemoryTable(X), threads=1)
-    walk = core.Walk(rows.core, 50, True)
+    run_ = core.Run(rows.core, 50, True)
     C = STARTS["k-means++"](rows, 50, np.random.PCG64(0))
-    walk.step(C.f)
-    assert walk.looked == 5000
-    walk.step(walk.centroids(True, C.f))
-    assert walk.looked < 1000
+    run_.assign(C.f)
+    assert run_.n_scored == 5000
+    run_.assign(run_.centroids(True, C.f))
+    assert run_.n_scored < 1000
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 3])
@@ -261,17 +261,17 @@ def test_many_centroids_over_many_passes_give_the_reference_bits(isa, seed):
 
 
 @pytest.mark.skipif("vnni" not in SETS, reason="this processor has no 8-bit dot product")
-@pytest.mark.parametrize("coarse", [True, False])
+@pytest.mark.parametrize("may_quantize", [True, False])
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_the_eight_bit_look_changes_nothing(coarse, seed):
+def test_8_bit_scores_change_nothing(may_quantize, seed):
     kernel, table = drawn(seed, 400, 700)
     rows = NativeRows(kernel, table, threads=2)
     C = rows.rows_as_centroids(np.arange(100))
-    walk = core.Walk(rows.core, 100, False)
-    walk.coarse = coarse
-    walk.step(C.f)
-    assert walk.in_eighths == coarse
-    assert_array_equal(walk.labels(), nearest_centroids(ReferenceRows(kernel, table), C))
+    run_ = core.Run(rows.core, 100, False)
+    run_.may_quantize = may_quantize
+    run_.assign(C.f)
+    assert run_.was_quantized == may_quantize
+    assert_array_equal(run_.labels(), nearest_centroids(ReferenceRows(kernel, table), C))
 
 
 @pytest.mark.parametrize("seed", range(12))

@@ -11,7 +11,7 @@ from rekmeans.engines.native import _core as core
 
 def here(isa):
     try:
-        return core.isa(isa) == isa
+        return core.instruction_set(isa) == isa
     except ValueError:
         return False
 
@@ -24,9 +24,9 @@ RULES = (
     ("fuzzy", 1.5),
     ("fuzzy", 1.2),
     ("fuzzy", 3.3),
-    ("gas", 1.7),
-    ("gas", 0.0),
-    ("map", 0.0),
+    ("neural_gas", 1.7),
+    ("neural_gas", 0.0),
+    ("som", 0.0),
 )
 GAMMA = 0.37
 NEAREST = 1e-9
@@ -55,7 +55,7 @@ def shares(D, L, rule, amount, h):
         ratio = np.where(same, 1.0, least / np.where(same, 1.0, L))
         u = ratio ** (1 / (amount - 1))
         return labels, (u / u.sum(1, keepdims=True)) ** amount
-    if rule == "gas":
+    if rule == "neural_gas":
         rank = D.argsort(1, kind="stable").argsort(1)
         return labels, np.exp(-rank / amount) if amount else (rank == 0) * 1.0
     labels = (L @ h.T).argmin(1)
@@ -92,7 +92,7 @@ def drawn(seed, n, p, k, dtype=np.float64, gaps=False, weights=False):
 
 def check(F, w, C, h, measure, rule, amount, isa="", gamma=GAMMA, rtol=1e-12):
     n, k = len(F), len(C)
-    got = core.look(F, w, C, measure, gamma, rule, amount, h, 2, isa, True)
+    got = core.soft_pass(F, w, C, measure, gamma, rule, amount, h, 2, isa, True)
     want, size = expected(F, w, C, measure, rule, amount, h, gamma)
     labels, totals, strength, mass, loss, V, held = want
     assert got[0].dtype == np.int32
@@ -121,8 +121,8 @@ def test_sums_and_shares_are_those_of_the_definition(measure, rule, amount, isa)
 @pytest.mark.parametrize(("rule", "amount"), RULES)
 @pytest.mark.parametrize("measure", ["rbf", "laplace-l2"])
 def test_many_rows_in_many_parts(measure, rule, amount):
-    F, w, C, h = drawn(1, 100_003, 3, 7, gaps=rule == "gas", weights=True)
-    if rule == "map":
+    F, w, C, h = drawn(1, 100_003, 3, 7, gaps=rule == "neural_gas", weights=True)
+    if rule == "som":
         F, w = F[:20_003], w[:20_003]
     check(F, w, C, h, measure, rule, amount)
 
@@ -130,20 +130,20 @@ def test_many_rows_in_many_parts(measure, rule, amount):
 def test_ranks_of_many_centroids_are_sorted_alike():
     F, w, C, h = drawn(5, 50, 4, 300)
     C[7::3] = C[0]  # ties: the lower index is nearer
-    check(F, w, C, h, "square", "gas", 20.0)
-    check(F, w, C[:255], h[:255, :255], "square", "gas", 20.0)
+    check(F, w, C, h, "square", "neural_gas", 20.0)
+    check(F, w, C[:255], h[:255, :255], "square", "neural_gas", 20.0)
 
 
 @pytest.mark.parametrize(("rule", "amount"), RULES)
 def test_threads_give_the_same_bits(rule, amount):
     F, w, C, h = drawn(2, 40_000, 5, 6, np.float32, gaps=True, weights=True)
     one, *others = (
-        core.look(F, w, C, "laplace-l2", GAMMA, rule, amount, h, threads, "", True) for threads in (1, 2, 5)
+        core.soft_pass(F, w, C, "laplace-l2", GAMMA, rule, amount, h, threads, "", True) for threads in (1, 2, 5)
     )
     for other in others:
         for a, b in zip(one, other, strict=True):
             assert_array_equal(a, b)
-    for a, b in zip(one, core.look(F, w, C, "laplace-l2", GAMMA, rule, amount, h, 2, "", False), strict=True):
+    for a, b in zip(one, core.soft_pass(F, w, C, "laplace-l2", GAMMA, rule, amount, h, 2, "", False), strict=True):
         assert b is None if a is one[5] else np.array_equal(a, b)
 
 
@@ -152,12 +152,12 @@ def test_the_first_of_equally_near_centroids_wins(isa):
     F, w, C, _ = drawn(3, 37, 5, 6, weights=True)
     C = C[[0, 1, 0, 1, 2, 2, 0, 3, 3, 1, 0]]  # 11, so that twins stand in panels of different width
     for measure in MEASURES:
-        labels = core.look(F, w, C, measure, GAMMA, "hard", 0, None, 2, isa, False)[0]
+        labels = core.soft_pass(F, w, C, measure, GAMMA, "hard", 0, None, 2, isa, False)[0]
         assert set(labels) <= {0, 1, 4, 7}
         check(F, w, C, None, measure, "hard", 0.0, isa)
-        check(F, w, C, None, measure, "gas", 2.0, isa)
+        check(F, w, C, None, measure, "neural_gas", 2.0, isa)
         one = np.ones((11, 11))
-        assert not core.look(F, w, C, measure, GAMMA, "map", 0, one, 2, isa, False)[0].any()
+        assert not core.soft_pass(F, w, C, measure, GAMMA, "som", 0, one, 2, isa, False)[0].any()
 
 
 @pytest.mark.parametrize("isa", SETS)
@@ -169,7 +169,7 @@ def test_rows_that_sit_on_centroids(measure, rule, amount, isa):
     C[4] = C[1]
     check(F, w, C, h, measure, rule, amount, isa)
     if rule == "fuzzy":
-        V = core.look(F, None, C, "square", GAMMA, rule, amount, None, 1, isa, True)[5]
+        V = core.soft_pass(F, None, C, "square", GAMMA, rule, amount, None, 1, isa, True)[5]
         assert_allclose(V[3], [0, 0.5**amount, 0, 0, 0.5**amount], rtol=1e-15)
         assert_array_equal(V[0], [1, 0, 0, 0, 0])
 
@@ -183,10 +183,10 @@ def test_rows_far_beyond_pull_nothing(measure, rule, amount, isa):
         wide = F + far * (1 + np.arange(4))
         if far < 1e200:
             check(wide, w, C, h, measure, rule, amount, isa, gamma=50.0)
-        _, totals, strength, mass, loss, V, _ = core.look(wide, w, C, measure, 50.0, rule, amount, h, 2, isa, True)
+        _, totals, strength, mass, loss, V, _ = core.soft_pass(wide, w, C, measure, 50.0, rule, amount, h, 2, isa, True)
         assert np.isfinite(mass).all()
         assert not np.isnan(loss)
-        assert core.look(wide, np.zeros(50), C, measure, 50.0, rule, amount, h, 2, isa, False)[4] == 0
+        assert core.soft_pass(wide, np.zeros(50), C, measure, 50.0, rule, amount, h, 2, isa, False)[4] == 0
         if measure == "square":
             continue
         assert not totals.any()
@@ -199,12 +199,12 @@ def test_rows_far_beyond_pull_nothing(measure, rule, amount, isa):
 def test_pull_and_loss_of_one_row_to_the_last_digits(isa):
     C = np.zeros((1, 1))
     near = np.concatenate([np.geomspace(1e-300, 1, 60), np.linspace(0.01, 40, 977), np.linspace(40, 708, 101), [0.0]])
-    V = core.look(near[:, None], None, C, "laplace", 1.0, "hard", 0, None, 1, isa, True)[5]
+    V = core.soft_pass(near[:, None], None, C, "laplace", 1.0, "hard", 0, None, 1, isa, True)[5]
     assert_allclose(V, np.exp(-near), rtol=4e-16)
-    loss = [core.look(np.array([[x]]), None, C, "laplace", 1.0, "hard", 0, None, 1, isa, False)[4] for x in near]
+    loss = [core.soft_pass(np.array([[x]]), None, C, "laplace", 1.0, "hard", 0, None, 1, isa, False)[4] for x in near]
     assert_allclose(loss, -2 * np.expm1(-near), rtol=6e-16)
     below = np.linspace(708, 800, 300)
-    V = core.look(below[:, None], None, C, "laplace", 1.0, "hard", 0, None, 1, isa, True)[5]
+    V = core.soft_pass(below[:, None], None, C, "laplace", 1.0, "hard", 0, None, 1, isa, True)[5]
     assert_allclose(V, np.exp(-below), rtol=1e-15, atol=1e-323)  # two of the smallest numbers there are
 
 
@@ -260,7 +260,7 @@ def test_the_median_of_whole_numbers(n):
 
 def test_no_nearby_point_is_better_than_the_median():
     F, w, C, _ = drawn(8, 300, 3, 2, weights=True)
-    labels, *_, V, _ = core.look(F, w, C, "laplace", GAMMA, "hard", 0, None, 2, "", True)
+    labels, *_, V, _ = core.soft_pass(F, w, C, "laplace", GAMMA, "hard", 0, None, 2, "", True)
     middle = core.medians(F, V, labels, sorted_rows(F), C, 2)
 
     def cost(U):
@@ -274,7 +274,7 @@ def test_no_nearby_point_is_better_than_the_median():
 
 
 def test_no_rows_leave_nothing():
-    labels, totals, strength, mass, loss, V, _ = core.look(
+    labels, totals, strength, mass, loss, V, _ = core.soft_pass(
         np.empty((0, 3)), None, np.ones((2, 3)), "rbf", 1, "fuzzy", 2, None, 2, "", True
     )
     assert labels.shape == (0,)
@@ -291,12 +291,12 @@ GOOD = {
     "C": np.ones((2, 3)),
     "measure": "rbf",
     "gamma": 1.0,
-    "rule": "map",
+    "rule": "som",
     "amount": 0.0,
     "h": np.eye(2),
     "threads": 1,
     "isa": "",
-    "shares": False,
+    "with_V": False,
 }
 
 
@@ -309,20 +309,20 @@ GOOD = {
         ({"C": np.ones((2, 4))}, r"C is \(k, p\), here \(2, 3\), got \(2, 4\)"),
         ({"C": np.ones((0, 3))}, "k of 1 or more"),
         ({"h": np.eye(3)}, r"h is \(k, k\), here \(2, 2\), got \(3, 3\)"),
-        ({"h": None}, "rule 'map' needs h"),
+        ({"h": None}, "rule 'som' needs h"),
         ({"measure": "cosine"}, "measure is one of 'square', 'rbf', 'laplace', 'laplace-l2', got 'cosine'"),
-        ({"rule": "softest"}, "rule is one of 'hard', 'fuzzy', 'gas', 'map', got 'softest'"),
+        ({"rule": "softest"}, "rule is one of 'hard', 'fuzzy', 'neural_gas', 'som', got 'softest'"),
         ({"gamma": 0.0}, "gamma is a positive number"),
         ({"gamma": np.nan}, "gamma is a positive number"),
         ({"rule": "fuzzy", "amount": 1.0}, "fuzziness above 1"),
-        ({"rule": "gas", "amount": -1.0}, "reach of 0 or more"),
+        ({"rule": "neural_gas", "amount": -1.0}, "reach of 0 or more"),
         ({"isa": "mmx"}, "no 'mmx'"),
     ],
 )
 def test_what_does_not_fit_is_refused(wrong, says):
-    core.look(**GOOD)
+    core.soft_pass(**GOOD)
     with pytest.raises(ValueError, match=says):
-        core.look(**{**GOOD, **wrong})
+        core.soft_pass(**{**GOOD, **wrong})
 
 
 @pytest.mark.parametrize(

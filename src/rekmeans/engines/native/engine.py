@@ -24,9 +24,9 @@ class Native:
         return "" if find_spec(CORE) else "the compiled core: pip install rekmeans with a C++ compiler at hand."
 
     def describe(self) -> str:
-        from . import _core  # type: ignore[attr-defined]
+        from . import _core
 
-        return f"compiled, {_core.isa(instruction_set())} instructions, {count_threads(None)} threads"
+        return f"compiled, {_core.instruction_set(instruction_set())} instructions, {count_threads(None)} threads"
 
     def is_home_of(self, table: Table) -> bool:
         return isinstance(table, MemoryTable)

@@ -19,7 +19,7 @@ from ...kernels.euler import CircleSums, OnCircles
 from ...model import Assignment, FarthestRow, Model, Pass, State, Stop
 from ...seeding import Bits
 from ...table import MemoryTable
-from . import _core  # type: ignore[attr-defined]
+from .core_module import _core
 from .float import FloatRun
 from .options import count_threads, instruction_set
 
@@ -50,19 +50,21 @@ class NativeRows:
         X, scale = table.X, kernel.scale
         self.n, self.d = X.shape
         weights, self.weight_bits = (None, 0) if table.weights is None else integer_weights(table.weights)
-        intervals = (np.ascontiguousarray(ends).ravel() for ends in (scale.low, scale.high, scale.shift))
-        columns = (*intervals, kernel.rates, scale.period, kernel.beyond)
+        low, high, shift = (np.ascontiguousarray(ends).ravel() for ends in (scale.low, scale.high, scale.shift))
+        columns = _core.Scale(low, high, shift, kernel.rates, scale.period, kernel.beyond)
         self.threads = count_threads(threads)
         self.keep = memory_limit is None or self.n * (8 * self.d + ROW_STATE_BYTES) <= memory_limit
         common = (self.threads, instruction_set())
         if sparse.issparse(X):
             cells = (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64))
-            self.core = _core.Rows(*cells, self.d, *columns, weights, weights is None, *common)
+            self.core: Any = _core.SparseRows(*cells, self.d, columns, weights, *common)
         else:
             if any(stride % X.itemsize for stride in X.strides):  # a field of records: no grid of cells
                 X = np.ascontiguousarray(X)
-            thin = _is_mostly_zero(X, memory_limit)
-            self.core = _core.Rows(X, X.dtype.kind, *columns, weights, weights is None, self.keep, thin, *common)
+            if _is_mostly_zero(X, memory_limit):
+                self.core = _core.SparseRows(X, columns, weights, *common)
+            else:
+                self.core = _core.DenseRows(X, columns, weights, self.keep, *common)
 
     def __len__(self) -> int:
         return self.n
@@ -90,7 +92,7 @@ class NativeRows:
 
     def _floats(self, at: slice) -> Array:
         F = self.core.grid(np.arange(at.start, at.stop)).astype(np.float32) / np.float32(GRID)
-        if not self.core.complete:
+        if not self.core.is_complete:
             F[np.tile((F[:, : self.d] == 0) & (F[:, self.d :] == 0), 2)] = np.nan
         return F
 
@@ -108,14 +110,14 @@ class NativeRows:
 
     def rows_as_centroids(self, numbers: Array) -> OnCircles:
         F = self.core.grid(np.asarray(numbers, np.int64))
-        return self.kernel.from_rows(F, None if self.core.complete else self._overall)
+        return self.kernel.from_rows(F, None if self.core.is_complete else self._overall)
 
     @cached_property
     def _overall(self) -> OnCircles:
         """The rectified centroid of all rows."""
         start = self.kernel.from_points(self.kernel.scale.origin[None])
-        core = _core.Walk(self.core, 1, False)
-        core.step(start.f)
+        core = _core.Run(self.core, 1, False)
+        core.assign(start.f)
         return rectified_update(self.kernel, _fetch_sums(core), start)
 
     def label(self, model: Model, C: Any) -> Array:
@@ -124,8 +126,8 @@ class NativeRows:
         return run.labels()
 
     def farthest(self, C: OnCircles) -> FarthestRow:
-        core = _core.Walk(self.core, len(C), False)
-        core.step(C.f)
+        core = _core.Run(self.core, len(C), False)
+        core.assign(C.f)
         least = np.where(self.weights() > 0, self.core.distances(C.f, core.labels()), -1)
         row = int(least.argmax())
         return FarthestRow(least[row], row, self.core.grid(np.array([row]))[0])
@@ -149,7 +151,7 @@ class CoreSums:
     """
 
     def __init__(self, core: Any) -> None:
-        self.core, self.number = core, core.passes
+        self.core, self.number = core, core.n_passes
         self.mass, self.loss = core.mass(), core.loss
 
     def fetch(self) -> CircleSums:
@@ -158,7 +160,7 @@ class CoreSums:
 
     def current_core(self) -> Any:
         """The core, if it still holds these sums."""
-        if self.core.passes != self.number:
+        if self.core.n_passes != self.number:
             raise RuntimeError("these sums are gone: fetch them before the next pass of their run.")
         return self.core
 
@@ -172,12 +174,12 @@ class NativeRun:
 
     @property
     def n_passes(self) -> int:
-        return 0 if self.core is None else self.core.passes
+        return 0 if self.core is None else self.core.n_passes
 
     def assign(self, C: OnCircles) -> Assignment:
         if self.core is None:
-            self.core = _core.Walk(self.rows.core, len(C), self.rows.skip)
-        n_changed = self.core.step(C.f)
+            self.core = _core.Run(self.rows.core, len(C), self.rows.skip)
+        n_changed = self.core.assign(C.f)
         return Assignment(n_changed, CoreSums(self.core))
 
     def update(self, sums: Any, C: OnCircles) -> OnCircles:
@@ -213,7 +215,7 @@ class NativeSeeding:
         return OnCircles(self.core.centroids())
 
     def sample(self, bits: Bits, count: int) -> Array:
-        ends = list(accumulate(self.core.masses()))
+        ends = list(accumulate(self.core.part_masses()))
         goals = [(bits.random_raw() * ends[-1]) >> 64 for _ in range(count)]
         return np.array([self._row(goal, ends) for goal in goals])
 
@@ -221,13 +223,13 @@ class NativeSeeding:
         """The first row whose running sum of weight times distance exceeds `goal`."""
         part = bisect_right(ends, goal)
         rest = goal - (ends[part - 1] if part else 0)
-        return self.core.row(part, rest >> 64, rest & (1 << 64) - 1)
+        return self.core.row_at(part, rest >> 64, rest & (1 << 64) - 1)
 
     def add_best(self, numbers: Array) -> None:
-        self.core.extend(self.rows.rows_as_centroids(numbers).f)
+        self.core.add_best(self.rows.rows_as_centroids(numbers).f)
 
     def swap_best(self, numbers: Array) -> bool:
-        return self.core.exchange(self.rows.rows_as_centroids(numbers).f)
+        return self.core.swap_best(self.rows.rows_as_centroids(numbers).f)
 
 
 def _is_mostly_zero(X: Array, memory_limit: int | None) -> bool:
@@ -240,10 +242,10 @@ def _is_mostly_zero(X: Array, memory_limit: int | None) -> bool:
 
 def _fetch_sums(core: Any) -> CircleSums:
     """The sums of the core's last pass."""
-    mass, absent = core.mass(), core.absent()
+    mass, missing = core.mass(), core.missing_mass()
     half = _join_words(core.totals())
     observed = np.repeat(mass[:, None], half.shape[1] // 2, axis=1)
-    observed = observed - absent if len(absent) else observed
+    observed = observed - missing if len(missing) else observed
     return CircleSums(mass=mass, loss=core.loss, totals=half, observed=observed)
 
 

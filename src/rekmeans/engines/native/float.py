@@ -17,7 +17,7 @@ from ...kernels.euler import CircleSums
 from ...model import Assignment, Model, State, Stop
 from ...table import Table
 from ..reference import ReferenceRows
-from . import _core  # type: ignore[attr-defined]
+from .core_module import _core
 from .options import MEASURES, RULES, SUMS, count_threads, instruction_set
 
 
@@ -65,7 +65,7 @@ class FloatRun:
     def assign(self, C: Any) -> Assignment:
         places = C.f / self.unit if self.model.kernel.is_exact else C.x * 1.0
         asked = (places, *self.measure, *self.rule, self.rows.threads, instruction_set(), self.has_medians)
-        parts = [_core.look(F, w, *asked) for F, w in self.rows.float_parts()]
+        parts = [_core.soft_pass(F, w, *asked) for F, w in self.rows.float_parts()]
         labels = np.concatenate([part[0] for part in parts])
         n_changed, self.last = int((labels != self.last).sum()), labels
         self.weights, self.n_passes = parts[0][5], self.n_passes + 1

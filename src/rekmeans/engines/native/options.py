@@ -21,8 +21,8 @@ SUMS: dict[type, type] = {Linear: PointSums, RBF: PointSums, Laplace: MedianSums
 RULES: dict[type, Callable[[Any], tuple[str, float, Any]]] = {  # name, amount, neighbourhood
     Hard: lambda rule: ("hard", 0.0, None),
     Fuzzy: lambda rule: ("fuzzy", rule.fuzziness, None),
-    NeuralGas: lambda rule: ("gas", rule.reach, None),
-    SomNeighbourhood: lambda rule: ("map", 0.0, rule.neighbourhood) if rule.reach > 0 else ("hard", 0.0, None),
+    NeuralGas: lambda rule: ("neural_gas", rule.reach, None),
+    SomNeighbourhood: lambda rule: ("som", 0.0, rule.neighbourhood) if rule.reach > 0 else ("hard", 0.0, None),
 }
 
 

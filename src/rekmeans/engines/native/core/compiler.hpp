@@ -1,5 +1,10 @@
-// What GCC and Clang spell differently, and what other compilers lack, by one name each.
+// What compilers spell differently, by one name each. Where there are no vector extensions, or REKMEANS_PLAIN asks for
+// it, the same code runs on plain arrays (simd/plain_vectors.hpp) and on two 64-bit words (int128.hpp).
 #pragma once
+
+#if !defined(__GNUC__) && !defined(REKMEANS_PLAIN)
+#define REKMEANS_PLAIN
+#endif
 
 #define REKMEANS_PRAGMA(TEXT) _Pragma(#TEXT)
 #if defined(__clang__)
@@ -12,9 +17,11 @@
 
 namespace rekmeans {
 
-using i128 = __int128;
-
 // Ask for the cache line at this address; nothing is read. Static: each instruction set has its own copy.
-static inline void prefetch(const void* at) { __builtin_prefetch(at); }
+#if defined(REKMEANS_PLAIN)
+static inline void prefetch(const void*) {}
+#else
+static inline void prefetch(const void* address) { __builtin_prefetch(address); }
+#endif
 
 }  // namespace rekmeans

@@ -1,0 +1,139 @@
+"""Passes over rows on circles, exact, and over points, in floats."""
+
+from typing import Annotated, overload
+
+import numpy
+from numpy.typing import NDArray
+
+
+GRID: int = 8388608
+
+TURN: int = 65536
+
+MOST_COLUMNS: int = 32767
+
+AT_CENTROID: float = 1e-09
+
+def instruction_set(name: str) -> str:
+    """
+    The instruction set of this name, the best where it is empty; ValueError where the processor lacks it.
+    """
+
+class Scale:
+    """
+    How columns are mapped: (d, m) ends and shifts, flat; (d,) rates and periods.
+    """
+
+    def __init__(self, low: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], high: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rate: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], period: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], beyond: str) -> None: ...
+
+class Rows:
+    """Mapped rows."""
+
+    @property
+    def is_complete(self) -> bool: ...
+
+    def weights(self) -> NDArray[numpy.int64]: ...
+
+    def grid(self, numbers: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int32]:
+        """Rows as grid integers, (count, p)."""
+
+    def phase_sums(self, labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int) -> tuple:
+        """Sums of phases of each cluster, and observed weights; (k, d)."""
+
+    def distances(self, C: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int64]:
+        """Exact squared distance of each row to the centroid of its label."""
+
+class DenseRows(Rows):
+    """Rows with all their values."""
+
+    def __init__(self, X: Annotated[NDArray, dict(shape=(None, None), device='cpu', writable=False)], scale: Scale, weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, is_stored: bool, threads: int, isa: str) -> None: ...
+
+class SparseRows(Rows):
+    """Rows of which the cells that are not zero are stored."""
+
+    @overload
+    def __init__(self, X: Annotated[NDArray, dict(shape=(None, None), device='cpu', writable=False)], scale: Scale, weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, threads: int, isa: str) -> None: ...
+
+    @overload
+    def __init__(self, data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], d: int, scale: Scale, weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, threads: int, isa: str) -> None: ...
+
+class Run:
+    """One run over rows: labels, bounds and sums of the last pass."""
+
+    def __init__(self, rows: Rows, k: int, skip: bool) -> None: ...
+
+    def assign(self, C: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> int:
+        """Assign every row to a centroid; how many changed."""
+
+    def centroids(self, rectified: bool, old: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int32]:
+        """Centroids of the sums, those given where they vanish."""
+
+    def labels(self) -> NDArray[numpy.int32]: ...
+
+    def totals(self) -> object:
+        """Sums of w f, (k, p)."""
+
+    def mass(self) -> NDArray[numpy.int64]: ...
+
+    def missing_mass(self) -> NDArray[numpy.int64]:
+        """Weight of the missing cells, (k, d); (0, d) where none is missing."""
+
+    @property
+    def loss(self) -> object: ...
+
+    @property
+    def n_passes(self) -> int: ...
+
+    @property
+    def n_scored(self) -> int: ...
+
+    @property
+    def n_scored_fast(self) -> int: ...
+
+    @property
+    def n_decided_exactly(self) -> int: ...
+
+    @property
+    def was_quantized(self) -> bool: ...
+
+    @property
+    def may_quantize(self) -> bool: ...
+
+    @may_quantize.setter
+    def may_quantize(self, arg: bool, /) -> None: ...
+
+def fit_starts(rows: Rows, starts: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], k: int, rectified: bool, skip: bool, max_iter: int, tol: float) -> tuple:
+    """
+    The best fit of several starts: centroids, labels, n_iter, and of each pass loss, n_changed, n_relocated and seconds.
+    """
+
+class Seeding:
+    """Starting centroids as they are chosen."""
+
+    def __init__(self, rows: Rows) -> None: ...
+
+    def part_masses(self) -> list:
+        """
+        Weight times distance to the nearest centroid, of each part of the rows.
+        """
+
+    def row_at(self, part: int, high: int, low: int) -> int:
+        """The first row of a part whose running sum exceeds a goal."""
+
+    def add_best(self, P: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """Add the candidate that leaves the least loss."""
+
+    def swap_best(self, P: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> bool:
+        """
+        Swap a candidate for a centroid if that lowers the loss; whether it did.
+        """
+
+    def centroids(self) -> NDArray[numpy.int32]: ...
+
+def soft_pass(F: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, C: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], measure: str, gamma: float, rule: str, amount: float, h: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, threads: int, isa: str, with_V: bool) -> tuple:
+    """
+    One pass: labels, totals, pull, mass, loss, V (None unless asked for) and mass_at_centroid.
+    """
+
+def medians(F: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], V: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)] | None, order: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], C: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], threads: int) -> object:
+    """Weighted medians of each column and cluster, (k, p)."""

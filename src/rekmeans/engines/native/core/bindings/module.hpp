@@ -1,0 +1,12 @@
+// What each file of bindings adds to the module.
+#pragma once
+#include "arrays.hpp"
+
+namespace rekmeans {
+
+void bind_rows(nb::module_& m);
+void bind_run(nb::module_& m);
+void bind_seeding(nb::module_& m);
+void bind_float(nb::module_& m);
+
+}  // namespace rekmeans

@@ -1,0 +1,163 @@
+// Mapped rows for Python.
+#include <memory>
+
+#include "../exact/dense_rows.hpp"
+#include "../exact/packed_centroids.hpp"
+#include "../exact/sparse_rows.hpp"
+#include "../simd/instruction_set.hpp"
+#include "module.hpp"
+
+namespace rekmeans {
+namespace {
+
+using namespace nb::literals;
+
+std::vector<double> to_vector(const Doubles& a) { return {a.data(), a.data() + a.shape(0)}; }
+
+// The scale of d columns: (low, high, shift) of m intervals each, a rate and a period.
+struct ScaleArrays {
+  Doubles low, high, shift, rate, period;
+  std::string beyond;
+
+  ColumnScales columns(size_t d) const {
+    const size_t m = d ? low.shape(0) / d : 0;
+    const bool fits = low.shape(0) == d * m && high.shape(0) == d * m && shift.shape(0) == d * m;
+    if (!m || !fits || rate.shape(0) != d || period.shape(0) != d)
+      throw nb::value_error("a scale has (d, m) intervals, and d rates and periods.");
+    const Beyond rule = beyond == "ignore" ? Beyond::ignore : beyond == "clip" ? Beyond::clip : Beyond::wrap;
+    ColumnScales scales{to_vector(low), to_vector(high), to_vector(shift), to_vector(rate), to_vector(period), m,
+                        rule,           m == 1};
+    for (double p : scales.period) scales.has_one_interval &= !(p > 0);
+    return scales;
+  }
+};
+
+// Weights (n,) as the core takes them; null where there are none.
+const int64_t* weights_of(const std::optional<Int64s>& weights, size_t n) {
+  if (!weights) return nullptr;
+  check_shape("weights are (n,)", *weights, {n});
+  return weights->data();
+}
+
+char kind_of(const AnyTable& X) {
+  switch (nb::dlpack::dtype_code(X.dtype().code)) {
+    case nb::dlpack::dtype_code::Float: return 'f';
+    case nb::dlpack::dtype_code::Int: return 'i';
+    default: return 'u';
+  }
+}
+
+DenseTable table_of(const AnyTable& X) {
+  const ptrdiff_t bytes = ptrdiff_t(X.itemsize());
+  return {static_cast<const char*>(X.data()),
+          kind_of(X),
+          X.itemsize(),
+          X.shape(0),
+          X.shape(1),
+          X.stride(0) * bytes,
+          X.stride(1) * bytes};
+}
+
+void make_dense(DenseRows* self, const AnyTable& X, const ScaleArrays& scale, const std::optional<Int64s>& weights,
+                bool is_stored, size_t threads, const std::string& isa) {
+  const DenseTable table = table_of(X);
+  ColumnScales columns = scale.columns(table.d);
+  const int64_t* w = weights_of(weights, table.n);
+  nb::gil_scoped_release free;
+  new (self) DenseRows(table, std::move(columns), w, !w, is_stored, threads, choose_simd(isa));
+}
+
+void make_sparse_of_dense(SparseRows* self, const AnyTable& X, const ScaleArrays& scale,
+                          const std::optional<Int64s>& weights, size_t threads, const std::string& isa) {
+  const DenseTable table = table_of(X);
+  ColumnScales columns = scale.columns(table.d);
+  const int64_t* w = weights_of(weights, table.n);
+  nb::gil_scoped_release free;
+  new (self) SparseRows(std::make_unique<NonzeroCells>(table), std::move(columns), w, !w, threads, choose_simd(isa));
+}
+
+void make_sparse(SparseRows* self, const Doubles& data, const Int64s& indices, const Int64s& indptr, size_t d,
+                 const ScaleArrays& scale, const std::optional<Int64s>& weights, size_t threads,
+                 const std::string& isa) {
+  check_shape("indices are as many as data", indices, {data.shape(0)});
+  if (!indptr.shape(0)) throw nb::value_error("indptr is (n + 1,), got (0,).");
+  const size_t n = indptr.shape(0) - 1;
+  ColumnScales columns = scale.columns(d);
+  const int64_t* w = weights_of(weights, n);
+  auto cells = std::make_unique<CsrCells>(data.data(), indices.data(), indptr.data(), data.shape(0), n, d);
+  nb::gil_scoped_release free;
+  new (self) SparseRows(std::move(cells), std::move(columns), w, !w, threads, choose_simd(isa));
+}
+
+auto grid(const Rows& rows, const Int64s& numbers) {
+  check_below("numbers of rows run from 0 to n - 1.", numbers, rows.n);
+  const size_t count = numbers.shape(0);
+  std::vector<int32_t> out(count * rows.p);
+  {
+    nb::gil_scoped_release free;
+    RowBuffer buffer;
+    for (size_t i = 0; i < count; ++i) rows.grid(size_t(numbers.data()[i]), out.data() + i * rows.p, buffer);
+  }
+  return to_array(std::move(out), count, rows.p);
+}
+
+nb::tuple phase_sums(const Rows& rows, const Int32s& labels, size_t k) {
+  check_shape("labels are (n,)", labels, {rows.n});
+  check_below("labels are numbers of centroids, from 0 to k - 1.", labels, k);
+  std::vector<int128> turns(k * rows.d);
+  std::vector<int64_t> observed(k * rows.d);
+  {
+    nb::gil_scoped_release free;
+    rows.phase_sums(labels.data(), k, turns.data(), observed.data());
+  }
+  return nb::make_tuple(to_arrays(turns, k, rows.d), to_array(std::move(observed), k, rows.d));
+}
+
+auto distances(const Rows& rows, const GridPoints& C, const Int32s& labels) {
+  check_shape("C is (k, p)", C, {C.shape(0), rows.p});
+  check_shape("labels are (n,)", labels, {rows.n});
+  check_below("labels are numbers of centroids, from 0 to k - 1.", labels, C.shape(0));
+  std::vector<int64_t> out(rows.n);
+  {
+    nb::gil_scoped_release free;
+    const PackedCentroids packed(rows, C.data(), C.shape(0));
+    std::vector<RowBuffer> buffers(rows.threads);
+    parallel(rows.threads, rows.n_parts(), [&](size_t thread, size_t part) {
+      for (size_t j = part * PART_ROWS; j < rows.n && j < (part + 1) * PART_ROWS; ++j) {
+        const uint32_t number = uint32_t(j);
+        const float* g;
+        rows.fetch(&number, 1, buffers[thread], &g);
+        const size_t c = size_t(labels.data()[j]);
+        out[j] = rows.distance(j, g, packed.grid.data() + c * rows.p, packed.square[c]);
+      }
+    });
+  }
+  return to_array(std::move(out), rows.n);
+}
+
+}  // namespace
+
+void bind_rows(nb::module_& m) {
+  nb::class_<ScaleArrays>(m, "Scale", "How columns are mapped: (d, m) ends and shifts, flat; (d,) rates and periods.")
+      .def(nb::init<Doubles, Doubles, Doubles, Doubles, Doubles, std::string>(), "low"_a, "high"_a, "shift"_a, "rate"_a,
+           "period"_a, "beyond"_a);
+  nb::class_<Rows>(m, "Rows", "Mapped rows.")
+      .def_ro("is_complete", &Rows::is_complete)
+      .def("weights",
+           [](const Rows& r) { return to_array(r.weights.empty() ? std::vector<int64_t>(r.n, 1) : r.weights, r.n); })
+      .def("grid", &grid, "numbers"_a, "Rows as grid integers, (count, p).")
+      .def("phase_sums", &phase_sums, "labels"_a, "k"_a,
+           "Sums of phases of each cluster, and observed weights; (k, d).")
+      .def("distances", &distances, "C"_a, "labels"_a,
+           "Exact squared distance of each row to the centroid of its label.");
+  nb::class_<DenseRows, Rows>(m, "DenseRows", "Rows with all their values.")
+      .def("__init__", &make_dense, "X"_a, "scale"_a, "weights"_a.none(), "is_stored"_a, "threads"_a, "isa"_a,
+           nb::keep_alive<1, 2>());
+  nb::class_<SparseRows, Rows>(m, "SparseRows", "Rows of which the cells that are not zero are stored.")
+      .def("__init__", &make_sparse_of_dense, "X"_a, "scale"_a, "weights"_a.none(), "threads"_a, "isa"_a,
+           nb::keep_alive<1, 2>())
+      .def("__init__", &make_sparse, "data"_a, "indices"_a, "indptr"_a, "d"_a, "scale"_a, "weights"_a.none(),
+           "threads"_a, "isa"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>());
+}
+
+}  // namespace rekmeans

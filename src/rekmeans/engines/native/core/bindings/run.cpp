@@ -1,0 +1,82 @@
+// Runs and whole fits for Python.
+#include "../exact/fit.hpp"
+#include "module.hpp"
+
+namespace rekmeans {
+namespace {
+
+using namespace nb::literals;
+
+void make_run(Run* self, const Rows& rows, size_t k, bool skip) {
+  if (!k) throw nb::value_error("a run needs a centroid, got k=0.");
+  new (self) Run(rows, k, skip, rows.threads);
+}
+
+size_t assign(Run& run, const GridPoints& C) {
+  check_shape("C is (k, p)", C, {run.k, run.rows.p});
+  nb::gil_scoped_release free;
+  return run.assign(C.data());
+}
+
+auto centroids(const Run& run, bool rectified, const GridPoints& old) {
+  check_shape("old is (k, p)", old, {run.k, run.rows.p});
+  std::vector<int32_t> out(run.k * run.rows.p);
+  run.sums.centroids(run.rows, rectified, old.data(), out.data(), run.threads);
+  return to_array(std::move(out), run.k, run.rows.p);
+}
+
+nb::object totals(const Run& run) {
+  const size_t p = run.rows.p;
+  std::vector<int128> out(run.k * p);
+  for (size_t i = 0; i < out.size(); ++i) out[i] = run.sums.resultant(run.rows, i / p, i % p);
+  return to_arrays(out, run.k, p);
+}
+
+nb::tuple bind_fit_starts(const Rows& rows, const GridPoints& starts, size_t k, bool rectified, bool skip,
+                          size_t max_iter, double tol) {
+  if (!k || !starts.shape(0) || starts.shape(0) % k)
+    throw nb::value_error("starts are (m k, p) with m and k of 1 or more.");
+  check_shape("starts are (m k, p)", starts, {starts.shape(0), rows.p});
+  Fit fit;
+  {
+    nb::gil_scoped_release free;
+    fit = fit_starts(rows, starts.data(), starts.shape(0) / k, k, {rectified, skip, max_iter, tol});
+  }
+  nb::list losses;
+  for (int128 loss : fit.losses) losses.append(to_int(loss));
+  const size_t t = fit.n_changed.size();
+  return nb::make_tuple(to_array(std::move(fit.centroids), k, rows.p), to_array(std::move(fit.labels), rows.n),
+                        fit.n_iter, losses, to_array(std::move(fit.n_changed), t),
+                        to_array(std::move(fit.n_relocated), t), to_array(std::move(fit.seconds), t));
+}
+
+}  // namespace
+
+void bind_run(nb::module_& m) {
+  nb::class_<Run>(m, "Run", "One run over rows: labels, bounds and sums of the last pass.")
+      .def("__init__", &make_run, "rows"_a, "k"_a, "skip"_a, nb::keep_alive<1, 2>())
+      .def("assign", &assign, "C"_a, "Assign every row to a centroid; how many changed.")
+      .def("centroids", &centroids, "rectified"_a, "old"_a, "Centroids of the sums, those given where they vanish.")
+      .def("labels", [](const Run& run) { return to_array(run.labels, run.rows.n); })
+      .def("totals", &totals, "Sums of w f, (k, p).")
+      .def("mass", [](const Run& run) { return to_array(run.sums.mass, run.k); })
+      .def(
+          "missing_mass",
+          [](const Run& run) {
+            const auto& missing = run.sums.missing;
+            return to_array(missing, missing.empty() ? 0 : run.k, run.rows.d);
+          },
+          "Weight of the missing cells, (k, d); (0, d) where none is missing.")
+      .def_prop_ro("loss", [](const Run& run) { return to_int(run.loss); })
+      .def_ro("n_passes", &Run::n_passes)
+      .def_ro("n_scored", &Run::n_scored)
+      .def_ro("n_scored_fast", &Run::n_scored_fast)
+      .def_ro("n_decided_exactly", &Run::n_decided_exactly)
+      .def_ro("was_quantized", &Run::was_quantized)
+      .def_rw("may_quantize", &Run::may_quantize);
+  m.def("fit_starts", &bind_fit_starts, "rows"_a, "starts"_a, "k"_a, "rectified"_a, "skip"_a, "max_iter"_a, "tol"_a,
+        "The best fit of several starts: centroids, labels, n_iter, and of each pass loss, n_changed, n_relocated and "
+        "seconds.");
+}
+
+}  // namespace rekmeans

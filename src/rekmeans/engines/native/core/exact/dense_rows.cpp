@@ -1,0 +1,158 @@
+#include "dense_rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "rounding.hpp"
+
+namespace rekmeans {
+namespace {
+
+constexpr size_t CENTRE_SAMPLE = 256;    // rows whose mean is the base
+constexpr size_t RECHECK_FROM = 16;      // centroids from which one distance is cheap beside all of them,
+constexpr size_t RECHECK_VALUES = 6000;  // if all of them together are some work
+
+}  // namespace
+
+DenseRows::DenseRows(DenseTable table_, ColumnScales scales_, const int64_t* w, bool has_unit_weights_, bool is_stored,
+                     size_t threads_, const Simd* simd_)
+    : Rows(table_.n, table_.d, std::move(scales_), w, has_unit_weights_, threads_, simd_), table(table_) {
+  centre_on_sample();
+  if (is_stored) stored.allocate(n * p);
+  std::vector<uint8_t> has_value_inside(n, 1);
+  std::vector<int128> squares(threads, 0);
+  std::vector<RowBuffer> buffers(threads);
+  parallel(threads, n_parts(), [&](size_t thread, size_t part) {
+    RowBuffer& buffer = buffers[thread];
+    MissingCells& absent = missing_cells[part];
+    buffer.cells.resize(p);
+    for (size_t j = part * PART_ROWS; j < n && j < (part + 1) * PART_ROWS; ++j) {
+      map_row(j, stored.data ? stored.data + j * p : buffer.cells.data(), buffer);
+      has_value_inside[j] = buffer.has_value_inside;
+      absent.columns.insert(absent.columns.end(), buffer.missing.begin(), buffer.missing.end());
+      absent.end_row(j % PART_ROWS + 1);
+      norm2[j] = float(buffer.norm2);
+      squares[thread] += int128(buffer.square) * (buffer.has_value_inside ? weight(j) : 0);
+    }
+  });
+  finish(has_value_inside, squares);
+}
+
+void DenseRows::map_row(size_t j, float* g, RowBuffer& buffer) const {
+  buffer.x.resize(d);
+  buffer.missing.clear();
+  double* x = buffer.x.data();
+  table.read(j, x);
+  const PhaseCheck check = scales.row_phases(x, d, simd);
+  buffer.has_value_inside = check.has_value_inside;
+  if (!check.are_all_small)
+    for (size_t l = 0; l < d; ++l) {
+      x[l] = reduce_phase(x[l]);
+      if (std::isnan(x[l])) buffer.missing.push_back(uint32_t(l));
+    }
+  if (!simd->map_phases(x, d, base64.data(), g, &buffer.norm2, &buffer.square)) return;
+  map_phases_correctly(x, d, base64.data(), g, &buffer.norm2, &buffer.square);
+}
+
+void DenseRows::centre_on_sample() {
+  RowBuffer buffer;
+  std::vector<float> f(p);
+  std::vector<double> sums(p, 0);
+  std::vector<size_t> counts(d, 0);
+  const size_t step = std::max<size_t>(1, n / CENTRE_SAMPLE);
+  for (size_t j = 0; j < n; j += step) {
+    map_row(j, f.data(), buffer);  // the base is still zero: these are the features themselves
+    for (size_t l = 0; l < p; ++l) sums[l] += f[l];
+    for (size_t l = 0; l < d; ++l) ++counts[l];
+    for (uint32_t l : buffer.missing) --counts[l];
+  }
+  for (size_t l = 0; l < p; ++l) base[l] = counts[l % d] ? int32_t(sums[l] / double(counts[l % d]) * GRID) : 0;
+  base64.assign(base.begin(), base.end());
+}
+
+bool DenseRows::should_recheck_own(size_t k, size_t values) const {
+  return k >= RECHECK_FROM && values >= RECHECK_VALUES;
+}
+
+void DenseRows::fetch(const uint32_t* numbers, size_t count, RowBuffer& buffer, const float** out) const {
+  if (stored.data) {
+    for (size_t i = 0; i < count; ++i) out[i] = stored.data + size_t(numbers[i]) * p;
+    return;
+  }
+  buffer.cells.resize(count * p);
+  for (size_t i = 0; i < count; ++i) {
+    float* g = buffer.cells.data() + i * p;
+    map_row(numbers[i], g, buffer);
+    out[i] = g;
+  }
+}
+
+void DenseRows::pack(const float* h, float* lane, size_t span) const {
+  for (size_t l = 0; l < p; ++l) lane[l * span] = h[l];
+}
+
+void DenseRows::scores(const uint32_t*, const float* const* fetched, size_t count, const float* packed, size_t kp,
+                       float* S) const {
+  simd->scores(fetched, count, p, packed, kp, S);
+}
+
+float DenseRows::dot(size_t, const float* g, const float* h) const { return simd->dot(g, h, p); }
+
+void DenseRows::prefetch_row(size_t, const float* g) const {
+  for (size_t l = 0; l < p; l += 16) prefetch(g + l);
+}
+
+void DenseRows::add_row(size_t, const float* g, int64_t w, int64_t* totals) const {
+  simd->add_row(totals, g, p, w < 0);  // weights are 0 or 1
+}
+
+void DenseRows::add_row(size_t, const float* g, int64_t w, int128* totals) const {
+  for (size_t l = 0; l < p; ++l) totals[l] += int128(w) * int64_t(to_grid(g[l]));
+}
+
+int64_t DenseRows::full_distance(size_t, const float* g, const int32_t* h, int64_t) const {
+  return simd->grid_distance(g, h, p);
+}
+
+void DenseRows::add_grid(size_t j, int32_t* out, RowBuffer& buffer) const {
+  const uint32_t number = uint32_t(j);
+  const float* g;
+  fetch(&number, 1, buffer, &g);
+  for (size_t l = 0; l < p; ++l) out[l] += to_grid(g[l]);
+}
+
+void DenseRows::add_phase_sums(size_t part, const int32_t* labels, size_t k, int128* turns, int64_t* observed) const {
+  std::vector<double> x(d);
+  std::vector<int64_t> small(has_unit_weights ? k * d : 0, 0), counts(k, 0);  // of this part's rows of small phases
+  for (size_t j = part * PART_ROWS; j < n && j < (part + 1) * PART_ROWS; ++j) {
+    const int64_t w = weight(j);
+    if (!w) continue;
+    const size_t c = size_t(labels[j]);
+    table.read(j, x.data());
+    const PhaseCheck check = scales.row_phases(x.data(), d, simd);
+    if (check.are_all_small && has_unit_weights && simd->add_phases(x.data(), d, small.data() + c * d)) {
+      ++counts[c];
+      continue;
+    }
+    for (size_t l = 0; l < d; ++l) {
+      turns[c * d + l] += int128(phase_to_turns(x[l])) * w;
+      observed[c * d + l] += std::isnan(x[l]) ? 0 : w;
+    }
+  }
+  for (size_t i = 0; i < small.size(); ++i) turns[i] += small[i], observed[i] += counts[i / d];
+}
+
+void DenseRows::phase_sums(const int32_t* labels, size_t k, int128* turns, int64_t* observed) const {
+  std::vector<std::vector<int128>> sums(threads);
+  std::vector<std::vector<int64_t>> counts(threads);
+  parallel(threads, n_parts(), [&](size_t thread, size_t part) {
+    sums[thread].resize(k * d, 0), counts[thread].resize(k * d, 0);
+    add_phase_sums(part, labels, k, sums[thread].data(), counts[thread].data());
+  });
+  std::fill(turns, turns + k * d, int128(0));
+  std::fill(observed, observed + k * d, 0);
+  for (size_t t = 0; t < threads; ++t)
+    for (size_t i = 0; i < sums[t].size(); ++i) turns[i] += sums[t][i], observed[i] += counts[t][i];
+}
+
+}  // namespace rekmeans

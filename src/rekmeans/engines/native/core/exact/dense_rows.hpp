@@ -1,0 +1,38 @@
+// Rows with all their values: mapped once and stored, or mapped anew whenever they are asked for.
+#pragma once
+#include "../large_array.hpp"
+#include "rows.hpp"
+#include "tables.hpp"
+
+namespace rekmeans {
+
+struct DenseRows : Rows {
+  DenseRows(DenseTable table, ColumnScales scales, const int64_t* weights, bool has_unit_weights, bool is_stored,
+            size_t threads, const Simd* simd);
+
+  bool has_dense_values() const override { return true; }
+  bool should_recheck_own(size_t k, size_t values) const override;
+  void fetch(const uint32_t* numbers, size_t count, RowBuffer& buffer, const float** out) const override;
+  void pack(const float* h, float* lane, size_t span) const override;
+  void scores(const uint32_t* numbers, const float* const* fetched, size_t count, const float* packed, size_t kp,
+              float* S) const override;
+  float dot(size_t j, const float* g, const float* h) const override;
+  void prefetch_row(size_t j, const float* g) const override;
+  void add_row(size_t j, const float* g, int64_t w, int64_t* totals) const override;
+  void add_row(size_t j, const float* g, int64_t w, int128* totals) const override;
+  void phase_sums(const int32_t* labels, size_t k, int128* turns, int64_t* observed) const override;
+
+ protected:
+  int64_t full_distance(size_t j, const float* g, const int32_t* h, int64_t h2) const override;
+  void add_grid(size_t j, int32_t* out, RowBuffer& buffer) const override;
+
+ private:
+  void map_row(size_t j, float* g, RowBuffer& buffer) const;
+  void centre_on_sample();
+  void add_phase_sums(size_t part, const int32_t* labels, size_t k, int128* turns, int64_t* observed) const;
+
+  DenseTable table;
+  LargeArray stored;  // (n, p), or nothing
+};
+
+}  // namespace rekmeans

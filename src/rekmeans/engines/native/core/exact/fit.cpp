@@ -1,0 +1,95 @@
+#include "fit.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+
+namespace rekmeans {
+namespace {
+
+// The row farthest from all of k centroids, the first of several; n where none is away from them.
+size_t farthest_row(const Rows& rows, const std::vector<int32_t>& C, RowBuffer& buffer) {
+  const size_t p = rows.p, k = C.size() / p;
+  Run run(rows, k, false, 1);
+  run.assign(C.data());
+  const PackedCentroids packed(rows, C.data(), k);
+  int64_t most = 0;
+  size_t farthest = rows.n;
+  for (size_t j = 0; j < rows.n; ++j) {
+    if (!rows.weight(j)) continue;
+    const uint32_t number = uint32_t(j);
+    const size_t own = size_t(run.labels[j]);
+    const float* g;
+    rows.fetch(&number, 1, buffer, &g);
+    const int64_t D = rows.distance(j, g, packed.grid.data() + own * p, packed.square[own]);
+    if (D > most) most = D, farthest = j;
+  }
+  return farthest;
+}
+
+// Each empty cluster moved to the row farthest from all others; how many were.
+size_t relocate_empty_clusters(const Rows& rows, std::vector<int32_t>& C, const std::vector<int64_t>& mass) {
+  const size_t p = rows.p, d = rows.d, k = mass.size();
+  std::vector<uint8_t> has_rows(k);
+  for (size_t c = 0; c < k; ++c) has_rows[c] = mass[c] > 0;
+  RowBuffer buffer;
+  std::vector<int32_t> f(p), others;
+  size_t n_relocated = 0;
+  for (size_t c = 0; c < k; ++c) {
+    if (has_rows[c]) continue;
+    others.clear();
+    for (size_t q = 0; q < k; ++q)
+      if (has_rows[q]) others.insert(others.end(), C.begin() + ptrdiff_t(q * p), C.begin() + ptrdiff_t((q + 1) * p));
+    const size_t farthest = farthest_row(rows, others, buffer);
+    if (farthest == rows.n) break;
+    rows.grid(farthest, f.data(), buffer);
+    for (size_t l = 0; l < d; ++l)
+      if (f[l] | f[d + l]) C[c * p + l] = f[l], C[c * p + d + l] = f[d + l];
+    has_rows[c] = 1;
+    ++n_relocated;
+  }
+  return n_relocated;
+}
+
+Fit fit_start(const Rows& rows, std::vector<int32_t> C, size_t k, const FitOptions& options) {
+  using Clock = std::chrono::steady_clock;
+  Run run(rows, k, options.skip, 1);
+  Fit fit;
+  for (size_t t = 0; t <= options.max_iter; ++t) {
+    const auto started = Clock::now();
+    const size_t n_changed = run.assign(C.data());
+    const bool first = fit.losses.empty();
+    if (!first && run.loss >= fit.loss) break;
+    const double fall =
+        first ? std::numeric_limits<double>::infinity() : double(fit.loss - run.loss) / double(fit.loss);
+    fit.centroids = C, fit.labels = run.labels, fit.loss = run.loss;
+    size_t n_relocated = 0;
+    if (t < options.max_iter && fall > options.tol) {
+      run.sums.centroids(rows, options.rectified, fit.centroids.data(), C.data(), 1);
+      n_relocated = relocate_empty_clusters(rows, C, run.sums.mass);
+    }
+    fit.losses.push_back(run.loss);
+    fit.n_changed.push_back(int64_t(n_changed));
+    fit.n_relocated.push_back(int64_t(n_relocated));
+    fit.seconds.push_back(std::chrono::duration<double>(Clock::now() - started).count());
+    if (C == fit.centroids) break;
+  }
+  fit.n_iter = std::min(fit.losses.size(), options.max_iter);
+  return fit;
+}
+
+}  // namespace
+
+Fit fit_starts(const Rows& rows, const int32_t* starts, size_t m, size_t k, const FitOptions& options) {
+  std::vector<Fit> fits(m);
+  const size_t size = k * rows.p;
+  parallel(rows.threads, m, [&](size_t, size_t i) {
+    fits[i] = fit_start(rows, std::vector<int32_t>(starts + i * size, starts + (i + 1) * size), k, options);
+  });
+  size_t best = 0;
+  for (size_t i = 1; i < m; ++i)
+    if (fits[i].loss < fits[best].loss) best = i;
+  return fits[best];
+}
+
+}  // namespace rekmeans

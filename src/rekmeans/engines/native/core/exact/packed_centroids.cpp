@@ -1,0 +1,77 @@
+#include "packed_centroids.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rekmeans {
+
+PackedCentroids::PackedCentroids(const Rows& rows, const int32_t* C, size_t k_, size_t threads_)
+    : k(k_), grid(k_ * rows.p), square(k_, 0), values(k_ * rows.p), threads(threads_for(k_ * rows.p, threads_)) {
+  const size_t p = rows.p, width = rows.simd->width;
+  kp = (k + width - 1) / width * width;
+  packed.assign(kp * p, 0);
+  bias.assign(kp, NEVER_WINS);
+  if (!rows.is_complete) missing_gain.assign(rows.d * kp, 0);
+  parallel(threads, k, [&](size_t, size_t c) { pack_one(rows, C, c); });
+  const double norm = std::sqrt(double(*std::max_element(square.begin(), square.end()))) / GRID;
+  const float steps = float(SUM_CHUNK + (p + SUM_CHUNK - 1) / SUM_CHUNK + 8);
+  largest_norm = float(norm) * ROUND_UP;
+  largest_bias = float(norm * norm / 2) * ROUND_UP;
+  error_slope = 1.02f * HALF_ULP * (steps + 6) * ROUND_UP * largest_norm;
+  error_floor = 1.02f * HALF_ULP * 6 * largest_bias;
+}
+
+void PackedCentroids::pack_one(const Rows& rows, const int32_t* C, size_t c) {
+  const size_t p = rows.p, d = rows.d, panel = rows.simd->panel;
+  int32_t* h = grid.data() + c * p;
+  float* f = values.data() + c * p;
+  for (size_t l = 0; l < p; ++l) {
+    h[l] = C[c * p + l] - rows.base[l];
+    f[l] = float(h[l]) * float(1 / GRID);
+    square[c] += int64_t(h[l]) * h[l];
+  }
+  const size_t first = c / panel * panel;
+  rows.pack(f, packed.data() + first * p + (c - first), std::min(panel, kp - first));
+  for (size_t l = 0; l < d && !rows.is_complete; ++l)
+    missing_gain[l * kp + c] = (f[l] * f[l] + f[d + l] * f[d + l]) / 2;
+  bias[c] = float(double(square[c]) / (2 * GRID * GRID));
+}
+
+// Sums of at most SUM_CHUNK products and of the p/SUM_CHUNK chunks, each step off by HALF_ULP of its size: at most
+// (SUM_CHUNK + p/SUM_CHUNK + 2) HALF_ULP |g||h|. Then the bias, rounded once and subtracted, and the missing cells
+// added one by one.
+float PackedCentroids::error(float norm2, size_t n_missing) const {
+  const float more = 2.04f * HALF_ULP * float(n_missing);
+  return std::sqrt(norm2) * (error_slope + more * ROUND_UP * largest_norm) + error_floor + more * largest_bias;
+}
+
+void PackedCentroids::quantize(const Rows& rows) {
+  quads = (rows.p + 3) / 4;
+  int8.assign(kp * quads * 4, 0);
+  int8_scale.assign(kp, 0);
+  int8_offset.assign(kp, 0);
+  std::vector<double> errors(k);
+  parallel(threads, k, [&](size_t, size_t c) { quantize_one(rows.p, rows.simd->panel, c, &errors[c]); });
+  int8_error = float(*std::max_element(errors.begin(), errors.end())) * ROUND_UP;
+}
+
+void PackedCentroids::quantize_one(size_t p, size_t panel, size_t c, double* error) {
+  const float* h = values.data() + c * p;
+  float largest = 0;
+  for (size_t l = 0; l < p; ++l) largest = std::max(largest, std::fabs(h[l]));
+  int8_scale[c] = largest / 127;
+  const float inverse = largest > 0 ? 127 / largest : 0;
+  const size_t first = c / panel * panel, span = std::min(panel, kp - first);
+  int8_t* lane = int8.data() + first * quads * 4 + (c - first) * 4;
+  double gap2 = 0;
+  for (size_t l = 0; l < p; ++l) {
+    const int q = int(std::lrint(h[l] * inverse));
+    const double gap = double(h[l]) - double(int8_scale[c]) * q;
+    lane[l / 4 * span * 4 + l % 4] = int8_t(q);
+    int8_offset[c] += 128 * q;
+    gap2 += gap * gap;
+  }
+  *error = std::sqrt(gap2);
+}
+
+}  // namespace rekmeans

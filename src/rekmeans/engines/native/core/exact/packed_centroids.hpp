@@ -1,0 +1,38 @@
+// Centroids made ready for scoring: h = m - base, exact in float32, packed in panels; bias |h|^2 / 2.
+#pragma once
+#include "rows.hpp"
+
+namespace rekmeans {
+
+struct PackedCentroids {
+  PackedCentroids(const Rows& rows, const int32_t* C, size_t k, size_t threads = 1);
+
+  size_t k, kp = 0;
+  std::vector<int32_t> grid;         // (k, p) h in grid units
+  std::vector<int64_t> square;       // (k,) |h|^2
+  std::vector<float> values;         // (k, p) h
+  std::vector<float> packed;         // panels of h, feature-major
+  std::vector<float> bias;           // (kp,); the padding never wins
+  std::vector<float> missing_gain;   // (d, kp) half of |h_l|^2, what a missing cell adds; empty for complete rows
+  float largest_norm, largest_bias;  // largest |h|, largest bias, rounded up
+
+  // The same in 8 bits: h = scale (integer) + rest, packed four features at a time.
+  void quantize(const Rows& rows);
+  bool is_quantized() const { return quads > 0; }
+  size_t quads = 0;
+  std::vector<int8_t> int8;
+  std::vector<float> int8_scale;     // (kp,)
+  std::vector<int32_t> int8_offset;  // (kp,) 128 times the sum of the integers
+  float int8_error = 0;              // largest |h - scale (integer)|, rounded up
+
+  // Bound of |float32 score - true score| for a row of length^2 norm2 with so many missing cells.
+  float error(float norm2, size_t n_missing) const;
+  float error_slope, error_floor;  // for no missing cells it is error_slope |g| + error_floor
+
+ private:
+  void pack_one(const Rows& rows, const int32_t* C, size_t c);
+  void quantize_one(size_t p, size_t panel, size_t c, double* error);
+  size_t threads;
+};
+
+}  // namespace rekmeans

@@ -1,0 +1,43 @@
+// From values of a column to phases in half-turns, as the scale says.
+#pragma once
+#include <limits>
+#include <vector>
+
+#include "../simd/simd.hpp"
+
+namespace rekmeans {
+
+// The numbers of a PhaseMap, owned.
+struct ColumnScales {
+  std::vector<double> low, high, shift, rate, period;
+  size_t m;
+  Beyond beyond;
+  bool has_one_interval;  // in every column, and no periods
+
+  PhaseMap map() const { return {low.data(), high.data(), shift.data(), rate.data(), period.data(), m, beyond}; }
+
+  // Phases of a row, in place.
+  PhaseCheck row_phases(double* x, size_t d, const Simd* simd) const;
+};
+
+// Whether a value lies in an interval of its column.
+bool is_inside(const PhaseMap& map, double x, size_t column);
+
+// The phase of one value; NaN where it is missing, or beyond and not to be clipped to the nearest end of an interval.
+double general_phase(const PhaseMap& map, double x, size_t column, bool clip);
+
+inline double phase(const PhaseMap& map, double x, size_t column, bool clip) {
+  if (map.m > 1 || map.period[column] > 0) return general_phase(map, x, column, clip);
+  const double low = map.low[column], high = map.high[column];
+  if (clip) x = x < low ? low : x > high ? high : x;
+  else if (map.beyond == Beyond::ignore && !(x >= low && x <= high)) return std::numeric_limits<double>::quiet_NaN();
+  return (x - map.shift[column]) * map.rate[column];
+}
+
+// A phase small enough for the map; NaN for an infinite one.
+double reduce_phase(double t);
+
+// A phase on the grid of 2^-16 half-turns; 0 for a missing cell.
+int64_t phase_to_turns(double t);
+
+}  // namespace rekmeans

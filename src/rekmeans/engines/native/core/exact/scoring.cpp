@@ -1,0 +1,113 @@
+#include "scoring.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace rekmeans {
+
+DistanceBounds distance_bounds(const Rows& rows, size_t j, float error, float score) {
+  DistanceBounds bounds;
+  uint8_t unused;
+  rows.simd->certify(1, &rows.norm2[j], &error, &score, &score, &bounds.upper, &bounds.lower, &unused);
+  return bounds;
+}
+
+void ScoreBlock::add_missing(const PackedCentroids& C, size_t j, float* s) const {
+  for (uint32_t l : rows.missing(j)) {
+    const float* gain = C.missing_gain.data() + size_t(l) * C.kp;
+    for (size_t c = 0; c < C.kp; ++c) s[c] += gain[c];
+  }
+}
+
+// With g' and h' the 8-bit forms: |g.h - g'.h'| <= |g - g'||h| + |g'||h - h'|, and a few roundings of the product.
+void ScoreBlock::score_quantized(const PackedCentroids& C, size_t count_) {
+  const uint8_t* quantized[BLOCK_ROWS];
+  float step[BLOCK_ROWS], row_error[BLOCK_ROWS];
+  int8.resize(BLOCK_ROWS * C.quads * 4);
+  for (size_t r = 0; r < count_; ++r) {
+    uint8_t* q = int8.data() + r * C.quads * 4;
+    rows.simd->quantize_row(fetched[r], rows.p, q, step + r, row_error + r);
+    quantized[r] = q;
+  }
+  rows.simd->quantized_scores(quantized, step, count_, C.quads, C.int8.data(), C.int8_scale.data(),
+                              C.int8_offset.data(), C.kp, scores.data());
+  for (size_t r = 0; r < count_; ++r) {
+    const float norm = std::sqrt(norm2[r]) * ROUND_UP, rest = row_error[r];
+    error[r] += (rest * C.largest_norm + (norm + rest) * C.int8_error) * 1.001f +
+                16 * HALF_ULP * (norm + rest) * (C.largest_norm + C.int8_error);
+  }
+}
+
+// Float32 scores for those that may win by the 8-bit ones; the rest cannot, and at best reach the bar they missed.
+void ScoreBlock::refine(const PackedCentroids& C, size_t j, size_t r) {
+  float* s = scores.data() + r * C.kp;
+  const float slack = error[r], bar = best[r] - 2 * slack;
+  const ColumnList missing = rows.missing(j);
+  best[r] = second[r] = NO_SCORE;
+  for (size_t c = 0; c < C.k; ++c) {
+    if (!(s[c] - C.bias[c] >= bar)) {
+      s[c] = NO_SCORE;
+      continue;
+    }
+    s[c] = rows.dot(j, fetched[r], C.values.data() + c * rows.p);
+    for (uint32_t l : missing) s[c] += C.missing_gain[size_t(l) * C.kp + c];
+    const float now = s[c] - C.bias[c];
+    if (now > best[r]) second[r] = best[r], best[r] = now, winner[r] = int32_t(c);
+    else second[r] = std::max(second[r], now);
+  }
+  second[r] = std::max(second[r], bar + slack);
+  error[r] = C.error(rows.norm2[j], missing.count);
+  rows.simd->certify(1, &rows.norm2[j], error + r, best + r, second + r, upper + r, lower + r, is_certain + r);
+}
+
+void ScoreBlock::fetch(const PackedCentroids& C, const uint32_t* numbers_, size_t count_) {
+  scores.resize(BLOCK_ROWS * C.kp);
+  rows.fetch(numbers_, count_, buffer, fetched);
+  std::fill(fetched + count_, fetched + std::min(2 * BLOCK_ROWS, count_ + 32), fetched[count_ - 1]);
+  for (size_t r = 0; r < count_; ++r) norm2[r] = rows.norm2[numbers_[r]];
+  if (rows.is_complete)
+    for (size_t r = 0; r < count_; ++r) error[r] = std::sqrt(norm2[r]) * C.error_slope + C.error_floor;
+  else
+    for (size_t r = 0; r < count_; ++r) error[r] = C.error(norm2[r], rows.missing(numbers_[r]).count);
+}
+
+void ScoreBlock::certify(size_t count_) {
+  rows.simd->certify(count_, norm2, error, best, second, upper, lower, is_certain);
+}
+
+void ScoreBlock::score(const PackedCentroids& C, const uint32_t* numbers_, size_t count_) {
+  fetch(C, numbers_, count_);
+  if (C.is_quantized()) score_quantized(C, count_);
+  else rows.scores(numbers_, fetched, count_, C.packed.data(), C.kp, scores.data());
+  for (size_t r = 0; r < count_ && !rows.is_complete; ++r) add_missing(C, numbers_[r], scores.data() + r * C.kp);
+  rows.simd->best_two(scores.data(), count_, C.kp, C.bias.data(), {winner, best, second});
+  certify(count_);
+  for (size_t r = 0; r < count_ && C.is_quantized(); ++r)
+    if (!is_certain[r]) refine(C, numbers_[r], r);
+}
+
+bool ScoreBlock::is_of_few(const PackedCentroids& C) const {
+  return rows.simd->best_of_few && C.k <= FEW_CENTROIDS && rows.is_complete && rows.has_dense_values();
+}
+
+void ScoreBlock::find_winners(const PackedCentroids& C, const uint32_t* numbers_, size_t count_) {
+  if (!is_of_few(C)) return score(C, numbers_, count_);
+  fetch(C, numbers_, count_);
+  rows.simd->best_of_few(fetched, count_, rows.p, C.packed.data(), C.k, C.bias.data(), {winner, best, second});
+  certify(count_);
+}
+
+void ScoreBlock::rescore(const PackedCentroids& C, size_t r) {
+  if (is_of_few(C)) rows.scores(nullptr, fetched + r, 1, C.packed.data(), C.kp, scores.data() + r * C.kp);
+}
+
+void ScoreBlock::bound_others(const PackedCentroids& C, const float* bias, const int32_t* own, float* bounds) {
+  float next[BLOCK_ROWS], above[BLOCK_ROWS], below[BLOCK_ROWS];
+  uint8_t unused[BLOCK_ROWS];
+  rows.simd->best_two(scores.data(), count, C.kp, bias, {winner, best, next});
+  for (size_t r = 0; r < count; ++r) best[r] = winner[r] == own[r] ? next[r] : best[r];
+  rows.simd->certify(count, norm2, error, best, best, above, below, unused);
+  for (size_t r = 0; r < count; ++r) bounds[numbers[r]] = below[r];
+}
+
+}  // namespace rekmeans

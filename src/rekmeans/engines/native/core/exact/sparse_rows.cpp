@@ -1,0 +1,229 @@
+#include "sparse_rows.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "rounding.hpp"
+
+namespace rekmeans {
+namespace {
+
+constexpr size_t RECHECK_FROM = 48;  // centroids from which one distance is cheap beside all of them
+
+}  // namespace
+
+struct SparseRows::Zeros {
+  Zeros(const SparseRows& rows) : phase(rows.d), turns(rows.d), is_inside(rows.d) {
+    const PhaseMap map = rows.scales.map();
+    for (size_t l = 0; l < rows.d; ++l) {
+      phase[l] = rekmeans::phase(map, 0, l, map.beyond == Beyond::clip);
+      turns[l] = phase_to_turns(phase[l]);
+      is_inside[l] = !std::isnan(reduce_phase(phase[l])), n_inside += is_inside[l];
+    }
+  }
+  std::vector<double> phase;
+  std::vector<int64_t> turns;
+  std::vector<uint8_t> is_inside;  // a zero of this column has a phase; else it is missing
+  size_t n_inside = 0;
+  int64_t square = 0;  // |f|^2 of a row of zeros
+};
+
+struct SparseRows::Workspace {
+  explicit Workspace(size_t d) : x(d), values(d + 8), base(2 * d), columns(d + 8), is_given(d, 0), g(2 * d) {}
+  CellBuffer buffer() { return {x.data(), columns.data(), values.data()}; }
+  std::vector<double> x, values, base;
+  std::vector<uint32_t> columns;
+  std::vector<uint8_t> is_given;
+  std::vector<float> g, cells;  // of one row, and of the part so far
+};
+
+SparseRows::SparseRows(std::unique_ptr<CellSource> source_, ColumnScales scales_, const int64_t* w,
+                       bool has_unit_weights_, size_t threads_, const Simd* simd_)
+    : Rows(source_->n, source_->d, std::move(scales_), w, has_unit_weights_, threads_, simd_),
+      source(std::move(source_)),
+      parts(n_parts()) {
+  Zeros zeros(*this);
+  for (size_t l = 0; l < d; ++l)
+    if (zeros.is_inside[l]) round_correctly(reduce_phase(zeros.phase[l]), &base[l], &base[d + l]);
+  base64.assign(base.begin(), base.end());
+  for (int32_t b : base) zeros.square += int64_t(b) * b;
+  std::vector<uint8_t> has_value_inside(n, 1);
+  std::vector<int128> squares(threads, 0);
+  std::vector<std::unique_ptr<Workspace>> workspaces(threads);
+  parallel(threads, parts.size(), [&](size_t thread, size_t part) {
+    if (!workspaces[thread]) workspaces[thread] = std::make_unique<Workspace>(d);
+    map_part(part, zeros, *workspaces[thread], has_value_inside.data(), &squares[thread]);
+  });
+  finish(has_value_inside, squares);
+}
+
+size_t SparseRows::read_cells(size_t j, const Zeros& zeros, Workspace& workspace, MissingCells& missing_,
+                              bool* has_value_inside) {
+  const PhaseMap map = scales.map();
+  const size_t given = source->read(j, simd, workspace.buffer());
+  size_t count = given;
+  *has_value_inside = true;
+  if (map.beyond == Beyond::ignore) {
+    size_t zeros_inside = zeros.n_inside;
+    bool any = false;
+    for (size_t i = 0; i < given; ++i) {
+      zeros_inside -= zeros.is_inside[workspace.columns[i]];
+      any |= is_inside(map, workspace.values[i], workspace.columns[i]);
+    }
+    *has_value_inside = any || zeros_inside;
+  }
+  if (*has_value_inside && zeros.n_inside == d) return count;
+  for (size_t i = 0; i < given; ++i) workspace.is_given[workspace.columns[i]] = 1;
+  for (size_t l = 0; l < d; ++l) {  // zeros that are clipped, or missing
+    if (workspace.is_given[l]) continue;
+    if (!*has_value_inside) workspace.columns[count] = uint32_t(l), workspace.values[count++] = 0;
+    else if (!zeros.is_inside[l]) missing_.columns.push_back(uint32_t(l));
+  }
+  for (size_t i = 0; i < given; ++i) workspace.is_given[workspace.columns[i]] = 0;
+  return count;
+}
+
+void SparseRows::map_part(size_t part, const Zeros& zeros, Workspace& workspace, uint8_t* has_value_inside,
+                          int128* square_) {
+  const PhaseMap map = scales.map();
+  MissingCells& absent = missing_cells[part];
+  auto& stored = workspace.cells;
+  stored.clear();
+  parts[part].ends.assign(1, 0);
+  for (size_t j = part * PART_ROWS; j < n && j < (part + 1) * PART_ROWS; ++j) {
+    bool inside;
+    const size_t count = read_cells(j, zeros, workspace, absent, &inside);
+    has_value_inside[j] = inside;
+    const bool clip = map.beyond == Beyond::clip || !inside;
+    int64_t row_square = zeros.square, cells_square;
+    for (size_t i = 0; i < count; ++i) {
+      const size_t l = workspace.columns[i];
+      double& t = workspace.values[i];
+      t = reduce_phase(phase(map, t, l, clip));
+      if (std::isnan(t)) absent.columns.push_back(uint32_t(l));
+      workspace.base[i] = base64[l], workspace.base[count + i] = base64[d + l];
+      row_square -= int64_t(base[l]) * base[l] + int64_t(base[d + l]) * base[d + l];
+    }
+    const double *t = workspace.values.data(), *middle = workspace.base.data();
+    double norm;
+    if (simd->map_phases(t, count, middle, workspace.g.data(), &norm, &cells_square))
+      map_phases_correctly(t, count, middle, workspace.g.data(), &norm, &cells_square);
+    const size_t end = stored.size();
+    stored.resize(end + 3 * count);
+    if (count) std::memcpy(stored.data() + end, workspace.columns.data(), count * sizeof(float));
+    std::copy_n(workspace.g.begin(), 2 * count, stored.begin() + ptrdiff_t(end + count));
+    parts[part].ends.push_back(uint32_t(stored.size() / 3));
+    absent.end_row(j % PART_ROWS + 1);
+    norm2[j] = float(norm);
+    *square_ += int128(row_square + cells_square) * (inside ? weight(j) : 0);
+  }
+  parts[part].cells.allocate(stored.size());
+  std::copy(stored.begin(), stored.end(), parts[part].cells.data);
+}
+
+bool SparseRows::should_recheck_own(size_t k, size_t) const { return k >= RECHECK_FROM; }
+
+void SparseRows::fetch(const uint32_t*, size_t count, RowBuffer&, const float** out) const {
+  std::fill(out, out + count, nullptr);
+}
+
+void SparseRows::pack(const float* h, float* lane, size_t span) const {
+  for (size_t l = 0; l < d; ++l) lane[2 * l * span] = h[l], lane[(2 * l + 1) * span] = h[d + l];
+}
+
+void SparseRows::scores(const uint32_t* numbers, const float* const*, size_t count, const float* packed, size_t kp,
+                        float* S) const {
+  SparseRow rows[BLOCK_ROWS];
+  for (size_t r = 0; r < count; ++r) rows[r] = cells(numbers[r]);
+  simd->sparse_scores(rows, count, d, packed, kp, S);
+}
+
+float SparseRows::dot(size_t j, const float*, const float* h) const { return simd->sparse_dot(cells(j), d, h); }
+
+void SparseRows::prefetch_row(size_t j, const float*) const {
+  const SparseRow row = cells(j);
+  for (size_t i = 0; i < 3 * row.count; i += 16) prefetch(row.columns + i);
+}
+
+template <class Total>
+void SparseRows::add_cells(size_t j, int64_t w, Total* totals) const {
+  const SparseRow row = cells(j);
+  for (size_t i = 0; i < row.count; ++i) {
+    totals[row.columns[i]] += Total(w) * int64_t(to_grid(row.cos[i]));
+    totals[d + row.columns[i]] += Total(w) * int64_t(to_grid(row.sin[i]));
+  }
+}
+
+void SparseRows::add_row(size_t j, const float*, int64_t w, int64_t* totals) const { add_cells(j, w, totals); }
+
+void SparseRows::add_row(size_t j, const float*, int64_t w, int128* totals) const { add_cells(j, w, totals); }
+
+void SparseRows::add_grid(size_t j, int32_t* out, RowBuffer&) const {
+  const SparseRow row = cells(j);
+  for (size_t i = 0; i < row.count; ++i) {
+    out[row.columns[i]] += to_grid(row.cos[i]);
+    out[d + row.columns[i]] += to_grid(row.sin[i]);
+  }
+}
+
+int64_t SparseRows::full_distance(size_t j, const float*, const int32_t* h, int64_t h2) const {
+  auto gap2 = [](float a, int64_t b) {
+    const int64_t gap = to_grid(a) - b;
+    return gap * gap;
+  };
+  const SparseRow row = cells(j);
+  int64_t sum = h2;
+  for (size_t i = 0; i < row.count; ++i) {
+    const int64_t a = h[row.columns[i]], b = h[d + row.columns[i]];
+    sum += gap2(row.cos[i], a) + gap2(row.sin[i], b) - a * a - b * b;
+  }
+  return sum;
+}
+
+struct SparseRows::PhaseTotals {
+  std::vector<int64_t> sums, counts;
+  std::vector<int128> large;  // what 64 bits might not hold
+};
+
+void SparseRows::add_phase_changes(size_t j, size_t label, const Zeros& zeros, Workspace& workspace,
+                                   PhaseTotals& totals) const {
+  const PhaseMap map = scales.map();
+  const int64_t w = weight(j);
+  const size_t count = source->read(j, simd, workspace.buffer());
+  for (size_t i = 0; i < count; ++i) {
+    const size_t l = workspace.columns[i], to = label * d + l;
+    const double t = phase(map, workspace.values[i], l, map.beyond == Beyond::clip);
+    const int64_t change = phase_to_turns(t) - zeros.turns[l];
+    const bool small = has_unit_weights && change == int32_t(change);  // 2^31 of them fit into 64 bits
+    if (!small && totals.large.empty()) totals.large.resize(totals.sums.size(), 0);
+    if (small) totals.sums[to] += change;
+    else totals.large[to] += int128(change) * w;
+    if (std::isnan(t) != std::isnan(zeros.phase[l])) totals.counts[to] += std::isnan(t) ? -w : w;
+  }
+}
+
+// Every row starts from the zero cells; the stored ones take their place.
+void SparseRows::phase_sums(const int32_t* labels, size_t k, int128* turns, int64_t* observed) const {
+  const Zeros zeros(*this);
+  std::vector<int64_t> mass(k, 0);
+  for (size_t j = 0; j < n; ++j) mass[size_t(labels[j])] += weight(j);
+  for (size_t i = 0; i < k * d; ++i) {
+    turns[i] = int128(zeros.turns[i % d]) * mass[i / d];
+    observed[i] = std::isnan(zeros.phase[i % d]) ? 0 : mass[i / d];
+  }
+  std::vector<PhaseTotals> totals(threads);
+  std::vector<std::unique_ptr<Workspace>> workspaces(threads);
+  parallel(threads, parts.size(), [&](size_t thread, size_t part) {
+    if (!workspaces[thread]) workspaces[thread] = std::make_unique<Workspace>(d);
+    totals[thread].sums.resize(k * d, 0), totals[thread].counts.resize(k * d, 0);
+    for (size_t j = part * PART_ROWS; j < n && j < (part + 1) * PART_ROWS; ++j)
+      if (weight(j)) add_phase_changes(j, size_t(labels[j]), zeros, *workspaces[thread], totals[thread]);
+  });
+  for (const PhaseTotals& total : totals) {
+    for (size_t i = 0; i < total.sums.size(); ++i) turns[i] += total.sums[i], observed[i] += total.counts[i];
+    for (size_t i = 0; i < total.large.size(); ++i) turns[i] += total.large[i];
+  }
+}
+
+}  // namespace rekmeans

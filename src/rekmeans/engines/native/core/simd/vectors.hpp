@@ -1,0 +1,103 @@
+// Vectors of the instruction set that this file is compiled for.
+//
+//   vf, vi   V floats or 32-bit integers       vd, vl, vu   DV doubles or 64-bit integers
+//   vh       DV floats                         vb           V bytes
+//
+//   load, store      from and to memory of any alignment
+//   select           lane by lane yes where the mask of a comparison is set, else no
+//   to_double, ...   other numbers of the same value
+//   bits, number     the same bits read as other numbers
+//   fused            a b + c: one rounding where the processor has an instruction for that, else two
+//   shuffle<SOURCE>  lane i becomes lane SOURCE(i) of a and b side by side
+#pragma once
+#include "../compiler.hpp"
+#include "simd.hpp"
+
+namespace rekmeans {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr size_t V = 16;
+constexpr int PANEL_VECTORS = 4;                      // vectors in a panel of centroids
+constexpr int SCORE_TILE_ROWS[] = {0, 16, 12, 8, 6};  // rows of a tile for 1..4 of them
+#else
+#if defined(__AVX2__)
+constexpr size_t V = 8;
+#else
+constexpr size_t V = 4;
+#endif
+constexpr int PANEL_VECTORS = 2;
+constexpr int SCORE_TILE_ROWS[] = {0, 12, 6, 0, 0};
+#endif
+constexpr size_t PANEL = V * PANEL_VECTORS;
+constexpr size_t PANEL_FLOATS = 1 << 15;  // floats of a panel used at a time: 128 KiB
+constexpr size_t DV = V / 2;
+
+}  // namespace
+}  // namespace rekmeans
+
+#if defined(REKMEANS_PLAIN)
+#include "plain_vectors.hpp"
+#else
+#include "vector_extensions.hpp"
+#endif
+
+namespace rekmeans {
+namespace {
+
+inline vd load_doubles(const double* from) { return load(from); }
+inline vd load_doubles(const float* from) { return to_double(from); }
+inline vf broadcast(float x) { return vf{} + x; }
+inline vd broadcast(double x) { return vd{} + x; }
+inline vf larger(vf a, vf b) { return select(a > b, a, b); }
+
+inline float total(vf x) {
+  float sum[V];
+  store(sum, x);
+  REKMEANS_UNROLL(4)
+  for (size_t half = V / 2; half; half /= 2) {
+    REKMEANS_UNROLL(8)
+    for (size_t i = 0; i < half; ++i) sum[i] += sum[i + half];
+  }
+  return sum[0];
+}
+
+// Where lanes come from when blocks of SIZE lanes of two vectors of COUNT change places across the diagonal.
+template <int COUNT, int SIZE>
+constexpr int upper_source(int lane) {
+  return lane & SIZE ? COUNT + lane - SIZE : lane;
+}
+template <int COUNT, int SIZE>
+constexpr int lower_source(int lane) {
+  return lane & SIZE ? COUNT + lane : lane + SIZE;
+}
+
+template <int SIZE>
+inline void transpose_blocks(vf* x) {
+  REKMEANS_UNROLL(16)
+  for (int r = 0; r < int(V); ++r)
+    if (!(r & SIZE)) {
+      const vf a = x[r], b = x[r + SIZE];
+      x[r] = shuffle<upper_source<int(V), SIZE>>(a, b);
+      x[r + SIZE] = shuffle<lower_source<int(V), SIZE>>(a, b);
+    }
+  if constexpr (SIZE > 1) transpose_blocks<SIZE / 2>(x);
+}
+template <int SIZE>
+inline void transpose_blocks(vd* x) {
+  REKMEANS_UNROLL(8)
+  for (int r = 0; r < int(DV); ++r)
+    if (!(r & SIZE)) {
+      const vd a = x[r], b = x[r + SIZE];
+      x[r] = shuffle<upper_source<int(DV), SIZE>>(a, b);
+      x[r + SIZE] = shuffle<lower_source<int(DV), SIZE>>(a, b);
+    }
+  if constexpr (SIZE > 1) transpose_blocks<SIZE / 2>(x);
+}
+
+// Rows become columns: x is as many vectors as one has lanes.
+inline void transpose(vf* x) { transpose_blocks<int(V) / 2>(x); }
+inline void transpose(vd* x) { transpose_blocks<int(DV) / 2>(x); }
+
+}  // namespace
+}  // namespace rekmeans

@@ -1,0 +1,107 @@
+// From scores to winners and bounds of distances, and how drift loosens the bounds.
+#pragma once
+#include "vectors.hpp"
+
+namespace rekmeans {
+namespace {
+
+// The two largest of several scores, lane by lane.
+struct BestTwo {
+  vf best, second;
+  vi index;
+};
+
+inline BestTwo merge(const BestTwo& x, const BestTwo& y) {
+  const vi better = (y.best > x.best) | ((y.best == x.best) & (y.index < x.index));
+  return {select(better, y.best, x.best), larger(larger(x.second, y.second), select(better, x.best, y.best)),
+          select(better, y.index, x.index)};
+}
+
+// Two vectors, each of V/SPAN rows of SPAN lanes, become one of 2V/SPAN rows of SPAN/2 lanes: of each row the lower or
+// upper half.
+template <int SPAN, int OFFSET>
+constexpr int half_source(int lane) {
+  return lane / (SPAN / 2) * SPAN + lane % (SPAN / 2) + OFFSET;
+}
+
+template <size_t SPAN>
+inline BestTwo fold(const BestTwo& a, const BestTwo& b) {
+  constexpr auto low = half_source<int(SPAN), 0>, high = half_source<int(SPAN), int(SPAN) / 2>;
+  return merge({shuffle<low>(a.best, b.best), shuffle<low>(a.second, b.second), shuffle<low>(a.index, b.index)},
+               {shuffle<high>(a.best, b.best), shuffle<high>(a.second, b.second), shuffle<high>(a.index, b.index)});
+}
+
+// The best two of V rows, a vector each, side by side in one vector.
+template <size_t SPAN>
+inline BestTwo side_by_side(const BestTwo* rows) {
+  if constexpr (SPAN == 1) {
+    return rows[0];
+  } else {
+    return fold<V / (SPAN / 2)>(side_by_side<SPAN / 2>(rows), side_by_side<SPAN / 2>(rows + SPAN / 2));
+  }
+}
+
+void best_two(const float* S, size_t count, size_t kp, const float* bias, const Winners& winners) {
+  vi ramp;
+  for (size_t i = 0; i < V; ++i) ramp[i] = int32_t(i);
+  BestTwo rows[V];
+  for (size_t from = 0; from < count; from += V) {
+    const size_t here = count - from < V ? count - from : V;
+    for (size_t r = 0; r < V; ++r) {
+      const float* s = S + (from + (r < here ? r : 0)) * kp;
+      BestTwo found = {load(s) - load(bias), broadcast(NO_SCORE), ramp};
+      for (size_t c = V; c < kp; c += V) {
+        const vf x = load(s + c) - load(bias + c);
+        const vi better = x > found.best;
+        found.second = larger(found.second, select(better, found.best, x));
+        found.index = select(better, ramp + int32_t(c), found.index);
+        found.best = select(better, x, found.best);
+      }
+      rows[r] = found;
+    }
+    const BestTwo all = side_by_side<V>(rows);
+    for (size_t r = 0; r < here; ++r) {
+      winners.best[from + r] = all.best[r];
+      winners.second[from + r] = all.second[r];
+      winners.index[from + r] = all.index[r];
+    }
+  }
+}
+
+constexpr float NO_RIVAL = -1e29f;  // a second score so low that no other centroid counts
+
+void certify(size_t count, const float* norm2, const float* error, const float* best, const float* second, float* upper,
+             float* lower, uint8_t* certain) {
+  for (size_t r = 0; r < count; ++r) {
+    const float e = error[r], own = best[r], other = second[r] < NO_RIVAL ? NO_RIVAL : second[r];
+    certain[r] = own - other > 2 * e;
+    const float room = 2 * e + 8 * HALF_ULP * (norm2[r] + 2 * magnitude(own));
+    const float above = norm2[r] - 2 * own + room;
+    const float below = norm2[r] - 2 * other - room - 8 * HALF_ULP * magnitude(2 * other);
+    upper[r] = square_root(above > 0 ? above : 0) * ROUND_UP;
+    lower[r] = square_root(below > 0 ? below : 0) * ROUND_DOWN;
+  }
+}
+
+void loosen_bounds(size_t count, const int32_t* __restrict labels, const float* __restrict drift,
+                   const DriftGroup& slow, const DriftGroup& fast, float* __restrict upper, float* __restrict lower,
+                   float* __restrict lower_fast, uint8_t* __restrict open) {
+  const DriftGroup s = slow, f = fast;
+  for (size_t r = 0; r < count; ++r) {
+    const int32_t own = labels[r];
+    const float u = (upper[r] + drift[own]) * ROUND_UP, l = lower[r];
+    const float now = l - ((own == s.index ? s.second : s.largest) * ROUND_UP + magnitude(l) * (4 * HALF_ULP));
+    upper[r] = u, lower[r] = now;
+    open[r] = !(u < now);
+  }
+  if (lower_fast)
+    for (size_t r = 0; r < count; ++r) {
+      const float l = lower_fast[r];
+      const float now = l - ((labels[r] == f.index ? f.second : f.largest) * ROUND_UP + magnitude(l) * (4 * HALF_ULP));
+      lower_fast[r] = now;
+      open[r] |= !(upper[r] < now);
+    }
+}
+
+}  // namespace
+}  // namespace rekmeans
