@@ -88,11 +88,27 @@ def _sparse(X: Any) -> Any:
         raise ValueError(f"X must be 2-D (rows, columns), got {X.ndim}-D of shape {X.shape}. Reshape your data.")
     if X.dtype.kind not in "fiub":
         raise ValueError(f"Complex data not supported: X has dtype {X.dtype}; pass real numbers.")
-    rows = sparse.csr_array(X, dtype=np.float64)
+    rows = sparse.csr_array(_checked_structure(X), dtype=np.float64)
     if not rows.has_canonical_format:
         rows = rows.copy()  # the caller's arrays stay as they are
         rows.sum_duplicates()
     return rows
+
+
+def _checked_structure(X: Any) -> Any:
+    """The same sparse table once its index arrays are known to lie inside it: SciPy follows them without a check.
+
+    What the table says of itself (sorted, each cell once) is found out anew, as it may be wrong.
+    """
+    try:
+        if X.format in ("csr", "csc", "bsr"):
+            X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
+            X.check_format(full_check=True)
+        elif X.format == "coo":
+            X = type(X)((X.data, X.coords), shape=X.shape)
+    except (ValueError, IndexError) as error:
+        raise ValueError(f"X is a damaged sparse table: {error}; build it anew from its cells.") from None
+    return X
 
 
 def _column(series: Any, name: Any) -> Array:
