@@ -13,12 +13,12 @@ from sklearn.pipeline import make_pipeline
 
 from rekmeans import EulerKMeans, EulerMap, NeuralGas, RectifiedEulerKMeans, SelfOrganizingMap
 from rekmeans.estimators.placement import place_fitted, starting_centroids
+from support.assertions import assert_same_fit
 
 callback = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9 has no callbacks")
 
 X = np.random.default_rng(0).normal(size=(300, 4))
 each_clusterer = pytest.mark.parametrize("clusterer", [EulerKMeans, RectifiedEulerKMeans])
-FITTED = ("labels_", "cluster_centers_", "centroids_", "deviation_", "inertia_", "n_iter_", "alpha_")
 
 
 class Diary:
@@ -56,13 +56,6 @@ def path(context):
     """The task and its number at each level, from the outermost."""
     above = () if context.parent is None else path(context.parent)
     return (*above, (context.task_name, context.task_id))
-
-
-def assert_same_fit(one, two):
-    for name in FITTED:
-        assert_array_equal(getattr(one, name), getattr(two, name))
-    for name in ("inertia", "n_changed", "n_relocated"):
-        assert_array_equal(one.history_[name], two.history_[name])
 
 
 @each_clusterer

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from mpmath import mp
 from numpy.testing import assert_array_equal
 
-from parts import euler, scale_of
 from rekmeans import _grid
 from rekmeans._grid import GRID, cospi_sinpi, inner, integer_weights, product
 from rekmeans.assignment import one_hot
+from support.models import euler, scale_of
 
 DIGITS = mp.workdps(80)
 RNG = np.random.default_rng(2021)

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-import oracle
 from rekmeans import (
     EulerKMeans,
     EulerMap,
@@ -20,6 +19,7 @@ from rekmeans import (
     rectified_surface,
     resultant_lengths,
 )
+from support import oracle
 
 pairs = st.integers(1, 40).flatmap(
     lambda n: st.tuples(*[st.lists(st.integers(0, 5), min_size=n, max_size=n) for _ in range(2)])

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-import oracle_beyond as oracle
 from rekmeans import (
     EulerKMeans,
     FuzzyCMeans,
@@ -19,6 +18,7 @@ from rekmeans import (
     representation_score,
     resultant_lengths,
 )
+from support import kernel_oracle as oracle
 
 RADIAL = ("rbf", "laplace", "laplace-l2")
 WIDTHS = {"euler": 0.9, "rbf": 2.0, "laplace": 0.8, "laplace-l2": 1.5}
