@@ -221,15 +221,19 @@ def claim_rows(study: KernelRecords) -> list[Row]:
     wide, many, points = width_rows(study), cluster_rows(study), rectification_rows(study)
     pairs = list(product(widths(study.plan), _present(study.plan.sets, study.names)))
 
-    def own(rows: list[Row], kernel: str, name: str) -> list[Row]:
+    def rows_of(rows: list[Row], kernel: str, name: str) -> list[Row]:
         return [row for row in rows if (row["kernel"], row["set"]) == (kernel, name)]
 
     def end(rows: list[Row], by: str, what: str, choose: Callable[..., Row]) -> float:
         return choose(rows, key=lambda row: row[by])[what]
 
-    flat = [end(own(wide, *p), "width", "kappa", min) < end(own(wide, *p), "width", "kappa", max) for p in pairs]
-    fewer = [end(own(many, *p), "k", "kappa", max) < end(own(many, *p), "k", "kappa", min) for p in pairs]
-    rises = [end(own(wide, *p), "width", "score", min) > end(own(wide, *p), "width", "score", max) for p in pairs]
+    flat = [
+        end(rows_of(wide, *p), "width", "kappa", min) < end(rows_of(wide, *p), "width", "kappa", max) for p in pairs
+    ]
+    fewer = [end(rows_of(many, *p), "k", "kappa", max) < end(rows_of(many, *p), "k", "kappa", min) for p in pairs]
+    rises = [
+        end(rows_of(wide, *p), "width", "score", min) > end(rows_of(wide, *p), "width", "score", max) for p in pairs
+    ]
     bounded = [0 <= row["score"] <= 1 for row in wide + many]
     on = [row["kappa"] < 1e-6 for row in points if row["method"] == "rectified"]  # the grid of Euler rounds at 2^-23
     level = [abs(row["change"]) <= 0.05 for row in points if row["method"] == "rectified"]
