@@ -19,7 +19,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_wine
 
-from rekmeans import EulerKMeans, RectifiedEulerKMeans, clustering_accuracy, load, normalized_mutual_info
+from rekmeans import EulerKMeans, RectifiedEulerKMeans, __version__, clustering_accuracy, load, normalized_mutual_info
 from rekmeans.cli import bench
 from support.tables import file_bytes
 
@@ -368,7 +368,7 @@ def test_ctrl_c_leaves_nothing(tmp_path):
 
 
 def test_help_version_and_completion(tmp_path, rekmeans):
-    assert rekmeans("--version").out == "rekmeans 0.1.0\n"
+    assert rekmeans("--version").out == f"rekmeans {__version__}\n"
     page = rekmeans("--help").out
     assert all(f"│ {name} " in page for name in ("fit", "predict", "report", "export", "engines", "bench"))
     assert rekmeans("fit", "--help").status == 0
