@@ -1,7 +1,4 @@
-"""Every engine, every way to cut the rows: the same bits as one block of the reference and as Python's integers.
-
-Where rows pull by real numbers, the same to the rounding of sums, and the same bits for any number of threads.
-"""
+"""Every engine, every way to cut the rows into blocks: the same bits as one block and as Python's integers."""
 
 import math
 
@@ -9,35 +6,26 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from threadpoolctl import threadpool_limits
 
 from rekmeans import (
     EulerKMeans,
-    FuzzyCMeans,
-    KernelKMeans,
-    MahalanobisFuzzyCMeans,
-    MultipleKernelKMeans,
-    NeuralGas,
     RectifiedEulerKMeans,
-    SelfOrganizingMap,
 )
 from rekmeans._grid import GRID, integer_weights
-from rekmeans.assignment import Fuzzy, Hard, SomNeighbourhood
-from rekmeans.assignment import NeuralGas as Gas
+from rekmeans.assignment import Hard
 from rekmeans.centroids import mean, rectified
-from rekmeans.engines.native import exact
 from rekmeans.engines.native.exact import NativeRows
 from rekmeans.engines.reference import ReferenceRows
-from rekmeans.kernels import KERNELS
 from rekmeans.kernels.euler import NARROW, OnCircles
 from rekmeans.lloyd import run
 from rekmeans.model import Model, Stop
 from rekmeans.seeding import STARTS
 from rekmeans.table import MemoryTable
 from support.assertions import assert_same_run
-from support.models import euler, place_rows, scale_of, watch_passes
-from support.native import SETS
+from support.blocks import CUTS, borders, example
+from support.models import euler, scale_of, watch_passes
 
 PLACES = {  # (kernel, table, block borders) -> Rows; one more engine is one more entry
     "reference": ReferenceRows,
@@ -47,36 +35,8 @@ engines = pytest.mark.parametrize("engine", PLACES)
 rules = pytest.mark.parametrize("rule", [mean, rectified])
 
 
-def example(name, n=900):
-    """(kernel, table) of a name; most rows lie together, so that their weighted sums need more than 64 bits."""
-    rng = np.random.default_rng(5)
-    n, d = (300, 400) if name == "many columns" else (n, 3)
-    X = rng.uniform(0, 2, (5, d))[np.minimum(rng.geometric(0.8, n) - 1, 4)] + 0.3 * rng.standard_t(3, (n, d))
-    if "gaps" in name:
-        X[rng.uniform(size=X.shape) < 0.2] = np.nan
-        X[np.isnan(X).all(axis=1)] = 1.0
-    weights = rng.uniform(0.9, 1, n) if "weights" in name else None
-    if "scaled" in name:
-        return euler(0.75, scale_of("robust", X, weights), "ignore"), MemoryTable(X, weights)
-    return euler({"small alpha": 1e-3, "many columns": 1.0}.get(name, 0.3), scale_of(None, X)), MemoryTable(X, weights)
-
-
 NAMES = ["plain", "weights", "gaps", "weights and gaps", "scaled weights and gaps", "small alpha", "many columns"]
 examples = pytest.mark.parametrize("name", NAMES)
-
-
-def borders(n, kind):
-    """Block borders of a table of n rows."""
-    inner = {
-        "one block": [],
-        "seven rows a block": range(7, n, 7),
-        "hundred rows a block": range(100, n, 100),
-        "uneven": np.unique(np.random.default_rng(1).integers(1, n, 6)),
-    }[kind]
-    return np.array([0, *inner, n])
-
-
-CUTS = ["seven rows a block", "hundred rows a block", "uneven"]
 cuts = pytest.mark.parametrize("kind", CUTS)
 
 
@@ -235,129 +195,9 @@ def test_a_pass_over_wide_rows_equals_python_integers(engine, rule, d, weighted,
 def test_any_cut_of_wide_rows_gives_the_same_fit_from_the_same_seeds(engine, rule, weighted):
     kernel, table = wide(NARROW + 1, weighted)
     fits = []
-    for borders in ([0, 6], [0, 1, 4, 6]):
-        rows = PLACES[engine](kernel, table, np.array(borders))
+    for cut in ([0, 6], [0, 1, 4, 6]):
+        rows = PLACES[engine](kernel, table, np.array(cut))
         start = STARTS["k-means++"](rows, 3, np.random.PCG64(3))
         fits.append(run(rows, Model(kernel, Hard(), rule), start, Stop(8, 0.0), watch_passes))
     assert len(set(fits[0].labels)) == 3
     assert_same_run(*fits)
-
-
-# rows that pull by real numbers
-
-ASSIGN = {
-    "hard": Hard(),
-    "fuzzy": Fuzzy(1.7),
-    "gas": Gas(0.8),
-    "gas without reach": Gas(0.0),
-    "map": SomNeighbourhood((2, 2), 0.7),
-    "map without reach": SomNeighbourhood((2, 2), 0.0),
-}
-POINTS = ("linear", "rbf", "laplace", "laplace-l2")
-TRIPLES = [(kernel, assign, rectified) for kernel in POINTS for assign in ASSIGN]
-TRIPLES += [("euler", assign, rule) for assign in ASSIGN if assign != "hard" for rule in (mean, rectified)]
-triples = pytest.mark.parametrize(("kernel", "assign", "rule"), TRIPLES)
-circles = pytest.mark.parametrize(("kernel", "assign", "rule"), [triple for triple in TRIPLES if triple[0] == "euler"])
-ON_TABLES = [name for name, kernel in KERNELS.items() if not kernel.is_pairwise]
-ROUNDING = {"euler": 1e-6}  # a sum that rounds the other way moves a centroid by one step of the grid
-GAPS = ["plain", "weights and gaps", "scaled weights and gaps"]
-
-
-def tripled(kernel, assign, rule, name, n=900):
-    """(model, table) of an example."""
-    euler, table = example(name, n)
-    made = euler if kernel == "euler" else KERNELS[kernel](euler.scale, euler.beyond)
-    if hasattr(made, "gamma"):
-        made = type(made)(made.scale, made.beyond, 0.2)  # wider than the farthest row: no loss saturates
-    return Model(made, ASSIGN[assign], rule), table
-
-
-def passes(rows, model, count=6):
-    start = np.random.default_rng(3).uniform(0, 2, (4, 3))  # of one line, and rows would lie as far from two
-    return run(rows, model, model.kernel.from_points(start), Stop(count, 0.0))
-
-
-def assert_alike(one, two, kernel):
-    rtol = ROUNDING.get(kernel, 1e-9)
-    assert_array_equal(one.labels, two.labels)
-    if kernel == "euler":
-        assert_allclose(one.centroids.f, two.centroids.f, rtol=rtol, atol=4)  # grid steps
-    else:
-        assert_allclose(one.centroids.x, two.centroids.x, rtol=rtol, atol=rtol)
-    assert_allclose(one.history["inertia"], two.history["inertia"], rtol=rtol)
-    assert_array_equal(one.history["n_changed"], two.history["n_changed"])
-
-
-@pytest.mark.parametrize("name", GAPS)
-@triples
-def test_real_weights_agree_on_every_engine_and_cut(kernel, assign, rule, name):
-    model, table = tripled(kernel, assign, rule, name)
-    whole = passes(ReferenceRows(model.kernel, table, borders(900, "one block")), model)
-    assert len(whole.history["n_changed"]) > 2
-    for kind in CUTS:
-        assert_alike(passes(ReferenceRows(model.kernel, table, borders(900, kind)), model), whole, kernel)
-    assert_alike(passes(place_rows("native", model, table, 2), model), whole, kernel)
-
-
-@pytest.mark.parametrize("isa", SETS)
-@triples
-def test_real_weights_agree_on_every_instruction_set(kernel, assign, rule, isa, monkeypatch):
-    model, table = tripled(kernel, assign, rule, "weights and gaps", 300)
-    whole = passes(place_rows("reference", model, table), model)
-    monkeypatch.setenv("REKMEANS_ISA", isa)
-    assert_alike(passes(place_rows("native", model, table, 2), model), whole, kernel)
-
-
-@triples
-def test_real_weights_give_the_same_bits_for_any_number_of_threads(kernel, assign, rule):
-    model, table = tripled(kernel, assign, rule, "weights and gaps", 9000)
-    one, *others = (passes(place_rows("native", model, table, threads), model, 2) for threads in (1, 2, 5))
-    for other in others:
-        assert_same_run(one, other)
-
-
-@pytest.mark.parametrize("name", GAPS)
-@circles
-def test_rows_that_are_not_kept_are_mapped_anew_in_parts(kernel, assign, rule, name, monkeypatch):
-    model, table = tripled(kernel, assign, rule, name)
-    kept = passes(place_rows("native", model, table, 2), model)
-    monkeypatch.setattr(exact, "PART_ROWS", 97)
-    rows = place_rows("native", model, table, 2, memory_limit=1000)
-    assert len(list(rows.float_parts())) == 10
-    assert_alike(passes(rows, model), kept, kernel)
-
-
-ESTIMATORS = [
-    *(KernelKMeans(4, kernel=kernel, random_state=0) for kernel in ON_TABLES),
-    *(FuzzyCMeans(4, kernel=kernel, random_state=0) for kernel in ON_TABLES),
-    NeuralGas(4, random_state=0),
-    SelfOrganizingMap((2, 2), kernel="rbf"),
-]
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
-def test_an_estimator_beyond_agrees_on_every_engine(estimator):
-    X = example("gaps", 300)[1].X
-    one, two, auto = (
-        type(estimator)(**estimator.get_params() | {"engine": engine, "tol": 0.0, "max_iter": 5}).fit(X)
-        for engine in ("reference", "native", "auto")
-    )
-    assert_array_equal(one.labels_, two.labels_)
-    assert_allclose(one.cluster_centers_, two.cluster_centers_, rtol=1e-5, atol=1e-5)
-    assert_allclose(one.inertia_, two.inertia_, rtol=1e-6)
-    assert_array_equal(two.cluster_centers_, auto.cluster_centers_)
-    assert_array_equal(two.transform(X), auto.transform(X))
-
-
-@pytest.mark.parametrize(
-    "estimator", [MultipleKernelKMeans(2), MahalanobisFuzzyCMeans(2), KernelKMeans(2, centroids="mean")], ids=str
-)
-def test_the_native_engine_refuses_what_it_does_not_serve(estimator):
-    X = example("plain", 40)[1].X
-    with pytest.raises(ValueError, match=r"engine='native' does not know the kernel.*engine='reference'"):
-        type(estimator)(**estimator.get_params() | {"engine": "native"}).fit(X)
-    one, two = (
-        type(estimator)(**estimator.get_params() | {"engine": engine, "random_state": 0}).fit(X)
-        for engine in ("auto", "reference")
-    )
-    assert_array_equal(one.cluster_centers_, two.cluster_centers_)

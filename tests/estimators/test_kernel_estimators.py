@@ -1,7 +1,6 @@
-"""The face of the methods beyond: scikit-learn's contract, tables, weights, units of X, and what is refused."""
+"""The kernel estimators as scikit-learn estimators: the contract, tables, weights, units of X."""
 
 import pickle
-import time
 
 import numpy as np
 import pandas as pd
@@ -20,7 +19,6 @@ from rekmeans import (
     NeuralGas,
     SelfOrganizingMap,
 )
-from support.assertions import raises_mentioning
 from support.sklearn_checks import weight_equivalence_failures
 from support.tables import with_missing_cells
 
@@ -194,118 +192,3 @@ def test_centres_are_in_units_of_x(name, scale):
     assert_allclose((two.cluster_centers_ - offset) / factor, one.cluster_centers_, rtol=1e-5, atol=1e-5)
     middle = np.array([X[one.labels_ == c].mean(axis=0) for c in np.unique(one.labels_)])
     assert_allclose(one.cluster_centers_[np.unique(one.labels_)], middle, atol=1.0)
-
-
-# refusals
-
-X = np.random.default_rng(0).normal(size=(12, 3))
-POSITIVE = (0, -1, np.nan, np.inf, "1", None, True)
-PARAMETERS = {
-    KernelKMeans: {
-        "kernel": [(value, ["'rbf'", "'precomputed'"]) for value in ("gauss", None, 1)],
-        "gamma": [(value, ["greater than 0"]) for value in POSITIVE],
-        "centroids": [(value, ["'mean'", "'rectified'"]) for value in ("median", None, 0)],
-        "init": [("circle", ["'k-means++'", "'random'"])],
-    },
-    FuzzyCMeans: {
-        "fuzziness": [(value, ["greater than 1", "at most 100"]) for value in (1, 0.5, 101, np.nan, np.inf, "2", None)],
-        "kernel": [("precomputed", ["'rbf'"])],
-    },
-    SelfOrganizingMap: {
-        "grid": [(value, ["(rows, columns)"]) for value in (3, (3,), (2, 2, 2), "22")],
-        "reach": [(value, ["at least 0"]) for value in (-1, np.nan, "wide", None)],
-        "init": [("planes", ["'plane'", "'k-means++'"])],
-    },
-    NeuralGas: {
-        "reach": [(value, ["at least 0"]) for value in (-1, np.inf, None)],
-        "start_reach": [(value, ["greater than 0"]) for value in (0, -1, "far")],
-        "stages": [(value, ["at least 1"]) for value in (0, 2.5, None)],
-    },
-    MultipleKernelKMeans: {
-        "kernels": [(value, ["list", "alpha"]) for value in ((), 5, None)],
-        "power": [(value, ["greater than 1", "at most 100"]) for value in (1, 0, 101, np.nan, "2")],
-    },
-    MahalanobisFuzzyCMeans: {
-        "prior": [(value, ["greater than 0"]) for value in POSITIVE],
-        "kernel": [("rbf", ["'euler'", "'linear'"])],
-        "beyond": [("ignore", ["'clip'", "'wrap'"])],
-    },
-}
-
-
-@pytest.mark.parametrize(
-    ("method", "name", "value", "words"),
-    [
-        pytest.param(method, name, value, words, id=f"{method.__name__} {name}={value!r}")
-        for method, table in PARAMETERS.items()
-        for name, values in table.items()
-        for value, words in values
-    ],
-)
-def test_a_bad_parameter_is_refused(method, name, value, words):
-    with raises_mentioning(ValueError, f"{name} must be", f"got {value!r}", *words):
-        method(**{name: value} | ({} if method is SelfOrganizingMap else {"n_clusters": 2})).fit(X)
-
-
-SQUARE = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
-LOPSIDED, HOLED, BELOW = SQUARE.copy(), SQUARE.copy(), SQUARE - 2 * np.eye(12)
-LOPSIDED[0, 1], HOLED[2, 3] = 9.0, np.nan
-MEANS = KernelKMeans(2, kernel="precomputed", centroids="mean")
-COMBINATIONS = {
-    "a side of no nodes": (SelfOrganizingMap((0, 3)), X, ["grid", "at least 1", "got 0"]),
-    "more nodes than rows": (SelfOrganizingMap((5, 5)), X, ["grid=(5, 5)", "25", "12", "lower grid"]),
-    "an unknown kernel of several": (MultipleKernelKMeans(2, kernels=(("gauss", 1.0),)), X, ["kernels", "'gauss'"]),
-    "a triple of several": (MultipleKernelKMeans(2, kernels=(("rbf", 1.0, 2),)), X, ["kernels", "('rbf', 1.0, 2)"]),
-    "a width of several": (MultipleKernelKMeans(2, kernels=(0.5, -1)), X, ["kernels", "greater than 0", "-1"]),
-    "shared points of other kernels": (
-        MultipleKernelKMeans(2, kernels=(0.5, ("rbf", 1.0)), shared=True),
-        X,
-        ["shared", "Euler", "'rbf'"],
-    ),
-    "shared means": (MultipleKernelKMeans(2, shared=True, centroids="mean"), X, ["shared", "'mean'", "'rectified'"]),
-    "a start on circles of mixed kernels": (
-        MultipleKernelKMeans(2, kernels=(0.5, ("rbf", 1.0)), init="circle"),
-        X,
-        ["init must be", "'k-means++'", "'random'", "got 'circle'"],
-    ),
-    "means of several": (MultipleKernelKMeans(2, kernels=(("rbf", 1.0),), centroids="mean"), X, ["'mean'", "'rbf'"]),
-    "precomputed, rectified": (KernelKMeans(2, kernel="precomputed"), SQUARE, ["precomputed", "centroids='mean'"]),
-    "precomputed, points": (clone(MEANS).set_params(init=X[:2]), SQUARE, ["precomputed", "init", "'k-means++'"]),
-    "not square": (MEANS, SQUARE[:, :5], ["precomputed", "square", "(12, 5)"]),
-    "asymmetric": (MEANS, LOPSIDED, ["precomputed", "symmetric"]),
-    "negative lengths": (MEANS, BELOW, ["precomputed", "diagonal"]),
-    "NaN among kernel values": (MEANS, HOLED, ["precomputed", "NaN"]),
-    "gaps under shapes": (
-        MahalanobisFuzzyCMeans(2),
-        with_missing_cells(X),
-        ["MahalanobisFuzzyCMeans", "NaN", "FuzzyCMeans"],
-    ),
-    "too many columns for shapes": (MahalanobisFuzzyCMeans(2), np.ones((3, 501)), ["500", "501"]),
-}
-
-
-@pytest.mark.parametrize(("estimator", "rows", "words"), COMBINATIONS.values(), ids=COMBINATIONS)
-def test_what_does_not_go_together_is_refused_in_a_sentence(estimator, rows, words):
-    with raises_mentioning(ValueError, *words) as caught:
-        clone(estimator).fit(rows)
-    assert "\n" not in str(caught.value)
-    assert str(caught.value).endswith(".")
-
-
-@pytest.mark.parametrize("method", ["transform", "score", "score_samples"])
-def test_precomputed_values_answer_by_predict_alone(method):
-    fit = clone(MEANS).fit(SQUARE)
-    assert_array_equal(fit.predict(SQUARE), fit.labels_)
-    assert not hasattr(fit, "cluster_centers_")
-    with raises_mentioning(ValueError, method, "predict"):
-        getattr(fit, method)(SQUARE)
-
-
-@pytest.mark.parametrize("kernel", ["rbf", "laplace", "laplace-l2"])
-@pytest.mark.parametrize("method", [KernelKMeans, FuzzyCMeans, NeuralGas, SelfOrganizingMap])
-def test_too_many_pairs_are_refused_at_once(method, kernel):
-    rows = np.zeros((1_000_000, 1))
-    began = time.perf_counter()
-    with raises_mentioning(ValueError, "centroids='mean'", "50000", "1000000", "8e+03 GB", "'rectified'", "sample"):
-        method(kernel=kernel, centroids="mean").fit(rows)
-    assert time.perf_counter() - began < 5

@@ -9,7 +9,14 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 
-from rekmeans import FuzzyCMeans, KernelKMeans, MahalanobisFuzzyCMeans, MultipleKernelKMeans, NeuralGas
+from rekmeans import (
+    FuzzyCMeans,
+    KernelKMeans,
+    MahalanobisFuzzyCMeans,
+    MultipleKernelKMeans,
+    NeuralGas,
+    SelfOrganizingMap,
+)
 from rekmeans.kernels import combination, gram
 from rekmeans.table import MemoryTable
 
@@ -183,3 +190,11 @@ def test_a_prediction_keeps_no_shares():
     """Of 200 000 rows and 100 clusters they would be 160 MB; the rows themselves are 3 MB."""
     said = subprocess.run([sys.executable, "-c", PREDICTS], capture_output=True, text=True, check=True).stdout
     assert int(said) < 80_000
+
+
+@pytest.mark.parametrize("make", [FuzzyCMeans, NeuralGas, lambda k, **own: SelfOrganizingMap((1, k), **own)])
+def test_soft_rules_take_more_columns_than_64_bits_hold(make):
+    wide = np.random.default_rng(1).normal(size=(6, 33_000))
+    model = make(2, init=wide[:2], max_iter=2).fit(wide)
+    assert_array_equal(model.predict(wide), model.labels_)
+    assert np.isfinite(model.inertia_)

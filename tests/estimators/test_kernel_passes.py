@@ -17,7 +17,7 @@ from rekmeans import (
     RectifiedEulerKMeans,
     SelfOrganizingMap,
 )
-from support import kernel_oracle, oracle
+from support import kernel_oracle, multiple_kernel_oracle, oracle
 from support.paths import DATA
 
 K, PASSES = 3, 6
@@ -140,7 +140,7 @@ def test_precomputed_values_give_the_fit_of_their_kernel(kernel, init):
 @kinds
 def test_several_kernels_are_those_of_the_loops(points, kind):
     X, start, w = example(kind)
-    records = kernel_oracle.multiple_euler(X, start, ALPHAS, POWER, PASSES + 1, w, points)
+    records = multiple_kernel_oracle.multiple_euler(X, start, ALPHAS, POWER, PASSES + 1, w, points)
     model = MultipleKernelKMeans(
         K, kernels=ALPHAS, power=POWER, shared=points == "shared", init=start, max_iter=PASSES, **COMMON
     ).fit(X, sample_weight=w)
@@ -166,7 +166,7 @@ def test_shapes_are_those_of_the_loops(kernel, kind):
         T = oracle.phases(points, alpha)
         return points if kernel == "linear" else np.concatenate([np.cos(T), np.sin(T)], axis=1)
 
-    records = kernel_oracle.mahalanobis_fuzzy(mapped(X), mapped(start), FUZZINESS, PRIOR, PASSES + 1, w)
+    records = multiple_kernel_oracle.mahalanobis_fuzzy(mapped(X), mapped(start), FUZZINESS, PRIOR, PASSES + 1, w)
     own = {"kernel": kernel, "alpha": alpha, "fuzziness": FUZZINESS, "prior": PRIOR, "centroids": "mean"}
     model = MahalanobisFuzzyCMeans(K, **own, init=start, max_iter=PASSES, **COMMON).fit(X, sample_weight=w)
     seen, rtol = model.history_["inertia"], tolerance(kernel)
