@@ -55,7 +55,7 @@ def searched(own, v, start, kernel):
 
 
 def least(X, labels, kernel, w):
-    """The oracle's score at the best points, looked for from each cluster's mean and best row."""
+    """The oracle's score at the best points, searched from each cluster's mean and best row."""
     move, scores = searched if kernel == "laplace-l2" else stepped, []
     for c in range(labels.max() + 1):
         own, v, one = X[labels == c], w[labels == c], np.zeros((labels == c).sum(), int)
@@ -81,7 +81,7 @@ def test_the_score_is_the_oracles_on_all_pairs(kernel, weighted):
 @pytest.mark.parametrize("centroids", ["mean", "rectified"])
 @pytest.mark.parametrize("kernel", ["euler", *RADIAL])
 def test_means_and_points_of_one_partition_score_the_same(kernel, centroids):
-    """The score belongs to the labels and the kernel: whatever centroids the model has, best points are looked for."""
+    """The score belongs to the labels and the kernel: whatever centroids the model has, best points are searched."""
     X = np.concatenate([rows(3, 30) / 4, rows(4, 30) / 4 + 9.0])  # two groups that nobody parts otherwise
     a, b = (fitted(kernel, X, 2, which, init=X[[0, -1]]) for which in (centroids, "rectified"))
     assert len(set(zip(a.predict(X), b.predict(X), strict=True))) == 2
@@ -210,7 +210,7 @@ def test_every_clusterer_of_one_kernel_has_a_score_and_others_are_refused():
     X = rows(12)
     for model in (FuzzyCMeans(3, kernel="rbf", random_state=0), SelfOrganizingMap((1, 3), random_state=0)):
         assert 0 < representation_score(model.fit(X), X) < 1
-    with pytest.raises(ValueError, match=r"one kernel that knows points: .*got MultipleKernelKMeans with Stack"):
+    with pytest.raises(ValueError, match=r"one kernel that has points: .*got MultipleKernelKMeans with Stack"):
         representation_score(MultipleKernelKMeans(3, random_state=0).fit(X), X)
     K = oracle.rbf_matrix(X, X, 2.0)
     known = KernelKMeans(3, kernel="precomputed", centroids="mean", random_state=0).fit(K)
@@ -218,7 +218,7 @@ def test_every_clusterer_of_one_kernel_has_a_score_and_others_are_refused():
         representation_score(known, K)
 
 
-def test_rows_beyond_the_scale_take_no_part():
+def test_rows_out_of_range_take_no_part():
     X = rows(13)
     model = RectifiedEulerKMeans(3, random_state=0).fit(X)
     far = np.concatenate([X, np.full((1, 3), 1e6)])

@@ -48,7 +48,7 @@ def reproduce(
     The folder gets index.html, results.json, a csv for each table, an svg and a
     png for each figure. Stopped half way, the same command continues; the study
     --kernels, of a quarter of an hour, begins anew.
-    Data sets are looked for in the folder that REKMEANS_DATA names first.
+    Data sets are read from the folder that REKMEANS_DATA names first.
     """
     plugin.refuse_missing_libraries("jinja2", "matplotlib")
     study = _load_study(kernels)

@@ -60,7 +60,7 @@ def test_options_reach_the_estimator(name, wine, rekmeans):
     assert answer.err == ""
     assert found["sizes"] == np.bincount(model.labels_, minlength=4).tolist()
     assert found["objective"] == model.inertia_
-    assert found["skipped"] == {"kind": "asked to drop", "ash": "asked to drop", "cellar": "text"}
+    assert found["skipped"] == {"kind": "dropped", "ash": "dropped", "cellar": "text"}
 
 
 def test_json_is_one_object_and_names_the_files(wine, tmp_path, rekmeans):
@@ -144,7 +144,7 @@ def test_help_version_and_completion(tmp_path, rekmeans):
     assert done.stdout.split() == ["--method"]
 
 
-def test_engines_tell_the_instructions(rekmeans):
+def test_engines_name_the_instruction_set(rekmeans):
     from rekmeans.engines.native import _core
 
     found = json.loads(rekmeans("engines", "--json").out)["engines"]

@@ -60,7 +60,7 @@ def test_a_second_fit_leaves_no_labels_of_the_first(folder):
     assert {path.name for path in (folder / "out").glob("labels.*")} == {"labels.parquet"}
 
 
-def test_what_was_written_is_not_denied_when_the_table_cannot_be_shown(folder):
+def test_a_summary_that_cannot_be_printed_does_not_fail_the_fit(folder):
     before = file_bytes(folder)
     with open("/dev/full", "w") as full:
         answer = ran(folder, "fit", "wine.csv", "-k", "4", "--out", "out", "--csv", stdout=full, stderr=subprocess.PIPE)
@@ -68,7 +68,7 @@ def test_what_was_written_is_not_denied_when_the_table_cannot_be_shown(folder):
     assert "as they were" not in answer.stderr
 
 
-def test_a_name_that_the_terminal_cannot_show_is_no_failure(folder):
+def test_a_name_that_the_terminal_cannot_print_is_not_a_failure(folder):
     env = os.environ | {"PYTHONIOENCODING": "latin-1"}
     assert ran(folder, "fit", "wine.csv", "-k", "3", "--out", "other", env=env).returncode == 0
 

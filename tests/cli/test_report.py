@@ -1,4 +1,4 @@
-"""The report, written by commands: what it says of other tables than the fit's, and of columns left out."""
+"""The report, written by commands: what it contains for other tables than the fit's, and of columns left out."""
 
 import json
 import re
@@ -31,9 +31,9 @@ def answer(monkeypatch, capsys):
         monkeypatch.setattr(sys, "argv", ["rekmeans", *map(str, words), "--json"])
         with pytest.raises(SystemExit) as end:
             main()
-        said = capsys.readouterr()
-        assert (end.value.code, said.err) == (0, "")
-        return json.loads(said.out)
+        printed = capsys.readouterr()
+        assert (end.value.code, printed.err) == (0, "")
+        return json.loads(printed.out)
 
     return run
 
@@ -63,31 +63,31 @@ def test_scores_are_those_of_this_tables_rows(at, wine, reported):
     _, other = list(tables(wine[0]))[at]
     known = other["kind"].notna().to_numpy()
     y, labels = other["kind"][known].astype(int), wine[1].predict(other.drop(columns="kind"))[known]
-    told, text = reported(other)
-    assert told["classes"]["accuracy"] == clustering_accuracy(y, labels) > 0.9
-    assert told["classes"]["nmi"] == normalized_mutual_info(y, labels)
+    contents, text = reported(other)
+    assert contents["classes"]["accuracy"] == clustering_accuracy(y, labels) > 0.9
+    assert contents["classes"]["nmi"] == normalized_mutual_info(y, labels)
     counts = [[int(((y == a) & (labels == c)).sum()) for c in range(3)] for a in np.unique(y)]
-    assert told["classes"]["counts"] == counts
-    assert told["classes"]["unknown"] == (~known).sum()
-    assert f"<dd>{told['classes']['accuracy']:.1%}</dd>" in text
+    assert contents["classes"]["counts"] == counts
+    assert contents["classes"]["unknown"] == (~known).sum()
+    assert f"<dd>{contents['classes']['accuracy']:.1%}</dd>" in text
 
 
 def test_classes_that_are_all_missing_give_no_score(wine, reported):
-    told, text = reported(wine[0].assign(kind=np.nan))
-    assert told["classes"] is None
+    contents, text = reported(wine[0].assign(kind=np.nan))
+    assert contents["classes"] is None
     assert "accuracy" not in text
 
 
-def test_another_table_does_not_tell_the_old_fit_as_its_own(wine, reported):
-    told, text = reported(wine[0].iloc[:2])
-    assert not told["own_fit"]
-    assert told["history"] == {}
+def test_another_table_does_not_get_the_numbers_of_the_fit(wine, reported):
+    contents, text = reported(wine[0].iloc[:2])
+    assert not contents["own_fit"]
+    assert contents["history"] == {}
     assert "puts 2 rows of 13 columns into 3 clusters" in text
     assert "made elsewhere" in text
     assert not any(words in text for words in ("time in passes", "passes</dt>", "after each pass", "same table"))
-    told, text = reported(wine[0])
-    assert told["own_fit"]
-    assert told["method"]["passes"] == wine[1].n_iter_
+    contents, text = reported(wine[0])
+    assert contents["own_fit"]
+    assert contents["method"]["passes"] == wine[1].n_iter_
     assert "put 178 rows of 13 columns into 3 clusters" in text
     assert "same table and settings" in text
 
@@ -96,16 +96,16 @@ def test_the_page_names_the_columns_left_out_and_why(wine, tmp_path, answer):
     frame = wine[0].assign(cellar="no. 1", nothing=np.nan, **{"<b>": "x"})
     frame.to_csv(tmp_path / "wine.csv", index=False)
     found = answer("fit", tmp_path / "wine.csv", "-k", 3, "--drop", "kind", "--out", tmp_path / "out")
-    told = json.loads(Path(found["summary"]).read_text(encoding="utf-8"))
+    contents = json.loads(Path(found["summary"]).read_text(encoding="utf-8"))
     text = Path(found["report"]).read_text(encoding="utf-8")
     line = unescape(re.search("Left out: (.*?)</p>", text)[1])
-    assert line.split(", ") == [f"{name} ({why})" for name, why in told["skipped"].items()]
-    assert {"kind", "cellar", "nothing", "<b>"} == set(told["skipped"])
+    assert line.split(", ") == [f"{name} ({why})" for name, why in contents["skipped"].items()]
+    assert {"kind", "cellar", "nothing", "<b>"} == set(contents["skipped"])
     assert "<b>" not in text
 
 
 def test_many_columns_left_out_are_counted(wine):
-    told = summary(wine[1], wine[0].drop(columns="kind"))
-    assert "Left out:" not in render_page(told)
-    text = render_page(told | {"skipped": {f"c{j}": "text" for j in range(100)}})
+    contents = summary(wine[1], wine[0].drop(columns="kind"))
+    assert "Left out:" not in render_page(contents)
+    text = render_page(contents | {"skipped": {f"c{j}": "text" for j in range(100)}})
     assert "c39 (text) and 60 more</p>" in text

@@ -71,9 +71,9 @@ def test_import_loads_no_matplotlib_until_a_display_is_asked_for():
 )
 def test_without_a_library_the_error_names_the_extra(library, use):
     code = f"import sys; sys.modules[{library!r}] = None; {use}"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert said.returncode == 1
-    assert said.stderr.strip().endswith("pip install 'rekmeans[report]'.")
+    finished = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert finished.returncode == 1
+    assert finished.stderr.strip().endswith("pip install 'rekmeans[report]'.")
 
 
 def test_profile_draws_the_centres_where_the_quantiles_put_them(wine):
@@ -229,7 +229,7 @@ def test_displays_refuse_models_they_cannot_show(wine):
         for display in (*DRAWN_OF, summary):
             with pytest.raises(TypeError, match=r"show rows on circles, so kernel='euler' only; got a fitted"):
                 getattr(display, "from_estimator", display)(fitted, X)
-    with pytest.raises(TypeError, match=r"^a report tells of hard clusters only; got FuzzyCMeans"):
+    with pytest.raises(TypeError, match=r"^a report describes hard clusters only; got FuzzyCMeans"):
         summary(FuzzyCMeans(3, random_state=0).fit(X), X)
 
 
@@ -281,6 +281,6 @@ def test_names_are_one_for_each_column(display, names, wine):
 
 
 def test_clusters_differ_in_colour_or_marker():
-    looks = {(cluster_colour(c), cluster_marker(c)) for c in range(60)}
-    assert len(looks) == 60
+    styles = {(cluster_colour(c), cluster_marker(c)) for c in range(60)}
+    assert len(styles) == 60
     assert len({cluster_colour(c) for c in range(6)}) == len(COLOURS)

@@ -43,7 +43,7 @@ def test_a_failure_leaves_earlier_outputs_and_nothing_else(error, tmp_path):
     assert paths[0].read_text() == "earlier"
 
 
-def test_a_folder_made_for_nothing_goes(tmp_path):
+def test_a_folder_made_for_a_failed_write_is_removed(tmp_path):
     def fail():
         with atomic_writes([tmp_path / "new" / "a.txt"]) as parts:
             parts[0].write_text("half")

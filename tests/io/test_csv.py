@@ -25,7 +25,7 @@ def test_many_blocks_of_csv_are_the_table_that_was_written(tmp_path):
     assert read_table_file(tmp_path / "t.csv").skipped == {"word": "text"}
 
 
-def test_row_names_of_pandas_are_no_feature(tmp_path):
+def test_row_names_of_pandas_are_not_a_feature(tmp_path):
     frame = FRAME[["length", "width"]].set_axis(["a", "b", "c", "d"])
     frame.to_csv(tmp_path / "t.csv")
     frame.to_parquet(tmp_path / "t.parquet")
@@ -35,7 +35,7 @@ def test_row_names_of_pandas_are_no_feature(tmp_path):
         assert table.ids.tolist() == ["a", "b", "c", "d"]
 
 
-def test_a_first_line_of_numbers_is_no_header(tmp_path):
+def test_a_first_line_of_numbers_is_not_a_header(tmp_path):
     np.savetxt(tmp_path / "t.csv", NUMBERS[:, 2:], delimiter=",")
     table = read_table_file(tmp_path / "t.csv")
     assert_array_equal(table.X, NUMBERS[:, 2:])
@@ -49,7 +49,7 @@ def test_a_quoted_line_break_is_part_of_its_cell(tmp_path):
     assert_array_equal(read_table_file(tmp_path / "t.csv").X, frame[["a"]])
 
 
-def test_row_names_and_classes_of_csv_stay_whole_numbers(tmp_path):
+def test_row_names_and_classes_of_csv_stay_integers(tmp_path):
     """Also above 2^53, where floats are no longer all integers, and beside missing or longer ones."""
     frame = pd.DataFrame({"a": [1, 2, 3], "kind": [0, 2, 0]}, index=[2**53, 2**53 + 1, 7])
     frame.to_csv(tmp_path / "t.csv")
@@ -74,7 +74,7 @@ def test_row_names_and_classes_that_turn_into_text_are_kept_as_written(tmp_path)
     assert table.classes == ["1", "1b"]
 
 
-def test_bytes_that_are_no_utf8_are_refused_wherever_they_are(tmp_path):
+def test_bytes_that_are_not_utf8_are_refused_wherever_they_are(tmp_path):
     head, row = b"a,kind\n", b"1,red\n"
     for before in (10, 20_000, 500_000):  # in the head, the first block, a later block
         (tmp_path / "t.csv").write_bytes(head + row * before + b"1,gr\xfcn\n" + row)
@@ -83,7 +83,7 @@ def test_bytes_that_are_no_utf8_are_refused_wherever_they_are(tmp_path):
 
 
 @pytest.mark.parametrize("note", ["room 3,4", "3,4 m"])
-def test_a_comma_in_text_is_no_decimal_point(note, tmp_path):
+def test_a_comma_in_text_is_not_a_decimal_point(note, tmp_path):
     frame = pd.DataFrame({"note": [note, "none", ""], "a": [0.5, 1.5, 2.5], "b": [1, 2, 3]})
     for decimal in ".,":
         frame.to_csv(tmp_path / "t.csv", sep=";", index=False, decimal=decimal)
@@ -99,7 +99,7 @@ def test_separators_in_quotes_do_not_count(tmp_path):
         assert_array_equal(table.X, frame)
 
 
-def test_row_names_that_pandas_read_and_wrote_again_are_no_feature(tmp_path):
+def test_row_names_that_pandas_read_and_wrote_again_are_not_a_feature(tmp_path):
     frame = pd.DataFrame({"a": [0.5, 1.5]}, index=[7, 8])
     frame.to_csv(tmp_path / "t.csv")
     pd.read_csv(tmp_path / "t.csv").to_csv(tmp_path / "t.csv", index=False)
@@ -125,7 +125,7 @@ FIRST_LINES = {  # the text, whether its first line is a header, the numbers
 
 
 @pytest.mark.parametrize("case", FIRST_LINES)
-def test_a_first_line_of_numbers_and_others_is_judged_and_told(case, tmp_path):
+def test_a_first_line_of_numbers_and_others_is_classified_with_a_warning(case, tmp_path):
     text, headed, numbers = FIRST_LINES[case]
     (tmp_path / "t.csv").write_text(text)
     with pytest.warns(UserWarning, match=f"first line of t.csv taken as {'header' if headed else 'a row'}: "):
@@ -135,7 +135,7 @@ def test_a_first_line_of_numbers_and_others_is_judged_and_told(case, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["a,b\n1,2\n", "a,b\nx,2\n", "2019,2020\n1,2\n", "1,nan\n2,3\n"])
-def test_a_plain_first_line_needs_no_word(text, tmp_path, recwarn):
+def test_a_plain_first_line_gives_no_warning(text, tmp_path, recwarn):
     (tmp_path / "t.csv").write_text(text)
     assert read_table_file(tmp_path / "t.csv").has_names == text.startswith("a")
     assert not recwarn.list
@@ -150,7 +150,7 @@ def test_names_have_no_blanks_round_them(tmp_path):
         read_table_file(tmp_path / "t.csv")
 
 
-def test_empty_columns_without_a_name_are_nothing(tmp_path):
+def test_empty_columns_without_a_name_are_dropped(tmp_path):
     (tmp_path / "t.csv").write_text(",a,b,,\nu,1,2,,\nv,3,4,,\n")
     table = read_table_file(tmp_path / "t.csv")
     assert (table.names, table.X.tolist(), table.ids.tolist()) == (["a", "b"], [[1, 2], [3, 4]], ["u", "v"])
@@ -166,7 +166,7 @@ def test_utf16_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("headed", [True, False])
-def test_a_line_may_be_longer_than_the_first_look(headed, tmp_path):
+def test_a_line_may_be_longer_than_the_first_block_read(headed, tmp_path):
     frame = pd.DataFrame(np.random.default_rng(0).random((3, 9000))).add_prefix("measure ")  # lines of some 170 kB
     frame.to_csv(tmp_path / "t.csv", index=False, header=headed)
     table = read_table_file(tmp_path / "t.csv")
@@ -177,7 +177,7 @@ def test_a_line_may_be_longer_than_the_first_look(headed, tmp_path):
         read_table_file(tmp_path / "t.csv")
 
 
-def test_decimal_commas_are_no_separators(tmp_path):
+def test_decimal_commas_are_not_separators(tmp_path):
     np.savetxt(tmp_path / "t.csv", NUMBERS[:, 3:] + [0, 1], fmt="%.3f", delimiter=";")
     text = (tmp_path / "t.csv").read_text()
     expected = np.loadtxt(tmp_path / "t.csv", delimiter=";")

@@ -80,7 +80,7 @@ def test_labels_can_stay_behind(tmp_path):
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
-def test_an_array_of_starting_points_travels(tmp_path):
+def test_an_array_of_starting_points_is_stored(tmp_path):
     init = pd.DataFrame(WINE[[0, 70, 170]] / 3)
     model = RectifiedEulerKMeans(3, init=init).fit(WINE)
     save(model, tmp_path / "one")
@@ -154,7 +154,7 @@ def test_a_missing_library_is_named_with_its_extra(library, call):
 # answer versions
 
 
-def test_the_answer_version_is_in_the_file_and_its_own_loads_in_silence(tmp_path, recwarn):
+def test_the_answer_version_is_in_the_file_and_its_own_loads_without_a_warning(tmp_path, recwarn):
     save(EulerMap().fit(WINE), tmp_path / "map")
     load(tmp_path / "map")
     assert read_parts(tmp_path / "map")[0]["answer_version"] == ANSWER_VERSION

@@ -82,7 +82,7 @@ TEXTS = {
 
 
 @pytest.mark.parametrize(("text", "words"), TEXTS.values(), ids=TEXTS)
-def test_a_header_that_is_none_is_refused(saved, tmp_path, text, words):
+def test_a_header_of_another_type_is_refused(saved, tmp_path, text, words):
     assert words in refusal(write_parts(tmp_path / "bad", text, read_parts(saved)[1]))
 
 
@@ -187,7 +187,7 @@ def test_a_damaged_byte_is_a_model_or_one_clear_error(saved, tmp_path):
     assert refused > len(places) / 2
 
 
-def test_paths_that_are_no_files_keep_their_own_errors(tmp_path):
+def test_paths_that_are_not_files_keep_their_own_errors(tmp_path):
     model = EulerMap().fit(WINE)
     with pytest.raises(FileNotFoundError, match="absent"):
         load(tmp_path / "absent")

@@ -87,20 +87,20 @@ def test_onnx_decides_rows_on_the_border_of_two_clusters_as_predict_does(cluster
     model = clusterer(3, random_state=0).fit(WINE)
     labels = model.predict(WINE)
     near, far = (WINE[labels == c][:40] for c in (0, 1))
-    seen = []
+    borders = []
     for _ in range(60):
         middle = (near + far) / 2
         same = (model.predict(middle) == 0)[:, None]
         near, far = np.where(same, middle, near), np.where(same, far, middle)
-        seen.append(middle)
-    rows = np.concatenate(seen)
+        borders.append(middle)
+    rows = np.concatenate(borders)
     differ, close = assert_labels_but_for_ties(model, outputs(model, tmp_path / "model.onnx", rows), rows)
     print(f"{clusterer.__name__}: {differ} of {len(rows)} rows differ, {close} in doubt")
     assert close > len(rows) / 4
     assert differ < close / 20
 
 
-def test_onnx_tells_apart_what_float64_cannot_and_takes_the_first_of_equals(tmp_path):
+def test_onnx_separates_what_float64_cannot_and_takes_the_first_of_equals(tmp_path):
     """Scores of 2^54 that differ by 1, where float64 counts by 4; and centroids that are equal."""
     X = np.random.default_rng(0).random((400, 600))
     model = RectifiedEulerKMeans(2, scale="range", random_state=0).fit(X)

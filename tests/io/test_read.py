@@ -39,7 +39,7 @@ def test_columns_are_dropped_or_taken_in_the_order_asked(name, tmp_path):
     WRITERS[name](FRAME, tmp_path / name)
     dropped = read_table_file(tmp_path / name, ColumnSelection(drop=("length", "city")))
     assert dropped.names == ["count", "ok", "width"]
-    assert dropped.skipped["length"] == dropped.skipped["city"] == "asked to drop"
+    assert dropped.skipped["length"] == dropped.skipped["city"] == "dropped"
     wanted = read_table_file(tmp_path / name, ColumnSelection(only=("width", "length")))
     assert_array_equal(wanted.X, NUMBERS[:, [3, 0]])
 
@@ -82,7 +82,7 @@ def test_missing_classes_are_counted_apart(tmp_path):
     assert read_table_file(tmp_path / "t.csv", ColumnSelection(label="kind")).y.tolist() == [0, -1, 1]
 
 
-def test_names_that_are_not_there_are_named(tmp_path):
+def test_unknown_columns_are_named(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,2\n")
     for asked in ({"label": "nope"}, {"drop": ("nope",)}, {"only": ("a", "nope")}):
         with pytest.raises(UnreadableFileError, match=r"t\.csv has no column nope: its columns are a, b\."):

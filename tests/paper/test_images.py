@@ -35,7 +35,7 @@ def test_a_file_gives_its_pixels(cv2, tmp_path):
         np.testing.assert_array_equal(grey_image(name, "it"), grey_image(COLOURED, "it"))
 
 
-def test_reduction_by_a_whole_factor_is_the_mean_of_blocks():
+def test_reduction_by_an_integer_factor_is_the_mean_of_blocks():
     picture = COLOURED[..., 1] / 255
     blocks = picture.reshape(10, 4, 14, 4).mean(axis=(1, 3))
     np.testing.assert_allclose(shrink_image(picture, 14), blocks, rtol=1e-12)
@@ -62,18 +62,18 @@ def test_reduction_keeps_the_mean_and_the_proportions(side):
         (5, ["(h, w)", "()"]),
     ],
 )
-def test_pixels_that_are_no_image_are_refused(image, words):
+def test_pixels_that_are_not_an_image_are_refused(image, words):
     with raises_mentioning(ValueError, "image 7", *words):
         grey_image(image, "image 7")
 
 
-def test_files_that_are_no_image_are_refused_by_name(cv2, tmp_path):
+def test_files_that_are_not_images_are_refused_by_name(cv2, tmp_path):
     ramp = np.tile(np.arange(240, dtype=np.uint8), (200, 1))
     jpeg, png = (cv2.imencode(ending, ramp)[1].tobytes() for ending in (".jpg", ".png"))
     spoiled = {
         "text.jpg": (b"no image at all", "a format OpenCV reads"),
         "none.png": (b"", "a format OpenCV reads"),
-        "cut.jpg": (jpeg[: int(0.9 * len(jpeg))], "whole", "cut short"),  # OpenCV 4 fills the rest with grey
+        "cut.jpg": (jpeg[: int(0.9 * len(jpeg))], "complete", "truncated"),  # OpenCV 4 fills the rest with grey
         "cut.png": (png[:60], "a format OpenCV reads"),
     }
     for name, (data, *words) in spoiled.items():
@@ -94,7 +94,7 @@ def test_without_opencv_files_are_refused_and_arrays_are_not(monkeypatch, tmp_pa
 
 
 @pytest.mark.parametrize("one", ["photo.jpg", b"photo.jpg", 5, None])
-def test_one_thing_is_no_list(one):
+def test_a_single_image_is_not_a_list(one):
     with raises_mentioning(TypeError, "list", "[image]"):
         image_list(one)
 

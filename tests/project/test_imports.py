@@ -70,10 +70,10 @@ def imported_rooms(path):
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and id(node) not in typing_only:
             base = package[: len(package) - node.level + 1] if node.level else ()
-            whole = (*base, *(node.module or "").split(".")) if node.module else base
-            if whole[:1] != ("rekmeans",):
+            dotted = (*base, *(node.module or "").split(".")) if node.module else base
+            if dotted[:1] != ("rekmeans",):
                 continue
-            names = [whole[1]] if len(whole) > 1 else [alias.name for alias in node.names]
+            names = [dotted[1]] if len(dotted) > 1 else [alias.name for alias in node.names]
             for name in names:
                 is_module = (SOURCE / name).is_dir() or (SOURCE / f"{name}.py").is_file()
                 yield name if is_module else PUBLIC, node.lineno, id(node) in inside

@@ -10,7 +10,7 @@ import rekmeans
 import rekmeans_paper
 
 PACKAGES = [Path(package.__file__).parent for package in (rekmeans, rekmeans_paper)]
-PARTICIPLE = re.compile(r"^_?[a-z]+(ed|wn|en|ld)$")
+PARTICIPLE = re.compile(r"^_?[a-z]+(ed|wn|en|ld)$|^_?(begun|found|kept|made|meant)$")
 ALLOWED = {
     "embed": "a verb: the map of a kernel",
     "rectified": "the field's word for the centroid rule, as the paper has it",

@@ -18,8 +18,8 @@ def blocks(language):
 
 
 def test_commands_run_and_give_what_python_gives(tmp_path):
-    told = {}
-    exec("\n".join(blocks("python")), told)
+    namespace = {}
+    exec("\n".join(blocks("python")), namespace)
     lines = [line for block in blocks("sh") for line in block.splitlines()]
     for line in lines:
         command, *arguments = shlex.split(line, comments=True)
@@ -29,9 +29,9 @@ def test_commands_run_and_give_what_python_gives(tmp_path):
             assert done.returncode == 0, f"{line}\n{done.stderr}"
     for labels in ("wine-rekmeans/labels.parquet", "wine-labels.parquet"):
         found = pq.read_table(tmp_path / labels)["cluster"].to_numpy()
-        np.testing.assert_array_equal(found, told["model"].labels_)
-    for made in ("demo-rekmeans/report.html", "wine-report.html", "wine-rekmeans/model.onnx"):
-        assert (tmp_path / made).stat().st_size > 1000
+        np.testing.assert_array_equal(found, namespace["model"].labels_)
+    for written in ("demo-rekmeans/report.html", "wine-report.html", "wine-rekmeans/model.onnx"):
+        assert (tmp_path / written).stat().st_size > 1000
 
 
 def test_what_it_points_at_is_there():
