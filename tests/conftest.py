@@ -8,8 +8,8 @@ import pytest
 from hypothesis import settings
 from sklearn.datasets import load_wine
 
-settings.register_profile("house", deadline=None, derandomize=True, max_examples=50)
-settings.load_profile("house")
+settings.register_profile("rekmeans", deadline=None, derandomize=True, max_examples=50)
+settings.load_profile("rekmeans")
 
 
 @pytest.fixture(scope="session")

@@ -65,10 +65,10 @@ def test_float_rounding_alone_misses_near_ties_and_doubt_catches_them(name, func
 
 
 @pytest.mark.parametrize("cosine", [True, False])
-def test_a_doubtful_value_is_settled_as_mpmath_rounds_it(cosine):
+def test_a_doubtful_value_is_rounded_as_by_mpmath(cosine):
     r = np.concatenate([PHASES["random"] / 8, PHASES["tiny"], [0.0, 0.25, -0.25, 5e-324, -5e-324]])
-    settled = [_grid._round_correctly(float(x), cosine=cosine) for x in r]
-    assert_array_equal(settled, rounded(mp.cospi if cosine else mp.sinpi, r))
+    rounded_correctly = [_grid._round_correctly(float(x), cosine=cosine) for x in r]
+    assert_array_equal(rounded_correctly, rounded(mp.cospi if cosine else mp.sinpi, r))
 
 
 def test_phases_keep_their_shape_and_the_grid_fits_int32():
@@ -135,11 +135,11 @@ def test_a_product_with_real_numbers_is_the_matrix_product():
 def test_integer_weights_are_the_weights_on_a_grid_of_31_bits(weights):
     w, b = integer_weights(np.array(weights))
     assert 2**30 < w.max() <= 2**31
-    for whole, weight in zip(w.tolist(), weights, strict=True):
-        assert abs(whole - Fraction(weight) * Fraction(2) ** b) <= Fraction(1, 2)
+    for integer, weight in zip(w.tolist(), weights, strict=True):
+        assert abs(integer - Fraction(weight) * Fraction(2) ** b) <= Fraction(1, 2)
 
 
 @given(st.lists(st.integers(0, 2**31), min_size=1).filter(any))
-def test_integer_weights_of_whole_numbers_are_exact_multiples(weights):
+def test_integer_weights_of_integers_are_exact_multiples(weights):
     w, b = integer_weights(np.array(weights, dtype=np.float64))
     assert w.tolist() == [weight << b for weight in weights]

@@ -87,7 +87,7 @@ def test_the_linear_kernel_gives_the_labels_of_scikit_learn(seed):
 
 
 @cases
-def test_whole_weights_are_repeated_rows_and_blocks_do_not_show(name):
+def test_integer_weights_are_repeated_rows_and_blocks_change_nothing(name):
     ours = CASES[name][0]
     X, start = blobs(7)
     times = np.random.default_rng(7).integers(1, 4, len(X))

@@ -85,15 +85,15 @@ def test_resultant_lengths_are_those_of_plain_loops(n, d, k, seed):
     random = np.random.default_rng(seed)
     theta, labels = random.uniform(0, 7, (n, d)), random.integers(0, k, n)
     labels[0] = k - 1
-    seen = random.random((n, d)) < 0.8
+    observed = random.random((n, d)) < 0.8
     lengths = np.full((k, d), np.nan)
     for c in range(k):
         for column in range(d):
-            angles = [theta[j, column] for j in range(n) if labels[j] == c and seen[j, column]]
+            angles = [theta[j, column] for j in range(n) if labels[j] == c and observed[j, column]]
             if angles:
                 a, b = math.fsum(map(math.cos, angles)), math.fsum(map(math.sin, angles))
                 lengths[c, column] = math.hypot(a, b) / len(angles)
-    mapped = np.concatenate([np.cos(theta) * seen, np.sin(theta) * seen], axis=1)
+    mapped = np.concatenate([np.cos(theta) * observed, np.sin(theta) * observed], axis=1)
     assert_allclose(resultant_lengths(mapped, labels), lengths, atol=1e-12)
 
 

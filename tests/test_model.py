@@ -85,16 +85,16 @@ def test_sums_of_blocks_add_to_the_sums_of_all(name, cuts):
     placed = place_for_fit(MODELS[name], X)
     kernel, C = placed.model.kernel, centroids_of(name)
     F, w = placed.rows.map_blocks(np.asarray), placed.rows.weights()
-    whole = placed.model.assign_block(F, w, C)[1]
+    all_rows = placed.model.assign_block(F, w, C)[1]
     parts = [placed.model.assign_block(F[a:b], w[a:b], C)[1] for a, b in pairwise(cuts)]
     added = reduce(add, parts)
-    for field in fields(whole):
-        one, two = getattr(added, field.name), getattr(whole, field.name)
+    for field in fields(all_rows):
+        one, two = getattr(added, field.name), getattr(all_rows, field.name)
         if kernel.is_exact:
             assert_array_equal(one, two, err_msg=field.name)
         elif isinstance(two, np.ndarray):
             assert_allclose(one, two, rtol=1e-12, atol=1e-12, err_msg=field.name)
-    assert_allclose(added.mass.sum(), whole.mass.sum())
+    assert_allclose(added.mass.sum(), all_rows.mass.sum())
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -110,9 +110,13 @@ def test_a_right_parameter_does_read_the_table():
 
 @pytest.mark.parametrize(("make", "name", "value"), CASES)
 def test_a_wrong_value_is_refused_before_the_table_is_read(make, name, value):
-    said = refusal(make(**{name: value}) if name not in ("n_clusters", "grid") else make().set_params(**{name: value}))
-    assert name in said
-    assert any(f"{before}{came!r}" in said for before in ("got ", "=") for came in (value, innermost(value))), said
+    message = refusal(
+        make(**{name: value}) if name not in ("n_clusters", "grid") else make().set_params(**{name: value})
+    )
+    assert name in message
+    assert any(f"{before}{came!r}" in message for before in ("got ", "=") for came in (value, innermost(value))), (
+        message
+    )
 
 
 @pytest.mark.parametrize("case", UNSUITED)

@@ -30,10 +30,10 @@ COLUMNS = {
 
 def quantile(cells, share):
     """The smallest cell with at least this share of the weight at or below it; cells are (value, weight)."""
-    whole, below = sum(weight for _, weight in cells), 0
+    total, below = sum(weight for _, weight in cells), 0
     for value, weight in sorted(cells):
         below += weight
-        if below >= share * whole:
+        if below >= share * total:
             return value
     raise AssertionError("the last cell has all the weight at or below it")
 
@@ -94,8 +94,8 @@ def test_a_constant_column_has_unit_one(name, value, rows):
 @pytest.mark.parametrize("name", SCALES)
 def test_a_column_without_any_cell_has_unit_one_and_changes_no_other(name):
     X = np.random.default_rng(0).normal(size=(30, 3))
-    holed = np.insert(X, 1, np.nan, axis=1)
-    found, alone = scale_of(name, holed), scale_of(name, X)
+    with_empty_column = np.insert(X, 1, np.nan, axis=1)
+    found, alone = scale_of(name, with_empty_column), scale_of(name, X)
     if name != "global":
         assert (found.origin[1], found.unit[1]) == (0.0, 1.0)
     assert_array_equal(found.origin[[0, 2, 3]], alone.origin)
@@ -122,7 +122,7 @@ def test_the_global_range_is_one_for_all_columns():
     assert_array_equal([scale.low[:, 0], scale.high[:, 0]], [[-8, -8, -8], [5, 5, 5]])
 
 
-def test_without_a_scale_nothing_moves_and_nothing_is_beyond():
+def test_without_a_scale_nothing_moves_and_nothing_is_out_of_range():
     scale = scale_of(None, TABLE)
     assert_array_equal(scale.to_units(TABLE, "wrap"), TABLE)
     assert_array_equal(scale.inside(TABLE), ~np.isnan(TABLE))
@@ -137,13 +137,15 @@ def test_without_a_scale_nothing_moves_and_nothing_is_beyond():
         ("wrap", [[0.5, 21.0], [1.5, 20.0], [9.0, 99.0], [7.0, -9.0]]),
     ],
 )
-def test_a_value_beyond_is_ignored_clipped_or_kept(beyond, expected):
+def test_a_value_out_of_range_is_ignored_clipped_or_kept(beyond, expected):
     scale = scale_of("range", np.array([[0.0, 10.0], [1.0, 20.0]]))
-    X = np.array([[0.5, 21.0], [1.5, 20.0], [9.0, 99.0], [7.0, -9.0]])  # the last two rows are beyond in every cell
+    X = np.array(
+        [[0.5, 21.0], [1.5, 20.0], [9.0, 99.0], [7.0, -9.0]]
+    )  # the last two rows are out of range in every cell
     assert_array_equal(BEYOND[beyond](scale, X) + scale.origin, expected)
 
 
-def test_a_row_whose_observed_cells_are_all_beyond_is_clipped_and_keeps_its_holes():
+def test_a_row_whose_observed_cells_are_all_out_of_range_is_clipped_and_keeps_missing_cells():
     scale = scale_of("range", np.array([[0.0, 10.0], [1.0, 20.0]]))
     X = np.array([[np.nan, 30.0], [-2.0, np.nan]])
     assert_array_equal(BEYOND["ignore"](scale, X) + scale.origin, [[np.nan, 20.0], [0.0, np.nan]])
@@ -176,7 +178,7 @@ def test_a_weight_is_the_row_repeated(name, X, data):
 
 @pytest.mark.parametrize("name", SCALES)
 @given(X=tables, data=st.data())
-def test_row_order_cannot_show(name, X, data):
+def test_row_order_changes_nothing(name, X, data):
     order = np.array(data.draw(st.permutations(range(len(X)))))
     w = np.array(data.draw(st.lists(st.floats(0.5, 4), min_size=len(X), max_size=len(X))))
     assert_same_scale(scale_of(name, X[order], w[order]), scale_of(name, X, w))
@@ -188,9 +190,9 @@ def test_row_order_cannot_show(name, X, data):
 def test_missing_cells_are_left_out(name, X):
     found = scale_of(name, X)
     for j, column in enumerate(X.T):
-        seen = column[~np.isnan(column)]
-        if len(seen):
-            alone = scale_of(name, seen[:, None])
+        observed = column[~np.isnan(column)]
+        if len(observed):
+            alone = scale_of(name, observed[:, None])
             assert (found.origin[j], found.unit[j]) == (alone.origin[0], alone.unit[0])
 
 
@@ -206,7 +208,7 @@ def test_one_gross_error_moves_the_range_by_much_and_the_robust_unit_by_little(r
 
 
 @pytest.mark.parametrize("share", [0.1, 0.2, 0.3])
-def test_the_robust_unit_bears_what_the_plain_deviation_does_not(share):
+def test_the_robust_unit_withstands_outliers_that_the_plain_deviation_does_not(share):
     random = np.random.default_rng(3)
     X = random.normal(0, 1, (2000, 1))
     dirty = np.where(random.random(X.shape) < share, 15 * random.standard_normal(X.shape), X)

@@ -90,18 +90,18 @@ def test_where_no_loss_is_left_draws_follow_the_weight_alone():
 def test_the_cut_of_the_rows_into_blocks_does_not_move_a_draw(data):
     X = np.random.default_rng(data.draw(st.integers(0, 99))).random((20, 2))
     cuts = sorted(data.draw(st.sets(st.integers(1, 19))))
-    whole, cut = rows_of(X, cuts=np.array([0, 20])), rows_of(X, cuts=np.array([0, *cuts, 20]))
+    one_block, cut = rows_of(X, cuts=np.array([0, 20])), rows_of(X, cuts=np.array([0, *cuts, 20]))
     for name in START_NAMES:
-        one, other = (starts_of(rows.kernel)[name](rows, 4, np.random.PCG64(7)) for rows in (whole, cut))
+        one, other = (starts_of(rows.kernel)[name](rows, 4, np.random.PCG64(7)) for rows in (one_block, cut))
         assert one == other
 
 
 @pytest.mark.parametrize("cuts", [[0, 700, 701], [0, 1, 701], [0, 350, 351, 701]])
 def test_losses_past_64_bits_add_up_over_blocks_of_any_size(cuts):
     X = np.random.default_rng(0).random((701, 400))
-    whole, cut = rows_of(X, cuts=np.array([0, 701])), rows_of(X, cuts=np.array(cuts))
-    assert total(whole, whole.F[:1]) > 2**63
-    assert plus_plus(whole, 3, np.random.PCG64(0)) == plus_plus(cut, 3, np.random.PCG64(0))
+    one_block, cut = rows_of(X, cuts=np.array([0, 701])), rows_of(X, cuts=np.array(cuts))
+    assert total(one_block, one_block.F[:1]) > 2**63
+    assert plus_plus(one_block, 3, np.random.PCG64(0)) == plus_plus(cut, 3, np.random.PCG64(0))
 
 
 def weighted_case(seed, zeros):

@@ -1,4 +1,4 @@
-"""Watching a fit: silent, with verbose=1 or with scikit-learn's callbacks, it gives the same bits and history."""
+"""Watching a fit: unwatched, with verbose=1 or with scikit-learn's callbacks, it gives the same bits and history."""
 
 import warnings
 
@@ -31,7 +31,7 @@ WAYS = {
 }
 
 
-class Witness:
+class CountingCallback:
     """A callback that counts the tasks that end and stops none."""
 
     def __init__(self):
@@ -53,7 +53,7 @@ class Witness:
 
 def fitted(model, table):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # empty clusters, rows beyond the range
+        warnings.simplefilter("ignore")  # empty clusters, rows out of range
         return model.fit(table)
 
 
@@ -64,16 +64,16 @@ def verbose_fit(model, table, capsys):
     return watched
 
 
-def heard_fit(model, table, capsys):
+def fit_with_callbacks(model, table, capsys):
     if not HAS_CALLBACKS:
         pytest.skip("scikit-learn before 1.9 has no callbacks")
-    witness = Witness()
-    watched = fitted(clone(model).set_callbacks(witness), table)
-    assert witness.n_tasks > watched.n_iter_
+    counting = CountingCallback()
+    watched = fitted(clone(model).set_callbacks(counting), table)
+    assert counting.n_tasks > watched.n_iter_
     return watched
 
 
-WATCHED = {"verbose": verbose_fit, "callbacks": heard_fit}
+WATCHED = {"verbose": verbose_fit, "callbacks": fit_with_callbacks}
 each_watch = pytest.mark.parametrize("watch", WATCHED)
 
 
@@ -84,23 +84,23 @@ def table_of(name):
 @each_watch
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", NAMES)
-def test_a_watched_fit_is_the_silent_fit(name, way, watch, capsys):
+def test_a_watched_fit_is_the_unwatched_fit(name, way, watch, capsys):
     model, table = CLUSTERERS[name](random_state=0, **({"max_iter": 20} | WAYS[way])), table_of(name)
     assert_same_fit(WATCHED[watch](model, table, capsys), fitted(clone(model), table))
 
 
 @each_watch
 @pytest.mark.parametrize("name", NAMES)
-def test_a_watched_fit_runs_on_the_engine_of_the_silent_fit(name, watch, capsys):
+def test_a_watched_fit_runs_on_the_engine_of_the_unwatched_fit(name, watch, capsys):
     model, table = CLUSTERERS[name](random_state=0, n_init=1, max_iter=5), table_of(name)
-    silent = fitted(clone(model), table)
-    assert isinstance(silent.engine_, str)
-    assert WATCHED[watch](model, table, capsys).engine_ == silent.engine_
+    unwatched = fitted(clone(model), table)
+    assert isinstance(unwatched.engine_, str)
+    assert WATCHED[watch](model, table, capsys).engine_ == unwatched.engine_
 
 
 @each_watch
 @pytest.mark.parametrize("init", ["k-means++", "random"])
-def test_a_large_watched_fit_is_the_silent_fit(init, watch, capsys):
+def test_a_large_watched_fit_is_the_unwatched_fit(init, watch, capsys):
     """Too large for the compiled shortcut of small fits: n d k is above 2^22."""
     model = RectifiedEulerKMeans(12, init=init, n_init=2, max_iter=30, random_state=0)
     assert LARGE.size * model.n_clusters > 2**22

@@ -1,4 +1,4 @@
-"""Watching passes: events in order, the answer of an unwatched fit, a stop where asked for, silence afterwards."""
+"""Watching passes: events in order, the answer of an unwatched fit, stops, and no events afterwards."""
 
 import threading
 
@@ -84,11 +84,11 @@ def test_nested_contexts_add_up_and_end_with_their_blocks():
     assert active_callbacks() == ()
 
 
-def test_a_stop_of_one_does_not_silence_another():
-    seen = []
-    with watch_passes(lambda event: True), watch_passes(seen.append):
+def test_a_stop_by_one_callback_does_not_stop_the_others():
+    events = []
+    with watch_passes(lambda event: True), watch_passes(events.append):
         RectifiedEulerKMeans(6, init=X[:6]).fit(X)
-    assert [event.number for event in seen] == [0]
+    assert [event.number for event in events] == [0]
 
 
 def test_an_error_of_a_callback_ends_the_fit_and_the_context():
@@ -112,10 +112,10 @@ def test_another_thread_is_not_watched():
 def test_a_callback_that_returns_something_else_does_not_stop_the_fit():
     X = np.random.default_rng(0).normal(size=(200, 2))
     model = RectifiedEulerKMeans(4, random_state=0)
-    silent = model.fit(X).n_iter_
+    unwatched = model.fit(X).n_iter_
     for answer in (5, "text", [1], np.int64(1)):
         with watch_passes(lambda event, answer=answer: answer):
-            assert model.fit(X).n_iter_ == silent
+            assert model.fit(X).n_iter_ == unwatched
     with watch_passes(lambda event: np.True_):
         assert model.fit(X).n_iter_ == 1
 

@@ -40,7 +40,7 @@ examples = pytest.mark.parametrize("name", NAMES)
 cuts = pytest.mark.parametrize("kind", CUTS)
 
 
-def whole_and_cut(engine, name, kind):
+def one_block_and_cut(engine, name, kind):
     """The rows of an example in one block of the reference, and cut on the engine."""
     kernel, table = example(name)
     n = len(table.X)
@@ -58,9 +58,9 @@ def fit_on(rows, rule, d):
 @cuts
 def test_any_cut_of_the_rows_gives_the_same_fit(engine, rule, name, kind):
     d = example(name)[1].X.shape[1]
-    whole, cut = (fit_on(rows, rule, d) for rows in whole_and_cut(engine, name, kind))
-    assert whole.n_iter > 1
-    assert_same_run(whole, cut)
+    one_block, cut = (fit_on(rows, rule, d) for rows in one_block_and_cut(engine, name, kind))
+    assert one_block.n_iter > 1
+    assert_same_run(one_block, cut)
 
 
 @engines
@@ -68,18 +68,18 @@ def test_any_cut_of_the_rows_gives_the_same_fit(engine, rule, name, kind):
 @cuts
 @pytest.mark.parametrize("start", ["k-means++", "random"])
 def test_any_cut_of_the_rows_gives_the_same_seeds(engine, name, kind, start):
-    whole, cut = (STARTS[start](rows, 6, np.random.PCG64(3)) for rows in whole_and_cut(engine, name, kind))
-    assert whole == cut
+    one_block, cut = (STARTS[start](rows, 6, np.random.PCG64(3)) for rows in one_block_and_cut(engine, name, kind))
+    assert one_block == cut
 
 
 @engines
 @examples
 @cuts
 def test_any_cut_of_the_rows_gives_the_same_farthest_row_and_middles(engine, name, kind):
-    whole, cut = whole_and_cut(engine, name, kind)
-    labels = np.random.default_rng(0).integers(0, 3, len(whole)).astype(np.int32)
-    assert_array_equal(whole.mean_phases(labels, 3), cut.mean_phases(labels, 3))
-    one, two = (rows.farthest(OnCircles(whole.F[:3])) for rows in (whole, cut))
+    one_block, cut = one_block_and_cut(engine, name, kind)
+    labels = np.random.default_rng(0).integers(0, 3, len(one_block)).astype(np.int32)
+    assert_array_equal(one_block.mean_phases(labels, 3), cut.mean_phases(labels, 3))
+    one, two = (rows.farthest(OnCircles(one_block.F[:3])) for rows in (one_block, cut))
     assert (one.loss, one.number) == (two.loss, two.number)
     assert_array_equal(one.mapped, two.mapped)
 
@@ -162,10 +162,10 @@ def assert_integer_pass(rows, rule, F, C, w):
 @examples
 @pytest.mark.parametrize("kind", ["one block", "hundred rows a block"])
 def test_a_pass_equals_python_integers(engine, rule, name, kind):
-    whole, rows = whole_and_cut(engine, name, kind)
-    inside = np.random.default_rng(0).integers(-GRID, GRID + 1, (2, whole.F.shape[1]), dtype=np.int32)
-    on_rows = whole.rows_as_centroids(np.array([0, 1])).f
-    assert_integer_pass(rows, rule, whole.F, np.concatenate([inside, on_rows]), whole.w)
+    one_block, rows = one_block_and_cut(engine, name, kind)
+    inside = np.random.default_rng(0).integers(-GRID, GRID + 1, (2, one_block.F.shape[1]), dtype=np.int32)
+    on_rows = one_block.rows_as_centroids(np.array([0, 1])).f
+    assert_integer_pass(rows, rule, one_block.F, np.concatenate([inside, on_rows]), one_block.w)
 
 
 def wide(d, weighted=False):

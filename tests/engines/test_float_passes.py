@@ -48,10 +48,10 @@ GAPS = ["plain", "weights and gaps", "scaled weights and gaps"]
 def tripled(kernel, assign, rule, name, n=900):
     """(model, table) of an example."""
     euler, table = example(name, n)
-    made = euler if kernel == "euler" else KERNELS[kernel](euler.scale, euler.beyond)
-    if hasattr(made, "gamma"):
-        made = type(made)(made.scale, made.beyond, 0.2)  # wider than the farthest row: no loss saturates
-    return Model(made, ASSIGN[assign], rule), table
+    used = euler if kernel == "euler" else KERNELS[kernel](euler.scale, euler.beyond)
+    if hasattr(used, "gamma"):
+        used = type(used)(used.scale, used.beyond, 0.2)  # wider than the farthest row: no loss saturates
+    return Model(used, ASSIGN[assign], rule), table
 
 
 def passes(rows, model, count=6):
@@ -74,20 +74,20 @@ def assert_alike(one, two, kernel):
 @triples
 def test_real_weights_agree_on_every_engine_and_cut(kernel, assign, rule, name):
     model, table = tripled(kernel, assign, rule, name)
-    whole = passes(ReferenceRows(model.kernel, table, borders(900, "one block")), model)
-    assert len(whole.history["n_changed"]) > 2
+    one_block = passes(ReferenceRows(model.kernel, table, borders(900, "one block")), model)
+    assert len(one_block.history["n_changed"]) > 2
     for kind in CUTS:
-        assert_alike(passes(ReferenceRows(model.kernel, table, borders(900, kind)), model), whole, kernel)
-    assert_alike(passes(place_rows("native", model, table, 2), model), whole, kernel)
+        assert_alike(passes(ReferenceRows(model.kernel, table, borders(900, kind)), model), one_block, kernel)
+    assert_alike(passes(place_rows("native", model, table, 2), model), one_block, kernel)
 
 
 @pytest.mark.parametrize("isa", SETS)
 @triples
 def test_real_weights_agree_on_every_instruction_set(kernel, assign, rule, isa, monkeypatch):
     model, table = tripled(kernel, assign, rule, "weights and gaps", 300)
-    whole = passes(place_rows("reference", model, table), model)
+    one_block = passes(place_rows("reference", model, table), model)
     monkeypatch.setenv("REKMEANS_ISA", isa)
-    assert_alike(passes(place_rows("native", model, table, 2), model), whole, kernel)
+    assert_alike(passes(place_rows("native", model, table, 2), model), one_block, kernel)
 
 
 @triples
@@ -118,7 +118,7 @@ ESTIMATORS = [
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
-def test_an_estimator_beyond_agrees_on_every_engine(estimator):
+def test_an_estimator_agrees_on_every_engine(estimator):
     X = example("gaps", 300)[1].X
     one, two, auto = (
         type(estimator)(**estimator.get_params() | {"engine": engine, "tol": 0.0, "max_iter": 5}).fit(X)

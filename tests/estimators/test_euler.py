@@ -169,12 +169,12 @@ def test_max_iter_cuts_the_passes_and_the_rest_belongs_together(clusterer, max_i
     X = np.random.default_rng(7).random((200, 3))
     start = X[:6]
     passes = CLUSTERERS[clusterer](X, start, 0.8, max_iter + 1)  # max_iter moves, and the labels after the last
-    whole = clusterer(6, alpha=0.8, scale=None, init=start).fit(X)
+    full = clusterer(6, alpha=0.8, scale=None, init=start).fit(X)
     model = clusterer(6, alpha=0.8, scale=None, init=start, max_iter=max_iter).fit(X)
-    assert whole.n_iter_ > 3
-    assert model.n_iter_ == min(max_iter, whole.n_iter_)
-    seen = len(model.history_["inertia"])
-    assert_array_equal(model.history_["inertia"], whole.history_["inertia"][:seen])
+    assert full.n_iter_ > 3
+    assert model.n_iter_ == min(max_iter, full.n_iter_)
+    n_passes = len(model.history_["inertia"])
+    assert_array_equal(model.history_["inertia"], full.history_["inertia"][:n_passes])
     assert_array_equal(model.labels_, passes[-1].labels)
     assert_allclose(model.inertia_, passes[-1].objective, rtol=1e-6)
     assert_array_equal(model.predict(X), model.labels_)
@@ -186,9 +186,9 @@ def test_max_iter_cuts_the_passes_and_the_rest_belongs_together(clusterer, max_i
 def test_tol_stops_at_the_first_small_fall(clusterer, tol):
     X = np.random.default_rng(8).random((300, 3))
     start = X[:8]
-    whole = clusterer(8, init=start).fit(X)
+    full = clusterer(8, init=start).fit(X)
     model = clusterer(8, init=start, tol=tol).fit(X)
-    objective = whole.history_["inertia"]
+    objective = full.history_["inertia"]
     falls = 1 - objective[1:] / objective[:-1]
     first = int(np.argmax(falls <= tol)) + 1  # the pass that brought the first small fall is kept, and is the last
     assert first + 1 < len(objective)

@@ -26,7 +26,7 @@ def test_one_cluster_has_the_closed_form(alpha, weighted):
 
 @both
 @pytest.mark.parametrize("init", ["k-means++", "random", "array"])
-def test_as_many_clusters_as_rows_leave_nothing(method, init):
+def test_as_many_clusters_as_rows_have_inertia_zero(method, init):
     X = np.random.default_rng(0).normal(size=(9, 2))
     model = method(9, init=X if init == "array" else init, scale="range", random_state=0).fit(X)
     assert model.inertia_ == 0
@@ -63,7 +63,7 @@ def test_rows_that_cancel_keep_the_old_angle(offset):
 
 
 @both
-def test_an_empty_cluster_is_refilled_with_the_farthest_row_and_counted(method):
+def test_an_empty_cluster_is_relocated_to_the_farthest_row_and_counted(method):
     X = np.array([[0.0], [0.1], [0.2], [1.0], [0.65]])
     model = method(2, alpha=0.1, scale=None, init=[[0.1], [10.0]]).fit(X)
     assert model.history_["n_relocated"].tolist()[:2] == [1, 0]
@@ -85,7 +85,7 @@ def test_several_empty_clusters_take_different_rows_the_first_at_a_tie(method):
 
 
 @both
-def test_a_refill_looks_past_rows_that_do_not_count(method):
+def test_relocation_ignores_rows_that_do_not_count(method):
     X = np.array([[-1.0], [0.0], [0.1], [0.5]])
     model = method(2, alpha=0.25, scale=None, init=[[0.0], [4.0]], max_iter=1).fit(X, sample_weight=[0, 1, 1, 1])
     assert_array_equal(model.labels_, [0, 0, 0, 1])
@@ -133,7 +133,7 @@ def test_one_row_one_column_and_constant_columns_are_no_special_case(method, sca
     line = method(2, scale=scale, init=init, alpha=0.5, random_state=0).fit(x)
     assert line.labels_[0] == line.labels_[1] != line.labels_[2] == line.labels_[3]
     padded = method(2, scale=scale, init=init, alpha=0.5, random_state=0).fit(np.insert(x, 1, 0.3, axis=1))
-    if init != "circle" and scale != "global":  # these look at all columns
+    if init != "circle" and scale != "global":  # these depend on all columns
         assert_same(line, padded, columns=[0])
     assert_allclose(padded.cluster_centers_[:, 1], 0.3, atol=1e-6)
 

@@ -19,7 +19,7 @@ from support.models import euler, scale_of
 from support.overlapping_groups import assert_same, both, seeds, table
 
 
-def whole(X, k):
+def rows_without_gaps(X, k):
     """The first k rows without a gap in them, as a start."""
     return np.nan_to_num(X[:k], nan=0.5)
 
@@ -36,7 +36,7 @@ def test_the_integer_objective_falls_until_another_pass_gains_nothing(rule, alph
         n, d = X.shape
         kernel = euler(float(alpha), scale_of(None, X))
         rows, model = ReferenceRows(kernel, MemoryTable(X)), Model(kernel, Hard(), rule)
-        fit = run(rows, model, kernel.from_points(whole(X, 4)), Stop(300, 0.0))
+        fit = run(rows, model, kernel.from_points(rows_without_gaps(X, 4)), Stop(300, 0.0))
         assert (np.diff(fit.history["inertia"]) < 0).all()
         assert fit.n_iter < 300
         more = rows.start_run(model)
@@ -74,7 +74,7 @@ def test_labels_centroids_and_objective_belong_together_whenever_the_loop_stops(
 @given(seed=seeds, alpha=st.sampled_from([0.05, 0.3, 0.7, 1.9]), gaps=st.sampled_from([0.0, 0.2]))
 def test_no_nearby_pre_image_is_better(seed, alpha, gaps):
     X = table(seed, gaps=gaps)
-    model = RectifiedEulerKMeans(3, alpha=alpha, scale=None, init=whole(X, 3)).fit(X)
+    model = RectifiedEulerKMeans(3, alpha=alpha, scale=None, init=rows_without_gaps(X, 3)).fit(X)
 
     def losses(U):  # (k, d), each coordinate of each cluster over its own rows
         own = 1 - np.cos(alpha * np.pi * (X - U[model.labels_]))
@@ -105,9 +105,9 @@ def test_tolerance_stops_at_the_first_small_fall_and_keeps_it(method, tol):
 @pytest.mark.parametrize("scale", ["robust", "range", "global", None])
 @given(seed=seeds)
 @settings(max_examples=12)
-def test_row_order_shows_nowhere(method, scale, seed):
+def test_row_order_changes_nothing(method, scale, seed):
     X, order = table(seed, gaps=0.1), np.random.default_rng(seed).permutation(60)
-    one, two = (method(3, scale=scale, init=whole(X, 3)).fit(rows) for rows in (X[order], X))
+    one, two = (method(3, scale=scale, init=rows_without_gaps(X, 3)).fit(rows) for rows in (X[order], X))
     assert_same(one, two, labels=order)
     assert_array_equal(one.cluster_centers_, two.cluster_centers_)
 
@@ -116,9 +116,9 @@ def test_row_order_shows_nowhere(method, scale, seed):
 @pytest.mark.parametrize("scale", ["robust", "range", "global", None])
 @given(seed=seeds)
 @settings(max_examples=12)
-def test_column_order_shows_nowhere(method, scale, seed):
+def test_column_order_changes_nothing(method, scale, seed):
     X, order = table(seed, d=5, gaps=0.1), np.random.default_rng(seed).permutation(5)
-    start = whole(X, 3)
+    start = rows_without_gaps(X, 3)
     one = method(3, scale=scale, init=start[:, order]).fit(X[:, order])
     two = method(3, scale=scale, init=start).fit(X)
     assert_same(one, two, columns=order)
@@ -132,7 +132,7 @@ def test_column_order_shows_nowhere(method, scale, seed):
 @settings(max_examples=12)
 def test_a_row_given_twice_is_a_row_of_weight_two(method, scale, init, seed, most):
     X, times = table(seed, gaps=0.1), np.random.default_rng(seed).integers(1, most + 1, 60)
-    model = method(3, scale=scale, init=whole(X, 3) if init == "array" else init, random_state=seed % 99)
+    model = method(3, scale=scale, init=rows_without_gaps(X, 3) if init == "array" else init, random_state=seed % 99)
     repeated = np.repeat(np.arange(60), times)
     one = model.fit(X[repeated])
     two = method(**model.get_params()).fit(X, sample_weight=times)
@@ -173,10 +173,10 @@ def test_a_row_of_weight_zero_is_left_out(method, scale, init, seed):
 @pytest.mark.parametrize("alpha", [0.25, 1.0])
 @given(seed=seeds, turns=st.integers(-50, 50))
 @settings(max_examples=20)
-def test_a_whole_turn_added_to_a_column_moves_only_its_centres(method, alpha, seed, turns):
+def test_a_full_turn_added_to_a_column_moves_only_its_centres(method, alpha, seed, turns):
     X = np.rint(table(seed, gaps=0.1) * 2**20) / 2**20  # so that adding is exact
     turn = np.array([0, turns * 2 / alpha, 0])
-    one, two = (method(3, alpha=alpha, scale=None, init=whole(X, 3)).fit(rows) for rows in (X, X + turn))
+    one, two = (method(3, alpha=alpha, scale=None, init=rows_without_gaps(X, 3)).fit(rows) for rows in (X, X + turn))
     assert_same(one, two)
     assert_allclose(two.cluster_centers_ - one.cluster_centers_, np.tile(turn, (3, 1)), atol=1e-9)
 
@@ -187,7 +187,7 @@ def test_a_whole_turn_added_to_a_column_moves_only_its_centres(method, alpha, se
 def test_a_column_of_gaps_is_a_column_dropped(method, scale, init):
     for seed in range(4):
         X = 20 + table(seed, gaps=0.1)  # far from 0, which must not stand for the missing
-        hollow, columns = np.insert(X, 1, np.nan, axis=1), [0, 2, 3]
+        with_empty_column, columns = np.insert(X, 1, np.nan, axis=1), [0, 2, 3]
         weights = np.random.default_rng(seed).uniform(0.5, 2, 60) if seed % 2 else None
         start = np.random.default_rng(seed).uniform(20, 22, (3, 4))
         one, two = (
@@ -195,15 +195,15 @@ def test_a_column_of_gaps_is_a_column_dropped(method, scale, init):
             for at in (columns, range(4))
         )
         one.fit(X, sample_weight=weights)
-        two.fit(hollow, sample_weight=weights)
+        two.fit(with_empty_column, sample_weight=weights)
         assert_same(one, two, columns=columns)
         assert_array_equal(one.cluster_centers_, two.cluster_centers_[:, columns])
-        assert_array_equal(one.transform(X), two.transform(hollow))
-        assert_array_equal(one.score_samples(X), two.score_samples(hollow))
+        assert_array_equal(one.transform(X), two.transform(with_empty_column))
+        assert_array_equal(one.score_samples(X), two.score_samples(with_empty_column))
 
 
 @pytest.mark.parametrize("init", ["k-means++", "random", "circle", "array"])
-def test_rectified_centroids_stay_on_the_circle_where_a_column_says_nothing(init):
+def test_rectified_centroids_stay_on_the_circle_where_a_column_is_missing(init):
     X = np.insert(table(2), 1, np.nan, axis=1)
     model = RectifiedEulerKMeans(3, init=np.ones((3, 4)) if init == "array" else init, random_state=0).fit(X)
     assert_allclose(model.deviation_, 0, atol=1e-6)

@@ -1,4 +1,4 @@
-"""Cells that are missing or beyond the scale, and centres in the units of X."""
+"""Cells that are missing or out of range, and centres in the units of X."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from support import oracle
 from support.euler import CLUSTERERS, blobs, each_clusterer
 from support.tables import with_missing_cells
 
-# missing values and values beyond
+# missing values and values out of range
 
 
 @each_clusterer
@@ -39,7 +39,7 @@ def unit_table(seed=0):
 
 
 def far_rows(seed=3):
-    """Rows of unit_table's kind with one or two cells beyond [0, 1], and where those are."""
+    """Rows of unit_table's kind with one or two cells outside [0, 1], and where those are."""
     X = unit_table(seed)
     far = np.zeros(X.shape, bool)
     far[np.arange(50), np.arange(50) % 4] = True
@@ -48,7 +48,7 @@ def far_rows(seed=3):
 
 
 @each_clusterer
-def test_a_value_beyond_is_ignored_like_a_missing_one(clusterer):
+def test_a_value_out_of_range_is_ignored_like_a_missing_one(clusterer):
     rows, far = far_rows()
     model = clusterer(4, scale="range", beyond="ignore", random_state=0).fit(unit_table())
     assert_array_equal(model.transform(rows), model.transform(np.where(far, np.nan, rows)))
@@ -56,7 +56,7 @@ def test_a_value_beyond_is_ignored_like_a_missing_one(clusterer):
 
 
 @each_clusterer
-def test_a_value_beyond_is_clipped_to_the_range_of_the_fitted_column(clusterer):
+def test_a_value_out_of_range_is_clipped_to_the_range_of_the_fitted_column(clusterer):
     rows, _ = far_rows()
     model = clusterer(4, scale="range", beyond="clip", random_state=0).fit(unit_table())
     assert_array_equal(model.transform(rows), model.transform(np.clip(rows, 0, 1)))
@@ -65,7 +65,7 @@ def test_a_value_beyond_is_clipped_to_the_range_of_the_fitted_column(clusterer):
 
 @each_clusterer
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0])
-def test_a_value_beyond_wraps_round_the_circle(clusterer, alpha):
+def test_a_value_out_of_range_wraps_round_the_circle(clusterer, alpha):
     X = unit_table()
     model = clusterer(4, alpha=alpha, scale="range", beyond="wrap", random_state=0).fit(X)
     turns = np.random.default_rng(1).integers(-3, 4, X.shape)
@@ -75,14 +75,14 @@ def test_a_value_beyond_wraps_round_the_circle(clusterer, alpha):
 
 
 def crowd(gross):
-    """Small whole numbers of which each column has long runs of equal ones, so that few more rows move no quartile."""
+    """Small integers of which each column has long runs of equal ones, so that few more rows move no quartile."""
     few = np.array([[0, 7, 2], [1, 6, 3], [2, 5, 1], [3, 4, 4], [6, 1, 9], [7, 2, 8], [8, 0, 7]], dtype=np.float64)
     return np.concatenate([np.tile(few, (11, 1)), np.array([[1e6, -1e6, 1e6], [-1e6, 1e6, -1e6]])[:gross]])
 
 
 @each_clusterer
 @pytest.mark.parametrize("gross", [1, 2])
-def test_a_row_of_only_values_beyond_is_labelled_but_takes_no_part(clusterer, gross):
+def test_a_row_of_only_values_out_of_range_is_labelled_but_takes_no_part(clusterer, gross):
     start = crowd(0)[[0, 6]]
     clean = clusterer(2, init=start).fit(crowd(0))
     dirty = clusterer(2, init=start).fit(crowd(gross))

@@ -1,4 +1,4 @@
-"""Laws of the methods beyond: no pass raises the objective, no nearby point is better, and what the edges do."""
+"""Invariants of the kernel estimators: no pass raises the objective, no nearby point is better; edge cases."""
 
 import warnings
 from functools import partial
@@ -199,7 +199,7 @@ EDGES = {  # a table, and parameters
 
 @pytest.mark.parametrize("case", EDGES)
 @pytest.mark.parametrize(("name", "engine"), PLACED)
-def test_an_edge_gives_numbers_and_numpy_says_nothing(name, case, engine):
+def test_an_edge_case_gives_numbers_and_no_numpy_warning(name, case, engine):
     X, own = EDGES[case]
     if "gamma" in own and "gamma" not in METHODS[name]().get_params():
         own = {key: value for key, value in own.items() if key != "gamma"}
@@ -228,7 +228,7 @@ def test_an_edge_gives_numbers_and_numpy_says_nothing(name, case, engine):
 
 @pytest.mark.parametrize("kernel", POINTS)
 @pytest.mark.parametrize("rule", ["map", "gas"])
-def test_a_reach_next_to_nothing_is_none(rule, kernel):
+def test_a_reach_near_zero_is_reach_zero(rule, kernel):
     method, own = RULES[rule].func, {"kernel": kernel, "scale": "range", "stages": 1, "init": ROWS[:K]}
     first = RULES[rule].args[0]
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""Where numbers of the methods beyond could be lost: far from zero, in other units, in a second fit."""
+"""Where the kernel estimators could lose digits: far from zero, in other units, in a second fit."""
 
 import subprocess
 import sys
@@ -50,7 +50,7 @@ def test_a_second_fit_leaves_nothing_of_the_first():
         assert vars(model.fit(X)).keys() == vars(fresh).keys()
 
 
-def test_an_outlier_in_the_first_row_moves_no_weight_of_a_kernel():
+def test_an_outlier_in_the_first_row_does_not_change_weights_of_kernels():
     kernels, start = (("rbf", 3.0), ("laplace", 2.0), ("laplace-l2", 1.0)), PAIR[[0, -1]]
     first, last = (
         MultipleKernelKMeans(2, kernels=kernels, scale=None, tol=0, init=start).fit(X).kernel_weights_
@@ -79,7 +79,7 @@ def test_a_shared_pre_image_is_the_best_of_a_fine_line(kernels, scale):
 @pytest.mark.parametrize("kernel", ["rbf", "laplace", "laplace-l2"])
 def test_kernel_values_that_are_kept_are_kept_once(kernel, monkeypatch):
     for module in (gram, combination):
-        monkeypatch.setattr(module, "VALUES_HELD", 1 << 16)
+        monkeypatch.setattr(module, "BLOCK_VALUES", 1 << 16)
     X = np.tile(PAIR, (20, 1))
     model = KernelKMeans(2, kernel=kernel, centroids="mean", init=PAIR[[0, -1]], max_iter=1, n_threads=1)
     tracemalloc.start()
@@ -91,7 +91,7 @@ def test_kernel_values_that_are_kept_are_kept_once(kernel, monkeypatch):
 
 def test_a_prediction_by_means_keeps_no_kernel_values(monkeypatch):
     for module in (gram, combination):
-        monkeypatch.setattr(module, "VALUES_HELD", 1 << 16)
+        monkeypatch.setattr(module, "BLOCK_VALUES", 1 << 16)
     model = KernelKMeans(2, kernel="rbf", centroids="mean", random_state=0).fit(np.tile(PAIR, (4, 1)))
     X = np.tile(PAIR, (100, 1))
     tracemalloc.start()
@@ -104,7 +104,7 @@ def test_a_prediction_by_means_keeps_no_kernel_values(monkeypatch):
 @pytest.mark.parametrize("model", [KernelKMeans(2), FuzzyCMeans(2), KernelKMeans(2, kernel="linear")])
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("engine", ["native", "reference"])
-def test_weights_beyond_all_sums_give_the_centroids_of_small_ones(model, engine):
+def test_weights_whose_sums_overflow_give_the_centroids_of_small_ones(model, engine):
     w = np.random.default_rng(0).integers(1, 5, len(PAIR)) * 1.0
     model = clone(model).set_params(engine=engine, random_state=0)
     one, two = (clone(model).fit(PAIR, sample_weight=v) for v in (w, w * 2.0**1020))
@@ -114,7 +114,7 @@ def test_weights_beyond_all_sums_give_the_centroids_of_small_ones(model, engine)
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("engine", ["native", "reference"])
-def test_the_least_reach_there_is_is_none(engine):
+def test_the_least_positive_reach_is_reach_zero(engine):
     least, none = (
         NeuralGas(3, reach=reach, stages=1, engine=engine, random_state=0).fit(PAIR) for reach in (5e-324, 0)
     )
@@ -132,7 +132,7 @@ def test_rows_at_the_origin_do_not_deviate():
 
 
 @pytest.mark.parametrize("engine", ["native", "reference"])
-def test_an_objective_beyond_all_numbers_is_infinite_and_the_labels_stand(engine):
+def test_an_objective_that_overflows_is_infinite_and_the_labels_are_right(engine):
     model = KernelKMeans(2, kernel="linear", scale=None, engine=engine, init=PAIR[[0, -1]] * 1e149)
     model.fit(PAIR * 1e149, sample_weight=np.full(len(PAIR), 1e20))
     assert model.inertia_ == np.inf
@@ -141,7 +141,7 @@ def test_an_objective_beyond_all_numbers_is_infinite_and_the_labels_stand(engine
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplace", "laplace-l2"])
 @pytest.mark.parametrize("kinds", [2, 3, 5, 8])
-def test_rows_that_come_in_turns_are_all_looked_at(kernel, kinds):
+def test_rows_in_periodic_order_are_all_sampled(kernel, kinds):
     """As many rows as make a sample of every so many see one kind only."""
     middles = 3.0 * np.arange(kinds)
     X = np.random.default_rng(0).normal(0, 0.05, (16_000 * kinds, 1)) + np.resize(middles, (16_000 * kinds, 1))
@@ -188,8 +188,8 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss has other units elsewhere")
 def test_a_prediction_keeps_no_shares():
     """Of 200 000 rows and 100 clusters they would be 160 MB; the rows themselves are 3 MB."""
-    said = subprocess.run([sys.executable, "-c", PREDICTS], capture_output=True, text=True, check=True).stdout
-    assert int(said) < 80_000
+    printed = subprocess.run([sys.executable, "-c", PREDICTS], capture_output=True, text=True, check=True).stdout
+    assert int(printed) < 80_000
 
 
 @pytest.mark.parametrize("make", [FuzzyCMeans, NeuralGas, lambda k, **own: SelfOrganizingMap((1, k), **own)])

@@ -1,4 +1,4 @@
-"""The methods beyond against plain loops, pass by pass, a public package's numbers, and the methods they tend to."""
+"""The kernel estimators, pass by pass, against plain loops, a public package and the methods they tend to."""
 
 import json
 from functools import partial
@@ -65,10 +65,10 @@ rules = pytest.mark.parametrize("rule", RULES)
 
 def assert_passes(model, records, X, rtol):
     """The objectives of all passes and the labels of the last; returns the oracle's last record of as many."""
-    seen = model.history_["inertia"]
-    assert len(seen) > 1
-    assert_allclose(seen, [record.objective for record in records[: len(seen)]], rtol=rtol)
-    last = records[len(seen) - 1]
+    inertias = model.history_["inertia"]
+    assert len(inertias) > 1
+    assert_allclose(inertias, [record.objective for record in records[: len(inertias)]], rtol=rtol)
+    last = records[len(inertias) - 1]
     assert_array_equal(model.labels_, last.labels)
     assert_array_equal(model.predict(X), last.labels)
     return last
@@ -144,10 +144,10 @@ def test_several_kernels_are_those_of_the_loops(points, kind):
     model = MultipleKernelKMeans(
         K, kernels=ALPHAS, power=POWER, shared=points == "shared", init=start, max_iter=PASSES, **COMMON
     ).fit(X, sample_weight=w)
-    seen, total = model.history_["inertia"], len(X) if w is None else w.sum()
-    assert len(seen) > 2
-    assert_allclose(seen / total, [record.objective for record in records[: len(seen)]], rtol=GRID)
-    last = records[len(seen) - 1]
+    inertias, total = model.history_["inertia"], len(X) if w is None else w.sum()
+    assert len(inertias) > 2
+    assert_allclose(inertias / total, [record.objective for record in records[: len(inertias)]], rtol=GRID)
+    last = records[len(inertias) - 1]
     assert_array_equal(model.labels_, last.labels)
     assert_array_equal(model.predict(X), last.labels)
     assert_allclose(model.kernel_weights_, last.shares, rtol=GRID)
@@ -169,9 +169,9 @@ def test_shapes_are_those_of_the_loops(kernel, kind):
     records = multiple_kernel_oracle.mahalanobis_fuzzy(mapped(X), mapped(start), FUZZINESS, PRIOR, PASSES + 1, w)
     own = {"kernel": kernel, "alpha": alpha, "fuzziness": FUZZINESS, "prior": PRIOR, "centroids": "mean"}
     model = MahalanobisFuzzyCMeans(K, **own, init=start, max_iter=PASSES, **COMMON).fit(X, sample_weight=w)
-    seen, rtol = model.history_["inertia"], tolerance(kernel)
-    assert len(seen) == PASSES + 1
-    assert_allclose(seen, [record.objective for record in records], rtol=rtol)
+    inertias, rtol = model.history_["inertia"], tolerance(kernel)
+    assert len(inertias) == PASSES + 1
+    assert_allclose(inertias, [record.objective for record in records], rtol=rtol)
     assert_allclose(model.memberships_, records[-1].memberships, atol=100 * rtol)
     assert_array_equal(model.labels_, records[-1].memberships.argmax(axis=1))
     assert_allclose(model.shapes_, records[-1].shapes, rtol=100 * rtol, atol=100 * rtol)

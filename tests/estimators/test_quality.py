@@ -61,7 +61,7 @@ def test_three_rows_at_fifty_sigma_do_not_spoil_wine(draw, shared_set):
 
 
 # The share kept varies from draw to draw by 0.05 on the two small tables, so that the mean of three on wine (0.82 in
-# the long run) falls below 0.8 one time in four; sixty settle it to 0.007. The large ones vary by less than 0.02.
+# the long run) falls below 0.8 one time in four; with sixty the error is 0.007. The large ones vary by less than 0.02.
 DRAWS = {"wine": 60, "seeds": 60, "pendigits": 3, "satimage": 3}
 
 

@@ -1,4 +1,4 @@
-"""Self-organising maps as maps: they unfold over the data, and say nothing of nodes without rows."""
+"""Self-organising maps as maps: they unfold over the data, and nodes without rows give no warning."""
 
 import warnings
 
@@ -34,13 +34,13 @@ def test_a_map_unfolds_over_a_square(kernel, engine):
     assert model.topographic_error_ < 0.05
 
 
-def test_nodes_without_rows_are_no_news():
+def test_nodes_without_rows_give_no_warning():
     X = np.repeat([[0.0, 0.0], [1.0, 1.0]], 20, axis=0)
     with warnings.catch_warnings(action="error"):
         assert len(np.unique(SelfOrganizingMap((3, 3), scale=None).fit(X).labels_)) < 9
 
 
-def test_fuzzy_centroids_that_run_together_are_told_of():
+def test_fuzzy_centroids_that_run_together_give_a_warning():
     X = np.linspace(0, 1, 9)[:, None]
     with pytest.warns(UserWarning, match=r"only 1 clusters have rows: centroids have run together at fuzziness=2\. "):
         FuzzyCMeans(2, fuzziness=2.0, init=[[0.5], [0.5]]).fit(X)

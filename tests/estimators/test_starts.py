@@ -61,15 +61,15 @@ def is_refused(name, start, has_missing):
 
 
 def table_of(name, has_missing):
-    whole, holed = (SIMILARITY, HOLED_SIMILARITY) if name in PRECOMPUTED else (WHOLE, HOLES)
-    return holed if has_missing else whole
+    complete, incomplete = (SIMILARITY, HOLED_SIMILARITY) if name in PRECOMPUTED else (WHOLE, HOLES)
+    return incomplete if has_missing else complete
 
 
 def fitted(name, start, scale, X, weights, max_iter):
     """A fit in which NumPy has nothing to complain about."""
     model = CLUSTERERS[name](init=STARTS[start], scale=scale, max_iter=max_iter, n_init=2, random_state=3)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # rows beyond the range, empty clusters
+        warnings.simplefilter("ignore")  # rows out of range, empty clusters
         warnings.simplefilter("error", RuntimeWarning)
         return model.fit(X, sample_weight=weights)
 

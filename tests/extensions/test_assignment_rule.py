@@ -57,7 +57,7 @@ def test_a_new_rule_gives_the_answer_of_its_method_written_out():
 
 
 @pytest.mark.parametrize("kernel", ["euler", "rbf", "laplace"])
-def test_a_new_rule_runs_with_every_kernel_and_is_told_to_the_user(kernel):
+def test_a_new_rule_runs_with_every_kernel_and_is_in_the_attributes(kernel):
     model = TrimmedKMeans(K, kernel=kernel, random_state=0).fit(X)
     assert model.engine_ == "reference"
     assert_array_equal(model.predict(X), model.labels_)

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from rekmeans import (
-    RectifiedEulerKMeans,
-)
+from rekmeans import RectifiedEulerKMeans
 from rekmeans.centroids import CENTROIDS, rectified
 
 X = np.random.default_rng(0).normal(size=(300, 3))

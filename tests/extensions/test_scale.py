@@ -81,7 +81,7 @@ def test_a_new_scale_maps_and_back_and_is_named_in_the_lists_of_errors(folded):
         RectifiedEulerKMeans(K, scale="nope").fit(X)
 
 
-# what a stranger's part may get wrong
+# scales that are refused
 
 
 def test_a_scale_within_which_no_row_lies_is_refused(monkeypatch):
@@ -103,7 +103,7 @@ BAD_SCALES = {
 
 
 @pytest.mark.parametrize("name", BAD_SCALES)
-def test_a_scale_that_is_none_is_refused_before_it_is_used(monkeypatch, name):
+def test_a_function_that_gives_no_scale_is_refused_before_it_is_used(monkeypatch, name):
     values = [np.full(2, value) for value in BAD_SCALES[name]]
     monkeypatch.setitem(SCALES, "bad", lambda summary: Scale.of_intervals(*values))
     with pytest.raises(ValueError, match="a scale must"):

@@ -1,4 +1,4 @@
-"""The report in a real Chromium: offline, silent, as wide as a phone, whole figures on paper."""
+"""The report in a real Chromium: offline, no console messages, on the width of a phone, in print."""
 
 import base64
 import json
@@ -70,7 +70,7 @@ def opened(browser, address, width=1200, media="screen", scheme="light"):
     return browser.execute_script
 
 
-def test_it_loads_without_a_network_request_or_a_word_in_the_console(browser, report):
+def test_it_loads_without_a_network_request_or_a_message_in_the_console(browser, report):
     ask = opened(browser, report[0])
     events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
@@ -100,18 +100,18 @@ def test_a_phone_needs_no_sideways_scroll_and_reads_the_figures(browser, report)
 
 
 def test_dark_is_dark_and_text_stands_out_in_both(browser, report):
-    look = "const s = getComputedStyle(document.querySelector('figure svg text')); return [s.fill, %s]"
+    colours = "const s = getComputedStyle(document.querySelector('figure svg text')); return [s.fill, %s]"
     ground = "getComputedStyle(document.body).backgroundColor"
-    seen = {}
+    backgrounds = {}
     for scheme in ("light", "dark"):
-        pair = opened(browser, report[0], scheme=scheme)(look % ground)
-        ink, paper = (np.array(re.findall(r"\d+", colour)[:3], float).mean() for colour in pair)
-        assert abs(ink - paper) > 90
-        seen[scheme] = paper
-    assert seen["light"] > 200 > 60 > seen["dark"]
+        pair = opened(browser, report[0], scheme=scheme)(colours % ground)
+        foreground, background = (np.array(re.findall(r"\d+", colour)[:3], float).mean() for colour in pair)
+        assert abs(foreground - background) > 90
+        backgrounds[scheme] = background
+    assert backgrounds["light"] > 200 > 60 > backgrounds["dark"]
 
 
-def test_figures_are_whole_on_paper(browser, report, tmp_path):
+def test_figures_are_complete_in_print(browser, report, tmp_path):
     ask = opened(browser, report[0], width=round(A4[0] * MM), media="print")
     heights = ask("return [...document.querySelectorAll('figure')].map(f => f.getBoundingClientRect().height)")
     assert max(heights) < A4[1] * MM
@@ -122,8 +122,8 @@ def test_figures_are_whole_on_paper(browser, report, tmp_path):
         pytest.skip("pdftotext is not on this machine: the pages of the PDF were not read")
     path = tmp_path / "report.pdf"
     path.write_bytes(base64.b64decode(printed["data"]))
-    said = subprocess.run(["pdftotext", "-layout", path, "-"], capture_output=True, text=True, check=True)
-    pages = [re.sub(r"\s", "", sheet) for sheet in said.stdout.split("\f")]
+    pdf_text = subprocess.run(["pdftotext", "-layout", path, "-"], capture_output=True, text=True, check=True)
+    pages = [re.sub(r"\s", "", page_text) for page_text in pdf_text.stdout.split("\f")]
     for figure in re.findall(r"<svg.*?</svg>", report[1], flags=re.DOTALL):
         words = [re.sub(r"\s", "", t.text) for t in ET.fromstring(figure).iter("text") if t.text]
-        assert any(all(word in sheet for word in words) for sheet in pages), words
+        assert any(all(word in page_text for word in words) for page_text in pages), words

@@ -1,4 +1,4 @@
-"""Data sets: every road gives the same bits; what is missing or bad is told in one sentence and never kept."""
+"""Data sets: every source gives the same bits; what is missing or bad is reported in one sentence and not cached."""
 
 import hashlib
 import pickle
@@ -32,29 +32,29 @@ PRINTED = {  # the paper's table of data sets: rows, columns, classes
 
 
 @pytest.fixture
-def home(monkeypatch):
+def server(monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     server = DatasetServer()
     yield server
     server.close()
 
 
-def moved(name, home, monkeypatch, files, shape=None):
-    """Let a set's home be the local server, with these files and their checksums, and no folder come before it."""
+def serve_locally(name, server, monkeypatch, files, shape=None):
+    """Let the source of a set be the local server, with these files and their checksums; no folder comes first."""
     monkeypatch.delenv("REKMEANS_DATA", raising=False)
     origin = FETCHABLE[name]
-    moved = tuple(
-        File(home.serve(file.name, content), hashlib.sha256(content).hexdigest())
+    serve_locally = tuple(
+        File(server.serve(file.name, content), hashlib.sha256(content).hexdigest())
         for file, content in zip(origin.files, files, strict=True)
     )
-    monkeypatch.setitem(datasets.ORIGINS, name, replace(origin, files=moved, shape=shape or origin.shape))
+    monkeypatch.setitem(datasets.ORIGINS, name, replace(origin, files=serve_locally, shape=shape or origin.shape))
 
 
-def kept(folder):
+def cached_files(folder):
     return [path.name for path in folder.rglob("*") if path.is_file()]
 
 
-def refused(name, cache):
+def load_error(name, cache):
     """The message of a load that fails, one sentence with the way out."""
     with pytest.raises(datasets.MissingDatasetError) as caught:
         datasets.load(name, cache=cache)
@@ -67,22 +67,22 @@ def refused(name, cache):
 
 
 @pytest.mark.parametrize("name", datasets.LOW)
-def test_a_set_comes_from_its_home_once(name, home, tmp_path, monkeypatch):
+def test_a_set_is_fetched_from_its_source_once(name, server, tmp_path, monkeypatch):
     X, y = random_table(name)
-    moved(name, home, monkeypatch, file_contents(name, X, y), shape=X.shape)
-    assert datasets.available(cache=tmp_path)[name].startswith(f"not here yet, load fetches it from {home.url}/")
+    serve_locally(name, server, monkeypatch, file_contents(name, X, y), shape=X.shape)
+    assert datasets.available(cache=tmp_path)[name].startswith(f"not here yet, load fetches it from {server.url}/")
     for _ in range(2):
         found = datasets.load(name, cache=tmp_path)
         assert_array_equal(found.X, X, strict=True)
         assert_array_equal(found.y, y, strict=True)
-    assert len(home.requested_paths) == len(FETCHABLE[name].files)
+    assert len(server.requested_paths) == len(FETCHABLE[name].files)
     assert datasets.available(cache=tmp_path)[name] == f"in the cache {tmp_path}"
 
 
 @pytest.mark.parametrize("name", ["wine", "seeds", "yeast", "pendigits", "satimage"])
-def test_every_road_gives_the_same_bits(name, home, tmp_path, monkeypatch, shared_set):
+def test_every_source_gives_the_same_bits(name, server, tmp_path, monkeypatch, shared_set):
     X, y = shared_set(name)
-    moved(name, home, monkeypatch, file_contents(name, X, y))
+    serve_locally(name, server, monkeypatch, file_contents(name, X, y))
     fetched = datasets.load(name, cache=tmp_path / "cache")
     np.savez(tmp_path / f"{name}.npz", X=X, y=y)
     monkeypatch.setenv("REKMEANS_DATA", str(tmp_path))
@@ -91,100 +91,100 @@ def test_every_road_gives_the_same_bits(name, home, tmp_path, monkeypatch, share
     assert_array_equal(fetched.y, stored.y, strict=True)
 
 
-def test_wine_is_the_wine_of_scikit_learn(home, tmp_path, monkeypatch):
+def test_wine_is_the_wine_of_scikit_learn(server, tmp_path, monkeypatch):
     X, y = load_wine(return_X_y=True)
-    moved("wine", home, monkeypatch, file_contents("wine", X, y))
+    serve_locally("wine", server, monkeypatch, file_contents("wine", X, y))
     found = datasets.load("wine", cache=tmp_path)
     assert_array_equal(found.X, X.astype(np.float32))
     assert_array_equal(found.y, y)
 
 
-def test_a_wrong_checksum_is_told_and_not_kept(home, tmp_path, monkeypatch):
+def test_a_wrong_checksum_is_reported_and_not_cached(server, tmp_path, monkeypatch):
     good = file_contents("wine", *random_table("wine"))
-    moved("wine", home, monkeypatch, good)
-    home.serve("wine.data", good[0].replace(b"1", b"2", 1))
-    assert f"{home.url}/wine.data sent a file with another sha256 than the known one;" in refused("wine", tmp_path)
-    assert kept(tmp_path) == []
+    serve_locally("wine", server, monkeypatch, good)
+    server.serve("wine.data", good[0].replace(b"1", b"2", 1))
+    assert f"{server.url}/wine.data sent a file with another sha256 than the known one;" in load_error("wine", tmp_path)
+    assert cached_files(tmp_path) == []
 
 
 @pytest.mark.parametrize("sent", [0.0, 0.5, 1.0])
-def test_a_cut_connection_is_told_and_not_kept(sent, home, tmp_path, monkeypatch):
+def test_a_cut_connection_is_reported_and_not_cached(sent, server, tmp_path, monkeypatch):
     good = file_contents("wine", *random_table("wine"))
-    moved("wine", home, monkeypatch, good)
-    home.serve("wine.data", good[0][: int(sent * len(good[0]))], missing=100)
-    assert f"{home.url}/wine.data broke off before the end of the file;" in refused("wine", tmp_path)
-    assert kept(tmp_path) == []
+    serve_locally("wine", server, monkeypatch, good)
+    server.serve("wine.data", good[0][: int(sent * len(good[0]))], missing=100)
+    assert f"{server.url}/wine.data broke off before the end of the file;" in load_error("wine", tmp_path)
+    assert cached_files(tmp_path) == []
 
 
-def test_an_answer_of_404_is_told_and_a_good_part_stays(home, tmp_path, monkeypatch):
-    moved(
+def test_an_answer_of_404_is_reported_and_complete_files_stay(server, tmp_path, monkeypatch):
+    serve_locally(
         "satimage",
-        home,
+        server,
         monkeypatch,
         file_contents("satimage", *random_table("satimage")),
     )
-    del home.files["/sat.tst"]
-    assert f"{home.url}/sat.tst answered 404 Not Found;" in refused("satimage", tmp_path)
-    assert kept(tmp_path) == ["sat.trn"]
+    del server.files["/sat.tst"]
+    assert f"{server.url}/sat.tst answered 404 Not Found;" in load_error("satimage", tmp_path)
+    assert cached_files(tmp_path) == ["sat.trn"]
 
 
-def test_a_home_that_is_gone_is_told(home, tmp_path, monkeypatch):
-    moved("wine", home, monkeypatch, file_contents("wine", *random_table("wine")))
-    home.close()
-    assert f"{home.url}/wine.data cannot be reached;" in refused("wine", tmp_path)
-    assert kept(tmp_path) == []
+def test_a_server_that_is_gone_is_reported(server, tmp_path, monkeypatch):
+    serve_locally("wine", server, monkeypatch, file_contents("wine", *random_table("wine")))
+    server.close()
+    assert f"{server.url}/wine.data cannot be reached;" in load_error("wine", tmp_path)
+    assert cached_files(tmp_path) == []
 
 
 @pytest.mark.parametrize(
     ("content", "what"),
     [
         (b"", "no rows"),
-        (b"<html>moved</html>", "1 x 0 values instead of 178 x 13"),
+        (b"<html>serve_locally</html>", "1 x 0 values instead of 178 x 13"),
         (b"1,two,3\n", "could not convert string to float: 'two'"),
         (b"1,2,3\n1,2\n", "row 2 has 2 fields and the first 3"),
         (b"1,2,3\n2,5,6\n", "2 x 2 values instead of 178 x 13"),
         ("1,½,3\n".encode(), "ascii"),
     ],
 )
-def test_another_table_is_told_and_not_kept(content, what, home, tmp_path, monkeypatch):
-    moved("wine", home, monkeypatch, [content])
-    message = refused("wine", tmp_path)
-    assert f"{home.url}/wine.data sent another table (" in message
+def test_another_table_is_reported_and_not_cached(content, what, server, tmp_path, monkeypatch):
+    serve_locally("wine", server, monkeypatch, [content])
+    message = load_error("wine", tmp_path)
+    assert f"{server.url}/wine.data sent another table (" in message
     assert what in message
-    assert kept(tmp_path) == []
+    assert cached_files(tmp_path) == []
 
 
-def test_other_classes_are_another_table(home, tmp_path, monkeypatch):
+def test_other_classes_are_another_table(server, tmp_path, monkeypatch):
     X, y = random_table("wine")
-    moved("wine", home, monkeypatch, file_contents("wine", X, 2 - y))
-    assert "(classes of (48, 71, 59) rows instead of (59, 71, 48));" in refused("wine", tmp_path)
+    serve_locally("wine", server, monkeypatch, file_contents("wine", X, 2 - y))
+    assert "(classes of (48, 71, 59) rows instead of (59, 71, 48));" in load_error("wine", tmp_path)
 
 
-def test_a_spoilt_cache_is_fetched_anew_or_emptied(home, tmp_path, monkeypatch):
+def test_a_spoilt_cache_is_fetched_anew_or_emptied(server, tmp_path, monkeypatch):
     X, y = random_table("wine")
-    moved("wine", home, monkeypatch, file_contents("wine", X, y))
+    serve_locally("wine", server, monkeypatch, file_contents("wine", X, y))
     (tmp_path / "wine.data").write_text("spoilt")
     assert_array_equal(datasets.load("wine", cache=tmp_path).X, X)
     (tmp_path / "wine.data").write_text("spoilt again")
-    home.files.clear()
-    assert "answered 404" in refused("wine", tmp_path)
-    assert kept(tmp_path) == []
+    server.files.clear()
+    assert "answered 404" in load_error("wine", tmp_path)
+    assert cached_files(tmp_path) == []
 
 
-def test_a_cache_that_cannot_be_written_is_told(home, tmp_path, monkeypatch):
-    moved("wine", home, monkeypatch, file_contents("wine", *random_table("wine")))
+def test_a_cache_that_cannot_be_written_is_reported(server, tmp_path, monkeypatch):
+    serve_locally("wine", server, monkeypatch, file_contents("wine", *random_table("wine")))
     (tmp_path / "file").write_text("")
-    assert f"could not be saved in {tmp_path / 'file'} (" in refused("wine", tmp_path / "file")
+    assert f"could not be saved in {tmp_path / 'file'} (" in load_error("wine", tmp_path / "file")
 
 
-def test_the_folder_of_the_user_comes_first(home, tmp_path, monkeypatch):
+def test_the_folder_of_the_user_comes_first(server, tmp_path, monkeypatch):
     X, y = random_table("wine")
-    moved("wine", home, monkeypatch, file_contents("wine", 2 * X, y))
+    serve_locally("wine", server, monkeypatch, file_contents("wine", 2 * X, y))
     np.savez(tmp_path / "wine.npz", X=X.astype(np.float64), y=y)
     monkeypatch.setenv("REKMEANS_DATA", str(tmp_path))
     assert_array_equal(datasets.load("wine", cache=tmp_path / "cache").X, X, strict=True)
     assert datasets.available()["wine"] == f"in {tmp_path / 'wine.npz'}"
-    assert home.requested_paths == []
+    assert server.requested_paths == []
 
 
 def test_a_file_that_is_not_its_name_is_refused(tmp_path, monkeypatch):
@@ -200,7 +200,7 @@ def test_a_file_that_is_not_its_name_is_refused(tmp_path, monkeypatch):
             datasets.load("wine")
 
 
-def test_a_folder_that_is_none_is_refused(tmp_path, monkeypatch):
+def test_a_path_that_is_not_a_folder_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("REKMEANS_DATA", str(tmp_path / "nowhere"))
     with pytest.raises(NotADirectoryError, match=r"^REKMEANS_DATA must name a folder, got '.*nowhere'"):
         datasets.load("wine")
@@ -230,13 +230,13 @@ def test_sets_of_pictures_are_missing_never_invented(tmp_path, monkeypatch):
     assert where["Event"].endswith("or take sports8_spm.")
 
 
-def test_notes_tell_where_the_printed_table_is_wrong():
+def test_notes_say_where_the_printed_table_is_wrong():
     assert (*PRINTED,) == datasets.NAMES[1:]
     for name, printed in PRINTED.items():
         origin = datasets.ORIGINS[name]
         wrong = [old for old, new in zip(printed, (*origin.shape, origin.k), strict=True) if old != new]
-        told = re.findall(r"The paper's table says (\d+)", origin.note)
-        assert [int(number) for number in told] == wrong
+        stated = re.findall(r"The paper's table says (\d+)", origin.note)
+        assert [int(number) for number in stated] == wrong
         if name in datasets.LOW:
             assert sum(origin.classes) == origin.shape[0]
             assert all(re.fullmatch("[0-9a-f]{64}", file.sha256) for file in origin.files)
@@ -260,7 +260,7 @@ def test_an_unknown_name_is_refused_with_the_known_ones():
         datasets.load("wien")
 
 
-def test_missing_travels_between_processes():
+def test_the_error_of_a_missing_set_can_be_pickled():
     error = datasets.MissingDatasetError("Event", "its photos are not here.")
     assert isinstance(error, LookupError)
     assert str(pickle.loads(pickle.dumps(error))) == "Event is missing: its photos are not here."

@@ -18,7 +18,7 @@ from support.reproduction import FEW, run_cells
 # --- the cells ---
 
 
-def made(folder, workers=1):
+def run_all(folder, workers=1):
     """The bytes of a finished run of FEW."""
     path = folder / "cells.jsonl"
     run_cells(FEW, path, workers)
@@ -49,7 +49,7 @@ run_cells(FEW, Path(sys.argv[1]), 1, slow)
 
 
 def test_a_killed_run_continues_to_the_same_bytes(wine_folder, tmp_path):
-    whole = made(tmp_path / "whole")
+    complete = run_all(tmp_path / "whole")
     path = tmp_path / "killed" / "cells.jsonl"
     here = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), *sys.path])}
     process = subprocess.Popen([sys.executable, "-c", KILLED, str(path)], stdin=-1, stdout=-1, env=here, text=True)
@@ -65,22 +65,22 @@ def test_a_killed_run_continues_to_the_same_bytes(wine_folder, tmp_path):
     assert 0 < len(left.splitlines()) < len(FEW)
     path.write_bytes(left[:-20])  # and its last line was cut short
     assert len(fit_records.load_records(path, Cell)) == len(left.splitlines()) - 1
-    assert made(tmp_path / "killed") == whole
+    assert run_all(tmp_path / "killed") == complete
 
 
 def test_two_workers_and_another_order_leave_the_same_bytes(wine_folder, tmp_path):
-    whole = made(tmp_path / "one")
+    complete = run_all(tmp_path / "one")
     path = tmp_path / "two" / "cells.jsonl"
     run_cells(FEW[40:], path)
     run_cells(reversed(FEW), path, 2)
-    assert path.read_bytes() == whole
+    assert path.read_bytes() == complete
 
 
 def test_records_of_other_data_are_made_anew(wine_folder, tmp_path):
-    whole = made(tmp_path / "run")
+    complete = run_all(tmp_path / "run")
     X, y = load_wine(return_X_y=True)
     X[0, 0] += 1
     np.savez(wine_folder / "wine.npz", X=X.astype(np.float32), y=y)
     reproduction_cells._scaled_rows.cache_clear()
-    changed = made(tmp_path / "run")
-    assert changed == made(tmp_path / "fresh") != whole
+    changed = run_all(tmp_path / "run")
+    assert changed == run_all(tmp_path / "fresh") != complete

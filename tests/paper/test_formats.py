@@ -1,4 +1,4 @@
-"""The sources' formats: what a home would send is read back exactly; .Z files unpack as gzip unpacks them."""
+"""The sources' formats: what a source would send is read back exactly; .Z files unpack as gzip unpacks them."""
 
 import hashlib
 import shutil
@@ -31,7 +31,7 @@ def test_real_values_are_read_back_exactly(name, shared_set):
 
 
 @pytest.mark.parametrize("name", ["seeds", "pendigits", "satimage"])
-def test_real_values_written_as_their_home_has_them_have_its_checksum(name, shared_set):
+def test_real_values_written_in_the_format_of_the_source_have_its_checksum(name, shared_set):
     sums = [hashlib.sha256(content).hexdigest() for content in file_contents(name, *shared_set(name))]
     assert sums == [file.sha256 for file in FETCHABLE[name].files]
 

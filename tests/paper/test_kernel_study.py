@@ -35,7 +35,7 @@ TINY = KernelPlan(
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
+def study(tmp_path_factory):
     """(folder, results) of one run in this process."""
     pytest.importorskip("jinja2")
     folder = tmp_path_factory.mktemp("kernel_study")
@@ -50,8 +50,8 @@ def moons():
     return data.X[some].astype(float), data.y[some]
 
 
-def test_the_folder_holds_the_page_the_tables_and_the_figures(made):
-    folder, results = made
+def test_the_folder_holds_the_page_the_tables_and_the_figures(study):
+    folder, results = study
     wanted = {"index.html", "results.json", *results["figures"], *(f"{name}.csv" for name in KERNEL_TABLES)}
     assert {path.name for path in folder.iterdir()} == wanted
     assert json.loads((folder / "results.json").read_text()) == json.loads(json.dumps(results))
@@ -71,39 +71,39 @@ def row(results, table, **wanted):
 
 
 @pytest.mark.parametrize(("kernel", "width"), [("euler", 1.8), ("rbf", 4.0), ("laplace", 0.25)])
-def test_deviation_and_score_are_those_of_a_fit_made_here(made, moons, kernel, width):
+def test_deviation_and_score_are_those_of_a_fit_made_here(study, moons, kernel, width):
     X, _ = moons
     auto = KernelKMeans(2, kernel=kernel, beyond="clip", random_state=0).fit(X)
     steep = {"alpha": width} if kernel == "euler" else {"gamma": width * auto.gamma_}
     model = KernelKMeans(2, kernel=kernel, centroids="mean", beyond="clip", random_state=0, **steep).fit(X)
-    found = row(made[1], "widths", kernel=kernel, width=width)
+    found = row(study[1], "widths", kernel=kernel, width=width)
     assert found["kappa"] == pytest.approx(model.deviation_.mean(), rel=1e-5)
     assert found["score"] == pytest.approx(representation_score(model, X), rel=1e-5)
 
 
-def test_an_explicit_map_takes_the_same_gamma_and_rows(made, moons):
+def test_an_explicit_map_takes_the_same_gamma_and_rows(study, moons):
     X, y = moons
     gamma = KernelKMeans(2, kernel="laplace", beyond="clip", random_state=0).fit(X).gamma_
     scale = KernelKMeans(2, kernel="linear", beyond="clip", random_state=0).fit(X).kernel_
     F = Nystroem("laplacian", gamma=gamma, n_components=120, random_state=0).fit_transform(scale.embed(X))
     labels = KMeans(2, n_init=1, random_state=0).fit_predict(F)
-    found = row(made[1], "rectification", method="laplace Nystroem", width=1.0)
+    found = row(study[1], "rectification", method="laplace Nystroem", width=1.0)
     assert found["nmi"] == pytest.approx(normalized_mutual_info(y, labels), rel=1e-5)
 
 
-def test_dirt_is_scored_over_rows_that_are_not_wholly_dirty(made, moons):
+def test_dirt_is_scored_over_rows_that_are_not_wholly_dirty(study, moons):
     X, y = moons
     dirty, clean = add_gross_errors(X, "rows", 0.4, 0)
     with pytest.warns(UserWarning, match="take no part"):
         labels = EulerKMeans(2, n_init=3, random_state=0).fit(dirty).labels_
-    found = row(made[1], "robustness", method="EulerK", beyond="ignore", dirt="rows", share=0.4)
+    found = row(study[1], "robustness", method="EulerK", beyond="ignore", dirt="rows", share=0.4)
     assert found["nmi"] == pytest.approx(normalized_mutual_info(y[clean], labels[clean]), abs=1e-6)
     assert_array_equal(dirty[clean], X[clean])
     assert 0.2 < 1 - clean.mean() < 0.6
 
 
-def test_every_method_is_there_at_every_share_and_the_clean_fit_stands_for_both_kinds(made):
-    rows = made[1]["tables"]["robustness"]
+def test_every_method_is_there_at_every_share_and_the_clean_fit_stands_for_both_kinds(study):
+    rows = study[1]["tables"]["robustness"]
     assert len(rows) == len(kernel_study_fits.ROBUST) * 2 * 3
     for method in {row["method"] for row in rows}:
         clean = [
@@ -125,8 +125,8 @@ def test_a_method_breaks_where_it_first_falls_below_half(course, where):
     assert breaking_share(course) == where
 
 
-def test_the_claims_hold_on_half_moons(made):
-    claims = {row["claim"]: row for row in made[1]["tables"]["claims"]}
+def test_the_claims_hold_on_half_moons(study):
+    claims = {row["claim"]: row for row in study[1]["tables"]["claims"]}
     for claim in ("means deviate less as the kernel flattens", "means deviate less as clusters become more"):
         assert claims[claim]["verdict"] == "holds"
         assert claims[claim]["of"] == 3

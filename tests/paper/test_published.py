@@ -20,8 +20,8 @@ def test_every_table_of_the_paper_has_its_eleven_sets():
 def test_turning_the_columns_back_loses_no_figure_and_touches_nmi_only():
     for method in published.PRINTED_METHODS:
         as_printed, as_read = (
-            [look("NMI", method, name) for name in published.SETS]
-            for look in (published.printed_value, published.reference_value)
+            [value_of("NMI", method, name) for name in published.SETS]
+            for value_of in (published.printed_value, published.reference_value)
         )
         assert sorted(as_printed) == sorted(as_read)
         assert sum(a != b for a, b in zip(as_printed, as_read, strict=True)) == 3

@@ -1,4 +1,4 @@
-"""Spatial pyramids of drawn pictures and of real photographs, against counts in plain loops, and their laws."""
+"""Spatial pyramids of drawn pictures against counts in plain loops, and their invariants."""
 
 import pickle
 
@@ -75,13 +75,13 @@ def test_normalisations_come_from_the_counts(pyramid):
 
 
 def test_sparse_output_holds_the_same(pyramid):
-    thin = pickle.loads(pickle.dumps(pyramid)).set_params(sparse_output=True).transform(PICTURES)
-    assert sparse.issparse(thin)
-    assert thin.format == "csr"
-    np.testing.assert_array_equal(thin.toarray(), pyramid.transform(PICTURES))
+    in_sparse_form = pickle.loads(pickle.dumps(pyramid)).set_params(sparse_output=True).transform(PICTURES)
+    assert sparse.issparse(in_sparse_form)
+    assert in_sparse_form.format == "csr"
+    np.testing.assert_array_equal(in_sparse_form.toarray(), pyramid.transform(PICTURES))
 
 
-def test_order_and_company_of_the_images_change_nothing(pyramid):
+def test_order_and_number_of_the_images_change_nothing(pyramid):
     counts, order = pyramid.transform(PICTURES), np.random.default_rng(1).permutation(20)
     np.testing.assert_array_equal(pyramid.transform([PICTURES[i] for i in order]), counts[order])
     np.testing.assert_array_equal(pyramid.transform(PICTURES[18:19]), counts[18:19])
@@ -112,7 +112,7 @@ def test_few_descriptors_come_from_few_images_evenly():
     assert len(model.codebook_.labels_) == 100
 
 
-def test_names_tell_level_row_column_and_word(pyramid):
+def test_names_give_level_row_column_and_word(pyramid):
     names = pyramid.get_feature_names_out()
     assert len(names) == len(set(names)) == 21 * WORDS
     assert names[0] == "level0_row0_column0_word0"
@@ -128,7 +128,7 @@ def test_it_heads_a_pipeline():
     np.testing.assert_array_equal(clone(pipe).fit(PICTURES).predict(PICTURES), labels)
 
 
-def test_verbose_tells_how_far_it_is(capsys):
+def test_verbose_prints_progress(capsys):
     SpatialPyramid(WORDS, random_state=0, verbose=1).fit_transform(PICTURES)
     assert capsys.readouterr().out.splitlines() == [
         "squares drawn from 16 of 20 images",

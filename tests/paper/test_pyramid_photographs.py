@@ -32,21 +32,21 @@ def photos(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def seen(photos):
+def fitted_pyramid(photos):
     """A pyramid of the photographs and its counts."""
     model = SpatialPyramid(64, max_descriptors=12_000, sparse_output=True, random_state=0).fit(photos[0])
     return model, model.transform(photos[0])
 
 
-def test_photographs_are_counted_by_the_definition(photos, seen):
-    model, counts = seen
+def test_photographs_are_counted_by_the_definition(photos, fitted_pyramid):
+    model, counts = fitted_pyramid
     assert counts.shape == (360, 21 * 64)
     for i in (0, 100, 359):
         np.testing.assert_array_equal(counts[[i]].toarray()[0], counted(model, photos[0][i]))
 
 
-def test_the_words_are_the_nearest_by_plain_distance_too(photos, seen):
-    model, _ = seen
+def test_the_words_are_the_nearest_by_plain_distance_too(photos, fitted_pyramid):
+    model, _ = fitted_pyramid
     V = describe_squares(grey_image(photos[0][5], "it"), 8, 16).descriptors.astype(float)
     D = ((V[:, None] - model.words_) ** 2).sum(axis=2)
     assert (D.argmin(axis=1) == model.codebook_.predict(V)).mean() > 0.9
@@ -59,8 +59,8 @@ def blocks(counts, k):
 
 
 @pytest.mark.parametrize("coding", ["hard", "soft"])
-def test_cells_add_up_to_the_cell_above(coding, photos, seen):
-    model = pickle.loads(pickle.dumps(seen[0])).set_params(coding=coding, sparse_output=False)
+def test_cells_add_up_to_the_cell_above(coding, photos, fitted_pyramid):
+    model = pickle.loads(pickle.dumps(fitted_pyramid[0])).set_params(coding=coding, sparse_output=False)
     top, quarters, sixteenths = blocks(model.transform(photos[0][::18]), 64)
     np.testing.assert_allclose(quarters.sum(axis=(1, 2)), top[:, 0, 0], rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(sixteenths.reshape(-1, 2, 2, 2, 2, 64).sum(axis=(2, 4)), quarters, rtol=1e-5, atol=1e-5)
@@ -76,8 +76,8 @@ def test_any_number_of_threads_gives_the_same(coding, photos):
     np.testing.assert_array_equal(together, alone)
 
 
-def test_the_sample_is_clustered_far_above_chance(photos, seen):
-    y, counts = photos[1], seen[1].toarray()
+def test_the_sample_is_clustered_far_above_chance(photos, fitted_pyramid):
+    y, counts = photos[1], fitted_pyramid[1].toarray()
     roots = np.sqrt(counts / counts[:, :64].sum(axis=1, keepdims=True))
     labels = RectifiedEulerKMeans(12, alpha=3.0, scale=None, random_state=0).fit_predict(roots)
     found = normalized_mutual_info(y, labels)
@@ -98,8 +98,8 @@ def published(photos):
         return arrays["X"][[rows["/".join(path.parts[-2:])] for path in photos[0]]]
 
 
-def test_the_defaults_cut_photographs_as_the_published_features_do(published, seen):
-    for wanted, found in zip(blocks(published, 512), blocks(seen[1].toarray(), 64), strict=True):
+def test_the_defaults_cut_photographs_as_the_published_features_do(published, fitted_pyramid):
+    for wanted, found in zip(blocks(published, 512), blocks(fitted_pyramid[1].toarray(), 64), strict=True):
         np.testing.assert_array_equal(found.sum(axis=3), wanted.sum(axis=3))
 
 

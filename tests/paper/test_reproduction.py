@@ -30,17 +30,17 @@ SMALL = Plan(
 )
 
 
-# --- the whole ---
+# --- all tables ---
 
 
 def test_a_small_reproduction_gives_the_stored_results(wine_folder, tmp_path):
     results = reproduce_paper(tmp_path / "out", SMALL, workers=1)
-    told = json.loads((tmp_path / "out" / "results.json").read_text())
-    assert told["tables"] == json.loads(json.dumps(results["tables"]))
+    contents = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert contents["tables"] == json.loads(json.dumps(results["tables"]))
     names = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"index.html", "results.json", "cells.jsonl", *(f"{name}.csv" for name in REPRODUCTION.tables)} <= names
     drawn = {"half_moons", "surfaces", "surfaces_plane", "starts_circle", "starts_random", "clusters", "alphas_range"}
-    assert {f"{name}.{kind}" for name in drawn for kind in ("svg", "png")} <= set(told["figures"]) <= names
+    assert {f"{name}.{kind}" for name in drawn for kind in ("svg", "png")} <= set(contents["figures"]) <= names
     for name in drawn:
         (text, picture) = ((tmp_path / "out" / f"{name}.{kind}").read_bytes() for kind in ("svg", "png"))
         wide, high = map(float, re.search(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"', text).groups())
@@ -51,7 +51,7 @@ def test_a_small_reproduction_gives_the_stored_results(wine_folder, tmp_path):
     assert not re.findall(r"""(?:src|href)=["'](?!data:|#)|url\((?!#)|@import""", page)  # it fetches nothing
     ours = {
         name: [row for row in rows if not row.get("method", "").startswith("k-means")]  # scikit-learn's bits may change
-        for name, rows in told["tables"].items()
+        for name, rows in contents["tables"].items()
         if name != "datasets"
     }
     if os.environ.get("REKMEANS_STORE"):  # set it to store what is found now
@@ -110,9 +110,9 @@ def test_the_tables_say_what_their_records_say(wine_folder, tmp_path):
 def test_the_command_writes_the_tables_asked_for(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert status(["reproduce", "--quick", "--only", "moons", "--only", "clusters", "--out", "here", "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert list(told["tables"]) == ["moons", "clusters"]
-    kappas = [row["kappa"] for row in told["tables"]["clusters"]]
+    contents = json.loads(capsys.readouterr().out)
+    assert list(contents["tables"]) == ["moons", "clusters"]
+    kappas = [row["kappa"] for row in contents["tables"]["clusters"]]
     assert len(kappas) == 9
     assert kappas[0] > kappas[-1] > 0  # falls as K grows
     page = (tmp_path / "here" / "index.html").read_text()
@@ -123,7 +123,7 @@ def test_the_command_writes_the_tables_asked_for(tmp_path, monkeypatch, capsys):
 def test_a_table_that_is_not_there_is_refused_in_one_sentence(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert status(["reproduce", "--only", "nothing"]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith("rekmeans: there is no table 'nothing': choose from claims, datasets, ")
-    assert len(told.splitlines()) == 1
+    contents = capsys.readouterr().err
+    assert contents.startswith("rekmeans: there is no table 'nothing': choose from claims, datasets, ")
+    assert len(contents.splitlines()) == 1
     assert not list(tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""Dense SIFT against its definition in plain loops, and its laws: light, mirrors, transposition, translation."""
+"""Dense SIFT against its definition in plain loops, and its invariants: light, mirrors, transposition, translation."""
 
 import math
 

@@ -12,7 +12,7 @@ each_clusterer = pytest.mark.parametrize("clusterer", CLUSTERERS)
 
 
 def blobs(seed=0, n=60, d=3, k=3):
-    """Whole numbers of 0..255 in k loose heaps, (n, d)."""
+    """Integers of 0..255 in k loose groups, (n, d)."""
     random = np.random.default_rng(seed)
-    heaps = random.integers(40, 210, (k, d))
-    return np.clip(heaps[np.arange(n) % k] + random.integers(-30, 31, (n, d)), 0, 255).astype(np.float64)
+    groups = random.integers(40, 210, (k, d))
+    return np.clip(groups[np.arange(n) % k] + random.integers(-30, 31, (n, d)), 0, 255).astype(np.float64)

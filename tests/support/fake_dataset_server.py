@@ -1,4 +1,4 @@
-"""A public home of data sets: files in the sources' own formats, written from X and y; a web server that can fail."""
+"""A public source of data sets: files in the sources' own formats, written from X and y; a web server that can fail."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -99,7 +99,7 @@ def random_table(name):
 
 
 def file_contents(name, X, y):
-    """The files of a set as its home has them."""
+    """The files of a set in the format of its source."""
     write = WRITERS[name]
     if name == "satimage":
         return [write(X[:4435], y[:4435]).encode(), write(X[4435:], y[4435:]).encode()]

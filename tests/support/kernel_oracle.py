@@ -1,4 +1,4 @@
-"""Beyond the paper in plain float64: J = sum_jc w_j W_jc |phi(x_j) - m_c|^2, W by a rule; imports nothing of ours."""
+"""Kernel methods in plain float64: J = sum_jc w_j W_jc |phi(x_j) - m_c|^2, W by a rule; imports nothing of ours."""
 
 import math
 from collections.abc import Callable
@@ -130,17 +130,17 @@ KERNELS = {
 
 
 def rectified_step(X, V, W, kernel, width):
-    """v_cl = centre(observed x_jl, weights W_jc pull_jc); a coordinate no row speaks for keeps its old value."""
+    """v_cl = centre(observed x_jl, weights W_jc pull_jc); a coordinate that no row observes keeps its old value."""
     radii, _, log_pull, centre = KERNELS[kernel]
     pulls = log_pull(radii(X, V, width), width)  # (n, k)
     new = V.copy()
     for c in range(V.shape[0]):
         for column in range(V.shape[1]):
-            heard = ~np.isnan(X[:, column]) & (W[:, c] > 0)
-            if heard.any():
-                e = np.log(W[heard, c]) + pulls[heard, c]
+            counted = ~np.isnan(X[:, column]) & (W[:, c] > 0)
+            if counted.any():
+                e = np.log(W[counted, c]) + pulls[counted, c]
                 # less the largest, which cancels in the centre: far rows would all weigh 0.0
-                new[c, column] = centre(X[heard, column], np.exp(e - e.max()), V[c, column], width)
+                new[c, column] = centre(X[counted, column], np.exp(e - e.max()), V[c, column], width)
     return new
 
 
@@ -304,7 +304,7 @@ def trace_objective(K, labels, w=None):
     return float(np.trace(np.diag(w) @ K) - np.trace(Z.T @ root @ K @ root @ Z))
 
 
-# how well points stand for rows, where the rows are mapped to
+# how well points represent rows in the mapped space
 
 
 class Representation(NamedTuple):

@@ -56,7 +56,7 @@ def main():
     first, whole = FCM(**settings), KFCM(gamma=0.3, **settings)
     first.fit(X)
     whole.fit(X)
-    told = {
+    contents = {
         "package": f"fuzzy-c-means {version('fuzzy-c-means')}",
         "note": NOTE,
         "X": X.tolist(),
@@ -69,7 +69,7 @@ def main():
             "memberships": numbers(whole.u),
         },
     }
-    Path(__file__).parents[1].joinpath("data", "kfcm_reference.json").write_text(json.dumps(told) + "\n")
+    Path(__file__).parents[1].joinpath("data", "kfcm_reference.json").write_text(json.dumps(contents) + "\n")
 
 
 if __name__ == "__main__":

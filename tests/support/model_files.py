@@ -11,11 +11,11 @@ each_map = pytest.mark.parametrize(
     ("scale", "beyond"),
     [("robust", "ignore"), ("robust", "clip"), ("range", "wrap"), ("global", "clip"), (None, "wrap")],
 )
-IGNORED_ROWS = "ignore:.*rows take no part"  # the warning is another test's matter
+IGNORED_ROWS = "ignore:.*rows take no part"  # another test checks this warning
 
 
 def dirty(X, seed=0):
-    """X with a tenth of its cells missing, a twentieth wildly off, and some rows of gross errors only."""
+    """X with a tenth of its cells missing, a twentieth far off, and some rows of gross errors only."""
     random = np.random.default_rng(seed)
     D = X.copy()
     D[random.random(X.shape) < 0.05] = 1e6

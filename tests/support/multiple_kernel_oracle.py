@@ -31,9 +31,9 @@ def shared_step(X, V, W, alphas, pulls):
     new = V[0].copy()
     for c in range(new.shape[0]):
         for column in range(new.shape[1]):
-            heard = ~np.isnan(X[:, column]) & (W[:, c] > 0)
-            if heard.any():
-                new[c, column] = shared_point(X[heard, column], W[heard, c], new[c, column], alphas, pulls)
+            counted = ~np.isnan(X[:, column]) & (W[:, c] > 0)
+            if counted.any():
+                new[c, column] = shared_point(X[counted, column], W[counted, c], new[c, column], alphas, pulls)
     return np.array([new for _ in alphas])
 
 

@@ -90,14 +90,14 @@ def printed_angle(theta, w, old):
     return -math.acos(max(-1.0, min(1.0, a / length))) if length > ZERO * np.sum(w) else old
 
 
-def moved(V, W, C, centre):
-    """C_cl = centre(observed v_jl, weights W_jc); a coordinate no row speaks for keeps its old value."""
+def weighted_centres(V, W, C, centre):
+    """C_cl = centre(observed v_jl, weights W_jc); a coordinate that no row observes keeps its old value."""
     new = C.copy()
     for c in range(C.shape[0]):
         for column in range(C.shape[1]):
-            seen = ~np.isnan(V[:, column])
-            if np.sum(W[seen, c]) > 0:
-                new[c, column] = centre(V[seen, column], W[seen, c], C[c, column])
+            observed = ~np.isnan(V[:, column])
+            if np.sum(W[observed, c]) > 0:
+                new[c, column] = centre(V[observed, column], W[observed, c], C[c, column])
     return new
 
 
@@ -115,7 +115,7 @@ def hard_passes(V, C, passes, weights, distances, centre):
         records.append(Pass(labels, C, math.fsum((W * D).ravel())))
         if t > 0 and np.array_equal(labels, records[-2].labels):
             break
-        C = moved(V, W, C, centre)
+        C = weighted_centres(V, W, C, centre)
     return records
 
 
@@ -166,7 +166,7 @@ def fuzzy(X, start, alpha, fuzziness, passes):
         D = angle_distances(T, C)  # (n, k)
         W = memberships(D, fuzziness) ** fuzziness  # (n, k)
         records.append(Pass(nearest(D), C, math.fsum((W * D).ravel())))  # the nearest has the largest u
-        C = moved(T, W, C, mean_angle)
+        C = weighted_centres(T, W, C, mean_angle)
     return records
 
 
@@ -184,7 +184,7 @@ def rbf(X, start, sigma, passes):
             inside = labels == c
             # less the least distance, which cancels in v: far rows would all weigh 0.0
             W[inside, c] = np.exp(-(own[inside] - own[inside].min()) / (2 * sigma**2))
-        C = moved(X, W, C, mean)
+        C = weighted_centres(X, W, C, mean)
     return records
 
 

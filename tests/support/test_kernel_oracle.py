@@ -1,4 +1,4 @@
-"""The oracles beyond against other oracles, closed forms, a public package and the law that no objective rises."""
+"""The kernel oracles against other oracles, closed forms and a public package; no objective rises."""
 
 import json
 import math
@@ -36,7 +36,7 @@ MEAN = {name: run for kernel in WIDTHS for name, run in kernel_runs(kernel).item
 MEAN |= {f"mahalanobis {nu}": mahalanobis(nu) for nu in (0.01, 1.0)}
 
 
-# the law of all: no pass raises the objective
+# no pass raises the objective
 
 
 def rises(records, slack=0.0):
@@ -65,7 +65,7 @@ def test_no_mean_objective_rises(name, kind):
 
 
 @pytest.mark.parametrize("name", [*RECTIFIED, *MEAN])
-def test_a_whole_weight_is_the_row_repeated(name):
+def test_an_integer_weight_is_the_row_repeated(name):
     X, start = blobs(3, n=24)
     w = np.random.default_rng(1).integers(1, 4, len(X))
     # the rows a start names stay the first K of the long table
@@ -101,8 +101,8 @@ def test_matrices_and_losses_are_the_formulas(kernel, gaps):
     for j, x in enumerate(X):
         for c, v in enumerate(start):
             near = plain_kernel(kernel, x, v, width)
-            seen = np.where(np.isnan(x), np.nan, v)  # v where x speaks
-            own = plain_kernel(kernel, x, x, width) + plain_kernel(kernel, seen, seen, width)
+            partial_v = np.where(np.isnan(x), np.nan, v)  # v where x is observed
+            own = plain_kernel(kernel, x, x, width) + plain_kernel(kernel, partial_v, partial_v, width)
             assert M[j, c] == pytest.approx(near, abs=1e-14)
             assert L[j, c] == pytest.approx(own - 2 * near, abs=1e-14)
             if kernel == "euler":
@@ -118,7 +118,7 @@ def test_matrices_are_kernels(kernel):
     assert np.linalg.eigvalsh(M).min() > -1e-12
 
 
-# one step by hand, on a line
+# one step computed by hand, on a line
 
 
 def test_one_step_of_every_kernel_by_hand():

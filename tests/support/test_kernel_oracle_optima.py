@@ -13,7 +13,7 @@ from support.kernel_oracle_tables import ALPHAS, POWER, RECTIFIED, WIDTHS, K, bl
 # nothing nearby is better
 
 
-def settled(run, X, start, w):
+def converged_pass(run, X, start, w):
     """The last record of a run whose objective no longer falls."""
     records = run(X, start, 150, w)
     while records[0].objective > records[-1].objective:
@@ -26,7 +26,7 @@ def settled(run, X, start, w):
 def test_no_nearby_point_is_better_at_the_end(rule, kernel):
     X, start = blobs(11, gaps=0.05)
     w, width = weights_of(len(X)), WIDTHS[kernel]
-    last = settled(RECTIFIED[f"{rule} {kernel}"], X, start, w)
+    last = converged_pass(RECTIFIED[f"{rule} {kernel}"], X, start, w)
     W = w[:, None] * (last.memberships**1.7 if rule == "fuzzy" else last.memberships)
 
     def objective(V):  # rows held where they are: with them free, the row nearest a border may make a nearby gain
@@ -72,7 +72,7 @@ def test_one_width_is_rek_and_equal_widths_share_equally(points):
     X, start = blobs(2)
     alpha = 0.1  # the table spans less than one half-turn, so that the circular mean lies among the cells
     assert alpha * np.ptp(X, axis=0).max() < 1
-    whole = oracle.rek2(X, start[:1], alpha, 2)[-1].objective  # all rows round one point
+    single = oracle.rek2(X, start[:1], alpha, 2)[-1].objective  # all rows round one point
     paper = oracle.rek2(X, start, alpha, 15)
     for widths in ([alpha], [alpha, alpha]):
         records = multiple_kernel_oracle.multiple_euler(X, start, widths, 3, len(paper), None, points)
@@ -81,7 +81,7 @@ def test_one_width_is_rek_and_equal_widths_share_equally(points):
             assert_allclose(record.centroids[-1], rek.centroids / (alpha * math.pi), atol=1e-6)
             assert_allclose(record.shares, 1 / len(widths))
             share = len(widths) * (1 / len(widths)) ** 3
-            assert record.objective == pytest.approx(share * rek.objective / whole, rel=1e-12)
+            assert record.objective == pytest.approx(share * rek.objective / single, rel=1e-12)
 
 
 def test_shares_follow_the_losses_and_rows_the_shares():
@@ -161,7 +161,7 @@ def test_shapes_part_two_sticks_that_round_clusters_cut_across():
     assert oracle.accuracy(truth, round_) < 0.7
 
 
-# how well points stand for rows
+# how well points represent rows
 
 
 @pytest.mark.parametrize("kernel", WIDTHS)
@@ -169,18 +169,18 @@ def test_points_lose_what_they_lie_off_the_means(kernel):
     X, start = blobs(12)
     w, width = weights_of(len(X)), WIDTHS[kernel]
     last = kernel_oracle.rectified_passes(X, start, kernel, width, kernel_oracle.hard_rule, 100, w)[-1]
-    told = kernel_oracle.representation(X, last.centroids, last.labels, kernel, width, w)
+    found = kernel_oracle.representation(X, last.centroids, last.labels, kernel, width, w)
     M = kernel_oracle.MATRICES[kernel](X, X, width)
-    assert told.rectified == pytest.approx(last.objective, rel=1e-12)
-    assert told.mean == pytest.approx(kernel_oracle.trace_objective(M, last.labels, w), rel=1e-10)
+    assert found.rectified == pytest.approx(last.objective, rel=1e-12)
+    assert found.mean == pytest.approx(kernel_oracle.trace_objective(M, last.labels, w), rel=1e-10)
     off = 0.0  # sum_c s_c |m_c - phi(v_c)|^2
     for c, v in enumerate(last.centroids):
         s = w * (last.labels == c)
         a = s / s.sum()
         own = kernel_oracle.MATRICES[kernel](v[None], v[None], width)[0, 0]
         off += s.sum() * (a @ M @ a - 2 * a @ kernel_oracle.MATRICES[kernel](X, v[None], width)[:, 0] + own)
-    assert told.rectified - told.mean == pytest.approx(off, rel=1e-9)
-    assert 0 < told.score < 1
+    assert found.rectified - found.mean == pytest.approx(off, rel=1e-9)
+    assert 0 < found.score < 1
 
 
 @pytest.mark.parametrize("kernel", WIDTHS)
@@ -208,5 +208,5 @@ def test_the_euler_score_is_one_of_resultant_lengths():
         R = np.abs(np.exp(1j * oracle.phases(inside, alpha)).mean(axis=0))
         at_means += len(inside) * (1 - R**2).sum() / 2
         at_points += len(inside) * (1 - R).sum()
-    told = kernel_oracle.representation(X, last.centroids / (alpha * math.pi), last.labels, "euler", alpha)
-    assert_allclose(told, (at_means, at_points, 2 - at_points / at_means), rtol=1e-9)
+    found = kernel_oracle.representation(X, last.centroids / (alpha * math.pi), last.labels, "euler", alpha)
+    assert_allclose(found, (at_means, at_points, 2 - at_points / at_means), rtol=1e-9)

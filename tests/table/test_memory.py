@@ -42,8 +42,8 @@ def test_a_sample_is_drawn_by_the_rule_written_out(seed, weighted):
     sample = table.sample(20, seed)
     if weighted and (weights > 0).sum() <= 20:
         return
-    whole = np.ones(60, int) if weights is None else integer_weights(weights)[0]
-    numbers, times = np.unique(drawn_by_hand(whole.tolist(), 20, seed), return_counts=True)
+    integer_w = np.ones(60, int) if weights is None else integer_weights(weights)[0]
+    numbers, times = np.unique(drawn_by_hand(integer_w.tolist(), 20, seed), return_counts=True)
     assert_array_equal(sample.dense()[:, 0], numbers)
     assert_array_equal(sample.weights, times)
 
