@@ -97,8 +97,8 @@ def page(results: dict[str, Any]) -> str:
     """The page in Markdown."""
     rows = results["tables"]
     means = [row for row in rows["scaling"] if row["set"] == "mean of all"]
-    environment = Environment(loader=FileSystemLoader(HERE), undefined=StrictUndefined, trim_blocks=True, autoescape=False)
-    return environment.get_template("reproduction.md.j2").render(
+    jinja = Environment(loader=FileSystemLoader(HERE), undefined=StrictUndefined, trim_blocks=True, autoescape=False)
+    return jinja.get_template("reproduction.md.j2").render(
         {name: table(means if name == "scaling" else rows[name], columns) for name, columns in COLUMNS.items()},
         measures=[measure_row(results, name, low=low) for name in ("nmi", "acc") for low in (True, False)],
         pictures=PICTURES,
