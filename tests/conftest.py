@@ -25,10 +25,10 @@ def dirty_wine():
 @pytest.fixture(scope="session")
 def shared_set():
     """shared_set(name) -> X (n, d) float64, y (n,); skips the test where the set is not on this machine."""
-    return loaded
+    return load_shared_set
 
 
-def loaded(name):
+def load_shared_set(name):
     folder = os.environ.get("REKMEANS_DATA")
     if not folder:
         pytest.skip(f"{name}: REKMEANS_DATA is not set")

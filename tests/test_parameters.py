@@ -74,11 +74,11 @@ class Guarded:
 def guard(door):
     """A special method that notes the reading and gives nothing."""
 
-    def opened(self, *args, **kwargs):
+    def record_access(self, *args, **kwargs):
         self.read.append(door)
         raise AssertionError(f"X was read through {door} before the parameters were checked")
 
-    return property(opened) if door == "__array_interface__" else opened
+    return property(record_access) if door == "__array_interface__" else record_access
 
 
 for door in DOORS:

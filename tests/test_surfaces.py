@@ -23,7 +23,7 @@ def points(random, n, d):
     return np.exp(2j * np.pi * random.random((n, d)))
 
 
-def mapped(Z):
+def mapped_rows(Z):
     return np.concatenate([Z.real, Z.imag], axis=1)
 
 
@@ -36,17 +36,17 @@ def nearer(Z, p, q):
 def test_the_surface_of_two_means_is_lemma_1(d, seed):
     random = np.random.default_rng(seed)
     Z, (p, q) = points(random, 30, d), points(random, 2, d) * random.random((2, d))
-    side = mean_surface(p, q).side(mapped(Z))
+    side = mean_surface(p, q).side(mapped_rows(Z))
     assert_allclose(side, [oracle.surface_eulerk(p, q, z) for z in Z], atol=1e-12)
     assert_allclose(side, nearer(Z, p, q), atol=1e-12)
-    assert_allclose(mean_surface(p, q).side(mapped(((p + q) / 2)[None])), 0, atol=1e-12)
+    assert_allclose(mean_surface(p, q).side(mapped_rows(((p + q) / 2)[None])), 0, atol=1e-12)
 
 
 @given(d=st.integers(1, 5), seed=st.integers(0, 999))
 def test_the_surface_of_two_rectified_centroids_is_lemma_2(d, seed):
     random = np.random.default_rng(seed)
     Z, (p, q) = points(random, 30, d), points(random, 2, d)
-    side = rectified_surface(p, q).side(mapped(Z))
+    side = rectified_surface(p, q).side(mapped_rows(Z))
     assert_allclose(side, [oracle.surface_rek(p, q, z) for z in Z], atol=1e-12)
     assert_allclose(2 * side, nearer(Z, p, q), atol=1e-12)
 

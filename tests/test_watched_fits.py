@@ -51,7 +51,7 @@ class CountingCallback:
         return False
 
 
-def fitted(model, table):
+def fit_quietly(model, table):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # empty clusters, rows out of range
         return model.fit(table)
@@ -59,7 +59,7 @@ def fitted(model, table):
 
 def verbose_fit(model, table, capsys):
     capsys.readouterr()
-    watched = fitted(clone(model).set_params(verbose=1), table)
+    watched = fit_quietly(clone(model).set_params(verbose=1), table)
     assert len(capsys.readouterr().out.splitlines()) >= watched.n_iter_
     return watched
 
@@ -68,7 +68,7 @@ def fit_with_callbacks(model, table, capsys):
     if not HAS_CALLBACKS:
         pytest.skip("scikit-learn before 1.9 has no callbacks")
     counting = CountingCallback()
-    watched = fitted(clone(model).set_callbacks(counting), table)
+    watched = fit_quietly(clone(model).set_callbacks(counting), table)
     assert counting.n_tasks > watched.n_iter_
     return watched
 
@@ -86,14 +86,14 @@ def table_of(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_a_watched_fit_is_the_unwatched_fit(name, way, watch, capsys):
     model, table = CLUSTERERS[name](random_state=0, **({"max_iter": 20} | WAYS[way])), table_of(name)
-    assert_same_fit(WATCHED[watch](model, table, capsys), fitted(clone(model), table))
+    assert_same_fit(WATCHED[watch](model, table, capsys), fit_quietly(clone(model), table))
 
 
 @each_watch
 @pytest.mark.parametrize("name", NAMES)
 def test_a_watched_fit_runs_on_the_engine_of_the_unwatched_fit(name, watch, capsys):
     model, table = CLUSTERERS[name](random_state=0, n_init=1, max_iter=5), table_of(name)
-    unwatched = fitted(clone(model), table)
+    unwatched = fit_quietly(clone(model), table)
     assert isinstance(unwatched.engine_, str)
     assert WATCHED[watch](model, table, capsys).engine_ == unwatched.engine_
 
@@ -104,4 +104,4 @@ def test_a_large_watched_fit_is_the_unwatched_fit(init, watch, capsys):
     """Too large for the compiled shortcut of small fits: n d k is above 2^22."""
     model = RectifiedEulerKMeans(12, init=init, n_init=2, max_iter=30, random_state=0)
     assert LARGE.size * model.n_clusters > 2**22
-    assert_same_fit(WATCHED[watch](model, LARGE, capsys), fitted(clone(model), LARGE))
+    assert_same_fit(WATCHED[watch](model, LARGE, capsys), fit_quietly(clone(model), LARGE))

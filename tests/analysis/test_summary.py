@@ -2,8 +2,6 @@
 
 import json
 import math
-import subprocess
-import sys
 import tracemalloc
 
 import numpy as np
@@ -293,14 +291,3 @@ def test_a_model_without_its_history_is_reported_without_it():
     ours = dict.fromkeys(("own_fit", "history", "method", "repeat"), 0)
     assert (contents | ours) == (complete | ours)
     assert "after each pass" not in render_page(contents)
-
-
-@pytest.mark.parametrize(
-    ("package", "later"),
-    [("analysis.summary", ("matplotlib", "jinja2", "rekmeans.displays", "rekmeans.html_report")),
-     ("displays", ("jinja2", "rekmeans.html_report"))],
-)  # fmt: skip
-def test_analysis_comes_before_displays_and_these_before_the_report(package, later):
-    code = f"import sys, rekmeans.{package}; print([name for name in {later!r} if name in sys.modules])"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert loaded.stdout == "[]\n"

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from support.command_line import OUTPUTS, refused
+from support.command_line import OUTPUTS, is_refusal
 from support.tables import file_bytes
 
 BAD_TABLES = {
@@ -37,7 +37,7 @@ def test_bad_tables_are_refused_and_earlier_outputs_stay(name, tmp_path, rekmean
     for output in OUTPUTS:
         (out / output).write_bytes(b"earlier " + output.encode())
     before = file_bytes(tmp_path)
-    assert refused(rekmeans("fit", name, "-k", 2, "--out", "out"), *words)
+    assert is_refusal(rekmeans("fit", name, "-k", 2, "--out", "out"), *words)
     assert file_bytes(tmp_path) == before
 
 
@@ -66,7 +66,7 @@ def test_bad_tables_are_refused_and_earlier_outputs_stay(name, tmp_path, rekmean
 )  # fmt: skip
 def test_wrong_usage_is_one_sentence(words, says, wine, tmp_path, rekmeans):
     before = file_bytes(tmp_path)
-    assert refused(rekmeans(*words), says)
+    assert is_refusal(rekmeans(*words), says)
     assert file_bytes(tmp_path) == before
 
 
@@ -78,10 +78,10 @@ def test_bad_models_are_refused(fitted, tmp_path, rekmeans):
     for data, word in {good[:-10]: "damaged", good[:50]: "damaged", later: "version 9", b"": "damaged"}.items():
         model.write_bytes(data)
         before = file_bytes(tmp_path)
-        assert refused(rekmeans("predict", model, "wine.csv"), "m.safetensors", word)
+        assert is_refusal(rekmeans("predict", model, "wine.csv"), "m.safetensors", word)
         assert file_bytes(tmp_path) == before
-    assert refused(rekmeans("report", model, "wine.csv"), "m.safetensors", word)
-    assert refused(rekmeans("export", model, "--onnx"), "m.safetensors", word)
+    assert is_refusal(rekmeans("report", model, "wine.csv"), "m.safetensors", word)
+    assert is_refusal(rekmeans("export", model, "--onnx"), "m.safetensors", word)
 
 
 @pytest.mark.parametrize("limit", [1 << 10, 1 << 12, 1 << 15])
@@ -90,6 +90,6 @@ def test_a_full_disk_leaves_earlier_outputs(limit, fitted, tmp_path, rekmeans):
     before = file_bytes(tmp_path)
     for out in ("wine-rekmeans", "new"):
         answer = rekmeans("fit", "wine.csv", "-k", 2, "--drop", "kind", "--out", out, limit=limit)
-        assert refused(answer, "too large")
+        assert is_refusal(answer, "too large")
         assert file_bytes(tmp_path) == before
     assert not (tmp_path / "new").exists()

@@ -13,7 +13,7 @@ from numpy.testing import assert_array_equal
 
 from rekmeans import EulerKMeans, RectifiedEulerKMeans, __version__, clustering_accuracy, load, normalized_mutual_info
 from rekmeans.cli import bench
-from support.command_line import COMMAND, OUTPUTS, Answer, refused
+from support.command_line import COMMAND, OUTPUTS, Answer, is_refusal
 
 
 def test_fit_gives_what_the_library_gives(wine, tmp_path):
@@ -90,9 +90,9 @@ def test_predict_takes_columns_by_name(fitted, tmp_path, rekmeans):
     assert rekmeans("predict", model, "bare.npy", "--out", "bare.csv", "--quiet") == (0, "", "")
     assert_array_equal(pd.read_csv(tmp_path / "bare.csv")["cluster"], expected[::-1])
     other.drop(columns="hue").to_csv(tmp_path / "less.csv", index=False)
-    assert refused(rekmeans("predict", model, "less.csv"), "less.csv has no column hue")
+    assert is_refusal(rekmeans("predict", model, "less.csv"), "less.csv has no column hue")
     other.astype({"hue": str}).assign(hue="red").to_csv(tmp_path / "text.csv", index=False)
-    assert refused(rekmeans("predict", model, "text.csv"), "hue (text)")
+    assert is_refusal(rekmeans("predict", model, "text.csv"), "hue (text)")
 
 
 def test_a_model_without_names_takes_columns_in_order(wine, tmp_path, rekmeans):
@@ -105,7 +105,7 @@ def test_a_model_without_names_takes_columns_in_order(wine, tmp_path, rekmeans):
     labels = (pd.read_parquet(tmp_path / name)["cluster"] for name in (fitted["labels"], "named-labels.parquet"))
     assert_array_equal(*labels)
     answer = rekmeans("predict", fitted["model"], "wine.csv")  # kind is one column too many
-    assert refused(answer, "13 columns of the model, got 14", "--drop")
+    assert is_refusal(answer, "13 columns of the model, got 14", "--drop")
 
 
 def test_report_and_export_land_beside(fitted, tmp_path, rekmeans):
@@ -116,7 +116,7 @@ def test_report_and_export_land_beside(fitted, tmp_path, rekmeans):
     assert "proline" in (tmp_path / "wine-report.html").read_text()
     assert rekmeans("export", model, "--onnx").out == "onnx: wine-rekmeans/model.onnx\n"
     onnx.checker.check_model(str(tmp_path / "wine-rekmeans" / "model.onnx"))
-    assert refused(rekmeans("export", model), "--onnx")
+    assert is_refusal(rekmeans("export", model), "--onnx")
 
 
 def test_warnings_are_lines(tmp_path, rekmeans):
@@ -157,7 +157,7 @@ def test_absent_libraries_are_named(tmp_path):
     run = "import sys; sys.modules[{!r}] = None; from rekmeans.cli import status; sys.exit(status(['fit', '--demo']))"
     for name in ("typer", "safetensors"):
         done = subprocess.run([sys.executable, "-c", run.format(name)], cwd=tmp_path, capture_output=True, text=True)
-        assert refused(Answer(done.returncode, done.stdout, done.stderr), name, "pip install 'rekmeans[")
+        assert is_refusal(Answer(done.returncode, done.stdout, done.stderr), name, "pip install 'rekmeans[")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -39,7 +39,7 @@ def answer(monkeypatch, capsys):
 
 
 @pytest.fixture
-def reported(wine, tmp_path, answer):
+def report_of(wine, tmp_path, answer):
     """reported(frame) -> the summary and the page of the model on this table."""
     save(wine[1], tmp_path / "model.safetensors")
 
@@ -59,11 +59,11 @@ def tables(frame):
 
 
 @pytest.mark.parametrize("at", range(3), ids=["shuffled", "fewer rows", "some classes missing"])
-def test_scores_are_those_of_this_tables_rows(at, wine, reported):
+def test_scores_are_those_of_this_tables_rows(at, wine, report_of):
     _, other = list(tables(wine[0]))[at]
     known = other["kind"].notna().to_numpy()
     y, labels = other["kind"][known].astype(int), wine[1].predict(other.drop(columns="kind"))[known]
-    contents, text = reported(other)
+    contents, text = report_of(other)
     assert contents["classes"]["accuracy"] == clustering_accuracy(y, labels) > 0.9
     assert contents["classes"]["nmi"] == normalized_mutual_info(y, labels)
     counts = [[int(((y == a) & (labels == c)).sum()) for c in range(3)] for a in np.unique(y)]
@@ -72,20 +72,20 @@ def test_scores_are_those_of_this_tables_rows(at, wine, reported):
     assert f"<dd>{contents['classes']['accuracy']:.1%}</dd>" in text
 
 
-def test_classes_that_are_all_missing_give_no_score(wine, reported):
-    contents, text = reported(wine[0].assign(kind=np.nan))
+def test_classes_that_are_all_missing_give_no_score(wine, report_of):
+    contents, text = report_of(wine[0].assign(kind=np.nan))
     assert contents["classes"] is None
     assert "accuracy" not in text
 
 
-def test_another_table_does_not_get_the_numbers_of_the_fit(wine, reported):
-    contents, text = reported(wine[0].iloc[:2])
+def test_another_table_does_not_get_the_numbers_of_the_fit(wine, report_of):
+    contents, text = report_of(wine[0].iloc[:2])
     assert not contents["own_fit"]
     assert contents["history"] == {}
     assert "puts 2 rows of 13 columns into 3 clusters" in text
     assert "made elsewhere" in text
     assert not any(words in text for words in ("time in passes", "passes</dt>", "after each pass", "same table"))
-    contents, text = reported(wine[0])
+    contents, text = report_of(wine[0])
     assert contents["own_fit"]
     assert contents["method"]["passes"] == wine[1].n_iter_
     assert "put 178 rows of 13 columns into 3 clusters" in text

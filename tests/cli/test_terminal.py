@@ -14,7 +14,7 @@ from support.command_line import COMMAND
 
 
 def on_terminal(words, folder, until=None):
-    """(exit status, what a terminal of 150 columns saw); Ctrl-C is pressed once it has output `until`."""
+    """(exit status, output on a terminal of 150 columns); Ctrl-C is pressed once `until` is in the output."""
     ours, theirs = pty.openpty()
     size = {"COLUMNS": "150", "TERM": "xterm"}
     process = subprocess.Popen(

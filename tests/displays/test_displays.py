@@ -37,7 +37,7 @@ from rekmeans.displays._style import COLOURS, cluster_colour, cluster_marker
 
 
 @pytest.fixture(autouse=True)
-def _closed():
+def _close_figures():
     yield
     plt.close("all")
 

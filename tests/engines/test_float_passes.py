@@ -45,7 +45,7 @@ ROUNDING = {"euler": 1e-6}  # a sum that rounds the other way moves a centroid b
 GAPS = ["plain", "weights and gaps", "scaled weights and gaps"]
 
 
-def tripled(kernel, assign, rule, name, n=900):
+def model_and_table(kernel, assign, rule, name, n=900):
     """(model, table) of an example."""
     euler, table = example(name, n)
     used = euler if kernel == "euler" else KERNELS[kernel](euler.scale, euler.beyond)
@@ -73,7 +73,7 @@ def assert_alike(one, two, kernel):
 @pytest.mark.parametrize("name", GAPS)
 @triples
 def test_real_weights_agree_on_every_engine_and_cut(kernel, assign, rule, name):
-    model, table = tripled(kernel, assign, rule, name)
+    model, table = model_and_table(kernel, assign, rule, name)
     one_block = passes(ReferenceRows(model.kernel, table, borders(900, "one block")), model)
     assert len(one_block.history["n_changed"]) > 2
     for kind in CUTS:
@@ -84,7 +84,7 @@ def test_real_weights_agree_on_every_engine_and_cut(kernel, assign, rule, name):
 @pytest.mark.parametrize("isa", SETS)
 @triples
 def test_real_weights_agree_on_every_instruction_set(kernel, assign, rule, isa, monkeypatch):
-    model, table = tripled(kernel, assign, rule, "weights and gaps", 300)
+    model, table = model_and_table(kernel, assign, rule, "weights and gaps", 300)
     one_block = passes(place_rows("reference", model, table), model)
     monkeypatch.setenv("REKMEANS_ISA", isa)
     assert_alike(passes(place_rows("native", model, table, 2), model), one_block, kernel)
@@ -92,7 +92,7 @@ def test_real_weights_agree_on_every_instruction_set(kernel, assign, rule, isa, 
 
 @triples
 def test_real_weights_give_the_same_bits_for_any_number_of_threads(kernel, assign, rule):
-    model, table = tripled(kernel, assign, rule, "weights and gaps", 9000)
+    model, table = model_and_table(kernel, assign, rule, "weights and gaps", 9000)
     one, *others = (passes(place_rows("native", model, table, threads), model, 2) for threads in (1, 2, 5))
     for other in others:
         assert_same_run(one, other)
@@ -101,7 +101,7 @@ def test_real_weights_give_the_same_bits_for_any_number_of_threads(kernel, assig
 @pytest.mark.parametrize("name", GAPS)
 @circles
 def test_rows_that_are_not_kept_are_mapped_anew_in_parts(kernel, assign, rule, name, monkeypatch):
-    model, table = tripled(kernel, assign, rule, name)
+    model, table = model_and_table(kernel, assign, rule, name)
     kept = passes(place_rows("native", model, table, 2), model)
     monkeypatch.setattr(exact, "PART_ROWS", 97)
     rows = place_rows("native", model, table, 2, memory_limit=1000)

@@ -27,7 +27,7 @@ def blobs(seed=0, n=400, d=8, k=4, gaps=0.0):
     return X, start
 
 
-def fitted(method, X, start, alpha, weights=None, **parameters):
+def fit_from(method, X, start, alpha, weights=None, **parameters):
     model = method(len(start), alpha=alpha, scale=None, init=start, **parameters)
     return model.fit(X, sample_weight=weights)
 
@@ -64,7 +64,7 @@ def test_every_pass_has_the_papers_objective(method, paper, alpha, kind):
     X, start = blobs(gaps=0.2 if "gaps" in kind else 0.0)
     weights = np.random.default_rng(9).uniform(0.1, 3, len(X)) if "weights" in kind else None
     records = paper(X, start, alpha, PASSES, weights)
-    assert_same_history(fitted(method, X, start, alpha, weights), records, rtol=1e-6 if alpha >= 0.01 else 1e-3)
+    assert_same_history(fit_from(method, X, start, alpha, weights), records, rtol=1e-6 if alpha >= 0.01 else 1e-3)
 
 
 @pytest.mark.parametrize("name", ["wine", "seeds"])
@@ -73,7 +73,7 @@ def test_every_pass_has_the_papers_objective_on_real_data(method, paper, name, s
     X, y = shared_set(name)
     start = X[[np.flatnonzero(y == c)[0] for c in np.unique(y)]]
     for alpha in (0.01, 0.1):
-        assert_same_history(fitted(method, X, start, alpha), paper(X, start, alpha, PASSES), rtol=1e-6)
+        assert_same_history(fit_from(method, X, start, alpha), paper(X, start, alpha, PASSES), rtol=1e-6)
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -82,7 +82,7 @@ def test_every_pass_has_the_papers_objective_on_real_data(method, paper, name, s
 def test_every_pass_has_the_papers_labels(method, paper, alpha, gaps):
     X, start = blobs(seed=1, gaps=gaps)
     for t, record in enumerate(paper(X, start, alpha, 12)[1:], 1):
-        model = fitted(method, X, start, alpha, max_iter=t)
+        model = fit_from(method, X, start, alpha, max_iter=t)
         sure = clear(X, record.centroids, alpha)
         assert sure.mean() > 0.95
         assert_array_equal(model.labels_[sure], record.labels[sure])
@@ -104,14 +104,14 @@ def test_the_printed_rek2_raises_the_objective_where_ours_falls(seed):
     X = rng.uniform(0, 1, (80, 3))
     printed = [record.objective for record in oracle.rek2_printed(X, X[:4], 0.9, 30)]
     assert max(np.diff(printed)) > 0.01 * printed[0]
-    model = fitted(RectifiedEulerKMeans, X, X[:4], 0.9)
+    model = fit_from(RectifiedEulerKMeans, X, X[:4], 0.9)
     assert max(np.diff(model.history_["inertia"])) < 0
     assert model.inertia_ < min(printed)
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
 def test_rectified_centroids_do_not_deviate_from_the_circle(alpha):
-    model = fitted(RectifiedEulerKMeans, *blobs(seed=3), alpha)
+    model = fit_from(RectifiedEulerKMeans, *blobs(seed=3), alpha)
     assert_allclose(model.deviation_, 0, atol=1e-6)
     assert_allclose(np.abs(model.centroids_), 1, atol=1e-6)
 
@@ -119,7 +119,7 @@ def test_rectified_centroids_do_not_deviate_from_the_circle(alpha):
 @pytest.mark.parametrize("alpha", ALPHAS[1:])
 def test_means_deviate_from_the_circle_as_the_paper_says(alpha):
     X, start = blobs(seed=3)
-    deviation = fitted(EulerKMeans, X, start, alpha).deviation_
+    deviation = fit_from(EulerKMeans, X, start, alpha).deviation_
     assert_allclose(deviation, oracle.deviation(oracle.eulerk(X, start, alpha, PASSES)[-1].centroids), atol=1e-6)
     assert deviation.min() > 1e-5
 
@@ -127,10 +127,10 @@ def test_means_deviate_from_the_circle_as_the_paper_says(alpha):
 @pytest.mark.parametrize("alpha", [0.05, 0.3, 1])
 def test_rectifying_costs_at_most_as_much_again(alpha):
     X, start = blobs(seed=4)
-    model = fitted(RectifiedEulerKMeans, X, start, alpha)
+    model = fit_from(RectifiedEulerKMeans, X, start, alpha)
     parts = [X[model.labels_ == c] for c in range(len(start))]
     mean, rectified = (
-        sum(fitted(method, part, part[:1], alpha).inertia_ for part in parts)
+        sum(fit_from(method, part, part[:1], alpha).inertia_ for part in parts)
         for method in (EulerKMeans, RectifiedEulerKMeans)
     )
     assert mean <= rectified <= 2 * mean
@@ -145,7 +145,7 @@ def test_rectifying_costs_at_most_as_much_again(alpha):
 @pytest.mark.parametrize("gaps", [0.0, 0.1])
 def test_small_alpha_is_plain_k_means(method, alpha, gaps):
     X, start = blobs(seed=5, gaps=gaps)
-    last, model = oracle.kmeans(X, start, PASSES)[-1], fitted(method, X, start, alpha)
+    last, model = oracle.kmeans(X, start, PASSES)[-1], fit_from(method, X, start, alpha)
     assert_array_equal(model.labels_, last.labels)
     assert_allclose(model.cluster_centers_, last.centroids, atol=1e-3)
     assert_allclose(model.inertia_, (alpha * math.pi) ** 2 / 2 * last.objective, rtol=1e-3)
@@ -167,7 +167,7 @@ def test_distances_to_pre_images_are_the_papers(scale, gaps):
 @pytest.mark.parametrize("method", [EulerKMeans, RectifiedEulerKMeans])
 def test_likeness_is_the_cosine_over_observed_cells(method, gaps):
     alpha, (X, start) = 0.4, blobs(seed=7, n=120, gaps=gaps)
-    model = fitted(method, X, start, alpha)
+    model = fit_from(method, X, start, alpha)
     for x, c, got in zip(X, model.labels_, model.score_samples(X), strict=True):
         dot = length = weight = 0.0
         for value, m in zip(x, model.centroids_[c], strict=True):
@@ -180,7 +180,7 @@ def test_likeness_is_the_cosine_over_observed_cells(method, gaps):
 @pytest.mark.parametrize("gaps", [0.0, 0.3])
 def test_distances_to_means_are_the_papers(gaps):
     alpha, (X, start) = 0.7, blobs(seed=8, n=120, gaps=gaps)
-    model = fitted(EulerKMeans, X, start, alpha)
+    model = fit_from(EulerKMeans, X, start, alpha)
     D = np.zeros((len(X), 4))
     for j, column in np.argwhere(~np.isnan(X)):
         for c, m in enumerate(model.centroids_[:, column]):

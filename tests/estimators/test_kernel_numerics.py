@@ -149,7 +149,7 @@ def test_rows_in_periodic_order_are_all_sampled(kernel, kinds):
     assert_allclose(np.sort(model.cluster_centers_[:, 0]), middles, atol=0.01)
 
 
-def sampled(w, most):
+def sample_rows(w, most):
     """Numbers of the rows of a sample, and their weights there."""
     sample = MemoryTable(np.arange(len(w))[:, None], w).sample(most, 0)
     return sample.X[:, 0], sample.weights
@@ -159,14 +159,14 @@ def test_a_sample_stands_for_the_weight():
     w = np.random.default_rng(0).uniform(size=5000) * (np.arange(5000) % 3 > 0)
     w[1234] = 500.0
     for most in (100, 3000):
-        at, weights = sampled(w, most)
+        at, weights = sample_rows(w, most)
         assert weights.sum() == most
         assert len(at) == len(np.unique(at)) <= most
         assert (w[at] > 0).all()
         near = np.array([weights[at < end].sum() / weights.sum() for end in (1234, 1235, 2000, 4000)])
         share = np.array([w[:end].sum() / w.sum() for end in (1234, 1235, 2000, 4000)])
         assert (np.abs(near - share) <= 3 * np.sqrt(share * (1 - share) / most)).all()  # of independent draws
-    at, weights = sampled(w, 5000)
+    at, weights = sample_rows(w, 5000)
     assert_array_equal(at, np.flatnonzero(w))
     assert_array_equal(weights, w[at])
 

@@ -162,11 +162,13 @@ def test_shapes_are_those_of_the_loops(kernel, kind):
     X, start, w = example(kind)
     alpha = WIDTHS["euler"]
 
-    def mapped(points):
+    def mapped_rows(points):
         T = oracle.phases(points, alpha)
         return points if kernel == "linear" else np.concatenate([np.cos(T), np.sin(T)], axis=1)
 
-    records = multiple_kernel_oracle.mahalanobis_fuzzy(mapped(X), mapped(start), FUZZINESS, PRIOR, PASSES + 1, w)
+    records = multiple_kernel_oracle.mahalanobis_fuzzy(
+        mapped_rows(X), mapped_rows(start), FUZZINESS, PRIOR, PASSES + 1, w
+    )
     own = {"kernel": kernel, "alpha": alpha, "fuzziness": FUZZINESS, "prior": PRIOR, "centroids": "mean"}
     model = MahalanobisFuzzyCMeans(K, **own, init=start, max_iter=PASSES, **COMMON).fit(X, sample_weight=w)
     inertias, rtol = model.history_["inertia"], tolerance(kernel)

@@ -1,4 +1,4 @@
-"""200 drawn fits against the numbers stored of them: hard Euler fits to the bit, the others to rounding."""
+"""200 random fits against the numbers stored of them: hard Euler fits to the bit, the others to rounding."""
 
 import numpy as np
 import pytest
@@ -11,15 +11,15 @@ ROUNDING = 1e-12
 
 
 @pytest.fixture(scope="module")
-def stored():
+def stored_arrays():
     with np.load(STORED) as arrays:
         return dict(arrays)
 
 
-def numbers_of(stored, number):
+def numbers_of(stored_arrays, number):
     """The stored numbers of one fit by name."""
     start = f"{number}."
-    return {key.removeprefix(start): values for key, values in stored.items() if key.startswith(start)}
+    return {key.removeprefix(start): values for key, values in stored_arrays.items() if key.startswith(start)}
 
 
 def kind_of(number):
@@ -43,8 +43,8 @@ def compare_to_rounding(name, found, expected):
 
 
 @pytest.mark.parametrize("number", range(COUNT), ids=lambda number: f"{number}-{kind_of(number).__name__}")
-def test_a_drawn_fit_gives_the_stored_numbers(stored, number):
-    found, expected = fitted_numbers(number), numbers_of(stored, number)
+def test_a_drawn_fit_gives_the_stored_numbers(stored_arrays, number):
+    found, expected = fitted_numbers(number), numbers_of(stored_arrays, number)
     assert found.keys() == expected.keys()
     compare = compare_bits if kind_of(number) in HARD_EULER else compare_to_rounding
     for name, values in expected.items():

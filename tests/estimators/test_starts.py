@@ -65,7 +65,7 @@ def table_of(name, has_missing):
     return incomplete if has_missing else complete
 
 
-def fitted(name, start, scale, X, weights, max_iter):
+def fit_without_numpy_warnings(name, start, scale, X, weights, max_iter):
     """A fit in which NumPy has nothing to complain about."""
     model = CLUSTERERS[name](init=STARTS[start], scale=scale, max_iter=max_iter, n_init=2, random_state=3)
     with warnings.catch_warnings():
@@ -131,10 +131,10 @@ def test_a_start_gives_a_sane_fit_or_is_refused(name, start, scale):
         X = table_of(name, has_missing)
         if is_refused(name, start, has_missing):
             with pytest.raises((ValueError, TypeError)) as caught:
-                fitted(name, start, scale, X, weights, max_iter)
+                fit_without_numpy_warnings(name, start, scale, X, weights, max_iter)
             assert_one_sentence_with_a_way_out(caught.value)
             continue
-        model = fitted(name, start, scale, X, weights, max_iter)
+        model = fit_without_numpy_warnings(name, start, scale, X, weights, max_iter)
         assert_answers_belong_to_the_fit(model, X, weights)
         assert_objective_never_rises(model)
         assert_centroids_are_sane(model, X)
@@ -144,7 +144,9 @@ def test_a_start_gives_a_sane_fit_or_is_refused(name, start, scale):
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("name", [name for name in CLUSTERERS if name not in PRECOMPUTED])
 def test_a_callable_and_the_array_it_returns_give_one_fit(name, scale):
-    by_call, by_array = (fitted(name, start, scale, WHOLE, WEIGHTS, 10) for start in ("callable", "array"))
+    by_call, by_array = (
+        fit_without_numpy_warnings(name, start, scale, WHOLE, WEIGHTS, 10) for start in ("callable", "array")
+    )
     assert_array_equal(by_call.labels_, by_array.labels_)
     assert_array_equal(by_call.cluster_centers_, by_array.cluster_centers_)
     assert_array_equal(objectives(by_call), objectives(by_array))

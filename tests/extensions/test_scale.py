@@ -38,7 +38,7 @@ def two_intervals(summary):
 
 
 @pytest.fixture
-def folded(monkeypatch):
+def folding_scale(monkeypatch):
     monkeypatch.setitem(SCALES, "folded", two_intervals)
 
 
@@ -56,7 +56,7 @@ EVERY = [
 
 
 @pytest.mark.parametrize("estimator", EVERY, ids=lambda estimator: type(estimator).__name__)
-def test_a_new_scale_serves_every_estimator_on_auto_as_on_the_reference(folded, estimator):
+def test_a_new_scale_serves_every_estimator_on_auto_as_on_the_reference(folding_scale, estimator):
     table, fits = RANDOM.permutation(np.concatenate([X, X + 40])), []
     for engine in ("auto", "reference"):
         model = estimator.set_params(scale="folded", engine=engine, random_state=0).fit(table)
@@ -70,7 +70,7 @@ def test_a_new_scale_serves_every_estimator_on_auto_as_on_the_reference(folded, 
     assert_array_equal(*fits)
 
 
-def test_a_new_scale_maps_and_back_and_is_named_in_the_lists_of_errors(folded):
+def test_a_new_scale_maps_and_back_and_is_named_in_the_lists_of_errors(folding_scale):
     table = np.array([[0.0, 1.0], [1.0, 2.0], [9.0, 5.5], [10.0, 6.0], [5.0, 1.5]])
     mapped = EulerMap(scale="folded", beyond="ignore").fit(table)
     F = mapped.transform(table)
@@ -118,7 +118,7 @@ def test_a_scale_of_other_columns_or_of_another_type_is_refused(monkeypatch):
             RectifiedEulerKMeans(K, scale=name).fit(X)
 
 
-def test_a_model_loads_where_its_scale_is_not_registered(folded, monkeypatch, tmp_path):
+def test_a_model_loads_where_its_scale_is_not_registered(folding_scale, monkeypatch, tmp_path):
     model = RectifiedEulerKMeans(K, scale="folded", random_state=0).fit(X)
     save(model, tmp_path / "model.safetensors")
     monkeypatch.delitem(SCALES, "folded")

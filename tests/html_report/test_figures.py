@@ -22,7 +22,7 @@ ODD = ["<script>alert(1)</script>", "$a_1$", "#202a33", 'x" id="q', "a & b", "æ•
 
 
 @pytest.fixture(scope="module")
-def drawn(dirty_wine):
+def drawn_summary(dirty_wine):
     """A summary with awkward column names, and its figures."""
     X = dirty_wine[0][:, :7]
     model = RectifiedEulerKMeans(3, random_state=0, scale="range").fit(X)
@@ -35,8 +35,8 @@ def parts(figure, tag):
     return list(ET.fromstring(figure).iter(tag))
 
 
-def test_figures_hold_a_mark_for_everything_they_show(drawn):
-    contents, shown, _ = drawn
+def test_figures_hold_a_mark_for_everything_they_show(drawn_summary):
+    contents, shown, _ = drawn_summary
     assert len(parts(shown["map"], "use")) == len(contents["map"]["points"]) + 3  # and the centroids
     assert sum(len(parts(figure, "use")) for figure in shown["profile"]) == 3 * 7
     bars = [p for p in parts(shown["sizes"], "path") if "var(--c" in p.get("style", "")]
@@ -48,16 +48,16 @@ def test_figures_hold_a_mark_for_everything_they_show(drawn):
     assert len(shown["circles"]) == 6
 
 
-def test_names_from_the_table_stay_text(drawn):
-    _, shown, page = drawn
+def test_names_from_the_table_stay_text(drawn_summary):
+    _, shown, page = drawn_summary
     text = [t.text for figure in shown["profile"] for t in parts(figure, "text")]
     assert set(ODD) <= set(text)
     assert "<script" not in page
     assert "alert(1)" in page
 
 
-def test_figures_name_every_part_once_and_nothing_outside(drawn):
-    page = drawn[2]
+def test_figures_name_every_part_once_and_nothing_outside(drawn_summary):
+    page = drawn_summary[2]
     names = re.findall(r'<[^>]* id="([^"]+)"', page)
     assert len(names) == len(set(names))
     assert set(re.findall(r'(?:url\(|href=")#([\w-]+)', page)) <= set(names)

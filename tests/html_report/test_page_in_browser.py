@@ -55,7 +55,7 @@ def browser():
         yield driver
 
 
-def opened(browser, address, width=1200, media="screen", scheme="light"):
+def open_page(browser, address, width=1200, media="screen", scheme="light"):
     """The page, with the network off."""
     send = browser.execute_cdp_cmd
     send("Network.enable", {})
@@ -71,7 +71,7 @@ def opened(browser, address, width=1200, media="screen", scheme="light"):
 
 
 def test_it_loads_without_a_network_request_or_a_message_in_the_console(browser, report):
-    ask = opened(browser, report[0])
+    ask = open_page(browser, report[0])
     events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
     assert [address for address in asked if not address.startswith("data:")] == [report[0]]
@@ -81,7 +81,7 @@ def test_it_loads_without_a_network_request_or_a_message_in_the_console(browser,
 
 
 def test_names_from_the_table_show_as_text(browser, report):
-    ask = opened(browser, report[0])
+    ask = open_page(browser, report[0])
     assert ask("return document.querySelectorAll('script').length") == 0
     assert browser.title != "broken"
     if NAME in browser.title:
@@ -90,7 +90,7 @@ def test_names_from_the_table_show_as_text(browser, report):
 
 
 def test_a_phone_needs_no_sideways_scroll_and_reads_the_figures(browser, report):
-    ask = opened(browser, report[0], width=390)
+    ask = open_page(browser, report[0], width=390)
     assert ask("return document.documentElement.scrollWidth") == 390
     wide = "return Math.max(...[...document.querySelectorAll('figure svg')].map(s => s.getBoundingClientRect().right))"
     assert ask(wide) <= 390
@@ -104,7 +104,7 @@ def test_dark_is_dark_and_text_stands_out_in_both(browser, report):
     ground = "getComputedStyle(document.body).backgroundColor"
     backgrounds = {}
     for scheme in ("light", "dark"):
-        pair = opened(browser, report[0], scheme=scheme)(colours % ground)
+        pair = open_page(browser, report[0], scheme=scheme)(colours % ground)
         foreground, background = (np.array(re.findall(r"\d+", colour)[:3], float).mean() for colour in pair)
         assert abs(foreground - background) > 90
         backgrounds[scheme] = background
@@ -112,7 +112,7 @@ def test_dark_is_dark_and_text_stands_out_in_both(browser, report):
 
 
 def test_figures_are_complete_in_print(browser, report, tmp_path):
-    ask = opened(browser, report[0], width=round(A4[0] * MM), media="print")
+    ask = open_page(browser, report[0], width=round(A4[0] * MM), media="print")
     heights = ask("return [...document.querySelectorAll('figure')].map(f => f.getBoundingClientRect().height)")
     assert max(heights) < A4[1] * MM
     breaks = ask("return [...document.querySelectorAll('figure')].map(f => getComputedStyle(f).breakInside)")

@@ -89,12 +89,14 @@ def test_an_array_of_starting_points_is_stored(tmp_path):
     assert_array_equal(same.fit(WINE).labels_, model.labels_)
 
 
-def chosen(X, k, random_state):
+def choose_start(X, k, random_state):
     return X[random_state.permutation(len(X))[:k]]
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("init", chosen), ("random_state", np.random.RandomState(0))], ids=["init", "random_state"]
+    ("name", "value"),
+    [("init", choose_start), ("random_state", np.random.RandomState(0))],
+    ids=["init", "random_state"],
 )
 def test_what_a_file_cannot_hold_is_named_and_replaced_by_the_default(name, value, tmp_path):
     model = RectifiedEulerKMeans(3, **{name: value}).fit(WINE)
@@ -176,9 +178,9 @@ def first_version(header, arrays):
 @pytest.mark.parametrize("of_format", [first_version, lambda *parts: parts], ids=["version 1", "version 2"])
 @pytest.mark.parametrize(("change", "version"), [({}, 1), ({"answer_version": 1}, 1), ({"answer_version": 7}, 7)])
 def test_a_model_of_another_answer_version_loads_with_one_warning_and_keeps_it(
-    change, version, of_format, saved, tmp_path
+    change, version, of_format, saved_file, tmp_path
 ):
-    header, arrays = of_format(*read_parts(saved))
+    header, arrays = of_format(*read_parts(saved_file))
     if of_format is not first_version:
         header["answer_version"] = 1  # version 2 always names it
     write_parts(tmp_path / "other", header | change, arrays)
@@ -189,8 +191,8 @@ def test_a_model_of_another_answer_version_loads_with_one_warning_and_keeps_it(
         "a new fit of the same table may give other bits"
     ]
     assert caught[0].filename == __file__
-    assert_array_equal(model.predict(WINE), load(saved).predict(WINE))
-    for name, values in load(saved).history_.items():
+    assert_array_equal(model.predict(WINE), load(saved_file).predict(WINE))
+    for name, values in load(saved_file).history_.items():
         assert_array_equal(model.history_[name], values)
     save(model, tmp_path / "again")
     assert read_parts(tmp_path / "again")[0]["answer_version"] == version

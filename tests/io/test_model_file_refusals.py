@@ -65,8 +65,8 @@ HEADERS = {
 
 
 @pytest.mark.parametrize(("change", "words"), HEADERS.values(), ids=HEADERS)
-def test_a_hostile_header_is_refused(saved, tmp_path, change, words):
-    header, arrays = read_parts(saved)
+def test_a_hostile_header_is_refused(saved_file, tmp_path, change, words):
+    header, arrays = read_parts(saved_file)
     if isinstance(change.get("parameters"), dict):
         change = {"parameters": header["parameters"] | change["parameters"]}
     assert words in refusal(write_parts(tmp_path / "bad", header | change, arrays))
@@ -82,11 +82,11 @@ TEXTS = {
 
 
 @pytest.mark.parametrize(("text", "words"), TEXTS.values(), ids=TEXTS)
-def test_a_header_of_another_type_is_refused(saved, tmp_path, text, words):
-    assert words in refusal(write_parts(tmp_path / "bad", text, read_parts(saved)[1]))
+def test_a_header_of_another_type_is_refused(saved_file, tmp_path, text, words):
+    assert words in refusal(write_parts(tmp_path / "bad", text, read_parts(saved_file)[1]))
 
 
-def changed(name, value, at=()):
+def with_value(name, value, at=()):
     """arrays -> arrays with `value` in the named one."""
 
     def change(arrays):
@@ -103,8 +103,8 @@ ARRAYS = {
     "centroids of another type": (lambda a: a | {"centroids": a["centroids"] / 2.0}, "centroids must be of type I32"),
     "NaN centroids": (lambda a: a | {"centroids": a["centroids"] * np.nan}, "centroids must be of type I32, got F64"),
     "half-width numbers": (lambda a: a | {"shift": a["shift"].astype(np.float16)}, "shift must be of type F64"),
-    "centroids off the grid": (changed("centroids", 2**24, (0, 0)), "within 8388608"),
-    "the lowest integer": (changed("centroids", -(2**31), (0, 0)), "within 8388608"),
+    "centroids off the grid": (with_value("centroids", 2**24, (0, 0)), "within 8388608"),
+    "the lowest integer": (with_value("centroids", -(2**31), (0, 0)), "within 8388608"),
     "no cluster": (lambda a: a | {"centroids": a["centroids"][:0]}, "centroids must be there"),
     "centroids of fewer columns": (
         lambda a: a | {"centroids": a["centroids"][:, :-1].copy()},
@@ -121,26 +121,26 @@ ARRAYS = {
     "nine intervals": (lambda a: a | {n: a[n].repeat(9, axis=1) for n in ("shift", "low", "high")}, "8 intervals"),
     "a short scale": (lambda a: a | {"period": a["period"][:5]}, "period must have shape (13,), got (5,)"),
     "few units": (lambda a: a | {"unit": a["unit"][:5]}, "low must have shape (5, 1), got (13, 1)"),
-    "a NaN shift": (changed("shift", np.nan, (2, 0)), "shift must have no NaN"),
-    "an infinite shift": (changed("shift", np.inf, (2, 0)), "scale must be finite"),
-    "a column without interval": (changed("low", np.nan, (2, 0)), "an interval in every column"),
-    "a negative period": (changed("period", -1.0, 2), "no negative period"),
-    "a unit of zero": (changed("unit", 0.0, 2), "positive units"),
-    "a negative unit": (changed("unit", -1.0, 2), "positive units"),
-    "bounds out of order": (changed("low", 1e9, 2), "ordered bounds"),
-    "NaN pre-images": (changed("cluster_centers", np.nan, (1, 1)), "cluster_centers must have no NaN"),
+    "a NaN shift": (with_value("shift", np.nan, (2, 0)), "shift must have no NaN"),
+    "an infinite shift": (with_value("shift", np.inf, (2, 0)), "scale must be finite"),
+    "a column without interval": (with_value("low", np.nan, (2, 0)), "an interval in every column"),
+    "a negative period": (with_value("period", -1.0, 2), "no negative period"),
+    "a unit of zero": (with_value("unit", 0.0, 2), "positive units"),
+    "a negative unit": (with_value("unit", -1.0, 2), "positive units"),
+    "bounds out of order": (with_value("low", 1e9, 2), "ordered bounds"),
+    "NaN pre-images": (with_value("cluster_centers", np.nan, (1, 1)), "cluster_centers must have no NaN"),
     "other pre-images": (lambda a: a | {"cluster_centers": a["cluster_centers"][:2]}, "shape (3, 13), got (2, 13)"),
     "histories of two lengths": (lambda a: a | {"history.seconds": np.ones(1)}, "history.seconds must have shape"),
-    "a label too high": (changed("labels", 3, 5), "labels must be numbers of its 3 clusters"),
-    "a negative label": (changed("labels", -1, 5), "labels must be numbers of its 3 clusters"),
+    "a label too high": (with_value("labels", 3, 5), "labels must be numbers of its 3 clusters"),
+    "a negative label": (with_value("labels", -1, 5), "labels must be numbers of its 3 clusters"),
     "starting points for others": (lambda a: a | {"init": a["init"][:2]}, "init must have shape"),
-    "NaN starting points": (changed("init", np.nan, (0, 0)), "init must be finite"),
+    "NaN starting points": (with_value("init", np.nan, (0, 0)), "init must be finite"),
 }
 
 
 @pytest.mark.parametrize(("change", "words"), ARRAYS.values(), ids=ARRAYS)
-def test_hostile_arrays_are_refused(saved, tmp_path, change, words):
-    header, arrays = read_parts(saved)
+def test_hostile_arrays_are_refused(saved_file, tmp_path, change, words):
+    header, arrays = read_parts(saved_file)
     assert words in refusal(write_parts(tmp_path / "bad", header, change(arrays)))
 
 
@@ -162,8 +162,8 @@ def test_a_foreign_file_is_refused(data, tmp_path):
     assert "save" in refusal(tmp_path / "bad")
 
 
-def test_every_truncated_file_is_refused(saved, tmp_path):
-    data, bad = saved.read_bytes(), tmp_path / "bad"
+def test_every_truncated_file_is_refused(saved_file, tmp_path):
+    data, bad = saved_file.read_bytes(), tmp_path / "bad"
     for length in {*range(0, len(data), 37), *range(12), len(data) - 1}:
         bad.write_bytes(data[:length])
         assert "damaged" in refusal(bad)
@@ -171,9 +171,9 @@ def test_every_truncated_file_is_refused(saved, tmp_path):
     assert "damaged" in refusal(bad)
 
 
-def test_a_damaged_byte_is_a_model_or_one_clear_error(saved, tmp_path):
-    """Of a changed byte in a number nobody can tell; all others are refused, and none does worse."""
-    data, bad, random = saved.read_bytes(), tmp_path / "bad", np.random.default_rng(0)
+def test_a_damaged_byte_is_a_model_or_one_clear_error(saved_file, tmp_path):
+    """A changed byte inside a number cannot be detected; all others are refused, and none does worse."""
+    data, bad, random = saved_file.read_bytes(), tmp_path / "bad", np.random.default_rng(0)
     refused, header = 0, int.from_bytes(data[:8], "little") + 8
     places = random.integers(0, header, 600)
     for at in places:

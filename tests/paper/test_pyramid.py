@@ -16,12 +16,12 @@ from rekmeans_paper import SpatialPyramid
 from rekmeans_paper.images import grey_image
 from rekmeans_paper.sift import describe_squares
 from support.assertions import raises_mentioning
-from support.pyramid import counted
+from support.pyramid import count_words
 
 WORDS = 12
 
 
-def drawn(shape, seed):
+def draw_waves(shape, seed):
     """A picture of waves, uint8."""
     a, b, c = np.random.default_rng(seed).uniform(-0.5, 0.5, 3)
     y, x = np.mgrid[: shape[0], : shape[1]]
@@ -30,7 +30,7 @@ def drawn(shape, seed):
 
 
 SHAPES = [(64, 96), (50, 50), (33, 120), (16, 16), (80, 41)]
-PICTURES = [drawn(SHAPES[i % len(SHAPES)], i) for i in range(20)]
+PICTURES = [draw_waves(SHAPES[i % len(SHAPES)], i) for i in range(20)]
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_each_square_counts_for_its_nearest_word_in_its_cell_of_each_level(level
     found = model.transform(PICTURES)
     assert found.shape == (20, WORDS * (4**levels - 1) // 3)
     assert found.dtype == np.float32
-    np.testing.assert_array_equal(found, [counted(model, picture) for picture in PICTURES])
+    np.testing.assert_array_equal(found, [count_words(model, picture) for picture in PICTURES])
 
 
 def test_soft_coding_shares_a_square_among_its_nearest_words(pyramid):
@@ -88,7 +88,7 @@ def test_order_and_number_of_the_images_change_nothing(pyramid):
 
 
 def test_an_array_of_images_and_a_list_of_them_are_one():
-    stack = np.stack([drawn((40, 48), seed) for seed in range(6)])
+    stack = np.stack([draw_waves((40, 48), seed) for seed in range(6)])
     model = SpatialPyramid(WORDS, random_state=0)
     found = model.fit_transform(stack)
     np.testing.assert_array_equal(model.fit_transform(list(stack)), found)
@@ -104,7 +104,7 @@ def test_the_seed_alone_decides(pyramid):
 
 
 def test_few_descriptors_come_from_few_images_evenly():
-    stack = [drawn((40, 40), seed) for seed in range(20)]  # 16 squares each
+    stack = [draw_waves((40, 40), seed) for seed in range(20)]  # 16 squares each
     for most, used in ((50, 1), (150, 3), (999, 19), (10_000, 20)):
         model = SpatialPyramid(4, max_descriptors=most, random_state=0).fit(stack)
         assert len(model.codebook_.labels_) == used * 16
@@ -162,11 +162,11 @@ def test_a_bad_image_is_refused_by_its_name(pyramid, tmp_path):
     with raises_mentioning(ValueError, "image 3", "(4, 4, 4)"):
         pyramid.transform([*PICTURES[:3], np.zeros((4, 4, 4), np.uint8)])
     with raises_mentioning(ValueError, "image 1", "size=16", "12 x 90"):
-        SpatialPyramid(WORDS).fit([PICTURES[0], drawn((12, 90), 0)])
+        SpatialPyramid(WORDS).fit([PICTURES[0], draw_waves((12, 90), 0)])
     with raises_mentioning(TypeError, "list", "folder(path)"):
         pyramid.transform(str(tmp_path))
     with raises_mentioning(ValueError, "n_words=500", "different squares", "in 841"):
-        SpatialPyramid(500, random_state=0).fit([np.tile(drawn((8, 8), 0), (30, 30))])
+        SpatialPyramid(500, random_state=0).fit([np.tile(draw_waves((8, 8), 0), (30, 30))])
 
 
 def test_a_fit_that_fails_changes_nothing(pyramid):

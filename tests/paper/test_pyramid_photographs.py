@@ -13,7 +13,7 @@ from rekmeans import RectifiedEulerKMeans, normalized_mutual_info
 from rekmeans_paper import SpatialPyramid, folder
 from rekmeans_paper.images import grey_image, shrink_image
 from rekmeans_paper.sift import describe_squares
-from support.pyramid import counted
+from support.pyramid import count_words
 
 SAMPLE = "caltech101_images_sample.zip"
 
@@ -42,7 +42,7 @@ def test_photographs_are_counted_by_the_definition(photos, fitted_pyramid):
     model, counts = fitted_pyramid
     assert counts.shape == (360, 21 * 64)
     for i in (0, 100, 359):
-        np.testing.assert_array_equal(counts[[i]].toarray()[0], counted(model, photos[0][i]))
+        np.testing.assert_array_equal(counts[[i]].toarray()[0], count_words(model, photos[0][i]))
 
 
 def test_the_words_are_the_nearest_by_plain_distance_too(photos, fitted_pyramid):
@@ -88,7 +88,7 @@ def test_the_sample_is_clustered_far_above_chance(photos, fitted_pyramid):
 
 
 @pytest.fixture(scope="module")
-def published(photos):
+def published_counts(photos):
     """Rows of caltech101_spm for the photographs, (n, 10752); skips the test where it is not on this machine."""
     file = Path(os.environ["REKMEANS_DATA"]) / "caltech101_spm.npz"
     if not file.is_file():
@@ -98,8 +98,8 @@ def published(photos):
         return arrays["X"][[rows["/".join(path.parts[-2:])] for path in photos[0]]]
 
 
-def test_the_defaults_cut_photographs_as_the_published_features_do(published, fitted_pyramid):
-    for wanted, found in zip(blocks(published, 512), blocks(fitted_pyramid[1].toarray(), 64), strict=True):
+def test_the_defaults_cut_photographs_as_the_published_features_do(published_counts, fitted_pyramid):
+    for wanted, found in zip(blocks(published_counts, 512), blocks(fitted_pyramid[1].toarray(), 64), strict=True):
         np.testing.assert_array_equal(found.sum(axis=3), wanted.sum(axis=3))
 
 
@@ -110,9 +110,9 @@ def likeness(counts):
     return (roots @ roots.T)[np.triu_indices(len(roots), 1)]
 
 
-def test_photographs_alike_in_the_published_features_are_alike_here(photos, published):
+def test_photographs_alike_in_the_published_features_are_alike_here(photos, published_counts):
     counts = SpatialPyramid(max_descriptors=12_000, random_state=0).fit_transform(photos[0][::3])
     assert counts.shape == (120, 10_752)
-    r = np.corrcoef(likeness(counts), likeness(published[::3]))[0, 1]
+    r = np.corrcoef(likeness(counts), likeness(published_counts[::3]))[0, 1]
     print(f"likeness of pairs of photographs, here and published: correlation {r:.4f}")
     assert r > 0.979  # without the clip 0.976, with the faint squares cut off at 0.4 instead of 0.1 0.908

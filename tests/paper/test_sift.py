@@ -28,7 +28,7 @@ def gradient(picture, y, x):
     return dy, sum(i * bell[j] * bell[i] * value for j, i, value in cells)
 
 
-def described(picture, top, left, size=SIZE):
+def describe_by_definition(picture, top, left, size=SIZE):
     """The descriptor of one square by its definition, (128,) in steps of 1/512."""
     found = np.zeros((4, 4, 8))
     width = size / 4
@@ -59,19 +59,19 @@ def test_a_square_is_described_by_the_definition(shape, at):
     found = describe_squares(picture, STEP, SIZE)
     assert found.descriptors.shape == (len(tops) * len(lefts), 128)
     top, left = tops[at // len(lefts)], lefts[at % len(lefts)]
-    assert np.abs(found.descriptors[at] - described(picture, top, left)).max() == 0
+    assert np.abs(found.descriptors[at] - describe_by_definition(picture, top, left)).max() == 0
     assert found.down[at] * shape[0] == pytest.approx(top + SIZE / 2)
     assert found.right[at] * shape[1] == pytest.approx(left + SIZE / 2)
 
 
 def test_bins_of_a_broken_width_too():
     found = describe_squares(PICTURE, 5, 10).descriptors  # bins of 2.5 pixels
-    np.testing.assert_array_equal(found[0], described(PICTURE, (48 - 10) % 5 // 2, (64 - 10) % 5 // 2, 10))
+    np.testing.assert_array_equal(found[0], describe_by_definition(PICTURE, (48 - 10) % 5 // 2, (64 - 10) % 5 // 2, 10))
 
 
 def test_faint_squares_stay_short():
     faint = describe_squares(0.01 * PICTURE, STEP, SIZE).descriptors
-    np.testing.assert_array_equal(faint[3], described(0.01 * PICTURE, 0, 3 * STEP))
+    np.testing.assert_array_equal(faint[3], describe_by_definition(0.01 * PICTURE, 0, 3 * STEP))
     assert 20 < np.linalg.norm(faint[3].astype(float)) < 200
     assert not describe_squares(np.full((32, 32), 0.7), STEP, SIZE).descriptors.any()
 

@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -199,3 +201,14 @@ def test_shared_code_asks_for_values_of_a_kernel_or_rule_never_for_its_type_or_n
                 values = {side.value for side in sides if isinstance(side, ast.Constant)}
                 found += [f"{path.name}:{node.lineno} {text}"] if values & names else []
     assert found == []
+
+
+@pytest.mark.parametrize(
+    ("package", "later"),
+    [("analysis.summary", ("matplotlib", "jinja2", "rekmeans.displays", "rekmeans.html_report")),
+     ("displays", ("jinja2", "rekmeans.html_report"))],
+)  # fmt: skip
+def test_analysis_comes_before_displays_and_these_before_the_report(package, later):
+    code = f"import sys, rekmeans.{package}; print([name for name in {later!r} if name in sys.modules])"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout == "[]\n"

@@ -46,7 +46,7 @@ def wine_frame():
     return frame
 
 
-def refused(answer, *words):
+def is_refusal(answer, *words):
     """One sentence on stderr that has all the words, and nothing else."""
     assert answer.status == 2
     assert answer.out == ""

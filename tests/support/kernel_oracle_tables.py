@@ -36,7 +36,7 @@ def rule_runs(kernel):
     }
 
 
-def mapped(X, alpha):
+def mapped_rows(X, alpha):
     """[cos theta | sin theta], (n, 2d)."""
     T = oracle.phases(X, alpha)
     return np.concatenate([np.cos(T), np.sin(T)], axis=1)

@@ -11,7 +11,7 @@ def nearest_word(words, v, alpha):
     return int(np.argmin((1 - np.cos(alpha * np.pi * (v.astype(float) - words))).sum(axis=1)))
 
 
-def counted(model, image):
+def count_words(model, image):
     """The pyramid of one image in plain loops: every square, every level."""
     picture = shrink_image(grey_image(image, "it"), model.max_side)
     h, w = picture.shape

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from support import kernel_oracle, multiple_kernel_oracle, oracle
-from support.kernel_oracle_tables import LINE, RECTIFIED, WIDTHS, K, blobs, mapped, weights_of
+from support.kernel_oracle_tables import LINE, RECTIFIED, WIDTHS, K, blobs, mapped_rows, weights_of
 from support.paths import DATA
 
 
@@ -28,7 +28,7 @@ def kernel_runs(kernel):
 
 def mahalanobis(nu):
     return lambda X, start, t, w: multiple_kernel_oracle.mahalanobis_fuzzy(
-        mapped(X, 0.3), mapped(start, 0.3), 1.7, nu, t, w
+        mapped_rows(X, 0.3), mapped_rows(start, 0.3), 1.7, nu, t, w
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from support import kernel_oracle, oracle
-from support.kernel_oracle_tables import WIDTHS, K, blobs, mapped, weights_of
+from support.kernel_oracle_tables import WIDTHS, K, blobs, mapped_rows, weights_of
 
 # limits that are other methods
 
@@ -135,7 +135,7 @@ def test_the_trace_form_lies_between_two_passes_and_meets_the_last(kernel, weigh
 
 def test_mean_distances_are_those_of_explicit_rows():
     X, _ = blobs(8, d=3)
-    F = mapped(X, 0.3) / math.sqrt(2)
+    F = mapped_rows(X, 0.3) / math.sqrt(2)
     records = kernel_oracle.kernel_fuzzy(F @ F.T, np.eye(K, len(X)), 1.7, 6)
     for record in records:
         means = record.centroids @ F  # (k, 2d)

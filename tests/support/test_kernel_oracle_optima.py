@@ -8,7 +8,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from support import kernel_oracle, multiple_kernel_oracle, oracle
-from support.kernel_oracle_tables import ALPHAS, POWER, RECTIFIED, WIDTHS, K, blobs, mapped, weights_of
+from support.kernel_oracle_tables import ALPHAS, POWER, RECTIFIED, WIDTHS, K, blobs, mapped_rows, weights_of
 
 # nothing nearby is better
 
@@ -124,8 +124,8 @@ def test_one_shape_is_the_covariance_with_its_prior():
 @pytest.mark.parametrize("nu", [0.001, 0.1])
 def test_shapes_have_determinant_one_and_none_nearby_is_better(nu):
     X, start = blobs(11)
-    F, w, m = mapped(X, 0.3), weights_of(len(X)), 1.7
-    last = multiple_kernel_oracle.mahalanobis_fuzzy(F, mapped(start, 0.3), m, nu, 150, w)[-1]
+    F, w, m = mapped_rows(X, 0.3), weights_of(len(X)), 1.7
+    last = multiple_kernel_oracle.mahalanobis_fuzzy(F, mapped_rows(start, 0.3), m, nu, 150, w)[-1]
     assert_allclose(np.linalg.det(last.shapes), 1, rtol=1e-9)
     s2 = np.trace(np.cov(F.T, aweights=w, ddof=0)) / F.shape[1]
 
