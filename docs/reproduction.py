@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from pictures import IMAGES, squeezed
+from pictures import IMAGES, write_compressed
 
 from rekmeans_paper.datasets import LOW
 
@@ -113,7 +113,7 @@ def main(folder: Path) -> None:
     (HERE / "reproduction.md").write_text(page(results) + "\n", encoding="utf-8")
     (IMAGES / "reproduction").mkdir(exist_ok=True)
     for name in PICTURES:
-        squeezed((folder / f"{name}.png").read_bytes(), IMAGES / "reproduction" / f"{name}.png")
+        write_compressed((folder / f"{name}.png").read_bytes(), IMAGES / "reproduction" / f"{name}.png")
 
 
 if __name__ == "__main__":
