@@ -102,6 +102,11 @@ def test_a_column_without_any_cell_has_unit_one_and_changes_no_other(name):
     assert_array_equal(found.unit[[0, 2, 3]], alone.unit)
 
 
+@pytest.mark.parametrize("name", SCALES)
+def test_a_table_without_any_cell_has_unit_one(name):
+    assert_array_equal(scale_of(name, np.full((3, 2), np.nan)).unit, [1.0, 1.0])
+
+
 TABLE = np.array([[1.0, -8.0, 5.0], [np.nan, 4.0, 5.0], [3.5, 0.0, np.nan], [2.0, -2.0, 5.0]])
 
 

@@ -166,8 +166,8 @@ def range_scale(summary: ColumnSummary) -> Scale:
 
 def global_scale(summary: ColumnSummary) -> Scale:
     """Minimum to maximum of the table becomes [0, 1]."""
-    ends = (np.fmin.reduce(summary.extent[0]), np.fmax.reduce(summary.extent[1]))
-    low, high = (np.full(summary.n_columns, end) for end in ends)
+    ends = (np.fmin.reduce(summary.extent[0]), np.fmax.reduce(summary.extent[1]))  # NaN where no cell is observed
+    low, high = (np.full(summary.n_columns, np.nan_to_num(end)) for end in ends)
     return Scale.of_intervals(low, high, low, _unit(high - low))
 
 
