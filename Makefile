@@ -50,7 +50,7 @@ sanitize:
 	$(PYTHON) -m venv $(SANITIZED)
 	$(SANITIZED)/bin/python -m pip install --quiet --config-settings=cmake.define.REKMEANS_SANITIZE=ON '.[test]'
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
-	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 $(SANITIZED)/bin/python -m pytest tests/test_native.py tests/test_native_soft_pass.py -n 2 -p no:cacheprovider
+	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 $(SANITIZED)/bin/python -m pytest tests/engines/native -n 2 -p no:cacheprovider
 
 # The package without its compiled core, as where no C++ compiler works, in a .venv of its own: a build forced to have the
 # core fails, a plain one does not, and the first fit says which engine runs.

@@ -1,9 +1,9 @@
-"""How many rows a pass must look at when bounds are chords, and when they are angles: a count in plain NumPy.
+"""How many rows a pass must score when bounds are chords, and when they are angles: a count in plain NumPy.
 
     python benchmarks/bounds.py
 
 On the sphere an angle obeys the triangle inequality too, and more tightly than its chord. The native engine takes
-chords for rectified centroids all the same: angles save too few looks to be worth an arcsine a row.
+chords for rectified centroids all the same: angles save too few scores to pay for an arcsine a row.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class Bounds:
     """Of each row, at most `upper` to the own centroid and at least `lower` to any other, in one measure."""
 
     def __init__(self, n: int, measure: Callable[[np.ndarray], np.ndarray]) -> None:
-        self.measure, self.upper, self.lower, self.looked = measure, np.zeros(n), np.zeros(n), 0
+        self.measure, self.upper, self.lower, self.n_scored = measure, np.zeros(n), np.zeros(n), 0
 
-    def wear(self, labels: np.ndarray, drift: np.ndarray) -> None:
+    def loosen(self, labels: np.ndarray, drift: np.ndarray) -> None:
         way = self.measure(drift)
         second, first = np.argsort(way)[-2:]
         self.upper += way[labels]
@@ -34,13 +34,13 @@ class Bounds:
 
     def renew(self, D: np.ndarray) -> None:
         open_ = ~(self.upper < self.lower)
-        self.looked += int(open_.sum())
+        self.n_scored += int(open_.sum())
         two = self.measure(np.partition(D[open_], 1, axis=1))
         self.upper[open_], self.lower[open_] = two[:, 0], two[:, 1]
 
 
-def counted(F: np.ndarray, C: np.ndarray) -> tuple[int, float, float]:
-    """Passes, and rows looked at as multiples of n by chords and by angles, of a rectified fit from C."""
+def count_scored_rows(F: np.ndarray, C: np.ndarray) -> tuple[int, float, float]:
+    """Passes, and rows scored as multiples of n by chords and by angles, of a rectified fit from C."""
     n, d = len(F), F.shape[1] // 2
     chord = Bounds(n, lambda D: D)
     angle = Bounds(n, lambda D: 2 * np.arcsin(np.clip(D / (2 * np.sqrt(d)), 0, 1)))
@@ -48,7 +48,7 @@ def counted(F: np.ndarray, C: np.ndarray) -> tuple[int, float, float]:
     for passes in range(1, CAP + 1):  # noqa: B007
         if labels is not None:
             for bounds in (chord, angle):
-                bounds.wear(labels, np.linalg.norm(C - before, axis=1))
+                bounds.loosen(labels, np.linalg.norm(C - before, axis=1))
         D = np.sqrt(np.maximum(0, (F**2).sum(axis=1)[:, None] - 2 * F @ C.T + (C**2).sum(axis=1)))
         for bounds in (chord, angle):
             bounds.renew(D)
@@ -56,11 +56,11 @@ def counted(F: np.ndarray, C: np.ndarray) -> tuple[int, float, float]:
         if labels is not None and np.array_equal(now, labels):
             break
         labels, before = now, C
-        C = rectified(F, labels, C)
-    return passes, chord.looked / n, angle.looked / n
+        C = rectified_centroids(F, labels, C)
+    return passes, chord.n_scored / n, angle.n_scored / n
 
 
-def rectified(F: np.ndarray, labels: np.ndarray, C: np.ndarray) -> np.ndarray:
+def rectified_centroids(F: np.ndarray, labels: np.ndarray, C: np.ndarray) -> np.ndarray:
     d = C.shape[1] // 2
     S = np.zeros_like(C)
     np.add.at(S, labels, F)
@@ -69,7 +69,7 @@ def rectified(F: np.ndarray, labels: np.ndarray, C: np.ndarray) -> np.ndarray:
 
 
 def main() -> None:
-    print("| case | scale, alpha | passes | looks a row, chords | angles | saved |\n|---|---|---|---|---|---|")
+    print("| case | scale, alpha | passes | scores a row, chords | angles | saved |\n|---|---|---|---|---|---|")
     for case in CASES:
         if case.name not in RACED or not case.available():
             continue
@@ -78,7 +78,7 @@ def main() -> None:
         for scale, alpha in SETTINGS:
             F = EulerMap(alpha=alpha, scale=scale, beyond="clip").fit_transform(X)
             start = F[np.random.default_rng(0).choice(len(F), case.k, replace=False)]
-            passes, chord, angle = counted(F, start)
+            passes, chord, angle = count_scored_rows(F, start)
             saved = 1 - angle / chord
             print(
                 f"| {case.name} | {scale}, {alpha} | {passes} | {chord:.2f} | {angle:.2f} | {saved:.1%} |", flush=True

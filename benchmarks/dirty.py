@@ -84,7 +84,7 @@ def settings() -> Iterator[tuple[str, Method]]:
     yield "k-means z", kmeans_z
     yield "k-means clipped", kmeans_clipped
     for scale, beyond, alpha in product(("robust", "range"), ("ignore", "clip", "wrap"), (0.5, 0.75, 0.9, 1.0, 1.25)):
-        if scale == "robust" or beyond == "wrap":  # nothing of a table lies beyond its own range
+        if scale == "robust" or beyond == "wrap":  # no value of a table lies outside its own range
             yield f"REK {scale} {beyond} {alpha}", ours(RectifiedEulerKMeans, scale=scale, beyond=beyond, alpha=alpha)
 
 

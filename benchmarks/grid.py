@@ -16,14 +16,14 @@ ALPHA = 1.0  # half-turns over a column's range
 class Case:
     """A table and a number of clusters; `shared` names the file it needs in REKMEANS_DATA.
 
-    With `thin` we get the table as CSR; peers get the same mapped rows as without, which are dense for any map.
+    With `is_sparse` we get the table as CSR; peers get the same mapped rows as without, which are dense for any map.
     """
 
     name: str
     k: int
     table: Callable[[], np.ndarray]
     shared: str = ""
-    thin: bool = False
+    is_sparse: bool = False
 
     def available(self) -> bool:
         return not self.shared or _path(self.shared).is_file()
@@ -33,7 +33,7 @@ def _path(name: str) -> Path:
     return Path(os.environ.get("REKMEANS_DATA", "")) / f"{name}.npz"
 
 
-def shared(name: str, rows: int | None = None) -> Callable[[], np.ndarray]:
+def shared_set(name: str, rows: int | None = None) -> Callable[[], np.ndarray]:
     """The float32 table of a shared set."""
 
     def table() -> np.ndarray:
@@ -47,7 +47,7 @@ def pyramid(name: str) -> Callable[[], np.ndarray]:
     """Spatial-pyramid counts divided by the row's number of patches."""
 
     def table() -> np.ndarray:
-        X = shared(name)()
+        X = shared_set(name)()
         return X / X[:, :512].sum(axis=1, keepdims=True)
 
     return table
@@ -65,13 +65,13 @@ def overlapping(n: int, d: int, k: int) -> Callable[[], np.ndarray]:
 
 
 CASES = (
-    Case("covtype-7", 7, shared("covtype"), "covtype"),
-    Case("covtype-100", 100, shared("covtype"), "covtype"),
-    Case("mnist-10", 10, shared("mnist", 60_000), "mnist"),
-    Case("mnist-256", 256, shared("mnist", 60_000), "mnist"),
-    Case("letter-26", 26, shared("letter"), "letter"),
+    Case("covtype-7", 7, shared_set("covtype"), "covtype"),
+    Case("covtype-100", 100, shared_set("covtype"), "covtype"),
+    Case("mnist-10", 10, shared_set("mnist", 60_000), "mnist"),
+    Case("mnist-256", 256, shared_set("mnist", 60_000), "mnist"),
+    Case("letter-26", 26, shared_set("letter"), "letter"),
     Case("scene13-13", 13, pyramid("scene13_spm"), "scene13_spm"),
-    Case("scene13-13-sparse", 13, pyramid("scene13_spm"), "scene13_spm", thin=True),
+    Case("scene13-13-sparse", 13, pyramid("scene13_spm"), "scene13_spm", is_sparse=True),
     Case("drawn-1M-16-10", 10, overlapping(1_000_000, 16, 10)),
     Case("drawn-200k-36-100", 100, overlapping(200_000, 36, 100)),
 )

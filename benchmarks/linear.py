@@ -26,7 +26,7 @@ from rekmeans.table.refusals import MOST_PAIRED
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 COLUMNS, K = 16, 10
 REPEATS = 3
-PAIRED = 10_000  # rows up to which the matrix is waited for; beyond, its refusal is asked for once
+PAIRED = 10_000  # rows up to which the fit by pairs is timed; above, only its refusal
 METHODS: dict[str, Callable[[], Any]] = {
     "REK": lambda: RectifiedEulerKMeans(K, random_state=0),
     "rectified RBF": lambda: KernelKMeans(K, kernel="rbf", random_state=0),
@@ -41,13 +41,13 @@ def rows(n: int) -> np.ndarray:
     return random.normal(0, 2.0, (2 * K, COLUMNS))[random.integers(0, 2 * K, n)] + random.standard_normal((n, COLUMNS))
 
 
-def fitted(method: str, X: np.ndarray) -> tuple[float, Any]:
+def time_fit(method: str, X: np.ndarray) -> tuple[float, Any]:
     started = perf_counter()
     model = METHODS[method]().fit(X)
     return perf_counter() - started, model
 
 
-def measured(n: int) -> list[dict[str, Any]]:
+def measure_fits(n: int) -> list[dict[str, Any]]:
     """A record for each method: median seconds and passes, or why it is refused."""
     X = rows(n)
     methods = [method for method in METHODS if n <= PAIRED or "pairs" not in method]
@@ -57,7 +57,7 @@ def measured(n: int) -> list[dict[str, Any]]:
         for method in methods:
             if repeat and n == PAIRED and "pairs" in method:
                 continue  # a minute each
-            time, model = fitted(method, X)
+            time, model = time_fit(method, X)
             seconds[method].append(time)
             passes[method] = int(model.n_iter_)
     records: list[dict[str, Any]] = [
@@ -109,7 +109,7 @@ def main(out: Path, picture: Path | None, most: int) -> None:
     records = []
     for n in SIZES:
         if n <= most:
-            records += measured(n)
+            records += measure_fits(n)
             print(*(json.dumps(record) for record in records[-len(METHODS) :]), sep="\n", flush=True)
     out.write_text("".join(json.dumps(record) + "\n" for record in records))
     print_table(records)

@@ -32,7 +32,7 @@ OURS = "rekmeans"
 BESIDE = ("rekmeans-rek",)  # another objective: shown beside, not raced
 
 
-def prepared(case: Case, folder: Path) -> Path:
+def prepare_case(case: Case, folder: Path) -> Path:
     """The case's raw and mapped rows and start as .npy files, and how many passes plain Lloyd takes."""
     from rekmeans import EulerKMeans, EulerMap
 
@@ -41,7 +41,7 @@ def prepared(case: Case, folder: Path) -> Path:
     mapping = EulerMap(alpha=ALPHA, scale="range", beyond="wrap").fit(X)
     for name, array in {"X": X, "S": S, "F": mapping.transform(X), "C": mapping.transform(S)}.items():
         np.save(folder / f"{name}.npy", np.ascontiguousarray(array, dtype=np.float32))
-    if case.thin:
+    if case.is_sparse:
         sparse.save_npz(folder / "X.npz", sparse.csr_array(X))
     model = EulerKMeans(case.k, alpha=ALPHA, scale="range", beyond="wrap", init=S, max_iter=CAP).fit(X)
     (folder / "passes").write_text(str(model.n_iter_))
@@ -65,7 +65,7 @@ def one(contender: str, folder: Path) -> None:
 
 
 def memory(name: str) -> float:
-    """A line of the process's memory in KiB: VmRSS now, VmHWM at its peak; NaN where the system does not tell."""
+    """A line of the process's memory in KiB: VmRSS now, VmHWM at its peak; NaN where the system does not report it."""
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except FileNotFoundError:
@@ -98,7 +98,7 @@ def run(out: Path, only: str | None, repeats: int, skip: set[str]) -> None:
             if (only and case.name != only) or not case.available():
                 continue
             with tempfile.TemporaryDirectory() as folder:
-                prepared(case, Path(folder))
+                prepare_case(case, Path(folder))
                 for repeat in range(repeats):
                     for name in names if repeat % 2 == 0 else names[::-1]:
                         done = subprocess.run(

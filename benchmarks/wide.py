@@ -53,7 +53,7 @@ def drawn_counts(seed: int = 0) -> sparse.csr_array:
     return sparse.csr_array(sparse.vstack(blocks))
 
 
-def given(path: Path, form: str) -> np.ndarray | sparse.csr_array:
+def input_table(path: Path, form: str) -> np.ndarray | sparse.csr_array:
     """The table of a file in the form asked for; a set of pictures with rows of sum 1."""
     if path.suffix == ".npz" and path.stem in SETS:
         with np.load(path) as data:
@@ -66,7 +66,7 @@ def given(path: Path, form: str) -> np.ndarray | sparse.csr_array:
 
 def one(path: Path, method: str, form: str, k: int, alpha: float) -> None:
     """One timed fit; prints its record."""
-    X = given(path, form)
+    X = input_table(path, form)
     model = METHODS[method](k, alpha=alpha, scale=None, init="random", n_init=1, random_state=0)
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sparse.issparse(X) else X.nbytes
     before = fresh_peak()

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from pictures import squeezed
+from pictures import write_compressed
 
 HERE = Path(__file__).parent
 PICTURES = ("deviation_widths", "deviation_clusters", "score_kappa", "robustness")
@@ -37,7 +37,7 @@ def main(folder: Path, times: Path | None) -> None:
     images = HERE / "images" / "kernel_study"
     images.mkdir(exist_ok=True)
     for name in PICTURES:
-        squeezed((folder / f"{name}.png").read_bytes(), images / f"{name}.png")
+        write_compressed((folder / f"{name}.png").read_bytes(), images / f"{name}.png")
 
 
 def table(rows: list[Row]) -> str:

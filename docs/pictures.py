@@ -39,7 +39,7 @@ def main() -> None:
     photographs(IMAGES, PLACES)
 
 
-def soiled(X: np.ndarray, share: float, seed: int) -> np.ndarray:
+def add_errors(X: np.ndarray, share: float, seed: int) -> np.ndarray:
     """X with gross errors in a share of its cells."""
     random = np.random.default_rng(seed)
     noise = X.mean(axis=0) + WIDTH * X.std(axis=0) * random.standard_normal(X.shape)
@@ -63,10 +63,10 @@ METHODS: dict[str, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]] = {"k-
 
 
 def first_sight(path: Path) -> None:
-    """Three groups with gross errors by k-means and by REK, and wine under more and more dirt."""
+    """Three groups with gross errors by k-means and by REK, and wine with more and more errors."""
     figure, axes = plt.subplots(1, 3, figsize=(11.5, 3.8), layout="constrained")
     X, y = make_blobs(300, centers=[[0, 0], [6, 1], [2, 6]], random_state=0)
-    X = soiled(X, 0.05, 0)
+    X = add_errors(X, 0.05, 0)
     for ax, (name, method) in zip(axes, METHODS.items(), strict=False):
         labels, centres = method(X)
         for c, centre in enumerate(centres):
@@ -75,17 +75,17 @@ def first_sight(path: Path) -> None:
                 draw_numbered_mark(ax, c, *centre)
         ax.set(xlim=(-5, 11), ylim=(-5, 11), xticks=[], yticks=[], aspect="equal")
         ax.set_title(f"{name}, 5 % gross errors: NMI {normalized_mutual_info(y, labels):.2f}", size=11)
-    dirt(axes[2])
+    draw_gross_errors(axes[2])
     figure.savefig(path, dpi=130)
-    squeezed(path.read_bytes(), path)
+    write_compressed(path.read_bytes(), path)
 
 
-def dirt(ax: plt.Axes) -> None:
+def draw_gross_errors(ax: plt.Axes) -> None:
     """NMI on wine against the share of dirty cells."""
     wine, classes = load_wine(return_X_y=True)
     for (name, method), tint, marker in zip(METHODS.items(), (SOFT, cluster_colour(0)), "so", strict=True):
         nmi = [
-            np.mean([normalized_mutual_info(classes, method(soiled(wine, share, s))[0]) for s in range(DRAWS)])
+            np.mean([normalized_mutual_info(classes, method(add_errors(wine, share, s))[0]) for s in range(DRAWS)])
             for share in SHARES
         ]
         ax.plot(np.multiply(SHARES, 100), nmi, f"{marker}-", color=tint, label=name)
@@ -106,18 +106,18 @@ def photographs(folder: Path, places: dict[str, str]) -> None:
     for argument in ("--headless=new", "--no-sandbox", "--hide-scrollbars", "--disable-gpu"):
         options.add_argument(argument)
     service = webdriver.ChromeService(shutil.which("chromedriver"))
-    with tempfile.TemporaryDirectory() as at, webdriver.Chrome(options, service) as seen:
+    with tempfile.TemporaryDirectory() as at, webdriver.Chrome(options, service) as browser:
         report = Path(at) / "report.html"
         report.write_text(render_page(summary(model, wine.data, y=wine.target, title="Wine")), encoding="utf-8")
-        seen.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", WINDOW)
-        seen.get(report.as_uri())
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", WINDOW)
+        browser.get(report.as_uri())
         for name, place in places.items():
-            seen.execute_script("document.querySelector(arguments[0]).scrollIntoView()", place)
-            squeezed(seen.get_screenshot_as_png(), folder / f"{name}.png")
+            browser.execute_script("document.querySelector(arguments[0]).scrollIntoView()", place)
+            write_compressed(browser.get_screenshot_as_png(), folder / f"{name}.png")
 
 
-def squeezed(png: bytes, path: Path) -> None:
-    """The picture in 256 colours, written."""
+def write_compressed(png: bytes, path: Path) -> None:
+    """Write the picture in 256 colours."""
     Image.open(io.BytesIO(png)).convert("RGB").quantize(256).save(path, optimize=True)
     if path.stat().st_size > MOST:
         raise ValueError(f"{path} takes {path.stat().st_size} bytes, more than {MOST}: make it smaller.")

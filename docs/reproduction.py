@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from pictures import IMAGES, squeezed
+from pictures import IMAGES, write_compressed
 
 from rekmeans_paper.datasets import LOW
 
@@ -67,7 +67,7 @@ def cell(value: Any) -> str:
     return text.replace("|", "\\|")
 
 
-def measured(results: dict[str, Any], measure: str, *, low: bool) -> Row:
+def measure_row(results: dict[str, Any], measure: str, *, low: bool) -> Row:
     """One measure on low- or high-dimensional sets: a table for each protocol."""
     protocols = []
     for key, title in results["protocols"].items():
@@ -97,10 +97,10 @@ def page(results: dict[str, Any]) -> str:
     """The page in Markdown."""
     rows = results["tables"]
     means = [row for row in rows["scaling"] if row["set"] == "mean of all"]
-    house = Environment(loader=FileSystemLoader(HERE), undefined=StrictUndefined, trim_blocks=True, autoescape=False)
-    return house.get_template("reproduction.md.j2").render(
+    jinja = Environment(loader=FileSystemLoader(HERE), undefined=StrictUndefined, trim_blocks=True, autoescape=False)
+    return jinja.get_template("reproduction.md.j2").render(
         {name: table(means if name == "scaling" else rows[name], columns) for name, columns in COLUMNS.items()},
-        measures=[measured(results, name, low=low) for name in ("nmi", "acc") for low in (True, False)],
+        measures=[measure_row(results, name, low=low) for name in ("nmi", "acc") for low in (True, False)],
         pictures=PICTURES,
         paper=results["paper"].partition(":")[0],
         version=results["version"],
@@ -113,7 +113,7 @@ def main(folder: Path) -> None:
     (HERE / "reproduction.md").write_text(page(results) + "\n", encoding="utf-8")
     (IMAGES / "reproduction").mkdir(exist_ok=True)
     for name in PICTURES:
-        squeezed((folder / f"{name}.png").read_bytes(), IMAGES / "reproduction" / f"{name}.png")
+        write_compressed((folder / f"{name}.png").read_bytes(), IMAGES / "reproduction" / f"{name}.png")
 
 
 if __name__ == "__main__":

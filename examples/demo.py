@@ -26,7 +26,7 @@ OUT = Path("demo")
 SHARE, WIDTH = 0.10, 15  # of the cells get a gross error, this many standard deviations wide
 
 
-def soiled(X: np.ndarray) -> np.ndarray:
+def add_errors(X: np.ndarray) -> np.ndarray:
     """X with gross errors in SHARE of its cells."""
     random = np.random.default_rng(0)
     noise = X.mean(axis=0) + WIDTH * X.std(axis=0) * random.standard_normal(X.shape)
@@ -66,7 +66,7 @@ def main() -> None:
     moons, wine = make_moons(300, noise=0.08, random_state=0), load_wine(return_X_y=True)
     print(f"{'data':<24}{'method':<9}{'ACC':>7}{'NMI':>7}{'kappa':>9}{'objective':>12}{'passes':>8}{'seconds':>9}")
     for name, (X, y) in {"half-moons": moons, "wine": wine}.items():
-        for data, table in {name: X, f"{name}, {SHARE:.0%} errors": soiled(X)}.items():
+        for data, table in {name: X, f"{name}, {SHARE:.0%} errors": add_errors(X)}.items():
             for method in ("k-means", "EulerK", "REK"):
                 print(row(data, method, table, y))
     picture(moons[0], OUT / "half-moons.png")

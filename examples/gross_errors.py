@@ -3,7 +3,7 @@ Gross errors against k-means
 ============================
 
 A slipped decimal point, a sensor that says -999: k-means squares such an error and gives it a centroid.
-Here a value far outside its column says nothing, and the loss is bounded, so it cannot pull.
+Here a value far outside its column counts as missing, and the loss is bounded, so it cannot pull.
 """
 
 import warnings
@@ -19,7 +19,7 @@ from rekmeans import EulerKMeans, RectifiedEulerKMeans, normalized_mutual_info
 WIDTH = 15  # standard deviations of a gross error
 
 
-def soiled(X, share, seed=0):
+def add_errors(X, share, seed=0):
     """X with gross errors in a share of its cells."""
     random = np.random.default_rng(seed)
     noise = X.mean(axis=0) + WIDTH * X.std(axis=0) * random.standard_normal(X.shape)
@@ -31,7 +31,7 @@ def soiled(X, share, seed=0):
 # the plane; the crosses are the centroids, where they lie inside it.
 
 X, y = make_blobs(300, centers=[[0, 0], [6, 1], [2, 6]], random_state=0)
-X = soiled(X, 0.05)
+X = add_errors(X, 0.05)
 scaler = StandardScaler().fit(X)
 kmeans = KMeans(3, n_init=10, random_state=0).fit(scaler.transform(X))
 rek = RectifiedEulerKMeans(3, random_state=0).fit(X)
@@ -46,7 +46,7 @@ for ax, name, labels, centres in (
     ax.set(xlim=(-6, 12), ylim=(-6, 12), title=f"{name}: NMI {normalized_mutual_info(y, labels):.2f}")
 
 # %%
-# The same on wine, 178 rows in 13 columns: NMI with the three cultivars, mean of five draws of the dirt.
+# The same on wine, 178 rows in 13 columns: NMI with the three cultivars, mean of five draws of the errors.
 # Clean, k-means is nearly as good; a few errors in a hundred cells end that.
 
 wine, cultivars = load_wine(return_X_y=True)
@@ -56,7 +56,7 @@ methods = {
     "Euler k-means": lambda X: EulerKMeans(3, random_state=0).fit_predict(X),
     "rectified Euler k-means": lambda X: RectifiedEulerKMeans(3, random_state=0).fit_predict(X),
 }
-draws = {share: [soiled(wine, share, seed) for seed in range(5)] for share in shares}
+draws = {share: [add_errors(wine, share, seed) for seed in range(5)] for share in shares}
 
 figure, ax = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 print(f"{'share of cells':<24}" + "".join(f"{share:>7.0%}" for share in shares))
@@ -73,10 +73,10 @@ ax.legend(frameon=False)
 # group:
 
 X, y = make_blobs([200, 200, 8], centers=[[0, 0], [6, 1], [40, 40]], random_state=0)
-with warnings.catch_warnings(record=True) as told:
+with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     RectifiedEulerKMeans(3, random_state=0).fit(X)
-print("warning:", told[0].message)
+print("warning:", caught[0].message)
 kept = RectifiedEulerKMeans(3, scale="range", random_state=0).fit(X)
 print("rows of each cluster with scale='range':", np.bincount(kept.labels_))
 # sphinx_gallery_thumbnail_number = 2

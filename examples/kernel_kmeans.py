@@ -17,11 +17,11 @@ from sklearn.preprocessing import StandardScaler
 
 from rekmeans import KernelKMeans, normalized_mutual_info
 
-warnings.filterwarnings("ignore", message=".* take no part")  # rows of errors alone, which the fit tells of
+warnings.filterwarnings("ignore", message=".* take no part")  # rows of errors alone, of which the fit warns
 WIDTH = 15  # standard deviations of a gross error
 
 
-def soiled(X, share, seed=0):
+def add_errors(X, share, seed=0):
     """X with gross errors in a share of its cells."""
     random = np.random.default_rng(seed)
     noise = X.mean(axis=0) + WIDTH * X.std(axis=0) * random.standard_normal(X.shape)
@@ -45,14 +45,14 @@ ax.legend(title="kernel", frameon=False)
 # %%
 # Wine with gross errors in more and more of its cells: NMI with the three cultivars, mean of five draws. The
 # robust scale, which ignores values far outside a column, does most of it: "linear" is plain k-means on that
-# scale. Under heavy dirt the L1 Laplace kernel, whose centroids are medians, holds on longest.
+# scale. Under many gross errors the L1 Laplace kernel, whose centroids are medians, holds on longest.
 
 wine, cultivars = load_wine(return_X_y=True)
 shares = [0, 0.02, 0.05, 0.1, 0.2, 0.3]
 methods = {"k-means, z-scored": lambda X: KMeans(3, n_init=10, random_state=0).fit(StandardScaler().fit_transform(X))}
 for kernel in ("linear", "rbf", "laplace", "laplace-l2"):
     methods[kernel] = lambda X, kernel=kernel: KernelKMeans(3, kernel=kernel, random_state=0).fit(X)
-draws = {share: [soiled(wine, share, seed) for seed in range(5)] for share in shares}
+draws = {share: [add_errors(wine, share, seed) for seed in range(5)] for share in shares}
 
 figure, ax = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 print(f"{'share of cells':<20}" + "".join(f"{share:>7.0%}" for share in shares))

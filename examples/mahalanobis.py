@@ -38,7 +38,7 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
 
 # %%
 # ``prior`` is the weight of a round shape: the larger, the rounder. It keeps a shape from collapsing onto a
-# few rows. Shapes bring many local minima, so the best of several starts is worth its time. Accuracy on three
+# few rows. Shapes bring many local minima, so the best of several starts pays. Accuracy on three
 # draws of the sticks:
 
 print("kernel  prior  starts  accuracy")

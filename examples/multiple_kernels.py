@@ -24,7 +24,7 @@ print(f"together: NMI {normalized_mutual_info(cultivars, model.labels_):.3f}")
 
 # %%
 # Four groups in two columns. At alpha 4 the circle is gone round several times, far values meet, and the
-# groups are lost; that kernel gets the least weight, without labels. But a weight is no mark of quality: it
+# groups are lost; that kernel gets the least weight, without labels. But a weight is not a mark of quality: it
 # says how much of its own spread a kernel's clusters explain. The RBF and Laplace kernels find the groups
 # too, and get little, because what lies inside a cluster is already far for them.
 
@@ -53,7 +53,7 @@ axes[0].invert_yaxis()
 print(f"together: NMI {normalized_mutual_info(y, model.labels_):.3f}")
 
 # %%
-# ``power`` says how sharply the weights tell kernels apart: near 1 one takes all, as it grows they become
+# ``power`` says how sharply the weights separate kernels: near 1 one takes all, as it grows they become
 # equal.
 
 for power in (1.2, 2.0, 5.0):

@@ -16,7 +16,7 @@ digits, y = load_digits(return_X_y=True)
 
 # %%
 # 1797 digits of 8 by 8 pixels. Many pixels are blank in nearly all pictures, and the robust scale would take
-# ink there for an error; with the whole table as one range every pixel counts alike.
+# a dark pixel there for an error; with one range for the table every pixel counts alike.
 
 model = SelfOrganizingMap(grid=(8, 12), scale="global", random_state=0).fit(digits)
 
@@ -37,7 +37,7 @@ for ax, centre in zip(axes.flat, model.cluster_centers_, strict=True):
 
 # %%
 # How good a map is it? Each node named by its most frequent digit, the share of rows that lie on a node of
-# their own name; and the share of rows whose two nearest nodes are no neighbours on the grid, which is the
+# their own name; and the share of rows whose two nearest nodes are not neighbours on the grid, which is the
 # price of laying 64 columns on a plane.
 
 names = np.array([np.bincount(y[model.labels_ == node], minlength=10).argmax() for node in range(96)])

@@ -2,7 +2,7 @@
 Wine, from file to report
 =========================
 
-A table on disk becomes labels, a model, a summary and a page to look at: once by the command line, once
+A table on disk becomes labels, a model, a summary and a report page: once by the command line, once
 from Python.
 """
 

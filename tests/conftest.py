@@ -8,8 +8,8 @@ import pytest
 from hypothesis import settings
 from sklearn.datasets import load_wine
 
-settings.register_profile("house", deadline=None, derandomize=True, max_examples=50)
-settings.load_profile("house")
+settings.register_profile("rekmeans", deadline=None, derandomize=True, max_examples=50)
+settings.load_profile("rekmeans")
 
 
 @pytest.fixture(scope="session")
@@ -25,10 +25,10 @@ def dirty_wine():
 @pytest.fixture(scope="session")
 def shared_set():
     """shared_set(name) -> X (n, d) float64, y (n,); skips the test where the set is not on this machine."""
-    return loaded
+    return load_shared_set
 
 
-def loaded(name):
+def load_shared_set(name):
     folder = os.environ.get("REKMEANS_DATA")
     if not folder:
         pytest.skip(f"{name}: REKMEANS_DATA is not set")

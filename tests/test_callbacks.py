@@ -13,16 +13,16 @@ from sklearn.pipeline import make_pipeline
 
 from rekmeans import EulerKMeans, EulerMap, NeuralGas, RectifiedEulerKMeans, SelfOrganizingMap
 from rekmeans.estimators.placement import place_fitted, starting_centroids
+from support.assertions import assert_same_fit
 
 callback = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9 has no callbacks")
 
 X = np.random.default_rng(0).normal(size=(300, 4))
 each_clusterer = pytest.mark.parametrize("clusterer", [EulerKMeans, RectifiedEulerKMeans])
-FITTED = ("labels_", "cluster_centers_", "centroids_", "deviation_", "inertia_", "n_iter_", "alpha_")
 
 
-class Diary:
-    """A callback that writes down each hook with the path of its task, and stops what `stop` says."""
+class RecordingCallback:
+    """A callback that records each hook with the path of its task, and stops what `stop` says."""
 
     def __init__(self, stop=lambda path: False):
         self.lines, self.models, self.stop = [], [], stop
@@ -46,8 +46,8 @@ class Diary:
         return [line[1] for line in self.lines if line[0] == hook and len(line[1]) == depth]
 
 
-class Herald(Diary):
-    """A diary that a meta-estimator hands on to its parts."""
+class PropagatingCallback(RecordingCallback):
+    """A recording callback that a meta-estimator passes to its parts."""
 
     max_propagation_depth = None
 
@@ -58,40 +58,33 @@ def path(context):
     return (*above, (context.task_name, context.task_id))
 
 
-def assert_same_fit(one, two):
-    for name in FITTED:
-        assert_array_equal(getattr(one, name), getattr(two, name))
-    for name in ("inertia", "n_changed", "n_relocated"):
-        assert_array_equal(one.history_[name], two.history_[name])
-
-
 @each_clusterer
 @pytest.mark.parametrize("engine", ["auto", "reference"])
 @pytest.mark.parametrize("params", [{}, {"init": "random", "n_init": 4}, {"max_iter": 2}, {"tol": 0.02}], ids=str)
 def test_callbacks_do_not_change_the_bits(clusterer, engine, params):
     model = clusterer(6, engine=engine, random_state=0, **params)
-    assert_same_fit(clone(model).set_callbacks(Diary()).fit(X), model.fit(X))
+    assert_same_fit(clone(model).set_callbacks(RecordingCallback()).fit(X), model.fit(X))
 
 
 @each_clusterer
 def test_the_tasks_nest_as_fit_start_pass(clusterer):
-    diary = Diary()
-    model = clusterer(6, init="random", n_init=3, random_state=0).set_callbacks(diary).fit(X)
+    recording = RecordingCallback()
+    model = clusterer(6, init="random", n_init=3, random_state=0).set_callbacks(recording).fit(X)
     fit = (("fit", 0),)
-    assert diary.lines[:2] == [("setup", fit), ("begin", fit)]
-    assert diary.lines[-2:] == [("end", fit), ("teardown", fit)]
+    assert recording.lines[:2] == [("setup", fit), ("begin", fit)]
+    assert recording.lines[-2:] == [("end", fit), ("teardown", fit)]
     starts = [(*fit, ("start", s)) for s in range(3)]
-    assert diary.at("begin", 2) == diary.at("end", 2) == starts
-    assert diary.at("begin", 3) == diary.at("end", 3)
+    assert recording.at("begin", 2) == recording.at("end", 2) == starts
+    assert recording.at("begin", 3) == recording.at("end", 3)
     open_tasks = []
-    for hook, task in diary.lines[1:-1]:  # each task ends before its parent does
+    for hook, task in recording.lines[1:-1]:  # each task ends before its parent does
         if hook == "begin":
             assert open_tasks == list(task[:-1]) or not open_tasks
             open_tasks.append(task[-1])
         else:
             assert open_tasks == list(task)
             open_tasks.pop()
-    passes = [sum(task[:2] == start for task, _ in diary.models if len(task) == 3) for start in starts]
+    passes = [sum(task[:2] == start for task, _ in recording.models if len(task) == 3) for start in starts]
     alone = [len(clusterer(6, init=init, random_state=0).fit(X).history_["inertia"]) for init in first_points(model, 3)]
     assert passes == alone
 
@@ -104,9 +97,9 @@ def first_points(model, n):
 
 @each_clusterer
 def test_each_pass_shows_the_estimator_it_would_give(clusterer):
-    diary = Diary()
-    model = clusterer(5, random_state=1).set_callbacks(diary).fit(X)
-    *passes, last = [shown for _, shown in diary.models]
+    recording = RecordingCallback()
+    model = clusterer(5, random_state=1).set_callbacks(recording).fit(X)
+    *passes, last = [shown for _, shown in recording.models]
     objective = model.history_["inertia"]
     assert_array_equal([-shown.score(X) for shown in passes], objective)
     assert_array_equal([shown.inertia_ for shown in passes], objective)
@@ -119,9 +112,9 @@ def test_each_pass_shows_the_estimator_it_would_give(clusterer):
 
 @pytest.mark.parametrize("clusterer", [NeuralGas(4, stages=3, random_state=0), SelfOrganizingMap((2, 2), stages=3)])
 def test_each_pass_of_an_annealed_fit_shows_all_passes_so_far(clusterer):
-    diary = Diary()
-    fitted = clone(clusterer).set_callbacks(diary).fit(X)
-    shown = [model for task, model in diary.models if task[-1][0] == "pass"]
+    recording = RecordingCallback()
+    fitted = clone(clusterer).set_callbacks(recording).fit(X)
+    shown = [model for task, model in recording.models if task[-1][0] == "pass"]
     assert len(shown) == len(fitted.history_["reach"])
     assert len(np.unique(fitted.history_["reach"])) == 3
     for t, model in enumerate(shown):
@@ -138,19 +131,19 @@ def test_the_scoring_monitor_logs_each_pass():
 
 @each_clusterer
 def test_a_callback_stops_a_start_after_a_pass(clusterer):
-    whole = clusterer(6, init="random", n_init=1, random_state=0).fit(X)
-    stopped = clone(whole).set_callbacks(Diary(lambda task: task[2:] == (("pass", 2),))).fit(X)
-    assert_array_equal(stopped.history_["inertia"], whole.history_["inertia"][:3])
-    assert stopped.n_iter_ == 3 < whole.n_iter_
+    full = clusterer(6, init="random", n_init=1, random_state=0).fit(X)
+    stopped = clone(full).set_callbacks(RecordingCallback(lambda task: task[2:] == (("pass", 2),))).fit(X)
+    assert_array_equal(stopped.history_["inertia"], full.history_["inertia"][:3])
+    assert stopped.n_iter_ == 3 < full.n_iter_
     assert_array_equal(stopped.predict(X), stopped.labels_)
 
 
 def test_a_callback_stops_after_a_start():
     model = RectifiedEulerKMeans(6, init="random", n_init=4, random_state=3)
-    diary = Diary(lambda task: task[1:] == (("start", 0),))
-    stopped = clone(model).set_callbacks(diary).fit(X)
+    recording = RecordingCallback(lambda task: task[1:] == (("start", 0),))
+    stopped = clone(model).set_callbacks(recording).fit(X)
     assert_same_fit(stopped, model.set_params(n_init=1).fit(X))
-    assert len(diary.at("end", 2)) == 1
+    assert len(recording.at("end", 2)) == 1
 
 
 def test_the_progress_bars_nest(capsys):
@@ -168,31 +161,31 @@ def test_the_progress_bars_nest(capsys):
 def test_callbacks_reach_a_pipeline_and_a_search(recwarn):
     pipe = make_pipeline(EulerMap(), RectifiedEulerKMeans(4, random_state=0))
     plain = clone(pipe).fit(X)
-    herald = Herald()
-    assert_same_fit(pipe.set_callbacks(herald).fit(X)[-1], plain[-1])
-    assert [task[-1] for task in herald.at("begin", 2)] == [("fit", 0), ("fit", 1)]  # the map, then the clusterer
-    assert [task[-1] for task in herald.at("begin", 3)] == [("start", 0)]
-    assert len(herald.at("end", 4)) >= len(plain[-1].history_["inertia"])
-    herald = Herald()
+    recording = PropagatingCallback()
+    assert_same_fit(pipe.set_callbacks(recording).fit(X)[-1], plain[-1])
+    assert [task[-1] for task in recording.at("begin", 2)] == [("fit", 0), ("fit", 1)]  # the map, then the clusterer
+    assert [task[-1] for task in recording.at("begin", 3)] == [("start", 0)]
+    assert len(recording.at("end", 4)) >= len(plain[-1].history_["inertia"])
+    recording = PropagatingCallback()
     search = GridSearchCV(RectifiedEulerKMeans(random_state=0), {"n_clusters": [2, 3]}, cv=2)
     expected = clone(search).fit(X).cv_results_["mean_test_score"]
-    assert_array_equal(search.set_callbacks(herald).fit(X).cv_results_["mean_test_score"], expected)
-    assert sum(task[-1] == ("start", 0) for _, task in herald.lines if task) >= 2 * 5  # 2 values x 2 folds, and refit
+    assert_array_equal(search.set_callbacks(recording).fit(X).cv_results_["mean_test_score"], expected)
+    assert sum(task[-1] == ("start", 0) for _, task in recording.lines if task) >= 2 * 5  # 2 x 2 folds, and refit
     assert not [str(w.message) for w in recwarn if "callback" in str(w.message)]
 
 
 def test_the_map_is_one_task():
-    diary = Diary()
-    model = EulerMap().set_callbacks(diary).fit(X)
+    recording = RecordingCallback()
+    model = EulerMap().set_callbacks(recording).fit(X)
     fit = (("fit", 0),)
-    assert diary.lines == [(hook, fit) for hook in ("setup", "begin", "end", "teardown")]
-    assert_array_equal(diary.models[0][1].transform(X), model.transform(X))
+    assert recording.lines == [(hook, fit) for hook in ("setup", "begin", "end", "teardown")]
+    assert_array_equal(recording.models[0][1].transform(X), model.transform(X))
 
 
 def test_a_clone_keeps_its_callbacks():
-    diary = Diary()
-    clone(RectifiedEulerKMeans(3, random_state=0).set_callbacks(diary)).fit(X)
-    assert diary.at("begin", 1) == [(("fit", 0),)]
+    recording = RecordingCallback()
+    clone(RectifiedEulerKMeans(3, random_state=0).set_callbacks(recording)).fit(X)
+    assert recording.at("begin", 1) == [(("fit", 0),)]
 
 
 @each_clusterer
@@ -200,13 +193,13 @@ def test_a_failing_callback_leaves_the_estimator_as_it_was(clusterer):
     def fail(task):
         raise RuntimeError("no more")
 
-    diary = Diary(fail)
-    model = clusterer(3, random_state=0).set_callbacks(diary)
+    recording = RecordingCallback(fail)
+    model = clusterer(3, random_state=0).set_callbacks(recording)
     before = dict(vars(model))
     with pytest.raises(RuntimeError, match="no more"):
         model.fit(X)
     assert vars(model) == before
-    assert diary.lines[-1][0] == "teardown"
+    assert recording.lines[-1][0] == "teardown"
     with pytest.raises(NotFittedError):
         model.predict(X)
     assert_same_fit(model.set_callbacks().fit(X), clusterer(3, random_state=0).fit(X))
@@ -222,9 +215,9 @@ def test_verbose_names_the_start_where_there_are_several(capsys):
 
 
 @each_clusterer
-@pytest.mark.parametrize("heard", [False, True])
-def test_a_warning_points_at_the_line_that_called_fit(clusterer, heard):
-    model = clusterer(3).set_callbacks(*[Diary()] * heard)
+@pytest.mark.parametrize("has_callbacks", [False, True])
+def test_a_warning_points_at_the_line_that_called_fit(clusterer, has_callbacks):
+    model = clusterer(3).set_callbacks(*[RecordingCallback()] * has_callbacks)
     with pytest.warns(ConvergenceWarning) as caught:
         model.fit(np.ones((5, 2)))
     assert {warning.filename for warning in caught} == {__file__}

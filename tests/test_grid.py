@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from mpmath import mp
 from numpy.testing import assert_array_equal
 
-from parts import euler, scale_of
 from rekmeans import _grid
 from rekmeans._grid import GRID, cospi_sinpi, inner, integer_weights, product
 from rekmeans.assignment import one_hot
+from support.models import euler, scale_of
 
 DIGITS = mp.workdps(80)
 RNG = np.random.default_rng(2021)
@@ -20,7 +20,7 @@ QUARTERS = np.arange(-3, 4) / 2
 
 
 @DIGITS
-def rounded(function, t):
+def round_by_mpmath(function, t):
     """2^23 function(t) to the nearest integer; dyadic t never gives a tie."""
     return np.array([int(mp.nint(GRID * function(mp.mpf(float(x))))) for x in np.asarray(t).ravel()])
 
@@ -49,14 +49,14 @@ PHASES = {
 def test_cosine_and_sine_are_correctly_rounded(name):
     t = PHASES[name]
     cos, sin = cospi_sinpi(t)
-    assert_array_equal(cos, rounded(mp.cospi, t))
-    assert_array_equal(sin, rounded(mp.sinpi, t))
+    assert_array_equal(cos, round_by_mpmath(mp.cospi, t))
+    assert_array_equal(sin, round_by_mpmath(mp.sinpi, t))
 
 
 @pytest.mark.parametrize(("name", "function", "part"), [("cosine", mp.cospi, 0), ("sine", mp.sinpi, 1)])
 def test_float_rounding_alone_misses_near_ties_and_doubt_catches_them(name, function, part, monkeypatch):
     t = PHASES[f"{name} near a tie"]
-    right = rounded(function, t)
+    right = round_by_mpmath(function, t)
     with monkeypatch.context() as patch:
         patch.setattr(_grid, "DOUBT", 0.0)
         missed = cospi_sinpi(t)[part] != right
@@ -65,10 +65,10 @@ def test_float_rounding_alone_misses_near_ties_and_doubt_catches_them(name, func
 
 
 @pytest.mark.parametrize("cosine", [True, False])
-def test_a_doubtful_value_is_settled_as_mpmath_rounds_it(cosine):
+def test_a_doubtful_value_is_rounded_as_by_mpmath(cosine):
     r = np.concatenate([PHASES["random"] / 8, PHASES["tiny"], [0.0, 0.25, -0.25, 5e-324, -5e-324]])
-    settled = [_grid._round_correctly(float(x), cosine=cosine) for x in r]
-    assert_array_equal(settled, rounded(mp.cospi if cosine else mp.sinpi, r))
+    rounded_correctly = [_grid._round_correctly(float(x), cosine=cosine) for x in r]
+    assert_array_equal(rounded_correctly, round_by_mpmath(mp.cospi if cosine else mp.sinpi, r))
 
 
 def test_phases_keep_their_shape_and_the_grid_fits_int32():
@@ -82,8 +82,8 @@ def test_a_phase_of_any_size_is_mapped_without_loss(alpha):
     rng = np.random.default_rng(1)
     X = (rng.choice([-1, 1], 300) * 10.0 ** rng.uniform(-10, 30, 300))[:, None]
     F = euler(alpha, scale_of(None, X)).embed(X)
-    assert_array_equal(F[:, 0], rounded(mp.cospi, X * alpha))
-    assert_array_equal(F[:, 1], rounded(mp.sinpi, X * alpha))
+    assert_array_equal(F[:, 0], round_by_mpmath(mp.cospi, X * alpha))
+    assert_array_equal(F[:, 1], round_by_mpmath(mp.sinpi, X * alpha))
 
 
 def wide(rng, size, bits):
@@ -135,11 +135,11 @@ def test_a_product_with_real_numbers_is_the_matrix_product():
 def test_integer_weights_are_the_weights_on_a_grid_of_31_bits(weights):
     w, b = integer_weights(np.array(weights))
     assert 2**30 < w.max() <= 2**31
-    for whole, weight in zip(w.tolist(), weights, strict=True):
-        assert abs(whole - Fraction(weight) * Fraction(2) ** b) <= Fraction(1, 2)
+    for integer, weight in zip(w.tolist(), weights, strict=True):
+        assert abs(integer - Fraction(weight) * Fraction(2) ** b) <= Fraction(1, 2)
 
 
 @given(st.lists(st.integers(0, 2**31), min_size=1).filter(any))
-def test_integer_weights_of_whole_numbers_are_exact_multiples(weights):
+def test_integer_weights_of_integers_are_exact_multiples(weights):
     w, b = integer_weights(np.array(weights, dtype=np.float64))
     assert w.tolist() == [weight << b for weight in weights]

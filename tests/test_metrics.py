@@ -1,4 +1,4 @@
-"""Measures and surfaces against the oracle's plain loops; the sign of a surface says which centroid is nearer."""
+"""Measures against the plain loops of the oracle."""
 
 import math
 
@@ -8,18 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-import oracle
 from rekmeans import (
     EulerKMeans,
     EulerMap,
     RectifiedEulerKMeans,
     clustering_accuracy,
     deviation_degree,
-    mean_surface,
     normalized_mutual_info,
-    rectified_surface,
     resultant_lengths,
 )
+from support import oracle
 
 pairs = st.integers(1, 40).flatmap(
     lambda n: st.tuples(*[st.lists(st.integers(0, 5), min_size=n, max_size=n) for _ in range(2)])
@@ -87,15 +85,15 @@ def test_resultant_lengths_are_those_of_plain_loops(n, d, k, seed):
     random = np.random.default_rng(seed)
     theta, labels = random.uniform(0, 7, (n, d)), random.integers(0, k, n)
     labels[0] = k - 1
-    seen = random.random((n, d)) < 0.8
+    observed = random.random((n, d)) < 0.8
     lengths = np.full((k, d), np.nan)
     for c in range(k):
         for column in range(d):
-            angles = [theta[j, column] for j in range(n) if labels[j] == c and seen[j, column]]
+            angles = [theta[j, column] for j in range(n) if labels[j] == c and observed[j, column]]
             if angles:
                 a, b = math.fsum(map(math.cos, angles)), math.fsum(map(math.sin, angles))
                 lengths[c, column] = math.hypot(a, b) / len(angles)
-    mapped = np.concatenate([np.cos(theta) * seen, np.sin(theta) * seen], axis=1)
+    mapped = np.concatenate([np.cos(theta) * observed, np.sin(theta) * observed], axis=1)
     assert_allclose(resultant_lengths(mapped, labels), lengths, atol=1e-12)
 
 
@@ -111,52 +109,3 @@ def test_the_objectives_follow_from_the_resultant_lengths(alpha):
     mean = EulerKMeans(3, alpha=alpha, scale="range", random_state=0).fit(X)
     assert_allclose(np.abs(mean.centroids_), R[EulerKMeans], atol=1e-6)
     assert_allclose(mean.deviation_, 1 - np.sqrt((R[EulerKMeans] ** 2).mean(axis=1)), atol=1e-6)
-
-
-# surfaces
-
-
-def points(random, n, d):
-    """Points of the circle, (n, d) complex."""
-    return np.exp(2j * np.pi * random.random((n, d)))
-
-
-def mapped(Z):
-    return np.concatenate([Z.real, Z.imag], axis=1)
-
-
-def nearer(Z, p, q):
-    """|z - q|^2 - |z - p|^2: positive where p is nearer."""
-    return (np.abs(Z - q) ** 2).sum(axis=1) - (np.abs(Z - p) ** 2).sum(axis=1)
-
-
-@given(d=st.integers(1, 5), seed=st.integers(0, 999))
-def test_the_surface_of_two_means_is_lemma_1(d, seed):
-    random = np.random.default_rng(seed)
-    Z, (p, q) = points(random, 30, d), points(random, 2, d) * random.random((2, d))
-    side = mean_surface(p, q).side(mapped(Z))
-    assert_allclose(side, [oracle.surface_eulerk(p, q, z) for z in Z], atol=1e-12)
-    assert_allclose(side, nearer(Z, p, q), atol=1e-12)
-    assert_allclose(mean_surface(p, q).side(mapped(((p + q) / 2)[None])), 0, atol=1e-12)
-
-
-@given(d=st.integers(1, 5), seed=st.integers(0, 999))
-def test_the_surface_of_two_rectified_centroids_is_lemma_2(d, seed):
-    random = np.random.default_rng(seed)
-    Z, (p, q) = points(random, 30, d), points(random, 2, d)
-    side = rectified_surface(p, q).side(mapped(Z))
-    assert_allclose(side, [oracle.surface_rek(p, q, z) for z in Z], atol=1e-12)
-    assert_allclose(2 * side, nearer(Z, p, q), atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("clusterer", "surface"), [(EulerKMeans, mean_surface), (RectifiedEulerKMeans, rectified_surface)]
-)
-def test_a_fitted_models_labels_change_at_the_surface(clusterer, surface):
-    X = np.random.default_rng(1).random((200, 3))
-    model = clusterer(2, alpha=0.9, scale="range", random_state=0).fit(X)
-    F = EulerMap(alpha=0.9, scale="range").fit_transform(X)
-    side = surface(*model.centroids_).side(F)
-    clear = np.abs(side) > 1e-5  # nearer to the surface than this the grid decides
-    assert clear.sum() > 190
-    assert_array_equal(side[clear] > 0, model.labels_[clear] == 0)

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
-import oracle_beyond as oracle
 from rekmeans import (
     EulerKMeans,
     FuzzyCMeans,
@@ -19,6 +18,7 @@ from rekmeans import (
     representation_score,
     resultant_lengths,
 )
+from support import kernel_oracle as oracle
 
 RADIAL = ("rbf", "laplace", "laplace-l2")
 WIDTHS = {"euler": 0.9, "rbf": 2.0, "laplace": 0.8, "laplace-l2": 1.5}
@@ -29,14 +29,14 @@ def rows(seed, n=60, d=3):
     return random.normal(np.repeat(random.integers(0, 3, (n, 1)), d, axis=1), 0.35)
 
 
-def fitted(kernel, X, k=3, centroids="rectified", **more):
+def fit_kernel_kmeans(kernel, X, k=3, centroids="rectified", **more):
     """A model on the bare table: its kernel values are the oracle's."""
     width = {"alpha" if kernel == "euler" else "gamma": WIDTHS[kernel]} if kernel in WIDTHS else {}
     settings = {"scale": None, "random_state": 0, "tol": 0.0} | width | more
     return KernelKMeans(k, kernel=kernel, centroids=centroids, **settings).fit(X)
 
 
-def stepped(own, v, start, kernel):
+def iterate_steps(own, v, start, kernel):
     """The oracle's step until the point stays."""
     V, new = start[None] + np.inf, start[None]
     while np.abs(new - V).max() > 1e-13:
@@ -44,7 +44,7 @@ def stepped(own, v, start, kernel):
     return V[0]
 
 
-def searched(own, v, start, kernel):
+def search_minimum(own, v, start, kernel):
     """A search without slopes: the oracle's own step cannot leave a row in Weiszfeld's case."""
 
     def loss(u):
@@ -55,8 +55,8 @@ def searched(own, v, start, kernel):
 
 
 def least(X, labels, kernel, w):
-    """The oracle's score at the best points, looked for from each cluster's mean and best row."""
-    move, scores = searched if kernel == "laplace-l2" else stepped, []
+    """The oracle's score at the best points, searched from each cluster's mean and best row."""
+    move, scores = search_minimum if kernel == "laplace-l2" else iterate_steps, []
     for c in range(labels.max() + 1):
         own, v, one = X[labels == c], w[labels == c], np.zeros((labels == c).sum(), int)
         best_row = own[(oracle.MATRICES[kernel](own, own, WIDTHS[kernel]) @ v).argmax()]
@@ -71,7 +71,7 @@ def least(X, labels, kernel, w):
 def test_the_score_is_the_oracles_on_all_pairs(kernel, weighted):
     X = rows(1)
     w = np.random.default_rng(2).integers(1, 4, len(X)) * 1.0 if weighted else np.ones(len(X))
-    model = fitted(kernel, X)
+    model = fit_kernel_kmeans(kernel, X)
     labels = model.predict(X)
     found = representation_score(model, X, w if weighted else None)
     assert found == pytest.approx(least(X, labels, kernel, w), abs=1e-6)  # the grid, the search
@@ -81,9 +81,9 @@ def test_the_score_is_the_oracles_on_all_pairs(kernel, weighted):
 @pytest.mark.parametrize("centroids", ["mean", "rectified"])
 @pytest.mark.parametrize("kernel", ["euler", *RADIAL])
 def test_means_and_points_of_one_partition_score_the_same(kernel, centroids):
-    """The score belongs to the labels and the kernel: whatever centroids the model has, best points are looked for."""
+    """The score belongs to the labels and the kernel: whatever centroids the model has, it is at best points."""
     X = np.concatenate([rows(3, 30) / 4, rows(4, 30) / 4 + 9.0])  # two groups that nobody parts otherwise
-    a, b = (fitted(kernel, X, 2, which, init=X[[0, -1]]) for which in (centroids, "rectified"))
+    a, b = (fit_kernel_kmeans(kernel, X, 2, which, init=X[[0, -1]]) for which in (centroids, "rectified"))
     assert len(set(zip(a.predict(X), b.predict(X), strict=True))) == 2
     assert representation_score(a, X) == pytest.approx(representation_score(b, X), abs=1e-9)
 
@@ -114,7 +114,7 @@ def test_one_column_and_one_cluster_give_2r_over_1_plus_r(angles):
 def test_a_row_drawn_at_random_would_score_zero_on_average(kernel):
     """The proof of the scale: the mean of J over all rows as points is 2 J_mean, in every cluster."""
     X = rows(6)
-    labels = fitted(kernel, X).predict(X)
+    labels = fit_kernel_kmeans(kernel, X).predict(X)
     for c in range(3):
         own = X[labels == c]
         drawn = [
@@ -128,7 +128,7 @@ def test_a_row_drawn_at_random_would_score_zero_on_average(kernel):
 def test_it_lies_between_zero_and_one(kernel, seed):
     X = np.random.default_rng(seed).uniform(-3, 3, (40, 2))
     for k in (1, 3):
-        model = fitted(kernel, X, k, **({} if kernel == "euler" else {"gamma": 20.0}))
+        model = fit_kernel_kmeans(kernel, X, k, **({} if kernel == "euler" else {"gamma": 20.0}))
         assert 0 <= representation_score(model, X) <= 1
 
 
@@ -139,7 +139,7 @@ def test_it_is_one_for_tight_clusters_and_falls_as_they_spread(kernel):
     scores = []
     for spread in (1e-3, 0.1, 0.3, 1.0):
         X = centres + spread * noise
-        scores.append(representation_score(fitted(kernel, X, 2, init=[[0.0, 0.0], [1.0, 1.0]]), X))
+        scores.append(representation_score(fit_kernel_kmeans(kernel, X, 2, init=[[0.0, 0.0], [1.0, 1.0]]), X))
     assert scores[0] == pytest.approx(1, abs=1e-4)
     assert scores == sorted(scores, reverse=True)
     assert scores[-1] < 0.8
@@ -148,14 +148,14 @@ def test_it_is_one_for_tight_clusters_and_falls_as_they_spread(kernel):
 @pytest.mark.parametrize("kernel", ["rbf", "euler"])
 def test_it_tends_to_one_as_the_kernel_flattens(kernel):
     X, name = rows(8), "alpha" if kernel == "euler" else "gamma"
-    scores = [representation_score(fitted(kernel, X, 2, **{name: width}), X) for width in (0.9, 0.1, 0.005)]
+    scores = [representation_score(fit_kernel_kmeans(kernel, X, 2, **{name: width}), X) for width in (0.9, 0.1, 0.005)]
     assert scores == sorted(scores)
     assert scores[-1] > 0.99
 
 
 def test_flat_laplace_kernels_tend_to_the_ratio_of_absolute_distances():
     X = np.random.default_rng(8).normal(size=(800, 3))
-    model = fitted("laplace", X, 1, gamma=1e-6)
+    model = fit_kernel_kmeans("laplace", X, 1, gamma=1e-6)
     about = np.abs(X - np.median(X, axis=0)).sum(axis=1).mean()
     apart = oracle.city_distances(X, X).mean()
     found = representation_score(model, X)
@@ -168,19 +168,19 @@ def test_the_linear_kernel_and_rows_that_repeat_score_one():
     assert representation_score(KernelKMeans(3, kernel="linear", random_state=0).fit(X), X) == 1.0
     same = np.repeat([[0.0, 1.0], [2.0, 3.0]], 5, axis=0)
     for kernel in ("euler", *RADIAL):
-        assert representation_score(fitted(kernel, same, 2), same) == pytest.approx(1.0, abs=1e-6)
+        assert representation_score(fit_kernel_kmeans(kernel, same, 2), same) == pytest.approx(1.0, abs=1e-6)
 
 
 @pytest.mark.parametrize("kernel", ["euler", *RADIAL])
 def test_row_order_column_order_and_doubled_rows_change_nothing(kernel):
     X = rows(10)
-    model = fitted(kernel, X)
+    model = fit_kernel_kmeans(kernel, X)
     found = representation_score(model, X)
     order = np.random.default_rng(0).permutation(len(X))
     assert representation_score(model, X[order]) == pytest.approx(found, abs=1e-9)
     assert representation_score(model, np.concatenate([X, X])) == pytest.approx(found, abs=1e-9)
     assert representation_score(model, X, np.full(len(X), 2.0)) == pytest.approx(found, abs=1e-9)
-    turned = fitted(kernel, X[:, ::-1], init=model.cluster_centers_[:, ::-1])
+    turned = fit_kernel_kmeans(kernel, X[:, ::-1], init=model.cluster_centers_[:, ::-1])
     assert representation_score(turned, X[:, ::-1]) == pytest.approx(found, abs=1e-6)
     w = np.random.default_rng(1).integers(0, 3, len(X))
     assert representation_score(model, X, w) == pytest.approx(
@@ -193,7 +193,7 @@ def test_a_large_cluster_is_sampled_without_bias(monkeypatch, weighted):
     """Over many cuts of the sample the estimate of J_mean is right, row paired with itself or not."""
     random, n = np.random.default_rng(11), 400
     F, w = random.normal(size=(n, 2)), random.integers(1, 4, n) * 1.0 if weighted else np.ones(n)
-    kernel = fitted("rbf", F, 1).kernel_
+    kernel = fit_kernel_kmeans("rbf", F, 1).kernel_
     exact = representation.spread_of_pairs(kernel, F, w).to_mean
     monkeypatch.setattr(representation, "EXACT_PAIRS", 10)
     monkeypatch.setattr(representation, "PAIR_SAMPLE", 8)
@@ -210,7 +210,7 @@ def test_every_clusterer_of_one_kernel_has_a_score_and_others_are_refused():
     X = rows(12)
     for model in (FuzzyCMeans(3, kernel="rbf", random_state=0), SelfOrganizingMap((1, 3), random_state=0)):
         assert 0 < representation_score(model.fit(X), X) < 1
-    with pytest.raises(ValueError, match=r"one kernel that knows points: .*got MultipleKernelKMeans with Stack"):
+    with pytest.raises(ValueError, match=r"one kernel that has points: .*got MultipleKernelKMeans with Stack"):
         representation_score(MultipleKernelKMeans(3, random_state=0).fit(X), X)
     K = oracle.rbf_matrix(X, X, 2.0)
     known = KernelKMeans(3, kernel="precomputed", centroids="mean", random_state=0).fit(K)
@@ -218,7 +218,7 @@ def test_every_clusterer_of_one_kernel_has_a_score_and_others_are_refused():
         representation_score(known, K)
 
 
-def test_rows_beyond_the_scale_take_no_part():
+def test_rows_out_of_range_take_no_part():
     X = rows(13)
     model = RectifiedEulerKMeans(3, random_state=0).fit(X)
     far = np.concatenate([X, np.full((1, 3), 1e6)])

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse
 
-from parts import euler
 from rekmeans import EulerKMeans, EulerMap, KernelKMeans, RectifiedEulerKMeans, load, save, to_onnx
 from rekmeans.assignment import Hard
 from rekmeans.centroids import mean, rectified
@@ -19,6 +18,7 @@ from rekmeans.model import Model, Stop
 from rekmeans.scales import SCALES, Scale
 from rekmeans.table import MemoryTable
 from rekmeans.table.refusals import as_rows
+from support.models import euler
 
 BEYOND = ("ignore", "clip", "wrap")
 seeds = st.integers(0, 10**6)

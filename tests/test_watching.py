@@ -1,4 +1,4 @@
-"""Watching passes: events in order, the answer of an unwatched fit, a stop where asked for, silence afterwards."""
+"""Watching passes: events in order, the answer of an unwatched fit, stops, and no events afterwards."""
 
 import threading
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from rekmeans import FuzzyCMeans, NeuralGas, PassEvent, RectifiedEulerKMeans, watch_passes
+from rekmeans import FuzzyCMeans, NeuralGas, PassEvent, RectifiedEulerKMeans, SelfOrganizingMap, watch_passes
 from rekmeans.watching import active_callbacks
 
 X = np.random.default_rng(0).normal(size=(300, 4))
@@ -84,11 +84,11 @@ def test_nested_contexts_add_up_and_end_with_their_blocks():
     assert active_callbacks() == ()
 
 
-def test_a_stop_of_one_does_not_silence_another():
-    seen = []
-    with watch_passes(lambda event: True), watch_passes(seen.append):
+def test_a_stop_by_one_callback_does_not_stop_the_others():
+    events = []
+    with watch_passes(lambda event: True), watch_passes(events.append):
         RectifiedEulerKMeans(6, init=X[:6]).fit(X)
-    assert [event.number for event in seen] == [0]
+    assert [event.number for event in events] == [0]
 
 
 def test_an_error_of_a_callback_ends_the_fit_and_the_context():
@@ -112,9 +112,32 @@ def test_another_thread_is_not_watched():
 def test_a_callback_that_returns_something_else_does_not_stop_the_fit():
     X = np.random.default_rng(0).normal(size=(200, 2))
     model = RectifiedEulerKMeans(4, random_state=0)
-    silent = model.fit(X).n_iter_
+    unwatched = model.fit(X).n_iter_
     for answer in (5, "text", [1], np.int64(1)):
         with watch_passes(lambda event, answer=answer: answer):
-            assert model.fit(X).n_iter_ == silent
+            assert model.fit(X).n_iter_ == unwatched
     with watch_passes(lambda event: np.True_):
         assert model.fit(X).n_iter_ == 1
+
+
+ROWS = np.random.default_rng(0).normal(size=(300, 3))
+
+
+@pytest.mark.parametrize(
+    "model", [SelfOrganizingMap((3, 3)), NeuralGas(5), SelfOrganizingMap((2, 2), n_init=3, init="random")]
+)
+@pytest.mark.parametrize("stop", [0, 3, 12])
+def test_a_fit_stopped_in_any_stage_answers_as_it_was_left(model, stop):
+    with watch_passes(lambda event: event.number == stop):
+        model.set_params(random_state=0).fit(ROWS)
+    assert_array_equal(model.predict(ROWS), model.labels_)
+    assert -model.score(ROWS) == model.inertia_
+    lengths = {name: len(values) for name, values in model.history_.items()}
+    assert set(lengths.values()) == {len(model.history_["inertia"])}
+    assert model.history_["stage"][-1] == model.stages - 1
+    assert model.history_["reach"][-1] == model.reach
+
+
+def test_only_a_function_can_watch():
+    with pytest.raises(TypeError, match="watch_passes needs a function of a PassEvent, got 3"), watch_passes(3):
+        pass

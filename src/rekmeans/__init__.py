@@ -1,4 +1,4 @@
-"""Rectified Euler k-means, and what lies beyond it."""
+"""Rectified Euler k-means, and kernel clustering with other kernels and assignment rules."""
 
 from importlib import import_module
 from typing import Any
@@ -57,7 +57,7 @@ LAZY = dict.fromkeys(DISPLAYS, ".displays")
 
 
 def __getattr__(name: str) -> Any:
-    """What needs optional libraries, only when asked for."""
+    """What needs optional libraries, imported at first use."""
     if name not in LAZY:
         raise AttributeError(f"module 'rekmeans' has no attribute {name!r}")
     return getattr(import_module(LAZY[name], __name__), name)

@@ -16,7 +16,7 @@ Array = NDArray[Any]
 BITS = 23  # a grid value and the difference of two are exact float32 numbers
 GRID = 1 << BITS
 DOUBT = 2.0**-24  # in grid units; float64 cos and sin of |x| <= pi/4 err by less than 2^-26 of one
-PLACES = 160  # binary places of the integer arithmetic that settles a doubtful rounding
+PLACES = 160  # binary places of the integer arithmetic that decides a doubtful rounding
 PI = 31415926535897932384626433832795028841971693993751058209749445923078164 * (1 << PLACES) // 10**70
 ROOM = 43  # bits of a block's sum that is left in 64: a million of them still add up inside
 TURN = 1 << 16  # phases are averaged on this grid of half-turns, exactly
@@ -36,7 +36,7 @@ def cospi_sinpi(t: Array) -> tuple[Array, Array]:
 
 
 def _round_to_grid(value: Array, r: Array, *, cosine: bool) -> Array:
-    """The nearest grid integers; the few values close to a tie are settled with `PLACES` binary places."""
+    """The nearest grid integers; the few values close to a tie are decided with `PLACES` binary places."""
     scaled = value * GRID
     near = np.rint(scaled)
     doubtful = np.flatnonzero(np.abs(scaled - near).ravel() > 0.5 - DOUBT)
@@ -110,9 +110,9 @@ def small_weights(weights: Array) -> tuple[Array, int]:
     return np.ldexp(weights, b), b
 
 
-def mean_turns(turns: Array, seen: Array) -> Array:
-    """Mean phases in half-turns from their sums on the TURN grid; 0 where nothing was seen."""
-    count = seen.astype(np.float64)
+def mean_turns(turns: Array, observed: Array) -> Array:
+    """Mean phases in half-turns from their sums on the TURN grid; 0 where nothing was observed."""
+    count = observed.astype(np.float64)
     return np.where(count > 0, turns.astype(np.float64) / np.where(count > 0, count, 1.0) / TURN, 0.0)
 
 

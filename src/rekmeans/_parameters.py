@@ -80,7 +80,7 @@ def check_starting_points(init: Any, k: int, d: int) -> Array:
 
 
 def check_grid(name: str, value: Any) -> None:
-    """The sides of a grid: two whole numbers."""
+    """The sides of a grid: two integers."""
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise ValueError(f"{name} must be (rows, columns), two integers of at least 1; got {value!r}.")
     for side in value:
@@ -93,7 +93,7 @@ def kernel_pairs(kernels: Any, default: str) -> list[tuple[str, Any]]:
 
 
 def check_kernel_list(kernels: Any, known: Mapping[str, Any], default: str, shared: bool, rule: str) -> None:
-    """Refuse kernels that are no numbers (alpha) or pairs (name, width), or that lack what is asked of them."""
+    """Refuse kernels that are not numbers (alpha) or pairs (name, width), or that lack what the parameters need."""
     if isinstance(kernels, str) or not hasattr(kernels, "__len__") or len(kernels) == 0:
         raise ValueError(f"kernels must be a list of numbers (alpha) or pairs (name, width); got {kernels!r}.")
     for kernel in kernels:
@@ -116,9 +116,9 @@ def check_kernel_list(kernels: Any, known: Mapping[str, Any], default: str, shar
 
 
 def refuse_points(kernel: str, init: Any) -> None:
-    """A kernel of values between rows knows no points."""
+    """A kernel of values between rows has no points."""
     if not isinstance(init, str):
-        raise ValueError(f"kernel={kernel!r} knows no points to start from: init must be 'k-means++' or 'random'.")
+        raise ValueError(f"kernel={kernel!r} has no points to start from: init must be 'k-means++' or 'random'.")
 
 
 def refuse_rule(kernel: str, rule: str, rules: Collection[str]) -> None:

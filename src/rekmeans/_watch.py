@@ -1,4 +1,4 @@
-"""Watching a fit: the lines that verbose prints, and scikit-learn's callbacks told of the tasks fit > start > pass."""
+"""Watching a fit: the lines that verbose prints, and scikit-learn's callbacks for the tasks fit > start > pass."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def send_events(n_starts: int, n_rows: int) -> Watch | None:
 
 
 def combine_watches(*watches: Watch | None) -> Watch | None:
-    """All of these that are there as one, which says stop when any does."""
-    there = [watch for watch in watches if watch is not None]
-    return (lambda *passed: max(bool(watch(*passed)) for watch in there)) if there else None
+    """All of these that are not None as one, which stops when any does."""
+    active = [watch for watch in watches if watch is not None]
+    return (lambda *passed: max(bool(watch(*passed)) for watch in active)) if active else None
 
 
 class Tasks:
-    """The tasks of one fit, told to the callbacks of its estimator as they begin and end.
+    """The tasks of one fit, reported to the callbacks of its estimator as they begin and end.
 
     A pass begins when the one before it ends; the last one begun gave no better centroids, or never ran, and ends as an
     empty task.
@@ -73,7 +73,7 @@ class Tasks:
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
         self.data = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
         self.n_starts, self.n_passes = starts, max_iter + 1
-        self.heard = bool(getattr(estimator, "_skl_callbacks", ()))
+        self.has_callbacks = bool(getattr(estimator, "_skl_callbacks", ()))
         self.fit: Any = None  # the tasks under way
         self.start: Any = None
         self.turn: Any = None
@@ -82,14 +82,14 @@ class Tasks:
             self.fit.call_on_fit_task_begin(**self.data)
 
     def starts(self, starts: Iterator[Array]) -> Iterator[Array]:
-        """The same starts, each a task from its seeding to its last pass; a callback may want no more of them."""
-        if not self.heard:
+        """The same starts, each a task from its seeding to its last pass; a callback may stop them."""
+        if not self.has_callbacks:
             yield from starts
             return
         for _ in range(self.n_starts):
-            self.start = self._begun(self.fit, "start", self.n_passes)
+            self.start = self._begin_task(self.fit, "start", self.n_passes)
             C = next(starts)
-            self.turn = self._begun(self.start, "pass")
+            self.turn = self._begin_task(self.start, "pass")
             yield C
             if self.turn is not None:
                 self.turn.call_on_fit_task_end(estimator=self.data["estimator"])
@@ -97,21 +97,21 @@ class Tasks:
                 return
 
     def watch(self, attributes: Callable[[Fit], dict[str, Any]]) -> Watch | None:
-        """Ends a pass, with the estimator that this fit would give, and begins the next; None if none listens."""
+        """Ends a pass, with the estimator that this fit would give, and begins the next; None without callbacks."""
 
         def end_pass(s: int, t: int, record: dict[str, Any]) -> bool:
             stop = self.turn.call_on_fit_task_end(
                 **self.data, reconstruction_attributes=lambda: attributes(record["fit"]())
             )
-            self.turn = None if stop or t + 1 == self.n_passes else self._begun(self.start, "pass")
+            self.turn = None if stop or t + 1 == self.n_passes else self._begin_task(self.start, "pass")
             return stop
 
-        return end_pass if self.heard else None
+        return end_pass if self.has_callbacks else None
 
     def end(self) -> None:
         """The estimator is fitted."""
         if self.fit is not None:
             self.fit.call_on_fit_task_end(**self.data, reconstruction_attributes={})
 
-    def _begun(self, parent: Any, name: str, subtasks: int = 0) -> Any:
+    def _begin_task(self, parent: Any, name: str, subtasks: int = 0) -> Any:
         return parent.subcontext(task_name=name, max_subtasks=subtasks).call_on_fit_task_begin(**self.data)

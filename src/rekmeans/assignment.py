@@ -27,7 +27,7 @@ class AssignmentRule(Protocol):
 
 
 def one_hot(labels: Array, w: Array, k: int) -> Any:
-    """Each row's whole weight at its label, (n, k) sparse."""
+    """All of each row's weight at its label, (n, k) sparse."""
     if labels.min(initial=0) < 0:
         raise ValueError(
             "a distance is not a number: values overflow in the kernel; use a wider scale or smaller gamma."
@@ -44,8 +44,8 @@ class Hard:
 
     def __call__(self, D: Array, loss: Loss, w: Array) -> Shares:
         labels = nearest(D)
-        own = np.take_along_axis(D, labels[:, None], axis=1)[:, 0]
-        return Shares(labels, one_hot(labels, w, D.shape[1]), loss(own))
+        nearest_D = np.take_along_axis(D, labels[:, None], axis=1)[:, 0]
+        return Shares(labels, one_hot(labels, w, D.shape[1]), loss(nearest_D))
 
 
 @dataclass(frozen=True)

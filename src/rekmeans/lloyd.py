@@ -39,7 +39,7 @@ def run(rows: Rows, model: Model, C: Any, stop: Stop, watch: Callable[..., bool 
 
 
 def run_to_end(rows: Rows, model: Model, C: Any, stop: Stop, watch: Callable[[Ending], bool] | None = None) -> Ending:
-    """Pass after pass, until nothing changes, the objective no longer falls, or the watcher has seen enough."""
+    """Pass after pass, until nothing changes, the objective no longer falls, or the watcher stops it."""
     run, state = rows.start_run(model), State(C, C)
     most_passes = 1 if watch else stop.max_iter + 1
     while not state.is_done:
@@ -133,13 +133,13 @@ def make_fit(rows: Rows, endings: Sequence[Ending]) -> Fit:
 
 
 def last_record(rows: Rows, state: State) -> dict[str, Any]:
-    """What a watcher is told of the last pass."""
+    """What a watcher gets of the last pass."""
     record = state.passes[-1]
     counts = {"inertia": inertia(rows, record.loss), "n_changed": record.n_changed, "n_relocated": record.n_relocated}
     return counts | {"seconds": record.seconds}
 
 
 def inertia(rows: Rows, loss: Any) -> float:
-    """A summed loss as squared distance in the mapped space, in the user's weights; infinite beyond all numbers."""
+    """A summed loss as squared distance in the mapped space, in the user's weights; infinite where it overflows."""
     with np.errstate(over="ignore"):
         return float(np.ldexp(float(loss) * rows.kernel.loss_unit, -rows.weight_bits))

@@ -75,9 +75,9 @@ def resultant_lengths(mapped: ArrayLike, labels: ArrayLike) -> Array:
     array([[0.],
            [1.]])
     """
-    F, own = np.asarray(mapped, dtype=np.float64), np.asarray(labels)
+    F, y = np.asarray(mapped, dtype=np.float64), np.asarray(labels)
     d = F.shape[1] // 2
     Z = F[:, :d] + 1j * F[:, d:]
-    parts = [Z[own == c] for c in range(int(own.max()) + 1)]
+    parts = [Z[y == c] for c in range(int(y.max()) + 1)]
     with np.errstate(invalid="ignore"):
         return np.stack([np.abs(part.sum(axis=0)) / (part != 0).sum(axis=0) for part in parts])

@@ -63,7 +63,7 @@ class Points(Centroids):
 class Sums:
     """What a pass leaves for the centroids: arrays that add. A kernel family has its own record of them.
 
-    None stands for a statistic that does not add and was not asked for.
+    None stands for a statistic that does not add and was not computed.
     """
 
     mass: Array  # (k,) weight of each cluster
@@ -85,7 +85,7 @@ def _add(one: Any, two: Any) -> Any:
 
 
 class Shares(NamedTuple):
-    """What an assignment rule makes of some rows' distances."""
+    """What an assignment rule gives for the distances of some rows."""
 
     labels: Array  # (n,)
     weights: Any  # (n, k), dense or sparse: the weight with which each row counts for each centroid

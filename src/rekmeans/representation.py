@@ -14,10 +14,10 @@ from .kernels import KERNELS
 from .kernels.base import rectified_update, with_statistics
 from .table import MemoryTable
 
-EXACT_PAIRS = 4000  # rows of a cluster up to which every pair is looked at
+EXACT_PAIRS = 4000  # rows of a cluster up to which every pair is used
 PAIR_SAMPLE = 2000  # rows of a larger one whose pairs are: the score then errs by about 0.01
 PAIR_CELLS = 1 << 22  # kernel values held at a time
-POINT_STEPS = 1000  # to a best point; more than any was seen to take
+POINT_STEPS = 1000  # to a best point; more than any fit has taken
 PAIR_SEED = 0  # of the rows of a larger one
 STILL_LOSS = 1e-12  # a fall of the loss, relative, that is none
 
@@ -34,7 +34,7 @@ def representation_score(model: Any, X: Any, sample_weight: ArrayLike | None = N
 
     It is 2 - J_rect/J_mean for the labels that the model gives to X. J_mean is the squared distance of the rows to the
     means of their clusters in the mapped space, the least that anything can have; J_rect that to the best points on the
-    mapped data, which are looked for anew, whatever centroids the model has.
+    mapped data, which are searched for again, whatever centroids the model has.
 
     - 1: the means lie on the mapped data. A point of the table's own space stands for the rows as well as anything can.
     - 0: the best points do no better than rows drawn at random. A row drawn from its own cluster is at the squared
@@ -43,7 +43,7 @@ def representation_score(model: Any, X: Any, sample_weight: ArrayLike | None = N
 
     With mean resultant lengths R of cluster c and column l, Euler's is closed: J_mean = 1/2 sum n_c (1 - R^2) and
     J_rect = sum n_c (1 - R). For RBF and Laplace kernels J_mean needs the kernel values of pairs: of all pairs up to
-    4000 rows in a cluster, beyond that of 2000 rows spread over it, with the unbiased correction for a row paired
+    4000 rows in a cluster, above that of 2000 rows spread over it, with the unbiased correction for a row paired
     with itself. With the linear kernel it is 1: the mean of points is a point.
 
     Parameters
@@ -61,9 +61,9 @@ def representation_score(model: Any, X: Any, sample_weight: ArrayLike | None = N
 
     Notes
     -----
-    The score says nothing of whether the clusters are the right ones or lie apart: a cluster cut in two scores
-    higher, as a rule. It rises as the kernel flattens: towards 1 for Euler and RBF kernels, whose space is flat where
-    it is looked at closely; Laplace kernels are rough at every scale and tend to `2 - 2 E|x - median|/E|x - x'|`,
+    The score does not say whether the clusters are the right ones or lie apart: a cluster cut in two scores
+    higher, as a rule. It rises as the kernel flattens: towards 1 for Euler and RBF kernels, whose space is flat at
+    small distances; Laplace kernels are rough at every scale and tend to `2 - 2 E|x - median|/E|x - x'|`,
     0.586 for normal columns. Compare partitions by one kernel, of one width and one number of clusters; or kernels, to
     see how much their means gain by leaving the mapped data. RBF and Laplace losses have several low points: the
     search starts at the average and at the best row of each cluster.
@@ -87,7 +87,7 @@ def representation_score(model: Any, X: Any, sample_weight: ArrayLike | None = N
         names = ", ".join(name for name, known in KERNELS.items() if not known.is_pairwise)
         got = "precomputed values" if model.kernel_.is_pairwise else type(model.kernel_).__name__
         raise ValueError(
-            f"representation_score needs a model of one kernel that knows points: {names}; "
+            f"representation_score needs a model of one kernel that has points: {names}; "
             f"got {type(model).__name__} with {got}."
         )
     table = place_fitted(model, X, sample_weight).table
@@ -113,7 +113,7 @@ def spread_about_mean(kernel: Any, F: Array, w: Array) -> Spread:
 def spread_of_pairs(kernel: Any, F: Array, w: Array) -> Spread:
     """sum_j sum_q w_j w_q |phi_j - phi_q|^2/(2 s), s the sum of w, and the loss at the best point.
 
-    That is looked for from the average and from the row of least loss.
+    The search starts from the average and from the row of least loss.
     """
     few = MemoryTable(np.arange(len(F))[:, None]).sample(len(F) if len(F) <= EXACT_PAIRS else PAIR_SAMPLE, PAIR_SEED)
     some = few.dense()[:, 0]

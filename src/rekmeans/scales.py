@@ -1,4 +1,4 @@
-"""Column ranges and back: z = (x - shift)/unit in the kept interval [low, high] of x; a value in none is beyond."""
+"""Column ranges and back: z = (x - shift)/unit in the kept interval [low, high] of x; others are out of range."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MOST_INTERVALS = 8  # kept of a column
 class Scale:
     """A record per column: up to 8 kept intervals with the shift of each, a unit, and a period or 0.
 
-    A value x in interval i of its column lies at (x - shift_i)/unit, so that gaps between intervals can be folded. A
+    A value x in interval i of its column lies at (x - shift_i)/unit, so that the space between them can be folded. A
     column with fewer intervals than another has NaN in their place. A periodic column lies at fmod(x - shift, period).
     """
 
@@ -76,7 +76,7 @@ class Scale:
         return replace(self, **{name: getattr(self, name)[columns] for name in names})
 
     def rates(self, alpha: float) -> Array:
-        """Half-turns per unit of each column at alpha, (d,); a period is a whole turn at any."""
+        """Half-turns per unit of each column at alpha, (d,); a period is a full turn at any."""
         return np.where(self.period > 0, 2.0 / np.where(self.period > 0, self.period, 1.0), alpha / self.unit)
 
     def inside(self, X: Array) -> Array:
@@ -120,30 +120,30 @@ class Scale:
 
 def _least_gap(ends: Array, values: Array) -> Array:
     """The interval (n, d) whose end (n, d, m) is nearest to each value; the first where a value is missing."""
-    gaps = np.abs(ends - values[..., None])
-    return np.where(np.isnan(gaps), np.inf, gaps).argmin(axis=-1)
+    distances = np.abs(ends - values[..., None])
+    return np.where(np.isnan(distances), np.inf, distances).argmin(axis=-1)
 
 
 def ignore(scale: Scale, X: Array) -> Array:
-    """A value beyond the kept intervals counts as missing; a row of only such values is clipped instead."""
+    """A value outside the kept intervals counts as missing; a row of only such values is clipped instead."""
     values, shift = scale.nearest_ends(X)
     inside = scale.inside(X)
     return np.where(inside | ~inside.any(axis=1, keepdims=True), values - shift, np.nan)
 
 
 def clip(scale: Scale, X: Array) -> Array:
-    """A value beyond the kept intervals counts as the nearest end of the nearest one."""
+    """A value outside the kept intervals counts as the nearest end of the nearest one."""
     values, shift = scale.nearest_ends(X)
     return values - shift
 
 
 def wrap(scale: Scale, X: Array) -> Array:
-    """A value beyond goes on round the circle, as if there were one interval: the paper's map."""
+    """A value out of range goes on round the circle, as if there were one interval: the paper's map."""
     return X - scale.origin
 
 
 def uninformative_rows(scale: Scale, X: Array) -> Array:
-    """Rows of which every observed value is beyond the kept intervals, (n,)."""
+    """Rows of which every observed value is outside the kept intervals, (n,)."""
     return np.logical_not(scale.inside(X).any(axis=1))
 
 
@@ -165,16 +165,16 @@ def range_scale(summary: ColumnSummary) -> Scale:
 
 
 def global_scale(summary: ColumnSummary) -> Scale:
-    """Minimum to maximum of the whole table becomes [0, 1]."""
-    ends = (np.fmin.reduce(summary.extent[0]), np.fmax.reduce(summary.extent[1]))
-    low, high = (np.full(summary.n_columns, end) for end in ends)
+    """Minimum to maximum of the table becomes [0, 1]."""
+    ends = (np.fmin.reduce(summary.extent[0]), np.fmax.reduce(summary.extent[1]))  # NaN where no cell is observed
+    low, high = (np.full(summary.n_columns, np.nan_to_num(end)) for end in ends)
     return Scale.of_intervals(low, high, low, _unit(high - low))
 
 
 def robust_scale(summary: ColumnSummary) -> Scale:
     """Centre and standard deviation s of the cells within 3 IQR/1.349 of the median; unit 4 s, kept one unit away.
 
-    Where the quartiles coincide, the 5-95 % range stands for them; where that is zero too, the full range.
+    Where the quartiles coincide, the 5-95 % range takes their place; where that is zero too, the full range.
     """
     columns = summary.by_column(_centre_and_unit)
     centre, unit = (np.array(values, dtype=np.float64) for values in zip(*columns, strict=True))

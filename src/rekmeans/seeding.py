@@ -68,8 +68,8 @@ def random_rows(rows: Any, k: int, bits: Bits) -> Any:
 
 def starts_of(kernel: Any) -> Mapping[str, Start]:
     """All starts by name: those of every kernel, and the kernel's own."""
-    own = {name: _without_rows(start) for name, start in kernel.starts.items()}
-    return STARTS | own
+    of_kernel = {name: _without_rows(start) for name, start in kernel.starts.items()}
+    return STARTS | of_kernel
 
 
 def _without_rows(start: Callable[[int, Bits], Any]) -> Start:

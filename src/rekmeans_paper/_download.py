@@ -1,4 +1,4 @@
-"""A file from its public home: fetched once, checked by its sha256, kept in the user's cache folder."""
+"""A file from its public source: fetched once, checked by its sha256, kept in the user's cache folder."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ try:
 except ImportError:
     raise ImportError("fetching a data set needs pooch: pip install 'rekmeans[paper]'.") from None
 
-TIMEOUT = 30  # seconds without a byte; a home that answers at all answers within a few
+TIMEOUT = 30  # seconds without a byte; a server that answers at all answers within a few
 
 
 class DownloadError(OSError):
-    """A file that did not come; the message says what its home did."""
+    """A file that could not be fetched; the message says what its server answered."""
 
 
 def cache_folder() -> Path:

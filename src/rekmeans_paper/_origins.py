@@ -1,4 +1,4 @@
-"""Facts about the data sets: home, checksum, licence, size, and where the paper's table says otherwise.
+"""Facts about the data sets: source, checksum, licence, size, and where the paper's table says otherwise.
 
 Every sha256 is that of the original file, as others published it after fetching it from these addresses; only that of
 isolet5.data.Z comes from a copy, which unpacks to the expected values in the original's layout.
@@ -16,7 +16,7 @@ from ._formats import BLANKS, COMMAS, Layout
 
 @dataclass(frozen=True)
 class File:
-    """A file at its public home, and the checksum it must have."""
+    """A file at its public source, and the checksum it must have."""
 
     url: str
     sha256: str

@@ -21,7 +21,9 @@ from rekmeans.table import dense
 
 from ._arrays import Array
 
-TIE = 2.0**-24  # of a grid step: so near to a rounding tie a float64 angle (off by less than 2^-26 of one) cannot tell
+TIE = (
+    2.0**-24
+)  # of a grid step: so near to a rounding tie a float64 angle (off by less than 2^-26 of one) cannot decide
 GRID_STEPS = int(Euler(identity_scale(1)).embed(np.zeros((1, 1)))[0, 0])  # steps of the unit length: cos 0 on the grid
 LIMB_BITS = 24  # bits summed apart
 SPARSE_SHARE = 0.5  # share of numbers that are not zero up to which a sparse table is the smaller one
@@ -105,7 +107,7 @@ def fit_printed_angles(rows: Rows, C: Array) -> AngleFit:
 def rectified_points(S: Array, C: Array) -> Array:
     """Grid points of the angles atan2(S_sin, S_cos), (k, 2d); a zero resultant keeps its old point.
 
-    Where cos or sin of the angle lies so near to a rounding tie that the angle cannot tell, S/|S| decides.
+    Where cos or sin of the angle lies so near to a rounding tie that the angle cannot decide, S/|S| decides.
     """
     a, b = np.split(S.astype(np.float64), 2, axis=1)
     P = _grid_points(np.where((a != 0) | (b != 0), np.arctan2(b, a) / np.pi, np.nan), C)
@@ -139,8 +141,8 @@ def _assign_rows(data: PreparedRows, C: Array) -> tuple[Array, Array, Array, int
     sum |f - m|^2 = sum |f|^2 - 2 sum_c S_c.m_c + sum_c n_c |m_c|^2 over observed cells; exact for 2^16 rows.
     """
     labels = data.rows.label(Model(data.rows.kernel, Hard(), rectified), OnCircles(C))
-    own = np.flatnonzero(data.counts)
-    W = sparse.csr_array((np.ones(len(own), np.int64), (labels[own], own)), (len(C), len(labels)))
+    weighted = np.flatnonzero(data.counts)
+    W = sparse.csr_array((np.ones(len(weighted), np.int64), (labels[weighted], weighted)), (len(C), len(labels)))
     mass = W.sum(axis=1)  # (k,)
     rest, missing = (dense(W @ V) for V in (data.rest, data.missing))
     S = mass[:, None] * data.zero + rest  # (k, 2d)

@@ -48,7 +48,7 @@ def reproduce(
     The folder gets index.html, results.json, a csv for each table, an svg and a
     png for each figure. Stopped half way, the same command continues; the study
     --kernels, of a quarter of an hour, begins anew.
-    Data sets are looked for in the folder that REKMEANS_DATA names first.
+    Data sets are read from the folder that REKMEANS_DATA names first.
     """
     plugin.refuse_missing_libraries("jinja2", "matplotlib")
     study = _load_study(kernels)
@@ -56,7 +56,7 @@ def reproduce(
     refuse_unwritable(out)
     from .study import make_study
 
-    with _countdown(quiet) as show:
+    with _fit_progress(quiet) as show:
         results = make_study(study, out, study.quick if quick else study.full, tuple(only or ()), workers, show)
     page = out / "index.html"
     if as_json:
@@ -78,7 +78,7 @@ def _load_study(kernels: bool) -> Study[Any, Any]:
 
 
 @contextmanager
-def _countdown(quiet: bool) -> Iterator[Callable[[int, int, str], None] | None]:
+def _fit_progress(quiet: bool) -> Iterator[Callable[[int, int, str], None] | None]:
     """Shows how many of many fits are done and how long the rest will take; None where there is no terminal."""
     if not plugin.is_watched(quiet):
         yield None

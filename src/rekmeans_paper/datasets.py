@@ -1,4 +1,4 @@
-"""The paper's data sets: name -> X (n, d), y (n,), from a folder of the user's, the cache, or their public homes."""
+"""The paper's data sets: name -> X (n, d), y (n,), from a folder of the user's, the cache, or their public sources."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ._formats import unpack_lzw
 from ._origins import FETCHABLE, STAND_INS, WITHOUT_FEATURES, Origin
 from ._parameters import require_choice
 
-FOLDER_VARIABLE = "REKMEANS_DATA"  # names a folder of NAME.npz files with arrays X and y, looked at first
+FOLDER_VARIABLE = "REKMEANS_DATA"  # names a folder of NAME.npz files with arrays X and y, read first
 MOONS = "halfmoon"
 LOW = tuple(FETCHABLE)
-HIGH = {  # what is at hand: the set of the paper it stands for
+HIGH = {  # sets that are available: the set of the paper each stands for
     "sports8_spm": "Event",
     "scene13_spm": "Scene13",
     "caltech101_spm": "Caltech101",
@@ -47,7 +47,7 @@ class Dataset:
 
 
 class MissingDatasetError(LookupError):
-    """A data set that is neither at hand nor to be had; `why` says what to do."""
+    """A data set that is not available; `why` says what to do."""
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(name, why)
@@ -60,8 +60,8 @@ class MissingDatasetError(LookupError):
 def load(name: str, *, cache: str | os.PathLike[str] | None = None) -> Dataset:
     """A data set of the paper, or one that stands in for it.
 
-    Looked for in the folder that REKMEANS_DATA names (`NAME.npz` with arrays X and y), then in the cache, then at its
-    public home, whence it goes to the cache once its checksum is right. Whichever way it comes, it is the same bits.
+    Read from the folder that REKMEANS_DATA names (`NAME.npz` with arrays X and y), then in the cache, then at its
+    public source, and stored in the cache once its checksum is right. From each of these it has the same bits.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ def _read_user_file(path: Path, origin: Origin) -> tuple[Array, Array]:
 
 
 def _fetch_dataset(name: str, origin: Origin, cache: str | os.PathLike[str] | None) -> tuple[Array, Array]:
-    """X and y of a set's own files, out of the cache or from their home; a file that is not that set is not kept."""
+    """X and y of a set's own files, from the cache or their source; a file that is not that set is not kept."""
     if not origin.files:
         raise MissingDatasetError(name, _how_to_compute(name))
     folder = _cache_path(cache)

@@ -90,18 +90,18 @@ def radius_finding(study: PaperRecords) -> Finding:
 
 def rotation_finding(study: PaperRecords) -> Finding:
     """NMI of REK1 on the three sets beside both readings."""
-    gaps = {}
+    compared = {}
     for paper, ours, key, protocol in paper_settings(study.plan, study.names):
         if paper in published.READ_AS and key == "range":
             by_alpha = records_by_alpha(study.records, protocol_cells(ours, protocol, ["REK1"]))
             nmi = 100 * fmean(record["nmi"] for record in by_alpha[best_alpha(by_alpha, "nmi")])
             values = (published.printed_value, published.reference_value)
             cells = [value("NMI", "REK1", paper) for value in values]
-            gaps[paper] = (nmi, *(cell.mean for cell in cells if cell is not None))
-    if not gaps:
+            compared[paper] = (nmi, *(cell.mean for cell in cells if cell is not None))
+    if not compared:
         return "none of the three sets in this run", None
-    text = "; ".join(f"{name} {ours:.1f}: printed {a}, read {b}" for name, (ours, a, b) in gaps.items())
-    return text, all(abs(ours - b) < abs(ours - a) for ours, a, b in gaps.values())
+    text = "; ".join(f"{name} {ours:.1f}: printed {a}, read {b}" for name, (ours, a, b) in compared.items())
+    return text, all(abs(ours - b) < abs(ours - a) for ours, a, b in compared.values())
 
 
 def size_finding(study: PaperRecords) -> Finding:
@@ -158,18 +158,18 @@ def multiplier_finding(study: PaperRecords) -> Finding:
     labels = make_estimator(RectifiedEulerKMeans, case).fit(case.X).labels_
     Z, steepest = mapped_rows(case), [0.0, 0.0]
     for c, S in enumerate(_resultants(Z, labels, 2)):
-        own, m, short = Z[labels == c], S / abs(S), abs(S) - (labels == c).sum()
+        members, m, short = Z[labels == c], S / abs(S), abs(S) - (labels == c).sum()
         for which, multipliers in enumerate((short / 2, short)):
-            ahead, behind = (_lagrangian(own, m + step, multipliers) for step in (0.5, -0.5))
+            ahead, behind = (_lagrangian(members, m + step, multipliers) for step in (0.5, -0.5))
             steepest[which] = max(steepest[which], float(abs(ahead - behind).max()))  # exact: it is of degree 2 in a
     text = "half-moons: the largest slope of the Lagrangian at S/|S| is "
     text += f"{steepest[0]:.6f} with n + 2Λ = |S|, {steepest[1]:.1f} with the printed n + Λ = |S|"
     return text, steepest[0] < 1e-9 < steepest[1]
 
 
-def _lagrangian(own: Array, m: Array, multipliers: Array) -> Array:
+def _lagrangian(members: Array, m: Array, multipliers: Array) -> Array:
     """Its share of each column (d,), for rows and a centroid of modulus 1: both enter divided by sqrt(2)."""
-    return (abs(own - m) ** 2).sum(axis=0) / 4 + multipliers * (abs(m) ** 2 - 1) / 2
+    return (abs(members - m) ** 2).sum(axis=0) / 4 + multipliers * (abs(m) ** 2 - 1) / 2
 
 
 def optimum_finding(study: PaperRecords) -> Finding:

@@ -57,7 +57,7 @@ class Fingerprint:
 
 
 def fingerprint_datasets(names: Iterable[str]) -> tuple[dict[str, Fingerprint], dict[str, str]]:
-    """The fingerprints of the data sets at hand, and why the others are missing."""
+    """The fingerprints of the available data sets, and why the others are missing."""
     present, missing = dict[str, Fingerprint](), dict[str, str]()
     for name in dict.fromkeys(names):
         try:
@@ -164,7 +164,7 @@ def _run_tasks(
         why = "a worker was killed, most likely for want of memory"
         raise MemoryError(f"{why}: run again with fewer workers; records in the file are kept.") from None
     finally:
-        if done < total:  # nobody waits for what the workers are at
+        if done < total:  # what the workers compute now is not needed
             for worker in set(active_children()) - others:
                 worker.terminate()
         pool.shutdown(cancel_futures=True)

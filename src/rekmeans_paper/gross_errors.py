@@ -34,5 +34,5 @@ def kmeans_clipped(X: Array, k: int, seed: int) -> Array:
 
 
 def clip_to_robust_range(X: Array) -> Array:
-    """The rows in robust units, values beyond moved to the bounds."""
+    """The rows in robust units, values outside the bounds moved to them."""
     return robust_scale(MemoryTable(X).column_summary()).to_units(X, "clip")

@@ -106,7 +106,7 @@ def _read_pixels(path: Path, name: str) -> Array:
     except OSError as error:
         raise type(error)(f"an image must be a file that can be read; {name} is not: {error.strerror}.") from None
     if data.startswith(JPEG) and JPEG_END not in data:
-        raise ValueError(f"an image must be whole; {name} is a JPEG cut short: fetch it again or leave it out.")
+        raise ValueError(f"an image must be complete; {name} is a truncated JPEG: fetch it again or leave it out.")
     pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR) if data else None
     if pixels is None:
         raise ValueError(f"an image must be in a format OpenCV reads; {name} is not, or is damaged: leave it out.")

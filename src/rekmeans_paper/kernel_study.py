@@ -25,7 +25,7 @@ def study_kernels(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Make the tables of the study asked for, or all, and write them with their figures and a page.
+    """Make the tables named, or all, and write them with their figures and a page.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def _protocol_texts(plan: KernelPlan) -> dict[str, str]:
     """How the tables were run."""
     return {
         "rows": f"at most {plan.rows} rows of a set, drawn once, and at most {MAX_CELLS} cells",
-        "clean": f"robust scale, values beyond it clipped; {plan.starts} starts for deviation, "
+        "clean": f"robust scale, values outside it clipped; {plan.starts} starts for deviation, "
         f"{plan.tries} for rectification, each on its own; width: alpha, or a "
         'multiple of gamma="auto" for as many clusters as classes',
         "explicit maps": f"scikit-learn's, {N_COMPONENTS} components, the same gamma on the same scaled rows",

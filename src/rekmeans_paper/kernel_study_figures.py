@@ -89,9 +89,9 @@ def draw_robustness(tables: Tables) -> Pictures:
     def select_rows(dirt: str, beyond: str) -> list[Row]:
         return [row for row in rows if row["dirt"] == dirt and (row["beyond"] == beyond or row["method"] in others)]
 
-    def over_sets(own: list[Row]) -> list[Row]:
+    def over_sets(group: list[Row]) -> list[Row]:
         same: dict[tuple[str, float], list[float]] = {}
-        for row in own:
+        for row in group:
             same.setdefault((row["method"], row["share"]), []).append(row["nmi"])
         return [{"method": m, "dirty": s, "nmi": sum(v) / len(v)} for (m, s), v in same.items()]
 

@@ -63,7 +63,7 @@ def reference_gamma(name: str, rows: int, kernel: str) -> float:
 
 
 def kernel_parameters(fit: KernelFit, rows: int, kernel: str) -> dict[str, Any]:
-    """Parameters of a fit on clean rows: values beyond the robust range clipped, so that no cell is missing."""
+    """Parameters of a fit on clean rows: values outside the robust range clipped, so that no cell is missing."""
     has_gamma = KERNELS[kernel].has_width
     width = {"gamma": fit.width * reference_gamma(fit.dataset, rows, kernel)} if has_gamma else {"alpha": fit.width}
     return {"kernel": kernel, "beyond": "clip", "n_threads": 1, "random_state": fit.seed} | width
@@ -153,7 +153,7 @@ OURS: dict[str, tuple[Any, dict[str, Any]]] = {
     "rectified Laplace": (KernelKMeans, {"kernel": "laplace"}),
     "KFCM": (FuzzyCMeans, {"kernel": "rbf"}),
 }
-ALONE = ", wrap"  # the kernel alone: values beyond the robust range neither ignored nor clipped
+ALONE = ", wrap"  # the kernel alone: values outside the robust range neither ignored nor clipped
 ROBUST: dict[str, Callable[[Array, int, int], Array]] = (
     {"k-means z": kmeans_z, "k-means clipped": kmeans_clipped}
     | {name: default_labels(kind, **more) for name, (kind, more) in OURS.items()}

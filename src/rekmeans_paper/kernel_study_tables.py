@@ -17,7 +17,7 @@ KINDS = ("cells", "rows")
 RADIAL = ("rbf", "laplace")
 CENTROID_RULES = ("mean", "rectified")
 KernelRecords = StudyRecords[KernelPlan, KernelFit]
-Names = dict[str, str]  # of the data sets at hand
+Names = dict[str, str]  # of the available data sets
 DEFAULT_WIDTHS = {"euler": 0.9, "rbf": 1.0, "laplace": 1.0, "laplace-l2": 1.0}
 
 
@@ -27,7 +27,7 @@ def study_sets(plan: KernelPlan) -> tuple[str, ...]:
 
 
 def _present(sets: tuple[str, ...], names: Names) -> list[str]:
-    """Those of the sets that are at hand."""
+    """Those of the sets that are available."""
     return [name for name in sets if name in names]
 
 
@@ -79,11 +79,14 @@ def _over_seeds(records: dict[KernelFit, Record], fits: Iterable[KernelFit]) -> 
 
 def _deviation_rows(study: KernelRecords, fits: Iterable[KernelFit]) -> list[Row]:
     rows = []
-    for (name, kernel, width, *_), own in _over_seeds(study.records, fits).items():
-        row: Row = {"kernel": kernel, "set": name, "width": width, "k": own[0]["k"]}
-        row |= {"kappa": six_digits(fmean(r["kappa"] for r in own)), "std": six_digits(pstdev(r["kappa"] for r in own))}
-        row |= {what: six_digits(fmean(r[what] for r in own)) for what in ("score", "nmi")}
-        rows.append(row | {"starts": len(own)})
+    for (name, kernel, width, *_), group in _over_seeds(study.records, fits).items():
+        row: Row = {"kernel": kernel, "set": name, "width": width, "k": group[0]["k"]}
+        row |= {
+            "kappa": six_digits(fmean(r["kappa"] for r in group)),
+            "std": six_digits(pstdev(r["kappa"] for r in group)),
+        }
+        row |= {what: six_digits(fmean(r[what] for r in group)) for what in ("score", "nmi")}
+        rows.append(row | {"starts": len(group)})
     return sorted(rows, key=lambda row: (list(DEFAULT_WIDTHS).index(row["kernel"]), study.plan.sets.index(row["set"])))
 
 
@@ -102,9 +105,9 @@ def representation_rows(study: KernelRecords) -> list[Row]:
     every = width_rows(study) + cluster_rows(study)
     rows = []
     for kernel, name in product(widths(study.plan), _present(study.plan.sets, study.names)):
-        own = [row for row in every if (row["kernel"], row["set"]) == (kernel, name)]
+        group = [row for row in every if (row["kernel"], row["set"]) == (kernel, name)]
         for which, choose in (("least", min), ("greatest", max)):
-            row = choose(own, key=lambda row: row["kappa"])
+            row = choose(group, key=lambda row: row["kappa"])
             rows.append(
                 {"kernel": kernel, "set": name, "of all": f"{which} kappa"}
                 | _select_columns(row, "width k kappa score")
@@ -119,7 +122,7 @@ def _select_columns(row: Row, names: str) -> Row:
 def rectification_rows(study: KernelRecords) -> list[Row]:
     """NMI and ACC of mean and rectified centroids and of the yardsticks; `change` is rectified less mean."""
     rows = []
-    for (name, method, width, *_), own in _over_seeds(
+    for (name, method, width, *_), group in _over_seeds(
         study.records, rectification_fits(study.plan, study.names)
     ).items():
         kernel, _, rule = method.partition(" ")
@@ -131,11 +134,11 @@ def rectification_rows(study: KernelRecords) -> list[Row]:
         row |= {"width": None if method == "k-means z" else width}
         for what in ("nmi", "acc"):
             row |= {
-                what: six_digits(fmean(r[what] for r in own)),
-                f"{what}_std": six_digits(pstdev(r[what] for r in own)),
+                what: six_digits(fmean(r[what] for r in group)),
+                f"{what}_std": six_digits(pstdev(r[what] for r in group)),
             }
-        row |= {what: six_digits(fmean(r[what] for r in own)) for what in ("kappa", "score") if what in own[0]}
-        rows.append(row | {"starts": len(own)})
+        row |= {what: six_digits(fmean(r[what] for r in group)) for what in ("kappa", "score") if what in group[0]}
+        rows.append(row | {"starts": len(group)})
     means = {(row["set"], row["kernel"], row["width"]): row["nmi"] for row in rows if row["method"] == "mean"}
     for row in rows:
         if row["method"] == "rectified":
@@ -147,23 +150,23 @@ def rectification_mean_rows(study: KernelRecords) -> list[Row]:
     """The same over the sets."""
     every, rows = rectification_rows(study), []
     for key in dict.fromkeys((row["kernel"], row["method"], row["width"]) for row in every):
-        own = [row for row in every if (row["kernel"], row["method"], row["width"]) == key]
+        group = [row for row in every if (row["kernel"], row["method"], row["width"]) == key]
         row: Row = dict(zip(("kernel", "method", "width"), key, strict=True))
-        row |= {what: six_digits(fmean(r[what] for r in own)) for what in ("nmi", "acc")}
+        row |= {what: six_digits(fmean(r[what] for r in group)) for what in ("nmi", "acc")}
         row |= {
-            what: six_digits(fmean(r[what] for r in own)) for what in ("kappa", "score", "change") if what in own[0]
+            what: six_digits(fmean(r[what] for r in group)) for what in ("kappa", "score", "change") if what in group[0]
         }
-        rows.append(row | {"sets": len(own)})
+        rows.append(row | {"sets": len(group)})
     return rows
 
 
 def robustness_rows(study: KernelRecords) -> list[Row]:
     """NMI over the rows that are not wholly dirty, against the share of gross errors."""
     rows = []
-    for (name, method, _, _, dirt, share), own in _over_seeds(
+    for (name, method, _, _, dirt, share), group in _over_seeds(
         study.records, gross_error_fits(study.plan, study.names)
     ).items():
-        values = [r["nmi"] for r in own]
+        values = [r["nmi"] for r in group]
         for kind in (dirt,) if share else KINDS:  # the clean fits stand for both
             row: Row = {"set": name, "dirt": kind, "share": share} | _method_columns(method)
             rows.append(
@@ -184,8 +187,8 @@ def robustness_mean_rows(study: KernelRecords) -> list[Row]:
     every = robustness_rows(study)
     rows = []
     for key in method_keys(every):
-        own = [row for row in every if (row["dirt"], row["method"], row["beyond"]) == key]
-        course = {s: six_digits(fmean(r["nmi"] for r in own if r["share"] == s)) for s in (0.0, *study.plan.shares)}
+        group = [row for row in every if (row["dirt"], row["method"], row["beyond"]) == key]
+        course = {s: six_digits(fmean(r["nmi"] for r in group if r["share"] == s)) for s in (0.0, *study.plan.shares)}
         row: Row = dict(zip(("dirt", "method", "beyond"), key, strict=True))
         row |= {f"{share:.0%}" if share else "clean": nmi for share, nmi in course.items()}
         rows.append(row | {"breaks": breaking_share(course)})
@@ -204,8 +207,8 @@ def break_rows(study: KernelRecords) -> list[Row]:
     for key in method_keys(every):
         row: Row = dict(zip(("dirt", "method", "beyond"), key, strict=True))
         for name in _present(study.plan.dirty, study.names):
-            own = [r for r in every if (r["dirt"], r["method"], r["beyond"], r["set"]) == (*key, name)]
-            row[name] = breaking_share({r["share"]: r["nmi"] for r in own})
+            group = [r for r in every if (r["dirt"], r["method"], r["beyond"], r["set"]) == (*key, name)]
+            row[name] = breaking_share({r["share"]: r["nmi"] for r in group})
         rows.append(row)
     return rows
 
@@ -217,19 +220,23 @@ def breaking_share(course: dict[float, float]) -> str:
 
 
 def claim_rows(study: KernelRecords) -> list[Row]:
-    """What the paper says of Euler's means, for every kernel, and what is said here of points, each counted."""
+    """What the paper says of Euler's means, for every kernel, and what rectified points should do, each counted."""
     wide, many, points = width_rows(study), cluster_rows(study), rectification_rows(study)
     pairs = list(product(widths(study.plan), _present(study.plan.sets, study.names)))
 
-    def own(rows: list[Row], kernel: str, name: str) -> list[Row]:
+    def rows_of(rows: list[Row], kernel: str, name: str) -> list[Row]:
         return [row for row in rows if (row["kernel"], row["set"]) == (kernel, name)]
 
     def end(rows: list[Row], by: str, what: str, choose: Callable[..., Row]) -> float:
         return choose(rows, key=lambda row: row[by])[what]
 
-    flat = [end(own(wide, *p), "width", "kappa", min) < end(own(wide, *p), "width", "kappa", max) for p in pairs]
-    fewer = [end(own(many, *p), "k", "kappa", max) < end(own(many, *p), "k", "kappa", min) for p in pairs]
-    rises = [end(own(wide, *p), "width", "score", min) > end(own(wide, *p), "width", "score", max) for p in pairs]
+    flat = [
+        end(rows_of(wide, *p), "width", "kappa", min) < end(rows_of(wide, *p), "width", "kappa", max) for p in pairs
+    ]
+    fewer = [end(rows_of(many, *p), "k", "kappa", max) < end(rows_of(many, *p), "k", "kappa", min) for p in pairs]
+    rises = [
+        end(rows_of(wide, *p), "width", "score", min) > end(rows_of(wide, *p), "width", "score", max) for p in pairs
+    ]
     bounded = [0 <= row["score"] <= 1 for row in wide + many]
     on = [row["kappa"] < 1e-6 for row in points if row["method"] == "rectified"]  # the grid of Euler rounds at 2^-23
     level = [abs(row["change"]) <= 0.05 for row in points if row["method"] == "rectified"]

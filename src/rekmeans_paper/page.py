@@ -11,7 +11,7 @@ from rekmeans.html_report.html import load_template
 from .drawing import Drawing, Figure
 from .rows import Tables, row_columns
 
-LONG = 240  # rows of a table beyond which the page points to its CSV
+LONG = 240  # rows of a table above which the page points to its CSV
 GOOD, BAD = ("above", "as printed", "the same", "shown", "holds"), ("below", "missing", "not the same", "does not hold")
 
 

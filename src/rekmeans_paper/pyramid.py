@@ -1,4 +1,4 @@
-"""Spatial pyramid: how often each of the visual words occurs in the whole image, its quarters, its sixteenths, ..."""
+"""Spatial pyramid: how often each of the visual words occurs in the image, its quarters, its sixteenths, ..."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
     """Images as counts of visual words in the cells of a spatial pyramid: 21 x 512 = 10752 columns.
 
     Squares on a grid are described by SIFT; :class:`rekmeans.RectifiedEulerKMeans` learns `n_words` words from some of
-    them; each square then counts for its nearest word, in the whole image, in its quarters and in its sixteenths.
+    them; each square then counts for its nearest word, in the image, in its quarters and in its sixteenths.
 
     The words come from rectified Euler k-means because its centroids are descriptors (their pre-images), its loss is
     bounded, and its labels are the same bits for any number of threads; at half a turn for the unit length it is

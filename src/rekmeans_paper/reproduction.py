@@ -27,7 +27,7 @@ def reproduce_paper(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Make the tables asked for, or all, and write them with their figures and a page.
+    """Make the tables named, or all, and write them with their figures and a page.
 
     A run that was killed continues: fits already made are read from `folder`/cells.jsonl.
 

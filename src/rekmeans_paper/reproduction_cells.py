@@ -61,8 +61,8 @@ def _measure_half(method: str, case: Case, y: Array) -> Record:
     order = check_random_state(case.seed).permutation(len(y))
     fitted, other = np.split(order, [len(y) // 2])
     model = make_estimator(HALF_ESTIMATORS[method], case).fit(case.X[fitted])
-    own = {f"fitted_{name}": score for name, score in _scores(y[fitted], model.labels_).items()}
-    return _scores(y[other], model.predict(case.X[other])) | own
+    on_fitted = {f"fitted_{name}": score for name, score in _scores(y[fitted], model.labels_).items()}
+    return _scores(y[other], model.predict(case.X[other])) | on_fitted
 
 
 def _scores(y: Array, labels: Array) -> Record:

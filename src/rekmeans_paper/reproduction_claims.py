@@ -74,8 +74,8 @@ def _equality_row(study: PaperRecords) -> Row:
 def _nearness_rows(rows: list[Row]) -> list[Row]:
     """Scene 13 at the alpha where NMI and ACC of EulerK and REK1 all come nearest to the printed ones."""
     gaps: dict[float, list[tuple[float, str]]] = {}
-    own = [row for row in rows if (row["set"], row["protocol"]) == ("Scene13", "paper")]
-    for row in (row for row in own if row["method"] in ("EulerK", "REK1")):
+    scene_rows = [row for row in rows if (row["set"], row["protocol"]) == ("Scene13", "paper")]
+    for row in (row for row in scene_rows if row["method"] in ("EulerK", "REK1")):
         for measure in SCORES:
             printed = printed_figure(row["method"])(measure, "Scene13")
             line = f"{row['method']} {measure.upper()} {row[measure]} (printed {printed})"

@@ -105,9 +105,9 @@ def scaling_rows(study: PaperRecords) -> list[Row]:
         if name in study.names
     ]
     for by in SEARCHED_SCALINGS:
-        own = [row for row in rows if row["scaling"] == by]
-        if own:
-            gaps: Row = {gap: round(fmean(row[gap] for row in own), 3) for gap in ("gap", "kappa_gap")}
+        group = [row for row in rows if row["scaling"] == by]
+        if group:
+            gaps: Row = {gap: round(fmean(row[gap] for row in group), 3) for gap in ("gap", "kappa_gap")}
             rows.append({"set": "mean of all", "scaling": by} | gaps)
     return rows
 
@@ -127,9 +127,9 @@ def _scaling_row(study: PaperRecords, name: str, by: str) -> Row:
     row["kappa_gap"] = round(abs(log10(max(kappa, 1e-12) / published.KAPPA[name])), 3)  # powers of ten
     noted_alpha = published.PUBLISHED["chosen_alpha_in_source_comments"]["EulerK"].get(name)
     if noted_alpha in by_alpha:
-        there = {m: fmean(record[m] for record in by_alpha[noted_alpha]) for m in ("nmi", "acc", "kappa")}
-        row |= {"noted_alpha": noted_alpha, "nmi_there": round(100 * there["nmi"], 2)}
-        row |= {"acc_there": round(100 * there["acc"], 2), "kappa_there": six_digits(there["kappa"])}
+        at_noted_alpha = {m: fmean(record[m] for record in by_alpha[noted_alpha]) for m in ("nmi", "acc", "kappa")}
+        row |= {"noted_alpha": noted_alpha, "nmi_there": round(100 * at_noted_alpha["nmi"], 2)}
+        row |= {"acc_there": round(100 * at_noted_alpha["acc"], 2), "kappa_there": six_digits(at_noted_alpha["kappa"])}
     return row
 
 

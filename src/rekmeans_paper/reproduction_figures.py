@@ -130,9 +130,9 @@ def draw_clusters(tables: Tables) -> Pictures:
 def draw_sensitivity(tables: Tables) -> Pictures:
     """NMI against alpha, a panel for each set, a figure for each protocol that tries several."""
 
-    def set_log_axis(ax: Axes, own: list[Row]) -> None:
+    def set_log_axis(ax: Axes, rows: list[Row]) -> None:
         ax.set_xscale("log")
-        alphas = sorted({row["alpha"] for row in own})
+        alphas = sorted({row["alpha"] for row in rows})
         if len(alphas) <= FEW:
             ax.set_xticks(alphas)
         ax.minorticks_off()
@@ -147,16 +147,16 @@ def draw_sensitivity(tables: Tables) -> Pictures:
 def draw_course(tables: Tables) -> Pictures:
     """The objective against the pass, a panel for each set, framed by REK1; the printed update may leave the frame."""
 
-    def frame_by_rek1(ax: Axes, own: list[Row]) -> None:
-        falls = [row["objective"] for row in own if row["method"] == "REK1"]
+    def frame_by_rek1(ax: Axes, rows: list[Row]) -> None:
+        falls = [row["objective"] for row in rows if row["method"] == "REK1"]
         least, most = min(falls), max(falls)
         if most > least:
             ax.set_ylim(least - 0.1 * (most - least), most + 0.6 * (most - least))
 
     for key, rows in _by_protocol(tables["objective"]):
-        own = [row for row in rows if row["method"] != "EulerK"]  # its objective is another
+        others = [row for row in rows if row["method"] != "EulerK"]  # its objective is another
         name, text = _file_name(f"objective_{key}"), f"Objective against pass: {key}"
-        yield _method_panels(("pass", "objective"), frame_by_rek1).picture(name, _by_set(own), text)
+        yield _method_panels(("pass", "objective"), frame_by_rek1).picture(name, _by_set(others), text)
 
 
 def _by_protocol(rows: list[Row]) -> Iterator[tuple[str, list[Row]]]:
@@ -185,8 +185,8 @@ def _draw_circle(ax: Axes, m: Array, labels: Array, tint: str | None = None) -> 
     """Mapped points of one dimension on their circle."""
     ax.add_patch(Circle((0, 0), 1, fill=False, color=FAINT, lw=1))
     for c in np.unique(labels):
-        own = m[labels == c]
-        ax.plot(own.real, own.imag, "o", ms=3, color=tint or cluster_colour(int(c)), alpha=0.5, mec="none")
+        points = m[labels == c]
+        ax.plot(points.real, points.imag, "o", ms=3, color=tint or cluster_colour(int(c)), alpha=0.5, mec="none")
     ax.set(xlim=(-1.2, 1.2), ylim=(-1.2, 1.2), xticks=(-1, 0, 1), yticks=(-1, 0, 1), aspect="equal")
     remove_frame(ax)
 

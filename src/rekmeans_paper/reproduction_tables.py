@@ -16,7 +16,7 @@ from .reproduction_plans import Plan, Protocol
 from .rows import Row, six_digits
 from .study import StudyRecords, StudyTable
 
-LEVEL = 2.0  # points; a smaller difference between two tables of random starts is no evidence
+LEVEL = 2.0  # points; a smaller difference between two tables of random starts is not evidence
 BASELINES = ("k-means", "k-means z")
 PLAIN_START = "k-means++"  # of the baselines: scikit-learn's own default
 PaperRecords = StudyRecords[Plan, Cell]
@@ -28,7 +28,7 @@ def all_sets(plan: Plan) -> tuple[str, ...]:
 
 
 def paper_settings(plan: Plan, names: dict[str, str]) -> Iterator[tuple[str, str, str, Protocol]]:
-    """(paper's name, our name, key of the protocol, protocol) of every set at hand."""
+    """(paper's name, our name, key of the protocol, protocol) of every available set."""
     for sets, protocols in ((plan.low_sets, plan.low), (plan.high_sets, plan.high)):
         for paper in (name for name in sets if name in names):
             for key, protocol in protocols.items():
@@ -44,7 +44,7 @@ def protocol_cells(ours: str, protocol: Protocol, methods: Iterable[str]) -> Ite
 
 
 def baseline_cells(ours: str, protocol: Protocol) -> Iterator[Cell]:
-    """k-means on the rows of a protocol, which knows no alpha."""
+    """k-means on the rows of a protocol, which has no alpha."""
     scaling = protocol.scaling if protocol.scaling.startswith("row") else "none"
     for method in BASELINES:
         for start in range(protocol.starts):

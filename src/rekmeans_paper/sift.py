@@ -1,7 +1,7 @@
 """Dense SIFT: in squares on a grid, 4 x 4 soft bins of 8 directions of the gradient; unit length, clipped, unit length.
 
 Why not OpenCV's: it computes each keypoint anew (130 ms for a photograph of 300 x 200 pixels, here 12), though squares
-share most of their pixels. Here the bins of all squares are rows of two thin matrices, applied to the whole picture.
+share most of their pixels. Here the bins of all squares are rows of two sparse matrices, applied to all pixels.
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ PlanT = TypeVar("PlanT")
 
 @dataclass(frozen=True)
 class StudyRecords(Generic[PlanT, FitT]):
-    """What tables are made of: plan, records, data sets at hand (paper's name -> ours), why others are missing."""
+    """What tables are made of: plan, records, available data sets (paper's name -> ours), why others are missing."""
 
     plan: PlanT
     records: dict[FitT, Record]
@@ -67,7 +67,7 @@ def make_study(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Make the tables asked for, or all, and write them with their figures and a page; what results.json holds."""
+    """Make the tables named, or all, and write them with their figures and a page; what results.json holds."""
     wanted = only or tuple(study.tables)
     if unknown := [name for name in wanted if name not in study.tables]:
         raise ValueError(f"there is no table {unknown[0]!r}: choose from {', '.join(study.tables)}.")

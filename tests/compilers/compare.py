@@ -69,7 +69,9 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=Path("build/compilers"))
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
-    at_hand = [c for c in COMPILERS if shutil.which(c) and (not c.startswith("aarch64") or shutil.which("qemu-aarch64"))]
+    at_hand = [
+        c for c in COMPILERS if shutil.which(c) and (not c.startswith("aarch64") or shutil.which("qemu-aarch64"))
+    ]
     print("not installed:", ", ".join(sorted(set(COMPILERS) - set(at_hand))) or "none")
     ways = [(compiler, plain) for compiler in at_hand for plain in (False, True)]
     with ThreadPoolExecutor(arguments.jobs) as pool:
@@ -87,7 +89,9 @@ def main() -> int:
                 continue
             wrong, largest = differences(found, expected)
             failures += wrong > 0 or not largest < TOLERANCE
-            print(f"| {compiler} | {shown} | {3 * sum(k.startswith('exact') for k in found)} | {wrong} | {largest:.1e} |")
+            print(
+                f"| {compiler} | {shown} | {3 * sum(k.startswith('exact') for k in found)} | {wrong} | {largest:.1e} |"
+            )
     return int(failures > 0)
 
 

@@ -1,4 +1,4 @@
-"""Columns of the table: their spread, centres, circles, and what is missing or beyond the bounds."""
+"""Columns of the table: their spread, centres, circles, and what is missing or outside the bounds."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _circle(analysis: FitAnalysis, name: str, column: int, phases: Array) -> dic
 
 
 def missing_and_beyond(analysis: FitAnalysis, names: list[str]) -> dict[str, Any]:
-    """Values missing and beyond the scale's bounds, per column that has any."""
+    """Values missing and outside the scale's bounds, per column that has any."""
     missing, beyond, scale = analysis.sums.missing, analysis.sums.beyond, analysis.kernel.scale
     low, high = scale.bounds
     most_affected = np.argsort(-(missing + beyond), kind="stable")[:MAX_COLUMNS_DESCRIBED]

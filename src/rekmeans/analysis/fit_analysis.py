@@ -19,7 +19,7 @@ from ..estimators.placement import fitted_centroids, place_fitted
 from ..kernels.euler import OnCircles
 from ..table import Table
 
-BLOCK_CELLS = 1 << 19  # cells looked through at a time by one thread: a few copies of a block stay small
+BLOCK_CELLS = 1 << 19  # cells that one thread reads at a time: a few copies of a block stay small
 MAX_THREADS = 8  # blocks at a time; more only take memory
 MAX_ROWS_DRAWN = 1200  # rows drawn in a figure; more only darken it
 
@@ -76,7 +76,7 @@ class FitAnalysis:
     def separation(self) -> Array:
         """Share of each column's circular variance 1 - R that lies between the clusters, (d,) in [0, 1].
 
-        1 - (1 - sum_c n_c R_c / n)/(1 - R): 0 where clusters look alike, 1 where each sits on one angle of its own.
+        1 - (1 - sum_c n_c R_c / n)/(1 - R): 0 where clusters are alike, 1 where each sits on one angle of its own.
         """
         totals = self.sums.totals.sum(axis=0).astype(np.float64) / GRID  # (2d,)
         observed = self.sums.observed.astype(np.float64)  # (k, d)
@@ -110,7 +110,7 @@ class FitAnalysis:
         return np.asarray(self.table.dense(numbers), np.float64)
 
     def column_values(self, column: int) -> Array:
-        """The values of a column that count: observed, and inside the bounds where those beyond are ignored."""
+        """The values of a column that count: observed, and inside the bounds where others are ignored."""
         x = self.table.column(column)
         if self.kernel.beyond != "ignore":
             return x[~np.isnan(x)]
@@ -147,11 +147,11 @@ def analyse_fit(model: Any, X: Any) -> FitAnalysis:
 
     with threadpool_limits(model.n_threads):
         run = rows.start_run(replace(placed.model, assignment=Hard()))
-        own = run.assign(C).sums.fetch()
+        found = run.assign(C).sums.fetch()
     with threadpool_limits(1), thread_pool(model) as pool:
         missing, beyond = np.sum(list(pool.map(lambda X: _missing_and_beyond(kernel, X), _dense_blocks(table))), axis=0)
         scores, margins = rows.map_blocks(scores_and_margins).T
-    sums = TableSums(own.totals, own.observed, own.loss, missing, beyond, int((rows.weights() == 0).sum()))
+    sums = TableSums(found.totals, found.observed, found.loss, missing, beyond, int((rows.weights() == 0).sum()))
     return FitAnalysis(model, table, C, placed.model.assignment.is_hard, run.labels(), scores, margins, sums)
 
 
@@ -165,7 +165,7 @@ def _dense_blocks(table: Table) -> Iterator[Array]:
 
 
 def _missing_and_beyond(kernel: Any, X: Array) -> Array:
-    """How many values of each column are missing, and beyond the kept intervals, (2, d)."""
+    """How many values of each column are missing, and outside the kept intervals, (2, d)."""
     missing = np.isnan(X)
     return np.stack([missing.sum(axis=0), (~missing & ~kernel.scale.inside(X)).sum(axis=0)])
 

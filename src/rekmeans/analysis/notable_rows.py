@@ -1,4 +1,4 @@
-"""Rows worth reading: typical of each cluster, doubtful between two, unlike any centre."""
+"""Notable rows: typical of each cluster, doubtful between two, unlike any centre."""
 
 from __future__ import annotations
 

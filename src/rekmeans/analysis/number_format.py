@@ -9,7 +9,7 @@ NO_VALUE, MINUS, RANGE = "\N{EN DASH}", "\N{MINUS SIGN}", " \N{EN DASH} "
 
 
 def format_number(value: float | None, width: float | None = None) -> str:
-    """A number as text: three digits, or the decimals that tell values apart over a range of this width."""
+    """A number as text: three digits, or the decimals that distinguish values over a range of this width."""
     if value is None or not math.isfinite(value):
         return NO_VALUE
     if width and 1e-4 <= width < 1e7 and abs(value) < 1e9:

@@ -53,7 +53,7 @@ def summary(
     """
     analysis = analyse_fit(model, X)
     if not analysis.is_hard:
-        raise TypeError(f"a report tells of hard clusters only; got {type(model).__name__}: draw its displays.")
+        raise TypeError(f"a report describes hard clusters only; got {type(model).__name__}: draw its displays.")
     return json_value(_sections(analysis, column_names(model, names), y, title))
 
 

@@ -17,7 +17,7 @@ BLAMED = (ValueError, OSError, ImportError, MemoryError)  # the input or the mac
 def main() -> NoReturn:
     """The command `rekmeans`."""
     if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="replace")  # a name that this terminal cannot show is no reason to fail
+        sys.stdout.reconfigure(errors="replace")  # a name that this terminal cannot show must not end the command
     sys.exit(status(sys.argv[1:]))
 
 

@@ -31,7 +31,7 @@ class PipeConsole(Console):
 
 
 class Bar:
-    """A bar that fills as rows settle: a pass that changes the label of no row is the last."""
+    """A bar that fills as fewer rows change their label: a pass that changes the label of no row is the last."""
 
     def __init__(self, progress: Progress | None) -> None:
         self.progress = progress
@@ -67,7 +67,7 @@ def progress_bar(quiet: bool) -> Iterator[Bar]:
 
 
 def is_watched(quiet: bool) -> bool:
-    """Whether progress can be shown: stderr is a terminal, and nobody asked for quiet."""
+    """Whether progress can be shown: stderr is a terminal, and --quiet is not given."""
     return not quiet and sys.stderr.isatty()
 
 

@@ -91,7 +91,7 @@ def table_stem(path: Path) -> str:
 
 
 def labels_ending(csv: bool) -> str:
-    """How the name of a labels file ends: .csv where it is asked for or pyarrow is missing."""
+    """How the name of a labels file ends: .csv where --csv is given or pyarrow is missing."""
     return ".csv" if csv or find_spec("pyarrow") is None else ".parquet"
 
 
@@ -116,7 +116,7 @@ def refuse_overwriting(paths: Iterable[Path], *sources: Path | None) -> None:
 
 @contextmanager
 def note_earlier_outputs() -> Iterator[None]:
-    """An error while outputs are written says that the earlier ones stand."""
+    """An error while outputs are written says that the earlier ones are unchanged."""
     try:
         yield
     except OSError as error:

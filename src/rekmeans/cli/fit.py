@@ -151,11 +151,11 @@ def _refuse_usage(table: Path | None, n_clusters: int | None, selection: ColumnS
     if not demo and table is None:
         raise ValueError("name a TABLE to cluster, or try --demo.")
     if not demo and n_clusters is None:
-        raise ValueError("say how many clusters to look for, for example -k 3.")
+        raise ValueError("give the number of clusters, for example -k 3.")
 
 
 def _outputs(table: Path | None, out: Path | None, csv: bool) -> Outputs:
-    """The files of a fit in the folder asked for, or in NAME-rekmeans beside the table."""
+    """The files of a fit in the folder given, or in NAME-rekmeans beside the table."""
     beside = Path("demo-rekmeans") if table is None else table.parent / f"{_workflow.table_stem(table)}-rekmeans"
     names = f"labels{_workflow.labels_ending(csv)}", "model.safetensors", "summary.json", "report.html"
     return Outputs(*((out or beside) / name for name in names))

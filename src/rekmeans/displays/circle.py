@@ -33,13 +33,13 @@ LONGEST = 0.45  # the longest bar
 N_STYLES = len(COLOURS) * len(MARKERS)  # clusters that differ in colour or marker
 STROKE = {"lw": 0.9, "alpha": 0.7}
 BAR = {"lw": 4.5, "color": SOFT, "alpha": 0.6}
-BINS = 48  # angles at which rows are counted where clusters are too many for lanes
+BINS = 48  # angles at which rows are counted where clusters are too many for a ring each
 
 
 class CircleDisplay:
     """Rows on the mapped circle of one or several columns, a lane outside it for each cluster, and the centroids.
 
-    For more than 10 clusters the lanes give way to bars that count the rows at each angle.
+    For more than 10 clusters the rings give way to bars that count the rows at each angle.
 
     Parameters
     ----------
@@ -129,7 +129,7 @@ def _draw_centroids(ax: Axes, centroids: Array) -> None:
     """A spoke to each centroid, and its mark: numbered where there is room."""
     k = len(centroids)
     for c in range(min(k, N_STYLES)):
-        a, b = centroids[c::N_STYLES].T  # those that look alike are drawn at once
+        a, b = centroids[c::N_STYLES].T  # those of one style are drawn at once
         x, y = (np.stack([0 * v, v, np.nan * v], axis=1).ravel() for v in (a, b))
         ax.plot(x, y, color=cluster_colour(c), lw=1 if k <= MAX_LANES else 0.5, alpha=0.8)
         if k <= MAX_LANES:

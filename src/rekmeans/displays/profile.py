@@ -68,7 +68,7 @@ class ProfileDisplay:
 
     @property
     def height(self) -> float:
-        """Inches the drawing wants."""
+        """Inches that the drawing needs."""
         d, k = len(self.features), len(self.features[0]["centres"])
         points = d * (k + 2.6) * LANE_POINTS + 26 if k <= MAX_LANES else d * 15 + 34
         return points * POINT

@@ -1,4 +1,4 @@
-"""Engines: the places where mapped rows live. A new one is a file and an entry here; the last entry is asked first."""
+"""Engines: where mapped rows are and passes run. A new one is a file and an entry here; the last is tried first."""
 
 from .base import Engine, Rows, Run, choose_engine
 from .native import Native
@@ -6,7 +6,7 @@ from .reference import Reference
 
 __all__ = ["ENGINES", "Engine", "Rows", "Run", "check_engine", "choose_engine"]
 
-ENGINES: dict[str, Engine] = {engine.name: engine for engine in (Reference(), Native())}  # asked from the last on
+ENGINES: dict[str, Engine] = {engine.name: engine for engine in (Reference(), Native())}  # tried from the last on
 
 
 def check_engine(name: object) -> None:

@@ -68,7 +68,7 @@ class Rows(Protocol):
 
 
 class Engine(Protocol):
-    """A place where rows can live."""
+    """A place where mapped rows are stored and passes run."""
 
     name: str
 
@@ -76,10 +76,10 @@ class Engine(Protocol):
         """'' or what is missing, with the way to get it; imports nothing."""
 
     def describe(self) -> str:
-        """What it is and what it has here, for people."""
+        """A description of the engine on this machine."""
 
     def is_home_of(self, table: Table) -> bool:
-        """Whether rows of this table are where this engine works; asked by "auto" only."""
+        """Whether rows of this table are where this engine works; used by "auto" only."""
 
     def unsupported(self, stages: Sequence[Model], table: Table) -> str:
         """'' or why it cannot run every stage of this fit on this table."""
@@ -88,20 +88,22 @@ class Engine(Protocol):
 
 
 def choose_engine(name: str, engines: dict[str, Engine], stages: Sequence[Model], table: Table) -> Engine:
-    """The engine asked for; for "auto" the first that is here, is home of the table and serves every stage.
+    """The engine of this name; for "auto" the first that is installed, is home of the table and serves every stage.
 
-    They are asked from the last entry to the first, which serves what no other does.
+    They are tried from the last entry to the first, which serves what no other does.
     """
     if name != "auto":
         if reason := engines[name].unsupported(stages, table):
             raise ValueError(f"engine={name!r} {reason}")
         return engines[name]
-    asked = list(reversed(engines.values()))
-    able = [e for e in asked if e.is_home_of(table) and not e.unsupported(stages, table)]
-    here = [engine for engine in able if not engine.missing()]
-    if not here:
-        raise ValueError(f"no engine serves this fit: {asked[-1].unsupported(stages, table)}")
-    if able[0] is not here[0]:
+    tried = list(reversed(engines.values()))
+    able = [e for e in tried if e.is_home_of(table) and not e.unsupported(stages, table)]
+    installed = [engine for engine in able if not engine.missing()]
+    if not installed:
+        raise ValueError(f"no engine serves this fit: {tried[-1].unsupported(stages, table)}")
+    if able[0] is not installed[0]:
         missing = able[0].missing()
-        warnings.warn(f"rekmeans runs its slow {here[0].name} engine: {able[0].name} needs {missing}", stacklevel=2)
-    return here[0]
+        warnings.warn(
+            f"rekmeans runs its slow {installed[0].name} engine: {able[0].name} needs {missing}", stacklevel=2
+        )
+    return installed[0]

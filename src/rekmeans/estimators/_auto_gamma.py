@@ -1,4 +1,4 @@
-"""The width of a kernel that nobody named: gamma = 1/(2 median distance of a row to the nearest of k spread rows)."""
+"""The width of a kernel with gamma="auto": gamma = 1/(2 median distance of a row to the nearest of k spread rows)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..engines.reference import ReferenceRows
 from ..seeding import plus_plus
 from ..table import MemoryTable, Table
 
-GAMMA_ROWS = 1 << 12  # rows looked at
+GAMMA_ROWS = 1 << 12  # rows of the sample
 GAMMA_SEED = 0  # of the sample and of the spread rows: the width is a number of the table, not of a start
 MEDIAN_DISTANCE = 0.5  # of the distance at which the median row lies; twice as steep, and clean tables begin to suffer
 LEAST_DISTANCE = np.finfo(float).tiny  # a smaller distance is none: its inverse would overflow
@@ -43,6 +43,6 @@ def _flat_kernel(kernel: Any, X: Array) -> Any:
 
 
 def _median(values: Array, weights: Array) -> float:
-    """Weighted median of the values above zero: a row that is itself one of the k tells nothing of the width."""
+    """Weighted median of the values above zero: a row that is itself one of the k has no distance to it."""
     some = (weights > 0) & (values > 0)
     return float(np.quantile(values[some], 0.5, weights=weights[some], method="inverted_cdf")) if some.any() else 0.0

@@ -38,7 +38,7 @@ class Mapped(_watch.Callbacks, BaseEstimator):
         return Euler(scale, self._beyond(), float(self.alpha))
 
     def _beyond(self) -> str:
-        """What a value beyond does: without a scale nothing is beyond."""
+        """The rule for values out of range: without a scale no value is."""
         return self.beyond if self.scale else "wrap"
 
 

@@ -119,8 +119,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _read_table(self, X: Any, sample_weight: ArrayLike | None = None, *, fitting: bool) -> MemoryTable:
         """The rows of X as numbers, with their weights; refused in a sentence where they are not."""
-        k, asked = (self._n_centroids(), self._k_parameter()) if fitting else (1, "")
-        return read_table(self, X, sample_weight, fitting=fitting, k=k, asked=asked)
+        k, k_parameter = (self._n_centroids(), self._k_parameter()) if fitting else (1, "")
+        return read_table(self, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter)
 
     def _n_centroids(self) -> int:
         return self.n_clusters
@@ -199,8 +199,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         n_left_out = int(((rows.weights() == 0) & (1 if table.weights is None else table.weights > 0)).sum())
         if n_left_out:
             warnings.warn(
-                f"{n_left_out} of {len(rows)} rows take no part: all their values lie beyond the {self.scale} range. "
-                "If they are no errors but a group of their own, use scale='range'.",
+                f"{n_left_out} of {len(rows)} rows take no part: all their values lie outside the {self.scale} range. "
+                "If they are not errors but a group of their own, use scale='range'.",
                 stacklevel=FRAMES,
             )
 

@@ -59,10 +59,10 @@ class EulerKMeans(_EulerClusterer):
         that keeps near near.
     scale : {"robust", "range", "global"} or None, default="robust"
         What a unit of a feature is: 4 standard deviations inside fences round the quartiles; the column's range; the
-        range of the whole table; 1 (the paper's bare map).
+        range of the table; 1 (the paper's bare map).
     beyond : {"ignore", "clip", "wrap"}, default="ignore"
-        What a value outside the scaled range (one unit from the robust centre; the range seen in fit) does: counts
-        as missing; counts as the nearest bound; goes on (round the circle, for the Euler kernel). A
+        What a value outside the scaled range (one unit from the robust centre; the range of the fitted rows) does:
+        counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler kernel). A
         row with nothing inside is labelled by its clipped values and takes no part in the centroids. Without a scale
         nothing is outside.
     init : {"k-means++", "random", "circle"}, array of shape (n_clusters, n_features) or callable, default="k-means++"
@@ -108,7 +108,7 @@ class EulerKMeans(_EulerClusterer):
 class RectifiedEulerKMeans(_EulerClusterer):
     """Rectified Euler k-means (REK1 = REK2): Euler k-means whose centroids stay on the mapped data.
 
-    Minimises sum_j sum_l (1 - cos(alpha pi (x_jl - u_cl))), a bounded loss, so far values lose their pull.
+    Minimises sum_j sum_l (1 - cos(alpha pi (x_jl - u_cl))), a bounded loss, so far values lose their influence.
 
     Parameters
     ----------
@@ -119,10 +119,10 @@ class RectifiedEulerKMeans(_EulerClusterer):
         that keeps near near.
     scale : {"robust", "range", "global"} or None, default="robust"
         What a unit of a feature is: 4 standard deviations inside fences round the quartiles; the column's range; the
-        range of the whole table; 1 (the paper's bare map).
+        range of the table; 1 (the paper's bare map).
     beyond : {"ignore", "clip", "wrap"}, default="ignore"
-        What a value outside the scaled range (one unit from the robust centre; the range seen in fit) does: counts
-        as missing; counts as the nearest bound; goes on (round the circle, for the Euler kernel). A
+        What a value outside the scaled range (one unit from the robust centre; the range of the fitted rows) does:
+        counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler kernel). A
         row with nothing inside is labelled by its clipped values and takes no part in the centroids. Without a scale
         nothing is outside.
     init : {"k-means++", "random", "circle"}, array of shape (n_clusters, n_features) or callable, default="k-means++"

@@ -18,7 +18,7 @@ from .base import Clusterer
 
 
 class KernelClusterer(Clusterer):
-    """A clusterer that can be told its kernel by name."""
+    """A clusterer with its kernel by name."""
 
     kernel: str
     gamma: float | str
@@ -81,10 +81,10 @@ class KernelKMeans(KernelClusterer):
         that keeps near near.
     scale : {"robust", "range", "global"} or None, default="robust"
         What a unit of a feature is: 4 standard deviations inside fences round the quartiles; the column's range; the
-        range of the whole table; 1 (the paper's bare map).
+        range of the table; 1 (the paper's bare map).
     beyond : {"ignore", "clip", "wrap"}, default="ignore"
-        What a value outside the scaled range (one unit from the robust centre; the range seen in fit) does: counts
-        as missing; counts as the nearest bound; goes on (round the circle, for the Euler kernel). A
+        What a value outside the scaled range (one unit from the robust centre; the range of the fitted rows) does:
+        counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler kernel). A
         row with nothing inside is labelled by its clipped values and takes no part in the centroids. Without a scale
         nothing is outside.
     init : {"k-means++", "random", "circle"}, array of shape (n_clusters, n_features) or callable, default="k-means++"
@@ -130,7 +130,7 @@ class KernelKMeans(KernelClusterer):
     >>> from rekmeans import KernelKMeans
     >>> X = np.array([[0.0], [0.1], [0.9], [1.0], [50.0]])
     >>> model = KernelKMeans(n_clusters=2, kernel="rbf", scale=None, gamma=10.0, init=[[0.2], [0.8]]).fit(X)
-    >>> model.cluster_centers_.round(2).ravel()  # the last row pulls no more
+    >>> model.cluster_centers_.round(2).ravel()  # the last row has no influence
     array([0.05, 0.95])
     """
 

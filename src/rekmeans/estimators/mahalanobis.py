@@ -39,10 +39,10 @@ class MahalanobisFuzzyCMeans(FuzzyCMeans):
         that keeps near near.
     scale : {"robust", "range", "global"} or None, default="robust"
         What a unit of a feature is: 4 standard deviations inside fences round the quartiles; the column's range; the
-        range of the whole table; 1 (the paper's bare map).
+        range of the table; 1 (the paper's bare map).
     beyond : {"ignore", "clip", "wrap"}, default="clip"
-        What a value outside the scaled range (one unit from the robust centre; the range seen in fit) does: counts
-        as missing; counts as the nearest bound; goes on (round the circle, for the Euler kernel). A
+        What a value outside the scaled range (one unit from the robust centre; the range of the fitted rows) does:
+        counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler kernel). A
         row with nothing inside is labelled by its clipped values and takes no part in the centroids. Without a scale
         nothing is outside.
     init : {"k-means++", "random", "circle"}, array of shape (n_clusters, n_features) or callable, default="k-means++"

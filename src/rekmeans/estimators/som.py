@@ -49,10 +49,10 @@ class SelfOrganizingMap(Annealed):
         that keeps near near.
     scale : {"robust", "range", "global"} or None, default="robust"
         What a unit of a feature is: 4 standard deviations inside fences round the quartiles; the column's range; the
-        range of the whole table; 1 (the paper's bare map).
+        range of the table; 1 (the paper's bare map).
     beyond : {"ignore", "clip", "wrap"}, default="ignore"
-        What a value outside the scaled range (one unit from the robust centre; the range seen in fit) does: counts
-        as missing; counts as the nearest bound; goes on (round the circle, for the Euler kernel). A
+        What a value outside the scaled range (one unit from the robust centre; the range of the fitted rows) does:
+        counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler kernel). A
         row with nothing inside is labelled by its clipped values and takes no part in the centroids. Without a scale
         nothing is outside.
     init : "plane" or {"k-means++", "random", "circle"}, array of shape (nodes, n_features) or callable, default="plane"
@@ -87,7 +87,7 @@ class SelfOrganizingMap(Annealed):
     Attributes
     ----------
     u_matrix_ : (rows, columns) mean distance of each node to its neighbours on the grid: ridges part clusters.
-    topographic_error_ : float, share of the rows whose two nearest nodes are no neighbours.
+    topographic_error_ : float, share of the rows whose two nearest nodes are not neighbours.
     labels_ : (n_samples,) cluster of each row.
     cluster_centers_ : (n_clusters, n_features) pre-images of the centroids, in the units of X.
     centroids_ : the centroids in the mapped space: complex a + ib, (n_clusters, n_features), for the Euler kernel;

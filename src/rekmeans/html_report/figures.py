@@ -150,9 +150,9 @@ def kappa_figure(summary: dict[str, Any]) -> str:
     def draw(ax: Any) -> None:
         at = np.arange(len(clusters))
         ax.hlines(at, 0, means, color=FAINT, lw=2)
-        hollow: Any = {"mfc": "none", "mec": cluster_colour(1), "mew": 1.8}
+        outline: Any = {"mfc": "none", "mec": cluster_colour(1), "mew": 1.8}
         filled: Any = {"color": cluster_colour(0), "mec": BACKGROUND, "mew": 0.6, "clip_on": False}
-        ax.plot(means, at, "o", ms=7, label="averages (Euler k-means)", **hollow)
+        ax.plot(means, at, "o", ms=7, label="averages (Euler k-means)", **outline)
         ax.plot(0 * means, at, "o", ms=7, label="rectified", **filled)
         _label_bars(ax, [str(c) for c in clusters], max(float(means.max()) * 1.12, 1e-3))
         ax.set(xlabel="deviation degree κ", ylabel="cluster", xlim=(-0.03 * ax.get_xlim()[1], ax.get_xlim()[1]))

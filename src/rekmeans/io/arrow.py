@@ -77,7 +77,7 @@ def table_of_source(path: Path, source: ColumnSource, selection: ColumnSelection
     selection = selection if source.has_names else selection.by_position(list(source.types))
     selection.refuse_missing_columns(path, list(source.types))
     label = selection.label
-    skipped = dict.fromkeys(selection.drop, "asked to drop") | dict.fromkeys(source.index, "row names")
+    skipped = dict.fromkeys(selection.drop, "dropped") | dict.fromkeys(source.index, "row names")
     candidates = [name for name in (selection.only or source.types) if name not in skipped and name != label]
     skipped |= {name: why for name in candidates if (why := _skip_reason(source.types[name]))}
     if selection.only and (bad := [f"{name} ({skipped[name]})" for name in candidates if name in skipped]):

@@ -136,7 +136,7 @@ def _decode_lines(path: Path, start: bytes, is_cut: bool) -> list[str]:
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise UnreadableFileError(f"{path.name} is UTF-16 text: save it as UTF-8.")
     if b"\0" in start:
-        raise UnreadableFileError(f"{path.name} is no text: a csv file is UTF-8 text; was it renamed?")
+        raise UnreadableFileError(f"{path.name} is not text: a csv file is UTF-8 text; was it renamed?")
     try:
         lines = start.decode("utf-8-sig", errors="ignore" if is_cut else "strict").strip("\r\n").splitlines()
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""The table of a file: numeric columns, classes, row names; which columns are asked for; why it cannot be read."""
+"""The table of a file: numeric columns, classes, row names; which columns are selected; why it cannot be read."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ MOST_NAMES = 8  # in a message; more are counted
 
 
 class UnreadableFileError(ValueError):
-    """A file that is not a table; the message is the whole sentence."""
+    """A file that is not a table; the message is one sentence."""
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,15 @@ class FileTable:
 
 @dataclass(frozen=True)
 class ColumnSelection:
-    """What is asked of a file: its label column, columns to leave out, or the only columns to take, in order."""
+    """What is read of a file: its label column, columns to leave out, or the only columns to take, in order."""
 
     label: str | None = None
     drop: tuple[str, ...] = ()
     only: tuple[str, ...] | None = None
 
     def refuse_missing_columns(self, path: Path, names: Sequence[str]) -> None:
-        asked = (() if self.label is None else (self.label,)) + self.drop + (self.only or ())
-        if missing := [name for name in asked if name not in names]:
+        selected = (() if self.label is None else (self.label,)) + self.drop + (self.only or ())
+        if missing := [name for name in selected if name not in names]:
             columns = name_list(names)
             raise UnreadableFileError(f"{path.name} has no column {name_list(missing)}: its columns are {columns}.")
 

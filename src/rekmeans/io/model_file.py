@@ -108,7 +108,7 @@ def load(path: str | os.PathLike[str]) -> Any:
             arrays = {name: file.get_tensor(name) for name in kinds}
         model = model_of_state(header, arrays if header["version"] == VERSION else _upgrade_arrays(arrays))
     except (safetensors.SafetensorError, OSError) as error:
-        raise ValueError(f"{place} is no safetensors file, or damaged ({error}): save the model anew.") from None
+        raise ValueError(f"{place} is not a safetensors file, or damaged ({error}): save the model again.") from None
     except (ValueError, OverflowError) as error:
         raise ValueError(f"{place} holds no model that can be loaded: {str(error).removesuffix('.')}.") from None
     if header["answer_version"] != ANSWER_VERSION:
@@ -130,7 +130,7 @@ def parse_header(text: str | None) -> Header:
     try:
         header = json.loads(text or "null")
     except (ValueError, RecursionError):
-        raise ValueError("its header is not JSON; save the model anew") from None
+        raise ValueError("its header is not JSON; save the model again") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise ValueError("it was not written by rekmeans.save")
     if type(header.get("version")) is not int or not 1 <= header["version"] <= VERSION:
@@ -140,8 +140,8 @@ def parse_header(text: str | None) -> Header:
     kind = ESTIMATORS[header["estimator"]]
     if header["version"] == 1:
         header = {"answer_version": FIRST_ANSWER_VERSION} | ({} if kind is EulerMap else {"engine": ""}) | header
-    own = set() if kind is EulerMap else {"n_iter", "inertia", "engine"}
-    _refuse_other_names("the header", set(header), HEADER | own)
+    of_clusterers = set() if kind is EulerMap else {"n_iter", "inertia", "engine"}
+    _refuse_other_names("the header", set(header), HEADER | of_clusterers)
     _parameters.check_int("answer_version", header["answer_version"])
     if not isinstance(header.get("engine", ""), str):
         raise ValueError("engine must be text")

@@ -92,7 +92,7 @@ def model_of_state(header: Header, arrays: dict[str, Array]) -> Any:
     parameters = header["parameters"]
     known_scale = (
         parameters.get("scale") if parameters.get("scale") in SCALES else None
-    )  # a stranger's is in the arrays
+    )  # that of a registered scale is in the arrays
     model = ESTIMATORS[header["estimator"]](**(parameters | {"scale": known_scale}))
     fitted = {"kernel_": Euler(scale, header["beyond"], alpha), "n_features_in_": d}
     fitted |= {} if names is None else {"feature_names_in_": np.array(names, dtype=object)}

@@ -96,8 +96,8 @@ def _add_nearest(g: GraphBuilder, F: str, observed: str, C: Any) -> None:
     scores = g("Sub", lengths, g("MatMul", F, 2 * C.T))
     above = g("Sub", scores, g("ReduceMin", scores, axes=[1], keepdims=1))  # older runtimes have no ArgMin of int64
     g("ArgMin", g("Cast", above, to=TensorProto.DOUBLE), axis=1, keepdims=0, name="label")
-    own = g("ReduceSum", g("Mul", F, F), np.array([1]), keepdims=1)  # (n, 1)
-    D = g("Cast", g("Add", scores, own), to=TensorProto.DOUBLE)
+    squares = g("ReduceSum", g("Mul", F, F), np.array([1]), keepdims=1)  # (n, 1)
+    D = g("Cast", g("Add", scores, squares), to=TensorProto.DOUBLE)
     g("Sqrt", g("Mul", D, Euler.loss_unit), name="distance")
 
 
@@ -135,11 +135,11 @@ def _add_nearest_end(g: GraphBuilder, low: Any, high: Any) -> str:
 
 
 def _ignore(g: GraphBuilder, scale: Scale) -> str:
-    """NaN beyond the intervals; a row of only such values is clipped instead."""
+    """NaN outside the intervals; a row of only such values is clipped instead."""
     inside = ""
     for low, high in zip(scale.low.T, scale.high.T, strict=True):
-        here = g("And", g("GreaterOrEqual", "X", low), g("LessOrEqual", "X", high))
-        inside = g("Or", inside, here) if inside else here
+        in_interval = g("And", g("GreaterOrEqual", "X", low), g("LessOrEqual", "X", high))
+        inside = g("Or", inside, in_interval) if inside else in_interval
     n_inside = g("ReduceSum", g("Cast", inside, to=TensorProto.INT64), np.array([1]), keepdims=1)  # (n, 1)
     return g("Where", g("Or", inside, g("Equal", n_inside, 0)), _clip(g, scale), np.nan)
 

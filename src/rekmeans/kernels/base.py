@@ -1,4 +1,4 @@
-"""What a kernel is: six formulas; everything else that is asked of it has a default built from these."""
+"""What a kernel is: six formulas; everything else has a default built from these."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Kernel(ABC):
         return self.scale.to_units(X, self.beyond)
 
     def within_bounds(self) -> Self:
-        """The same kernel, which moves a value beyond the bounds to them where this one ignores it."""
+        """The same kernel, which moves a value outside the bounds to them where this one ignores it."""
         return replace(self, beyond="wrap" if self.beyond == "wrap" else "clip")
 
     def uninformative_rows(self, X: Array) -> Array:
@@ -197,5 +197,5 @@ def weigh(W: Any, D: Array, weight: Callable[[Array], Array]) -> Any:
     """W times weight(D), where W has entries."""
     if not sparse.issparse(W):
         return W * weight(D)
-    own = weight(D[np.arange(len(D)), W.indices])
-    return sparse.csr_array((W.data * own, W.indices, W.indptr), shape=W.shape)
+    at_label = weight(D[np.arange(len(D)), W.indices])
+    return sparse.csr_array((W.data * at_label, W.indices, W.indptr), shape=W.shape)

@@ -12,7 +12,7 @@ from .._grid import Array
 from ..model import Centroids, Sums
 from ..table import dense
 
-VALUES_HELD = 1 << 22  # kernel values held at a time where they are not kept
+BLOCK_VALUES = 1 << 22  # kernel values in memory at a time where not all are kept
 
 Inner = Callable[[Array, Array], Array]  # rows F (n, p), fitted rows `at` -> k(x, x_q), (n, len(at))
 
@@ -27,7 +27,7 @@ class Combination(Centroids):
 
 @dataclass(frozen=True, kw_only=True)
 class CombinationSums(Sums):
-    """Combinations are no sums: they are a statistic of all rows."""
+    """Combinations are not sums: they are a statistic of all rows."""
 
     combination: Combination | None = None
 
@@ -35,7 +35,7 @@ class CombinationSums(Sums):
 def inner_products(values: Inner, F: Array, A: Array) -> Array:
     """<phi, m> for weights A (k, n), (n, k); a few rows at a time."""
     at = np.flatnonzero(A.any(axis=0))
-    parts = np.array_split(F, max(1, len(F) * len(at) // VALUES_HELD))
+    parts = np.array_split(F, max(1, len(F) * len(at) // BLOCK_VALUES))
     return np.concatenate([values(part, at) @ A[:, at].T for part in parts])
 
 

@@ -79,7 +79,7 @@ class Euler(Kernel):
         return CircleSums(mass=mass, totals=product(W, F), observed=counts)
 
     def mean(self, sums: CircleSums, C: OnCircles) -> OnCircles:
-        """m = S/count per coordinate, rounded to the grid; a coordinate nobody observed keeps the old value."""
+        """m = S/count per coordinate, rounded to the grid; a coordinate that no row observed keeps the old value."""
         count = np.tile(_float(sums.observed), 2)  # (k, 2d)
         with np.errstate(invalid="ignore", divide="ignore"):
             return OnCircles(np.where(count > 0, np.rint(_float(sums.totals) / count), C.f).astype(np.int32))

@@ -14,7 +14,7 @@ from ..table import Table
 from ..table.refusals import refuse_many_pairs
 from .base import Kernel, Preparation, rectified_update, with_statistics
 from .combination import (
-    VALUES_HELD,
+    BLOCK_VALUES,
     Combination,
     CombinationSums,
     at_fitted_rows,
@@ -65,7 +65,7 @@ class Gram(Kernel):
         if not self.keep:
             return F
         K = np.ones((len(F), len(self.fitted) + 1))
-        step = max(1, VALUES_HELD // len(self.fitted))
+        step = max(1, BLOCK_VALUES // len(self.fitted))
         for at in range(0, len(F), step):  # a few rows at a time: no second matrix beside this one
             K[at : at + step, :-1] = self.base.similarity(F[at : at + step], self.fitted)
         return K

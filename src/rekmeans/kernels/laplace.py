@@ -19,7 +19,7 @@ AT_CENTROID = 1e-9  # distance, in units of the scale, within which a row sits o
 
 @dataclass(frozen=True, kw_only=True)
 class MedianSums(Sums):
-    """Medians are no sums: they are a statistic of all rows."""
+    """Medians are not sums: they are a statistic of all rows."""
 
     medians: Array | None = None  # (k, d)
 
@@ -103,8 +103,8 @@ class LaplaceL2(Kernel):
     def accumulate(self, F: Array, C: Points, D: Array, W: Any) -> WeiszfeldSums:
         pulls = point_sums(F, W, weigh(W, D, self.irls_weight))
         at_centroid = mass_of(weigh(W, D, lambda D: self._is_at_centroid(D) * 1.0))
-        own = {field.name: getattr(pulls, field.name) for field in fields(pulls)}
-        return WeiszfeldSums(**own, mass_at_centroid=at_centroid)
+        shared_fields = {field.name: getattr(pulls, field.name) for field in fields(pulls)}
+        return WeiszfeldSums(**shared_fields, mass_at_centroid=at_centroid)
 
     def rectify(self, sums: WeiszfeldSums, C: Points) -> Points:
         """v + (1 - mass_at_centroid/|R|)(T - v), T the weighted mean of the rows off v and R the sum of their pulls."""
@@ -134,11 +134,11 @@ class LaplaceL2(Kernel):
 def weighted_medians(F: Array, v: Any, old: Array) -> Array:
     """In each column the smallest value at which the weights v (n, 1) of it and all below reach half; else the old."""
     at = v.indices if sparse.issparse(v) else np.flatnonzero(v[:, 0])  # rows of no weight are not sorted
-    own, weights = F[at], v.data if sparse.issparse(v) else v[at, 0]
-    order = np.argsort(own, axis=0, kind="stable")  # NaN last
-    there = np.take_along_axis(own, order, axis=0)
-    mass = np.cumsum(np.where(np.isnan(there), 0.0, weights[order]), axis=0)  # (n, d)
-    if not len(own):
+    cells, weights = F[at], v.data if sparse.issparse(v) else v[at, 0]
+    order = np.argsort(cells, axis=0, kind="stable")  # NaN last
+    in_order = np.take_along_axis(cells, order, axis=0)
+    mass = np.cumsum(np.where(np.isnan(in_order), 0.0, weights[order]), axis=0)  # (n, d)
+    if not len(cells):
         return old
     half = (mass >= mass[-1:] / 2).argmax(axis=0)
-    return np.where(mass[-1] > 0, there[half, np.arange(F.shape[1])], old)
+    return np.where(mass[-1] > 0, in_order[half, np.arange(F.shape[1])], old)

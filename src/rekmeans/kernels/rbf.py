@@ -15,7 +15,7 @@ from .points import PointSums, point_distances, point_sums, weighted_mean
 
 @dataclass(frozen=True)
 class RBF(Kernel):
-    """Rows and centroids are points; a row pulls with the weight k(x, v), so far rows let go."""
+    """Rows and centroids are points; a row pulls with the weight k(x, v), so far rows have no influence."""
 
     name: ClassVar[str] = "rbf"
     parameters: ClassVar[tuple[str, ...]] = ("gamma",)

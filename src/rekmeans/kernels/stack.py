@@ -111,7 +111,7 @@ class Stack(Kernel):
     def accumulate(self, F: Array, C: Stacked, D: Array, W: Any) -> StackSums:
         Ds = [part.distance(f, c) for part, f, c in self._by_part(F, C)]
         triples = zip(self._by_part(F, C), Ds, strict=True)
-        sums = tuple(part.accumulate(f, c, own, W) for (part, f, c), own in triples)
+        sums = tuple(part.accumulate(f, c, D_part, W) for (part, f, c), D_part in triples)
         losses = np.array([inner(W, L) for L in self._in_units(Ds)])
         return StackSums(mass=mass_of(W), parts=sums, losses=losses)
 
@@ -128,8 +128,8 @@ class Stack(Kernel):
         w /= w.sum()
         if self.shared:
             return Stacked(self._shared_centroids(sums, C, w**self.power / np.array(self.units)), w)
-        own = sums.parts if sums.complete_parts is None else sums.complete_parts
-        return Stacked(tuple(rule(s, c) for rule, s, c in zip(rules, own, C.parts, strict=True)), w)
+        parts = sums.parts if sums.complete_parts is None else sums.complete_parts
+        return Stacked(tuple(rule(s, c) for rule, s, c in zip(rules, parts, C.parts, strict=True)), w)
 
     def preimage(self, C: Stacked, near: Array) -> Array:
         """That of the kernel of greatest weight."""
@@ -145,11 +145,11 @@ class Stack(Kernel):
 
     def complete_parts(self, blocks: Sequence[tuple[Array, Any]], sums: StackSums, C: Stacked) -> tuple[Any, ...]:
         """The sums of each kernel with its own statistics."""
-        own: list[list[tuple[Array, Any]]] = [[] for _ in self.parts]
+        blocks_by_part: list[list[tuple[Array, Any]]] = [[] for _ in self.parts]
         for F, W in blocks:
             for b, (part, f, c) in enumerate(self._by_part(F, C)):
-                own[b].append((f, part.row_weights(part.distance(f, c), W) if part.statistics else None))
-        pairs = zip(self.parts, own, sums.parts, C.parts, strict=True)
+                blocks_by_part[b].append((f, part.row_weights(part.distance(f, c), W) if part.statistics else None))
+        pairs = zip(self.parts, blocks_by_part, sums.parts, C.parts, strict=True)
         return tuple(with_statistics(part, rows, s, c) for part, rows, s, c in pairs)
 
     def _by_part(self, F: Array, C: Stacked) -> Iterator[tuple[Any, Array, Any]]:
@@ -157,8 +157,8 @@ class Stack(Kernel):
         at, d = 0, self.scale.n_columns
         for part, c in zip(self.parts, C.parts, strict=True):
             width = 2 * d if part.is_exact else d
-            own = F[..., at : at + width]
-            yield part, own.astype(np.int32) if part.is_exact else own, c
+            f = F[..., at : at + width]
+            yield part, f.astype(np.int32) if part.is_exact else f, c
             at += width
 
     def _in_units(self, Ds: list[Array]) -> list[Array]:
@@ -169,18 +169,18 @@ class Stack(Kernel):
     def _shared_centroids(self, sums: StackSums, C: Stacked, share: Array) -> tuple[Any, ...]:
         """(cos, sin)(alpha_b pi u) at the u, by cluster and column, of the largest sum_b share_b S_b.(cos, sin)."""
         alphas = np.array([part.alpha for part in self.parts])
-        S = share[:, None, None] * np.array([own.totals for own in sums.parts], dtype=np.float64)  # (b, k, 2d)
+        S = share[:, None, None] * np.array([part.totals for part in sums.parts], dtype=np.float64)  # (b, k, 2d)
         d = S.shape[2] // 2
         A, B = S[:, :, :d], S[:, :, d:]
         best, top = highest_points(A, B, alphas, self._line(alphas))
         old = np.stack([c.f for c in C.parts])  # (b, k, 2d)
-        kept, room = (S * old).sum(axis=0) / GRID, GRID_ROOM * np.hypot(A, B).sum(axis=0)
-        better = np.tile(top + room > kept[:, :d] + kept[:, d:], 2)
+        old_height, tolerance = (S * old).sum(axis=0) / GRID, GRID_ROOM * np.hypot(A, B).sum(axis=0)
+        better = np.tile(top + tolerance > old_height[:, :d] + old_height[:, d:], 2)
         values = [np.where(better, _on_grid(a * best), c) for a, c in zip(alphas, old, strict=True)]
         return tuple(part.from_rows(f) for part, f in zip(self.parts, values, strict=True))
 
     def _line(self, alphas: Array) -> Array:
-        """The u that are tried: as far as rows lie, and a whole turn of the flattest kernel."""
+        """The u that are tried: as far as rows lie, and a full turn of the flattest kernel."""
         half = max(1 / alphas.min(), self.reach)
         half = min(half, MOST_LINE_POINTS / POINTS_PER_TURN / alphas.max())
         return np.linspace(
@@ -207,9 +207,9 @@ class Stack(Kernel):
         return self.from_points(points)
 
     def from_rows(self, F: Array, fallback: Stacked | None = None) -> Stacked:
-        own = self._no_centroids() if fallback is None else fallback
+        C = self._no_centroids() if fallback is None else fallback
         fallbacks = [None] * len(self.parts) if fallback is None else fallback.parts
-        triples = zip(self._by_part(F, own), fallbacks, strict=True)
+        triples = zip(self._by_part(F, C), fallbacks, strict=True)
         return self._evenly([part.from_rows(f, other) for (part, f, _), other in triples])
 
     def from_points(self, U: Array) -> Stacked:
@@ -263,13 +263,13 @@ def highest_points(A: Array, B: Array, alphas: Array, line: Array) -> tuple[Arra
 
     best, top = np.zeros(A.shape[1:]), np.full(A.shape[1:], -np.inf)
     for u in line:
-        there = height(u)
-        best, top = np.where(there > top, u, best), np.maximum(there, top)
+        heights = height(u)
+        best, top = np.where(heights > top, u, best), np.maximum(heights, top)
     for _ in range(LINE_STEPS):
         bend = height(best, 2)
         step = np.where(bend < 0, -height(best, 1) / np.where(bend < 0, bend, 1.0), 0.0)
-        there = height(best + step)
-        best, top = np.where(there > top, best + step, best), np.maximum(there, top)
+        heights = height(best + step)
+        best, top = np.where(heights > top, best + step, best), np.maximum(heights, top)
     return best, top
 
 

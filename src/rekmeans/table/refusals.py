@@ -16,23 +16,24 @@ from .base import Table
 from .memory import MemoryTable, PairwiseTable, dense
 
 COLUMNS = ("n_features_in_", "feature_names_in_")
-MOST_SHAPED = 500  # columns whose shapes, 1000 x 1000 numbers a cluster, are still worth waiting for
-MOST_PAIRED = 50_000  # rows whose pairs are still worth waiting for: half a minute a pass
-LARGEST_VALUE = 1e150  # beyond it differences and squares of float64 numbers overflow
+MOST_SHAPED = 500  # columns whose shapes, 1000 x 1000 numbers a cluster, are still fast enough
+MOST_PAIRED = 50_000  # rows whose pairs are still fast enough: half a minute a pass
+LARGEST_VALUE = 1e150  # above it differences and squares of float64 numbers overflow
 
 
 def read_table(
-    estimator: Any, X: Any, sample_weight: Any = None, *, fitting: bool, k: int = 1, asked: str = ""
+    estimator: Any, X: Any, sample_weight: Any = None, *, fitting: bool, k: int = 1, k_parameter: str = ""
 ) -> MemoryTable:
     """The table of an estimator's input, for k clusters; columns are compared with those of fit unless fitting.
 
-    `asked` are the parameter that asks for k clusters and its value.
+    `k_parameter` is the parameter that sets k, with its value.
     """
     rows = as_rows(X)
     weights = None if sample_weight is None else _weights(sample_weight, rows.shape[0])
     if k > rows.shape[0]:
         raise ValueError(
-            f"{asked} needs at least {k} rows, got n_samples={rows.shape[0]}: lower {asked.split('=')[0]} or add rows."
+            f"{k_parameter} needs at least {k} rows, got n_samples={rows.shape[0]}: "
+            f"lower {k_parameter.split('=')[0]} or add rows."
         )
     named = X if hasattr(X, "columns") else rows
     probe = copy(estimator)  # so that a fit that fails later has changed nothing

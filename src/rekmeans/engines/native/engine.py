@@ -21,7 +21,7 @@ class Native:
     name = "native"
 
     def missing(self) -> str:
-        return "" if find_spec(CORE) else "the compiled core: pip install rekmeans with a C++ compiler at hand."
+        return "" if find_spec(CORE) else "the compiled core: install a C++ compiler, then rekmeans again."
 
     def describe(self) -> str:
         from . import _core

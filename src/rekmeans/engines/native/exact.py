@@ -26,7 +26,7 @@ from .options import count_threads, instruction_set
 ROWS_PER_BLOCK = 4096  # rows handed to NumPy at a time
 SMALL_WORK = 1 << 22  # n d k up to which a pass takes less than a millisecond
 TINY_WORK = 1 << 16  # n d k up to which a run takes less than starting a thread for it
-ZERO_SAMPLE = 256  # rows looked at for zeros
+ZERO_SAMPLE = 256  # rows in which zeros are counted
 SPARSE_SHARE = 0.25  # share of cells that are not zero up to which a dense table is kept in sparse form
 SPARSE_LEAST_CELLS = 1 << 12  # cells of the sample below which it does not matter
 SPARSE_CELL_BYTES = 12  # bytes such a cell takes
@@ -87,7 +87,7 @@ class NativeRows:
     def float_parts(self) -> Iterator[tuple[Array, Array]]:
         """Mapped rows as float32, NaN in missing cells, and their weights: at once if they are kept."""
         for at in self._parts:
-            F = self._kept if self._kept is not None else self._floats(at)
+            F = self._all_floats if self._all_floats is not None else self._floats(at)
             yield F, self.weights()[at].astype(np.float64)
 
     def _floats(self, at: slice) -> Array:
@@ -97,7 +97,7 @@ class NativeRows:
         return F
 
     @cached_property
-    def _kept(self) -> Array | None:
+    def _all_floats(self) -> Array | None:
         return self._floats(slice(0, self.n)) if self.keep else None
 
     @property
@@ -188,7 +188,7 @@ class NativeRun:
         return OnCircles(sums.current_core().centroids(self.is_rectified, C.f))
 
     def advance(self, state: State, stop: Stop, most_passes: int) -> State | None:
-        """The whole run without Python between passes; None where passes are long enough to come back after each."""
+        """All passes of a run without Python between them; None where passes are long enough to return after each."""
         C = state.candidate
         if state.passes or most_passes <= stop.max_iter or not self.rows._is_small(len(C)):
             return None
@@ -236,8 +236,8 @@ def _is_mostly_zero(X: Array, memory_limit: int | None) -> bool:
     """Whether so many cells are zero that only the others are kept."""
     sample = X[:: max(1, len(X) // ZERO_SAMPLE)]
     filled = np.count_nonzero(sample) / sample.size
-    room = memory_limit is None or filled * X.size * SPARSE_CELL_BYTES <= memory_limit
-    return bool(sample.size >= SPARSE_LEAST_CELLS and filled <= SPARSE_SHARE and room)
+    fits_in_memory = memory_limit is None or filled * X.size * SPARSE_CELL_BYTES <= memory_limit
+    return bool(sample.size >= SPARSE_LEAST_CELLS and filled <= SPARSE_SHARE and fits_in_memory)
 
 
 def _fetch_sums(core: Any) -> CircleSums:

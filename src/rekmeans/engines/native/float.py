@@ -60,12 +60,12 @@ class FloatRun:
         self.measure = MEASURES[type(model.kernel)], getattr(model.kernel, "gamma", 1.0)
         self.unit = GRID if model.kernel.is_exact else 1
         self.has_medians = "medians" in model.kernel.statistics
-        self.weights: Any = None  # with which the rows pulled in the last pass, where medians are asked for
+        self.weights: Any = None  # with which the rows pulled in the last pass, where medians are needed
 
     def assign(self, C: Any) -> Assignment:
         places = C.f / self.unit if self.model.kernel.is_exact else C.x * 1.0
-        asked = (places, *self.measure, *self.rule, self.rows.threads, instruction_set(), self.has_medians)
-        parts = [_core.soft_pass(F, w, *asked) for F, w in self.rows.float_parts()]
+        arguments = (places, *self.measure, *self.rule, self.rows.threads, instruction_set(), self.has_medians)
+        parts = [_core.soft_pass(F, w, *arguments) for F, w in self.rows.float_parts()]
         labels = np.concatenate([part[0] for part in parts])
         n_changed, self.last = int((labels != self.last).sum()), labels
         self.weights, self.n_passes = parts[0][5], self.n_passes + 1

@@ -1,4 +1,4 @@
-"""What the compiled core knows of kernels and rules, and what it takes from the surroundings."""
+"""Kernels and rules that the compiled core has, and its settings from the environment."""
 
 from __future__ import annotations
 
@@ -32,5 +32,5 @@ def count_threads(n_threads: int | None) -> int:
 
 
 def instruction_set() -> str:
-    """The instruction set asked for; '' for the best at hand."""
+    """The instruction set of REKMEANS_ISA; '' for the best of this machine."""
     return os.environ.get("REKMEANS_ISA", "")

@@ -1,0 +1,95 @@
+"""Commands refuse bad tables, models and usage in one sentence, and leave earlier outputs as they were."""
+
+import re
+
+import pytest
+
+from support.command_line import OUTPUTS, is_refusal
+from support.tables import file_bytes
+
+BAD_TABLES = {
+    "empty.csv": (b"", "is empty"),
+    "header.csv": (b"a,b,c\n", "no rows"),
+    "ragged.csv": (b"a,b\n1,2\n3\n", "Expected 2 columns, got 1"),
+    "long.csv": (b"a,b\n1,2\n3,4,5\n", "Expected 2 columns, got 3"),
+    "binary.csv": (bytes(range(256)) * 20, "not text"),
+    "high.csv": (bytes(range(128, 256)) * 20, "UTF-8"),
+    "text.csv": (b"a,b\nx,y\nz,w\n", "no numeric column", "a (text)"),
+    "infinite.csv": (b"a,b\n1,2\n3,inf\n5,6\n", "infinity in row 1", "'b'"),
+    "twice.csv": (b"a,a\n1,2\n3,4\n", "different column names"),
+    "hollow.csv": (b"a,b\n1,2\n,\n3,4\n5,6\n", "row 1", "only NaN"),
+    "few.csv": (b"a,b\n1,2\n", "n_clusters=2 needs at least 2 rows"),
+    "junk.parquet": (b"PAR1" * 50, "cannot be read as parquet"),
+    "junk.feather": (b"ARROW1" * 50, "cannot be read as feather"),
+    "junk.npy": (b"junk" * 50, "npy"),
+    "junk.npz": (b"PK\3\4" + b"junk" * 50, "cannot be read as npz"),
+    "junk.svm": (b"1 x:y\n", "cannot be read as svm"),
+    "t.xlsx": (b"PK", "ends in no known way", ".parquet"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_TABLES)
+def test_bad_tables_are_refused_and_earlier_outputs_stay(name, tmp_path, rekmeans):
+    data, *words = BAD_TABLES[name]
+    (tmp_path / name).write_bytes(data)
+    out = tmp_path / "out"
+    out.mkdir()
+    for output in OUTPUTS:
+        (out / output).write_bytes(b"earlier " + output.encode())
+    before = file_bytes(tmp_path)
+    assert is_refusal(rekmeans("fit", name, "-k", 2, "--out", "out"), *words)
+    assert file_bytes(tmp_path) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    {
+        "no -k": (["fit", "wine.csv"], "-k 3"),
+        "no table": (["fit", "-k", "3"], "--demo"),
+        "demo and table": (["fit", "wine.csv", "--demo"], "--demo"),
+        "k = 0": (["fit", "wine.csv", "-k", "0"], "n_clusters"),
+        "k = x": (["fit", "wine.csv", "-k", "x"], "'-k'"),
+        "alpha": (["fit", "wine.csv", "-k", "2", "--alpha", "-1"], "alpha must be"),
+        "method": (["fit", "wine.csv", "-k", "2", "--method", "best"], "eulerk"),
+        "starts": (["fit", "wine.csv", "-k", "2", "--starts", "0"], "n_init"),
+        "label": (["fit", "wine.csv", "-k", "2", "--label", "colour"], "no column colour"),
+        "absent": (["fit", "none.csv", "-k", "2"], "none.csv does not exist"),
+        "a folder": (["fit", ".", "-k", "2"], "is a folder"),
+        "out in a file": (["fit", "wine.csv", "-k", "2", "--out", "wine.csv/out"], "wine.csv is a file"),
+        "out is a file": (["fit", "wine.csv", "-k", "2", "--out", "wine.csv"], "wine.csv is a file"),
+        "no model": (["predict", "none.safetensors", "wine.csv"], "none.safetensors"),
+        "a table as model": (["predict", "wine.csv", "wine.csv"], "not a safetensors file"),
+        "command": (["cluster"], "cluster"),
+        "option": (["fit", "--clutsers", "3"], "--clutsers"),
+    }.values(),
+    ids=lambda value: "",
+)  # fmt: skip
+def test_wrong_usage_is_one_sentence(words, says, wine, tmp_path, rekmeans):
+    before = file_bytes(tmp_path)
+    assert is_refusal(rekmeans(*words), says)
+    assert file_bytes(tmp_path) == before
+
+
+def test_bad_models_are_refused(fitted, tmp_path, rekmeans):
+    model = tmp_path / "m.safetensors"
+    good = (tmp_path / "wine-rekmeans" / "model.safetensors").read_bytes()
+    later = re.sub(rb'(\\"version\\": )2', rb"\g<1>9", good)
+    assert later != good
+    for data, word in {good[:-10]: "damaged", good[:50]: "damaged", later: "version 9", b"": "damaged"}.items():
+        model.write_bytes(data)
+        before = file_bytes(tmp_path)
+        assert is_refusal(rekmeans("predict", model, "wine.csv"), "m.safetensors", word)
+        assert file_bytes(tmp_path) == before
+    assert is_refusal(rekmeans("report", model, "wine.csv"), "m.safetensors", word)
+    assert is_refusal(rekmeans("export", model, "--onnx"), "m.safetensors", word)
+
+
+@pytest.mark.parametrize("limit", [1 << 10, 1 << 12, 1 << 15])
+def test_a_full_disk_leaves_earlier_outputs(limit, fitted, tmp_path, rekmeans):
+    """No file may grow beyond the limit: labels, the model or the report stop half-way."""
+    before = file_bytes(tmp_path)
+    for out in ("wine-rekmeans", "new"):
+        answer = rekmeans("fit", "wine.csv", "-k", 2, "--drop", "kind", "--out", out, limit=limit)
+        assert is_refusal(answer, "too large")
+        assert file_bytes(tmp_path) == before
+    assert not (tmp_path / "new").exists()

@@ -1,0 +1,280 @@
+"""Invariants of the kernel estimators: no pass raises the objective, no nearby point is better; edge cases."""
+
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from sklearn.exceptions import ConvergenceWarning
+
+from rekmeans import (
+    FuzzyCMeans,
+    KernelKMeans,
+    MahalanobisFuzzyCMeans,
+    MultipleKernelKMeans,
+    NeuralGas,
+    SelfOrganizingMap,
+)
+from rekmeans.estimators.placement import check_parameters, place_for_fit
+from support import kernel_oracle
+
+K = 3
+POINTS = ("euler", "rbf", "laplace", "laplace-l2")
+GRID = 1e-6  # what rounding a centroid to 2^-23 may cost
+FLOAT = 1e-11
+RULES = {
+    "hard": partial(KernelKMeans, K),
+    "fuzzy": partial(FuzzyCMeans, K, fuzziness=1.6),
+    "map": partial(SelfOrganizingMap, (1, K), reach=0.7),
+    "gas": partial(NeuralGas, K, reach=0.6),
+}
+METHODS = {
+    **{f"{rule} {kernel}": partial(make, kernel=kernel) for rule, make in RULES.items() for kernel in POINTS},
+    **{
+        f"{rule} {kernel} mean": partial(RULES[rule], kernel=kernel, centroids="mean")
+        for rule in RULES
+        for kernel in POINTS
+    },
+    "hard linear": partial(KernelKMeans, K, kernel="linear"),
+    "multiple": partial(MultipleKernelKMeans, K),
+    "multiple mean": partial(MultipleKernelKMeans, K, centroids="mean"),
+    "multiple shared": partial(MultipleKernelKMeans, K, kernels=(0.4, 0.9), shared=True),
+    "multiple mixed": partial(MultipleKernelKMeans, K, kernels=(0.5, ("rbf", 2.0), ("laplace", 1.0), ("linear", 1.0))),
+    "mahalanobis": partial(MahalanobisFuzzyCMeans, K),
+    "mahalanobis mean": partial(MahalanobisFuzzyCMeans, K, centroids="mean"),
+    "mahalanobis linear": partial(MahalanobisFuzzyCMeans, K, kernel="linear"),
+}
+seeds = st.integers(0, 10**6)
+methods = pytest.mark.parametrize("name", METHODS)
+
+
+def table(seed, n=50, d=2):
+    """Rows of three overlapping groups with heavy tails, some twice, and weights."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, 3, (K, d))[rng.integers(0, K, n)] + 0.6 * rng.standard_t(4, (n, d))
+    X[n // 2] = X[n // 3]
+    return X, rng.uniform(0.5, 2, n)
+
+
+# what never rises
+
+
+@methods
+@given(seed=seeds, width=st.sampled_from([0.3, 1.0, 4.0]), engine=st.sampled_from(["auto", "reference"]))
+@settings(max_examples=6)
+def test_no_pass_raises_the_objective(name, seed, width, engine):
+    """Pass by pass without the loop, which would drop a pass that rises; within a stage the reach is fixed."""
+    X, w = table(seed)
+    own = {"gamma": width} if "gamma" in METHODS[name]().get_params() else {}
+    model = METHODS[name](scale="range", engine=engine, **own)
+    check_parameters(model)
+    placed = place_for_fit(model, X, w)
+    C = placed.model.kernel.from_points(X[:K])
+    for stage in placed.stages[-3:]:
+        run, losses = placed.rows.start_run(stage), []
+        for _ in range(6):
+            assignment = run.assign(C)
+            losses.append(float(assignment.sums.loss))
+            C = run.update(assignment.sums, C)
+        slack = FLOAT if isinstance(losses[0], float) and "euler" not in name and name[:8] != "multiple" else GRID
+        assert (np.diff(losses) <= slack * np.array(losses[:-1])).all(), losses
+
+
+# no nearby point is better
+
+
+LINE = np.exp(-(np.subtract.outer(np.arange(K), np.arange(K)) ** 2) / (2 * 0.7**2))
+ORACLES = {
+    "hard": kernel_oracle.hard_rule,
+    "fuzzy": partial(kernel_oracle.fuzzy_rule, fuzziness=1.6),
+    "map": partial(kernel_oracle.som_rule, h=LINE / LINE.sum(axis=1, keepdims=True)),
+    "gas": partial(kernel_oracle.gas_rule, reach=0.6),
+}
+
+
+@pytest.mark.parametrize("kernel", POINTS)
+@pytest.mark.parametrize("rule", RULES)
+@given(seed=seeds, width=st.sampled_from([0.1, 0.3, 0.8]), weighted=st.booleans())
+@settings(max_examples=5)
+def test_no_nearby_pre_image_is_better(rule, kernel, seed, width, weighted):
+    X, w = table(seed)
+    w = w if weighted else np.ones(len(X))
+    own = {"alpha" if kernel == "euler" else "gamma": width}
+    model = RULES[rule](kernel=kernel, scale=None, init=X[:K] + 0.01, tol=0.0, max_iter=5000, **own)
+    U = model.fit(X, sample_weight=w).cluster_centers_
+    radii, loss = kernel_oracle.KERNELS[kernel].radii, kernel_oracle.KERNELS[kernel].loss
+
+    def losses(V):
+        R = radii(X, V, width)
+        return R, loss(R, width)
+
+    shares = w[:, None] * ORACLES[rule](*losses(U))[2]  # fixed: they are the best ones for U
+    least = (shares * losses(U)[1]).sum(axis=0)  # (k,)
+    assert_allclose(least.sum(), model.inertia_, rtol=GRID)
+    rng = np.random.default_rng(seed)
+    for size in (1e-4, 1e-5) if kernel == "laplace" else (1e-3, 1e-2, 0.1):  # every row's value is a dent of its own
+        for step in (*np.eye(2), *-np.eye(2), *rng.normal(size=(4, 2))):
+            there = (shares * losses(U + size * step / np.linalg.norm(step))[1]).sum(axis=0)
+            bend = (size * width) ** 2 * shares.sum(axis=0) if kernel == "laplace" else 0.0  # between two dents it sags
+            assert (there >= least * (1 - 1e-9) - 1e-12 - bend).all(), (size, step, there - least)
+
+
+@given(seed=seeds)
+@settings(max_examples=8)
+def test_no_nearby_angle_is_better_in_the_metric_of_a_shape(seed):
+    X, w = table(seed)
+    model = MahalanobisFuzzyCMeans(K, alpha=0.2, scale=None, fuzziness=1.6, tol=0.0, max_iter=2000, init=X[:K])
+    model.fit(X, sample_weight=w)
+    T, angles, W = 0.2 * np.pi * X, np.angle(model.centroids_), w[:, None] * model.memberships_**1.6
+
+    def losses(V):
+        gaps = [np.concatenate([np.cos(T) - np.cos(v), np.sin(T) - np.sin(v)], axis=1) for v in V]
+        bent = [np.einsum("ij,jk,ik->i", g, A, g) for g, A in zip(gaps, model.shapes_, strict=True)]
+        return (W * np.transpose(bent)).sum(axis=0)
+
+    assert_allclose(model.deviation_, 0, atol=1e-6)
+    assert_allclose(np.linalg.det(model.shapes_), 1, rtol=1e-9)
+    for size in (1e-3, 1e-2, 0.1):
+        for step in (*np.eye(2), *-np.eye(2)):
+            assert (losses(angles + size * step) >= losses(angles) * (1 - 1e-9)).all()
+
+
+@given(seed=seeds)
+@settings(max_examples=8)
+def test_no_nearby_shared_point_and_no_other_shares_are_better(seed):
+    X, w = table(seed)
+    alphas, power = (0.1, 0.25), 2.5
+    model = MultipleKernelKMeans(K, kernels=alphas, power=power, shared=True, scale=None, tol=0.0, init=X[:K])
+    model.fit(X, sample_weight=w)
+    U, shares, units = model.cluster_centers_, model.kernel_weights_, model.kernel_.units
+
+    def losses(V):  # (b,)
+        return (
+            np.array([(w * (1 - np.cos(a * np.pi * (X - V[model.labels_]))).sum(axis=1)).sum() for a in alphas]) / units
+        )
+
+    least = shares**power @ losses(U)
+    assert_allclose(least, model.inertia_, rtol=GRID)
+    for size in (1e-3, 1e-2, 0.1):
+        for c, column in np.ndindex(*U.shape):
+            for side in (-size, size):
+                aside = U.copy()
+                aside[c, column] += side
+                assert shares**power @ losses(aside) >= least * (1 - 1e-9)
+        for side in (-size, size):
+            assert (shares + np.array([side, -side])) ** power @ losses(U) >= least * (1 - 1e-9)
+
+
+# edges
+
+
+SERVED = [name for name in METHODS if name.split()[0] in RULES and ("mean" not in name or "euler" in name)]
+PLACED = [*((name, "reference") for name in METHODS), *((name, "native") for name in SERVED)]
+ROWS = table(0)[0]
+SPOILT = np.where(np.arange(100).reshape(50, 2) == 7, 1e140, ROWS)
+EDGES = {  # a table, and parameters
+    "one row many times": (np.ones((12, 2)), {}),
+    "two rows many times": (np.tile([[0.0, 1.0], [1.0, 3.0]], (6, 1)), {}),
+    "a constant column": (np.column_stack([ROWS[:, 0], np.full(50, 7.0)]), {}),
+    "a column": (ROWS[:, :1], {}),
+    "as many clusters as rows": (ROWS[:K], {}),
+    "huge": (ROWS * 1e149, {}),
+    "huge, bare": (ROWS * 1e149, {"scale": None}),
+    "tiny": (ROWS * 1e-150, {}),
+    "tiny, bare": (ROWS * 1e-150, {"scale": None}),
+    "subnormal": (ROWS * 1e-310, {}),
+    "a huge cell": (SPOILT, {}),
+    "a huge cell in range": (SPOILT, {"scale": "range"}),
+    "far from zero": (ROWS + 1e9, {}),
+    "flat": (ROWS, {"gamma": 1e-12}),
+    "steep": (ROWS, {"gamma": 1e12}),
+    "flat, bare": (ROWS, {"gamma": 1e-12, "scale": None}),
+    "steep, bare": (ROWS, {"gamma": 1e12, "scale": None}),
+    "steeper, bare": (ROWS, {"gamma": 1e300, "scale": None}),
+}
+
+
+@pytest.mark.parametrize("case", EDGES)
+@pytest.mark.parametrize(("name", "engine"), PLACED)
+def test_an_edge_case_gives_numbers_and_no_numpy_warning(name, case, engine):
+    X, own = EDGES[case]
+    if "gamma" in own and "gamma" not in METHODS[name]().get_params():
+        own = {key: value for key, value in own.items() if key != "gamma"}
+    model = METHODS[name](random_state=0, engine=engine, max_iter=20, **own)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        fit = model.fit(X)
+        answers = (fit.predict(X), fit.transform(X), fit.score_samples(X), fit.score(X))
+    for values in (
+        *answers,
+        fit.inertia_,
+        fit.cluster_centers_,
+        fit.centroids_,
+        fit.deviation_,
+        fit.history_["inertia"],
+    ):
+        assert np.isfinite(values).all()
+    assert fit.inertia_ >= 0
+    assert_array_equal(answers[0], fit.labels_)
+    assert -answers[3] == fit.inertia_
+    assert ((fit.deviation_ > -1e-6) & (fit.deviation_ <= 1)).all()
+    low, high = X.min(axis=0), X.max(axis=0)
+    reach = 2 * (high - low) + 1e-5 * np.abs(X).max()
+    assert ((fit.cluster_centers_ >= low - reach) & (fit.cluster_centers_ <= high + reach)).all()
+
+
+@pytest.mark.parametrize("kernel", POINTS)
+@pytest.mark.parametrize("rule", ["map", "gas"])
+def test_a_reach_near_zero_is_reach_zero(rule, kernel):
+    method, own = RULES[rule].func, {"kernel": kernel, "scale": "range", "stages": 1, "init": ROWS[:K]}
+    first = RULES[rule].args[0]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        one, *others = (method(first, reach=reach, **own).fit(ROWS) for reach in (0.0, 1e-3, 1e-200, 1e-310))
+    for other in others:
+        assert_array_equal(other.labels_, one.labels_)
+        assert_allclose(other.cluster_centers_, one.cluster_centers_, atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", POINTS)
+def test_the_largest_exponents_leave_numbers(kernel):
+    fuzzy = FuzzyCMeans(K, kernel=kernel, fuzziness=100.0, init=ROWS[:K] + 0.3).fit(ROWS)
+    assert fuzzy.inertia_ > 0
+    assert_allclose(np.median(fuzzy.memberships_, axis=0), 1 / K, atol=0.05)
+    several = MultipleKernelKMeans(K, kernels=(0.5, (kernel, 1.0)), power=100.0, init=ROWS[:K]).fit(ROWS)
+    assert several.inertia_ > 0
+    assert_allclose(several.kernel_weights_, 0.5, atol=0.05)
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+@pytest.mark.parametrize("kernel", ["euler", "rbf"])
+def test_where_no_cluster_has_weight_all_stay(kernel, engine):
+    """(1/k)^m is no number any more: no centroid has a row, and none can be far from the others."""
+    X = np.random.default_rng(0).normal(size=(1800, 1))
+    own = {"alpha" if kernel == "euler" else "gamma": 1e-3}
+    model = FuzzyCMeans(1800, kernel=kernel, fuzziness=100.0, init=X[::-1] + 1e3, engine=engine, scale=None, **own)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fit = model.fit(X)
+    assert fit.inertia_ == 0
+    assert fit.history_["n_relocated"].tolist() == [0]
+
+
+@methods
+@pytest.mark.parametrize("n", [1, 2])
+def test_a_row_or_two_are_enough(name, n):
+    X = np.array([[1.0, 2.0], [3.0, -1.0]])[:n]
+    first = (1, n) if name.startswith("map") else n
+    method = METHODS[name].func
+    own = {key: value for key, value in METHODS[name].keywords.items() if key != "reach"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        fit = method(first, random_state=0, **own).fit(X)
+    assert len(fit.labels_) == n
+    assert np.isfinite(fit.cluster_centers_).all()
+    assert np.isfinite(fit.inertia_)
+    if n == 1:
+        assert_allclose(fit.cluster_centers_, X, atol=1e-6)

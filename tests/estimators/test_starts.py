@@ -1,0 +1,152 @@
+"""Every start of every clusterer under every scale, with missing values and weights: sane numbers, or a refusal."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from support.assertions import assert_one_sentence_with_a_way_out
+from support.clusterers import CLUSTERERS, K
+
+N = 40
+FAR = 1000  # times the last objective: what an honest start of this table never reaches (22 at most)
+SCALES = ("robust", "range", "global", None)
+DRAWN = np.random.default_rng(5)
+WHOLE = DRAWN.uniform(0, 3, (K, 2))[DRAWN.integers(0, K, N)] + 0.4 * DRAWN.standard_t(4, (N, 2))  # (N, 2)
+HOLES = np.where((np.arange(2 * N).reshape(N, 2) % 9) == 4, np.nan, WHOLE)  # never both cells of a row
+WEIGHTS = DRAWN.uniform(0.5, 2, N)
+SIMILARITY = np.exp(-0.5 * ((WHOLE[:, None] - WHOLE) ** 2).sum(axis=2))  # (N, N)
+HOLED_SIMILARITY = np.where(np.eye(N)[::-1] == 1, np.nan, SIMILARITY)
+FITS = [  # has missing values, weights, max_iter
+    (False, None, 10),
+    (False, None, 1),  # so near the start that a bad one shows
+    (False, WEIGHTS, 10),
+    (True, None, 10),
+    (True, WEIGHTS, 10),
+]
+
+
+def first_rows(X, n_clusters, random_state):
+    """The first rows, a constant for what they miss."""
+    return np.nan_to_num(X[:n_clusters], nan=0.5)
+
+
+STARTS = {
+    "k-means++": "k-means++",
+    "random": "random",
+    "circle": "circle",
+    "plane": "plane",
+    "array": first_rows(WHOLE, K, None),
+    "callable": first_rows,
+}
+
+# What is refused; anything else has to fit.
+PRECOMPUTED = {name for name in CLUSTERERS if "precomputed" in name}
+SHAPED = {name for name in CLUSTERERS if name.startswith("Mahalanobis")}
+NOT_EULER = {name for name in CLUSTERERS if {"linear", "rbf", "laplace", "precomputed", "mixed"} & set(name.split("-"))}
+REFUSED = {"KernelKMeans-precomputed-rectified"}  # kernel values know no points to put a centroid on
+REFUSED_STARTS = {
+    "circle": NOT_EULER,  # only Euler kernels have circles
+    "plane": {name for name in CLUSTERERS if not name.startswith("SelfOrganizingMap")},
+    "array": PRECOMPUTED,
+    "callable": PRECOMPUTED,
+}
+REFUSED_MISSING_VALUES = SHAPED | PRECOMPUTED
+
+
+def is_refused(name, start, has_missing):
+    by_start = name in REFUSED_STARTS.get(start, ())
+    return name in REFUSED or by_start or (has_missing and name in REFUSED_MISSING_VALUES)
+
+
+def table_of(name, has_missing):
+    complete, incomplete = (SIMILARITY, HOLED_SIMILARITY) if name in PRECOMPUTED else (WHOLE, HOLES)
+    return incomplete if has_missing else complete
+
+
+def fit_without_numpy_warnings(name, start, scale, X, weights, max_iter):
+    """A fit in which NumPy has nothing to complain about."""
+    model = CLUSTERERS[name](init=STARTS[start], scale=scale, max_iter=max_iter, n_init=2, random_state=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # rows out of range, empty clusters
+        warnings.simplefilter("error", RuntimeWarning)
+        return model.fit(X, sample_weight=weights)
+
+
+def objectives(model):
+    return model.history_["inertia" if "inertia" in model.history_ else "objective"]
+
+
+def assert_objective_never_rises(model):
+    found = objectives(model)
+    assert np.isfinite(found).all()
+    stage = np.asarray(model.history_.get("stage", model.history_.get("reach", np.zeros(len(found)))))
+    within = stage[1:] == stage[:-1]
+    assert (np.diff(found)[within] <= 0).all(), found
+    assert found[0] <= FAR * found[-1], found
+
+
+def assert_answers_belong_to_the_fit(model, X, weights):
+    assert_array_equal(model.predict(X), model.labels_)
+    assert np.isfinite(model.inertia_)
+    assert model.inertia_ >= 0
+    assert model.inertia_ == objectives(model)[-1]
+    if model.get_params().get("kernel") != "precomputed":
+        assert model.score(X, sample_weight=weights) == -model.inertia_
+
+
+def assert_centroids_are_sane(model, X):
+    assert ((model.deviation_ > -1e-6) & (model.deviation_ <= 1)).all(), model.deviation_
+    assert np.isfinite(model.centroids_).all()
+    if model.get_params().get("kernel") == "precomputed":
+        return
+    low, high = np.nanmin(X, axis=0), np.nanmax(X, axis=0)
+    room = 2 * (high - low)
+    U = model.cluster_centers_
+    assert U.shape == (K, X.shape[1])
+    assert ((U >= low - room) & (U <= high + room)).all(), U
+
+
+def assert_shares_and_shapes_are_sane(model):
+    if hasattr(model, "kernel_weights_"):
+        shares = model.kernel_weights_
+        assert ((shares >= 0) & (shares <= 1)).all(), shares
+        assert_allclose(shares.sum(), 1, rtol=1e-12)
+        assert np.isfinite(model.kernel_centers_).all()
+    if hasattr(model, "memberships_"):
+        assert ((model.memberships_ >= 0) & (model.memberships_ <= 1)).all()
+        assert_allclose(model.memberships_.sum(axis=1), 1, rtol=1e-12)
+    if hasattr(model, "shapes_"):
+        assert_allclose(np.linalg.det(model.shapes_), 1, rtol=1e-6)
+        assert_allclose(model.shapes_, model.shapes_.transpose(0, 2, 1), rtol=1e-9, atol=1e-12)
+        assert (np.linalg.eigvalsh(model.shapes_) > 0).all()
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize("name", CLUSTERERS)
+def test_a_start_gives_a_sane_fit_or_is_refused(name, start, scale):
+    for has_missing, weights, max_iter in FITS:
+        X = table_of(name, has_missing)
+        if is_refused(name, start, has_missing):
+            with pytest.raises((ValueError, TypeError)) as caught:
+                fit_without_numpy_warnings(name, start, scale, X, weights, max_iter)
+            assert_one_sentence_with_a_way_out(caught.value)
+            continue
+        model = fit_without_numpy_warnings(name, start, scale, X, weights, max_iter)
+        assert_answers_belong_to_the_fit(model, X, weights)
+        assert_objective_never_rises(model)
+        assert_centroids_are_sane(model, X)
+        assert_shares_and_shapes_are_sane(model)
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("name", [name for name in CLUSTERERS if name not in PRECOMPUTED])
+def test_a_callable_and_the_array_it_returns_give_one_fit(name, scale):
+    by_call, by_array = (
+        fit_without_numpy_warnings(name, start, scale, WHOLE, WEIGHTS, 10) for start in ("callable", "array")
+    )
+    assert_array_equal(by_call.labels_, by_array.labels_)
+    assert_array_equal(by_call.cluster_centers_, by_array.cluster_centers_)
+    assert_array_equal(objectives(by_call), objectives(by_array))

@@ -1,0 +1,75 @@
+"""An engine from outside the package, registered by one line."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from rekmeans import (
+    KernelKMeans,
+    RectifiedEulerKMeans,
+)
+from rekmeans.engines import ENGINES
+from rekmeans.engines.reference import ReferenceRows
+from support.extension_rows import K, X
+
+# an engine
+
+
+class Toy:
+    """The reference's rows under another name, for tables of at most 1000 rows."""
+
+    name = "toy"
+
+    def missing(self):
+        return ""
+
+    def describe(self):
+        return "a toy"
+
+    def is_home_of(self, table):
+        return table.n_rows <= 1000
+
+    def unsupported(self, stages, table):
+        return "" if all(model.kernel.is_exact for model in stages) else "serves rows on circles only."
+
+    def place(self, stages, table, n_threads, memory_limit):
+        return ReferenceRows(stages[-1].kernel, table)
+
+
+@pytest.fixture
+def toy(monkeypatch):
+    monkeypatch.setitem(ENGINES, "toy", Toy())
+
+
+def test_a_new_engine_is_taken_where_it_is_home_and_serves(toy):
+    ours = RectifiedEulerKMeans(K, random_state=0).fit(X)
+    assert ours.engine_ == "toy"
+    reference = RectifiedEulerKMeans(K, random_state=0, engine="reference").fit(X)
+    assert reference.engine_ == "reference"
+    assert_array_equal(ours.labels_, reference.labels_)
+    assert_array_equal(ours.centroids_, reference.centroids_)
+    many = np.tile(X, (12, 1))
+    assert RectifiedEulerKMeans(K, random_state=0).fit(many).engine_ == "native"
+    assert KernelKMeans(K, random_state=0).fit(X).engine_ == "native"
+
+
+def test_a_new_engine_is_named_in_the_lists_of_errors_and_says_what_it_does_not_serve(toy):
+    with pytest.raises(ValueError, match="'auto', 'toy', 'native', 'reference'; got 'gpu'"):
+        RectifiedEulerKMeans(K, engine="gpu").fit(X)
+    with pytest.raises(ValueError, match="engine='toy' serves rows on circles only"):
+        KernelKMeans(K, engine="toy").fit(X)
+
+
+def test_the_command_line_asks_the_engines(toy):
+    from rekmeans.cli.machine import describe_engines
+
+    assert describe_engines()["toy"] == "available: a toy"
+    assert list(describe_engines()) == ["toy", "native", "reference"]
+
+
+def test_an_absent_engine_is_an_error_that_says_how_to_get_it(toy, monkeypatch):
+    monkeypatch.setattr(Toy, "missing", lambda self: "a box of bricks: pip install bricks.")
+    with pytest.raises(ImportError, match="engine='toy' needs a box of bricks: pip install bricks"):
+        RectifiedEulerKMeans(K, engine="toy").fit(X)
+    with pytest.warns(UserWarning, match="runs its slow native engine: toy needs a box of bricks"):
+        assert RectifiedEulerKMeans(K, random_state=0).fit(X).engine_ == "native"

@@ -1,0 +1,154 @@
+"""A kernel from outside the package, registered by one line, runs on engine="auto"."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from rekmeans import (
+    FuzzyCMeans,
+    KernelKMeans,
+    MultipleKernelKMeans,
+    NeuralGas,
+    SelfOrganizingMap,
+)
+from rekmeans._grid import mass_of, product
+from rekmeans.kernels import KERNELS
+from rekmeans.kernels.base import Kernel
+from rekmeans.kernels.points import PointSums
+from rekmeans.model import Points
+from support.extension_rows import K, X
+
+# a kernel: six formulas
+
+
+@dataclass(frozen=True)
+class Cosine(Kernel):
+    """k(x, v) = x.v/(|x||v|): rows are directions; the loss is 2(1 - k)."""
+
+    name: ClassVar[str] = "cosine"
+
+    def embed(self, X):
+        Z = self.coordinates(X)
+        return Z / np.linalg.norm(Z, axis=1, keepdims=True)
+
+    def distance(self, F, C):
+        return np.maximum(1 - F @ C.x.T, 0.0)
+
+    def loss(self, D):
+        return 2 * D
+
+    def accumulate(self, F, C, D, W):
+        return PointSums(mass=mass_of(W), totals=product(W, F), pull=product(W, np.ones_like(F)))
+
+    def rectify(self, sums, C):
+        length = np.linalg.norm(sums.totals, axis=1, keepdims=True)
+        return Points(np.where(length > 0, sums.totals / np.where(length > 0, length, 1.0), C.x))
+
+    def preimage(self, C, near):
+        return self.scale.from_units(C.x)
+
+
+@pytest.fixture
+def cosine(monkeypatch):
+    monkeypatch.setitem(KERNELS, "cosine", Cosine)
+
+
+def spherical_k_means(X, C, passes):
+    """The same method written out: unit rows, the nearest direction, the mean direction of each cluster."""
+    F, C = X / np.linalg.norm(X, axis=1, keepdims=True), C / np.linalg.norm(C, axis=1, keepdims=True)
+    for _ in range(passes):
+        labels = (F @ C.T).argmax(axis=1)
+        sums = np.stack([F[labels == c].sum(axis=0) for c in range(len(C))])
+        C = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+    return C, (F @ C.T).argmax(axis=1)
+
+
+def test_a_new_kernel_gives_the_answer_of_its_method_written_out(cosine):
+    model = KernelKMeans(K, kernel="cosine", scale=None, init=X[:K], max_iter=4, tol=0).fit(X)
+    C, labels = spherical_k_means(X, X[:K], model.n_iter_)
+    assert model.engine_ == "reference"  # no fast engine serves it
+    assert_array_equal(model.labels_, labels)
+    assert_allclose(model.cluster_centers_, C, rtol=1e-12)
+    loss = 2 * (1 - (X / np.linalg.norm(X, axis=1, keepdims=True) * C[labels]).sum(axis=1)).sum()
+    assert_allclose(model.inertia_, loss, rtol=1e-10)
+
+
+RULES = {
+    "hard": KernelKMeans(K),
+    "fuzzy": FuzzyCMeans(K, fuzziness=1.6),
+    "map": SelfOrganizingMap((1, K)),
+    "gas": NeuralGas(K),
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("init", ["k-means++", "random"])
+def test_a_new_kernel_runs_with_every_rule_on_auto_as_on_the_reference(cosine, rule, init):
+    fits = []
+    for engine in ("auto", "reference"):
+        model = RULES[rule].set_params(kernel="cosine", scale=None, init=init, random_state=0, engine=engine)
+        fits.append(model.fit(X).labels_)
+        assert model.engine_ == "reference"
+        assert_array_equal(model.predict(X), model.labels_)
+        assert -model.score(X) == model.inertia_
+    assert_array_equal(*fits)
+
+
+def test_a_new_kernel_is_named_in_the_lists_of_errors_and_asked_for_what_it_has(cosine):
+    with pytest.raises(ValueError, match=r"'rbf'.*'cosine'; got 'nope'"):
+        KernelKMeans(K, kernel="nope").fit(X)
+    with pytest.raises(ValueError, match="engine='native' does not know the kernel 'cosine'"):
+        KernelKMeans(K, kernel="cosine", engine="native").fit(X)
+    with pytest.raises(
+        ValueError, match="kernel='cosine' has no points for centroids='mean': use centroids='rectified'"
+    ):
+        KernelKMeans(K, kernel="cosine", centroids="mean").fit(X)
+    with pytest.raises(ValueError, match=r"init must be one of 'k-means\+\+', 'random'; got 'circle'"):
+        KernelKMeans(K, kernel="cosine", init="circle").fit(X)
+
+
+def test_a_new_kernel_joins_others_in_a_stack(cosine):
+    model = MultipleKernelKMeans(K, kernels=(0.5, ("cosine", 1.0)), scale="range", random_state=0).fit(X)
+    assert model.engine_ == "reference"
+    assert_allclose(model.kernel_weights_.sum(), 1)
+    assert_array_equal(model.predict(X), model.labels_)
+
+
+@dataclass(frozen=True)
+class MeanOnly(Cosine):
+    """A kernel that names means only; rows with missing cells take theirs from the mean of all."""
+
+    centroid_rules: ClassVar[tuple[str, ...]] = ("mean",)
+
+    def embed(self, X):
+        return self.coordinates(X)
+
+    def distance(self, F, C):
+        return np.nansum((F[:, None] - C.x) ** 2, axis=2)
+
+    def accumulate(self, F, C, D, W):
+        observed = ~np.isnan(F)
+        totals = product(W, np.where(observed, F, 0.0))
+        return PointSums(mass=mass_of(W), totals=totals, pull=product(W, observed * 1.0))
+
+    def mean(self, sums, C):
+        return Points(np.where(sums.pull > 0, sums.totals / np.where(sums.pull > 0, sums.pull, 1.0), C.x))
+
+
+def test_a_kernel_may_have_means_only(monkeypatch):
+    monkeypatch.setitem(KERNELS, "mean-only", MeanOnly)
+    table = X.copy()
+    table[3, 0] = table[10, 1] = np.nan
+    model = KernelKMeans(K, kernel="mean-only", centroids="mean", scale="range", random_state=0).fit(table)
+    assert_array_equal(model.predict(table), model.labels_)
+    with pytest.raises(ValueError, match="use centroids='mean'"):
+        KernelKMeans(K, kernel="mean-only").fit(table)
+
+
+def test_a_kernel_with_a_parameter_that_no_estimator_has_is_refused(monkeypatch):
+    monkeypatch.setitem(KERNELS, "odd", type("Odd", (Cosine,), {"parameters": ("nu",)}))
+    with pytest.raises(ValueError, match="kernel='odd' takes 'nu', which KernelKMeans does not have"):
+        KernelKMeans(K, kernel="odd").fit(X)

@@ -1,0 +1,129 @@
+"""A scale from outside the package, registered by one line, and scales that are refused."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from rekmeans import (
+    EulerKMeans,
+    EulerMap,
+    FuzzyCMeans,
+    KernelKMeans,
+    MahalanobisFuzzyCMeans,
+    MultipleKernelKMeans,
+    NeuralGas,
+    RectifiedEulerKMeans,
+    SelfOrganizingMap,
+    load,
+    save,
+)
+from rekmeans.scales import SCALES, Scale
+from support.extension_rows import RANDOM, K, X
+
+# a scale
+
+
+def two_intervals(summary):
+    """The lower and the upper fifth of each column's range, the gap between them folded to a tenth of it."""
+    low, high = (np.nan_to_num(end) for end in summary.extent)
+    width = np.where(high > low, high - low, 1.0)
+    fifth = width / 5
+    return Scale(
+        low=np.stack([low, high - fifth], axis=1),
+        high=np.stack([low + fifth, high], axis=1),
+        shift=np.stack([low, low + width - fifth * 2.5], axis=1),
+        unit=fifth * 2.5,
+        period=np.zeros(len(width)),
+    )
+
+
+@pytest.fixture
+def folding_scale(monkeypatch):
+    monkeypatch.setitem(SCALES, "folded", two_intervals)
+
+
+EVERY = [
+    EulerKMeans(K),
+    RectifiedEulerKMeans(K),
+    KernelKMeans(K),
+    KernelKMeans(K, centroids="mean"),
+    FuzzyCMeans(K),
+    SelfOrganizingMap((1, K)),
+    NeuralGas(K),
+    MultipleKernelKMeans(K),
+    MahalanobisFuzzyCMeans(K),
+]
+
+
+@pytest.mark.parametrize("estimator", EVERY, ids=lambda estimator: type(estimator).__name__)
+def test_a_new_scale_serves_every_estimator_on_auto_as_on_the_reference(folding_scale, estimator):
+    table, fits = RANDOM.permutation(np.concatenate([X, X + 40])), []
+    for engine in ("auto", "reference"):
+        model = estimator.set_params(scale="folded", engine=engine, random_state=0).fit(table)
+        assert_array_equal(model.predict(table), model.labels_)
+        assert -model.score(table) == model.inertia_
+        low, high = model.scale_.low, model.scale_.high
+        assert low.shape == (2, 2)
+        inside = (model.cluster_centers_[..., None] >= low - 8) & (model.cluster_centers_[..., None] <= high + 8)
+        assert inside.any(axis=-1).all()
+        fits.append(model.labels_)
+    assert_array_equal(*fits)
+
+
+def test_a_new_scale_maps_and_back_and_is_named_in_the_lists_of_errors(folding_scale):
+    table = np.array([[0.0, 1.0], [1.0, 2.0], [9.0, 5.5], [10.0, 6.0], [5.0, 1.5]])
+    mapped = EulerMap(scale="folded", beyond="ignore").fit(table)
+    F = mapped.transform(table)
+    assert_array_equal(F[4, [0, 2]], [0, 0])  # in the gap
+    expected = np.where(table == 5.0, np.nan, table)
+    assert_allclose(mapped.inverse_transform(F), expected, atol=1e-6)
+    with pytest.raises(ValueError, match=r"'robust'.*'folded'; got 'nope'"):
+        RectifiedEulerKMeans(K, scale="nope").fit(X)
+
+
+# scales that are refused
+
+
+def test_a_scale_within_which_no_row_lies_is_refused(monkeypatch):
+    ones = np.ones(2)
+    monkeypatch.setitem(SCALES, "far", lambda summary: Scale.of_intervals(ones * 1e6, ones * 2e6, ones * 1e6, ones))
+    for engine in ("native", "reference"):
+        for estimator in (RectifiedEulerKMeans(K), KernelKMeans(K), FuzzyCMeans(K)):
+            with pytest.raises(ValueError, match="no row of X has a value within the far range"):
+                estimator.set_params(scale="far", engine=engine).fit(X)
+
+
+BAD_SCALES = {
+    "unit of zero": (0.0, 1.0, 0.0, 0.0),
+    "unit not a number": (0.0, 1.0, 0.0, np.nan),
+    "bounds out of order": (2.0, 1.0, 0.0, 1.0),
+    "shift not a number": (0.0, 1.0, np.nan, 1.0),
+    "unit next to nothing": (0.0, 1.0, 0.0, 1e-308),
+}
+
+
+@pytest.mark.parametrize("name", BAD_SCALES)
+def test_a_function_that_gives_no_scale_is_refused_before_it_is_used(monkeypatch, name):
+    values = [np.full(2, value) for value in BAD_SCALES[name]]
+    monkeypatch.setitem(SCALES, "bad", lambda summary: Scale.of_intervals(*values))
+    with pytest.raises(ValueError, match="a scale must"):
+        KernelKMeans(K, kernel="linear", scale="bad").fit(X)
+
+
+def test_a_scale_of_other_columns_or_of_another_type_is_refused(monkeypatch):
+    monkeypatch.setitem(SCALES, "none", lambda summary: None)
+    monkeypatch.setitem(SCALES, "narrow", lambda summary: SCALES["range"](summary).take([0]))
+    for name, got in {"none": "None", "narrow": "one of 1"}.items():
+        with pytest.raises(ValueError, match=f"scale='{name}' must give a Scale of 2 columns; got {got}"):
+            RectifiedEulerKMeans(K, scale=name).fit(X)
+
+
+def test_a_model_loads_where_its_scale_is_not_registered(folding_scale, monkeypatch, tmp_path):
+    model = RectifiedEulerKMeans(K, scale="folded", random_state=0).fit(X)
+    save(model, tmp_path / "model.safetensors")
+    monkeypatch.delitem(SCALES, "folded")
+    same = load(tmp_path / "model.safetensors")
+    assert_array_equal(same.transform(X), model.transform(X))
+    assert same.scale == "folded"
+    with pytest.raises(ValueError, match="scale must be one of"):
+        same.fit(X)

@@ -1,0 +1,200 @@
+"""Model files: a loaded model is the saved one to the last bit, also one of another answer version."""
+
+import subprocess
+import sys
+from fractions import Fraction
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+
+from rekmeans import EulerKMeans, EulerMap, RectifiedEulerKMeans, load, save
+from rekmeans.io.model_file import ANSWER_VERSION
+from support.euler import each_clusterer
+from support.model_files import DIRTY, IGNORED_ROWS, WINE, each_map, read_parts, write_parts
+
+numpy_tensors = pytest.importorskip("safetensors.numpy")
+
+
+def assert_same(one, two, name="model"):
+    """Equal to the last bit and of the same types, through estimators, dataclasses, dicts and arrays."""
+    assert type(one) is type(two), name
+    if isinstance(one, np.ndarray):
+        assert one.dtype == two.dtype, name
+        assert_array_equal(one, two, err_msg=name)
+    elif isinstance(one, dict):
+        assert one.keys() == two.keys(), name
+        for key in one:
+            assert_same(one[key], two[key], f"{name}.{key}")
+    elif hasattr(one, "__dict__"):
+        assert_same(vars(one), vars(two), name)
+    else:
+        assert one == two or (one != one and two != two), name
+
+
+# save and load
+
+
+@each_clusterer
+@each_map
+@pytest.mark.parametrize("engine", ["auto", "reference"])
+@pytest.mark.filterwarnings(IGNORED_ROWS)
+def test_a_loaded_clusterer_is_the_saved_one_to_the_last_bit(clusterer, scale, beyond, engine, tmp_path):
+    table = pd.DataFrame(DIRTY, columns=[f"größe {j}" for j in range(DIRTY.shape[1])])
+    weights = np.random.default_rng(1).random(len(table))
+    model = clusterer(4, alpha=1 / 3, scale=scale, beyond=beyond, engine=engine, n_threads=1, random_state=5)
+    model.fit(table, sample_weight=weights)
+    save(model, tmp_path / "one")
+    same = load(tmp_path / "one")
+    assert_same(model, same)
+    assert list(same.feature_names_in_) == list(table.columns)
+    for method in ("predict", "transform", "score_samples", "score"):
+        assert_array_equal(getattr(same, method)(table), getattr(model, method)(table))
+    save(same, str(tmp_path / "two"))
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+    assert_same(same.fit(table, sample_weight=weights).labels_, model.labels_)
+
+
+@each_map
+def test_a_loaded_map_is_the_saved_one_to_the_last_bit(scale, beyond, tmp_path):
+    model = EulerMap(alpha=0.7, scale=scale, beyond=beyond).fit(DIRTY)
+    save(model, tmp_path / "one")
+    same = load(tmp_path / "one")
+    assert_same(model, same)
+    F = model.transform(DIRTY)
+    assert_array_equal(same.transform(DIRTY), F)
+    assert_array_equal(same.inverse_transform(F), model.inverse_transform(F))
+    assert_array_equal(same.get_feature_names_out(), model.get_feature_names_out())
+    save(same, tmp_path / "two")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_labels_can_stay_behind(tmp_path):
+    model = RectifiedEulerKMeans(3, random_state=0).fit(WINE)
+    save(model, tmp_path / "one", labels=False)
+    same = load(tmp_path / "one")
+    assert not hasattr(same, "labels_")
+    assert_array_equal(same.predict(WINE), model.labels_)
+    save(same, tmp_path / "two")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_an_array_of_starting_points_is_stored(tmp_path):
+    init = pd.DataFrame(WINE[[0, 70, 170]] / 3)
+    model = RectifiedEulerKMeans(3, init=init).fit(WINE)
+    save(model, tmp_path / "one")
+    same = load(tmp_path / "one")
+    assert_same(same.init, init.to_numpy())
+    assert_array_equal(same.fit(WINE).labels_, model.labels_)
+
+
+def choose_start(X, k, random_state):
+    return X[random_state.permutation(len(X))[:k]]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("init", choose_start), ("random_state", np.random.RandomState(0))],
+    ids=["init", "random_state"],
+)
+def test_what_a_file_cannot_hold_is_named_and_replaced_by_the_default(name, value, tmp_path):
+    model = RectifiedEulerKMeans(3, **{name: value}).fit(WINE)
+    with pytest.warns(UserWarning, match=f"numbers and text: stored {name}=") as caught:
+        save(model, tmp_path / "one")
+    assert caught[0].filename == __file__
+    same = load(tmp_path / "one")
+    assert getattr(same, name) == getattr(RectifiedEulerKMeans(), name)
+    assert_array_equal(same.transform(WINE), model.transform(WINE))
+    save(same, tmp_path / "two")
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+def test_numbers_of_other_classes_are_stored_as_numbers(tmp_path):
+    params = {"n_clusters": np.int64(3), "alpha": Fraction(1, 2), "tol": np.float32(0.1), "verbose": False}
+    save(RectifiedEulerKMeans(**params, random_state=np.uint8(3)).fit(WINE), tmp_path / "one")
+    loaded = load(tmp_path / "one").get_params()
+    assert {name: loaded[name] for name in params} == params
+    assert {type(loaded[name]) for name in ("n_clusters", "random_state")} == {int}
+
+
+def test_any_reader_of_safetensors_can_open_the_file(tmp_path):
+    model = RectifiedEulerKMeans(3, random_state=0).fit(WINE)
+    save(model, tmp_path / "one")
+    arrays = numpy_tensors.load_file(tmp_path / "one")
+    assert_array_equal(arrays["cluster_centers"], model.cluster_centers_)
+    unit = arrays["centroids"] / 2**23
+    assert_array_equal(unit[:, :13] + 1j * unit[:, 13:], model.centroids_)
+
+
+READER = """
+import sys
+import rekmeans
+assert not {"safetensors", "onnx", "onnxruntime"} & set(sys.modules), "import rekmeans brings optional libraries"
+rekmeans.save(rekmeans.load(sys.argv[1]), sys.argv[2])
+"""
+
+
+def test_another_process_writes_the_same_bytes(tmp_path):
+    save(EulerKMeans(3, random_state=0).fit(WINE), tmp_path / "one")
+    subprocess.run([sys.executable, "-c", READER, tmp_path / "one", tmp_path / "two"], check=True)
+    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
+
+
+@pytest.mark.parametrize(("library", "call"), [("safetensors", "load('x')"), ("onnx", "to_onnx(m, 'x')")])
+def test_a_missing_library_is_named_with_its_extra(library, call):
+    code = (
+        f"import sys; sys.modules[{library!r}] = None; from rekmeans import *; m = EulerMap().fit([[1.], [2.]]); {call}"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("ImportError: ")
+    assert library in last
+    assert last.endswith("pip install 'rekmeans[export]'.")
+
+
+# answer versions
+
+
+def test_the_answer_version_is_in_the_file_and_its_own_loads_without_a_warning(tmp_path, recwarn):
+    save(EulerMap().fit(WINE), tmp_path / "map")
+    load(tmp_path / "map")
+    assert read_parts(tmp_path / "map")[0]["answer_version"] == ANSWER_VERSION
+    assert len(recwarn) == 0
+
+
+FIRST_NAMES = {"inertia": "objective", "n_changed": "moved", "n_relocated": "refilled", "seconds": "seconds"}
+
+
+def first_version(header, arrays):
+    """Header and arrays as version 1 of the format had them: one interval a column, no periods, no engine."""
+    header = {key: value for key, value in header.items() if key not in ("answer_version", "engine")} | {"version": 1}
+    same = {name: arrays[name] for name in ("centroids", "cluster_centers", "unit", "init", "labels")}
+    scale = {"centre": arrays["shift"][:, 0], "low": arrays["low"][:, 0], "high": arrays["high"][:, 0]}
+    history = {f"history.{old}": arrays[f"history.{new}"] for new, old in FIRST_NAMES.items()}
+    return header, same | {name: values.copy() for name, values in (scale | history).items()}
+
+
+@pytest.mark.parametrize("of_format", [first_version, lambda *parts: parts], ids=["version 1", "version 2"])
+@pytest.mark.parametrize(("change", "version"), [({}, 1), ({"answer_version": 1}, 1), ({"answer_version": 7}, 7)])
+def test_a_model_of_another_answer_version_loads_with_one_warning_and_keeps_it(
+    change, version, of_format, saved_file, tmp_path
+):
+    header, arrays = of_format(*read_parts(saved_file))
+    if of_format is not first_version:
+        header["answer_version"] = 1  # version 2 always names it
+    write_parts(tmp_path / "other", header | change, arrays)
+    with pytest.warns(UserWarning, match="answer version") as caught:
+        model = load(tmp_path / "other")
+    assert [str(warning.message) for warning in caught] == [
+        f"the model was fitted by answer version {version}, this rekmeans has {ANSWER_VERSION}: "
+        "a new fit of the same table may give other bits"
+    ]
+    assert caught[0].filename == __file__
+    assert_array_equal(model.predict(WINE), load(saved_file).predict(WINE))
+    for name, values in load(saved_file).history_.items():
+        assert_array_equal(model.history_[name], values)
+    save(model, tmp_path / "again")
+    assert read_parts(tmp_path / "again")[0]["answer_version"] == version
+    save(model.fit(WINE), tmp_path / "anew")
+    assert read_parts(tmp_path / "anew")[0]["answer_version"] == ANSWER_VERSION

@@ -1,0 +1,214 @@
+"""Imports point one way: a room imports only from rooms above it in docs/method.md, at the top of its files."""
+
+import ast
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import rekmeans
+import rekmeans_paper
+
+SOURCE, PAPER = Path(rekmeans.__file__).parent, Path(rekmeans_paper.__file__).parent
+# Rooms from the first to the last, as docs/method.md lists them; those of one line may import one another.
+ROOMS = (
+    ("_grid",),
+    ("model",),
+    ("table",),
+    ("_parameters",),
+    ("scales",),
+    ("kernels",),
+    ("assignment",),
+    ("centroids",),
+    ("seeding",),
+    ("engines",),
+    ("lloyd",),
+    ("watching",),
+    ("_watch",),
+    ("estimators",),
+    ("metrics", "surfaces", "representation"),
+    ("analysis",),
+    ("displays",),
+    ("html_report",),
+    ("io",),
+    ("cli",),
+    ("__init__",),
+    ("__main__",),
+)
+LEVELS = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
+PUBLIC = "__init__"  # read by every import of the package: its version and public names may be taken from below
+
+
+PRIVATE_BUT_SHARED = {"rekmeans.displays._style"}  # colours of pages: those of the study are the displays'
+
+
+def modules(source=SOURCE):
+    return sorted(path for path in source.rglob("*.py"))
+
+
+def room_of(path):
+    """The study is one room: it comes after everything."""
+    return path.relative_to(SOURCE).with_suffix("").parts[0] if path.is_relative_to(SOURCE) else PAPER.name
+
+
+def imported_rooms(path):
+    """(room, line, is_inside_a_function) of every import of the package's own modules."""
+    package = ("rekmeans", *path.relative_to(SOURCE).with_suffix("").parts[:-1])
+    tree = ast.parse(path.read_text())
+    inside = {
+        id(node)
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
+        for node in ast.walk(function)
+    }
+    typing_only = {
+        id(node)
+        for guard in ast.walk(tree)
+        if isinstance(guard, ast.If) and "TYPE_CHECKING" in ast.unparse(guard.test)
+        for node in ast.walk(guard)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and id(node) not in typing_only:
+            base = package[: len(package) - node.level + 1] if node.level else ()
+            dotted = (*base, *(node.module or "").split(".")) if node.module else base
+            if dotted[:1] != ("rekmeans",):
+                continue
+            names = [dotted[1]] if len(dotted) > 1 else [alias.name for alias in node.names]
+            for name in names:
+                is_module = (SOURCE / name).is_dir() or (SOURCE / f"{name}.py").is_file()
+                yield name if is_module else PUBLIC, node.lineno, id(node) in inside
+
+
+@pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
+def test_a_room_imports_only_from_rooms_above(path):
+    room = room_of(path)
+    assert room in LEVELS, f"{room} is in no line of ROOMS: say where it stands"
+    for other, line, _ in imported_rooms(path):
+        if other in (room, PUBLIC):
+            continue
+        assert LEVELS[other] <= LEVELS[room], f"{path}:{line} imports {other}, which comes after {room}"
+
+
+def absolute_imports(path):
+    """(module, names, line) of every import by full name."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, [], node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield node.module, [alias.name for alias in node.names], node.lineno
+
+
+def test_nothing_in_the_package_imports_the_study():
+    found = [
+        f"{path.relative_to(SOURCE)}:{line}"
+        for path in modules()
+        for module, names, line in absolute_imports(path)
+        if module.split(".")[0] == PAPER.name or PAPER.name in names
+    ]
+    assert found == []
+    assert "rekmeans_paper" not in (SOURCE / "__init__.py").read_text()
+
+
+@pytest.mark.parametrize("path", modules(PAPER), ids=lambda path: path.name)
+def test_the_study_takes_public_names_of_public_modules_only(path):
+    for module, names, line in absolute_imports(path):
+        if module.split(".")[0] != "rekmeans" or module in PRIVATE_BUT_SHARED:
+            continue
+        private = [part for part in (*module.split("."), *names) if re.match(r"_(?!_)", part)]
+        assert not private, f"{path.name}:{line} imports {private[0]} from {module}"
+
+
+def module_graph(source):
+    """Modules and the modules they import at any place, by dotted name."""
+    names = {path: ".".join((source.name, *path.relative_to(source).with_suffix("").parts)) for path in modules(source)}
+    known, graph = set(names.values()), {}
+    for path, name in names.items():
+        package, targets = name.split(".")[:-1], set()
+        for node in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(node, ast.ImportFrom) or not node.level:
+                continue
+            base = package[: len(package) - node.level + 1] + (node.module.split(".") if node.module else [])
+            for alias in node.names:
+                if alias.name == "_core":  # compiled: it imports nothing
+                    continue
+                dotted = ".".join([*base, alias.name])
+                own = {dotted, ".".join(base)} & known
+                targets |= own or ({".".join([*base, "__init__"])} & known)
+        graph[name] = targets - {name}
+    return graph
+
+
+@pytest.mark.parametrize("source", [SOURCE, PAPER], ids=lambda source: source.name)
+def test_no_modules_import_one_another_in_a_circle_not_even_inside_functions(source):
+    graph, done, path = module_graph(source), set(), []
+
+    def visit(name):
+        if name in path:
+            raise AssertionError(" -> ".join([*path[path.index(name) :], name]))
+        if name in done:
+            return
+        path.append(name)
+        for target in sorted(graph[name]):
+            if not target.endswith(f"{source.name}.__init__"):  # public names, read last
+                visit(target)
+        path.pop()
+        done.add(name)
+
+    for name in graph:
+        visit(name)
+
+
+def test_no_private_method_is_called_across_rooms():
+    """`thing._name` of another object is for the room that defines `_name`."""
+    defined = {}
+    trees = {path: ast.parse(path.read_text()) for path in (*modules(), *modules(PAPER))}
+    for path, tree in trees.items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef) and re.match(r"_[a-z]", node.name):
+                defined.setdefault(node.name, set()).add(room_of(path))
+    calls = [
+        f"{path.relative_to(SOURCE.parent)}:{node.lineno} {ast.unparse(node)}"
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and node.attr in defined
+        and not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"))
+        and ast.unparse(node.value) != "super()"
+        and room_of(path) not in defined[node.attr]
+    ]
+    assert calls == []
+
+
+SHARED = [path for path in (*modules(), *modules(PAPER)) if room_of(path) != "kernels"]
+
+
+def test_shared_code_asks_for_values_of_a_kernel_or_rule_never_for_its_type_or_name():
+    """Engines say by type what they serve: their own tables are the one exception."""
+    kinds = {"Euler", "Linear", "RBF", "Laplace", "LaplaceL2", "Gram", "Precomputed", "Stack", "Mahalanobis"}
+    kinds |= {"Hard", "Fuzzy", "NeuralGas", "SomNeighbourhood", "Kernel"}
+    names = {"euler", "linear", "rbf", "laplace", "laplace-l2", "precomputed"}
+    found = []
+    for path in SHARED:
+        for node in ast.walk(ast.parse(path.read_text())):
+            text = ast.unparse(node) if isinstance(node, ast.Call | ast.Compare) else ""
+            if isinstance(node, ast.Call) and text.startswith("isinstance("):
+                words = set(re.findall(r"\w+", ast.unparse(node.args[1])))
+                found += [f"{path.name}:{node.lineno} {text}"] if words & kinds else []
+            if isinstance(node, ast.Compare):
+                sides = [part for side in (node.left, *node.comparators) for part in getattr(side, "elts", [side])]
+                values = {side.value for side in sides if isinstance(side, ast.Constant)}
+                found += [f"{path.name}:{node.lineno} {text}"] if values & names else []
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("package", "later"),
+    [("analysis.summary", ("matplotlib", "jinja2", "rekmeans.displays", "rekmeans.html_report")),
+     ("displays", ("jinja2", "rekmeans.html_report"))],
+)  # fmt: skip
+def test_analysis_comes_before_displays_and_these_before_the_report(package, later):
+    code = f"import sys, rekmeans.{package}; print([name for name in {later!r} if name in sys.modules])"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert loaded.stdout == "[]\n"

@@ -1,0 +1,89 @@
+"""Packaging: the version stands in one file, and every package of an extra is used somewhere in the repository."""
+
+import ast
+import re
+import subprocess
+import tomllib
+from importlib.metadata import version
+
+import pytest
+
+import rekmeans
+from support.paths import ROOT
+
+SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
+EXTRAS = SETTINGS["project"]["optional-dependencies"]
+MODULES = {  # of packages whose module has another name
+    "opencv-python-headless": "cv2",
+    "faiss-cpu": "faiss",
+    "scikit-learn-intelex": "sklearnex",
+}
+COMMANDS = {  # of packages that the Makefile runs and nothing imports
+    "ruff": "-m ruff",
+    "mypy": "-m mypy",
+    "sphinx": "-m sphinx",
+    "pytest-xdist": "-m pytest -n",
+}
+FOLDERS = ("src", "tests", "docs", "benchmarks", "examples")
+LITERAL = re.compile(r"""(?im)^\s*(?:__version__|version|release)\b\s*[=:]\s*["']?\d+\.\d+""")
+
+
+def tracked_files():
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("not a checkout of the repository")
+    return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+def test_the_version_stands_in_one_file():
+    suffixes = {".py", ".toml", ".cff", ".txt", ".hpp", ".cpp"}
+    files = [path for path in tracked_files() if path.suffix in suffixes]
+    found = [str(path.relative_to(ROOT)) for path in files if LITERAL.search(path.read_text(encoding="utf-8"))]
+    assert found == ["src/rekmeans/__init__.py"]
+    assert SETTINGS["project"]["dynamic"] == ["version"]
+    assert SETTINGS["tool"]["scikit-build"]["metadata"]["version"]["input"] == found[0]
+    assert version("rekmeans") == rekmeans.__version__, "install again: the metadata are those of another version"
+
+
+def imported_modules():
+    """First names of imported modules, and of modules named in strings: extensions of Sphinx, optional imports."""
+    modules = set()
+    for folder in FOLDERS:
+        for path in (ROOT / folder).rglob("*.py"):
+            if path.name == "test_packaging.py":
+                continue
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Import):
+                    modules |= {alias.name.split(".")[0] for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and not node.level:
+                    modules.add(node.module.split(".")[0])
+                elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    modules.add(node.value.split(".")[0])
+    return modules
+
+
+def packages_of(extra):
+    names = [re.match(r"[\w.-]+", need).group() for need in EXTRAS[extra]]
+    return [name for name in names if name != "rekmeans"]
+
+
+@pytest.fixture(scope="module")
+def used_modules():
+    return imported_modules()
+
+
+@pytest.mark.parametrize("extra", EXTRAS)
+def test_every_package_of_an_extra_is_used(extra, used_modules):
+    makefile = (ROOT / "Makefile").read_text()
+    unused = [
+        name
+        for name in packages_of(extra)
+        if MODULES.get(name, name.replace("-", "_")) not in used_modules
+        and not (name in COMMANDS and COMMANDS[name] in makefile)
+    ]
+    assert unused == []
+
+
+def test_an_extra_names_extras_that_are_there():
+    named = {name for needs in EXTRAS.values() for need in needs for name in re.findall(r"\[(.+)\]", need)}
+    assert {name for group in named for name in group.split(",")} <= EXTRAS.keys()

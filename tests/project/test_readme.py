@@ -1,0 +1,48 @@
+"""The README, copied line by line: its Python block and its commands run, agree, and lead to files that are there."""
+
+import re
+import shlex
+import subprocess
+import sys
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from support.paths import ROOT
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
+
+
+def test_commands_run_and_give_what_python_gives(tmp_path):
+    namespace = {}
+    exec("\n".join(blocks("python")), namespace)
+    lines = [line for block in blocks("sh") for line in block.splitlines()]
+    for line in lines:
+        command, *arguments = shlex.split(line, comments=True)
+        if command in ("python", "rekmeans"):
+            start = [sys.executable] if command == "python" else [sys.executable, "-m", "rekmeans"]
+            done = subprocess.run([*start, *arguments], cwd=tmp_path, capture_output=True, text=True)
+            assert done.returncode == 0, f"{line}\n{done.stderr}"
+    for labels in ("wine-rekmeans/labels.parquet", "wine-labels.parquet"):
+        found = pq.read_table(tmp_path / labels)["cluster"].to_numpy()
+        np.testing.assert_array_equal(found, namespace["model"].labels_)
+    for written in ("demo-rekmeans/report.html", "wine-report.html", "wine-rekmeans/model.onnx"):
+        assert (tmp_path / written).stat().st_size > 1000
+
+
+def test_what_it_points_at_is_there():
+    places = re.findall(r"\]\(([^)#:]+)\)", README)
+    assert "docs/method.md" in places
+    assert [place for place in places if not (ROOT / place).is_file()] == []
+
+
+def test_every_public_name_is_in_the_api_page():
+    import rekmeans
+
+    api = (ROOT / "docs" / "api.rst").read_text(encoding="utf-8")
+    public = {*rekmeans.__all__, *rekmeans.LAZY}
+    assert {name for name in public if not re.search(rf"\b{name}\b", api)} == set()

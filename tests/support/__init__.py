@@ -1,0 +1,1 @@
+"""What tests share: oracles, estimators in every form, random fits, assertions. Stored results are in tests/data."""

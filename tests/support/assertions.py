@@ -1,0 +1,47 @@
+"""Assertions that several tests share: errors and their messages, fits that are equal to the last bit."""
+
+import re
+
+import pytest
+from numpy.testing import assert_array_equal
+
+FITTED = ("labels_", "centroids_", "cluster_centers_", "deviation_", "inertia_", "n_iter_", "alpha_")
+WAY_OUT = re.compile(r"must be |: (use|fill|drop|pass|lower|raise|set|select|init must be) ")
+
+
+def raises_mentioning(error, *words):
+    """pytest.raises whose message has all the words, in any order."""
+    return pytest.raises(error, match="(?s)" + "".join(f"(?=.*{re.escape(str(word))})" for word in words))
+
+
+def assert_one_sentence_with_a_way_out(error):
+    """One sentence on one line that says what is allowed, or what to do."""
+    sentence = str(error)
+    assert sentence.endswith("."), sentence
+    assert "\n" not in sentence, sentence
+    assert ". " not in sentence, sentence
+    assert WAY_OUT.search(sentence), sentence
+
+
+def assert_same_histories(one, two):
+    """Equal bits in every entry of two histories but the seconds."""
+    assert one.keys() == two.keys()
+    for name in one.keys() - {"seconds"}:
+        assert_array_equal(one[name], two[name], err_msg=name)
+
+
+def assert_same_fit(one, two):
+    """Equal bits in all that two fitted estimators have found."""
+    for name in FITTED:
+        assert hasattr(one, name) == hasattr(two, name), name
+        if hasattr(one, name):
+            assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
+    assert_same_histories(one.history_, two.history_)
+
+
+def assert_same_run(one, two):
+    """Equal bits in two results of the loop."""
+    assert_array_equal(one.labels, two.labels)
+    assert one.centroids == two.centroids
+    assert (one.loss, one.inertia, one.n_iter) == (two.loss, two.inertia, two.n_iter)
+    assert_same_histories(one.history, two.history)

@@ -1,0 +1,122 @@
+"""Several kernels with weights, and a shape for every cluster, in plain loops."""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from support.kernel_oracle import KERNELS, hard_rule, rectified_step
+from support.oracle import memberships, phases
+
+# several widths at once
+
+
+class MultiplePass(NamedTuple):
+    """One assignment pass over several alphas."""
+
+    labels: np.ndarray  # (n,)
+    centroids: np.ndarray  # (b, k, d) pre-images, each modulo its own 2/alpha, or one for all b
+    shares: np.ndarray  # (b,) kernel weights used here, sum 1
+    losses: np.ndarray  # (b,) L_b / L1_b of these labels and centroids
+    objective: float
+
+
+def separate_step(X, V, W, alphas, pulls):
+    """Every alpha has points of its own: the circular mean at that alpha."""
+    return np.array([rectified_step(X, V[b], W, "euler", alpha) for b, alpha in enumerate(alphas)])
+
+
+def shared_step(X, V, W, alphas, pulls):
+    """One point for all alphas: argmin_u sum_b pull_b sum_j W_jc (1 - cos(alpha_b pi (x_jl - u))), u between cells."""
+    new = V[0].copy()
+    for c in range(new.shape[0]):
+        for column in range(new.shape[1]):
+            counted = ~np.isnan(X[:, column]) & (W[:, c] > 0)
+            if counted.any():
+                new[c, column] = shared_point(X[counted, column], W[counted, c], new[c, column], alphas, pulls)
+    return np.array([new for _ in alphas])
+
+
+def shared_point(x, w, old, alphas, pulls):
+    """The best of 401 points between the least and the largest cell, then bisection on the slope beside it; or old."""
+
+    def loss(u):  # of one point or of many
+        gaps = np.subtract.outer(x, u)
+        return sum(pull * (w @ (1 - np.cos(phases(gaps, a)))) for a, pull in zip(alphas, pulls, strict=True))
+
+    def slope(u):
+        return -sum(pull * a * (w @ np.sin(phases(x - u, a))) for a, pull in zip(alphas, pulls, strict=True))
+
+    grid = np.linspace(x.min(), x.max(), 401)
+    best = np.argmin(loss(grid))
+    low, high = grid[max(best - 1, 0)], grid[min(best + 1, 400)]
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if slope(middle) < 0 else (low, middle)
+    return min((old, (low + high) / 2), key=loss)
+
+
+STEPS = {"separate": separate_step, "shared": shared_step}
+
+
+def multiple_euler(X, start, alphas, p, passes, w=None, points="separate"):
+    """min sum_b s_b^p L_b / L1_b, sum_b s_b = 1, L_b the REK loss at alpha_b, L1_b that of all rows round one point."""
+    X = np.asarray(X, dtype=np.float64)
+    w = np.ones(len(X)) if w is None else np.asarray(w, dtype=np.float64)
+    V = np.array([start for _ in alphas], dtype=np.float64)  # (b, k, d)
+    single = np.zeros(len(alphas))  # L1_b, at that alpha's own point
+    for b, alpha in enumerate(alphas):
+        one = rectified_step(X, np.zeros((1, X.shape[1])), w[:, None], "euler", alpha)
+        single[b] = math.fsum(w * KERNELS["euler"].radii(X, one, alpha)[:, 0])
+    single[single == 0] = 1  # equal rows lose nothing at any alpha
+    shares = np.full(len(alphas), 1 / len(alphas))
+    records = []
+    for _ in range(passes):
+        D = np.zeros((len(alphas), len(X), V.shape[1]))
+        for b, alpha in enumerate(alphas):
+            D[b] = KERNELS["euler"].radii(X, V[b], alpha) / single[b]
+        mixed = sum(shares[b] ** p * D[b] for b in range(len(alphas)))  # (n, k)
+        labels, P, _ = hard_rule(mixed, mixed)
+        losses = np.array([math.fsum((w[:, None] * P * D[b]).ravel()) for b in range(len(alphas))])
+        records.append(MultiplePass(labels, V, shares, losses, math.fsum(shares**p * losses)))
+        shares = memberships(losses[None], p)[0]  # s_b = losses_b^(-1/(p-1)) / sum
+        V = STEPS[points](X, V, w[:, None] * P, alphas, shares**p / single)
+    return records
+
+
+# a shape for every cluster
+
+
+class MahalanobisPass(NamedTuple):
+    """One assignment pass with a metric per cluster."""
+
+    memberships: np.ndarray  # (n, k)
+    centroids: np.ndarray  # (k, p)
+    shapes: np.ndarray  # (k, p, p), determinant 1
+    objective: float
+
+
+def mahalanobis_fuzzy(F, start, fuzziness, nu, passes, w=None):
+    """min sum_jc w_j u_jc^m D_jc, D_jc = (f_j - m_c)' A_c (f_j - m_c) + nu s2 tr A_c, det A_c = 1, A_c = I at first."""
+    F, M = np.asarray(F, dtype=np.float64), np.array(start, dtype=np.float64)
+    w = np.ones(len(F)) if w is None else np.asarray(w, dtype=np.float64)
+    k, p = M.shape
+    s2 = np.sum(w[:, None] * (F - w @ F / w.sum()) ** 2) / w.sum() / p  # mean squared distance to the mean, per column
+    A = np.array([np.eye(p) for _ in range(k)])  # (k, p, p)
+    records = []
+    for _ in range(passes):
+        D = np.zeros((len(F), k))
+        for c in range(k):
+            for j in range(len(F)):
+                gap = F[j] - M[c]  # (p,)
+                D[j, c] = gap @ A[c] @ gap + nu * s2 * np.trace(A[c])
+        U = memberships(D, fuzziness)
+        W = w[:, None] * U**fuzziness  # (n, k)
+        records.append(MahalanobisPass(U, M, A, math.fsum((W * D).ravel())))
+        M, A = M.copy(), A.copy()
+        for c in range(k):
+            M[c] = W[:, c] @ F / W[:, c].sum()
+            gaps = F - M[c]  # (n, p)
+            S = (W[:, c, None] * gaps).T @ gaps / W[:, c].sum() + nu * s2 * np.eye(p)
+            A[c] = np.linalg.det(S) ** (1 / p) * np.linalg.inv(S)
+    return records

@@ -1,0 +1,267 @@
+"""Bad input: each case is refused with the right exception and a message that names the parameter and what came."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from rekmeans import EulerKMeans, EulerMap, RectifiedEulerKMeans, deviation_degree
+from support.assertions import raises_mentioning
+
+X = np.random.default_rng(0).normal(size=(12, 3))
+NAMED = pd.DataFrame(X, columns=["length", "width", "height"])
+ONES = np.ones(12)
+GAP = np.where(np.arange(12)[:, None] == 7, np.nan, np.where(X < 0, 0, X))  # row 7 is missing; about half are zeros
+
+
+def with_cell(value, table=X):
+    """The table with `value` in row 4, column 1."""
+    changed = table.copy()
+    changed[4, 1] = value
+    return changed
+
+
+def with_weight(value):
+    return np.append(ONES[:11], value)
+
+
+def cases(table):
+    """Parameters of one test from {name: (value, exception, words of the message)}."""
+    return pytest.mark.parametrize(
+        ("value", "error", "words"), [pytest.param(*case, id=name) for name, case in table.items()]
+    )
+
+
+TABLES = {
+    "a number": (5.0, ValueError, ["X", "2-D", "0-D", "()"]),
+    "None": (None, ValueError, ["X", "2-D", "0-D"]),
+    "one row": (X[0], ValueError, ["X", "2-D", "1-D", "(3,)", "reshape"]),
+    "a pandas series": (NAMED["width"], ValueError, ["X", "2-D", "1-D", "(12,)"]),
+    "a polars series": (pl.Series([1.0, 2.0]), ValueError, ["X", "2-D", "1-D", "(2,)"]),
+    "three axes": (X[None], ValueError, ["X", "2-D", "3-D", "(1, 12, 3)"]),
+    "ragged lists": ([[1.0, 2.0], [3.0]], ValueError, ["X", "2-D"]),
+    "a lazy frame": (pl.LazyFrame({"a": [1.0, 2.0]}), (TypeError, ValueError), ["X", "LazyFrame"]),
+    "no rows": (X[:0], ValueError, ["X", "0 sample(s)", "(0, 3)"]),
+    "no columns": (X[:, :0], ValueError, ["X", "0 feature(s)", "(12, 0)"]),
+    "an empty frame": (pd.DataFrame(), ValueError, ["X", "0 sample(s)", "(0, 0)"]),
+    "infinity": (with_cell(np.inf), ValueError, ["X", "infinity", "row 4", "column 1"]),
+    "minus infinity": (with_cell(-np.inf), ValueError, ["X", "infinity", "row 4", "column 1"]),
+    "infinity in a named column": (NAMED.replace(X[4, 1], np.inf), ValueError, ["X", "infinity", "row 4", "'width'"]),
+    "a huge value": (with_cell(1e200), ValueError, ["X", "1e+200", "row 4", "column 1"]),
+    "a huge negative value": (with_cell(-3e151), ValueError, ["X", "-3e+151", "row 4", "column 1"]),
+    "a row of only NaN": (GAP, ValueError, ["X", "row 7", "only NaN"]),
+    "a row of only nulls": (pl.DataFrame({"a": [1.0, None], "b": [2.0, None]}), ValueError, ["X", "row 1", "only NaN"]),
+    "text in pandas": (NAMED.assign(colour="red"), ValueError, ["X", "numeric", "'colour'", "str"]),
+    "text in polars": (pl.DataFrame(NAMED.assign(colour="red")), ValueError, ["X", "numeric", "'colour'", "str"]),
+    "text in arrow": (pa.table(NAMED.assign(colour="red")), ValueError, ["X", "numeric", "'colour'", "str"]),
+    "numbers as text": (NAMED.assign(width="7"), ValueError, ["X", "numeric", "'width'", "str"]),
+    "text categories": (NAMED.assign(kind=pd.Categorical(["a"] * 12)), ValueError, ["X", "numeric", "'kind'", "str"]),
+    "dates": (NAMED.assign(day=pd.Timestamp("2021-01-01")), ValueError, ["X", "numeric", "'day'", "datetime64"]),
+    "durations": (NAMED.assign(took=pd.Timedelta(1, "s")), ValueError, ["X", "numeric", "'took'", "timedelta64"]),
+    "lists in cells": (pl.DataFrame({"a": [1.0], "b": [[1, 2]]}), (TypeError, ValueError), ["X", "numeric", "'b'"]),
+    "objects": (with_cell("red", X.astype(object)), ValueError, ["X", "numeric", "column 1", "str"]),
+    "dicts": (with_cell({}, X.astype(object)), (TypeError, ValueError), ["X", "numeric", "column 1", "dict"]),
+    "strings": (X.astype(str), ValueError, ["X", "numeric", "column 0", "str"]),
+    "bytes": (X.astype(bytes), ValueError, ["X", "numeric", "column 0", "bytes"]),
+    "complex numbers": (X + 1j, ValueError, ["X", "Complex", "complex128"]),
+    "complex objects": (with_cell(1j, X.astype(object)), (TypeError, ValueError), ["X", "column 1", "complex"]),
+    "a complex column": (NAMED.assign(width=X[:, 1] + 1j), (TypeError, ValueError), ["X", "'width'", "complex"]),
+    "complex numbers, sparse": (sparse.csr_array(X + 1j), ValueError, ["X", "Complex", "complex128"]),
+    "infinity, sparse": (sparse.csr_array(with_cell(np.inf)), ValueError, ["X", "inf", "row 4", "column 1"]),
+    "a huge value, sparse": (sparse.csc_array(with_cell(1e200)), ValueError, ["X", "1e+200", "row 4", "column 1"]),
+    "one row, sparse": (sparse.coo_array(X[0]), ValueError, ["X", "2-D", "1-D", "(3,)"]),
+    "no rows, sparse": (sparse.csr_array((0, 3)), ValueError, ["X", "0 sample(s)", "(0, 3)"]),
+    "no columns, sparse": (sparse.csr_array((12, 0)), ValueError, ["X", "0 feature(s)", "(12, 0)"]),
+    "a row of only NaN, sparse": (sparse.csr_array(GAP), ValueError, ["X", "row 7", "only NaN"]),
+}
+
+
+@pytest.mark.parametrize("estimator", [EulerKMeans(2), RectifiedEulerKMeans(2), EulerMap()])
+@cases(TABLES)
+def test_fit_refuses_a_bad_table(estimator, value, error, words):
+    with raises_mentioning(error, *words):
+        clone(estimator).fit(value)
+
+
+def test_fit_refuses_two_columns_of_one_name():
+    with raises_mentioning(ValueError, "X", "column", "'width'"):
+        RectifiedEulerKMeans(2).fit(NAMED.set_axis(["length", "width", "width"], axis=1))
+
+
+@pytest.mark.parametrize("method", ["predict", "transform", "score", "score_samples"])
+@cases(TABLES)
+def test_a_fitted_model_refuses_a_bad_table(method, value, error, words):
+    model = RectifiedEulerKMeans(2, random_state=0).fit(X)
+    with raises_mentioning(error, *words):
+        getattr(model, method)(value)
+
+
+WEIGHTS = {
+    "negative": (with_weight(-2.5), ["negative", "-2.5"]),
+    "NaN": (with_weight(np.nan), ["finite", "nan"]),
+    "infinite": (with_weight(np.inf), ["finite", "inf"]),
+    "all zero": (0 * ONES, ["zero"]),
+    "too few": (ONES[:5], ["(5,)", "(12,)"]),
+    "too many": (np.ones(13), ["(13,)", "(12,)"]),
+    "a column": (ONES[:, None], ["(12, 1)", "(12,)"]),
+    "a ratio that no grid holds": (with_weight(1e-12), ["ratio", "1e+12", "2**31"]),
+    "text": (["heavy"] * 12, ["numbers", "heavy"]),
+    "a negative number for all": (-1.0, ["negative", "-1.0"]),
+}
+
+
+@pytest.mark.parametrize("estimator", [EulerKMeans(2), RectifiedEulerKMeans(2), EulerMap()])
+@pytest.mark.parametrize(("weights", "words"), WEIGHTS.values(), ids=WEIGHTS)
+def test_fit_refuses_bad_weights(estimator, weights, words):
+    with raises_mentioning(ValueError, "sample_weight", *words):
+        clone(estimator).fit(X, sample_weight=weights)
+
+
+@pytest.mark.parametrize(("weights", "words"), WEIGHTS.values(), ids=WEIGHTS)
+def test_score_refuses_bad_weights(weights, words):
+    with raises_mentioning(ValueError, "sample_weight", *words):
+        RectifiedEulerKMeans(2, random_state=0).fit(X).score(X, sample_weight=weights)
+
+
+@pytest.mark.parametrize("smallest", [1.0, 2.0**-30])
+def test_weights_within_the_ratio_are_taken(smallest):
+    assert RectifiedEulerKMeans(2, random_state=0).fit(X, sample_weight=with_weight(smallest)).inertia_ > 0
+
+
+SCALES = ["'robust'", "'range'", "'global'", "None"]
+BEYOND = ["'ignore'", "'clip'", "'wrap'"]
+MAP = {
+    "alpha": [(value, ["greater than 0"]) for value in (0, 0.0, -1, np.nan, np.inf, "1", True, None, 1j, [0.5])],
+    "scale": [(value, SCALES) for value in ("minmax", 1, True, ["robust"])],
+    "beyond": [(value, BEYOND) for value in ("drop", None, 0)],
+}
+LOOP = {
+    "n_clusters": [(value, ["at least 1"]) for value in (0, -1, 2.5, 3.0, "3", None, True)],
+    "init": [
+        ("kmeans", ["'k-means++'", "'random'", "'circle'"]),
+        ("", ["'k-means++'", "'random'", "'circle'"]),
+    ],
+    "n_init": [(value, ["at least 1"]) for value in (0, -1, 1.5, "many", None, True)],
+    "max_iter": [(value, ["at least 1"]) for value in (0, -5, 2.5, None, True)],
+    "tol": [(value, ["at least 0"]) for value in (-1, -1e-9, np.nan, np.inf, "small", None)],
+    "n_threads": [(value, ["at least 1"]) for value in (0, -2, 1.5, "all")],
+    "engine": [(value, ["'auto'", "'reference'"]) for value in ("abacus", None, 1, ["auto"])],
+}
+
+
+def parameters(table):
+    return [
+        pytest.param(name, value, words, id=f"{name}={value!r}")
+        for name, values in table.items()
+        for value, words in values
+    ]
+
+
+@pytest.mark.parametrize("clusterer", [EulerKMeans, RectifiedEulerKMeans])
+@pytest.mark.parametrize(("name", "value", "words"), parameters(MAP | LOOP))
+def test_a_clusterer_refuses_a_bad_parameter(clusterer, name, value, words):
+    with raises_mentioning(ValueError, f"{name} must be", f"got {value!r}", *words):
+        clusterer(**{"n_clusters": 2, name: value}).fit(X)
+
+
+@pytest.mark.parametrize(("name", "value", "words"), parameters(MAP))
+def test_the_map_refuses_a_bad_parameter(name, value, words):
+    with raises_mentioning(ValueError, f"{name} must be", f"got {value!r}", *words):
+        EulerMap(**{name: value}).fit(X)
+
+
+@pytest.mark.parametrize("estimator", [EulerKMeans(2), RectifiedEulerKMeans(2), EulerMap()])
+@pytest.mark.parametrize(("scale", "factor"), [("robust", 0.01), ("range", 0.01), ("global", 0.01), (None, 100.0)])
+def test_an_alpha_that_overflows_on_the_table_is_refused(estimator, scale, factor):
+    with raises_mentioning(ValueError, "alpha", "1e+308"):
+        clone(estimator).set_params(alpha=1e308, scale=scale).fit(factor * X)
+
+
+def test_more_clusters_than_rows_are_refused():
+    with raises_mentioning(ValueError, "n_clusters=13", "at least 13 rows", "n_samples=12"):
+        RectifiedEulerKMeans(13).fit(X)
+
+
+STARTS = {
+    "too many points": (X[:3], ["(2, 3)", "(3, 3)"]),
+    "too few columns": (X[:2, :2], ["(2, 3)", "(2, 2)"]),
+    "one point": (X[0], ["(2, 3)", "(3,)"]),
+    "NaN": (with_cell(np.nan)[3:5], ["finite", "NaN"]),
+    "infinity": (with_cell(np.inf)[3:5], ["finite", "infinity"]),
+    "too large": (np.full((2, 3), 1e300), ["finite"]),
+    "a number": (5, ["(2, 3)"]),
+    "None": (None, ["'k-means++'", "None"]),
+    "an object": (object(), ["object"]),
+    "a dict": ({"a": 1}, ["dict"]),
+    "text": ([["a", "b", "c"], ["d", "e", "f"]], ["'a'"]),
+    "ragged lists": ([[1.0, 2.0], [3.0]], []),
+    "complex points": (X[:2] + 1j, ["complex"]),
+    "a callable's wrong shape": (lambda X, k, random_state: X[:1], ["(2, 3)", "(1, 3)"]),
+    "a callable's NaN": (lambda X, k, random_state: np.full((2, 3), np.nan), ["finite", "NaN"]),
+}
+
+
+@pytest.mark.parametrize("clusterer", [EulerKMeans, RectifiedEulerKMeans])
+@pytest.mark.parametrize(("start", "words"), STARTS.values(), ids=STARTS)
+def test_a_clusterer_refuses_a_bad_start(clusterer, start, words):
+    with raises_mentioning((TypeError, ValueError), "init", *words):
+        clusterer(2, init=start).fit(X)
+
+
+METHODS = ["predict", "transform", "score", "score_samples"]
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("columns", [1, 2, 4])
+def test_another_number_of_columns_is_refused(method, columns):
+    model = RectifiedEulerKMeans(2, random_state=0).fit(X)
+    with raises_mentioning(ValueError, f"X has {columns} features", "RectifiedEulerKMeans", "expecting 3 features"):
+        getattr(model, method)(np.tile(X, (1, 2))[:, :columns])
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_other_column_names_are_refused(method, frame):
+    model = RectifiedEulerKMeans(2, random_state=0).fit(NAMED)
+    with raises_mentioning(ValueError, "feature names", "unseen", "- depth", "missing", "- height"):
+        getattr(model, method)(frame(NAMED.rename(columns={"height": "depth"})))
+    with raises_mentioning(ValueError, "feature names", "same order"):
+        getattr(model, method)(frame(NAMED[["width", "length", "height"]]))
+
+
+UNFITTED = [
+    *((RectifiedEulerKMeans(2), method, X) for method in METHODS),
+    *((EulerKMeans(2), method, X) for method in METHODS),
+    (EulerMap(), "transform", X),
+    (EulerMap(), "inverse_transform", np.ones((2, 6))),
+    *(
+        (estimator, "get_feature_names_out", None)
+        for estimator in (RectifiedEulerKMeans(2), EulerKMeans(2), EulerMap())
+    ),
+]
+
+
+@pytest.mark.parametrize(("estimator", "method", "table"), UNFITTED)
+def test_nothing_is_answered_before_fit(estimator, method, table):
+    with raises_mentioning(NotFittedError, type(estimator).__name__, "not fitted"):
+        getattr(estimator, method)(table)
+
+
+@pytest.mark.parametrize("width", [3, 5, 7, 12])
+def test_the_inverse_map_refuses_another_width(width):
+    with raises_mentioning(ValueError, "6 columns", "3 features", f"got {width}"):
+        EulerMap().fit(X).inverse_transform(np.ones((2, width)))
+
+
+def test_the_map_refuses_other_columns():
+    with raises_mentioning(ValueError, "X has 2 features", "EulerMap", "expecting 3 features"):
+        EulerMap().fit(X).transform(X[:, :2])
+
+
+def test_the_deviation_degree_refuses_an_unknown_form():
+    with raises_mentioning(ValueError, "form must be", "'root'", "'printed'", "got 'square'"):
+        deviation_degree([[1j]], form="square")

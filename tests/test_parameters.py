@@ -1,0 +1,125 @@
+"""A wrong parameter is refused before X is touched: nobody pays for reading a table to learn of a spelling mistake."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+from rekmeans import EulerMap, KernelKMeans, MahalanobisFuzzyCMeans, MultipleKernelKMeans, SelfOrganizingMap
+from support.assertions import assert_one_sentence_with_a_way_out
+from support.clusterers import CLUSTERERS
+
+ESTIMATORS = CLUSTERERS | {"EulerMap": EulerMap}
+del ESTIMATORS["KernelKMeans-precomputed-rectified"]  # refused whatever else is wrong
+DOORS = ("__array__", "__array_interface__", "__dataframe__", "__dlpack__", "__len__", "__iter__", "__getitem__")
+WRONG = {  # for every estimator that has the parameter
+    "n_clusters": [0, 2.5],
+    "grid": [(0, 3), 9],
+    "kernel": ["nope", None],
+    "centroids": ["nope", None],
+    "alpha": [-1, "x"],
+    "gamma": [-1, "x"],
+    "kernels": [("nope",), (-1,), (("nope", 1.0),), ()],
+    "power": [1, -2.0],
+    "fuzziness": [1.0, 0.5],
+    "prior": [0, -0.1],
+    "reach": [-1],
+    "start_reach": [-1],
+    "stages": [0],
+    "scale": ["x", 1],
+    "beyond": ["x", None],
+    "init": ["nope", None],
+    "n_init": [0, "many"],
+    "max_iter": [0],
+    "tol": [-1],
+    "engine": ["gpu", None],
+    "n_threads": [0],
+    "memory_limit": ["x", -5],
+    "random_state": ["abc", -1],
+    "verbose": [-1],
+}
+CASES = [
+    pytest.param(make, name, value, id=f"{estimator}-{name}={value!r}")
+    for estimator, make in ESTIMATORS.items()
+    for name, values in WRONG.items()
+    if name in make().get_params()
+    for value in values
+]
+UNSUITED = {  # each value is right by itself; words of the sentence
+    "circle of points": (partial(KernelKMeans, kernel="rbf", init="circle"), "'circle'"),
+    "circle of a map of points": (partial(SelfOrganizingMap, kernel="laplace", init="circle"), "'circle'"),
+    "circle of lines": (partial(MahalanobisFuzzyCMeans, kernel="linear", init="circle"), "'circle'"),
+    "circle of mixed kernels": (partial(MultipleKernelKMeans, kernels=(0.5, ("rbf", 1.0)), init="circle"), "'circle'"),
+    "plane without a map": (partial(KernelKMeans, init="plane"), "'plane'"),
+    "points of kernel values": (partial(KernelKMeans, kernel="precomputed"), "'rectified'"),
+    "start in kernel values": (
+        partial(KernelKMeans, kernel="precomputed", centroids="mean", init=np.ones((8, 2))),
+        "'precomputed'",
+    ),
+    "shared means": (partial(MultipleKernelKMeans, shared=True, centroids="mean"), "'mean'"),
+    "shared points": (partial(MultipleKernelKMeans, kernels=(0.5, ("rbf", 1.0)), shared=True), "'rbf'"),
+    "means of points": (partial(MultipleKernelKMeans, kernels=(0.5, ("rbf", 1.0)), centroids="mean"), "'rbf'"),
+    "shapes of rows with holes": (partial(MahalanobisFuzzyCMeans, beyond="ignore"), "'ignore'"),
+    "shapes of points": (partial(MahalanobisFuzzyCMeans, kernel="rbf"), "'rbf'"),
+}
+
+
+class Guarded:
+    """A table that writes down every way in which it is read."""
+
+    def __init__(self):
+        self.read = []
+
+
+def guard(door):
+    """A special method that notes the reading and gives nothing."""
+
+    def record_access(self, *args, **kwargs):
+        self.read.append(door)
+        raise AssertionError(f"X was read through {door} before the parameters were checked")
+
+    return property(record_access) if door == "__array_interface__" else record_access
+
+
+for door in DOORS:
+    setattr(Guarded, door, guard(door))
+
+
+def refusal(estimator):
+    """What fit says of its parameters, from a table that must stay unread."""
+    X = Guarded()
+    with pytest.raises(ValueError, match=r".") as caught:
+        estimator.fit(X)
+    assert X.read == []
+    assert_one_sentence_with_a_way_out(caught.value)
+    return str(caught.value)
+
+
+def innermost(value):
+    """The part of a list that is wrong, which a sentence may name alone."""
+    return innermost(value[0]) if isinstance(value, tuple) and value else value
+
+
+def test_a_right_parameter_does_read_the_table():
+    """Otherwise the tests below could not fail."""
+    X = Guarded()
+    with pytest.raises((AssertionError, ValueError)):
+        ESTIMATORS["RectifiedEulerKMeans"]().fit(X)
+    assert X.read
+
+
+@pytest.mark.parametrize(("make", "name", "value"), CASES)
+def test_a_wrong_value_is_refused_before_the_table_is_read(make, name, value):
+    message = refusal(
+        make(**{name: value}) if name not in ("n_clusters", "grid") else make().set_params(**{name: value})
+    )
+    assert name in message
+    assert any(f"{before}{came!r}" in message for before in ("got ", "=") for came in (value, innermost(value))), (
+        message
+    )
+
+
+@pytest.mark.parametrize("case", UNSUITED)
+def test_values_that_do_not_go_together_are_refused_before_the_table_is_read(case):
+    make, word = UNSUITED[case]
+    assert word in refusal(make())

@@ -1,0 +1,221 @@
+"""Units of the columns against plain loops and closed forms; repeated rows are weights, row order cannot show."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from numpy.testing import assert_allclose, assert_array_equal
+
+from rekmeans.scales import BEYOND, SCALES
+from support.models import scale_of
+
+RANDOM = np.random.default_rng(11)
+COLUMNS = {
+    "normal": RANDOM.normal(3, 2, 101),
+    "skewed": RANDOM.exponential(5, 80),
+    "heavy tails": RANDOM.standard_cauchy(150),
+    "two heaps": np.concatenate([RANDOM.normal(0, 1, 60), RANDOM.normal(40, 1, 30)]),
+    "whole numbers": RANDOM.integers(0, 9, 77).astype(float),
+    "far from zero": RANDOM.normal(1e6, 1, 64),
+    "tiny": RANDOM.normal(0, 1e-9, 40),
+    "holes": np.where(RANDOM.random(90) < 0.3, np.nan, RANDOM.normal(-4, 3, 90)),
+    "four cells": np.array([1.0, 2.0, 4.0, 8.0]),
+    "dirty": np.where(RANDOM.random(200) < 0.25, RANDOM.normal(0, 500, 200), RANDOM.normal(0, 1, 200)),
+}
+
+
+def quantile(cells, share):
+    """The smallest cell with at least this share of the weight at or below it; cells are (value, weight)."""
+    total, below = sum(weight for _, weight in cells), 0
+    for value, weight in sorted(cells):
+        below += weight
+        if below >= share * total:
+            return value
+    raise AssertionError("the last cell has all the weight at or below it")
+
+
+def fenced_by_hand(column, weights):
+    """(centre, unit) of a column whose quartiles differ: mean and 4 deviations of the cells inside the fence."""
+    cells = [(float(x), int(w)) for x, w in zip(column, weights, strict=True) if not math.isnan(x) and w > 0]
+    low, median, high = (quantile(cells, Fraction(quarter, 4)) for quarter in (1, 2, 3))
+    fence = 3 * (high - low) / 1.349
+    within = [(x, w) for x, w in cells if abs(x - median) <= fence]
+    count = sum(w for _, w in within)
+    mean = math.fsum(w * x for x, w in within) / count
+    variance = math.fsum(w * (x - mean) ** 2 for x, w in within) / count
+    return mean, 4 * math.sqrt(variance)
+
+
+@pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_robust_unit_is_four_deviations_inside_the_fence(column, weighted):
+    weights = np.random.default_rng(5).integers(0, 4, len(column)) if weighted else np.ones(len(column), int)
+    centre, unit = fenced_by_hand(column, weights)
+    scale = scale_of("robust", column[:, None], weights.astype(float) if weighted else None)
+    assert abs(scale.origin[0] - centre) <= 1e-6 * unit
+    assert_allclose(scale.unit[0], unit, rtol=1e-6)
+    ends = [scale.origin[0] - scale.unit[0], scale.origin[0] + scale.unit[0]]
+    assert_array_equal([scale.low[0, 0], scale.high[0, 0]], ends)
+
+
+@pytest.mark.parametrize("outliers", [1, 3])
+def test_the_quartiles_decide_only_where_they_differ(outliers):
+    column = np.zeros(100)
+    column[:20] = np.arange(1, 21)  # sorted: 80 zeros, then 1..20
+    column[:outliers] = 1000 + np.arange(outliers)
+    low, high = (quantile([(x, 1) for x in column], Fraction(share, 20)) for share in (1, 19))
+    scale = scale_of("robust", column[:, None])
+    assert (low, high) == (0, 15 + outliers)
+    assert scale.origin[0] == 0
+    assert_allclose(scale.unit[0], 4 * (high - low) / 3.290, rtol=1e-12)
+
+
+@pytest.mark.parametrize("place", [0, 57])
+def test_the_full_range_stands_where_the_middle_ninety_percent_coincide(place):
+    column = np.full(100, 2.5)
+    column[place], column[place + 1] = -1.5, 6.0
+    scale = scale_of("robust", column[:, None])
+    assert (scale.origin[0], scale.unit[0]) == (2.5, 7.5)
+
+
+@pytest.mark.parametrize("name", ["robust", "range", "global"])
+@pytest.mark.parametrize("value", [0.0, -7.25])
+@pytest.mark.parametrize("rows", [1, 2, 30])
+def test_a_constant_column_has_unit_one(name, value, rows):
+    found = scale_of(name, np.full((rows, 1), value))
+    assert (found.origin[0], found.unit[0]) == (value, 1.0)
+    assert found.inside(np.array([[value]])).all()
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_a_column_without_any_cell_has_unit_one_and_changes_no_other(name):
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    with_empty_column = np.insert(X, 1, np.nan, axis=1)
+    found, alone = scale_of(name, with_empty_column), scale_of(name, X)
+    if name != "global":
+        assert (found.origin[1], found.unit[1]) == (0.0, 1.0)
+    assert_array_equal(found.origin[[0, 2, 3]], alone.origin)
+    assert_array_equal(found.unit[[0, 2, 3]], alone.unit)
+
+
+@pytest.mark.parametrize("name", SCALES)
+def test_a_table_without_any_cell_has_unit_one(name):
+    assert_array_equal(scale_of(name, np.full((3, 2), np.nan)).unit, [1.0, 1.0])
+
+
+TABLE = np.array([[1.0, -8.0, 5.0], [np.nan, 4.0, 5.0], [3.5, 0.0, np.nan], [2.0, -2.0, 5.0]])
+
+
+def test_the_range_runs_from_minimum_to_maximum_of_each_column():
+    scale = scale_of("range", TABLE)
+    assert_array_equal(scale.origin, [1, -8, 5])
+    assert_array_equal(scale.unit, [2.5, 12, 1])
+    assert_array_equal([scale.low[:, 0], scale.high[:, 0]], [[1, -8, 5], [3.5, 4, 5]])
+    assert_array_equal(
+        scale.to_units(TABLE, "wrap"), [[0, 0, 0], [np.nan, 1, 0], [1, 8 / 12, np.nan], [1 / 2.5, 0.5, 0]]
+    )
+
+
+def test_the_global_range_is_one_for_all_columns():
+    scale = scale_of("global", TABLE)
+    assert_array_equal(scale.origin, [-8, -8, -8])
+    assert_array_equal(scale.unit, [13, 13, 13])
+    assert_array_equal([scale.low[:, 0], scale.high[:, 0]], [[-8, -8, -8], [5, 5, 5]])
+
+
+def test_without_a_scale_nothing_moves_and_nothing_is_out_of_range():
+    scale = scale_of(None, TABLE)
+    assert_array_equal(scale.to_units(TABLE, "wrap"), TABLE)
+    assert_array_equal(scale.inside(TABLE), ~np.isnan(TABLE))
+    assert_array_equal([scale.low[:, 0], scale.high[:, 0]], [[-np.inf] * 3, [np.inf] * 3])
+
+
+@pytest.mark.parametrize(
+    ("beyond", "expected"),
+    [
+        ("ignore", [[0.5, np.nan], [np.nan, 20.0], [1.0, 20.0], [1.0, 10.0]]),
+        ("clip", [[0.5, 20.0], [1.0, 20.0], [1.0, 20.0], [1.0, 10.0]]),
+        ("wrap", [[0.5, 21.0], [1.5, 20.0], [9.0, 99.0], [7.0, -9.0]]),
+    ],
+)
+def test_a_value_out_of_range_is_ignored_clipped_or_kept(beyond, expected):
+    scale = scale_of("range", np.array([[0.0, 10.0], [1.0, 20.0]]))
+    X = np.array(
+        [[0.5, 21.0], [1.5, 20.0], [9.0, 99.0], [7.0, -9.0]]
+    )  # the last two rows are out of range in every cell
+    assert_array_equal(BEYOND[beyond](scale, X) + scale.origin, expected)
+
+
+def test_a_row_whose_observed_cells_are_all_out_of_range_is_clipped_and_keeps_missing_cells():
+    scale = scale_of("range", np.array([[0.0, 10.0], [1.0, 20.0]]))
+    X = np.array([[np.nan, 30.0], [-2.0, np.nan]])
+    assert_array_equal(BEYOND["ignore"](scale, X) + scale.origin, [[np.nan, 20.0], [0.0, np.nan]])
+
+
+def test_scaling_and_back_is_the_table():
+    X = np.random.default_rng(0).normal(3, 50, (40, 3))
+    for name in SCALES:
+        scale = scale_of(name, X)
+        assert_allclose(scale.from_units(scale.to_units(X, "wrap")), X, rtol=1e-12, err_msg=str(name))
+
+
+cells = st.one_of(st.integers(-4, 4).map(float), st.floats(-1e3, 1e3, width=32), st.just(np.nan))
+tables = arrays(np.float64, st.tuples(st.integers(1, 12), st.integers(1, 3)), elements=cells)
+
+
+def assert_same_scale(one, other):
+    for name in ("low", "high", "shift", "unit", "period"):
+        assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+
+
+@pytest.mark.parametrize("name", SCALES)
+@given(X=tables, data=st.data())
+def test_a_weight_is_the_row_repeated(name, X, data):
+    w = np.array(data.draw(st.lists(st.integers(0, 5), min_size=len(X), max_size=len(X)).filter(any)))
+    repeated = np.repeat(X, w, axis=0)
+    assert_same_scale(scale_of(name, X, w.astype(float)), scale_of(name, repeated))
+    assert_same_scale(scale_of(name, X, w / 8.0), scale_of(name, repeated, np.ones(len(repeated))))
+
+
+@pytest.mark.parametrize("name", SCALES)
+@given(X=tables, data=st.data())
+def test_row_order_changes_nothing(name, X, data):
+    order = np.array(data.draw(st.permutations(range(len(X)))))
+    w = np.array(data.draw(st.lists(st.floats(0.5, 4), min_size=len(X), max_size=len(X))))
+    assert_same_scale(scale_of(name, X[order], w[order]), scale_of(name, X, w))
+    assert_same_scale(scale_of(name, X[order]), scale_of(name, X))
+
+
+@pytest.mark.parametrize("name", ["robust", "range", None])
+@given(X=tables)
+def test_missing_cells_are_left_out(name, X):
+    found = scale_of(name, X)
+    for j, column in enumerate(X.T):
+        observed = column[~np.isnan(column)]
+        if len(observed):
+            alone = scale_of(name, observed[:, None])
+            assert (found.origin[j], found.unit[j]) == (alone.origin[0], alone.unit[0])
+
+
+@pytest.mark.parametrize("rows", [50, 400])
+def test_one_gross_error_moves_the_range_by_much_and_the_robust_unit_by_little(rows):
+    X = np.random.default_rng(2).normal(0, 1, (rows, 1))
+    clean = {name: scale_of(name, X) for name in ("robust", "range")}
+    X[7] = 1e6
+    dirty = {name: scale_of(name, X) for name in ("robust", "range")}
+    assert abs(dirty["robust"].unit[0] / clean["robust"].unit[0] - 1) < 5 / rows
+    assert abs(dirty["robust"].origin[0] - clean["robust"].origin[0]) < 5 / rows
+    assert dirty["range"].unit[0] / clean["range"].unit[0] > 1e5
+
+
+@pytest.mark.parametrize("share", [0.1, 0.2, 0.3])
+def test_the_robust_unit_withstands_outliers_that_the_plain_deviation_does_not(share):
+    random = np.random.default_rng(3)
+    X = random.normal(0, 1, (2000, 1))
+    dirty = np.where(random.random(X.shape) < share, 15 * random.standard_normal(X.shape), X)
+    assert scale_of("robust", dirty).unit[0] < 4 * 2
+    assert dirty.std() > 4
