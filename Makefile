@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 CORE := CMakeLists.txt $(wildcard src/rekmeans/engines/native/core/*pp src/rekmeans/engines/native/core/*/*pp)
 
-.PHONY: demo test lint stub docs sanitize pure bench clean
+.PHONY: demo test lint stub docs sanitize compilers pure bench clean
 .DEFAULT_GOAL := test
 
 $(VENV)/ready: pyproject.toml $(CORE)
@@ -51,6 +51,10 @@ sanitize:
 	$(SANITIZED)/bin/python -m pip install --quiet --config-settings=cmake.define.REKMEANS_SANITIZE=ON '.[test]'
 	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 $(SANITIZED)/bin/python -m pytest tests/engines/native -n 2 -p no:cacheprovider
+
+# The bits of the core over all compilers at hand, each instruction set, no vectors, and ARM under an emulator.
+compilers: $(VENV)/ready
+	$(RUN) tests/compilers/compare.py
 
 # The package without its compiled core, as where no C++ compiler works, in a .venv of its own: a build forced to have the
 # core fails, a plain one does not, and the first fit says which engine runs.

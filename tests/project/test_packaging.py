@@ -19,6 +19,7 @@ MODULES = {  # of packages whose module has another name
     "scikit-learn-intelex": "sklearnex",
 }
 COMMANDS = {  # of packages that the Makefile runs and nothing imports
+    "clang-format": "clang-format --dry-run",
     "ruff": "-m ruff",
     "mypy": "-m mypy",
     "sphinx": "-m sphinx",
