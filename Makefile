@@ -44,13 +44,18 @@ docs: $(VENV)/docs
 	$(RUN) -m sphinx -W --keep-going --quiet -b html -d build/doctrees docs build/docs
 	@echo "site: build/docs/index.html"
 
-# The native engine's tests on a core built with AddressSanitizer and UndefinedBehaviorSanitizer, in a .venv of its own.
-SANITIZED := $(VENV)-sanitize
+# Tests of the compiled passes, exact and float, and of damaged sparse tables on a core built with AddressSanitizer and
+# UndefinedBehaviorSanitizer, or with `SANITIZER=thread`; each in a .venv of its own.
+SANITIZER ?= address,undefined
+comma := ,
+SANITIZED := $(VENV)-sanitize-$(firstword $(subst $(comma), ,$(SANITIZER)))
+LIBRARIES = $(if $(filter thread,$(SANITIZER)),libtsan.so,libasan.so libubsan.so)
 sanitize:
 	$(PYTHON) -m venv $(SANITIZED)
-	$(SANITIZED)/bin/python -m pip install --quiet --config-settings=cmake.define.REKMEANS_SANITIZE=ON '.[test]'
-	LD_PRELOAD="$$(c++ -print-file-name=libasan.so) $$(c++ -print-file-name=libubsan.so)" ASAN_OPTIONS=detect_leaks=0 \
-	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 $(SANITIZED)/bin/python -m pytest tests/engines/native -n 2 -p no:cacheprovider
+	$(SANITIZED)/bin/python -m pip install --quiet --config-settings=cmake.define.REKMEANS_SANITIZE=$(SANITIZER) '.[test]'
+	LD_PRELOAD="$(foreach library,$(LIBRARIES),$$(c++ -print-file-name=$(library)))" ASAN_OPTIONS=detect_leaks=0 \
+	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1:exitcode=66 setarch -R \
+	$(SANITIZED)/bin/python -m pytest tests/engines/native tests/table/test_damaged_sparse.py -n 2 -p no:cacheprovider
 
 # The bits of the core over all compilers at hand, each instruction set, no vectors, and ARM under an emulator.
 compilers: $(VENV)/ready
@@ -75,4 +80,4 @@ bench: $(VENV)/ready
 	$(RUN) benchmarks/race.py table race.jsonl
 
 clean:
-	rm -rf $(VENV) $(SANITIZED) $(PURE) build dist demo docs/api docs/gallery
+	rm -rf $(VENV) $(VENV)-sanitize-* $(PURE) build dist demo docs/api docs/gallery
