@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,6 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from .._grid import Array, integer_weights
+from ..threads import count_threads
 from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, draw_rows
 
 FOLD = 4096  # cells of a line that NumPy reduces at full speed
@@ -60,7 +60,7 @@ class MemoryTable:
         return replace(self, X=self.X[rows], weights=weights)
 
     def column_summary(self, n_threads: int | None = None) -> ColumnSummary:
-        return ColumnSummary(self.n_columns, self._extent, self._column_cells, n_threads or os.cpu_count())
+        return ColumnSummary(self.n_columns, self._extent, self._column_cells, count_threads(n_threads))
 
     def _column_cells(self) -> Iterator[tuple[Array, Array | None]]:
         """The observed cells of each column in rows that count, as float64, and their integer weights."""

@@ -16,9 +16,10 @@ from ...assignment import Hard
 from ...kernels.euler import CircleSums
 from ...model import Assignment, Model, State, Stop
 from ...table import Table
+from ...threads import count_threads
 from ..reference import ReferenceRows
 from . import _core  # type: ignore[attr-defined]
-from .options import MEASURES, RULES, SUMS, count_threads, instruction_set
+from .options import MEASURES, RULES, SUMS, instruction_set
 
 
 class NativePoints(ReferenceRows):
