@@ -2,9 +2,13 @@
 
 import sys
 from functools import partial
+from itertools import combinations
 from time import perf_counter
 
 import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -13,6 +17,7 @@ from rekmeans import EulerKMeans, EulerMap, MultipleKernelKMeans, RectifiedEuler
 from rekmeans.kernels.euler import NARROW
 from rekmeans.scales import column_quantiles, robust_scale
 from rekmeans.table import MemoryTable
+from rekmeans.table.refusals import as_rows
 
 WIDE = NARROW + 1000  # columns beyond which distances take more than 64 bits
 TALL_AS_WIDE = {name: make for name, make in CLUSTERERS.items() if "precomputed" not in name and "Mahala" not in name}
@@ -98,3 +103,52 @@ def test_quantiles_of_columns_are_those_of_numpy(is_weighted):
             weights = w[at] if is_weighted else None
             theirs = np.quantile(x[at], shares, weights=weights, method="inverted_cdf") if at.any() else np.nan
             assert_allclose(mine, theirs, rtol=0)
+
+
+# data frames
+
+
+FRAMES = {
+    "pandas": pd.DataFrame,
+    "polars": lambda columns: pl.DataFrame(columns),
+    "pyarrow": lambda columns: pa.table({name: pa.array(values) for name, values in columns.items()}),
+}
+
+
+@pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
+def test_a_frame_of_many_columns_is_read_at_once(make):
+    """It took 60 to 100 microseconds a column."""
+    X = two_groups(3000)
+    frame = make({f"c{j}": x for j, x in enumerate(X.T)})
+    calls = count_calls(lambda: as_rows(frame))
+    assert calls < 20 * 3000  # a few of the frame's own for each column; one by one they were over a hundred
+    assert_array_equal(as_rows(frame), X)
+
+
+@pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
+@pytest.mark.parametrize("text", [False, True])
+def test_integers_that_float64_rounds_are_taken_from_any_frame(make, text):
+    """Arrow refuses to cast them in its own words."""
+    columns = {"a": np.array([2**62 + 1, 5, 2**53 + 1]), "b": np.array([2**64 - 1, 1, 2], np.uint64)}
+    if text:  # then columns are taken one by one
+        with pytest.raises(ValueError, match="column 'c' is not: found str_?; drop or encode it"):
+            as_rows(make(columns | {"c": ["x", "y", "z"]}))
+    else:
+        assert_array_equal(as_rows(make(columns)), np.stack([x.astype(float) for x in columns.values()], axis=1))
+
+
+@pytest.mark.parametrize("names", list(combinations(("float", "gaps", "int", "bool", "small", "unsigned"), 2)))
+@pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
+def test_columns_side_by_side_are_those_taken_one_by_one(make, names):
+    cells = {
+        "float": [0.1, -2.0, 1e100],
+        "gaps": [1.5, None, 2.0],
+        "int": [2**60 + 1, -3, 4],
+        "bool": [True, False, True],
+        "small": np.array([1.1, 2.2, 3.3], np.float32),
+        "unsigned": np.array([250, 3, 0], np.uint8),
+    }
+    together = as_rows(make({name: cells[name] for name in names}))
+    alone = [as_rows(make({name: cells[name], "one": [1, 1, 1]}))[:, 0] for name in names]
+    assert together.dtype == np.float64
+    assert_array_equal(together, np.stack(alone, axis=1))

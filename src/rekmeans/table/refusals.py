@@ -18,6 +18,8 @@ from .memory import MemoryTable, PairwiseTable, dense
 COLUMNS = ("n_features_in_", "feature_names_in_")
 MOST_SHAPED = 500  # columns whose shapes, 1000 x 1000 numbers a cluster, are still worth waiting for
 MOST_PAIRED = 50_000  # rows whose pairs are still worth waiting for: half a minute a pass
+WHOLE_NUMBERS = {nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64}
+PLAIN_TYPES = {nw.Float64, nw.Float32, nw.Boolean} | WHOLE_NUMBERS  # of columns that NumPy takes side by side
 LARGEST_VALUE = 1e150  # beyond it differences and squares of float64 numbers overflow
 
 
@@ -59,8 +61,7 @@ def _numbers(X: Any) -> tuple[Any, list[Any]]:
     if isinstance(frame, nw.LazyFrame):
         raise TypeError(f"X must be in memory, got a lazy {type(X).__name__}: pass X.collect().")
     if isinstance(frame, nw.DataFrame):
-        columns = [_column(series, series.name) for series in frame.iter_columns()]
-        return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0)), frame.columns
+        return _frame(frame), frame.columns
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
     try:
@@ -95,8 +96,18 @@ def _sparse(X: Any) -> Any:
     return rows
 
 
+def _frame(frame: Any) -> Array:
+    """A data frame as float64 (n, d), null as NaN: all at once where its columns are plain numbers, else one by one."""
+    if frame.columns and set(frame.schema.values()) <= PLAIN_TYPES and (cells := frame.to_numpy()).dtype.kind in "fiub":
+        return np.asarray(cells, np.float64)
+    columns = [_column(series, series.name) for series in frame.iter_columns()]
+    return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0))
+
+
 def _column(series: Any, name: Any) -> Array:
     """A data-frame column as float64, null as NaN."""
+    if series.dtype in PLAIN_TYPES and (cells := series.to_numpy()).dtype.kind in "fiub":
+        return np.asarray(cells, np.float64)
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
         return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     return _cells(series.to_numpy(), name)
