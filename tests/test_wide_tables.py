@@ -131,7 +131,7 @@ def test_integers_that_float64_rounds_are_taken_from_any_frame(make, text):
     """Arrow refuses to cast them in its own words."""
     columns = {"a": np.array([2**62 + 1, 5, 2**53 + 1]), "b": np.array([2**64 - 1, 1, 2], np.uint64)}
     if text:  # then columns are taken one by one
-        with pytest.raises(ValueError, match="column 'c' is not: found str_?; drop or encode it"):
+        with pytest.raises(ValueError, match=r"column 'c' is not: found str_?; drop or encode it"):
             as_rows(make(columns | {"c": ["x", "y", "z"]}))
     else:
         assert_array_equal(as_rows(make(columns)), np.stack([x.astype(float) for x in columns.values()], axis=1))

@@ -137,9 +137,9 @@ class FuzzyCMeans(KernelClusterer):
     def _assignment_rule(self) -> Fuzzy:
         return Fuzzy(float(self.fuzziness))
 
-    def _check_parameters(self) -> None:
+    def _check_prediction_parameters(self) -> None:
         _parameters.check_real("fuzziness", self.fuzziness, above=1, most=_parameters.MOST_EVEN)
-        super()._check_parameters()
+        super()._check_prediction_parameters()
 
     def _why_empty(self) -> str:
         return f"centroids have run together at fuzziness={self.fuzziness:g}. Lower fuzziness or n_clusters."

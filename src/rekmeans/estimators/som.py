@@ -171,9 +171,9 @@ class SelfOrganizingMap(Annealed):
     def _start_reach(self) -> float:
         return max(self.grid) / 2
 
-    def _check_parameters(self) -> None:
+    def _check_prediction_parameters(self) -> None:
         _parameters.check_grid("grid", self.grid)
-        super()._check_parameters()
+        super()._check_prediction_parameters()
 
     def _start_names(self) -> Collection[str]:
         return ["plane", *super()._start_names()]
