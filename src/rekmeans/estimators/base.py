@@ -109,9 +109,10 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """Starting centroids of each run."""
         random, k = _parameters.check_random_state(self.random_state), self._n_centroids()
         entropy = random.randint(0, 2**32, size=4, dtype=np.uint32).tolist()
+        start = starts_of(rows.kernel)[self.init] if isinstance(self.init, str) else None
         for seed in np.random.SeedSequence(entropy).spawn(self._n_starts()):
-            if isinstance(self.init, str):
-                yield starts_of(rows.kernel)[self.init](rows, k, np.random.PCG64(seed))
+            if start is not None:
+                yield start(rows, k, np.random.PCG64(seed))
             else:
                 points = self.init(table.X, k, random_state=random) if callable(self.init) else self.init
                 yield rows.kernel.from_points(_parameters.check_starting_points(points, k, table.n_columns))

@@ -112,7 +112,9 @@ class Euler(Kernel):
         return OnCircles(np.concatenate(cospi_sinpi(np.array(raw) * 2.0**-52), axis=1))  # angles in [0, 2)
 
     def from_rows(self, F: Array, fallback: OnCircles | None = None) -> OnCircles:
-        return OnCircles(F if fallback is None else np.where(np.tile(_observed_cells(F), 2), F, fallback.f))
+        if fallback is None or (observed := _observed_cells(F)).all():
+            return OnCircles(F)
+        return OnCircles(np.where(np.concatenate([observed, observed], axis=1), F, fallback.f))
 
     def deviation(self, C: OnCircles) -> Array:
         return deviation_from_circle(complex_centroids(C.f))
