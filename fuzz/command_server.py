@@ -9,6 +9,8 @@ import resource
 import signal
 import sys
 import time
+from contextlib import redirect_stderr
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ import rekmeans.cli.commands
 import rekmeans.html_report.html
 import rekmeans.io.csv
 import rekmeans.io.libsvm  # noqa: F401
-from rekmeans.cli import main
+from rekmeans.cli import main, status
 
 POLL = 0.002  # seconds between looks at a child
 
@@ -76,9 +78,17 @@ def resident() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
+def warm_up() -> None:
+    """Import what a command imports only when it is called: two that are refused."""
+    with redirect_stderr(StringIO()):
+        for words in (["fit", "none.csv", "-k", "2"], ["predict", "none.safetensors", "none.csv"]):
+            status(words)
+    gc.freeze()
+
+
 def serve(folder: Path) -> None:
     """Answer requests until there are no more."""
-    gc.freeze()
+    warm_up()
     for line in sys.stdin:
         request = json.loads(line)
         child = os.fork()

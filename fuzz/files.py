@@ -21,7 +21,7 @@ from .command import command_server
 from .mutation import mutate
 
 MOST_RESIDENT = 500 << 20  # bytes: the files have a few kilobytes
-FITS = 0.2  # of the cases are read by fit, with classes; the others by predict, which takes a tenth of the time
+FITS = 0.05  # of the cases are read by fit, with classes; the others by predict, which takes a tenth of the time
 
 
 def _frame() -> pd.DataFrame:

@@ -11,12 +11,12 @@ import typer
 
 from .. import EulerKMeans, RectifiedEulerKMeans
 from ..io.atomic import atomic_writes, refuse_unwritable
-from ..io.file_table import ColumnSelection, FileTable, name_list
+from ..io.file_table import MOST_COLUMNS, ColumnSelection, FileTable, name_list
 from ..io.labels import write_labels
 from ..io.model_file import save
 from ..io.read import read_table_file
 from . import _console, _workflow
-from ._options import FLAG, METHOD, RUN, Csv, Debug, Drop, Json, Label, Quiet, Threads
+from ._options import FLAG, METHOD, RUN, Csv, Debug, Drop, Json, Label, MaxColumns, Quiet, Threads
 
 MethodName = Literal["rek", "eulerk"]
 ScaleName = Literal["robust", "range", "global", "none"]
@@ -95,6 +95,7 @@ def fit(
     ] = "ignore",
     label: Label = None,
     drop: Drop = None,
+    max_columns: MaxColumns = MOST_COLUMNS,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", rich_help_panel=RUN, help="Folder for the outputs; NAME-rekmeans beside TABLE."),
@@ -117,7 +118,7 @@ def fit(
     The folder gets labels.parquet, model.safetensors, summary.json and
     report.html: all of them, or none.
     """
-    selection = ColumnSelection(label, tuple(drop or ()))
+    selection = ColumnSelection(label, tuple(drop or ()), max_columns=max_columns)
     _refuse_usage(table, clusters, selection, demo)
     _workflow.refuse_missing_libraries("safetensors", "jinja2", "matplotlib")
     outputs = _outputs(table, out, csv)
@@ -129,10 +130,12 @@ def fit(
         rows = _workflow.load_wine_table() if table is None else read_table_file(table, selection)
         model = choices.make_model(rows)
         bar.show_step("choosing starts")
-        with bar.show_passes():
-            model.fit(rows.X)
-        bar.show_step("looking at the clusters")
-        summary = _workflow.summarize(model, rows, "wine" if table is None else table.name)
+        title = "wine" if table is None else table.name
+        with _workflow.explain_memory(title, rows):
+            with bar.show_passes():
+                model.fit(rows.X)
+            bar.show_step("looking at the clusters")
+            summary = _workflow.summarize(model, rows, title)
         _workflow.set_feature_names(model, rows)
         bar.show_step("writing")
         outputs.write(model, rows, summary)
