@@ -8,12 +8,12 @@ import pytest
 
 from fuzz.attack import Attack, find_attacks, run_attack, run_case
 
-SECONDS = 1.0  # of each attack
+SECONDS = 0.5  # of each attack, or one case where that takes longer: half a minute for all
 
 
 @pytest.mark.parametrize("attack", find_attacks([]), ids=lambda attack: attack.name)
 def test_a_slice_of_the_attack_keeps_its_law(attack):
-    tally = run_attack(attack, seed=0, n_cases=6, seconds=SECONDS)
+    tally = run_attack(attack, seed=0, n_cases=4, seconds=SECONDS)
     assert tally.n_cases > 0
     assert [str(failure) for failure in tally.failures] == []
 
