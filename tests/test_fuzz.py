@@ -1,12 +1,11 @@
 """A short slice of every attack of fuzz/, so that each run of the tests holds its laws; `make fuzz` runs them all."""
 
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
-from fuzz.attack import Attack, find_attacks, run_attack, run_case
+from fuzz.__main__ import main
+from fuzz.attack import ATTACKS, Attack, find_attacks, run_attack, run_case
 
 SECONDS = 0.5  # of each attack, or one case where that takes longer: half a minute for all
 
@@ -31,8 +30,23 @@ def test_failures_are_counted_and_can_be_repeated():
         assert str(failure).startswith(f"python -m fuzz numbers --seed 3 --case {failure.number}  # AssertionError: 0.")
 
 
-def test_an_unknown_attack_is_refused():
-    root = Path(__file__).resolve().parents[1]
-    done = subprocess.run([sys.executable, "-m", "fuzz", "nothing"], cwd=root, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "no attack is named nothing" in done.stderr
+def test_an_unknown_attack_is_refused(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["fuzz", "nothing"])
+    assert main() == 2
+    assert "no attack is named nothing" in capsys.readouterr().err
+
+
+def test_the_runner_counts_and_writes_how_to_repeat(monkeypatch, capsys, tmp_path):
+    monkeypatch.setitem(ATTACKS, "numbers", Attack("numbers", lambda rng: rng.integers(0, 4), check_that_it_is_zero))
+    out = tmp_path / "failures.txt"
+    monkeypatch.setattr(sys, "argv", ["fuzz", "numbers", "--cases", "40", "--out", str(out)])
+    assert main() == 1
+    lines = out.read_text().splitlines()
+    assert f"numbers       40 {len(lines):9}" in capsys.readouterr().out
+    assert all(line.startswith("python -m fuzz numbers --seed 0 --case ") for line in lines)
+    monkeypatch.setattr(sys, "argv", lines[0].partition("  #")[0].split()[2:])
+    assert main() == 1
+
+
+def check_that_it_is_zero(case):
+    assert case == 0

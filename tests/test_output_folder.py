@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_wine
 
-from fuzz.command import command_server
+from fuzz.command import Limits, command_server
+from fuzz.outputs import contents
 from rekmeans.io.atomic import atomic_write, atomic_writes
 from rekmeans.io.labels import guard_cell, write_labels
 
@@ -112,3 +113,14 @@ def test_no_text_in_csv_is_a_formula(tmp_path):
     assert cells == [*(f"'{text}" for text in FORMULAS), *PLAIN]
     for number in (-5, -5.5, np.float64(-1), None, float("-inf")):
         assert guard_cell(number) is number
+
+
+@pytest.mark.parametrize("out", ["new", "out"])
+def test_a_full_disk_is_named_and_leaves_no_half_file(out, tmp_path):
+    load_wine(as_frame=True).frame.to_csv(tmp_path / "wine.csv", index=False)
+    words = ["fit", "wine.csv", "-k", 3, "--csv", "-q", "--out"]
+    assert command_server().run([*words, "out"], tmp_path).status == 0
+    before = contents(tmp_path)
+    answer = command_server().run([*words, out], tmp_path, Limits(file_size=1000))
+    assert answer.err == f"rekmeans: File too large: {out}; earlier outputs are as they were.\n"
+    assert contents(tmp_path) == before

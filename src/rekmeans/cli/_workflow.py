@@ -131,10 +131,12 @@ def explain_memory(name: str, table: FileTable) -> Iterator[None]:
 
 
 @contextmanager
-def note_earlier_outputs() -> Iterator[None]:
-    """An error while outputs are written says that the earlier ones stand."""
+def note_earlier_outputs(place: Path) -> Iterator[None]:
+    """An error while outputs are written says where, and that the earlier ones stand."""
     try:
         yield
     except OSError as error:
+        if error.strerror and error.filename is None:
+            error.filename = str(place)
         error.add_note("earlier outputs are as they were")
         raise

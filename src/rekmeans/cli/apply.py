@@ -46,7 +46,7 @@ def predict(
     rows = _workflow.read_table_of_model(clusterer, table, selection)
     with _workflow.explain_memory(table.name, rows):
         labels = clusterer.predict(rows.X)
-    with _workflow.note_earlier_outputs(), atomic_write(path) as part:
+    with _workflow.note_earlier_outputs(path), atomic_write(path) as part:
         write_labels(part, labels, rows.ids)
     sizes = np.bincount(labels, minlength=len(clusterer.centroids_)).tolist()
     if as_json:
@@ -80,7 +80,7 @@ def report(
     rows = _workflow.read_table_of_model(clusterer, table, selection)
     with _workflow.explain_memory(table.name, rows):
         summary = _workflow.summarize(clusterer, rows, table.name)
-    with _workflow.note_earlier_outputs(), atomic_write(path) as part:
+    with _workflow.note_earlier_outputs(path), atomic_write(path) as part:
         _workflow.write_report(part, summary)
     if as_json:
         _console.print_json({"command": "report", "report": str(path), "summary": summary})
@@ -101,7 +101,7 @@ def export(
     path = model.with_suffix(".onnx")
     _workflow.refuse_overwriting([path], model)
     fitted = load(model)
-    with _workflow.note_earlier_outputs(), atomic_write(path) as part:
+    with _workflow.note_earlier_outputs(path), atomic_write(path) as part:
         to_onnx(fitted, part)
     if as_json:
         _console.print_json({"command": "export", "onnx": str(path)})

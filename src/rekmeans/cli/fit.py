@@ -69,7 +69,7 @@ class Outputs:
         Labels of an earlier fit in the other format go, as they would be mistaken for these.
         """
         is_second = self.model.exists()
-        with _workflow.note_earlier_outputs(), atomic_writes(self.paths) as parts:
+        with _workflow.note_earlier_outputs(self.model.parent), atomic_writes(self.paths) as parts:
             labels, model_file, report, summary_file = parts
             write_labels(labels, model.labels_, table.ids)
             save(model, model_file)
