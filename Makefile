@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 CORE := CMakeLists.txt $(wildcard src/rekmeans/engines/native/core/*pp src/rekmeans/engines/native/core/lanes/*pp)
 
-.PHONY: demo test lint docs sanitize pure bench clean
+.PHONY: demo test lint docs sanitize pure bench fuzz clean
 .DEFAULT_GOAL := test
 
 $(VENV)/ready: pyproject.toml $(CORE)
@@ -64,6 +64,11 @@ bench: $(VENV)/ready
 	$(RUN) -m pip install --quiet --editable '.[bench]'
 	$(RUN) benchmarks/race.py run --out race.jsonl
 	$(RUN) benchmarks/race.py table race.jsonl
+
+# Random hostile input, some minutes of it; fuzz-failures.txt says how to repeat what fails. `SEED=1` draws other cases.
+SEED ?= 0
+fuzz: $(VENV)/ready
+	$(RUN) -m fuzz --seed $(SEED)
 
 clean:
 	rm -rf $(VENV) $(SANITIZED) $(PURE) build dist demo docs/api docs/gallery
