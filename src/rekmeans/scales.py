@@ -15,7 +15,7 @@ from .table import ColumnSummary
 
 FENCE_SIGMAS = 3.0  # robust standard deviations round the median; wider fences break at 30 % dirt
 UNIT_SIGMAS = 4.0  # a unit is 4 sigma: the central 95 % of a normal column, so that alpha = 1 keeps near near
-QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)  # of a column that its scale is made of
+SCALE_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)  # of a column that its scale is made of
 NORMAL_IQR = 1.349  # quartile range of a normal column in standard deviations
 NORMAL_90 = 3.290  # its 5-95 % range
 MOMENT_ROWS = 1 << 14  # rows whose moments are taken at a time: their copies stay small
@@ -185,7 +185,7 @@ def robust_scale(summary: ColumnSummary) -> Scale:
 
 def _centres_and_units(X: Array, w: Array | None) -> Array:
     """Centre and unit of each column, (2, m), of cells X (n, m) and weights w (n,)."""
-    q05, q25, median, q75, q95 = column_quantiles(X, w, QUANTILES)
+    q05, q25, median, q75, q95 = column_quantiles(X, w, SCALE_QUANTILES)
     width = np.where(q95 > q05, UNIT_SIGMAS * (q95 - q05) / NORMAL_90, np.fmax.reduce(X) - np.fmin.reduce(X))
     centre, unit = median, _unit(width)
     spread = q75 > q25

@@ -67,10 +67,11 @@ class Gram(Kernel):
         F = self.base.embed(X)
         if not self.keep:
             return F
-        K = np.ones((len(F), len(self.fitted) + 1))
+        K = np.empty((len(F), len(self.fitted) + 1))
         step = max(1, VALUES_HELD // len(self.fitted))
         for at in range(0, len(F), step):  # a few rows at a time: no second matrix beside this one
             K[at : at + step, :-1] = self.base.similarity(F[at : at + step], self.fitted)
+            K[at : at + step, -1] = 1.0
         return K
 
     def distance(self, F: Array, C: Combination) -> Array:

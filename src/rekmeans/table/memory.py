@@ -13,6 +13,7 @@ from .._grid import Array, integer_weights
 from ..threads import count_threads
 from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, SummaryRows, draw_rows
 
+CELLS_AT_ONCE = 1 << 22  # cells between two moments at which Ctrl-C is heard
 FOLD = 4096  # cells of a line that NumPy reduces at full speed
 SUMMARY_SEED = 0  # of the sample that column summaries of large tables are taken of
 
@@ -46,7 +47,10 @@ class MemoryTable:
     def has_missing(self) -> bool:
         """Whether any cell is NaN."""
         cells = self.X.data if sparse.issparse(self.X) else self.X
-        return bool(cells.dtype.kind == "f" and np.isnan(cells).any())
+        size = max(1, CELLS_AT_ONCE // (cells[:1].size or 1))
+        return cells.dtype.kind == "f" and any(
+            np.isnan(cells[at : at + size]).any() for at in range(0, len(cells), size)
+        )
 
     def sample(self, count: int, seed: int) -> MemoryTable:
         counting = None if self.weights is None else np.flatnonzero(self.weights > 0)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from .._grid import Array, integer_weights
 from .base import Table
-from .memory import MemoryTable, PairwiseTable, dense
+from .memory import CELLS_AT_ONCE, MemoryTable, PairwiseTable, dense
 
 COLUMNS = ("n_features_in_", "feature_names_in_")
 MOST_SHAPED = 500  # columns whose shapes, 1000 x 1000 numbers a cluster, are still worth waiting for
@@ -99,7 +99,7 @@ def _sparse(X: Any) -> Any:
 def _frame(frame: Any) -> Array:
     """A data frame as float64 (n, d), null as NaN: all at once where its columns are plain numbers, else one by one."""
     if frame.columns and set(frame.schema.values()) <= PLAIN_TYPES and (cells := frame.to_numpy()).dtype.kind in "fiub":
-        return np.asarray(cells, np.float64)
+        return np.asarray(cells, np.float64, order="C")
     columns = [_column(series, series.name) for series in frame.iter_columns()]
     return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0))
 
@@ -133,9 +133,9 @@ def _refuse_bad_rows(X: Any, names: list[Any]) -> None:
     if X.dtype.kind != "f":
         return
     cells = X.data if sparse.issparse(X) else X
-    ends = np.array([end.reduce(cells, axis=None, initial=0) for end in (np.minimum, np.maximum)], np.float64)
+    ends = _extremes(cells, np.minimum, np.maximum)
     if np.isnan(ends[0]):
-        ends = np.array([end.reduce(cells, axis=None, initial=0) for end in (np.fmin, np.fmax)], np.float64)
+        ends = _extremes(cells, np.fmin, np.fmax)
         gaps = np.isnan(X).sum(axis=1) if cells is X else _row_sums(X, np.isnan(cells))
         if len(empty := np.flatnonzero(gaps == d)):
             raise ValueError(f"every row of X needs at least one value: row {empty[0]} has only NaN; drop it.")
@@ -147,6 +147,14 @@ def _refuse_bad_rows(X: Any, names: list[Any]) -> None:
         )
         what = "infinity" if np.isinf(X[i, j]) else f"a value too large ({X[i, j]:g})"
         raise ValueError(f"X must be finite: {what} in row {i}, column {names[j]!r}; use NaN for a missing value.")
+
+
+def _extremes(cells: Array, *ends: np.ufunc) -> Array:
+    """The least and the largest cell, or 0, some rows at a time."""
+    size = max(1, CELLS_AT_ONCE // (cells[:1].size or 1))
+    blocks = [cells[at : at + size] for at in range(0, len(cells), size)]
+    found = [end.reduce([end.reduce(c, axis=None, initial=0) for c in blocks], initial=0) for end in ends]
+    return np.array(found, np.float64)
 
 
 def _row_sums(X: Any, values: Array) -> Array:
@@ -195,16 +203,24 @@ def refuse_many_pairs(n: int, kernel: str) -> None:
 
 def pairwise_table(table: MemoryTable, fitting: bool) -> PairwiseTable:
     """The table of kernel values with one more column: those of each row with itself, which new rows do not have."""
-    K = np.asarray(table.dense(), np.float64)
-    if np.isnan(K).any():
+    if table.has_missing():
         raise ValueError("kernel='precomputed' needs all kernel values, X has NaN: fill them, or leave those rows out.")
-    if not fitting:
-        return PairwiseTable(np.column_stack([K, np.zeros(len(K))]), table.weights, table.columns)
-    if K.shape[0] != K.shape[1]:
-        raise ValueError(f"kernel='precomputed' needs X square, (n_samples, n_samples); got {K.shape}.")
-    if not np.allclose(K, K.T, rtol=1e-6, atol=1e-9 * np.abs(K).max()) or (np.diag(K) < 0).any():
+    if fitting and table.n_rows != table.n_columns:
+        raise ValueError(f"kernel='precomputed' needs X square, (n_samples, n_samples); got {table.X.shape}.")
+    K = np.empty((table.n_rows, table.n_columns + 1))
+    blocks = list(table.blocks(max(1, CELLS_AT_ONCE // table.n_columns)))
+    for at in blocks:
+        K[at, :-1] = table.dense(at)
+        K[at, -1] = K[at, at].diagonal() if fitting else 0.0
+    if fitting and not (_is_symmetric(K[:, :-1], blocks) and (K[:, -1] >= 0).all()):
         raise ValueError("kernel='precomputed' needs a symmetric X with no negative value on its diagonal.")
-    return PairwiseTable(np.column_stack([K, np.diag(K)]), table.weights, table.columns)
+    return PairwiseTable(K, table.weights, table.columns)
+
+
+def _is_symmetric(K: Array, blocks: list[slice]) -> bool:
+    """Whether a matrix is its own transpose, but for rounding."""
+    room = 1e-9 * max(float(np.abs(K[at]).max()) for at in blocks)
+    return all(np.allclose(K[at], K[:, at].T, rtol=1e-6, atol=room) for at in blocks)
 
 
 def refuse_missing_values(table: Table, who: str) -> None:
