@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 from .._grid import Array, integer_weights
 from .base import Table
 from .memory import CELLS_AT_ONCE, MemoryTable, PairwiseTable, dense
+from .sparse_rows import csr_rows
 
 COLUMNS = ("n_features_in_", "feature_names_in_")
 MOST_SHAPED = 500  # columns whose shapes, 1000 x 1000 numbers a cluster, are still worth waiting for
@@ -89,11 +90,7 @@ def _sparse(X: Any) -> Any:
         raise ValueError(f"X must be 2-D (rows, columns), got {X.ndim}-D of shape {X.shape}. Reshape your data.")
     if X.dtype.kind not in "fiub":
         raise ValueError(f"Complex data not supported: X has dtype {X.dtype}; pass real numbers.")
-    rows = sparse.csr_array(X, dtype=np.float64)
-    if not rows.has_canonical_format:
-        rows = rows.copy()  # the caller's arrays stay as they are
-        rows.sum_duplicates()
-    return rows
+    return csr_rows(X)
 
 
 def _frame(frame: Any) -> Array:
