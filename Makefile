@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 CORE := CMakeLists.txt $(wildcard src/rekmeans/engines/native/core/*pp src/rekmeans/engines/native/core/*/*pp)
 
-.PHONY: demo test lint stub docs sanitize compilers pure bench clean
+.PHONY: demo test lint stub docs sanitize compilers pure bench fuzz clean
 .DEFAULT_GOAL := test
 
 $(VENV)/ready: pyproject.toml $(CORE)
@@ -55,7 +55,7 @@ sanitize:
 	$(SANITIZED)/bin/python -m pip install --quiet --config-settings=cmake.define.REKMEANS_SANITIZE=$(SANITIZER) '.[test]'
 	LD_PRELOAD="$(foreach library,$(LIBRARIES),$$(c++ -print-file-name=$(library)))" ASAN_OPTIONS=detect_leaks=0 \
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1:exitcode=66 setarch -R \
-	$(SANITIZED)/bin/python -m pytest tests/engines/native tests/table/test_damaged_sparse.py -n 2 -p no:cacheprovider
+	$(SANITIZED)/bin/python -m pytest tests/engines/native tests/table/test_malformed_sparse.py -n 2 -p no:cacheprovider
 
 # The bits of the core over all compilers at hand, each instruction set, no vectors, and ARM under an emulator.
 compilers: $(VENV)/ready
@@ -78,6 +78,11 @@ bench: $(VENV)/ready
 	$(RUN) -m pip install --quiet --editable '.[bench]'
 	$(RUN) benchmarks/race.py run --out race.jsonl
 	$(RUN) benchmarks/race.py table race.jsonl
+
+# Random hostile input, some minutes of it; fuzz-failures.txt says how to repeat what fails. `SEED=1` draws other cases.
+SEED ?= 0
+fuzz: $(VENV)/ready
+	$(RUN) -m fuzz --seed $(SEED)
 
 clean:
 	rm -rf $(VENV) $(VENV)-sanitize-* $(PURE) build dist demo docs/api docs/gallery

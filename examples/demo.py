@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from time import perf_counter
 
@@ -65,12 +66,14 @@ def picture(X: np.ndarray, path: Path) -> None:
 def main() -> None:
     moons, wine = make_moons(300, noise=0.08, random_state=0), load_wine(return_X_y=True)
     print(f"{'data':<24}{'method':<9}{'ACC':>7}{'NMI':>7}{'kappa':>9}{'objective':>12}{'passes':>8}{'seconds':>9}")
-    for name, (X, y) in {"half-moons": moons, "wine": wine}.items():
-        for data, table in {name: X, f"{name}, {SHARE:.0%} errors": add_errors(X)}.items():
-            for method in ("k-means", "EulerK", "REK"):
-                print(row(data, method, table, y))
+    with warnings.catch_warnings(record=True) as notes:  # said below the table
+        for name, (X, y) in {"half-moons": moons, "wine": wine}.items():
+            for data, table in {name: X, f"{name}, {SHARE:.0%} errors": add_errors(X)}.items():
+                for method in ("k-means", "EulerK", "REK"):
+                    print(row(data, method, table, y))
+    print(*("", *dict.fromkeys(f"note: {note.message}" for note in notes)), sep="\n")
     picture(moons[0], OUT / "half-moons.png")
-    print(f"\npicture: {OUT / 'half-moons.png'}")
+    print(f"picture: {OUT / 'half-moons.png'}")
     print(
         "kappa: how far centroids lie off the circle. Objectives of k-means and of the mapped methods do not compare."
     )

@@ -32,6 +32,8 @@ def relocate_empty_clusters(
     Where all are empty, as when powers of memberships vanish, there is nothing to be far from: all stay.
     """
     occupied = mass > 0
+    if occupied.all():  # nearly always
+        return C, 0
     empty = np.flatnonzero((mass == 0) & occupied.any())
     for count, c in enumerate(empty):
         farthest = find_farthest(C.take(occupied))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from typing import Any, Self
 
 import numpy as np
@@ -13,9 +15,10 @@ from .table import ColumnSummary
 
 FENCE_SIGMAS = 3.0  # robust standard deviations round the median; wider fences break at 30 % dirt
 UNIT_SIGMAS = 4.0  # a unit is 4 sigma: the central 95 % of a normal column, so that alpha = 1 keeps near near
+SCALE_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)  # of a column that its scale is made of
 NORMAL_IQR = 1.349  # quartile range of a normal column in standard deviations
 NORMAL_90 = 3.290  # its 5-95 % range
-MOMENT_CELLS = 1 << 14  # cells whose moments are taken at a time: their copies stay small
+MOMENT_ROWS = 1 << 14  # rows whose moments are taken at a time: their copies stay small
 LEAST_WIDTH = 1e-150  # a narrower column is constant: its inverse would overflow
 FENCE_GRID = 2.0**24  # the fenced cells are summed on this grid of the fence, exactly: row order cannot show
 MOST_INTERVALS = 8  # kept of a column
@@ -176,43 +179,54 @@ def robust_scale(summary: ColumnSummary) -> Scale:
 
     Where the quartiles coincide, the 5-95 % range takes their place; where that is zero too, the full range.
     """
-    columns = summary.by_column(_centre_and_unit)
-    centre, unit = (np.array(values, dtype=np.float64) for values in zip(*columns, strict=True))
+    centre, unit = summary.by_block(_centres_and_units)
     return Scale.of_intervals(centre - unit, centre + unit, centre, unit)
 
 
-def _centre_and_unit(x: Array, w: Array | None) -> tuple[float, float]:
-    """(centre, unit) of one column's cells."""
-    if not len(x):
-        return 0.0, 1.0
-    q05, q25, median, q75, q95 = np.quantile(
-        x, [0.05, 0.25, 0.5, 0.75, 0.95], weights=w, method="inverted_cdf", overwrite_input=w is None
-    )
-    if q75 > q25:
-        return _moments(x, w, median, FENCE_SIGMAS * (q75 - q25) / NORMAL_IQR)
-    if q95 > q05:
-        return float(median), float(_unit(UNIT_SIGMAS * (q95 - q05) / NORMAL_90))
-    return float(median), float(_unit(x.max() - x.min()))
+def _centres_and_units(X: Array, w: Array | None) -> Array:
+    """Centre and unit of each column, (2, m), of cells X (n, m) and weights w (n,)."""
+    q05, q25, median, q75, q95 = column_quantiles(X, w, SCALE_QUANTILES)
+    width = np.where(q95 > q05, UNIT_SIGMAS * (q95 - q05) / NORMAL_90, np.fmax.reduce(X) - np.fmin.reduce(X))
+    centre, unit = median, _unit(width)
+    spread = q75 > q25
+    if spread.any():
+        fence = FENCE_SIGMAS * (q75 - q25)[spread] / NORMAL_IQR
+        centre[spread], unit[spread] = _moments(X[:, spread], w, median[spread], fence)
+    return np.where(np.isnan(median), [[0.0], [1.0]], [centre, unit])  # a column without a cell
 
 
-def _moments(x: Array, w: Array | None, median: float, fence: float) -> tuple[float, float]:
-    """Mean and 4 standard deviations of the cells within `fence` of the median, summed as integers."""
-    blocks = (slice(at, at + MOMENT_CELLS) for at in range(0, len(x), MOMENT_CELLS))
-    parts = [_powers(x[at], None if w is None else w[at], median, fence) for at in blocks]
-    count, first, second = (sum(power) for power in zip(*parts, strict=True))
-    mean = first / count
-    variance = (second * count - first * first) / (count * count)
-    return float(median + fence * (mean / FENCE_GRID)), float(
-        _unit(UNIT_SIGMAS * fence * (np.sqrt(variance) / FENCE_GRID))
-    )
+def column_quantiles(X: Array, w: Array | None, shares: Sequence[float]) -> Array:
+    """The quantiles of each column by inverted distribution function, (q, m), without its NaN; NaN where all are."""
+    n, counts = len(X), np.count_nonzero(~np.isnan(X), axis=0)
+    if w is None:
+        places = [np.ceil(counts * share) - 1 for share in shares]
+        at = np.clip(places, 0, n - 1).astype(np.intp)  # (q, m)
+        return np.take_along_axis(np.partition(X, np.unique(at), axis=0), at, axis=0)
+    order = np.argsort(X, axis=0)  # NaN last
+    ordered = np.take_along_axis(X, order, axis=0)
+    mass = np.cumsum(np.where(np.isnan(ordered), 0, w[order]), axis=0, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        share_below = mass / mass[-1]
+    at = np.array([np.count_nonzero(share_below < share, axis=0) for share in shares])
+    return np.take_along_axis(ordered, np.minimum(at, np.maximum(counts - 1, 0)), axis=0)
 
 
-def _powers(x: Array, w: Array | None, median: float, fence: float) -> tuple[int, int, int]:
-    """Mass, sum and sum of squares of the cells within the fence, on the grid of FENCE_GRID."""
-    within = np.abs(x - median) <= fence
-    y = np.rint((x[within] - median) / fence * FENCE_GRID).astype(np.int64)[:, None]
-    mass = np.ones((len(y), 1), np.int64) if w is None else w[within][:, None]
-    count, first, second = (int(product(mass, v)[0, 0]) for v in (np.ones_like(y), y, y * y))
+def _moments(X: Array, w: Array | None, median: Array, fence: Array) -> tuple[Array, Array]:
+    """Mean and 4 standard deviations of each column's cells within `fence` of the median, summed as integers."""
+    blocks = (slice(at, at + MOMENT_ROWS) for at in range(0, len(X), MOMENT_ROWS))
+    parts = [_powers(X[at], None if w is None else w[at], median, fence) for at in blocks]
+    count, first, second = (reduce(add, power) for power in zip(*parts, strict=True))  # (m,) Python's integers each
+    mean, variance = first / count, (second * count - first * first) / (count * count)
+    deviation = np.sqrt(variance.astype(np.float64)) / FENCE_GRID
+    return median + fence * (mean.astype(np.float64) / FENCE_GRID), _unit(UNIT_SIGMAS * fence * deviation)
+
+
+def _powers(X: Array, w: Array | None, median: Array, fence: Array) -> tuple[Array, Array, Array]:
+    """Mass, sum and sum of squares of each column's cells within the fence, on the grid of FENCE_GRID."""
+    within = np.abs(X - median) <= fence
+    Y = np.rint(np.where(within, (X - median) / fence, 0.0) * FENCE_GRID).astype(np.int64)
+    mass = np.ones((len(Y), 1), np.int64) if w is None else w[:, None]
+    count, first, second = (product(mass, V)[0].astype(object) for V in (within.astype(np.int64), Y, Y * Y))
     return count, first, second
 
 

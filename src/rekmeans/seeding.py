@@ -62,7 +62,10 @@ def random_rows(rows: Any, k: int, bits: Bits) -> Any:
     seeding, numbers = rows.start_seeding(), dict[int, None]()
     for _ in range(DRAW_ROUNDS):
         numbers |= dict.fromkeys(seeding.sample(bits, k).tolist())
-    numbers |= dict.fromkeys(np.argsort(rows.weights() == 0, kind="stable")[: 2 * k].tolist())
+        if len(numbers) >= k:
+            break
+    else:
+        numbers |= dict.fromkeys(np.argsort(rows.weights() == 0, kind="stable")[: 2 * k].tolist())
     return rows.rows_as_centroids(np.array(list(numbers)[:k]))
 
 

@@ -21,6 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from rekmeans import __version__
 from rekmeans.io.atomic import atomic_write
+from rekmeans.threads import count_threads
 
 from . import datasets
 
@@ -88,7 +89,7 @@ def run_fits(
     todo = [fit for fit in wanted if fit not in known]
     n_known = len(wanted) - len(todo)
     with open(path or os.devnull, "a", encoding="utf-8") as file:
-        for done, records in _run_tasks(_tasks(todo, kind, present), kind.measure, workers or os.cpu_count() or 1):
+        for done, records in _run_tasks(_tasks(todo, kind, present), kind.measure, count_threads(workers)):
             marked = {fit: {"mark": present[fit.dataset].text} | record for fit, record in records.items()}
             file.writelines(_json_line(fit, record) for fit, record in marked.items())
             file.flush()

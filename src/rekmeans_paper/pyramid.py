@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
@@ -16,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from rekmeans.estimators import RectifiedEulerKMeans
+from rekmeans.threads import count_threads
 
 from ._arrays import Array
 from ._parameters import require_choice, require_integer
@@ -93,7 +93,8 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
     max_descriptors : int, default=100000
         Squares drawn for the codebook, evenly from the images (from at most one image for every 50).
     n_threads : int or None, default=None
-        Threads to use; None for all. The answer is the same for any number.
+        Threads to use; None for all that the process may: its CPU affinity, its container's quota, OMP_NUM_THREADS (set
+        in workers of joblib and Dask). The answer is the same for any number.
     random_state : int, RandomState or None, default=None
         Seed of the squares drawn and of the codebook.
     verbose : int, default=0
@@ -207,7 +208,7 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
 
     def _square_blocks(self, numbered: list[tuple[int, Any]], done: str) -> Iterator[list[Squares]]:
         """The squares of the images in order, a few images at a time, read and described by several threads."""
-        with ThreadPoolExecutor(self.n_threads or os.cpu_count()) as pool:
+        with ThreadPoolExecutor(count_threads(self.n_threads)) as pool:
             for at in range(0, len(numbered), AT_ONCE):
                 yield list(pool.map(self._squares_of, numbered[at : at + AT_ONCE]))
                 if self.verbose:

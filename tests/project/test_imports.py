@@ -14,7 +14,7 @@ import rekmeans_paper
 SOURCE, PAPER = Path(rekmeans.__file__).parent, Path(rekmeans_paper.__file__).parent
 # Rooms from the first to the last, as docs/method.md lists them; those of one line may import one another.
 ROOMS = (
-    ("_grid",),
+    ("_caller", "_grid", "threads"),
     ("model",),
     ("table",),
     ("_parameters",),

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from os import cpu_count
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from ..assignment import Hard
 from ..estimators.placement import fitted_centroids, place_fitted
 from ..kernels.euler import OnCircles
 from ..table import Table
+from ..threads import count_threads
 
 BLOCK_CELLS = 1 << 19  # cells that one thread reads at a time: a few copies of a block stay small
 MAX_THREADS = 8  # blocks at a time; more only take memory
@@ -157,7 +157,7 @@ def analyse_fit(model: Any, X: Any) -> FitAnalysis:
 
 def thread_pool(model: Any) -> ThreadPoolExecutor:
     """Threads for NumPy's work on blocks or columns."""
-    return ThreadPoolExecutor(min(model.n_threads or cpu_count() or 1, MAX_THREADS))
+    return ThreadPoolExecutor(min(count_threads(model.n_threads), MAX_THREADS))
 
 
 def _dense_blocks(table: Table) -> Iterator[Array]:

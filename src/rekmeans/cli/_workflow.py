@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from scipy import sparse
 from ..io.file_table import ColumnSelection, FileTable, name_list
 from ..io.model_file import load
 from ..io.read import read_table_file
+from ..io.size_limits import machine_memory, size_text
 
 
 def load_wine_table() -> FileTable:
@@ -37,7 +39,7 @@ def read_table_of_model(model: Any, path: Path, selection: ColumnSelection) -> F
     """The model's columns of a table."""
     names = getattr(model, "feature_names_in_", None)
     only = None if names is None else tuple(name for name in names if name != selection.label)
-    table = read_table_file(path, ColumnSelection(selection.label, selection.drop, only))
+    table = read_table_file(path, replace(selection, only=only))
     if sparse.issparse(table.X) and table.X.shape[1] < model.n_features_in_:  # the file has no cell in the last columns
         table.X.resize((table.X.shape[0], model.n_features_in_))
     if table.X.shape[1] != model.n_features_in_:
@@ -55,7 +57,7 @@ def summarize(model: Any, table: FileTable, title: str) -> dict[str, Any]:
     y = None
     if table.y is not None:
         y = np.ma.masked_array(np.array([*table.classes, ""])[table.y], table.y < 0)
-    return summary(model, table.X, names=table.names, y=y, title=title) | {"skipped": table.skipped}
+    return summary(model, table.X, names=list(table.names), y=y, title=title) | {"skipped": table.skipped}
 
 
 def write_report(path: Path, summary: dict[str, Any]) -> None:
@@ -75,7 +77,7 @@ def fit_result(model: Any, table: FileTable, summary: dict[str, Any]) -> dict[st
     """What a fit gave, for machines."""
     return {
         "rows": table.X.shape[0],
-        "columns": table.names,
+        "columns": list(table.names),
         "skipped": table.skipped,
         "clusters": model.n_clusters,
         "sizes": np.bincount(model.labels_, minlength=model.n_clusters).tolist(),
@@ -115,10 +117,26 @@ def refuse_overwriting(paths: Iterable[Path], *sources: Path | None) -> None:
 
 
 @contextmanager
-def note_earlier_outputs() -> Iterator[None]:
-    """An error while outputs are written says that the earlier ones are unchanged."""
+def explain_memory(name: str, table: FileTable) -> Iterator[None]:
+    """A table that fits into memory, but not with what is made of it, is named with its size."""
+    try:
+        yield
+    except MemoryError as error:
+        n, d = table.X.shape
+        reason = str(error).rstrip(".") or "no more memory is given"
+        raise MemoryError(
+            f"{name} ({n:,} rows, {d:,} columns) takes more memory than this machine gives, at most "
+            f"{size_text(machine_memory())} ({reason}): use fewer rows or columns (--drop)."
+        ) from error
+
+
+@contextmanager
+def note_earlier_outputs(place: Path) -> Iterator[None]:
+    """An error while outputs are written says where, and that the earlier ones are unchanged."""
     try:
         yield
     except OSError as error:
+        if error.strerror and error.filename is None:
+            error.filename = str(place)
         error.add_note("earlier outputs are as they were")
         raise

@@ -9,12 +9,12 @@ import numpy as np
 import typer
 
 from ..io.atomic import atomic_write, refuse_unwritable
-from ..io.file_table import ColumnSelection
+from ..io.file_table import MOST_COLUMNS, ColumnSelection
 from ..io.labels import write_labels
 from ..io.model_file import load
 from ..io.onnx import to_onnx
 from . import _console, _workflow
-from ._options import FLAG, RUN, Csv, Debug, Drop, Json, Label, ModelPath, Quiet, TablePath, Threads
+from ._options import FLAG, RUN, Csv, Debug, Drop, Json, Label, MaxColumns, ModelPath, Quiet, TablePath, Threads
 
 
 def predict(
@@ -25,6 +25,7 @@ def predict(
         typer.Option(metavar="FILE", rich_help_panel=RUN, help="The labels; NAME-labels.parquet beside TABLE."),
     ] = None,
     drop: Drop = None,
+    max_columns: MaxColumns = MOST_COLUMNS,
     threads: Threads = None,
     csv: Csv = False,
     as_json: Json = False,
@@ -41,9 +42,11 @@ def predict(
     refuse_unwritable(path.parent)
     _workflow.refuse_overwriting([path], table, model)
     clusterer = _workflow.load_clusterer(model).set_params(n_threads=threads)
-    rows = _workflow.read_table_of_model(clusterer, table, ColumnSelection(drop=tuple(drop or ())))
-    labels = clusterer.predict(rows.X)
-    with _workflow.note_earlier_outputs(), atomic_write(path) as part:
+    selection = ColumnSelection(drop=tuple(drop or ()), max_columns=max_columns)
+    rows = _workflow.read_table_of_model(clusterer, table, selection)
+    with _workflow.explain_memory(table.name, rows):
+        labels = clusterer.predict(rows.X)
+    with _workflow.note_earlier_outputs(path), atomic_write(path) as part:
         write_labels(part, labels, rows.ids)
     sizes = np.bincount(labels, minlength=len(clusterer.centroids_)).tolist()
     if as_json:
@@ -61,6 +64,7 @@ def report(
     ] = None,
     label: Label = None,
     drop: Drop = None,
+    max_columns: MaxColumns = MOST_COLUMNS,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
@@ -72,9 +76,11 @@ def report(
     refuse_unwritable(path.parent)
     _workflow.refuse_overwriting([path], table, model)
     clusterer = _workflow.load_clusterer(model)
-    rows = _workflow.read_table_of_model(clusterer, table, ColumnSelection(label, tuple(drop or ())))
-    summary = _workflow.summarize(clusterer, rows, table.name)
-    with _workflow.note_earlier_outputs(), atomic_write(path) as part:
+    selection = ColumnSelection(label, tuple(drop or ()), max_columns=max_columns)
+    rows = _workflow.read_table_of_model(clusterer, table, selection)
+    with _workflow.explain_memory(table.name, rows):
+        summary = _workflow.summarize(clusterer, rows, table.name)
+    with _workflow.note_earlier_outputs(path), atomic_write(path) as part:
         _workflow.write_report(part, summary)
     if as_json:
         _console.print_json({"command": "report", "report": str(path), "summary": summary})
@@ -95,7 +101,7 @@ def export(
     path = model.with_suffix(".onnx")
     _workflow.refuse_overwriting([path], model)
     fitted = load(model)
-    with _workflow.note_earlier_outputs(), atomic_write(path) as part:
+    with _workflow.note_earlier_outputs(path), atomic_write(path) as part:
         to_onnx(fitted, part)
     if as_json:
         _console.print_json({"command": "export", "onnx": str(path)})

@@ -10,13 +10,13 @@ from typing import Annotated, Any, Literal
 import typer
 
 from .. import EulerKMeans, RectifiedEulerKMeans
-from ..io.atomic import atomic_writes, refuse_unwritable
-from ..io.file_table import ColumnSelection, FileTable, name_list
+from ..io.atomic import atomic_writes, refuse_unwritable, sha256_digest
+from ..io.file_table import MOST_COLUMNS, ColumnSelection, FileTable, name_list
 from ..io.labels import write_labels
 from ..io.model_file import save
 from ..io.read import read_table_file
 from . import _console, _workflow
-from ._options import FLAG, METHOD, RUN, Csv, Debug, Drop, Json, Label, Quiet, Threads
+from ._options import FLAG, METHOD, RUN, Csv, Debug, Drop, Json, Label, MaxColumns, Quiet, Threads
 
 MethodName = Literal["rek", "eulerk"]
 ScaleName = Literal["robust", "range", "global", "none"]
@@ -61,17 +61,21 @@ class Outputs:
 
     @property
     def paths(self) -> list[Path]:
-        return [self.labels, self.model, self.summary, self.report]
+        return [self.labels, self.model, self.report, self.summary]  # the summary last: it has digests of the others
 
     def write(self, model: Any, table: FileTable, summary: dict[str, Any]) -> None:
-        """All files, or none; labels of an earlier fit in the other format go, as they would be mistaken for these."""
+        """All files, the summary last, with SHA-256 digests of the others; a new folder appears with all of them.
+
+        Labels of an earlier fit in the other format go, as they would be mistaken for these.
+        """
         is_second = self.model.exists()
-        with _workflow.note_earlier_outputs(), atomic_writes(self.paths) as parts:
-            labels, model_file, summary_file, report = parts
+        with _workflow.note_earlier_outputs(self.model.parent), atomic_writes(self.paths) as parts:
+            labels, model_file, report, summary_file = parts
             write_labels(labels, model.labels_, table.ids)
             save(model, model_file)
-            summary_file.write_text(json.dumps(summary, indent=1), encoding="utf-8")
             _workflow.write_report(report, summary)
+            digests = {part.name: sha256_digest(part) for part in (labels, model_file, report)}
+            summary_file.write_text(json.dumps(summary | {"sha256": digests}, indent=1), encoding="utf-8")
         if is_second:
             self.labels.with_suffix(".parquet" if self.labels.suffix == ".csv" else ".csv").unlink(missing_ok=True)
 
@@ -95,6 +99,7 @@ def fit(
     ] = "ignore",
     label: Label = None,
     drop: Drop = None,
+    max_columns: MaxColumns = MOST_COLUMNS,
     out: Annotated[
         Path | None,
         typer.Option(metavar="DIR", rich_help_panel=RUN, help="Folder for the outputs; NAME-rekmeans beside TABLE."),
@@ -114,10 +119,10 @@ def fit(
 ) -> None:
     """Cluster a table; write labels, model, summary and report.
 
-    The folder gets labels.parquet, model.safetensors, summary.json and
-    report.html: all of them, or none.
+    The folder gets labels.parquet, model.safetensors, report.html and
+    summary.json: all of them, or none.
     """
-    selection = ColumnSelection(label, tuple(drop or ()))
+    selection = ColumnSelection(label, tuple(drop or ()), max_columns=max_columns)
     _refuse_usage(table, clusters, selection, demo)
     _workflow.refuse_missing_libraries("safetensors", "jinja2", "matplotlib")
     outputs = _outputs(table, out, csv)
@@ -129,10 +134,12 @@ def fit(
         rows = _workflow.load_wine_table() if table is None else read_table_file(table, selection)
         model = choices.make_model(rows)
         bar.show_step("choosing starts")
-        with bar.show_passes():
-            model.fit(rows.X)
-        bar.show_step("looking at the clusters")
-        summary = _workflow.summarize(model, rows, "wine" if table is None else table.name)
+        title = "wine" if table is None else table.name
+        with _workflow.explain_memory(title, rows):
+            with bar.show_passes():
+                model.fit(rows.X)
+            bar.show_step("looking at the clusters")
+            summary = _workflow.summarize(model, rows, title)
         _workflow.set_feature_names(model, rows)
         bar.show_step("writing")
         outputs.write(model, rows, summary)
@@ -141,7 +148,7 @@ def fit(
         _console.print_json({"command": "fit"} | result | {path.stem: str(path) for path in outputs.paths})
     elif not quiet:
         _console.print_clusters(model, rows, result)
-        beside = name_list([path.name for path in outputs.paths[:-1]])
+        beside = name_list([path.name for path in outputs.paths if path != outputs.report])
         _console.print_lines(f"report: {outputs.report}", f"beside it: {beside}")
 
 

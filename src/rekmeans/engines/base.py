@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from .._caller import caller_stacklevel
 from .._grid import Array
 from ..model import Assignment, FarthestRow, Model, State, Stop
 from ..seeding import Seeding
@@ -103,7 +104,6 @@ def choose_engine(name: str, engines: dict[str, Engine], stages: Sequence[Model]
         raise ValueError(f"no engine serves this fit: {tried[-1].unsupported(stages, table)}")
     if able[0] is not installed[0]:
         missing = able[0].missing()
-        warnings.warn(
-            f"rekmeans runs its slow {installed[0].name} engine: {able[0].name} needs {missing}", stacklevel=2
-        )
+        what = f"rekmeans runs its slow {installed[0].name} engine: {able[0].name} needs {missing}"
+        warnings.warn(what, stacklevel=caller_stacklevel())
     return installed[0]

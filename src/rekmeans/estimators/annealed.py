@@ -50,12 +50,12 @@ class Annealed(KernelClusterer):
     def _max_passes(self) -> int:
         return self.max_iter + (self.stages - 1) * (lloyd.STAGE + 1)
 
-    def _check_parameters(self) -> None:
+    def _check_prediction_parameters(self) -> None:
         _parameters.check_real("reach", self.reach, least=0)
         if self.start_reach is not None:
             _parameters.check_real("start_reach", self.start_reach, above=0)
         _parameters.check_int("stages", self.stages)
-        super()._check_parameters()
+        super()._check_prediction_parameters()
 
     def _attributes(self, placed: Placement, fit: Fit) -> dict[str, Any]:
         stage = fit.history.get("stage", np.zeros(len(fit.history["n_changed"]), int))

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from .. import _parameters, _watch, lloyd
+from .._caller import caller_stacklevel
 from .._grid import Array
 from ..assignment import Hard
 from ..centroids import CENTROIDS
@@ -25,8 +26,6 @@ from ..table import MemoryTable, Table
 from ..table.refusals import read_table
 from ._mapped import Mapped, set_fitted_attributes
 from .placement import FitPreparation, Placement, place_fitted, place_table
-
-FRAMES = 5  # from a warning of _fit up to the line that called fit
 
 
 class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Mapped):
@@ -110,9 +109,10 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """Starting centroids of each run."""
         random, k = _parameters.check_random_state(self.random_state), self._n_centroids()
         entropy = random.randint(0, 2**32, size=4, dtype=np.uint32).tolist()
+        start = starts_of(rows.kernel)[self.init] if isinstance(self.init, str) else None
         for seed in np.random.SeedSequence(entropy).spawn(self._n_starts()):
-            if isinstance(self.init, str):
-                yield starts_of(rows.kernel)[self.init](rows, k, np.random.PCG64(seed))
+            if start is not None:
+                yield start(rows, k, np.random.PCG64(seed))
             else:
                 points = self.init(table.X, k, random_state=random) if callable(self.init) else self.init
                 yield rows.kernel.from_points(_parameters.check_starting_points(points, k, table.n_columns))
@@ -184,7 +184,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             warnings.warn(
                 f"n_clusters={self._n_centroids()}, but only {n_occupied} clusters have rows: {self._why_empty()}",
                 ConvergenceWarning,
-                stacklevel=FRAMES,
+                stacklevel=caller_stacklevel(),
             )
 
     def _why_empty(self) -> str:
@@ -201,7 +201,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             warnings.warn(
                 f"{n_left_out} of {len(rows)} rows take no part: all their values lie outside the {self.scale} range. "
                 "If they are not errors but a group of their own, use scale='range'.",
-                stacklevel=FRAMES,
+                stacklevel=caller_stacklevel(),
             )
 
     # answers
@@ -246,20 +246,25 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return self.kernel_.from_public(vars(self))
 
     def _check_parameters(self) -> None:
-        check_engine(self.engine)
-        _parameters.check_int("n_clusters", self._n_centroids())
+        self._check_prediction_parameters()
         self._check_map()
         if isinstance(self.init, str) or self.init is None:
             _parameters.check_one_of("init", self.init, self._start_names())
         if not (isinstance(self.n_init, str) and self.n_init == "auto"):
             _parameters.check_int("n_init", self.n_init)
         _parameters.check_int("max_iter", self.max_iter)
+        _parameters.check_random_state(self.random_state)
+        _parameters.check_int("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, least=0)
+
+    def _check_prediction_parameters(self) -> None:
+        """Refuse values of those parameters that a fitted estimator still reads."""
+        check_engine(self.engine)
+        _parameters.check_int("n_clusters", self._n_centroids())
+        _parameters.check_one_of("centroids", self.centroids, CENTROIDS)
         _parameters.check_real("tol", self.tol, least=0)
         if self.n_threads is not None:
             _parameters.check_int("n_threads", self.n_threads, hint=" (None for all)")
         _parameters.check_bytes("memory_limit", self.memory_limit)
-        _parameters.check_random_state(self.random_state)
-        _parameters.check_int("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, least=0)
 
     @property
     def _n_features_out(self) -> int:

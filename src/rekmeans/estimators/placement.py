@@ -15,7 +15,7 @@ from .._grid import Array
 from .._parameters import refuse_periodic_columns
 from ..assignment import Hard
 from ..centroids import CENTROIDS
-from ..engines import ENGINES, Rows, check_engine, choose_engine
+from ..engines import ENGINES, Rows, choose_engine
 from ..model import Model, Stop
 from ..scales import identity_scale
 from ..table import Table
@@ -85,7 +85,7 @@ def place_table(estimator: Any, table: Table) -> Placement:
 def place_fitted(estimator: Any, X: Any, sample_weight: ArrayLike | None = None) -> Placement:
     """The rows of any table with the columns of the fit, mapped as in the fit."""
     check_is_fitted(estimator)
-    check_engine(estimator.engine)
+    estimator._check_prediction_parameters()
     table = estimator._read_table(X, sample_weight, fitting=False)
     _refuse_missing_values(estimator, estimator.kernel_, table)
     stages = tuple(estimator._make_stages(estimator.kernel_))[-1:]

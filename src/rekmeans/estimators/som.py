@@ -69,7 +69,8 @@ class SelfOrganizingMap(Annealed):
         Where the passes run: "auto", "native" (compiled) or "reference" (NumPy). For hard Euler clustering the answer
         is the same, bit for bit; where rows are weighed by real numbers it agrees to rounding.
     n_threads : int or None, default=None
-        Threads to use; None for all. The answer is the same for any number.
+        Threads to use; None for all that the process may: its CPU affinity, its container's quota, OMP_NUM_THREADS (set
+        in workers of joblib and Dask). The answer is the same for any number.
     memory_limit : int, str or None, default=None
         Bytes, or text such as "2GB", that the rows on circles (native engine) or the kernel values between rows may
         take; where they do not fit, they are made anew in every pass. Scaled rows of other kernels are always kept.
@@ -170,9 +171,9 @@ class SelfOrganizingMap(Annealed):
     def _start_reach(self) -> float:
         return max(self.grid) / 2
 
-    def _check_parameters(self) -> None:
+    def _check_prediction_parameters(self) -> None:
         _parameters.check_grid("grid", self.grid)
-        super()._check_parameters()
+        super()._check_prediction_parameters()
 
     def _start_names(self) -> Collection[str]:
         return ["plane", *super()._start_names()]

@@ -14,6 +14,7 @@ import numpy as np
 from .._grid import Array
 from ._pyarrow import compute, ipc, pa, parquet, types
 from .file_table import ColumnSelection, FileTable, UnreadableFileError, name_list
+from .size_limits import refuse_oversize
 
 FLOAT32_TYPES = (
     pa.float32(),
@@ -75,6 +76,7 @@ def write_parquet(path: Path, columns: dict[str, Array]) -> None:
 def table_of_source(path: Path, source: ColumnSource, selection: ColumnSelection) -> FileTable:
     """The table of a source: numeric columns, what was skipped and why, classes, row names."""
     selection = selection if source.has_names else selection.by_position(list(source.types))
+    selection.refuse_many_columns(path, len(source.types))
     selection.refuse_missing_columns(path, list(source.types))
     label = selection.label
     skipped = dict.fromkeys(selection.drop, "dropped") | dict.fromkeys(source.index, "row names")
@@ -87,7 +89,7 @@ def table_of_source(path: Path, source: ColumnSource, selection: ColumnSelection
     if not names:
         return FileTable(np.empty((0, 0)), names, source.has_names, skipped)
     try:
-        X, others = _gather_columns(source, names, [*source.index, *([] if label is None else [label])])
+        X, others = _gather_columns(path, source, names, [*source.index, *([] if label is None else [label])])
     except LateTextError as column:
         return table_of_source(path, replace(source, types=source.types | {str(column): pa.string()}), selection)
     pa.default_memory_pool().release_unused()
@@ -96,14 +98,19 @@ def table_of_source(path: Path, source: ColumnSource, selection: ColumnSelection
     return FileTable(X, names, source.has_names, skipped, y, classes, ids)
 
 
-def _gather_columns(source: ColumnSource, names: list[str], others: list[str]) -> tuple[Array, dict[str, Any]]:
+def _gather_columns(
+    path: Path, source: ColumnSource, names: list[str], others: list[str]
+) -> tuple[Array, dict[str, Any]]:
     """The columns `names` as rows (n, d), batch by batch so that the table is not in memory twice, and the others."""
     dtype = np.float32 if all(source.types[name] in FLOAT32_TYPES for name in names) else np.float64
+    refuse_oversize(path, source.n_rows, len(names), np.dtype(dtype).itemsize)
     number, n, X = pa.from_numpy_dtype(dtype), 0, np.empty((source.n_rows, len(names)), dtype)
     chunks: dict[str, list[Any]] = {name: [] for name in others}
     for batch in source.batches({name: source.types[name] for name in dict.fromkeys([*names, *others])}):
+        batch.validate(full=True)  # a damaged file may point outside of its own bytes
         m = batch.num_rows
         if n + m > len(X):
+            refuse_oversize(path, n + m, len(names), X.itemsize)
             X.resize((max(n + m, len(X) * 5 // 4), len(names)), refcheck=False)
         for j, name in enumerate(names):
             column = batch.column(name)
@@ -157,5 +164,6 @@ def distinct_types(path: Path, schema: Any) -> dict[str, Any]:
 
 def _pandas_index(schema: Any) -> list[str]:
     """The columns in which pandas keeps its row names."""
-    columns = json.loads((schema.metadata or {}).get(b"pandas", b"{}")).get("index_columns", [])
+    stored = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+    columns = stored.get("index_columns", []) if isinstance(stored, dict) else []
     return [name for name in columns if name in schema.names]  # a column may have been taken out since

@@ -1,12 +1,19 @@
-"""Atomic writes: outputs appear complete, all of them, or not at all."""
+"""Atomic writes: outputs are written beside their place, and appear there complete or not at all."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import platform
+import re
 import secrets
+import shutil
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+LEFTOVER = re.compile(r"\.rekmeans-([0-9a-f]{8})-(\d+)-[0-9a-f]{8}")  # host, process, and a number of its own
 
 
 @contextmanager
@@ -21,31 +28,92 @@ def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def atomic_writes(paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """A path to write to for each of `paths`; they are replaced together, after the last was written and synced.
+    """A path to write to for each of `paths`, which are in one folder; they appear after the last was synced.
 
-    Missing folders are made, and removed again if the block fails.
+    A new folder appears by one rename, with all its files. In a folder that is there each file is replaced by a rename
+    of its own, in their order, and no other file is touched. What a killed run left behind is removed.
     """
-    made = [folder for folder in dict.fromkeys(path.parent for path in paths) if not folder.exists()]
-    parts = [path.with_name(f".{path.stem}-{secrets.token_hex(4)}{path.suffix}") for path in paths]
+    folder = paths[0].parent
+    if any(path.parent != folder for path in paths):
+        raise ValueError(f"outputs must be in one folder, got {', '.join(map(str, paths))}.")
     for path in paths:
         if path.is_dir():
             raise IsADirectoryError(f"a file is to be written, but {path} is a directory: name a file in it.")
+    is_new = not folder.exists()
+    made = [place for place in folder.parents if not place.exists()] if is_new else []
+    remove_leftovers(folder, folder.parent)
+    staging = (folder.parent if is_new else folder) / _staging_name()
     try:
-        for folder in made:
-            folder.mkdir(parents=True)
-        yield parts
-        for part in parts:
-            with part.open("rb") as file:
-                os.fsync(file.fileno())
-            part.chmod(0o666 & ~_umask())  # some writers give rights to the owner only
-        for part, path in zip(parts, paths, strict=True):
-            os.replace(part, path)
+        staging.mkdir(parents=True)
+        yield [staging / path.name for path in paths]
+        _sync_files(staging)
+        if is_new and not folder.exists():
+            os.rename(staging, folder)
+        else:
+            for path in paths:
+                os.replace(staging / path.name, path)
+        _sync(staging.parent)
     finally:
-        for part in parts:
-            part.unlink(missing_ok=True)
-        for folder in made:
-            if folder.is_dir() and not any(folder.iterdir()):
-                folder.rmdir()
+        shutil.rmtree(staging, ignore_errors=True)
+        for place in made:
+            if place.is_dir() and not any(place.iterdir()):
+                place.rmdir()
+
+
+def remove_leftovers(*folders: Path) -> None:
+    """Remove what runs on this machine wrote to and, killed, could neither finish nor remove."""
+    places = (place for folder in folders if folder.is_dir() for place in folder.glob(".rekmeans-*"))
+    for place in places:
+        made_by = LEFTOVER.fullmatch(place.name)
+        if made_by and made_by[1] == _host() and not _is_alive(int(made_by[2])):
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def sha256_digest(path: Path) -> str:
+    """The SHA-256 digest of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _staging_name() -> str:
+    """The name of a folder to write to, which says who writes."""
+    return f".rekmeans-{_host()}-{os.getpid()}-{secrets.token_hex(4)}"
+
+
+def _host() -> str:
+    """The name of this machine, as eight letters: the processes of others on a shared disk cannot be asked for."""
+    return f"{zlib.crc32(platform.node().encode()):08x}"
+
+
+def _is_alive(process: int) -> bool:
+    if process == os.getpid():
+        return True
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except OSError:  # it is there, and another user's
+        return True
+    return True
+
+
+def _sync_files(folder: Path) -> None:
+    """Put the files of a folder on the disk, with the rights of any new file: some writers give none to others."""
+    for part in folder.iterdir():
+        part.chmod(0o666 & ~_umask())
+        _sync(part)
+    _sync(folder)
+
+
+def _sync(place: Path) -> None:
+    """Wait until a file or a folder is on the disk."""
+    if place.is_dir() and os.name == "nt":  # Windows opens no folders
+        return
+    descriptor = os.open(place, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _umask() -> int:

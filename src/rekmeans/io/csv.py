@@ -75,7 +75,7 @@ class CsvFile:
 
 def read_delimited(path: Path, selection: ColumnSelection) -> FileTable:
     """csv and tsv. A first line of numbers is not a header; a first column without a name holds row names."""
-    layout = read_layout(path)
+    layout = read_layout(path, selection)
     file = CsvFile(path, layout)
     schema = file.schema()
     raw_names = _raw_names(path, schema)
@@ -104,7 +104,7 @@ def _raw_names(path: Path, schema: Any) -> dict[str, str]:
     return {tidy[j]: names[j] for j in kept}
 
 
-def read_layout(path: Path) -> CsvLayout:
+def read_layout(path: Path, selection: ColumnSelection = ColumnSelection()) -> CsvLayout:  # noqa: B008 - frozen
     """The layout that the first bytes of a csv or tsv file show."""
     with _open_bytes(path) as stream:
         start = stream.read(PEEK)
@@ -114,6 +114,7 @@ def read_layout(path: Path) -> CsvLayout:
     lines = _decode_lines(path, start, is_cut)
     separator = "\t" if ".tsv" in (ending.lower() for ending in path.suffixes[-2:]) else _separator(lines)
     rows = [row for row in cells_of(lines[:-1] if is_cut and len(lines) > 1 else lines, delimiter=separator) if row]
+    selection.refuse_many_columns(path, len(rows[0]))
     has_header = _has_header(path, rows)
     if has_header and len(lines) == 1:
         raise UnreadableFileError(f"{path.name} has no rows: below its header a table needs at least one.")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
 from .._grid import Array
+from ..analysis.number_format import shorten_name
 
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}  # of csv and tsv files, by the last ending
 MOST_NAMES = 8  # in a message; more are counted
+LONGEST_NAME = 60  # letters of a name in a message
+MOST_COLUMNS = 100_000  # unless --max-columns allows more: a fit of so many takes half a minute even of a few rows
 
 
 class UnreadableFileError(ValueError):
@@ -22,12 +25,45 @@ class FileTable:
     """The numeric columns of a file, X (n, d) of float32 where that is exact, else float64; NaN for missing; or CSR."""
 
     X: Any
-    names: list[str]
+    names: Sequence[str]
     has_names: bool = True  # False: the file has none, and the columns are x0, x1, ...
     skipped: dict[str, str] = field(default_factory=dict)  # column: why
     y: Array | None = None  # (n,) number of each row's class, -1 where it is missing
     classes: list[str] = field(default_factory=list)
     ids: Array | None = None  # (n,) the file's own row names
+
+
+@dataclass(frozen=True)
+class NumberedNames(Sequence[str]):
+    """The names x0, x1, ... of the columns of a file without names, each made when it is asked for."""
+
+    number: int  # of columns
+
+    def __len__(self) -> int:
+        return self.number
+
+    def __getitem__(self, at: Any) -> Any:
+        numbers = range(self.number)[at]
+        return [f"x{j}" for j in numbers] if isinstance(at, slice) else f"x{numbers}"
+
+    def __contains__(self, name: object) -> bool:
+        return self._position(name) is not None
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and len(other) == self.number and all(map(str.__eq__, self, other))
+
+    def index(self, name: Any, start: int = 0, stop: int | None = None) -> int:
+        """The number of the column of this name."""
+        position = self._position(name)
+        if position is None or position not in range(self.number)[start:stop]:
+            raise ValueError(f"{name!r} is not a column")
+        return position
+
+    def _position(self, name: object) -> int | None:
+        """The number in a name such as x12; None where no column has that name."""
+        digits = name[1:] if isinstance(name, str) and name[:1] == "x" else ""
+        is_canonical = len(digits) <= len(str(self.number)) and digits.isdecimal() and digits == str(int(digits))
+        return int(digits) if is_canonical and int(digits) < self.number else None
 
 
 @dataclass(frozen=True)
@@ -37,11 +73,22 @@ class ColumnSelection:
     label: str | None = None
     drop: tuple[str, ...] = ()
     only: tuple[str, ...] | None = None
+    max_columns: int = MOST_COLUMNS
 
-    def refuse_missing_columns(self, path: Path, names: Sequence[str]) -> None:
+    def refuse_many_columns(self, path: Path, count: int) -> None:
+        """Refuse more columns than are expected, before anything is made for each of them."""
+        if count > self.max_columns:
+            raise UnreadableFileError(
+                f"{path.name} has {count:,} columns, at most {self.max_columns:,} are taken: is it damaged? "
+                f"If not, say --max-columns {count}."
+            )
+
+    def refuse_missing_columns(self, path: Path, names: Sequence[str], others: Collection[str] = ()) -> None:
+        """Refuse names that are asked for and neither a column's nor among the others."""
         selected = (() if self.label is None else (self.label,)) + self.drop + (self.only or ())
-        if missing := [name for name in selected if name not in names]:
-            columns = name_list(names)
+        known: Collection[str] = names if isinstance(names, NumberedNames) else set(names)
+        if missing := [name for name in selected if name not in known and name not in others]:
+            columns = ", ".join([name_list(names), *others])
             raise UnreadableFileError(f"{path.name} has no column {name_list(missing)}: its columns are {columns}.")
 
     def by_position(self, names: Sequence[str]) -> Self:
@@ -52,4 +99,4 @@ class ColumnSelection:
 def name_list(names: Sequence[Any]) -> str:
     """Names with commas, the first few of many."""
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(str(name) for name in names[:MOST_NAMES]) + more
+    return ", ".join(shorten_name(str(name), LONGEST_NAME) for name in names[:MOST_NAMES]) + more

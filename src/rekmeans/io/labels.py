@@ -1,13 +1,18 @@
-"""Label files: row and cluster of each row, as csv or parquet."""
+"""Label files: row and cluster of each row, as csv or parquet; text in csv is never a formula."""
 
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from .._grid import Array
+
+FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # OWASP, CSV injection
+PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def write_labels(path: Path, labels: Array, ids: Array | None) -> None:
@@ -19,6 +24,16 @@ def write_labels(path: Path, labels: Array, ids: Array | None) -> None:
         write_parquet(path, {"row": rows, "cluster": labels})
         return
     with path.open("w", newline="", encoding="utf-8") as file:
-        lines = csv.writer(file, lineterminator="\n")
+        names = [guard_cell(name) for name in rows.tolist()]
+        has_returns = any(isinstance(name, str) and "\r" in name for name in names)  # which Python does not quote
+        lines = csv.writer(
+            file, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC if has_returns else csv.QUOTE_MINIMAL
+        )
         lines.writerow(("row", "cluster"))
-        lines.writerows(zip(rows.tolist(), labels.tolist(), strict=True))
+        lines.writerows(zip(names, labels.tolist(), strict=True))
+
+
+def guard_cell(cell: Any) -> Any:
+    """A cell of csv: text that a spreadsheet would run as a formula gets an apostrophe before it; numbers stay."""
+    is_formula = isinstance(cell, str) and cell.startswith(FORMULA_MARKS) and not PLAIN_NUMBER.fullmatch(cell)
+    return f"'{cell}" if is_formula else cell

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import warnings
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import _parameters
+from ..analysis.number_format import shorten_name
 from ..estimators import EulerMap
 from ..model import ANSWER_VERSION
 from .atomic import atomic_write
@@ -23,8 +25,21 @@ from .model_state import (
     model_of_state,
     model_state,
 )
+from .size_limits import machine_memory, size_text
+from .tensor_header import (
+    MOST_HEADER,
+    DamagedHeaderError,
+    RepeatedNameError,
+    TensorHeader,
+    parse_distinct,
+    read_tensor_header,
+)
 
 FORMAT, VERSION = "rekmeans", 2
+LONGEST_PLACE, LONGEST_FAULT = 80, 150  # letters of a path and of what is wrong in a message: together a short sentence
+LONGEST_TEXT = 200  # letters of a parameter or engine; names of columns may be longer
+MOST_VERSIONS = 10**6  # of the answer: a larger number is damage
+BYTES = {"F64": 8, "I64": 8, "I32": 4}  # of a number of an array
 FIRST_ANSWER_VERSION = 1  # of files that do not name theirs
 FIRST_NAMES = {  # of the arrays in files of version 1
     "centre": "shift",
@@ -67,6 +82,8 @@ def save(model: Any, path: str | os.PathLike[str], *, labels: bool = True) -> No
     answer_version = getattr(model, "answer_version_", ANSWER_VERSION)
     header = {"format": FORMAT, "version": VERSION, "answer_version": answer_version} | state
     text = json.dumps(header, allow_nan=False)
+    if len(json.dumps(text)) > MOST_HEADER // 2:  # the other half is for the names and shapes of arrays
+        raise ValueError(f"the names of columns take more than {MOST_HEADER >> 21} MB: use shorter ones.")
     with atomic_write(path) as part:  # one key: the order of several is not kept
         part.write_bytes(safetensors.numpy.save(arrays, {FORMAT: text}))
 
@@ -97,24 +114,37 @@ def load(path: str | os.PathLike[str]) -> Any:
     array([[0., 1.]])
     """
     safetensors = _import_safetensors()
-    with open(path, "rb"):  # missing, a directory, forbidden: Python's own words
-        pass
-    place = os.fspath(path)
+    place = shorten_name(os.fspath(path), LONGEST_PLACE)
     try:
-        with safetensors.safe_open(place, framework="numpy") as file:
-            header = parse_header((file.metadata() or {}).get(FORMAT))
-            kinds = {name: file.get_slice(name).get_dtype() for name in file.keys()}  # noqa: SIM118
-            _refuse_other_arrays(header, kinds)
-            arrays = {name: file.get_tensor(name) for name in kinds}
+        file_header = read_tensor_header(path)
+        header = parse_header(file_header.metadata.get(FORMAT))
+        _refuse_other_arrays(header, file_header)
+        arrays = _read_arrays(path, file_header)
         model = model_of_state(header, arrays if header["version"] == VERSION else _upgrade_arrays(arrays))
-    except (safetensors.SafetensorError, OSError) as error:
-        raise ValueError(f"{place} is not a safetensors file, or damaged ({error}): save the model again.") from None
+    except (safetensors.SafetensorError, DamagedHeaderError) as error:
+        raise ValueError(
+            f"{place} is not a safetensors file, or damaged ({_short(error)}): save the model again."
+        ) from None
     except (ValueError, OverflowError) as error:
-        raise ValueError(f"{place} holds no model that can be loaded: {str(error).removesuffix('.')}.") from None
+        raise ValueError(f"{place} holds no model that can be loaded: {_short(error)}.") from None
     if header["answer_version"] != ANSWER_VERSION:
         model.answer_version_ = header["answer_version"]
         _warn_of_answer_version(model.answer_version_)
     return model
+
+
+def _read_arrays(path: str | os.PathLike[str], file_header: TensorHeader) -> dict[str, Any]:
+    """The arrays of a file; safetensors compares their places with the length of the file."""
+    try:
+        with _import_safetensors().safe_open(os.fspath(path), framework="numpy") as file:
+            return {name: file.get_tensor(name) for name in file_header.kinds}
+    except (OSError, MemoryError) as error:
+        raise ValueError(f"its arrays cannot be read: {error}") from None
+
+
+def _short(error: Exception) -> str:
+    """What was wrong, on a short line."""
+    return shorten_name(" ".join(str(error).split()).removesuffix("."), LONGEST_FAULT)
 
 
 def _warn_of_answer_version(version: int) -> None:
@@ -128,7 +158,9 @@ def _warn_of_answer_version(version: int) -> None:
 def parse_header(text: str | None) -> Header:
     """The header of a file, of this format, with the entries it must have."""
     try:
-        header = json.loads(text or "null")
+        header = parse_distinct(text or "null")
+    except RepeatedNameError:
+        raise
     except (ValueError, RecursionError):
         raise ValueError("its header is not JSON; save the model again") from None
     if not isinstance(header, dict) or header.get("format") != FORMAT:
@@ -142,19 +174,24 @@ def parse_header(text: str | None) -> Header:
         header = {"answer_version": FIRST_ANSWER_VERSION} | ({} if kind is EulerMap else {"engine": ""}) | header
     of_clusterers = set() if kind is EulerMap else {"n_iter", "inertia", "engine"}
     _refuse_other_names("the header", set(header), HEADER | of_clusterers)
-    _parameters.check_int("answer_version", header["answer_version"])
-    if not isinstance(header.get("engine", ""), str):
-        raise ValueError("engine must be text")
+    if _parameters.check_int("answer_version", header["answer_version"]) > MOST_VERSIONS:
+        raise ValueError(f"answer_version must be at most {MOST_VERSIONS}")
+    if not isinstance(engine := header.get("engine", ""), str) or len(engine) > LONGEST_TEXT:
+        raise ValueError(f"engine must be text of at most {LONGEST_TEXT} letters")
     values, names, known = header["parameters"], header["feature_names"], set(default_parameters(kind))
     if not isinstance(values, dict) or not isinstance(names, list | None):
         raise ValueError("parameters must be a table and feature_names a list or null")
     _refuse_other_names("parameters", set(values) | known, known)  # a missing one is newer than the file
-    if any(isinstance(value, list | dict) for value in values.values()):
-        raise ValueError("parameters must be numbers and text")
+    if any(
+        isinstance(value, list | dict) or len(value if isinstance(value, str) else "") > LONGEST_TEXT
+        for value in values.values()
+    ):
+        raise ValueError(f"parameters must be numbers and text of at most {LONGEST_TEXT} letters")
     return header
 
 
-def _refuse_other_arrays(header: Header, kinds: dict[str, str]) -> None:
+def _refuse_other_arrays(header: Header, file_header: TensorHeader) -> None:
+    kinds = file_header.kinds
     required, optional = (MAP_ARRAYS, {}) if header["estimator"] == "EulerMap" else (CLUSTER_ARRAYS, OPTIONAL_ARRAYS)
     if header["version"] == 1:
         earlier = {new: old for old, new in FIRST_NAMES.items()}
@@ -163,7 +200,10 @@ def _refuse_other_arrays(header: Header, kinds: dict[str, str]) -> None:
     known = required | optional
     for name, kind in kinds.items():
         if kind != known[name]:
-            raise ValueError(f"{name} must be of type {known[name]}, got {kind}")
+            raise ValueError(f"{name} must be of type {known[name]}, got {kind:.20}")
+    n_bytes = sum(math.prod(shape) * BYTES[kinds[name]] for name, shape in file_header.shapes.items())
+    if n_bytes > machine_memory():
+        raise ValueError(f"its arrays take {size_text(n_bytes)}, this machine has {size_text(machine_memory())}")
 
 
 def _upgrade_arrays(arrays: dict[str, Any]) -> dict[str, Any]:

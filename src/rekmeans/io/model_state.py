@@ -26,6 +26,7 @@ CLUSTER_ARRAYS = (
     | {"centroids": "I32", "cluster_centers": "F64"}
     | {f"history.{t}": kind for t, kind in HISTORY.items()}
 )
+POINTS = ("cluster_centers", "middle")  # of the table's space
 OPTIONAL_ARRAYS = {"init": "F64", "labels": "I32"}
 Header = dict[str, Any]
 
@@ -89,6 +90,8 @@ def model_of_state(header: Header, arrays: dict[str, Array]) -> Any:
     names = header["feature_names"]
     if names is not None and (len(names) != d or not all(isinstance(name, str) for name in names)):
         raise ValueError(f"feature_names must be {d} texts")
+    if names is not None and len(set(names)) < d:
+        raise ValueError("feature_names must differ")
     parameters = header["parameters"]
     known_scale = (
         parameters.get("scale") if parameters.get("scale") in SCALES else None
@@ -152,6 +155,8 @@ def _array_of_shape(
         raise ValueError(f"{name} must have shape {shape}, got {values.shape}")
     if (np.isnan(values) & ~np.asarray(may_lack)).any():
         raise ValueError(f"{name} must have no NaN")
+    if name in POINTS and np.isinf(values).any():
+        raise ValueError(f"{name} must be finite")
     return values
 
 

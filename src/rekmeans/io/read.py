@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import struct
 import zipfile
+import zlib
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -12,6 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from .file_table import COMPRESSIONS, ColumnSelection, FileTable, UnreadableFileError, name_list
+from .size_limits import machine_memory, size_text
 
 DELIMITED, LIBSVM = ("csv", "read_delimited"), ("libsvm", "read_libsvm")
 READERS = {  # ending: the module of this package and its function, imported when such a file is read
@@ -26,7 +29,11 @@ READERS = {  # ending: the module of this package and its function, imported whe
     ".svm": LIBSVM,
 }
 ENDINGS = f"{', '.join(READERS)}, or a packed .csv or .tsv in {', '.join(COMPRESSIONS)}"
-UNREADABLE = (ValueError, OSError, EOFError, KeyError, TypeError, csv.Error, zipfile.BadZipFile)  # said by libraries
+UNREADABLE = (  # what libraries raise for damaged files
+    *(ValueError, TypeError, OSError, EOFError, LookupError, ArithmeticError, RuntimeError),
+    *(csv.Error, zipfile.BadZipFile, zlib.error, struct.error),
+)
+LONGEST_REASON = 200  # letters of a library's own words
 
 
 def read_table_file(path: Path, selection: ColumnSelection = ColumnSelection()) -> FileTable:  # noqa: B008 - frozen
@@ -42,8 +49,10 @@ def read_table_file(path: Path, selection: ColumnSelection = ColumnSelection()) 
         raise
     except PermissionError:
         raise UnreadableFileError(f"{path} may not be read: ask its owner for the right to.") from None
+    except MemoryError as error:
+        raise UnreadableFileError(_memory_sentence(path, error)) from error
     except UNREADABLE as error:
-        reason = " ".join(str(error).split())[:200]
+        reason = " ".join(str(error).split())[:LONGEST_REASON] or type(error).__name__
         raise UnreadableFileError(f"{path.name} cannot be read as {ending[1:]}: {reason}") from error
     _refuse_empty(path, table)
     if sparse.issparse(table.X):
@@ -64,6 +73,13 @@ def _known_ending(path: Path) -> str:
     return ending
 
 
+def _memory_sentence(path: Path, error: MemoryError) -> str:
+    """That a file does not fit, with what was asked for where NumPy or Arrow says it."""
+    reason = " ".join(str(error).split())[:LONGEST_REASON].rstrip(".") or "no more memory is given"
+    sizes = f"the file has {size_text(path.stat().st_size)}, this machine {size_text(machine_memory())}"
+    return f"{path.name} does not fit into memory ({reason}; {sizes}): use fewer rows or columns."
+
+
 def _refuse_empty(path: Path, table: FileTable) -> None:
     if not table.names:
         reasons = name_list([f"{name} ({why})" for name, why in table.skipped.items()])
@@ -78,10 +94,8 @@ def _refuse_infinity(path: Path, table: FileTable) -> None:
     ends = np.stack([end.reduce(table.X, axis=0) for end in (np.fmin, np.fmax)])  # (2, d)
     if len(bad := np.flatnonzero(np.isinf(ends).any(axis=0))):
         row = np.flatnonzero(np.isinf(table.X[:, bad[0]]))[0]
-        raise UnreadableFileError(
-            f"{path.name} must be finite: infinity in row {row} (counted from 0), column {table.names[bad[0]]!r}; "
-            "leave a missing value empty."
-        )
+        where = f"row {row} (counted from 0), column {name_list([table.names[bad[0]]])!r}"
+        raise UnreadableFileError(f"{path.name} must be finite: infinity in {where}; leave a missing value empty.")
 
 
 def _without_empty_columns(path: Path, table: FileTable) -> FileTable:
@@ -89,8 +103,8 @@ def _without_empty_columns(path: Path, table: FileTable) -> FileTable:
     empty = [j for j in np.flatnonzero(np.isnan(table.X[0])) if np.isnan(table.X[:, j]).all()]
     if not empty:
         return table
-    names = [name for j, name in enumerate(table.names) if j not in empty]
-    skipped = table.skipped | {table.names[j]: "every value is missing" for j in empty}
+    names = np.delete(np.array(list(table.names), dtype=object), empty).tolist()
+    skipped = table.skipped | {table.names[int(j)]: "every value is missing" for j in empty}
     rest = replace(table, X=np.delete(table.X, empty, axis=1), names=names, skipped=skipped)
     _refuse_empty(path, rest)
     return rest

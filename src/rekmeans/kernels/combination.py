@@ -10,7 +10,7 @@ import numpy as np
 
 from .._grid import Array
 from ..model import Centroids, Sums
-from ..table import dense
+from ..table import Table, dense
 
 BLOCK_VALUES = 1 << 22  # kernel values in memory at a time where not all are kept
 
@@ -58,13 +58,19 @@ def mean_combination(
     return Combination(A, squares)
 
 
-def at_fitted_rows(values: Inner, F: Array, fitted_lengths: Array) -> Combination:
-    """The centroids at the fitted rows nearest to these."""
-    n = len(fitted_lengths)
-    nearest = (fitted_lengths - 2 * values(F, np.arange(n))).argmin(axis=1)
-    A = np.zeros((len(F), n))
+def at_fitted_rows(values: Inner, F: Array, fitted_lengths: Array, counting: Array) -> Combination:
+    """The centroids at those of the fitted rows that count, by number, which are nearest to these."""
+    nearest = counting[(fitted_lengths[counting] - 2 * values(F, counting)).argmin(axis=1)]
+    A = np.zeros((len(F), len(fitted_lengths)))
     A[np.arange(len(F)), nearest] = 1.0
     return Combination(A, fitted_lengths[nearest])
+
+
+def counting_rows(kernel: Any, table: Table) -> Array:
+    """The numbers of the rows that have weight and take part: a centroid may lie on these only; all, if none has."""
+    counts = ~kernel.uninformative_rows(table.dense(slice(None)))
+    counts &= True if table.weights is None else table.weights > 0
+    return np.flatnonzero(counts if counts.any() else ~counts)
 
 
 def combination_similarity(D: Array, lengths: Array, C: Combination, labels: Array | None) -> Array:

@@ -112,7 +112,9 @@ class Euler(Kernel):
         return OnCircles(np.concatenate(cospi_sinpi(np.array(raw) * 2.0**-52), axis=1))  # angles in [0, 2)
 
     def from_rows(self, F: Array, fallback: OnCircles | None = None) -> OnCircles:
-        return OnCircles(F if fallback is None else np.where(np.tile(_observed_cells(F), 2), F, fallback.f))
+        if fallback is None or (observed := _observed_cells(F)).all():
+            return OnCircles(F)
+        return OnCircles(np.where(np.concatenate([observed, observed], axis=1), F, fallback.f))
 
     def deviation(self, C: OnCircles) -> Array:
         return deviation_from_circle(complex_centroids(C.f))
@@ -145,9 +147,8 @@ def grid_distances(F: Array, C: Array) -> Array:
     """|f - m|^2 over the coordinates each row observes, (n, k): int64, or Python's integers where d is large."""
     d = F.shape[1] // 2
     if d > NARROW:
-        cuts = range(0, d, NARROW)
-        columns = (np.r_[c : min(c + NARROW, d), d + c : d + min(c + NARROW, d)] for c in cuts)
-        return reduce(add, (grid_distances(F[:, at], C[:, at]).astype(object) for at in columns))
+        blocks = (slice(at, min(at + NARROW, d)) for at in range(0, d, NARROW))
+        return reduce(add, (grid_distances(_columns(F, at), _columns(C, at)).astype(object) for at in blocks))
     F64, C64 = F.astype(np.float64), C.astype(np.int64)
     high = (C64 + (1 << (LOW_BITS - 1))) >> LOW_BITS
     low = C64 - (high << LOW_BITS)
@@ -172,6 +173,12 @@ def _halves(F: Array) -> tuple[Array, Array]:
     """The cosines and the sines."""
     d = F.shape[-1] // 2
     return F[..., :d], F[..., d:]
+
+
+def _columns(F: Array, block: slice) -> Array:
+    """The cosines and sines of a block of columns."""
+    cos, sin = _halves(F)
+    return np.concatenate([cos[:, block], sin[:, block]], axis=1)
 
 
 def _observed_cells(F: Array) -> Array:

@@ -21,6 +21,7 @@ from .combination import (
     combination_deviation,
     combination_distances,
     combination_similarity,
+    counting_rows,
     inner_products,
     mean_combination,
 )
@@ -43,6 +44,7 @@ class Gram(Kernel):
 
     base: Any = None
     fitted: Any = None  # the fitted rows as the base maps them, (n, d)
+    counting: Any = None  # numbers of the fitted rows that centroids may start from
     keep: bool = True
 
     def check_table(self, table: Table) -> None:
@@ -52,7 +54,8 @@ class Gram(Kernel):
     def prepared(self, table: Table, preparation: Preparation) -> Gram:
         base, n, limit = self.base.prepared(table, preparation), table.n_rows, preparation.memory_limit
         keep = 8 * n * (n + 1) <= (KEPT_BYTES if limit is None else limit)
-        return replace(self, base=base, fitted=base.embed(table.dense(slice(None))), keep=keep)
+        fitted, counting = base.embed(table.dense(slice(None))), counting_rows(base, table)
+        return replace(self, base=base, fitted=fitted, counting=counting, keep=keep)
 
     def for_prediction(self) -> Gram:
         return replace(self, keep=False)  # each new row is compared once
@@ -64,10 +67,11 @@ class Gram(Kernel):
         F = self.base.embed(X)
         if not self.keep:
             return F
-        K = np.ones((len(F), len(self.fitted) + 1))
+        K = np.empty((len(F), len(self.fitted) + 1))
         step = max(1, BLOCK_VALUES // len(self.fitted))
         for at in range(0, len(F), step):  # a few rows at a time: no second matrix beside this one
             K[at : at + step, :-1] = self.base.similarity(F[at : at + step], self.fitted)
+            K[at : at + step, -1] = 1.0
         return K
 
     def distance(self, F: Array, C: Combination) -> Array:
@@ -110,7 +114,7 @@ class Gram(Kernel):
         return F.take(at, axis=1) if self.keep else self.base.similarity(F, self.fitted[at])
 
     def from_rows(self, F: Array, fallback: Combination | None = None) -> Combination:
-        return at_fitted_rows(self._values, F, np.ones(len(self.fitted)))
+        return at_fitted_rows(self._values, F, np.ones(len(self.fitted)), self.counting)
 
     def deviation(self, C: Combination) -> Array:
         return combination_deviation(C, np.ones(len(self.fitted)))

@@ -18,6 +18,7 @@ from .combination import (
     combination_deviation,
     combination_distances,
     combination_similarity,
+    counting_rows,
     mean_combination,
 )
 
@@ -35,9 +36,11 @@ class Precomputed(Kernel):
     seeding_sample: ClassVar[int | None] = None
 
     fitted_lengths: Any = None  # k(x_q, x_q) of the fitted rows, (n,)
+    counting: Any = None  # numbers of the fitted rows that centroids may start from
 
     def prepared(self, table: Table, preparation: Preparation) -> Precomputed:
-        return replace(self, fitted_lengths=table.dense(slice(None))[:, -1])
+        lengths = table.dense(slice(None))[:, -1]
+        return replace(self, fitted_lengths=lengths, counting=counting_rows(self, table))
 
     def embed(self, X: Array) -> Array:
         return X
@@ -65,7 +68,7 @@ class Precomputed(Kernel):
         return False
 
     def from_rows(self, F: Array, fallback: Combination | None = None) -> Combination:
-        return at_fitted_rows(_values, F, self.fitted_lengths)
+        return at_fitted_rows(_values, F, self.fitted_lengths, self.counting)
 
     def deviation(self, C: Combination) -> Array:
         return combination_deviation(C, self.fitted_lengths)

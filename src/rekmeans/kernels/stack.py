@@ -164,7 +164,7 @@ class Stack(Kernel):
     def _in_units(self, Ds: list[Array]) -> list[Array]:
         """Each kernel's loss at its own distances, in its unit, (n, k)."""
         kernels = zip(self.parts, Ds, self.units, strict=True)
-        return [part.loss(D) * (part.loss_unit / unit) for part, D, unit in kernels]
+        return [part.loss(D).astype(np.float64) * (part.loss_unit / unit) for part, D, unit in kernels]
 
     def _shared_centroids(self, sums: StackSums, C: Stacked, share: Array) -> tuple[Any, ...]:
         """(cos, sin)(alpha_b pi u) at the u, by cluster and column, of the largest sum_b share_b S_b.(cos, sin)."""

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from itertools import chain
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,7 +16,18 @@ from .._grid import Array
 EXACT_ROWS = 100_000  # rows up to which quantiles and counts are those of the table itself
 SUMMARY_ROWS = 1 << 16  # rows drawn from a larger one: its quartiles err by half a percent of the quartile range
 
+SUMMARY_CELLS = 1 << 17  # cells of the columns that one thread summarises at a time: a few copies stay near the cache
+
 Statistic = Callable[[Array, Array | None], tuple[float, ...]]
+BlockStatistic = Callable[[Array, Array | None], Array]
+
+
+class SummaryRows(NamedTuple):
+    """The rows that statistics of columns are taken of."""
+
+    n_rows: int
+    weights: Array | None  # (n,) integers, none of them 0; None for all equal
+    columns: Callable[[slice], Array]  # their cells in these columns, (n, m) float64, NaN where missing
 
 
 class Table(Protocol):
@@ -59,7 +71,7 @@ class ColumnSummary:
 
     n_columns: int
     find_extent: Callable[[], tuple[Array, Array]]
-    column_cells: Callable[[], Iterator[tuple[Array, Array | None]]]  # observed cells that count, and their weights
+    find_rows: Callable[[], SummaryRows]
     n_threads: int | None = None
 
     @cached_property
@@ -69,8 +81,27 @@ class ColumnSummary:
 
     def by_column(self, statistic: Statistic) -> list[tuple[float, ...]]:
         """`statistic(x, w)` of the cells x of each column, float64, and their integer weights or None, in order."""
+
+        def statistics(X: Array, w: Array | None) -> list[tuple[float, ...]]:
+            observed = ~np.isnan(X)
+            pairs = ((x[at], None if w is None else w[at]) for x, at in zip(X.T, observed.T, strict=True))
+            return [statistic(*pair) for pair in pairs]
+
+        return list(chain.from_iterable(self._map_blocks(statistics)))
+
+    def by_block(self, statistic: BlockStatistic) -> Array:
+        """`statistic(X, w)`, (p, m), of the cells X (n, m) of a few columns, NaN where missing; all columns, (p, d)."""
+        return np.concatenate(self._map_blocks(statistic), axis=1)
+
+    def _map_blocks(self, statistic: Callable[[Array, Array | None], Any]) -> list[Any]:
+        """`statistic` of the cells of a few columns at a time and of the weights of their rows, in order."""
+        rows = self.find_rows()
+        size = max(1, SUMMARY_CELLS // rows.n_rows)
+        blocks = [slice(at, min(at + size, self.n_columns)) for at in range(0, self.n_columns, size)]
+        if len(blocks) == 1:
+            return [statistic(rows.columns(blocks[0]), rows.weights)]
         with ThreadPoolExecutor(self.n_threads) as pool:  # NumPy sorts without holding the interpreter
-            return list(pool.map(lambda cells: statistic(*cells), self.column_cells()))
+            return list(pool.map(lambda block: statistic(rows.columns(block), rows.weights), blocks))
 
 
 def draw_rows(weights: Array, count: int, bits: Any) -> Array:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -11,8 +10,10 @@ import numpy as np
 from scipy import sparse
 
 from .._grid import Array, integer_weights
-from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, draw_rows
+from ..threads import count_threads
+from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, SummaryRows, draw_rows
 
+CELLS_AT_ONCE = 1 << 22  # cells between two moments at which Ctrl-C is heard
 FOLD = 4096  # cells of a line that NumPy reduces at full speed
 SUMMARY_SEED = 0  # of the sample that column summaries of large tables are taken of
 
@@ -46,7 +47,10 @@ class MemoryTable:
     def has_missing(self) -> bool:
         """Whether any cell is NaN."""
         cells = self.X.data if sparse.issparse(self.X) else self.X
-        return bool(cells.dtype.kind == "f" and np.isnan(cells).any())
+        size = max(1, CELLS_AT_ONCE // (cells[:1].size or 1))
+        return cells.dtype.kind == "f" and any(
+            np.isnan(cells[at : at + size]).any() for at in range(0, len(cells), size)
+        )
 
     def sample(self, count: int, seed: int) -> MemoryTable:
         counting = None if self.weights is None else np.flatnonzero(self.weights > 0)
@@ -60,24 +64,19 @@ class MemoryTable:
         return replace(self, X=self.X[rows], weights=weights)
 
     def column_summary(self, n_threads: int | None = None) -> ColumnSummary:
-        return ColumnSummary(self.n_columns, self._extent, self._column_cells, n_threads or os.cpu_count())
+        return ColumnSummary(self.n_columns, self._extent, self._summary_rows, count_threads(n_threads))
 
-    def _column_cells(self) -> Iterator[tuple[Array, Array | None]]:
-        """The observed cells of each column in rows that count, as float64, and their integer weights."""
+    def _summary_rows(self) -> SummaryRows:
         n_counting = self.n_rows if self.weights is None else np.count_nonzero(self.weights)
         few = self if n_counting <= EXACT_ROWS else self.sample(SUMMARY_ROWS, SUMMARY_SEED)
         weights = None if few.weights is None else integer_weights(few.weights)[0]
-        for x in few._dense_columns():
-            counts = ~np.isnan(x) if weights is None else ~np.isnan(x) & (weights > 0)
-            yield np.asarray(x[counts], np.float64), None if weights is None else weights[counts]
+        counting = slice(None) if weights is None or weights.all() else np.flatnonzero(weights)
+        X = few.X.tocsc() if sparse.issparse(few.X) else few.X
 
-    def _dense_columns(self) -> Iterator[Array]:
-        if not sparse.issparse(self.X):
-            yield from self.X.T
-            return
-        by_column = self.X.tocsc()
-        for j in range(self.n_columns):
-            yield by_column[:, [j]].toarray().ravel()
+        def columns(block: slice) -> Array:
+            return np.array(dense(X[:, block])[counting], np.float64)
+
+        return SummaryRows(min(int(n_counting), few.n_rows), None if weights is None else weights[counting], columns)
 
     def _extent(self) -> tuple[Array, Array]:
         rows = self.X if self.weights is None or self.weights.all() else self.X[self.weights > 0]

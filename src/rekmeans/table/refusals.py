@@ -13,11 +13,14 @@ from sklearn.utils.validation import validate_data
 
 from .._grid import Array, integer_weights
 from .base import Table
-from .memory import MemoryTable, PairwiseTable, dense
+from .memory import CELLS_AT_ONCE, MemoryTable, PairwiseTable, dense
+from .sparse_rows import csr_rows
 
 COLUMNS = ("n_features_in_", "feature_names_in_")
 MOST_SHAPED = 500  # columns whose shapes, 1000 x 1000 numbers a cluster, are still fast enough
 MOST_PAIRED = 50_000  # rows whose pairs are still fast enough: half a minute a pass
+WHOLE_NUMBERS = {nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64}
+PLAIN_TYPES = {nw.Float64, nw.Float32, nw.Boolean} | WHOLE_NUMBERS  # of columns that NumPy takes side by side
 LARGEST_VALUE = 1e150  # above it differences and squares of float64 numbers overflow
 
 
@@ -60,8 +63,7 @@ def _numbers(X: Any) -> tuple[Any, list[Any]]:
     if isinstance(frame, nw.LazyFrame):
         raise TypeError(f"X must be in memory, got a lazy {type(X).__name__}: pass X.collect().")
     if isinstance(frame, nw.DataFrame):
-        columns = [_column(series, series.name) for series in frame.iter_columns()]
-        return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0)), frame.columns
+        return _frame(frame), frame.columns
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
     try:
@@ -89,31 +91,21 @@ def _sparse(X: Any) -> Any:
         raise ValueError(f"X must be 2-D (rows, columns), got {X.ndim}-D of shape {X.shape}. Reshape your data.")
     if X.dtype.kind not in "fiub":
         raise ValueError(f"Complex data not supported: X has dtype {X.dtype}; pass real numbers.")
-    rows = sparse.csr_array(_checked_structure(X), dtype=np.float64)
-    if not rows.has_canonical_format:
-        rows = rows.copy()  # the caller's arrays stay as they are
-        rows.sum_duplicates()
-    return rows
+    return csr_rows(X)
 
 
-def _checked_structure(X: Any) -> Any:
-    """The same sparse table once its index arrays are known to lie inside it: SciPy follows them without a check.
-
-    What the table says of itself (sorted, each cell once) is found out anew, as it may be wrong.
-    """
-    try:
-        if X.format in ("csr", "csc", "bsr"):
-            X = type(X)((X.data, X.indices, X.indptr), shape=X.shape)
-            X.check_format(full_check=True)
-        elif X.format == "coo":
-            X = type(X)((X.data, X.coords), shape=X.shape)
-    except (ValueError, IndexError) as error:
-        raise ValueError(f"X is a damaged sparse table: {error}; build it anew from its cells.") from None
-    return X
+def _frame(frame: Any) -> Array:
+    """A data frame as float64 (n, d), null as NaN: all at once where its columns are plain numbers, else one by one."""
+    if frame.columns and set(frame.schema.values()) <= PLAIN_TYPES and (cells := frame.to_numpy()).dtype.kind in "fiub":
+        return np.asarray(cells, np.float64, order="C")
+    columns = [_column(series, series.name) for series in frame.iter_columns()]
+    return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0))
 
 
 def _column(series: Any, name: Any) -> Array:
     """A data-frame column as float64, null as NaN."""
+    if series.dtype in PLAIN_TYPES and (cells := series.to_numpy()).dtype.kind in "fiub":
+        return np.asarray(cells, np.float64)
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
         return np.asarray(series.cast(nw.Float64).to_numpy(), dtype=np.float64)
     return _cells(series.to_numpy(), name)
@@ -139,9 +131,9 @@ def _refuse_bad_rows(X: Any, names: list[Any]) -> None:
     if X.dtype.kind != "f":
         return
     cells = X.data if sparse.issparse(X) else X
-    ends = np.array([end.reduce(cells, axis=None, initial=0) for end in (np.minimum, np.maximum)], np.float64)
+    ends = _extremes(cells, np.minimum, np.maximum)
     if np.isnan(ends[0]):
-        ends = np.array([end.reduce(cells, axis=None, initial=0) for end in (np.fmin, np.fmax)], np.float64)
+        ends = _extremes(cells, np.fmin, np.fmax)
         gaps = np.isnan(X).sum(axis=1) if cells is X else _row_sums(X, np.isnan(cells))
         if len(empty := np.flatnonzero(gaps == d)):
             raise ValueError(f"every row of X needs at least one value: row {empty[0]} has only NaN; drop it.")
@@ -153,6 +145,14 @@ def _refuse_bad_rows(X: Any, names: list[Any]) -> None:
         )
         what = "infinity" if np.isinf(X[i, j]) else f"a value too large ({X[i, j]:g})"
         raise ValueError(f"X must be finite: {what} in row {i}, column {names[j]!r}; use NaN for a missing value.")
+
+
+def _extremes(cells: Array, *ends: np.ufunc) -> Array:
+    """The least and the largest cell, or 0, some rows at a time."""
+    size = max(1, CELLS_AT_ONCE // (cells[:1].size or 1))
+    blocks = [cells[at : at + size] for at in range(0, len(cells), size)]
+    found = [end.reduce([end.reduce(c, axis=None, initial=0) for c in blocks], initial=0) for end in ends]
+    return np.array(found, np.float64)
 
 
 def _row_sums(X: Any, values: Array) -> Array:
@@ -201,16 +201,24 @@ def refuse_many_pairs(n: int, kernel: str) -> None:
 
 def pairwise_table(table: MemoryTable, fitting: bool) -> PairwiseTable:
     """The table of kernel values with one more column: those of each row with itself, which new rows do not have."""
-    K = np.asarray(table.dense(), np.float64)
-    if np.isnan(K).any():
+    if table.has_missing():
         raise ValueError("kernel='precomputed' needs all kernel values, X has NaN: fill them, or leave those rows out.")
-    if not fitting:
-        return PairwiseTable(np.column_stack([K, np.zeros(len(K))]), table.weights, table.columns)
-    if K.shape[0] != K.shape[1]:
-        raise ValueError(f"kernel='precomputed' needs X square, (n_samples, n_samples); got {K.shape}.")
-    if not np.allclose(K, K.T, rtol=1e-6, atol=1e-9 * np.abs(K).max()) or (np.diag(K) < 0).any():
+    if fitting and table.n_rows != table.n_columns:
+        raise ValueError(f"kernel='precomputed' needs X square, (n_samples, n_samples); got {table.X.shape}.")
+    K = np.empty((table.n_rows, table.n_columns + 1))
+    blocks = list(table.blocks(max(1, CELLS_AT_ONCE // table.n_columns)))
+    for at in blocks:
+        K[at, :-1] = table.dense(at)
+        K[at, -1] = K[at, at].diagonal() if fitting else 0.0
+    if fitting and not (_is_symmetric(K[:, :-1], blocks) and (K[:, -1] >= 0).all()):
         raise ValueError("kernel='precomputed' needs a symmetric X with no negative value on its diagonal.")
-    return PairwiseTable(np.column_stack([K, np.diag(K)]), table.weights, table.columns)
+    return PairwiseTable(K, table.weights, table.columns)
+
+
+def _is_symmetric(K: Array, blocks: list[slice]) -> bool:
+    """Whether a matrix is its own transpose, but for rounding."""
+    room = 1e-9 * max(float(np.abs(K[at]).max()) for at in blocks)
+    return all(np.allclose(K[at], K[:, at].T, rtol=1e-6, atol=room) for at in blocks)
 
 
 def refuse_missing_values(table: Table, who: str) -> None:

@@ -10,7 +10,8 @@ from ...centroids import mean, rectified
 from ...kernels.euler import NARROW
 from ...model import Model
 from ...table import MemoryTable, Table
-from .options import MEASURES, RULES, count_threads, instruction_set
+from ...threads import count_threads
+from .options import MEASURES, RULES, instruction_set
 
 CORE = f"{__package__}._core"  # the compiled module
 
@@ -26,7 +27,7 @@ class Native:
     def describe(self) -> str:
         from . import _core
 
-        return f"compiled, {_core.instruction_set(instruction_set())} instructions, {count_threads(None)} threads"
+        return f"compiled, {_core.instruction_set(instruction_set())} instructions, {count_threads()} threads"
 
     def is_home_of(self, table: Table) -> bool:
         return isinstance(table, MemoryTable)

@@ -19,9 +19,10 @@ from ...kernels.euler import CircleSums, OnCircles
 from ...model import Assignment, FarthestRow, Model, Pass, State, Stop
 from ...seeding import Bits
 from ...table import MemoryTable
+from ...threads import count_threads
 from .core_module import _core
 from .float import FloatRun
-from .options import count_threads, instruction_set
+from .options import instruction_set
 
 ROWS_PER_BLOCK = 4096  # rows handed to NumPy at a time
 SMALL_WORK = 1 << 22  # n d k up to which a pass takes less than a millisecond

@@ -16,9 +16,12 @@ from ...assignment import Hard
 from ...kernels.euler import CircleSums
 from ...model import Assignment, Model, State, Stop
 from ...table import Table
+from ...threads import count_threads
 from ..reference import ReferenceRows
 from .core_module import _core
-from .options import MEASURES, RULES, SUMS, count_threads, instruction_set
+from .options import MEASURES, RULES, SUMS, instruction_set
+
+SORTED_CELLS = 1 << 16  # cells of the columns that one thread sorts at a time
 
 
 class NativePoints(ReferenceRows):
@@ -47,8 +50,13 @@ class NativePoints(ReferenceRows):
     @cached_property
     def order(self) -> Array:
         """The rows of each column in ascending order, NaN last, (d, n)."""
+        n, d = self.F.shape
+        size = max(1, SORTED_CELLS // n)
+        blocks = [self.F[:, at : at + size].T for at in range(0, d, size)]
         with ThreadPoolExecutor(self.threads) as pool:
-            return np.array(list(pool.map(lambda x: np.argsort(x, kind="stable").astype(np.int32), self.F.T)))
+            return np.concatenate(
+                list(pool.map(lambda x: np.argsort(x, axis=1, kind="stable").astype(np.int32), blocks))
+            )
 
 
 class FloatRun:

@@ -13,8 +13,6 @@ from ...kernels.linear import Linear
 from ...kernels.points import PointSums
 from ...kernels.rbf import RBF
 
-MOST_THREADS = 256  # more only cost memory
-
 # Kernels by the name of the core's measure; rules by the name and numbers it has for them.
 MEASURES: dict[type, str] = {Euler: "square", Linear: "square", RBF: "rbf", Laplace: "laplace", LaplaceL2: "laplace-l2"}
 SUMS: dict[type, type] = {Linear: PointSums, RBF: PointSums, Laplace: MedianSums, LaplaceL2: WeiszfeldSums}
@@ -24,11 +22,6 @@ RULES: dict[type, Callable[[Any], tuple[str, float, Any]]] = {  # name, amount, 
     NeuralGas: lambda rule: ("neural_gas", rule.reach, None),
     SomNeighbourhood: lambda rule: ("som", 0.0, rule.neighbourhood) if rule.reach > 0 else ("hard", 0.0, None),
 }
-
-
-def count_threads(n_threads: int | None) -> int:
-    """How many threads to start."""
-    return min(n_threads or os.cpu_count() or 1, MOST_THREADS)
 
 
 def instruction_set() -> str:

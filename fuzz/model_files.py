@@ -1,0 +1,252 @@
+"""Hostile model files: each is loaded, or refused in a short sentence; nothing in it is run, and memory is bounded."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors.numpy import load as load_tensors
+
+from rekmeans import RectifiedEulerKMeans, save
+
+from .attack import Attack, register
+from .command import command_server
+from .mutation import mutate
+
+LONGEST_SENTENCE = 300  # letters
+MOST_RESIDENT = 500 << 20  # bytes
+ODD_VALUES = ("2", 2.0, True, None, [], {}, -1, 0, 10**4000, 1e308, "x" * 10**6, [[]], "NaN", 2**63, "\x1b[2J\n")
+DTYPES = ("F16", "BF16", "F32", "F8_E4M3", "U8", "I8", "BOOL", "F65", "", "x" * 10**6, 7, None)
+
+
+class Payload:
+    """A pickle that writes a file where it is run."""
+
+    def __reduce__(self) -> Any:
+        return (open, ("ran", "w"))
+
+
+@dataclass
+class Draft:
+    """A model file in parts, to be changed and put together."""
+
+    inner: Any  # the header of rekmeans: a dict, or text
+    entries: dict[str, Any]  # of arrays: dtype, shape, data_offsets
+    blob: bytearray
+    outer: dict[str, Any] = field(default_factory=dict)  # more entries of the header
+    repeat: tuple[str, str] = ("", "")  # text of the header and what comes in its place
+    length: int | None = None  # what the file says of its header's length
+    grow_to: int = 0  # bytes of the file, the last of them a hole
+
+    def to_bytes(self) -> bytes:
+        """The file."""
+        inner = self.inner if isinstance(self.inner, str) else json.dumps(self.inner)
+        header = json.dumps({"__metadata__": {"rekmeans": inner}} | self.entries | self.outer)
+        data = header.replace(*self.repeat, 1).encode()
+        length = len(data) if self.length is None else self.length
+        return (length % 2**64).to_bytes(8, "little") + data + bytes(self.blob)
+
+
+@cache
+def _rows() -> Any:
+    return np.random.default_rng(0).normal(size=(40, 3))
+
+
+@cache
+def _model() -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        save(RectifiedEulerKMeans(2, random_state=0).fit(_rows()), Path(folder) / "m.safetensors")
+        return (Path(folder) / "m.safetensors").read_bytes()
+
+
+def _draft() -> Draft:
+    data = _model()
+    length = int.from_bytes(data[:8], "little")
+    header = json.loads(data[8 : 8 + length])
+    inner = json.loads(header.pop("__metadata__")["rekmeans"])
+    return Draft(inner, header, bytearray(data[8 + length :]))
+
+
+def _pick(rng: np.random.Generator, values: Any) -> Any:
+    values = list(values)
+    return values[int(rng.integers(len(values)))]
+
+
+def _repeat_array(draft: Draft, rng: np.random.Generator) -> None:
+    name = _pick(rng, draft.entries)
+    entry = f'"{name}": {json.dumps(draft.entries[name])}'
+    draft.repeat = (entry, f"{entry}, {entry}")
+
+
+def _repeat_metadata(draft: Draft, rng: np.random.Generator) -> None:
+    draft.repeat = (
+        '"__metadata__": ',
+        _pick(rng, ['"__metadata__": {}, "__metadata__": ', '"__metadata__": 3, "x": ']),
+    )
+
+
+def _repeat_inner(draft: Draft, rng: np.random.Generator) -> None:
+    name = _pick(rng, draft.inner)
+    draft.inner = json.dumps(draft.inner)[:-1] + f', "{name}": {json.dumps(_pick(rng, [1, "x", None]))}}}'
+
+
+def _long_name(draft: Draft, rng: np.random.Generator) -> None:
+    draft.entries["n" * int(rng.integers(10**3, 3 * 10**6))] = draft.entries[_pick(rng, draft.entries)]
+
+
+def _odd_value(draft: Draft, rng: np.random.Generator) -> None:
+    draft.inner[_pick(rng, draft.inner)] = _pick(rng, ODD_VALUES)
+
+
+def _odd_parameter(draft: Draft, rng: np.random.Generator) -> None:
+    name = _pick(rng, [*draft.inner["parameters"], "p" * 10**6])
+    draft.inner["parameters"][name] = _pick(rng, ODD_VALUES)
+
+
+def _odd_names(draft: Draft, rng: np.random.Generator) -> None:
+    names = [["a", "a", "b"], ["x" * 10**6] * 3, ["a"] * 10**6, [1, 2, 3], ["\x1b", "\n", ""], [None] * 3, [[]] * 3]
+    draft.inner["feature_names"] = _pick(rng, names)
+
+
+def _odd_type(draft: Draft, rng: np.random.Generator) -> None:
+    draft.entries[_pick(rng, draft.entries)]["dtype"] = _pick(rng, DTYPES)
+
+
+def _odd_shape(draft: Draft, rng: np.random.Generator) -> None:
+    entry = draft.entries[_pick(rng, draft.entries)]
+    side = _pick(rng, [-1, 0, 1, 2**31, 2**63, 2**64, 10**30, 1.5, "3", None, True])
+    shape = _pick(rng, [[], [side], [side, 1], [1] * 100, [side] * 3, "x", None, [*entry["shape"], side]])
+    entry["shape"] = shape
+
+
+def _odd_offsets(draft: Draft, rng: np.random.Generator) -> None:
+    entry = draft.entries[_pick(rng, draft.entries)]
+    low, high = entry["data_offsets"]
+    ends = [[high, low], [low, high + 8], [low - 8, high], [0, high], [-1, high], [low, 2**63], [low, 2**64], [low]]
+    entry["data_offsets"] = _pick(rng, [*ends, [low, low], "x", None, [1.5, 2]])
+
+
+def _odd_length(draft: Draft, rng: np.random.Generator) -> None:
+    length = len(json.dumps(draft.entries))
+    draft.length = _pick(rng, [0, 1, -1, 2**63, 2**60, 100_000_000, 99_999_999, length, length + int(rng.integers(99))])
+
+
+def _odd_numbers(draft: Draft, rng: np.random.Generator) -> None:
+    name = _pick(rng, draft.entries)
+    low, high = draft.entries[name]["data_offsets"]
+    kind = {"F64": "<f8", "I64": "<i8", "I32": "<i4"}[draft.entries[name]["dtype"]]
+    values = np.frombuffer(draft.blob[low:high], kind).copy()
+    numbers = [np.nan, np.inf, -np.inf, -1.0, 0.0, 1e308] if kind == "<f8" else [-1, 2**31 - 1, -(2**31)]
+    values[rng.integers(len(values), size=rng.integers(1, 4))] = _pick(rng, numbers)
+    draft.blob[low:high] = values.tobytes()
+
+
+def _no_array(draft: Draft, rng: np.random.Generator) -> None:
+    del draft.entries[_pick(rng, draft.entries)]
+
+
+def _deep(draft: Draft, rng: np.random.Generator) -> None:
+    depth = int(rng.integers(10**3, 10**6))
+    if rng.random() < 0.5:
+        draft.inner = "[" * depth
+    else:
+        draft.repeat = ('"__metadata__"', '"x": ' + "[" * depth + "]" * depth + ', "__metadata__"')
+
+
+def _many(draft: Draft, rng: np.random.Generator) -> None:
+    """Millions of small values, in the one header or the other."""
+    text = "[" + _pick(rng, ["{},", "[],", "0,", '"a",', "1.5,"]) * int(rng.integers(10**5, 6 * 10**6)) + "0]"
+    if rng.random() < 0.5:
+        draft.inner = json.dumps(draft.inner)[:-1] + f', "more": {text}}}'
+    else:
+        draft.repeat = ('"__metadata__"', f'"x": {text}, "__metadata__"')
+
+
+def _pickle(draft: Draft, rng: np.random.Generator) -> None:
+    payload = pickle.dumps(Payload())
+    if rng.random() < 0.5:
+        draft.blob[: len(payload)] = payload
+    else:
+        draft.inner["parameters"][_pick(rng, draft.inner["parameters"])] = payload.decode("latin-1")
+
+
+def _hole(draft: Draft, rng: np.random.Generator) -> None:
+    """An array of gigabytes that are a hole in the file."""
+    name = _pick(rng, ["labels", "centroids", "history.inertia", "unit"])
+    size = {"F64": 8, "I32": 4}[draft.entries[name]["dtype"]]
+    count = int(rng.integers(10**8, 10**12))
+    low = len(draft.blob)
+    draft.entries[name] |= {"shape": [count], "data_offsets": [low, low + count * size]}
+    draft.grow_to = low + count * size
+
+
+CHANGES: dict[str, Callable[[Draft, np.random.Generator], None]] = {
+    change.__name__.strip("_"): change
+    for change in (
+        *(
+            _repeat_array,
+            _repeat_metadata,
+            _repeat_inner,
+            _long_name,
+            _odd_value,
+            _odd_parameter,
+            _odd_names,
+            _odd_type,
+        ),
+        *(_odd_shape, _odd_offsets, _odd_length, _odd_numbers, _no_array, _deep, _many, _pickle, _hole),
+    )
+}
+
+
+@dataclass(frozen=True)
+class HostileModel:
+    """A model file and what was done to it."""
+
+    changes: tuple[str, ...]
+    data: bytes = field(repr=False)
+    grow_to: int = 0
+
+
+def _draw_crafted(rng: np.random.Generator) -> HostileModel:
+    draft = _draft()
+    names = tuple(_pick(rng, CHANGES) for _ in range(rng.integers(1, 3)))
+    for name in names:
+        if isinstance(draft.inner, dict) and draft.entries:
+            CHANGES[name](draft, rng)
+    data = draft.to_bytes()
+    header = len(data) - len(draft.blob)
+    return HostileModel(names, data, draft.grow_to and header + draft.grow_to)
+
+
+def _draw_damaged(rng: np.random.Generator) -> HostileModel:
+    return HostileModel(("mutated",), mutate(_model(), rng))
+
+
+def _check(case: HostileModel) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        (folder / "m.safetensors").write_bytes(case.data)
+        np.save(folder / "t.npy", _rows())
+        if case.grow_to > len(case.data):
+            with (folder / "m.safetensors").open("r+b") as file:
+                file.truncate(case.grow_to)
+        answer = command_server().run(["predict", "m.safetensors", "t.npy", "--csv", "-q"], folder)
+        what = f"{case.changes}: {answer.err[-300:]}"
+        answer.refuse_unclean()
+        assert answer.memory < MOST_RESIDENT, f"{answer.memory >> 20} MB, {what}"
+        sentences = [line for line in answer.err.splitlines() if line.startswith("rekmeans: ")]
+        assert all(len(line) <= LONGEST_SENTENCE for line in sentences), what
+        assert answer.status == 0 or "m.safetensors" in answer.err or "t.npy" in answer.err, what
+        assert not (folder / "ran").exists(), f"{case.changes}: something in the file was run"
+
+
+assert set(load_tensors(_model())) == set(_draft().entries)  # the parts are the file's
+register(Attack("models.crafted", _draw_crafted, _check, n_cases=600))
+register(Attack("models.damaged", _draw_damaged, _check))

@@ -1,0 +1,89 @@
+"""Damage done to bytes: flips, cuts, insertions, copies, and numbers in text made huge."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import numpy as np
+
+Mutation = Callable[[bytearray, np.random.Generator], None]
+HUGE = (b"0", b"-1", b"1e400", b"nan", b"300000000", b"2147483648", b"9223372036854775807", b"99999999999999999999999")
+MOST_STEPS = 4  # mutations of one file
+NEAR_ENDS = 200  # bytes at both ends of a file, where formats have their headers
+
+
+def mutate(data: bytes, rng: np.random.Generator) -> bytes:
+    """The bytes after one to four mutations."""
+    result = bytearray(data)
+    for _ in range(rng.integers(1, MOST_STEPS + 1)):
+        MUTATIONS[rng.integers(len(MUTATIONS))](result, rng)
+    return bytes(result)
+
+
+def _place(data: bytearray, rng: np.random.Generator) -> int:
+    """A place in the data, half of the time near one of its ends."""
+    n = len(data)
+    if not n:
+        return 0
+    if rng.random() < 0.5:
+        return int(rng.integers(n))
+    near = int(rng.integers(min(n, NEAR_ENDS)))
+    return near if rng.random() < 0.5 else n - 1 - near
+
+
+def _flip_bit(data: bytearray, rng: np.random.Generator) -> None:
+    if data:
+        data[_place(data, rng)] ^= 1 << int(rng.integers(8))
+
+
+def _set_byte(data: bytearray, rng: np.random.Generator) -> None:
+    if data:
+        data[_place(data, rng)] = int(rng.choice([0, 1, 0x7F, 0x80, 0xFF, int(rng.integers(256))]))
+
+
+def _truncate(data: bytearray, rng: np.random.Generator) -> None:
+    del data[_place(data, rng) :]
+
+
+def _delete(data: bytearray, rng: np.random.Generator) -> None:
+    at = _place(data, rng)
+    del data[at : at + int(rng.integers(1, 40))]
+
+
+def _insert(data: bytearray, rng: np.random.Generator) -> None:
+    at = _place(data, rng)
+    data[at:at] = rng.bytes(int(rng.integers(1, 40)))
+
+
+def _repeat(data: bytearray, rng: np.random.Generator) -> None:
+    """Some bytes once more, elsewhere."""
+    at, to = _place(data, rng), _place(data, rng)
+    data[to:to] = data[at : at + int(rng.integers(1, 200))]
+
+
+def _write_integer(data: bytearray, rng: np.random.Generator) -> None:
+    """A 32- or 64-bit integer of the kind that sizes and offsets are, made extreme."""
+    at, size = _place(data, rng), int(rng.choice([4, 8]))
+    value = int(rng.choice([0, 1, 2**31 - 1, 2**31, 2**20])) if size == 4 else int(rng.integers(2**63, dtype=np.uint64))
+    data[at : at + size] = value.to_bytes(size, "little")
+
+
+def _change_number(data: bytearray, rng: np.random.Generator) -> None:
+    """A number written in digits, made extreme."""
+    if places := list(re.finditer(rb"\d+", data)):
+        place = places[int(rng.integers(len(places)))]
+        data[place.start() : place.end()] = HUGE[int(rng.integers(len(HUGE)))]
+
+
+MUTATIONS: tuple[Mutation, ...] = (
+    _flip_bit,
+    _flip_bit,
+    _set_byte,
+    _truncate,
+    _delete,
+    _insert,
+    _repeat,
+    _write_integer,
+    _change_number,
+)

@@ -1,0 +1,188 @@
+"""Attacks on the estimators: random tables of any make, fitted by every clusterer, against the laws of the method."""
+
+from __future__ import annotations
+
+import pickle
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rekmeans import lloyd, load, save
+from rekmeans.engines.reference import ReferenceRows
+from rekmeans.estimators.placement import check_parameters, place_for_fit
+from rekmeans.model import Stop
+
+from .attack import Attack, register
+from .table_cases import EXACT, FitCase, Generator, draw_fit, draw_given_starts
+
+LONGEST_SENTENCE = 400  # letters of a refusal
+ROOM = 1e-9  # by which rounding may raise an objective of real numbers, as a share
+
+
+class RefusedError(Exception):
+    """The case is refused as it should be."""
+
+
+def fit_or_refuse(case: FitCase, **options: Any) -> Any:
+    """The fit; RefusedError where it is refused in one clear sentence."""
+    try:
+        return case.fit(**options)
+    except (ValueError, TypeError) as error:
+        text = str(error)
+        assert text.endswith("."), f"no sentence: {text}"
+        assert "\n" not in text, f"more than a line: {text}"
+        assert len(text) <= LONGEST_SENTENCE, f"{len(text)} letters: {text[:200]}"
+        raise RefusedError(text) from None
+
+
+def skip_refused(check: Callable[[Any], None]) -> Callable[[Any], None]:
+    """The check, content with a refusal."""
+
+    def checked(case: Any) -> None:
+        try:
+            check(case)
+        except RefusedError:
+            return
+
+    return checked
+
+
+def assert_same_fit(one: Any, two: Any, what: str, rows: Any = slice(None), columns: Any = slice(None)) -> None:
+    """The same bits; the second has these rows and columns of the first."""
+    assert np.array_equal(one.labels_[rows], two.labels_), f"labels differ: {what}"
+    assert np.array_equal(one.centroids_[..., columns], two.centroids_), f"centroids differ: {what}"
+    assert one.inertia_ == two.inertia_, f"{one.inertia_!r} is not {two.inertia_!r}: {what}"
+    assert one.n_iter_ == two.n_iter_, f"{one.n_iter_} passes, then {two.n_iter_}: {what}"
+
+
+# every clusterer
+
+
+def check_fit(case: FitCase) -> None:
+    """Finite numbers that belong together: labels, objective, centroids; and the same again."""
+    model = fit_or_refuse(case)
+    n, history = len(case.X), model.history_
+    assert model.labels_.shape == (n,)
+    assert 0 <= model.labels_.min() <= model.labels_.max() < case.k
+    assert np.array_equal(model.predict(case.table()), model.labels_), "predict(X) is not labels_"
+    assert np.isfinite(model.centroids_).all(), "centroids are not finite"
+    assert np.isfinite(model.cluster_centers_).all(), "centres are not finite"
+    assert model.inertia_ >= 0
+    assert model.inertia_ == history["inertia"][-1]
+    falls, stage = history["inertia"], history.get("stage", np.zeros(len(history["inertia"])))
+    risen = (np.diff(falls) > ROOM * falls[:-1]) & (np.diff(stage) == 0)
+    assert not risen.any(), f"the objective rises: {falls}"
+    assert_same_fit(model, case.fit(), "fitted again")
+    assert_same_fit(model, pickle.loads(pickle.dumps(model)), "pickled")
+
+
+def check_threads(case: FitCase) -> None:
+    one = fit_or_refuse(case, n_threads=1)
+    for n_threads in (2, 5):
+        assert_same_fit(one, case.fit(n_threads=n_threads), f"1 and {n_threads} threads")
+
+
+def check_memory(case: FitCase) -> None:
+    plenty = fit_or_refuse(case)
+    for limit in (1, "20KB"):
+        assert_same_fit(plenty, case.fit(memory_limit=limit), f"memory_limit={limit}")
+
+
+# hard Euler clustering
+
+
+def check_engines(case: FitCase) -> None:
+    native = fit_or_refuse(case, engine="native")
+    reference = case.fit(engine="reference")
+    assert_same_fit(native, reference, "native and reference")
+    assert np.array_equal(native.cluster_centers_, reference.cluster_centers_), "centres differ"
+    assert np.array_equal(native.transform(case.table()), reference.transform(case.table())), "distances differ"
+
+
+def check_makes(case: FitCase) -> None:
+    """A table of any make gives the fit of its numbers as a plain array."""
+    plain = case.change(make="array")
+    assert_same_fit(fit_or_refuse(plain), case.fit(), f"an array and {case.make}")
+
+
+def check_cuts(case: FitCase) -> None:
+    """The reference over other blocks of rows, from the same start."""
+    model = fit_or_refuse(case, engine="reference")
+    check_parameters(model)
+    placed = place_for_fit(model, case.table(), case.weights)
+    kernel, n = placed.model.kernel, len(case.X)
+    C = kernel.from_points(np.asarray(case.starts))
+    cuts = np.unique(np.r_[0, np.random.default_rng(n).integers(0, n + 1, 5), n])
+    rows = ReferenceRows(kernel, placed.table, cuts)
+    fit = lloyd.run(rows, placed.model, C, Stop(model.max_iter, model.tol))
+    assert np.array_equal(fit.labels, model.labels_), f"labels differ with cuts {cuts}"
+    assert fit.inertia == model.inertia_, f"objectives differ with cuts {cuts}"
+
+
+def check_weights(case: FitCase) -> None:
+    """Whole weights are repeated rows."""
+    times = np.random.default_rng(len(case.X)).integers(0, 4, len(case.X))
+    times[: case.k] = np.maximum(times[: case.k], 1)
+    repeated = np.repeat(np.arange(len(case.X)), times)
+    weighted = fit_or_refuse(case.change(weights=times))
+    assert_same_fit(weighted, case.change(X=case.X[repeated], weights=None).fit(), "weights and rows", rows=repeated)
+
+
+def check_row_order(case: FitCase) -> None:
+    """Shuffled rows, unless one of several equally far may have been taken for an empty cluster."""
+    plain = fit_or_refuse(case)
+    if plain.history_["n_relocated"].any():
+        return
+    order = np.random.default_rng(len(case.X)).permutation(len(case.X))
+    weights = None if case.weights is None else case.weights[order]
+    shuffled = case.change(X=case.X[order], weights=weights).fit()
+    assert_same_fit(plain, shuffled, "shuffled rows", rows=order)
+
+
+def check_column_order(case: FitCase) -> None:
+    plain = fit_or_refuse(case)
+    order = np.random.default_rng(len(case.X)).permutation(case.X.shape[1])
+    shuffled = case.change(X=case.X[:, order], starts=np.asarray(case.starts)[:, order]).fit()
+    assert_same_fit(plain, shuffled, "shuffled columns", columns=order)
+
+
+def check_model_file(case: FitCase) -> None:
+    model = fit_or_refuse(case)
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(action="ignore"):
+        path = Path(folder) / "model.safetensors"
+        save(model, path, labels=True)
+        again = load(path)
+    assert_same_fit(model, again, "saved and loaded")
+    assert np.array_equal(again.predict(case.table()), model.labels_), "a loaded model predicts other labels"
+
+
+def draw_exact(rng: Generator) -> FitCase:
+    return draw_fit(rng, tuple(EXACT))
+
+
+def draw_exact_numbers(rng: Generator) -> FitCase:
+    """A hard Euler fit of numbers that every make takes."""
+    return draw_fit(rng, tuple(EXACT), is_hostile=False)
+
+
+def draw_array(rng: Generator) -> FitCase:
+    return draw_fit(rng).change(make="array")
+
+
+for name, draw, check, n_cases in (
+    ("tables.fit", draw_fit, check_fit, 1500),
+    ("tables.threads", draw_fit, check_threads, 300),
+    ("tables.memory", draw_array, check_memory, 300),
+    ("tables.engines", draw_exact, check_engines, 400),
+    ("tables.makes", draw_exact_numbers, check_makes, 400),
+    ("tables.cuts", draw_given_starts, check_cuts, 300),
+    ("tables.weights", draw_given_starts, check_weights, 400),
+    ("tables.row_order", draw_given_starts, check_row_order, 400),
+    ("tables.column_order", draw_given_starts, check_column_order, 400),
+    ("tables.model_files", draw_exact, check_model_file, 200),
+):
+    register(Attack(name, draw, skip_refused(check), n_cases))

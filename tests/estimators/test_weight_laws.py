@@ -1,0 +1,101 @@
+"""A row of weight w is the row w times, and a row of weight 0 is absent, for every clusterer and every start."""
+
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from rekmeans import FuzzyCMeans, KernelKMeans, NeuralGas, SelfOrganizingMap
+from support.clusterers import CLUSTERERS, KERNELS, RULES, K
+
+N = 50
+SOFT = {
+    "FuzzyCMeans": partial(FuzzyCMeans, K, fuzziness=1.6),
+    "SelfOrganizingMap": partial(SelfOrganizingMap, (1, K), stages=3),
+    "NeuralGas": partial(NeuralGas, K, stages=3),
+}
+METHODS = CLUSTERERS | {
+    f"{name}-{kernel}-{rule}": partial(make, kernel=kernel, centroids=rule)
+    for name, make in SOFT.items()
+    for kernel in KERNELS
+    for rule in RULES
+}
+PAIRWISE = "KernelKMeans-precomputed-mean"
+DRAWN = {"k-means++", "random", "circle"}
+
+
+def starts(name):
+    """The starts that a method takes, by name."""
+    if name == PAIRWISE:
+        return ["k-means++", "random"]
+    circle = ["circle"] if not {"linear", "rbf", "laplace", "mixed"} & set(name.split("-")) else []
+    plane = ["plane"] if name.startswith("SelfOrganizingMap") else []
+    return ["array", "k-means++", "random", *circle, *plane]
+
+
+CASES = [(name, start) for name in METHODS if name != "KernelKMeans-precomputed-rectified" for start in starts(name)]
+
+
+def drawn_table(seed):
+    """Rows of three groups without ties, and weights from 0 to 3."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(0, 3, (K, 2))[rng.integers(0, K, N)] + 0.4 * rng.standard_t(4, (N, 2))
+    return X, rng.integers(0, 4, N)
+
+
+def fit_of_rows(name, start, X, numbers, weights=None):
+    """The fit of the rows of these numbers, given as such or by their kernel values."""
+    table = X[numbers]
+    init = X[:K] + 0.01 if start == "array" else start
+    if name == PAIRWISE:
+        table = np.exp(-0.5 * ((table[:, None] - table) ** 2).sum(axis=2))
+    model = METHODS[name](init=init, n_init=1, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # rows beyond the range, empty clusters
+        return model.fit(table, sample_weight=weights)
+
+
+def assert_one_fit(one, two, numbers):
+    """The same labels and objective, and the same points, where these are not medians that rounding may turn."""
+    assert_array_equal(one.labels_, two.labels_[numbers])
+    assert_allclose(one.inertia_, two.inertia_, rtol=1e-7)
+    has_medians = one.get_params().get("kernel") == "laplace" and one.centroids == "mean"
+    if hasattr(one, "cluster_centers_") and not has_medians:
+        assert_allclose(one.cluster_centers_, two.cluster_centers_, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "start"), [case for case in CASES if case[1] != "random"])
+def test_a_whole_weight_is_the_row_so_many_times(name, start):
+    """A random start draws different rows, of which two may be the copies of one."""
+    X, times = drawn_table(11)
+    repeated = np.repeat(np.arange(N), times)
+    assert_one_fit(fit_of_rows(name, start, X, repeated), fit_of_rows(name, start, X, np.arange(N), times), repeated)
+
+
+@pytest.mark.parametrize(("name", "start"), CASES)
+def test_a_row_of_weight_zero_is_absent(name, start):
+    X, weights = drawn_table(11)
+    there = np.flatnonzero(weights)
+    assert_one_fit(
+        fit_of_rows(name, start, X, there, weights[there]), fit_of_rows(name, start, X, np.arange(N), weights), there
+    )
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplace", "laplace-l2"])
+def test_kernel_means_do_not_start_on_a_row_that_does_not_count(kernel):
+    """A given start is replaced by the nearest row of weight, not by the row of weight 0 that lies on it."""
+    X = np.array([[0.0], [0.2], [1.0], [5.0], [6.0], [6.2]])
+    model = KernelKMeans(2, kernel=kernel, centroids="mean", gamma=0.5, scale=None, init=[[5.0], [6.2]], max_iter=1)
+    one, two = model.fit(X[[0, 1, 2, 4, 5]]).inertia_, model.fit(X, sample_weight=[1, 1, 1, 0, 1, 1]).inertia_
+    assert one == pytest.approx(two, rel=1e-12)
+
+
+def test_kernel_means_do_not_start_on_a_row_that_the_scale_leaves_out():
+    """A row of which every value is beyond the range has weight 0: a centroid begins on the nearest other row."""
+    X = np.concatenate([np.linspace(0, 1, 40), [30.0]])[:, None]
+    model = KernelKMeans(2, kernel="rbf", centroids="mean", gamma=2.0, max_iter=1)
+    with pytest.warns(UserWarning, match="1 of 41 rows take no part"):
+        first = [model.set_params(init=[[start], [0.0]]).fit(X).history_["inertia"][0] for start in (30.0, 1.0)]
+    assert first[0] == first[1]

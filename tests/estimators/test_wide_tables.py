@@ -1,0 +1,154 @@
+"""Tables of few rows and very many columns: no step goes through the columns one by one in Python."""
+
+import sys
+from functools import partial
+from itertools import combinations
+from time import perf_counter
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+
+from rekmeans import EulerKMeans, EulerMap, MultipleKernelKMeans, RectifiedEulerKMeans
+from rekmeans.kernels.euler import NARROW
+from rekmeans.scales import column_quantiles, robust_scale
+from rekmeans.table import MemoryTable
+from rekmeans.table.refusals import as_rows
+from support.clusterers import CLUSTERERS
+
+WIDE = NARROW + 1000  # columns beyond which distances take more than 64 bits
+TALL_AS_WIDE = {name: make for name, make in CLUSTERERS.items() if "precomputed" not in name and "Mahala" not in name}
+
+
+def count_calls(call):
+    """How many Python functions `call` enters: a number of the work, not of the machine."""
+    count = 0
+
+    def profile(frame, event, argument):
+        nonlocal count
+        count += event == "call"
+
+    sys.setprofile(profile)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+def two_groups(d, seed=0):
+    """Three rows, of which the last two are near one another."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(3, d))
+    X[2] = X[1] + 0.01 * rng.normal(size=d)
+    return X
+
+
+@pytest.mark.parametrize("name", TALL_AS_WIDE)
+@pytest.mark.filterwarnings("ignore")
+def test_a_fit_takes_few_calls_however_many_columns(name):
+    """A single thread, so that every call is counted."""
+    model = TALL_AS_WIDE[name](random_state=0, n_threads=1, max_iter=3, scale="robust")
+    few, many = (count_calls(partial(model.fit, two_groups(d))) for d in (50, 5000))
+    assert many < few + 3000
+
+
+@pytest.mark.parametrize("method", [RectifiedEulerKMeans, EulerKMeans])
+def test_three_rows_of_a_hundred_thousand_columns_are_fitted_at_once(method):
+    """It took 12 seconds; now 0.8, of which four fifths are exact distances."""
+    X, started = two_groups(100_000), perf_counter()
+    model = method(2, random_state=0).fit(X)
+    assert perf_counter() - started < 8
+    assert model.labels_[0] != model.labels_[1] == model.labels_[2]
+
+
+@pytest.mark.parametrize("options", [{}, {"kernels": (0.4, ("rbf", 1.0))}, {"kernels": (0.4, 0.9), "shared": True}])
+def test_several_kernels_take_rows_whose_distances_need_long_integers(options):
+    model = MultipleKernelKMeans(2, random_state=0, max_iter=3, **options).fit(two_groups(WIDE))
+    assert model.labels_[0] != model.labels_[1] == model.labels_[2]
+
+
+def test_the_map_takes_them_too():
+    X = two_groups(20_000)
+    assert count_calls(lambda: EulerMap().fit(X).transform(X)) < 3000
+
+
+@pytest.mark.parametrize("weights", [None, np.array([1.0, 3.0, 2.0, 1.0, 0.0, 4.0, 1.0])])
+def test_many_columns_at_a_time_have_the_scale_of_each_alone(weights):
+    rng = np.random.default_rng(1)
+    X = rng.standard_cauchy((7, 400)) * 10.0 ** rng.integers(-9, 9, 400)
+    X[rng.random(X.shape) < 0.3] = np.nan
+    X[:, :40] = np.rint(X[:, 40:80])  # ties
+    X[:, 80], X[:, 81] = np.nan, 5.0
+    together = robust_scale(MemoryTable(X, weights).column_summary())
+    for j in range(400):
+        alone = robust_scale(MemoryTable(X[:, [j]], weights).column_summary())
+        assert_array_equal(alone.shift[0], together.shift[j])
+        assert alone.unit[0] == together.unit[j]
+
+
+@pytest.mark.parametrize("is_weighted", [False, True])
+def test_quantiles_of_columns_are_those_of_numpy(is_weighted):
+    rng = np.random.default_rng(2)
+    for n in (1, 2, 3, 20, 21, 400):
+        X, w = rng.normal(size=(n, 30)).round(1), rng.integers(1, 5, n)
+        X[rng.random(X.shape) < 0.2] = np.nan
+        shares = (0.05, 0.25, 0.5, 0.75, 0.95)
+        found = column_quantiles(X, w if is_weighted else None, shares)
+        for x, mine in zip(X.T, found.T, strict=True):
+            at = ~np.isnan(x)
+            weights = w[at] if is_weighted else None
+            theirs = np.quantile(x[at], shares, weights=weights, method="inverted_cdf") if at.any() else np.nan
+            assert_allclose(mine, theirs, rtol=0)
+
+
+# data frames
+
+
+FRAMES = {
+    "pandas": pd.DataFrame,
+    "polars": lambda columns: pl.DataFrame(columns),
+    "pyarrow": lambda columns: pa.table({name: pa.array(values) for name, values in columns.items()}),
+}
+
+
+@pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
+def test_a_frame_of_many_columns_is_read_at_once(make):
+    """It took 60 to 100 microseconds a column."""
+    X = two_groups(3000)
+    frame = make({f"c{j}": x for j, x in enumerate(X.T)})
+    calls = count_calls(lambda: as_rows(frame))
+    assert calls < 20 * 3000  # a few of the frame's own for each column; one by one they were over a hundred
+    assert_array_equal(as_rows(frame), X)
+
+
+@pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
+@pytest.mark.parametrize("text", [False, True])
+def test_integers_that_float64_rounds_are_taken_from_any_frame(make, text):
+    """Arrow refuses to cast them in its own words."""
+    columns = {"a": np.array([2**62 + 1, 5, 2**53 + 1]), "b": np.array([2**64 - 1, 1, 2], np.uint64)}
+    if text:  # then columns are taken one by one
+        with pytest.raises(ValueError, match=r"column 'c' is not: found str_?; drop or encode it"):
+            as_rows(make(columns | {"c": ["x", "y", "z"]}))
+    else:
+        assert_array_equal(as_rows(make(columns)), np.stack([x.astype(float) for x in columns.values()], axis=1))
+
+
+@pytest.mark.parametrize("names", list(combinations(("float", "gaps", "int", "bool", "small", "unsigned"), 2)))
+@pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
+def test_columns_side_by_side_are_those_taken_one_by_one(make, names):
+    cells = {
+        "float": [0.1, -2.0, 1e100],
+        "gaps": [1.5, None, 2.0],
+        "int": [2**60 + 1, -3, 4],
+        "bool": [True, False, True],
+        "small": np.array([1.1, 2.2, 3.3], np.float32),
+        "unsigned": np.array([250, 3, 0], np.uint8),
+    }
+    together = as_rows(make({name: cells[name] for name in names}))
+    alone = [as_rows(make({name: cells[name], "one": [1, 1, 1]}))[:, 0] for name in names]
+    assert together.dtype == np.float64
+    assert_array_equal(together, np.stack(alone, axis=1))
