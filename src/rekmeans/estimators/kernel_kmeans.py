@@ -101,7 +101,7 @@ class KernelKMeans(KernelClusterer):
         is the same, bit for bit; where rows are weighed by real numbers it agrees to rounding.
     n_threads : int or None, default=None
         Threads to use; None for all that the process may: its CPU affinity, its container's quota, OMP_NUM_THREADS (set
-        in workers of joblib and Dask). The answer is the same for any number.
+        in workers of joblib and Dask). The answer is the same for any number, that of kernel means to rounding.
     memory_limit : int, str or None, default=None
         Bytes, or text such as "2GB", that the rows on circles (native engine) or the kernel values between rows may
         take; where they do not fit, they are made anew in every pass. Scaled rows of other kernels are always kept.
