@@ -48,6 +48,7 @@ class Answer:
         assert self.status in (0, 2), text
         lines = [line for line in self.err.splitlines() if not line.startswith("warning: ")]
         assert "Traceback" not in self.err, text
+        assert all(line.isprintable() for line in [*self.err.splitlines(), *self.out.splitlines()]), text
         assert "a fault of rekmeans" not in self.err, text
         if self.status == 0:
             assert not lines, text

@@ -24,6 +24,15 @@ def refusal(folder, *words):
     return answer.err
 
 
+def test_names_with_escape_codes_do_not_reach_the_terminal(tmp_path):
+    (tmp_path / "t.csv").write_text("\x1b[2Ja,\x1b]0;title\x07b\n1,x\n2,y\n3,z\n")
+    answer = command_server().run(["fit", "t.csv", "-k", 2], tmp_path)
+    answer.refuse_unclean()
+    assert answer.status == 0
+    assert "[2Ja" in answer.out
+    assert "]0;title" in refusal(tmp_path, "fit", "t.csv", "-k", "2", "--drop", "none")
+
+
 def npy_header(shape, dtype="<f8"):
     file = io.BytesIO()
     np.lib.format.write_array_header_1_0(file, {"descr": dtype, "fortran_order": False, "shape": shape})

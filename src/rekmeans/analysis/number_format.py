@@ -34,6 +34,11 @@ def band_width(profile: dict[str, Any]) -> float | None:
     return None if profile["q05"] is None else float(profile["q95"] - profile["q05"])
 
 
+def printable_text(text: str) -> str:
+    """Text without what a terminal would obey: a name in a file may hold escape codes."""
+    return "".join(letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}" for letter in text)
+
+
 def shorten_name(name: str, most: int = 26) -> str:
     """A name that fits a figure: its beginning and its end, which often holds the number."""
     end = most // 3

@@ -61,7 +61,9 @@ def error_sentence(error: Exception) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    from ..analysis.number_format import printable_text
+
+    return printable_text(" ".join(text.split()))
 
 
 def _show_warnings_as_lines() -> None:

@@ -15,6 +15,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from ..analysis.number_format import printable_text
 from ..io.file_table import FileTable, name_list
 from ..watching import PassEvent, watch_passes
 
@@ -73,18 +74,18 @@ def is_watched(quiet: bool) -> bool:
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()) -> None:
     """Print a table; the columns named in `right` are numbers."""
-    table = Table(title=escape(title), title_justify="left", title_style="bold")
+    table = Table(title=escape(printable_text(title)), title_justify="left", title_style="bold")
     for name in columns:
         table.add_column(name, justify="right" if name in right else "left")
     for row in rows:
-        table.add_row(*(escape(cell) for cell in row))
+        table.add_row(*(escape(printable_text(cell)) for cell in row))
     PipeConsole().print(table)
 
 
 def print_lines(*texts: str) -> None:
     """Print lines as they are."""
     for text in texts:
-        PipeConsole().print(text, markup=False, highlight=False, soft_wrap=True)
+        PipeConsole().print(printable_text(text), markup=False, highlight=False, soft_wrap=True)
 
 
 def print_json(result: dict[str, Any]) -> None:
