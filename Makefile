@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 CORE := CMakeLists.txt $(wildcard src/rekmeans/engines/native/core/*pp src/rekmeans/engines/native/core/*/*pp)
 
-.PHONY: demo test lint stub docs sanitize compilers pure bench fuzz clean
+.PHONY: demo test lint stub docs sanitize compilers pure bench fuzz test-all clean
 .DEFAULT_GOAL := test
 
 $(VENV)/ready: pyproject.toml $(CORE)
@@ -83,6 +83,11 @@ bench: $(VENV)/ready
 SEED ?= 0
 fuzz: $(VENV)/ready
 	$(RUN) -m fuzz --seed $(SEED)
+
+# Everything that has an answer: an hour or two.
+test-all: test fuzz pure compilers
+	$(MAKE) sanitize
+	$(MAKE) sanitize SANITIZER=thread
 
 clean:
 	rm -rf $(VENV) $(VENV)-sanitize-* $(PURE) build dist demo docs/api docs/gallery

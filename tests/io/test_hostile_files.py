@@ -104,6 +104,12 @@ def test_a_table_that_grows_while_it_is_read_stops_at_the_memory(tmp_path, monke
             read_table_file(tmp_path / name)
 
 
+def test_a_csv_is_refused_before_pyarrow_finds_no_memory(tmp_path):
+    """91 000 columns took 800 MB; near the limit pyarrow ended the process with std::bad_alloc."""
+    (tmp_path / "t.csv").write_text((",".join(["1e9"] * 91_000) + "\n") * 2)
+    assert "t.csv would take 1.46 GB of memory (91,000 columns)" in refusal(tmp_path, "fit", "t.csv", "-k", "2")
+
+
 def test_more_columns_are_taken_where_they_are_asked_for(tmp_path):
     (tmp_path / "t.libsvm").write_text("1 1:1 150000:2\n2 1:2\n")
     with pytest.raises(UnreadableFileError, match="--max-columns 150000"):

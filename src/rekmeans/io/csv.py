@@ -14,9 +14,11 @@ from typing import Any
 from ._pyarrow import csv, pa, types
 from .arrow import ColumnSource, LateTextError, distinct_types, table_of_source
 from .file_table import COMPRESSIONS, ColumnSelection, FileTable, UnreadableFileError, name_list
+from .size_limits import refuse_bytes
 
 PEEK = 1 << 16  # bytes read for separator and header, more where lines are long
 BLOCK_BYTES = 1 << 20  # bytes read at a time
+COLUMN_BYTES = 16_000  # that pyarrow may take for each column; it ends the process where it finds no memory
 MISSING = ["?", "None", "none", "-", "NONE"]  # besides pyarrow's own: empty, NA, NaN, null, ...
 NULLS = csv.ConvertOptions().null_values + MISSING
 UNNAMED = ("", "Unnamed: 0")  # the second once pandas has read and written the first
@@ -115,6 +117,7 @@ def read_layout(path: Path, selection: ColumnSelection = ColumnSelection()) -> C
     separator = "\t" if ".tsv" in (ending.lower() for ending in path.suffixes[-2:]) else _separator(lines)
     rows = [row for row in cells_of(lines[:-1] if is_cut and len(lines) > 1 else lines, delimiter=separator) if row]
     selection.refuse_many_columns(path, len(rows[0]))
+    refuse_bytes(path, len(rows[0]) * COLUMN_BYTES, f"{len(rows[0]):,} columns")
     has_header = _has_header(path, rows)
     if has_header and len(lines) == 1:
         raise UnreadableFileError(f"{path.name} has no rows: below its header a table needs at least one.")
