@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -37,7 +38,7 @@ def read_table_of_model(model: Any, path: Path, selection: ColumnSelection) -> F
     """The model's columns of a table."""
     names = getattr(model, "feature_names_in_", None)
     only = None if names is None else tuple(name for name in names if name != selection.label)
-    table = read_table_file(path, ColumnSelection(selection.label, selection.drop, only))
+    table = read_table_file(path, replace(selection, only=only))
     if sparse.issparse(table.X) and table.X.shape[1] < model.n_features_in_:  # the file has no cell in the last columns
         table.X.resize((table.X.shape[0], model.n_features_in_))
     if table.X.shape[1] != model.n_features_in_:

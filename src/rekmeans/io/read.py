@@ -26,7 +26,7 @@ READERS = {  # ending: the module of this package and its function, imported whe
     ".svm": LIBSVM,
 }
 ENDINGS = f"{', '.join(READERS)}, or a packed .csv or .tsv in {', '.join(COMPRESSIONS)}"
-UNREADABLE = (ValueError, OSError, EOFError, KeyError, TypeError, csv.Error, zipfile.BadZipFile)  # said by libraries
+UNREADABLE = (ValueError, OSError, EOFError, KeyError, TypeError, csv.Error, zipfile.BadZipFile)  # of libraries
 
 
 def read_table_file(path: Path, selection: ColumnSelection = ColumnSelection()) -> FileTable:  # noqa: B008 - frozen
@@ -41,7 +41,7 @@ def read_table_file(path: Path, selection: ColumnSelection = ColumnSelection()) 
     except UnreadableFileError:
         raise
     except PermissionError:
-        raise UnreadableFileError(f"{path} may not be read: ask its owner for the right to.") from None
+        raise UnreadableFileError(f"{path} may not be read: ask its owner for permission.") from None
     except UNREADABLE as error:
         reason = " ".join(str(error).split())[:200]
         raise UnreadableFileError(f"{path.name} cannot be read as {ending[1:]}: {reason}") from error
