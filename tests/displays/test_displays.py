@@ -226,7 +226,7 @@ def test_displays_refuse_models_they_cannot_show(wine):
         GraphDisplay.from_estimator(model)
     for other in (KernelKMeans(3, kernel="rbf"), MahalanobisFuzzyCMeans(3, max_iter=2)):
         fitted = other.set_params(random_state=0).fit(X)
-        for display in (*DRAWN_OF, summary):
+        for display in (*TABLE_DISPLAYS, summary):
             with pytest.raises(TypeError, match=r"show rows on circles, so kernel='euler' only; got a fitted"):
                 getattr(display, "from_estimator", display)(fitted, X)
     with pytest.raises(TypeError, match=r"^a report describes hard clusters only; got FuzzyCMeans"):
@@ -244,18 +244,18 @@ def test_kernel_k_means_of_circles_is_drawn_like_its_euler_twin(moons, rule):
         assert_array_equal(side, theirs.sides[pair])
 
 
-DRAWN_OF = [CircleDisplay, ProfileDisplay, SurfaceDisplay]
+TABLE_DISPLAYS = [CircleDisplay, ProfileDisplay, SurfaceDisplay]  # from_estimator takes a table
 
 
-@pytest.mark.parametrize("display", [*DRAWN_OF, HistoryDisplay, UMatrixDisplay, GraphDisplay])
+@pytest.mark.parametrize("display", [*TABLE_DISPLAYS, HistoryDisplay, UMatrixDisplay, GraphDisplay])
 def test_an_unfitted_model_is_refused(display, wine):
-    table = (wine[1],) if display in DRAWN_OF else ()
+    table = (wine[1],) if display in TABLE_DISPLAYS else ()
     with pytest.raises(NotFittedError, match="not fitted yet"):
         display.from_estimator(RectifiedEulerKMeans(3), *table)
 
 
 @pytest.mark.parametrize("features", [[], [13], [0, 13], [-1, 0], ["hue", "ash"], [0.5, 1.0], [[0], [1]]], ids=str)
-@pytest.mark.parametrize("display", DRAWN_OF)
+@pytest.mark.parametrize("display", TABLE_DISPLAYS)
 def test_columns_that_are_not_there_are_refused(display, features, wine):
     with pytest.raises(ValueError, match=r"^features must be column numbers from 0 to 12, got .*: .*\.$"):
         display.from_estimator(*wine, features=features)
@@ -274,7 +274,7 @@ def test_a_surface_of_one_column_is_refused():
 
 
 @pytest.mark.parametrize("names", [["a"], [f"c{j}" for j in range(14)], "abcdefghijklm", []], ids=len)
-@pytest.mark.parametrize("display", DRAWN_OF)
+@pytest.mark.parametrize("display", TABLE_DISPLAYS)
 def test_names_are_one_for_each_column(display, names, wine):
     with pytest.raises(ValueError, match=r"^names must be 13, one for each column, got "):
         display.from_estimator(*wine, names=names)

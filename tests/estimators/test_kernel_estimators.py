@@ -19,10 +19,10 @@ from rekmeans import (
     NeuralGas,
     SelfOrganizingMap,
 )
+from support.kernels import TABLE_KERNELS
 from support.sklearn_checks import weight_equivalence_failures
 from support.tables import with_missing_cells
 
-KERNELS = ("euler", "linear", "rbf", "laplace", "laplace-l2")
 DEFAULTS = [
     KernelKMeans(),
     FuzzyCMeans(),
@@ -49,7 +49,7 @@ def test_scikit_learn_accepts_the_estimator(estimator, check):
 
 
 @pytest.mark.parametrize("rule", ["rectified", "mean"])
-@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("kernel", TABLE_KERNELS)
 def test_scikit_learn_accepts_every_kernel_and_rule(kernel, rule):
     checks = estimator_checks_generator(KernelKMeans(kernel=kernel, centroids=rule))
     asked = [(estimator, check) for estimator, check in checks if check.func.__name__ in TOUCHED]
@@ -61,10 +61,10 @@ def test_scikit_learn_accepts_every_kernel_and_rule(kernel, rule):
 MODELS = {
     **{
         f"{kernel} {rule}": KernelKMeans(3, kernel=kernel, centroids=rule, random_state=0)
-        for kernel in KERNELS
+        for kernel in TABLE_KERNELS
         for rule in ("rectified", "mean")
     },
-    **{f"fuzzy {kernel}": FuzzyCMeans(3, kernel=kernel, random_state=0) for kernel in KERNELS},
+    **{f"fuzzy {kernel}": FuzzyCMeans(3, kernel=kernel, random_state=0) for kernel in TABLE_KERNELS},
     "fuzzy rbf mean": FuzzyCMeans(3, kernel="rbf", centroids="mean", random_state=0),
     "map": SelfOrganizingMap((1, 3)),
     "map laplace": SelfOrganizingMap((3, 1), kernel="laplace", reach=0.7, stages=3),

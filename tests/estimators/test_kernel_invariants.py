@@ -20,9 +20,10 @@ from rekmeans import (
 )
 from rekmeans.estimators.placement import check_parameters, place_for_fit
 from support import kernel_oracle
+from support.kernels import NATIVE_KERNELS, WIDTH_KERNELS
 
 K = 3
-POINTS = ("euler", "rbf", "laplace", "laplace-l2")
+POINTS = ("euler", *WIDTH_KERNELS)
 GRID = 1e-6  # what rounding a centroid to 2^-23 may cost
 FLOAT = 1e-11
 RULES = {
@@ -171,8 +172,8 @@ def test_no_nearby_shared_point_and_no_other_shares_are_better(seed):
 # edges
 
 
-SERVED = [name for name in METHODS if name.split()[0] in RULES and ("mean" not in name or "euler" in name)]
-PLACED = [*((name, "reference") for name in METHODS), *((name, "native") for name in SERVED)]
+NATIVE = [f"{rule} {kernel}" for rule in RULES for kernel in NATIVE_KERNELS] + [f"{rule} euler mean" for rule in RULES]
+PLACED = [*((name, "reference") for name in METHODS), *((name, "native") for name in METHODS if name in NATIVE)]
 ROWS = table(0)[0]
 SPOILT = np.where(np.arange(100).reshape(50, 2) == 7, 1e140, ROWS)
 EDGES = {  # a table, and parameters

@@ -19,6 +19,7 @@ from rekmeans import (
 )
 from rekmeans.kernels import combination, gram
 from rekmeans.table import MemoryTable
+from support.kernels import WIDTH_KERNELS
 
 PAIR = np.random.default_rng(0).normal(size=(80, 2)) * [0.3, 0.1] + np.repeat([[0.0, 0.0], [2.0, 1.0]], 40, axis=0)
 
@@ -76,7 +77,7 @@ def test_a_shared_pre_image_is_the_best_of_a_fine_line(kernels, scale):
     assert model.inertia_ <= least * (1 + 1e-6)
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "laplace", "laplace-l2"])
+@pytest.mark.parametrize("kernel", WIDTH_KERNELS)
 def test_kernel_values_that_are_kept_are_kept_once(kernel, monkeypatch):
     for module in (gram, combination):
         monkeypatch.setattr(module, "BLOCK_VALUES", 1 << 16)
@@ -139,7 +140,7 @@ def test_an_objective_that_overflows_is_infinite_and_the_labels_are_right(engine
     assert_array_equal(model.labels_, np.repeat([0, 1], 40))
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "laplace", "laplace-l2"])
+@pytest.mark.parametrize("kernel", WIDTH_KERNELS)
 @pytest.mark.parametrize("kinds", [2, 3, 5, 8])
 def test_rows_in_periodic_order_are_all_sampled(kernel, kinds):
     """As many rows as make a sample of every so many see one kind only."""

@@ -18,6 +18,7 @@ from rekmeans import (
     SelfOrganizingMap,
 )
 from support.assertions import raises_mentioning
+from support.kernels import WIDTH_KERNELS
 from support.tables import with_missing_cells
 
 # refusals
@@ -125,7 +126,7 @@ def test_precomputed_values_answer_by_predict_alone(method):
         getattr(fit, method)(SQUARE)
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "laplace", "laplace-l2"])
+@pytest.mark.parametrize("kernel", WIDTH_KERNELS)
 @pytest.mark.parametrize("method", [KernelKMeans, FuzzyCMeans, NeuralGas, SelfOrganizingMap])
 def test_too_many_pairs_are_refused_at_once(method, kernel):
     rows = np.zeros((1_000_000, 1))

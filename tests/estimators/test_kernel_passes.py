@@ -18,6 +18,7 @@ from rekmeans import (
     SelfOrganizingMap,
 )
 from support import kernel_oracle, multiple_kernel_oracle, oracle
+from support.kernels import WIDTH_KERNELS, engines_of
 from support.paths import DATA
 
 K, PASSES = 3, 6
@@ -74,10 +75,9 @@ def assert_passes(model, records, X, rtol):
     return last
 
 
-@engines
 @kinds
 @rules
-@kernels
+@pytest.mark.parametrize(("kernel", "engine"), [(kernel, engine) for kernel in WIDTHS for engine in engines_of(kernel)])
 def test_rectified_passes_are_those_of_the_loops(kernel, rule, kind, engine):
     (X, start, w), (method, shares) = example(kind), RULES[rule]
     records = kernel_oracle.rectified_passes(X, start, kernel, WIDTHS[kernel], shares, PASSES + 1, w)
@@ -122,7 +122,7 @@ def test_kernel_k_means_ends_at_the_trace_form(kernel, memory_limit):
 
 
 @pytest.mark.parametrize("init", ["k-means++", "random"])
-@pytest.mark.parametrize("kernel", ["rbf", "laplace", "laplace-l2"])
+@pytest.mark.parametrize("kernel", WIDTH_KERNELS)
 def test_precomputed_values_give_the_fit_of_their_kernel(kernel, init):
     X, _, w = example("weights")
     common = {"init": init, "centroids": "mean", "random_state": 0}

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from rekmeans.kernels import KERNELS
 from support.assertions import assert_one_sentence_with_a_way_out
 from support.clusterers import CLUSTERERS, K
 
@@ -44,7 +45,7 @@ STARTS = {
 # What is refused; anything else has to fit.
 PRECOMPUTED = {name for name in CLUSTERERS if "precomputed" in name}
 SHAPED = {name for name in CLUSTERERS if name.startswith("Mahalanobis")}
-NOT_EULER = {name for name in CLUSTERERS if {"linear", "rbf", "laplace", "precomputed", "mixed"} & set(name.split("-"))}
+NOT_EULER = {name for name in CLUSTERERS for word in (*KERNELS, "mixed") if word != "euler" and f"-{word}" in name}
 REFUSED = {"KernelKMeans-precomputed-rectified"}  # kernel values know no points to put a centroid on
 REFUSED_STARTS = {
     "circle": NOT_EULER,  # only Euler kernels have circles

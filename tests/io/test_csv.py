@@ -78,7 +78,7 @@ def test_bytes_that_are_not_utf8_are_refused_wherever_they_are(tmp_path):
     head, row = b"a,kind\n", b"1,red\n"
     for before in (10, 20_000, 500_000):  # in the head, the first block, a later block
         (tmp_path / "t.csv").write_bytes(head + row * before + b"1,gr\xfcn\n" + row)
-        with pytest.raises(UnreadableFileError, match=r"t\.csv is no UTF-8 text .*: save it so\."):
+        with pytest.raises(UnreadableFileError, match=r"t\.csv is not UTF-8 text .*: save it as UTF-8\."):
             read_table_file(tmp_path / "t.csv", ColumnSelection(label="kind"))
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import rekmeans
 import rekmeans_paper
+from rekmeans.kernels import KERNELS
 
 SOURCE, PAPER = Path(rekmeans.__file__).parent, Path(rekmeans_paper.__file__).parent
 # Rooms from the first to the last, as docs/method.md lists them; those of one line may import one another.
@@ -186,9 +187,9 @@ SHARED = [path for path in (*modules(), *modules(PAPER)) if room_of(path) != "ke
 
 def test_shared_code_asks_for_values_of_a_kernel_or_rule_never_for_its_type_or_name():
     """Engines say by type what they serve: their own tables are the one exception."""
-    kinds = {"Euler", "Linear", "RBF", "Laplace", "LaplaceL2", "Gram", "Precomputed", "Stack", "Mahalanobis"}
-    kinds |= {"Hard", "Fuzzy", "NeuralGas", "SomNeighbourhood", "Kernel"}
-    names = {"euler", "linear", "rbf", "laplace", "laplace-l2", "precomputed"}
+    kinds = {kernel.__name__ for kernel in KERNELS.values()} | {"Gram", "Stack", "Mahalanobis", "Kernel"}
+    kinds |= {"Hard", "Fuzzy", "NeuralGas", "SomNeighbourhood"}
+    names = set(KERNELS)
     found = []
     for path in SHARED:
         for node in ast.walk(ast.parse(path.read_text())):

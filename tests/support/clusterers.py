@@ -12,9 +12,9 @@ from rekmeans import (
     RectifiedEulerKMeans,
     SelfOrganizingMap,
 )
+from rekmeans.kernels import KERNELS
 
 K = 3
-KERNELS = ("euler", "linear", "rbf", "laplace", "laplace-l2")
 RULES = ("rectified", "mean")
 MIXED = (0.5, ("rbf", 2.0), ("laplace", 1.0), ("linear", 1.0))
 CLUSTERERS = {
@@ -22,7 +22,7 @@ CLUSTERERS = {
     "RectifiedEulerKMeans": partial(RectifiedEulerKMeans, K),
     **{
         f"KernelKMeans-{kernel}-{rule}": partial(KernelKMeans, K, kernel=kernel, centroids=rule)
-        for kernel in (*KERNELS, "precomputed")
+        for kernel in KERNELS
         for rule in RULES
     },
     "FuzzyCMeans": partial(FuzzyCMeans, K),

@@ -58,7 +58,7 @@ class CsvFile:
                 raise
             name = self.schema().names[int(place[1])].strip()
             if columns[name] == pa.string():
-                what = f"{self.path.name} is no UTF-8 text (in column {name!r}): save it so."
+                what = f"{self.path.name} is not UTF-8 text (in column {name!r}): save it as UTF-8."
                 raise UnreadableFileError(what) from None
             raise LateTextError(name) from None
 
@@ -144,7 +144,7 @@ def _decode_lines(path: Path, start: bytes, is_cut: bool) -> list[str]:
     try:
         lines = start.decode("utf-8-sig", errors="ignore" if is_cut else "strict").strip("\r\n").splitlines()
     except UnicodeDecodeError as error:
-        what = f"{path.name} is no UTF-8 text ({error.reason} at byte {error.start}): save it so."
+        what = f"{path.name} is not UTF-8 text ({error.reason} at byte {error.start}): save it as UTF-8."
         raise UnreadableFileError(what) from None
     if not lines:
         raise UnreadableFileError(f"{path.name} is empty: a table needs at least one row.")

@@ -48,7 +48,7 @@ def read_table_file(path: Path, selection: ColumnSelection = ColumnSelection()) 
     except UnreadableFileError:
         raise
     except PermissionError:
-        raise UnreadableFileError(f"{path} may not be read: ask its owner for the right to.") from None
+        raise UnreadableFileError(f"{path} may not be read: ask its owner for permission.") from None
     except MemoryError as error:
         raise UnreadableFileError(_memory_sentence(path, error)) from error
     except UNREADABLE as error:

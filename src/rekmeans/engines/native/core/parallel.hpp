@@ -38,7 +38,7 @@ void parallel(size_t threads, size_t count, const Work& work) {
   try {
     for (size_t t = 1; t < threads; ++t) others.emplace_back(loop, t);
   } catch (const std::system_error&) {
-    // no more threads to be had: those that started share the work
+    // the system starts no more threads: those that run share the work
   }
   loop(0);
   for (auto& other : others) other.join();

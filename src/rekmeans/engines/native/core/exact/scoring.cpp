@@ -38,14 +38,14 @@ void ScoreBlock::score_quantized(const PackedCentroids& C, size_t count_) {
   }
 }
 
-// Float32 scores for those that may win by the 8-bit ones; the rest cannot, and at best reach the bar they missed.
+// Float32 scores for those that may win by the 8-bit ones; the rest cannot: theirs are at most threshold + slack.
 void ScoreBlock::refine(const PackedCentroids& C, size_t j, size_t r) {
   float* s = scores.data() + r * C.kp;
-  const float slack = error[r], bar = best[r] - 2 * slack;
+  const float slack = error[r], threshold = best[r] - 2 * slack;
   const ColumnList missing = rows.missing(j);
   best[r] = second[r] = NO_SCORE;
   for (size_t c = 0; c < C.k; ++c) {
-    if (!(s[c] - C.bias[c] >= bar)) {
+    if (!(s[c] - C.bias[c] >= threshold)) {
       s[c] = NO_SCORE;
       continue;
     }
@@ -55,7 +55,7 @@ void ScoreBlock::refine(const PackedCentroids& C, size_t j, size_t r) {
     if (now > best[r]) second[r] = best[r], best[r] = now, winner[r] = int32_t(c);
     else second[r] = std::max(second[r], now);
   }
-  second[r] = std::max(second[r], bar + slack);
+  second[r] = std::max(second[r], threshold + slack);
   error[r] = C.error(rows.norm2[j], missing.count);
   rows.simd->certify(1, &rows.norm2[j], error + r, best + r, second + r, upper + r, lower + r, is_certain + r);
 }

@@ -44,10 +44,10 @@ void ClusterSums::centroids(const Rows& rows, bool rectified, const int32_t* old
       const size_t cos = c * p + l, sin = cos + d;
       const double a = unit ? double(unit_resultant(rows, c, l)) : double(resultant(rows, c, l));
       const double b = unit ? double(unit_resultant(rows, c, d + l)) : double(resultant(rows, c, d + l));
-      const double by = rectified ? std::sqrt(a * a + b * b) : double(observed_weight(c, l, d));
-      if (by > 0) {
-        out[cos] = int32_t(std::rint(rectified ? a / by * GRID : a / by));
-        out[sin] = int32_t(std::rint(rectified ? b / by * GRID : b / by));
+      const double divisor = rectified ? std::sqrt(a * a + b * b) : double(observed_weight(c, l, d));
+      if (divisor > 0) {
+        out[cos] = int32_t(std::rint(rectified ? a / divisor * GRID : a / divisor));
+        out[sin] = int32_t(std::rint(rectified ? b / divisor * GRID : b / divisor));
       } else {
         out[cos] = old[cos], out[sin] = old[sin];
       }

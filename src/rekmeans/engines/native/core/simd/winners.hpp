@@ -75,9 +75,9 @@ void certify(size_t count, const float* norm2, const float* error, const float* 
   for (size_t r = 0; r < count; ++r) {
     const float e = error[r], own = best[r], other = second[r] < NO_RIVAL ? NO_RIVAL : second[r];
     certain[r] = own - other > 2 * e;
-    const float room = 2 * e + 8 * HALF_ULP * (norm2[r] + 2 * magnitude(own));
-    const float above = norm2[r] - 2 * own + room;
-    const float below = norm2[r] - 2 * other - room - 8 * HALF_ULP * magnitude(2 * other);
+    const float slack = 2 * e + 8 * HALF_ULP * (norm2[r] + 2 * magnitude(own));
+    const float above = norm2[r] - 2 * own + slack;
+    const float below = norm2[r] - 2 * other - slack - 8 * HALF_ULP * magnitude(2 * other);
     upper[r] = square_root(above > 0 ? above : 0) * ROUND_UP;
     lower[r] = square_root(below > 0 ? below : 0) * ROUND_DOWN;
   }
