@@ -57,6 +57,7 @@ struct Rows {
   size_t n_parts() const { return missing_cells.size(); }
   int64_t weight(size_t j) const { return weights.empty() ? 1 : weights[j]; }
   ColumnList missing(size_t j) const {
+    if (is_complete) return {nullptr, 0};
     const MissingCells& part = missing_cells[j / PART_ROWS];
     if (part.columns.empty()) return {nullptr, 0};
     const uint32_t from = part.ends[j % PART_ROWS];
