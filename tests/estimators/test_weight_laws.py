@@ -8,7 +8,8 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rekmeans import FuzzyCMeans, KernelKMeans, NeuralGas, SelfOrganizingMap
-from support.clusterers import CLUSTERERS, KERNELS, RULES, K
+from support.clusterers import CLUSTERERS, RULES, K
+from support.kernels import TABLE_KERNELS
 
 N = 50
 SOFT = {
@@ -19,7 +20,7 @@ SOFT = {
 METHODS = CLUSTERERS | {
     f"{name}-{kernel}-{rule}": partial(make, kernel=kernel, centroids=rule)
     for name, make in SOFT.items()
-    for kernel in KERNELS
+    for kernel in TABLE_KERNELS
     for rule in RULES
 }
 PAIRWISE = "KernelKMeans-precomputed-mean"
