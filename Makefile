@@ -54,7 +54,7 @@ sanitize:
 	$(PYTHON) -m venv $(SANITIZED)
 	$(SANITIZED)/bin/python -m pip install --quiet --config-settings=cmake.define.REKMEANS_SANITIZE=$(SANITIZER) '.[test]'
 	LD_PRELOAD="$(foreach library,$(LIBRARIES),$$(c++ -print-file-name=$(library)))" ASAN_OPTIONS=detect_leaks=0 \
-	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1:exitcode=66 setarch -R \
+	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1:exitcode=66 OPENBLAS_NUM_THREADS=1 setarch -R \
 	$(SANITIZED)/bin/python -m pytest tests/engines/native tests/table/test_malformed_sparse.py -n 2 -p no:cacheprovider
 
 # The bits of the core over all compilers at hand, each instruction set, no vectors, and ARM under an emulator.
