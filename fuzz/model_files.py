@@ -218,7 +218,7 @@ def _draw_crafted(rng: np.random.Generator) -> HostileModel:
     draft = _draft()
     names = tuple(_pick(rng, CHANGES) for _ in range(rng.integers(1, 3)))
     for name in names:
-        if isinstance(draft.inner, dict) and draft.entries:
+        if isinstance(draft.inner, dict) and isinstance(draft.inner.get("parameters"), dict) and draft.entries:
             CHANGES[name](draft, rng)
     data = draft.to_bytes()
     header = len(data) - len(draft.blob)
