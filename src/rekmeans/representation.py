@@ -103,7 +103,7 @@ def representation_score(model: Any, X: Any, sample_weight: ArrayLike | None = N
 
 def spread_about_mean(kernel: Any, F: Array, w: Array) -> Spread:
     """The loss at the mean, and at the best point, where the kernel can write its mean down; both in one step."""
-    start = kernel.from_points(kernel.scale.origin[None])
+    start = kernel.from_points(kernel.scale.middle[None])
     sums = kernel.accumulate(F, start, kernel.distance(F, start), w[:, None])
     mean, point = kernel.mean(sums, start), rectified_update(kernel, sums, start)
     losses = [weighted_total(w, kernel.loss(kernel.distance(F, C))[:, 0].astype(np.float64)) for C in (mean, point)]

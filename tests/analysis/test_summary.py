@@ -101,7 +101,8 @@ def angles(model, X):
     """theta of the rows that take part, NaN where a cell says nothing, and their labels."""
     counted, scale = cells(model, X), model.kernel_.scale
     part = counted.any(axis=1)
-    theta = np.where(counted, math.pi * model.alpha_ * (X - scale.origin) / scale.unit, np.nan)
+    units = scale.to_units(np.where(counted, X, np.nan), "ignore")
+    theta = np.where(counted, math.pi * model.alpha_ * units, np.nan)
     return theta[part], model.labels_[part]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,15 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import _check_feature_names_in
 
 from .._grid import Array
+from ..scales.left_out import LeftOut
 from .fit_analysis import FitAnalysis
 
 QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
 MAX_COLUMNS_DESCRIBED = 100  # columns described one by one: tables of ten thousand columns stay readable
 ROWS_ON_CIRCLE = 600  # rows drawn on each circle
+MAX_HISTOGRAMS = 4  # columns whose kept and left-out values are drawn
+HAIR = 1e-9  # of a half-turn: what rounding may move a value
+HISTOGRAM_BINS = 48  # of all kept intervals of a column together
 
 
 def column_names(model: Any, names: ArrayLike | None) -> list[str]:
@@ -54,35 +59,98 @@ def circle_coordinates(analysis: FitAnalysis, names: list[str], columns: Array) 
 
 def _circle(analysis: FitAnalysis, name: str, column: int, phases: Array) -> dict[str, Any]:
     """One column's circle: phases and centroids, and which value has which angle."""
-    kernel = analysis.kernel
-    origin, half_turn = kernel.scale.origin[column], 1 / kernel.rates[column]
     return {
         "name": name,
         "column": int(column),
         "turns": np.round(np.mod(phases, 2), 4),
         "centroids": [[round(m.real, 6), round(m.imag, 6)] for m in analysis.model.centroids_[:, column]],
-        "origin": origin,  # the value at angle 0
-        "half_turn": half_turn,  # the step of values that turns half a circle
-        "low": origin + np.fmin.reduce(phases) * half_turn,
-        "high": origin + np.fmax.reduce(phases) * half_turn,
+        "half_turn": 1 / analysis.kernel.rates[column],  # the step of values that turns half a circle
+        "arcs": list(_arcs(analysis.kernel, column, phases)),
     }
+
+
+def _arcs(kernel: Any, column: int, phases: Array) -> Iterator[dict[str, float]]:
+    """The least and largest value of each kept interval that has rows, and the value at angle 0 if it went on there."""
+    half_turn, scale = 1 / kernel.rates[column], kernel.scale
+    intervals = zip(scale.low[column], scale.high[column], scale.shift[column], strict=True)
+    for low, high, shift in intervals if kernel.beyond != "wrap" else [(-np.inf, np.inf, scale.origin[column])]:
+        values = shift + phases * half_turn
+        inside = values[(values >= low - HAIR * half_turn) & (values <= high + HAIR * half_turn)]
+        if len(inside):
+            yield {"origin": shift, "low": inside.min(), "high": inside.max()}
 
 
 def missing_and_beyond(analysis: FitAnalysis, names: list[str]) -> dict[str, Any]:
-    """Values missing and outside the scale's bounds, per column that has any."""
-    missing, beyond, scale = analysis.sums.missing, analysis.sums.beyond, analysis.kernel.scale
-    low, high = scale.bounds
+    """Values missing and in no kept interval, per column that has any, and what has to be said of them."""
+    missing, beyond, n = analysis.sums.missing, analysis.sums.beyond, analysis.table.n_rows
     most_affected = np.argsort(-(missing + beyond), kind="stable")[:MAX_COLUMNS_DESCRIBED]
+    record = LeftOut(beyond / np.maximum(n - missing, 1), n, analysis.sums.in_several, analysis.sums.uninformative)
+    is_ignored = analysis.kernel.beyond == "ignore"
     return {
         "missing": missing.sum(),
         "beyond": beyond.sum(),
-        "cells": analysis.table.n_rows * analysis.table.n_columns,
+        "cells": n * analysis.table.n_columns,
         "rows": analysis.sums.uninformative,
+        "rows_in_several_columns": analysis.sums.in_several,
         "rule": analysis.kernel.beyond,
-        "columns": [
-            {"name": names[j], "missing": missing[j], "beyond": beyond[j], "low": low[j], "high": high[j]}
-            for j in most_affected
-            if missing[j] + beyond[j]
-        ],
+        "notes": record.sentences(names) if is_ignored else [],
+        "columns": [_kept_and_left_out(analysis, names, j) for j in most_affected if missing[j] + beyond[j]],
         "columns_with_any": (missing + beyond > 0).sum(),
+        "histograms": [column_histogram(analysis, names, j) for j in histogram_columns(analysis, beyond) if is_ignored],
     }
+
+
+def _kept_and_left_out(analysis: FitAnalysis, names: list[str], column: int) -> dict[str, Any]:
+    """What one column keeps, and how many of its values are missing or left out."""
+    intervals = kept_intervals(analysis, column)
+    return {
+        "name": names[column],
+        "missing": analysis.sums.missing[column],
+        "beyond": analysis.sums.beyond[column],
+        "low": intervals[0][0],
+        "high": intervals[-1][1],
+        "kept": intervals,
+    }
+
+
+def kept_intervals(analysis: FitAnalysis, column: int) -> list[tuple[float, float]]:
+    """The kept intervals of a column, from the lowest."""
+    scale = analysis.kernel.scale
+    ends = zip(scale.low[column].tolist(), scale.high[column].tolist(), strict=True)
+    return sorted((low, high) for low, high in ends if not math.isnan(low))
+
+
+def histogram_columns(analysis: FitAnalysis, beyond: Array) -> Array:
+    """The columns whose picture shows something: those with several kept intervals, or with most values left out."""
+    n_intervals = np.count_nonzero(~np.isnan(analysis.kernel.scale.low), axis=1)
+    order = np.lexsort((-beyond, -n_intervals))
+    return order[(n_intervals > 1)[order] | (beyond > 0)[order]][:MAX_HISTOGRAMS]
+
+
+def column_histogram(analysis: FitAnalysis, names: list[str], column: int) -> dict[str, Any]:
+    """Counts of a column's values in bins of its kept intervals, and below, between and above these."""
+    x = analysis.table.column(column)
+    x = np.sort(x[~np.isnan(x)])
+    if not len(x):
+        return {"name": names[column], "column": int(column), "intervals": [], "left_out": []}
+    intervals = [(max(low, x[0]), min(high, x[-1])) for low, high in kept_intervals(analysis, column)]
+    intervals = [(low, high) for low, high in intervals if low <= high]
+    first = np.searchsorted(x, [low for low, _ in intervals], side="left")
+    last = np.searchsorted(x, [high for _, high in intervals], side="right")
+    whole = sum(high - low for low, high in intervals)
+    return {
+        "name": names[column],
+        "column": int(column),
+        "intervals": [
+            {"low": low, "high": high, "counts": _bin_counts(x[a:b], low, high, whole)}
+            for (low, high), a, b in zip(intervals, first, last, strict=True)
+        ],
+        "left_out": np.append(first, len(x)) - np.insert(last, 0, 0),
+    }
+
+
+def _bin_counts(values: Array, low: float, high: float, whole: float) -> Array:
+    """Counts in equal bins of an interval that is part of a whole width."""
+    n_bins = max(1, round(HISTOGRAM_BINS * (high - low) / whole)) if whole > 0 else 1
+    edges = np.linspace(low, high, n_bins + 1)
+    return np.diff(np.searchsorted(values, edges[1:-1], side="right"), prepend=0, append=len(values))

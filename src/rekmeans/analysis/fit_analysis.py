@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -32,7 +32,8 @@ class TableSums:
     observed: Array  # (k, d) values of each cluster that count
     loss: Any  # sum of squared distances, in the kernel's unit
     missing: Array  # (d,) missing values
-    beyond: Array  # (d,) values beyond the bounds of the scale
+    beyond: Array  # (d,) values in no kept interval of the scale
+    in_several: int  # rows with such values in two columns or more
     uninformative: int  # rows without a value that counts
 
 
@@ -149,9 +150,11 @@ def analyse_fit(model: Any, X: Any) -> FitAnalysis:
         run = rows.start_run(replace(placed.model, assignment=Hard()))
         found = run.assign(C).sums.fetch()
     with threadpool_limits(1), thread_pool(model) as pool:
-        missing, beyond = np.sum(list(pool.map(lambda X: _missing_and_beyond(kernel, X), _dense_blocks(table))), axis=0)
+        counts = list(pool.map(partial(_missing_and_beyond, kernel), _dense_blocks(table)))
         scores, margins = rows.map_blocks(scores_and_margins).T
-    sums = TableSums(found.totals, found.observed, found.loss, missing, beyond, int((rows.weights() == 0).sum()))
+    missing, beyond, in_several = (sum(parts) for parts in zip(*counts, strict=True))
+    n_silent = int((rows.weights() == 0).sum())
+    sums = TableSums(found.totals, found.observed, found.loss, missing, beyond, in_several, n_silent)
     return FitAnalysis(model, table, C, placed.model.assignment.is_hard, run.labels(), scores, margins, sums)
 
 
@@ -164,10 +167,11 @@ def _dense_blocks(table: Table) -> Iterator[Array]:
     return (table.dense(at) for at in table.blocks(max(1, BLOCK_CELLS // table.n_columns)))
 
 
-def _missing_and_beyond(kernel: Any, X: Array) -> Array:
-    """How many values of each column are missing, and outside the kept intervals, (2, d)."""
+def _missing_and_beyond(kernel: Any, X: Array) -> tuple[Array, Array, int]:
+    """How many values of each column are missing, and in no kept interval, (d,); rows with several such values."""
     missing = np.isnan(X)
-    return np.stack([missing.sum(axis=0), (~missing & ~kernel.scale.inside(X)).sum(axis=0)])
+    beyond = ~missing & ~kernel.scale.inside(X)
+    return missing.sum(axis=0), beyond.sum(axis=0), int((np.count_nonzero(beyond, axis=1) > 1).sum())
 
 
 def row_margins(D: Array, labels: Array) -> Array:

@@ -71,4 +71,5 @@ def _show_warnings_as_lines() -> None:
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", UserWarning)
     warnings.filterwarnings("ignore", "X (does not have|has) .*feature names")  # columns are matched by name before
+    warnings.filterwarnings("ignore", ".*If these are not errors, use scale=")  # the screen says it by column names
     warnings.showwarning = lambda message, *_: print(f"warning: {_one_line(str(message))}", file=sys.stderr)

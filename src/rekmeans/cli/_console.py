@@ -17,10 +17,11 @@ from rich.table import Table
 
 from ..analysis.number_format import printable_text
 from ..io.file_table import FileTable, name_list
+from ..scales.left_out import way_out
 from ..watching import PassEvent, watch_passes
 
 N_FEATURES = 2  # that describe a cluster: more do not fit a line
-NEAR_MIDDLE = 0.01  # of a column's unit; a centre nearer to the middle is neither high nor low
+NEAR_MIDDLE = 0.01  # of a column's unit; a centre nearer to the mean is neither high nor low
 NOTHING = "\N{EN DASH}"
 
 
@@ -96,11 +97,14 @@ def print_json(result: dict[str, Any]) -> None:
 def print_clusters(model: Any, table: FileTable, result: dict[str, Any]) -> None:
     """Print the result of a fit."""
     title = f"{result['clusters']} clusters of {result['rows']:,} rows by {name_list(table.names)}"
-    rows = [[*row, _distinctive_features(model, table, c)] for c, row in enumerate(share_rows(result["sizes"]))]
+    sizes = result["sizes"]
+    rows = [[*row, _distinctive_features(model, table, sizes, c)] for c, row in enumerate(share_rows(sizes))]
     print_table(title, ["cluster", "rows", "share", "stands out by"], rows, ["cluster", "rows", "share"])
     if table.skipped:
         columns = name_list([f"{name or 'the first column'} ({why})" for name, why in table.skipped.items()])
         print_lines(f"skipped: {columns}")
+    if result["left_out"]["notes"]:
+        print_lines(" ".join([*result["left_out"]["notes"], way_out("--scale range")]))
     print_lines(f"objective {result['objective']:.6g} after {result['passes']} passes")
     if "accuracy" in result:
         print_lines(f"against the known classes: accuracy {result['accuracy']:.3f}, NMI {result['nmi']:.3f}")
@@ -117,10 +121,11 @@ def share_rows(sizes: Sequence[int]) -> list[list[str]]:
     return [[f"{c}", f"{size:,}", f"{size / max(1, sum(sizes)):.1%}"] for c, size in enumerate(sizes)]
 
 
-def _distinctive_features(model: Any, table: FileTable, c: int) -> str:
-    """The features whose centre lies farthest from the middle of its column, high or low; a lone cluster has none."""
+def _distinctive_features(model: Any, table: FileTable, sizes: Sequence[int], c: int) -> str:
+    """The features whose centre lies farthest from the mean of all rows', high or low; a lone cluster has none."""
     if len(model.cluster_centers_) == 1:
         return NOTHING
-    away = model.kernel_.scale.to_units(model.cluster_centers_[[c]], "wrap")[0]
+    centres = model.kernel_.scale.to_units(model.cluster_centers_, "clip")
+    away = (centres - np.average(centres, axis=0, weights=sizes))[c]
     most = [j for j in np.argsort(-np.abs(away), kind="stable")[:N_FEATURES] if abs(away[j]) > NEAR_MIDDLE]
     return ", ".join(f"{'high' if away[j] > 0 else 'low'} {table.names[j]}" for j in most) or NOTHING

@@ -83,6 +83,7 @@ def fit_result(model: Any, table: FileTable, summary: dict[str, Any]) -> dict[st
         "sizes": np.bincount(model.labels_, minlength=model.n_clusters).tolist(),
         "objective": model.inertia_,
         "passes": model.n_iter_,
+        "left_out": {name: summary["left_out"][name] for name in ("beyond", "missing", "cells", "notes")},
         **{name: summary["classes"][name] for name in ("accuracy", "nmi") if summary["classes"]},
     }
 

@@ -8,6 +8,7 @@ if find_spec("matplotlib") is None:
 from .circle import CircleDisplay
 from .graph import GraphDisplay
 from .history import HistoryDisplay
+from .kept_values import KeptValuesDisplay
 from .profile import ProfileDisplay
 from .surface import SurfaceDisplay
 from .u_matrix import UMatrixDisplay
@@ -16,6 +17,7 @@ __all__ = [
     "CircleDisplay",
     "GraphDisplay",
     "HistoryDisplay",
+    "KeptValuesDisplay",
     "ProfileDisplay",
     "SurfaceDisplay",
     "UMatrixDisplay",

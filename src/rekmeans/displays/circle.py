@@ -1,4 +1,4 @@
-"""Rows and centroids of single columns on the mapped circle: angle pi (x - origin)/half_turn."""
+"""Rows and centroids of single columns on the mapped circle: angle pi (x - origin of its arc)/half_turn."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class CircleDisplay:
     Parameters
     ----------
     circles : dict
-        labels (m,), and features: a list of name, turns (m,), centroids (k, 2), origin, half_turn, low, high.
+        labels (m,), and features: a list of name, turns (m,), centroids (k, 2), half_turn, arcs.
 
     Attributes
     ----------
@@ -114,15 +114,17 @@ class CircleDisplay:
 
 def _draw_values(ax: Axes, column: dict[str, Any]) -> None:
     """Round values of the column at their angles, where a turn holds them all."""
-    low, high = column["low"], column["high"]
-    if low is None or not 0 < high - low <= 2 * column["half_turn"]:
+    arcs = column["arcs"]
+    ends = [arc[end] - arc["origin"] for arc in arcs for end in ("low", "high")]
+    if not ends or not 0 < max(ends) - min(ends) <= 2 * column["half_turn"]:
         return
-    for value in MaxNLocator(5).tick_values(low, high):
-        if low <= value <= high:
-            angle = np.pi * (value - column["origin"]) / column["half_turn"]
-            x, y = np.cos(angle), np.sin(angle)
-            ax.plot([0.95 * x, x], [0.95 * y, y], color=SOFT, lw=1)
-            ax.text(0.76 * x, 0.76 * y, format_number(value), size=8, color=SOFT, ha="center", va="center_baseline")
+    for arc in arcs:
+        for value in MaxNLocator(max(1, 5 // len(arcs))).tick_values(arc["low"], arc["high"]):
+            if arc["low"] <= value <= arc["high"]:
+                angle = np.pi * (value - arc["origin"]) / column["half_turn"]
+                x, y = np.cos(angle), np.sin(angle)
+                ax.plot([0.95 * x, x], [0.95 * y, y], color=SOFT, lw=1)
+                ax.text(0.76 * x, 0.76 * y, format_number(value), size=8, color=SOFT, ha="center", va="center_baseline")
 
 
 def _draw_centroids(ax: Axes, centroids: Array) -> None:

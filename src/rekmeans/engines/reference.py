@@ -91,7 +91,7 @@ class ReferenceRows:
     @cached_property
     def _overall(self) -> Any:
         """The rectified centroid of all rows."""
-        kernel, start = self.kernel, self.kernel.from_points(self.kernel.scale.origin[None])
+        kernel, start = self.kernel, self.kernel.from_points(self.kernel.scale.middle[None])
         ones = [
             (F, np.zeros((len(F), 1), np.int64), one_hot(np.zeros(len(F), np.int32), w, 1)) for F, w in self.parts()
         ]

@@ -37,7 +37,7 @@ def auto_gamma(kernel: Any, table: Table, k: int) -> float:
 def _flat_kernel(kernel: Any, X: Array) -> Any:
     """The kernel at a width, a power of 2, so small that losses are distances, whatever the units of the rows."""
     F, even = kernel.within_bounds().embed(X), replace(kernel, gamma=1.0)
-    middle = kernel.from_points(kernel.scale.origin[None])
+    middle = kernel.from_points(kernel.scale.middle[None])
     widest = float(even.distance(F, kernel.from_rows(F[:1], middle)).max())
     return replace(kernel, gamma=math.ldexp(1.0, FLAT_EXPONENT - math.frexp(max(widest, LEAST_DISTANCE))[1]))
 

@@ -21,6 +21,7 @@ from ..centroids import CENTROIDS
 from ..engines import Rows, check_engine
 from ..model import Fit, Model, Stop
 from ..scales import SCALES, Scale, identity_scale
+from ..scales.left_out import LeftOutWarning, count_left_out, way_out
 from ..seeding import starts_of
 from ..table import MemoryTable, Table
 from ..table.refusals import read_table
@@ -76,7 +77,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             )
             fit = lloyd.best(placed.rows, placed.stages, starts, Stop(self.max_iter, float(self.tol)), watch)
             attributes = self._attributes(placed, fit)
-        self._warn_of_uninformative_rows(placed.rows, table)
+        self._warn_of_what_is_left_out(placed.rows, table)
         self._warn_of_empty_clusters(fit)
         set_fitted_attributes(self, table, attributes)
         tasks.end()
@@ -192,17 +193,15 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         why = f"X has no more distinct rows, or max_iter={self.max_iter} stopped the fit."
         return f"{why} Lower n_clusters or raise max_iter."
 
-    def _warn_of_uninformative_rows(self, rows: Rows, table: MemoryTable) -> None:
-        """Rows that the scale leaves out may be gross errors, or a small group far away: the user has to know."""
+    def _warn_of_what_is_left_out(self, rows: Rows, table: MemoryTable) -> None:
+        """Cells that the scale leaves out may be gross errors, or a small group far away: the user has to know."""
         if rows.kernel.beyond != "ignore":
             return
-        n_left_out = int(((rows.weights() == 0) & (1 if table.weights is None else table.weights > 0)).sum())
-        if n_left_out:
-            warnings.warn(
-                f"{n_left_out} of {len(rows)} rows take no part: all their values lie outside the {self.scale} range. "
-                "If they are not errors but a group of their own, use scale='range'.",
-                stacklevel=caller_stacklevel(),
-            )
+        n_silent = int(((rows.weights() == 0) & (1 if table.weights is None else table.weights > 0)).sum())
+        left_out = count_left_out(rows.kernel.scale, table, n_silent)
+        if sentences := left_out.sentences(table.columns.get("feature_names_in_")):
+            text = " ".join([*sentences, way_out("scale='range'")])
+            warnings.warn(text, LeftOutWarning, stacklevel=caller_stacklevel())
 
     # answers
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from ..analysis.number_format import format_number, shorten_name
-from ..displays import CircleDisplay, HistoryDisplay, ProfileDisplay
+from ..displays import CircleDisplay, HistoryDisplay, KeptValuesDisplay, ProfileDisplay
 from ..displays._style import BACKGROUND, FAINT, MAX_LANES, cluster_colour, cluster_marker, draw_numbered_mark, rgb
 from .svg import render_svg
 
@@ -30,6 +30,7 @@ def all_figures(summary: dict[str, Any]) -> dict[str, Any]:
         "map": projection_figure(summary),
         "history": history_figure(summary),
         "kappa": kappa_figure(summary),
+        "kept": kept_figures(summary),
     }
 
 
@@ -111,6 +112,22 @@ def circle_figures(summary: dict[str, Any]) -> list[str]:
             width=3.4,
         )
         for one in summary["circles"]["features"]
+    ]
+
+
+def kept_figures(summary: dict[str, Any]) -> list[str]:
+    """Histograms of columns of which values are left out, or that keep several intervals."""
+    return [
+        render_svg(
+            KeptValuesDisplay(one).plot,
+            2.0,
+            f"{one['name']}: {sum(one['left_out']):,} values left out, "
+            + " and ".join(f"{format_number(i['low'])} to {format_number(i['high'])}" for i in one["intervals"])
+            + " kept",
+            width=3.4,
+        )
+        for one in summary["left_out"]["histograms"]
+        if one["intervals"]
     ]
 
 

@@ -20,6 +20,7 @@ from .model_state import (
     ESTIMATORS,
     MAP_ARRAYS,
     OPTIONAL_ARRAYS,
+    SCALE_OPTIONS,
     Header,
     default_parameters,
     model_of_state,
@@ -192,7 +193,8 @@ def parse_header(text: str | None) -> Header:
 
 def _refuse_other_arrays(header: Header, file_header: TensorHeader) -> None:
     kinds = file_header.kinds
-    required, optional = (MAP_ARRAYS, {}) if header["estimator"] == "EulerMap" else (CLUSTER_ARRAYS, OPTIONAL_ARRAYS)
+    is_map = header["estimator"] == "EulerMap"
+    required, optional = (MAP_ARRAYS, SCALE_OPTIONS) if is_map else (CLUSTER_ARRAYS, OPTIONAL_ARRAYS)
     if header["version"] == 1:
         earlier = {new: old for old, new in FIRST_NAMES.items()}
         required = {earlier.get(name, name): kind for name, kind in required.items() if name != "period"}

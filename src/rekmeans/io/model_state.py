@@ -27,7 +27,8 @@ CLUSTER_ARRAYS = (
     | {f"history.{t}": kind for t, kind in HISTORY.items()}
 )
 POINTS = ("cluster_centers", "middle")  # of the table's space
-OPTIONAL_ARRAYS = {"init": "F64", "labels": "I32"}
+SCALE_OPTIONS = {"left_out": "F64"}
+OPTIONAL_ARRAYS = SCALE_OPTIONS | {"init": "F64", "labels": "I32"}
 Header = dict[str, Any]
 
 
@@ -42,7 +43,9 @@ def model_state(model: Any, labels: bool) -> tuple[Header, dict[str, Array]]:
         "beyond": model.kernel_.beyond,
         "feature_names": getattr(model, "feature_names_in_", np.empty(0)).tolist() or None,
     }
-    arrays: dict[str, Array] = {name: getattr(model.kernel_.scale, name) for name in SCALE_ARRAYS}
+    scale = model.kernel_.scale
+    arrays: dict[str, Array] = {name: getattr(scale, name) for name in SCALE_ARRAYS}
+    arrays |= {} if scale.left_out is None else {"left_out": scale.left_out}
     if isinstance(model, EulerMap):
         arrays["middle"] = model.middle_
     else:
@@ -143,7 +146,8 @@ def _scale(arrays: dict[str, Array], d: int) -> Scale:
         raise ValueError(f"its scale must have a column, and 1 to {MOST_INTERVALS} intervals")
     lacks = np.isnan(arrays["low"])
     parts = {name: _array_of_shape(arrays, name, (d, m), lacks) for name in ("low", "high", "shift")}
-    return Scale(**parts, **{name: _array_of_shape(arrays, name, (d,)) for name in ("unit", "period")})
+    by_column = ["unit", "period", *(["left_out"] if "left_out" in arrays else [])]
+    return Scale(**parts, **{name: _array_of_shape(arrays, name, (d,)) for name in by_column})
 
 
 def _array_of_shape(

@@ -91,7 +91,7 @@ class Stack(Kernel):
 
     def prepared(self, table: Table, preparation: Preparation) -> Stack:
         summary = table.column_summary(preparation.n_threads)
-        middle = robust_scale(summary).origin
+        middle = robust_scale(summary).middle
         parts = tuple(part.prepared(table, preparation) for part in self.parts)
         units = tuple(preparation.one_cluster_loss(part, table, middle) for part in parts)
         ends = np.stack([np.nan_to_num(end) for end in summary.extent])

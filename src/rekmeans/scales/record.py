@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import reduce
-from operator import add
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
 
-from ._grid import Array, product
-from .table import ColumnSummary
+from .._grid import Array
 
-FENCE_SIGMAS = 3.0  # robust standard deviations round the median; wider fences break at 30 % dirt
-UNIT_SIGMAS = 4.0  # a unit is 4 sigma: the central 95 % of a normal column, so that alpha = 1 keeps near near
-SCALE_QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)  # of a column that its scale is made of
-NORMAL_IQR = 1.349  # quartile range of a normal column in standard deviations
-NORMAL_90 = 3.290  # its 5-95 % range
-MOMENT_ROWS = 1 << 14  # rows whose moments are taken at a time: their copies stay small
 LEAST_WIDTH = 1e-150  # a narrower column is constant: its inverse would overflow
-FENCE_GRID = 2.0**24  # the fenced cells are summed on this grid of the fence, exactly: row order cannot show
 MOST_INTERVALS = 8  # kept of a column
 
 
@@ -37,6 +27,7 @@ class Scale:
     shift: Array  # (d, m)
     unit: Array  # (d,)
     period: Array  # (d,) 0 where a column has none
+    left_out: Array | None = None  # (d,) share of each column's cells in no kept interval, if it was counted
 
     def __post_init__(self) -> None:
         d, m = self.low.shape
@@ -65,8 +56,13 @@ class Scale:
 
     @property
     def origin(self) -> Array:
-        """The value that lies at 0, (d,)."""
+        """The value that lies at 0 if a column goes on as in its first interval, (d,)."""
         return self.shift[:, 0]
+
+    @property
+    def middle(self) -> Array:
+        """The kept value nearest to 0, (d,)."""
+        return self.nearest_ends(self.from_units(np.zeros((1, self.n_columns))))[0][0]
 
     @property
     def bounds(self) -> tuple[Array, Array]:
@@ -75,8 +71,8 @@ class Scale:
 
     def take(self, columns: Any) -> Scale:
         """The scale of these columns."""
-        names = ("low", "high", "shift", "unit", "period")
-        return replace(self, **{name: getattr(self, name)[columns] for name in names})
+        parts: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(self, **{name: part[columns] for name, part in parts.items() if part is not None})
 
     def rates(self, alpha: float) -> Array:
         """Half-turns per unit of each column at alpha, (d,); a period is a full turn at any."""
@@ -127,6 +123,11 @@ def _least_gap(ends: Array, values: Array) -> Array:
     return np.where(np.isnan(distances), np.inf, distances).argmin(axis=-1)
 
 
+def positive_unit(width: Array) -> Array:
+    """The width, or 1 where there is none: a constant column carries nothing."""
+    return np.where(width > LEAST_WIDTH, width, 1.0)
+
+
 def ignore(scale: Scale, X: Array) -> Array:
     """A value outside the kept intervals counts as missing; a row of only such values is clipped instead."""
     values, shift = scale.nearest_ends(X)
@@ -149,97 +150,5 @@ def uninformative_rows(scale: Scale, X: Array) -> Array:
     """Rows of which every observed value is outside the kept intervals, (n,)."""
     return np.logical_not(scale.inside(X).any(axis=1))
 
-
-def identity_scale(n_columns: int) -> Scale:
-    """No shift, unit 1, nothing is beyond: the paper's bare map."""
-    zeros, ends = np.zeros(n_columns), np.full(n_columns, np.inf)
-    return Scale.of_intervals(-ends, ends, zeros, np.ones(n_columns))
-
-
-def no_scale(summary: ColumnSummary) -> Scale:
-    """The identity, whatever the table holds."""
-    return identity_scale(summary.n_columns)
-
-
-def range_scale(summary: ColumnSummary) -> Scale:
-    """Minimum to maximum of each column becomes [0, 1]."""
-    low, high = (np.nan_to_num(end) for end in summary.extent)
-    return Scale.of_intervals(low, high, low, _unit(high - low))
-
-
-def global_scale(summary: ColumnSummary) -> Scale:
-    """Minimum to maximum of the table becomes [0, 1]."""
-    ends = (np.fmin.reduce(summary.extent[0]), np.fmax.reduce(summary.extent[1]))  # NaN where no cell is observed
-    low, high = (np.full(summary.n_columns, np.nan_to_num(end)) for end in ends)
-    return Scale.of_intervals(low, high, low, _unit(high - low))
-
-
-def robust_scale(summary: ColumnSummary) -> Scale:
-    """Centre and standard deviation s of the cells within 3 IQR/1.349 of the median; unit 4 s, kept one unit away.
-
-    Where the quartiles coincide, the 5-95 % range takes their place; where that is zero too, the full range.
-    """
-    centre, unit = summary.by_block(_centres_and_units)
-    return Scale.of_intervals(centre - unit, centre + unit, centre, unit)
-
-
-def _centres_and_units(X: Array, w: Array | None) -> Array:
-    """Centre and unit of each column, (2, m), of cells X (n, m) and weights w (n,)."""
-    q05, q25, median, q75, q95 = column_quantiles(X, w, SCALE_QUANTILES)
-    width = np.where(q95 > q05, UNIT_SIGMAS * (q95 - q05) / NORMAL_90, np.fmax.reduce(X) - np.fmin.reduce(X))
-    centre, unit = median, _unit(width)
-    spread = q75 > q25
-    if spread.any():
-        fence = FENCE_SIGMAS * (q75 - q25)[spread] / NORMAL_IQR
-        centre[spread], unit[spread] = _moments(X[:, spread], w, median[spread], fence)
-    return np.where(np.isnan(median), [[0.0], [1.0]], [centre, unit])  # a column without a cell
-
-
-def column_quantiles(X: Array, w: Array | None, shares: Sequence[float]) -> Array:
-    """The quantiles of each column by inverted distribution function, (q, m), without its NaN; NaN where all are."""
-    n, counts = len(X), np.count_nonzero(~np.isnan(X), axis=0)
-    if w is None:
-        places = [np.ceil(counts * share) - 1 for share in shares]
-        at = np.clip(places, 0, n - 1).astype(np.intp)  # (q, m)
-        return np.take_along_axis(np.partition(X, np.unique(at), axis=0), at, axis=0)
-    order = np.argsort(X, axis=0)  # NaN last
-    ordered = np.take_along_axis(X, order, axis=0)
-    mass = np.cumsum(np.where(np.isnan(ordered), 0, w[order]), axis=0, dtype=np.float64)
-    with np.errstate(invalid="ignore"):
-        share_below = mass / mass[-1]
-    at = np.array([np.count_nonzero(share_below < share, axis=0) for share in shares])
-    return np.take_along_axis(ordered, np.minimum(at, np.maximum(counts - 1, 0)), axis=0)
-
-
-def _moments(X: Array, w: Array | None, median: Array, fence: Array) -> tuple[Array, Array]:
-    """Mean and 4 standard deviations of each column's cells within `fence` of the median, summed as integers."""
-    blocks = (slice(at, at + MOMENT_ROWS) for at in range(0, len(X), MOMENT_ROWS))
-    parts = [_powers(X[at], None if w is None else w[at], median, fence) for at in blocks]
-    count, first, second = (reduce(add, power) for power in zip(*parts, strict=True))  # (m,) Python's integers each
-    mean, variance = first / count, (second * count - first * first) / (count * count)
-    deviation = np.sqrt(variance.astype(np.float64)) / FENCE_GRID
-    return median + fence * (mean.astype(np.float64) / FENCE_GRID), _unit(UNIT_SIGMAS * fence * deviation)
-
-
-def _powers(X: Array, w: Array | None, median: Array, fence: Array) -> tuple[Array, Array, Array]:
-    """Mass, sum and sum of squares of each column's cells within the fence, on the grid of FENCE_GRID."""
-    within = np.abs(X - median) <= fence
-    Y = np.rint(np.where(within, (X - median) / fence, 0.0) * FENCE_GRID).astype(np.int64)
-    mass = np.ones((len(Y), 1), np.int64) if w is None else w[:, None]
-    count, first, second = (product(mass, V)[0].astype(object) for V in (within.astype(np.int64), Y, Y * Y))
-    return count, first, second
-
-
-def _unit(width: Array) -> Array:
-    """The width, or 1 where there is none: a constant column carries nothing."""
-    return np.where(width > LEAST_WIDTH, width, 1.0)
-
-
-SCALES: dict[str | None, Callable[[ColumnSummary], Scale]] = {
-    "robust": robust_scale,
-    "range": range_scale,
-    "global": global_scale,
-    None: no_scale,
-}
 
 BEYOND: dict[str, Callable[[Scale, Array], Array]] = {"ignore": ignore, "clip": clip, "wrap": wrap}

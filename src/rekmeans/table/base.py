@@ -19,7 +19,7 @@ SUMMARY_ROWS = 1 << 16  # rows drawn from a larger one: its quartiles err by hal
 SUMMARY_CELLS = 1 << 17  # cells of the columns that one thread summarises at a time: a few copies stay near the cache
 
 Statistic = Callable[[Array, Array | None], tuple[float, ...]]
-BlockStatistic = Callable[[Array, Array | None], Array]
+BlockStatistic = Callable[[Array, Array | None, float], Array]
 
 
 class SummaryRows(NamedTuple):
@@ -27,6 +27,7 @@ class SummaryRows(NamedTuple):
 
     n_rows: int
     weights: Array | None  # (n,) integers, none of them 0; None for all equal
+    row_weight: float  # the integer that stands for one row: of weight 1, or of the mean weight if they are no counts
     columns: Callable[[slice], Array]  # their cells in these columns, (n, m) float64, NaN where missing
 
 
@@ -82,7 +83,7 @@ class ColumnSummary:
     def by_column(self, statistic: Statistic) -> list[tuple[float, ...]]:
         """`statistic(x, w)` of the cells x of each column, float64, and their integer weights or None, in order."""
 
-        def statistics(X: Array, w: Array | None) -> list[tuple[float, ...]]:
+        def statistics(X: Array, w: Array | None, row_weight: float) -> list[tuple[float, ...]]:
             observed = ~np.isnan(X)
             pairs = ((x[at], None if w is None else w[at]) for x, at in zip(X.T, observed.T, strict=True))
             return [statistic(*pair) for pair in pairs]
@@ -90,18 +91,33 @@ class ColumnSummary:
         return list(chain.from_iterable(self._map_blocks(statistics)))
 
     def by_block(self, statistic: BlockStatistic) -> Array:
-        """`statistic(X, w)`, (p, m), of the cells X (n, m) of a few columns, NaN where missing; all columns, (p, d)."""
+        """`statistic(X, w, v)`, (p, m), of the cells X (n, m) of a few columns, NaN where missing; of all, (p, d).
+
+        w (n,) are integer weights or None, v the one that stands for one row.
+        """
         return np.concatenate(self._map_blocks(statistic), axis=1)
 
-    def _map_blocks(self, statistic: Callable[[Array, Array | None], Any]) -> list[Any]:
+    @cached_property
+    def rows(self) -> SummaryRows:
+        """The rows that statistics are taken of."""
+        return self.find_rows()
+
+    def column_blocks(self) -> Iterator[tuple[slice, Array]]:
+        """A few columns at a time, and their cells (n, m), NaN where missing."""
+        size = max(1, SUMMARY_CELLS // self.rows.n_rows)
+        for at in range(0, self.n_columns, size):
+            block = slice(at, min(at + size, self.n_columns))
+            yield block, self.rows.columns(block)
+
+    def _map_blocks(self, statistic: Callable[[Array, Array | None, float], Any]) -> list[Any]:
         """`statistic` of the cells of a few columns at a time and of the weights of their rows, in order."""
-        rows = self.find_rows()
+        rows = self.rows
         size = max(1, SUMMARY_CELLS // rows.n_rows)
         blocks = [slice(at, min(at + size, self.n_columns)) for at in range(0, self.n_columns, size)]
         if len(blocks) == 1:
-            return [statistic(rows.columns(blocks[0]), rows.weights)]
+            return [statistic(rows.columns(blocks[0]), rows.weights, rows.row_weight)]
         with ThreadPoolExecutor(self.n_threads) as pool:  # NumPy sorts without holding the interpreter
-            return list(pool.map(lambda block: statistic(rows.columns(block), rows.weights), blocks))
+            return list(pool.map(lambda block: statistic(rows.columns(block), rows.weights, rows.row_weight), blocks))
 
 
 def draw_rows(weights: Array, count: int, bits: Any) -> Array:

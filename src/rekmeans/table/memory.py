@@ -69,14 +69,15 @@ class MemoryTable:
     def _summary_rows(self) -> SummaryRows:
         n_counting = self.n_rows if self.weights is None else np.count_nonzero(self.weights)
         few = self if n_counting <= EXACT_ROWS else self.sample(SUMMARY_ROWS, SUMMARY_SEED)
-        weights = None if few.weights is None else integer_weights(few.weights)[0]
+        weights, row_weight = (None, 1.0) if few.weights is None else _weights_and_row(few.weights)
         counting = slice(None) if weights is None or weights.all() else np.flatnonzero(weights)
         X = few.X.tocsc() if sparse.issparse(few.X) else few.X
 
         def columns(block: slice) -> Array:
             return np.array(dense(X[:, block])[counting], np.float64)
 
-        return SummaryRows(min(int(n_counting), few.n_rows), None if weights is None else weights[counting], columns)
+        counted = None if weights is None else weights[counting]
+        return SummaryRows(min(int(n_counting), few.n_rows), counted, row_weight, columns)
 
     def _extent(self) -> tuple[Array, Array]:
         rows = self.X if self.weights is None or self.weights.all() else self.X[self.weights > 0]
@@ -106,6 +107,14 @@ class PairwiseTable(MemoryTable):
         """Of a square table both sides."""
         columns = [*rows, -1] if self.n_columns == self.n_rows + 1 else slice(None)
         return replace(self, X=self.X[rows][:, columns], weights=weights)
+
+
+def _weights_and_row(weights: Array) -> tuple[Array, float]:
+    """Integer weights and the one that stands for one row: weight 1 of counts, else the mean of those that count."""
+    integers, b = integer_weights(weights)
+    if np.array_equal(weights, np.rint(weights)):
+        return integers, 2.0**b
+    return integers, int(integers.sum()) / np.count_nonzero(integers)
 
 
 def dense(X: Any) -> Array:

@@ -116,7 +116,7 @@ class NativeRows:
     @cached_property
     def _overall(self) -> OnCircles:
         """The rectified centroid of all rows."""
-        start = self.kernel.from_points(self.kernel.scale.origin[None])
+        start = self.kernel.from_points(self.kernel.scale.middle[None])
         core = _core.Run(self.core, 1, False)
         core.assign(start.f)
         return rectified_update(self.kernel, _fetch_sums(core), start)

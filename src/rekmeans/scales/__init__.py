@@ -1,0 +1,26 @@
+"""Column ranges: how the cells of a column are placed in units, which of them are kept, and the way back."""
+
+from collections.abc import Callable
+
+from ..table import ColumnSummary
+from .extent import global_scale, identity_scale, no_scale, range_scale
+from .record import BEYOND, MOST_INTERVALS, Scale, uninformative_rows
+from .robust import robust_scale
+
+SCALES: dict[str | None, Callable[[ColumnSummary], Scale]] = {
+    "robust": robust_scale,
+    "range": range_scale,
+    "global": global_scale,
+    None: no_scale,
+}
+
+__all__ = [
+    "BEYOND",
+    "MOST_INTERVALS",
+    "SCALES",
+    "Scale",
+    "identity_scale",
+    "range_scale",
+    "robust_scale",
+    "uninformative_rows",
+]

@@ -1,0 +1,156 @@
+"""Groups far from the bulk of a column, told from errors: these thin out with distance, a group is a rise."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from .._grid import Array
+from .sorted_columns import SortedCells
+
+NORMAL_IQR = 1.349  # quartile range of a normal column in standard deviations
+FENCE_SIGMAS = 3.0  # robust standard deviations round a median; wider fences break at 30 % errors
+
+NEAREST = 2.5  # standard deviations of the bulk, as all distances here: groups are looked for beyond
+FARTHEST = 1e6  # cells beyond are errors
+BIN, BIN_GROWTH, WIDE_BINS = 0.5, 1.025, 20.0  # bins are BIN wide, and from WIDE_BINS on grow
+RISE_SIGMAS = 2.0  # a rise is no chance if this many standard deviations of its count
+RISE_SHARE = 0.1  # of the cells below it
+RISE_OF_ALL = 0.0025  # of the column
+GROUP_END = 0.25  # the density, as a share of the mean one so far, at which a group ends
+LEAST_GROUP = 0.01  # of the column's cells
+LEAST_CELLS = 4.0  # of fewer no rise is told from chance: RISE_SIGMAS squared
+WIDEST_SIGMA, WIDEST = 20.0, 120.0  # a group's standard deviation and width
+GROUP_SIGMAS = 3.0  # half the width of a group, before it is widened
+MOST_WIDENING = 20  # steps of one standard deviation
+MOST_DISTANT_CATEGORY = 12.0  # a single value beyond this is a code for "unknown", like -999
+FEW_VALUES, PLACES = 8, 64  # at most so many distinct values at so many quantiles: categories
+
+Interval = tuple[float, float]
+
+
+def far_groups(cells: SortedCells, centre: float, sigma: float) -> list[Interval]:
+    """Kept intervals of a column beyond 2.5 sigma of its centre, on either side, in units of sigma from the centre."""
+    step = _category_step(cells)
+    below, above = (
+        _groups(_Tail(cells.standardized(centre, sigma, sign), cells.total, step and step / sigma), NEAREST, FARTHEST)
+        for sign in (-1, 1)
+    )
+    return [(-high, -low) for low, high in below] + above
+
+
+def least_mass(total: Any) -> Any:
+    """Mass of the smallest group in a column of this mass, or each of several."""
+    return np.maximum(LEAST_CELLS, LEAST_GROUP * total)
+
+
+def fenced_moments(cells: SortedCells) -> tuple[float, float]:
+    """Mean and standard deviation of the cells within 3 quartile-range sigmas of the median; 0 where that is zero."""
+    median, fence = cells.quantile(0.5), FENCE_SIGMAS * (cells.quantile(0.75) - cells.quantile(0.25)) / NORMAL_IQR
+    return cells.moments(median, fence) if fence > 0 else (median, 0.0)
+
+
+def _category_step(cells: SortedCells) -> float | None:
+    """The least difference of two values of a column that has few; None where it has many."""
+    values = np.unique([cells.quantile((place + 0.5) / PLACES) for place in range(PLACES)])
+    return float(np.diff(values).min()) if 1 < len(values) <= FEW_VALUES else None
+
+
+class _Tail:
+    """One side of a column: distances from its centre, the mass of the whole column, the step of its categories."""
+
+    def __init__(self, cells: SortedCells, total: float, step: float | None) -> None:
+        self.cells, self.total, self.step = cells, total, step
+
+    def edges(self, low: float, high: float) -> Array:
+        """Edges of bins between low and high; of a column with few values they lie between the values."""
+        first = low
+        if self.step is not None:  # distances of values are whole steps from one of them
+            value = float(self.cells.values[np.searchsorted(self.cells.values, low, side="right")])
+            first = value - self.step / 2
+        width = BIN if self.step is None else max(BIN, self.step)
+        edges = np.arange(first, min(high, WIDE_BINS), width)
+        wide = np.arange(1, max(0.0, np.log(high / max(first, WIDE_BINS)) / np.log(BIN_GROWTH)))
+        edges = np.concatenate([edges, max(first, WIDE_BINS) * BIN_GROWTH**wide])
+        return np.unique(np.concatenate([[min(first, low)], edges[edges < high], [high]]))
+
+
+def _groups(tail: _Tail, low: float, high: float) -> list[Interval]:
+    """Groups among the distances above `low` and not above `high`, from near to far."""
+    inside = tail.cells.between(low, high)
+    if inside.total < least_mass(tail.total):
+        return []
+    edges = tail.edges(low, float(inside.values[-1]))
+    start = _first_rise(edges, inside.mass_up_to(edges), tail.total)
+    if start is None:
+        return []
+    end = _group_end(edges[edges >= start], inside.mass_up_to(edges[edges >= start]))
+    members = inside.between(start, 2 * end - start)
+    centre, sigma = fenced_moments(members)
+    if sigma == 0:  # one value
+        kept = tail.step is not None and centre < MOST_DISTANT_CATEGORY
+        return [
+            *_groups(tail, low, float(np.nextafter(centre, -np.inf))),
+            *([(centre, centre)] if kept else []),
+            *_groups(tail, centre, high),
+        ]
+    group = _widen(inside, centre, sigma)
+    width = group[1] - group[0]
+    if sigma > WIDEST_SIGMA or width > WIDEST or inside.mass_within(*group) < least_mass(tail.total):
+        return [*_groups(tail, low, start), *_groups(tail, end, high)]
+    return [*_groups(tail, low, group[0]), group, *_groups(tail, group[1], high)]
+
+
+def _first_rise(edges: Array, mass: Array, total: float) -> float | None:
+    """Where the running mass falls farthest below a segment of its least concave majorant, if no chance does that."""
+    for i, j in _majorant(edges, mass):
+        gained = mass[j] - mass[i]
+        if gained > 0 and j > i + 1:
+            line = mass[i] + (edges[i + 1 : j] - edges[i]) * (gained / (edges[j] - edges[i]))
+            lag = line - mass[i + 1 : j]
+            at = int(lag.argmax())
+            if lag[at] >= max(RISE_SIGMAS * np.sqrt(gained), RISE_SHARE * gained, RISE_OF_ALL * total):
+                return float(edges[i + 1 + at])
+    return None
+
+
+def _group_end(edges: Array, mass: Array) -> float:
+    """Where the density of a group that begins at the first edge falls to a quarter of its mean so far."""
+    segments = list(_majorant(edges, mass))
+    for (_, end), (_, after) in pairwise(segments):
+        density = (mass[end] - mass[0]) / (edges[end] - edges[0])
+        if (mass[after] - mass[end]) / (edges[after] - edges[end]) < GROUP_END * density:
+            return float(edges[end])
+    return float(edges[-1])
+
+
+def _majorant(x: Array, y: Array) -> Iterable[tuple[int, int]]:
+    """The segments of the least concave majorant of the points (x, y), as places of their ends."""
+    corners = [0]
+    for i in range(1, len(x)):
+        while len(corners) > 1:
+            a, b = corners[-2:]
+            if (y[b] - y[a]) * (x[i] - x[b]) > (y[i] - y[b]) * (x[b] - x[a]):
+                break
+            corners.pop()
+        corners.append(i)
+    return pairwise(corners)
+
+
+def _widen(cells: SortedCells, centre: float, sigma: float) -> Interval:
+    """centre - 3 sigma to centre + 3 sigma, and on while the next sigma holds half as much as the last."""
+    low, high = centre - GROUP_SIGMAS * sigma, centre + GROUP_SIGMAS * sigma
+    for _ in range(MOST_WIDENING):
+        at, before, after = cells.mass_up_to(np.array([high, high - sigma, high + sigma]))
+        if not after - at > 0 or after - at < (at - before) / 2:
+            break
+        high += sigma
+    for _ in range(MOST_WIDENING):
+        at, before, after = cells.mass_below(np.array([low, low + sigma, low - sigma]))
+        if not at - after > 0 or at - after < (before - at) / 2:
+            break
+        low -= sigma
+    return low, high

@@ -1,0 +1,198 @@
+"""Columns in ascending order: quantiles, masses and moments of their cells, the same for any order of the rows.
+
+The mass of a cell is counted in rows: weight 2 is the row twice. All sums are of integers.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property, reduce
+from operator import add
+from typing import Any, Self
+
+import numpy as np
+
+from .._grid import Array, product
+
+MOMENT_GRID = 2.0**24  # cells are summed on this grid of the distance they may have, exactly: row order cannot show
+MOMENT_ROWS = 1 << 14  # rows whose moments are taken at a time: their copies stay small
+
+
+@dataclass(frozen=True)
+class SortedColumns:
+    """Some columns, each in ascending order with its missing cells last."""
+
+    values: Array  # (n, m)
+    weights: Array | None  # (n, m) of these cells, integers, 0 where missing; None for all equal
+    row_weight: float  # of one row
+    n_observed: Array  # (m,) cells
+
+    @classmethod
+    def sort(cls, X: Array, weights: Array | None, row_weight: float) -> Self:
+        """The cells X (n, m), NaN where missing, of rows with these weights (n,)."""
+        n_observed = np.count_nonzero(~np.isnan(X), axis=0)
+        if weights is None:
+            return cls(np.sort(X, axis=0), None, 1.0, n_observed)
+        order = np.argsort(X, axis=0)
+        values = np.take_along_axis(X, order, axis=0)
+        return cls(values, np.where(np.isnan(values), 0, weights[order]), row_weight, n_observed)
+
+    @cached_property
+    def running_mass(self) -> Array:
+        """Mass of the first 0, 1, ... n cells, (n + 1, m)."""
+        if self.weights is None:
+            return np.minimum(np.arange(len(self.values) + 1.0)[:, None], self.n_observed)
+        sums = np.cumsum(self.weights, axis=0, dtype=np.int64)
+        return np.concatenate([np.zeros((1, sums.shape[1])), sums / self.row_weight])
+
+    @property
+    def total(self) -> Array:
+        """Mass of all observed cells, (m,)."""
+        return self.mass_of_first(self.n_observed)
+
+    def mass_of_first(self, count: Array) -> Array:
+        """Mass of the first so many cells, (m,)."""
+        if self.weights is None:
+            return count.astype(np.float64)
+        return np.take_along_axis(self.running_mass, count[None], axis=0)[0]
+
+    def count_up_to(self, bound: Array) -> Array:
+        """How many cells are not above `bound` (m,)."""
+        return _search(self.values, bound, self.n_observed, "right")
+
+    def count_below(self, bound: Array) -> Array:
+        """How many cells are below `bound` (m,)."""
+        return _search(self.values, bound, self.n_observed, "left")
+
+    def quantile(self, share: float) -> Array:
+        """The least value with this share of the mass at or below it, (m,); NaN where no cell is observed."""
+        return self._value_at(_search(self.running_mass[1:], share * self.total, self.n_observed, "left"))
+
+    def first_after_mass(self, mass: Array) -> Array:
+        """The first value, from below, at which the running mass exceeds `mass` (m,)."""
+        return self._value_at(_search(self.running_mass[1:], mass, self.n_observed, "right"))
+
+    def last_before_mass(self, mass: Array) -> Array:
+        """The last value before which the running mass is below `mass` (m,)."""
+        return self._value_at(_search(self.running_mass[1:], mass, self.n_observed, "left"))
+
+    def _value_at(self, place: Array) -> Array:
+        """The cell at this place of each column, (m,), or its last observed one."""
+        at = np.clip(np.minimum(place, self.n_observed - 1), 0, None)
+        return np.take_along_axis(self.values, at[None], axis=0)[0]
+
+    def take(self, columns: Any) -> SortedColumns:
+        """These columns."""
+        weights = None if self.weights is None else self.weights[:, columns]
+        return SortedColumns(self.values[:, columns], weights, self.row_weight, self.n_observed[columns])
+
+    def folded(self, intervals: list[tuple[float, float]], shifts: list[float]) -> SortedColumns:
+        """Of a single column the cells in these intervals, less the shift of each."""
+        column = self.cells(0)
+        bounds = [column.places(low, high) for low, high in intervals]
+        values = [self.values[first:last] - shift for (first, last), shift in zip(bounds, shifts, strict=True)]
+        weights = None if self.weights is None else np.concatenate([self.weights[slice(*at)] for at in bounds])
+        image = np.concatenate(values)
+        return SortedColumns(image, weights, self.row_weight, np.array([len(image)]))
+
+    def cells(self, column: int) -> SortedCells:
+        """The observed cells of one column."""
+        n = self.n_observed[column]
+        weights = None if self.weights is None else self.weights[:n, column]
+        return SortedCells(self.values[:n, column], weights, self.row_weight)
+
+
+@dataclass(frozen=True)
+class SortedCells:
+    """The observed cells of one column in ascending order."""
+
+    values: Array  # (n,)
+    weights: Array | None  # (n,) integers; None for all equal
+    row_weight: float
+
+    @cached_property
+    def running_mass(self) -> Array:
+        """Mass of the first 0, 1, ... n cells, (n + 1,)."""
+        if self.weights is None:
+            return np.arange(len(self.values) + 1.0)
+        return np.concatenate([[0.0], np.cumsum(self.weights, dtype=np.int64) / self.row_weight])
+
+    @property
+    def total(self) -> float:
+        return float(self.running_mass[-1])
+
+    def mass_up_to(self, bound: Any) -> Any:
+        """Mass of the cells not above a bound, or each of several."""
+        return self.running_mass[np.searchsorted(self.values, bound, side="right")]
+
+    def mass_below(self, bound: Any) -> Any:
+        """Mass of the cells below a bound, or each of several."""
+        return self.running_mass[np.searchsorted(self.values, bound, side="left")]
+
+    def mass_within(self, low: float, high: float) -> float:
+        """Mass of the cells from low to high, both among them."""
+        return float(self.mass_up_to(high) - self.mass_below(low))
+
+    def places(self, low: float, high: float) -> tuple[int, int]:
+        """The place of the first cell not below `low`, and the one after the last not above `high`."""
+        return int(np.searchsorted(self.values, low, "left")), int(np.searchsorted(self.values, high, "right"))
+
+    def quantile(self, share: float) -> float:
+        """The least value with this share of the mass at or below it."""
+        place = int(np.searchsorted(self.running_mass[1:], share * self.total, side="left"))
+        return float(self.values[min(place, len(self.values) - 1)])
+
+    def between(self, low: float, high: float) -> SortedCells:
+        """The cells above `low` and not above `high`."""
+        at = slice(*np.searchsorted(self.values, [low, high], side="right"))
+        return self._take(self.values[at], at)
+
+    def standardized(self, centre: float, unit: float, sign: int) -> SortedCells:
+        """sign (x - centre)/unit, in ascending order again."""
+        with np.errstate(over="ignore"):
+            values = sign * (self.values - centre) / unit
+        at = slice(None, None, sign)
+        return self._take(values[at], at)
+
+    def moments(self, middle: float, distance: float) -> tuple[float, float]:
+        """Mean and standard deviation of the cells within `distance` of `middle`."""
+        mean, sigma = moments(self.values[:, None], self.weights, np.array([middle]), np.array([distance]))
+        return float(mean[0]), float(sigma[0])
+
+    def distinct(self) -> tuple[Array, Array]:
+        """The distinct values, ascending, and the mass of each."""
+        starts = np.flatnonzero(np.concatenate([[True], self.values[1:] != self.values[:-1]]))
+        return self.values[starts], np.diff(np.append(self.running_mass[starts], self.total))
+
+    def _take(self, values: Array, at: slice) -> SortedCells:
+        return SortedCells(values, None if self.weights is None else self.weights[at], self.row_weight)
+
+
+def moments(X: Array, weights: Array | None, middle: Array, distance: Array) -> tuple[Array, Array]:
+    """Mean and standard deviation of the cells X (n, m) within `distance` of `middle`, (m,); rows of any order."""
+    blocks = (slice(at, at + MOMENT_ROWS) for at in range(0, len(X), MOMENT_ROWS))
+    parts = [_powers(X[at], None if weights is None else weights[at], middle, distance) for at in blocks]
+    count, first, second = (reduce(add, power) for power in zip(*parts, strict=True))  # (m,) Python's integers each
+    mean, variance = first / count, (second * count - first * first) / (count * count)
+    sigma = np.sqrt(variance.astype(np.float64)) / MOMENT_GRID
+    return middle + distance * (mean.astype(np.float64) / MOMENT_GRID), distance * sigma
+
+
+def _powers(X: Array, weights: Array | None, middle: Array, distance: Array) -> tuple[Array, Array, Array]:
+    """Mass, sum and sum of squares of the cells within the distance, on the grid of MOMENT_GRID."""
+    within = np.abs(X - middle) <= distance
+    Y = np.rint(np.where(within, (X - middle) / distance, 0.0) * MOMENT_GRID).astype(np.int64)
+    mass = np.ones((len(Y), 1), np.int64) if weights is None else weights[:, None]
+    count, first, second = (product(mass, V)[0].astype(object) for V in (within.astype(np.int64), Y, Y * Y))
+    return count, first, second
+
+
+def _search(ascending: Array, goals: Array, counts: Array, side: str) -> Array:
+    """searchsorted of one goal in each column's first `counts` entries, (m,)."""
+    low, high = np.zeros_like(counts), counts.copy()
+    for _ in range(int(counts.max(initial=0)).bit_length()):
+        middle = (low + high) // 2
+        found = np.take_along_axis(ascending, np.minimum(middle, len(ascending) - 1)[None], axis=0)[0]
+        before = ((found <= goals) if side == "right" else (found < goals)) & (low < high)
+        low, high = np.where(before, middle + 1, low), np.where(before, high, np.minimum(middle, high))
+    return low

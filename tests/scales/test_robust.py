@@ -1,0 +1,170 @@
+"""The robust scale against plain loops; groups kept, errors left out, sentinels seen, by laws and counts over draws."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+from sklearn.metrics import adjusted_rand_score
+
+from rekmeans import RectifiedEulerKMeans
+from rekmeans.scales import MOST_INTERVALS
+from support.models import scale_of
+from support.plain_scale import plain_robust
+
+N_COLUMNS = 40  # of each shape, drawn
+
+
+def normal(random, n):
+    return random.normal(3, 2, n)
+
+
+def mixed_groups(random, n):
+    """Up to five groups of unequal size, place and spread."""
+    k = int(random.integers(2, 6))
+    places, spreads = random.normal(0, 30, k), random.lognormal(0, 1, k)
+    group = random.choice(k, n, p=random.dirichlet(np.ones(k)))
+    return places[group] + spreads[group] * random.normal(size=n)
+
+
+def far_group(random, n):
+    return np.where(random.random(n) < 0.08, random.normal(40, 1.5, n), random.normal(size=n))
+
+
+def dirty(random, n):
+    return np.where(random.random(n) < 0.2, random.normal(0, 15, n), random.normal(size=n))
+
+
+def with_code(random, n):
+    """An ordinary column in which -999 stands for unknown."""
+    return np.where(random.random(n) < 0.1, -999.0, random.normal(50, 4, n))
+
+
+def ordinal(random, n):
+    return np.where(random.random(n) < 0.05, 99.0, random.integers(1, 6, n))
+
+
+def counts(random, n):
+    return random.poisson(random.gamma(0.5, 3, n)).astype(float)
+
+
+def yes_no(random, n):
+    return (random.random(n) < random.uniform(0.01, 0.6)).astype(float)
+
+
+def mostly_zero(random, n):
+    return np.where(random.random(n) < 0.7, 0.0, random.lognormal(1, 1, n))
+
+
+def counts_with_code(random, n):
+    return np.where(random.random(n) < 0.05, 9999.0, random.poisson(0.4, n))
+
+
+def gaps(random, n):
+    return np.where(random.random(n) < 0.3, np.nan, random.normal(-4, 3, n))
+
+
+SHAPES = (
+    *(normal, mixed_groups, far_group, dirty, with_code, ordinal, counts, yes_no, mostly_zero),
+    *(counts_with_code, gaps),
+)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("n", [30, 400])
+def test_every_column_is_placed_as_plain_loops_place_it(shape, n):
+    random = np.random.default_rng(n)
+    X = np.stack([shape(random, n) for _ in range(N_COLUMNS)], axis=1)
+    scale = scale_of("robust", X)
+    for j, column in enumerate(X.T):
+        ends, shifts, unit = plain_robust(column)
+        m = len(ends)
+        assert np.isnan(scale.low[j, m:]).all()
+        within = {"rtol": 0, "atol": 1e-5 * unit, "err_msg": f"column {j}"}
+        assert_allclose(scale.unit[j], unit, **within)
+        assert_allclose(np.stack([scale.low[j, :m], scale.high[j, :m]], axis=1), ends, **within)
+        assert_allclose(scale.shift[j, :m], shifts, **within)
+        observed = column[~np.isnan(column)]
+        kept = [any(low <= x <= high for low, high in zip(scale.low[j], scale.high[j], strict=True)) for x in observed]
+        assert_allclose(scale.left_out[j], 1 - np.mean(kept), atol=1e-12)
+
+
+def test_intervals_are_in_order_apart_and_folded():
+    random = np.random.default_rng(3)
+    scale = scale_of("robust", np.stack([mixed_groups(random, 500) for _ in range(200)], axis=1))
+    assert scale.low.shape[1] > 2
+    images = (scale.low - scale.shift) / scale.unit[:, None], (scale.high - scale.shift) / scale.unit[:, None]
+    for low, high, start, end in zip(scale.low, scale.high, *images, strict=True):
+        m = np.count_nonzero(~np.isnan(low))
+        assert 1 <= m <= MOST_INTERVALS
+        assert (low[1:m] > high[: m - 1]).all()
+        assert (start[1:m] >= end[: m - 1]).all()
+        assert end[m - 1] - start[0] <= 2 + 1e-9 or m == 1  # what is kept goes at most once round the circle
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda random, n: random.normal(size=n),
+        lambda random, n: random.standard_t(3, n),
+        lambda random, n: random.standard_cauchy(n),
+        lambda random, n: random.lognormal(0, 1, n),
+        lambda random, n: random.exponential(size=n),
+        lambda random, n: random.poisson(0.7, n).astype(float),
+        lambda random, n: random.poisson(3, n).astype(float),
+        *(lambda random, n, w=w: with_errors(random, n, w * random.normal(size=n)) for w in (5, 15, 100)),
+        lambda random, n: with_errors(random, n, random.uniform(-30, 30, n)),
+        lambda random, n: with_errors(random, n, 20 * np.abs(random.normal(size=n))),
+    ],
+)
+@pytest.mark.parametrize("n", [150, 1000])
+def test_errors_and_tails_are_no_groups(draw, n):
+    random = np.random.default_rng(n)
+    scale = scale_of("robust", np.stack([draw(random, n) for _ in range(400)], axis=1))
+    assert np.count_nonzero(~np.isnan(scale.low), axis=1).sum() <= 400 * 1.0075  # three in four hundred
+
+
+def with_errors(random, n, errors):
+    return np.where(random.random(n) < random.choice([0.05, 0.1, 0.2, 0.3]), errors, random.normal(size=n))
+
+
+@pytest.mark.parametrize(("share", "away"), [(0.2, 6), (0.1, 8), (0.05, 12), (0.05, 100)])
+@pytest.mark.parametrize("dirt", [0, 0.1])
+def test_a_far_group_is_kept_and_found(share, away, dirt):
+    random = np.random.default_rng(7)
+    y = (random.random(1000) < share).astype(int)
+    X = random.normal(size=(1000, 5)) + away * y[:, None] * random.choice([-1, 1], 5)
+    X = np.where(random.random(X.shape) < dirt, 15 * random.normal(size=X.shape), X)
+    labels = RectifiedEulerKMeans(2, random_state=0).fit_predict(X)
+    assert adjusted_rand_score(y, labels) > (0.75 if dirt else 0.95)
+
+
+def test_the_ends_of_a_column_with_groups_on_both_sides_do_not_meet():
+    random = np.random.default_rng(1)
+    x = np.concatenate([random.normal(-9, 1, 150), random.normal(0, 1, 700), random.normal(9, 1, 150)])
+    scale = scale_of("robust", x[:, None])
+    turns = 0.9 * scale.to_units(np.array([[-9.0], [0.0], [9.0]]), "ignore")[:, 0]  # half-turns at the default alpha
+    closeness = np.cos(np.pi * (turns[:, None] - turns))
+    assert closeness[0, 2] < 0
+    assert closeness[0, 1] < 0.2
+    assert closeness[1, 2] < 0.2
+
+
+@pytest.mark.parametrize("code", [-999.0, 9999.0])
+@pytest.mark.parametrize("share", [0.01, 0.05, 0.1])
+@pytest.mark.parametrize("shape", [normal, counts, yes_no, mostly_zero, ordinal])
+def test_a_code_for_unknown_is_left_out_and_moves_nothing_much(shape, share, code):
+    random = np.random.default_rng(int(100 * share))
+    clean = np.stack([shape(random, 1000) for _ in range(20)], axis=1)
+    coded = np.where(random.random(clean.shape) < share, code, clean)
+    before, after = scale_of("robust", clean), scale_of("robust", coded)
+    assert not after.inside(np.full((1, 20), code)).any()
+    informative = np.array([np.mean(column != np.median(column)) > 0.25 * share for column in clean.T])
+    ratio = (after.unit / before.unit)[informative]
+    assert ratio.max() < 3
+    assert ratio.min() > 1 / 3
+
+
+def test_fractional_weights_are_counted_by_their_mean():
+    random = np.random.default_rng(5)
+    X, w = far_group(random, 500)[:, None], random.uniform(0.2, 3, 500)
+    one, other = scale_of("robust", X, w), scale_of("robust", X, 8 * w)
+    assert (one.low.tolist(), one.unit.tolist()) == (other.low.tolist(), other.unit.tolist())
