@@ -76,6 +76,23 @@ def test_keep_takes_an_id_and_predict_takes_it_again(tmp_path, rekmeans):
     assert "--keep" in rekmeans("fit", "--demo", "--keep", "ash").err
 
 
+def test_a_model_without_names_takes_what_looks_like_an_id(tmp_path, rekmeans):
+    X = np.column_stack([np.arange(N), np.random.default_rng(0).normal(size=N)])
+    np.save(tmp_path / "t.npy", X)
+    pd.DataFrame({"id": np.arange(N), "a": X[:, 1]}).to_csv(tmp_path / "t.csv", index=False)
+    fitted = json.loads(rekmeans("fit", "t.npy", "-k", 3, "--json").out)
+    assert json.loads(rekmeans("predict", fitted["model"], "t.csv", "--json").out)["sizes"] == fitted["sizes"]
+
+
+def test_a_model_without_names_is_used_on_the_file_that_it_was_fitted_to(tmp_path, rekmeans):
+    """Numbers count up in its first column, and each line ends in a separator."""
+    random = np.random.default_rng(0)
+    (tmp_path / "t.csv").write_text("".join(f"{i},{x:.3f},\n" for i, x in enumerate(random.normal(size=N))))
+    fitted = json.loads(rekmeans("fit", "t.csv", "-k", 3, "--json").out)
+    assert fitted["columns"] == ["x0", "x1"]
+    assert json.loads(rekmeans("predict", fitted["model"], "t.csv", "--json").out)["sizes"] == fitted["sizes"]
+
+
 def test_notes_on_many_columns_are_few_lines(tmp_path, rekmeans):
     cells = {f"a long name of column number {j}": [f"${i * j % 97:,}.5" for i in range(30)] for j in range(1, 41)}
     texts = {f"count {j}": ["some longer text", *map(str, range(3, 90, 3))] for j in range(40)}

@@ -92,7 +92,7 @@ class ColumnSelection:
     only: tuple[str, ...] | None = None
     max_columns: int = MOST_COLUMNS
     keep: tuple[str, ...] = ()  # features even if they look like ids
-    is_of_model: bool = False  # a fitted model says what is a feature: nothing is left out that it may know
+    is_of_model: bool = False  # a fitted model says what is a feature: ids too
 
     def refuse_many_columns(self, path: Path, count: int) -> None:
         """Refuse more columns than are expected, before anything is made for each of them."""

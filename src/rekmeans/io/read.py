@@ -103,9 +103,9 @@ def _refuse_infinity(path: Path, table: FileTable, ends: Array) -> None:
 
 def _tidy_table(path: Path, table: FileTable, ends: Array, selection: ColumnSelection) -> FileTable:
     """The table without columns and rows that have no value, and with what is to be said of the others."""
-    is_of_model = selection.only is not None or selection.is_of_model
-    if not is_of_model:
+    if not selection.only and not selection.is_of_model:
         table = replace(table, notes=[*table.notes, *constant_notes(table, *ends)])
+    if not selection.only:
         table = without_empty_columns(table)
         _refuse_empty(path, table)
     table = without_empty_rows(table)

@@ -113,20 +113,20 @@ def _total(counts: Any) -> int:
 
 def number_notes(columns: dict[str, NumberColumn]) -> list[str]:
     """What was done to columns of text, in at most two sentences."""
-    converted = [_converted(name, column) for name, column in columns.items() if column.count.n_formatted]
-    lost = [_lost(name, column.count) for name, column in columns.items() if column.count.texts]
+    converted = [_format_note(name, column) for name, column in columns.items() if column.count.n_formatted]
+    lost = [_text_note(name, column.count) for name, column in columns.items() if column.count.texts]
     return [
         *([f"text read as numbers: {name_list(converted, LONGEST_NOTE)}"] if converted else []),
         *([f"text taken as missing: {name_list(lost, LONGEST_NOTE)}"] if lost else []),
     ]
 
 
-def _converted(name: str, column: NumberColumn) -> str:
+def _format_note(name: str, column: NumberColumn) -> str:
     n, marks = column.count.n_formatted, " and ".join(sorted(column.count.marks))
     return f"{shorten_name(name)} ({marks} in {n:,} {'cells' if n > 1 else 'cell'})"
 
 
-def _lost(name: str, count: TextCount) -> str:
+def _text_note(name: str, count: TextCount) -> str:
     n = count.n_cells - count.n_numbers
     examples = ", ".join(repr(shorten_name(text, LONGEST_EXAMPLE)) for text in count.texts)
     return f"{shorten_name(name)} ({n:,} {'cells' if n > 1 else 'cell'}: {examples})"
