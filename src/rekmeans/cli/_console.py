@@ -110,6 +110,11 @@ def print_clusters(model: Any, table: FileTable, result: dict[str, Any]) -> None
         print_lines(f"against the known classes: accuracy {result['accuracy']:.3f}, NMI {result['nmi']:.3f}")
 
 
+def print_notes(table: FileTable) -> None:
+    """Print what was done to the file of a table."""
+    print_lines(*table.notes)
+
+
 def print_shares(sizes: Sequence[int]) -> None:
     """Print how many rows each cluster has."""
     columns = ["cluster", "rows", "share"]

@@ -19,6 +19,9 @@ Label = Annotated[
     typer.Option(metavar="COLUMN", help="Known classes to compare with: never a feature. In npz and libsvm: y."),
 ]
 Drop = Annotated[list[str] | None, typer.Option(metavar="COLUMN", help="A column to leave out; may be given again.")]
+Keep = Annotated[
+    list[str] | None, typer.Option(metavar="COLUMN", help="A feature though it looks like an id; may be given again.")
+]
 MaxColumns = Annotated[
     int, typer.Option(min=1, metavar="NUMBER", help="More columns are taken for damage, and refused.")
 ]

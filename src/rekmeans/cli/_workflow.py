@@ -39,7 +39,7 @@ def read_table_of_model(model: Any, path: Path, selection: ColumnSelection) -> F
     """The model's columns of a table."""
     names = getattr(model, "feature_names_in_", None)
     only = None if names is None else tuple(name for name in names if name != selection.label)
-    table = read_table_file(path, replace(selection, only=only))
+    table = read_table_file(path, replace(selection, only=only, is_of_model=True))
     if sparse.issparse(table.X) and table.X.shape[1] < model.n_features_in_:  # the file has no cell in the last columns
         table.X.resize((table.X.shape[0], model.n_features_in_))
     if table.X.shape[1] != model.n_features_in_:
@@ -51,13 +51,14 @@ def read_table_of_model(model: Any, path: Path, selection: ColumnSelection) -> F
 
 
 def summarize(model: Any, table: FileTable, title: str) -> dict[str, Any]:
-    """The summary of the report, with the columns that the file skipped."""
+    """The summary of the report, with the columns that the file skipped and what was done to it."""
     from ..analysis.summary import summary  # after the fit, which needs the memory more
 
     y = None
     if table.y is not None:
         y = np.ma.masked_array(np.array([*table.classes, ""])[table.y], table.y < 0)
-    return summary(model, table.X, names=list(table.names), y=y, title=title) | {"skipped": table.skipped}
+    reading = {"skipped": table.skipped, "reading": table.notes}
+    return summary(model, table.X, names=list(table.names), y=y, title=title) | reading
 
 
 def write_report(path: Path, summary: dict[str, Any]) -> None:
@@ -79,6 +80,7 @@ def fit_result(model: Any, table: FileTable, summary: dict[str, Any]) -> dict[st
         "rows": table.X.shape[0],
         "columns": list(table.names),
         "skipped": table.skipped,
+        "reading": table.notes,
         "clusters": model.n_clusters,
         "sizes": np.bincount(model.labels_, minlength=model.n_clusters).tolist(),
         "objective": model.inertia_,

@@ -47,12 +47,14 @@ def predict(
     with _workflow.explain_memory(table.name, rows):
         labels = clusterer.predict(rows.X)
     with _workflow.note_earlier_outputs(path), atomic_write(path) as part:
-        write_labels(part, labels, rows.ids)
+        write_labels(part, rows.labels_of_file(labels), rows.ids)
     sizes = np.bincount(labels, minlength=len(clusterer.centroids_)).tolist()
     if as_json:
-        _console.print_json({"command": "predict", "rows": len(labels), "sizes": sizes, "labels": str(path)})
+        result = {"command": "predict", "rows": len(labels), "sizes": sizes, "reading": rows.notes, "labels": str(path)}
+        _console.print_json(result)
     elif not quiet:
         _console.print_shares(sizes)
+        _console.print_notes(rows)
         _console.print_lines(f"labels: {path}")
 
 

@@ -16,7 +16,7 @@ from ..io.labels import write_labels
 from ..io.model_file import save
 from ..io.read import read_table_file
 from . import _console, _workflow
-from ._options import FLAG, METHOD, RUN, Csv, Debug, Drop, Json, Label, MaxColumns, Quiet, Threads
+from ._options import FLAG, METHOD, RUN, Csv, Debug, Drop, Json, Keep, Label, MaxColumns, Quiet, Threads
 
 MethodName = Literal["rek", "eulerk"]
 ScaleName = Literal["robust", "range", "global", "none"]
@@ -71,7 +71,7 @@ class Outputs:
         is_second = self.model.exists()
         with _workflow.note_earlier_outputs(self.model.parent), atomic_writes(self.paths) as parts:
             labels, model_file, report, summary_file = parts
-            write_labels(labels, model.labels_, table.ids)
+            write_labels(labels, table.labels_of_file(model.labels_), table.ids)
             save(model, model_file)
             _workflow.write_report(report, summary)
             digests = {part.name: sha256_digest(part) for part in (labels, model_file, report)}
@@ -99,6 +99,7 @@ def fit(
     ] = "ignore",
     label: Label = None,
     drop: Drop = None,
+    keep: Keep = None,
     max_columns: MaxColumns = MOST_COLUMNS,
     out: Annotated[
         Path | None,
@@ -122,7 +123,7 @@ def fit(
     The folder gets labels.parquet, model.safetensors, report.html and
     summary.json: all of them, or none.
     """
-    selection = ColumnSelection(label, tuple(drop or ()), max_columns=max_columns)
+    selection = ColumnSelection(label, tuple(drop or ()), None, max_columns, tuple(keep or ()))
     _refuse_usage(table, clusters, selection, demo)
     _workflow.refuse_missing_libraries("safetensors", "jinja2", "matplotlib")
     outputs = _outputs(table, out, csv)
@@ -148,13 +149,14 @@ def fit(
         _console.print_json({"command": "fit"} | result | {path.stem: str(path) for path in outputs.paths})
     elif not quiet:
         _console.print_clusters(model, rows, result)
+        _console.print_notes(rows)
         beside = name_list([path.name for path in outputs.paths if path != outputs.report])
         _console.print_lines(f"report: {outputs.report}", f"beside it: {beside}")
 
 
 def _refuse_usage(table: Path | None, n_clusters: int | None, selection: ColumnSelection, demo: bool) -> None:
-    if demo and (table is not None or selection.label or selection.drop):
-        raise ValueError("--demo brings its own table: leave out TABLE, --label and --drop.")
+    if demo and (table is not None or selection.label or selection.drop or selection.keep):
+        raise ValueError("--demo brings its own table: leave out TABLE, --label, --drop and --keep.")
     if not demo and table is None:
         raise ValueError("name a TABLE to cluster, or try --demo.")
     if not demo and n_clusters is None:

@@ -15,6 +15,8 @@ from .._grid import Array
 from ._pyarrow import compute, ipc, pa, parquet, types
 from .file_table import ColumnSelection, FileTable, UnreadableFileError, name_list
 from .size_limits import refuse_oversize
+from .text_columns import NumberColumn, find_late_text, find_number_columns, is_text, number_notes
+from .tidy_table import without_ids
 
 FLOAT32_TYPES = (
     pa.float32(),
@@ -36,6 +38,14 @@ class ColumnSource:
     n_rows: int  # about how many there are
     has_names: bool = True
     index: list[str] = field(default_factory=list)  # the columns of row names
+    integers: frozenset[str] = frozenset()  # the columns of integers, as the beginning shows them
+    decimal: str = "."
+    numbers: dict[str, NumberColumn] = field(default_factory=dict)  # the columns of text that are read as numbers
+    line_of_row: Callable[[int], int] | None = None
+
+    def text_batches(self, names: list[str]) -> Iterator[Any]:
+        """Record batches of columns as they are written."""
+        return self.batches(dict.fromkeys(names, pa.binary()))
 
 
 class LateTextError(Exception):
@@ -50,7 +60,8 @@ def read_parquet(path: Path, selection: ColumnSelection) -> FileTable:
         with parquet.ParquetFile(str(path)) as file:
             yield from file.iter_batches(columns=list(columns))
 
-    source = ColumnSource(distinct_types(path, schema), batches, n, index=_pandas_index(schema))
+    kinds = distinct_types(path, schema)
+    source = ColumnSource(kinds, batches, n, index=_pandas_index(schema), integers=integer_names(kinds))
     return table_of_source(path, source, selection)
 
 
@@ -64,13 +75,20 @@ def read_feather(path: Path, selection: ColumnSelection) -> FileTable:
             reader = ipc.open_file(file, options=options)
             yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
 
-    source = ColumnSource(distinct_types(path, schema), batches, 0, index=_pandas_index(schema))
+    kinds = distinct_types(path, schema)
+    source = ColumnSource(kinds, batches, 0, index=_pandas_index(schema), integers=integer_names(kinds))
     return table_of_source(path, source, selection)
 
 
 def write_parquet(path: Path, columns: dict[str, Array]) -> None:
-    """Write named columns as parquet."""
-    parquet.write_table(pa.table(columns), str(path))
+    """Write named columns as parquet; what is masked is null."""
+    arrays = {name: pa.array(np.ma.getdata(cells), mask=_mask(cells)) for name, cells in columns.items()}
+    parquet.write_table(pa.table(arrays), str(path))
+
+
+def _mask(cells: Array) -> Array | None:
+    """Which cells are masked; None where none can be."""
+    return np.ma.getmaskarray(cells) if isinstance(cells, np.ma.MaskedArray) else None
 
 
 def table_of_source(path: Path, source: ColumnSource, selection: ColumnSelection) -> FileTable:
@@ -81,7 +99,10 @@ def table_of_source(path: Path, source: ColumnSource, selection: ColumnSelection
     label = selection.label
     skipped = dict.fromkeys(selection.drop, "dropped") | dict.fromkeys(source.index, "row names")
     candidates = [name for name in (selection.only or source.types) if name not in skipped and name != label]
-    skipped |= {name: why for name in candidates if (why := _skip_reason(source.types[name]))}
+    source = _with_number_columns(source, candidates)
+    skipped |= {
+        name: why for name in candidates if name not in source.numbers and (why := _skip_reason(source.types[name]))
+    }
     if selection.only and (bad := [f"{name} ({skipped[name]})" for name in candidates if name in skipped]):
         what = f"{path.name} must have numbers in the columns of the model, got {name_list(bad)}."
         raise UnreadableFileError(what)
@@ -91,11 +112,34 @@ def table_of_source(path: Path, source: ColumnSource, selection: ColumnSelection
     try:
         X, others = _gather_columns(path, source, names, [*source.index, *([] if label is None else [label])])
     except LateTextError as column:
-        return table_of_source(path, replace(source, types=source.types | {str(column): pa.string()}), selection)
+        return table_of_source(path, _with_late_text(source, names, str(column)), selection)
     pa.default_memory_pool().release_unused()
     y, classes = (None, []) if label is None or not len(X) else _encode_arrow_classes(others[label])
     ids = _row_names(others[source.index[0]]) if source.index and len(X) else None
-    return FileTable(X, names, source.has_names, skipped, y, classes, ids)
+    notes = number_notes(source.numbers)
+    table = FileTable(X, names, source.has_names, skipped, y, classes, ids, notes, line_of_row=source.line_of_row)
+    return without_ids(table, _integer_columns(source), selection) if len(X) else table
+
+
+def _with_number_columns(source: ColumnSource, names: list[str]) -> ColumnSource:
+    """The source with those of the columns of text that are to be read as numbers."""
+    texts = [name for name in names if is_text(source.types[name])]
+    if not texts:
+        return source
+    return replace(source, numbers=find_number_columns(source.text_batches(texts), texts, source.decimal))
+
+
+def _with_late_text(source: ColumnSource, names: list[str], late: str) -> ColumnSource:
+    """The source whose columns that turn into text, of which one was met, are columns of text."""
+    floats = [name for name in names if source.types[name] == pa.float64()]
+    found = find_late_text(source.text_batches(floats), floats, source.decimal) if late in names else set()
+    return replace(source, types=source.types | dict.fromkeys({late, *found}, pa.string()))
+
+
+def _integer_columns(source: ColumnSource) -> dict[str, int]:
+    """The columns of integers, with the number of texts in each; formatted numbers are not ids."""
+    counts = {name: column.count for name, column in source.numbers.items() if not column.count.n_formatted}
+    return dict.fromkeys(source.integers, 0) | {name: one.n_cells - one.n_numbers for name, one in counts.items()}
 
 
 def _gather_columns(
@@ -106,21 +150,29 @@ def _gather_columns(
     refuse_oversize(path, source.n_rows, len(names), np.dtype(dtype).itemsize)
     number, n, X = pa.from_numpy_dtype(dtype), 0, np.empty((source.n_rows, len(names)), dtype)
     chunks: dict[str, list[Any]] = {name: [] for name in others}
-    for batch in source.batches({name: source.types[name] for name in dict.fromkeys([*names, *others])}):
+    kinds = {name: source.types[name] for name in [*names, *others]} | dict.fromkeys(source.numbers, pa.binary())
+    for batch in source.batches(kinds):
         batch.validate(full=True)  # a damaged file may point outside of its own bytes
         m = batch.num_rows
         if n + m > len(X):
             refuse_oversize(path, n + m, len(names), X.itemsize)
             X.resize((max(n + m, len(X) * 5 // 4), len(names)), refcheck=False)
         for j, name in enumerate(names):
-            column = batch.column(name)
-            cells = column.cast(pa.uint8()) if types.is_boolean(column.type) else column
-            X[n : n + m, j] = cells.cast(number, safe=False).to_numpy(zero_copy_only=False)
+            X[n : n + m, j] = _number_cells(source, name, batch.column(name), number)
         for name, parts in chunks.items():
             parts.append(batch.column(name))
         n += m
     X.resize((n, len(names)), refcheck=False)
     return X, {name: pa.chunked_array(parts) for name, parts in chunks.items() if parts}
+
+
+def _number_cells(source: ColumnSource, name: str, column: Any, number: Any) -> Array:
+    """The cells of a column as numbers of the type `number`, NaN where they are missing."""
+    if name in source.numbers:
+        column = source.numbers[name].numbers(column)
+    plain = column.cast(pa.uint8()) if types.is_boolean(column.type) else column
+    cells: Array = plain.cast(number, safe=False).to_numpy(zero_copy_only=False)
+    return cells
 
 
 def _row_names(column: Any) -> Array:
@@ -160,6 +212,11 @@ def distinct_types(path: Path, schema: Any) -> dict[str, Any]:
             f"{path.name} must have different column names: {name_list(sorted(twice))} comes more than once."
         )
     return dict(zip(schema.names, schema.types, strict=True))
+
+
+def integer_names(kinds: dict[str, Any]) -> frozenset[str]:
+    """The columns of integers."""
+    return frozenset(name for name, kind in kinds.items() if types.is_integer(kind))
 
 
 def _pandas_index(schema: Any) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import warnings
 from collections.abc import Iterator
@@ -12,15 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from ._pyarrow import csv, pa, types
-from .arrow import ColumnSource, LateTextError, distinct_types, table_of_source
+from .arrow import ColumnSource, LateTextError, distinct_types, integer_names, table_of_source
 from .file_table import COMPRESSIONS, ColumnSelection, FileTable, UnreadableFileError, name_list
+from .number_text import NULLS
 from .size_limits import refuse_bytes
 
 PEEK = 1 << 16  # bytes read for separator and header, more where lines are long
 BLOCK_BYTES = 1 << 20  # bytes read at a time
 COLUMN_BYTES = 16_000  # that pyarrow may take for each column; it ends the process where it finds no memory
-MISSING = ["?", "None", "none", "-", "NONE"]  # besides pyarrow's own: empty, NA, NaN, null, ...
-NULLS = csv.ConvertOptions().null_values + MISSING
 UNNAMED = ("", "Unnamed: 0")  # the second once pandas has read and written the first
 
 
@@ -33,6 +33,7 @@ class CsvLayout:
     names: list[str] | None  # None: they are in the first line
     has_quotes: bool
     n_rows: int  # about how many there are
+    n_blank_lines: int = 0  # before the first that has something
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class CsvFile:
             with self._open({raw_names[name]: kind for name, kind in columns.items()}) as reader:
                 yield from (batch.rename_columns(list(columns)) for batch in reader)
         except pa.ArrowInvalid as error:
-            place = re.search(r"column #(\d+): CSV conversion error", str(error))
+            place = re.search(r"column #(\d+): (?:Row #\d+: )?CSV conversion error", str(error))
             if place is None:
                 raise
             name = self.schema().names[int(place[1])].strip()
@@ -61,6 +62,20 @@ class CsvFile:
                 what = f"{self.path.name} is not UTF-8 text (in column {name!r}): save it as UTF-8."
                 raise UnreadableFileError(what) from None
             raise LateTextError(name) from None
+
+    def line_of_row(self, row: int) -> int:
+        """The line, counted from 1, in which a row begins: a cell in quotes may have several lines."""
+        n_before = row + (self.layout.names is None) + self.layout.n_blank_lines
+        if not self.layout.has_quotes:
+            return n_before + 1
+        n_quotes = n_begun = 0
+        with io.BufferedReader(_open_bytes(self.path)) as lines:
+            for number, line in enumerate(lines, start=1):
+                n_begun += n_quotes % 2 == 0
+                if n_begun > n_before:
+                    return number
+                n_quotes += line.count(b'"')
+        raise IndexError(f"{self.path.name} has no row {row}.")
 
     def _open(self, columns: dict[str, Any]) -> Any:
         convert = csv.ConvertOptions(
@@ -70,8 +85,17 @@ class CsvFile:
             include_columns=list(columns),
             column_types=columns,
         )
-        read = csv.ReadOptions(block_size=BLOCK_BYTES, column_names=self.layout.names)
-        parse = csv.ParseOptions(delimiter=self.layout.separator, newlines_in_values=self.layout.has_quotes)
+        read = csv.ReadOptions(
+            use_threads=False,  # it parses one block after the other anyway, and then errors have line numbers
+            block_size=BLOCK_BYTES,
+            column_names=self.layout.names,
+            skip_rows=self.layout.n_blank_lines,
+        )
+        parse = csv.ParseOptions(
+            delimiter=self.layout.separator,
+            newlines_in_values=self.layout.has_quotes,
+            ignore_empty_lines=False,  # each is a row without a value
+        )
         return csv.open_csv(_open_bytes(self.path), read, parse, convert)
 
 
@@ -89,7 +113,17 @@ def read_delimited(path: Path, selection: ColumnSelection) -> FileTable:
     exact = (*index, selection.label)
     types_of = {name: _exact_type(kind) if name in exact else _column_float_type(kind) for name, kind in kinds.items()}
     batches = partial(file.batches, raw_names)
-    return table_of_source(path, ColumnSource(types_of, batches, layout.n_rows, layout.names is None, index), selection)
+    source = ColumnSource(
+        types_of,
+        batches,
+        layout.n_rows,
+        layout.names is None,
+        index,
+        integer_names(kinds),
+        layout.decimal,
+        line_of_row=file.line_of_row,
+    )
+    return table_of_source(path, source, selection)
 
 
 def _raw_names(path: Path, schema: Any) -> dict[str, str]:
@@ -126,6 +160,7 @@ def read_layout(path: Path, selection: ColumnSelection = ColumnSelection()) -> C
         decimal=_decimal_mark(rows, separator),
         names=None if has_header else [f"x{j}" for j in range(len(rows[0]))],
         has_quotes=b'"' in start,
+        n_blank_lines=_n_blank_lines(start),
         n_rows=int(path.stat().st_size / len(start) * len(lines) * 1.05) if is_cut else len(lines),
     )
 
@@ -149,6 +184,12 @@ def _decode_lines(path: Path, start: bytes, is_cut: bool) -> list[str]:
     if not lines:
         raise UnreadableFileError(f"{path.name} is empty: a table needs at least one row.")
     return lines
+
+
+def _n_blank_lines(start: bytes) -> int:
+    """How many lines without anything are before the first other one."""
+    ends = re.match(rb"(?:\xef\xbb\xbf)?([\r\n]*)", start)
+    return 0 if ends is None else len(ends[1].splitlines())
 
 
 def _separator(lines: list[str]) -> str:
@@ -206,6 +247,8 @@ def _is_number(text: str) -> bool:
 
 def _column_float_type(kind: Any) -> Any:
     """The type to read a csv column as, of which the first block has this type: every number is a float."""
+    if types.is_binary(kind):  # text that is not UTF-8
+        return pa.string()
     return pa.float64() if types.is_integer(kind) or types.is_null(kind) else kind
 
 

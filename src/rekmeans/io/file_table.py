@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
+
+import numpy as np
 
 from .._grid import Array
 from ..analysis.number_format import shorten_name
@@ -30,7 +32,22 @@ class FileTable:
     skipped: dict[str, str] = field(default_factory=dict)  # column: why
     y: Array | None = None  # (n,) number of each row's class, -1 where it is missing
     classes: list[str] = field(default_factory=list)
-    ids: Array | None = None  # (n,) the file's own row names
+    ids: Array | None = None  # the file's own name of each of its rows
+    notes: list[str] = field(default_factory=list)  # what was done to the file, a sentence each
+    has_value: Array | None = None  # of each row of the file, where some have no value and are not in X
+    line_of_row: Callable[[int], int] | None = None  # where a row of the file begins, if it has lines
+
+    def row_place(self, row: int) -> str:
+        """Where a row of the file is, for people: its line, the header being the first, or its number."""
+        return f"row {row} (counted from 0)" if self.line_of_row is None else f"line {self.line_of_row(row)}"
+
+    def labels_of_file(self, labels: Array) -> Array:
+        """The labels of the rows of X as those of the rows of the file, masked where a row is not in X."""
+        if self.has_value is None:
+            return labels
+        of_file = np.zeros(len(self.has_value), labels.dtype)
+        of_file[self.has_value] = labels
+        return np.ma.MaskedArray(of_file, mask=~self.has_value)
 
 
 @dataclass(frozen=True)
@@ -74,6 +91,8 @@ class ColumnSelection:
     drop: tuple[str, ...] = ()
     only: tuple[str, ...] | None = None
     max_columns: int = MOST_COLUMNS
+    keep: tuple[str, ...] = ()  # features even if they look like ids
+    is_of_model: bool = False  # a fitted model says what is a feature: ids too
 
     def refuse_many_columns(self, path: Path, count: int) -> None:
         """Refuse more columns than are expected, before anything is made for each of them."""
@@ -85,7 +104,7 @@ class ColumnSelection:
 
     def refuse_missing_columns(self, path: Path, names: Sequence[str], others: Collection[str] = ()) -> None:
         """Refuse names that are asked for and neither a column's nor among the others."""
-        selected = (() if self.label is None else (self.label,)) + self.drop + (self.only or ())
+        selected = (() if self.label is None else (self.label,)) + self.drop + self.keep + (self.only or ())
         known: Collection[str] = names if isinstance(names, NumberedNames) else set(names)
         if missing := [name for name in selected if name not in known and name not in others]:
             columns = ", ".join([name_list(names), *others])
@@ -96,7 +115,7 @@ class ColumnSelection:
         return replace(self, only=tuple(names)) if self.only and len(self.only) == len(names) else self
 
 
-def name_list(names: Sequence[Any]) -> str:
+def name_list(names: Sequence[Any], longest: int = LONGEST_NAME) -> str:
     """Names with commas, the first few of many."""
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return ", ".join(shorten_name(str(name), LONGEST_NAME) for name in names[:MOST_NAMES]) + more
+    return ", ".join(shorten_name(str(name), longest) for name in names[:MOST_NAMES]) + more

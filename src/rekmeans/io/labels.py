@@ -16,7 +16,10 @@ PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def write_labels(path: Path, labels: Array, ids: Array | None) -> None:
-    """Write the cluster of each row beside its name or number; parquet or csv by the ending of the path."""
+    """Write the cluster of each row beside its name or number; parquet or csv by the ending of the path.
+
+    Where labels are masked, the cluster is empty in csv and null in parquet.
+    """
     rows = np.arange(len(labels)) if ids is None else ids
     if path.suffix.lower() == ".parquet":
         from .arrow import write_parquet

@@ -13,8 +13,10 @@ from pathlib import Path
 import numpy as np
 from scipy import sparse
 
+from .._grid import Array
 from .file_table import COMPRESSIONS, ColumnSelection, FileTable, UnreadableFileError, name_list
 from .size_limits import machine_memory, size_text
+from .tidy_table import ID, constant_notes, without_empty_columns, without_empty_rows
 
 DELIMITED, LIBSVM = ("csv", "read_delimited"), ("libsvm", "read_libsvm")
 READERS = {  # ending: the module of this package and its function, imported when such a file is read
@@ -57,8 +59,9 @@ def read_table_file(path: Path, selection: ColumnSelection = ColumnSelection()) 
     _refuse_empty(path, table)
     if sparse.issparse(table.X):
         return table
-    _refuse_infinity(path, table)
-    return table if selection.only else _without_empty_columns(path, table)
+    ends = np.stack([end.reduce(table.X, axis=0) for end in (np.fmin, np.fmax)])  # (2, d)
+    _refuse_infinity(path, table, ends)
+    return _tidy_table(path, table, ends, selection)
 
 
 def _known_ending(path: Path) -> str:
@@ -83,28 +86,29 @@ def _memory_sentence(path: Path, error: MemoryError) -> str:
 def _refuse_empty(path: Path, table: FileTable) -> None:
     if not table.names:
         reasons = name_list([f"{name} ({why})" for name, why in table.skipped.items()])
+        way_out = "; take one with --keep NAME" if ID in table.skipped.values() else ""
         raise UnreadableFileError(
-            f"{path.name} has no numeric column to cluster{'; skipped ' if reasons else ''}{reasons}."
+            f"{path.name} has no numeric column to cluster{'; skipped ' if reasons else ''}{reasons}{way_out}."
         )
     if not table.X.shape[0]:
         raise UnreadableFileError(f"{path.name} has no rows: a table needs at least one.")
 
 
-def _refuse_infinity(path: Path, table: FileTable) -> None:
-    ends = np.stack([end.reduce(table.X, axis=0) for end in (np.fmin, np.fmax)])  # (2, d)
+def _refuse_infinity(path: Path, table: FileTable, ends: Array) -> None:
     if len(bad := np.flatnonzero(np.isinf(ends).any(axis=0))):
-        row = np.flatnonzero(np.isinf(table.X[:, bad[0]]))[0]
-        where = f"row {row} (counted from 0), column {name_list([table.names[bad[0]]])!r}"
+        row = int(np.flatnonzero(np.isinf(table.X[:, bad[0]]))[0])
+        where = f"{table.row_place(row)}, column {name_list([table.names[bad[0]]])!r}"
         raise UnreadableFileError(f"{path.name} must be finite: infinity in {where}; leave a missing value empty.")
 
 
-def _without_empty_columns(path: Path, table: FileTable) -> FileTable:
-    """The table without columns of which every value is missing."""
-    empty = [j for j in np.flatnonzero(np.isnan(table.X[0])) if np.isnan(table.X[:, j]).all()]
-    if not empty:
-        return table
-    names = np.delete(np.array(list(table.names), dtype=object), empty).tolist()
-    skipped = table.skipped | {table.names[int(j)]: "every value is missing" for j in empty}
-    rest = replace(table, X=np.delete(table.X, empty, axis=1), names=names, skipped=skipped)
-    _refuse_empty(path, rest)
-    return rest
+def _tidy_table(path: Path, table: FileTable, ends: Array, selection: ColumnSelection) -> FileTable:
+    """The table without columns and rows that have no value, and with what is to be said of the others."""
+    if not selection.only and not selection.is_of_model:
+        table = replace(table, notes=[*table.notes, *constant_notes(table, *ends)])
+    if not selection.only:
+        table = without_empty_columns(table)
+        _refuse_empty(path, table)
+    table = without_empty_rows(table)
+    if not len(table.X):
+        raise UnreadableFileError(f"{path.name} has no row with a value in {name_list(table.names)}.")
+    return table
