@@ -52,7 +52,10 @@ __all__ = [
     "watch_passes",
 ]
 
-DISPLAYS = ("CircleDisplay", "GraphDisplay", "HistoryDisplay", "ProfileDisplay", "SurfaceDisplay", "UMatrixDisplay")
+DISPLAYS = (
+    *("CircleDisplay", "GraphDisplay", "HistoryDisplay", "KeptValuesDisplay"),
+    *("ProfileDisplay", "SurfaceDisplay", "UMatrixDisplay"),
+)
 LAZY = dict.fromkeys(DISPLAYS, ".displays")
 
 

@@ -119,12 +119,21 @@ def test_report_and_export_land_beside(fitted, tmp_path, rekmeans):
     assert is_refusal(rekmeans("export", model), "--onnx")
 
 
-def test_warnings_are_lines(tmp_path, rekmeans):
+def test_what_is_left_out_is_said_with_the_option_of_the_command_line(tmp_path, rekmeans):
     rows = np.concatenate([np.random.default_rng(0).normal(size=(60, 2)), np.full((2, 2), 1e6)])
     pd.DataFrame(rows, columns=["a", "b"]).to_csv(tmp_path / "far.csv", index=False)
-    answer = rekmeans("fit", "far.csv", "-k", 2, "--json")
-    assert answer.err.startswith("warning: 2 of 62 rows take no part")
-    assert answer.err.count("\n") == 1
+    answer = rekmeans("fit", "far.csv", "-k", 2)
+    assert not answer.err
+    assert "2 of 62 rows take no part: all their cells are left out. If these are not errors, use --scale range." in (
+        " ".join(answer.out.split())
+    )
+    left_out = json.loads(rekmeans("fit", "far.csv", "-k", 2, "--json").out)["left_out"]
+    assert (left_out["beyond"], left_out["cells"]) == (4, 124)
+    assert left_out["notes"][-1].startswith("2 of 62 rows")
+    rows[:, 1] = 1e6
+    pd.DataFrame(rows[:3], columns=["a", "b"]).to_csv(tmp_path / "few.csv", index=False)
+    answer = rekmeans("fit", "few.csv", "-k", 3, "--json")
+    assert answer.err.count("\n") == answer.err.count("warning: ")
 
 
 def test_debug_shows_where(tmp_path, rekmeans):

@@ -15,7 +15,7 @@ NORMAL_IQR = 1.349  # quartile range of a normal column in standard deviations
 FENCE_SIGMAS = 3.0  # robust standard deviations round a median; wider fences break at 30 % errors
 
 NEAREST = 2.5  # standard deviations of the bulk, as all distances here: groups are looked for beyond
-FARTHEST = 1e6  # cells beyond are errors
+MOST_DISTANT = 1e6  # cells beyond are errors
 BIN, BIN_GROWTH, WIDE_BINS = 0.5, 1.025, 20.0  # bins are BIN wide, and from WIDE_BINS on grow
 RISE_SIGMAS = 2.0  # a rise is no chance if this many standard deviations of its count
 RISE_SHARE = 0.1  # of the cells below it
@@ -35,10 +35,8 @@ Interval = tuple[float, float]
 def far_groups(cells: SortedCells, centre: float, sigma: float) -> list[Interval]:
     """Kept intervals of a column beyond 2.5 sigma of its centre, on either side, in units of sigma from the centre."""
     step = _category_step(cells)
-    below, above = (
-        _groups(_Tail(cells.standardized(centre, sigma, sign), cells.total, step and step / sigma), NEAREST, FARTHEST)
-        for sign in (-1, 1)
-    )
+    tails = (_Tail(cells.standardize(centre, sigma, sign), cells.total, step and step / sigma) for sign in (-1, 1))
+    below, above = (_groups(tail, NEAREST, MOST_DISTANT) for tail in tails)
     return [(-high, -low) for low, high in below] + above
 
 
@@ -80,15 +78,15 @@ class _Tail:
 
 def _groups(tail: _Tail, low: float, high: float) -> list[Interval]:
     """Groups among the distances above `low` and not above `high`, from near to far."""
-    inside = tail.cells.between(low, high)
+    inside = tail.cells.take_between(low, high)
     if inside.total < least_mass(tail.total):
         return []
     edges = tail.edges(low, float(inside.values[-1]))
-    start = _first_rise(edges, inside.mass_up_to(edges), tail.total)
+    start = _find_rise(edges, inside.mass_up_to(edges), tail.total)
     if start is None:
         return []
     end = _group_end(edges[edges >= start], inside.mass_up_to(edges[edges >= start]))
-    members = inside.between(start, 2 * end - start)
+    members = inside.take_between(start, 2 * end - start)
     centre, sigma = fenced_moments(members)
     if sigma == 0:  # one value
         kept = tail.step is not None and centre < MOST_DISTANT_CATEGORY
@@ -97,14 +95,14 @@ def _groups(tail: _Tail, low: float, high: float) -> list[Interval]:
             *([(centre, centre)] if kept else []),
             *_groups(tail, centre, high),
         ]
-    group = _widen(inside, centre, sigma)
+    group = _interval_with_flanks(inside, centre, sigma)
     width = group[1] - group[0]
     if sigma > WIDEST_SIGMA or width > WIDEST or inside.mass_within(*group) < least_mass(tail.total):
         return [*_groups(tail, low, start), *_groups(tail, end, high)]
     return [*_groups(tail, low, group[0]), group, *_groups(tail, group[1], high)]
 
 
-def _first_rise(edges: Array, mass: Array, total: float) -> float | None:
+def _find_rise(edges: Array, mass: Array, total: float) -> float | None:
     """Where the running mass falls farthest below a segment of its least concave majorant, if no chance does that."""
     for i, j in _majorant(edges, mass):
         gained = mass[j] - mass[i]
@@ -140,7 +138,7 @@ def _majorant(x: Array, y: Array) -> Iterable[tuple[int, int]]:
     return pairwise(corners)
 
 
-def _widen(cells: SortedCells, centre: float, sigma: float) -> Interval:
+def _interval_with_flanks(cells: SortedCells, centre: float, sigma: float) -> Interval:
     """centre - 3 sigma to centre + 3 sigma, and on while the next sigma holds half as much as the last."""
     low, high = centre - GROUP_SIGMAS * sigma, centre + GROUP_SIGMAS * sigma
     for _ in range(MOST_WIDENING):

@@ -14,7 +14,7 @@ from .record import Scale
 NOTABLE = 0.01  # of a column's cells, or of the rows, may be left out without a word
 FEW = 2  # and so many cells of it
 CHANCE = 3.0  # times as many rows as chance would leave out in several columns are no chance
-MOST_NAMES = 3  # columns named in a sentence
+COLUMNS_NAMED = 3  # columns named in a sentence
 
 
 class LeftOutWarning(UserWarning):
@@ -66,7 +66,7 @@ def way_out(option: str) -> str:
 def _column_shares(shares: Array, columns: Array, names: Sequence[str] | None) -> str:
     """The columns that leave out most, with their shares."""
     most = columns[np.argsort(-shares[columns], kind="stable")]
-    shown = [f"{shares[j]:.1%} of {f'column {j}' if names is None else names[j]}" for j in most[:MOST_NAMES]]
+    shown = [f"{shares[j]:.1%} of {f'column {j}' if names is None else names[j]}" for j in most[:COLUMNS_NAMED]]
     more = len(most) - len(shown)
     return ", ".join(shown) + (f" and more than {NOTABLE:.0%} of {more} other columns" if more else "")
 

@@ -85,7 +85,7 @@ def _place_groups(
     intervals = _merge([(-BULK_SIGMAS, BULK_SIGMAS), *groups])
     ends = [(centre + sigma * low, centre + sigma * high) for low, high in intervals]
     shifts = [centre + sigma * shift for shift in _folding_shifts(intervals)]
-    image = column.folded(ends, shifts)
+    image = column.take_intervals(ends, shifts)
     errors = _errors_near(column, np.array([ends[0][0]]), np.array([ends[-1][1]]), np.array([sigma]))
     inner = float(_extent_without_tails(image, np.array([0]), image.n_observed, *errors)[0])
     whole = (ends[-1][1] - shifts[-1]) - (ends[0][0] - shifts[0])

@@ -86,7 +86,7 @@ class SortedColumns:
         weights = None if self.weights is None else self.weights[:, columns]
         return SortedColumns(self.values[:, columns], weights, self.row_weight, self.n_observed[columns])
 
-    def folded(self, intervals: list[tuple[float, float]], shifts: list[float]) -> SortedColumns:
+    def take_intervals(self, intervals: list[tuple[float, float]], shifts: list[float]) -> SortedColumns:
         """Of a single column the cells in these intervals, less the shift of each."""
         column = self.cells(0)
         bounds = [column.places(low, high) for low, high in intervals]
@@ -142,12 +142,12 @@ class SortedCells:
         place = int(np.searchsorted(self.running_mass[1:], share * self.total, side="left"))
         return float(self.values[min(place, len(self.values) - 1)])
 
-    def between(self, low: float, high: float) -> SortedCells:
+    def take_between(self, low: float, high: float) -> SortedCells:
         """The cells above `low` and not above `high`."""
         at = slice(*np.searchsorted(self.values, [low, high], side="right"))
         return self._take(self.values[at], at)
 
-    def standardized(self, centre: float, unit: float, sign: int) -> SortedCells:
+    def standardize(self, centre: float, unit: float, sign: int) -> SortedCells:
         """sign (x - centre)/unit, in ascending order again."""
         with np.errstate(over="ignore"):
             values = sign * (self.values - centre) / unit

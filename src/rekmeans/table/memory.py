@@ -15,6 +15,7 @@ from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, SummaryRows, draw_row
 
 CELLS_AT_ONCE = 1 << 22  # cells between two moments at which Ctrl-C is heard
 FOLD = 4096  # cells of a line that NumPy reduces at full speed
+MOST_COUNT = 2.0**53  # every larger float is an integer, and counts nothing
 SUMMARY_SEED = 0  # of the sample that column summaries of large tables are taken of
 
 
@@ -112,7 +113,7 @@ class PairwiseTable(MemoryTable):
 def _weights_and_row(weights: Array) -> tuple[Array, float]:
     """Integer weights and the one that stands for one row: weight 1 of counts, else the mean of those that count."""
     integers, b = integer_weights(weights)
-    if np.array_equal(weights, np.rint(weights)):
+    if weights.max() < MOST_COUNT and np.array_equal(weights, np.rint(weights)):
         return integers, 2.0**b
     return integers, int(integers.sum()) / np.count_nonzero(integers)
 
