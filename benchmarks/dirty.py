@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from joblib import Parallel, delayed
 
+from recipes import RECIPES
 from rekmeans import EulerKMeans, RectifiedEulerKMeans, normalized_mutual_info
 from rekmeans_paper.gross_errors import N_STARTS, add_gross_errors, kmeans_clipped, kmeans_z
 
@@ -66,6 +67,7 @@ def print_table() -> None:
     methods = {
         "k-means z": kmeans_z,
         "k-means clipped": kmeans_clipped,
+        **RECIPES,
         "EulerK": ours(EulerKMeans),
         "REK": ours(RectifiedEulerKMeans),
     }
@@ -77,6 +79,9 @@ def print_table() -> None:
     for name, method in product(SETS, methods):
         cells = " | ".join(f"{found[method, name, kind, share]:.3f}" for kind, share in shares)
         print(f"| {name} | {method} | {cells} |")
+    for method in methods:
+        means = [np.mean([found[method, name, kind, share] for name in SETS]) for kind, share in shares]
+        print(f"| mean | {method} | " + " | ".join(f"{mean:.3f}" for mean in means) + " |")
 
 
 def settings() -> Iterator[tuple[str, Method]]:

@@ -98,7 +98,7 @@ def first_points(model, n):
 @each_clusterer
 def test_each_pass_shows_the_estimator_it_would_give(clusterer):
     recording = RecordingCallback()
-    model = clusterer(5, random_state=1).set_callbacks(recording).fit(X)
+    model = clusterer(5, n_init=1, random_state=1).set_callbacks(recording).fit(X)
     *passes, last = [shown for _, shown in recording.models]
     objective = model.history_["inertia"]
     assert_array_equal([-shown.score(X) for shown in passes], objective)
@@ -124,7 +124,7 @@ def test_each_pass_of_an_annealed_fit_shows_all_passes_so_far(clusterer):
 
 def test_the_scoring_monitor_logs_each_pass():
     monitor = callback.ScoringMonitor(scoring={"score": lambda model, X, y: model.score(X)})
-    model = RectifiedEulerKMeans(5, random_state=1).set_callbacks(monitor).fit(X, np.zeros(len(X)))
+    model = RectifiedEulerKMeans(5, n_init=1, random_state=1).set_callbacks(monitor).fit(X, np.zeros(len(X)))
     scores = [score["score"] for *_, score in monitor._log]
     assert_array_equal(scores[:-1], -model.history_["inertia"])
 
@@ -159,7 +159,7 @@ def test_the_progress_bars_nest(capsys):
 
 
 def test_callbacks_reach_a_pipeline_and_a_search(recwarn):
-    pipe = make_pipeline(EulerMap(), RectifiedEulerKMeans(4, random_state=0))
+    pipe = make_pipeline(EulerMap(), RectifiedEulerKMeans(4, n_init=1, random_state=0))
     plain = clone(pipe).fit(X)
     recording = PropagatingCallback()
     assert_same_fit(pipe.set_callbacks(recording).fit(X)[-1], plain[-1])

@@ -66,7 +66,7 @@ def watch_passes(callback: Callback) -> Iterator[None]:
     >>> X = np.array([[0.0], [0.1], [0.9], [1.0]])
     >>> events = []
     >>> with watch_passes(events.append):
-    ...     model = RectifiedEulerKMeans(n_clusters=2, random_state=0).fit(X)
+    ...     model = RectifiedEulerKMeans(n_clusters=2, n_init=1, random_state=0).fit(X)
     >>> [event.inertia for event in events] == model.history_["inertia"].tolist()
     True
     """

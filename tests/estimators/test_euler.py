@@ -137,7 +137,7 @@ def test_a_callable_start_is_asked_once_a_start_and_its_points_are_used(clustere
     assert len(asked) == 5
 
 
-@pytest.mark.parametrize(("init", "starts"), [("k-means++", 1), ("random", 10), ("circle", 10)])
+@pytest.mark.parametrize(("init", "starts"), [("k-means++", 6), ("random", 10), ("circle", 10)])
 @pytest.mark.parametrize("n_init", ["auto", 3])
 def test_n_init_counts_the_starts(monkeypatch, init, starts, n_init):
     calls = []

@@ -28,6 +28,9 @@ from ..table.refusals import read_table
 from ._mapped import Mapped, set_fitted_attributes
 from .placement import FitPreparation, Placement, place_fitted, place_table
 
+MANY_STARTS = 10  # where a start is no better than chance
+SMALL_FIT, MOST_STARTS = 1 << 22, 6  # rows times columns times clusters from which on one start is made; below at most
+
 
 class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Mapped):
     """Lloyd's loop and its answers; a subclass has the parameters, and says which kernel and which rules."""
@@ -65,14 +68,15 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
         self._check_parameters()
         table = self._read_table(X, sample_weight, fitting=True)
-        tasks = _watch.Tasks(self, X, y, sample_weight, self._n_starts(), self._max_passes())
+        n_starts = self._n_starts(table)
+        tasks = _watch.Tasks(self, X, y, sample_weight, n_starts, self._max_passes())
         with _limit_threads(self.n_threads):
             placed = place_table(self, table)
             self._refuse_uninformative_table(placed.rows)
             starts = tasks.starts(self._make_starts(placed.rows, table))
             watch = _watch.combine_watches(
-                _watch.send_events(self._n_starts(), len(placed.rows)),
-                _watch.print_passes(self._n_starts()) if self.verbose else None,
+                _watch.send_events(n_starts, len(placed.rows)),
+                _watch.print_passes(n_starts) if self.verbose else None,
                 tasks.watch(lambda fit: table.columns | self._attributes(placed, fit)),
             )
             fit = lloyd.best(placed.rows, placed.stages, starts, Stop(self.max_iter, float(self.tol)), watch)
@@ -111,7 +115,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         random, k = _parameters.check_random_state(self.random_state), self._n_centroids()
         entropy = random.randint(0, 2**32, size=4, dtype=np.uint32).tolist()
         start = starts_of(rows.kernel)[self.init] if isinstance(self.init, str) else None
-        for seed in np.random.SeedSequence(entropy).spawn(self._n_starts()):
+        for seed in np.random.SeedSequence(entropy).spawn(self._n_starts(table)):
             if start is not None:
                 yield start(rows, k, np.random.PCG64(seed))
             else:
@@ -141,9 +145,18 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """Names that `init` may have."""
         return list(starts_of(self._make_kernel(identity_scale(0))))
 
-    def _n_starts(self) -> int:
-        many = isinstance(self.init, str) and self.init != "k-means++"
-        return (10 if many else 1) if self.n_init == "auto" else int(self.n_init)
+    def _n_starts(self, table: Table) -> int:
+        if self.n_init != "auto":
+            return int(self.n_init)
+        if not isinstance(self.init, str):
+            return 1
+        return self._auto_plus_plus_starts(table) if self.init == "k-means++" else MANY_STARTS
+
+    def _auto_plus_plus_starts(self, table: Table) -> int:
+        """How many starts by k-means++ are made unless the user says it: more where a hard Euler fit takes no time."""
+        is_exact = self._make_kernel(identity_scale(0)).is_exact and self._assignment_rule().is_hard
+        work = table.n_rows * table.n_columns * self._n_centroids()
+        return max(1, min(MOST_STARTS, SMALL_FIT // work)) if is_exact else 1
 
     def _attributes(self, placed: Placement, fit: Fit) -> dict[str, Any]:
         """What a fit leaves on the estimator."""

@@ -11,6 +11,7 @@ from .. import _parameters
 from ..kernels import KERNELS
 from ..kernels.mahalanobis import Mahalanobis
 from ..scales import Scale
+from ..table import Table
 from .fuzzy import FuzzyCMeans
 
 
@@ -150,9 +151,9 @@ class MahalanobisFuzzyCMeans(FuzzyCMeans):
         super()._check_parameters()
         _parameters.check_one_of("beyond", self.beyond, ("clip", "wrap"))
 
-    def _n_starts(self) -> int:
+    def _auto_plus_plus_starts(self, table: Table) -> int:
         """Shapes have many low points: one start in three ends in a poor one."""
-        return max(4, super()._n_starts()) if self.n_init == "auto" else super()._n_starts()
+        return 4
 
     def _make_kernel(self, scale: Scale) -> Mahalanobis:
         return Mahalanobis(scale, self._beyond(), self._plain_kernel(scale), float(self.prior))
