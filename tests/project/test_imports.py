@@ -26,6 +26,7 @@ ROOMS = (
     ("seeding",),
     ("engines",),
     ("lloyd",),
+    ("sample_fits",),
     ("watching",),
     ("_watch",),
     ("estimators",),

@@ -191,7 +191,9 @@ def tied(x):
     sigma = x[np.abs(x - tie) <= kept].std()
     near = {d: c for d, c in usual.items() if abs(d) <= kept}
     below = sum(c for d, c in near.items() if d < 0) / sum(near.values())
-    return tie, kept, max(6 * sigma, kept if 0.05 < below < 0.95 else 1.25 * largest)
+    unit = max(6 * sigma, kept if 0.05 < below < 0.95 else 1.25 * largest)
+    is_rare_count = sum(others.values()) < 0.2 * len(x) and sum(d in often for d in usual) > 1
+    return tie, kept, 2 * unit if is_rare_count else unit
 
 
 def weighted_quantile(counts, share):

@@ -1,5 +1,7 @@
 """Samples of a table, drawn by weight with one rule, and column summaries of large tables."""
 
+from bisect import bisect_right
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -8,7 +10,7 @@ from numpy.testing import assert_array_equal
 from rekmeans import EulerKMeans, FuzzyCMeans, KernelKMeans, RectifiedEulerKMeans
 from rekmeans._grid import integer_weights
 from rekmeans.estimators.placement import place_for_fit
-from rekmeans.table import MemoryTable
+from rekmeans.table import MemoryTable, draw_rows
 from rekmeans.table.base import EXACT_ROWS, SUMMARY_ROWS
 from rekmeans.table.refusals import pairwise_table
 
@@ -110,3 +112,13 @@ def test_rows_of_no_weight_do_not_change_the_scale_of_a_large_table():
     alone, beside = RectifiedEulerKMeans(**own).fit(table), RectifiedEulerKMeans(**own).fit(more, sample_weight=weights)
     assert alone.inertia_ == beside.inertia_
     assert_array_equal(alone.labels_, beside.labels_[: len(table)])
+
+
+def test_rows_are_drawn_by_exact_products_of_words():
+    """The first row whose running sum exceeds total r/2^64, in Python's integers."""
+    random = np.random.default_rng(3)
+    for largest in (1, 5, 2**31, 2**40):
+        weights = random.integers(0, largest, 1000, endpoint=True)
+        ends, bits = np.cumsum(weights).tolist(), np.random.PCG64(9)
+        expected = [bisect_right(ends, int(bits.random_raw()) * ends[-1] >> 64) for _ in range(500)]
+        assert draw_rows(weights, 500, np.random.PCG64(9)).tolist() == expected

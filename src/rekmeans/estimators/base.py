@@ -20,6 +20,7 @@ from ..assignment import Hard
 from ..centroids import CENTROIDS
 from ..engines import Rows, check_engine
 from ..model import Fit, Model, Stop
+from ..sample_fits import sample_start
 from ..scales import SCALES, Scale, identity_scale
 from ..scales.left_out import LeftOutWarning, count_left_out, way_out
 from ..seeding import starts_of
@@ -29,7 +30,7 @@ from ._mapped import Mapped, set_fitted_attributes
 from .placement import FitPreparation, Placement, place_fitted, place_table
 
 MANY_STARTS = 10  # where a start is no better than chance
-SMALL_FIT, MOST_STARTS = 1 << 22, 6  # rows times columns times clusters from which on one start is made; below at most
+SMALL_FIT, MOST_STARTS = 1 << 20, 6  # rows times columns times clusters from which on one start is made; below at most
 
 
 class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Mapped):
@@ -115,6 +116,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         random, k = _parameters.check_random_state(self.random_state), self._n_centroids()
         entropy = random.randint(0, 2**32, size=4, dtype=np.uint32).tolist()
         start = starts_of(rows.kernel)[self.init] if isinstance(self.init, str) else None
+        model = self._hard_euler_model(rows.kernel)
+        if start is not None and model is not None and self.init == "k-means++":
+            start = sample_start(start, model, float(self.tol))
         for seed in np.random.SeedSequence(entropy).spawn(self._n_starts(table)):
             if start is not None:
                 yield start(rows, k, np.random.PCG64(seed))
@@ -154,9 +158,15 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _auto_plus_plus_starts(self, table: Table) -> int:
         """How many starts by k-means++ are made unless the user says it: more where a hard Euler fit takes no time."""
-        is_exact = self._make_kernel(identity_scale(0)).is_exact and self._assignment_rule().is_hard
-        work = table.n_rows * table.n_columns * self._n_centroids()
-        return max(1, min(MOST_STARTS, SMALL_FIT // work)) if is_exact else 1
+        if self._hard_euler_model(self._make_kernel(identity_scale(0))) is None:
+            return 1
+        return max(1, min(MOST_STARTS, SMALL_FIT // (table.n_rows * table.n_columns * self._n_centroids())))
+
+    def _hard_euler_model(self, kernel: Any) -> Model | None:
+        """The model of a fit in one stage whose answer is exact; None for all others."""
+        stages = self._make_stages(kernel)
+        is_hard_euler = kernel.is_exact and len(stages) == 1 and stages[0].assignment.is_hard
+        return stages[0] if is_hard_euler else None
 
     def _attributes(self, placed: Placement, fit: Fit) -> dict[str, Any]:
         """What a fit leaves on the estimator."""

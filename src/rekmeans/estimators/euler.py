@@ -70,7 +70,7 @@ class EulerKMeans(_EulerClusterer):
         units of X; a callable is called as init(X, n_clusters, random_state=...) and returns such points.
     n_init : int or "auto", default="auto"
         Starts of which the best is kept; "auto" is 10 for "random" and "circle", and for "k-means++" 6 on small tables
-        (rows x columns x clusters up to 700 000), falling to 1 (from 4 million on).
+        (rows x columns x clusters up to 170 000), falling to 1 (from a million on).
     max_iter : int, default=300
         Largest number of passes of one start.
     tol : float, default=0.0
@@ -132,7 +132,7 @@ class RectifiedEulerKMeans(_EulerClusterer):
         units of X; a callable is called as init(X, n_clusters, random_state=...) and returns such points.
     n_init : int or "auto", default="auto"
         Starts of which the best is kept; "auto" is 10 for "random" and "circle", and for "k-means++" 6 on small tables
-        (rows x columns x clusters up to 700 000), falling to 1 (from 4 million on).
+        (rows x columns x clusters up to 170 000), falling to 1 (from a million on).
     max_iter : int, default=300
         Largest number of passes of one start.
     tol : float, default=0.0

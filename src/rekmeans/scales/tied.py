@@ -16,6 +16,7 @@ LARGEST = 0.95  # quantile of the distances that is the largest usual one
 KEPT = 1.5  # largest usual distances to either side
 UNIT_SIGMAS = 6.0  # a unit is at least so many standard deviations of the kept cells
 UNIT_DISTANCES = 1.25  # and so many largest usual distances, KEPT where the column goes to both sides
+RARE, RARE_UNITS = 0.2, 2.0  # rare counts, with fewer other cells, have so many units: there are thousands of them
 BOTH_SIDES = 0.05  # of the other cells: then the column goes to both sides of the tie
 
 
@@ -39,7 +40,9 @@ def tied_interval(cells: SortedCells) -> tuple[float, float, float]:
     near = usual & (distances <= kept)
     below = mass[near & (values < tie)].sum() / mass[near].sum()
     both = BOTH_SIDES < below < 1 - BOTH_SIDES
-    return tie, kept, max(UNIT_SIGMAS * sigma, kept if both else UNIT_DISTANCES * largest)
+    unit = max(UNIT_SIGMAS * sigma, kept if both else UNIT_DISTANCES * largest)
+    is_rare_count = mass.sum() < RARE * cells.total and np.count_nonzero(usual & repeated) > 1
+    return tie, kept, RARE_UNITS * unit if is_rare_count else unit
 
 
 def _without_codes(distances: Array, mass: Array, repeated: Array) -> Array:

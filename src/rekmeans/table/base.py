@@ -16,7 +16,7 @@ from .._grid import Array
 EXACT_ROWS = 100_000  # rows up to which quantiles and counts are those of the table itself
 SUMMARY_ROWS = 1 << 16  # rows drawn from a larger one: its quartiles err by half a percent of the quartile range
 
-SUMMARY_CELLS = 1 << 17  # cells of the columns that one thread summarises at a time: a few copies stay near the cache
+SUMMARY_CELLS = 1 << 20  # cells of the columns that one thread summarises at a time: a few copies stay near the cache
 
 Statistic = Callable[[Array, Array | None], tuple[float, ...]]
 BlockStatistic = Callable[[Array, Array | None, float], Array]
@@ -124,5 +124,15 @@ def draw_rows(weights: Array, count: int, bits: Any) -> Array:
     """Row numbers (count,), each the first whose running sum of integer weights exceeds total r/2^64, r 64 raw bits."""
     ends = np.cumsum(weights, dtype=np.int64)
     total = int(ends[-1])
-    goals = np.array([(int(bits.random_raw()) * total) >> 64 for _ in range(count)], np.int64)
+    goals = _high_words(np.array([bits.random_raw() for _ in range(count)], np.uint64), total).astype(np.int64)
     return np.minimum(np.searchsorted(ends, goals, side="right"), len(ends) - 1)  # where no row has weight, the last
+
+
+def _high_words(words: Array, factor: int) -> Array:
+    """words * factor >> 64, for 64-bit words and a factor below 2^63, by halves of 32 bits."""
+    half, mask = np.uint64(32), np.uint64(0xFFFFFFFF)
+    high, low = np.uint64(factor >> 32), np.uint64(factor & 0xFFFFFFFF)
+    top, bottom = words >> half, words & mask
+    middle = top * low + ((bottom * low) >> half)  # below 2^64: (2^32 - 1)^2 + 2^32 - 1
+    other = bottom * high + (middle & mask)
+    return top * high + (middle >> half) + (other >> half)

@@ -61,6 +61,11 @@ class MemoryTable:
         rows, times = np.unique(draw_rows(weights, count, np.random.PCG64(seed)), return_counts=True)
         return self._take(rows, times.astype(np.float64))
 
+    def repeat_rows(self) -> MemoryTable:
+        """The table with each row as often as its weight says, without weights: these must be counts."""
+        times = np.ones(self.n_rows, np.int64) if self.weights is None else self.weights.astype(np.int64)
+        return replace(self, X=self.X[np.repeat(np.arange(self.n_rows), times)], weights=None)
+
     def _take(self, rows: Array, weights: Array) -> MemoryTable:
         return replace(self, X=self.X[rows], weights=weights)
 
@@ -69,7 +74,7 @@ class MemoryTable:
 
     def _summary_rows(self) -> SummaryRows:
         n_counting = self.n_rows if self.weights is None else np.count_nonzero(self.weights)
-        few = self if n_counting <= EXACT_ROWS else self.sample(SUMMARY_ROWS, SUMMARY_SEED)
+        few = self if n_counting <= EXACT_ROWS else self.sample(SUMMARY_ROWS, SUMMARY_SEED).repeat_rows()
         weights, row_weight = (None, 1.0) if few.weights is None else _weights_and_row(few.weights)
         counting = slice(None) if weights is None or weights.all() else np.flatnonzero(weights)
         X = few.X.tocsc() if sparse.issparse(few.X) else few.X
