@@ -11,7 +11,7 @@ from rekmeans import EulerKMeans, FuzzyCMeans, KernelKMeans, RectifiedEulerKMean
 from rekmeans._grid import integer_weights
 from rekmeans.estimators.placement import place_for_fit
 from rekmeans.table import MemoryTable, draw_rows
-from rekmeans.table.base import EXACT_ROWS, SUMMARY_ROWS
+from rekmeans.table.base import EXACT_ROWS, SUMMARY_ROWS, _high_words
 from rekmeans.table.refusals import pairwise_table
 
 K = 4
@@ -122,3 +122,9 @@ def test_rows_are_drawn_by_exact_products_of_words():
         ends, bits = np.cumsum(weights).tolist(), np.random.PCG64(9)
         expected = [bisect_right(ends, int(bits.random_raw()) * ends[-1] >> 64) for _ in range(500)]
         assert draw_rows(weights, 500, np.random.PCG64(9)).tolist() == expected
+
+
+def test_high_words_are_those_of_python_integers():
+    words = np.concatenate([np.random.PCG64(5).random_raw(1000), [0, 2**64 - 1, 2**32, 2**32 - 1]]).astype(np.uint64)
+    for factor in (1, 2**32 - 1, 2**32, 2**33 + 12345, 2**63 - 1):
+        assert _high_words(words, factor).tolist() == [int(word) * factor >> 64 for word in words]
