@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from pathlib import Path
 
 from .attack import Failure, find_attacks, run_attack, run_case
@@ -12,6 +13,7 @@ from .attack import Failure, find_attacks, run_attack, run_case
 def main() -> int:
     """Run the attacks asked for; 1 where a case failed."""
     options = _options()
+    warnings.simplefilter("ignore")  # of fits that leave cells out, or make fewer clusters
     try:
         attacks = find_attacks(options.attacks)
     except ValueError as error:

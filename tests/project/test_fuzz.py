@@ -17,6 +17,11 @@ def test_a_slice_of_the_attack_keeps_its_law(attack):
     assert [str(failure) for failure in tally.failures] == []
 
 
+@pytest.mark.parametrize(("attack", "number"), [("files.feather-plain", 11)])  # text read before it was checked
+def test_what_once_failed_keeps_its_law(attack, number):
+    assert run_case(ATTACKS[attack], 0, number) is None
+
+
 def test_failures_are_counted_and_can_be_repeated():
     def check(case):
         assert case < 0.5, f"{case} is too large"

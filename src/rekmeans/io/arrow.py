@@ -45,7 +45,13 @@ class ColumnSource:
 
     def text_batches(self, names: list[str]) -> Iterator[Any]:
         """Record batches of columns as they are written."""
-        return self.batches(dict.fromkeys(names, pa.binary()))
+        return self.valid_batches(dict.fromkeys(names, pa.binary()))
+
+    def valid_batches(self, columns: dict[str, Any]) -> Iterator[Any]:
+        """Record batches of `columns`, {name: type}; a damaged file may point outside of its own bytes."""
+        for batch in self.batches(columns):
+            batch.validate(full=True)
+            yield batch
 
 
 class LateTextError(Exception):
@@ -151,8 +157,7 @@ def _gather_columns(
     number, n, X = pa.from_numpy_dtype(dtype), 0, np.empty((source.n_rows, len(names)), dtype)
     chunks: dict[str, list[Any]] = {name: [] for name in others}
     kinds = {name: source.types[name] for name in [*names, *others]} | dict.fromkeys(source.numbers, pa.binary())
-    for batch in source.batches(kinds):
-        batch.validate(full=True)  # a damaged file may point outside of its own bytes
+    for batch in source.valid_batches(kinds):
         m = batch.num_rows
         if n + m > len(X):
             refuse_oversize(path, n + m, len(names), X.itemsize)

@@ -53,7 +53,7 @@ def fenced_moments(cells: SortedCells) -> tuple[float, float]:
 
 def _category_step(cells: SortedCells) -> float | None:
     """The least difference of two values of a column that has few; None where it has many."""
-    values = np.unique([cells.quantile((place + 0.5) / PLACES) for place in range(PLACES)])
+    values = np.unique(cells.quantile((np.arange(PLACES) + 0.5) / PLACES))
     return float(np.diff(values).min()) if 1 < len(values) <= FEW_VALUES else None
 
 

@@ -12,7 +12,7 @@ from ..table import ColumnSummary
 from .far_groups import FENCE_SIGMAS, NEAREST, NORMAL_IQR, Interval, far_groups, least_mass
 from .record import LEAST_WIDTH, MOST_INTERVALS, Scale
 from .sorted_columns import SortedColumns, moments
-from .tied import tied_interval
+from .tied import tied_column
 
 BULK_SIGMAS = 4.0  # to either side of the centre are kept; a unit is at least as much
 WIDEST_GAP = 1.0  # sigma: wider gaps between kept intervals are folded to this
@@ -46,17 +46,28 @@ def _place_columns(X: Array, weights: Array | None, row_weight: float) -> Array:
     at_median = columns.mass_of_first(columns.count_up_to(median)) - columns.mass_of_first(columns.count_below(median))
     has_spread = (q75 - q25 > LEAST_WIDTH) & (2 * at_median < columns.total)
     placed = np.full((RECORD, len(median)), np.nan)
-    for column in map(int, np.flatnonzero(~has_spread & (columns.n_observed > 0))):
-        cells = columns.cells(column)
-        tie, kept, unit = tied_interval(cells)
-        ends = (tie - kept, tie + kept)
-        _put(placed, column, [ends], [tie], unit, 1 - cells.mass_within(*ends) / cells.total)
+    tied = np.flatnonzero(~has_spread & (columns.n_observed > 0))
+    if len(tied):
+        placed[:, tied] = _place_tied(columns.take(tied), X[:, tied], weights)
     if has_spread.any():
         fence = FENCE_SIGMAS * (q75 - q25)[has_spread] / NORMAL_IQR
         centre, sigma = moments(X[:, has_spread], weights, median[has_spread], fence)
         placed[:, has_spread] = _place_spread(columns.take(has_spread), centre, sigma)
     _put(placed, columns.n_observed == 0, [(0.0, 0.0)], [0.0], 0.0, 0.0)
     return _with_unit_one(placed)
+
+
+def _place_tied(columns: SortedColumns, X: Array, weights: Array | None) -> Array:
+    """Columns of which half the cells are equal: what is usual round the tie."""
+    found = [tied_column(columns.cells(column)) for column in range(X.shape[1])]
+    tie, kept = (np.array(values) for values in list(zip(*found, strict=True))[:2])
+    sigma = moments(X, weights, tie, np.where(kept > 0, kept, 1.0))[1]
+    low, high = tie - kept, tie + kept
+    inside = columns.mass_of_first(columns.count_up_to(high)) - columns.mass_of_first(columns.count_below(low))
+    placed = np.full((RECORD, len(tie)), np.nan)
+    unit = [column.unit(float(s)) for column, s in zip(found, sigma, strict=True)]
+    placed[[LOW, HIGH, SHIFT, UNIT, LEFT_OUT]] = low, high, tie, unit, 1 - inside / columns.total
+    return placed
 
 
 def _place_spread(columns: SortedColumns, centre: Array, sigma: Array) -> Array:

@@ -137,10 +137,10 @@ class SortedCells:
         """The place of the first cell not below `low`, and the one after the last not above `high`."""
         return int(np.searchsorted(self.values, low, "left")), int(np.searchsorted(self.values, high, "right"))
 
-    def quantile(self, share: float) -> float:
-        """The least value with this share of the mass at or below it."""
-        place = int(np.searchsorted(self.running_mass[1:], share * self.total, side="left"))
-        return float(self.values[min(place, len(self.values) - 1)])
+    def quantile(self, share: Any) -> Any:
+        """The least value with this share of the mass at or below it, or each of several."""
+        place = np.searchsorted(self.running_mass[1:], share * self.total, side="left")
+        return self.values[np.minimum(place, len(self.values) - 1)]
 
     def take_between(self, low: float, high: float) -> SortedCells:
         """The cells above `low` and not above `high`."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from .._grid import Array
@@ -20,13 +22,26 @@ RARE, RARE_UNITS = 0.2, 2.0  # rare counts, with fewer other cells, have so many
 BOTH_SIDES = 0.05  # of the other cells: then the column goes to both sides of the tie
 
 
-def tied_interval(cells: SortedCells) -> tuple[float, float, float]:
-    """The value of most cells, the distance from it that is kept, and the unit; 0 and 0 for a constant column."""
+class TiedColumn(NamedTuple):
+    """What is kept of a tied column, and its unit but for its standard deviation; all 0 for a constant column."""
+
+    tie: float
+    kept: float  # to either side
+    least_unit: float
+    factor: float
+
+    def unit(self, sigma: float) -> float:
+        """The unit where the kept cells have this standard deviation."""
+        return self.factor * max(UNIT_SIGMAS * sigma, self.least_unit)
+
+
+def tied_column(cells: SortedCells) -> TiedColumn:
+    """The value of most cells of a column, and how far from it the others are usual."""
     values, mass = cells.distinct()
     tie = float(values[mass.argmax()])
     other = values != tie
     if not other.any():
-        return tie, 0.0, 0.0
+        return TiedColumn(tie, 0.0, 0.0, 0.0)
     values, mass = values[other], mass[other]
     with np.errstate(over="ignore"):
         distances = np.abs(values - tie)
@@ -36,13 +51,11 @@ def tied_interval(cells: SortedCells) -> tuple[float, float, float]:
     usual &= repeated if discrete else True
     largest = _largest(distances[usual], mass[usual], discrete)
     kept = KEPT * largest
-    sigma = cells.moments(tie, kept)[1]
     near = usual & (distances <= kept)
     below = mass[near & (values < tie)].sum() / mass[near].sum()
     both = BOTH_SIDES < below < 1 - BOTH_SIDES
-    unit = max(UNIT_SIGMAS * sigma, kept if both else UNIT_DISTANCES * largest)
     is_rare_count = mass.sum() < RARE * cells.total and np.count_nonzero(usual & repeated) > 1
-    return tie, kept, RARE_UNITS * unit if is_rare_count else unit
+    return TiedColumn(tie, kept, kept if both else UNIT_DISTANCES * largest, RARE_UNITS if is_rare_count else 1.0)
 
 
 def _without_codes(distances: Array, mass: Array, repeated: Array) -> Array:
