@@ -116,7 +116,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         random, k = _parameters.check_random_state(self.random_state), self._n_centroids()
         entropy = random.randint(0, 2**32, size=4, dtype=np.uint32).tolist()
         start = starts_of(rows.kernel)[self.init] if isinstance(self.init, str) else None
-        model = self._hard_euler_model(rows.kernel)
+        model = self._exact_model(rows.kernel)
         if start is not None and model is not None and self.init == "k-means++":
             start = sample_start(start, model, float(self.tol))
         for seed in np.random.SeedSequence(entropy).spawn(self._n_starts(table)):
@@ -157,16 +157,16 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return self._auto_plus_plus_starts(table) if self.init == "k-means++" else MANY_STARTS
 
     def _auto_plus_plus_starts(self, table: Table) -> int:
-        """How many starts by k-means++ are made unless the user says it: more where a hard Euler fit takes no time."""
-        if self._hard_euler_model(self._make_kernel(identity_scale(0))) is None:
+        """How many starts by k-means++ are made unless the user says it: more where an exact fit takes no time."""
+        if self._exact_model(self._make_kernel(identity_scale(0))) is None:
             return 1
         return max(1, min(MOST_STARTS, SMALL_FIT // (table.n_rows * table.n_columns * self._n_centroids())))
 
-    def _hard_euler_model(self, kernel: Any) -> Model | None:
+    def _exact_model(self, kernel: Any) -> Model | None:
         """The model of a fit in one stage whose answer is exact; None for all others."""
         stages = self._make_stages(kernel)
-        is_hard_euler = kernel.is_exact and len(stages) == 1 and stages[0].assignment.is_hard
-        return stages[0] if is_hard_euler else None
+        is_exact = kernel.is_exact and len(stages) == 1 and stages[0].assignment.is_hard
+        return stages[0] if is_exact else None
 
     def _attributes(self, placed: Placement, fit: Fit) -> dict[str, Any]:
         """What a fit leaves on the estimator."""

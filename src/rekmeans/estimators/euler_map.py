@@ -27,7 +27,7 @@ class EulerMap(TransformerMixin, Mapped):
     scale : {"robust", "range", "global"} or None, default="robust"
         What a unit of a feature is; see :class:`RectifiedEulerKMeans`.
     beyond : {"ignore", "clip", "wrap"}, default="ignore"
-        What a value outside the scaled range does.
+        What a value outside the kept intervals does.
 
     Examples
     --------

@@ -80,10 +80,10 @@ class KernelKMeans(KernelClusterer):
         Half-turns of the circle per unit of the scaled feature, for the Euler kernel. With a scale on, 1 is the largest
         that keeps near near.
     scale : {"robust", "range", "global"} or None, default="robust"
-        What a unit of a feature is: 4 standard deviations inside fences round the quartiles; the column's range; the
-        range of the table; 1 (the paper's bare map).
+        What a unit of a feature is, and what is kept: the bulk of the column and groups far from it, with the gaps
+        between them folded; the column's range; the range of the table; 1 (the paper's bare map).
     beyond : {"ignore", "clip", "wrap"}, default="ignore"
-        What a value outside the scaled range (one unit from the robust centre; the range of the fitted rows) does:
+        What a value outside the kept intervals (robust; the range of the fitted rows) does:
         counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler kernel). A
         row with nothing inside is labelled by its clipped values and takes no part in the centroids. Without a scale
         nothing is outside.
@@ -91,7 +91,8 @@ class KernelKMeans(KernelClusterer):
         Start: greedy k-means++ with swaps, random mapped rows, random points of the circle (Euler), or points in the
         units of X; a callable is called as init(X, n_clusters, random_state=...) and returns such points.
     n_init : int or "auto", default="auto"
-        Starts of which the best is kept; "auto" is 10 for "random" and "circle", else 1.
+        Starts of which the best is kept; "auto" is 10 for "random" and "circle", else 1 (for the Euler kernel
+        as in :class:`RectifiedEulerKMeans`).
     max_iter : int, default=300
         Largest number of passes of one start.
     tol : float, default=1e-06

@@ -37,10 +37,10 @@ class MultipleKernelKMeans(Clusterer):
     centroids : {"rectified", "mean"}, default="rectified"
         Centroids on the mapped data, or means; means for Euler and linear kernels only.
     scale : {"robust", "range", "global"} or None, default="robust"
-        What a unit of a feature is: 4 standard deviations inside fences round the quartiles; the column's range; the
-        range of the table; 1 (the paper's bare map).
+        What a unit of a feature is, and what is kept: the bulk of the column and groups far from it, with the gaps
+        between them folded; the column's range; the range of the table; 1 (the paper's bare map).
     beyond : {"ignore", "clip", "wrap"}, default="ignore"
-        What a value outside the scaled range (one unit from the robust centre; the range of the fitted rows) does:
+        What a value outside the kept intervals (robust; the range of the fitted rows) does:
         counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler kernel). A
         row with nothing inside is labelled by its clipped values and takes no part in the centroids. Without a scale
         nothing is outside.

@@ -104,16 +104,16 @@ class ColumnSummary:
 
     def column_blocks(self) -> Iterator[tuple[slice, Array]]:
         """A few columns at a time, and their cells (n, m), NaN where missing."""
+        return ((block, self.rows.columns(block)) for block in self._blocks())
+
+    def _blocks(self) -> list[slice]:
+        """A few columns each, all of them in order."""
         size = max(1, SUMMARY_CELLS // self.rows.n_rows)
-        for at in range(0, self.n_columns, size):
-            block = slice(at, min(at + size, self.n_columns))
-            yield block, self.rows.columns(block)
+        return [slice(at, min(at + size, self.n_columns)) for at in range(0, self.n_columns, size)]
 
     def _map_blocks(self, statistic: Callable[[Array, Array | None, float], Any]) -> list[Any]:
         """`statistic` of the cells of a few columns at a time and of the weights of their rows, in order."""
-        rows = self.rows
-        size = max(1, SUMMARY_CELLS // rows.n_rows)
-        blocks = [slice(at, min(at + size, self.n_columns)) for at in range(0, self.n_columns, size)]
+        rows, blocks = self.rows, self._blocks()
         if len(blocks) == 1:
             return [statistic(rows.columns(blocks[0]), rows.weights, rows.row_weight)]
         with ThreadPoolExecutor(self.n_threads) as pool:  # NumPy sorts without holding the interpreter
