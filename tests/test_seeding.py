@@ -48,14 +48,9 @@ def total(rows, C):
     return sum(int(w) * min(D) for w, D in zip(rows.w, distances(rows, C), strict=True))
 
 
-class Evenly:
-    """Raw words in equal steps through all 64 bits: a share p of them lands on a row of probability p, to one word."""
-
-    def __init__(self, count):
-        self.words = iter([(2 * i + 1) * 2**63 // count for i in range(count)])
-
-    def random_raw(self):
-        return next(self.words)
+def even_words(count):
+    """Words in equal steps through all 64 bits: a share p of them lands on a row of probability p, to one word."""
+    return np.array([(2 * i + 1) * 2**63 // count for i in range(count)], np.uint64)
 
 
 # draws
@@ -73,16 +68,16 @@ def test_draws_follow_weight_times_loss(chosen):
     mass = [int(w) * (min(distance(f, m) for m in C) if C else 1) for f, w in zip(rows.F, rows.w, strict=True)]
     share = np.array([part / sum(mass) for part in mass])
     count = 20_000
-    even = np.bincount(seeding_of(rows, chosen).sample(Evenly(count), count), minlength=7)
+    even = np.bincount(seeding_of(rows, chosen).sample(even_words(count)), minlength=7)
     assert (np.abs(even - count * share) <= 1).all()
-    drawn = np.bincount(seeding_of(rows, chosen).sample(np.random.PCG64(1), count), minlength=7)
+    drawn = np.bincount(seeding_of(rows, chosen).sample(np.random.PCG64(1).random_raw(count)), minlength=7)
     assert (drawn[share == 0] == 0).all()
     assert chisquare(drawn[share > 0], count * share[share > 0]).pvalue > 1e-3
 
 
 def test_where_no_loss_is_left_draws_follow_the_weight_alone():
     rows = rows_of(np.repeat([[0.0], [1.0]], [3, 2], axis=0), [1, 0, 4, 2, 3])
-    drawn = seeding_of(rows, [0, 3]).sample(Evenly(1000), 1000)
+    drawn = seeding_of(rows, [0, 3]).sample(even_words(1000))
     assert_array_equal(np.bincount(drawn, minlength=5), [100, 0, 400, 200, 300])
 
 

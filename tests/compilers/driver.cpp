@@ -73,7 +73,7 @@ Hash fit(const Rows& rows, const Case& c) {
   Hash hash;
   RowBuffer buffer;
   std::vector<int32_t> candidates(3 * rows.p);
-  Seeding seeding(rows);
+  Seeding seeding(rows, {}, 2);
   Random random{c.n};
   for (size_t step = 0; step < c.k + 3; ++step) {
     for (size_t i = 0; i < 3; ++i) rows.grid(random.next() % rows.n, candidates.data() + i * rows.p, buffer);
@@ -81,7 +81,11 @@ Hash fit(const Rows& rows, const Case& c) {
     else seeding.swap_best(candidates.data(), 3);
   }
   hash.add(seeding.C.data(), seeding.C.size());
-  for (int128 mass : seeding.part_masses()) hash.add(mass);
+  const std::vector<int64_t> masses = seeding.nearest_masses();
+  hash.add(masses.data(), masses.size());
+  std::vector<uint64_t> words(16);
+  for (uint64_t& word : words) word = random.next();
+  for (size_t number : seeding.sample(words.data(), words.size())) hash.add(int128(int64_t(number)));
   for (bool rectified : {true, false}) {
     const Fit found = fit_starts(rows, seeding.C.data(), 1, c.k, {rectified, true, 25, 0.0});
     hash.add(found.centroids.data(), found.centroids.size());

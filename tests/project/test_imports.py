@@ -26,7 +26,7 @@ ROOMS = (
     ("seeding",),
     ("engines",),
     ("lloyd",),
-    ("sample_fits",),
+    ("short_fits",),
     ("watching",),
     ("_watch",),
     ("estimators",),

@@ -121,7 +121,7 @@ def test_rows_are_drawn_by_exact_products_of_words():
         weights = random.integers(0, largest, 1000, endpoint=True)
         ends, bits = np.cumsum(weights).tolist(), np.random.PCG64(9)
         expected = [bisect_right(ends, int(bits.random_raw()) * ends[-1] >> 64) for _ in range(500)]
-        assert draw_rows(weights, 500, np.random.PCG64(9)).tolist() == expected
+        assert draw_rows(weights, np.random.PCG64(9).random_raw(500)).tolist() == expected
 
 
 def test_high_words_are_those_of_python_integers():

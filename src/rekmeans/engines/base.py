@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from .._caller import caller_stacklevel
 from .._grid import Array
 from ..model import Assignment, FarthestRow, Model, State, Stop
-from ..seeding import Seeding
+from ..seeding import Seeding, SeedingPlan
 from ..table import Table
 
 
@@ -51,6 +51,12 @@ class Rows(Protocol):
 
     def sample(self, count: int, seed: int) -> Rows:
         """So many of the rows, drawn by weight; how often is each one's weight."""
+
+    def best_of_drawn(self, model: Model, plan: SeedingPlan, words: Array, stop: Stop) -> State | None:
+        """The best end of runs from k-means++ starts, one a row of words, in one call; None for one by one."""
+
+    def take(self, numbers: Array, weights: Array) -> Rows:
+        """These rows with these weights."""
 
     def rows_as_centroids(self, numbers: Array) -> Any:
         """Centroids at the mapped rows of these numbers, missing coordinates from the table's overall centroid."""

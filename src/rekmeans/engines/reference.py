@@ -11,11 +11,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from .._grid import TURN, Array, integer_weights, mean_turns, product, small_weights, weighted_total
+from .._grid import TURN, Array, integer_weights, mass_of, mean_turns, product, small_weights, weighted_total
 from ..assignment import nearest, one_hot
 from ..kernels.base import rectified_update, with_statistics
 from ..model import Assignment, FarthestRow, Model, State, Stop
-from ..seeding import Bits
+from ..seeding import Seeding, SeedingPlan
 from ..table import Table, draw_rows
 
 BLOCK_CELLS_HELD = 1 << 21  # cells of one block: a few of its float64 copies stay near the cache
@@ -78,11 +78,17 @@ class ReferenceRows:
     def sample(self, count: int, seed: int) -> Self:
         return type(self)(self.kernel, self.table.sample(count, seed))
 
+    def take(self, numbers: Array, weights: Array) -> Self:
+        return type(self)(self.kernel, self.table.take(numbers, weights))
+
     def start_run(self, model: Model) -> Any:
         return ReferenceRun(self, model)
 
     def start_seeding(self) -> ReferenceSeeding:
         return ReferenceSeeding(self)
+
+    def best_of_drawn(self, model: Model, plan: SeedingPlan, words: Array, stop: Stop) -> State | None:
+        return None
 
     def rows_as_centroids(self, numbers: Array) -> Any:
         F = self.F[numbers]
@@ -157,7 +163,7 @@ class ReferenceRun:
         return self.last
 
 
-class ReferenceSeeding:
+class ReferenceSeeding(Seeding):
     """Nearest and second-nearest distance of every row to the centroids chosen so far, updated as they change."""
 
     def __init__(self, rows: ReferenceRows) -> None:
@@ -169,11 +175,11 @@ class ReferenceSeeding:
         self.near, self.next = far, far.copy()  # (n,) each
         self.owner, self.second = (np.full(len(rows), -1, np.int32) for _ in range(2))
 
-    def sample(self, bits: Bits, count: int) -> Array:
+    def sample(self, words: Array) -> Array:
         if not (len(self.centroids) and self._total(self.near)):
-            return draw_rows(self._integer_weights(), count, bits)
+            return draw_rows(self._integer_weights(), words)
         totals = list(accumulate(self._sum(at, self.near) for at in self.blocks))
-        return np.array([self._row(bits.random_raw(), totals) for _ in range(count)])
+        return np.array([self._row(word, totals) for word in words.tolist()])
 
     def _integer_weights(self) -> Array:
         return self.w if self.w.dtype.kind == "i" else integer_weights(self.w if self.w.any() else self.w + 1)[0]
@@ -215,6 +221,18 @@ class ReferenceSeeding:
         self.next = np.where(closer, self.near, np.where(close, D, self.next))
         self.second = np.where(closer, self.owner, np.where(close, c, self.second))
         self.near, self.owner = np.where(closer, D, self.near), np.where(closer, c, self.owner)
+
+    def add_all(self, numbers: Array) -> None:
+        P = self.rows.rows_as_centroids(numbers)
+        D, first = self._losses(P), len(self.centroids)
+        least = D.argmin(axis=1)
+        D = np.take_along_axis(D, least[:, None], 1)[:, 0]
+        closer = D < self.near
+        self.near, self.owner = np.where(closer, D, self.near), np.where(closer, first + least, self.owner)
+        self.centroids = self.centroids.append(P)
+
+    def nearest_masses(self) -> Array:
+        return mass_of(one_hot(self.owner, self.w, len(self.centroids)))
 
     def swap_best(self, numbers: Array) -> bool:
         P = self.rows.rows_as_centroids(numbers)

@@ -20,17 +20,16 @@ from ..assignment import Hard
 from ..centroids import CENTROIDS
 from ..engines import Rows, check_engine
 from ..model import Fit, Model, Stop
-from ..sample_fits import sample_start
 from ..scales import SCALES, Scale, identity_scale
 from ..scales.left_out import LeftOutWarning, count_left_out, way_out
-from ..seeding import starts_of
+from ..seeding import plus_plus, starts_of
+from ..short_fits import best_short_fit
 from ..table import MemoryTable, Table
 from ..table.refusals import read_table
 from ._mapped import Mapped, set_fitted_attributes
 from .placement import FitPreparation, Placement, place_fitted, place_table
 
 MANY_STARTS = 10  # where a start is no better than chance
-SMALL_FIT, MOST_STARTS = 1 << 20, 6  # rows times columns times clusters from which on one start is made; below at most
 
 
 class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Mapped):
@@ -69,7 +68,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
         self._check_parameters()
         table = self._read_table(X, sample_weight, fitting=True)
-        n_starts = self._n_starts(table)
+        n_starts = self._n_starts()
         tasks = _watch.Tasks(self, X, y, sample_weight, n_starts, self._max_passes())
         with _limit_threads(self.n_threads):
             placed = place_table(self, table)
@@ -116,11 +115,11 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         random, k = _parameters.check_random_state(self.random_state), self._n_centroids()
         entropy = random.randint(0, 2**32, size=4, dtype=np.uint32).tolist()
         start = starts_of(rows.kernel)[self.init] if isinstance(self.init, str) else None
-        model = self._exact_model(rows.kernel)
-        if start is not None and model is not None and self.init == "k-means++":
-            start = sample_start(start, model, float(self.tol))
-        for seed in np.random.SeedSequence(entropy).spawn(self._n_starts(table)):
-            if start is not None:
+        model = self._exact_model(rows.kernel) if start is plus_plus else None
+        for seed in np.random.SeedSequence(entropy).spawn(self._n_starts()):
+            if model is not None:
+                yield best_short_fit(rows, model, k, np.random.PCG64(seed), float(self.tol))
+            elif start is not None:
                 yield start(rows, k, np.random.PCG64(seed))
             else:
                 points = self.init(table.X, k, random_state=random) if callable(self.init) else self.init
@@ -149,18 +148,16 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """Names that `init` may have."""
         return list(starts_of(self._make_kernel(identity_scale(0))))
 
-    def _n_starts(self, table: Table) -> int:
+    def _n_starts(self) -> int:
         if self.n_init != "auto":
             return int(self.n_init)
         if not isinstance(self.init, str):
             return 1
-        return self._auto_plus_plus_starts(table) if self.init == "k-means++" else MANY_STARTS
+        return self._auto_plus_plus_starts() if self.init == "k-means++" else MANY_STARTS
 
-    def _auto_plus_plus_starts(self, table: Table) -> int:
-        """How many starts by k-means++ are made unless the user says it: more where an exact fit takes no time."""
-        if self._exact_model(self._make_kernel(identity_scale(0))) is None:
-            return 1
-        return max(1, min(MOST_STARTS, SMALL_FIT // (table.n_rows * table.n_columns * self._n_centroids())))
+    def _auto_plus_plus_starts(self) -> int:
+        """How many starts by k-means++ are made unless the user says it."""
+        return 1
 
     def _exact_model(self, kernel: Any) -> Model | None:
         """The model of a fit in one stage whose answer is exact; None for all others."""

@@ -11,7 +11,6 @@ from .. import _parameters
 from ..kernels import KERNELS
 from ..kernels.mahalanobis import Mahalanobis
 from ..scales import Scale
-from ..table import Table
 from .fuzzy import FuzzyCMeans
 
 
@@ -151,7 +150,7 @@ class MahalanobisFuzzyCMeans(FuzzyCMeans):
         super()._check_parameters()
         _parameters.check_one_of("beyond", self.beyond, ("clip", "wrap"))
 
-    def _auto_plus_plus_starts(self, table: Table) -> int:
+    def _auto_plus_plus_starts(self) -> int:
         """Shapes have many low points: one start in three ends in a poor one."""
         return 4
 

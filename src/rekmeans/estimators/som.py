@@ -181,8 +181,8 @@ class SelfOrganizingMap(Annealed):
     def _starts_in_plane(self) -> bool:
         return isinstance(self.init, str) and self.init == "plane"
 
-    def _n_starts(self, table: Table) -> int:
-        return 1 if self._starts_in_plane() else super()._n_starts(table)
+    def _n_starts(self) -> int:
+        return 1 if self._starts_in_plane() else super()._n_starts()
 
     def _make_starts(self, rows: Rows, table: MemoryTable) -> Iterator[Any]:
         if not self._starts_in_plane():

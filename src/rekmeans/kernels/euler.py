@@ -108,7 +108,7 @@ class Euler(Kernel):
 
     def _random_angles(self, k: int, bits: Any) -> OnCircles:
         """Random points of the circle, every angle as likely."""
-        raw = [[bits.random_raw() >> 11 for _ in range(self.scale.n_columns)] for _ in range(k)]
+        raw = bits.random_raw(k * self.scale.n_columns).reshape(k, -1) >> np.uint64(11)
         return OnCircles(np.concatenate(cospi_sinpi(np.array(raw) * 2.0**-52), axis=1))  # angles in [0, 2)
 
     def from_rows(self, F: Array, fallback: OnCircles | None = None) -> OnCircles:

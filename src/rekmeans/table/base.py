@@ -50,6 +50,9 @@ class Table(Protocol):
     def sample(self, count: int, seed: int) -> Table:
         """The rows that count, or `count` of them drawn by weight, in memory; how often is each one's weight."""
 
+    def take(self, rows: Array, weights: Array) -> Table:
+        """These rows, in memory, with these weights."""
+
     def column_summary(self, n_threads: int | None = None) -> ColumnSummary: ...
 
     def dense(self, rows: slice | Array) -> Array:
@@ -120,11 +123,11 @@ class ColumnSummary:
             return list(pool.map(lambda block: statistic(rows.columns(block), rows.weights, rows.row_weight), blocks))
 
 
-def draw_rows(weights: Array, count: int, bits: Any) -> Array:
-    """Row numbers (count,), each the first whose running sum of integer weights exceeds total r/2^64, r 64 raw bits."""
+def draw_rows(weights: Array, words: Array) -> Array:
+    """Row numbers (count,), each the first whose running sum of integer weights exceeds total r/2^64, r a word."""
     ends = np.cumsum(weights, dtype=np.int64)
     total = int(ends[-1])
-    goals = _high_words(np.array([bits.random_raw() for _ in range(count)], np.uint64), total).astype(np.int64)
+    goals = _high_words(words, total).astype(np.int64)
     return np.minimum(np.searchsorted(ends, goals, side="right"), len(ends) - 1)  # where no row has weight, the last
 
 

@@ -56,17 +56,18 @@ class MemoryTable:
     def sample(self, count: int, seed: int) -> MemoryTable:
         counting = None if self.weights is None else np.flatnonzero(self.weights > 0)
         if (self.n_rows if counting is None else len(counting)) <= count:
-            return self if counting is None else self._take(counting, self.weights[counting])  # type: ignore[index]
+            return self if counting is None else self.take(counting, self.weights[counting])  # type: ignore[index]
         weights = np.ones(self.n_rows, np.int64) if self.weights is None else integer_weights(self.weights)[0]
-        rows, times = np.unique(draw_rows(weights, count, np.random.PCG64(seed)), return_counts=True)
-        return self._take(rows, times.astype(np.float64))
+        rows, times = np.unique(draw_rows(weights, np.random.PCG64(seed).random_raw(count)), return_counts=True)
+        return self.take(rows, times.astype(np.float64))
 
     def repeat_rows(self) -> MemoryTable:
         """The table with each row as often as its weight says, without weights: these must be counts."""
         times = np.ones(self.n_rows, np.int64) if self.weights is None else self.weights.astype(np.int64)
         return replace(self, X=self.X[np.repeat(np.arange(self.n_rows), times)], weights=None)
 
-    def _take(self, rows: Array, weights: Array) -> MemoryTable:
+    def take(self, rows: Array, weights: Array) -> MemoryTable:
+        """These rows with these weights."""
         return replace(self, X=self.X[rows], weights=weights)
 
     def column_summary(self, n_threads: int | None = None) -> ColumnSummary:
@@ -109,7 +110,7 @@ class MemoryTable:
 class PairwiseTable(MemoryTable):
     """Kernel values between rows, and in a last column those of each row with itself."""
 
-    def _take(self, rows: Array, weights: Array) -> MemoryTable:
+    def take(self, rows: Array, weights: Array) -> MemoryTable:
         """Of a square table both sides."""
         columns = [*rows, -1] if self.n_columns == self.n_rows + 1 else slice(None)
         return replace(self, X=self.X[rows][:, columns], weights=weights)

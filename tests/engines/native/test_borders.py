@@ -32,6 +32,7 @@ def test_the_core_refuses_arrays_of_another_size():
     rows = rows_of([1, 2, 3], [0, 2, 1], [0, 2, 3])
     C = np.zeros((2, 6), np.int32)
     run = _core.Run(rows, 2, True)
+    plan = _core.SeedingPlan(2, 4, 1, 8, 3)
     bad = [
         lambda: run.assign(C[:1]),
         lambda: run.centroids(True, np.zeros((2, 5), np.int32)),
@@ -45,9 +46,15 @@ def test_the_core_refuses_arrays_of_another_size():
         lambda: _core.fit_starts(rows, C, 0, True, True, 5, 0.0),
         lambda: _core.fit_starts(rows, C[:, :4].copy(), 2, True, True, 5, 0.0),
         lambda: _core.fit_starts(rows, np.zeros((3, 6), np.int32), 2, True, True, 5, 0.0),
-        lambda: _core.Seeding(rows).row_at(1, 0, 0),
-        lambda: _core.Seeding(rows).add_best(np.zeros((0, 6), np.int32)),
-        lambda: _core.Seeding(rows).swap_best(C),
+        lambda: _core.Seeding(rows, np.zeros(5, np.int32)),
+        lambda: _core.Seeding(rows, None).add_best(np.zeros((0, 6), np.int32)),
+        lambda: _core.Seeding(rows, None).add_best(np.zeros((17, 6), np.int32)),
+        lambda: _core.Seeding(rows, None).add_rows(np.zeros((1, 0), np.uint64)),
+        lambda: _core.Seeding(rows, None).add_rows(np.zeros((1, 17), np.uint64)),
+        lambda: _core.Seeding(rows, None).swap_best(C),
+        lambda: _core.Seeding(rows, None).swap_rows(np.zeros((1, 8), np.uint64), 3),
+        lambda: _core.fit_drawn_starts(rows, None, np.zeros((1, 4), np.uint64), plan, True, True, 5, 0.0),
+        lambda: _core.fit_drawn_starts(rows, None, np.zeros((0, 13), np.uint64), plan, True, True, 5, 0.0),
     ]
     for call in bad:
         with pytest.raises(ValueError, match=r"\w+"):

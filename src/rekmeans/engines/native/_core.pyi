@@ -107,18 +107,42 @@ def fit_starts(rows: Rows, starts: Annotated[NDArray[numpy.int32], dict(shape=(N
     The best fit of several starts: centroids, labels, n_iter, and of each pass loss, n_changed, n_relocated and seconds.
     """
 
+class SeedingPlan:
+    """How k-means++ draws its rows."""
+
+    def __init__(self, k: int, candidates: int, batches: int, swap_candidates: int, patience: int) -> None: ...
+
+    @property
+    def n_words(self) -> int: ...
+
+def fit_drawn_starts(rows: Rows, overall: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, words: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu', writable=False)], plan: SeedingPlan, rectified: bool, skip: bool, max_iter: int, tol: float) -> tuple:
+    """
+    As fit_starts, from starts that k-means++ draws by these words, a row each.
+    """
+
 class Seeding:
     """Starting centroids as they are chosen."""
 
-    def __init__(self, rows: Rows) -> None: ...
+    def __init__(self, rows: Rows, overall: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None: ...
 
-    def part_masses(self) -> list:
+    def sample(self, words: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int64]:
         """
-        Weight times distance to the nearest centroid, of each part of the rows.
+        Rows drawn by weight times distance to the nearest centroid, one a word.
         """
 
-    def row_at(self, part: int, high: int, low: int) -> int:
-        """The first row of a part whose running sum exceeds a goal."""
+    def add_rows(self, words: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """Draw candidates and add the best, once for each row of words."""
+
+    def swap_rows(self, words: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu', writable=False)], patience: int) -> None:
+        """Draw candidates and swap the best, row for row of words."""
+
+    def add_all(self, P: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """Add all of these; from then on only the nearest centroid is known."""
+
+    def add_drawn(self, words: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """Add the row that each word draws; then as after add_all."""
+
+    def nearest_masses(self) -> NDArray[numpy.int64]: ...
 
     def add_best(self, P: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
         """Add the candidate that leaves the least loss."""

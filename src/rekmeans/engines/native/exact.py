@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -17,7 +15,7 @@ from ...centroids import rectified
 from ...kernels.base import rectified_update
 from ...kernels.euler import CircleSums, OnCircles
 from ...model import Assignment, FarthestRow, Model, Pass, State, Stop
-from ...seeding import Bits
+from ...seeding import SWAP_CANDIDATES, SWAP_PATIENCE, Seeding, SeedingPlan
 from ...table import MemoryTable
 from ...threads import count_threads
 from .core_module import _core
@@ -26,6 +24,8 @@ from .options import instruction_set
 
 ROWS_PER_BLOCK = 4096  # rows handed to NumPy at a time
 SMALL_WORK = 1 << 22  # n d k up to which a pass takes less than a millisecond
+MOST_SHORT_FIT_WORK = 1 << 26  # n d k up to which short fits together take less than a second
+CALL_WORK = 1 << 30  # n d times candidates that are drawn in one call: Ctrl-C is heard after each
 TINY_WORK = 1 << 16  # n d k up to which a run takes less than starting a thread for it
 ZERO_SAMPLE = 256  # rows in which zeros are counted
 SPARSE_SHARE = 0.25  # share of cells that are not zero up to which a dense table is kept in sparse form
@@ -76,11 +76,14 @@ class NativeRows:
     def concurrent_starts(self, k: int) -> int:
         return self.threads if TINY_WORK < self.n * self.d * k <= SMALL_WORK else 1
 
-    def _is_small(self, k: int) -> bool:
-        return bool(self.n * self.d * k <= SMALL_WORK)
+    def _is_small(self, k: int, most: int = SMALL_WORK) -> bool:
+        return bool(self.n * self.d * k <= most)
 
     def sample(self, count: int, seed: int) -> NativeRows:
         return NativeRows(self.kernel, self.table.sample(count, seed), self.n_threads, self.memory_limit, self.skip)
+
+    def take(self, numbers: Array, weights: Array) -> NativeRows:
+        return NativeRows(self.kernel, self.table.take(numbers, weights), self.n_threads, self.memory_limit, self.skip)
 
     def start_run(self, model: Model) -> Any:
         return NativeRun(self, model) if model.assignment.is_hard else FloatRun(self, model)
@@ -108,6 +111,21 @@ class NativeRows:
 
     def start_seeding(self) -> NativeSeeding:
         return NativeSeeding(self)
+
+    def best_of_drawn(self, model: Model, plan: SeedingPlan, words: Array, stop: Stop) -> State | None:
+        if not self._is_small(plan.k, MOST_SHORT_FIT_WORK):
+            return None
+        core_plan = _core.SeedingPlan(plan.k, plan.candidates, plan.batches, SWAP_CANDIDATES, SWAP_PATIENCE)
+        is_rectified = model.centroids is rectified
+        found = _core.fit_drawn_starts(
+            self.core, self._fallback, words, core_plan, is_rectified, self.skip, stop.max_iter, float(stop.tol)
+        )
+        return _end_of_fit(*found)
+
+    @property
+    def _fallback(self) -> Array | None:
+        """What stands in for the missing cells of rows that become centroids, (p,)."""
+        return None if self.core.is_complete else self._overall.f[0]
 
     def rows_as_centroids(self, numbers: Array) -> OnCircles:
         F = self.core.grid(np.asarray(numbers, np.int64))
@@ -196,41 +214,56 @@ class NativeRun:
         found = _core.fit_starts(
             self.rows.core, C.f, len(C), self.is_rectified, self.rows.skip, stop.max_iter, float(stop.tol)
         )
-        f, labels, _, losses, n_changed, n_relocated, seconds = found
-        records = zip(losses, n_changed.tolist(), n_relocated.tolist(), seconds.tolist(), strict=True)
-        passes = tuple(Pass(*record) for record in records)
-        return State(OnCircles(f), OnCircles(f), losses[-1], passes, is_done=True, labels=labels)
+        return _end_of_fit(*found)
 
     def labels(self) -> Array:
         return self.core.labels()
 
 
-class NativeSeeding:
+class NativeSeeding(Seeding):
     """Each row's two nearest centroids so far, kept in the core."""
 
     def __init__(self, rows: NativeRows) -> None:
-        self.rows, self.core = rows, _core.Seeding(rows.core)
+        self.rows = rows
+        self.core = _core.Seeding(rows.core, rows._fallback)
 
     @property
     def centroids(self) -> OnCircles:
         return OnCircles(self.core.centroids())
 
-    def sample(self, bits: Bits, count: int) -> Array:
-        ends = list(accumulate(self.core.part_masses()))
-        goals = [(bits.random_raw() * ends[-1]) >> 64 for _ in range(count)]
-        return np.array([self._row(goal, ends) for goal in goals])
-
-    def _row(self, goal: int, ends: list[int]) -> int:
-        """The first row whose running sum of weight times distance exceeds `goal`."""
-        part = bisect_right(ends, goal)
-        rest = goal - (ends[part - 1] if part else 0)
-        return self.core.row_at(part, rest >> 64, rest & (1 << 64) - 1)
+    def sample(self, words: Array) -> Array:
+        return self.core.sample(words[None])
 
     def add_best(self, numbers: Array) -> None:
         self.core.add_best(self.rows.rows_as_centroids(numbers).f)
 
+    def add_all(self, numbers: Array) -> None:
+        self.core.add_all(self.rows.rows_as_centroids(numbers).f)
+
     def swap_best(self, numbers: Array) -> bool:
         return self.core.swap_best(self.rows.rows_as_centroids(numbers).f)
+
+    def nearest_masses(self) -> Array:
+        return self.core.nearest_masses()
+
+    def add_rows(self, words: Array) -> None:
+        steps = max(1, CALL_WORK // (self.rows.n * self.rows.d * words.shape[1]))
+        for at in range(0, len(words), steps):
+            self.core.add_rows(words[at : at + steps])
+
+    def add_drawn(self, words: Array) -> None:
+        steps = max(1, CALL_WORK // (self.rows.n * self.rows.d))
+        for at in range(0, len(words), steps):
+            self.core.add_drawn(words[None, at : at + steps])
+
+    def swap_rows(self, words: Array, patience: int) -> None:
+        self.core.swap_rows(words, patience)
+
+
+def _end_of_fit(f: Array, labels: Array, _: int, losses: list[int], *counts: Array) -> State:
+    """Where a fit in one call of the core ended; counts are n_changed, n_relocated and seconds of each pass."""
+    passes = (Pass(*record) for record in zip(losses, *(count.tolist() for count in counts), strict=True))
+    return State(OnCircles(f), OnCircles(f), losses[-1], tuple(passes), is_done=True, labels=labels)
 
 
 def _is_mostly_zero(X: Array, memory_limit: int | None) -> bool:

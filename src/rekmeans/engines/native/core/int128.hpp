@@ -14,6 +14,9 @@ using int128 = __int128;
 inline int64_t high_word(int128 x) { return int64_t(x >> 64); }
 inline uint64_t low_word(int128 x) { return uint64_t(x); }
 inline int128 join_words(int64_t high, uint64_t low) { return int128(high) * (int128(1) << 64) + int128(low); }
+inline uint64_t high_word_of_product(uint64_t x, uint64_t y) {
+  return uint64_t((static_cast<unsigned __int128>(x) * y) >> 64);
+}
 
 #else
 
@@ -72,6 +75,7 @@ inline int128::operator double() const {
 inline int64_t high_word(int128 x) { return x.high; }
 inline uint64_t low_word(int128 x) { return x.low; }
 inline int128 join_words(int64_t high, uint64_t low) { return {high, low}; }
+inline uint64_t high_word_of_product(uint64_t x, uint64_t y) { return uint64_t(product_of_words(x, y).high); }
 
 #endif
 

@@ -17,6 +17,7 @@ namespace nb = nanobind;
 using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Int64s = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Int32s = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Words = nb::ndarray<const uint64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using GridPoints = nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using AnyTable = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
 using DoubleArray = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;

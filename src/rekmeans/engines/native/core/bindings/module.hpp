@@ -4,6 +4,9 @@
 
 namespace rekmeans {
 
+struct Rows;
+std::vector<int32_t> overall_of(const Rows& rows, const std::optional<Int32s>& overall);  // (p,), or none where allowed
+
 void bind_rows(nb::module_& m);
 void bind_run(nb::module_& m);
 void bind_seeding(nb::module_& m);

@@ -32,6 +32,16 @@ nb::object totals(const Run& run) {
   return to_arrays(out, run.k, p);
 }
 
+// Centroids, labels, n_iter, and of each pass loss, n_changed, n_relocated and seconds.
+nb::tuple to_tuple(Fit fit, const Rows& rows) {
+  nb::list losses;
+  for (int128 loss : fit.losses) losses.append(to_int(loss));
+  const size_t t = fit.n_changed.size(), k = fit.centroids.size() / rows.p;
+  return nb::make_tuple(to_array(std::move(fit.centroids), k, rows.p), to_array(std::move(fit.labels), rows.n),
+                        fit.n_iter, losses, to_array(std::move(fit.n_changed), t),
+                        to_array(std::move(fit.n_relocated), t), to_array(std::move(fit.seconds), t));
+}
+
 nb::tuple bind_fit_starts(const Rows& rows, const GridPoints& starts, size_t k, bool rectified, bool skip,
                           size_t max_iter, double tol) {
   if (!k || !starts.shape(0) || starts.shape(0) % k)
@@ -42,12 +52,20 @@ nb::tuple bind_fit_starts(const Rows& rows, const GridPoints& starts, size_t k, 
     nb::gil_scoped_release free;
     fit = fit_starts(rows, starts.data(), starts.shape(0) / k, k, {rectified, skip, max_iter, tol});
   }
-  nb::list losses;
-  for (int128 loss : fit.losses) losses.append(to_int(loss));
-  const size_t t = fit.n_changed.size();
-  return nb::make_tuple(to_array(std::move(fit.centroids), k, rows.p), to_array(std::move(fit.labels), rows.n),
-                        fit.n_iter, losses, to_array(std::move(fit.n_changed), t),
-                        to_array(std::move(fit.n_relocated), t), to_array(std::move(fit.seconds), t));
+  return to_tuple(std::move(fit), rows);
+}
+
+nb::tuple bind_fit_drawn_starts(const Rows& rows, const std::optional<Int32s>& overall, const Words& words,
+                                const SeedingPlan& plan, bool rectified, bool skip, size_t max_iter, double tol) {
+  if (!plan.k || !words.shape(0)) throw nb::value_error("drawn starts need a word and a centroid.");
+  check_shape("words are (m, words of a start)", words, {words.shape(0), plan.n_words()});
+  const std::vector<int32_t> fallback = overall_of(rows, overall);
+  Fit fit;
+  {
+    nb::gil_scoped_release free;
+    fit = fit_drawn_starts(rows, fallback, words.data(), words.shape(0), plan, {rectified, skip, max_iter, tol});
+  }
+  return to_tuple(std::move(fit), rows);
 }
 
 }  // namespace
@@ -77,6 +95,12 @@ void bind_run(nb::module_& m) {
   m.def("fit_starts", &bind_fit_starts, "rows"_a, "starts"_a, "k"_a, "rectified"_a, "skip"_a, "max_iter"_a, "tol"_a,
         "The best fit of several starts: centroids, labels, n_iter, and of each pass loss, n_changed, n_relocated and "
         "seconds.");
+  nb::class_<SeedingPlan>(m, "SeedingPlan", "How k-means++ draws its rows.")
+      .def(nb::init<size_t, size_t, size_t, size_t, size_t>(), "k"_a, "candidates"_a, "batches"_a, "swap_candidates"_a,
+           "patience"_a)
+      .def_prop_ro("n_words", &SeedingPlan::n_words);
+  m.def("fit_drawn_starts", &bind_fit_drawn_starts, "rows"_a, "overall"_a.none(), "words"_a, "plan"_a, "rectified"_a,
+        "skip"_a, "max_iter"_a, "tol"_a, "As fit_starts, from starts that k-means++ draws by these words, a row each.");
 }
 
 }  // namespace rekmeans

@@ -78,18 +78,36 @@ Fit fit_start(const Rows& rows, std::vector<int32_t> C, size_t k, const FitOptio
   return fit;
 }
 
+std::vector<int32_t> draw_start(const Rows& rows, const std::vector<int32_t>& overall, const uint64_t* words,
+                                const SeedingPlan& plan) {
+  Seeding seeding(rows, overall, 1);
+  seeding.add_rows(words, 1, 1);
+  seeding.add_rows(++words, plan.k - 1, plan.candidates);
+  words += (plan.k - 1) * plan.candidates;
+  if (plan.k > 1) seeding.swap_rows(words, plan.batches, plan.swap_candidates, plan.patience);
+  return std::move(seeding.C);
+}
+
+// The best of m fits that run at the same time, each on one thread; the first of several.
+template <class Start>
+Fit best_fit(const Rows& rows, size_t m, size_t k, const FitOptions& options, const Start& start) {
+  std::vector<Fit> fits(m);
+  parallel(rows.threads, m, [&](size_t, size_t i) { fits[i] = fit_start(rows, start(i), k, options); });
+  return *std::min_element(fits.begin(), fits.end(), [](const Fit& a, const Fit& b) { return a.loss < b.loss; });
+}
+
 }  // namespace
 
 Fit fit_starts(const Rows& rows, const int32_t* starts, size_t m, size_t k, const FitOptions& options) {
-  std::vector<Fit> fits(m);
   const size_t size = k * rows.p;
-  parallel(rows.threads, m, [&](size_t, size_t i) {
-    fits[i] = fit_start(rows, std::vector<int32_t>(starts + i * size, starts + (i + 1) * size), k, options);
-  });
-  size_t best = 0;
-  for (size_t i = 1; i < m; ++i)
-    if (fits[i].loss < fits[best].loss) best = i;
-  return fits[best];
+  return best_fit(rows, m, k, options,
+                  [&](size_t i) { return std::vector<int32_t>(starts + i * size, starts + (i + 1) * size); });
+}
+
+Fit fit_drawn_starts(const Rows& rows, const std::vector<int32_t>& overall, const uint64_t* words, size_t m,
+                     const SeedingPlan& plan, const FitOptions& options) {
+  return best_fit(rows, m, plan.k, options,
+                  [&](size_t i) { return draw_start(rows, overall, words + i * plan.n_words(), plan); });
 }
 
 }  // namespace rekmeans

@@ -245,21 +245,13 @@ void Run::score_all(const CentroidDrift& moves, Workspace& workspace) {
   block.count = 0;
 }
 
-// The winner among those that float32 cannot tell apart, in integers; the bounds follow it.
+// The winner in integers where float32 cannot tell; the bounds follow it.
 int32_t Run::decide_exactly(const PackedCentroids& C, size_t j, size_t r, ScoreBlock& block) const {
-  const float bar = block.best[r] - 2 * block.error[r];
-  block.rescore(C, r);
-  int64_t least = 0;
-  int32_t winner = -1;
-  for (size_t c = 0; c < k; ++c) {
-    if (!(block.score_of(r, c, C) >= bar)) continue;
-    const int64_t D = rows.distance(j, block.fetched[r], C.grid.data() + c * rows.p, C.square[c]);
-    if (winner < 0 || D < least) least = D, winner = int32_t(c);
-  }
-  const float own = block.score_of(r, size_t(winner), C);
+  const size_t winner = block.decide_exactly(C, r);
+  const float own = block.score_of(r, winner, C);
   rows.simd->certify(1, &rows.norm2[j], block.error + r, &own, block.best + r, block.upper + r, block.lower + r,
                      block.is_certain + r);
-  return winner;
+  return int32_t(winner);
 }
 
 }  // namespace rekmeans

@@ -4,6 +4,11 @@
 #include <cmath>
 
 namespace rekmeans {
+namespace {
+
+constexpr size_t MOST_INCOMPLETE = 4;  // one row in so many may have missing cells where the others are scored together
+
+}  // namespace
 
 DistanceBounds distance_bounds(const Rows& rows, size_t j, float error, float score) {
   DistanceBounds bounds;
@@ -75,30 +80,75 @@ void ScoreBlock::certify(size_t count_) {
   rows.simd->certify(count_, norm2, error, best, second, upper, lower, is_certain);
 }
 
-void ScoreBlock::score(const PackedCentroids& C, const uint32_t* numbers_, size_t count_) {
-  fetch(C, numbers_, count_);
+void ScoreBlock::find_scores(const PackedCentroids& C, const uint32_t* numbers_, size_t count_) {
   if (C.is_quantized()) score_quantized(C, count_);
   else rows.scores(numbers_, fetched, count_, C.packed.data(), C.kp, scores.data());
   for (size_t r = 0; r < count_ && !rows.is_complete; ++r) add_missing(C, numbers_[r], scores.data() + r * C.kp);
+}
+
+void ScoreBlock::score(const PackedCentroids& C, const uint32_t* numbers_, size_t count_) {
+  fetch(C, numbers_, count_);
+  find_scores(C, numbers_, count_);
   rows.simd->best_two(scores.data(), count_, C.kp, C.bias.data(), {winner, best, second});
   certify(count_);
   for (size_t r = 0; r < count_ && C.is_quantized(); ++r)
     if (!is_certain[r]) refine(C, numbers_[r], r);
 }
 
-bool ScoreBlock::is_of_few(const PackedCentroids& C) const {
-  return rows.simd->best_of_few && C.k <= FEW_CENTROIDS && rows.is_complete && rows.has_dense_values();
+// Rows with missing cells are scored one by one where the others are not: they must be few.
+bool ScoreBlock::has_fast_way(const PackedCentroids& C, const uint32_t* numbers_, size_t count_) {
+  incomplete.clear();
+  if (!rows.simd->best_of_few || C.k > FEW_CENTROIDS || !rows.has_dense_values()) return false;
+  for (size_t r = 0; r < count_ && !rows.is_complete; ++r)
+    if (rows.missing(numbers_[r]).count) incomplete.push_back(r);
+  return incomplete.size() * MOST_INCOMPLETE <= count_;
+}
+
+void ScoreBlock::score_one(const PackedCentroids& C, const uint32_t* numbers_, size_t r) {
+  float* s = scores.data() + r * C.kp;
+  rows.scores(numbers_ + r, fetched + r, 1, C.packed.data(), C.kp, s);
+  add_missing(C, numbers_[r], s);
 }
 
 void ScoreBlock::find_winners(const PackedCentroids& C, const uint32_t* numbers_, size_t count_) {
-  if (!is_of_few(C)) return score(C, numbers_, count_);
+  lacks_scores = has_fast_way(C, numbers_, count_);
+  if (!lacks_scores) return score(C, numbers_, count_);
   fetch(C, numbers_, count_);
   rows.simd->best_of_few(fetched, count_, rows.p, C.packed.data(), C.k, C.bias.data(), {winner, best, second});
+  for (size_t r : incomplete) {
+    score_one(C, numbers_, r);
+    rows.simd->best_two(scores.data() + r * C.kp, 1, C.kp, C.bias.data(), {winner + r, best + r, second + r});
+  }
   certify(count_);
 }
 
-void ScoreBlock::rescore(const PackedCentroids& C, size_t r) {
-  if (is_of_few(C)) rows.scores(nullptr, fetched + r, 1, C.packed.data(), C.kp, scores.data() + r * C.kp);
+void ScoreBlock::find_above(const PackedCentroids& C, const float* bars, uint16_t* above) {
+  const bool is_fast = has_fast_way(C, numbers, count);
+  auto compare = [&](size_t r) {
+    above[r] = 0;
+    for (size_t c = 0; c < C.k; ++c) above[r] |= uint16_t(uint16_t(score_of(r, c, C) >= bars[r]) << c);
+  };
+  if (is_fast) {
+    rows.simd->few_above(fetched, count, rows.p, C.packed.data(), C.k, C.bias.data(), bars, above);
+    for (size_t r : incomplete) score_one(C, numbers, r), compare(r);
+  } else {
+    find_scores(C, numbers, count);
+    for (size_t r = 0; r < count; ++r) compare(r);
+  }
+}
+
+// The nearest among those that float32 cannot tell apart, in integers; the lowest of several.
+size_t ScoreBlock::decide_exactly(const PackedCentroids& C, size_t r) {
+  const float bar = best[r] - 2 * error[r];
+  if (lacks_scores) score_one(C, numbers, r);
+  int64_t least = 0;
+  size_t nearest = C.k;
+  for (size_t c = 0; c < C.k; ++c) {
+    if (!(score_of(r, c, C) >= bar)) continue;
+    const int64_t D = rows.distance(numbers[r], fetched[r], C.grid.data() + c * rows.p, C.square[c]);
+    if (nearest == C.k || D < least) least = D, nearest = c;
+  }
+  return nearest;
 }
 
 void ScoreBlock::bound_others(const PackedCentroids& C, const float* bias, const int32_t* own, float* bounds) {

@@ -9,12 +9,19 @@ struct ScoreBlock {
 
   // Score these rows; in 8 bits first if the centroids are quantized, the uncertain then again in float32.
   void score(const PackedCentroids& C, const uint32_t* numbers, size_t count);
-  // The same, but scores may be left out where that is faster; `rescore` gives those of the r-th row.
+  // The same, but scores may be left out where that is faster.
   void find_winners(const PackedCentroids& C, const uint32_t* numbers, size_t count);
-  void rescore(const PackedCentroids& C, size_t r);
+  // The nearest centroid of the r-th row that waits, in integers.
+  size_t decide_exactly(const PackedCentroids& C, size_t r);
+  // Of the rows that wait, once they are fetched: which of at most 16 centroids score at least the row's bar, a bit
+  // each.
+  void find_above(const PackedCentroids& C, const float* bars, uint16_t* above);
   // bounds[j] = a lower bound of row j's distance to any but its own of the centroids that `bias` lets win.
   void bound_others(const PackedCentroids& C, const float* bias, const int32_t* own, float* bounds);
   float score_of(size_t r, size_t c, const PackedCentroids& C) const { return scores[r * C.kp + c] - C.bias[c]; }
+
+  // Their values, lengths and errors.
+  void fetch(const PackedCentroids& C, const uint32_t* numbers, size_t count);
 
   // Rows that wait to be scored; whether the block is full.
   bool push(size_t j) {
@@ -33,13 +40,16 @@ struct ScoreBlock {
   uint8_t is_certain[BLOCK_ROWS] = {};
 
  private:
-  void fetch(const PackedCentroids& C, const uint32_t* numbers, size_t count);  // rows, their lengths and errors
   void certify(size_t count);
-  bool is_of_few(const PackedCentroids& C) const;
+  void find_scores(const PackedCentroids& C, const uint32_t* numbers, size_t count);
+  void score_one(const PackedCentroids& C, const uint32_t* numbers, size_t r);
+  bool has_fast_way(const PackedCentroids& C, const uint32_t* numbers, size_t count);
   void score_quantized(const PackedCentroids& C, size_t count);
   void refine(const PackedCentroids& C, size_t j, size_t r);
   void add_missing(const PackedCentroids& C, size_t j, float* scores) const;  // what missing cells add to its scores
 
+  std::vector<size_t> incomplete;  // rows of the block that have missing cells
+  bool lacks_scores = false;       // of the last winners
   std::vector<uint8_t> int8;
   std::vector<float> scores;
   float norm2[BLOCK_ROWS] = {};

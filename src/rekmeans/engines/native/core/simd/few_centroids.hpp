@@ -40,15 +40,22 @@ inline void add_features(const float* const* rows, size_t start, size_t end, con
   for (int c = 0; c < K; ++c) all[c] += sum[c];
 }
 
+// The products of V rows with K centroids, less the bias of each.
+template <int K>
+inline void scores_of(const float* const* rows, size_t p, const float* packed, const float* bias, vf* all) {
+  for (int c = 0; c < K; ++c) all[c] = vf{};
+  for (size_t start = 0; start < p; start += SUM_CHUNK)
+    add_features<K>(rows, start, start + SUM_CHUNK < p ? start + SUM_CHUNK : p, packed, all);
+  for (int c = 0; c < K; ++c) all[c] -= bias[c];
+}
+
+// Winners of count rows.
 template <int K>
 inline void best_of(const float* const* rows, size_t count, size_t p, const float* packed, const float* bias,
                     const Winners& winners) {
   for (size_t from = 0; from < count; from += V) {
     vf all[K];
-    for (int c = 0; c < K; ++c) all[c] = vf{};
-    for (size_t start = 0; start < p; start += SUM_CHUNK)
-      add_features<K>(rows + from, start, start + SUM_CHUNK < p ? start + SUM_CHUNK : p, packed, all);
-    for (int c = 0; c < K; ++c) all[c] -= bias[c];
+    scores_of<K>(rows + from, p, packed, bias, all);
     vf best = all[0], second = broadcast(NO_SCORE);
     vi index = {};
     REKMEANS_UNROLL(12)
@@ -67,27 +74,55 @@ inline void best_of(const float* const* rows, size_t count, size_t p, const floa
   }
 }
 
+template <int K>
+inline void above_of(const float* const* rows, size_t count, size_t p, const float* packed, const float* bias,
+                     const float* bars, uint16_t* above) {
+  for (size_t from = 0; from < count; from += V) {
+    vf all[K];
+    scores_of<K>(rows + from, p, packed, bias, all);
+    const size_t here = count - from < V ? count - from : V;
+    const vf bar = _mm512_maskz_loadu_ps(__mmask16((1 << here) - 1), bars + from);
+    vi bits = {};
+    REKMEANS_UNROLL(12)
+    for (int c = 0; c < K; ++c) bits |= select(all[c] >= bar, vi{} + (1 << c), vi{});
+    for (size_t r = 0; r < here; ++r) above[from + r] = uint16_t(bits[r]);
+  }
+}
+
+// call.operator()<K>() for the K of 1 to FEW_CENTROIDS that equals k.
+template <class Call>
+inline void with_constant(size_t k, const Call& call) {
+  static_assert(FEW_CENTROIDS == 12);
+  switch (k) {
+    case 1: return call.template operator()<1>();
+    case 2: return call.template operator()<2>();
+    case 3: return call.template operator()<3>();
+    case 4: return call.template operator()<4>();
+    case 5: return call.template operator()<5>();
+    case 6: return call.template operator()<6>();
+    case 7: return call.template operator()<7>();
+    case 8: return call.template operator()<8>();
+    case 9: return call.template operator()<9>();
+    case 10: return call.template operator()<10>();
+    case 11: return call.template operator()<11>();
+    case 12: return call.template operator()<12>();
+  }
+}
+
 void best_of_few(const float* const* rows, size_t count, size_t p, const float* packed, size_t k, const float* bias,
                  const Winners& winners) {
-  switch (k) {
-    case 1: return best_of<1>(rows, count, p, packed, bias, winners);
-    case 2: return best_of<2>(rows, count, p, packed, bias, winners);
-    case 3: return best_of<3>(rows, count, p, packed, bias, winners);
-    case 4: return best_of<4>(rows, count, p, packed, bias, winners);
-    case 5: return best_of<5>(rows, count, p, packed, bias, winners);
-    case 6: return best_of<6>(rows, count, p, packed, bias, winners);
-    case 7: return best_of<7>(rows, count, p, packed, bias, winners);
-    case 8: return best_of<8>(rows, count, p, packed, bias, winners);
-    case 9: return best_of<9>(rows, count, p, packed, bias, winners);
-    case 10: return best_of<10>(rows, count, p, packed, bias, winners);
-    case 11: return best_of<11>(rows, count, p, packed, bias, winners);
-    case 12: return best_of<12>(rows, count, p, packed, bias, winners);
-  }
+  with_constant(k, [&]<int K>() { best_of<K>(rows, count, p, packed, bias, winners); });
+}
+
+void few_above(const float* const* rows, size_t count, size_t p, const float* packed, size_t k, const float* bias,
+               const float* bars, uint16_t* above) {
+  with_constant(k, [&]<int K>() { above_of<K>(rows, count, p, packed, bias, bars, above); });
 }
 
 #else
 
 constexpr decltype(Simd::best_of_few) best_of_few = nullptr;
+constexpr decltype(Simd::few_above) few_above = nullptr;
 
 #endif
 

@@ -27,6 +27,7 @@ const Simd* REKMEANS_SIMD() {
       .add_phases = add_phases,
       .scores = scores,
       .best_of_few = best_of_few,
+      .few_above = few_above,
       .quantize_row = quantize_row,
       .quantized_scores = quantized_scores,
       .sparse_scores = sparse_scores,

@@ -109,6 +109,10 @@ struct Simd {
   void (*best_of_few)(const float* const* rows, size_t count, size_t p, const float* packed, size_t k,
                       const float* bias, const Winners& winners);
 
+  // Which of them score at least the row's bar, a bit each; bars as many as rows.
+  void (*few_above)(const float* const* rows, size_t count, size_t p, const float* packed, size_t k, const float* bias,
+                    const float* bars, uint16_t* above);
+
   // A row in 8 bits: q = round(g/step) + 128, padded with 128 to a multiple of 4 cells; and |g - step (q - 128)|,
   // above. Null where the processor has no 8-bit dot product.
   void (*quantize_row)(const float* g, size_t p, uint8_t* q, float* step, float* error);

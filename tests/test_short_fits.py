@@ -1,0 +1,124 @@
+"""Where fits start: the same bits on every engine and in every way, weights as repeated rows, the best of several."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from rekmeans import EulerKMeans, RectifiedEulerKMeans, lloyd, seeding, short_fits
+from rekmeans.engines.native import exact
+from rekmeans.estimators.placement import place_for_fit
+from rekmeans.model import Stop
+from rekmeans.seeding import SeedingPlan, plus_plus
+
+K = 6
+RANDOM = np.random.default_rng(4)
+GROUPS = RANDOM.integers(0, K, 600)
+X = RANDOM.normal(0, 4, (K, 3))[GROUPS] + RANDOM.normal(size=(600, 3))
+GAPS = np.where(RANDOM.random(X.shape) < 0.05, np.nan, X)
+GAPS[np.isnan(GAPS).all(axis=1)] = 0.0
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """A table of 600 rows is large."""
+    monkeypatch.setattr(short_fits, "SAMPLE_ROWS", 100)
+    monkeypatch.setattr(short_fits, "ROWS_PER_CLUSTER", 10)
+
+
+@pytest.fixture
+def many(monkeypatch):
+    """Six clusters are many."""
+    monkeypatch.setattr(seeding, "MANY_CLUSTERS", 6)
+    monkeypatch.setattr(short_fits, "MANY_CLUSTERS", 6)
+
+
+@pytest.fixture
+def most(many, monkeypatch):
+    """Six clusters are very many."""
+    monkeypatch.setattr(seeding, "MOST_GREEDY", 6)
+
+
+@pytest.fixture
+def one_by_one(monkeypatch):
+    """No short fit is made in one call of the core."""
+    monkeypatch.setattr(exact, "MOST_SHORT_FIT_WORK", 0)
+
+
+def fit(method=RectifiedEulerKMeans, rows=X, weights=None, **parameters):
+    return method(K, n_init=1, random_state=0, **parameters).fit(rows, sample_weight=weights)
+
+
+def assert_same_fit(one, other):
+    assert_array_equal(one.labels_, other.labels_)
+    assert_array_equal(one.centroids_, other.centroids_)
+    assert_array_equal(one.history_["inertia"], other.history_["inertia"])
+
+
+CASES = [[], ["large"], ["many"], ["most"], ["large", "many"], ["one_by_one"], ["large", "one_by_one"]]
+
+
+@pytest.mark.parametrize("case", CASES, ids=" and ".join)
+@pytest.mark.parametrize("method", [RectifiedEulerKMeans, EulerKMeans])
+@pytest.mark.parametrize("weights", [None, np.arange(600) % 4], ids=["", "weights"])
+@pytest.mark.parametrize("rows", [X, GAPS], ids=["", "gaps"])
+def test_engines_threads_and_memory_give_the_same_fit(request, case, method, weights, rows):
+    for name in case:
+        request.getfixturevalue(name)
+    reference = fit(method, rows, weights, engine="reference")
+    for parameters in ({}, {"n_threads": 1}, {"n_threads": 5}, {"memory_limit": 1}):
+        assert_same_fit(fit(method, rows, weights, engine="native", **parameters), reference)
+
+
+@pytest.mark.parametrize("case", [[], ["large"], ["many"], ["large", "most"]], ids=" and ".join)
+def test_a_weight_is_the_row_so_many_times(request, case):
+    for name in case:
+        request.getfixturevalue(name)
+    times = np.arange(600) % 3
+    weighted = fit(weights=times.astype(float))
+    repeated = fit(rows=np.repeat(X, times, axis=0))
+    assert_array_equal(np.repeat(weighted.labels_, times), repeated.labels_)
+    assert_array_equal(weighted.centroids_, repeated.centroids_)
+
+
+@pytest.mark.usefixtures("large")
+def test_passes_on_the_sample_are_not_counted_and_the_start_is_where_they_end():
+    model = fit()
+    assert len(model.history_["inertia"]) <= model.n_iter_ + 1
+    plain = fit(init=lambda X, k, random_state: X[:K])
+    assert model.history_["inertia"][0] < plain.history_["inertia"][0]
+    assert model.inertia_ <= plain.inertia_
+
+
+def test_the_start_is_the_end_of_the_best_of_several_short_fits():
+    estimator = RectifiedEulerKMeans(K, n_init=1, random_state=0)
+    placed = place_for_fit(estimator, X)
+    bits, again = np.random.PCG64(3), np.random.PCG64(3)
+    found = short_fits.best_short_fit(placed.rows, placed.model, K, bits, 0.0)
+    starts = [plus_plus(placed.rows, K, again) for _ in range(short_fits.FITS_OF_FEW)]
+    ends = [lloyd.run_to_end(placed.rows, placed.model, C, Stop(short_fits.PASSES, 0.0)).state for C in starts]
+    assert len({end.loss for end in ends}) > 1
+    assert found == min(ends, key=lambda end: end.loss).centroids
+    assert bits.random_raw() == again.random_raw()  # as many words as starts take
+
+
+@pytest.mark.parametrize("k", [1, 2, 7, 31, 99, 400])
+def test_a_plan_knows_how_many_words_a_start_takes(k):
+    bits, again = np.random.PCG64(3), np.random.PCG64(3)
+    rows = place_for_fit(RectifiedEulerKMeans(k), RANDOM.normal(size=(500, 2))).rows
+    if k < seeding.MANY_CLUSTERS:
+        plus_plus(rows, k, bits)
+        again.random_raw(SeedingPlan(k).n_words)
+        assert bits.random_raw() == again.random_raw()
+
+
+@pytest.mark.usefixtures("many")
+def test_candidates_weigh_as_much_as_the_rows_they_are_nearest_to(monkeypatch):
+    monkeypatch.setattr(seeding, "DRAWS", 20)
+    rows = place_for_fit(RectifiedEulerKMeans(K), X).rows
+    candidates = seeding._weighted_candidates(rows, K, np.random.PCG64(0))
+    weights = candidates.table.weights
+    assert K < len(candidates) < len(rows)
+    assert weights.sum() == len(rows)
+    F, P = (part.core.grid(np.arange(len(part))).astype(np.int64) for part in (rows, candidates))
+    nearest = ((F[:, None] - P) ** 2).sum(axis=2).argmin(axis=1)
+    assert_array_equal(weights, np.bincount(nearest, minlength=len(P)))
