@@ -17,6 +17,7 @@ FENCE_SIGMAS = 3.0  # robust standard deviations round a median; wider fences br
 NEAREST = 2.5  # standard deviations of the bulk, as all distances here: groups are looked for beyond
 MOST_DISTANT = 1e6  # cells beyond are errors
 BIN, BIN_GROWTH, WIDE_BINS = 0.5, 1.025, 20.0  # bins are BIN wide, and from WIDE_BINS on grow
+N_GROWTHS = 440  # times: beyond MOST_DISTANT
 RISE_SIGMAS = 2.0  # a rise is no chance if this many standard deviations of its count
 RISE_SHARE = 0.1  # of the cells below it
 RISE_OF_ALL = 0.0025  # of the column
@@ -29,7 +30,7 @@ MOST_WIDENING = 20  # steps of one standard deviation
 MOST_DISTANT_CATEGORY = 12.0  # a single value beyond this is a code for "unknown", like -999
 FEW_VALUES, PLACES = 8, 64  # at most so many distinct values at so many quantiles: categories
 
-GROWTHS = np.multiply.accumulate(np.full(440, BIN_GROWTH))  # WIDE_BINS times the last is beyond MOST_DISTANT
+GROWTHS = np.multiply.accumulate(np.full(N_GROWTHS, BIN_GROWTH))
 
 Interval = tuple[float, float]
 

@@ -32,15 +32,20 @@ def robust_scale(summary: ColumnSummary) -> Scale:
     the extent of the kept cells without their tails where that is more, so that its ends do not meet on the circle. A
     column of which half the cells are equal is placed by its other cells.
     """
-    placed = summary.by_block(place_columns)
+    placed = summary.compiled(place_columns)(summary)
     low, high, shift = placed[:-2].reshape(3, MOST_INTERVALS, -1)
     used = slice(0, int((~np.isnan(low)).any(axis=1).sum()))
     low, high, shift = (np.ascontiguousarray(values[used].T) for values in (low, high, shift))
     return Scale(low, high, shift, placed[UNIT], np.zeros(summary.n_columns), placed[LEFT_OUT])
 
 
-def place_columns(X: Array, weights: Array | None, row_weight: float) -> Array:
-    """The record of each column, (26, m); NaN for intervals it lacks."""
+def place_columns(summary: ColumnSummary) -> Array:
+    """The record of each column, (26, d); NaN for intervals it lacks."""
+    return summary.by_block(_place_block)
+
+
+def _place_block(X: Array, weights: Array | None, row_weight: float) -> Array:
+    """The record of a few columns, (26, m)."""
     columns = SortedColumns.sort(X, weights, row_weight)
     q25, median, q75 = (columns.quantile(share) for share in (0.25, 0.5, 0.75))
     at_median = columns.mass_of_first(columns.count_up_to(median)) - columns.mass_of_first(columns.count_below(median))
