@@ -30,7 +30,7 @@ class SummaryRows(NamedTuple):
     X: Any  # the table they are in, dense, or SciPy's CSC of just these rows
     numbers: Array | None  # of the rows in X, (n,); None for all
     weights: Array | None = None  # (n,) integers, none of them 0; None for all equal
-    row_weight: float = 1.0  # the integer that stands for one row: of weight 1, or the mean weight if they are no counts
+    row_weight: float = 1.0  # the integer that stands for one row: of weight 1, or the mean if they are no counts
 
     @property
     def n_rows(self) -> int:
@@ -109,7 +109,7 @@ class ColumnSummary:
         """
         return np.concatenate(self._map_blocks(statistic), axis=1)
 
-    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def twin_of(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """The compiled twin of this function of a summary, else the function itself."""
         return self.twins.get(function, function)
 

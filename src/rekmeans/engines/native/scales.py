@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -21,22 +22,22 @@ def on_grid_of_cells(X: Array) -> Array:
     return np.ascontiguousarray(X) if any(stride % X.itemsize for stride in X.strides) else X
 
 
-def _cells_of(summary: ColumnSummary) -> tuple[Any, ...]:
-    """The rows of a summary as the core takes them."""
-    X, numbers = summary.rows.X, summary.rows.numbers
-    if sparse.issparse(X):
-        return X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64), X.shape[0]
-    return on_grid_of_cells(X), numbers
-
-
 def _place_all_columns(summary: ColumnSummary) -> Array:
-    rows, threads = summary.rows, count_threads(summary.n_threads)
-    return _core.place_columns(*_cells_of(summary), rows.weights, rows.row_weight, threads)
+    return _call_core(_core.place_columns, summary, summary.rows.weights, summary.rows.row_weight)
 
 
 def _count_left_out(summary: ColumnSummary, scale: Scale) -> Array:
-    bounds = (np.ascontiguousarray(ends) for ends in (scale.low, scale.high))
-    return _core.cells_left_out_by_row(*_cells_of(summary), *bounds, count_threads(summary.n_threads))
+    low, high = (np.ascontiguousarray(ends) for ends in (scale.low, scale.high))
+    return _call_core(_core.cells_left_out_by_row, summary, low, high)
+
+
+def _call_core(function: Callable[..., Array], summary: ColumnSummary, *arguments: Any) -> Array:
+    """A function of the core, of the rows of a summary, dense or by columns."""
+    X, threads = summary.rows.X, count_threads(summary.n_threads)
+    if sparse.issparse(X):
+        indices, indptr = (numbers.astype(np.int64) for numbers in (X.indices, X.indptr))
+        return function(X.data, indices, indptr, X.shape[0], *arguments, threads)
+    return function(on_grid_of_cells(X), summary.rows.numbers, *arguments, threads)
 
 
 TWINS: Twins = {place_columns: _place_all_columns, cells_left_out_by_row: _count_left_out}

@@ -9,7 +9,7 @@
 
 namespace rekmeans {
 
-constexpr size_t MOST_TILE = 16;  // columns gathered at once: a cache line of float32 cells
+constexpr size_t MOST_TILE = 16;  // columns gathered at once: a cache line of float32 cells, or two of float64
 
 // Integers in the order of the numbers; there is no NaN, and -0 is 0.
 constexpr uint64_t SIGN = uint64_t(1) << 63;
@@ -24,14 +24,14 @@ struct PlainCell {
   uint64_t key;
   PlainCell() = default;
   PlainCell(uint64_t key_, int64_t) : key(key_) {}
-  double mass() const { return 1.0; }
+  int64_t mass() const { return 1; }
 };
 struct WeightedCell {
   uint64_t key;
   int64_t weight;
   WeightedCell() = default;
   WeightedCell(uint64_t key_, int64_t weight_) : key(key_), weight(weight_) {}
-  double mass() const { return double(weight); }
+  int64_t mass() const { return weight; }
 };
 
 // Some columns: the observed cells of each that are not zero, in any order, and the mass of those that are.
@@ -47,7 +47,7 @@ struct Tile {
   size_t room;                    // cells of a column at most
   std::unique_ptr<Cell[]> cells;  // (width, room)
   size_t count[MOST_TILE];
-  double zeros[MOST_TILE];
+  int64_t zeros[MOST_TILE];
 
   // The cells of one of the columns; until the next call.
   SortedCells sort(size_t column, double row_weight);
