@@ -27,7 +27,7 @@ def _place_all_columns(summary: ColumnSummary) -> Array:
 
 
 def _count_left_out(summary: ColumnSummary, scale: Scale) -> Array:
-    low, high = (np.ascontiguousarray(ends) for ends in (scale.low, scale.high))
+    low, high = (np.ascontiguousarray(ends.T) for ends in (scale.low, scale.high))
     return _call_core(_core.cells_left_out_by_row, summary, low, high)
 
 

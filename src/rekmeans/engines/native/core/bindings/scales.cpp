@@ -54,12 +54,12 @@ auto place_sparse(const Doubles& data, const Int64s& indices, const Int64s& indp
 
 template <class Columns>
 auto count_left_out(const Columns& columns, const Bounds& low, const Bounds& high, size_t threads) {
-  check_shape("low is (d, m)", low, {columns.d, low.shape(1)});
-  check_shape("high is (d, m)", high, {columns.d, low.shape(1)});
+  check_shape("low is (m, d)", low, {low.shape(0), columns.d});
+  check_shape("high is (m, d)", high, {low.shape(0), columns.d});
   std::vector<int64_t> counts;
   {
     nb::gil_scoped_release free;
-    counts = cells_left_out_by_row(columns, {low.data(), high.data(), low.shape(1)}, threads);
+    counts = cells_left_out_by_row(columns, {low.data(), high.data(), low.shape(0), columns.d}, threads);
   }
   return to_array(std::move(counts), columns.n);
 }

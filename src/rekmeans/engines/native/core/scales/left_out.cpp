@@ -1,6 +1,7 @@
 #include "left_out.hpp"
 
 #include <algorithm>
+#include <numeric>
 
 #include "../parallel.hpp"
 
@@ -15,10 +16,11 @@ std::vector<int64_t> cells_left_out_by_row(const DenseColumns& columns, const Ke
   std::vector<int64_t> counts(columns.n);
   threads = threads_for(columns.n * columns.d, threads);
   parallel(threads, (columns.n + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE, [&](size_t, size_t part) {
-    std::vector<double> x(columns.d);
+    std::vector<double> x(columns.d), left_out(columns.d);
     for (size_t j = part * ROWS_AT_ONCE; j < std::min(columns.n, (part + 1) * ROWS_AT_ONCE); ++j) {
       columns.table.read(columns.row(j), x.data());
-      for (size_t l = 0; l < columns.d; ++l) counts[j] += kept.leaves_out(l, x[l]);
+      kept.find_left_out(0, x.data(), columns.d, left_out.data());
+      counts[j] = int64_t(std::reduce(left_out.begin(), left_out.end()));  // of whole numbers: exact in any order
     }
   });
   return counts;
@@ -28,10 +30,14 @@ std::vector<int64_t> cells_left_out_by_row(const SparseColumns& columns, const K
   std::vector<int64_t> counts(columns.n);
   int64_t zeros = 0;  // columns that leave out zeros
   for (size_t l = 0; l < columns.d; ++l) {
-    const bool is_zero_out = kept.leaves_out(l, 0.0);
-    zeros += is_zero_out;
-    for (int64_t i = columns.indptr[l]; i < columns.indptr[l + 1]; ++i)
-      counts[size_t(columns.indices[i])] += int64_t(kept.leaves_out(l, columns.data[i])) - int64_t(is_zero_out);
+    const double zero = 0.0;
+    double of_zero, of_cell;
+    kept.find_left_out(l, &zero, 1, &of_zero);
+    zeros += int64_t(of_zero);
+    for (int64_t i = columns.indptr[l]; i < columns.indptr[l + 1]; ++i) {
+      kept.find_left_out(l, columns.data + i, 1, &of_cell);
+      counts[size_t(columns.indices[i])] += int64_t(of_cell - of_zero);
+    }
   }
   for (int64_t& count : counts) count += zeros;
   return counts;

@@ -8,13 +8,16 @@ namespace rekmeans {
 
 // The kept intervals of d columns, m each, NaN for those that a column lacks.
 struct KeptIntervals {
-  const double *low, *high;  // (d, m)
-  size_t m;
+  const double *low, *high;  // (m, d)
+  size_t m, d;
 
-  bool leaves_out(size_t column, double x) const {
-    bool is_kept = x != x;  // a missing cell is not left out
-    for (size_t i = column * m; i < (column + 1) * m; ++i) is_kept |= x >= low[i] && x <= high[i];
-    return !is_kept;
+  // 1 where a cell of the columns from `first` on is left out, else 0; a missing cell is not.
+  void find_left_out(size_t first, const double* x, size_t count, double* out) const {
+    for (size_t l = 0; l < count; ++l) out[l] = x[l] == x[l] ? 1.0 : 0.0;
+    for (size_t i = 0; i < m; ++i) {
+      const double *a = low + i * d + first, *b = high + i * d + first;
+      for (size_t l = 0; l < count; ++l) out[l] = (x[l] >= a[l]) & (x[l] <= b[l]) ? 0.0 : out[l];
+    }
   }
 };
 

@@ -152,7 +152,8 @@ Place place_column(const SortedCells& cells) {
 
 template <class Cell, class Columns>
 void place_tiles(const Columns& columns, const int64_t* weights, double row_weight, size_t threads, double* out) {
-  threads = threads_for(columns.n * columns.d, threads);
+  if (!columns.d) return;
+  threads = threads_for(columns.n * columns.d, std::max<size_t>(1, threads));
   const size_t rounds = (columns.d + MOST_TILE * threads - 1) / (MOST_TILE * threads);  // of a tile for each thread
   const size_t width = (columns.d + rounds * threads - 1) / (rounds * threads);
   std::vector<std::unique_ptr<Tile<Cell>>> tiles(threads);
