@@ -57,7 +57,7 @@ sanitize:
 	$(SANITIZED)/bin/python -m pip install --quiet --config-settings=cmake.define.REKMEANS_SANITIZE=$(SANITIZER) '.[test]'
 	LD_PRELOAD="$(foreach library,$(LIBRARIES),$$(c++ -print-file-name=$(library)))" ASAN_OPTIONS=detect_leaks=0 \
 	UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1 TSAN_OPTIONS=halt_on_error=1:exitcode=66:die_after_fork=0 OPENBLAS_NUM_THREADS=1 setarch -R \
-	$(SANITIZED)/bin/python -m pytest tests/engines/native $(MORE_TESTS) -p no:cacheprovider
+	$(SANITIZED)/bin/python -m pytest tests/engines/native tests/scales/test_compiled.py $(MORE_TESTS) -p no:cacheprovider
 
 # The bits of the core over all compilers at hand, each instruction set, no vectors, and ARM under an emulator.
 compilers: $(VENV)/ready

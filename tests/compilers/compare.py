@@ -30,7 +30,7 @@ def build(compiler: str, plain: bool, folder: Path) -> Path:
     sets = {"baseline": []} if arm or plain else SETS
     define = ["-DREKMEANS_PLAIN", "-pedantic-errors"] if plain else [] if arm else ["-DREKMEANS_X86"]
     sources = [HERE / "driver.cpp", CORE / "simd" / "instruction_set.cpp", CORE / "large_array.cpp"]
-    sources += sorted((CORE / "exact").glob("*.cpp")) + sorted((CORE / "float").glob("*.cpp"))
+    sources += [source for room in ("exact", "float", "scales") for source in sorted((CORE / room).glob("*.cpp"))]
     units = [(source, [], source.stem) for source in sources]
     units += [(CORE / "simd" / "simd.cpp", [f"-DREKMEANS_SIMD={name}", *flags], name) for name, flags in sets.items()]
     folder.mkdir(parents=True, exist_ok=True)
@@ -52,7 +52,7 @@ def run(program: Path, name: str, arm: bool) -> dict[str, list[str]] | None:
 
 
 def differences(found: dict[str, list[str]], expected: dict[str, list[str]]) -> tuple[int, float]:
-    """How many exact fits differ, dense, mapped anew and sparse alike; the largest relative difference of floats."""
+    """How many exact fits and scales differ, in any of three ways; the largest relative difference of floats."""
     exact = [key for key in expected if key.startswith("exact")]
     wrong = sum(found[key] != expected[key] or len(set(found[key])) > 1 for key in exact)
     floats = [

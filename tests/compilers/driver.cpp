@@ -10,6 +10,7 @@
 #include "exact/seeding.hpp"
 #include "exact/sparse_rows.hpp"
 #include "float/soft_pass.hpp"
+#include "scales/robust.hpp"
 #include "simd/instruction_set.hpp"
 
 using namespace rekmeans;
@@ -130,6 +131,14 @@ int main(int argc, char** argv) {
         std::printf(" %016llx", static_cast<unsigned long long>(fit(*rows, c).value));
       std::printf("\n");
     }
+    std::printf("exact %d scale", int(seed));
+    for (size_t threads : {1, 2, 3}) {
+      const std::vector<double> placed = place_columns(DenseColumns{table, nullptr, c.n, c.d}, w, 1.5, threads);
+      Hash hash;
+      hash.add(placed.data(), placed.size());
+      std::printf(" %016llx", static_cast<unsigned long long>(hash.value));
+    }
+    std::printf("\n");
     for (const char* measure : {"square", "rbf", "laplace", "laplace-l2"})
       std::printf("float %d %s %.17g %.17g %.17g\n", int(seed), measure, soft_loss(c, drawn, measure, "hard", 0, simd),
                   soft_loss(c, drawn, measure, "fuzzy", 1.7, simd),

@@ -32,6 +32,9 @@ class Toy:
     def unsupported(self, stages, table):
         return "" if all(model.kernel.is_exact for model in stages) else "serves rows on circles only."
 
+    def twins(self):
+        return {}
+
     def place(self, stages, table, n_threads, memory_limit):
         return ReferenceRows(stages[-1].kernel, table)
 

@@ -66,7 +66,7 @@ def test_counts_are_those_of_plain_loops(seed):
     X = random.standard_cauchy((300, 5))
     X[random.random(X.shape) < 0.1] = np.nan
     scale = scale_of("robust", X)
-    found = count_left_out(scale, MemoryTable(X), 0)
+    found = count_left_out(scale, MemoryTable(X).column_summary(), len(X), 0)
     outside = ~np.isnan(X) & ~scale.inside(X)
     assert_allclose(found.shares, outside.sum(axis=0) / (~np.isnan(X)).sum(axis=0))
     assert found.n_in_several == sum(sum(row) > 1 for row in outside.tolist())

@@ -10,7 +10,7 @@ from .._caller import caller_stacklevel
 from .._grid import Array
 from ..model import Assignment, FarthestRow, Model, State, Stop
 from ..seeding import Seeding, SeedingPlan
-from ..table import Table
+from ..table import Table, Twins
 
 
 class Run(Protocol):
@@ -90,6 +90,9 @@ class Engine(Protocol):
 
     def unsupported(self, stages: Sequence[Model], table: Table) -> str:
         """'' or why it cannot run every stage of this fit on this table."""
+
+    def twins(self) -> Twins:
+        """Functions of `scales` that it has compiled, to the same bits."""
 
     def place(self, stages: Sequence[Model], table: Table, n_threads: int | None, memory_limit: int | None) -> Rows: ...
 

@@ -16,7 +16,7 @@ from ..assignment import nearest, one_hot
 from ..kernels.base import rectified_update, with_statistics
 from ..model import Assignment, FarthestRow, Model, State, Stop
 from ..seeding import Seeding, SeedingPlan
-from ..table import Table, draw_rows
+from ..table import Table, Twins, draw_rows
 
 BLOCK_CELLS_HELD = 1 << 21  # cells of one block: a few of its float64 copies stay near the cache
 MOST_BLOCK_ROWS = 1 << 15  # rows of a block at most
@@ -39,6 +39,9 @@ class Reference:
 
     def unsupported(self, stages: Sequence[Model], table: Table) -> str:
         return ""
+
+    def twins(self) -> Twins:
+        return {}
 
     def place(
         self, stages: Sequence[Model], table: Table, n_threads: int | None = None, memory_limit: int | None = None

@@ -24,7 +24,7 @@ from ..scales import SCALES, Scale, identity_scale
 from ..scales.left_out import LeftOutWarning, count_left_out, way_out
 from ..seeding import plus_plus, starts_of
 from ..short_fits import best_short_fit
-from ..table import MemoryTable, Table
+from ..table import ColumnSummary, MemoryTable
 from ..table.refusals import read_table
 from ._mapped import Mapped, set_fitted_attributes
 from .placement import FitPreparation, Placement, place_fitted, place_table
@@ -81,7 +81,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             )
             fit = lloyd.best(placed.rows, placed.stages, starts, Stop(self.max_iter, float(self.tol)), watch)
             attributes = self._attributes(placed, fit)
-        self._warn_of_what_is_left_out(placed.rows, table)
+        self._warn_of_what_is_left_out(placed, table)
         self._warn_of_empty_clusters(fit)
         set_fitted_attributes(self, table, attributes)
         tasks.end()
@@ -89,12 +89,12 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     # what a subclass says
 
-    def _find_scale(self, table: Table) -> Scale:
-        """The scale of the table's columns that the parameters name."""
-        scale = SCALES[self.scale](table.column_summary(self.n_threads))
-        if not isinstance(scale, Scale) or scale.n_columns != table.n_columns:
+    def _find_scale(self, summary: ColumnSummary) -> Scale:
+        """The scale of a table's columns that the parameters name."""
+        scale = SCALES[self.scale](summary)
+        if not isinstance(scale, Scale) or scale.n_columns != summary.n_columns:
             got = f"one of {scale.n_columns}" if isinstance(scale, Scale) else f"{scale!r:.60}"
-            raise ValueError(f"scale={self.scale!r} must give a Scale of {table.n_columns} columns; got {got}.")
+            raise ValueError(f"scale={self.scale!r} must give a Scale of {summary.n_columns} columns; got {got}.")
         return scale
 
     def _make_kernel(self, scale: Scale) -> Any:
@@ -213,12 +213,13 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         why = f"X has no more distinct rows, or max_iter={self.max_iter} stopped the fit."
         return f"{why} Lower n_clusters or raise max_iter."
 
-    def _warn_of_what_is_left_out(self, rows: Rows, table: MemoryTable) -> None:
+    def _warn_of_what_is_left_out(self, placed: Placement, table: MemoryTable) -> None:
         """Cells that the scale leaves out may be gross errors, or a small group far away: the user has to know."""
+        rows = placed.rows
         if rows.kernel.beyond != "ignore":
             return
         n_silent = int(((rows.weights() == 0) & (1 if table.weights is None else table.weights > 0)).sum())
-        left_out = count_left_out(rows.kernel.scale, table, n_silent)
+        left_out = count_left_out(rows.kernel.scale, placed.summary, table.n_rows, n_silent)
         if sentences := left_out.sentences(table.columns.get("feature_names_in_")):
             text = " ".join([*sentences, way_out("scale='range'")])
             warnings.warn(text, LeftOutWarning, stacklevel=caller_stacklevel())

@@ -12,7 +12,7 @@ from .. import _parameters
 from ..centroids import CENTROIDS
 from ..kernels import KERNELS, with_rule
 from ..scales import Scale, identity_scale
-from ..table import MemoryTable, Table
+from ..table import ColumnSummary, MemoryTable
 from ..table.refusals import pairwise_table
 from .base import Clusterer
 
@@ -195,8 +195,8 @@ class KernelKMeans(KernelClusterer):
         """Whether the kernel that the parameters name takes kernel values for a table."""
         return bool(KERNELS[self.kernel].is_pairwise)
 
-    def _find_scale(self, table: Table) -> Scale:
-        return identity_scale(table.n_columns) if self._is_pairwise() else super()._find_scale(table)
+    def _find_scale(self, summary: ColumnSummary) -> Scale:
+        return identity_scale(summary.n_columns) if self._is_pairwise() else super()._find_scale(summary)
 
     def _beyond(self) -> str:
         return "wrap" if self._is_pairwise() else super()._beyond()

@@ -18,7 +18,7 @@ from ..centroids import CENTROIDS
 from ..engines import ENGINES, Rows, choose_engine
 from ..model import Model, Stop
 from ..scales import identity_scale
-from ..table import Table
+from ..table import ColumnSummary, Table
 from ..table.refusals import refuse_missing_values
 from ._auto_gamma import auto_gamma
 
@@ -30,6 +30,7 @@ class Placement(NamedTuple):
     """Rows on an engine, and the models that run over them: the last is the one that predicts."""
 
     table: Table
+    summary: ColumnSummary
     rows: Rows
     stages: tuple[Model, ...]
     engine: str
@@ -73,13 +74,14 @@ def place_table(estimator: Any, table: Table) -> Placement:
     prototype.check_table(table)
     _refuse_missing_values(estimator, prototype, table)
     engine = choose_engine(estimator.engine, ENGINES, estimator._make_stages(prototype), table)
-    scale = estimator._find_scale(table)
+    summary = table.column_summary(estimator.n_threads, engine.twins())
+    scale = estimator._find_scale(summary)
     refuse_periodic_columns(scale, prototype)
     preparation = estimator._make_preparation()
     kernel = estimator._make_kernel(scale).prepared(table, preparation)
     stages = tuple(estimator._make_stages(kernel))
     rows = engine.place(stages, table, estimator.n_threads, preparation.memory_limit)
-    return Placement(table, rows, stages, engine.name)
+    return Placement(table, summary, rows, stages, engine.name)
 
 
 def place_fitted(estimator: Any, X: Any, sample_weight: ArrayLike | None = None) -> Placement:
@@ -91,7 +93,8 @@ def place_fitted(estimator: Any, X: Any, sample_weight: ArrayLike | None = None)
     stages = tuple(estimator._make_stages(estimator.kernel_))[-1:]
     engine = choose_engine(estimator.engine, ENGINES, stages, table)
     limit = estimator._make_preparation().memory_limit
-    return Placement(table, engine.place(stages, table, estimator.n_threads, limit), stages, engine.name)
+    summary = table.column_summary(estimator.n_threads, engine.twins())
+    return Placement(table, summary, engine.place(stages, table, estimator.n_threads, limit), stages, engine.name)
 
 
 def _refuse_missing_values(estimator: Any, kernel: Any, table: Table) -> None:

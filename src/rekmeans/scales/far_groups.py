@@ -17,6 +17,7 @@ FENCE_SIGMAS = 3.0  # robust standard deviations round a median; wider fences br
 NEAREST = 2.5  # standard deviations of the bulk, as all distances here: groups are looked for beyond
 MOST_DISTANT = 1e6  # cells beyond are errors
 BIN, BIN_GROWTH, WIDE_BINS = 0.5, 1.025, 20.0  # bins are BIN wide, and from WIDE_BINS on grow
+N_GROWTHS = 440  # times: beyond MOST_DISTANT
 RISE_SIGMAS = 2.0  # a rise is no chance if this many standard deviations of its count
 RISE_SHARE = 0.1  # of the cells below it
 RISE_OF_ALL = 0.0025  # of the column
@@ -29,6 +30,8 @@ MOST_WIDENING = 20  # steps of one standard deviation
 MOST_DISTANT_CATEGORY = 12.0  # a single value beyond this is a code for "unknown", like -999
 FEW_VALUES, PLACES = 8, 64  # at most so many distinct values at so many quantiles: categories
 
+GROWTHS = np.multiply.accumulate(np.full(N_GROWTHS, BIN_GROWTH))
+
 Interval = tuple[float, float]
 
 
@@ -40,9 +43,9 @@ def far_groups(cells: SortedCells, centre: float, sigma: float) -> list[Interval
     return [(-high, -low) for low, high in below] + above
 
 
-def least_mass(total: Any) -> Any:
+def least_mass(total: Any, row_weight: float) -> Any:
     """Mass of the smallest group in a column of this mass, or each of several."""
-    return np.maximum(LEAST_CELLS, LEAST_GROUP * total)
+    return np.maximum(LEAST_CELLS * row_weight, LEAST_GROUP * total)
 
 
 def fenced_moments(cells: SortedCells) -> tuple[float, float]:
@@ -62,6 +65,7 @@ class _Tail:
 
     def __init__(self, cells: SortedCells, total: float, step: float | None) -> None:
         self.cells, self.total, self.step = cells, total, step
+        self.least_mass = least_mass(total, cells.row_weight)
 
     def edges(self, low: float, high: float) -> Array:
         """Edges of bins between low and high; of a column with few values they lie between the values."""
@@ -70,19 +74,19 @@ class _Tail:
             value = float(self.cells.values[np.searchsorted(self.cells.values, low, side="right")])
             first = value - self.step / 2
         width = BIN if self.step is None else max(BIN, self.step)
-        edges = np.arange(first, min(high, WIDE_BINS), width)
-        wide = np.arange(1, max(0.0, np.log(high / max(first, WIDE_BINS)) / np.log(BIN_GROWTH)))
-        edges = np.concatenate([edges, max(first, WIDE_BINS) * BIN_GROWTH**wide])
-        return np.unique(np.concatenate([[min(first, low)], edges[edges < high], [high]]))
+        stop = min(high, WIDE_BINS)
+        even = first + np.arange(max(0.0, (stop - first) / width) + 1) * width
+        wide = max(first, WIDE_BINS) * GROWTHS
+        return np.unique(np.concatenate([[min(first, low)], even[even < stop], wide[wide < high], [high]]))
 
 
 def _groups(tail: _Tail, low: float, high: float) -> list[Interval]:
     """Groups among the distances above `low` and not above `high`, from near to far."""
     inside = tail.cells.take_between(low, high)
-    if inside.total < least_mass(tail.total):
+    if inside.total < tail.least_mass:
         return []
     edges = tail.edges(low, float(inside.values[-1]))
-    start = _find_rise(edges, inside.mass_up_to(edges), tail.total)
+    start = _find_rise(edges, inside.mass_up_to(edges), tail)
     if start is None:
         return []
     end = _group_end(edges[edges >= start], inside.mass_up_to(edges[edges >= start]))
@@ -97,12 +101,12 @@ def _groups(tail: _Tail, low: float, high: float) -> list[Interval]:
         ]
     group = _interval_with_flanks(inside, centre, sigma)
     width = group[1] - group[0]
-    if sigma > WIDEST_SIGMA or width > WIDEST or inside.mass_within(*group) < least_mass(tail.total):
+    if sigma > WIDEST_SIGMA or width > WIDEST or inside.mass_within(*group) < tail.least_mass:
         return [*_groups(tail, low, start), *_groups(tail, end, high)]
     return [*_groups(tail, low, group[0]), group, *_groups(tail, group[1], high)]
 
 
-def _find_rise(edges: Array, mass: Array, total: float) -> float | None:
+def _find_rise(edges: Array, mass: Array, tail: _Tail) -> float | None:
     """Where the running mass falls farthest below a segment of its least concave majorant, if no chance does that."""
     for i, j in _majorant(edges, mass):
         gained = mass[j] - mass[i]
@@ -110,7 +114,8 @@ def _find_rise(edges: Array, mass: Array, total: float) -> float | None:
             line = mass[i] + (edges[i + 1 : j] - edges[i]) * (gained / (edges[j] - edges[i]))
             lag = line - mass[i + 1 : j]
             at = int(lag.argmax())
-            if lag[at] >= max(RISE_SIGMAS * np.sqrt(gained), RISE_SHARE * gained, RISE_OF_ALL * total):
+            chance = RISE_SIGMAS * np.sqrt(gained * tail.cells.row_weight)
+            if lag[at] >= max(chance, RISE_SHARE * gained, RISE_OF_ALL * tail.total):
                 return float(edges[i + 1 + at])
     return None
 

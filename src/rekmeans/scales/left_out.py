@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._grid import Array
-from ..table import ColumnSummary, Table
+from ..table import ColumnSummary
 from .record import Scale
 
 NOTABLE = 0.01  # of a column's cells, or of the rows, may be left out without a word
@@ -71,17 +71,17 @@ def _column_shares(shares: Array, columns: Array, names: Sequence[str] | None) -
     return ", ".join(shown) + (f" and more than {NOTABLE:.0%} of {more} other columns" if more else "")
 
 
-def count_left_out(scale: Scale, table: Table, n_silent: int) -> LeftOut:
+def count_left_out(scale: Scale, summary: ColumnSummary, n_rows: int, n_silent: int) -> LeftOut:
     """What the scale leaves out; rows of a large table are counted in the sample that its scale is made of."""
     shares = np.zeros(scale.n_columns) if scale.left_out is None else scale.left_out
     n_in_several = 0
     if np.count_nonzero(shares > NOTABLE / 2) > 1:
-        counts = _cells_left_out_by_row(scale, table.column_summary())
-        n_in_several = round(np.count_nonzero(counts > 1) / len(counts) * table.n_rows)
-    return LeftOut(shares, table.n_rows, n_in_several, n_silent)
+        counts = summary.twin_of(cells_left_out_by_row)(summary, scale)
+        n_in_several = round(np.count_nonzero(counts > 1) / len(counts) * n_rows)
+    return LeftOut(shares, n_rows, n_in_several, n_silent)
 
 
-def _cells_left_out_by_row(scale: Scale, summary: ColumnSummary) -> Array:
+def cells_left_out_by_row(summary: ColumnSummary, scale: Scale) -> Array:
     """How many cells of each row are in no kept interval, (n,)."""
     counts = np.zeros(summary.rows.n_rows, np.int64)
     for columns, X in summary.column_blocks():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
@@ -32,15 +32,20 @@ def robust_scale(summary: ColumnSummary) -> Scale:
     the extent of the kept cells without their tails where that is more, so that its ends do not meet on the circle. A
     column of which half the cells are equal is placed by its other cells.
     """
-    placed = summary.by_block(_place_columns)
+    placed = summary.twin_of(place_columns)(summary)
     low, high, shift = placed[:-2].reshape(3, MOST_INTERVALS, -1)
     used = slice(0, int((~np.isnan(low)).any(axis=1).sum()))
     low, high, shift = (np.ascontiguousarray(values[used].T) for values in (low, high, shift))
     return Scale(low, high, shift, placed[UNIT], np.zeros(summary.n_columns), placed[LEFT_OUT])
 
 
-def _place_columns(X: Array, weights: Array | None, row_weight: float) -> Array:
-    """The record of each column, (26, m); NaN for intervals it lacks."""
+def place_columns(summary: ColumnSummary) -> Array:
+    """The record of each column, (26, d); NaN for intervals it lacks."""
+    return summary.by_block(_place_block)
+
+
+def _place_block(X: Array, weights: Array | None, row_weight: float) -> Array:
+    """The record of a few columns, (26, m)."""
     columns = SortedColumns.sort(X, weights, row_weight)
     q25, median, q75 = (columns.quantile(share) for share in (0.25, 0.5, 0.75))
     at_median = columns.mass_of_first(columns.count_up_to(median)) - columns.mass_of_first(columns.count_below(median))
@@ -81,7 +86,7 @@ def _place_spread(columns: SortedColumns, centre: Array, sigma: Array) -> Array:
     placed[[LOW, HIGH, SHIFT, UNIT, LEFT_OUT]] = low, high, centre, unit, left_out
     below = columns.mass_of_first(columns.count_below(centre - NEAREST * sigma))
     above = columns.total - columns.mass_of_first(columns.count_up_to(centre + NEAREST * sigma))
-    has_far_cells = (np.maximum(below, above) >= least_mass(columns.total)) & (sigma > LEAST_WIDTH)
+    has_far_cells = (np.maximum(below, above) >= least_mass(columns.total, columns.row_weight)) & (sigma > LEAST_WIDTH)
     for column in map(int, np.flatnonzero(has_far_cells)):
         groups = far_groups(columns.cells(column), centre[column], sigma[column])
         if groups:
@@ -137,7 +142,7 @@ def _merge(intervals: list[Interval]) -> list[Interval]:
 def _folding_shifts(intervals: list[Interval]) -> list[float]:
     """What to subtract in each interval so that no gap is wider than WIDEST_GAP, and the middle of all lies at 0."""
     gaps = [max(0.0, after[0] - before[1] - WIDEST_GAP) for before, after in pairwise(intervals)]
-    folded = [float(sum(gaps[:i])) for i in range(len(intervals))]
+    folded = list(accumulate(gaps, initial=0.0))
     middle = (intervals[0][0] + intervals[-1][1] - folded[-1]) / 2
     return [shift + middle for shift in folded]
 

@@ -1,6 +1,6 @@
 """Columns in ascending order: quantiles, masses and moments of their cells, the same for any order of the rows.
 
-The mass of a cell is counted in rows: weight 2 is the row twice. All sums are of integers.
+The mass of a cell is its integer weight, 1 without weights. All sums are of integers: exact, in any order.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class SortedColumns:
 
     values: Array  # (n, m)
     weights: Array | None  # (n, m) of these cells, integers, 0 where missing; None for all equal
-    row_weight: float  # of one row
+    row_weight: float  # mass of one row
     n_observed: Array  # (m,) cells
 
     @classmethod
@@ -32,9 +32,9 @@ class SortedColumns:
         """The cells X (n, m), NaN where missing, of rows with these weights (n,)."""
         n_observed = np.count_nonzero(~np.isnan(X), axis=0)
         if weights is None:
-            return cls(np.sort(X, axis=0), None, 1.0, n_observed)
+            return cls(np.sort(X, axis=0) + 0.0, None, 1.0, n_observed)  # -0 becomes 0: no order tells them apart
         order = np.argsort(X, axis=0)
-        values = np.take_along_axis(X, order, axis=0)
+        values = np.take_along_axis(X, order, axis=0) + 0.0
         return cls(values, np.where(np.isnan(values), 0, weights[order]), row_weight, n_observed)
 
     @cached_property
@@ -43,7 +43,7 @@ class SortedColumns:
         if self.weights is None:
             return np.minimum(np.arange(len(self.values) + 1.0)[:, None], self.n_observed)
         sums = np.cumsum(self.weights, axis=0, dtype=np.int64)
-        return np.concatenate([np.zeros((1, sums.shape[1])), sums / self.row_weight])
+        return np.concatenate([np.zeros((1, sums.shape[1])), sums])
 
     @property
     def total(self) -> Array:
@@ -108,14 +108,14 @@ class SortedCells:
 
     values: Array  # (n,)
     weights: Array | None  # (n,) integers; None for all equal
-    row_weight: float
+    row_weight: float  # mass of one row
 
     @cached_property
     def running_mass(self) -> Array:
         """Mass of the first 0, 1, ... n cells, (n + 1,)."""
         if self.weights is None:
             return np.arange(len(self.values) + 1.0)
-        return np.concatenate([[0.0], np.cumsum(self.weights, dtype=np.int64) / self.row_weight])
+        return np.concatenate([[0.0], np.cumsum(self.weights, dtype=np.int64)])
 
     @property
     def total(self) -> float:
@@ -172,16 +172,17 @@ def moments(X: Array, weights: Array | None, middle: Array, distance: Array) -> 
     """Mean and standard deviation of the cells X (n, m) within `distance` of `middle`, (m,); rows of any order."""
     blocks = (slice(at, at + MOMENT_ROWS) for at in range(0, len(X), MOMENT_ROWS))
     parts = [_powers(X[at], None if weights is None else weights[at], middle, distance) for at in blocks]
-    count, first, second = (reduce(add, power) for power in zip(*parts, strict=True))  # (m,) Python's integers each
-    mean, variance = first / count, (second * count - first * first) / (count * count)
-    sigma = np.sqrt(variance.astype(np.float64)) / MOMENT_GRID
-    return middle + distance * (mean.astype(np.float64) / MOMENT_GRID), distance * sigma
+    powers = (reduce(add, power) for power in zip(*parts, strict=True))  # (m,) Python's integers each
+    count, first, second = (power.astype(np.float64) for power in powers)  # to the nearest
+    mean = first / count
+    sigma = np.sqrt(np.maximum(0.0, second / count - mean * mean)) / MOMENT_GRID
+    return middle + distance * (mean / MOMENT_GRID), distance * sigma
 
 
 def _powers(X: Array, weights: Array | None, middle: Array, distance: Array) -> tuple[Array, Array, Array]:
     """Mass, sum and sum of squares of the cells within the distance, on the grid of MOMENT_GRID."""
     within = np.abs(X - middle) <= distance
-    Y = np.rint(np.where(within, (X - middle) / distance, 0.0) * MOMENT_GRID).astype(np.int64)
+    Y = np.rint(np.where(within, X - middle, 0.0) / distance * MOMENT_GRID).astype(np.int64)
     mass = np.ones((len(Y), 1), np.int64) if weights is None else weights[:, None]
     count, first, second = (product(mass, V)[0].astype(object) for V in (within.astype(np.int64), Y, Y * Y))
     return count, first, second

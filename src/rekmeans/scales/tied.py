@@ -9,7 +9,7 @@ import numpy as np
 from .._grid import Array
 from .sorted_columns import SortedCells
 
-REPEATED = 0.005  # of the column: a value with so many cells is no error
+REPEATED, REPEATED_CELLS = 0.005, 2.0  # of the column, and cells: a value with so many is no error
 REPEATED_SHARE = 0.25  # of the other cells: then the repeated values are what the column holds
 CODE_DISTANCE = 10.0  # a repeated value so many times farther than the other ones is a code for "unknown"
 CODE_REST = 0.25  # as many cells, for each with the code, must have other values
@@ -45,7 +45,7 @@ def tied_column(cells: SortedCells) -> TiedColumn:
     values, mass = values[other], mass[other]
     with np.errstate(over="ignore"):
         distances = np.abs(values - tie)
-    repeated = mass >= max(2.0, REPEATED * cells.total)
+    repeated = mass >= max(REPEATED_CELLS * cells.row_weight, REPEATED * cells.total)
     usual = _without_codes(distances, mass, repeated)
     discrete = bool(mass[usual & repeated].sum() >= REPEATED_SHARE * mass[usual].sum())
     usual &= repeated if discrete else True

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from scipy import sparse
 
 from .._grid import Array
 
@@ -20,15 +21,25 @@ SUMMARY_CELLS = 1 << 20  # cells of the columns that one thread summarises at a 
 
 Statistic = Callable[[Array, Array | None], tuple[float, ...]]
 BlockStatistic = Callable[[Array, Array | None, float], Array]
+Twins = Mapping[Callable[..., Any], Callable[..., Any]]  # functions that an engine has compiled, to the same bits
 
 
 class SummaryRows(NamedTuple):
     """The rows that statistics of columns are taken of."""
 
-    n_rows: int
-    weights: Array | None  # (n,) integers, none of them 0; None for all equal
-    row_weight: float  # the integer that stands for one row: of weight 1, or of the mean weight if they are no counts
-    columns: Callable[[slice], Array]  # their cells in these columns, (n, m) float64, NaN where missing
+    X: Any  # the table they are in, dense, or SciPy's CSC of just these rows
+    numbers: Array | None  # of the rows in X, (n,); None for all
+    weights: Array | None = None  # (n,) integers, none of them 0; None for all equal
+    row_weight: float = 1.0  # the integer that stands for one row: of weight 1, or the mean if they are no counts
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.X.shape[0]) if self.numbers is None else len(self.numbers)
+
+    def columns(self, block: slice) -> Array:
+        """Their cells in these columns, (n, m) float64, NaN where missing."""
+        cells = dense(self.X[:, block])
+        return np.array(cells if self.numbers is None else cells[self.numbers], np.float64)
 
 
 class Table(Protocol):
@@ -53,7 +64,7 @@ class Table(Protocol):
     def take(self, rows: Array, weights: Array) -> Table:
         """These rows, in memory, with these weights."""
 
-    def column_summary(self, n_threads: int | None = None) -> ColumnSummary: ...
+    def column_summary(self, n_threads: int | None = None, twins: Twins | None = None) -> ColumnSummary: ...
 
     def dense(self, rows: slice | Array) -> Array:
         """These rows as a dense array."""
@@ -77,6 +88,7 @@ class ColumnSummary:
     find_extent: Callable[[], tuple[Array, Array]]
     find_rows: Callable[[], SummaryRows]
     n_threads: int | None = None
+    twins: Twins = field(default_factory=dict)
 
     @cached_property
     def extent(self) -> tuple[Array, Array]:
@@ -99,6 +111,10 @@ class ColumnSummary:
         w (n,) are integer weights or None, v the one that stands for one row.
         """
         return np.concatenate(self._map_blocks(statistic), axis=1)
+
+    def twin_of(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The compiled twin of this function of a summary, else the function itself."""
+        return self.twins.get(function, function)
 
     @cached_property
     def rows(self) -> SummaryRows:
@@ -123,12 +139,21 @@ class ColumnSummary:
             return list(pool.map(lambda block: statistic(rows.columns(block), rows.weights, rows.row_weight), blocks))
 
 
-def draw_rows(weights: Array, words: Array) -> Array:
-    """Row numbers (count,), each the first whose running sum of integer weights exceeds total r/2^64, r a word."""
+def draw_rows(weights: Array | int, words: Array) -> Array:
+    """The row that each 64-bit word r draws: the first whose running sum of integer weights exceeds total r/2^64.
+
+    A number instead of weights is that of rows of equal weight.
+    """
+    if isinstance(weights, int):
+        return _high_words(words, weights).astype(np.int64)
     ends = np.cumsum(weights, dtype=np.int64)
-    total = int(ends[-1])
-    goals = _high_words(words, total).astype(np.int64)
+    goals = _high_words(words, int(ends[-1])).astype(np.int64)
     return np.minimum(np.searchsorted(ends, goals, side="right"), len(ends) - 1)  # where no row has weight, the last
+
+
+def dense(X: Any) -> Array:
+    """A table as a dense array, sparse or not."""
+    return X.toarray() if sparse.issparse(X) else np.asarray(X)
 
 
 def _high_words(words: Array, factor: int) -> Array:

@@ -11,7 +11,7 @@ from scipy import sparse
 
 from .._grid import Array, integer_weights
 from ..threads import count_threads
-from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, SummaryRows, draw_rows
+from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, SummaryRows, Twins, dense, draw_rows
 
 CELLS_AT_ONCE = 1 << 22  # cells between two moments at which Ctrl-C is heard
 FOLD = 4096  # cells of a line that NumPy reduces at full speed
@@ -57,34 +57,37 @@ class MemoryTable:
         counting = None if self.weights is None else np.flatnonzero(self.weights > 0)
         if (self.n_rows if counting is None else len(counting)) <= count:
             return self if counting is None else self.take(counting, self.weights[counting])  # type: ignore[index]
-        weights = np.ones(self.n_rows, np.int64) if self.weights is None else integer_weights(self.weights)[0]
-        rows, times = np.unique(draw_rows(weights, np.random.PCG64(seed).random_raw(count)), return_counts=True)
+        rows, times = np.unique(self._draw_rows(count, seed), return_counts=True)
         return self.take(rows, times.astype(np.float64))
 
-    def repeat_rows(self) -> MemoryTable:
-        """The table with each row as often as its weight says, without weights: these must be counts."""
-        times = np.ones(self.n_rows, np.int64) if self.weights is None else self.weights.astype(np.int64)
-        return replace(self, X=self.X[np.repeat(np.arange(self.n_rows), times)], weights=None)
+    def _draw_rows(self, count: int, seed: int) -> Array:
+        """So many row numbers drawn by weight, (count,)."""
+        weights = self.n_rows if self.weights is None else integer_weights(self.weights)[0]
+        return draw_rows(weights, np.random.PCG64(seed).random_raw(count))
 
     def take(self, rows: Array, weights: Array) -> MemoryTable:
         """These rows with these weights."""
         return replace(self, X=self.X[rows], weights=weights)
 
-    def column_summary(self, n_threads: int | None = None) -> ColumnSummary:
-        return ColumnSummary(self.n_columns, self._extent, self._summary_rows, count_threads(n_threads))
+    def column_summary(self, n_threads: int | None = None, twins: Twins | None = None) -> ColumnSummary:
+        return ColumnSummary(self.n_columns, self._extent, self._summary_rows, count_threads(n_threads), twins or {})
 
     def _summary_rows(self) -> SummaryRows:
-        n_counting = self.n_rows if self.weights is None else np.count_nonzero(self.weights)
-        few = self if n_counting <= EXACT_ROWS else self.sample(SUMMARY_ROWS, SUMMARY_SEED).repeat_rows()
-        weights, row_weight = (None, 1.0) if few.weights is None else _weights_and_row(few.weights)
-        counting = slice(None) if weights is None or weights.all() else np.flatnonzero(weights)
-        X = few.X.tocsc() if sparse.issparse(few.X) else few.X
+        if (self.n_rows if self.weights is None else np.count_nonzero(self.weights)) > EXACT_ROWS:
+            return self._rows_of_summary(np.sort(self._draw_rows(SUMMARY_ROWS, SUMMARY_SEED)))
+        if self.weights is None:
+            return self._rows_of_summary(None)
+        weights, row_weight = _weights_and_row(self.weights)
+        counting = None if weights.all() else np.flatnonzero(weights)
+        return self._rows_of_summary(counting, weights if counting is None else weights[counting], row_weight)
 
-        def columns(block: slice) -> Array:
-            return np.array(dense(X[:, block])[counting], np.float64)
-
-        counted = None if weights is None else weights[counting]
-        return SummaryRows(min(int(n_counting), few.n_rows), counted, row_weight, columns)
+    def _rows_of_summary(
+        self, numbers: Array | None, weights: Array | None = None, row_weight: float = 1.0
+    ) -> SummaryRows:
+        """Rows of these numbers; of a sparse table a copy by columns."""
+        if not sparse.issparse(self.X):
+            return SummaryRows(self.X, numbers, weights, row_weight)
+        return SummaryRows((self.X if numbers is None else self.X[numbers]).tocsc(), None, weights, row_weight)
 
     def _extent(self) -> tuple[Array, Array]:
         rows = self.X if self.weights is None or self.weights.all() else self.X[self.weights > 0]
@@ -122,8 +125,3 @@ def _weights_and_row(weights: Array) -> tuple[Array, float]:
     if weights.max() < MOST_COUNT and np.array_equal(weights, np.rint(weights)):
         return integers, 2.0**b
     return integers, int(integers.sum()) / np.count_nonzero(integers)
-
-
-def dense(X: Any) -> Array:
-    """A table as a dense array, sparse or not."""
-    return X.toarray() if sparse.issparse(X) else np.asarray(X)

@@ -12,8 +12,8 @@ from scipy import sparse
 from sklearn.utils.validation import validate_data
 
 from .._grid import Array, integer_weights
-from .base import Table
-from .memory import CELLS_AT_ONCE, MemoryTable, PairwiseTable, dense
+from .base import Table, dense
+from .memory import CELLS_AT_ONCE, MemoryTable, PairwiseTable
 from .sparse_rows import csr_rows
 
 COLUMNS = ("n_features_in_", "feature_names_in_")

@@ -59,3 +59,28 @@ def test_the_core_refuses_arrays_of_another_size():
     for call in bad:
         with pytest.raises(ValueError, match=r"\w+"):
             call()
+
+
+def test_scales_of_columns_refuse_arrays_that_do_not_fit_together():
+    X, ends = np.zeros((4, 3)), np.zeros((1, 3))
+    data, indices, indptr = np.ones(3), np.array([0, 1, 3]), np.array([0, 2, 3])
+    assert _core.place_columns(X, np.array([0, 3]), np.array([1, 2]), 1.0, 0).shape == (26, 3)
+    assert _core.place_columns(data, indices, indptr, 4, None, 1.0, 2).shape == (26, 2)
+    bad = [
+        lambda: _core.place_columns(X, np.array([0, 4]), None, 1.0, 1),
+        lambda: _core.place_columns(X, np.array([-1]), None, 1.0, 1),
+        lambda: _core.place_columns(X, np.array([0, 3]), np.array([1, 2, 3, 4]), 1.0, 1),
+        lambda: _core.place_columns(data, indices, indptr, 3, None, 1.0, 1),
+        lambda: _core.place_columns(data, indices[:2], indptr, 4, None, 1.0, 1),
+        lambda: _core.place_columns(data, indices, np.array([0, 2, 4]), 4, None, 1.0, 1),
+        lambda: _core.place_columns(data, indices, np.array([0, 3, 2]), 4, None, 1.0, 1),
+        lambda: _core.place_columns(data, indices, np.array([-1, 2, 3]), 4, None, 1.0, 1),
+        lambda: _core.place_columns(data, np.array([0, 1, 0]), np.array([0, 3]), 2, None, 1.0, 1),
+        lambda: _core.place_columns(data, indices, indptr, 4, np.array([1, 2]), 1.0, 1),
+        lambda: _core.cells_left_out_by_row(X, None, ends[:, :2].copy(), ends, 1),
+        lambda: _core.cells_left_out_by_row(X, None, ends, np.zeros((2, 3)), 1),
+        lambda: _core.cells_left_out_by_row(X, np.array([9]), ends, ends, 1),
+    ]
+    for call in bad:
+        with pytest.raises(ValueError, match=r"\w+"):
+            call()

@@ -161,3 +161,105 @@ def soft_pass(F: Annotated[NDArray, dict(order='C', device='cpu', writable=False
 
 def medians(F: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], V: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)] | None, order: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], C: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], threads: int) -> object:
     """Weighted medians of each column and cluster, (k, p)."""
+
+MOMENT_GRID: float = 16777216.0
+
+NORMAL_IQR: float = 1.349
+
+FENCE_SIGMAS: float = 3.0
+
+NEAREST: float = 2.5
+
+MOST_DISTANT: float = 1000000.0
+
+BIN: float = 0.5
+
+BIN_GROWTH: float = 1.025
+
+WIDE_BINS: float = 20.0
+
+N_GROWTHS: int = 440
+
+RISE_SIGMAS: float = 2.0
+
+RISE_SHARE: float = 0.1
+
+RISE_OF_ALL: float = 0.0025
+
+GROUP_END: float = 0.25
+
+LEAST_GROUP: float = 0.01
+
+LEAST_CELLS: float = 4.0
+
+WIDEST_SIGMA: float = 20.0
+
+WIDEST: float = 120.0
+
+GROUP_SIGMAS: float = 3.0
+
+MOST_WIDENING: int = 20
+
+MOST_DISTANT_CATEGORY: float = 12.0
+
+FEW_VALUES: int = 8
+
+PLACES: int = 64
+
+REPEATED: float = 0.005
+
+REPEATED_CELLS: float = 2.0
+
+REPEATED_SHARE: float = 0.25
+
+CODE_DISTANCE: float = 10.0
+
+CODE_REST: float = 0.25
+
+USUAL: float = 0.75
+
+LARGEST: float = 0.95
+
+KEPT: float = 1.5
+
+UNIT_SIGMAS: float = 6.0
+
+UNIT_DISTANCES: float = 1.25
+
+RARE: float = 0.2
+
+RARE_UNITS: float = 2.0
+
+BOTH_SIDES: float = 0.05
+
+LEAST_WIDTH: float = 1e-150
+
+MOST_INTERVALS: int = 8
+
+BULK_SIGMAS: float = 4.0
+
+WIDEST_GAP: float = 1.0
+
+TAIL: float = 0.02
+
+FOLDED_SHARE: float = 0.85
+
+RECORD: int = 26
+
+REACHES: tuple = (0.0, 4.0, 12.0)
+
+@overload
+def place_columns(X: Annotated[NDArray, dict(shape=(None, None), device='cpu', writable=False)], numbers: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, row_weight: float, threads: int) -> NDArray[numpy.float64]:
+    """The robust scale's record of each column of these rows, (26, d)."""
+
+@overload
+def place_columns(data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n: int, weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, row_weight: float, threads: int) -> NDArray[numpy.float64]:
+    """The same of a table in CSC form."""
+
+@overload
+def cells_left_out_by_row(X: Annotated[NDArray, dict(shape=(None, None), device='cpu', writable=False)], numbers: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, low: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], high: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int) -> NDArray[numpy.int64]:
+    """How many cells of each row are in no interval, (n,)."""
+
+@overload
+def cells_left_out_by_row(data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n: int, low: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], high: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int) -> NDArray[numpy.int64]:
+    """The same of a table in CSC form."""

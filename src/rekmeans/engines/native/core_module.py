@@ -5,11 +5,18 @@ from __future__ import annotations
 from ..._grid import GRID, TURN
 from ...kernels.euler import NARROW
 from ...kernels.laplace import AT_CENTROID
+from ...scales import far_groups, record, robust, sorted_columns, tied
 from . import _core
 
 __all__ = ["_core"]
 
-EXPECTED = {"GRID": GRID, "TURN": TURN, "MOST_COLUMNS": NARROW, "AT_CENTROID": AT_CENTROID}
+PYTHON_ONLY = {"MOMENT_ROWS", "LOW", "HIGH", "SHIFT", "UNIT", "LEFT_OUT"}  # places in a record follow from its length
+EXPECTED = {"GRID": GRID, "TURN": TURN, "MOST_COLUMNS": NARROW, "AT_CENTROID": AT_CENTROID} | {
+    name: value
+    for module in (far_groups, record, robust, sorted_columns, tied)
+    for name, value in vars(module).items()
+    if isinstance(value, int | float | tuple) and name.isupper() and name not in PYTHON_ONLY
+}
 
 
 def check_constants(core: object) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from ...centroids import mean, rectified
 from ...kernels.euler import NARROW
 from ...model import Model
-from ...table import MemoryTable, Table
+from ...table import MemoryTable, Table, Twins
 from ...threads import count_threads
 from .options import MEASURES, RULES, instruction_set
 
@@ -47,6 +47,11 @@ class Native:
             if model.kernel.is_exact and table.n_columns > NARROW:
                 return f"takes at most {NARROW} columns, got {table.n_columns}: use engine='reference'."
         return ""
+
+    def twins(self) -> Twins:
+        from .scales import TWINS
+
+        return TWINS
 
     def place(self, stages: Sequence[Model], table: Any, n_threads: int | None, memory_limit: int | None) -> Any:
         from .exact import NativeRows  # the compiled module is loaded only where rows are placed

@@ -21,6 +21,7 @@ from ...threads import count_threads
 from .core_module import _core
 from .float import FloatRun
 from .options import instruction_set
+from .scales import on_grid_of_cells
 
 ROWS_PER_BLOCK = 4096  # rows handed to NumPy at a time
 SMALL_WORK = 1 << 22  # n d k up to which a pass takes less than a millisecond
@@ -60,8 +61,7 @@ class NativeRows:
             cells = (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64))
             self.core: Any = _core.SparseRows(*cells, self.d, columns, weights, *common)
         else:
-            if any(stride % X.itemsize for stride in X.strides):  # a field of records: no grid of cells
-                X = np.ascontiguousarray(X)
+            X = on_grid_of_cells(X)
             if _is_mostly_zero(X, memory_limit):
                 self.core = _core.SparseRows(X, columns, weights, *common)
             else:

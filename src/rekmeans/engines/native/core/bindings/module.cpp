@@ -1,4 +1,5 @@
-// The Python face of the core: DenseRows, SparseRows, Run, Seeding, fit_starts; soft_pass and medians; constants.
+// The Python face of the core: DenseRows, SparseRows, Run, Seeding, fit_starts; soft_pass and medians; scales;
+// constants.
 #include "module.hpp"
 #include "../simd/instruction_set.hpp"
 
@@ -17,4 +18,5 @@ NB_MODULE(_core, m) {
   bind_run(m);
   bind_seeding(m);
   bind_float(m);
+  bind_scales(m);
 }

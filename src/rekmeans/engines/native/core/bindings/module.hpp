@@ -11,5 +11,6 @@ void bind_rows(nb::module_& m);
 void bind_run(nb::module_& m);
 void bind_seeding(nb::module_& m);
 void bind_float(nb::module_& m);
+void bind_scales(nb::module_& m);
 
 }  // namespace rekmeans

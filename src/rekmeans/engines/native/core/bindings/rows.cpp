@@ -6,6 +6,7 @@
 #include "../exact/sparse_rows.hpp"
 #include "../simd/instruction_set.hpp"
 #include "module.hpp"
+#include "tables.hpp"
 
 namespace rekmeans {
 namespace {
@@ -31,32 +32,6 @@ struct ScaleArrays {
     return scales;
   }
 };
-
-// Weights (n,) as the core takes them; null where there are none.
-const int64_t* weights_of(const std::optional<Int64s>& weights, size_t n) {
-  if (!weights) return nullptr;
-  check_shape("weights are (n,)", *weights, {n});
-  return weights->data();
-}
-
-char kind_of(const AnyTable& X) {
-  switch (nb::dlpack::dtype_code(X.dtype().code)) {
-    case nb::dlpack::dtype_code::Float: return 'f';
-    case nb::dlpack::dtype_code::Int: return 'i';
-    default: return 'u';
-  }
-}
-
-DenseTable table_of(const AnyTable& X) {
-  const ptrdiff_t bytes = ptrdiff_t(X.itemsize());
-  return {static_cast<const char*>(X.data()),
-          kind_of(X),
-          X.itemsize(),
-          X.shape(0),
-          X.shape(1),
-          X.stride(0) * bytes,
-          X.stride(1) * bytes};
-}
 
 void make_dense(DenseRows* self, const AnyTable& X, const ScaleArrays& scale, const std::optional<Int64s>& weights,
                 bool is_stored, size_t threads, const std::string& isa) {

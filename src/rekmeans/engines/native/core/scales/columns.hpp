@@ -1,0 +1,81 @@
+// Columns of a table, a few at a time: their cells gathered, sorted and counted by value.
+#pragma once
+#include <bit>
+#include <cstdint>
+#include <memory>
+
+#include "../exact/tables.hpp"
+#include "sorted_cells.hpp"
+
+namespace rekmeans {
+
+constexpr size_t MOST_TILE = 16;  // columns gathered at once: a cache line of float32 cells, or two of float64
+
+// Integers in the order of the numbers; there is no NaN, and -0 is 0.
+constexpr uint64_t SIGN = uint64_t(1) << 63;
+inline uint64_t key_of(double x) {
+  const uint64_t bits = std::bit_cast<uint64_t>(x);
+  return bits ^ (bits & SIGN ? ~uint64_t(0) : SIGN);
+}
+inline double value_of(uint64_t key) { return std::bit_cast<double>(key ^ (key & SIGN ? SIGN : ~uint64_t(0))); }
+
+// A cell of weight 1, and one with a weight.
+struct PlainCell {
+  uint64_t key;
+  PlainCell() = default;
+  PlainCell(uint64_t key_, int64_t) : key(key_) {}
+  int64_t mass() const { return 1; }
+};
+struct WeightedCell {
+  uint64_t key;
+  int64_t weight;
+  WeightedCell() = default;
+  WeightedCell(uint64_t key_, int64_t weight_) : key(key_), weight(weight_) {}
+  int64_t mass() const { return weight; }
+};
+
+// Some columns: the observed cells of each that are not zero, in any order, and the mass of those that are.
+template <class Cell>
+struct Tile {
+  Tile(size_t n, size_t width)
+      : room(n),
+        cells(std::make_unique_for_overwrite<Cell[]>(n * width)),
+        spare(std::make_unique_for_overwrite<Cell[]>(n)),
+        values(std::make_unique_for_overwrite<double[]>(n + 1)),
+        running(std::make_unique_for_overwrite<double[]>(n + 2)) {}
+
+  size_t room;                    // cells of a column at most
+  std::unique_ptr<Cell[]> cells;  // (width, room)
+  size_t count[MOST_TILE];
+  int64_t zeros[MOST_TILE];
+
+  // The cells of one of the columns; until the next call.
+  SortedCells sort(size_t column, double row_weight);
+
+ private:
+  std::unique_ptr<Cell[]> spare;
+  std::unique_ptr<double[]> values, running;
+};
+
+// Rows of a dense table by number, all of them where `numbers` is null.
+struct DenseColumns {
+  DenseTable table;
+  const int64_t* numbers;  // (n,)
+  size_t n, d;
+
+  size_t row(size_t i) const { return numbers ? size_t(numbers[i]) : i; }
+  template <class Cell>
+  void gather(size_t first, size_t width, const int64_t* weights, Tile<Cell>& out) const;
+};
+
+// CSC arrays: the stored cells of each column, with the rows that they are in.
+struct SparseColumns {
+  const double* data;
+  const int64_t *indices, *indptr;
+  size_t n, d;
+
+  template <class Cell>
+  void gather(size_t first, size_t width, const int64_t* weights, Tile<Cell>& out) const;
+};
+
+}  // namespace rekmeans

@@ -1,0 +1,182 @@
+#include "robust.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+
+#include "../parallel.hpp"
+#include "far_groups.hpp"
+#include "tied.hpp"
+
+namespace rekmeans {
+namespace {
+
+using Intervals = std::vector<Interval>;
+
+// The record of one column.
+struct Place {
+  Intervals ends;
+  std::vector<double> shifts;
+  double unit, left_out;
+
+  void write(double* out, size_t stride) const;
+};
+
+void Place::write(double* out, size_t stride) const {
+  for (size_t i = 0; i < ends.size(); ++i) {
+    out[(LOW + i) * stride] = ends[i].first;
+    out[(HIGH + i) * stride] = ends[i].second;
+    out[(SHIFT + i) * stride] = shifts[i];
+  }
+  out[UNIT * stride] = unit, out[LEFT_OUT * stride] = left_out;
+  if (unit > LEAST_WIDTH) return;
+  out[LOW * stride] = shifts[0] - 1, out[HIGH * stride] = shifts[0] + 1, out[UNIT * stride] = 1.0;
+}
+
+// Half the cells are equal: what is usual round the tie.
+Place place_tied(const SortedCells& cells) {
+  const TiedColumn column = tied_column(cells);
+  const double sigma = cells.moments(column.tie, column.kept > 0 ? column.kept : 1.0).sigma;
+  const double low = column.tie - column.kept, high = column.tie + column.kept;
+  const double unit = column.factor * std::max(UNIT_SIGMAS * sigma, column.least_unit);
+  return {{{low, high}}, {column.tie}, unit, 1 - cells.mass_within(low, high) / cells.total()};
+}
+
+// Extent of the cells from place `first` to `last` without 2 % and this mass of errors at either end.
+double extent_without_tails(const SortedCells& cells, double start, double end, double below, double above) {
+  const double tail = TAIL * (end - start);
+  return cells.last_before_mass(end - tail - above) - cells.first_after_mass(start + tail + below);
+}
+
+// Mass of the cells just outside [low, high], on either side.
+struct ErrorsNear {
+  double below, above;
+
+  ErrorsNear(const SortedCells& cells, double low, double high, double sigma) {
+    double under[3], upto[3];
+    for (int i = 0; i < 3; ++i) {
+      under[i] = cells.mass_below(low - REACHES[i] * sigma);
+      upto[i] = cells.mass_up_to(high + REACHES[i] * sigma);
+    }
+    below = std::min(under[0] - under[1], under[1] - under[2]);
+    above = std::min(upto[1] - upto[0], upto[2] - upto[1]);
+  }
+};
+
+// Intervals in order, those that overlap as one, and as many as a scale may have: the least gaps go.
+Intervals merge(Intervals intervals) {
+  std::sort(intervals.begin(), intervals.end());
+  Intervals merged;
+  for (const Interval& each : intervals) {
+    if (merged.empty() || each.first > merged.back().second) merged.push_back(each);
+    else merged.back().second = std::max(each.second, merged.back().second);
+  }
+  while (merged.size() > MOST_INTERVALS) {
+    size_t at = 0;
+    const auto gap = [&](size_t i) { return merged[i + 1].first - merged[i].second; };
+    for (size_t i = 1; i + 1 < merged.size(); ++i)
+      if (gap(i) < gap(at)) at = i;
+    merged[at].second = merged[at + 1].second;
+    merged.erase(merged.begin() + ptrdiff_t(at) + 1);
+  }
+  return merged;
+}
+
+// What to subtract in each interval so that no gap is wider than WIDEST_GAP, and the middle of all lies at 0.
+std::vector<double> folding_shifts(const Intervals& intervals) {
+  std::vector<double> folded{0.0};
+  for (size_t i = 0; i + 1 < intervals.size(); ++i)
+    folded.push_back(folded.back() + std::max(0.0, intervals[i + 1].first - intervals[i].second - WIDEST_GAP));
+  const double middle = (intervals.front().first + intervals.back().second - folded.back()) / 2;
+  for (double& shift : folded) shift += middle;
+  return folded;
+}
+
+// The cells in the intervals, less the shift of each.
+struct FoldedCells {
+  std::vector<double> values, running{0.0};
+
+  FoldedCells(const SortedCells& cells, const Intervals& ends, const std::vector<double>& shifts) {
+    for (size_t i = 0; i < ends.size(); ++i) {
+      const size_t last = cells.count_up_to(ends[i].second);
+      for (size_t at = cells.count_below(ends[i].first); at < last; ++at) {
+        values.push_back(cells.values[at] - shifts[i]);
+        running.push_back(running.back() + cells.mass_of(at));
+      }
+    }
+  }
+};
+
+// A column with groups: its intervals, and the gaps between them folded.
+Place place_groups(const SortedCells& cells, Moments bulk, Intervals groups) {
+  const auto [centre, sigma] = bulk;
+  groups.emplace_back(-BULK_SIGMAS, BULK_SIGMAS);
+  const Intervals intervals = merge(std::move(groups));
+  Intervals ends;
+  for (const auto& [low, high] : intervals) ends.emplace_back(centre + sigma * low, centre + sigma * high);
+  std::vector<double> shifts = folding_shifts(intervals);
+  for (double& shift : shifts) shift = centre + sigma * shift;
+  const FoldedCells folded(cells, ends, shifts);
+  const SortedCells image{folded.values.data(), folded.running.data(), folded.values.size(), cells.row_weight};
+  const ErrorsNear errors(cells, ends.front().first, ends.back().second, sigma);
+  const double inner = extent_without_tails(image, 0.0, image.total(), errors.below, errors.above);
+  const double whole = (ends.back().second - shifts.back()) - (ends.front().first - shifts.front());
+  const double share = ends.size() == 1 ? 1.0 : FOLDED_SHARE;
+  const double unit = std::max(whole / 2, share * std::max(BULK_SIGMAS * sigma, inner));
+  return {ends, shifts, unit, 1 - image.total() / cells.total()};
+}
+
+// The quartiles differ: the bulk, the groups beyond, the unit.
+Place place_spread(const SortedCells& cells, Moments bulk) {
+  const auto [centre, sigma] = bulk;
+  const double total = cells.total();
+  const double below = cells.mass_below(centre - NEAREST * sigma);
+  const double above = total - cells.mass_up_to(centre + NEAREST * sigma);
+  if (std::max(below, above) >= least_mass(total, cells.row_weight) && sigma > LEAST_WIDTH) {
+    const Intervals groups = far_groups(cells, centre, sigma);
+    if (!groups.empty()) return place_groups(cells, bulk, groups);
+  }
+  const double low = centre - BULK_SIGMAS * sigma, high = centre + BULK_SIGMAS * sigma;
+  const ErrorsNear errors(cells, low, high, sigma);
+  const double start = cells.mass_below(low), end = cells.mass_up_to(high);
+  const double inner = extent_without_tails(cells, start, end, errors.below, errors.above);
+  return {{{low, high}}, {centre}, std::max(BULK_SIGMAS * sigma, inner), 1 - (end - start) / total};
+}
+
+Place place_column(const SortedCells& cells) {
+  if (!cells.n) return {{{0.0, 0.0}}, {0.0}, 0.0, 0.0};
+  const double q25 = cells.quantile(0.25), median = cells.quantile(0.5), q75 = cells.quantile(0.75);
+  const bool has_spread = q75 - q25 > LEAST_WIDTH && 2 * cells.mass_within(median, median) < cells.total();
+  return has_spread ? place_spread(cells, fenced_moments(cells, q25, median, q75)) : place_tied(cells);
+}
+
+template <class Cell, class Columns>
+void place_tiles(const Columns& columns, const int64_t* weights, double row_weight, size_t threads, double* out) {
+  if (!columns.d) return;
+  threads = threads_for(columns.n * columns.d, std::max<size_t>(1, threads));
+  const size_t rounds = (columns.d + MOST_TILE * threads - 1) / (MOST_TILE * threads);  // of a tile for each thread
+  const size_t width = (columns.d + rounds * threads - 1) / (rounds * threads);
+  std::vector<std::unique_ptr<Tile<Cell>>> tiles(threads);
+  parallel(threads, (columns.d + width - 1) / width, [&](size_t thread, size_t i) {
+    const size_t first = i * width, count = std::min(width, columns.d - first);
+    if (!tiles[thread]) tiles[thread] = std::make_unique<Tile<Cell>>(columns.n, width);
+    columns.gather(first, count, weights, *tiles[thread]);
+    for (size_t c = 0; c < count; ++c)
+      place_column(tiles[thread]->sort(c, row_weight)).write(out + first + c, columns.d);
+  });
+}
+
+}  // namespace
+
+template <class Columns>
+std::vector<double> place_columns(const Columns& columns, const int64_t* weights, double row_weight, size_t threads) {
+  std::vector<double> out(RECORD * columns.d, std::numeric_limits<double>::quiet_NaN());
+  if (weights) place_tiles<WeightedCell>(columns, weights, row_weight, threads, out.data());
+  else place_tiles<PlainCell>(columns, weights, row_weight, threads, out.data());
+  return out;
+}
+
+template std::vector<double> place_columns(const DenseColumns&, const int64_t*, double, size_t);
+template std::vector<double> place_columns(const SparseColumns&, const int64_t*, double, size_t);
+
+}  // namespace rekmeans

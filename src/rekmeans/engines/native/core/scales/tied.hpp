@@ -1,0 +1,21 @@
+// Columns of which one value takes half the cells or more, to the bits of scales/tied.py.
+#pragma once
+#include "sorted_cells.hpp"
+
+namespace rekmeans {
+
+constexpr double REPEATED = 0.005, REPEATED_CELLS = 2.0, REPEATED_SHARE = 0.25;
+constexpr double CODE_DISTANCE = 10.0, CODE_REST = 0.25;
+constexpr double USUAL = 0.75, LARGEST = 0.95, KEPT = 1.5;
+constexpr double UNIT_SIGMAS = 6.0, UNIT_DISTANCES = 1.25;
+constexpr double RARE = 0.2, RARE_UNITS = 2.0;
+constexpr double BOTH_SIDES = 0.05;
+
+// What is kept of a tied column, and its unit but for its standard deviation; all 0 for a constant column.
+struct TiedColumn {
+  double tie, kept, least_unit, factor;
+};
+
+TiedColumn tied_column(const SortedCells& cells);
+
+}  // namespace rekmeans

@@ -1,0 +1,43 @@
+"""Functions of `scales` in the compiled core, on several threads: the same bits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from ..._grid import Array
+from ...scales import Scale
+from ...scales.left_out import cells_left_out_by_row
+from ...scales.robust import place_columns
+from ...table import ColumnSummary, Twins
+from ...threads import count_threads
+from .core_module import _core
+
+
+def on_grid_of_cells(X: Array) -> Array:
+    """The table, or a copy where its strides are not multiples of a cell: a field of records."""
+    return np.ascontiguousarray(X) if any(stride % X.itemsize for stride in X.strides) else X
+
+
+def _place_all_columns(summary: ColumnSummary) -> Array:
+    return _call_core(_core.place_columns, summary, summary.rows.weights, summary.rows.row_weight)
+
+
+def _count_left_out(summary: ColumnSummary, scale: Scale) -> Array:
+    low, high = (np.ascontiguousarray(ends.T) for ends in (scale.low, scale.high))
+    return _call_core(_core.cells_left_out_by_row, summary, low, high)
+
+
+def _call_core(function: Callable[..., Array], summary: ColumnSummary, *arguments: Any) -> Array:
+    """A function of the core, of the rows of a summary, dense or by columns."""
+    X, threads = summary.rows.X, count_threads(summary.n_threads)
+    if sparse.issparse(X):
+        indices, indptr = (numbers.astype(np.int64) for numbers in (X.indices, X.indptr))
+        return function(X.data, indices, indptr, X.shape[0], *arguments, threads)
+    return function(on_grid_of_cells(X), summary.rows.numbers, *arguments, threads)
+
+
+TWINS: Twins = {place_columns: _place_all_columns, cells_left_out_by_row: _count_left_out}
