@@ -8,7 +8,7 @@ from rekmeans import EulerKMeans, RectifiedEulerKMeans, lloyd, seeding, short_fi
 from rekmeans.engines.native import exact
 from rekmeans.estimators.placement import place_for_fit
 from rekmeans.model import Stop
-from rekmeans.seeding import SeedingPlan, plus_plus
+from rekmeans.seeding import SeedingPlan, greedy_rows
 
 K = 6
 RANDOM = np.random.default_rng(4)
@@ -39,6 +39,12 @@ def most(many, monkeypatch):
 
 
 @pytest.fixture
+def swaps(monkeypatch):
+    """Six clusters are not few."""
+    monkeypatch.setattr(short_fits, "FEW_CLUSTERS", 6)
+
+
+@pytest.fixture
 def one_by_one(monkeypatch):
     """No short fit is made in one call of the core."""
     monkeypatch.setattr(exact, "MOST_SHORT_FIT_WORK", 0)
@@ -54,7 +60,7 @@ def assert_same_fit(one, other):
     assert_array_equal(one.history_["inertia"], other.history_["inertia"])
 
 
-CASES = [[], ["large"], ["many"], ["most"], ["large", "many"], ["one_by_one"], ["large", "one_by_one"]]
+CASES = [[], ["large"], ["many"], ["most"], ["swaps"], ["swaps", "one_by_one"], ["large", "one_by_one"]]
 
 
 @pytest.mark.parametrize("case", CASES, ids=" and ".join)
@@ -94,21 +100,22 @@ def test_the_start_is_the_end_of_the_best_of_several_short_fits():
     placed = place_for_fit(estimator, X)
     bits, again = np.random.PCG64(3), np.random.PCG64(3)
     found = short_fits.best_short_fit(placed.rows, placed.model, K, bits, 0.0)
-    starts = [plus_plus(placed.rows, K, again) for _ in range(short_fits.FITS_OF_FEW)]
+    plan = SeedingPlan(K, *short_fits.SWAPS_OF_FEW)
+    starts = [greedy_rows(placed.rows, plan, again) for _ in range(short_fits.FITS_OF_FEW)]
     ends = [lloyd.run_to_end(placed.rows, placed.model, C, Stop(short_fits.PASSES, 0.0)).state for C in starts]
     assert len({end.loss for end in ends}) > 1
     assert found == min(ends, key=lambda end: end.loss).centroids
     assert bits.random_raw() == again.random_raw()  # as many words as starts take
 
 
-@pytest.mark.parametrize("k", [1, 2, 7, 31, 99, 400])
-def test_a_plan_knows_how_many_words_a_start_takes(k):
+@pytest.mark.parametrize(("k", "batches"), [(1, 0), (2, 0), (2, 5), (7, 25), (31, 0), (99, 99)])
+def test_a_plan_knows_how_many_words_a_start_takes(k, batches):
     bits, again = np.random.PCG64(3), np.random.PCG64(3)
     rows = place_for_fit(RectifiedEulerKMeans(k), RANDOM.normal(size=(500, 2))).rows
-    if k < seeding.MANY_CLUSTERS:
-        plus_plus(rows, k, bits)
-        again.random_raw(SeedingPlan(k).n_words)
-        assert bits.random_raw() == again.random_raw()
+    plan = SeedingPlan(k, batches)
+    greedy_rows(rows, plan, bits)
+    again.random_raw(plan.n_words)
+    assert bits.random_raw() == again.random_raw()
 
 
 @pytest.mark.usefixtures("many")

@@ -62,6 +62,19 @@ def check_random_state(value: Any) -> np.random.RandomState:
         raise ValueError(f"random_state must be None, an integer or a RandomState; got {value!r}.") from None
 
 
+def refuse_random_state(value: Any) -> None:
+    """Refuse what is no random_state; nothing is drawn, and no RandomState of an integer made, which takes time."""
+    if not (isinstance(value, numbers.Integral) and 0 <= int(value) < 1 << 32):
+        check_random_state(value)
+
+
+def seed_sequence(random_state: Any) -> np.random.SeedSequence:
+    """The seeds of an integer; those of four words drawn from a RandomState or, for None, from NumPy's own."""
+    if isinstance(random_state, numbers.Integral):
+        return np.random.SeedSequence(int(random_state))
+    return np.random.SeedSequence(check_random_state(random_state).randint(0, 2**32, size=4, dtype=np.uint32).tolist())
+
+
 def check_starting_points(init: Any, k: int, d: int) -> Array:
     """An array of k finite starting points in the units of X."""
     try:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ._grid import Array
 
-LEAST_BATCHES, MOST_BATCHES = 8, 100  # of local search: as many as clusters, between these
+SWAP_BATCHES = 25  # batches of local search; more gains little (0.76 % above the best objective found)
 SWAP_CANDIDATES = 8  # rows tried in one batch
 SWAP_PATIENCE = 3  # batches without gain after which the search ends
 MANY_CLUSTERS = 128  # from which on candidates are drawn first, many at a time,
@@ -69,43 +69,48 @@ Start = Callable[[Any, int, Bits], Any]  # (rows, k, bits) -> centroids
 
 
 class SeedingPlan(NamedTuple):
-    """How greedy k-means++ draws k rows: candidates of each draw after the first, and batches of swaps."""
+    """How greedy k-means++ draws k rows, and in how many batches some are swapped."""
 
     k: int
+    batches: int
+    swap_candidates: int = SWAP_CANDIDATES  # of each batch
 
     @property
     def candidates(self) -> int:
+        """Of each draw after the first."""
         return 2 + int(math.log(self.k))
-
-    @property
-    def batches(self) -> int:
-        return min(max(self.k, LEAST_BATCHES), MOST_BATCHES) if self.k > 1 else 0
 
     @property
     def n_words(self) -> int:
         """Random words of a start."""
-        return 1 + (self.k - 1) * self.candidates + self.batches * SWAP_CANDIDATES
+        return 1 + (self.k - 1) * self.candidates + self.batches * self.swap_candidates
 
 
 def plus_plus(rows: Any, k: int, bits: Bits) -> Any:
-    """Rows drawn in proportion to their loss, the best of 2 + ln k each time; then swaps that lower the loss.
+    """Greedy k-means++ with swaps, on a sample where the kernel asks for one.
 
-    Many clusters are drawn so from candidates, each with the weight of the rows that it is the nearest of; a thousand
-    and more by plain k-means++.
+    Many clusters are drawn from candidates, each with the weight of the rows that it is the nearest of; a thousand and
+    more by plain k-means++.
     """
-    few, plan = rows.kernel.seeding_sample, SeedingPlan(k)
+    few = rows.kernel.seeding_sample
     if few is not None and len(rows) > few:
-        rows = rows.sample(few, _words(bits, 1, 1).item())
+        rows = rows.sample(few, bits.random_raw(1).item())
     if k >= MANY_CLUSTERS and rows.kernel.is_additive:
         rows = _weighted_candidates(rows, k, bits)
+    if k < MOST_GREEDY:
+        return greedy_rows(rows, SeedingPlan(k, SWAP_BATCHES if k > 1 else 0), bits)
     seeding = rows.start_seeding()
-    if k >= MOST_GREEDY:
-        seeding.add_drawn(bits.random_raw(k))
-        return seeding.centroids
+    seeding.add_drawn(bits.random_raw(k))
+    return seeding.centroids
+
+
+def greedy_rows(rows: Any, plan: SeedingPlan, bits: Bits) -> Any:
+    """Rows drawn in proportion to their loss, the best of 2 + ln k each time; then swaps that lower the loss."""
+    seeding = rows.start_seeding()
     seeding.add_rows(_words(bits, 1, 1))
-    seeding.add_rows(_words(bits, k - 1, plan.candidates))
+    seeding.add_rows(_words(bits, plan.k - 1, plan.candidates))
     if plan.batches:
-        seeding.swap_rows(_words(bits, plan.batches, SWAP_CANDIDATES), SWAP_PATIENCE)
+        seeding.swap_rows(_words(bits, plan.batches, plan.swap_candidates), SWAP_PATIENCE)
     return seeding.centroids
 
 

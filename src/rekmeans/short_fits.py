@@ -8,15 +8,17 @@ from . import lloyd
 from ._grid import Array
 from .engines import Rows
 from .model import Model, State, Stop
-from .seeding import MANY_CLUSTERS, Bits, SeedingPlan, plus_plus
+from .seeding import MANY_CLUSTERS, Bits, SeedingPlan, greedy_rows, plus_plus
 
 SAMPLE_ROWS, ROWS_PER_CLUSTER = 500, 50  # of a sample: the larger of the two,
 SAMPLE_SHARE = 64  # or one row in so many
 LARGE = 2  # a table of so many samples is seeded on one
-FEW_CLUSTERS = 32  # below which a start takes little time, and the best of more of them is taken
+FEW_CLUSTERS = 32  # below which more fits find more than more swaps do
 FITS_OF_FEW, FITS_OF_MORE = 4, 2  # each from a start of its own; of MANY_CLUSTERS one
+SWAPS_OF_FEW = (4, 4)  # batches, and candidates of each
+MOST_BATCHES = 100  # of swaps; of more clusters as many batches as clusters
 SAMPLE_PASSES = 30  # of a short fit of a sample at most
-PASSES = 10  # of one of all rows: enough to tell the better start
+PASSES = 5  # of one of all rows: enough to tell the better start
 
 
 class Words:
@@ -38,14 +40,23 @@ def best_short_fit(rows: Rows, model: Model, k: int, bits: Bits, tol: float) -> 
     if k >= MANY_CLUSTERS:
         C = plus_plus(rows, k, bits)
         return lloyd.run_to_end(rows, model, C, Stop(SAMPLE_PASSES, tol)).state.centroids if is_large else C
-    stop, plan = Stop(SAMPLE_PASSES if is_large else PASSES, tol), SeedingPlan(k)
-    n_fits = FITS_OF_FEW if k < FEW_CLUSTERS else FITS_OF_MORE
+    stop = Stop(SAMPLE_PASSES if is_large else PASSES, tol)
+    n_fits, plan = _plan(k)
     words = bits.random_raw(n_fits * plan.n_words).reshape(n_fits, plan.n_words)
-    best = rows.best_of_drawn(model, plan, words, stop) or _best_one_by_one(rows, model, k, words, stop)
+    best = rows.best_of_drawn(model, plan, words, stop) or _best_one_by_one(rows, model, plan, words, stop)
     return best.centroids
 
 
-def _best_one_by_one(rows: Rows, model: Model, k: int, words: Array, stop: Stop) -> State:
+def _plan(k: int) -> tuple[int, SeedingPlan]:
+    """How many short fits are made, and how each is seeded."""
+    if k == 1:
+        return 1, SeedingPlan(k, 0)
+    if k < FEW_CLUSTERS:
+        return FITS_OF_FEW, SeedingPlan(k, *SWAPS_OF_FEW)
+    return FITS_OF_MORE, SeedingPlan(k, min(k, MOST_BATCHES))
+
+
+def _best_one_by_one(rows: Rows, model: Model, plan: SeedingPlan, words: Array, stop: Stop) -> State:
     """The end of lowest objective, the first of several, of runs from each row of words."""
-    starts = (plus_plus(rows, k, Words(row)) for row in words)
+    starts = (greedy_rows(rows, plan, Words(row)) for row in words)
     return min((lloyd.run_to_end(rows, model, C, stop).state for C in starts), key=lambda state: state.loss)

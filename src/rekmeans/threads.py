@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import lru_cache
 
 import joblib
 
@@ -14,7 +15,16 @@ def count_threads(n_threads: int | None = None) -> int:
 
     These are the CPUs of the process's affinity and of its container's quota (cgroup), as joblib counts them.
     """
-    return min(n_threads or _openmp_threads() or joblib.cpu_count(), MOST_THREADS)
+    if n_threads:
+        return min(n_threads, MOST_THREADS)
+    affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
+    return min(_openmp_threads() or _cpus(affinity, os.environ.get("LOKY_MAX_CPU_COUNT")), MOST_THREADS)
+
+
+@lru_cache
+def _cpus(affinity: int, limit: str | None) -> int:
+    """joblib's count, which reads files of the container's quota: once for each affinity and limit by environment."""
+    return int(joblib.cpu_count())
 
 
 def _openmp_threads() -> int:

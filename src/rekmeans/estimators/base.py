@@ -20,7 +20,7 @@ from ..assignment import Hard
 from ..centroids import CENTROIDS
 from ..engines import Rows, check_engine
 from ..model import Fit, Model, Stop
-from ..scales import SCALES, Scale, identity_scale
+from ..scales import NO_COLUMNS, SCALES, Scale
 from ..scales.left_out import LeftOutWarning, count_left_out, way_out
 from ..seeding import plus_plus, starts_of
 from ..short_fits import best_short_fit
@@ -112,11 +112,11 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _make_starts(self, rows: Rows, table: MemoryTable) -> Iterator[Any]:
         """Starting centroids of each run."""
-        random, k = _parameters.check_random_state(self.random_state), self._n_centroids()
-        entropy = random.randint(0, 2**32, size=4, dtype=np.uint32).tolist()
+        k = self._n_centroids()
+        random = _parameters.check_random_state(self.random_state) if callable(self.init) else None
         start = starts_of(rows.kernel)[self.init] if isinstance(self.init, str) else None
         model = self._exact_model(rows.kernel) if start is plus_plus else None
-        for seed in np.random.SeedSequence(entropy).spawn(self._n_starts()):
+        for seed in _parameters.seed_sequence(self.random_state).spawn(self._n_starts()):
             if model is not None:
                 yield best_short_fit(rows, model, k, np.random.PCG64(seed), float(self.tol))
             elif start is not None:
@@ -146,7 +146,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _start_names(self) -> Collection[str]:
         """Names that `init` may have."""
-        return list(starts_of(self._make_kernel(identity_scale(0))))
+        return list(starts_of(self._make_kernel(NO_COLUMNS)))
 
     def _n_starts(self) -> int:
         if self.n_init != "auto":
@@ -273,7 +273,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         if not (isinstance(self.n_init, str) and self.n_init == "auto"):
             _parameters.check_int("n_init", self.n_init)
         _parameters.check_int("max_iter", self.max_iter)
-        _parameters.check_random_state(self.random_state)
+        _parameters.refuse_random_state(self.random_state)
         _parameters.check_int("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, least=0)
 
     def _check_prediction_parameters(self) -> None:

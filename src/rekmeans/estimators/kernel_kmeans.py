@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from .. import _parameters
 from ..centroids import CENTROIDS
 from ..kernels import KERNELS, with_rule
-from ..scales import Scale, identity_scale
+from ..scales import NO_COLUMNS, Scale, identity_scale
 from ..table import ColumnSummary, MemoryTable
 from ..table.refusals import pairwise_table
 from .base import Clusterer
@@ -33,7 +33,7 @@ class KernelClusterer(Clusterer):
         if not (isinstance(self.gamma, str) and self.gamma == "auto"):
             _parameters.check_real("gamma", self.gamma, above=0)
         self._check_map()
-        plain = self._plain_kernel(identity_scale(0))
+        plain = self._plain_kernel(NO_COLUMNS)
         if with_rule(plain, self.centroids) is None:
             _parameters.refuse_rule(self.kernel, self.centroids, plain.centroid_rules)
         super()._check_parameters()

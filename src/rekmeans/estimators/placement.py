@@ -17,7 +17,7 @@ from ..assignment import Hard
 from ..centroids import CENTROIDS
 from ..engines import ENGINES, Rows, choose_engine
 from ..model import Model, Stop
-from ..scales import identity_scale
+from ..scales import NO_COLUMNS
 from ..table import ColumnSummary, Table
 from ..table.refusals import refuse_missing_values
 from ._auto_gamma import auto_gamma
@@ -70,7 +70,7 @@ def place_for_fit(estimator: Any, X: Any, sample_weight: ArrayLike | None = None
 
 def place_table(estimator: Any, table: Table) -> Placement:
     """The rows of a table for a fit of the estimator; what no engine serves is refused before any work."""
-    prototype = estimator._make_kernel(identity_scale(0))
+    prototype = estimator._make_kernel(NO_COLUMNS)
     prototype.check_table(table)
     _refuse_missing_values(estimator, prototype, table)
     engine = choose_engine(estimator.engine, ENGINES, estimator._make_stages(prototype), table)

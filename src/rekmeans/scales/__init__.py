@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from ..table import ColumnSummary
-from .extent import global_scale, identity_scale, no_scale, range_scale
+from .extent import NO_COLUMNS, global_scale, identity_scale, no_scale, range_scale
 from .record import BEYOND, MOST_INTERVALS, Scale, uninformative_rows
 from .robust import robust_scale
 
@@ -17,6 +17,7 @@ SCALES: dict[str | None, Callable[[ColumnSummary], Scale]] = {
 __all__ = [
     "BEYOND",
     "MOST_INTERVALS",
+    "NO_COLUMNS",
     "SCALES",
     "Scale",
     "identity_scale",

@@ -14,6 +14,9 @@ def identity_scale(n_columns: int) -> Scale:
     return Scale.of_intervals(-ends, ends, zeros, np.ones(n_columns))
 
 
+NO_COLUMNS = identity_scale(0)  # the scale of kernels that are asked what they are before a table is there
+
+
 def no_scale(summary: ColumnSummary) -> Scale:
     """The identity, whatever the table holds."""
     return identity_scale(summary.n_columns)

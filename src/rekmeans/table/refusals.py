@@ -38,6 +38,8 @@ def read_table(
             f"{k_parameter} needs at least {k} rows, got n_samples={rows.shape[0]}: "
             f"lower {k_parameter.split('=')[0]} or add rows."
         )
+    if fitting and type(X) is np.ndarray:  # which has no names to look for
+        return MemoryTable(rows, weights, {"n_features_in_": rows.shape[1]})
     named = X if hasattr(X, "columns") else rows
     probe = copy(estimator)  # so that a fit that fails later has changed nothing
     validate_data(probe, named, reset=fitting, skip_check_array=True)
@@ -56,6 +58,8 @@ def _numbers(X: Any) -> tuple[Any, list[Any]]:
     if sparse.issparse(X):
         rows = _sparse(X)
         return rows, list(range(rows.shape[1]))
+    if type(X) is np.ndarray:
+        return _array(X)
     try:
         frame = nw.from_native(X, pass_through=True)
     except DuplicateError:
@@ -70,6 +74,11 @@ def _numbers(X: Any) -> tuple[Any, list[Any]]:
         raw = np.asarray(X)
     except ValueError:
         raise ValueError("X must be 2-D with rows of one length, got a ragged list: pad its rows with NaN.") from None
+    return _array(raw)
+
+
+def _array(raw: Array) -> tuple[Array, list[Any]]:
+    """An array as numbers (n, d), and the numbers of its columns."""
     if raw.dtype.kind == "c":
         raise ValueError(f"Complex data not supported: X has dtype {raw.dtype}; pass X.real, X.imag or both.")
     if raw.ndim != 2:

@@ -12,10 +12,9 @@ from scipy import sparse
 
 from ..._grid import GRID, Array, integer_weights, mean_turns
 from ...centroids import rectified
-from ...kernels.base import rectified_update
 from ...kernels.euler import CircleSums, OnCircles
 from ...model import Assignment, FarthestRow, Model, Pass, State, Stop
-from ...seeding import SWAP_CANDIDATES, SWAP_PATIENCE, Seeding, SeedingPlan
+from ...seeding import SWAP_PATIENCE, Seeding, SeedingPlan
 from ...table import MemoryTable
 from ...threads import count_threads
 from .core_module import _core
@@ -115,7 +114,7 @@ class NativeRows:
     def best_of_drawn(self, model: Model, plan: SeedingPlan, words: Array, stop: Stop) -> State | None:
         if not self._is_small(plan.k, MOST_SHORT_FIT_WORK):
             return None
-        core_plan = _core.SeedingPlan(plan.k, plan.candidates, plan.batches, SWAP_CANDIDATES, SWAP_PATIENCE)
+        core_plan = _core.SeedingPlan(plan.k, plan.candidates, plan.batches, plan.swap_candidates, SWAP_PATIENCE)
         is_rectified = model.centroids is rectified
         found = _core.fit_drawn_starts(
             self.core, self._fallback, words, core_plan, is_rectified, self.skip, stop.max_iter, float(stop.tol)
@@ -134,10 +133,12 @@ class NativeRows:
     @cached_property
     def _overall(self) -> OnCircles:
         """The rectified centroid of all rows."""
-        start = self.kernel.from_points(self.kernel.scale.middle[None])
-        core = _core.Run(self.core, 1, False)
-        core.assign(start.f)
-        return rectified_update(self.kernel, _fetch_sums(core), start)
+        core, nowhere = _core.Run(self.core, 1, False), np.zeros((1, 2 * self.d), np.int32)
+        core.assign(nowhere)
+        f = core.centroids(True, nowhere)
+        if ((f[:, : self.d] | f[:, self.d :]) == 0).any():  # the angle of a vanishing sum is that of the middle
+            f = core.centroids(True, self.kernel.from_points(self.kernel.scale.middle[None]).f)
+        return OnCircles(f)
 
     def label(self, model: Model, C: Any) -> Array:
         run = self.start_run(model)
