@@ -1,35 +1,44 @@
-"""The first fit, default to default: what a person waits for from a table in memory to labels.
+"""The first fit, default to default: what a person waits for from a table in memory to labels, and what it takes.
 
-    python benchmarks/first_fit.py [--repeats 5] [--only CASE ...]
+    python benchmarks/first_fit.py run --out first_fit.jsonl [--only CASE ...] [--repeats 5] [--seconds 60]
+    python benchmarks/first_fit.py table first_fit.jsonl
+    python benchmarks/first_fit.py plot first_fit.jsonl first_fit.png
 
-Contenders: RectifiedEulerKMeans at its defaults, and scikit-learn's KMeans and MiniBatchKMeans at theirs behind the
-scaler that a person puts before them. Medians over the repeats, a seed of its own for each, in turn. The real
+Every contender is called as its documentation calls it, with the number of clusters and a seed, behind the scaler that
+a person puts before it. Each has a process of its own for each case, in which it fits once a small part of the table,
+so that libraries are loaded, and then the table with the seeds 0, 1, ...; no new one begins after `--seconds`. The real
 sets need REKMEANS_DATA; a case whose file is not there is left out aloud.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
-import platform
+import json
+import subprocess
+import sys
+import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from statistics import geometric_mean, median
 from time import perf_counter
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.cluster import KMeans, MiniBatchKMeans
-from sklearn.preprocessing import RobustScaler, StandardScaler
+from scipy import sparse
 
-from rekmeans import RectifiedEulerKMeans
+from grid import path_of
+from race import fresh_peak, machine, memory
 
-Fit = Callable[[np.ndarray, int, int], object]  # (X, k, seed)
+OURS, RIVAL = "REK", "StandardScaler + KMeans"
+BLOCK = 1 << 14  # rows of which objectives are taken at a time
 
 
-def real(name: str, rows: int | None = None) -> np.ndarray:
-    with np.load(Path(os.environ["REKMEANS_DATA"]) / f"{name}.npz") as data:
+def real_table(name: str, rows: int | None = None) -> np.ndarray:
+    """A real set, or so many of its rows drawn at random."""
+    with np.load(path_of(name)) as data:
         X = data["X"].astype(np.float32 if name == "mnist" else np.float64)
     return X if rows is None else X[np.random.default_rng(0).permutation(len(X))[:rows]]
 
@@ -41,65 +50,247 @@ def drawn(n: int, d: int, k: int, apart: float) -> np.ndarray:
 
 
 CASES: dict[str, tuple[Callable[[], np.ndarray], int]] = {
-    "wine": (lambda: real("wine"), 3),
-    "pendigits": (lambda: real("pendigits"), 10),
-    "letter": (lambda: real("letter"), 26),
-    "covtype k=7": (lambda: real("covtype"), 7),
-    "covtype 100k k=100": (lambda: real("covtype", 100_000), 100),
-    "mnist k=10": (lambda: real("mnist"), 10),
-    "200k x 20": (lambda: drawn(200_000, 20, 10, 4), 10),
-    "1M x 16": (lambda: drawn(1_000_000, 16, 10, 4), 10),
-    "500k x 16 overlapping": (lambda: drawn(500_000, 16, 50, 1.2), 50),
+    "wine": (lambda: real_table("wine"), 3),
+    "pendigits": (lambda: real_table("pendigits"), 10),
+    "letter": (lambda: real_table("letter"), 26),
+    "covtype k=7": (lambda: real_table("covtype"), 7),
+    "covtype 100k k=100": (lambda: real_table("covtype", 100_000), 100),
+    "mnist k=10": (lambda: real_table("mnist"), 10),
+    "mnist k=256": (lambda: real_table("mnist"), 256),
+    "200k x 20 k=10": (lambda: drawn(200_000, 20, 10, 4), 10),
+    "1M x 16 k=10": (lambda: drawn(1_000_000, 16, 10, 4), 10),
+    "500k x 16 k=50": (lambda: drawn(500_000, 16, 50, 1.2), 50),
+    "60k x 16 k=5000": (lambda: drawn(60_000, 16, 5000, 1.2), 5000),
 }
-CONTENDERS: dict[str, Fit] = {
-    "rekmeans": lambda X, k, seed: RectifiedEulerKMeans(k, random_state=seed).fit(X),
-    "StandardScaler + KMeans": lambda X, k, seed: KMeans(k, random_state=seed).fit(StandardScaler().fit_transform(X)),
-    "RobustScaler + KMeans": lambda X, k, seed: KMeans(k, random_state=seed).fit(RobustScaler().fit_transform(X)),
-    "StandardScaler + MiniBatchKMeans": lambda X, k, seed: MiniBatchKMeans(k, random_state=seed).fit(
-        StandardScaler().fit_transform(X)
-    ),
-}
-OURS, RIVAL = "rekmeans", "StandardScaler + KMeans"
 
 
-def measure(case: str, repeats: int) -> dict[str, float]:
-    """Median seconds of each contender."""
-    make, k = CASES[case]
-    X = make()
-    seconds: dict[str, list[float]] = {name: [] for name in CONTENDERS}
-    for fit in CONTENDERS.values():
-        fit(X[: 50 * k], k, 0)  # libraries are loaded before the clock starts
-    for seed in range(repeats):
-        for name, fit in CONTENDERS.items():
-            started = perf_counter()
-            fit(X, k, seed)
-            seconds[name].append(perf_counter() - started)
-    return {name: median(times) for name, times in seconds.items()}
+class Contender(NamedTuple):
+    fit: Callable[[np.ndarray, int, int], np.ndarray]  # (X, k, seed) -> labels
+    package: str
+    module: str
+
+
+def rek(X: np.ndarray, k: int, seed: int) -> np.ndarray:
+    from rekmeans import RectifiedEulerKMeans
+
+    return RectifiedEulerKMeans(k, random_state=seed).fit(X).labels_
+
+
+def euler(X: np.ndarray, k: int, seed: int) -> np.ndarray:
+    from rekmeans import EulerKMeans
+
+    return EulerKMeans(k, random_state=seed).fit(X).labels_
+
+
+def standard_kmeans(X: np.ndarray, k: int, seed: int) -> np.ndarray:
+    from sklearn.cluster import KMeans
+
+    return KMeans(k, random_state=seed).fit(standardized(X)).labels_
+
+
+def robust_kmeans(X: np.ndarray, k: int, seed: int) -> np.ndarray:
+    from sklearn.cluster import KMeans
+    from sklearn.preprocessing import RobustScaler
+
+    return KMeans(k, random_state=seed).fit(RobustScaler().fit_transform(X)).labels_
+
+
+def standard_minibatch(X: np.ndarray, k: int, seed: int) -> np.ndarray:
+    from sklearn.cluster import MiniBatchKMeans
+
+    return MiniBatchKMeans(k, random_state=seed).fit(standardized(X)).labels_
+
+
+def standard_intelex(X: np.ndarray, k: int, seed: int) -> np.ndarray:
+    from sklearnex.cluster import KMeans
+
+    return KMeans(k, random_state=seed).fit(standardized(X)).labels_
+
+
+def standard_faiss(X: np.ndarray, k: int, seed: int) -> np.ndarray:
+    import faiss
+
+    Z = np.ascontiguousarray(standardized(X), np.float32)
+    model = faiss.Kmeans(Z.shape[1], k, seed=seed + 1)
+    model.train(Z)
+    return model.index.search(Z, 1)[1][:, 0]
+
+
+def standardized(X: np.ndarray) -> np.ndarray:
+    from sklearn.preprocessing import StandardScaler
+
+    return StandardScaler().fit_transform(X)
+
+
+CONTENDERS = {
+    OURS: Contender(rek, "rekmeans", "rekmeans"),
+    "EulerK": Contender(euler, "rekmeans", "rekmeans"),
+    RIVAL: Contender(standard_kmeans, "scikit-learn", "sklearn"),
+    "RobustScaler + KMeans": Contender(robust_kmeans, "scikit-learn", "sklearn"),
+    "StandardScaler + MiniBatchKMeans": Contender(standard_minibatch, "scikit-learn", "sklearn"),
+    "StandardScaler + intelex KMeans": Contender(standard_intelex, "scikit-learn-intelex", "sklearnex"),
+    "StandardScaler + faiss": Contender(standard_faiss, "faiss-cpu", "faiss"),
+}
+
+
+# measuring
+
+
+def measure_one(contender: str, folder: Path, k: int, repeats: int, limit: float) -> None:
+    """Fits of one contender in this process; prints their times and the peak of memory, and stores the last labels."""
+    warnings.simplefilter("ignore")
+    X, fit = np.load(folder / "X.npy"), CONTENDERS[contender].fit
+    fit(X[: max(50 * min(k, 20), 100)], min(k, 20), 0)
+    before, seconds, began = fresh_peak(), [], perf_counter()
+    while len(seconds) < repeats and (not seconds or perf_counter() - began < limit):
+        started = perf_counter()
+        labels = fit(X, k, len(seconds))
+        seconds.append(perf_counter() - started)
+    np.save(folder / "labels.npy", labels)
+    print(json.dumps({"seconds": seconds, "grown_mb": (memory("VmHWM") - before) / 1024}))
+
+
+def run(out: Path, only: list[str] | None, repeats: int, limit: float) -> None:
+    """Every contender on every case, a JSON line each."""
+    contenders = [name for name, contender in CONTENDERS.items() if find_spec(contender.module)]
+    with out.open("a") as lines:
+        for case in only or CASES:
+            make, k = CASES[case]
+            try:
+                X = make()
+            except FileNotFoundError:
+                print(f"{case} is left out: its file is not in REKMEANS_DATA", file=sys.stderr)
+                continue
+            with tempfile.TemporaryDirectory() as name:
+                folder = Path(name)
+                np.save(folder / "X.npy", X)
+                for contender in contenders:
+                    command = [sys.executable, __file__, "one", contender, name, str(k), str(repeats), str(limit)]
+                    done = subprocess.run(command, capture_output=True, text=True, check=False)
+                    record: dict[str, Any] = {"case": case, "contender": contender, **machine()}
+                    record["version"] = version(CONTENDERS[contender].package)
+                    if done.returncode == 0:
+                        labels = np.load(folder / "labels.npy")
+                        record |= json.loads(done.stdout.splitlines()[-1]) | objectives(X, labels, k)
+                    else:
+                        record["error"] = done.stderr[-300:]
+                    lines.write(json.dumps(record) + "\n")
+                    lines.flush()
+                    print(record, file=sys.stderr)
+
+
+def objectives(X: np.ndarray, labels: np.ndarray, k: int) -> dict[str, float]:
+    """Each method's own objective for these labels: ours on the circles of the default scale, theirs on z-scores."""
+    from rekmeans import EulerMap
+
+    kinds = {"rek": EulerMap().fit(X).transform, "kmeans": _z_scores(X)}
+    return {
+        name: _loss_of_labels(transform, X, labels, k, on_circles=name == "rek") for name, transform in kinds.items()
+    }
+
+
+def _z_scores(X: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
+    mean, spread = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
+    return lambda rows: (rows - mean) / np.where(spread > 0, spread, 1.0)
+
+
+def _loss_of_labels(
+    transform: Callable[[np.ndarray], np.ndarray], X: np.ndarray, labels: np.ndarray, k: int, *, on_circles: bool
+) -> float:
+    """Sum of |f|^2 less what the best centroids take: |sum|^2/count of means, |sum| on each circle of rectified."""
+    sums, squares = 0.0, 0.0
+    for at in range(0, len(X), BLOCK):
+        F = transform(X[at : at + BLOCK]).astype(np.float64)
+        own = labels[at : at + BLOCK]
+        sums = sums + sparse.csr_array((np.ones(len(own)), (own, np.arange(len(own)))), shape=(k, len(own))) @ F
+        squares += float((F * F).sum())
+    if on_circles:
+        d = sums.shape[1] // 2
+        return squares - float(np.hypot(sums[:, :d], sums[:, d:]).sum())
+    counts = np.bincount(labels, minlength=k)
+    return squares - float(((sums**2).sum(axis=1) / np.maximum(counts, 1)).sum())
+
+
+# the table and the picture
+
+
+def by_case(path: Path) -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
+    """The last record of each contender, case by case."""
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    for case in dict.fromkeys(record["case"] for record in records):
+        yield case, {r["contender"]: r for r in records if r["case"] == case and "seconds" in r}
+
+
+def table(path: Path) -> None:
+    print("| case | contender | seconds | fits | memory grown, MB | objective of REK | of k-means | times ours |")
+    print("|---" * 8 + "|")
+    ratios = {}
+    for case, found in by_case(path):
+        best = {name: min(record[name] for record in found.values()) for name in ("rek", "kmeans")}
+        own = median(found[OURS]["seconds"])
+        ratios[case] = median(found[RIVAL]["seconds"]) / own
+        for name, record in sorted(found.items(), key=lambda item: median(item[1]["seconds"])):
+            seconds = median(record["seconds"])
+            above = " | ".join(f"{record[kind] / best[kind] - 1:+.1%}" for kind in best)
+            cells = (
+                f"{seconds:.4f} | {len(record['seconds'])} | {record['grown_mb']:.0f} | {above} | {seconds / own:.2f}"
+            )
+            print(f"| {case} | {name} | {cells} |")
+    print()
+    for case, ratio in ratios.items():
+        print(f"- {case}: {RIVAL} takes {ratio:.2f} times our time")
+    print(f"- geometric mean over {len(ratios)} cases: {geometric_mean(ratios.values()):.2f}")
+
+
+def plot(path: Path, picture: Path) -> None:
+    import matplotlib.pyplot as plt
+
+    cases = dict(by_case(path))
+    peers = [name for name in CONTENDERS if name not in (OURS, "EulerK")]
+    figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
+    for i, peer in enumerate(peers):
+        there = [(j, found) for j, found in enumerate(cases.values()) if peer in found]
+        times = [median(found[peer]["seconds"]) / median(found[OURS]["seconds"]) for _, found in there]
+        marker = {"marker": "o", "ms": 8} if peer == RIVAL else {"marker": "osd^v"[i % 5], "ms": 5, "alpha": 0.6}
+        axes.plot(times, [j for j, _ in there], linestyle="", label=peer, **marker)
+    axes.axvline(1, color="black", linewidth=0.8)
+    axes.set_xscale("log")
+    axes.set_yticks(range(len(cases)), list(cases))
+    axes.invert_yaxis()
+    axes.set_xlabel("time of a first fit, as a multiple of ours")
+    axes.grid(axis="x", alpha=0.3)
+    axes.legend(fontsize=8)
+    figure.savefig(picture, dpi=130)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Default to default.")
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--only", nargs="*", choices=CASES)
+    commands = parser.add_subparsers(dest="command", required=True)
+    running = commands.add_parser("run")
+    running.add_argument("--out", type=Path, required=True)
+    running.add_argument("--only", nargs="*", choices=CASES)
+    running.add_argument("--repeats", type=int, default=5)
+    running.add_argument("--seconds", type=float, default=60.0)
+    for name in ("table", "plot"):
+        shown = commands.add_parser(name)
+        shown.add_argument("path", type=Path)
+        if name == "plot":
+            shown.add_argument("picture", type=Path)
+    one = commands.add_parser("one")
+    one.add_argument("contender")
+    one.add_argument("folder", type=Path)
+    one.add_argument("k", type=int)
+    one.add_argument("repeats", type=int)
+    one.add_argument("seconds", type=float)
     options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    libraries = ", ".join(f"{name} {version(name)}" for name in ("rekmeans", "scikit-learn", "numpy"))
-    machine = f"{platform.processor() or platform.machine()}, {os.cpu_count()} CPUs"
-    print(f"{machine}; {libraries}; medians of {options.repeats}\n")
-    print("| case | " + " | ".join(CONTENDERS) + f" | {RIVAL} over ours |")
-    print("|---" * (len(CONTENDERS) + 2) + "|")
-    ratios = []
-    for case in options.only or CASES:
-        try:
-            found = measure(case, options.repeats)
-        except (KeyError, FileNotFoundError):
-            print(f"| {case} | left out: its file is not in REKMEANS_DATA |")
-            continue
-        ratios.append(found[RIVAL] / found[OURS])
-        times = " | ".join(f"{seconds:.3f} s" for seconds in found.values())
-        print(f"| {case} | {times} | {ratios[-1]:.2f} |", flush=True)
-    if ratios:
-        print(f"\ngeometric mean {geometric_mean(ratios):.2f}")
+    if options.command == "run":
+        run(options.out, options.only, options.repeats, options.seconds)
+    elif options.command == "one":
+        measure_one(options.contender, options.folder, options.k, options.repeats, options.seconds)
+    elif options.command == "table":
+        table(options.path)
+    else:
+        plot(options.path, options.picture)
 
 
 if __name__ == "__main__":

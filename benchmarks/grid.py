@@ -26,10 +26,10 @@ class Case:
     is_sparse: bool = False
 
     def available(self) -> bool:
-        return not self.shared or _path(self.shared).is_file()
+        return not self.shared or path_of(self.shared).is_file()
 
 
-def _path(name: str) -> Path:
+def path_of(name: str) -> Path:
     return Path(os.environ.get("REKMEANS_DATA", "")) / f"{name}.npz"
 
 
@@ -37,7 +37,7 @@ def shared_set(name: str, rows: int | None = None) -> Callable[[], np.ndarray]:
     """The float32 table of a shared set."""
 
     def table() -> np.ndarray:
-        with np.load(_path(name)) as data:
+        with np.load(path_of(name)) as data:
             return data["X"][:rows].astype(np.float32)
 
     return table

@@ -21,6 +21,7 @@ from itertools import groupby
 from pathlib import Path
 from statistics import geometric_mean, median
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -91,7 +92,6 @@ def objective(F: np.ndarray, labels: np.ndarray, k: int) -> float:
 
 
 def run(out: Path, only: str | None, repeats: int, skip: set[str]) -> None:
-    machine = {"processor": _processor(), "cores": os.cpu_count(), "python": platform.python_version()}
     names = [name for name, contender in CONTENDERS.items() if contender.available() and name not in skip]
     with out.open("a") as lines:
         for case in CASES:
@@ -110,7 +110,7 @@ def run(out: Path, only: str | None, repeats: int, skip: set[str]) -> None:
                             "case": case.name,
                             "contender": name,
                             "version": CONTENDERS[name].version(),
-                        } | machine
+                        } | machine()
                         lines.write(json.dumps(record) + "\n")
                         lines.flush()
                         print(record, file=sys.stderr)
@@ -168,6 +168,11 @@ def plot(path: Path, picture: Path) -> None:
     axis.set(xlabel="time of the fastest peer / our time, to convergence", xlim=(0, None))
     axis.margins(x=0.25)
     figure.savefig(picture, dpi=130)
+
+
+def machine() -> dict[str, Any]:
+    """What the race runs on."""
+    return {"processor": _processor(), "cores": os.cpu_count(), "python": platform.python_version()}
 
 
 def _processor() -> str:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from joblib.externals.loky.backend import context
 
-from rekmeans import RectifiedEulerKMeans
+from rekmeans import RectifiedEulerKMeans, threads
 from rekmeans.engines.native.exact import NativeRows
 from rekmeans.estimators.placement import place_for_fit
 from rekmeans.table import MemoryTable
@@ -35,7 +35,9 @@ def sixteen_cpus(monkeypatch):
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(16)), raising=False)
     monkeypatch.setattr(os.path, "exists", lambda path: path in files if "cgroup" in str(path) else exists(path))
     monkeypatch.setattr(context, "open", lambda path: io.StringIO(files[path]), raising=False)
-    return files
+    threads._cpus.cache_clear()
+    yield files
+    threads._cpus.cache_clear()
 
 
 def threads_of_fit(n_threads=None):

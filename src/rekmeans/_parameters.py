@@ -69,9 +69,7 @@ def refuse_random_state(value: Any) -> None:
 
 
 def seed_sequence(random_state: Any) -> np.random.SeedSequence:
-    """The seeds of an integer; those of four words drawn from a RandomState or, for None, from NumPy's own."""
-    if isinstance(random_state, numbers.Integral):
-        return np.random.SeedSequence(int(random_state))
+    """The seeds of a fit: four words drawn from the RandomState, of which an integer is another name."""
     return np.random.SeedSequence(check_random_state(random_state).randint(0, 2**32, size=4, dtype=np.uint32).tolist())
 
 

@@ -176,3 +176,11 @@ def test_bench_compares_the_same_clustering(monkeypatch):
         assert race[:3] == (n, d, k)
         assert race.same > 0.999  # float32 rounding may move a row
         assert min(race.sklearn, race.rekmeans) > 0
+
+
+def test_bench_makes_a_first_fit_at_the_defaults_of_both(monkeypatch):
+    monkeypatch.setattr(bench, "FIRST_SIZES", ((400, 12, 2), (900, 16, 3)))
+    for size, first in zip(bench.FIRST_SIZES, bench.first_fits(), strict=True):
+        assert first[:3] == size
+        assert min(first.sklearn, first.rekmeans) > 0
+        assert min(first.sklearn_score, first.rekmeans_score) > 0.8

@@ -1,4 +1,4 @@
-"""A self-measurement: EulerKMeans against scikit-learn's KMeans on the same mapped rows from the same start."""
+"""A self-measurement against scikit-learn's KMeans: a first fit at the defaults of both, and the same clustering."""
 
 from __future__ import annotations
 
@@ -14,15 +14,32 @@ import numpy as np
 import sklearn
 from sklearn.cluster import KMeans
 from sklearn.datasets import make_blobs
+from sklearn.metrics import adjusted_rand_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from .. import EulerKMeans, EulerMap, __version__
+from .. import EulerKMeans, EulerMap, RectifiedEulerKMeans, __version__
 from .._grid import Array
 
+FIRST_SIZES = ((500, 8, 5), (20_000, 16, 10), (200_000, 20, 10), (100_000, 16, 50))  # rows, columns, clusters
 SIZES = ((20_000, 8, 8), (100_000, 16, 16), (50_000, 64, 50), (200_000, 32, 100))  # rows, columns, clusters
 MAX_ROUNDS = 5  # alternating runs at most; their median counts
 MAX_PASSES_RACED = 50  # at most, for both
-BUDGET = 100.0  # seconds for all: no round begins that would end after its share of them
+BUDGET = 50.0  # seconds for the sizes of each: no round begins that would end after its share of them
 MAP: dict[str, Any] = {"alpha": 0.9, "scale": "range", "beyond": "wrap"}
+
+
+class FirstFit(NamedTuple):
+    """Median seconds from a table to labels, and how well the labels are the drawn groups."""
+
+    rows: int
+    columns: int
+    clusters: int
+    rounds: int
+    sklearn: float
+    rekmeans: float
+    sklearn_score: float  # adjusted Rand index
+    rekmeans_score: float
 
 
 class Race(NamedTuple):
@@ -36,6 +53,17 @@ class Race(NamedTuple):
     sklearn: float
     rekmeans: float
     same: float  # share of rows with the same label
+
+
+def first_fits(show_step: Callable[[str], None] = lambda what: None) -> Iterator[FirstFit]:
+    """One first fit for each size: all parameters but the number of clusters at their defaults, scaling included."""
+    for n, d, k in FIRST_SIZES:
+        show_step(f"a first fit of {n:,} rows, {d} columns, {k} clusters")
+        X, groups = make_blobs(n, d, centers=k, cluster_std=4.0, random_state=0)
+        ours, theirs = RectifiedEulerKMeans(k), make_pipeline(StandardScaler(), KMeans(k))
+        seconds = _alternate(ours, X, theirs, X, BUDGET / len(FIRST_SIZES))
+        scores = (adjusted_rand_score(groups, labels) for labels in (theirs[-1].labels_, ours.labels_))
+        yield FirstFit(n, d, k, len(seconds), *_medians(seconds), *scores)
 
 
 def races(show_step: Callable[[str], None] = lambda what: None) -> Iterator[Race]:
@@ -56,16 +84,27 @@ def races(show_step: Callable[[str], None] = lambda what: None) -> Iterator[Race
 
 def race(ours: Any, X: Array, theirs: Any, F: Array) -> Race:
     """Both fitted in turn, again and again while there is time."""
-    seconds: list[tuple[float, float]] = []
+    seconds = _alternate(ours, X, theirs, F, BUDGET / len(SIZES))
+    same = float((ours.labels_ == theirs.labels_).mean())
+    n, d = X.shape
+    return Race(n, d, ours.n_clusters, ours.n_iter_, len(seconds), *_medians(seconds), same)
+
+
+def _alternate(ours: Any, X: Array, theirs: Any, F: Array, budget: float) -> list[tuple[float, float]]:
+    """Seconds of theirs and of ours, round by round."""
     for model, rows in ((ours, X), (theirs, F)):
         model.fit(rows)  # starts thread pools; not timed
-    end = perf_counter() + BUDGET / len(SIZES)
+    seconds: list[tuple[float, float]] = []
+    end = perf_counter() + budget
     while len(seconds) < MAX_ROUNDS and (not seconds or perf_counter() + sum(seconds[-1]) < end):
         seconds.append((_seconds(theirs, F), _seconds(ours, X)))
-    same = float((ours.labels_ == theirs.labels_).mean())
-    times = [median(column) for column in zip(*seconds, strict=True)]
-    n, d = X.shape
-    return Race(n, d, ours.n_clusters, ours.n_iter_, len(seconds), times[0], times[1], same)
+    return seconds
+
+
+def _medians(seconds: list[tuple[float, float]]) -> tuple[float, float]:
+    """Of theirs, and of ours."""
+    theirs, ours = zip(*seconds, strict=True)
+    return median(theirs), median(ours)
 
 
 def _seconds(model: Any, rows: Array) -> float:

@@ -23,7 +23,8 @@ from .options import instruction_set
 from .scales import on_grid_of_cells
 
 ROWS_PER_BLOCK = 4096  # rows handed to NumPy at a time
-SMALL_WORK = 1 << 22  # n d k up to which a pass takes less than a millisecond
+SMALL_WORK = 1 << 22  # n d k up to which several runs are best made side by side, each on one thread
+CALL_FIT_WORK = 1 << 25  # n d k up to which a pass takes about a millisecond, and a whole run one call
 MOST_SHORT_FIT_WORK = 1 << 26  # n d k up to which short fits together take less than a second
 CALL_WORK = 1 << 30  # n d times candidates that are drawn in one call: Ctrl-C is heard after each
 TINY_WORK = 1 << 16  # n d k up to which a run takes less than starting a thread for it
@@ -75,7 +76,7 @@ class NativeRows:
     def concurrent_starts(self, k: int) -> int:
         return self.threads if TINY_WORK < self.n * self.d * k <= SMALL_WORK else 1
 
-    def _is_small(self, k: int, most: int = SMALL_WORK) -> bool:
+    def _is_small(self, k: int, most: int) -> bool:
         return bool(self.n * self.d * k <= most)
 
     def sample(self, count: int, seed: int) -> NativeRows:
@@ -210,7 +211,7 @@ class NativeRun:
     def advance(self, state: State, stop: Stop, most_passes: int) -> State | None:
         """All passes of a run without Python between them; None where passes are long enough to return after each."""
         C = state.candidate
-        if state.passes or most_passes <= stop.max_iter or not self.rows._is_small(len(C)):
+        if state.passes or most_passes <= stop.max_iter or not self.rows._is_small(len(C), CALL_FIT_WORK):
             return None
         found = _core.fit_starts(
             self.rows.core, C.f, len(C), self.is_rectified, self.rows.skip, stop.max_iter, float(stop.tol)

@@ -7,6 +7,8 @@
 namespace rekmeans {
 namespace {
 
+constexpr size_t SERIAL_PRODUCTS = 1 << 19;  // of a pass, below which one thread is as fast
+
 // The row farthest from all of k centroids, the first of several; n where none is away from them.
 size_t farthest_row(const Rows& rows, const std::vector<int32_t>& C, RowBuffer& buffer) {
   const size_t p = rows.p, k = C.size() / p;
@@ -51,9 +53,9 @@ size_t relocate_empty_clusters(const Rows& rows, std::vector<int32_t>& C, const 
   return n_relocated;
 }
 
-Fit fit_start(const Rows& rows, std::vector<int32_t> C, size_t k, const FitOptions& options) {
+Fit fit_start(const Rows& rows, std::vector<int32_t> C, size_t k, const FitOptions& options, size_t threads) {
   using Clock = std::chrono::steady_clock;
-  Run run(rows, k, options.skip, 1);
+  Run run(rows, k, options.skip, threads);
   Fit fit;
   for (size_t t = 0; t <= options.max_iter; ++t) {
     const auto started = Clock::now();
@@ -65,7 +67,7 @@ Fit fit_start(const Rows& rows, std::vector<int32_t> C, size_t k, const FitOptio
     fit.centroids = C, fit.labels = run.labels, fit.loss = run.loss;
     size_t n_relocated = 0;
     if (t < options.max_iter && fall > options.tol) {
-      run.sums.centroids(rows, options.rectified, fit.centroids.data(), C.data(), 1);
+      run.sums.centroids(rows, options.rectified, fit.centroids.data(), C.data(), threads);
       n_relocated = relocate_empty_clusters(rows, C, run.sums.mass);
     }
     fit.losses.push_back(run.loss);
@@ -88,11 +90,16 @@ std::vector<int32_t> draw_start(const Rows& rows, const std::vector<int32_t>& ov
   return std::move(seeding.C);
 }
 
-// The best of m fits that run at the same time, each on one thread; the first of several.
+// The best of m fits that run at the same time, each on one thread, the first of several; one alone on all threads.
 template <class Start>
 Fit best_fit(const Rows& rows, size_t m, size_t k, const FitOptions& options, const Start& start) {
+  if (m == 1) {
+    const size_t threads = rows.n * rows.p * k < SERIAL_PRODUCTS ? 1 : rows.threads;
+    const Crew crew(threads);
+    return fit_start(rows, start(0), k, options, threads);
+  }
   std::vector<Fit> fits(m);
-  parallel(rows.threads, m, [&](size_t, size_t i) { fits[i] = fit_start(rows, start(i), k, options); });
+  parallel(rows.threads, m, [&](size_t, size_t i) { fits[i] = fit_start(rows, start(i), k, options, 1); });
   return *std::min_element(fits.begin(), fits.end(), [](const Fit& a, const Fit& b) { return a.loss < b.loss; });
 }
 

@@ -12,7 +12,8 @@ constexpr size_t QUANTIZE_FROM = 64;  // centroids, and products for one row, fr
 constexpr size_t QUANTIZE_PRODUCTS = 1 << 17;  // a third faster on MNIST with 256, a quarter slower on covtype with 100
 constexpr size_t FAST_FROM = 48;               // centroids from which the fast ones are few beside all
 constexpr size_t PREFETCH_ROWS = 4;            // rows asked for before they are needed
-constexpr double SERIAL_PRODUCTS = 4e6;        // products of a pass below which threads cost more than they save
+constexpr double SERIAL_PRODUCTS = 4e6;        // products of a pass below which threads cost more than they save,
+constexpr double CREW_PRODUCTS = 4e5;          // where they wait for work already
 
 double grid_length(const int32_t* a, const int32_t* b, size_t p) {
   double sum = 0;
@@ -127,7 +128,8 @@ size_t Run::assign(const int32_t* C) {
   choose_fast();
   const CentroidDrift moves(*this, C);
   const double products = double(n_scored + rows.n / 64) * double(moves.all.kp * rows.p);  // if it is like the last one
-  const size_t count = !moves.is_first && products < SERIAL_PRODUCTS ? 1 : threads;
+  const double least = Crew::current() ? CREW_PRODUCTS : SERIAL_PRODUCTS;
+  const size_t count = !moves.is_first && products < least ? 1 : threads;
   std::vector<Workspace> workspaces(count, Workspace(rows));
   parallel(count, rows.n_parts(), [&](size_t thread, size_t i) {
     assign_part(i * PART_ROWS, std::min(rows.n, (i + 1) * PART_ROWS), moves, workspaces[thread]);
