@@ -81,3 +81,8 @@ GROWTH = {  # one of n, d, k grows over two decades, the others stay
     "d": [(20_000, d, 32) for d in (8, 24, 80, 240, 800)],
     "k": [(50_000, 32, k) for k in (8, 24, 80, 240, 800)],
 }
+FIT_GROWTH = {  # the same of whole fits
+    "n": [(n, 16, 10) for n in (1_000, 10_000, 100_000, 1_000_000, 10_000_000)],
+    "d": [(20_000, d, 10) for d in (4, 16, 64, 256, 1024)],
+    "k": [(100_000, 16, k) for k in (4, 16, 64, 256, 1024)],
+}

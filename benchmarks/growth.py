@@ -1,8 +1,9 @@
-"""How a plain pass grows with n, d and k, beside the sgemm rate and the memory bandwidth of the same run.
+"""How a plain pass and a whole fit grow with n, d and k, beside the sgemm rate and the memory bandwidth.
 
     python benchmarks/growth.py growth.jsonl [growth.png]
 
-A plain pass scores every row (no skipping). Rates count 2 n (2d) k operations and 8 n d bytes.
+A plain pass scores every row (no skipping). Rates count 2 n (2d) k operations and 8 n d bytes. A whole fit is that of
+RectifiedEulerKMeans at its defaults, of k normal groups far apart, so that the number of passes stays about the same.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from time import perf_counter
 
 import numpy as np
 
-from grid import GROWTH
+from grid import FIT_GROWTH, GROWTH
+from rekmeans import RectifiedEulerKMeans
 from rekmeans.engines.native import _core
 from rekmeans.engines.native.exact import NativeRows
 from rekmeans.kernels.euler import Euler
@@ -46,6 +48,16 @@ def plain_pass(n: int, d: int, k: int, may_quantize: bool) -> float:
     return fastest(lambda: run.assign(C))
 
 
+def whole_fit(n: int, d: int, k: int) -> dict[str, float]:
+    """Seconds and passes of a fit from a table in memory to labels; the fastest of some."""
+    random = np.random.default_rng(0)
+    X = random.normal(0, 4, (k, d))[random.integers(0, k, n)] + random.standard_normal((n, d))
+    models = [RectifiedEulerKMeans(k, random_state=seed) for seed in range(REPEATS)]
+    starts = iter(models)
+    seconds = fastest(lambda: next(starts).fit(X))
+    return {"seconds": seconds, "passes": models[-1].n_iter_}
+
+
 def sgemm_rate() -> float:
     """Operations a second of a large float32 product."""
     A, B = (np.random.default_rng(0).standard_normal(s).astype(np.float32) for s in ((20_000, 1568), (1568, 256)))
@@ -72,6 +84,10 @@ def main(out: Path, picture: Path | None) -> None:
                 record |= {"of_sgemm": 4 * n * d * k / seconds / rate, "of_bandwidth": 8 * n * d / seconds / speed}
                 records.append(record)
                 print(record)
+        for n, d, k in FIT_GROWTH[axis]:
+            record = {"axis": axis, "n": n, "d": d, "k": k, "whole": True} | whole_fit(n, d, k)
+            records.append(record)
+            print(record)
     out.write_text("".join(json.dumps(r) + "\n" for r in records))
     if picture:
         plot(records[1:], picture)
@@ -82,10 +98,15 @@ def plot(records: list[dict], picture: Path) -> None:
 
     figure, axes = plt.subplots(1, 3, figsize=(12, 4), layout="constrained")
     for axis, panel in zip(GROWTH, axes, strict=True):
-        for quantized, name in ((False, "float32"), (True, "8 bits first")):
-            some = [r for r in records if r["axis"] == axis and r["quantized"] == quantized]
+        here = [record for record in records if record["axis"] == axis]
+        kinds = {
+            "a pass in float32": [r for r in here if r.get("quantized") is False],
+            "a pass, 8 bits first": [r for r in here if r.get("quantized")],
+            "a whole fit": [r for r in here if "whole" in r],
+        }
+        for name, some in kinds.items():
             panel.loglog([r[axis] for r in some], [1e3 * r["seconds"] for r in some], "o-", label=name)
-        panel.set(xlabel=axis, ylabel="ms a pass", title=f"growth in {axis}")
+        panel.set(xlabel=axis, ylabel="ms", title=f"growth in {axis}")
         panel.legend()
     figure.savefig(picture, dpi=120)
 

@@ -66,11 +66,11 @@ class EulerKMeans(_EulerClusterer):
         row with nothing inside is labelled by its clipped values and takes no part in the centroids. Without a scale
         nothing is outside.
     init : {"k-means++", "random", "circle"}, array of shape (n_clusters, n_features) or callable, default="k-means++"
-        Start: greedy k-means++ with swaps, random mapped rows, random points of the circle (Euler), or points in the
-        units of X; a callable is called as init(X, n_clusters, random_state=...) and returns such points.
+        Start: the best of a few short fits from greedy k-means++, random mapped rows, random points of the circle, or
+        points in the units of X; a callable is called as init(X, n_clusters, random_state=...) and returns such points.
     n_init : int or "auto", default="auto"
-        Starts of which the best is kept; "auto" is 10 for "random" and "circle", and for "k-means++" 6 on small tables
-        (rows x columns x clusters up to 170 000), falling to 1 (from a million on).
+        Whole fits of which the best is kept; "auto" is 10 for "random" and "circle", and 1 for "k-means++", whose start
+        is where the best of up to four short fits ends.
     max_iter : int, default=300
         Largest number of passes of one start.
     tol : float, default=0.0
@@ -128,11 +128,11 @@ class RectifiedEulerKMeans(_EulerClusterer):
         row with nothing inside is labelled by its clipped values and takes no part in the centroids. Without a scale
         nothing is outside.
     init : {"k-means++", "random", "circle"}, array of shape (n_clusters, n_features) or callable, default="k-means++"
-        Start: greedy k-means++ with swaps, random mapped rows, random points of the circle (Euler), or points in the
-        units of X; a callable is called as init(X, n_clusters, random_state=...) and returns such points.
+        Start: the best of a few short fits from greedy k-means++, random mapped rows, random points of the circle, or
+        points in the units of X; a callable is called as init(X, n_clusters, random_state=...) and returns such points.
     n_init : int or "auto", default="auto"
-        Starts of which the best is kept; "auto" is 10 for "random" and "circle", and for "k-means++" 6 on small tables
-        (rows x columns x clusters up to 170 000), falling to 1 (from a million on).
+        Whole fits of which the best is kept; "auto" is 10 for "random" and "circle", and 1 for "k-means++", whose start
+        is where the best of up to four short fits ends.
     max_iter : int, default=300
         Largest number of passes of one start.
     tol : float, default=0.0
