@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import threading
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -68,9 +69,25 @@ def refuse_random_state(value: Any) -> None:
         check_random_state(value)
 
 
+class _KeptState(threading.local):
+    """A RandomState of each thread, to be seeded anew: making one takes a tenth of a millisecond, that a hundredth."""
+
+    def __init__(self) -> None:
+        self.state = np.random.RandomState(0)
+
+    def of(self, seed: int) -> np.random.RandomState:
+        self.state.seed(seed)
+        return self.state
+
+
+_KEPT_STATE = _KeptState()
+
+
 def seed_sequence(random_state: Any) -> np.random.SeedSequence:
     """The seeds of a fit: four words drawn from the RandomState, of which an integer is another name."""
-    return np.random.SeedSequence(check_random_state(random_state).randint(0, 2**32, size=4, dtype=np.uint32).tolist())
+    is_integer = isinstance(random_state, numbers.Integral)
+    state = _KEPT_STATE.of(int(random_state)) if is_integer else check_random_state(random_state)
+    return np.random.SeedSequence(state.randint(0, 2**32, size=4, dtype=np.uint32).tolist())
 
 
 def check_starting_points(init: Any, k: int, d: int) -> Array:

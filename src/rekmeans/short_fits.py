@@ -52,7 +52,7 @@ def _plan(k: int) -> tuple[int, SeedingPlan]:
     if k == 1:
         return 1, SeedingPlan(k, 0)
     if k < FEW_CLUSTERS:
-        return FITS_OF_FEW, SeedingPlan(k, *SWAPS_OF_FEW)
+        return min(k, FITS_OF_FEW), SeedingPlan(k, *SWAPS_OF_FEW)
     return FITS_OF_MORE, SeedingPlan(k, min(k, MOST_BATCHES))
 
 

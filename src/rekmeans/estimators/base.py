@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from .. import _parameters, _watch, lloyd
 from .._caller import caller_stacklevel
@@ -293,4 +295,10 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
 def _limit_threads(threads: int | None) -> AbstractContextManager[Any]:
     """Libraries that NumPy calls keep to this number of threads; without one nothing is searched for."""
-    return nullcontext() if threads is None else threadpool_limits(threads)
+    return nullcontext() if threads is None else _thread_pools(len(sys.modules)).limit(limits=threads)
+
+
+@lru_cache(maxsize=1)
+def _thread_pools(n_modules: int) -> ThreadpoolController:
+    """Libraries with threads of their own; searched for anew, some milliseconds, once more modules are loaded."""
+    return ThreadpoolController()

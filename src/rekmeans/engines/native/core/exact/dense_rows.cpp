@@ -22,7 +22,7 @@ DenseRows::DenseRows(DenseTable table_, ColumnScales scales_, const int64_t* w, 
   std::vector<uint8_t> has_value_inside(n, 1);
   std::vector<int128> squares(threads, 0);
   std::vector<RowBuffer> buffers(threads);
-  parallel(threads, n_parts(), [&](size_t thread, size_t part) {
+  parallel(threads_for(n * d, threads), n_parts(), [&](size_t thread, size_t part) {
     RowBuffer& buffer = buffers[thread];
     MissingCells& absent = missing_cells[part];
     buffer.cells.resize(p);
@@ -145,7 +145,7 @@ void DenseRows::add_phase_sums(size_t part, const int32_t* labels, size_t k, int
 void DenseRows::phase_sums(const int32_t* labels, size_t k, int128* turns, int64_t* observed) const {
   std::vector<std::vector<int128>> sums(threads);
   std::vector<std::vector<int64_t>> counts(threads);
-  parallel(threads, n_parts(), [&](size_t thread, size_t part) {
+  parallel(threads_for(n * d, threads), n_parts(), [&](size_t thread, size_t part) {
     sums[thread].resize(k * d, 0), counts[thread].resize(k * d, 0);
     add_phase_sums(part, labels, k, sums[thread].data(), counts[thread].data());
   });

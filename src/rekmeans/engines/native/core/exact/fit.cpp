@@ -99,7 +99,8 @@ Fit best_fit(const Rows& rows, size_t m, size_t k, const FitOptions& options, co
     return fit_start(rows, start(0), k, options, threads);
   }
   std::vector<Fit> fits(m);
-  parallel(rows.threads, m, [&](size_t, size_t i) { fits[i] = fit_start(rows, start(i), k, options, 1); });
+  parallel(threads_for(m * rows.n * rows.p * k, rows.threads), m,
+           [&](size_t, size_t i) { fits[i] = fit_start(rows, start(i), k, options, 1); });
   return *std::min_element(fits.begin(), fits.end(), [](const Fit& a, const Fit& b) { return a.loss < b.loss; });
 }
 

@@ -70,10 +70,13 @@ void ScoreBlock::fetch(const PackedCentroids& C, const uint32_t* numbers_, size_
   rows.fetch(numbers_, count_, buffer, fetched);
   std::fill(fetched + count_, fetched + std::min(2 * BLOCK_ROWS, count_ + 32), fetched[count_ - 1]);
   for (size_t r = 0; r < count_; ++r) norm2[r] = rows.norm2[numbers_[r]];
-  if (rows.is_complete)
-    for (size_t r = 0; r < count_; ++r) error[r] = std::sqrt(norm2[r]) * C.error_slope + C.error_floor;
-  else
-    for (size_t r = 0; r < count_; ++r) error[r] = C.error(norm2[r], rows.missing(numbers_[r]).count);
+  for (size_t r = 0; r < count_; ++r) error[r] = std::sqrt(norm2[r]) * C.error_slope + C.error_floor;
+  n_incomplete = 0;
+  for (size_t r = 0; r < count_ && !rows.is_complete; ++r)
+    if (const size_t count_missing = rows.missing(numbers_[r]).count) {
+      incomplete[n_incomplete++] = uint32_t(r);
+      error[r] = C.error(norm2[r], count_missing);
+    }
 }
 
 void ScoreBlock::certify(size_t count_) {
@@ -83,11 +86,16 @@ void ScoreBlock::certify(size_t count_) {
 void ScoreBlock::find_scores(const PackedCentroids& C, const uint32_t* numbers_, size_t count_) {
   if (C.is_quantized()) score_quantized(C, count_);
   else rows.scores(numbers_, fetched, count_, C.packed.data(), C.kp, scores.data());
-  for (size_t r = 0; r < count_ && !rows.is_complete; ++r) add_missing(C, numbers_[r], scores.data() + r * C.kp);
+  for (size_t i = 0; i < n_incomplete; ++i)
+    add_missing(C, numbers_[incomplete[i]], scores.data() + incomplete[i] * C.kp);
 }
 
 void ScoreBlock::score(const PackedCentroids& C, const uint32_t* numbers_, size_t count_) {
   fetch(C, numbers_, count_);
+  score_fetched(C, numbers_, count_);
+}
+
+void ScoreBlock::score_fetched(const PackedCentroids& C, const uint32_t* numbers_, size_t count_) {
   find_scores(C, numbers_, count_);
   rows.simd->best_two(scores.data(), count_, C.kp, C.bias.data(), {winner, best, second});
   certify(count_);
@@ -96,12 +104,9 @@ void ScoreBlock::score(const PackedCentroids& C, const uint32_t* numbers_, size_
 }
 
 // Rows with missing cells are scored one by one where the others are not: they must be few.
-bool ScoreBlock::has_fast_way(const PackedCentroids& C, const uint32_t* numbers_, size_t count_) {
-  incomplete.clear();
-  if (!rows.simd->best_of_few || C.k > FEW_CENTROIDS || !rows.has_dense_values()) return false;
-  for (size_t r = 0; r < count_ && !rows.is_complete; ++r)
-    if (rows.missing(numbers_[r]).count) incomplete.push_back(r);
-  return incomplete.size() * MOST_INCOMPLETE <= count_;
+bool ScoreBlock::has_fast_way(const PackedCentroids& C, size_t count_) const {
+  const bool is_of_few = rows.simd->best_of_few && C.k <= FEW_CENTROIDS && rows.has_dense_values();
+  return is_of_few && n_incomplete * MOST_INCOMPLETE <= count_;
 }
 
 void ScoreBlock::score_one(const PackedCentroids& C, const uint32_t* numbers_, size_t r) {
@@ -111,11 +116,12 @@ void ScoreBlock::score_one(const PackedCentroids& C, const uint32_t* numbers_, s
 }
 
 void ScoreBlock::find_winners(const PackedCentroids& C, const uint32_t* numbers_, size_t count_) {
-  lacks_scores = has_fast_way(C, numbers_, count_);
-  if (!lacks_scores) return score(C, numbers_, count_);
   fetch(C, numbers_, count_);
+  lacks_scores = has_fast_way(C, count_);
+  if (!lacks_scores) return score_fetched(C, numbers_, count_);
   rows.simd->best_of_few(fetched, count_, rows.p, C.packed.data(), C.k, C.bias.data(), {winner, best, second});
-  for (size_t r : incomplete) {
+  for (size_t i = 0; i < n_incomplete; ++i) {
+    const size_t r = incomplete[i];
     score_one(C, numbers_, r);
     rows.simd->best_two(scores.data() + r * C.kp, 1, C.kp, C.bias.data(), {winner + r, best + r, second + r});
   }
@@ -123,14 +129,13 @@ void ScoreBlock::find_winners(const PackedCentroids& C, const uint32_t* numbers_
 }
 
 void ScoreBlock::find_above(const PackedCentroids& C, const float* bars, uint16_t* above) {
-  const bool is_fast = has_fast_way(C, numbers, count);
   auto compare = [&](size_t r) {
     above[r] = 0;
     for (size_t c = 0; c < C.k; ++c) above[r] |= uint16_t(uint16_t(score_of(r, c, C) >= bars[r]) << c);
   };
-  if (is_fast) {
+  if (has_fast_way(C, count)) {
     rows.simd->few_above(fetched, count, rows.p, C.packed.data(), C.k, C.bias.data(), bars, above);
-    for (size_t r : incomplete) score_one(C, numbers, r), compare(r);
+    for (size_t i = 0; i < n_incomplete; ++i) score_one(C, numbers, incomplete[i]), compare(incomplete[i]);
   } else {
     find_scores(C, numbers, count);
     for (size_t r = 0; r < count; ++r) compare(r);

@@ -43,13 +43,15 @@ struct ScoreBlock {
   void certify(size_t count);
   void find_scores(const PackedCentroids& C, const uint32_t* numbers, size_t count);
   void score_one(const PackedCentroids& C, const uint32_t* numbers, size_t r);
-  bool has_fast_way(const PackedCentroids& C, const uint32_t* numbers, size_t count);
+  void score_fetched(const PackedCentroids& C, const uint32_t* numbers, size_t count);
+  bool has_fast_way(const PackedCentroids& C, size_t count) const;
   void score_quantized(const PackedCentroids& C, size_t count);
   void refine(const PackedCentroids& C, size_t j, size_t r);
   void add_missing(const PackedCentroids& C, size_t j, float* scores) const;  // what missing cells add to its scores
 
-  std::vector<size_t> incomplete;  // rows of the block that have missing cells
-  bool lacks_scores = false;       // of the last winners
+  uint32_t incomplete[BLOCK_ROWS] = {};  // rows fetched last that have missing cells
+  size_t n_incomplete = 0;
+  bool lacks_scores = false;  // of the last winners
   std::vector<uint8_t> int8;
   std::vector<float> scores;
   float norm2[BLOCK_ROWS] = {};
