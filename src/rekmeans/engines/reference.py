@@ -60,7 +60,8 @@ class ReferenceRows:
         self.w: Array = np.ones(n, np.int64 if kernel.is_exact else np.float64)
         self.weight_bits = 0
         if table.weights is not None:
-            self.w, self.weight_bits = (integer_weights if kernel.is_exact else small_weights)(table.weights)
+            scale_weights = integer_weights if kernel.is_exact else small_weights
+            self.w, self.weight_bits = scale_weights(table.weights, table.largest_weight)
         self.w = self.w * informative
 
     def __len__(self) -> int:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -34,6 +34,8 @@ class SummaryRows(NamedTuple):
 class Table(Protocol):
     """Rows of numbers, NaN for missing cells; weights (n,) or None for all equal."""
 
+    is_in_memory: ClassVar[bool]  # False: its rows are read block by block, and no engine holds them all
+
     @property
     def columns(self) -> dict[str, Any]:
         """scikit-learn's n_features_in_, feature_names_in_."""
@@ -46,6 +48,10 @@ class Table(Protocol):
 
     @property
     def weights(self) -> Array | None: ...
+
+    @property
+    def largest_weight(self) -> float | None:
+        """The largest weight of the table that these rows are a block of; None where they are a table of their own."""
 
     def sample(self, count: int, seed: int) -> Table:
         """The rows that count, or `count` of them drawn by weight, in memory; how often is each one's weight."""
@@ -123,9 +129,13 @@ class ColumnSummary:
 def draw_rows(weights: Array, count: int, bits: Any) -> Array:
     """Row numbers (count,), each the first whose running sum of integer weights exceeds total r/2^64, r 64 raw bits."""
     ends = np.cumsum(weights, dtype=np.int64)
-    total = int(ends[-1])
-    goals = _high_words(np.array([bits.random_raw() for _ in range(count)], np.uint64), total).astype(np.int64)
+    goals = draw_goals(int(ends[-1]), count, bits)
     return np.minimum(np.searchsorted(ends, goals, side="right"), len(ends) - 1)  # where no row has weight, the last
+
+
+def draw_goals(total: int, count: int, bits: Any) -> Array:
+    """total r/2^64 of 64 raw bits r each, rounded down, (count,): what the running sum of a drawn row exceeds."""
+    return _high_words(np.array([bits.random_raw() for _ in range(count)], np.uint64), total).astype(np.int64)
 
 
 def _high_words(words: Array, factor: int) -> Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -26,6 +26,9 @@ class MemoryTable:
     X: Any
     weights: Array | None = None
     columns: dict[str, Any] = field(default_factory=dict)  # scikit-learn's n_features_in_, feature_names_in_
+    largest_weight: float | None = None  # of the table that these rows are a block of
+
+    is_in_memory: ClassVar[bool] = True
 
     @property
     def n_rows(self) -> int:

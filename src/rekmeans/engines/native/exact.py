@@ -50,7 +50,9 @@ class NativeRows:
         self.memory_limit, self.n_threads = memory_limit, threads
         X, scale = table.X, kernel.scale
         self.n, self.d = X.shape
-        weights, self.weight_bits = (None, 0) if table.weights is None else integer_weights(table.weights)
+        weights, self.weight_bits = None, 0
+        if table.weights is not None:
+            weights, self.weight_bits = integer_weights(table.weights, table.largest_weight)
         low, high, shift = (np.ascontiguousarray(ends).ravel() for ends in (scale.low, scale.high, scale.shift))
         columns = _core.Scale(low, high, shift, kernel.rates, scale.period, kernel.beyond)
         self.threads = count_threads(threads)
