@@ -42,6 +42,12 @@ class Rows(Protocol):
     def weights(self) -> Array:
         """Weight of each row in the sums, (n,)."""
 
+    def has_weight(self) -> bool:
+        """Whether any row counts."""
+
+    def n_silent(self) -> int:
+        """How many rows whose weight in the table is not 0 take no part, as all their values are ignored."""
+
     def concurrent_starts(self, k: int) -> int:
         """How many runs of k centroids are best made side by side."""
 
@@ -63,6 +69,9 @@ class Rows(Protocol):
 
     def map_blocks(self, answer: Callable[[Array], Array]) -> Array:
         """`answer` of every block of mapped rows, one below the other."""
+
+    def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
+        """Sums of the coordinates of each cluster's own rows on the TURN grid, and of observed weights, (k, d) each."""
 
     def mean_phases(self, labels: Array, k: int) -> Array:
         """Mean coordinates of each cluster's own rows, (k, d)."""
@@ -86,6 +95,12 @@ class Engine(Protocol):
         """'' or why it cannot run every stage of this fit on this table."""
 
     def place(self, stages: Sequence[Model], table: Table, n_threads: int | None, memory_limit: int | None) -> Rows: ...
+
+
+def count_silent_rows(rows: Rows, table: Table) -> int:
+    """Rows in memory that count in the table and take no part."""
+    counts: Any = True if table.weights is None else table.weights > 0
+    return int(((rows.weights() == 0) & counts).sum())
 
 
 def choose_engine(name: str, engines: dict[str, Engine], stages: Sequence[Model], table: Table) -> Engine:

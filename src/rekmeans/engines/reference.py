@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from itertools import accumulate
 from operator import add
 from typing import Any, Self
@@ -17,6 +17,8 @@ from ..kernels.base import rectified_update, with_statistics
 from ..model import Assignment, FarthestRow, Model, State, Stop
 from ..seeding import Bits
 from ..table import Table, draw_rows
+from .base import count_silent_rows
+from .blocks import BlockRows, refuse_blocks
 
 BLOCK_CELLS_HELD = 1 << 21  # cells of one block: a few of its float64 copies stay near the cache
 MOST_BLOCK_ROWS = 1 << 15  # rows of a block at most
@@ -38,12 +40,14 @@ class Reference:
         return True
 
     def unsupported(self, stages: Sequence[Model], table: Table) -> str:
-        return ""
+        return "" if table.is_in_memory else refuse_blocks(stages)
 
     def place(
-        self, stages: Sequence[Model], table: Table, n_threads: int | None = None, memory_limit: int | None = None
-    ) -> ReferenceRows:
-        return ReferenceRows(stages[-1].kernel, table)
+        self, stages: Sequence[Model], table: Any, n_threads: int | None = None, memory_limit: int | None = None
+    ) -> Any:
+        kernel = stages[-1].kernel
+        place = partial(ReferenceRows, kernel)
+        return place(table) if table.is_in_memory else BlockRows(kernel, table, place)
 
 
 class ReferenceRows:
@@ -72,6 +76,12 @@ class ReferenceRows:
 
     def weights(self) -> Array:
         return self.w
+
+    def has_weight(self) -> bool:
+        return bool(self.w.any())
+
+    def n_silent(self) -> int:
+        return count_silent_rows(self, self.table)
 
     def concurrent_starts(self, k: int) -> int:
         return 1
@@ -122,6 +132,9 @@ class ReferenceRows:
         return np.concatenate([answer(F) for F, _ in self.parts()])
 
     def mean_phases(self, labels: Array, k: int) -> Array:
+        return mean_turns(*self.phase_sums(labels, k))
+
+    def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
         turns: Any = 0
         masses: Any = 0
         for at in self.blocks():
@@ -130,7 +143,7 @@ class ReferenceRows:
             W = one_hot(labels[at], self.w[at], k)
             V = np.rint(np.clip(np.where(observed, phases, 0.0), -(2.0**46), 2.0**46) * TURN).astype(np.int64)
             turns, masses = turns + product(W, V), masses + product(W, observed.astype(np.int64))
-        return mean_turns(turns, masses)
+        return turns, masses
 
 
 class ReferenceRun:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Self
@@ -10,11 +9,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from .. import _parameters, _watch, lloyd
-from .._caller import caller_stacklevel
 from .._grid import Array
 from ..assignment import Hard
 from ..centroids import CENTROIDS
@@ -22,10 +19,11 @@ from ..engines import Rows, check_engine
 from ..model import Fit, Model, Stop
 from ..sample_fits import sample_start
 from ..scales import SCALES, Scale, identity_scale
-from ..scales.left_out import LeftOutWarning, count_left_out, way_out
 from ..seeding import starts_of
-from ..table import MemoryTable, Table
-from ..table.refusals import read_table
+from ..table import Table
+from ..table.refusals import refuse_table_elsewhere
+from ..table.stream_input import read_any_table
+from ._fit_warnings import refuse_uninformative_table, warn_of_empty_clusters, warn_of_what_is_left_out
 from ._mapped import Mapped, set_fitted_attributes
 from .placement import FitPreparation, Placement, place_fitted, place_table
 
@@ -48,16 +46,19 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     verbose: int
     centroids: str
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Self:
         """Cluster the rows of X.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            NumPy array, SciPy sparse, pandas, polars or pyarrow table; NaN or null for missing values.
+            NumPy array, SciPy sparse, pandas, polars or pyarrow table; NaN or null for missing values. For hard labels
+            of the Euler kernel also a table that is read block by block in every pass: the path of a .npy file, of a
+            parquet file, a folder of them or a pattern, a pyarrow dataset, a zarr array, a NumPy memmap larger than
+            `memory_limit`, or a function that gives a new iterator over blocks each time.
         y : ignored
-        sample_weight : array of shape (n_samples,) or None
-            Row weights; weight 2 is the row twice.
+        sample_weight : array of shape (n_samples,), str or None
+            Row weights; weight 2 is the row twice. The name of a column where the table is read in blocks.
 
         Returns
         -------
@@ -66,14 +67,14 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return self._fit(X, y, sample_weight)
 
     @_watch.with_fit_callbacks
-    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | str | None) -> Self:
         self._check_parameters()
         table = self._read_table(X, sample_weight, fitting=True)
         n_starts = self._n_starts(table)
         tasks = _watch.Tasks(self, X, y, sample_weight, n_starts, self._max_passes())
         with _limit_threads(self.n_threads):
             placed = place_table(self, table)
-            self._refuse_uninformative_table(placed.rows)
+            refuse_uninformative_table(placed.rows, self.scale)
             starts = tasks.starts(self._make_starts(placed.rows, table))
             watch = _watch.combine_watches(
                 _watch.send_events(n_starts, len(placed.rows)),
@@ -82,7 +83,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             )
             fit = lloyd.best(placed.rows, placed.stages, starts, Stop(self.max_iter, float(self.tol)), watch)
             attributes = self._attributes(placed, fit)
-        self._warn_of_what_is_left_out(placed.rows, table)
+        warn_of_what_is_left_out(placed.rows, table)
         self._warn_of_empty_clusters(fit)
         set_fitted_attributes(self, table, attributes)
         tasks.end()
@@ -111,7 +112,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         limit = _parameters.check_bytes("memory_limit", self.memory_limit)
         return FitPreparation(self._n_centroids(), self.centroids, self.n_threads, limit, self.engine, float(self.tol))
 
-    def _make_starts(self, rows: Rows, table: MemoryTable) -> Iterator[Any]:
+    def _make_starts(self, rows: Rows, table: Any) -> Iterator[Any]:
         """Starting centroids of each run."""
         random, k = _parameters.check_random_state(self.random_state), self._n_centroids()
         entropy = random.randint(0, 2**32, size=4, dtype=np.uint32).tolist()
@@ -123,13 +124,16 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             if start is not None:
                 yield start(rows, k, np.random.PCG64(seed))
             else:
+                if callable(self.init):
+                    refuse_table_elsewhere(table, "a callable init")
                 points = self.init(table.X, k, random_state=random) if callable(self.init) else self.init
                 yield rows.kernel.from_points(_parameters.check_starting_points(points, k, table.n_columns))
 
-    def _read_table(self, X: Any, sample_weight: ArrayLike | None = None, *, fitting: bool) -> MemoryTable:
+    def _read_table(self, X: Any, sample_weight: Any = None, *, fitting: bool) -> Any:
         """The rows of X as numbers, with their weights; refused in a sentence where they are not."""
         k, k_parameter = (self._n_centroids(), self._k_parameter()) if fitting else (1, "")
-        return read_table(self, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter)
+        limit = _parameters.check_bytes("memory_limit", self.memory_limit)
+        return read_any_table(self, X, sample_weight, limit, fitting=fitting, k=k, k_parameter=k_parameter)
 
     def _n_centroids(self) -> int:
         return self.n_clusters
@@ -195,36 +199,13 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     # warnings
 
-    def _refuse_uninformative_table(self, rows: Rows) -> None:
-        if rows.kernel.beyond == "ignore" and not rows.weights().any():
-            raise ValueError(
-                f"no row of X has a value within the {self.scale} range, so none would count: "
-                "use another scale, or beyond='clip'."
-            )
-
     def _warn_of_empty_clusters(self, fit: Fit) -> None:
-        n_occupied = np.count_nonzero(np.bincount(fit.labels, minlength=self._n_centroids()))
-        if n_occupied < self._n_centroids():
-            warnings.warn(
-                f"n_clusters={self._n_centroids()}, but only {n_occupied} clusters have rows: {self._why_empty()}",
-                ConvergenceWarning,
-                stacklevel=caller_stacklevel(),
-            )
+        warn_of_empty_clusters(fit.labels, self._n_centroids(), self._why_empty())
 
     def _why_empty(self) -> str:
         """What leaves a cluster without rows, and the way out."""
         why = f"X has no more distinct rows, or max_iter={self.max_iter} stopped the fit."
         return f"{why} Lower n_clusters or raise max_iter."
-
-    def _warn_of_what_is_left_out(self, rows: Rows, table: MemoryTable) -> None:
-        """Cells that the scale leaves out may be gross errors, or a small group far away: the user has to know."""
-        if rows.kernel.beyond != "ignore":
-            return
-        n_silent = int(((rows.weights() == 0) & (1 if table.weights is None else table.weights > 0)).sum())
-        left_out = count_left_out(rows.kernel.scale, table, n_silent)
-        if sentences := left_out.sentences(table.columns.get("feature_names_in_")):
-            text = " ".join([*sentences, way_out("scale='range'")])
-            warnings.warn(text, LeftOutWarning, stacklevel=caller_stacklevel())
 
     # answers
 

@@ -12,7 +12,7 @@ from .. import _parameters
 from ..centroids import CENTROIDS
 from ..kernels import KERNELS, with_rule
 from ..scales import Scale, identity_scale
-from ..table import MemoryTable, Table
+from ..table import Table
 from ..table.refusals import pairwise_table
 from .base import Clusterer
 
@@ -186,7 +186,7 @@ class KernelKMeans(KernelClusterer):
         if self._is_pairwise():
             _parameters.refuse_points(self.kernel, self.init)
 
-    def _read_table(self, X: Any, sample_weight: ArrayLike | None = None, *, fitting: bool) -> MemoryTable:
+    def _read_table(self, X: Any, sample_weight: Any = None, *, fitting: bool) -> Any:
         table = super()._read_table(X, sample_weight, fitting=fitting)
         is_pairwise = self._is_pairwise() if fitting else self.kernel_.is_pairwise
         return pairwise_table(table, fitting) if is_pairwise else table

@@ -15,7 +15,7 @@ from ..assignment import Hard, SomNeighbourhood, node_places
 from ..engines import Rows
 from ..model import Fit
 from ..scales import Scale
-from ..table import MemoryTable, Table
+from ..table import Table
 from .annealed import Annealed, two_nearest
 from .placement import Placement
 
@@ -184,7 +184,7 @@ class SelfOrganizingMap(Annealed):
     def _n_starts(self, table: Table) -> int:
         return 1 if self._starts_in_plane() else super()._n_starts(table)
 
-    def _make_starts(self, rows: Rows, table: MemoryTable) -> Iterator[Any]:
+    def _make_starts(self, rows: Rows, table: Any) -> Iterator[Any]:
         if not self._starts_in_plane():
             return super()._make_starts(rows, table)
         return iter([rows.kernel.from_points(points_in_plane(table, rows.kernel.scale, self._sides()))])

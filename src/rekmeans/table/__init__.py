@@ -1,6 +1,7 @@
 """Tables: any common table as rows of numbers with weights, wherever its rows are; bad ones are refused here."""
 
-from .base import ColumnSummary, Table, draw_rows
+from .base import ColumnSummary, Table, draw_goals, draw_rows
 from .memory import MemoryTable, dense
+from .stream import StreamTable
 
-__all__ = ["ColumnSummary", "MemoryTable", "Table", "dense", "draw_rows"]
+__all__ = ["ColumnSummary", "MemoryTable", "StreamTable", "Table", "dense", "draw_goals", "draw_rows"]

@@ -232,6 +232,7 @@ def refuse_many_pairs(n: int, kernel: str) -> None:
 
 def pairwise_table(table: MemoryTable, fitting: bool) -> PairwiseTable:
     """The table of kernel values with one more column: those of each row with itself, which new rows do not have."""
+    refuse_table_elsewhere(table, "kernel='precomputed'")
     if table.has_missing():
         raise ValueError("kernel='precomputed' needs all kernel values, X has NaN: fill them, or leave those rows out.")
     if fitting and table.n_rows != table.n_columns:
@@ -250,6 +251,12 @@ def _is_symmetric(K: Array, blocks: list[slice]) -> bool:
     """Whether a matrix is its own transpose, but for rounding."""
     room = 1e-9 * max(float(np.abs(K[at]).max()) for at in blocks)
     return all(np.allclose(K[at], K[:, at].T, rtol=1e-6, atol=room) for at in blocks)
+
+
+def refuse_table_elsewhere(table: Table, who: str) -> None:
+    """What needs all rows at once takes no table whose rows are read in blocks."""
+    if not table.is_in_memory:
+        raise ValueError(f"{who} needs all rows at once, X is read in blocks: pass a table in memory.")
 
 
 def refuse_missing_values(table: Table, who: str) -> None:

@@ -20,6 +20,7 @@ from ...model import Assignment, FarthestRow, Model, Pass, State, Stop
 from ...seeding import Bits
 from ...table import MemoryTable
 from ...threads import count_threads
+from ..base import count_silent_rows
 from .core_module import _core
 from .float import FloatRun
 from .options import instruction_set
@@ -74,6 +75,12 @@ class NativeRows:
 
     def weights(self) -> Array:
         return self.core.weights()
+
+    def has_weight(self) -> bool:
+        return bool(self.weights().any())
+
+    def n_silent(self) -> int:
+        return count_silent_rows(self, self.table)
 
     def concurrent_starts(self, k: int) -> int:
         return self.threads if TINY_WORK < self.n * self.d * k <= SMALL_WORK else 1
@@ -142,9 +149,12 @@ class NativeRows:
         with ThreadPoolExecutor(self.threads) as pool:
             return np.concatenate(list(pool.map(lambda block: answer(self.core.grid(block)), blocks)))
 
-    def mean_phases(self, labels: Array, k: int) -> Array:
+    def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
         turns, observed = self.core.phase_sums(labels, k)
-        return mean_turns(_join_words(turns), observed)
+        return _join_words(turns), observed
+
+    def mean_phases(self, labels: Array, k: int) -> Array:
+        return mean_turns(*self.phase_sums(labels, k))
 
 
 class CoreSums:
