@@ -48,7 +48,7 @@ class DatasetBlocks:
         return pa.table({name: [0.0] for name in self.names})
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
-        """Blocks of columns side by side, filled from batches of any length."""
+        """Blocks of rows side by side, filled from batches of any length."""
         block, weights, m = self._empty(size)
         for batch in self._batches(size):
             at = 0
@@ -76,7 +76,7 @@ class DatasetBlocks:
 
     def _empty(self, size: int) -> tuple[Array, Array | None, int]:
         weights = None if self.weight is None else np.empty(size)
-        return np.empty((self.n_columns, size), self.dtype).T, weights, 0
+        return np.empty((size, self.n_columns), self.dtype), weights, 0
 
     def _put(self, batch: Any, block: Array, weights: Array | None, at: int) -> None:
         """Write the cells of a batch from row `at` of a block on."""

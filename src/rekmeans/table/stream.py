@@ -16,7 +16,7 @@ from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, draw_goals
 from .block_source import BlockSource
 from .memory import SUMMARY_SEED, MemoryTable
 
-STREAM_BLOCK_BYTES = 1 << 25  # of a block's cells in float64: enough that Python between two blocks takes no time
+STREAM_BLOCK_BYTES = 1 << 23  # of a block's cells in float64: more, and the allocator asks the system for each block
 LEAST_ROWS = 256  # of a block
 COPIES = 6  # of a block that are in memory at once: two read ahead, one computed on, mapped to twice as many numbers
 STATE_BYTES = 64  # of a row beside its cells
