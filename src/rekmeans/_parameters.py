@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 from collections.abc import Collection, Mapping
 from typing import Any
 
@@ -52,6 +53,12 @@ def check_bytes(name: str, value: Any) -> int | None:
         return check_int(name, int(float(text[:-1] if unit > 1 else text) * unit))
     except (ValueError, OverflowError):
         raise ValueError(f"{name} must be None, a number of bytes or text such as '2GB'; got {value!r}.") from None
+
+
+def check_path(name: str, value: Any) -> None:
+    """Refuse what neither is None nor names a file."""
+    if value is not None and not isinstance(value, str | os.PathLike):
+        raise ValueError(f"{name} must be None or the path of a file; got {value!r}.")
 
 
 def check_random_state(value: Any) -> np.random.RandomState:

@@ -8,7 +8,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
-from ..io.atomic import atomic_write, refuse_unwritable
+from ..atomic import atomic_write, refuse_unwritable
 from ..io.file_table import MOST_COLUMNS, ColumnSelection
 from ..io.labels import write_labels
 from ..io.model_file import load

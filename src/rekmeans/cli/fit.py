@@ -10,7 +10,7 @@ from typing import Annotated, Any, Literal
 import typer
 
 from .. import EulerKMeans, RectifiedEulerKMeans
-from ..io.atomic import atomic_writes, refuse_unwritable, sha256_digest
+from ..atomic import atomic_writes, refuse_unwritable, sha256_digest
 from ..io.file_table import MOST_COLUMNS, ColumnSelection, FileTable, name_list
 from ..io.labels import write_labels
 from ..io.model_file import save

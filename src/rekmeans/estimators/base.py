@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Self
@@ -15,6 +16,7 @@ from .. import _parameters, _watch, lloyd
 from .._grid import Array
 from ..assignment import Hard
 from ..centroids import CENTROIDS
+from ..checkpoint import use_checkpoint
 from ..engines import Rows, check_engine
 from ..model import Fit, Model, Stop
 from ..sample_fits import sample_start
@@ -24,6 +26,7 @@ from ..table import Table
 from ..table.refusals import refuse_table_elsewhere
 from ..table.stream_input import read_any_table
 from ._fit_warnings import refuse_uninformative_table, warn_of_empty_clusters, warn_of_what_is_left_out
+from ._identity import StartDraws, fit_identity
 from ._mapped import Mapped, set_fitted_attributes
 from .placement import FitPreparation, Placement, place_fitted, place_table
 
@@ -42,6 +45,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     engine: str
     n_threads: int | None
     memory_limit: int | str | None
+    checkpoint: str | os.PathLike[str] | None
     random_state: Any
     verbose: int
     centroids: str
@@ -75,14 +79,17 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         with _limit_threads(self.n_threads):
             placed = place_table(self, table)
             refuse_uninformative_table(placed.rows, self.scale)
-            starts = tasks.starts(self._make_starts(placed.rows, table))
             watch = _watch.combine_watches(
                 _watch.send_events(n_starts, len(placed.rows)),
                 _watch.print_passes(n_starts) if self.verbose else None,
                 tasks.watch(lambda fit: table.columns | self._attributes(placed, fit)),
             )
-            fit = lloyd.best(placed.rows, placed.stages, starts, Stop(self.max_iter, float(self.tol)), watch)
-            attributes = self._attributes(placed, fit)
+            draws, stop = self._start_draws(), Stop(self.max_iter, float(self.tol))
+            with use_checkpoint(self.checkpoint, lambda: fit_identity(self, placed), draws.entropy) as checkpoint:
+                draws = draws._replace(entropy=checkpoint.entropy, n_begun=checkpoint.n_starts_begun)
+                starts = tasks.starts(self._make_starts(placed.rows, table, draws))
+                fit = lloyd.best(placed.rows, placed.stages, starts, stop, watch, checkpoint.journal)
+                attributes = self._attributes(placed, fit)
         warn_of_what_is_left_out(placed.rows, table)
         self._warn_of_empty_clusters(fit)
         set_fitted_attributes(self, table, attributes)
@@ -112,21 +119,27 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         limit = _parameters.check_bytes("memory_limit", self.memory_limit)
         return FitPreparation(self._n_centroids(), self.centroids, self.n_threads, limit, self.engine, float(self.tol))
 
-    def _make_starts(self, rows: Rows, table: Any) -> Iterator[Any]:
-        """Starting centroids of each run."""
-        random, k = _parameters.check_random_state(self.random_state), self._n_centroids()
-        entropy = random.randint(0, 2**32, size=4, dtype=np.uint32).tolist()
+    def _start_draws(self) -> StartDraws:
+        """What the starts are drawn with."""
+        random = _parameters.check_random_state(self.random_state)
+        return StartDraws(random, random.randint(0, 2**32, size=4, dtype=np.uint32).tolist())
+
+    def _make_starts(self, rows: Rows, table: Any, draws: StartDraws) -> Iterator[Any]:
+        """Starting centroids of each run; None for those that an interrupted fit has begun."""
+        k = self._n_centroids()
         start = starts_of(rows.kernel)[self.init] if isinstance(self.init, str) else None
         model = self._exact_model(rows.kernel)
         if start is not None and model is not None and self.init == "k-means++":
             start = sample_start(start, model, float(self.tol))
-        for seed in np.random.SeedSequence(entropy).spawn(self._n_starts(table)):
-            if start is not None:
+        for number, seed in enumerate(np.random.SeedSequence(draws.entropy).spawn(self._n_starts(table))):
+            if number < draws.n_begun and not callable(self.init):  # which may draw, and has to do so again
+                yield None
+            elif start is not None:
                 yield start(rows, k, np.random.PCG64(seed))
             else:
                 if callable(self.init):
                     refuse_table_elsewhere(table, "a callable init")
-                points = self.init(table.X, k, random_state=random) if callable(self.init) else self.init
+                points = self.init(table.X, k, random_state=draws.random) if callable(self.init) else self.init
                 yield rows.kernel.from_points(_parameters.check_starting_points(points, k, table.n_columns))
 
     def _read_table(self, X: Any, sample_weight: Any = None, *, fitting: bool) -> Any:
@@ -256,6 +269,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         if not (isinstance(self.n_init, str) and self.n_init == "auto"):
             _parameters.check_int("n_init", self.n_init)
         _parameters.check_int("max_iter", self.max_iter)
+        _parameters.check_path("checkpoint", self.checkpoint)
         _parameters.check_random_state(self.random_state)
         _parameters.check_int("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, least=0)
 

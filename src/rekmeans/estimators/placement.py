@@ -106,7 +106,7 @@ def fitted_centroids(estimator: Any) -> Any:
 
 def starting_centroids(estimator: Any, placed: Placement) -> Iterator[Any]:
     """The starting centroids of each run of a fit, as the estimator's `init` names them."""
-    return estimator._make_starts(placed.rows, placed.table)
+    return estimator._make_starts(placed.rows, placed.table, estimator._start_draws())
 
 
 def check_parameters(estimator: Any) -> None:
