@@ -166,7 +166,7 @@ def test_a_full_disk_is_an_error_and_not_a_crash(tmp_path, monkeypatch):
     ids=["medians", "kernel means", "precomputed", "fuzzy", "callable"],
 )
 def test_what_needs_all_rows_is_refused_in_a_sentence(model, words, tmp_path):
-    with raises_mentioning(ValueError, *words, "pass a table in memory."):
+    with raises_mentioning(ValueError, *words, "pass a table that is."):
         model.fit(called_arrays(tmp_path, X, None))
 
 

@@ -48,6 +48,9 @@ class Rows(Protocol):
     def n_silent(self) -> int:
         """How many rows whose weight in the table is not 0 take no part, as all their values are ignored."""
 
+    def label_counts(self, labels: Any, k: int) -> Array:
+        """How many rows have each label, (k,)."""
+
     def concurrent_starts(self, k: int) -> int:
         """How many runs of k centroids are best made side by side."""
 
@@ -113,10 +116,11 @@ def choose_engine(name: str, engines: dict[str, Engine], stages: Sequence[Model]
             raise ValueError(f"engine={name!r} {reason}")
         return engines[name]
     tried = list(reversed(engines.values()))
-    able = [e for e in tried if e.is_home_of(table) and not e.unsupported(stages, table)]
+    home = [engine for engine in tried if engine.is_home_of(table)]
+    able = [engine for engine in home if not engine.unsupported(stages, table)]
     installed = [engine for engine in able if not engine.missing()]
     if not installed:
-        raise ValueError(f"no engine serves this fit: {tried[-1].unsupported(stages, table)}")
+        raise ValueError(f"no engine serves this fit: it {home[-1].unsupported(stages, table)}")
     if able[0] is not installed[0]:
         missing = able[0].missing()
         what = f"rekmeans runs its slow {installed[0].name} engine: {able[0].name} needs {missing}"

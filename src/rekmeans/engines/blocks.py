@@ -22,6 +22,7 @@ from ..table import MemoryTable, StreamTable, draw_goals
 
 LABEL_SHARE = 4  # labels that take more than this part of the memory limit are written to a file
 NO_LABEL = -1
+LABELS_AT_ONCE = 1 << 20  # that are counted or written
 
 
 def refuse_blocks(stages: Sequence[Model]) -> str:
@@ -30,9 +31,9 @@ def refuse_blocks(stages: Sequence[Model]) -> str:
         kernel = model.kernel
         if not kernel.is_additive or kernel.statistics:
             name = kernel.name or type(kernel).__name__
-            return f"needs all rows at once for the kernel {name!r}, X is read in blocks: pass a table in memory."
+            return f"needs all rows at once for the kernel {name!r}, X is not in memory: pass a table that is."
         if not (kernel.is_exact and model.assignment.is_hard):
-            return "reads X in blocks for hard labels of the Euler kernel only: pass a table in memory."
+            return "takes an X that is not in memory for hard labels of the Euler kernel only: pass a table that is."
     return ""
 
 
@@ -69,6 +70,11 @@ class BlockRows:
                 pass
         return int(self.silent or 0)
 
+    def label_counts(self, labels: Array, k: int) -> Array:
+        """Counted a part at a time, as they may be in a file."""
+        parts = (np.bincount(labels[at], minlength=k) for at in self.table.blocks(LABELS_AT_ONCE))
+        return reduce(add, parts)
+
     def concurrent_starts(self, k: int) -> int:
         return 1
 
@@ -80,6 +86,28 @@ class BlockRows:
 
     def start_seeding(self) -> BlockSeeding:
         return BlockSeeding(self)
+
+    def place_in_memory(self) -> Any:
+        """All rows at once on the engine: those of a small table."""
+        return self.place(self.table.in_memory())
+
+    def draw_rows(self, bits: Bits, count: int) -> Array:
+        """Row numbers drawn by weight, as from a table in memory."""
+        goals = draw_goals(self._total_weight, count, bits)
+        order, found, before = np.argsort(goals, kind="stable"), [], 0
+        for at, rows in self.read_rows():
+            ends = before + np.cumsum(rows.weights(), dtype=np.int64)
+            here = slice(*np.searchsorted(goals[order], [before, ends[-1]]))
+            found.append(at.start + np.searchsorted(ends, goals[order][here], side="right"))
+            before = int(ends[-1])
+        numbers = np.empty(count, np.int64)
+        numbers[order] = np.concatenate(found)
+        return numbers
+
+    @cached_property
+    def _total_weight(self) -> int:
+        """The weight of all rows that take part."""
+        return sum(int(rows.weights().sum()) for _, rows in self.read_rows())
 
     def rows_as_centroids(self, numbers: Array) -> Any:
         F = self.kernel.embed(self.table.dense(numbers))
@@ -122,7 +150,7 @@ class BlockRows:
             if hasattr(os, "posix_fallocate"):  # a full disk is an error here, and not a crash at some later label
                 os.posix_fallocate(file.fileno(), 0, 4 * len(self))
             labels = np.memmap(file, np.int32, "w+", shape=(len(self),))
-        for at in self.table.blocks(1 << 20):
+        for at in self.table.blocks(LABELS_AT_ONCE):
             labels[at] = NO_LABEL
         return labels
 
@@ -159,7 +187,7 @@ class BlockRun:
 class BlockSeeding:
     """Draws by weight over all blocks; what follows the first centroid needs the rows, and a small table, in memory."""
 
-    def __init__(self, rows: BlockRows) -> None:
+    def __init__(self, rows: Any) -> None:
         self.rows = rows
         self.in_memory: Any = None
 
@@ -168,27 +196,11 @@ class BlockSeeding:
         return self.in_memory.centroids
 
     def sample(self, bits: Bits, count: int) -> Array:
-        if self.in_memory is not None:
-            return self.in_memory.sample(bits, count)
-        goals = draw_goals(self._total, count, bits)
-        order, found, before = np.argsort(goals, kind="stable"), [], 0
-        for at, rows in self.rows.read_rows():
-            ends = before + np.cumsum(rows.weights(), dtype=np.int64)
-            here = slice(*np.searchsorted(goals[order], [before, ends[-1]]))
-            found.append(at.start + np.searchsorted(ends, goals[order][here], side="right"))
-            before = int(ends[-1])
-        numbers = np.empty(count, np.int64)
-        numbers[order] = np.concatenate(found)
-        return numbers
-
-    @cached_property
-    def _total(self) -> int:
-        """The weight of all rows."""
-        return sum(int(rows.weights().sum()) for _, rows in self.rows.read_rows())
+        return self.rows.draw_rows(bits, count) if self.in_memory is None else self.in_memory.sample(bits, count)
 
     def add_best(self, numbers: Array) -> None:
         if self.in_memory is None:
-            self.in_memory = self.rows.place(self.rows.table.in_memory()).start_seeding()
+            self.in_memory = self.rows.place_in_memory().start_seeding()
         self.in_memory.add_best(numbers)
 
     def swap_best(self, numbers: Array) -> bool:

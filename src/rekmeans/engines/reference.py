@@ -37,9 +37,11 @@ class Reference:
         return "NumPy, slow; it defines the answer"
 
     def is_home_of(self, table: Table) -> bool:
-        return True
+        return not table.is_partitioned
 
     def unsupported(self, stages: Sequence[Model], table: Table) -> str:
+        if table.is_partitioned:
+            return "takes no collection of Dask's: use engine='dask'."
         return "" if table.is_in_memory else refuse_blocks(stages)
 
     def place(
@@ -82,6 +84,9 @@ class ReferenceRows:
 
     def n_silent(self) -> int:
         return count_silent_rows(self, self.table)
+
+    def label_counts(self, labels: Array, k: int) -> Array:
+        return np.bincount(labels, minlength=k)
 
     def concurrent_starts(self, k: int) -> int:
         return 1

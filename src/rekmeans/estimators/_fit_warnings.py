@@ -13,8 +13,6 @@ from ..engines import Rows
 from ..scales.left_out import LeftOutWarning, count_left_out, way_out
 from ..table import Table
 
-LABELS_AT_ONCE = 1 << 20  # that are counted: the labels of a large table may be in a file
-
 
 def refuse_uninformative_table(rows: Rows, scale: str | None) -> None:
     if rows.kernel.beyond == "ignore" and not rows.has_weight():
@@ -24,9 +22,8 @@ def refuse_uninformative_table(rows: Rows, scale: str | None) -> None:
         )
 
 
-def warn_of_empty_clusters(labels: Array, k: int, why: str) -> None:
-    parts = (labels[at : at + LABELS_AT_ONCE] for at in range(0, len(labels), LABELS_AT_ONCE))
-    n_occupied = np.count_nonzero(sum(np.bincount(part, minlength=k) for part in parts))
+def warn_of_empty_clusters(rows: Rows, labels: Array, k: int, why: str) -> None:
+    n_occupied = np.count_nonzero(rows.label_counts(labels, k))
     if n_occupied < k:
         warnings.warn(
             f"n_clusters={k}, but only {n_occupied} clusters have rows: {why}",

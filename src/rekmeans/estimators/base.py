@@ -59,10 +59,11 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             NumPy array, SciPy sparse, pandas, polars or pyarrow table; NaN or null for missing values. For hard labels
             of the Euler kernel also a table that is read block by block in every pass: the path of a .npy file, of a
             parquet file, a folder of them or a pattern, a pyarrow dataset, a zarr array, a NumPy memmap larger than
-            `memory_limit`, or a function that gives a new iterator over blocks each time.
+            `memory_limit`, or a function that gives a new iterator over blocks each time; and a dask.array or
+            dask.dataframe, whose labels stay lazy.
         y : ignored
         sample_weight : array of shape (n_samples,), str or None
-            Row weights; weight 2 is the row twice. The name of a column where the table is read in blocks.
+            Row weights; weight 2 is the row twice. The name of a column where the table is not in memory.
 
         Returns
         -------
@@ -91,7 +92,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
                 fit = lloyd.best(placed.rows, placed.stages, starts, stop, watch, checkpoint.journal)
                 attributes = self._attributes(placed, fit)
         warn_of_what_is_left_out(placed.rows, table)
-        self._warn_of_empty_clusters(fit)
+        self._warn_of_empty_clusters(placed.rows, fit)
         set_fitted_attributes(self, table, attributes)
         tasks.end()
         return self
@@ -212,8 +213,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     # warnings
 
-    def _warn_of_empty_clusters(self, fit: Fit) -> None:
-        warn_of_empty_clusters(fit.labels, self._n_centroids(), self._why_empty())
+    def _warn_of_empty_clusters(self, rows: Rows, fit: Fit) -> None:
+        warn_of_empty_clusters(rows, fit.labels, self._n_centroids(), self._why_empty())
 
     def _why_empty(self) -> str:
         """What leaves a cluster without rows, and the way out."""

@@ -79,8 +79,9 @@ class EulerKMeans(_EulerClusterer):
     tol : float, default=0.0
         Stop when the objective falls by no more than this share; 0 stops only when nothing changes.
     engine : str, default="auto"
-        Where the passes run: "auto", "native" (compiled) or "reference" (NumPy). For hard Euler clustering the answer
-        is the same, bit for bit; where rows are weighed by real numbers it agrees to rounding.
+        Where the passes run: "auto", "native" (compiled), "reference" (NumPy) or "dask" (the partitions of Dask's
+        collections). For hard Euler clustering the answer is the same, bit for bit; where rows are weighed by real
+        numbers it agrees to rounding.
     n_threads : int or None, default=None
         Threads to use; None for all that the process may: its CPU affinity, its container's quota, OMP_NUM_THREADS (set
         in workers of joblib and Dask). The answer is the same for any number.
@@ -144,8 +145,9 @@ class RectifiedEulerKMeans(_EulerClusterer):
     tol : float, default=0.0
         Stop when the objective falls by no more than this share; 0 stops only when nothing changes.
     engine : str, default="auto"
-        Where the passes run: "auto", "native" (compiled) or "reference" (NumPy). For hard Euler clustering the answer
-        is the same, bit for bit; where rows are weighed by real numbers it agrees to rounding.
+        Where the passes run: "auto", "native" (compiled), "reference" (NumPy) or "dask" (the partitions of Dask's
+        collections). For hard Euler clustering the answer is the same, bit for bit; where rows are weighed by real
+        numbers it agrees to rounding.
     n_threads : int or None, default=None
         Threads to use; None for all that the process may: its CPU affinity, its container's quota, OMP_NUM_THREADS (set
         in workers of joblib and Dask). The answer is the same for any number.

@@ -79,7 +79,7 @@ def place_table(estimator: Any, table: Table) -> Placement:
     kernel = estimator._make_kernel(scale).prepared(table, preparation)
     stages = tuple(estimator._make_stages(kernel))
     rows = engine.place(stages, table, estimator.n_threads, preparation.memory_limit)
-    return Placement(table, rows, stages, engine.name)
+    return Placement(table, rows, stages, getattr(rows, "engine_name", engine.name))
 
 
 def place_fitted(estimator: Any, X: Any, sample_weight: ArrayLike | None = None) -> Placement:

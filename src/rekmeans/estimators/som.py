@@ -196,7 +196,7 @@ class SelfOrganizingMap(Annealed):
             return super()._make_starts(rows, table, draws)
         return iter([rows.kernel.from_points(points_in_plane(table, rows.kernel.scale, self._sides()))])
 
-    def _warn_of_empty_clusters(self, fit: Fit) -> None:
+    def _warn_of_empty_clusters(self, rows: Rows, fit: Fit) -> None:
         """A node without rows bridges those beside it: no cause for a word."""
 
     def _attributes(self, placed: Placement, fit: Fit) -> dict[str, Any]:

@@ -35,6 +35,7 @@ class Table(Protocol):
     """Rows of numbers, NaN for missing cells; weights (n,) or None for all equal."""
 
     is_in_memory: ClassVar[bool]  # False: its rows are read block by block, and no engine holds them all
+    is_partitioned: ClassVar[bool]  # its rows are a collection of Dask's, and tasks go where they are
 
     @property
     def columns(self) -> dict[str, Any]:

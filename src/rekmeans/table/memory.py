@@ -29,6 +29,7 @@ class MemoryTable:
     largest_weight: float | None = None  # of the table that these rows are a block of
 
     is_in_memory: ClassVar[bool] = True
+    is_partitioned: ClassVar[bool] = False
 
     @property
     def n_rows(self) -> int:

@@ -256,7 +256,7 @@ def _is_symmetric(K: Array, blocks: list[slice]) -> bool:
 def refuse_table_elsewhere(table: Table, who: str) -> None:
     """What needs all rows at once takes no table whose rows are read in blocks."""
     if not table.is_in_memory:
-        raise ValueError(f"{who} needs all rows at once, X is read in blocks: pass a table in memory.")
+        raise ValueError(f"{who} needs all rows at once, X is not in memory: pass a table that is.")
 
 
 def refuse_missing_values(table: Table, who: str) -> None:

@@ -15,6 +15,7 @@ from ..threads import count_threads
 from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, draw_goals
 from .block_source import BlockSource
 from .memory import SUMMARY_SEED, MemoryTable
+from .survey import Survey
 
 STREAM_BLOCK_BYTES = 1 << 23  # of a block's cells in float64: more, and the allocator asks the system for each block
 LEAST_ROWS = 256  # of a block
@@ -36,18 +37,6 @@ class Block(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Survey:
-    """What one read of all rows tells of them."""
-
-    n_rows: int
-    n_counting: int  # rows whose weight is not 0
-    low: Array  # (d,) least observed cell among the rows that count; NaN where there is none
-    high: Array  # (d,)
-    has_missing: bool
-    largest_weight: float | None  # None where all weigh the same
-
-
-@dataclass(frozen=True)
 class StreamTable:
     """Rows that a source gives block by block; NaN for missing cells."""
 
@@ -57,6 +46,7 @@ class StreamTable:
     memory_limit: int | None = None  # bytes
 
     is_in_memory: ClassVar[bool] = False
+    is_partitioned: ClassVar[bool] = False
 
     @property
     def n_rows(self) -> int:
@@ -109,7 +99,7 @@ class StreamTable:
         """All rows in memory: of a small table, which starts are chosen from."""
         blocks = [block.table for block in self.read_blocks()]
         weights = None if self.largest_weight is None else np.concatenate([block.weights for block in blocks])
-        return MemoryTable(_stack([block.X for block in blocks]), weights, self.columns)
+        return MemoryTable(stack_blocks([block.X for block in blocks]), weights, self.columns)
 
     def column_summary(self, n_threads: int | None = None) -> ColumnSummary:
         threads, ends = count_threads(n_threads), (self.survey.low, self.survey.high)
@@ -135,7 +125,7 @@ class StreamTable:
         """The sum of the integer weights."""
         if self.largest_weight is None:
             return self.n_rows
-        return sum(int(_running_weights(block.table)[-1]) for block in self.read_blocks())
+        return sum(int(running_weights(block.table)[-1]) for block in self.read_blocks())
 
     def _rows_at(self, goals: Array, by_weight: bool = False) -> tuple[Array, Array]:
         """Rows whose running sum of weights, or of ones, first exceeds these goals, and how often each is hit."""
@@ -146,13 +136,12 @@ class StreamTable:
             return found, times.astype(np.float64)
         parts, before = [], 0
         for block in self.read_blocks():
-            ends = _running_weights(block.table) if is_weighted else np.arange(1, block.table.n_rows + 1)
+            ends = running_weights(block.table) if is_weighted else np.arange(1, block.table.n_rows + 1)
             here = slice(*np.searchsorted(goals, [before, before + ends[-1]]))
-            rows, first = np.unique(np.searchsorted(ends, goals[here] - before, side="right"), return_index=True)
-            if len(rows):
-                parts.append((block.table.X[rows], np.add.reduceat(times[here], first)))
+            if len(goals[here]):
+                parts.append(rows_at_goals(block.table.X, ends, goals[here] - before, times[here]))
             before += int(ends[-1])
-        return _stack([X for X, _ in parts]), np.concatenate([hits for _, hits in parts]).astype(np.float64)
+        return stack_blocks([X for X, _ in parts]), np.concatenate([hits for _, hits in parts]).astype(np.float64)
 
 
 def block_rows(n_columns: int, memory_limit: int | None = None) -> int:
@@ -172,11 +161,17 @@ def prefetch(items: Iterator[Item]) -> Iterator[Item]:
             yield item
 
 
-def _stack(blocks: list[Array]) -> Array:
+def rows_at_goals(X: Array, ends: Array, goals: Array, times: Array) -> tuple[Array, Array]:
+    """Rows of a block whose running sums `ends` first exceed these ascending goals, and the sum of times of each."""
+    rows, first = np.unique(np.searchsorted(ends, goals, side="right"), return_index=True)
+    return X[rows], np.add.reduceat(times, first)
+
+
+def stack_blocks(blocks: list[Array]) -> Array:
     """Blocks one below the other, rows side by side as in memory: sums over columns depend on it in the last bit."""
     return np.ascontiguousarray(np.concatenate(blocks))
 
 
-def _running_weights(block: MemoryTable) -> Array:
+def running_weights(block: MemoryTable) -> Array:
     """Running sums of the integer weights of a block, (m,)."""
     return np.cumsum(integer_weights(block.weights, block.largest_weight)[0])  # type: ignore[arg-type]

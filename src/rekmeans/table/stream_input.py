@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from .._grid import Array
 from . import refusals
 from .block_source import PLAIN_KINDS, ArrayBlocks, BlockSource, CalledBlocks, NpyBlocks, WeightedBlocks
 from .memory import MemoryTable
 from .refusals import read_table
-from .stream import StreamTable, Survey, block_rows, prefetch
+from .stream import StreamTable, block_rows, prefetch
+from .survey import Survey, refuse_bad_survey, survey_block
 
 GLOB = "*?["  # a name with one of these stands for several files
 
@@ -27,8 +27,15 @@ def read_any_table(
     fitting: bool,
     k: int = 1,
     k_parameter: str = "",
-) -> MemoryTable | StreamTable:
+) -> Any:
     """The table of an estimator's input, wherever its rows are; see `read_table`."""
+    if hasattr(X, "__dask_graph__"):
+        from .dask import read_dask_table
+
+        collection: Any = read_dask_table(estimator, X, sample_weight, fitting)
+        if fitting:
+            refusals.refuse_few_rows(collection.n_rows, k, k_parameter)
+        return collection
     source: Any = find_source(X, sample_weight if isinstance(sample_weight, str) else None, memory_limit)
     if source is None:
         return read_table(estimator, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter)
@@ -59,32 +66,12 @@ def find_source(X: Any, weight: str | None, memory_limit: int | None = None) -> 
 
 def survey_rows(source: BlockSource, names: list[Any], memory_limit: int | None = None) -> Survey:
     """One read of all rows: how many they are and their extent; bad ones are refused."""
-    n_rows, n_counting, has_missing, is_weighted = 0, 0, False, False
-    low, high = np.full(source.n_columns, np.nan), np.full(source.n_columns, np.nan)
-    largest, smallest = 0.0, np.inf
+    found: Survey | None = None
     for X, weights in prefetch(source.blocks(block_rows(source.n_columns, memory_limit))):
-        refusals.refuse_bad_rows(X, names, n_rows)
-        w = None if weights is None else _block_weights(weights)
-        block = MemoryTable(X, w)
-        if w is not None:
-            is_weighted, largest = True, max(largest, float(w.max()))
-            smallest = min(smallest, float(w[w > 0].min(initial=np.inf)))
-        if w is None or w.any():
-            ends = block.column_summary().extent
-            low, high = np.fmin(low, ends[0]), np.fmax(high, ends[1])
-        n_rows, n_counting = n_rows + len(X), n_counting + (len(X) if w is None else int(np.count_nonzero(w)))
-        has_missing = has_missing or block.has_missing()
-    if not n_rows:
-        raise ValueError("X has 0 sample(s) while a minimum of 1 is required: pass a row.")
-    if is_weighted:
-        refusals.refuse_weight_range(largest, smallest)
-    return Survey(n_rows, n_counting, low, high, has_missing, largest if is_weighted else None)
-
-
-def _block_weights(weights: Any) -> Array:
-    w = np.asarray(weights, np.float64)
-    refusals.refuse_bad_weights(w)
-    return w
+        w = None if weights is None else np.asarray(weights, np.float64)
+        survey = survey_block(MemoryTable(X, w), names, 0 if found is None else found.n_rows)
+        found = survey if found is None else found + survey
+    return refuse_bad_survey(found)
 
 
 def _named_source(name: str, weight: str | None) -> BlockSource:

@@ -82,6 +82,9 @@ class NativeRows:
     def n_silent(self) -> int:
         return count_silent_rows(self, self.table)
 
+    def label_counts(self, labels: Array, k: int) -> Array:
+        return np.bincount(labels, minlength=k)
+
     def concurrent_starts(self, k: int) -> int:
         return self.threads if TINY_WORK < self.n * self.d * k <= SMALL_WORK else 1
 
