@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -24,6 +24,7 @@ class RawBlock(NamedTuple):
     weights: Array | None  # (m,) as they are written, None for all equal
 
 
+@runtime_checkable
 class BlockSource(Protocol):
     """Rows that can be read from the first to the last, as often as is asked for."""
 

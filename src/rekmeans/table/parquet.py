@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -92,15 +92,27 @@ class DatasetBlocks:
 
 def open_parquet(name: str, weight: str | None = None, only: list[str] | None = None) -> DatasetBlocks:
     """The rows of a parquet file, of the files in a folder, or of those that a pattern names, in the order of names."""
+    return DatasetBlocks(open_dataset(name), weight, only)
+
+
+def split_columns(data: Any, drop: Sequence[str] = ()) -> tuple[list[str], dict[str, str]]:
+    """The columns of numbers, and the others with the reason why they are skipped."""
+    kinds = {field.name: field.type for field in data.schema}
+    skipped = {name: "dropped" if name in drop else str(kind) for name, kind in kinds.items()}
+    kept = [name for name, kind in kinds.items() if name not in drop and is_number_type(kind)]
+    return kept, {name: why for name, why in skipped.items() if name not in kept}
+
+
+def open_dataset(name: str) -> Any:
+    """The pyarrow dataset of a parquet file, of the files in a folder, or of those that a pattern names."""
     files = sorted(glob(name, recursive=True)) if not Path(name).exists() else name
     if not files:
         raise FileNotFoundError(f"{name} names no file: name a parquet file, a folder of them, or a pattern.")
     try:
-        data = dataset.dataset(files, format="parquet")
+        return dataset.dataset(files, format="parquet")
     except (pa.ArrowInvalid, OSError) as error:
         reason = " ".join(str(error).split())[:120]
         raise ValueError(f"{name} must be a parquet file, a folder of them or a pattern: {reason}.") from error
-    return DatasetBlocks(data, weight, only)
 
 
 def is_number_type(kind: Any) -> bool:
