@@ -88,6 +88,7 @@ fuzz: $(VENV)/ready
 
 # Everything that has an answer: an hour or two.
 test-all: test fuzz pure compilers
+	$(RUN) -m pytest -m long
 	$(MAKE) sanitize
 	$(MAKE) sanitize SANITIZER=thread
 

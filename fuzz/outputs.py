@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 
 from rekmeans import load
-from rekmeans.io.atomic import sha256_digest
+from rekmeans.atomic import sha256_digest
 
 from .attack import Attack, register
 from .command import Answer, Limits, command_server

@@ -35,6 +35,7 @@ WRONG = {  # for every estimator that has the parameter
     "engine": ["gpu", None],
     "n_threads": [0],
     "memory_limit": ["x", -5],
+    "checkpoint": [3, True],
     "random_state": ["abc", -1],
     "verbose": [-1],
 }

@@ -97,16 +97,19 @@ def mass_of(W: Any) -> Array:
     return product(W, ones)[:, 0]
 
 
-def integer_weights(weights: Array) -> tuple[Array, int]:
-    """Weights times 2^b, rounded, with the largest in (2^30, 2^31]; and b. Integer weights stay exact."""
-    mantissa, exponent = math.frexp(float(weights.max()))
+def integer_weights(weights: Array, largest: float | None = None) -> tuple[Array, int]:
+    """Weights times 2^b, rounded, with the largest in (2^30, 2^31]; and b. Integer weights stay exact.
+
+    `largest` is that of all rows, where these are the weights of some of them.
+    """
+    mantissa, exponent = math.frexp(float(weights.max()) if largest is None else largest)
     b = 31 - exponent + (mantissa == 0.5)
     return np.rint(np.ldexp(weights, b)).astype(np.int64), b
 
 
-def small_weights(weights: Array) -> tuple[Array, int]:
+def small_weights(weights: Array, largest: float | None = None) -> tuple[Array, int]:
     """Weights times 2^b, exactly, with the largest in [1/2, 1): no sum of them overflows; and b."""
-    b = -math.frexp(float(weights.max()))[1]
+    b = -math.frexp(float(weights.max()) if largest is None else largest)[1]
     return np.ldexp(weights, b), b
 
 

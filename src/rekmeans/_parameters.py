@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
+import os
 import threading
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -55,6 +56,12 @@ def check_bytes(name: str, value: Any) -> int | None:
         raise ValueError(f"{name} must be None, a number of bytes or text such as '2GB'; got {value!r}.") from None
 
 
+def check_path(name: str, value: Any) -> None:
+    """Refuse what neither is None nor names a file."""
+    if value is not None and not isinstance(value, str | os.PathLike):
+        raise ValueError(f"{name} must be None or the path of a file; got {value!r}.")
+
+
 def check_random_state(value: Any) -> np.random.RandomState:
     """scikit-learn's reading of random_state."""
     try:
@@ -83,11 +90,11 @@ class _KeptState(threading.local):
 _KEPT_STATE = _KeptState()
 
 
-def seed_sequence(random_state: Any) -> np.random.SeedSequence:
-    """The seeds of a fit: four words drawn from the RandomState, of which an integer is another name."""
+def fit_entropy(random_state: Any) -> list[int]:
+    """What the seeds of a fit come from: four words of the RandomState, of which an integer is another name."""
     is_integer = isinstance(random_state, numbers.Integral)
     state = _KEPT_STATE.of(int(random_state)) if is_integer else check_random_state(random_state)
-    return np.random.SeedSequence(state.randint(0, 2**32, size=4, dtype=np.uint32).tolist())
+    return [int(word) for word in state.randint(0, 2**32, size=4, dtype=np.uint32)]
 
 
 def check_starting_points(init: Any, k: int, d: int) -> Array:

@@ -11,7 +11,7 @@ from .model import Model, State, Stop
 from .seeding import MANY_CLUSTERS, Bits, SeedingPlan, greedy_rows, plus_plus
 
 SAMPLE_ROWS, ROWS_PER_CLUSTER = 500, 50  # of a sample: the larger of the two,
-SAMPLE_SHARE = 64  # or one row in so many
+SAMPLE_SHARE, MOST_SAMPLED = 64, 100_000  # or one row in so many, up to this
 LARGE = 2  # a table of so many samples is seeded on one
 FEW_CLUSTERS = 32  # below which more fits find more than more swaps do
 FITS_OF_FEW, FITS_OF_MORE = 4, 2  # each from a start of its own; of MANY_CLUSTERS one
@@ -34,9 +34,9 @@ class Words:
 
 def best_short_fit(rows: Rows, model: Model, k: int, bits: Bits, tol: float) -> Any:
     """The centroids in which the best short fit from starts by k-means++ ends; of many clusters the one start."""
-    size = max(SAMPLE_ROWS, ROWS_PER_CLUSTER * k, len(rows) // SAMPLE_SHARE)
+    size = max(SAMPLE_ROWS, ROWS_PER_CLUSTER * k, min(len(rows) // SAMPLE_SHARE, MOST_SAMPLED))
     is_large = len(rows) >= LARGE * size
-    rows = rows.sample(size, bits.random_raw(1).item()) if is_large else rows
+    rows = rows.sample(size, bits.random_raw(1).item()) if is_large else rows.in_memory()
     if k >= MANY_CLUSTERS:
         C = plus_plus(rows, k, bits)
         return lloyd.run_to_end(rows, model, C, Stop(SAMPLE_PASSES, tol)).state.centroids if is_large else C

@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from rekmeans.atomic import refuse_unwritable
 from rekmeans.cli import plugin
 from rekmeans.cli.plugin import FLAG, RUN, Debug, Json, Quiet
-from rekmeans.io.atomic import refuse_unwritable
 
 if TYPE_CHECKING:
     from .study import Study

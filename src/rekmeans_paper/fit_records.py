@@ -20,7 +20,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from rekmeans import __version__
-from rekmeans.io.atomic import atomic_write
+from rekmeans.atomic import atomic_write
 from rekmeans.threads import count_threads
 
 from . import datasets

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rekmeans import __version__
-from rekmeans.io.atomic import atomic_writes
+from rekmeans.atomic import atomic_writes
 
 from . import datasets, published
 from .fit_records import FitKind, FitT, Progress, Record, fingerprint_datasets, run_fits

@@ -55,7 +55,7 @@ def test_bad_tables_are_refused_and_earlier_outputs_stay(name, tmp_path, rekmean
         "starts": (["fit", "wine.csv", "-k", "2", "--starts", "0"], "n_init"),
         "label": (["fit", "wine.csv", "-k", "2", "--label", "colour"], "no column colour"),
         "absent": (["fit", "none.csv", "-k", "2"], "none.csv does not exist"),
-        "a folder": (["fit", ".", "-k", "2"], "is a folder"),
+        "a folder": (["fit", ".", "-k", "2"], "a folder of them"),
         "out in a file": (["fit", "wine.csv", "-k", "2", "--out", "wine.csv/out"], "wine.csv is a file"),
         "out is a file": (["fit", "wine.csv", "-k", "2", "--out", "wine.csv"], "wine.csv is a file"),
         "no model": (["predict", "none.safetensors", "wine.csv"], "none.safetensors"),

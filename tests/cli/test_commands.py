@@ -148,7 +148,7 @@ def test_help_version_and_completion(tmp_path, rekmeans):
     page = rekmeans("--help").out
     assert all(f"│ {name} " in page for name in ("fit", "predict", "report", "export", "engines", "bench"))
     assert rekmeans("fit", "--help").status == 0
-    asked = {"_REKMEANS_COMPLETE": "complete_bash", "COMP_WORDS": "rekmeans fit --me", "COMP_CWORD": "2"}
+    asked = {"_REKMEANS_COMPLETE": "complete_bash", "COMP_WORDS": "rekmeans fit --met", "COMP_CWORD": "2"}
     done = subprocess.run(COMMAND, cwd=tmp_path, env=os.environ | asked, capture_output=True, text=True)
     assert done.stdout.split() == ["--method"]
 
@@ -158,7 +158,7 @@ def test_engines_name_the_instruction_set(rekmeans):
 
     found = json.loads(rekmeans("engines", "--json").out)["engines"]
     assert _core.instruction_set(os.environ.get("REKMEANS_ISA", "")) in found["native"]
-    assert set(found) == {"native", "reference"}
+    assert set(found) == {"dask", "native", "reference"}
     assert "reference" in rekmeans("engines").out
 
 

@@ -15,7 +15,7 @@ from sklearn.datasets import load_wine
 
 from fuzz.command import Limits, command_server
 from fuzz.outputs import contents
-from rekmeans.io.atomic import atomic_write, atomic_writes
+from rekmeans.atomic import atomic_write, atomic_writes
 from rekmeans.io.labels import guard_cell, write_labels
 
 OTHERS = ["labels.csv", "model.safetensors", "report.html"]

@@ -15,7 +15,7 @@ from rekmeans.kernels import KERNELS
 SOURCE, PAPER = Path(rekmeans.__file__).parent, Path(rekmeans_paper.__file__).parent
 # Rooms from the first to the last, as docs/method.md lists them; those of one line may import one another.
 ROOMS = (
-    ("_caller", "_grid", "threads"),
+    ("_caller", "_grid", "threads", "atomic"),
     ("model",),
     ("table",),
     ("_parameters",),
@@ -26,6 +26,7 @@ ROOMS = (
     ("seeding",),
     ("engines",),
     ("lloyd",),
+    ("checkpoint",),
     ("short_fits",),
     ("watching",),
     ("_watch",),

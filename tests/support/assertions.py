@@ -14,12 +14,18 @@ def raises_mentioning(error, *words):
     return pytest.raises(error, match="(?s)" + "".join(f"(?=.*{re.escape(str(word))})" for word in words))
 
 
-def assert_one_sentence_with_a_way_out(error):
-    """One sentence on one line that says what is allowed, or what to do."""
+def assert_one_sentence(error):
+    """One sentence on one line."""
     sentence = str(error)
     assert sentence.endswith("."), sentence
     assert "\n" not in sentence, sentence
     assert ". " not in sentence, sentence
+
+
+def assert_one_sentence_with_a_way_out(error):
+    """One sentence on one line that says what is allowed, or what to do."""
+    assert_one_sentence(error)
+    sentence = str(error)
     assert WAY_OUT.search(sentence), sentence
 
 

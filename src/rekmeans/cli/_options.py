@@ -28,6 +28,10 @@ MaxColumns = Annotated[
 Threads = Annotated[
     int | None, typer.Option(min=1, rich_help_panel=RUN, help="Threads; all by default. The answer is the same.")
 ]
+Memory = Annotated[
+    str | None,
+    typer.Option(metavar="SIZE", rich_help_panel=RUN, help="Read parquet or npy in blocks within so much: 2GB."),
+]
 Csv = Annotated[
     bool, typer.Option("--csv", metavar=FLAG, rich_help_panel=RUN, help="Write labels as csv, not as parquet.")
 ]

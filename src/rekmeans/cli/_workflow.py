@@ -16,6 +16,7 @@ from ..io.file_table import ColumnSelection, FileTable, name_list
 from ..io.model_file import load
 from ..io.read import read_table_file
 from ..io.size_limits import machine_memory, size_text
+from ..table.stream_input import GLOB
 
 
 def load_wine_table() -> FileTable:
@@ -77,7 +78,7 @@ def set_feature_names(model: Any, table: FileTable) -> None:
 def fit_result(model: Any, table: FileTable, summary: dict[str, Any]) -> dict[str, Any]:
     """What a fit gave, for machines."""
     return {
-        "rows": table.X.shape[0],
+        "rows": len(model.labels_),
         "columns": list(table.names),
         "skipped": table.skipped,
         "reading": table.notes,
@@ -93,6 +94,16 @@ def fit_result(model: Any, table: FileTable, summary: dict[str, Any]) -> dict[st
 def table_stem(path: Path) -> str:
     """The name without its endings, .csv.gz too."""
     return path.stem.removesuffix(".csv").removesuffix(".tsv")
+
+
+def place_beside(table: Path, ending: str) -> Path:
+    """The name of an output beside a table; beside the folder where the table is a folder or a pattern of files."""
+    whole = table
+    while set(GLOB) & set(str(whole)):
+        whole = whole.parent
+    if whole == Path("."):
+        return Path(f"{Path.cwd().name}{ending}")
+    return whole.parent / f"{table_stem(whole)}{ending}"
 
 
 def labels_ending(csv: bool) -> str:

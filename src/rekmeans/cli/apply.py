@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
 
-from ..io.atomic import atomic_write, refuse_unwritable
+from ..atomic import atomic_write, refuse_unwritable
 from ..io.file_table import MOST_COLUMNS, ColumnSelection
 from ..io.labels import write_labels
 from ..io.model_file import load
 from ..io.onnx import to_onnx
-from . import _console, _workflow
-from ._options import FLAG, RUN, Csv, Debug, Drop, Json, Label, MaxColumns, ModelPath, Quiet, TablePath, Threads
+from . import _console, _workflow, stream
+from ._options import FLAG, RUN, Csv, Debug, Drop, Json, Label, MaxColumns, Memory, ModelPath, Quiet, TablePath, Threads
 
 
 def predict(
@@ -27,6 +28,7 @@ def predict(
     drop: Drop = None,
     max_columns: MaxColumns = MOST_COLUMNS,
     threads: Threads = None,
+    memory: Memory = None,
     csv: Csv = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -37,15 +39,20 @@ def predict(
     The model's columns are taken by name, in any order; others are ignored.
     The columns of a table without names are taken in their order.
     """
-    path = out or table.parent / f"{_workflow.table_stem(table)}-labels{_workflow.labels_ending(csv)}"
+    path = out or _workflow.place_beside(table, f"-labels{_workflow.labels_ending(csv)}")
     _workflow.refuse_other_endings(path, ".csv", ".parquet")
     refuse_unwritable(path.parent)
     _workflow.refuse_overwriting([path], table, model)
-    clusterer = _workflow.load_clusterer(model).set_params(n_threads=threads)
+    clusterer = _workflow.load_clusterer(model).set_params(n_threads=threads, memory_limit=memory)
     selection = ColumnSelection(drop=tuple(drop or ()), max_columns=max_columns)
-    rows = _workflow.read_table_of_model(clusterer, table, selection)
+    if stream.is_streamed(table, memory, None):
+        names = getattr(clusterer, "feature_names_in_", None)
+        source, rows = stream.open_stream(table, replace(selection, only=None if names is None else tuple(names)))
+    else:
+        rows = _workflow.read_table_of_model(clusterer, table, selection)
+        source = rows.X
     with _workflow.explain_memory(table.name, rows):
-        labels = clusterer.predict(rows.X)
+        labels = clusterer.predict(source)
     with _workflow.note_earlier_outputs(path), atomic_write(path) as part:
         write_labels(part, rows.labels_of_file(labels), rows.ids)
     sizes = np.bincount(labels, minlength=len(clusterer.centroids_)).tolist()

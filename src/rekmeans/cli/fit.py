@@ -7,16 +7,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import numpy as np
 import typer
 
 from .. import EulerKMeans, RectifiedEulerKMeans
-from ..io.atomic import atomic_writes, refuse_unwritable, sha256_digest
+from ..atomic import atomic_writes, refuse_unwritable, sha256_digest
 from ..io.file_table import MOST_COLUMNS, ColumnSelection, FileTable, name_list
 from ..io.labels import write_labels
 from ..io.model_file import save
 from ..io.read import read_table_file
-from . import _console, _workflow
-from ._options import FLAG, METHOD, RUN, Csv, Debug, Drop, Json, Keep, Label, MaxColumns, Quiet, Threads
+from . import _console, _workflow, stream
+from ._options import FLAG, METHOD, RUN, Csv, Debug, Drop, Json, Keep, Label, MaxColumns, Memory, Quiet, Threads
 
 MethodName = Literal["rek", "eulerk"]
 ScaleName = Literal["robust", "range", "global", "none"]
@@ -36,6 +37,8 @@ class Method:
     seed: int
     n_starts: int | None
     n_threads: int | None
+    memory: str | None = None
+    checkpoint: Path | None = None
 
     def make_model(self, table: FileTable) -> Any:
         """The clusterer; without a number of clusters it has as many as the table has classes."""
@@ -46,6 +49,8 @@ class Method:
             beyond=self.beyond,
             n_init="auto" if self.n_starts is None else self.n_starts,
             n_threads=self.n_threads,
+            memory_limit=self.memory,
+            checkpoint=self.checkpoint,
             random_state=self.seed,
         )
 
@@ -82,7 +87,10 @@ class Outputs:
 
 def fit(
     table: Annotated[
-        Path | None, typer.Argument(metavar="TABLE", help="csv, tsv, parquet, feather, npy, npz or libsvm file.")
+        Path | None,
+        typer.Argument(
+            metavar="TABLE", help="csv, tsv, parquet, feather, npy, npz or libsvm file; parquet folder or pattern."
+        ),
     ] = None,
     clusters: Annotated[int | None, typer.Option("-k", "--clusters", help="Number of clusters.")] = None,
     alpha: Annotated[
@@ -110,6 +118,15 @@ def fit(
         int | None, typer.Option(rich_help_panel=METHOD, help="Starts, of which the best is kept.")
     ] = None,
     threads: Threads = None,
+    memory: Memory = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", rich_help_panel=RUN, help="Where a fit that is killed goes on when called again."),
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", rich_help_panel=RUN, help="Dask scheduler to compute on, tcp://HOST:PORT."),
+    ] = None,
     demo: Annotated[
         bool, typer.Option("--demo", metavar=FLAG, help="Cluster 178 Italian wines; needs no table and no -k.")
     ] = False,
@@ -129,16 +146,23 @@ def fit(
     outputs = _outputs(table, out, csv)
     refuse_unwritable(outputs.model.parent)
     _workflow.refuse_overwriting(outputs.paths, table)
-    choices = Method(clusters, alpha, method, scale, beyond, seed, starts, threads)
-    with _console.progress_bar(quiet) as bar:
+    choices = Method(clusters, alpha, method, scale, beyond, seed, starts, threads, memory, checkpoint)
+    is_large = stream.is_streamed(table, memory, cluster)
+    with _console.progress_bar(quiet) as bar, stream.use_cluster(cluster):
         bar.show_step("reading")
-        rows = _workflow.load_wine_table() if table is None else read_table_file(table, selection)
+        if table is not None and is_large:
+            source, rows = stream.open_stream(table, selection, cluster)
+        else:
+            rows = _workflow.load_wine_table() if table is None else read_table_file(table, selection)
+            source = rows.X
         model = choices.make_model(rows)
         bar.show_step("choosing starts")
         title = "wine" if table is None else table.name
         with _workflow.explain_memory(title, rows):
             with bar.show_passes():
-                model.fit(rows.X)
+                model.fit(source)
+            if is_large:
+                rows, model.labels_ = stream.describe_by_sample(model, source, rows), np.asarray(model.labels_)
             bar.show_step("looking at the clusters")
             summary = _workflow.summarize(model, rows, title)
         _workflow.set_feature_names(model, rows)
@@ -165,6 +189,6 @@ def _refuse_usage(table: Path | None, n_clusters: int | None, selection: ColumnS
 
 def _outputs(table: Path | None, out: Path | None, csv: bool) -> Outputs:
     """The files of a fit in the folder given, or in NAME-rekmeans beside the table."""
-    beside = Path("demo-rekmeans") if table is None else table.parent / f"{_workflow.table_stem(table)}-rekmeans"
+    beside = Path("demo-rekmeans") if table is None else _workflow.place_beside(table, "-rekmeans")
     names = f"labels{_workflow.labels_ending(csv)}", "model.safetensors", "summary.json", "report.html"
     return Outputs(*((out or beside) / name for name in names))

@@ -1,12 +1,14 @@
 """Engines: where mapped rows are and passes run. A new one is a file and an entry here; the last is tried first."""
 
 from .base import Engine, Rows, Run, choose_engine
+from .dask import Dask
 from .native import Native
 from .reference import Reference
 
 __all__ = ["ENGINES", "Engine", "Rows", "Run", "check_engine", "choose_engine"]
 
-ENGINES: dict[str, Engine] = {engine.name: engine for engine in (Reference(), Native())}  # tried from the last on
+IN_ORDER: tuple[Engine, ...] = (Reference(), Native(), Dask())  # tried from the last on
+ENGINES: dict[str, Engine] = {engine.name: engine for engine in IN_ORDER}
 
 
 def check_engine(name: object) -> None:

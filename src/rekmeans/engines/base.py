@@ -42,6 +42,15 @@ class Rows(Protocol):
     def weights(self) -> Array:
         """Weight of each row in the sums, (n,)."""
 
+    def has_weight(self) -> bool:
+        """Whether any row counts."""
+
+    def n_silent(self) -> int:
+        """How many rows whose weight in the table is not 0 take no part, as all their values are ignored."""
+
+    def label_counts(self, labels: Any, k: int) -> Array:
+        """How many rows have each label, (k,)."""
+
     def concurrent_starts(self, k: int) -> int:
         """How many runs of k centroids are best made side by side."""
 
@@ -51,6 +60,9 @@ class Rows(Protocol):
 
     def sample(self, count: int, seed: int) -> Rows:
         """So many of the rows, drawn by weight; how often is each one's weight."""
+
+    def in_memory(self) -> Rows:
+        """These rows in memory: those of a small table."""
 
     def best_of_drawn(self, model: Model, plan: SeedingPlan, words: Array, stop: Stop) -> State | None:
         """The best end of runs from k-means++ starts, one a row of words, in one call; None for one by one."""
@@ -69,6 +81,9 @@ class Rows(Protocol):
 
     def map_blocks(self, answer: Callable[[Array], Array]) -> Array:
         """`answer` of every block of mapped rows, one below the other."""
+
+    def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
+        """Sums of the coordinates of each cluster's own rows on the TURN grid, and of observed weights, (k, d) each."""
 
     def mean_phases(self, labels: Array, k: int) -> Array:
         """Mean coordinates of each cluster's own rows, (k, d)."""
@@ -97,6 +112,12 @@ class Engine(Protocol):
     def place(self, stages: Sequence[Model], table: Table, n_threads: int | None, memory_limit: int | None) -> Rows: ...
 
 
+def count_silent_rows(rows: Rows, table: Table) -> int:
+    """Rows in memory that count in the table and take no part."""
+    counts: Any = True if table.weights is None else table.weights > 0
+    return int(((rows.weights() == 0) & counts).sum())
+
+
 def choose_engine(name: str, engines: dict[str, Engine], stages: Sequence[Model], table: Table) -> Engine:
     """The engine of this name; for "auto" the first that is installed, is home of the table and serves every stage.
 
@@ -107,10 +128,11 @@ def choose_engine(name: str, engines: dict[str, Engine], stages: Sequence[Model]
             raise ValueError(f"engine={name!r} {reason}")
         return engines[name]
     tried = list(reversed(engines.values()))
-    able = [e for e in tried if e.is_home_of(table) and not e.unsupported(stages, table)]
+    home = [engine for engine in tried if engine.is_home_of(table)]
+    able = [engine for engine in home if not engine.unsupported(stages, table)]
     installed = [engine for engine in able if not engine.missing()]
     if not installed:
-        raise ValueError(f"no engine serves this fit: {tried[-1].unsupported(stages, table)}")
+        raise ValueError(f"no engine serves this fit: it {home[-1].unsupported(stages, table)}")
     if able[0] is not installed[0]:
         missing = able[0].missing()
         what = f"rekmeans runs its slow {installed[0].name} engine: {able[0].name} needs {missing}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from itertools import accumulate
 from operator import add
 from typing import Any, Self
@@ -17,6 +17,8 @@ from ..kernels.base import rectified_update, with_statistics
 from ..model import Assignment, FarthestRow, Model, State, Stop
 from ..seeding import Seeding, SeedingPlan
 from ..table import Table, Twins, draw_rows
+from .base import count_silent_rows
+from .blocks import BlockRows, refuse_blocks
 
 BLOCK_CELLS_HELD = 1 << 21  # cells of one block: a few of its float64 copies stay near the cache
 MOST_BLOCK_ROWS = 1 << 15  # rows of a block at most
@@ -35,18 +37,22 @@ class Reference:
         return "NumPy, slow; it defines the answer"
 
     def is_home_of(self, table: Table) -> bool:
-        return True
+        return not table.is_partitioned
 
     def unsupported(self, stages: Sequence[Model], table: Table) -> str:
-        return ""
+        if table.is_partitioned:
+            return "takes no collection of Dask's: use engine='dask'."
+        return "" if table.is_in_memory else refuse_blocks(stages)
 
     def twins(self) -> Twins:
         return {}
 
     def place(
-        self, stages: Sequence[Model], table: Table, n_threads: int | None = None, memory_limit: int | None = None
-    ) -> ReferenceRows:
-        return ReferenceRows(stages[-1].kernel, table)
+        self, stages: Sequence[Model], table: Any, n_threads: int | None = None, memory_limit: int | None = None
+    ) -> Any:
+        kernel = stages[-1].kernel
+        place = partial(ReferenceRows, kernel)
+        return place(table) if table.is_in_memory else BlockRows(kernel, table, place)
 
 
 class ReferenceRows:
@@ -63,7 +69,8 @@ class ReferenceRows:
         self.w: Array = np.ones(n, np.int64 if kernel.is_exact else np.float64)
         self.weight_bits = 0
         if table.weights is not None:
-            self.w, self.weight_bits = (integer_weights if kernel.is_exact else small_weights)(table.weights)
+            scale_weights = integer_weights if kernel.is_exact else small_weights
+            self.w, self.weight_bits = scale_weights(table.weights, table.largest_weight)
         self.w = self.w * informative
 
     def __len__(self) -> int:
@@ -75,11 +82,23 @@ class ReferenceRows:
     def weights(self) -> Array:
         return self.w
 
+    def has_weight(self) -> bool:
+        return bool(self.w.any())
+
+    def n_silent(self) -> int:
+        return count_silent_rows(self, self.table)
+
+    def label_counts(self, labels: Array, k: int) -> Array:
+        return np.bincount(labels, minlength=k)
+
     def concurrent_starts(self, k: int) -> int:
         return 1
 
     def sample(self, count: int, seed: int) -> Self:
         return type(self)(self.kernel, self.table.sample(count, seed))
+
+    def in_memory(self) -> Self:
+        return self
 
     def take(self, numbers: Array, weights: Array) -> Self:
         return type(self)(self.kernel, self.table.take(numbers, weights))
@@ -130,6 +149,9 @@ class ReferenceRows:
         return np.concatenate([answer(F) for F, _ in self.parts()])
 
     def mean_phases(self, labels: Array, k: int) -> Array:
+        return mean_turns(*self.phase_sums(labels, k))
+
+    def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
         turns: Any = 0
         masses: Any = 0
         for at in self.blocks():
@@ -138,7 +160,7 @@ class ReferenceRows:
             W = one_hot(labels[at], self.w[at], k)
             V = np.rint(np.clip(np.where(observed, phases, 0.0), -(2.0**46), 2.0**46) * TURN).astype(np.int64)
             turns, masses = turns + product(W, V), masses + product(W, observed.astype(np.int64))
-        return mean_turns(turns, masses)
+        return turns, masses
 
 
 class ReferenceRun:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import sys
-import warnings
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
@@ -12,22 +12,23 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import ThreadpoolController
 
 from .. import _parameters, _watch, lloyd
-from .._caller import caller_stacklevel
 from .._grid import Array
 from ..assignment import Hard
 from ..centroids import CENTROIDS
+from ..checkpoint import use_checkpoint
 from ..engines import Rows, check_engine
 from ..model import Fit, Model, Stop
 from ..scales import NO_COLUMNS, SCALES, Scale
-from ..scales.left_out import LeftOutWarning, count_left_out, way_out
 from ..seeding import plus_plus, starts_of
 from ..short_fits import best_short_fit
-from ..table import ColumnSummary, MemoryTable
-from ..table.refusals import read_table
+from ..table import ColumnSummary
+from ..table.refusals import refuse_table_elsewhere
+from ..table.stream_input import read_any_table
+from ._fit_warnings import refuse_uninformative_table, warn_of_empty_clusters, warn_of_what_is_left_out
+from ._identity import StartDraws, fit_identity
 from ._mapped import Mapped, set_fitted_attributes
 from .placement import FitPreparation, Placement, place_fitted, place_table
 
@@ -45,20 +46,25 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     engine: str
     n_threads: int | None
     memory_limit: int | str | None
+    checkpoint: str | os.PathLike[str] | None
     random_state: Any
     verbose: int
     centroids: str
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Self:
         """Cluster the rows of X.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            NumPy array, SciPy sparse, pandas, polars or pyarrow table; NaN or null for missing values.
+            NumPy array, SciPy sparse, pandas, polars or pyarrow table; NaN or null for missing values. For hard labels
+            of the Euler kernel also a table that is read block by block in every pass: the path of a .npy file, of a
+            parquet file, a folder of them or a pattern, a pyarrow dataset, a zarr array, a NumPy memmap larger than
+            `memory_limit`, or a function that gives a new iterator over blocks each time; and a dask.array or
+            dask.dataframe, whose labels stay lazy.
         y : ignored
-        sample_weight : array of shape (n_samples,) or None
-            Row weights; weight 2 is the row twice.
+        sample_weight : array of shape (n_samples,), str or None
+            Row weights; weight 2 is the row twice. The name of a column where the table is not in memory.
 
         Returns
         -------
@@ -67,24 +73,27 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return self._fit(X, y, sample_weight)
 
     @_watch.with_fit_callbacks
-    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | None) -> Self:
+    def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | str | None) -> Self:
         self._check_parameters()
         table = self._read_table(X, sample_weight, fitting=True)
         n_starts = self._n_starts()
         tasks = _watch.Tasks(self, X, y, sample_weight, n_starts, self._max_passes())
         with _limit_threads(self.n_threads):
             placed = place_table(self, table)
-            self._refuse_uninformative_table(placed.rows)
-            starts = tasks.starts(self._make_starts(placed.rows, table))
+            refuse_uninformative_table(placed.rows, self.scale)
             watch = _watch.combine_watches(
                 _watch.send_events(n_starts, len(placed.rows)),
                 _watch.print_passes(n_starts) if self.verbose else None,
                 tasks.watch(lambda fit: table.columns | self._attributes(placed, fit)),
             )
-            fit = lloyd.best(placed.rows, placed.stages, starts, Stop(self.max_iter, float(self.tol)), watch)
-            attributes = self._attributes(placed, fit)
-        self._warn_of_what_is_left_out(placed, table)
-        self._warn_of_empty_clusters(fit)
+            draws, stop = self._start_draws(), Stop(self.max_iter, float(self.tol))
+            with use_checkpoint(self.checkpoint, lambda: fit_identity(self, placed), draws.entropy) as checkpoint:
+                draws = draws._replace(entropy=checkpoint.entropy, n_begun=checkpoint.n_starts_begun)
+                starts = tasks.starts(self._make_starts(placed.rows, table, draws))
+                fit = lloyd.best(placed.rows, placed.stages, starts, stop, watch, checkpoint.journal)
+                attributes = self._attributes(placed, fit)
+        warn_of_what_is_left_out(placed, table)
+        self._warn_of_empty_clusters(placed.rows, fit)
         set_fitted_attributes(self, table, attributes)
         tasks.end()
         return self
@@ -112,25 +121,34 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         limit = _parameters.check_bytes("memory_limit", self.memory_limit)
         return FitPreparation(self._n_centroids(), self.centroids, self.n_threads, limit, self.engine, float(self.tol))
 
-    def _make_starts(self, rows: Rows, table: MemoryTable) -> Iterator[Any]:
-        """Starting centroids of each run."""
-        k = self._n_centroids()
+    def _start_draws(self) -> StartDraws:
+        """What the starts are drawn with."""
         random = _parameters.check_random_state(self.random_state) if callable(self.init) else None
+        return StartDraws(random, _parameters.fit_entropy(self.random_state if random is None else random))
+
+    def _make_starts(self, rows: Rows, table: Any, draws: StartDraws) -> Iterator[Any]:
+        """Starting centroids of each run; None for those that an interrupted fit has begun."""
+        k = self._n_centroids()
         start = starts_of(rows.kernel)[self.init] if isinstance(self.init, str) else None
         model = self._exact_model(rows.kernel) if start is plus_plus else None
-        for seed in _parameters.seed_sequence(self.random_state).spawn(self._n_starts()):
-            if model is not None:
+        for number, seed in enumerate(np.random.SeedSequence(draws.entropy).spawn(self._n_starts())):
+            if number < draws.n_begun and not callable(self.init):  # which may draw, and has to do so again
+                yield None
+            elif model is not None:
                 yield best_short_fit(rows, model, k, np.random.PCG64(seed), float(self.tol))
             elif start is not None:
                 yield start(rows, k, np.random.PCG64(seed))
             else:
-                points = self.init(table.X, k, random_state=random) if callable(self.init) else self.init
+                if callable(self.init):
+                    refuse_table_elsewhere(table, "a callable init")
+                points = self.init(table.X, k, random_state=draws.random) if callable(self.init) else self.init
                 yield rows.kernel.from_points(_parameters.check_starting_points(points, k, table.n_columns))
 
-    def _read_table(self, X: Any, sample_weight: ArrayLike | None = None, *, fitting: bool) -> MemoryTable:
+    def _read_table(self, X: Any, sample_weight: Any = None, *, fitting: bool) -> Any:
         """The rows of X as numbers, with their weights; refused in a sentence where they are not."""
         k, k_parameter = (self._n_centroids(), self._k_parameter()) if fitting else (1, "")
-        return read_table(self, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter)
+        limit = _parameters.check_bytes("memory_limit", self.memory_limit)
+        return read_any_table(self, X, sample_weight, limit, fitting=fitting, k=k, k_parameter=k_parameter)
 
     def _n_centroids(self) -> int:
         return self.n_clusters
@@ -194,37 +212,13 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     # warnings
 
-    def _refuse_uninformative_table(self, rows: Rows) -> None:
-        if rows.kernel.beyond == "ignore" and not rows.weights().any():
-            raise ValueError(
-                f"no row of X has a value within the {self.scale} range, so none would count: "
-                "use another scale, or beyond='clip'."
-            )
-
-    def _warn_of_empty_clusters(self, fit: Fit) -> None:
-        n_occupied = np.count_nonzero(np.bincount(fit.labels, minlength=self._n_centroids()))
-        if n_occupied < self._n_centroids():
-            warnings.warn(
-                f"n_clusters={self._n_centroids()}, but only {n_occupied} clusters have rows: {self._why_empty()}",
-                ConvergenceWarning,
-                stacklevel=caller_stacklevel(),
-            )
+    def _warn_of_empty_clusters(self, rows: Rows, fit: Fit) -> None:
+        warn_of_empty_clusters(rows, fit.labels, self._n_centroids(), self._why_empty())
 
     def _why_empty(self) -> str:
         """What leaves a cluster without rows, and the way out."""
         why = f"X has no more distinct rows, or max_iter={self.max_iter} stopped the fit."
         return f"{why} Lower n_clusters or raise max_iter."
-
-    def _warn_of_what_is_left_out(self, placed: Placement, table: MemoryTable) -> None:
-        """Cells that the scale leaves out may be gross errors, or a small group far away: the user has to know."""
-        rows = placed.rows
-        if rows.kernel.beyond != "ignore":
-            return
-        n_silent = int(((rows.weights() == 0) & (1 if table.weights is None else table.weights > 0)).sum())
-        left_out = count_left_out(rows.kernel.scale, placed.summary, table.n_rows, n_silent)
-        if sentences := left_out.sentences(table.columns.get("feature_names_in_")):
-            text = " ".join([*sentences, way_out("scale='range'")])
-            warnings.warn(text, LeftOutWarning, stacklevel=caller_stacklevel())
 
     # answers
 
@@ -275,6 +269,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         if not (isinstance(self.n_init, str) and self.n_init == "auto"):
             _parameters.check_int("n_init", self.n_init)
         _parameters.check_int("max_iter", self.max_iter)
+        _parameters.check_path("checkpoint", self.checkpoint)
         _parameters.refuse_random_state(self.random_state)
         _parameters.check_int("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, least=0)
 

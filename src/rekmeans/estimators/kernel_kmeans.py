@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -12,7 +13,7 @@ from .. import _parameters
 from ..centroids import CENTROIDS
 from ..kernels import KERNELS, with_rule
 from ..scales import NO_COLUMNS, Scale, identity_scale
-from ..table import ColumnSummary, MemoryTable
+from ..table import ColumnSummary
 from ..table.refusals import pairwise_table
 from .base import Clusterer
 
@@ -98,14 +99,18 @@ class KernelKMeans(KernelClusterer):
     tol : float, default=1e-06
         Stop when the objective falls by no more than this share; 0 stops only when nothing changes.
     engine : str, default="auto"
-        Where the passes run: "auto", "native" (compiled) or "reference" (NumPy). For hard Euler clustering the answer
-        is the same, bit for bit; where rows are weighed by real numbers it agrees to rounding.
+        Where the passes run: "auto", "native" (compiled), "reference" (NumPy) or "dask" (the partitions of Dask's
+        collections). For hard Euler clustering the answer is the same, bit for bit; where rows are weighed by real
+        numbers it agrees to rounding.
     n_threads : int or None, default=None
         Threads to use; None for all that the process may: its CPU affinity, its container's quota, OMP_NUM_THREADS (set
         in workers of joblib and Dask). The answer is the same for any number, that of kernel means to rounding.
     memory_limit : int, str or None, default=None
         Bytes, or text such as "2GB", that the rows on circles (native engine) or the kernel values between rows may
         take; where they do not fit, they are made anew in every pass. Scaled rows of other kernels are always kept.
+    checkpoint : str, path or None, default=None
+        A file to which the fit writes how far it has come, between passes and at most once a second. The same fit,
+        interrupted and called again with it, goes on to the same bits; the file goes when the fit ends.
     random_state : int, RandomState or None, default=None
         Seed of the starts.
     verbose : int, default=0
@@ -153,6 +158,7 @@ class KernelKMeans(KernelClusterer):
         engine: str = "auto",
         n_threads: int | None = None,
         memory_limit: int | str | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -170,6 +176,7 @@ class KernelKMeans(KernelClusterer):
         self.engine = engine
         self.n_threads = n_threads
         self.memory_limit = memory_limit
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
 
@@ -186,7 +193,7 @@ class KernelKMeans(KernelClusterer):
         if self._is_pairwise():
             _parameters.refuse_points(self.kernel, self.init)
 
-    def _read_table(self, X: Any, sample_weight: ArrayLike | None = None, *, fitting: bool) -> MemoryTable:
+    def _read_table(self, X: Any, sample_weight: Any = None, *, fitting: bool) -> Any:
         table = super()._read_table(X, sample_weight, fitting=fitting)
         is_pairwise = self._is_pairwise() if fitting else self.kernel_.is_pairwise
         return pairwise_table(table, fitting) if is_pairwise else table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -63,6 +64,9 @@ class MahalanobisFuzzyCMeans(FuzzyCMeans):
     memory_limit : int, str or None, default=None
         Bytes, or text such as "2GB", that the rows on circles (native engine) or the kernel values between rows may
         take; where they do not fit, they are made anew in every pass. Scaled rows of other kernels are always kept.
+    checkpoint : str, path or None, default=None
+        A file to which the fit writes how far it has come, between passes and at most once a second. The same fit,
+        interrupted and called again with it, goes on to the same bits; the file goes when the fit ends.
     random_state : int, RandomState or None, default=None
         Seed of the starts.
     verbose : int, default=0
@@ -114,6 +118,7 @@ class MahalanobisFuzzyCMeans(FuzzyCMeans):
         engine: str = "auto",
         n_threads: int | None = None,
         memory_limit: int | str | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -132,6 +137,7 @@ class MahalanobisFuzzyCMeans(FuzzyCMeans):
         self.engine = engine
         self.n_threads = n_threads
         self.memory_limit = memory_limit
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
 

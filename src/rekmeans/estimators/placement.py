@@ -81,7 +81,7 @@ def place_table(estimator: Any, table: Table) -> Placement:
     kernel = estimator._make_kernel(scale).prepared(table, preparation)
     stages = tuple(estimator._make_stages(kernel))
     rows = engine.place(stages, table, estimator.n_threads, preparation.memory_limit)
-    return Placement(table, summary, rows, stages, engine.name)
+    return Placement(table, summary, rows, stages, getattr(rows, "engine_name", engine.name))
 
 
 def place_fitted(estimator: Any, X: Any, sample_weight: ArrayLike | None = None) -> Placement:
@@ -109,7 +109,7 @@ def fitted_centroids(estimator: Any) -> Any:
 
 def starting_centroids(estimator: Any, placed: Placement) -> Iterator[Any]:
     """The starting centroids of each run of a fit, as the estimator's `init` names them."""
-    return estimator._make_starts(placed.rows, placed.table)
+    return estimator._make_starts(placed.rows, placed.table, estimator._start_draws())
 
 
 def check_parameters(estimator: Any) -> None:

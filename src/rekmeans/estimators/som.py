@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator
 from typing import Any, Literal
 
@@ -15,7 +16,8 @@ from ..assignment import Hard, SomNeighbourhood, node_places
 from ..engines import Rows
 from ..model import Fit
 from ..scales import Scale
-from ..table import MemoryTable, Table
+from ..table import Table
+from ._identity import StartDraws
 from .annealed import Annealed, two_nearest
 from .placement import Placement
 
@@ -74,6 +76,9 @@ class SelfOrganizingMap(Annealed):
     memory_limit : int, str or None, default=None
         Bytes, or text such as "2GB", that the rows on circles (native engine) or the kernel values between rows may
         take; where they do not fit, they are made anew in every pass. Scaled rows of other kernels are always kept.
+    checkpoint : str, path or None, default=None
+        A file to which the fit writes how far it has come, between passes and at most once a second. The same fit,
+        interrupted and called again with it, goes on to the same bits; the file goes when the fit ends.
     random_state : int, RandomState or None, default=None
         Seed of the starts.
     verbose : int, default=0
@@ -131,6 +136,7 @@ class SelfOrganizingMap(Annealed):
         engine: str = "auto",
         n_threads: int | None = None,
         memory_limit: int | str | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
         random_state: Any = None,
         verbose: int = 0,
     ) -> None:
@@ -151,6 +157,7 @@ class SelfOrganizingMap(Annealed):
         self.engine = engine
         self.n_threads = n_threads
         self.memory_limit = memory_limit
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
 
@@ -184,12 +191,12 @@ class SelfOrganizingMap(Annealed):
     def _n_starts(self) -> int:
         return 1 if self._starts_in_plane() else super()._n_starts()
 
-    def _make_starts(self, rows: Rows, table: MemoryTable) -> Iterator[Any]:
+    def _make_starts(self, rows: Rows, table: Any, draws: StartDraws) -> Iterator[Any]:
         if not self._starts_in_plane():
-            return super()._make_starts(rows, table)
+            return super()._make_starts(rows, table, draws)
         return iter([rows.kernel.from_points(points_in_plane(table, rows.kernel.scale, self._sides()))])
 
-    def _warn_of_empty_clusters(self, fit: Fit) -> None:
+    def _warn_of_empty_clusters(self, rows: Rows, fit: Fit) -> None:
         """A node without rows bridges those beside it: no cause for a word."""
 
     def _attributes(self, placed: Placement, fit: Fit) -> dict[str, Any]:

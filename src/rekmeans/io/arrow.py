@@ -12,21 +12,12 @@ from typing import Any
 import numpy as np
 
 from .._grid import Array
+from ..table.parquet import NARROW_TYPES
 from ._pyarrow import compute, ipc, pa, parquet, types
 from .file_table import ColumnSelection, FileTable, UnreadableFileError, name_list
 from .size_limits import refuse_oversize
 from .text_columns import NumberColumn, find_late_text, find_number_columns, is_text, number_notes
 from .tidy_table import without_ids
-
-FLOAT32_TYPES = (
-    pa.float32(),
-    pa.float16(),
-    pa.int16(),
-    pa.int8(),
-    pa.uint16(),
-    pa.uint8(),
-    pa.bool_(),
-)  # exact in float32
 
 
 @dataclass(frozen=True)
@@ -152,7 +143,7 @@ def _gather_columns(
     path: Path, source: ColumnSource, names: list[str], others: list[str]
 ) -> tuple[Array, dict[str, Any]]:
     """The columns `names` as rows (n, d), batch by batch so that the table is not in memory twice, and the others."""
-    dtype = np.float32 if all(source.types[name] in FLOAT32_TYPES for name in names) else np.float64
+    dtype = np.float32 if all(source.types[name] in NARROW_TYPES for name in names) else np.float64
     refuse_oversize(path, source.n_rows, len(names), np.dtype(dtype).itemsize)
     number, n, X = pa.from_numpy_dtype(dtype), 0, np.empty((source.n_rows, len(names)), dtype)
     chunks: dict[str, list[Any]] = {name: [] for name in others}

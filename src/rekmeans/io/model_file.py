@@ -12,9 +12,9 @@ import numpy as np
 
 from .. import _parameters
 from ..analysis.number_format import shorten_name
+from ..atomic import atomic_write
 from ..estimators import EulerMap
 from ..model import ANSWER_VERSION
-from .atomic import atomic_write
 from .model_state import (
     CLUSTER_ARRAYS,
     ESTIMATORS,

@@ -29,6 +29,7 @@ CLUSTER_ARRAYS = (
 POINTS = ("cluster_centers", "middle")  # of the table's space
 SCALE_OPTIONS = {"left_out": "F64"}
 OPTIONAL_ARRAYS = SCALE_OPTIONS | {"init": "F64", "labels": "I32"}
+OF_ONE_MACHINE = ("checkpoint",)  # parameters that no other can use
 Header = dict[str, Any]
 
 
@@ -61,6 +62,7 @@ def _plain_parameters(model: Any) -> tuple[dict[str, Any], Array | None]:
     """The parameters as plain values, those that have none as their defaults; and the array given as `init`, if any."""
     check_parameters(model)
     given, defaults = model.get_params(deep=False), default_parameters(type(model))
+    given |= {name: defaults[name] for name in OF_ONE_MACHINE if name in given}
     init = given.get("init")
     if init is not None and not isinstance(init, str) and not callable(init):
         init = _parameters.check_starting_points(given.pop("init"), model.n_clusters, model.n_features_in_)

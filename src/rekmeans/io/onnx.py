@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from .atomic import atomic_write
+from ..atomic import atomic_write
 from .model_state import refuse_other_models
 
 

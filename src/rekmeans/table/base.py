@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -45,6 +45,9 @@ class SummaryRows(NamedTuple):
 class Table(Protocol):
     """Rows of numbers, NaN for missing cells; weights (n,) or None for all equal."""
 
+    is_in_memory: ClassVar[bool]  # False: its rows are read block by block, and no engine holds them all
+    is_partitioned: ClassVar[bool]  # its rows are a collection of Dask's, and tasks go where they are
+
     @property
     def columns(self) -> dict[str, Any]:
         """scikit-learn's n_features_in_, feature_names_in_."""
@@ -57,6 +60,10 @@ class Table(Protocol):
 
     @property
     def weights(self) -> Array | None: ...
+
+    @property
+    def largest_weight(self) -> float | None:
+        """The largest weight of the table that these rows are a block of; None where they are a table of their own."""
 
     def sample(self, count: int, seed: int) -> Table:
         """The rows that count, or `count` of them drawn by weight, in memory; how often is each one's weight."""
@@ -145,10 +152,15 @@ def draw_rows(weights: Array | int, words: Array) -> Array:
     A number instead of weights is that of rows of equal weight.
     """
     if isinstance(weights, int):
-        return _high_words(words, weights).astype(np.int64)
+        return draw_goals(weights, words)
     ends = np.cumsum(weights, dtype=np.int64)
-    goals = _high_words(words, int(ends[-1])).astype(np.int64)
+    goals = draw_goals(int(ends[-1]), words)
     return np.minimum(np.searchsorted(ends, goals, side="right"), len(ends) - 1)  # where no row has weight, the last
+
+
+def draw_goals(total: int, words: Array) -> Array:
+    """total r/2^64 of each 64-bit word r, rounded down: what the running sum of a drawn row exceeds."""
+    return _high_words(words, total).astype(np.int64)
 
 
 def dense(X: Any) -> Array:

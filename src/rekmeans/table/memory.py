@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -26,6 +26,10 @@ class MemoryTable:
     X: Any
     weights: Array | None = None
     columns: dict[str, Any] = field(default_factory=dict)  # scikit-learn's n_features_in_, feature_names_in_
+    largest_weight: float | None = None  # of the table that these rows are a block of
+
+    is_in_memory: ClassVar[bool] = True
+    is_partitioned: ClassVar[bool] = False
 
     @property
     def n_rows(self) -> int:
@@ -64,6 +68,11 @@ class MemoryTable:
         """So many row numbers drawn by weight, (count,)."""
         weights = self.n_rows if self.weights is None else integer_weights(self.weights)[0]
         return draw_rows(weights, np.random.PCG64(seed).random_raw(count))
+
+    def repeat_rows(self) -> MemoryTable:
+        """The table with each row as often as its weight says, without weights: these must be counts."""
+        times = np.ones(self.n_rows, np.int64) if self.weights is None else self.weights.astype(np.int64)
+        return replace(self, X=self.X[np.repeat(np.arange(self.n_rows), times)], weights=None)
 
     def take(self, rows: Array, weights: Array) -> MemoryTable:
         """These rows with these weights."""

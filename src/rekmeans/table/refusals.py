@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from copy import copy
 from typing import Any
 
@@ -32,25 +33,38 @@ def read_table(
     `k_parameter` is the parameter that sets k, with its value.
     """
     rows = as_rows(X)
-    weights = None if sample_weight is None else _weights(sample_weight, rows.shape[0])
-    if k > rows.shape[0]:
+    weights = None if sample_weight is None else read_weights(sample_weight, rows.shape[0])
+    refuse_few_rows(rows.shape[0], k, k_parameter)
+    return MemoryTable(rows, weights, read_columns(estimator, X if hasattr(X, "columns") else rows, fitting))
+
+
+def refuse_few_rows(n: int, k: int, k_parameter: str) -> None:
+    if k > n:
         raise ValueError(
-            f"{k_parameter} needs at least {k} rows, got n_samples={rows.shape[0]}: "
-            f"lower {k_parameter.split('=')[0]} or add rows."
+            f"{k_parameter} needs at least {k} rows, got n_samples={n}: lower {k_parameter.split('=')[0]} or add rows."
         )
-    if fitting and type(X) is np.ndarray:  # which has no names to look for
-        return MemoryTable(rows, weights, {"n_features_in_": rows.shape[1]})
-    named = X if hasattr(X, "columns") else rows
+
+
+def read_columns(estimator: Any, named: Any, fitting: bool) -> dict[str, Any]:
+    """scikit-learn's attributes of the columns of a table, compared with those of fit unless fitting."""
+    if fitting and type(named) is np.ndarray:  # which has no names to look for
+        return {"n_features_in_": named.shape[1]}
     probe = copy(estimator)  # so that a fit that fails later has changed nothing
     validate_data(probe, named, reset=fitting, skip_check_array=True)
-    return MemoryTable(rows, weights, {name: getattr(probe, name) for name in COLUMNS if hasattr(probe, name)})
+    return {name: getattr(probe, name) for name in COLUMNS if hasattr(probe, name)}
 
 
 def as_rows(X: Any) -> Any:
     """Any table as rows of numbers, unchecked against an estimator's columns."""
     rows, names = _numbers(X)
-    _refuse_bad_rows(rows, names)
+    refuse_empty(rows)
+    refuse_bad_rows(rows, names)
     return rows
+
+
+def number_rows(X: Any) -> Any:
+    """Any table as numbers (n, d), uncopied where it can be; its values are not looked at."""
+    return _numbers(X)[0]
 
 
 def _numbers(X: Any) -> tuple[Any, list[Any]]:
@@ -64,6 +78,8 @@ def _numbers(X: Any) -> tuple[Any, list[Any]]:
         frame = nw.from_native(X, pass_through=True)
     except DuplicateError:
         raise ValueError(f"X must have different column names, got {list(X.columns)}.") from None
+    if hasattr(X, "__dask_graph__"):
+        raise TypeError(f"X must be in memory here, got a {type(X).__name__} of Dask: pass X.compute() if it fits.")
     if isinstance(frame, nw.LazyFrame):
         raise TypeError(f"X must be in memory, got a lazy {type(X).__name__}: pass X.collect().")
     if isinstance(frame, nw.DataFrame):
@@ -131,12 +147,16 @@ def _cells(values: Array, name: Any) -> Array:
         raise type(error)(f"X must be numeric, column {name!r} is not: {error}; drop or encode it.") from None
 
 
-def _refuse_bad_rows(X: Any, names: list[Any]) -> None:
+def refuse_empty(X: Any) -> None:
     n, d = X.shape
     if n == 0:
         raise ValueError(f"X has 0 sample(s) (shape={X.shape}) while a minimum of 1 is required: pass a row.")
     if d == 0:
         raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required: pass a column.")
+
+
+def refuse_bad_rows(X: Any, names: Sequence[Any], first: int = 0) -> None:
+    """Refuse rows without a value and values that are not finite; `first` is the number of the first row."""
     if X.dtype.kind != "f":
         return
     cells = X.data if sparse.issparse(X) else X
@@ -144,8 +164,8 @@ def _refuse_bad_rows(X: Any, names: list[Any]) -> None:
     if np.isnan(ends[0]):
         ends = _extremes(cells, np.fmin, np.fmax)
         gaps = np.isnan(X).sum(axis=1) if cells is X else _row_sums(X, np.isnan(cells))
-        if len(empty := np.flatnonzero(gaps == d)):
-            raise ValueError(f"every row of X needs at least one value: row {empty[0]} has only NaN; drop it.")
+        if len(empty := np.flatnonzero(gaps == X.shape[1])):
+            raise ValueError(f"every row of X needs at least one value: row {first + empty[0]} has only NaN; drop it.")
     if (np.abs(ends) > LARGEST_VALUE).any():
         i, j = (
             np.argwhere(abs(X) > LARGEST_VALUE)[0]
@@ -153,7 +173,9 @@ def _refuse_bad_rows(X: Any, names: list[Any]) -> None:
             else np.transpose((abs(X) > LARGEST_VALUE).nonzero())[0]
         )
         what = "infinity" if np.isinf(X[i, j]) else f"a value too large ({X[i, j]:g})"
-        raise ValueError(f"X must be finite: {what} in row {i}, column {names[j]!r}; use NaN for a missing value.")
+        raise ValueError(
+            f"X must be finite: {what} in row {first + i}, column {names[j]!r}; use NaN for a missing value."
+        )
 
 
 def _extremes(cells: Array, *ends: np.ufunc) -> Array:
@@ -169,7 +191,7 @@ def _row_sums(X: Any, values: Array) -> Array:
     return np.bincount(np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), values, X.shape[0])
 
 
-def _weights(sample_weight: Any, n: int) -> Array:
+def read_weights(sample_weight: Any, n: int) -> Array:
     """Row weights as float64 (n,)."""
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
@@ -179,15 +201,24 @@ def _weights(sample_weight: Any, n: int) -> Array:
         weights = np.full(n, float(weights))
     if weights.shape != (n,):
         raise ValueError(f"sample_weight.shape == {weights.shape}, expected {(n,)}: one weight for each row of X.")
+    refuse_bad_weights(weights)
+    refuse_weight_range(float(weights.max()), float(weights[weights > 0].min(initial=np.inf)))
+    return weights
+
+
+def refuse_bad_weights(weights: Array) -> None:
     if not np.isfinite(weights).all() or weights.min() < 0:
         bad = weights[~(np.isfinite(weights) & (weights >= 0))][0]
         raise ValueError(f"sample_weight must be finite and not negative, got {bad}: use 0 to leave a row out.")
-    if not weights.any():
+
+
+def refuse_weight_range(largest: float, smallest: float) -> None:
+    """Refuse weights of which the largest is 0, or the smallest that is not 0 would be lost beside it."""
+    if largest == 0:
         raise ValueError("sample_weight must not be all zero: at least one row has to count.")
-    if (lost := (integer_weights(weights)[0] == 0) & (weights > 0)).any():
-        ratio = weights.max() / weights[lost].min()
+    if not integer_weights(np.array([smallest]), largest)[0][0]:
+        ratio = largest / smallest
         raise ValueError(f"sample_weight spans a ratio of {ratio:.2g}, at most 2**31 fits: set the smallest to 0.")
-    return weights
 
 
 def circle_points(X: Any, d: int) -> Array:
@@ -210,6 +241,7 @@ def refuse_many_pairs(n: int, kernel: str) -> None:
 
 def pairwise_table(table: MemoryTable, fitting: bool) -> PairwiseTable:
     """The table of kernel values with one more column: those of each row with itself, which new rows do not have."""
+    refuse_table_elsewhere(table, "kernel='precomputed'")
     if table.has_missing():
         raise ValueError("kernel='precomputed' needs all kernel values, X has NaN: fill them, or leave those rows out.")
     if fitting and table.n_rows != table.n_columns:
@@ -228,6 +260,12 @@ def _is_symmetric(K: Array, blocks: list[slice]) -> bool:
     """Whether a matrix is its own transpose, but for rounding."""
     room = 1e-9 * max(float(np.abs(K[at]).max()) for at in blocks)
     return all(np.allclose(K[at], K[:, at].T, rtol=1e-6, atol=room) for at in blocks)
+
+
+def refuse_table_elsewhere(table: Table, who: str) -> None:
+    """What needs all rows at once takes no table whose rows are read in blocks."""
+    if not table.is_in_memory:
+        raise ValueError(f"{who} needs all rows at once, X is not in memory: pass a table that is.")
 
 
 def refuse_missing_values(table: Table, who: str) -> None:

@@ -9,8 +9,9 @@ from typing import Any
 from ...centroids import mean, rectified
 from ...kernels.euler import NARROW
 from ...model import Model
-from ...table import MemoryTable, Table, Twins
+from ...table import MemoryTable, StreamTable, Table, Twins
 from ...threads import count_threads
+from ..blocks import BlockRows, refuse_blocks
 from .options import MEASURES, RULES, instruction_set
 
 CORE = f"{__package__}._core"  # the compiled module
@@ -30,11 +31,13 @@ class Native:
         return f"compiled, {_core.instruction_set(instruction_set())} instructions, {count_threads()} threads"
 
     def is_home_of(self, table: Table) -> bool:
-        return isinstance(table, MemoryTable)
+        return isinstance(table, MemoryTable | StreamTable)
 
     def unsupported(self, stages: Sequence[Model], table: Table) -> str:
-        if not isinstance(table, MemoryTable):
-            return "takes tables in memory only."
+        if not self.is_home_of(table):
+            return "takes tables in memory or on disk only."
+        if not table.is_in_memory and (reason := refuse_blocks(stages)):
+            return reason
         for model in stages:
             if type(model.kernel) not in MEASURES:
                 name = model.kernel.name or type(model.kernel).__name__
@@ -58,6 +61,8 @@ class Native:
         from .float import NativePoints
 
         kernel = stages[-1].kernel
+        if not table.is_in_memory:
+            return BlockRows(kernel, table, lambda block: self.place(stages, block, n_threads, None))
         if kernel.is_exact:
             return NativeRows(kernel, table, n_threads, memory_limit)
         return NativePoints(kernel, table, n_threads=n_threads)

@@ -17,6 +17,7 @@ from ...model import Assignment, FarthestRow, Model, Pass, State, Stop
 from ...seeding import SWAP_PATIENCE, Seeding, SeedingPlan
 from ...table import MemoryTable
 from ...threads import count_threads
+from ..base import count_silent_rows
 from .core_module import _core
 from .float import FloatRun
 from .options import instruction_set
@@ -51,7 +52,9 @@ class NativeRows:
         self.memory_limit, self.n_threads = memory_limit, threads
         X, scale = table.X, kernel.scale
         self.n, self.d = X.shape
-        weights, self.weight_bits = (None, 0) if table.weights is None else integer_weights(table.weights)
+        weights, self.weight_bits = None, 0
+        if table.weights is not None:
+            weights, self.weight_bits = integer_weights(table.weights, table.largest_weight)
         low, high, shift = (np.ascontiguousarray(ends).ravel() for ends in (scale.low, scale.high, scale.shift))
         columns = _core.Scale(low, high, shift, kernel.rates, scale.period, kernel.beyond)
         self.threads = count_threads(threads)
@@ -73,6 +76,15 @@ class NativeRows:
     def weights(self) -> Array:
         return self.core.weights()
 
+    def has_weight(self) -> bool:
+        return bool(self.weights().any())
+
+    def n_silent(self) -> int:
+        return count_silent_rows(self, self.table)
+
+    def label_counts(self, labels: Array, k: int) -> Array:
+        return np.bincount(labels, minlength=k)
+
     def concurrent_starts(self, k: int) -> int:
         return self.threads if TINY_WORK < self.n * self.d * k <= SMALL_WORK else 1
 
@@ -81,6 +93,9 @@ class NativeRows:
 
     def sample(self, count: int, seed: int) -> NativeRows:
         return NativeRows(self.kernel, self.table.sample(count, seed), self.n_threads, self.memory_limit, self.skip)
+
+    def in_memory(self) -> NativeRows:
+        return self
 
     def take(self, numbers: Array, weights: Array) -> NativeRows:
         return NativeRows(self.kernel, self.table.take(numbers, weights), self.n_threads, self.memory_limit, self.skip)
@@ -160,9 +175,12 @@ class NativeRows:
         with ThreadPoolExecutor(self.threads) as pool:
             return np.concatenate(list(pool.map(lambda block: answer(self.core.grid(block)), blocks)))
 
-    def mean_phases(self, labels: Array, k: int) -> Array:
+    def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
         turns, observed = self.core.phase_sums(labels, k)
-        return mean_turns(_join_words(turns), observed)
+        return _join_words(turns), observed
+
+    def mean_phases(self, labels: Array, k: int) -> Array:
+        return mean_turns(*self.phase_sums(labels, k))
 
 
 class CoreSums:

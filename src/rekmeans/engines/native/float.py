@@ -35,6 +35,9 @@ class NativePoints(ReferenceRows):
     def sample(self, count: int, seed: int) -> Self:
         return type(self)(self.kernel, self.table.sample(count, seed), n_threads=self.threads)
 
+    def in_memory(self) -> Self:
+        return self
+
     def take(self, numbers: Array, weights: Array) -> Self:
         return type(self)(self.kernel, self.table.take(numbers, weights), n_threads=self.threads)
 

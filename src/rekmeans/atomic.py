@@ -10,8 +10,9 @@ import secrets
 import shutil
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO
 
 LEFTOVER = re.compile(r"\.rekmeans-([0-9a-f]{8})-(\d+)-[0-9a-f]{8}")  # host, process, and a number of its own
 
@@ -58,6 +59,47 @@ def atomic_writes(paths: Sequence[Path]) -> Iterator[list[Path]]:
         for place in made:
             if place.is_dir() and not any(place.iterdir()):
                 place.rmdir()
+
+
+@contextmanager
+def exclusive_use(path: Path) -> Iterator[None]:
+    """No other process or thread uses `path` by this function until the block ends, however it ends."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"{path} cannot be written, there is no folder {path.parent}: make it first.")
+    lock = path.with_name(path.name + ".lock")
+    file = _lock(lock, path)
+    try:
+        yield
+    finally:
+        with suppress(PermissionError):  # Windows removes no open file
+            lock.unlink(missing_ok=True)  # while it is locked: who opened it in between finds that it is gone
+        file.close()
+
+
+def _lock(lock: Path, path: Path) -> IO[bytes]:
+    """The lock file of `path`, locked: the system unlocks it when this process ends, also where that is killed."""
+    while True:
+        file = lock.open("ab")
+        try:
+            _lock_file(file)
+        except OSError:
+            file.close()
+            raise ValueError(f"{path} is in use by another fit: wait for its end, or name another file.") from None
+        if lock.exists() and os.fstat(file.fileno()).st_ino == lock.stat().st_ino:
+            return file
+        file.close()
+
+
+def _lock_file(file: IO[bytes]) -> None:
+    """Lock an open file, or raise OSError."""
+    if os.name == "nt":
+        import msvcrt
+
+        msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    else:
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def remove_leftovers(*folders: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rekmeans.io.atomic import atomic_write, atomic_writes
+from rekmeans.atomic import atomic_write, atomic_writes
 
 
 def test_outputs_are_replaced_together(tmp_path):

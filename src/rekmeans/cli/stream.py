@@ -1,0 +1,75 @@
+"""Tables larger than memory, or on a cluster, on the command line: read block by block, described by a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..io.file_table import ColumnSelection, FileTable, NumberedNames, UnreadableFileError
+from ..table.stream_input import GLOB, find_source, read_any_table
+
+DESCRIBED_ROWS, DESCRIBED_SEED = 100_000, 0  # of the sample that the report of a large table is made of
+BLOCK_ENDINGS = (".parquet", ".pq", ".npy")
+
+
+def is_pattern(table: Path) -> bool:
+    """Whether a name stands for several files."""
+    return bool(set(GLOB) & set(str(table)))
+
+
+def is_streamed(table: Path | None, memory: str | None, cluster: str | None) -> bool:
+    """Whether the rows of a table are read block by block: it is asked for, or there are several files."""
+    return table is not None and (memory is not None or cluster is not None or table.is_dir() or is_pattern(table))
+
+
+def open_stream(table: Path, selection: ColumnSelection, cluster: str | None = None) -> tuple[Any, FileTable]:
+    """The rows of a table as an estimator takes them, and its columns without any row."""
+    if selection.label:
+        raise ValueError("--label needs the table in memory: leave out --memory and --cluster, and name one file.")
+    if not is_pattern(table) and not table.is_dir() and table.suffix not in BLOCK_ENDINGS:
+        raise UnreadableFileError(f"{table.name} must be parquet or npy to be read in blocks: convert it.")
+    if table.suffix == ".npy" and not is_pattern(table):
+        source: Any = find_source(table, None)
+        return source, FileTable(np.empty((0, source.n_columns)), NumberedNames(source.n_columns), has_names=False)
+    from ..table.parquet import open_dataset, open_parquet, split_columns
+
+    kept, skipped = split_columns(open_dataset(str(table)), selection.drop)
+    selection.refuse_missing_columns(table, [*kept, *skipped])
+    names = [name for name in selection.only or kept if name in kept]
+    if not names:
+        raise UnreadableFileError(f"{table.name} has no numeric column to cluster.")
+    columns = FileTable(np.empty((0, len(names))), names, skipped=skipped)
+    if cluster is None:
+        return open_parquet(str(table), only=names), columns
+    from dask import dataframe
+
+    return dataframe.read_parquet(str(table), columns=names), columns
+
+
+@contextmanager
+def use_cluster(address: str | None) -> Iterator[None]:
+    """The cluster of this scheduler, if one is named."""
+    if address is None:
+        yield
+        return
+    if find_spec("distributed") is None:
+        raise ImportError("--cluster needs Dask: pip install 'rekmeans[dask]'.")
+    from distributed import Client
+
+    with Client(address):  # type: ignore[no-untyped-call]
+        yield
+
+
+def describe_by_sample(model: Any, source: Any, columns: FileTable) -> FileTable:
+    """The table that the report is made of: rows drawn from a large one, by the one rule of draws."""
+    table = read_any_table(model, source, fitting=False)
+    sample = table.sample(DESCRIBED_ROWS, DESCRIBED_SEED)
+    rows = sample.dense() if sample.weights is None else sample.repeat_rows().dense()
+    note = f"the report shows {len(rows):,} of {table.n_rows:,} rows, drawn at random."
+    return replace(columns, X=rows, notes=[note] if len(rows) < table.n_rows else [])

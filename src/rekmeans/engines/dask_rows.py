@@ -1,0 +1,253 @@
+"""Rows in the partitions of a Dask collection: a task for each partition and pass, their sums added up in a tree."""
+
+from __future__ import annotations
+
+import secrets
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from operator import add
+from typing import Any
+
+import numpy as np
+from dask import array
+from dask.delayed import delayed
+from dask.highlevelgraph import HighLevelGraph
+
+from .._grid import Array, integer_weights, mean_turns
+from ..assignment import Hard
+from ..centroids import rectified
+from ..kernels.base import rectified_update
+from ..model import Assignment, FarthestRow, Model, State, Stop
+from ..seeding import SeedingPlan
+from ..table import MemoryTable, draw_goals
+from ..table.dask import DaskTable, part_of
+from ..table.dask_compute import compute, current_client
+from .base import Engine
+from .blocks import BlockSeeding
+from .partition import BYTES_PER_CELL, BYTES_PER_ROW, Partition, PartPass, RunPass, merge_some
+
+FAN_IN = 8  # results that one task of the tree adds up
+KEPT_SHARE = 0.5  # of the memory of all workers that rows may take
+PATIENCE = 20  # times the median task without any task ending, and a cluster is given up
+
+
+class DaskRows:
+    """Partitions that are mapped once and kept on the workers where they fit, and else in every pass."""
+
+    def __init__(self, stages: Sequence[Model], table: DaskTable, engine: Engine, n_threads: int | None) -> None:
+        self.kernel, self.table, self.stages = stages[-1].kernel, table, tuple(stages)
+        self.engine, self.n_threads = engine, n_threads
+        self.silent: int | None = None
+        self.task_seconds: list[float] = []
+
+    @property
+    def engine_name(self) -> str:
+        return "dask" if current_client() is not None else "dask (local threads)"
+
+    @property
+    def weight_bits(self) -> int:
+        largest = self.table.largest_weight
+        return 0 if largest is None else integer_weights(np.ones(1), largest)[1]
+
+    def __len__(self) -> int:
+        return self.table.n_rows
+
+    @cached_property
+    def partitions(self) -> list[Any]:
+        """A delayed Partition each; on the workers from now on where they fit there."""
+        is_kept = self._fit_in_memory()
+        parts = self._place(self.table.parts, self.table.largest_weight, is_kept)
+        return list(current_client().persist(parts, optimize_graph=False)) if is_kept else parts
+
+    def _place(self, parts: Sequence[Any], largest: float | None = None, is_kept: bool = False) -> list[Any]:
+        threads = self.n_threads if current_client() is not None else 1  # Dask's local threads are as many as CPUs
+        place = delayed(partial(_place_block, self.engine, self.stages, threads, largest), pure=False, traverse=False)
+        return [delayed(Partition)(place, part, i, is_kept) for i, part in enumerate(parts)]
+
+    def _fit_in_memory(self) -> bool:
+        """Whether the workers can keep all rows, raw and mapped."""
+        client = current_client()
+        if client is None:
+            return False
+        workers = client.scheduler_info(n_workers=-1)["workers"].values()
+        room = sum(worker["memory_limit"] or 0 for worker in workers)
+        row = 2 * BYTES_PER_CELL * self.table.n_columns + BYTES_PER_ROW
+        return bool(len(self) * row <= KEPT_SHARE * room)
+
+    def run_tasks(self, tasks: Sequence[Any]) -> list[Any]:
+        return compute(tasks, self._longest_wait)
+
+    def _longest_wait(self) -> float:
+        return PATIENCE * statistics.median(self.task_seconds) if self.task_seconds else 0.0
+
+    def weights(self) -> Array:
+        return np.concatenate(self.run_tasks([delayed(_weights)(part) for part in self.partitions]))
+
+    @cached_property
+    def _weight_counts(self) -> list[tuple[int, int]]:
+        """Of each partition: weight that takes part, and rows that do not."""
+        return self.run_tasks([delayed(Partition.weight_counts)(part) for part in self.partitions])
+
+    def has_weight(self) -> bool:
+        return any(weight for weight, _ in self._weight_counts)
+
+    def n_silent(self) -> int:
+        return sum(silent for _, silent in self._weight_counts) if self.silent is None else self.silent
+
+    def label_counts(self, labels: Any, k: int) -> Array:
+        counts = [delayed(_count_labels)(block, k) for block in labels.to_delayed().ravel()]
+        return self.run_tasks([reduce_tree(add, counts)])[0]
+
+    def concurrent_starts(self, k: int) -> int:
+        return 1
+
+    def sample(self, count: int, seed: int) -> Any:
+        return self._place_here(self.table.sample(count, seed))
+
+    def in_memory(self) -> Any:
+        return self._place_here(self.table.in_memory())
+
+    def take(self, numbers: Array, weights: Array) -> Any:
+        return self._place_here(self.table.take(numbers, weights))
+
+    def best_of_drawn(self, model: Model, plan: SeedingPlan, words: Array, stop: Stop) -> State | None:
+        return None
+
+    def _place_here(self, table: MemoryTable) -> Any:
+        return self.engine.place(self.stages, table, self.n_threads, None)
+
+    def start_run(self, model: Model) -> DaskRun:
+        return DaskRun(self, model)
+
+    def start_seeding(self) -> BlockSeeding:
+        return BlockSeeding(self)
+
+    def draw_rows(self, words: Array) -> Array:
+        """Row numbers drawn by weight, as from a table in memory."""
+        ends = np.cumsum([weight for weight, _ in self._weight_counts], dtype=np.int64)
+        goals = draw_goals(int(ends[-1]), words)
+        owners, before = np.searchsorted(ends, goals, side="right"), np.append(0, ends[:-1])
+        hit = np.unique(owners)
+        tasks = [delayed(Partition.row_numbers)(self.partitions[i], goals[owners == i] - before[i]) for i in hit]
+        numbers, first = np.empty(len(words), np.int64), np.append(0, self.table.ends[:-1])
+        for i, found in zip(hit, self.run_tasks(tasks), strict=True):
+            numbers[owners == i] = first[i] + found
+        return numbers
+
+    def rows_as_centroids(self, numbers: Array) -> Any:
+        F = self.kernel.embed(self.table.dense(numbers))
+        return self.kernel.from_rows(F, self._overall if self.kernel.has_missing(F) else None)
+
+    @cached_property
+    def _overall(self) -> Any:
+        """The rectified centroid of all rows."""
+        start = self.kernel.from_points(self.kernel.scale.middle[None])
+        sums = self.start_run(Model(self.kernel, Hard(), rectified)).assign(start).sums
+        return rectified_update(self.kernel, sums, start)
+
+    def farthest(self, C: Any) -> FarthestRow:
+        starts, centroids = np.append(0, self.table.ends[:-1]).tolist(), delayed(C, pure=False, traverse=False)
+        pairs = zip(self.partitions, starts, strict=True)
+        rows = [delayed(Partition.farthest)(part, centroids, start) for part, start in pairs]
+        return self.run_tasks([reduce_tree(FarthestRow.merge, rows)])[0]
+
+    def label(self, model: Model, C: Any) -> Any:
+        """A lazy array: it needs the collection, and neither this cluster nor what it keeps."""
+        both = delayed((model, C), pure=False, traverse=False)
+        blocks = [delayed(_label)(part, both) for part in self._place(self.table.make_parts())]
+        return self._lazy(blocks, np.empty(0, np.int32))
+
+    def map_blocks(self, answer: Callable[[Array], Array]) -> Any:
+        empty = answer(self.kernel.embed(np.zeros((1, self.table.n_columns))))[:0]
+        function = delayed(answer, pure=False, traverse=False)
+        placed = self._place(self.table.make_parts())
+        blocks = [delayed(Partition.map_rows)(part, function, empty) for part in placed]
+        return self._lazy(blocks, empty)
+
+    def _lazy(self, blocks: list[Any], empty: Array) -> Any:
+        """Blocks below one another as a Dask array; its length is known where that of the table is."""
+        lengths: Any = self.table.known_lengths() or [np.nan] * len(blocks)
+        name, rest = f"rekmeans-{secrets.token_hex(8)}", (0,) * (empty.ndim - 1)
+        layer: Any = {(name, i, *rest): (_same, block.key) for i, block in enumerate(blocks)}
+        graph = HighLevelGraph.from_collections(name, layer, dependencies=blocks)
+        return array.Array(graph, name, (tuple(lengths), *((width,) for width in empty.shape[1:])), meta=empty)
+
+    def phase_sums(self, labels: Any, k: int) -> tuple[Array, Array]:
+        pairs = zip(self.partitions, labels.to_delayed().ravel(), strict=True)
+        sums = [delayed(Partition.phase_sums)(part, block, k) for part, block in pairs]
+        turns, observed = self.run_tasks([reduce_tree(_add_both, sums)])[0]
+        return turns, observed
+
+    def mean_phases(self, labels: Any, k: int) -> Array:
+        return mean_turns(*self.phase_sums(labels, k))
+
+
+class DaskRun:
+    """A pass is a task for each partition; labels stay where they are."""
+
+    def __init__(self, rows: DaskRows, model: Model) -> None:
+        self.rows, self.model, self.n_passes = rows, model, 0
+        self.name, self.before = secrets.token_hex(8), None
+
+    def assign(self, C: Any) -> Assignment:
+        one = delayed(RunPass(self.name, self.n_passes, self.model, self.before, C), pure=False, traverse=False)
+        parts = [delayed(_assign)(part, one) for part in self.rows.partitions]
+        found: PartPass = self.rows.run_tasks([reduce_tree(PartPass.merge, parts)])[0]
+        self.rows.silent, self.rows.task_seconds = found.n_silent, found.seconds
+        self.before, self.n_passes = C, self.n_passes + 1
+        return Assignment(found.n_changed, found.sums)
+
+    def update(self, sums: Any, C: Any) -> Any:
+        return self.model.update(sums, C)
+
+    def advance(self, state: State, stop: Stop, most_passes: int) -> None:
+        return None
+
+    def labels(self) -> Any:
+        return self.rows.label(self.model, self.before)
+
+
+def reduce_tree(merge: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
+    """All parts merged in their order, a few of them in one task."""
+    function = delayed(partial(merge_some, merge), pure=False, traverse=False)
+    while True:
+        parts = [function(list(parts[at : at + FAN_IN])) for at in range(0, len(parts), FAN_IN)]
+        if len(parts) == 1:
+            return parts[0]
+
+
+# tasks
+
+
+def _place_block(
+    engine: Engine, stages: tuple[Model, ...], n_threads: int | None, largest: float | None, table: MemoryTable
+) -> Any:
+    return engine.place(stages, part_of(table, largest), n_threads, None)
+
+
+def _assign(part: Partition, one: RunPass) -> PartPass | None:
+    started = time.perf_counter()
+    found = part.assign(one)
+    return None if found is None else PartPass(*found, [time.perf_counter() - started])
+
+
+def _weights(part: Partition) -> Array:
+    return part.rows.weights() if part.rows else np.empty(0, np.int64)
+
+
+def _label(part: Partition, both: tuple[Model, Any]) -> Array:
+    return part.label(*both)
+
+
+def _same(block: Array) -> Array:
+    return block
+
+
+def _count_labels(labels: Array, k: int) -> Array:
+    return np.bincount(labels, minlength=k)
+
+
+def _add_both(one: tuple[Any, Any], two: tuple[Any, Any]) -> tuple[Any, Any]:
+    return one[0] + two[0], one[1] + two[1]

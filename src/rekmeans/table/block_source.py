@@ -1,0 +1,199 @@
+"""Where the blocks of a table that is not in memory come from: arrays on disk, and functions that give blocks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+
+import narwhals.stable.v2 as nw
+import numpy as np
+from scipy import sparse
+
+from .._grid import Array
+from .refusals import number_rows
+
+PLAIN_KINDS = "fiub"  # of numbers that an array on disk may hold
+
+
+class RawBlock(NamedTuple):
+    """Some rows in the order of the table."""
+
+    X: Array  # (m, d)
+    weights: Array | None  # (m,) as they are written, None for all equal
+
+
+@runtime_checkable
+class BlockSource(Protocol):
+    """Rows that can be read from the first to the last, as often as is asked for."""
+
+    @property
+    def n_columns(self) -> int: ...
+
+    @property
+    def n_rows(self) -> int | None:
+        """None where only reading them all tells."""
+
+    def first_row(self) -> Any:
+        """A table of one row with the column names, as scikit-learn reads them."""
+
+    def blocks(self, size: int) -> Iterator[RawBlock]:
+        """All rows in order; about `size` at a time, or as the source has them."""
+
+    def take(self, rows: Array) -> Array | None:
+        """Rows of ascending numbers; None where that means reading all."""
+
+
+@dataclass(frozen=True)
+class ArrayBlocks:
+    """Rows of an array that is read by slices: a NumPy memmap, a zarr array."""
+
+    array: Any
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.array.shape[1])
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.array.shape[0])
+
+    def first_row(self) -> Array:
+        return number_rows(np.asarray(self.array[:1]))
+
+    def blocks(self, size: int) -> Iterator[RawBlock]:
+        for at in range(0, self.n_rows, size):
+            yield RawBlock(number_rows(np.array(self.array[at : at + size])), None)
+
+    def take(self, rows: Array) -> Array | None:
+        return number_rows(np.array(self.array[rows])) if isinstance(self.array, np.ndarray) else None
+
+
+@dataclass(frozen=True)
+class NpyBlocks:
+    """Rows of a .npy file, read and not mapped, so that no more of it is in memory than a block."""
+
+    path: Path
+    array: ArrayBlocks  # the file, mapped; few rows are taken of it
+
+    @classmethod
+    def of_path(cls, path: Path) -> Self | ArrayBlocks:
+        """The rows of the file; mapped where it has columns one after the other."""
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        is_by_rows = array.ndim == 2 and array.flags.c_contiguous
+        return cls(path, ArrayBlocks(array)) if is_by_rows else ArrayBlocks(array)
+
+    @property
+    def n_columns(self) -> int:
+        return self.array.n_columns
+
+    @property
+    def n_rows(self) -> int:
+        return self.array.n_rows
+
+    def first_row(self) -> Array:
+        return self.array.first_row()
+
+    def blocks(self, size: int) -> Iterator[RawBlock]:
+        dtype, d = self.array.array.dtype, self.n_columns
+        with self.path.open("rb") as file:
+            file.seek(self.array.array.offset)
+            for at in range(0, self.n_rows, size):
+                m = min(size, self.n_rows - at)
+                cells = np.fromfile(file, dtype, m * d)
+                if len(cells) < m * d:
+                    raise ValueError(f"{self.path.name} became shorter while it was read: write it anew, and fit then.")
+                yield RawBlock(number_rows(cells.reshape(m, d)), None)
+
+    def take(self, rows: Array) -> Array | None:
+        return self.array.take(rows)
+
+
+class CalledBlocks:
+    """Rows from a function that gives a new iterator over blocks each time: arrays, or data frames with column names.
+
+    `weight` names the column of the frames that holds the weights.
+    """
+
+    def __init__(self, function: Callable[[], Iterable[Any]], weight: str | None = None) -> None:
+        self.function, self.weight = function, weight
+        self.n_rows: int | None = None
+        first = next((block for block in self._open() if block.shape[0]), None)
+        if first is None:
+            raise ValueError("X must give at least one row, got a function whose iterator gives none.")
+        if sparse.issparse(first):
+            raise TypeError("X must give dense blocks, got a sparse one: pass a sparse table in memory.")
+        self.first = self._features(first)[:1]
+        self.n_columns = number_rows(self.first).shape[1]
+
+    def _open(self) -> Iterator[Any]:
+        blocks = self.function()
+        if not isinstance(blocks, Iterator):
+            raise TypeError(
+                f"X must give a new iterator over blocks of rows each time it is called; got {type(blocks).__name__}."
+            )
+        return blocks
+
+    def _features(self, block: Any) -> Any:
+        """The block without its weights."""
+        if self.weight is None:
+            return block
+        frame = nw.from_native(block, pass_through=True)
+        names = frame.columns if isinstance(frame, nw.DataFrame) else []
+        if self.weight not in names:
+            raise ValueError(f"sample_weight={self.weight!r} must name a column of every block; one has {names!r:.80}.")
+        return frame.drop(self.weight).to_native()
+
+    def first_row(self) -> Any:
+        return self.first
+
+    def blocks(self, size: int) -> Iterator[RawBlock]:
+        for block in self._open():
+            if not block.shape[0]:
+                continue
+            X = number_rows(self._features(block))
+            if X.shape[1] != self.n_columns:
+                raise ValueError(f"X must have blocks of {self.n_columns} columns as the first; got {X.shape[1]}.")
+            weights = (
+                None
+                if self.weight is None
+                else number_rows(nw.from_native(block).select(self.weight).to_native())[:, 0]
+            )
+            for at in range(0, len(X), size):
+                yield RawBlock(X[at : at + size], None if weights is None else weights[at : at + size])
+
+    def take(self, rows: Array) -> Array | None:
+        return None
+
+
+@dataclass(frozen=True)
+class WeightedBlocks:
+    """A source and the weights (n,) of its rows."""
+
+    source: BlockSource
+    weights: Array
+
+    @property
+    def n_columns(self) -> int:
+        return self.source.n_columns
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.weights)
+
+    def first_row(self) -> Any:
+        return self.source.first_row()
+
+    def blocks(self, size: int) -> Iterator[RawBlock]:
+        at = 0
+        for X, _ in self.source.blocks(size):
+            if at + len(X) > self.n_rows:
+                raise ValueError(f"sample_weight has {self.n_rows} weights, X more rows: pass a weight for each row.")
+            yield RawBlock(X, self.weights[at : at + len(X)])
+            at += len(X)
+        if at < self.n_rows:
+            raise ValueError(f"sample_weight has {self.n_rows} weights, X {at} rows: pass a weight for each row.")
+
+    def take(self, rows: Array) -> Array | None:
+        return self.source.take(rows)

@@ -1,0 +1,66 @@
+"""Where the tasks of Dask run: on the cluster of the current client, watched, or on Dask's local scheduler."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+try:
+    import dask
+    from dask.base import compute as compute_here
+except ImportError:
+    raise ImportError("Dask collections need Dask: pip install 'rekmeans[dask]'.") from None
+
+TIMEOUT = 60.0  # seconds without any task ending after which a cluster is given up, unless rekmeans.timeout says more
+STEP = 0.5  # seconds between two looks at what is being computed
+
+
+def current_client() -> Any:
+    """The client of a cluster that is current; None where there is none, and Dask's local scheduler computes."""
+    try:
+        from distributed import default_client
+
+        return default_client()
+    except (ImportError, ValueError):
+        return None
+
+
+def compute(tasks: Sequence[Any], limit: Callable[[], float] = lambda: 0.0) -> list[Any]:
+    """The results of delayed values; a cluster on which no task ends for too long is an error that names its workers.
+
+    Too long is `rekmeans.timeout` of Dask's configuration, in seconds, or the larger of a minute and `limit()`.
+    """
+    client = current_client()
+    if client is None:
+        return list(compute_here(*tasks))
+    futures = client.compute(list(tasks), optimize_graph=False)
+    most = dask.config.get("rekmeans.timeout", None)
+    seen, since = _waiting_tasks(client), time.monotonic()
+    while not all(future.done() for future in futures):
+        _wait(futures)
+        now = _waiting_tasks(client)
+        if now != seen:
+            seen, since = now, time.monotonic()
+        allowed = max(TIMEOUT, limit()) if most is None else float(most)
+        if time.monotonic() - since > allowed:
+            workers = ", ".join(sorted({worker for worker, _ in seen})) or "no worker at all"
+            client.cancel(futures)
+            raise TimeoutError(
+                f"no task ended for {allowed:.0f} s, {workers} did not answer: restart it, or raise rekmeans.timeout."
+            )
+    return list(client.gather(futures))
+
+
+def _wait(futures: list[Any]) -> None:
+    """Wait until all are done, or a moment."""
+    from distributed import wait
+
+    with suppress(TimeoutError):
+        wait(futures, timeout=STEP)
+
+
+def _waiting_tasks(client: Any) -> frozenset[tuple[str, str]]:
+    """Which worker has which tasks to do."""
+    return frozenset((worker, str(key)) for worker, keys in client.processing().items() for key in keys)

@@ -1,0 +1,128 @@
+"""Rows of parquet files, a row group at a time, by pyarrow's datasets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from glob import glob
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .._grid import Array
+from .block_source import RawBlock
+
+try:
+    import pyarrow as pa
+    from pyarrow import dataset, types
+except ImportError:
+    raise ImportError("parquet files need pyarrow: pip install 'rekmeans[stream]'.") from None
+
+BATCHES_AHEAD = 2  # decoded before they are asked for; more only take memory
+SCAN_OPTIONS = dataset.ParquetFragmentScanOptions(
+    pre_buffer=False, use_buffered_stream=True
+)  # whole row groups are not held
+# Exact in float32; a table of other numbers is one of float64.
+NARROW_TYPES = (pa.float32(), pa.float16(), pa.int16(), pa.int8(), pa.uint16(), pa.uint8(), pa.bool_())
+
+
+class DatasetBlocks:
+    """Rows of a pyarrow dataset; `weight` names the column of the weights."""
+
+    def __init__(self, data: Any, weight: str | None = None, only: list[str] | None = None) -> None:
+        self.data, self.weight = data, weight
+        kinds = {field.name: field.type for field in data.schema}
+        if weight is not None and weight not in kinds:
+            raise ValueError(f"sample_weight={weight!r} must name a column of X; it has {', '.join(kinds):.80}.")
+        self.names = [name for name in (only or kinds) if name != weight]
+        if not self.names:
+            raise ValueError("X has 0 feature(s) while a minimum of 1 is required: pass a column.")
+        for name in [*self.names, *([] if weight is None else [weight])]:
+            if not is_number_type(kinds[name]):
+                raise ValueError(f"X must be numeric, column {name!r} is not: found {kinds[name]}; drop or encode it.")
+        is_narrow = all(kinds[name] in NARROW_TYPES for name in self.names)
+        self.dtype = np.dtype(np.float32 if is_narrow else np.float64)
+        self.n_columns, self.n_rows = len(self.names), int(data.count_rows())
+
+    def first_row(self) -> Any:
+        return pa.table({name: [0.0] for name in self.names})
+
+    def blocks(self, size: int) -> Iterator[RawBlock]:
+        """Blocks of rows side by side, filled from batches of any length."""
+        block, weights, m = self._empty(size)
+        for batch in self._batches(size):
+            at = 0
+            while at < batch.num_rows:
+                part = batch.slice(at, min(size - m, batch.num_rows - at))
+                self._put(part, block, weights, m)
+                at, m = at + part.num_rows, m + part.num_rows
+                if m == size:
+                    yield RawBlock(block, weights)
+                    block, weights, m = self._empty(size)
+        if m:
+            yield RawBlock(block[:m], None if weights is None else weights[:m])
+
+    def _batches(self, size: int) -> Iterator[Any]:
+        """Record batches in the order of the rows."""
+        is_parquet = isinstance(getattr(self.data, "format", None), dataset.ParquetFileFormat)
+        columns = [*self.names, *([] if self.weight is None else [self.weight])]
+        yield from self.data.to_batches(
+            columns=columns,
+            batch_size=size,
+            batch_readahead=BATCHES_AHEAD,
+            fragment_readahead=1,
+            fragment_scan_options=SCAN_OPTIONS if is_parquet else None,
+        )
+
+    def _empty(self, size: int) -> tuple[Array, Array | None, int]:
+        weights = None if self.weight is None else np.empty(size)
+        return np.empty((size, self.n_columns), self.dtype), weights, 0
+
+    def _put(self, batch: Any, block: Array, weights: Array | None, at: int) -> None:
+        """Write the cells of a batch from row `at` of a block on."""
+        rows = slice(at, at + batch.num_rows)
+        for j, name in enumerate(self.names):
+            block[rows, j] = column_numbers(batch.column(name), self.dtype)
+        if weights is not None:
+            weights[rows] = column_numbers(batch.column(self.weight), weights.dtype)
+
+    def take(self, rows: Array) -> Array | None:
+        return None
+
+
+def open_parquet(name: str, weight: str | None = None, only: list[str] | None = None) -> DatasetBlocks:
+    """The rows of a parquet file, of the files in a folder, or of those that a pattern names, in the order of names."""
+    return DatasetBlocks(open_dataset(name), weight, only)
+
+
+def split_columns(data: Any, drop: Sequence[str] = ()) -> tuple[list[str], dict[str, str]]:
+    """The columns of numbers, and the others with the reason why they are skipped."""
+    kinds = {field.name: field.type for field in data.schema}
+    skipped = {name: "dropped" if name in drop else str(kind) for name, kind in kinds.items()}
+    kept = [name for name, kind in kinds.items() if name not in drop and is_number_type(kind)]
+    return kept, {name: why for name, why in skipped.items() if name not in kept}
+
+
+def open_dataset(name: str) -> Any:
+    """The pyarrow dataset of a parquet file, of the files in a folder, or of those that a pattern names."""
+    files = sorted(glob(name, recursive=True)) if not Path(name).exists() else name
+    if not files:
+        raise FileNotFoundError(f"{name} names no file: name a parquet file, a folder of them, or a pattern.")
+    try:
+        return dataset.dataset(files, format="parquet")
+    except (pa.ArrowInvalid, OSError) as error:
+        reason = " ".join(str(error).split())[:120]
+        raise ValueError(f"{name} must be a parquet file, a folder of them or a pattern: {reason}.") from error
+
+
+def is_number_type(kind: Any) -> bool:
+    """Whether a column of this type holds numbers; one without any value does."""
+    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+    return any(test(kind) for test in tests)
+
+
+def column_numbers(column: Any, dtype: Any) -> Array:
+    """The cells of a column as numbers, NaN where they are missing."""
+    plain = column.cast(pa.uint8()) if types.is_boolean(column.type) else column
+    cells: Array = plain.cast(pa.from_numpy_dtype(dtype), safe=False).to_numpy(zero_copy_only=False)
+    return cells

@@ -1,0 +1,180 @@
+"""A table whose rows are not in memory: read block by block, the next one while the last is computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+import numpy as np
+
+from .._grid import Array, integer_weights
+from ..threads import count_threads
+from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, Twins, draw_goals
+from .block_source import BlockSource
+from .memory import SUMMARY_SEED, MemoryTable
+from .survey import Survey
+
+STREAM_BLOCK_BYTES = 1 << 23  # of a block's cells in float64: more, and the allocator asks the system for each block
+LEAST_ROWS = 256  # of a block
+COPIES = 6  # of a block that are in memory at once: two read ahead, one computed on, mapped to twice as many numbers
+STATE_BYTES = 64  # of a row beside its cells
+
+Item = TypeVar("Item")
+
+
+class Block(NamedTuple):
+    """Some rows of a stream: those from `start` on."""
+
+    start: int
+    table: MemoryTable
+
+    @property
+    def rows(self) -> slice:
+        return slice(self.start, self.start + self.table.n_rows)
+
+
+@dataclass(frozen=True)
+class StreamTable:
+    """Rows that a source gives block by block; NaN for missing cells."""
+
+    source: BlockSource
+    survey: Survey
+    columns: dict[str, Any] = field(default_factory=dict)  # scikit-learn's n_features_in_, feature_names_in_
+    memory_limit: int | None = None  # bytes
+
+    is_in_memory: ClassVar[bool] = False
+    is_partitioned: ClassVar[bool] = False
+
+    @property
+    def n_rows(self) -> int:
+        return self.survey.n_rows
+
+    @property
+    def n_columns(self) -> int:
+        return self.source.n_columns
+
+    @property
+    def largest_weight(self) -> float | None:
+        return self.survey.largest_weight
+
+    @property
+    def weights(self) -> Array | None:
+        """Weights of all rows, (n,): a read of them all."""
+        if self.survey.largest_weight is None:
+            return None
+        return np.concatenate([block.table.weights for block in self.read_blocks()])
+
+    def has_missing(self) -> bool:
+        return self.survey.has_missing
+
+    def blocks(self, size: int) -> Iterator[slice]:
+        return (slice(at, min(at + size, self.n_rows)) for at in range(0, self.n_rows, size))
+
+    def read_blocks(self) -> Iterator[Block]:
+        """All rows in order, each block read while the one before is worked on."""
+        at = 0
+        for X, weights in prefetch(self.source.blocks(block_rows(self.n_columns, self.memory_limit))):
+            w = None if weights is None else np.asarray(weights, np.float64)
+            yield Block(at, MemoryTable(X, w, self.columns, self.largest_weight))
+            at += len(X)
+        if at != self.n_rows:
+            raise ValueError(f"X must stay as it is while it is read: it had {self.n_rows:,} rows, and now {at:,}.")
+
+    def dense(self, rows: slice | Array = slice(None)) -> Array:
+        """These rows; those of all numbers are read unless the source can find some."""
+        numbers = np.arange(self.n_rows)[rows]
+        ascending, places = np.unique(numbers, return_inverse=True)
+        return self._rows_at(ascending)[0][places]
+
+    def sample(self, count: int, seed: int) -> MemoryTable:
+        if self.survey.n_counting <= count:
+            return self._counting_rows()
+        words = np.random.PCG64(seed).random_raw(count)
+        X, times = self._rows_at(draw_goals(self._total_weight, words), by_weight=True)
+        return MemoryTable(X, times, self.columns)
+
+    def take(self, rows: Array, weights: Array) -> MemoryTable:
+        return MemoryTable(self.dense(rows), weights, self.columns)
+
+    def in_memory(self) -> MemoryTable:
+        """All rows in memory: of a small table, which starts are chosen from."""
+        blocks = [block.table for block in self.read_blocks()]
+        weights = None if self.largest_weight is None else np.concatenate([block.weights for block in blocks])
+        return MemoryTable(stack_blocks([block.X for block in blocks]), weights, self.columns)
+
+    def column_summary(self, n_threads: int | None = None, twins: Twins | None = None) -> ColumnSummary:
+        threads, ends = count_threads(n_threads), (self.survey.low, self.survey.high)
+        rows = lambda: self._summary_table.column_summary(threads).rows  # noqa: E731
+        return ColumnSummary(self.n_columns, lambda: ends, rows, threads, twins or {})
+
+    @cached_property
+    def _summary_table(self) -> MemoryTable:
+        """The rows that statistics of columns are taken of."""
+        if self.survey.n_counting <= EXACT_ROWS:
+            return self._counting_rows()
+        return self.sample(SUMMARY_ROWS, SUMMARY_SEED).repeat_rows()
+
+    def _counting_rows(self) -> MemoryTable:
+        """All rows whose weight is not 0, in memory."""
+        table = self.in_memory()
+        counting = None if table.weights is None else np.flatnonzero(table.weights > 0)
+        return table if counting is None else MemoryTable(table.X[counting], table.weights[counting], self.columns)  # type: ignore[index]
+
+    @cached_property
+    def _total_weight(self) -> int:
+        """The sum of the integer weights."""
+        if self.largest_weight is None:
+            return self.n_rows
+        return sum(int(running_weights(block.table)[-1]) for block in self.read_blocks())
+
+    def _rows_at(self, goals: Array, by_weight: bool = False) -> tuple[Array, Array]:
+        """Rows whose running sum of weights, or of ones, first exceeds these goals, and how often each is hit."""
+        goals, times = np.unique(goals, return_counts=True)
+        is_weighted = by_weight and self.largest_weight is not None
+        found = None if is_weighted else self.source.take(goals)
+        if found is not None:
+            return found, times.astype(np.float64)
+        parts, before = [], 0
+        for block in self.read_blocks():
+            ends = running_weights(block.table) if is_weighted else np.arange(1, block.table.n_rows + 1)
+            here = slice(*np.searchsorted(goals, [before, before + ends[-1]]))
+            if len(goals[here]):
+                parts.append(rows_at_goals(block.table.X, ends, goals[here] - before, times[here]))
+            before += int(ends[-1])
+        return stack_blocks([X for X, _ in parts]), np.concatenate([hits for _, hits in parts]).astype(np.float64)
+
+
+def block_rows(n_columns: int, memory_limit: int | None = None) -> int:
+    """Rows of a block, so that those in memory at once stay within half of the limit."""
+    size = STREAM_BLOCK_BYTES // (8 * n_columns)
+    if memory_limit is not None:
+        size = min(size, memory_limit // 2 // (COPIES * 8 * n_columns + STATE_BYTES))
+    return max(LEAST_ROWS, size)
+
+
+def prefetch(items: Iterator[Item]) -> Iterator[Item]:
+    """The same items, each made in a thread while the one before is used."""
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(next, items, None)
+        while (item := waiting.result()) is not None:
+            waiting = pool.submit(next, items, None)
+            yield item
+
+
+def rows_at_goals(X: Array, ends: Array, goals: Array, times: Array) -> tuple[Array, Array]:
+    """Rows of a block whose running sums `ends` first exceed these ascending goals, and the sum of times of each."""
+    rows, first = np.unique(np.searchsorted(ends, goals, side="right"), return_index=True)
+    return X[rows], np.add.reduceat(times, first)
+
+
+def stack_blocks(blocks: list[Array]) -> Array:
+    """Blocks one below the other, rows side by side as in memory: sums over columns depend on it in the last bit."""
+    return np.ascontiguousarray(np.concatenate(blocks))
+
+
+def running_weights(block: MemoryTable) -> Array:
+    """Running sums of the integer weights of a block, (m,)."""
+    return np.cumsum(integer_weights(block.weights, block.largest_weight)[0])  # type: ignore[arg-type]

@@ -1,0 +1,101 @@
+"""Input that is not in memory becomes a StreamTable, or one clear sentence; all other input a table in memory."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from . import refusals
+from .block_source import PLAIN_KINDS, ArrayBlocks, BlockSource, CalledBlocks, NpyBlocks, WeightedBlocks
+from .memory import MemoryTable
+from .refusals import read_table
+from .stream import StreamTable, block_rows, prefetch
+from .survey import Survey, refuse_bad_survey, survey_block
+
+GLOB = "*?["  # a name with one of these stands for several files
+
+
+def read_any_table(
+    estimator: Any,
+    X: Any,
+    sample_weight: Any = None,
+    memory_limit: int | None = None,
+    *,
+    fitting: bool,
+    k: int = 1,
+    k_parameter: str = "",
+) -> Any:
+    """The table of an estimator's input, wherever its rows are; see `read_table`."""
+    if hasattr(X, "__dask_graph__"):
+        from .dask import read_dask_table
+
+        collection: Any = read_dask_table(estimator, X, sample_weight, fitting)
+        if fitting:
+            refusals.refuse_few_rows(collection.n_rows, k, k_parameter)
+        return collection
+    source: Any = find_source(X, sample_weight if isinstance(sample_weight, str) else None, memory_limit)
+    if source is None:
+        return read_table(estimator, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter)
+    if sample_weight is not None and not isinstance(sample_weight, str):
+        n = np.size(sample_weight) if source.n_rows is None else source.n_rows
+        source = WeightedBlocks(source, refusals.read_weights(sample_weight, n))
+    columns = refusals.read_columns(estimator, source.first_row(), fitting)
+    survey = survey_rows(source, list(columns.get("feature_names_in_", range(source.n_columns))), memory_limit)
+    refusals.refuse_few_rows(survey.n_rows, k, k_parameter)
+    return StreamTable(source, survey, columns, memory_limit)
+
+
+def find_source(X: Any, weight: str | None, memory_limit: int | None = None) -> BlockSource | None:
+    """The source of blocks that X is or names; None for a table in memory. `weight` names a column."""
+    if isinstance(X, BlockSource):
+        return X
+    if isinstance(X, str | os.PathLike):
+        return _named_source(os.fspath(X), weight)
+    if type(X).__module__.startswith("pyarrow._dataset"):
+        from .parquet import DatasetBlocks
+
+        return DatasetBlocks(X, weight)
+    if callable(X):
+        return CalledBlocks(X, weight)
+    is_large_memmap = isinstance(X, np.memmap) and memory_limit is not None and X.nbytes > memory_limit
+    if is_large_memmap or type(X).__module__.split(".")[0] == "zarr":
+        return _array_source(X, weight)
+    return None
+
+
+def survey_rows(source: BlockSource, names: list[Any], memory_limit: int | None = None) -> Survey:
+    """One read of all rows: how many they are and their extent; bad ones are refused."""
+    found: Survey | None = None
+    for X, weights in prefetch(source.blocks(block_rows(source.n_columns, memory_limit))):
+        w = None if weights is None else np.asarray(weights, np.float64)
+        survey = survey_block(MemoryTable(X, w), names, 0 if found is None else found.n_rows)
+        found = survey if found is None else found + survey
+    return refuse_bad_survey(found)
+
+
+def _named_source(name: str, weight: str | None) -> BlockSource:
+    """The source that a path names: a .npy file, or parquet files as a file, a folder or a pattern."""
+    path = Path(name)
+    if not set(GLOB) & set(name) and not path.exists():
+        raise FileNotFoundError(f"{name} does not exist: name a .npy file, or a parquet file, folder or pattern.")
+    if path.suffix == ".npy" and not set(GLOB) & set(name):
+        return _array_source(NpyBlocks.of_path(path), weight)
+    from .parquet import open_parquet
+
+    return open_parquet(name, weight)
+
+
+def _array_source(array: Any, weight: str | None) -> BlockSource:
+    """The source of an array without column names."""
+    if weight is not None:
+        raise ValueError(f"sample_weight={weight!r} names a column, X has no column names: pass an array of weights.")
+    source = array if isinstance(array, ArrayBlocks | NpyBlocks) else ArrayBlocks(array)
+    cells = source.array.array if isinstance(source, NpyBlocks) else source.array
+    if cells.ndim != 2 or np.dtype(cells.dtype).kind not in PLAIN_KINDS:
+        raise ValueError(f"X must be a 2-D array of numbers, got shape {cells.shape} of {cells.dtype}.")
+    if not all(cells.shape):
+        refusals.refuse_empty(cells)
+    return source

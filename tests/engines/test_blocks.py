@@ -1,0 +1,191 @@
+"""Fits of tables that are not in memory: the bits of the same rows in memory, on both engines, in any blocks."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from rekmeans import EulerKMeans, FuzzyCMeans, KernelKMeans, RectifiedEulerKMeans
+from rekmeans.engines import blocks
+from rekmeans.engines.blocks import BlockRows, with_room
+from rekmeans.estimators.placement import place_for_fit
+from rekmeans.short_fits import LARGE, SAMPLE_ROWS
+from rekmeans.table import MemoryTable
+from support.assertions import assert_same_fit, raises_mentioning
+from support.streams import FORMS, called_arrays, memmap, stream_rows, stream_weights, weights_of
+
+K = 4
+X, W = stream_rows(), stream_weights()
+LIMIT = "15KB"  # less than the table has: blocks of 256 rows, labels in a file
+POINTS = np.random.default_rng(5).uniform(-2, 14, (K, 3))
+
+each_form = pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
+each_estimator = pytest.mark.parametrize("estimator", [EulerKMeans, RectifiedEulerKMeans])
+weighted = pytest.mark.parametrize("w", [None, W], ids=["equal", "weighted"])
+each_engine = pytest.mark.parametrize("engine", ["native", "reference"])
+
+pytestmark = pytest.mark.filterwarnings("ignore::rekmeans.scales.left_out.LeftOutWarning")
+
+
+def fit(estimator, X, w=None, **parameters):
+    return estimator(K, **{"random_state": 0, "memory_limit": LIMIT} | parameters).fit(X, sample_weight=w)
+
+
+def assert_same_scale(one, two):
+    for name in ("low", "high", "shift", "unit", "period", "left_out"):
+        assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
+
+
+@each_form
+@weighted
+def test_every_form_gives_the_fit_of_its_rows_in_memory(form, w, tmp_path):
+    stream = fit(RectifiedEulerKMeans, form(tmp_path, X, w), weights_of(form, w))
+    memory = fit(RectifiedEulerKMeans, X, w)
+    assert_same_fit(stream, memory)
+    assert_same_scale(stream.scale_, memory.scale_)
+    assert stream.engine_ == "native"
+    assert isinstance(stream.labels_, np.memmap)
+
+
+@each_estimator
+@each_engine
+@weighted
+@pytest.mark.parametrize("init", ["k-means++", "random", "circle", POINTS], ids=["plus", "random", "circle", "points"])
+def test_every_start_gives_the_fit_in_memory(estimator, engine, w, init, tmp_path):
+    parameters = {"engine": engine, "init": init, "n_init": 2}
+    stream = fit(estimator, called_arrays(tmp_path, X, w), w, **parameters)
+    assert_same_fit(stream, fit(estimator, X, w, **parameters))
+    assert stream.engine_ == engine
+
+
+@pytest.mark.parametrize("scale", ["robust", "range", "global", None])
+@pytest.mark.parametrize("beyond", ["ignore", "clip", "wrap"])
+def test_every_scale_gives_the_fit_in_memory(scale, beyond, tmp_path):
+    far = np.where(np.random.default_rng(1).random(X.shape) < 0.02, 1e4, X)
+    parameters = {"scale": scale, "beyond": beyond}
+    stream = fit(RectifiedEulerKMeans, called_arrays(tmp_path, far, None), **parameters)
+    assert_same_fit(stream, fit(RectifiedEulerKMeans, far, **parameters))
+
+
+def test_a_table_seeded_on_its_sample_gives_the_fit_in_memory():
+    n = LARGE * SAMPLE_ROWS + 1000
+    large, cuts = stream_rows(n, 3), [0, 1, 1, 20_000, 20_003]
+    for init in ("k-means++", "random"):
+        stream = fit(RectifiedEulerKMeans, lambda: iter(np.split(large, cuts)), init=init, n_init=1, memory_limit="2MB")
+        assert_same_fit(stream, fit(RectifiedEulerKMeans, large, init=init, n_init=1, memory_limit=None))
+
+
+@each_engine
+def test_empty_clusters_get_the_row_that_is_farthest_over_all_blocks(engine, tmp_path):
+    points = np.concatenate([POINTS[:1], POINTS[:1], POINTS[:1], POINTS[:1] + 500])
+    parameters = {"init": points, "scale": "range", "engine": engine}
+    stream = fit(RectifiedEulerKMeans, called_arrays(tmp_path, X, W), W, **parameters)
+    memory = fit(RectifiedEulerKMeans, X, W, **parameters)
+    assert stream.history_["n_relocated"].sum() > 0
+    assert_same_fit(stream, memory)
+
+
+def test_answers_on_streams_are_those_in_memory(tmp_path):
+    model = fit(RectifiedEulerKMeans, X)
+    stream = called_arrays(tmp_path, X, None)
+    for answer in (model.predict, model.transform, model.score_samples, model.score):
+        assert_array_equal(answer(stream), answer(X))
+    assert model.score(stream, sample_weight=W) == model.score(X, sample_weight=W)
+
+
+def test_weights_of_blocks_share_one_exponent_over_many_orders_of_magnitude(tmp_path):
+    w = 2.0 ** -np.random.default_rng(2).integers(0, 28, len(X))
+    w[137:512] = 2.0**-28  # a block of small weights only
+    stream = fit(EulerKMeans, called_arrays(tmp_path, X, w), w, init=POINTS)
+    assert_same_fit(stream, fit(EulerKMeans, X, w, init=POINTS))
+
+
+def test_sums_of_many_blocks_do_not_overflow():
+    large = np.array([2**62, -5])
+    assert (with_room(large) + with_room(large)).tolist() == [2**63, -10]
+    assert with_room(np.array([2**43 - 1])).dtype == np.int64
+
+
+def test_a_pass_reads_every_row_once(tmp_path):
+    n_reads = []
+
+    def function():
+        n_reads.append(1)
+        return iter(np.array_split(X, 5))
+
+    placed = place_for_fit(RectifiedEulerKMeans(K, memory_limit=LIMIT), function)
+    assert isinstance(placed.rows, BlockRows)
+    before = len(n_reads)
+    run = placed.rows.start_run(placed.model)
+    run.assign(placed.model.kernel.from_points(POINTS))
+    assert len(n_reads) == before + 1
+    assert placed.rows.n_silent() == 0  # counted in that pass
+    assert len(n_reads) == before + 1
+
+
+def test_reads_before_the_first_pass_are_as_the_docs_say(tmp_path):
+    """One to look at the first rows, one for the survey, one for the statistics of columns, one for a sample."""
+    n_reads = []
+
+    def function():
+        n_reads.append(1)
+        return iter(np.array_split(X, 5))
+
+    fit(RectifiedEulerKMeans, function, max_iter=1, init=POINTS)
+    with_points = len(n_reads)
+    assert with_points == 1 + 1 + 1 + 1 + 2 + 1  # first rows, survey, statistics, any row in range; passes; phases
+
+
+def test_labels_are_in_memory_where_they_fit(tmp_path):
+    stream = fit(RectifiedEulerKMeans, called_arrays(tmp_path, X, None), memory_limit=None)
+    assert not isinstance(stream.labels_, np.memmap)
+
+
+def test_a_full_disk_is_an_error_and_not_a_crash(tmp_path, monkeypatch):
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(blocks.os, "posix_fallocate", full)
+    with pytest.raises(OSError, match="No space left"):
+        fit(RectifiedEulerKMeans, called_arrays(tmp_path, X, None))
+
+
+# refusals
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (KernelKMeans(K, kernel="laplace"), ["all rows at once", "'laplace'"]),
+        (KernelKMeans(K, kernel="rbf", centroids="mean"), ["all rows at once"]),
+        (KernelKMeans(K, kernel="precomputed", centroids="mean"), ["kernel='precomputed' needs all rows at once"]),
+        (FuzzyCMeans(K), ["hard labels of the Euler kernel"]),
+        (RectifiedEulerKMeans(K, init=lambda X, k, random_state: X[:k]), ["a callable init needs all rows at once"]),
+    ],
+    ids=["medians", "kernel means", "precomputed", "fuzzy", "callable"],
+)
+def test_what_needs_all_rows_is_refused_in_a_sentence(model, words, tmp_path):
+    with raises_mentioning(ValueError, *words, "pass a table that is."):
+        model.fit(called_arrays(tmp_path, X, None))
+
+
+@each_engine
+def test_a_table_without_a_value_in_range_is_refused(engine):
+    model = fit(RectifiedEulerKMeans, X, engine=engine)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not place_rows_beyond(model).has_weight()
+
+
+def place_rows_beyond(model):
+    """Rows that are all outside the scale of a fitted model."""
+    from rekmeans.estimators.placement import place_fitted
+
+    return place_fitted(model, lambda: iter([np.full((300, 3), 1e9)] * 2)).rows
+
+
+def test_a_small_memmap_stays_in_memory(tmp_path):
+    model = RectifiedEulerKMeans(K, random_state=0, memory_limit="1MB")
+    placed = place_for_fit(model, memmap(tmp_path, X, None))
+    assert isinstance(placed.table, MemoryTable)

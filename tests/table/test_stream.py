@@ -1,0 +1,203 @@
+"""Tables that are not in memory answer what the same rows answer in memory, and are read once for each question."""
+
+import threading
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+from rekmeans import RectifiedEulerKMeans
+from rekmeans.table import MemoryTable
+from rekmeans.table.base import EXACT_ROWS, SUMMARY_ROWS
+from rekmeans.table.block_source import ArrayBlocks, RawBlock
+from rekmeans.table.stream import StreamTable, block_rows, prefetch
+from rekmeans.table.stream_input import read_any_table, survey_rows
+from support.assertions import raises_mentioning
+from support.streams import FORMS, NAMED, NAMELESS, called_arrays, stream_rows, stream_weights, weights_of
+
+X, W = stream_rows(), stream_weights()
+SMALL = 20_000  # bytes, less than the table has: blocks of 256 rows
+
+each_form = pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
+weighted = pytest.mark.parametrize("w", [None, W], ids=["equal", "weighted"])
+
+
+def read(X, sample_weight=None, memory_limit=SMALL, fitting=True):
+    return read_any_table(RectifiedEulerKMeans(3), X, sample_weight, memory_limit, fitting=fitting)
+
+
+def assert_same_table(one, two):
+    assert_array_equal(one.dense(), two.dense())
+    assert (one.weights is None) == (two.weights is None)
+    if one.weights is not None:
+        assert_array_equal(one.weights, two.weights)
+
+
+def middle(x, w):
+    return (len(x), float(np.median(x)), -1.0 if w is None else float(w.sum()))
+
+
+def place(cells, w, v):
+    return np.stack([np.nanmean(cells, axis=0), np.full(cells.shape[1], v if w is None else v + w.sum())])
+
+
+@each_form
+@weighted
+def test_every_form_answers_as_the_rows_in_memory(form, w, tmp_path):
+    stream, memory = read(form(tmp_path, X, w), weights_of(form, w)), MemoryTable(X, w)
+    assert isinstance(stream, StreamTable)
+    assert (stream.n_rows, stream.n_columns, stream.has_missing()) == (1000, 3, True)
+    assert stream.columns["n_features_in_"] == 3
+    assert list(stream.columns.get("feature_names_in_", [])) == (["c0", "c1", "c2"] if form in NAMED else [])
+    for count, seed in [(20, 1), (400, 2), (2000, 3)]:
+        assert_same_table(stream.sample(count, seed), memory.sample(count, seed))
+    one, two = stream.column_summary(), memory.column_summary()
+    assert_array_equal(one.extent, two.extent)
+    assert one.by_column(middle) == two.by_column(middle)
+    assert_array_equal(one.by_block(place), two.by_block(place))
+    assert_array_equal(stream.dense(np.array([999, 3, 3, 0])), X[[999, 3, 3, 0]])
+    assert_array_equal(stream.dense(slice(130, 520)), X[130:520])
+    if w is not None:
+        assert_array_equal(stream.weights, w)
+
+
+@weighted
+def test_summaries_of_large_tables_are_those_of_the_same_sample(w, tmp_path):
+    n = EXACT_ROWS + 40_000
+    large = np.random.default_rng(3).normal(size=(n, 2)).astype(np.float32)
+    weights = None if w is None else np.resize(w, n)
+    stream, memory = read(lambda: iter(np.array_split(large, 7)), weights), MemoryTable(large, weights)
+    one, two = stream.column_summary(), memory.column_summary()
+    assert one.rows.n_rows == two.rows.n_rows == SUMMARY_ROWS
+    assert_array_equal(one.rows.columns(slice(0, 2)), two.rows.columns(slice(0, 2)))
+    assert_array_equal(one.extent, two.extent)
+
+
+class CountedReads(ArrayBlocks):
+    """An array that counts how often it is read from its first row on, and cannot find single rows."""
+
+    def __init__(self, array):
+        object.__setattr__(self, "array", array)
+        object.__setattr__(self, "reads", [])
+
+    def blocks(self, size):
+        self.reads.append(size)
+        return super().blocks(size)
+
+    def take(self, rows):
+        return None
+
+
+def test_each_question_costs_one_read_and_some_none():
+    source = CountedReads(X)
+    table = StreamTable(source, survey_rows(source, list(range(3)), SMALL), {}, SMALL)
+    assert source.reads == [256]
+    table.column_summary().extent  # noqa: B018
+    table.has_missing()
+    assert len(source.reads) == 1
+    table.column_summary().by_column(middle)
+    table.column_summary().by_column(middle)
+    assert len(source.reads) == 2
+    table.sample(20, 0)
+    assert len(source.reads) == 3
+
+
+def test_blocks_follow_the_memory_limit():
+    assert block_rows(100, 10**9) == block_rows(100)
+    assert block_rows(100, 10**8) * (6 * 8 * 100) < 10**8 / 2
+    assert block_rows(10**6, 1) == 256
+
+
+def test_the_next_block_is_read_in_a_thread_while_the_last_is_used():
+    asked, threads = threading.Semaphore(0), set()
+
+    def blocks():
+        for number in range(4):
+            threads.add(threading.get_ident())
+            asked.release()
+            yield number
+
+    for number in prefetch(blocks()):
+        if number < 3:  # else nothing is left to read
+            assert asked.acquire(timeout=10)  # this one
+            assert asked.acquire(timeout=10)  # and the one after it, before it is asked for
+            asked.release()
+    assert threads.isdisjoint({threading.get_ident()})
+
+
+def test_a_memmap_is_read_in_blocks_only_where_it_is_larger_than_the_limit(tmp_path):
+    array = FORMS[0](tmp_path, X, None)
+    assert isinstance(read(array, memory_limit=X.nbytes - 1), StreamTable)
+    assert isinstance(read(array, memory_limit=X.nbytes), MemoryTable)
+    assert isinstance(read(array, memory_limit=None), MemoryTable)
+
+
+# refusals
+
+
+@each_form
+def test_bad_cells_are_refused_with_their_row_and_column(form, tmp_path):
+    bad = X.copy()
+    bad[700, 1] = np.inf
+    with raises_mentioning(ValueError, "infinity in row 700", "'c1'" if form in NAMED else "column 1"):
+        read(form(tmp_path, bad, None))
+    (tmp_path / "more").mkdir()
+    bad[700] = np.nan
+    with raises_mentioning(ValueError, "row 700 has only NaN"):
+        read(form(tmp_path / "more", bad, None))
+
+
+@pytest.mark.parametrize("form", NAMELESS, ids=lambda form: form.__name__)
+def test_a_name_of_weights_needs_column_names(form, tmp_path):
+    with raises_mentioning(ValueError, "sample_weight='w'"):
+        read(form(tmp_path, X, None), "w")
+
+
+@pytest.mark.parametrize("form", NAMED, ids=lambda form: form.__name__)
+def test_weights_are_refused_as_in_memory(form, tmp_path):
+    with raises_mentioning(ValueError, "sample_weight='v' must name a column"):
+        read(form(tmp_path, X, W), "v")
+    for number, (weight, sentence) in enumerate([(-1.0, "not negative"), (1e30, "ratio"), (np.nan, "finite")]):
+        (folder := tmp_path / str(number)).mkdir()
+        with raises_mentioning(ValueError, sentence):
+            read(form(folder, X, np.where(np.arange(len(X)) == 600, weight, W)), "w")
+    (tmp_path / "zero").mkdir()
+    with raises_mentioning(ValueError, "all zero"):
+        read(form(tmp_path / "zero", X, 0 * W), "w")
+
+
+def test_other_input_is_refused_in_a_sentence(tmp_path):
+    with raises_mentioning(FileNotFoundError, "does not exist"):
+        read(tmp_path / "no.parquet")
+    with raises_mentioning(FileNotFoundError, "names no file"):
+        read(f"{tmp_path}/*.parquet")
+    (tmp_path / "text.parquet").write_text("a,b\n1,2\n")
+    with raises_mentioning(ValueError, "must be a parquet file"):
+        read(tmp_path / "text.parquet")
+    np.save(tmp_path / "line.npy", X[:, 0])
+    with raises_mentioning(ValueError, "2-D array of numbers"):
+        read(tmp_path / "line.npy")
+    with raises_mentioning(TypeError, "new iterator over blocks"):
+        read(lambda: X)
+    with raises_mentioning(ValueError, "at least one row"):
+        read(lambda: iter([]))
+    with raises_mentioning(ValueError, "blocks of 3 columns", "got 2"):
+        read(lambda: iter([X[:5], X[:5, :2]]))
+    with raises_mentioning(ValueError, "999 weights, X more rows"):
+        read(called_arrays(tmp_path, X, None), W[:-1])
+    with raises_mentioning(ValueError, "1001 weights, X 1000 rows"):
+        read(called_arrays(tmp_path, X, None), np.ones(1001))
+    fitted = RectifiedEulerKMeans(3).fit(np.nan_to_num(X)[:, :2])
+    with raises_mentioning(ValueError, "X has 3 features", "expecting 2"):
+        read_any_table(fitted, called_arrays(tmp_path, X, None), fitting=False)
+
+
+def test_rows_that_change_between_two_reads_are_refused():
+    sizes = iter([1000, 1000, 900])  # the first block is asked for before the survey
+    table = read(lambda: iter([X[: next(sizes)]]))
+    with raises_mentioning(ValueError, "must stay as it is", "1,000 rows", "900"):
+        table.sample(20, 0)
+
+
+def test_a_block_has_its_weights_beside_it():
+    assert RawBlock(X, None).weights is None

@@ -1,0 +1,328 @@
+"""A fit that was interrupted goes on from its checkpoint to the bits of one that was not; other files are refused."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from contextlib import contextmanager
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from rekmeans import EulerKMeans, KernelKMeans, RectifiedEulerKMeans, SelfOrganizingMap, checkpoint, lloyd, watch_passes
+from rekmeans.atomic import exclusive_use
+from rekmeans.model import Assignment, Stop
+from support.assertions import assert_one_sentence, assert_same_fit, raises_mentioning
+from support.clusterers import CLUSTERERS
+
+RANDOM = np.random.default_rng(0)
+X = RANDOM.normal(size=(90, 3)) + 3 * RANDOM.integers(0, 3, (90, 1))
+SIMILARITY = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2) / 8)
+NAMES = [name for name in CLUSTERERS if name != "KernelKMeans-precomputed-rectified"]  # refused: there are no points
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+
+@pytest.fixture(autouse=True)
+def _write_after_each_pass(monkeypatch):
+    monkeypatch.setattr(checkpoint, "INTERVAL", 0.0)
+
+
+class InterruptionError(Exception):
+    pass
+
+
+@contextmanager
+def interrupted(start, number):
+    """The fits inside end by an error after this pass of this start, if they come so far."""
+
+    def interrupt(event):
+        if (event.start, event.number) >= (start, number):
+            raise InterruptionError
+
+    try:
+        with watch_passes(interrupt):
+            yield
+    except InterruptionError:
+        pass
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("number", [0, 2])
+def test_every_clusterer_goes_on_to_the_same_bits(name, number, tmp_path):
+    rows = SIMILARITY if "precomputed" in name else X
+    path = tmp_path / "fit.checkpoint"
+    uninterrupted = CLUSTERERS[name](random_state=3).fit(rows)
+    with interrupted(0, number):
+        CLUSTERERS[name](random_state=3, checkpoint=path).fit(rows)
+    was_interrupted = path.exists()
+    model = CLUSTERERS[name](random_state=3, checkpoint=path).fit(rows)
+    assert was_interrupted or len(uninterrupted.history_["inertia"]) <= number
+    assert_same_fit(model, uninterrupted)
+    assert list(tmp_path.iterdir()) == []  # neither the checkpoint nor its lock
+
+
+@pytest.mark.parametrize("engine", ["native", "reference"])
+@pytest.mark.parametrize("estimator", [EulerKMeans, RectifiedEulerKMeans])
+@pytest.mark.parametrize("start", [0, 1, 3])
+@pytest.mark.parametrize("number", [0, 1, 2, 3])
+def test_every_start_and_pass_can_be_the_last_before_an_interruption(engine, estimator, start, number, tmp_path):
+    parameters = {"random_state": 0, "n_init": 4, "engine": engine, "init": "random"}
+    with interrupted(start, number):
+        estimator(4, checkpoint=tmp_path / "c", **parameters).fit(X)
+    model = estimator(4, checkpoint=tmp_path / "c", **parameters).fit(X)
+    assert_same_fit(model, estimator(4, **parameters).fit(X))
+
+
+@pytest.mark.parametrize("number", range(12))
+def test_every_stage_of_a_map_can_be_interrupted(number, tmp_path):
+    parameters = {"grid": (2, 2), "stages": 4, "init": "random", "n_init": 2, "random_state": 0}
+    with interrupted(1, number):
+        SelfOrganizingMap(checkpoint=tmp_path / "c", **parameters).fit(X)
+    model = SelfOrganizingMap(checkpoint=tmp_path / "c", **parameters).fit(X)
+    assert_same_fit(model, SelfOrganizingMap(**parameters).fit(X))
+
+
+def test_a_fit_without_a_seed_goes_on_with_its_own_starts(tmp_path):
+    ours, copy = tmp_path / "ours", tmp_path / "copy"
+
+    def copy_once(event):
+        if not copy.exists() and event.start == 1:
+            shutil.copy(ours, copy)
+
+    with watch_passes(copy_once):
+        uninterrupted = RectifiedEulerKMeans(4, n_init=5, init="random", checkpoint=ours).fit(X)
+    model = RectifiedEulerKMeans(4, n_init=5, init="random", checkpoint=copy).fit(X)
+    assert_same_fit(model, uninterrupted)
+
+
+def test_a_checkpoint_changes_nothing_and_may_be_watched(tmp_path):
+    parameters = {"n_clusters": 4, "random_state": np.random.RandomState(0), "n_init": 2}
+    events = []
+    with watch_passes(events.append):
+        model = RectifiedEulerKMeans(checkpoint=tmp_path / "c", **parameters).fit(X)
+    plain = RectifiedEulerKMeans(**parameters | {"random_state": np.random.RandomState(0)}).fit(X)
+    assert_same_fit(model, plain)
+    with interrupted(0, 1):
+        RectifiedEulerKMeans(checkpoint=tmp_path / "c", **parameters | {"random_state": 0}).fit(X)
+    again = []
+    with watch_passes(again.append):
+        RectifiedEulerKMeans(checkpoint=tmp_path / "c", **parameters | {"random_state": 0}).fit(X)
+    assert [(e.start, e.number, e.inertia) for e in again] == [(e.start, e.number, e.inertia) for e in events][2:]
+
+
+def test_a_table_read_in_blocks_goes_on(tmp_path):
+    def blocks():
+        return iter(np.array_split(X, 7))
+
+    parameters = {"n_clusters": 4, "random_state": 0, "init": "random", "n_init": 2}
+    with interrupted(1, 2):
+        RectifiedEulerKMeans(checkpoint=tmp_path / "c", **parameters).fit(blocks)
+    assert (tmp_path / "c").exists()
+    model = RectifiedEulerKMeans(checkpoint=tmp_path / "c", **parameters).fit(blocks)
+    assert_same_fit(model, RectifiedEulerKMeans(**parameters).fit(X))
+
+
+# the labels are those of the centroids, also where the last pass is dropped
+
+LOSSES = [10, 8, 7, 6, 9]  # of the centroids 0, 1, 2, ...: the last one is not taken
+
+
+class ScriptedRun:
+    """Centroids are numbers that count up, and every row has their number for its label."""
+
+    n_passes = 0
+
+    def assign(self, C):
+        self.n_passes, self.last = self.n_passes + 1, C
+        return Assignment(1, SimpleNamespace(loss=LOSSES[C], mass=np.ones(1)))
+
+    def update(self, sums, C):
+        return C + 1
+
+    def advance(self, state, stop, most_passes):
+        return None
+
+    def labels(self):
+        return np.array([self.last])
+
+
+@pytest.mark.parametrize("n_passes", [1, 2, 3, 4])
+def test_labels_are_those_of_the_centroids_wherever_a_run_goes_on(n_passes):
+    kernel = SimpleNamespace(loss_unit=1.0)
+    rows = SimpleNamespace(
+        kernel=kernel,
+        weight_bits=0,
+        farthest=None,
+        start_run=lambda model: ScriptedRun(),
+        label=lambda model, C: np.array([C]),
+    )
+    journal = SimpleNamespace(progress=None, record=lambda progress: recorded.append(progress))
+    recorded, stages, stop = [], [SimpleNamespace(kernel=kernel)], Stop(10, 0.0)
+    whole = lloyd.best(rows, stages, [0], stop, journal=journal)
+    assert (whole.centroids, whole.labels.tolist(), whole.loss) == (3, [3], 6)
+    journal.progress = recorded[n_passes - 1]
+    assert len(journal.progress.stages[0].state.passes) == n_passes
+    resumed = lloyd.best(rows, stages, [None], stop, journal=journal)
+    assert (resumed.centroids, resumed.labels.tolist(), resumed.loss) == (3, [3], 6)
+
+
+# killed processes
+
+KILLED = """
+import sys, time
+import numpy as np
+from rekmeans import RectifiedEulerKMeans, checkpoint, watch_passes
+checkpoint.INTERVAL = 0.0
+X = np.load(sys.argv[1])
+with watch_passes(lambda event: (time.sleep(0.02), print("pass", flush=True))[0]):
+    RectifiedEulerKMeans(5, random_state=1, n_init=3, init="random", checkpoint=sys.argv[2]).fit(X)
+"""
+
+
+def kill_and_go_on(folder, seconds):
+    """A fit in a process that is killed some time after its first pass, then the same fit here."""
+    np.save(folder / "X.npy", X)
+    command = [sys.executable, "-c", KILLED, str(folder / "X.npy"), str(folder / "c")]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "pass\n"
+    time.sleep(seconds)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    parameters = {"n_clusters": 5, "random_state": 1, "n_init": 3, "init": "random"}
+    model = RectifiedEulerKMeans(checkpoint=folder / "c", **parameters).fit(X)
+    assert_same_fit(model, RectifiedEulerKMeans(**parameters).fit(X))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows knows no SIGKILL")
+def test_a_killed_process_leaves_a_checkpoint_that_goes_on(tmp_path):
+    kill_and_go_on(tmp_path, 0.1)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["X.npy"]
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", range(20))
+def test_a_process_killed_at_any_moment_leaves_a_checkpoint_that_goes_on(seed, tmp_path):
+    kill_and_go_on(tmp_path, np.random.default_rng(seed).uniform(0, 0.5))
+
+
+# how often, and what a full disk does
+
+
+def test_at_most_one_write_a_second(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "INTERVAL", 1.0)
+    clock, writes = [0.0], []
+    monkeypatch.setattr(checkpoint.time, "monotonic", lambda: clock[0])
+    monkeypatch.setattr(checkpoint, "encode", lambda *rest: writes.append(clock[0]) or b"")
+
+    def tick(event):
+        clock[0] += 0.3
+
+    with watch_passes(tick):
+        model = RectifiedEulerKMeans(4, random_state=0, n_init=3, init="random", checkpoint=tmp_path / "c").fit(X)
+    assert len(model.history_["inertia"]) > 3
+    assert len(writes) > 2
+    assert (np.diff([0.0, *writes]) >= 1).all()
+
+
+@pytest.mark.filterwarnings("default")
+def test_a_full_disk_costs_the_checkpoint_and_not_the_fit(tmp_path, monkeypatch):
+    parameters = {"n_clusters": 4, "random_state": 0, "init": "random", "n_init": 1}
+    with interrupted(0, 0):
+        RectifiedEulerKMeans(checkpoint=tmp_path / "c", **parameters).fit(X)
+    earlier = (tmp_path / "c").read_bytes()
+
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(checkpoint, "encode", full)
+    with interrupted(0, 2), warnings.catch_warnings(action="ignore"):
+        RectifiedEulerKMeans(checkpoint=tmp_path / "c", **parameters).fit(X)
+    assert (tmp_path / "c").read_bytes() == earlier
+    with pytest.warns(UserWarning, match="no checkpoint could be written .*No space left.*c is as it was"):
+        model = RectifiedEulerKMeans(checkpoint=tmp_path / "c", **parameters).fit(X)
+    assert_same_fit(model, RectifiedEulerKMeans(**parameters).fit(X))
+
+
+# refusals
+
+
+@pytest.fixture
+def path(tmp_path):
+    """The checkpoint of an interrupted fit."""
+    with interrupted(0, 0):
+        RectifiedEulerKMeans(4, random_state=0, checkpoint=tmp_path / "c").fit(X)
+    return tmp_path / "c"
+
+
+def test_a_damaged_file_is_refused_wherever_it_is_damaged(path):
+    content = path.read_bytes()
+    positions = np.random.default_rng(0).integers(0, len(content), 40)
+    damaged = [content[:at] + bytes([content[at] ^ 1]) + content[at + 1 :] for at in positions]
+    for bad in [*damaged, b"", content[:30], content[:-1], content + b"x", b"something else"]:
+        path.write_bytes(bad)
+        with raises_mentioning(ValueError, "damaged or something else") as caught:
+            RectifiedEulerKMeans(4, random_state=0, checkpoint=path).fit(X)
+        assert_one_sentence(caught.value)
+        assert path.read_bytes() == bad
+    path.write_bytes(content)
+    RectifiedEulerKMeans(4, random_state=0, checkpoint=path).fit(X)
+
+
+@pytest.mark.parametrize(
+    ("model", "rows", "words"),
+    [
+        (RectifiedEulerKMeans(5, random_state=0), X, ["n_clusters is 4", "has 5"]),
+        (RectifiedEulerKMeans(4, random_state=1), X, ["random_state is 0"]),
+        (RectifiedEulerKMeans(4, random_state=0, alpha=0.5), X, ["alpha is 0.9"]),
+        (RectifiedEulerKMeans(4, random_state=0, init=X[:4]), X, ["init is 'k-means++'"]),
+        (EulerKMeans(4, random_state=0), X, ["estimator is RectifiedEulerKMeans"]),
+        (KernelKMeans(4, random_state=0), X, ["estimator is RectifiedEulerKMeans"]),
+        (RectifiedEulerKMeans(4, random_state=0), X[:-1], ["number of rows is 90", "89"]),
+        (RectifiedEulerKMeans(4, random_state=0), X[:, :2], ["number of columns is 3"]),
+        (RectifiedEulerKMeans(4, random_state=0), X + 1e-9, ["sample of rows"]),
+    ],
+    ids=["k", "seed", "alpha", "init", "rule", "kernel", "rows", "columns", "cells"],
+)
+def test_a_checkpoint_of_another_fit_is_refused(model, rows, words, path):
+    content = path.read_bytes()
+    with raises_mentioning(ValueError, "it is of another", *words) as caught:
+        model.set_params(checkpoint=path).fit(rows)
+    assert_one_sentence(caught.value)
+    assert path.read_bytes() == content
+
+
+def test_a_checkpoint_of_another_answer_version_is_refused(path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "ANSWER_VERSION", checkpoint.ANSWER_VERSION + 1)
+    with raises_mentioning(ValueError, "answer version"):
+        RectifiedEulerKMeans(4, random_state=0, checkpoint=path).fit(X)
+
+
+def test_parameters_that_do_not_change_the_answer_may_change(path):
+    model = RectifiedEulerKMeans(4, random_state=0, checkpoint=path, n_threads=1, memory_limit="1GB", verbose=0).fit(X)
+    assert_same_fit(model, RectifiedEulerKMeans(4, random_state=0).fit(X))
+
+
+def test_a_checkpoint_in_use_is_refused(tmp_path):
+    path, found = tmp_path / "c", []
+
+    def fit_again(event):
+        if not found:
+            with raises_mentioning(ValueError, "is in use by another fit") as caught:
+                RectifiedEulerKMeans(3, checkpoint=path).fit(X)
+            found.append(caught.value)
+
+    with watch_passes(fit_again):
+        RectifiedEulerKMeans(3, checkpoint=path).fit(X)
+    assert_one_sentence(found[0])
+    with exclusive_use(path):
+        pass  # free again
+
+
+def test_a_folder_that_is_not_there_is_refused(tmp_path):
+    with raises_mentioning(FileNotFoundError, "there is no folder", "make it first"):
+        RectifiedEulerKMeans(3, checkpoint=tmp_path / "no" / "c").fit(X)
