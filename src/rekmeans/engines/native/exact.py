@@ -14,7 +14,7 @@ from ..._grid import GRID, Array, integer_weights, mean_turns
 from ...centroids import rectified
 from ...kernels.euler import CircleSums, OnCircles
 from ...model import Assignment, FarthestRow, Model, Pass, State, Stop
-from ...seeding import SWAP_PATIENCE, Seeding, SeedingPlan
+from ...seeding import SWAP_PATIENCE, SeedingPlan
 from ...table import MemoryTable
 from ...threads import count_threads
 from ..base import count_silent_rows
@@ -22,12 +22,12 @@ from .core_module import _core
 from .float import FloatRun
 from .options import instruction_set
 from .scales import on_grid_of_cells
+from .seeding import NativeSeeding
 
 ROWS_PER_BLOCK = 4096  # rows handed to NumPy at a time
 SMALL_WORK = 1 << 22  # n d k up to which several runs are best made side by side, each on one thread
 CALL_FIT_WORK = 1 << 25  # n d k up to which a pass takes about a millisecond, and a whole run one call
 MOST_SHORT_FIT_WORK = 1 << 26  # n d k up to which short fits together take less than a second
-CALL_WORK = 1 << 30  # n d times candidates that are drawn in one call: Ctrl-C is heard after each
 TINY_WORK = 1 << 16  # n d k up to which a run takes less than starting a thread for it
 ZERO_SAMPLE = 256  # rows in which zeros are counted
 SPARSE_SHARE = 0.25  # share of cells that are not zero up to which a dense table is kept in sparse form
@@ -133,12 +133,19 @@ class NativeRows:
         core_plan = _core.SeedingPlan(plan.k, plan.candidates, plan.batches, plan.swap_candidates, SWAP_PATIENCE)
         is_rectified = model.centroids is rectified
         found = _core.fit_drawn_starts(
-            self.core, self._fallback, words, core_plan, is_rectified, self.skip, stop.max_iter, float(stop.tol)
+            self.core,
+            self.missing_cells_centroid,
+            words,
+            core_plan,
+            is_rectified,
+            self.skip,
+            stop.max_iter,
+            float(stop.tol),
         )
         return _end_of_fit(*found)
 
     @property
-    def _fallback(self) -> Array | None:
+    def missing_cells_centroid(self) -> Array | None:
         """What stands in for the missing cells of rows that become centroids, (p,)."""
         return None if self.core.is_complete else self._overall.f[0]
 
@@ -238,46 +245,6 @@ class NativeRun:
 
     def labels(self) -> Array:
         return self.core.labels()
-
-
-class NativeSeeding(Seeding):
-    """Each row's two nearest centroids so far, kept in the core."""
-
-    def __init__(self, rows: NativeRows) -> None:
-        self.rows = rows
-        self.core = _core.Seeding(rows.core, rows._fallback)
-
-    @property
-    def centroids(self) -> OnCircles:
-        return OnCircles(self.core.centroids())
-
-    def sample(self, words: Array) -> Array:
-        return self.core.sample(words[None])
-
-    def add_best(self, numbers: Array) -> None:
-        self.core.add_best(self.rows.rows_as_centroids(numbers).f)
-
-    def add_all(self, numbers: Array) -> None:
-        self.core.add_all(self.rows.rows_as_centroids(numbers).f)
-
-    def swap_best(self, numbers: Array) -> bool:
-        return self.core.swap_best(self.rows.rows_as_centroids(numbers).f)
-
-    def nearest_masses(self) -> Array:
-        return self.core.nearest_masses()
-
-    def add_rows(self, words: Array) -> None:
-        steps = max(1, CALL_WORK // (self.rows.n * self.rows.d * words.shape[1]))
-        for at in range(0, len(words), steps):
-            self.core.add_rows(words[at : at + steps])
-
-    def add_drawn(self, words: Array) -> None:
-        steps = max(1, CALL_WORK // (self.rows.n * self.rows.d))
-        for at in range(0, len(words), steps):
-            self.core.add_drawn(words[None, at : at + steps])
-
-    def swap_rows(self, words: Array, patience: int) -> None:
-        self.core.swap_rows(words, patience)
 
 
 def _end_of_fit(f: Array, labels: Array, _: int, losses: list[int], *counts: Array) -> State:
