@@ -255,11 +255,13 @@ def plot(path: Path, picture: Path) -> None:
         axes.plot(times, [j for j, _ in there], linestyle="", label=peer, **marker)
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set_xscale("log")
+    axes.set_xticks([0.5, 1, 2, 5, 10], ["0.5", "1", "2", "5", "10"], minor=False)
+    axes.tick_params(axis="x", which="minor", bottom=False)
     axes.set_yticks(range(len(cases)), list(cases))
     axes.invert_yaxis()
     axes.set_xlabel("time of a first fit, as a multiple of ours")
     axes.grid(axis="x", alpha=0.3)
-    axes.legend(fontsize=8)
+    figure.legend(loc="outside lower center", ncols=3, fontsize=8)
     figure.savefig(picture, dpi=130)
 
 

@@ -87,6 +87,13 @@ Hash fit(const Rows& rows, const Case& c) {
   std::vector<uint64_t> words(16);
   for (uint64_t& word : words) word = random.next();
   for (size_t number : seeding.sample(words.data(), words.size())) hash.add(int128(int64_t(number)));
+  const SeedingPlan plan{c.k, 4, 3, 4, 3};
+  words.resize(3 * plan.n_words());
+  for (uint64_t& word : words) word = random.next();
+  const Fit drawn =
+      fit_drawn_starts(rows, std::vector<int32_t>(rows.p, 1 << 20), words.data(), 3, plan, {true, true, 25, 0.0});
+  hash.add(drawn.centroids.data(), drawn.centroids.size());
+  hash.add(drawn.labels.data(), drawn.labels.size());
   for (bool rectified : {true, false}) {
     const Fit found = fit_starts(rows, seeding.C.data(), 1, c.k, {rectified, true, 25, 0.0});
     hash.add(found.centroids.data(), found.centroids.size());

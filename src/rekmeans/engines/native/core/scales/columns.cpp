@@ -73,7 +73,7 @@ int64_t weight_of(const int64_t* weights, size_t row) { return weights ? weights
 }  // namespace
 
 template <class Cell>
-SortedCells Tile<Cell>::sort(size_t column, double row_weight) {
+SortedCells ColumnTile<Cell>::sort(size_t column, double row_weight) {
   const size_t n = count[column];
   const Cell* cell = sort_cells(cells.get() + column * room, spare.get(), n);
   const Cell *end = cell + n, *positive = std::partition_point(cell, end, [](const Cell& c) { return c.key < SIGN; });
@@ -86,7 +86,7 @@ SortedCells Tile<Cell>::sort(size_t column, double row_weight) {
 }
 
 template <class Cell>
-void DenseColumns::gather(size_t first, size_t width, const int64_t* weights, Tile<Cell>& out) const {
+void DenseColumns::gather(size_t first, size_t width, const int64_t* weights, ColumnTile<Cell>& out) const {
   DenseTable tile = table;
   tile.data += ptrdiff_t(first) * table.column_stride, tile.d = width;
   Cell* next[MOST_TILE];
@@ -111,7 +111,7 @@ void DenseColumns::gather(size_t first, size_t width, const int64_t* weights, Ti
 }
 
 template <class Cell>
-void SparseColumns::gather(size_t first, size_t width, const int64_t* weights, Tile<Cell>& out) const {
+void SparseColumns::gather(size_t first, size_t width, const int64_t* weights, ColumnTile<Cell>& out) const {
   const int64_t all = weights ? std::accumulate(weights, weights + n, int64_t(0)) : int64_t(n);
   for (size_t c = 0; c < width; ++c) {
     Cell *start = out.cells.get() + c * out.room, *next = start;
@@ -126,11 +126,11 @@ void SparseColumns::gather(size_t first, size_t width, const int64_t* weights, T
   }
 }
 
-template struct Tile<PlainCell>;
-template struct Tile<WeightedCell>;
-template void DenseColumns::gather(size_t, size_t, const int64_t*, Tile<PlainCell>&) const;
-template void DenseColumns::gather(size_t, size_t, const int64_t*, Tile<WeightedCell>&) const;
-template void SparseColumns::gather(size_t, size_t, const int64_t*, Tile<PlainCell>&) const;
-template void SparseColumns::gather(size_t, size_t, const int64_t*, Tile<WeightedCell>&) const;
+template struct ColumnTile<PlainCell>;
+template struct ColumnTile<WeightedCell>;
+template void DenseColumns::gather(size_t, size_t, const int64_t*, ColumnTile<PlainCell>&) const;
+template void DenseColumns::gather(size_t, size_t, const int64_t*, ColumnTile<WeightedCell>&) const;
+template void SparseColumns::gather(size_t, size_t, const int64_t*, ColumnTile<PlainCell>&) const;
+template void SparseColumns::gather(size_t, size_t, const int64_t*, ColumnTile<WeightedCell>&) const;
 
 }  // namespace rekmeans

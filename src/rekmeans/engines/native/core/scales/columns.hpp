@@ -36,8 +36,8 @@ struct WeightedCell {
 
 // Some columns: the observed cells of each that are not zero, in any order, and the mass of those that are.
 template <class Cell>
-struct Tile {
-  Tile(size_t n, size_t width)
+struct ColumnTile {
+  ColumnTile(size_t n, size_t width)
       : room(n),
         cells(std::make_unique_for_overwrite<Cell[]>(n * width)),
         spare(std::make_unique_for_overwrite<Cell[]>(n)),
@@ -65,7 +65,7 @@ struct DenseColumns {
 
   size_t row(size_t i) const { return numbers ? size_t(numbers[i]) : i; }
   template <class Cell>
-  void gather(size_t first, size_t width, const int64_t* weights, Tile<Cell>& out) const;
+  void gather(size_t first, size_t width, const int64_t* weights, ColumnTile<Cell>& out) const;
 };
 
 // CSC arrays: the stored cells of each column, with the rows that they are in.
@@ -75,7 +75,7 @@ struct SparseColumns {
   size_t n, d;
 
   template <class Cell>
-  void gather(size_t first, size_t width, const int64_t* weights, Tile<Cell>& out) const;
+  void gather(size_t first, size_t width, const int64_t* weights, ColumnTile<Cell>& out) const;
 };
 
 }  // namespace rekmeans

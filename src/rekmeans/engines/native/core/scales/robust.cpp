@@ -158,11 +158,11 @@ void place_tiles(const Columns& columns, const int64_t* weights, double row_weig
   threads = threads_for(columns.n * columns.d, std::max<size_t>(1, threads));
   const size_t rounds = (columns.d + MOST_TILE * threads - 1) / (MOST_TILE * threads);  // of a tile for each thread
   const size_t width = (columns.d + rounds * threads - 1) / (rounds * threads);
-  std::vector<std::unique_ptr<Tile<Cell>>> tiles(threads);
+  std::vector<std::unique_ptr<ColumnTile<Cell>>> tiles(threads);
   parallel(threads_for(SORTING_STEPS * columns.n * columns.d, threads), (columns.d + width - 1) / width,
            [&](size_t thread, size_t i) {
              const size_t first = i * width, count = std::min(width, columns.d - first);
-             if (!tiles[thread]) tiles[thread] = std::make_unique<Tile<Cell>>(columns.n, width);
+             if (!tiles[thread]) tiles[thread] = std::make_unique<ColumnTile<Cell>>(columns.n, width);
              columns.gather(first, count, weights, *tiles[thread]);
              for (size_t c = 0; c < count; ++c)
                place_column(tiles[thread]->sort(c, row_weight)).write(out + first + c, columns.d);
