@@ -63,7 +63,7 @@ class DaskRows:
 
     def _place(self, parts: Sequence[Any], largest: float | None = None, is_kept: bool = False) -> list[Any]:
         threads = self.n_threads if current_client() is not None else 1  # Dask's local threads are as many as CPUs
-        place = delayed(partial(_place_on_engine, self.engine, self.stages, threads, largest), pure=False, traverse=False)
+        place = delayed(partial(_place_rows, self.engine, self.stages, threads, largest), pure=False, traverse=False)
         return [delayed(Partition)(place, part, i, is_kept) for i, part in enumerate(parts)]
 
     def _fit_in_memory(self) -> bool:
@@ -221,7 +221,7 @@ def reduce_tree(merge: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
 # tasks
 
 
-def _place_on_engine(
+def _place_rows(
     engine: Engine, stages: tuple[Model, ...], n_threads: int | None, largest: float | None, table: MemoryTable
 ) -> Any:
     return engine.place(stages, part_of(table, largest), n_threads, None)
