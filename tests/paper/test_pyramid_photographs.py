@@ -111,8 +111,11 @@ def likeness(counts):
 
 
 def test_photographs_alike_in_the_published_features_are_alike_here(photos, published_counts):
-    counts = SpatialPyramid(max_descriptors=12_000, random_state=0).fit_transform(photos[0][::3])
-    assert counts.shape == (120, 10_752)
-    r = np.corrcoef(likeness(counts), likeness(published_counts[::3]))[0, 1]
+    found = []
+    for seed in range(3):  # one codebook or another moves it by .002
+        counts = SpatialPyramid(max_descriptors=12_000, random_state=seed).fit_transform(photos[0][::3])
+        assert counts.shape == (120, 10_752)
+        found.append(np.corrcoef(likeness(counts), likeness(published_counts[::3]))[0, 1])
+    r = np.median(found)
     print(f"likeness of pairs of photographs, here and published: correlation {r:.4f}")
     assert r > 0.979  # without the clip 0.976, with the faint squares cut off at 0.4 instead of 0.1 0.908
