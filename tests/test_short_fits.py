@@ -21,6 +21,7 @@ GAPS[np.isnan(GAPS).all(axis=1)] = 0.0
 @pytest.fixture
 def large(monkeypatch):
     """A table of 600 rows is large."""
+    monkeypatch.setattr(short_fits, "SMALL", 0)
     monkeypatch.setattr(short_fits, "SAMPLE_ROWS", 100)
     monkeypatch.setattr(short_fits, "ROWS_PER_CLUSTER", 10)
 
@@ -101,7 +102,7 @@ def test_the_start_is_the_end_of_the_best_of_several_short_fits():
     bits, again = np.random.PCG64(3), np.random.PCG64(3)
     found = short_fits.best_short_fit(placed.rows, placed.model, K, bits, 0.0)
     plan = SeedingPlan(K, *short_fits.SWAPS_OF_FEW)
-    starts = [greedy_rows(placed.rows, plan, again) for _ in range(short_fits.FITS_OF_FEW)]
+    starts = [greedy_rows(placed.rows, plan, again) for _ in range(short_fits.FITS_OF_SMALL)]
     ends = [lloyd.run_to_end(placed.rows, placed.model, C, Stop(short_fits.PASSES, 0.0)).state for C in starts]
     assert len({end.loss for end in ends}) > 1
     assert found == min(ends, key=lambda end: end.loss).centroids

@@ -12,7 +12,11 @@ from .seeding import MANY_CLUSTERS, Bits, SeedingPlan, greedy_rows, plus_plus
 
 SAMPLE_ROWS, ROWS_PER_CLUSTER = 500, 50  # of a sample: the larger of the two,
 SAMPLE_SHARE, MOST_SAMPLED = 64, 100_000  # or one row in so many, up to this
-LARGE = 2  # a table of so many samples is seeded on one
+LARGE = 2  # a table of so many samples is seeded on one,
+SMALL, FITS_OF_SMALL = (
+    1 << 18,
+    10,
+)  # but not one of so few rows times columns times clusters, of which more fits are made
 FEW_CLUSTERS = 32  # below which more fits find more than more swaps do
 FITS_OF_FEW, FITS_OF_MORE = 4, 2  # each from a start of its own; of MANY_CLUSTERS one
 SWAPS_OF_FEW = (4, 4)  # batches, and candidates of each
@@ -35,24 +39,25 @@ class Words:
 def best_short_fit(rows: Rows, model: Model, k: int, bits: Bits, tol: float) -> Any:
     """The centroids in which the best short fit from starts by k-means++ ends; of many clusters the one start."""
     size = max(SAMPLE_ROWS, ROWS_PER_CLUSTER * k, min(len(rows) // SAMPLE_SHARE, MOST_SAMPLED))
-    is_large = len(rows) >= LARGE * size
+    is_small = len(rows) * rows.kernel.scale.n_columns * k <= SMALL
+    is_large = not is_small and len(rows) >= LARGE * size
     rows = rows.sample(size, bits.random_raw(1).item()) if is_large else rows.in_memory()
     if k >= MANY_CLUSTERS:
         C = plus_plus(rows, k, bits)
         return lloyd.run_to_end(rows, model, C, Stop(SAMPLE_PASSES, tol)).state.centroids if is_large else C
     stop = Stop(SAMPLE_PASSES if is_large else PASSES, tol)
-    n_fits, plan = _plan(k)
+    n_fits, plan = _plan(k, is_small)
     words = bits.random_raw(n_fits * plan.n_words).reshape(n_fits, plan.n_words)
     best = rows.best_of_drawn(model, plan, words, stop) or _best_one_by_one(rows, model, plan, words, stop)
     return best.centroids
 
 
-def _plan(k: int) -> tuple[int, SeedingPlan]:
+def _plan(k: int, is_small: bool) -> tuple[int, SeedingPlan]:
     """How many short fits are made, and how each is seeded."""
     if k == 1:
         return 1, SeedingPlan(k, 0)
     if k < FEW_CLUSTERS:
-        return min(k, FITS_OF_FEW), SeedingPlan(k, *SWAPS_OF_FEW)
+        return FITS_OF_SMALL if is_small else FITS_OF_FEW, SeedingPlan(k, *SWAPS_OF_FEW)
     return FITS_OF_MORE, SeedingPlan(k, min(k, MOST_BATCHES))
 
 

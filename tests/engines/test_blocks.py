@@ -10,7 +10,7 @@ from rekmeans import EulerKMeans, FuzzyCMeans, KernelKMeans, RectifiedEulerKMean
 from rekmeans.engines import blocks
 from rekmeans.engines.blocks import BlockRows, with_room
 from rekmeans.estimators.placement import place_for_fit
-from rekmeans.short_fits import LARGE, SAMPLE_ROWS
+from rekmeans.short_fits import SMALL
 from rekmeans.table import MemoryTable
 from support.assertions import assert_same_fit, raises_mentioning
 from support.streams import FORMS, called_arrays, memmap, stream_rows, stream_weights, weights_of
@@ -69,7 +69,7 @@ def test_every_scale_gives_the_fit_in_memory(scale, beyond, tmp_path):
 
 
 def test_a_table_seeded_on_its_sample_gives_the_fit_in_memory():
-    n = LARGE * SAMPLE_ROWS + 1000
+    n = SMALL // 6 + 1000
     large, cuts = stream_rows(n, 3), [0, 1, 1, 20_000, 20_003]
     for init in ("k-means++", "random"):
         stream = fit(RectifiedEulerKMeans, lambda: iter(np.split(large, cuts)), init=init, n_init=1, memory_limit="2MB")

@@ -19,7 +19,7 @@ from rekmeans import EulerKMeans, EulerMap, FuzzyCMeans, KernelKMeans, Rectified
 from rekmeans.engines.native import Native
 from rekmeans.engines.partition import Partition, RunPass, merge_some
 from rekmeans.estimators.placement import place_for_fit
-from rekmeans.short_fits import LARGE, SAMPLE_ROWS
+from rekmeans.short_fits import SMALL
 from support.assertions import assert_same_fit, raises_mentioning
 from support.streams import CUTS, frame, parquet_folder, stream_rows, stream_weights
 
@@ -92,7 +92,7 @@ def test_parquet_through_dask_and_columns_in_chunks_give_the_fit_in_memory(tmp_p
 
 
 def test_a_collection_seeded_on_its_sample_gives_the_fit_in_memory():
-    large = stream_rows(LARGE * SAMPLE_ROWS + 1000, 3)
+    large = stream_rows(SMALL // 6 + 1000, 3)
     for init in ("k-means++", "random"):
         lazy = fit(RectifiedEulerKMeans, array.from_array(large, chunks=(7001, 3)), init=init, n_init=1)
         assert_same_fit(lazy, fit(RectifiedEulerKMeans, large, init=init, n_init=1))

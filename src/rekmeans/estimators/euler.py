@@ -73,7 +73,7 @@ class EulerKMeans(_EulerClusterer):
         points in the units of X; a callable is called as init(X, n_clusters, random_state=...) and returns such points.
     n_init : int or "auto", default="auto"
         Whole fits of which the best is kept; "auto" is 10 for "random" and "circle", and 1 for "k-means++", whose start
-        is where the best of up to four short fits ends.
+        is where the best of up to ten short fits ends.
     max_iter : int, default=300
         Largest number of passes of one start.
     tol : float, default=0.0
@@ -139,7 +139,7 @@ class RectifiedEulerKMeans(_EulerClusterer):
         points in the units of X; a callable is called as init(X, n_clusters, random_state=...) and returns such points.
     n_init : int or "auto", default="auto"
         Whole fits of which the best is kept; "auto" is 10 for "random" and "circle", and 1 for "k-means++", whose start
-        is where the best of up to four short fits ends.
+        is where the best of up to ten short fits ends.
     max_iter : int, default=300
         Largest number of passes of one start.
     tol : float, default=0.0
