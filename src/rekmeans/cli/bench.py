@@ -60,7 +60,8 @@ def first_fits(show_step: Callable[[str], None] = lambda what: None) -> Iterator
     for n, d, k in FIRST_SIZES:
         show_step(f"a first fit of {n:,} rows, {d} columns, {k} clusters")
         X, groups = make_blobs(n, d, centers=k, cluster_std=4.0, random_state=0)
-        ours, theirs = RectifiedEulerKMeans(k), make_pipeline(StandardScaler(), KMeans(k))
+        ours = RectifiedEulerKMeans(k, random_state=0)
+        theirs = make_pipeline(StandardScaler(), KMeans(k, random_state=0))
         seconds = _alternate(ours, X, theirs, X, BUDGET / len(FIRST_SIZES))
         scores = (adjusted_rand_score(groups, labels) for labels in (theirs[-1].labels_, ours.labels_))
         yield FirstFit(n, d, k, len(seconds), *_medians(seconds), *scores)
