@@ -37,7 +37,39 @@ def refuse_blocks(stages: Sequence[Model]) -> str:
     return ""
 
 
-class BlockRows:
+class RowsElsewhere:
+    """What rows that are not in memory have in common, wherever they are."""
+
+    kernel: Any
+    table: Any
+    start_run: Callable[[Model], Any]
+    phase_sums: Callable[[Any, int], tuple[Array, Array]]
+
+    def concurrent_starts(self, k: int) -> int:
+        return 1
+
+    def start_seeding(self) -> BlockSeeding:
+        return BlockSeeding(self)
+
+    def best_of_drawn(self, model: Model, plan: SeedingPlan, words: Array, stop: Stop) -> State | None:
+        return None
+
+    def rows_as_centroids(self, numbers: Array) -> Any:
+        F = self.kernel.embed(self.table.dense(numbers))
+        return self.kernel.from_rows(F, self._overall if self.kernel.has_missing(F) else None)
+
+    @cached_property
+    def _overall(self) -> Any:
+        """The rectified centroid of all rows."""
+        start = self.kernel.from_points(self.kernel.scale.middle[None])
+        sums = self.start_run(Model(self.kernel, Hard(), rectified)).assign(start).sums
+        return rectified_update(self.kernel, sums, start)
+
+    def mean_phases(self, labels: Any, k: int) -> Array:
+        return mean_turns(*self.phase_sums(labels, k))
+
+
+class BlockRows(RowsElsewhere):
     """Rows that are read anew in every pass; `place` puts a block of them on the engine."""
 
     def __init__(self, kernel: Any, table: StreamTable, place: Callable[[MemoryTable], Any]) -> None:
@@ -75,26 +107,17 @@ class BlockRows:
         parts = (np.bincount(labels[at], minlength=k) for at in self.table.blocks(LABELS_AT_ONCE))
         return reduce(add, parts)
 
-    def concurrent_starts(self, k: int) -> int:
-        return 1
-
     def sample(self, count: int, seed: int) -> Any:
         return self.place(self.table.sample(count, seed))
 
     def start_run(self, model: Model) -> BlockRun:
         return BlockRun(self, model)
 
-    def start_seeding(self) -> BlockSeeding:
-        return BlockSeeding(self)
-
     def in_memory(self) -> Any:
         return self.place(self.table.in_memory())
 
     def take(self, numbers: Array, weights: Array) -> Any:
         return self.place(self.table.take(numbers, weights))
-
-    def best_of_drawn(self, model: Model, plan: SeedingPlan, words: Array, stop: Stop) -> State | None:
-        return None
 
     def draw_rows(self, words: Array) -> Array:
         """Row numbers drawn by weight, as from a table in memory."""
@@ -114,17 +137,6 @@ class BlockRows:
         """The weight of all rows that take part."""
         return sum(int(rows.weights().sum()) for _, rows in self.read_rows())
 
-    def rows_as_centroids(self, numbers: Array) -> Any:
-        F = self.kernel.embed(self.table.dense(numbers))
-        return self.kernel.from_rows(F, self._overall if self.kernel.has_missing(F) else None)
-
-    @cached_property
-    def _overall(self) -> Any:
-        """The rectified centroid of all rows."""
-        start = self.kernel.from_points(self.kernel.scale.middle[None])
-        sums = self.start_run(Model(self.kernel, Hard(), rectified)).assign(start).sums
-        return rectified_update(self.kernel, sums, start)
-
     def label(self, model: Model, C: Any) -> Array:
         run = self.start_run(model)
         run.assign(C)
@@ -142,9 +154,6 @@ class BlockRows:
         sums = (rows.phase_sums(np.ascontiguousarray(labels[at]), k) for at, rows in self.read_rows())
         turns, observed = reduce(_add_pairs, (tuple(map(with_room, pair)) for pair in sums))
         return turns, observed
-
-    def mean_phases(self, labels: Array, k: int) -> Array:
-        return mean_turns(*self.phase_sums(labels, k))
 
     def empty_labels(self) -> Array:
         """Labels of all rows, none of them known; in a file without a name where they are too many for memory."""

@@ -15,17 +15,13 @@ from dask import array
 from dask.delayed import delayed
 from dask.highlevelgraph import HighLevelGraph
 
-from .._grid import Array, integer_weights, mean_turns
-from ..assignment import Hard
-from ..centroids import rectified
-from ..kernels.base import rectified_update
+from .._grid import Array, integer_weights
 from ..model import Assignment, FarthestRow, Model, State, Stop
-from ..seeding import SeedingPlan
 from ..table import MemoryTable, draw_goals
 from ..table.dask import DaskTable, part_of
 from ..table.dask_compute import compute, current_client
 from .base import Engine
-from .blocks import BlockSeeding
+from .blocks import RowsElsewhere
 from .partition import BYTES_PER_CELL, BYTES_PER_ROW, Partition, PartPass, RunPass, merge_some
 
 FAN_IN = 8  # results that one task of the tree adds up
@@ -33,7 +29,7 @@ KEPT_SHARE = 0.5  # of the memory of all workers that rows may take
 PATIENCE = 20  # times the median task without any task ending, and a cluster is given up
 
 
-class DaskRows:
+class DaskRows(RowsElsewhere):
     """Partitions that are mapped once and kept on the workers where they fit, and else in every pass."""
 
     def __init__(self, stages: Sequence[Model], table: DaskTable, engine: Engine, n_threads: int | None) -> None:
@@ -100,9 +96,6 @@ class DaskRows:
         counts = [delayed(_count_labels)(block, k) for block in labels.to_delayed().ravel()]
         return self.run_tasks([reduce_tree(add, counts)])[0]
 
-    def concurrent_starts(self, k: int) -> int:
-        return 1
-
     def sample(self, count: int, seed: int) -> Any:
         return self._place_here(self.table.sample(count, seed))
 
@@ -112,17 +105,11 @@ class DaskRows:
     def take(self, numbers: Array, weights: Array) -> Any:
         return self._place_here(self.table.take(numbers, weights))
 
-    def best_of_drawn(self, model: Model, plan: SeedingPlan, words: Array, stop: Stop) -> State | None:
-        return None
-
     def _place_here(self, table: MemoryTable) -> Any:
         return self.engine.place(self.stages, table, self.n_threads, None)
 
     def start_run(self, model: Model) -> DaskRun:
         return DaskRun(self, model)
-
-    def start_seeding(self) -> BlockSeeding:
-        return BlockSeeding(self)
 
     def draw_rows(self, words: Array) -> Array:
         """Row numbers drawn by weight, as from a table in memory."""
@@ -135,17 +122,6 @@ class DaskRows:
         for i, found in zip(hit, self.run_tasks(tasks), strict=True):
             numbers[owners == i] = first[i] + found
         return numbers
-
-    def rows_as_centroids(self, numbers: Array) -> Any:
-        F = self.kernel.embed(self.table.dense(numbers))
-        return self.kernel.from_rows(F, self._overall if self.kernel.has_missing(F) else None)
-
-    @cached_property
-    def _overall(self) -> Any:
-        """The rectified centroid of all rows."""
-        start = self.kernel.from_points(self.kernel.scale.middle[None])
-        sums = self.start_run(Model(self.kernel, Hard(), rectified)).assign(start).sums
-        return rectified_update(self.kernel, sums, start)
 
     def farthest(self, C: Any) -> FarthestRow:
         starts, centroids = np.append(0, self.table.ends[:-1]).tolist(), delayed(C, pure=False, traverse=False)
@@ -179,9 +155,6 @@ class DaskRows:
         sums = [delayed(Partition.phase_sums)(part, block, k) for part, block in pairs]
         turns, observed = self.run_tasks([reduce_tree(_add_both, sums)])[0]
         return turns, observed
-
-    def mean_phases(self, labels: Any, k: int) -> Array:
-        return mean_turns(*self.phase_sums(labels, k))
 
 
 class DaskRun:
