@@ -12,7 +12,7 @@ import numpy as np
 
 from .._grid import Array, integer_weights
 from ..threads import count_threads
-from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, Twins, draw_goals
+from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, SummaryRows, Twins, draw_goals
 from .block_source import BlockSource
 from .memory import SUMMARY_SEED, MemoryTable
 from .survey import Survey
@@ -107,8 +107,11 @@ class StreamTable:
 
     def column_summary(self, n_threads: int | None = None, twins: Twins | None = None) -> ColumnSummary:
         threads, ends = count_threads(n_threads), (self.survey.low, self.survey.high)
-        rows = lambda: self._summary_table.column_summary(threads).rows  # noqa: E731
-        return ColumnSummary(self.n_columns, lambda: ends, rows, threads, twins or {})
+
+        def summary_rows() -> SummaryRows:
+            return self._summary_table.column_summary(threads).rows
+
+        return ColumnSummary(self.n_columns, lambda: ends, summary_rows, threads, twins or {})
 
     @cached_property
     def _summary_table(self) -> MemoryTable:
