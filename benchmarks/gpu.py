@@ -1,0 +1,236 @@
+"""The torch engine on a card: labels checked against exact arithmetic, passes timed beside flash-kmeans, fastkmeans, torch.
+
+    python benchmarks/gpu.py run [shape ...] --out gpu.jsonl
+    python benchmarks/gpu.py table gpu.jsonl
+
+Shapes are n x d columns (2d mapped) and k: overlapping groups on a curved sheet of low rank, random rows as start, 20
+passes of mean centroids, unweighted and complete unless the name says otherwise. Times are of device events, medians of
+three fits, the first run of everything outside.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import math
+import statistics
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+
+from rekmeans._grid import GRID
+from rekmeans.engines.torch.device_pass import DevicePass
+from rekmeans.engines.torch.packed_rows import PackedRows
+
+Tensor = torch.Tensor
+DEVICE = torch.device("cuda")
+PASSES, FITS = 20, 3
+CHECKED = (0, 1, 4, 9, 19)  # passes whose labels are checked
+CHECKED_CELLS = 1 << 28  # cells of the rows that are checked
+BLOCK = 1 << 17  # rows drawn at a time
+
+
+class Shape(NamedTuple):
+    n: int
+    d: int
+    k: int
+    rank: int
+    spread: float
+
+
+SHAPES = {
+    "10M x 16 k=10": Shape(10_000_000, 16, 10, 6, 1.2),
+    "2M x 36 k=100": Shape(2_000_000, 36, 100, 8, 1.2),
+    "1M x 128 k=4096": Shape(1_000_000, 128, 4096, 12, 1.5),
+    "1M x 784 k=256": Shape(1_000_000, 784, 256, 16, 1.2),
+    "29780 x 10752 k=256": Shape(29_780, 10_752, 256, 16, 1.2),
+}
+
+
+def draw_phases(shape: Shape, noise: float = 0.04, seed: int = 1) -> Iterator[tuple[int, Tensor]]:
+    """Phases in half-turns, block by block: groups of standard width in `rank` directions, bent by tanh."""
+    n, d, k, rank, spread = shape
+    draw = torch.Generator(device=DEVICE).manual_seed(seed)
+
+    def normal(*size: int) -> Tensor:
+        return torch.randn(*size, generator=draw, device=DEVICE)
+
+    middles = normal(k, rank) * spread
+    directions = normal(rank, d) / math.sqrt(rank)
+    shift = torch.rand(d, generator=draw, device=DEVICE)
+    for start in range(0, n, BLOCK):
+        count = min(BLOCK, n - start)
+        own = torch.randint(0, k, (count,), generator=draw, device=DEVICE)
+        z = middles[own] + normal(count, rank)
+        yield start, 0.5 * torch.tanh(0.6 * (z @ directions) + shift - 0.5) + noise * normal(count, d)
+
+
+def draw_rows(shape: Shape, missing: float, is_weighted: bool) -> PackedRows:
+    """Mapped rows of the shape, with this share of the cells missing."""
+    F = torch.empty(shape.n, 2 * shape.d, dtype=torch.int32, device=DEVICE)
+    draw = torch.Generator(device=DEVICE).manual_seed(3)
+    for start, phases in draw_phases(shape):
+        t = phases.double() * math.pi
+        f = torch.cat([t.cos(), t.sin()], 1).mul_(GRID).round_().int()
+        if missing:
+            gap = torch.rand(phases.shape, generator=draw, device=DEVICE) < missing
+            f[gap.repeat(1, 2)] = 0
+        F[start : start + len(f)] = f
+    w = torch.randint(1, 1 << 31, (shape.n,), generator=draw, device=DEVICE) if is_weighted else None
+    return PackedRows(lambda at: F[at], shape.n, shape.d, w, DEVICE)
+
+
+def exact_labels(f: Tensor, M: Tensor, d: int) -> Tensor:
+    """argmin of |f - m|^2 over observed cells, in integers through exact float64 products; ties to the lowest."""
+    m = M.long()
+    high = (m + 2048) >> 12
+    low = m - (high << 12)
+    F = f.double()
+    dots = ((F @ high.double().T).long() << 12) + (F @ low.double().T).long()
+    squares = m[:, :d] ** 2 + m[:, d:] ** 2
+    observed = ((f[:, :d] | f[:, d:]) != 0).double()
+    halves = (squares >> 24, squares & ((1 << 24) - 1))
+    seen = [(observed @ half.double().T).long() for half in halves]
+    return (2 * dots - (seen[0] << 24) - seen[1]).argmax(1)
+
+
+def count_wrong(rows: PackedRows, passes: DevicePass, M: Tensor, numbers: Tensor) -> int:
+    """Labels that differ from exact arithmetic among these rows."""
+    labels = passes.order[passes.labels.long()]
+    size = max(1, (1 << 26) // max(2 * rows.d, len(M)))
+    parts = numbers.split(size)
+    return sum(int((exact_labels(rows.grid(at), M, rows.d) != labels[at]).sum()) for at in parts)
+
+
+def time_on_device(work: Callable[[], Any]) -> float:
+    """Milliseconds by device events."""
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    work()
+    end.record()
+    end.synchronize()
+    return begin.elapsed_time(end)
+
+
+def median_time(work: Callable[[], Any], repeats: int = 7, at_once: int = 10) -> float:
+    """Of one call, several in a row so that the time to launch them does not show."""
+    work()
+    return statistics.median(time_on_device(lambda: [work() for _ in range(at_once)]) for _ in range(repeats)) / at_once
+
+
+def measure_ceilings() -> dict[str, float]:
+    """What the card does at most: bytes copied and 16-bit products, a second."""
+    size = 1 << 30
+    source, target = (torch.empty(size, dtype=torch.float32, device=DEVICE) for _ in range(2))
+    copy = 8 * size / median_time(lambda: target.copy_(source)) / 1e9
+    a, b = (torch.randn(8192, 8192, device=DEVICE, dtype=torch.float16) for _ in range(2))
+    return {"copy_TB_s": copy, "product_TFLOP_s": 2 * 8192**3 / median_time(lambda: a @ b) / 1e9}
+
+
+def measure_fit(rows: PackedRows, start: Tensor, is_rectified: bool = False) -> dict[str, Any]:
+    """Milliseconds of each pass, of the fit, wrong labels of the passes checked, shares scored and in doubt."""
+    passes = DevicePass(rows, len(start), is_rectified)
+    draw = torch.Generator(device=DEVICE).manual_seed(7)
+    count = min(rows.n, max(2000, CHECKED_CELLS // (2 * rows.d)), 100_000)
+    checked = torch.randperm(rows.n, generator=draw, device=DEVICE)[:count]
+    times, whole, wrong, shares = [], [], 0, []
+    for fit in range(-1, FITS):
+        passes.reset()
+        passes.give(start)
+        passes.expect_loss_below(None)
+        passes.progress.zero_()
+        torch.cuda.synchronize()
+        if fit < 0:  # checked pass by pass
+            for t in range(PASSES):
+                M = passes.centroids()
+                (record,) = passes.run(1)
+                wrong += count_wrong(rows, passes, M, checked) if t in CHECKED else 0
+                shares.append(record.n_changed / rows.n)
+            continue
+        each = [time_on_device(lambda t=t: passes._replay((passes.position + t) % 3)) for t in range(PASSES)]
+        times.append(each)
+        passes.reset()
+        passes.position = 0
+        passes.give(start)
+        passes.expect_loss_below(None)
+        passes.progress.zero_()
+        torch.cuda.synchronize()
+        whole.append(time_on_device(lambda: [passes._replay((passes.position + t) % 3) for t in range(PASSES)]))
+    by_pass = [statistics.median(at) for at in zip(*times, strict=True)]
+    return {
+        "ms_fit": statistics.median(whole) / PASSES, "ms_by_pass": by_pass, "ms_late": statistics.mean(by_pass[10:]),
+        "wrong": wrong, "checked": len(CHECKED) * count, "changed": shares, "columns": rows.P,
+    }  # fmt: skip
+
+
+def measure_assignment(rows: PackedRows, start: Tensor) -> dict[str, float]:
+    """The assignment kernel alone over all rows: milliseconds and its rates."""
+    passes = DevicePass(rows, len(start), False, use_bounds=False)
+    passes.give(start)
+    ms = median_time(lambda: passes._assign(-1, gather=False))
+    flops = 2 * rows.n * 2 * rows.d * len(start)
+    return {"ms": ms, "TFLOP_s": flops / ms / 1e9, "TB_s": 2 * rows.n * rows.P / ms / 1e9}
+
+
+def measure_flash(rows: PackedRows, start: Tensor, dtype: torch.dtype) -> dict[str, float]:
+    """flash-kmeans on the mapped features, which it gets for free: assignment and update of the first pass."""
+    from flash_kmeans.assign_euclid_triton import euclid_assign_triton
+    from flash_kmeans.centroid_update_triton import triton_centroid_update_sorted_euclid
+
+    X = torch.empty(1, rows.n, 2 * rows.d, dtype=dtype, device=DEVICE)
+    for at in range(0, rows.n, BLOCK):
+        X[0, at : at + BLOCK] = (rows.grid(slice(at, at + BLOCK)).double() / GRID).to(dtype)
+    C = (start.double() / GRID).to(dtype)[None].contiguous()
+    squares = torch.cat([(part.float() ** 2).sum(-1) for part in X[0].split(BLOCK)])[None].to(dtype)
+    labels = euclid_assign_triton(X, C, squares)
+    assign = median_time(lambda: euclid_assign_triton(X, C, squares))
+    update = median_time(lambda: triton_centroid_update_sorted_euclid(X, labels, C))
+    return {"ms_assign": assign, "ms_update": update, "ms": assign + update}
+
+
+def run(names: list[str], out: Path, peers: bool) -> None:
+    about = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, **measure_ceilings()}
+    with out.open("w") as file:
+
+        def record(**fields: Any) -> None:
+            print(json.dumps(fields), file=file, flush=True)
+            print({key: value for key, value in fields.items() if key not in ("ms_by_pass", "changed")}, flush=True)
+
+        record(kind="machine", **about)
+        for name in names:
+            shape = SHAPES[name]
+            for variant, missing, is_weighted in (("", 0.0, False), (" missing", 0.01, False), (" weighted", 0.0, True)):
+                rows = draw_rows(shape, missing, is_weighted)
+                draw = torch.Generator(device=DEVICE).manual_seed(5)
+                start = rows.grid(torch.randperm(shape.n, generator=draw, device=DEVICE)[: shape.k])
+                if missing:
+                    start = torch.where(start == 0, rows.mean, start)
+                record(kind="ours", shape=name + variant, **measure_fit(rows, start))
+                if not variant:
+                    record(kind="rectified", shape=name, **measure_fit(rows, start, is_rectified=True))
+                    record(kind="assignment", shape=name, **measure_assignment(rows, start))
+                    for dtype in (torch.float16, torch.float32) if peers else ():
+                        try:
+                            record(kind="flash", shape=name, dtype=str(dtype), **measure_flash(rows, start, dtype))
+                        except Exception as error:  # it cannot compile for the widest rows
+                            record(kind="flash", shape=name, dtype=str(dtype), error=str(error)[:200])
+                del rows
+                gc.collect()
+                torch.cuda.empty_cache()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("names", nargs="*", default=list(SHAPES))
+    parser.add_argument("--out", type=Path, default=Path("gpu.jsonl"))
+    parser.add_argument("--no-peers", action="store_true")
+    asked = parser.parse_args()
+    run(asked.names, asked.out, not asked.no_peers)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,297 @@
+"""A run's state on the card and its pass: what is scored, decided, added up and moved, launched without a stall."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import triton
+
+from .error_bound import relative_error
+from .kernels import assign as assigning
+from .kernels import centroids as moving
+from .kernels import doubtful, sums
+from .packed_rows import NARROW_COLUMNS, PackedRows
+from .tiles import Tiles, choose_tiles, power_of_two
+
+Tensor = torch.Tensor
+
+LOG_FIELDS = 9  # n_changed, verdict, n_empty and the digits of the objective
+MOST_LOGGED = 16  # passes between two looks at the log
+RING = 3  # centroids of the pass before, of this one and of the next
+GATHER_SHARE, GATHER_SHARE_WIDE = 0.75, 0.9  # of the rows to score, below which gathering them pays
+FEW_CLUSTERS = 128  # up to which sums are a one-hot product
+RUN_ROWS, RUN_COLUMNS = 32, 128  # tile of the sums of sorted movers: one warp adds a run in registers
+UNBEATEN = 1 << 44  # last digit above that of every objective
+STALLS, RELOCATES, REPEATS = moving.STALLS.value, moving.RELOCATES.value, moving.REPEATS.value
+
+
+@dataclass(frozen=True)
+class Record:
+    """What the card wrote down of a pass."""
+
+    n_changed: int
+    verdict: int
+    loss: int  # less the sum of w |g|^2
+
+
+class DevicePass:
+    """Buffers of a run of k centroids over packed rows; `order` is the caller's number of each centroid here."""
+
+    def __init__(
+        self, rows: PackedRows, k: int, is_rectified: bool, use_bounds: bool = True, tiles: Tiles | None = None
+    ) -> None:
+        self.rows, self.k, self.is_rectified, self.use_bounds = rows, k, is_rectified, use_bounds
+        self.device, self.is_cuda = rows.device, rows.device.type == "cuda"
+        self.tiles = tiles or choose_tiles(rows.P, k)
+        self.K = -(-k // self.tiles.centroids) * self.tiles.centroids
+        properties = torch.cuda.get_device_properties(self.device) if self.is_cuda else None
+        self.n_processors = properties.multi_processor_count if properties else 1
+        self.kappa = relative_error(rows.P, self.tiles.centroids, properties.major if properties else 9)
+        self.planes = 1 if rows.w is None else 2
+        self.position = 0  # of the ring: the centroids of the next pass
+        self.graphs: list[Any] = []
+        self.is_new = True  # no centroids were given yet
+        self._allocate_centroids()
+        self._allocate_rows()
+
+    def _zeros(self, *shape: int, dtype: torch.dtype = torch.int32) -> Tensor:
+        return torch.zeros(*shape, dtype=dtype, device=self.device)
+
+    def _allocate_centroids(self) -> None:
+        K, P = self.K, self.rows.P
+        self.ring = [self._zeros(K, P) for _ in range(RING)]
+        self.C = self._zeros(K, P, dtype=torch.float16)
+        self.bias = torch.full((K,), 1e29, device=self.device)
+        self.S = self._zeros(self.planes, K, P, dtype=torch.int64)
+        self.N = self._zeros(K, dtype=torch.int64)
+        self.mean = torch.nn.functional.pad(self.rows.mean, (0, P - 2 * self.rows.d))
+        self.stats, self.AB = self._zeros(4, K, dtype=torch.float32), self._zeros(2, dtype=torch.float32)
+        self.cum, self.cum_max = self._zeros(K, dtype=torch.float64), self._zeros(1, dtype=torch.float64)
+        self.cum_low, self.cum_high = (self._zeros(K, dtype=torch.float32) for _ in range(2))
+        self.differs, self.counts, self.offsets = self._zeros(K), self._zeros(2 * K), self._zeros(2 * K)
+        self.digits, self.last = self._zeros(K, 6, dtype=torch.int64), self._zeros(6, dtype=torch.int64)
+        self.order = torch.arange(K, dtype=torch.int32, device=self.device)
+        self.inverse = self.order.clone()
+        self.log = self._zeros(MOST_LOGGED, LOG_FIELDS, dtype=torch.int64)
+        self.progress, self.halt = self._zeros(1), self._zeros(1)
+        self.counters = self._zeros(8)  # movers, doubts, pairs, rows to score, entries of the sort
+
+    def _allocate_rows(self) -> None:
+        n, device = self.rows.n, self.device
+        kind = torch.int16 if self.K < 1 << 15 else torch.int32
+
+        def empty(count: int, dtype: torch.dtype = torch.int32) -> Tensor:
+            return torch.empty(count, dtype=dtype, device=device)
+
+        self.labels = torch.full((n,), -1, dtype=kind, device=device)
+        self.new, self.mover_old = empty(n, kind), empty(n, kind)
+        self.Z, self.threshold = torch.full((n,), -1.0, device=device), empty(n, torch.float32)
+        self.scored, self.mover_row = empty(n), empty(n)
+        self.doubt_row, self.doubt_new = empty(n), empty(n)
+        self.doubt_threshold, self.doubt_best = empty(n, torch.float32), empty(n, torch.int64)
+        self.doubt_overflow = self._zeros(n, dtype=torch.int8)
+        self.most_pairs = max(n // 2, 1 << 14)
+        self.pair_slot, self.pair_centroid = empty(self.most_pairs), empty(self.most_pairs)
+        self.pair_score = empty(self.most_pairs, torch.int64)
+        self.ranks, self.entry_own = empty(2 * n), empty(2 * n)
+        self.entry_row = empty(2 * n, torch.int64)
+
+    def reset(self) -> None:
+        """As before the first pass."""
+        self.is_new = True
+        self.labels.fill_(-1)
+        self.Z.fill_(-1.0)
+        for sums_or_drift in (self.S, self.N, self.cum, self.cum_max, self.counts, self.counters):
+            sums_or_drift.zero_()
+
+    # centroids in and out
+
+    def give(self, f: Tensor) -> None:
+        """Centroids (k, 2d) for the next pass; the bounds of the rows follow them."""
+        after = self.ring[(self.position + 1) % RING]
+        if self.is_new:
+            self._begin(f)
+        after[: self.k, : 2 * self.rows.d] = f[self.order[: self.k].long()]
+        if self.is_new:  # nothing has drifted yet
+            self.ring[self.position].copy_(after)
+        self.is_new = False
+        self.halt.zero_()
+        self._move_centroids(self.position, given=True)
+        self.position = (self.position + 1) % RING
+
+    def centroids(self, back: int = 0) -> Tensor:
+        """Centroids (k, 2d) of the next pass, or of so many passes before, in the caller's order."""
+        return self.ring[(self.position - back) % RING][self.inverse[: self.k].long(), : 2 * self.rows.d]
+
+    def expect_loss_below(self, loss: int | None) -> None:
+        """The objective, less the sum of w |g|^2, that the next pass must stay below; None: any."""
+        digits = [0, 0, 0, 0, 0, UNBEATEN] if loss is None else [loss >> 16 * i & 0xFFFF for i in range(5)]
+        if loss is not None:
+            digits.append(loss >> 80)
+        self.last.copy_(torch.tensor(digits, dtype=torch.int64))
+
+    # passes
+
+    def run(self, count: int) -> list[Record]:
+        """Up to so many passes; fewer where one of them stalls, repeats its centroids or leaves a cluster empty."""
+        self.progress.zero_()
+        self.halt.zero_()
+        for i in range(count):
+            self._replay((self.position + i) % RING)
+        n_done = int(self.progress.item())
+        self.position = (self.position + n_done) % RING
+        return [_record(row) for row in self.log[:n_done].tolist()]
+
+    def _replay(self, position: int) -> None:
+        if not self.is_cuda:
+            self._launch(position)
+            return
+        if not self.graphs:
+            self._capture()
+        self.graphs[position].replay()
+
+    def _capture(self) -> None:
+        """A graph of the pass for each position of the ring; a halted pass compiles every kernel and does nothing."""
+        self.halt.fill_(1)
+        self._launch(0)
+        torch.cuda.synchronize(self.device)
+        for position in range(RING):
+            graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(graph):
+                self._launch(position)
+            self.graphs.append(graph)
+        self.halt.zero_()
+
+    def _begin(self, f: Tensor) -> None:
+        """What follows from the first centroids."""
+
+    def _launch(self, position: int) -> None:
+        self._score_rows()
+        self._decide_doubtful_rows(self.ring[position])
+        self._add_movers()
+        self._move_centroids(position, given=False)
+
+    def _score_rows(self) -> None:
+        """Labels of certain rows; rows that changed theirs and rows in doubt in their lists."""
+        share = GATHER_SHARE if self.rows.P <= NARROW_COLUMNS else GATHER_SHARE_WIDE
+        limit = int(self.rows.n * share) if self.use_bounds else -1
+        if self.use_bounds:
+            grid = (triton.cdiv(self.rows.n, 2048),)
+            assigning.list_unproven_rows[grid](
+                self.Z, self.labels, self.cum_high, self.scored, self.counters, self.halt, self.rows.n, 2048, num_warps=8
+            )
+            self._assign(limit, gather=True)
+        self._assign(limit, gather=False)
+        grid = (triton.cdiv(self.rows.n, 512),)
+        assigning.list_movers_and_doubts[grid](
+            self.scored, self.labels, self.new, self.threshold, self.mover_row, self.mover_old, self.doubt_row,
+            self.doubt_threshold, self.doubt_best, self.doubt_new, self.counters, self.counters.view(torch.int64),
+            self.halt, self.rows.n, limit, 512, num_warps=1,
+        )  # fmt: skip
+
+    def _assign(self, limit: int, gather: bool) -> None:
+        rows, tiles = self.rows, self.tiles
+        n_programs = min(triton.cdiv(rows.n, tiles.rows), self.n_processors * tiles.programs)
+        assigning.assign[(n_programs,)](
+            rows.hi, self.C, self.bias, rows.lengths, self.AB, self.new, self.threshold, self.Z, self.cum_low,
+            self.scored, self.counters, self.halt, rows.n, limit, self.first,
+            K=self.K, P=rows.P, BN=tiles.rows, BK=tiles.centroids, BP=tiles.columns, NPROG=n_programs, GATHER=gather,
+            BOUND=self.use_bounds, STAGES=tiles.n_stages if rows.P <= tiles.columns else 1,
+            num_warps=tiles.n_warps, num_stages=tiles.n_stages,
+        )  # fmt: skip
+
+    first_at_once = 1  # passes launched before the host looks at what became of them; then twice as many each time
+    first = 0  # the place here of the caller's first centroid
+
+    def _decide_doubtful_rows(self, M: Tensor) -> None:
+        rows, many = self.rows, self.n_processors * 2
+        centroids = min(256 if rows.P <= 256 else 128, self.tiles.centroids)
+        size, n_warps = (128, 8) if centroids >= 128 else (64, 4)
+        doubtful.list_candidates[(many,)](
+            rows.hi, self.C, self.bias, self.doubt_row, self.doubt_threshold, self.pair_slot, self.pair_centroid,
+            self.doubt_overflow, self.counters, self.halt, self.most_pairs,
+            K=self.K, P=rows.P, BN=size, BK=centroids, BP=min(64, power_of_two(rows.P, 16)), NPROG=many,
+            num_warps=n_warps, num_stages=3,
+        )  # fmt: skip
+        columns, many = min(512, power_of_two(2 * rows.d)), self.n_processors * 16
+        exact = dict(D=rows.d, P=rows.P, LP=rows.LP, MISSING=rows.has_missing)
+        doubtful.score_pairs[(many,)](
+            rows.hi, rows.lo, self.mean, M, self.doubt_row, self.pair_slot, self.pair_centroid, self.pair_score,
+            self.doubt_best, self.counters, self.halt, self.most_pairs,
+            BQ=max(1, 512 // columns), BP=columns, NPROG=many, **exact,
+        )  # fmt: skip
+        few = self.n_processors
+        doubtful.choose_winners[(few,)](
+            self.pair_slot, self.pair_centroid, self.pair_score, self.doubt_best, self.doubt_new, self.order,
+            self.counters, self.halt, self.most_pairs, B=256, NPROG=few,
+        )  # fmt: skip
+        doubtful.score_overflow[(few,)](
+            rows.hi, rows.lo, self.mean, M, self.doubt_row, self.doubt_overflow, self.doubt_new, self.inverse,
+            self.counters, self.halt, self.most_pairs, self.k, BP=columns, NPROG=few, **exact,
+        )  # fmt: skip
+        doubtful.list_decided_movers[(few,)](
+            self.doubt_row, self.doubt_new, self.inverse, self.labels, self.mover_row, self.mover_old, self.counters,
+            self.halt, B=256, NPROG=few,
+        )  # fmt: skip
+
+    def _add_movers(self) -> None:
+        rows, c, halt = self.rows, self.counters, self.halt
+        movers = (self.labels, self.mover_row, self.mover_old)
+        if rows.w is None and self.k <= FEW_CLUSTERS and rows.P <= NARROW_COLUMNS:
+            many, is_few = self.n_processors * 8, self.k <= 32
+            sums.add_movers_of_few_clusters[(many,)](
+                rows.hi, rows.lo, self.mean, *movers, self.S, self.N, c, halt, self.k,
+                KP=power_of_two(self.k, 16), P=rows.P, LP=rows.LP, BP=power_of_two(rows.P, 16),
+                BM=128 if is_few else 64, LEAST=128 if is_few else 256, NPROG=many, num_warps=4 if is_few else 8,
+            )  # fmt: skip
+            return
+        weights = self.N if rows.w is None else rows.w
+        shape = dict(P=rows.P, LP=rows.LP, WEIGHTED=rows.w is not None)
+        plane = self.K * rows.P
+        most = (8 if self.k > 1024 else 2) * self.k  # from so many movers on sorting them pays
+        columns, many = min(256, power_of_two(rows.P)), self.n_processors * 16
+        sums.add_few_movers[(many,)](
+            rows.hi, rows.lo, weights, *movers, self.S, self.N, c, halt, plane, most,
+            BM=max(1, 1024 // columns), BP=columns, NPROG=many, **shape,
+        )  # fmt: skip
+        some, tile_k = self.n_processors * 4, power_of_two(self.k, 16) if self.k <= FEW_CLUSTERS else 0
+        sums.rank_movers[(some,)](
+            *movers, self.ranks, self.counts, c, halt, most, BM=64 if tile_k else 256, NPROG=some, KP=tile_k
+        )
+        sums.place_clusters[(1,)](self.counts, self.offsets, c, self.k, B=power_of_two(self.k))
+        sums.sort_movers[(some,)](
+            *movers, self.ranks, self.offsets, self.entry_row, self.entry_own, c, halt, most, BM=256, NPROG=some
+        )
+        many = self.n_processors * 32
+        sums.add_sorted_movers[(many,)](
+            rows.hi, rows.lo, weights, self.entry_row, self.entry_own, self.S, self.N, c, halt, plane,
+            BR=RUN_ROWS, BP=min(RUN_COLUMNS if rows.w is None else RUN_COLUMNS // 2, power_of_two(rows.P)), NPROG=many, num_warps=1, **shape,
+        )  # fmt: skip
+
+    def _move_centroids(self, position: int, given: bool) -> None:
+        """The centroids after those at this position of the ring, from the sums or as given there."""
+        rows, after = self.rows, self.ring[(position + 1) % RING]
+        moving.move_centroids[(self.k,)](
+            self.S, self.N, self.mean, self.ring[position], after, self.C, self.bias, self.stats, self.cum,
+            self.differs, self.digits, self.halt, self.K * rows.P, self.K,
+            D=rows.d, P=rows.P, BD=min(512, power_of_two(rows.d)), GIVEN=given, RECTIFIED=self.is_rectified,
+            MISSING=rows.has_missing, WEIGHTED=rows.w is not None, num_warps=4, enable_fp_fusion=False,
+        )  # fmt: skip
+        self._follow_drift()
+        moving.judge_pass[(1,)](
+            self.stats, self.cum, self.cum_max, self.cum_low, self.cum_high, self.differs, self.digits, self.last,
+            self.N, self.AB, self.counters, self.log, self.progress, self.halt, self.k, self.K,
+            rows.rho * (1 + 2.0**-20), self.kappa,
+            BK=min(1024, power_of_two(self.k)), LOG=LOG_FIELDS, GIVEN=given, MISSING=rows.has_missing,
+            num_warps=4, enable_fp_fusion=False,
+        )  # fmt: skip
+
+    def _follow_drift(self) -> None:
+        """What the bounds must know of a move."""
+
+
+def _record(row: list[int]) -> Record:
+    n_changed, verdict, _, *digits = row
+    return Record(n_changed, verdict, sum(digit << 16 * i for i, digit in enumerate(digits)))

@@ -1,0 +1,102 @@
+"""The state of a run over a small table: several passes are one launch."""
+
+from __future__ import annotations
+
+import torch
+import triton
+
+from .device_pass import MOST_LOGGED, RING, Record
+from .kernels.small_fit import fit_small
+from .packed_rows import PackedRows
+from .tiles import power_of_two
+
+Tensor = torch.Tensor
+
+MOST_ROWS, MOST_COLUMNS, MOST_CENTROIDS = 1 << 15, 128, 64  # mapped columns; beyond, several launches are faster
+LOG_FIELDS = 5  # n_changed, verdict, n_empty, low and high word of the objective
+UNBEATEN = 1 << 62  # high word above that of every objective
+
+
+def is_small(rows: PackedRows, k: int) -> bool:
+    """Whether one launch of all passes pays, and can: without weights and missing cells."""
+    fits = rows.n <= MOST_ROWS and 2 * rows.d <= MOST_COLUMNS and k <= MOST_CENTROIDS
+    return fits and rows.w is None and not rows.has_missing
+
+
+class SmallPass:
+    """Labels, sums and centroids of a run of k centroids; the face of DevicePass."""
+
+    first_at_once = MOST_LOGGED
+
+    def __init__(self, rows: PackedRows, k: int, is_rectified: bool) -> None:
+        self.rows, self.k, self.is_rectified, self.device = rows, k, is_rectified, rows.device
+        self.F = rows.grid(slice(0, rows.n)).contiguous()  # (n, 2d)
+        self.order = self.inverse = torch.arange(k, dtype=torch.int32, device=self.device)
+        self.mean = torch.zeros_like(rows.mean)  # its sums are of f itself
+        is_cuda = self.device.type == "cuda"
+        most = torch.cuda.get_device_properties(self.device).multi_processor_count if is_cuda else 1
+        self.tile_rows = min(32, max(4, power_of_two(-(-rows.n // most))))
+        self.n_programs = min(most, triton.cdiv(rows.n, self.tile_rows))
+        n_sums = RING * k * 2 * rows.d
+        self.added = self._zeros(n_sums + RING * (2 + k + 1) + 1, dtype=torch.int64)  # what passes add to
+        self.sums = self.added[:n_sums].view(RING, k, 2 * rows.d)
+        self.losses = self.added[n_sums : n_sums + 2 * RING].view(RING, 2)
+        rest = self.added[n_sums + 2 * RING :].view(torch.int32)
+        self.sizes, self.changed = rest[: RING * k].view(RING, k), rest[RING * k : RING * (k + 1)]
+        self.barrier, self.progress = rest[-2:-1], rest[-1:]
+        self.M, self.last = self._zeros(RING, k, 2 * rows.d), self._zeros(2, dtype=torch.int64)
+        self.log = self._zeros(MOST_LOGGED, LOG_FIELDS, dtype=torch.int64)
+        self.position = 0
+        self.labels = torch.full((rows.n,), -1, dtype=torch.int16, device=self.device)
+
+    def _zeros(self, *shape: int, dtype: torch.dtype = torch.int32) -> Tensor:
+        return torch.zeros(*shape, dtype=dtype, device=self.device)
+
+    @property
+    def S(self) -> Tensor:
+        """Sums of the last pass, (1, k, 2d)."""
+        return self.sums[(self.position - 1) % RING][None]
+
+    @property
+    def N(self) -> Tensor:
+        """Sizes of the clusters in the last pass, (k,)."""
+        return self.sizes[(self.position - 1) % RING].long()
+
+    def reset(self) -> None:
+        """As before the first pass."""
+        self.labels.fill_(-1)
+
+    def give(self, f: Tensor) -> None:
+        """Centroids (k, 2d) for the next pass."""
+        self.M[self.position] = f
+
+    def centroids(self, back: int = 0) -> Tensor:
+        """Centroids (k, 2d) of the next pass, or of so many passes before."""
+        return self.M[(self.position - back) % RING]
+
+    def expect_loss_below(self, loss: int | None) -> None:
+        """The objective, less the sum of w |g|^2, that the next pass must stay below; None: any."""
+        whole = UNBEATEN << 32 if loss is None else loss + self.rows.total_square
+        self.last.copy_(torch.tensor([whole & 0xFFFFFFFF, whole >> 32]))
+
+    def run(self, count: int) -> list[Record]:
+        """Up to so many passes; fewer where one of them stalls, repeats its centroids or leaves a cluster empty."""
+        at, rows = self.position, self.rows
+        self.added.zero_()
+        fit_small[(self.n_programs,)](
+            self.F, self.labels, self.sums, self.sizes, self.losses, self.changed, self.M, self.last, self.barrier,
+            self.log, self.progress, rows.n, self.k, at, count,
+            KP=power_of_two(self.k), P=2 * rows.d, BP=power_of_two(2 * rows.d), BN=self.tile_rows,
+            NPROG=self.n_programs, LOG=LOG_FIELDS, RECTIFIED=self.is_rectified,
+            num_warps=4, launch_cooperative_grid=True, enable_fp_fusion=False,
+        )  # fmt: skip
+        n_done = int(self.progress.item())
+        records = [
+            Record(n_changed, verdict, (high << 32) + low - rows.total_square)
+            for n_changed, verdict, _, low, high in self.log[:n_done].tolist()
+        ]
+        if n_done:
+            last = records[-1].loss + rows.total_square
+            self.last.copy_(torch.tensor([last & 0xFFFFFFFF, last >> 32]))
+        self.position = (at + n_done) % RING
+        return records

@@ -1,0 +1,153 @@
+"""A run on the card: many passes a call, each certified, none that waits for the host."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..._grid import Array
+from ...centroids import rectified, relocate_empty_clusters
+from ...kernels.euler import CircleSums, OnCircles
+from ...model import Assignment, Model, Pass, State, Stop
+from .device_pass import MOST_LOGGED, RELOCATES, REPEATS, STALLS, DevicePass, Record
+from .grouped_pass import GROUP, GroupedPass
+from .packed_rows import NARROW_COLUMNS, PackedRows
+from .small_pass import SmallPass, is_small
+
+MANY_CENTROIDS = 1024  # from which on groups of them pay
+MOST_GROUP_CELLS = 1 << 30  # of bounds by row and group
+
+
+class DeviceSums:
+    """The sums of a pass where the card holds them: mass and loss are here, `fetch` brings the rest."""
+
+    def __init__(self, passes: DevicePass, loss: int, number: int) -> None:
+        self.passes, self.loss, self.number = passes, loss, number
+
+    @property
+    def mass(self) -> Array:
+        return self.passes.N[self.passes.inverse[: self.passes.k].long()].cpu().numpy()
+
+    def fetch(self) -> CircleSums:
+        """All of them, as arrays of their own."""
+        passes, d = self.passes, self.passes.rows.d
+        S = passes.S[:, passes.inverse[: passes.k].long()].cpu().numpy()  # (planes, k, P)
+        total = S[0] if len(S) == 1 else S[0].astype(object) + (S[1].astype(object) << 32)
+        observed = np.repeat(self.mass[:, None], d, axis=1)
+        if passes.rows.has_missing:
+            observed = observed - (total[:, 2 * d : 3 * d] >> 23).astype(np.int64)
+        seen = np.tile(observed, 2).astype(total.dtype)
+        totals = total[:, : 2 * d] + passes.mean[: 2 * d].cpu().numpy().astype(total.dtype) * seen
+        return CircleSums(mass=self.mass, loss=self.loss, totals=totals, observed=observed)
+
+
+class TritonRun:
+    """A run's labels, bounds and sums, kept on the card."""
+
+    def __init__(self, rows: Any, model: Model, use_bounds: bool = True) -> None:
+        self.rows, self.model, self.use_bounds = rows, model, use_bounds
+        self.store: PackedRows = rows.store
+        self.passes: DevicePass | None = None
+        self.n_passes = 0
+        self.candidate: Any = None  # the centroids that the card holds for its next pass
+
+    def assign(self, C: Any) -> Assignment:
+        passes = self._hold(C)
+        passes.expect_loss_below(None)
+        (record,) = passes.run(1)
+        self.n_passes, self.candidate = self.n_passes + 1, None
+        return Assignment(record.n_changed, DeviceSums(passes, self._loss(record), self.n_passes))
+
+    def update(self, sums: Any, C: Any) -> Any:
+        if not isinstance(sums, DeviceSums):
+            return self.model.update(sums, C)
+        if sums.passes is not self.passes or sums.number != self.n_passes:
+            raise RuntimeError("these sums are gone: fetch them before the next pass of their run.")
+        self.candidate = self._fetch(0)
+        return self.candidate
+
+    def advance(self, state: State, stop: Stop, most_passes: int) -> State | None:
+        """Passes up to the last that may move the centroids; None where the closing one is due."""
+        most = min(most_passes, stop.max_iter - len(state.passes))
+        if most <= 0:
+            return None
+        passes = self._hold(state.candidate)
+        passes.expect_loss_below(state.loss - self.store.total_square if state.passes else None)
+        at_once, n_before = passes.first_at_once, len(state.passes)
+        while not state.is_done and len(state.passes) - n_before < most:
+            count = 1 if stop.tol > 0 else min(at_once, most - (len(state.passes) - n_before))
+            state = self._next_states(state, stop, count)
+            at_once = min(2 * at_once, MOST_LOGGED)
+        return state
+
+    def _next_states(self, state: State, stop: Stop, count: int) -> State:
+        """The state after up to so many passes in one go."""
+        started, passes = perf_counter(), self._passes
+        records = passes.run(count)
+        seconds = (perf_counter() - started) / len(records)
+        self.n_passes += len(records)
+        stalls = records[-1].verdict == STALLS
+        kept = records[:-1] if stalls else records
+        made = [Pass(self._loss(record), record.n_changed, 0, seconds) for record in kept]
+        if not made:
+            return replace(state, is_done=True)
+        before = state.loss if len(made) == 1 else made[-2].loss
+        state = State(self._fetch(2 if stalls else 1), None, made[-1].loss, (*state.passes, *made), is_done=True)
+        if stalls:
+            return replace(state, candidate=state.centroids)
+        is_last = len(state.passes) > 1 and float(before - state.loss) / float(before) <= stop.tol
+        if is_last or records[-1].verdict == REPEATS:
+            return replace(state, candidate=state.centroids)
+        self.candidate = self._fetch(0)
+        if records[-1].verdict == RELOCATES:
+            return self._relocated(state)
+        return replace(state, candidate=self.candidate, is_done=False)
+
+    def _relocated(self, state: State) -> State:
+        """The state whose candidate has its empty clusters moved to far rows."""
+        mass = DeviceSums(self._passes, 0, 0).mass
+        candidate, count = relocate_empty_clusters(self.model.kernel, self.rows.farthest, self.candidate, mass)
+        last = replace(state.passes[-1], n_relocated=count)
+        passes = self._hold(candidate)
+        passes.expect_loss_below(state.loss - self.store.total_square)
+        done = bool(candidate == state.centroids)
+        return replace(state, candidate=candidate, passes=(*state.passes[:-1], last), is_done=done)
+
+    def labels(self) -> torch.Tensor:
+        passes = self._passes
+        return passes.order[passes.labels.long()]
+
+    @property
+    def _passes(self) -> DevicePass:
+        if self.passes is None:
+            raise RuntimeError("a run has labels after its first pass.")
+        return self.passes
+
+    def _hold(self, C: Any) -> DevicePass:
+        """The state on the card, with these centroids for its next pass."""
+        if self.passes is None:
+            self.passes = make_pass(self.store, len(C), self.model.centroids is rectified, self.use_bounds)
+        if C is not self.candidate:
+            self.passes.give(torch.as_tensor(C.f, device=self.store.device))
+            self.candidate = C
+        return self.passes
+
+    def _loss(self, record: Record) -> int:
+        return self.store.total_square + record.loss
+
+    def _fetch(self, back: int) -> OnCircles:
+        return OnCircles(self._passes.centroids(back).cpu().numpy())
+
+
+def make_pass(rows: PackedRows, k: int, is_rectified: bool, use_bounds: bool = True) -> Any:
+    """The state of a run: in one launch where all is small, in groups where there are many centroids and room for them."""
+    if use_bounds and is_small(rows, k):
+        return SmallPass(rows, k, is_rectified)
+    n_cells = rows.n * -(-k // GROUP)
+    if use_bounds and k >= MANY_CENTROIDS and rows.P > NARROW_COLUMNS and n_cells <= MOST_GROUP_CELLS:
+        return GroupedPass(rows, k, is_rectified)
+    return DevicePass(rows, k, is_rectified, use_bounds)
