@@ -156,11 +156,11 @@ def _cells(values: Array, name: Any) -> Array:
 
 
 def refuse_empty(X: Any) -> None:
-    n, d = X.shape
+    n, d = shape = tuple(X.shape)
     if n == 0:
-        raise ValueError(f"X has 0 sample(s) (shape={X.shape}) while a minimum of 1 is required: pass a row.")
+        raise ValueError(f"X has 0 sample(s) (shape={shape}) while a minimum of 1 is required: pass a row.")
     if d == 0:
-        raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required: pass a column.")
+        raise ValueError(f"X has 0 feature(s) (shape={shape}) while a minimum of 1 is required: pass a column.")
 
 
 def refuse_bad_rows(X: Any, names: Sequence[Any], first: int = 0) -> None:

@@ -153,7 +153,7 @@ def read_torch_table(
 ) -> Any:
     """The table of a tensor or an array on a card: on its device, or `on_host` in NumPy's view of it."""
     cells, to_library = _as_tensor(X), _keep if is_tensor(X) else _library_of(X)
-    refusals.refuse_array(cells.is_complex(), str(cells.dtype), tuple(cells.shape))
+    refusals.refuse_array(cells.is_complex(), str(cells.dtype).removeprefix("torch."), tuple(cells.shape))
     refusals.refuse_empty(cells)
     refusals.refuse_few_rows(cells.shape[0], k, k_parameter)
     columns = refusals.read_columns(estimator, np.empty((1, cells.shape[1])), fitting)
