@@ -4,7 +4,7 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 CORE := CMakeLists.txt $(wildcard src/rekmeans/engines/native/core/*pp src/rekmeans/engines/native/core/*/*pp)
 
-.PHONY: demo test lint stub docs sanitize compilers pure bench fuzz test-all clean
+.PHONY: demo test test-gpu-logic lint stub docs sanitize compilers pure bench fuzz test-all clean
 .DEFAULT_GOAL := test
 
 $(VENV)/ready: pyproject.toml $(CORE)
@@ -29,6 +29,21 @@ stub: $(VENV)/ready
 
 test: lint
 	$(RUN) -m pytest -n 2
+
+# The torch engine without a card: plain torch on the processor and Triton's kernels in its interpreter (numpy < 2.3), in
+# a .venv of its own that also sees what is installed in the other. `TORCH=` names another build of torch; the plain
+# name may bring gigabytes of CUDA.
+GPU := $(VENV)-gpu
+TORCH ?= torch==2.13.0
+SEES = import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))
+$(GPU)/ready: $(VENV)/ready
+	$(PYTHON) -m venv $(GPU)
+	$(GPU)/bin/python -m pip install --quiet $(TORCH) triton==3.6.0 'numpy<2.3'
+	$(RUN) -c '$(SEES)' > "$$($(GPU)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/beside.pth"
+	touch $@
+
+test-gpu-logic: $(GPU)/ready
+	TRITON_INTERPRET=1 $(GPU)/bin/python -m pytest -n 2 -p no:cacheprovider tests/engines/torch tests/table/test_torch.py
 
 # The site, in build/docs/index.html; its examples run, and a warning is an error. The page of a finished `rekmeans
 # reproduce` in reproduction/ is copied beside it. What the extra `docs` names is installed
@@ -93,4 +108,4 @@ test-all: test fuzz pure compilers
 	$(MAKE) sanitize SANITIZER=thread
 
 clean:
-	rm -rf $(VENV) $(VENV)-sanitize-* $(PURE) build dist demo docs/api docs/gallery
+	rm -rf $(VENV) $(VENV)-sanitize-* $(PURE) $(GPU) build dist demo docs/api docs/gallery

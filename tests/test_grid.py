@@ -67,7 +67,7 @@ def test_float_rounding_alone_misses_near_ties_and_doubt_catches_them(name, func
 @pytest.mark.parametrize("cosine", [True, False])
 def test_a_doubtful_value_is_rounded_as_by_mpmath(cosine):
     r = np.concatenate([PHASES["random"] / 8, PHASES["tiny"], [0.0, 0.25, -0.25, 5e-324, -5e-324]])
-    rounded_correctly = [_grid._round_correctly(float(x), cosine=cosine) for x in r]
+    rounded_correctly = [_grid.round_correctly(float(x), cosine=cosine) for x in r]
     assert_array_equal(rounded_correctly, round_by_mpmath(mp.cospi if cosine else mp.sinpi, r))
 
 

@@ -42,11 +42,11 @@ def _round_to_grid(value: Array, r: Array, *, cosine: bool) -> Array:
     doubtful = np.flatnonzero(np.abs(scaled - near).ravel() > 0.5 - DOUBT)
     out = near.astype(np.int32)
     for i in doubtful:
-        out.flat[i] = _round_correctly(float(r.flat[i]), cosine=cosine)
+        out.flat[i] = round_correctly(float(r.flat[i]), cosine=cosine)
     return out
 
 
-def _round_correctly(r: float, *, cosine: bool) -> int:
+def round_correctly(r: float, *, cosine: bool) -> int:
     """2^23 cos(pi r) or 2^23 sin(pi r), |r| <= 1/4, rounded to nearest, by Taylor's series in integers."""
     over, under = r.as_integer_ratio()
     angle = (PI * over) // under

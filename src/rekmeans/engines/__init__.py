@@ -4,10 +4,11 @@ from .base import Engine, Rows, Run, choose_engine
 from .dask import Dask
 from .native import Native
 from .reference import Reference
+from .torch import Torch
 
 __all__ = ["ENGINES", "Engine", "Rows", "Run", "check_engine", "choose_engine"]
 
-IN_ORDER: tuple[Engine, ...] = (Reference(), Native(), Dask())  # tried from the last on
+IN_ORDER: tuple[Engine, ...] = (Reference(), Native(), Dask(), Torch())  # tried from the last on
 ENGINES: dict[str, Engine] = {engine.name: engine for engine in IN_ORDER}
 
 

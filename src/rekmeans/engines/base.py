@@ -112,6 +112,11 @@ class Engine(Protocol):
     def place(self, stages: Sequence[Model], table: Table, n_threads: int | None, memory_limit: int | None) -> Rows: ...
 
 
+def refuse_device(table: Table) -> str:
+    """'' or why an engine of the host does not take a table of torch's."""
+    return "" if table.is_on_host else "takes tables on the host: pass X.cpu(), or use engine='torch'."
+
+
 def count_silent_rows(rows: Rows, table: Table) -> int:
     """Rows in memory that count in the table and take no part."""
     counts: Any = True if table.weights is None else table.weights > 0

@@ -17,7 +17,7 @@ from ..kernels.base import rectified_update, with_statistics
 from ..model import Assignment, FarthestRow, Model, State, Stop
 from ..seeding import Seeding, SeedingPlan
 from ..table import Table, Twins, draw_rows
-from .base import count_silent_rows
+from .base import count_silent_rows, refuse_device
 from .blocks import BlockRows, refuse_blocks
 
 BLOCK_CELLS_HELD = 1 << 21  # cells of one block: a few of its float64 copies stay near the cache
@@ -37,11 +37,13 @@ class Reference:
         return "NumPy, slow; it defines the answer"
 
     def is_home_of(self, table: Table) -> bool:
-        return not table.is_partitioned
+        return table.is_on_host and not table.is_partitioned
 
     def unsupported(self, stages: Sequence[Model], table: Table) -> str:
         if table.is_partitioned:
             return "takes no collection of Dask's: use engine='dask'."
+        if reason := refuse_device(table):
+            return reason
         return "" if table.is_in_memory else refuse_blocks(stages)
 
     def twins(self) -> Twins:

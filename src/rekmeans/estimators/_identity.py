@@ -68,7 +68,7 @@ def _sample_digest(table: Table) -> str:
     """The digest of a small sample of the rows, by the one rule of draws, and of their weights."""
     sample: Any = table.sample(SAMPLE_ROWS_COMPARED, SAMPLE_SEED)
     rows = sample.X
-    parts = [rows.data, rows.indices, rows.indptr] if sparse.issparse(rows) else [rows]
+    parts = [rows.data, rows.indices, rows.indptr] if sparse.issparse(rows) else [sample.dense()]
     weights = [] if sample.weights is None else [sample.weights]
     return _digest(*(np.ascontiguousarray(part, np.float64).tobytes() for part in [*parts, *weights]))
 

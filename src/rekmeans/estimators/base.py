@@ -57,7 +57,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            NumPy array, SciPy sparse, pandas, polars or pyarrow table; NaN or null for missing values. For hard labels
+            NumPy array, SciPy sparse, pandas, polars or pyarrow table, torch tensor, CuPy or another DLPack array on a
+            card; NaN or null for missing values. For hard labels
             of the Euler kernel also a table that is read block by block in every pass: the path of a .npy file, of a
             parquet file, a folder of them or a pattern, a pyarrow dataset, a zarr array, a NumPy memmap larger than
             `memory_limit`, or a function that gives a new iterator over blocks each time; and a dask.array or
@@ -190,7 +191,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         kernel, C = placed.model.kernel, fit.centroids
         attributes = {
             "kernel_": kernel.for_prediction(),
-            "labels_": fit.labels,
+            "labels_": placed.table.answer(fit.labels),
             "inertia_": fit.inertia,
             "n_iter_": fit.n_iter,
             "history_": fit.history,
@@ -226,7 +227,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """Label of the nearest centroid for each row of X, (n,)."""
         placed = place_fitted(self, X)
         with _limit_threads(self.n_threads):
-            return placed.rows.label(placed.model, self._fitted_centroids())
+            return placed.table.answer(placed.rows.label(placed.model, self._fitted_centroids()))
 
     def transform(self, X: Any) -> Array:
         """Distance of each row to each centroid in the mapped space, (n, k); not squared.
@@ -253,9 +254,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _apply(self, X: Any, answer: Callable[[Any, Array, Any], Array]) -> Array:
         """`answer` of the fitted kernel, the mapped rows of X and the centroids."""
-        rows, C = place_fitted(self, X).rows, self._fitted_centroids()
+        placed, C = place_fitted(self, X), self._fitted_centroids()
         with _limit_threads(self.n_threads):
-            return rows.map_blocks(lambda F: answer(rows.kernel, F, C))
+            return placed.table.answer(placed.rows.map_blocks(lambda F: answer(placed.rows.kernel, F, C)))
 
     def _fitted_centroids(self) -> Any:
         """The centroids as the loop holds them: a record of the kernel's own."""

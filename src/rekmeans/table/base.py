@@ -47,6 +47,7 @@ class Table(Protocol):
 
     is_in_memory: ClassVar[bool]  # False: its rows are read block by block, and no engine holds them all
     is_partitioned: ClassVar[bool]  # its rows are a collection of Dask's, and tasks go where they are
+    is_on_host: ClassVar[bool]  # False: its rows are a tensor of torch, perhaps on a card
 
     @property
     def columns(self) -> dict[str, Any]:
@@ -81,6 +82,9 @@ class Table(Protocol):
 
     def blocks(self, size: int) -> Iterator[slice]:
         """All rows in order, so many at a time."""
+
+    def answer(self, values: Any) -> Any:
+        """An answer for each row, in the kind of array that X is of."""
 
 
 @dataclass(frozen=True)

@@ -35,6 +35,7 @@ class DaskTable:
 
     is_in_memory: ClassVar[bool] = False
     is_partitioned: ClassVar[bool] = True
+    is_on_host: ClassVar[bool] = True
 
     @property
     def n_columns(self) -> int:
@@ -91,6 +92,9 @@ class DaskTable:
         if self.largest_weight is None:
             return None
         return np.concatenate(compute([delayed(_weights_of_part)(part) for part in self.parts]))
+
+    def answer(self, values: Any) -> Any:
+        return values
 
     def has_missing(self) -> bool:
         return self.survey.has_missing

@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from .._grid import Array, integer_weights
 from .base import Table, dense
+from .device_arrays import device_name, is_on_card
 from .memory import CELLS_AT_ONCE, MemoryTable, PairwiseTable
 from .sparse_rows import csr_rows
 
@@ -80,6 +81,8 @@ def _numbers(X: Any) -> tuple[Any, list[Any]]:
         raise ValueError(f"X must have different column names, got {list(X.columns)}.") from None
     if hasattr(X, "__dask_graph__"):
         raise TypeError(f"X must be in memory here, got a {type(X).__name__} of Dask: pass X.compute() if it fits.")
+    if is_on_card(X):
+        raise TypeError(f"X must be on the host here, got a {type(X).__name__} on {device_name(X)}: pass X.cpu().")
     if isinstance(frame, nw.LazyFrame):
         raise TypeError(f"X must be in memory, got a lazy {type(X).__name__}: pass X.collect().")
     if isinstance(frame, nw.DataFrame):
@@ -95,19 +98,24 @@ def _numbers(X: Any) -> tuple[Any, list[Any]]:
 
 def _array(raw: Array) -> tuple[Array, list[Any]]:
     """An array as numbers (n, d), and the numbers of its columns."""
-    if raw.dtype.kind == "c":
-        raise ValueError(f"Complex data not supported: X has dtype {raw.dtype}; pass X.real, X.imag or both.")
-    if raw.ndim != 2:
-        raise ValueError(
-            f"X must be 2-D (rows, columns), got {raw.ndim}-D of shape {raw.shape}. Reshape your data: "
-            "X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row."
-        )
+    refuse_array(raw.dtype.kind == "c", str(raw.dtype), raw.shape)
     names = list(range(raw.shape[1]))
     if raw.dtype.isnative and (raw.dtype.kind in "iub" or raw.dtype in (np.float32, np.float64)):
         return raw, names
     if raw.dtype.kind in "fiub":
         return raw.astype(np.float64), names
     return np.stack([_cells(raw[:, j], j) for j in names], axis=1) if names else raw.astype(np.float64), names
+
+
+def refuse_array(is_complex: bool, dtype: str, shape: tuple[int, ...]) -> None:
+    """Refuse an array that is not of real numbers in rows and columns."""
+    if is_complex:
+        raise ValueError(f"Complex data not supported: X has dtype {dtype}; pass X.real, X.imag or both.")
+    if len(shape) != 2:
+        raise ValueError(
+            f"X must be 2-D (rows, columns), got {len(shape)}-D of shape {shape}. Reshape your data: "
+            "X.reshape(-1, 1) for one column, X.reshape(1, -1) for one row."
+        )
 
 
 def _sparse(X: Any) -> Any:
@@ -148,11 +156,11 @@ def _cells(values: Array, name: Any) -> Array:
 
 
 def refuse_empty(X: Any) -> None:
-    n, d = X.shape
+    n, d = shape = tuple(X.shape)
     if n == 0:
-        raise ValueError(f"X has 0 sample(s) (shape={X.shape}) while a minimum of 1 is required: pass a row.")
+        raise ValueError(f"X has 0 sample(s) (shape={shape}) while a minimum of 1 is required: pass a row.")
     if d == 0:
-        raise ValueError(f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required: pass a column.")
+        raise ValueError(f"X has 0 feature(s) (shape={shape}) while a minimum of 1 is required: pass a column.")
 
 
 def refuse_bad_rows(X: Any, names: Sequence[Any], first: int = 0) -> None:

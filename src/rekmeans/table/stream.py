@@ -47,6 +47,7 @@ class StreamTable:
 
     is_in_memory: ClassVar[bool] = False
     is_partitioned: ClassVar[bool] = False
+    is_on_host: ClassVar[bool] = True
 
     @property
     def n_rows(self) -> int:
@@ -66,6 +67,9 @@ class StreamTable:
         if self.survey.largest_weight is None:
             return None
         return np.concatenate([block.table.weights for block in self.read_blocks()])
+
+    def answer(self, values: Any) -> Any:
+        return values
 
     def has_missing(self) -> bool:
         return self.survey.has_missing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from . import refusals
 from .block_source import PLAIN_KINDS, ArrayBlocks, BlockSource, CalledBlocks, NpyBlocks, WeightedBlocks
+from .device_arrays import is_on_card, is_tensor
 from .memory import MemoryTable
 from .refusals import read_table
 from .stream import StreamTable, block_rows, prefetch
@@ -36,6 +38,10 @@ def read_any_table(
         if fitting:
             refusals.refuse_few_rows(collection.n_rows, k, k_parameter)
         return collection
+    if is_tensor(X) or is_on_card(X):
+        on_host = not is_on_card(X) and getattr(estimator, "engine", "auto") != "torch"
+        read = _torch_reader(X)
+        return read(estimator, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter, on_host=on_host)
     source: Any = find_source(X, sample_weight if isinstance(sample_weight, str) else None, memory_limit)
     if source is None:
         return read_table(estimator, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter)
@@ -46,6 +52,15 @@ def read_any_table(
     survey = survey_rows(source, list(columns.get("feature_names_in_", range(source.n_columns))), memory_limit)
     refusals.refuse_few_rows(survey.n_rows, k, k_parameter)
     return StreamTable(source, survey, columns, memory_limit)
+
+
+def _torch_reader(X: Any) -> Any:
+    """`read_torch_table`, unless an array on a card came without torch."""
+    if not find_spec("torch"):
+        raise ImportError(f"X is a {type(X).__name__} on a card, which needs torch: pip install 'rekmeans[gpu]'.")
+    from .torch import read_torch_table
+
+    return read_torch_table
 
 
 def find_source(X: Any, weight: str | None, memory_limit: int | None = None) -> BlockSource | None:

@@ -11,6 +11,7 @@ from ...kernels.euler import NARROW
 from ...model import Model
 from ...table import MemoryTable, StreamTable, Table, Twins
 from ...threads import count_threads
+from ..base import refuse_device
 from ..blocks import BlockRows, refuse_blocks
 from .options import MEASURES, RULES, instruction_set
 
@@ -34,6 +35,8 @@ class Native:
         return isinstance(table, MemoryTable | StreamTable)
 
     def unsupported(self, stages: Sequence[Model], table: Table) -> str:
+        if reason := refuse_device(table):
+            return reason
         if not self.is_home_of(table):
             return "takes tables in memory or on disk only."
         if not table.is_in_memory and (reason := refuse_blocks(stages)):

@@ -1,1 +1,5 @@
-"""The torch engine: mapped rows on a card or any device of torch's, passes in Triton or in plain operations."""
+"""The torch engine: rows on a card or another device of torch, which is loaded only where rows are placed."""
+
+from .engine import Torch
+
+__all__ = ["Torch"]

@@ -1,0 +1,103 @@
+"""What rows on a device have in common: cells brought there a block at a time, weights, answers where the table is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Self
+
+import numpy as np
+import torch
+
+from ..._grid import Array
+from ...model import Model, State, Stop
+from ...seeding import SeedingPlan
+from ...table.torch import TorchTable
+from .phases import PhaseMap
+
+HOST_CELLS, DEVICE_CELLS = 1 << 21, 1 << 25  # cells of a block in float64: on the host near the cache, 256 MB elsewhere
+
+
+class DeviceRows:
+    """Rows of a table whose mapped copy is on a device; the table itself may be on the host."""
+
+    w: torch.Tensor | None  # (n,) weight of each row in the sums; None for all 1
+    weight_bits: int
+
+    def __init__(self, kernel: Any, table: Any, device: torch.device) -> None:
+        self.kernel, self.table, self.device = kernel, table, device
+        self.n, self.d = table.n_rows, table.n_columns
+        self.phases = PhaseMap(kernel, device)
+        self.cells_at_once = HOST_CELLS if device.type == "cpu" else DEVICE_CELLS
+
+    def __len__(self) -> int:
+        return int(self.n)
+
+    def blocks(self, k: int = 1) -> Iterator[slice]:
+        """All rows in order, so many at a time that a block has a bounded number of cells and of distances to k."""
+        size = max(1, self.cells_at_once // max(2 * self.d, k))
+        return (slice(at, min(at + size, self.n)) for at in range(0, self.n, size))
+
+    def cells(self, at: slice) -> torch.Tensor:
+        """Cells (m, d) of some rows of the table, on the device."""
+        if isinstance(self.table, TorchTable):
+            return self.table.cells[at].to(self.device)
+        return torch.from_numpy(_writeable(self.table.dense(at))).to(self.device)
+
+    def upload(self, values: Array) -> torch.Tensor:
+        """An array of the host on the device."""
+        return torch.from_numpy(_writeable(values)).to(self.device)
+
+    def weights_at(self, at: slice) -> torch.Tensor | None:
+        """Weights of some rows, (m,); None for all 1."""
+        return None if self.w is None else self.w[at]
+
+    def weights(self) -> Array:
+        return np.ones(self.n, np.int64) if self.w is None else self.w.cpu().numpy()
+
+    def has_weight(self) -> bool:
+        return self.w is None or bool(self.w.any())
+
+    def n_silent(self) -> int:
+        if self.w is None:
+            return 0
+        given = self.table_weights()
+        counts = self.w == 0 if given is None else (self.w == 0) & (given > 0)
+        return int(counts.sum())
+
+    def table_weights(self) -> torch.Tensor | None:
+        """Weights of the table, float64 (n,), on the device."""
+        if isinstance(self.table, TorchTable):
+            return None if self.table.cell_weights is None else self.table.cell_weights.to(self.device)
+        return None if self.table.weights is None else self.upload(self.table.weights)
+
+    def labels_on_device(self, labels: Any) -> torch.Tensor:
+        """Labels (n,) int64 on the device."""
+        return torch.as_tensor(labels, device=self.device).to(torch.int64)
+
+    def answer_labels(self, labels: torch.Tensor) -> Any:
+        """Labels where the table is: a tensor for a tensor, else a NumPy array."""
+        return labels.to(self.table.device) if isinstance(self.table, TorchTable) else labels.cpu().numpy()
+
+    def label_counts(self, labels: Any, k: int) -> Array:
+        return torch.bincount(self.labels_on_device(labels), minlength=k).cpu().numpy()
+
+    def concurrent_starts(self, k: int) -> int:
+        return 1
+
+    def in_memory(self) -> Self:
+        return self
+
+    def sample(self, count: int, seed: int) -> Any:
+        return type(self)(self.kernel, self.table.sample(count, seed), self.device)
+
+    def take(self, numbers: Array, weights: Array) -> Any:
+        return type(self)(self.kernel, self.table.take(numbers, weights), self.device)
+
+    def best_of_drawn(self, model: Model, plan: SeedingPlan, words: Array, stop: Stop) -> State | None:
+        return None
+
+
+def _writeable(values: Array) -> Array:
+    """An array that torch takes without a copy where it can."""
+    is_plain = values.flags.writeable and values.dtype.isnative and all(step >= 0 for step in values.strides)
+    return values if is_plain else np.array(values, values.dtype.newbyteorder("="))

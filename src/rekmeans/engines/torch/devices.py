@@ -1,0 +1,59 @@
+"""The devices that rows are placed on: the table's own, those that the user names, or the best that is here."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import torch
+
+from ...table.torch import TorchTable
+
+DEVICES = "REKMEANS_DEVICES"  # the environment's list, as in "cuda:0,cuda:1"; rows are split over several
+WITHOUT_DOUBLES = ("mps",)  # devices without float64: rows on them are mapped and clustered on the processor
+
+
+def devices_for(table: Any) -> list[torch.device]:
+    """The devices that rows of this table go to."""
+    if isinstance(table, TorchTable):
+        return [_device_with_doubles(table.device)]
+    return named_devices() or [best_device()]
+
+
+def named_devices() -> list[torch.device]:
+    """The devices that the environment names; none where it names none."""
+    names = [name.strip() for name in os.environ.get(DEVICES, "").split(",") if name.strip()]
+    return [_device_with_doubles(_check_device(name)) for name in names]
+
+
+def _check_device(name: str) -> torch.device:
+    try:
+        device = torch.device(name)
+        torch.empty(0, device=device)
+    except (RuntimeError, AssertionError) as error:
+        why = str(error).splitlines()[0].rstrip(".")
+        build = "" if torch.cuda.is_available() else f" (torch {torch.__version__} sees no CUDA device)"
+        raise ValueError(f"{DEVICES}={name!r} must name a device of torch, {why}{build}: set it to 'cpu'.") from None
+    return device
+
+
+def best_device() -> torch.device:
+    """A CUDA device if there is one, else another with float64, else the processor."""
+    if torch.cuda.is_available():
+        return torch.device("cuda", torch.cuda.current_device())
+    if hasattr(torch, "xpu") and torch.xpu.is_available():
+        return torch.device("xpu")
+    return torch.device("cpu")
+
+
+def _device_with_doubles(device: torch.device) -> torch.device:
+    return torch.device("cpu") if device.type in WITHOUT_DOUBLES else device
+
+
+def describe_device() -> str:
+    """The device that rows of host tables go to, in words."""
+    device = (named_devices() or [best_device()])[0]
+    if device.type != "cuda":
+        return f"torch {torch.__version__} on the {device.type}, plain operations; no CUDA device is visible"
+    properties = torch.cuda.get_device_properties(device)
+    return f"torch {torch.__version__} on {properties.name}, {properties.total_memory / 2**30:.0f} GiB"

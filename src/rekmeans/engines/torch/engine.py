@@ -1,0 +1,63 @@
+"""The torch engine says what it serves: hard assignment of rows on a device, by the Euler, linear and RBF kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any
+
+from ...assignment import Hard
+from ...centroids import mean, rectified
+from ...kernels.euler import NARROW, Euler
+from ...kernels.linear import Linear
+from ...kernels.rbf import RBF
+from ...model import Model
+from ...table import Table, Twins
+from ..native import Native
+
+SERVED_KERNELS = (Euler, Linear, RBF)
+
+
+class Torch:
+    """Tensors on a CUDA device or another of torch's, on the processor where there is none."""
+
+    name = "torch"
+
+    def missing(self) -> str:
+        return "" if find_spec("torch") else "torch: pip install 'rekmeans[gpu]'."
+
+    def describe(self) -> str:
+        from .devices import describe_device
+
+        return describe_device()
+
+    def is_home_of(self, table: Table) -> bool:
+        return not table.is_on_host
+
+    def unsupported(self, stages: Sequence[Model], table: Table) -> str:
+        if table.is_partitioned:
+            return "takes no collection of Dask's: use engine='dask'."
+        other = "use engine='native'" if table.is_on_host else "pass X.cpu()"
+        for model in stages:
+            kernel = model.kernel
+            if type(kernel) not in SERVED_KERNELS:
+                return f"does not know the kernel {kernel.name or type(kernel).__name__!r}: {other}."
+            if type(model.assignment) is not Hard:
+                return f"knows hard assignment only, not {type(model.assignment).__name__}: {other}."
+            if model.centroids not in (mean, rectified):
+                return "knows the centroid rules mean and rectified only: use engine='reference'."
+            if kernel.is_exact and table.n_columns > NARROW:
+                return f"takes at most {NARROW} columns, got {table.n_columns}: use engine='reference'."
+            if not table.is_in_memory and not kernel.is_exact:
+                return "takes an X that is not in memory for the Euler kernel only: pass a table that is."
+        return ""
+
+    def twins(self) -> Twins:
+        """Those of the compiled core: the rows that scales are made of are brought to the host."""
+        native = Native()
+        return {} if native.missing() else native.twins()
+
+    def place(self, stages: Sequence[Model], table: Any, n_threads: int | None, memory_limit: int | None) -> Any:
+        from .placement import place_on_devices  # torch is loaded only where rows are placed
+
+        return place_on_devices(stages, table, memory_limit)

@@ -1,0 +1,146 @@
+"""Exact sums of integers on a device: cut into limbs whose sums stay inside 64 bits, and joined on the host."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from ..._grid import Array
+
+WORD = 62  # bits of a sum, without its sign
+LEAST_LIMB = 11  # bits of a weight multiplied at a time, at least
+HALF, HALF_MASK = 32, (1 << 32) - 1  # limbs of running sums
+FAN = 128  # entries of a running sum compared at once in a search
+
+ShiftedSums = list[tuple[int, torch.Tensor]]  # their sum, each times 2 to the power of its shift
+
+
+class Limbs(NamedTuple):
+    """Bits of a value and of a weight multiplied at a time, so that n products add up inside 64 bits."""
+
+    value: int
+    weight: int
+
+    @classmethod
+    def of_rows(cls, n: int, value_bits: int, weight_bits: int) -> Limbs:
+        room = WORD - n.bit_length()
+        weight = min(weight_bits, max(LEAST_LIMB, room - value_bits))
+        return cls(room - weight, weight)
+
+
+def split_integers(values: torch.Tensor, bits: int, size: int) -> Iterator[tuple[int, torch.Tensor]]:
+    """(shift, limb) of values below 2^bits: each of `size` bits, the last with the sign."""
+    if bits <= size:
+        yield 0, values
+        return
+    for shift in range(0, bits, size):
+        limb = values >> shift
+        yield shift, limb if shift + size >= bits else limb & ((1 << size) - 1)
+
+
+class ExactSummation(NamedTuple):
+    """Weighted sums over n rows whose weights are below 2^weight_bits."""
+
+    n: int
+    weight_bits: int
+
+    def products(
+        self, values: torch.Tensor, w: torch.Tensor | None, value_bits: int
+    ) -> Iterator[tuple[int, torch.Tensor]]:
+        """(shift, limb) of values (m, ...) below 2^value_bits times weights (m,)."""
+        limbs = Limbs.of_rows(self.n, value_bits, 0 if w is None else self.weight_bits)
+        for shift, part in split_integers(values, value_bits, limbs.value):
+            if w is None:
+                yield shift, part
+                continue
+            for weight_shift, weights in split_integers(w, self.weight_bits, limbs.weight):
+                yield shift + weight_shift, part * weights.reshape(-1, *[1] * (values.ndim - 1))
+
+    def total(self, values: torch.Tensor, w: torch.Tensor | None, value_bits: int) -> ShiftedSums:
+        """Sums over all rows of values (m, ...) times weights."""
+        return [(shift, limb.sum(0)) for shift, limb in self.products(values, w, value_bits)]
+
+    def by_label(
+        self, values: torch.Tensor, w: torch.Tensor | None, labels: torch.Tensor, k: int, value_bits: int
+    ) -> ShiftedSums:
+        """Sums over the rows of each label of values (m, ...) times weights, (k, ...)."""
+        products = self.products(values, w, value_bits)
+        return [(shift, _sums_by_label(limb, labels, k)) for shift, limb in products]
+
+
+def _sums_by_label(values: torch.Tensor, labels: torch.Tensor, k: int) -> torch.Tensor:
+    out = torch.zeros((k, *values.shape[1:]), dtype=torch.int64, device=values.device)
+    return out.index_add_(0, labels, values)
+
+
+def add_shifted(one: ShiftedSums, two: ShiftedSums) -> ShiftedSums:
+    """Both, which have the same shifts, as one; [] is nothing."""
+    return [(s, a + b) for (s, a), (_, b) in zip(one, two, strict=True)] if one else two
+
+
+def fetch_integers(*groups: ShiftedSums) -> list[Array]:
+    """Each group as one array on the host, int64 where that is wide enough, else Python's integers; one transfer."""
+    flat = torch.cat([values.reshape(-1) for group in groups for _, values in group]).cpu().numpy()
+    fetched, at = [], 0
+    for group in groups:
+        parts = []
+        for shift, values in group:
+            parts.append((shift, flat[at : at + values.numel()].reshape(values.shape)))
+            at += values.numel()
+        fetched.append(join_integers(parts))
+    return fetched
+
+
+def join_integers(parts: Sequence[tuple[int, Array]]) -> Array:
+    """Sum of values 2^shift, exact."""
+    largest = sum(max(int(values.max(initial=0)), -int(values.min(initial=0))) << shift for shift, values in parts)
+    kind: Any = np.int64 if largest < 1 << 63 else object
+    total: Any = 0
+    for shift, values in parts:
+        total = total + (values.astype(kind) << shift)
+    return np.asarray(total)
+
+
+class RunningSums:
+    """Running sums of products of two columns of integers, exact: limbs of 32 bits from the highest to the lowest."""
+
+    def __init__(self, values: torch.Tensor, w: torch.Tensor | None) -> None:
+        low, high = values & HALF_MASK, values >> HALF
+        if w is None:
+            limbs = [low, high]
+        else:
+            low = low * w  # below 2^63: a weight is at most 2^31
+            middle = (low >> HALF) + high * w
+            limbs = [low & HALF_MASK, middle & HALF_MASK, middle >> HALF]
+        sums = [limb.cumsum(0) for limb in limbs]
+        for i in range(len(sums) - 1):
+            sums[i + 1] = sums[i + 1] + (sums[i] >> HALF)
+            sums[i] = sums[i] & HALF_MASK
+        self.sums = torch.stack(sums[::-1])  # (limbs, n)
+
+    def first_above(self, goals: Sequence[int]) -> torch.Tensor:
+        """Number of the first entry above each goal, (m,); the last entry where none is."""
+        count = len(self.sums)
+        parts = [[goal >> HALF * i & HALF_MASK if i < count - 1 else goal >> HALF * i for i in range(count)[::-1]]
+                 for goal in goals]  # fmt: skip
+        at = torch.tensor(parts, dtype=torch.int64).to(self.sums.device).T[..., None]  # (limbs, m, 1)
+        n, found = self.sums.shape[1], torch.zeros(len(goals), dtype=torch.int64, device=self.sums.device)
+        stride = FAN ** max(0, (n.bit_length() - 1) // (FAN.bit_length() - 1))
+        steps = torch.arange(1, FAN, device=self.sums.device)
+        while stride:
+            numbers = found[:, None] + stride * steps - 1  # (m, FAN - 1)
+            below = self._at_most(numbers.clamp(max=n - 1), at) & (numbers < n)
+            found = found + stride * below.sum(1)
+            stride //= FAN
+        return found.clamp(max=n - 1)
+
+    def _at_most(self, numbers: torch.Tensor, goals: torch.Tensor) -> torch.Tensor:
+        """Whether the entries of these numbers are at most the goals."""
+        values = self.sums[:, numbers]  # (limbs, m, FAN - 1)
+        below = values[-1] <= goals[-1]
+        for i in range(len(values) - 2, -1, -1):
+            below = (values[i] < goals[i]) | ((values[i] == goals[i]) & below)
+        return below

@@ -1,0 +1,138 @@
+"""Starting centroids on a device: each row's two nearest so far, exact draws; one answer to the host for each step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..._grid import Array
+from ...kernels.euler import OnCircles
+from ...seeding import Seeding
+from ...table import draw_goals
+from .distances import exact_distances
+from .integers import RunningSums, add_shifted, fetch_integers
+from .plain_run import COUNT_BITS, LOSS_BITS
+
+FAR = (1 << 63) - 1  # above every distance
+
+
+class TorchSeeding(Seeding):
+    """Nearest and second-nearest distance of every row to the centroids chosen so far, updated as they change."""
+
+    def __init__(self, rows: Any) -> None:
+        self.rows = rows
+        self.near, self.next = (torch.full((rows.n,), FAR, dtype=torch.int64, device=rows.device) for _ in range(2))
+        self.owner, self.second = (torch.full_like(self.near, -1) for _ in range(2))
+        self.grid = torch.empty((0, 2 * rows.d), dtype=torch.int32, device=rows.device)  # centroids so far
+        self.total = 0  # of weight times loss, once there is a centroid
+
+    @property
+    def centroids(self) -> OnCircles:
+        return OnCircles(self.grid.cpu().numpy())
+
+    def sample(self, words: Array) -> Array:
+        return self._draw(words).cpu().numpy()
+
+    def _draw(self, words: Array) -> torch.Tensor:
+        """A row number for each word, on the device."""
+        if len(self.grid) and self.total:
+            goals = [(word * self.total) >> 64 for word in words.tolist()]
+            return RunningSums(self.near, self.rows.w).first_above(goals)
+        if self.rows.w is None:
+            return self.rows.labels_on_device(draw_goals(self.rows.n, words))
+        ends = self.rows.w.cumsum(0)
+        goals = self.rows.labels_on_device(draw_goals(int(ends[-1]), words))
+        return torch.searchsorted(ends, goals, right=True).clamp(max=self.rows.n - 1)
+
+    def add_rows(self, words: Array) -> None:
+        for step in words:
+            self._add_best(self._draw(step))
+
+    def add_best(self, numbers: Array) -> None:
+        self._add_best(self.rows.labels_on_device(numbers))
+
+    def _add_best(self, numbers: torch.Tensor) -> None:
+        P = self.rows.filled_rows(numbers)
+        D = self._losses(P)  # (n, candidates)
+        kept = torch.minimum(D, self.near[:, None])
+        (left,) = fetch_integers(self.rows.summation.total(kept, self.rows.w, LOSS_BITS))
+        best = int(np.argmin(left))
+        self.total = int(left[best])
+        self.grid = torch.cat([self.grid, P[best : best + 1]])
+        self._insert(D[:, best], len(self.grid) - 1)
+
+    def _losses(self, P: torch.Tensor) -> torch.Tensor:
+        """|f - m|^2 of every row and candidate, (n, candidates)."""
+        rows = self.rows
+        parts = [exact_distances(rows.store.grid(at), P, rows.is_complete) for at in rows.blocks(len(P))]
+        return torch.cat(parts)
+
+    def _insert(self, D: torch.Tensor, c: int) -> None:
+        """Centroid c, at losses D, takes its place among the two nearest of every row."""
+        closer, close = D < self.near, D < self.next
+        self.next = torch.where(closer, self.near, torch.where(close, D, self.next))
+        self.second = torch.where(closer, self.owner, torch.where(close, c, self.second))
+        self.near, self.owner = torch.where(closer, D, self.near), torch.where(closer, c, self.owner)
+
+    def add_all(self, numbers: Array) -> None:
+        rows, first = self.rows, len(self.grid)
+        P = rows.filled_rows(rows.labels_on_device(numbers))
+        for at in rows.blocks(len(P)):
+            D, least = exact_distances(rows.store.grid(at), P, rows.is_complete).min(1)
+            closer = D < self.near[at]
+            self.near[at] = torch.where(closer, D, self.near[at])
+            self.owner[at] = torch.where(closer, first + least, self.owner[at])
+        self.grid = torch.cat([self.grid, P])
+        (total,) = fetch_integers(rows.summation.total(self.near, rows.w, LOSS_BITS))
+        self.total = int(total)
+
+    def nearest_masses(self) -> Array:
+        rows, ones = self.rows, torch.ones_like(self.owner)
+        (masses,) = fetch_integers(rows.summation.by_label(ones, rows.w, self.owner, len(self.grid), COUNT_BITS))
+        return masses
+
+    def swap_rows(self, words: Array, patience: int) -> None:
+        n_failed = 0
+        for step in words:
+            n_failed = 0 if self._swap_best(self._draw(step)) else n_failed + 1
+            if n_failed == patience:
+                break
+
+    def swap_best(self, numbers: Array) -> bool:
+        return self._swap_best(self.rows.labels_on_device(numbers))
+
+    def _swap_best(self, numbers: torch.Tensor) -> bool:
+        P = self.rows.filled_rows(numbers)
+        D, k = self._losses(P), len(self.grid)
+        left = self._loss_left(D, k)
+        q, p = divmod(int(np.argmin(left)), len(P))
+        if left[q, p] >= self.total:
+            return False
+        self.total = int(left[q, p])
+        self.grid[q] = P[p]
+        hit = (self.owner == q) | (self.second == q)
+        self._insert(torch.where(hit, FAR, D[:, p]), q)
+        self._recount(torch.nonzero(hit)[:, 0])
+        return True
+
+    def _loss_left(self, D: torch.Tensor, k: int) -> Array:
+        """Loss left if candidate p replaces centroid q, (k, candidates): sum min(D_p, near), more for the rows of q."""
+        rows = self.rows
+        kept = torch.minimum(D, self.near[:, None])
+        rest = torch.minimum(D, self.next[:, None]) - kept
+        totals = rows.summation.total(kept, rows.w, LOSS_BITS)
+        more = rows.summation.by_label(rest, rows.w, self.owner, k, LOSS_BITS)
+        (left,) = fetch_integers(add_shifted(totals, more))
+        return left
+
+    def _recount(self, hit: torch.Tensor) -> None:
+        """The two nearest of these rows, from all centroids."""
+        rows, k = self.rows, len(self.grid)
+        for numbers in hit.split(max(1, rows.cells_at_once // max(2 * rows.d, k))):
+            D = exact_distances(rows.store.grid(numbers), self.grid, rows.is_complete)
+            self.near[numbers], self.owner[numbers] = D.min(1)
+            if k > 1:
+                D = D.scatter_(1, self.owner[numbers][:, None], FAR)
+                self.next[numbers], self.second[numbers] = D.min(1)

@@ -1,0 +1,26 @@
+"""Which inputs are torch tensors or arrays on a card, told without importing their library."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+HOST_DEVICES = {1, 3, 11, 13}  # DLPack's numbers of memory that the processor reads: plain, pinned, managed
+
+
+def is_tensor(X: Any) -> bool:
+    """Whether X is a tensor of torch; nothing is one where torch is not imported."""
+    torch = sys.modules.get("torch")
+    return torch is not None and isinstance(X, torch.Tensor)
+
+
+def is_on_card(X: Any) -> bool:
+    """Whether X is an array in the memory of a card, of any library that speaks DLPack."""
+    if is_tensor(X):
+        return bool(X.device.type != "cpu")
+    return hasattr(X, "__dlpack_device__") and int(X.__dlpack_device__()[0]) not in HOST_DEVICES
+
+
+def device_name(X: Any) -> str:
+    """The device of an array, as its library calls it."""
+    return str(getattr(X, "device", "a card"))

@@ -1,0 +1,243 @@
+"""A table whose cells are a torch tensor on any device, or an array that shares its memory by DLPack."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+
+from .._grid import Array, integer_weights
+from ..threads import count_threads
+from . import refusals
+from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, SummaryRows, Twins, draw_goals
+from .device_arrays import is_on_card, is_tensor
+from .memory import SUMMARY_SEED, MemoryTable
+
+DEVICE_BLOCK_CELLS = 1 << 24  # cells that one statistic is taken of at a time: its copies take some hundred megabytes
+HALF_TYPES = (torch.float16, torch.bfloat16)  # that NumPy computes with slowly, or does not know
+
+
+def _keep(values: Any) -> Any:
+    return values
+
+
+@dataclass(frozen=True, eq=False)
+class TorchTable:
+    """Cells (n, d) on a device; NaN for missing ones; cell_weights (n,) float64 beside them, or None for all equal."""
+
+    cells: torch.Tensor
+    cell_weights: torch.Tensor | None = None
+    columns: dict[str, Any] = field(default_factory=dict)  # scikit-learn's n_features_in_, feature_names_in_
+    to_library: Callable[[torch.Tensor], Any] = _keep  # a tensor as an array of the library that X is of
+    largest_weight: float | None = None  # of the table that these rows are a block of
+
+    is_in_memory: ClassVar[bool] = True
+    is_partitioned: ClassVar[bool] = False
+    is_on_host: ClassVar[bool] = False
+
+    @property
+    def X(self) -> torch.Tensor:  # noqa: N802
+        return self.cells
+
+    @property
+    def device(self) -> torch.device:
+        return self.cells.device
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.cells.shape[0])
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.cells.shape[1])
+
+    @cached_property
+    def weights(self) -> Array | None:
+        """Weights of all rows, brought to the host, (n,)."""
+        return None if self.cell_weights is None else self.cell_weights.cpu().numpy()
+
+    def answer(self, values: Any) -> Any:
+        """An answer for each row as an array of the library that X is of, on its device."""
+        return self.to_library(torch.as_tensor(values, device=self.device))
+
+    def dense(self, rows: slice | Array = slice(None)) -> Array:
+        """These rows, brought to the host."""
+        numbers = rows if isinstance(rows, slice) else torch.from_numpy(np.asarray(rows)).to(self.device)
+        return host_array(self.cells[numbers])
+
+    def blocks(self, size: int) -> Iterator[slice]:
+        return (slice(at, min(at + size, self.n_rows)) for at in range(0, self.n_rows, size))
+
+    def cell_blocks(self) -> Iterator[tuple[slice, torch.Tensor]]:
+        """All rows in order, a bounded number of cells at a time."""
+        blocks = self.blocks(max(1, DEVICE_BLOCK_CELLS // self.n_columns))
+        return ((at, self.cells[at]) for at in blocks)
+
+    def has_missing(self) -> bool:
+        return self.cells.is_floating_point() and any(bool(torch.isnan(X).any()) for _, X in self.cell_blocks())
+
+    def take(self, rows: Any, weights: Any) -> TorchTable:
+        """These rows with these weights, on the device."""
+        numbers = torch.as_tensor(rows, device=self.device)
+        return replace(self, cells=self.cells[numbers], cell_weights=self._on_device(weights), largest_weight=None)
+
+    def _on_device(self, weights: Any) -> torch.Tensor:
+        return torch.as_tensor(weights, device=self.device).to(torch.float64)
+
+    def sample(self, count: int, seed: int) -> TorchTable:
+        w = self.cell_weights
+        if self._n_counting() <= count:
+            return self if w is None else self._counting_rows()
+        rows, times = torch.unique(self._draw_rows(count, seed), return_counts=True)
+        return self.take(rows, times)
+
+    def _n_counting(self) -> int:
+        return self.n_rows if self.cell_weights is None else int(torch.count_nonzero(self.cell_weights))
+
+    def _counting_rows(self) -> TorchTable:
+        """The rows whose weight is not 0."""
+        counting = torch.nonzero(self.cell_weights)[:, 0]
+        return self.take(counting, self.cell_weights[counting])  # type: ignore[index]
+
+    def _draw_rows(self, count: int, seed: int) -> torch.Tensor:
+        """So many row numbers drawn by weight, (count,)."""
+        words = np.random.PCG64(seed).random_raw(count)
+        if self.cell_weights is None:
+            return torch.from_numpy(draw_goals(self.n_rows, words)).to(self.device)
+        bits = integer_weights(np.ones(1), float(self.cell_weights.max()))[1]
+        ends = scaled_weights(self.cell_weights, bits).cumsum(0)
+        goals = torch.from_numpy(draw_goals(int(ends[-1]), words)).to(self.device)
+        return torch.searchsorted(ends, goals, right=True).clamp(max=self.n_rows - 1)
+
+    def column_summary(self, n_threads: int | None = None, twins: Twins | None = None) -> ColumnSummary:
+        return ColumnSummary(self.n_columns, self._extent, self._summary_rows, count_threads(n_threads), twins or {})
+
+    def _summary_rows(self) -> SummaryRows:
+        """The rows that statistics of columns are taken of: a bounded number, brought to the host."""
+        if self._n_counting() > EXACT_ROWS:
+            return SummaryRows(host_array(self.cells[self._draw_rows(SUMMARY_ROWS, SUMMARY_SEED).sort().values]), None)
+        table = self if self.cell_weights is None else self._counting_rows()
+        return MemoryTable(table.dense(), table.weights).column_summary().rows
+
+    def _extent(self) -> tuple[Array, Array]:
+        """Least and largest observed cell of each column among rows that count, in float64; NaN where there is none."""
+        low = torch.full((self.n_columns,), torch.inf, dtype=torch.float64, device=self.device)
+        high = -low
+        for at, block in self.cell_blocks():
+            X = block.to(torch.float64)
+            absent = torch.isnan(X)
+            if self.cell_weights is not None:
+                absent |= self.cell_weights[at][:, None] == 0
+            low = torch.minimum(low, X.masked_fill(absent, torch.inf).amin(0))
+            high = torch.maximum(high, X.masked_fill(absent, -torch.inf).amax(0))
+        ends = torch.where(low <= high, torch.stack([low, high]), torch.nan).cpu().numpy()
+        return ends[0], ends[1]
+
+
+@dataclass(frozen=True)
+class TensorMemoryTable(MemoryTable):
+    """A table in memory that came as a tensor on the host: answers are tensors."""
+
+    def answer(self, values: Any) -> Any:
+        return torch.as_tensor(values)
+
+
+def read_torch_table(
+    estimator: Any, X: Any, sample_weight: Any, *, fitting: bool, k: int, k_parameter: str, on_host: bool
+) -> Any:
+    """The table of a tensor or an array on a card: on its device, or `on_host` in NumPy's view of it."""
+    cells, to_library = _as_tensor(X), _keep if is_tensor(X) else _library_of(X)
+    refusals.refuse_array(cells.is_complex(), str(cells.dtype).removeprefix("torch."), tuple(cells.shape))
+    refusals.refuse_empty(cells)
+    refusals.refuse_few_rows(cells.shape[0], k, k_parameter)
+    columns = refusals.read_columns(estimator, np.empty((1, cells.shape[1])), fitting)
+    if on_host:
+        _refuse_mixed_devices(cells.device, sample_weight)
+        weights = _host_weights(sample_weight)
+        table = refusals.read_table(
+            estimator, host_array(cells), weights, fitting=fitting, k=k, k_parameter=k_parameter
+        )
+        return TensorMemoryTable(table.X, table.weights, columns)
+    table_on_device = TorchTable(cells, _read_weights(cells, sample_weight), columns, to_library)
+    refuse_bad_cells(table_on_device)
+    return table_on_device
+
+
+def _as_tensor(X: Any) -> torch.Tensor:
+    """X without a copy, and without its gradient."""
+    cells = X.detach() if is_tensor(X) else torch.from_dlpack(X)
+    if cells.layout != torch.strided:
+        raise ValueError(f"X must be a dense tensor, got the layout {cells.layout}: pass X.to_dense().")
+    return cells
+
+
+def _library_of(X: Any) -> Callable[[torch.Tensor], Any]:
+    """What makes a tensor an array of X's library, in the same memory; a tensor where that cannot take one."""
+    return getattr(sys.modules[type(X).__module__.split(".")[0]], "from_dlpack", _keep)
+
+
+def _refuse_mixed_devices(device: torch.device, sample_weight: Any) -> None:
+    other = torch.device("cpu")
+    if is_tensor(sample_weight) or is_on_card(sample_weight):
+        other = _as_tensor(sample_weight).device
+    elif device.type != "cpu":  # NumPy's weights go where X is
+        return
+    if other != device:
+        raise ValueError(
+            f"X and sample_weight must be on one device, got {device} and {other}: pass sample_weight.to('{device}')."
+        )
+
+
+def _host_weights(sample_weight: Any) -> Any:
+    return host_array(sample_weight.detach()) if is_tensor(sample_weight) else sample_weight
+
+
+def _read_weights(cells: torch.Tensor, sample_weight: Any) -> torch.Tensor | None:
+    """Row weights as float64 beside the cells; bad ones are refused in the words of those on the host."""
+    if sample_weight is None:
+        return None
+    _refuse_mixed_devices(cells.device, sample_weight)
+    n = cells.shape[0]
+    if not (is_tensor(sample_weight) or is_on_card(sample_weight)):
+        return torch.from_numpy(np.array(refusals.read_weights(sample_weight, n))).to(cells.device)
+    weights = _as_tensor(sample_weight)
+    is_plain = weights.shape == (n,) and not weights.is_complex()
+    if is_plain and bool((torch.isfinite(weights) & (weights >= 0)).all()) and bool((weights > 0).any()):
+        weights = weights.to(torch.float64)
+        refusals.refuse_weight_range(float(weights.max()), float(weights[weights > 0].min()))
+        return weights
+    return torch.from_numpy(np.array(refusals.read_weights(host_array(weights), n))).to(cells.device)
+
+
+def refuse_bad_cells(table: TorchTable) -> None:
+    """Refuse rows without a value and values that are not finite: the bad row alone comes to the host."""
+    if not table.cells.is_floating_point():
+        return
+    empty: list[torch.Tensor] = []
+    large: list[torch.Tensor] = []
+    for at, X in table.cell_blocks():
+        is_large = (X.abs() > refusals.LARGEST_VALUE).any(1)  # half precision has none but infinity
+        for found, is_bad in ((empty, torch.isnan(X).all(1)), (large, is_large)):
+            found.append(torch.where(is_bad.any(), at.start + is_bad.to(torch.int8).argmax(), -1))
+    for found in (empty, large):
+        numbers = torch.stack(found)
+        if len(bad := numbers[numbers >= 0]):
+            row = int(bad[0])
+            refusals.refuse_bad_rows(table.dense(slice(row, row + 1)), range(table.n_columns), row)
+
+
+def scaled_weights(weights: torch.Tensor, bits: int) -> torch.Tensor:
+    """Weights times 2^bits, rounded to integers; in two steps, as a power of two may be too large for a number."""
+    half = bits // 2
+    return torch.round(weights * math.ldexp(1.0, half) * math.ldexp(1.0, bits - half)).to(torch.int64)
+
+
+def host_array(cells: torch.Tensor) -> Array:
+    """Cells as a NumPy array, uncopied where they are on the host; half precision as float64."""
+    return (cells.to(torch.float64) if cells.dtype in HALF_TYPES else cells).cpu().numpy()
