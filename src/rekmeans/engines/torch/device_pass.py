@@ -24,7 +24,8 @@ GATHER_SHARE, GATHER_SHARE_WIDE = 0.75, 0.9  # of the rows to score, below which
 FEW_CLUSTERS = 128  # up to which sums are a one-hot product
 RUN_ROWS, RUN_COLUMNS = 32, 128  # tile of the sums of sorted movers: one warp adds a run in registers
 UNBEATEN = 1 << 44  # last digit above that of every objective
-STALLS, RELOCATES, REPEATS = moving.STALLS.value, moving.RELOCATES.value, moving.REPEATS.value
+FALLS, STALLS = moving.FALLS.value, moving.STALLS.value  # verdicts on a pass
+RELOCATES, REPEATS = moving.RELOCATES.value, moving.REPEATS.value
 
 
 @dataclass(frozen=True)
@@ -40,16 +41,23 @@ class DevicePass:
     """Buffers of a run of k centroids over packed rows; `order` is the caller's number of each centroid here."""
 
     def __init__(
-        self, rows: PackedRows, k: int, is_rectified: bool, use_bounds: bool = True, tiles: Tiles | None = None
+        self,
+        rows: PackedRows,
+        w: Tensor | None,
+        k: int,
+        is_rectified: bool,
+        use_bounds: bool = True,
+        tiles: Tiles | None = None,
     ) -> None:
-        self.rows, self.k, self.is_rectified, self.use_bounds = rows, k, is_rectified, use_bounds
+        self.rows, self.w, self.k, self.is_rectified, self.use_bounds = rows, w, k, is_rectified, use_bounds
+        self.total_square = rows.total_square(w)
         self.device, self.is_cuda = rows.device, rows.device.type == "cuda"
         self.tiles = tiles or choose_tiles(rows.P, k)
         self.K = -(-k // self.tiles.centroids) * self.tiles.centroids
         properties = torch.cuda.get_device_properties(self.device) if self.is_cuda else None
         self.n_processors = properties.multi_processor_count if properties else 1
         self.kappa = relative_error(rows.P, self.tiles.centroids, properties.major if properties else 9)
-        self.planes = 1 if rows.w is None else 2
+        self.planes = 1 if self.w is None else 2
         self.position = 0  # of the ring: the centroids of the next pass
         self.graphs: list[Any] = []
         self.is_new = True  # no centroids were given yet
@@ -239,7 +247,7 @@ class DevicePass:
     def _add_movers(self) -> None:
         rows, c, halt = self.rows, self.counters, self.halt
         movers = (self.labels, self.mover_row, self.mover_old)
-        if rows.w is None and self.k <= FEW_CLUSTERS and rows.P <= NARROW_COLUMNS:
+        if self.w is None and self.k <= FEW_CLUSTERS and rows.P <= NARROW_COLUMNS:
             many, is_few = self.n_processors * 8, self.k <= 32
             sums.add_movers_of_few_clusters[(many,)](
                 rows.hi, rows.lo, self.mean, *movers, self.S, self.N, c, halt, self.k,
@@ -247,8 +255,8 @@ class DevicePass:
                 BM=128 if is_few else 64, LEAST=128 if is_few else 256, NPROG=many, num_warps=4 if is_few else 8,
             )  # fmt: skip
             return
-        weights = self.N if rows.w is None else rows.w
-        shape = dict(P=rows.P, LP=rows.LP, WEIGHTED=rows.w is not None)
+        weights = self.N if self.w is None else self.w
+        shape = dict(P=rows.P, LP=rows.LP, WEIGHTED=self.w is not None)
         plane = self.K * rows.P
         most = (8 if self.k > 1024 else 2) * self.k  # from so many movers on sorting them pays
         columns, many = min(256, power_of_two(rows.P)), self.n_processors * 16
@@ -267,7 +275,7 @@ class DevicePass:
         many = self.n_processors * 32
         sums.add_sorted_movers[(many,)](
             rows.hi, rows.lo, weights, self.entry_row, self.entry_own, self.S, self.N, c, halt, plane,
-            BR=RUN_ROWS, BP=min(RUN_COLUMNS if rows.w is None else RUN_COLUMNS // 2, power_of_two(rows.P)), NPROG=many, num_warps=1, **shape,
+            BR=RUN_ROWS, BP=min(RUN_COLUMNS if self.w is None else RUN_COLUMNS // 2, power_of_two(rows.P)), NPROG=many, num_warps=1, **shape,
         )  # fmt: skip
 
     def _move_centroids(self, position: int, given: bool) -> None:
@@ -277,7 +285,7 @@ class DevicePass:
             self.S, self.N, self.mean, self.ring[position], after, self.C, self.bias, self.stats, self.cum,
             self.differs, self.digits, self.halt, self.K * rows.P, self.K,
             D=rows.d, P=rows.P, BD=min(512, power_of_two(rows.d)), GIVEN=given, RECTIFIED=self.is_rectified,
-            MISSING=rows.has_missing, WEIGHTED=rows.w is not None, num_warps=4, enable_fp_fusion=False,
+            MISSING=rows.has_missing, WEIGHTED=self.w is not None, num_warps=4, enable_fp_fusion=False,
         )  # fmt: skip
         self._follow_drift()
         moving.judge_pass[(1,)](

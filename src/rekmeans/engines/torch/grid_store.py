@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import torch
 
@@ -12,7 +13,7 @@ GridBlocks = Callable[[], Iterator[tuple[slice, torch.Tensor]]]  # rows and thei
 class GridStore:
     """8 bytes a cell; any device."""
 
-    def __init__(self, n: int, d: int, device: torch.device, blocks: GridBlocks) -> None:
+    def __init__(self, n: int, d: int, device: torch.device, blocks: GridBlocks, spread_rows: Any = None) -> None:
         self.n, self.d, self.device = n, d, device
         self.F = torch.empty((n, 2 * d), dtype=torch.int32, device=device)
         for at, F in blocks():

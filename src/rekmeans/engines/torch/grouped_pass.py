@@ -19,9 +19,9 @@ POWER_STEPS = 20  # of the power method that finds the widest direction
 class GroupedPass(DevicePass):
     """Buffers and pass of centroids in groups."""
 
-    def __init__(self, rows: PackedRows, k: int, is_rectified: bool, group: int = GROUP) -> None:
+    def __init__(self, rows: PackedRows, w: Tensor | None, k: int, is_rectified: bool, group: int = GROUP) -> None:
         self.group = group
-        super().__init__(rows, k, is_rectified, False, choose_tiles(rows.P, k)._replace(centroids=group))
+        super().__init__(rows, w, k, is_rectified, False, choose_tiles(rows.P, k)._replace(centroids=group))
         n, self.G = rows.n, self.K // group
         self.own_score, self.own_upper = (torch.empty(n, device=self.device) for _ in range(2))
         self.LZ = torch.full((n, self.G), -1e30, device=self.device)
@@ -40,7 +40,9 @@ class GroupedPass(DevicePass):
         """The first centroids put neighbours side by side."""
         self.order[: self.k] = order_by_neighbourhood(f, self.group // 4).to(torch.int32)
         self.inverse[self.order.long()] = torch.arange(self.K, dtype=torch.int32, device=self.device)
-        self.first = int(self.inverse[0])
+        first = int(self.inverse[0])
+        if first != self.first:  # it is written into the graphs
+            self.first, self.graphs = first, []
 
     def _score_rows(self) -> None:
         rows, G = self.rows, self.G

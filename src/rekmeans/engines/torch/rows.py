@@ -32,7 +32,8 @@ class TorchRows(DeviceRows):
         super().__init__(kernel, table, device)
         self._informative = torch.ones(self.n, dtype=torch.bool, device=device) if kernel.beyond == "ignore" else None
         self._any_missing = torch.zeros((), dtype=torch.bool, device=device)
-        self.store = choose_store(device)(self.n, self.d, device, self._map_blocks_of_cells)
+        make_store = choose_store(device, self.d)
+        self.store = make_store(self.n, self.d, device, self._map_blocks_of_cells, self._map_spread_rows)
         self.is_complete = not bool(self._any_missing)
         self.w, self.weight_bits = self._integer_weights()
         largest = 1 if self.w is None else int(self.w.max())
@@ -46,6 +47,11 @@ class TorchRows(DeviceRows):
                 self._informative[at] = informative
             self._any_missing |= ~observed_mask(F).all()
             yield at, F
+
+    def _map_spread_rows(self, count: int) -> torch.Tensor:
+        """Grid integers (m, 2d) of about so many rows, spread over the table."""
+        cells = self._read_cells(slice(0, self.n, max(1, self.n // count)))
+        return self.phases.embed(cells.to(self.device))[0]
 
     def _integer_weights(self) -> tuple[torch.Tensor | None, int]:
         """Weights of the rows times 2^b, 0 for those that take no part, and b; None for all 1."""

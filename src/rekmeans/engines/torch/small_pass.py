@@ -17,10 +17,10 @@ LOG_FIELDS = 5  # n_changed, verdict, n_empty, low and high word of the objectiv
 UNBEATEN = 1 << 62  # high word above that of every objective
 
 
-def is_small(rows: PackedRows, k: int) -> bool:
+def is_small(rows: PackedRows, w: Tensor | None, k: int) -> bool:
     """Whether one launch of all passes pays, and can: without weights and missing cells."""
     fits = rows.n <= MOST_ROWS and 2 * rows.d <= MOST_COLUMNS and k <= MOST_CENTROIDS
-    return fits and rows.w is None and not rows.has_missing
+    return fits and w is None and not rows.has_missing
 
 
 class SmallPass:
@@ -30,6 +30,7 @@ class SmallPass:
 
     def __init__(self, rows: PackedRows, k: int, is_rectified: bool) -> None:
         self.rows, self.k, self.is_rectified, self.device = rows, k, is_rectified, rows.device
+        self.total_square = rows.total_square(None)
         self.F = rows.grid(slice(0, rows.n)).contiguous()  # (n, 2d)
         self.order = self.inverse = torch.arange(k, dtype=torch.int32, device=self.device)
         self.mean = torch.zeros_like(rows.mean)  # its sums are of f itself
@@ -76,7 +77,7 @@ class SmallPass:
 
     def expect_loss_below(self, loss: int | None) -> None:
         """The objective, less the sum of w |g|^2, that the next pass must stay below; None: any."""
-        whole = UNBEATEN << 32 if loss is None else loss + self.rows.total_square
+        whole = UNBEATEN << 32 if loss is None else loss + self.total_square
         self.last.copy_(torch.tensor([whole & 0xFFFFFFFF, whole >> 32]))
 
     def run(self, count: int) -> list[Record]:
@@ -92,11 +93,11 @@ class SmallPass:
         )  # fmt: skip
         n_done = int(self.progress.item())
         records = [
-            Record(n_changed, verdict, (high << 32) + low - rows.total_square)
+            Record(n_changed, verdict, (high << 32) + low - self.total_square)
             for n_changed, verdict, _, low, high in self.log[:n_done].tolist()
         ]
         if n_done:
-            last = records[-1].loss + rows.total_square
+            last = records[-1].loss + self.total_square
             self.last.copy_(torch.tensor([last & 0xFFFFFFFF, last >> 32]))
         self.position = (at + n_done) % RING
         return records

@@ -13,7 +13,7 @@ from ..._grid import Array
 from ...centroids import rectified, relocate_empty_clusters
 from ...kernels.euler import CircleSums, OnCircles
 from ...model import Assignment, Model, Pass, State, Stop
-from .device_pass import MOST_LOGGED, RELOCATES, REPEATS, STALLS, DevicePass, Record
+from .device_pass import FALLS, MOST_LOGGED, RELOCATES, REPEATS, STALLS, DevicePass, Record
 from .grouped_pass import GROUP, GroupedPass
 from .packed_rows import NARROW_COLUMNS, PackedRows
 from .small_pass import SmallPass, is_small
@@ -71,55 +71,45 @@ class TritonRun:
         return self.candidate
 
     def advance(self, state: State, stop: Stop, most_passes: int) -> State | None:
-        """Passes up to the last that may move the centroids; None where the closing one is due."""
+        """Passes up to the end, to one that leaves a cluster empty, or to the last that may move the centroids.
+
+        None where the closing pass is due.
+        """
         most = min(most_passes, stop.max_iter - len(state.passes))
         if most <= 0:
             return None
         passes = self._hold(state.candidate)
-        passes.expect_loss_below(state.loss - self.store.total_square if state.passes else None)
-        at_once, n_before = passes.first_at_once, len(state.passes)
-        while not state.is_done and len(state.passes) - n_before < most:
-            count = 1 if stop.tol > 0 else min(at_once, most - (len(state.passes) - n_before))
-            state = self._next_states(state, stop, count)
-            at_once = min(2 * at_once, MOST_LOGGED)
-        return state
+        passes.expect_loss_below(state.loss - passes.total_square if state.passes else None)
+        at_once, verdict, made = passes.first_at_once, FALLS, list(state.passes)
+        while verdict == FALLS and most > 0:
+            count = 1 if stop.tol > 0 else min(at_once, most)
+            started, records = perf_counter(), passes.run(count)
+            seconds = (perf_counter() - started) / len(records)
+            verdict, at_once, most = records[-1].verdict, min(2 * at_once, MOST_LOGGED), most - len(records)
+            kept = records[:-1] if verdict == STALLS else records
+            made += [Pass(self._loss(record), record.n_changed, 0, seconds) for record in kept]
+            self.n_passes += len(records)
+            if verdict == FALLS and _fell_little(made, stop.tol):
+                verdict = REPEATS
+        return self._state_after(state, made, verdict)
 
-    def _next_states(self, state: State, stop: Stop, count: int) -> State:
-        """The state after up to so many passes in one go."""
-        started, passes = perf_counter(), self._passes
-        records = passes.run(count)
-        seconds = (perf_counter() - started) / len(records)
-        self.n_passes += len(records)
-        stalls = records[-1].verdict == STALLS
-        kept = records[:-1] if stalls else records
-        made = [Pass(self._loss(record), record.n_changed, 0, seconds) for record in kept]
-        if not made:
+    def _state_after(self, state: State, made: list[Pass], verdict: int) -> State:
+        """Where the run stands after the passes made, the last of which came to this verdict."""
+        if verdict == STALLS and len(made) == len(state.passes):
             return replace(state, is_done=True)
-        before = state.loss if len(made) == 1 else made[-2].loss
-        state = State(self._fetch(2 if stalls else 1), None, made[-1].loss, (*state.passes, *made), is_done=True)
-        if stalls:
-            return replace(state, candidate=state.centroids)
-        is_last = len(state.passes) > 1 and float(before - state.loss) / float(before) <= stop.tol
-        if is_last or records[-1].verdict == REPEATS:
-            return replace(state, candidate=state.centroids)
-        self.candidate = self._fetch(0)
-        if records[-1].verdict == RELOCATES:
-            return self._relocated(state)
-        return replace(state, candidate=self.candidate, is_done=False)
+        C = self._fetch(2 if verdict == STALLS else 1)
+        if verdict in (STALLS, REPEATS):
+            return State(C, C, made[-1].loss, tuple(made), is_done=True)
+        candidate = self.candidate = self._fetch(0)
+        if verdict == RELOCATES:
+            mass = DeviceSums(self._passes, 0, 0).mass
+            candidate, count = relocate_empty_clusters(self.model.kernel, self.rows.farthest, candidate, mass)
+            made[-1] = replace(made[-1], n_relocated=count)
+        return State(C, candidate, made[-1].loss, tuple(made), is_done=bool(candidate == C))
 
-    def _relocated(self, state: State) -> State:
-        """The state whose candidate has its empty clusters moved to far rows."""
-        mass = DeviceSums(self._passes, 0, 0).mass
-        candidate, count = relocate_empty_clusters(self.model.kernel, self.rows.farthest, self.candidate, mass)
-        last = replace(state.passes[-1], n_relocated=count)
-        passes = self._hold(candidate)
-        passes.expect_loss_below(state.loss - self.store.total_square)
-        done = bool(candidate == state.centroids)
-        return replace(state, candidate=candidate, passes=(*state.passes[:-1], last), is_done=done)
-
-    def labels(self) -> torch.Tensor:
+    def labels(self) -> Any:
         passes = self._passes
-        return passes.order[passes.labels.long()]
+        return self.rows.answer_labels(passes.order[passes.labels.long()])
 
     @property
     def _passes(self) -> DevicePass:
@@ -130,24 +120,39 @@ class TritonRun:
     def _hold(self, C: Any) -> DevicePass:
         """The state on the card, with these centroids for its next pass."""
         if self.passes is None:
-            self.passes = make_pass(self.store, len(C), self.model.centroids is rectified, self.use_bounds)
+            key = (len(C), self.model.centroids is rectified, self.use_bounds)
+            spare = self.store.spare_passes.pop(key, None)
+            self.passes = make_pass(self.store, self.rows.w, *key) if spare is None else spare
         if C is not self.candidate:
             self.passes.give(torch.as_tensor(C.f, device=self.store.device))
             self.candidate = C
         return self.passes
 
+    def __del__(self) -> None:
+        """The buffers and graphs of a run that nobody asks any more serve the next."""
+        if self.passes is not None:
+            self.passes.reset()
+            self.store.spare_passes[self.passes.k, self.passes.is_rectified, self.use_bounds] = self.passes
+
     def _loss(self, record: Record) -> int:
-        return self.store.total_square + record.loss
+        return int(self._passes.total_square) + record.loss
 
     def _fetch(self, back: int) -> OnCircles:
         return OnCircles(self._passes.centroids(back).cpu().numpy())
 
 
-def make_pass(rows: PackedRows, k: int, is_rectified: bool, use_bounds: bool = True) -> Any:
+def _fell_little(made: list[Pass], tol: float) -> bool:
+    """Whether the last pass lowered the objective by at most a share tol of it."""
+    if tol <= 0 or len(made) < 2:
+        return False
+    return float(made[-2].loss - made[-1].loss) / float(made[-2].loss) <= tol
+
+
+def make_pass(rows: PackedRows, w: torch.Tensor | None, k: int, is_rectified: bool, use_bounds: bool = True) -> Any:
     """The state of a run: in one launch where all is small, in groups where there are many centroids and room for them."""
-    if use_bounds and is_small(rows, k):
+    if use_bounds and is_small(rows, w, k):
         return SmallPass(rows, k, is_rectified)
     n_cells = rows.n * -(-k // GROUP)
     if use_bounds and k >= MANY_CENTROIDS and rows.P > NARROW_COLUMNS and n_cells <= MOST_GROUP_CELLS:
-        return GroupedPass(rows, k, is_rectified)
-    return DevicePass(rows, k, is_rectified, use_bounds)
+        return GroupedPass(rows, w, k, is_rectified)
+    return DevicePass(rows, w, k, is_rectified, use_bounds)
