@@ -233,9 +233,14 @@ def refuse_bad_cells(table: TorchTable) -> None:
 
 
 def scaled_weights(weights: torch.Tensor, bits: int) -> torch.Tensor:
-    """Weights times 2^bits, rounded to integers; in two steps, as a power of two may be too large for a number."""
+    """Weights times 2^bits, rounded to integers."""
+    return torch.round(times_power_of_two(weights, bits)).to(torch.int64)
+
+
+def times_power_of_two(values: torch.Tensor, bits: int) -> torch.Tensor:
+    """Values times 2^bits, in two steps, as the power may be too large for a number."""
     half = bits // 2
-    return torch.round(weights * math.ldexp(1.0, half) * math.ldexp(1.0, bits - half)).to(torch.int64)
+    return values * math.ldexp(1.0, half) * math.ldexp(1.0, bits - half)
 
 
 def host_array(cells: torch.Tensor) -> Array:

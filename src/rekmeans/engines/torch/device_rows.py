@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,6 +12,7 @@ from ..._grid import Array
 from ...model import Model, State, Stop
 from ...seeding import SeedingPlan
 from ...table.torch import TorchTable
+from .host_blocks import upload_blocks
 from .phases import PhaseMap
 
 HOST_CELLS, DEVICE_CELLS = 1 << 21, 1 << 25  # cells of a block in float64: on the host near the cache, 256 MB elsewhere
@@ -37,11 +38,12 @@ class DeviceRows:
         size = max(1, self.cells_at_once // max(2 * self.d, k))
         return (slice(at, min(at + size, self.n)) for at in range(0, self.n, size))
 
-    def cells(self, at: slice) -> torch.Tensor:
-        """Cells (m, d) of some rows of the table, on the device."""
+    def cell_blocks(self) -> Iterator[tuple[slice, torch.Tensor]]:
+        """All rows in order, and their cells (m, d) on the device."""
         if isinstance(self.table, TorchTable):
-            return self.table.cells[at].to(self.device)
-        return torch.from_numpy(_writeable(self.table.dense(at))).to(self.device)
+            return ((at, self.table.cells[at].to(self.device)) for at in self.blocks())
+        read = self.table.dense
+        return upload_blocks(lambda at: torch.from_numpy(_writeable(read(at))), self.blocks(), self.device)
 
     def upload(self, values: Array) -> torch.Tensor:
         """An array of the host on the device."""
@@ -84,7 +86,7 @@ class DeviceRows:
     def concurrent_starts(self, k: int) -> int:
         return 1
 
-    def in_memory(self) -> Self:
+    def in_memory(self) -> Any:
         return self
 
     def sample(self, count: int, seed: int) -> Any:

@@ -1,17 +1,62 @@
-"""Rows of a table on the devices of the torch engine, or block by block where they are too many for them."""
+"""Rows of a table on the devices of the torch engine, or block by block where they are too many for one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+import torch
+
 from ...model import Model
+from ...table.torch import TorchTable
+from ..blocks import BlockRows
 from .devices import devices_for
+from .float_rows import TorchPoints
+from .host_blocks import BlockedTable, rows_that_fit
+from .parts import PartedRows
 from .rows import TorchRows
+
+FREE_SHARE = 0.6  # of a card's free memory that mapped rows may take; the rest is for a pass
+LEAST_BLOCK_ROWS = 256  # of a block, whatever the limit
 
 
 def place_on_devices(stages: Sequence[Model], table: Any, memory_limit: int | None) -> Any:
-    """The rows of a table, mapped on its device."""
-    kernel = stages[-1].kernel
-    device = devices_for(table)[0]
-    return TorchRows(kernel, table, device)
+    """The rows of a table, mapped on its device, on several, or anew in every pass where they are too many."""
+    kernel, devices = stages[-1].kernel, devices_for(table)
+    device = devices[0]
+    with explain_lack_of_memory(table, device):
+        if not kernel.is_exact:
+            return TorchPoints(kernel, table, device)
+        if not table.is_in_memory:
+            return BlockRows(kernel, table, lambda block: TorchRows(kernel, block, device))
+        if isinstance(table, TorchTable):
+            return TorchRows(kernel, table, device)
+        if len(devices) > 1:
+            return PartedRows(kernel, table, devices)
+        room = device_room(device, memory_limit)
+        if room is None or table.n_rows <= (most := rows_that_fit(table.n_columns, room)):
+            return TorchRows(kernel, table, device)
+        blocks: Any = BlockedTable(table, max(LEAST_BLOCK_ROWS, most // 2))  # one is copied while one is computed
+        return BlockRows(kernel, blocks, lambda block: TorchRows(kernel, block, device))
+
+
+def device_room(device: torch.device, memory_limit: int | None) -> int | None:
+    """Bytes of a device that mapped rows may take; None for no limit."""
+    if memory_limit is not None or device.type != "cuda":
+        return memory_limit
+    return int(FREE_SHARE * torch.cuda.mem_get_info(device)[0])
+
+
+@contextmanager
+def explain_lack_of_memory(table: Any, device: torch.device) -> Iterator[None]:
+    """A device's lack of memory as a sentence that says how many rows would fit."""
+    try:
+        yield
+    except torch.OutOfMemoryError:
+        free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else 0
+        fit = rows_that_fit(table.n_columns, int(FREE_SHARE * free))
+        raise MemoryError(
+            f"the {table.n_rows:,} rows of X do not fit into the memory of {device}, about {fit:,} would: "
+            "pass X on the host, which is copied block by block, fewer rows, or use engine='native'."
+        ) from None

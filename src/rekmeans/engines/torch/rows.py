@@ -41,8 +41,8 @@ class TorchRows(DeviceRows):
 
     def _map_blocks_of_cells(self) -> Iterator[tuple[slice, torch.Tensor]]:
         """Grid integers (m, 2d), block by block; which rows count and whether a cell is missing is noted."""
-        for at in self.blocks():
-            F, informative = self.phases.embed(self.cells(at))
+        for at, cells in self.cell_blocks():
+            F, informative = self.phases.embed(cells)
             if self._informative is not None:
                 self._informative[at] = informative
             self._any_missing |= ~observed_mask(F).all()
@@ -113,14 +113,14 @@ class TorchRows(DeviceRows):
 
     def phase_sums(self, labels: Any, k: int) -> tuple[Array, Array]:
         labels = self.labels_on_device(labels)
-        parts = (self._phase_sums_of(at, labels[at], k) for at in self.blocks())
+        parts = (self._phase_sums_of(at, cells, labels[at], k) for at, cells in self.cell_blocks())
         sums = reduce(lambda one, two: [add_shifted(*pair) for pair in zip(one, two, strict=True)], parts)
         turns, observed = fetch_integers(*sums)
         return turns, observed
 
-    def _phase_sums_of(self, at: slice, labels: torch.Tensor, k: int) -> list[ShiftedSums]:
+    def _phase_sums_of(self, at: slice, cells: torch.Tensor, labels: torch.Tensor, k: int) -> list[ShiftedSums]:
         """Sums of phases on the TURN grid, and of observed weights, (k, d) each, of some rows."""
-        phases, _ = self.phases.coordinates(self.cells(at))
+        phases, _ = self.phases.coordinates(cells)
         missing = torch.isnan(phases)
         phases = phases.masked_fill_(missing, 0.0).clamp_(-MOST_HALF_TURNS, MOST_HALF_TURNS)
         turns, w = torch.round(phases * TURN).to(torch.int64), self.weights_at(at)

@@ -1,0 +1,153 @@
+"""Rows whose centroids are points, on a device: distances and sums in float64, in a fixed order of blocks.
+
+Starts are chosen on the host, from the sample of rows that the kernel asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+
+from ..._grid import Array, integer_weights, small_weights
+from ...kernels.base import rectified_update
+from ...kernels.linear import Linear
+from ...kernels.points import PointSums
+from ...kernels.rbf import RBF
+from ...model import Assignment, FarthestRow, Model, Points, State, Stop
+from ...table import MemoryTable, draw_rows
+from ...table.torch import times_power_of_two
+from ..blocks import BlockSeeding
+from ..reference import ReferenceRows
+from .device_rows import DeviceRows
+
+# The loss of a row at distance D from its centroid, and how hard it pulls: the kernels' own formulas in torch's words.
+LOSSES: dict[type, Callable[[torch.Tensor], torch.Tensor]] = {Linear: lambda D: D, RBF: lambda D: -2 * torch.expm1(-D)}
+PULLS: dict[type, Callable[[torch.Tensor], torch.Tensor]] = {Linear: torch.ones_like, RBF: lambda D: torch.exp(-D)}
+
+
+class TorchPoints(DeviceRows):
+    """Scaled rows F (n, d) float64 on the device, NaN in missing cells, and their weights (n,) float64."""
+
+    w: torch.Tensor
+
+    def __init__(self, kernel: Any, table: Any, device: torch.device) -> None:
+        super().__init__(kernel, table, device)
+        self.F = torch.empty((self.n, self.d), dtype=torch.float64, device=device)
+        self.w, self.weight_bits = torch.ones(self.n, dtype=torch.float64, device=device), 0
+        given = self.table_weights()
+        if given is not None:
+            self.weight_bits = small_weights(np.ones(1), self.table.largest_weight or float(given.max()))[1]
+            self.w = times_power_of_two(given, self.weight_bits)
+        for at, cells in self.cell_blocks():
+            self.F[at], informative = self.phases.embed(cells)
+            if informative is not None:
+                self.w[at] = self.w[at] * informative
+
+    def start_run(self, model: Model) -> PointsRun:
+        return PointsRun(self, model)
+
+    def in_memory(self) -> ReferenceRows:
+        """All rows on the host: those of a small table, which starts are chosen from."""
+        return ReferenceRows(self.kernel, MemoryTable(self.table.dense(slice(None)), self.table.weights))
+
+    def sample(self, count: int, seed: int) -> ReferenceRows:
+        sample = self.table.sample(count, seed)
+        return ReferenceRows(self.kernel, MemoryTable(sample.dense(slice(None)), sample.weights))
+
+    def start_seeding(self) -> BlockSeeding:
+        return BlockSeeding(self)
+
+    def draw_rows(self, words: Array) -> Array:
+        """Row numbers drawn by weight."""
+        w = self.weights()
+        return draw_rows(integer_weights(w if w.any() else w + 1)[0], words)
+
+    def distances(self, F: torch.Tensor, C: torch.Tensor) -> torch.Tensor:
+        """What rows (m, d) are assigned by, (m, k): |x - c|^2 over the coordinates each row has, times gamma.
+
+        Both sides are centred, so that a table far from the origin loses no digits.
+        """
+        middle = C.mean(0)
+        x, c = F - middle, C - middle
+        observed = ~torch.isnan(x)
+        x = torch.where(observed, x, 0.0)
+        D = (x * x).sum(1, keepdim=True) - 2 * (x @ c.T) + observed.to(torch.float64) @ (c * c).T
+        return getattr(self.kernel, "gamma", 1.0) * D.clamp_(min=0.0)
+
+    def sums(self, F: torch.Tensor, w: torch.Tensor, pull: torch.Tensor, labels: torch.Tensor, k: int) -> list[Any]:
+        """Mass (k,), totals (k, d) and pull (k, d) of some rows: products with one column a label, in a fixed order."""
+        at, observed = labels[:, None], ~torch.isnan(F)
+        W = torch.zeros((len(F), k), dtype=torch.float64, device=self.device)
+        mass = W.scatter(1, at, w[:, None]).sum(0)
+        V = W.scatter_(1, at, (w * pull)[:, None])
+        return [mass, V.T @ torch.where(observed, F, 0.0), V.T @ observed.to(torch.float64)]
+
+    def rows_as_centroids(self, numbers: Array) -> Points:
+        F = self.F[self.labels_on_device(numbers)].cpu().numpy()
+        return self.kernel.from_rows(F, self._overall if np.isnan(F).any() else None)
+
+    @cached_property
+    def _overall(self) -> Points:
+        """The centroid of all rows."""
+        start = self.kernel.from_points(self.kernel.scale.middle[None])
+        total: list[Any] = [0, 0, 0]
+        for at in self.blocks():
+            zeros = torch.zeros(len(self.w[at]), dtype=torch.int64, device=self.device)
+            left = self.sums(self.F[at], self.w[at], torch.ones_like(self.w[at]), zeros, 1)
+            total = [one + two for one, two in zip(total, left, strict=True)]
+        return rectified_update(self.kernel, point_sums_on_host(total), start)
+
+    def farthest(self, C: Points) -> FarthestRow:
+        centroids, least = self.upload(C.x), torch.empty_like(self.w)
+        for at in self.blocks(len(C)):
+            least[at] = self.distances(self.F[at], centroids).amin(1)
+        loss, row = least.masked_fill_(self.w <= 0, -1.0).max(0)
+        return FarthestRow(float(loss), int(row), self.F[int(row)].cpu().numpy())
+
+    def label(self, model: Model, C: Points) -> Any:
+        run = self.start_run(model)
+        run.assign(C)
+        return run.labels()
+
+    def map_blocks(self, answer: Callable[[Array], Array]) -> Array:
+        return np.concatenate([answer(self.F[at].cpu().numpy()) for at in self.blocks()])
+
+
+class PointsRun:
+    """Every pass goes over every row, a block at a time; only the labels are remembered."""
+
+    def __init__(self, rows: TorchPoints, model: Model) -> None:
+        self.rows, self.model, self.n_passes = rows, model, 0
+        self.last = torch.full((rows.n,), -1, dtype=torch.int32, device=rows.device)
+
+    def assign(self, C: Points) -> Assignment:
+        rows, centroids, kind = self.rows, self.rows.upload(np.asarray(C.x, np.float64)), type(self.model.kernel)
+        labels, total = torch.empty_like(self.last), [0, 0, 0, 0]
+        for at in rows.blocks(len(C)):
+            D, nearest = rows.distances(rows.F[at], centroids).min(1)
+            labels[at] = nearest.to(torch.int32)
+            left = rows.sums(rows.F[at], rows.w[at], PULLS[kind](D), nearest, len(C))
+            loss = (rows.w[at] * LOSSES[kind](D)).sum()
+            total = [one + two for one, two in zip(total, [*left, loss], strict=True)]
+        n_changed, self.last = int((labels != self.last).sum()), labels
+        self.n_passes += 1
+        return Assignment(n_changed, point_sums_on_host(total))
+
+    def update(self, sums: PointSums, C: Points) -> Any:
+        return self.model.update(sums, C)
+
+    def advance(self, state: State, stop: Stop, most_passes: int) -> None:
+        return None
+
+    def labels(self) -> Any:
+        return self.rows.answer_labels(self.last)
+
+
+def point_sums_on_host(parts: list[Any]) -> PointSums:
+    """The sums of a pass as the kernel has them: mass, totals, pull, and the loss where it is known."""
+    mass, totals, pull = (part.cpu().numpy() for part in parts[:3])
+    return PointSums(mass=mass, loss=float(parts[3]) if len(parts) > 3 else 0.0, totals=totals, pull=pull)

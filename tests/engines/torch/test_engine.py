@@ -1,0 +1,213 @@
+"""engine="torch" behind the estimators: the same bits as the reference engine, torch in and torch out."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
+
+torch = pytest.importorskip("torch")
+
+from rekmeans import EulerKMeans, FuzzyCMeans, KernelKMeans, RectifiedEulerKMeans  # noqa: E402
+from rekmeans.engines import ENGINES, choose_engine  # noqa: E402
+from rekmeans.engines.blocks import BlockRows  # noqa: E402
+from rekmeans.engines.torch.devices import DEVICES, devices_for  # noqa: E402
+from rekmeans.engines.torch.parts import PartedRows  # noqa: E402
+from rekmeans.engines.torch.placement import explain_lack_of_memory  # noqa: E402
+from rekmeans.kernels.euler import NARROW  # noqa: E402
+from rekmeans.scales import Scale  # noqa: E402
+from rekmeans.table import MemoryTable  # noqa: E402
+from support.assertions import FITTED, assert_one_sentence_with_a_way_out, assert_same_histories  # noqa: E402
+
+RULES = [EulerKMeans, RectifiedEulerKMeans]
+SETTINGS = {
+    "default": {},
+    "clipped": {"scale": "range", "beyond": "clip"},
+    "no scale": {"scale": None, "alpha": 0.1},
+    "random rows": {"init": "random", "n_init": 2},
+    "random angles": {"init": "circle", "n_init": 2},
+    "one cluster": {"n_clusters": 1},
+    "many clusters": {"n_clusters": 130, "max_iter": 3},
+    "most clusters": {"n_clusters": 1000, "max_iter": 1},
+}
+each_rule = pytest.mark.parametrize("clusterer", RULES)
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # of left-out cells and empty clusters
+
+
+def drawn_table(n=1200, d=5):
+    """Groups with missing cells and gross errors, and weights, some of them 0."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d)) + 4 * rng.integers(0, 4, (n, 1))
+    X[rng.random(X.shape) < 0.03] = np.nan
+    X[rng.random(X.shape) < 0.02] *= 40
+    X[np.isnan(X).all(axis=1)] = 0.0
+    X[5] = 1e6
+    return X, np.where(rng.random(n) < 0.1, 0.0, rng.uniform(0.1, 2, n))
+
+
+def on_host(values):
+    return values.numpy() if isinstance(values, torch.Tensor) else values
+
+
+def assert_same_estimator(one, two, X, Y):
+    """Equal bits in all that two estimators found and answer; answers of the second are of the kind of Y."""
+    for name in FITTED:
+        assert_array_equal(getattr(one, name), on_host(getattr(two, name)), err_msg=name)
+    assert_same_histories(one.history_, two.history_)
+    for method in ("predict", "transform", "score_samples"):
+        answer = getattr(two, method)(Y)
+        assert type(answer) is type(Y), method
+        assert_array_equal(getattr(one, method)(X), on_host(answer), err_msg=method)
+    assert type(two.labels_) is type(Y)
+    assert one.score(X) == two.score(Y)
+
+
+@each_rule
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_fit_has_the_bits_of_the_reference(clusterer, name, weighted):
+    X, weights = drawn_table()
+    w = weights if weighted else None
+    settings = {"n_clusters": 4, "random_state": 0, "max_iter": 20} | SETTINGS[name]
+    one = clusterer(engine="reference", **settings).fit(X, sample_weight=w)
+    two = clusterer(engine="torch", **settings).fit(X, sample_weight=w)
+    three = clusterer(engine="torch", **settings).fit(torch.from_numpy(X), sample_weight=w)
+    assert (two.engine_, three.engine_) == ("torch", "torch")
+    assert_same_estimator(one, two, X, X)
+    assert_same_estimator(one, three, X, torch.from_numpy(X))
+
+
+def test_a_tensor_on_the_host_runs_on_the_native_engine_by_default():
+    X, w = drawn_table()
+    one = EulerKMeans(4, random_state=0, engine="reference").fit(X, sample_weight=w)
+    two = EulerKMeans(4, random_state=0).fit(torch.from_numpy(X), sample_weight=torch.from_numpy(w))
+    assert two.engine_ == "native"
+    assert_same_estimator(one, two, X, torch.from_numpy(X))
+
+
+def test_a_model_fitted_on_one_kind_predicts_the_other():
+    X, _ = drawn_table()
+    one = EulerKMeans(4, random_state=0).fit(X)
+    two = EulerKMeans(4, random_state=0, engine="torch").fit(torch.from_numpy(X))
+    assert_array_equal(one.predict(torch.from_numpy(X)).numpy(), two.predict(X))
+    assert isinstance(two.set_params(engine="auto").predict(X), np.ndarray)
+
+
+def test_sparse_and_integer_tables():
+    X = sparse.random(300, 6, 0.3, random_state=0, format="csr")
+    for rows in (X, np.rint(10 * X.toarray()).astype(np.int16)):
+        one, two = (EulerKMeans(3, random_state=0, engine=engine).fit(rows) for engine in ("reference", "torch"))
+        assert_same_estimator(one, two, rows, rows) if rows is not X else assert_array_equal(one.labels_, two.labels_)
+
+
+def test_periodic_columns_and_several_intervals(monkeypatch):
+    from rekmeans.scales import SCALES
+
+    def folded_scale(summary):
+        nan = np.nan
+        low = np.array([[0.0, 10.0, nan], [0.0, nan, nan], [-1.0, 4.0, 20.0]])
+        high = np.array([[1.0, 11.0, nan], [24.0, nan, nan], [1.0, 5.0, 21.0]])
+        shift = np.array([[0.0, 9.5, nan], [3.0, nan, nan], [0.0, 3.5, 18.0]])
+        return Scale(low, high, shift, np.array([2.0, 24.0, 3.0]), np.array([0.0, 24.0, 0.0]))
+
+    monkeypatch.setitem(SCALES, "folded", folded_scale)
+    rng = np.random.default_rng(1)
+    X = np.stack([rng.uniform(-2, 13, 500), rng.uniform(-100, 100, 500), rng.uniform(-3, 23, 500)], axis=1)
+    X[::7, 0] = np.nan
+    X[::11] = [5.5, np.nan, 12.5]  # as near to one interval as to another, and in none
+    for beyond in ("ignore", "clip", "wrap"):
+        settings = {"scale": "folded", "beyond": beyond, "random_state": 0}
+        one, two = (EulerKMeans(5, engine=engine, **settings).fit(X) for engine in ("reference", "torch"))
+        assert_same_estimator(one, two, X, X)
+
+
+@each_rule
+def test_empty_clusters_are_relocated(clusterer):
+    X, w = drawn_table(60)
+    start = np.full((6, X.shape[1]), 1.0)
+    settings = {"init": start, "scale": None, "alpha": 0.05}
+    one, two = (clusterer(6, engine=engine, **settings).fit(X, sample_weight=w) for engine in ("reference", "torch"))
+    assert one.history_["n_relocated"].sum() >= 5
+    assert_same_estimator(one, two, X, X)
+
+
+def place(model, table, memory_limit=None):
+    stages = model._make_stages(model.kernel_)
+    return choose_engine("torch", ENGINES, stages, table).place(stages, table, None, memory_limit)
+
+
+@each_rule
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_table_larger_than_the_limit_is_gone_through_in_blocks(clusterer, weighted):
+    X, weights = drawn_table(3000)
+    w = weights if weighted else None
+    one = clusterer(4, random_state=0, engine="reference").fit(X, sample_weight=w)
+    two = clusterer(4, random_state=0, engine="torch", memory_limit=60_000).fit(X, sample_weight=w)
+    assert isinstance(place(two, MemoryTable(X, w), 60_000), BlockRows)
+    assert not isinstance(place(two, MemoryTable(X, w), 60_000_000), BlockRows)
+    assert_same_estimator(one, two, X, X)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_file_is_gone_through_in_blocks(weighted, tmp_path):
+    X, weights = drawn_table(3000)
+    w = weights if weighted else None
+    np.save(tmp_path / "rows.npy", X)
+    one = EulerKMeans(4, random_state=0, engine="reference").fit(X, sample_weight=w)
+    two = EulerKMeans(4, random_state=0, engine="torch").fit(str(tmp_path / "rows.npy"), sample_weight=w)
+    assert two.engine_ == "torch"
+    assert_array_equal(one.labels_, two.labels_)
+    assert_array_equal(one.centroids_, two.centroids_)
+
+
+@each_rule
+@pytest.mark.parametrize("names", ["cpu,cpu", "cpu, cpu, cpu"])
+def test_parts_on_several_devices_add_up(clusterer, names, monkeypatch):
+    X, w = drawn_table()
+    one = clusterer(5, random_state=0, engine="reference").fit(X, sample_weight=w)
+    monkeypatch.setenv(DEVICES, names)
+    two = clusterer(5, random_state=0, engine="torch").fit(X, sample_weight=w)
+    assert isinstance(place(two, MemoryTable(X, w)), PartedRows)
+    assert_same_estimator(one, two, X, X)
+
+
+# what is refused, in a sentence with a way out
+
+
+def refusal(model, X):
+    with pytest.raises((ValueError, TypeError)) as error:
+        model.fit(X)
+    assert_one_sentence_with_a_way_out(error.value)
+    return str(error.value)
+
+
+def test_other_models_are_refused_with_the_engine_to_take():
+    X = torch.rand(20, 2)
+    assert "use engine=" in refusal(FuzzyCMeans(2, engine="torch"), X.numpy())
+    assert "pass X.cpu()" in refusal(FuzzyCMeans(2, engine="torch"), X)
+    assert "'laplace'" in refusal(KernelKMeans(2, kernel="laplace", engine="torch"), X.numpy())
+    assert "use engine=" in refusal(KernelKMeans(2, kernel="rbf", centroids="mean", engine="torch"), X.numpy())
+    assert f"at most {NARROW} columns" in refusal(EulerKMeans(2, engine="torch"), np.zeros((3, NARROW + 1)))
+
+
+def test_a_device_that_is_not_here_is_refused(monkeypatch):
+    if torch.cuda.is_available():
+        pytest.skip("a CUDA device is here")
+    monkeypatch.setenv(DEVICES, "cuda:0")
+    assert "sees no CUDA device" in refusal(EulerKMeans(2, engine="torch"), np.zeros((3, 2)))
+    monkeypatch.setenv(DEVICES, "nowhere")
+    assert DEVICES in refusal(EulerKMeans(2, engine="torch"), np.zeros((3, 2)))
+
+
+def test_lack_of_memory_says_how_many_rows_fit():
+    table = MemoryTable(np.zeros((1234, 7)))
+    with pytest.raises(MemoryError, match=r"the 1,234 rows of X do not fit .* about 0 would: pass") as error:  # noqa: SIM117
+        with explain_lack_of_memory(table, torch.device("cpu")):
+            raise torch.OutOfMemoryError("CUDA out of memory.")
+    assert_one_sentence_with_a_way_out(error.value)
+
+
+def test_the_engine_describes_its_device():
+    engine = ENGINES["torch"]
+    assert engine.missing() == ""
+    assert devices_for(MemoryTable(np.zeros((2, 2))))[0].type in engine.describe() + " cuda"
+    assert torch.__version__ in engine.describe()
