@@ -41,9 +41,14 @@ class DeviceRows:
     def cell_blocks(self) -> Iterator[tuple[slice, torch.Tensor]]:
         """All rows in order, and their cells (m, d) on the device."""
         if isinstance(self.table, TorchTable):
-            return ((at, self.table.cells[at].to(self.device)) for at in self.blocks())
-        read = self.table.dense
-        return upload_blocks(lambda at: torch.from_numpy(_writeable(read(at))), self.blocks(), self.device)
+            return ((at, self.read_cells(at).to(self.device)) for at in self.blocks())
+        return upload_blocks(self.read_cells, self.blocks(), self.device)
+
+    def read_cells(self, at: slice) -> torch.Tensor:
+        """Cells (m, d) of some rows, where the table is."""
+        if isinstance(self.table, TorchTable):
+            return self.table.cells[at]
+        return torch.from_numpy(_writeable(self.table.dense(at)))
 
     def upload(self, values: Array) -> torch.Tensor:
         """An array of the host on the device."""

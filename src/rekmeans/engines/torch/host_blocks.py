@@ -12,7 +12,7 @@ from ..._grid import Array
 from ...table import MemoryTable
 from ...table.stream import Block, prefetch
 
-ROW_BYTES = 64  # of a row on a device beside its cells: labels, losses, bounds
+ROW_BYTES = 128  # of a row on a device beside its cells: labels, losses, bounds
 CELL_BYTES = 8  # of a mapped cell
 
 

@@ -50,7 +50,7 @@ class TorchRows(DeviceRows):
 
     def _map_spread_rows(self, count: int) -> torch.Tensor:
         """Grid integers (m, 2d) of about so many rows, spread over the table."""
-        cells = self._read_cells(slice(0, self.n, max(1, self.n // count)))
+        cells = self.read_cells(slice(0, self.n, max(1, self.n // count)))
         return self.phases.embed(cells.to(self.device))[0]
 
     def _integer_weights(self) -> tuple[torch.Tensor | None, int]:
