@@ -1,0 +1,143 @@
+"""On a card: whole fits to the bits of the reference engine, tensors in and out, and what the tensor cores lose."""
+
+import warnings
+
+import numpy as np
+import pytest
+from numpy.testing import assert_array_equal
+
+torch = pytest.importorskip("torch")
+if not torch.cuda.is_available():
+    pytest.skip("torch sees no CUDA device", allow_module_level=True)
+
+from rekmeans import EulerKMeans, KernelKMeans, RectifiedEulerKMeans  # noqa: E402
+from rekmeans.engines.torch.accumulator import largest_share_of_bound  # noqa: E402
+from rekmeans.engines.torch.error_bound import MARGIN  # noqa: E402
+
+warnings.filterwarnings("ignore")
+
+
+def drawn_table(n, d, k, seed, missing=0.0, errors=0.0):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(k, d))[random.integers(0, k, n)] * 2 + random.normal(size=(n, d))
+    X[random.random(X.shape) < errors] *= 30
+    X[random.random(X.shape) < missing] = np.nan
+    return X
+
+
+def assert_same_fit(one, two):
+    """Scale, labels, centroids, objective and the record of every pass, to the bit."""
+    assert_array_equal(np.asarray(one.labels_), np.asarray(torch.as_tensor(two.labels_).cpu()))
+    for name in ("low", "high", "shift", "unit"):
+        assert_array_equal(getattr(one.scale_, name), getattr(two.scale_, name))
+    assert_array_equal(one.centroids_, two.centroids_)
+    assert_array_equal(one.cluster_centers_, two.cluster_centers_)
+    assert (one.inertia_, one.n_iter_) == (two.inertia_, two.n_iter_)
+    for name in ("inertia", "n_changed", "n_relocated"):
+        assert_array_equal(one.history_[name], two.history_[name])
+
+
+CASES = [
+    dict(n=178, d=13, k=3),
+    dict(n=1000, d=5, k=8, errors=0.1),
+    dict(n=5000, d=16, k=26, missing=0.05),
+    dict(n=40_000, d=16, k=10),
+    dict(n=40_000, d=9, k=100, missing=0.1, errors=0.05),
+    dict(n=3000, d=300, k=20),
+    dict(n=3000, d=300, k=5, missing=0.02),
+    dict(n=6000, d=70, k=1100),
+    dict(n=500, d=3000, k=4),
+    dict(n=50, d=1, k=40),
+    dict(n=7, d=2, k=1),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+@pytest.mark.parametrize("estimator", [RectifiedEulerKMeans, EulerKMeans])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_fit_at_the_defaults(case, estimator, weighted):
+    X = drawn_table(**case, seed=1)
+    w = np.random.default_rng(2).random(len(X)) if weighted else None
+    init = "random" if case["k"] > 1000 else "k-means++"
+    one, two = (
+        estimator(case["k"], init=init, n_init=1, random_state=0, max_iter=30, engine=engine).fit(X, sample_weight=w)
+        for engine in ("reference", "torch")
+    )
+    assert two.engine_.startswith("torch")
+    assert_same_fit(one, two)
+
+
+@pytest.mark.parametrize("init", ["random", "circle", "k-means++"])
+@pytest.mark.parametrize("scale", ["robust", "range", "global", None])
+def test_starts_and_scales(init, scale):
+    X = np.round(drawn_table(2000, 4, 6, 3, errors=0.02), 1)
+    fits = [
+        EulerKMeans(12, init=init, scale=scale, n_init=2, random_state=1, engine=engine).fit(X)
+        for engine in ("reference", "torch")
+    ]
+    assert_same_fit(*fits)
+
+
+def test_equal_rows_and_empty_clusters():
+    X = np.repeat(np.arange(6.0), 50)[:, None] * np.ones(3)
+    fits = [
+        RectifiedEulerKMeans(9, init=X[:9], scale="range", engine=engine).fit(X) for engine in ("reference", "torch")
+    ]
+    assert_same_fit(*fits)
+
+
+@pytest.mark.parametrize("alpha", [1e-4, 1e-2, 0.9])
+def test_small_widths(alpha):
+    X = drawn_table(20_000, 40, 30, 5)
+    fits = [
+        EulerKMeans(30, alpha=alpha, init="random", n_init=1, random_state=0, max_iter=12, engine=engine).fit(X)
+        for engine in ("reference", "torch")
+    ]
+    assert_same_fit(*fits)
+
+
+def test_tensors_in_tensors_out():
+    X = drawn_table(3000, 6, 4, 0, missing=0.01)
+    host = RectifiedEulerKMeans(4, random_state=0, engine="reference").fit(X)
+    card = RectifiedEulerKMeans(4, random_state=0).fit(torch.from_numpy(X).cuda())
+    assert card.labels_.device.type == "cuda"
+    assert_same_fit(host, card)
+    assert card.predict(torch.from_numpy(X).cuda()).device.type == "cuda"
+    assert_array_equal(host.predict(X), card.predict(torch.from_numpy(X).cuda()).cpu().numpy())
+    assert_array_equal(host.transform(X), card.transform(torch.from_numpy(X).cuda()).cpu().numpy())
+    assert_array_equal(card.predict(X), host.labels_)
+
+
+def test_cupy_arrays():
+    cupy = pytest.importorskip("cupy")
+    X = drawn_table(3000, 6, 4, 0)
+    host = RectifiedEulerKMeans(4, random_state=0, engine="reference").fit(X)
+    card = RectifiedEulerKMeans(4, random_state=0).fit(cupy.asarray(X))
+    assert_same_fit(host, card)
+    assert_array_equal(host.predict(X), np.asarray(torch.as_tensor(card.predict(cupy.asarray(X))).cpu()))
+
+
+def test_a_table_in_blocks():
+    X = drawn_table(30_000, 8, 5, 0, missing=0.01)
+    fits = [
+        RectifiedEulerKMeans(5, random_state=0, engine="reference").fit(X),
+        RectifiedEulerKMeans(5, random_state=0, engine="torch", memory_limit="1MB").fit(X),
+    ]
+    assert_same_fit(*fits)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_points(kernel):
+    X = drawn_table(3000, 6, 4, 0)
+    one, two = (
+        KernelKMeans(4, kernel=kernel, centroids="rectified", random_state=0, engine=engine).fit(X)
+        for engine in ("reference", "torch")
+    )
+    assert_array_equal(one.labels_, two.labels_)
+    np.testing.assert_allclose(one.cluster_centers_, two.cluster_centers_, rtol=1e-9, atol=1e-9)
+
+
+def test_the_accumulator_keeps_half_of_the_bound():
+    device = torch.device("cuda", 0)
+    share = largest_share_of_bound(device, torch.cuda.get_device_properties(device).major)
+    assert 0.05 < share <= 1 / MARGIN  # hostile inputs come near what the model allows
