@@ -1,4 +1,4 @@
-"""The torch engine on a card: labels checked against exact arithmetic, passes timed beside flash-kmeans, fastkmeans, torch.
+"""The torch engine on a card: labels checked against exact arithmetic, passes timed beside flash-kmeans and others.
 
     python benchmarks/gpu.py run [shape ...] --out gpu.jsonl
     python benchmarks/gpu.py table gpu.jsonl
@@ -15,18 +15,21 @@ import gc
 import json
 import math
 import statistics
-import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
+from torch import Tensor
 
+import gpu_table
 from rekmeans._grid import GRID
 from rekmeans.engines.torch.device_pass import DevicePass
-from rekmeans.engines.torch.packed_rows import PackedRows
+from rekmeans.engines.torch.packed_rows import MEAN_ROWS, PackedRows
+from rekmeans.engines.torch.small_pass import SmallPass
+from rekmeans.engines.torch.triton_run import make_pass
 
-Tensor = torch.Tensor
 DEVICE = torch.device("cuda")
 PASSES, FITS = 20, 3
 CHECKED = (0, 1, 4, 9, 19)  # passes whose labels are checked
@@ -69,8 +72,8 @@ def draw_phases(shape: Shape, noise: float = 0.04, seed: int = 1) -> Iterator[tu
         yield start, 0.5 * torch.tanh(0.6 * (z @ directions) + shift - 0.5) + noise * normal(count, d)
 
 
-def draw_rows(shape: Shape, missing: float, is_weighted: bool) -> PackedRows:
-    """Mapped rows of the shape, with this share of the cells missing."""
+def draw_rows(shape: Shape, missing: float, is_weighted: bool) -> tuple[PackedRows, Tensor | None]:
+    """Mapped rows of the shape, with this share of the cells missing, and their weights."""
     F = torch.empty(shape.n, 2 * shape.d, dtype=torch.int32, device=DEVICE)
     draw = torch.Generator(device=DEVICE).manual_seed(3)
     for start, phases in draw_phases(shape):
@@ -81,7 +84,9 @@ def draw_rows(shape: Shape, missing: float, is_weighted: bool) -> PackedRows:
             f[gap.repeat(1, 2)] = 0
         F[start : start + len(f)] = f
     w = torch.randint(1, 1 << 31, (shape.n,), generator=draw, device=DEVICE) if is_weighted else None
-    return PackedRows(lambda at: F[at], shape.n, shape.d, w, DEVICE)
+    step = max(1, shape.n // MEAN_ROWS)
+    rows = PackedRows(shape.n, shape.d, DEVICE, lambda: iter([(slice(0, shape.n), F)]), lambda _: F[::step])
+    return rows, w
 
 
 def exact_labels(f: Tensor, M: Tensor, d: int) -> Tensor:
@@ -131,9 +136,9 @@ def measure_ceilings() -> dict[str, float]:
     return {"copy_TB_s": copy, "product_TFLOP_s": 2 * 8192**3 / median_time(lambda: a @ b) / 1e9}
 
 
-def measure_fit(rows: PackedRows, start: Tensor, is_rectified: bool = False) -> dict[str, Any]:
+def measure_fit(rows: PackedRows, w: Tensor | None, start: Tensor, is_rectified: bool = False) -> dict[str, Any]:
     """Milliseconds of each pass, of the fit, wrong labels of the passes checked, shares scored and in doubt."""
-    passes = DevicePass(rows, len(start), is_rectified)
+    passes = make_pass(rows, w, len(start), is_rectified)
     draw = torch.Generator(device=DEVICE).manual_seed(7)
     count = min(rows.n, max(2000, CHECKED_CELLS // (2 * rows.d)), 100_000)
     checked = torch.randperm(rows.n, generator=draw, device=DEVICE)[:count]
@@ -143,6 +148,8 @@ def measure_fit(rows: PackedRows, start: Tensor, is_rectified: bool = False) -> 
         passes.give(start)
         passes.expect_loss_below(None)
         passes.progress.zero_()
+        if not passes.graphs:
+            passes._capture()
         torch.cuda.synchronize()
         if fit < 0:  # checked pass by pass
             for t in range(PASSES):
@@ -169,7 +176,7 @@ def measure_fit(rows: PackedRows, start: Tensor, is_rectified: bool = False) -> 
 
 def measure_assignment(rows: PackedRows, start: Tensor) -> dict[str, float]:
     """The assignment kernel alone over all rows: milliseconds and its rates."""
-    passes = DevicePass(rows, len(start), False, use_bounds=False)
+    passes = DevicePass(rows, None, len(start), False, use_bounds=False)
     passes.give(start)
     ms = median_time(lambda: passes._assign(-1, gather=False))
     flops = 2 * rows.n * 2 * rows.d * len(start)
@@ -192,45 +199,120 @@ def measure_flash(rows: PackedRows, start: Tensor, dtype: torch.dtype) -> dict[s
     return {"ms_assign": assign, "ms_update": update, "ms": assign + update}
 
 
+def measure_torch(rows: PackedRows, start: Tensor) -> dict[str, float]:
+    """Plain torch in float32: a product, argmax, and index_add, block by block."""
+    X = torch.cat([rows.grid(slice(at, at + BLOCK)).float() / GRID for at in range(0, rows.n, BLOCK)])
+    C = start.float() / GRID
+
+    def one_pass() -> Tensor:
+        half = (C * C).sum(1) / 2
+        labels = torch.cat([(part @ C.T - half).argmax(1) for part in X.split(1 << 16)])
+        sums = torch.zeros_like(C).index_add_(0, labels, X)
+        return sums / torch.bincount(labels, minlength=len(C)).clamp(min=1)[:, None]
+
+    return {"ms": median_time(one_pass, 3, 3)}
+
+
+def measure_fastkmeans(rows: PackedRows, k: int) -> dict[str, float]:
+    """fastkmeans on all rows, from its own start: a pass is what more passes take longer."""
+    from fastkmeans import FastKMeans
+
+    X = torch.cat([rows.grid(slice(at, at + BLOCK)).float() / GRID for at in range(0, rows.n, BLOCK)]).cpu().numpy()
+    seconds = []
+    for passes in (2, 12):
+        model = FastKMeans(X.shape[1], k, niter=passes, tol=-1.0, max_points_per_centroid=None, seed=0)
+        model.train(X)
+        started = time.perf_counter()
+        model.train(X)
+        seconds.append(time.perf_counter() - started)
+    return {"ms": (seconds[1] - seconds[0]) * 1e3 / 10}
+
+
+def measure_small() -> Iterator[dict[str, Any]]:
+    """Passes in one launch: the time of sixteen less that of one."""
+    for n, d, k in ((178, 13, 3), (2000, 16, 10), (20_000, 16, 26)):
+        shape = Shape(n, d, k, 4, 1.2)
+        rows, _ = draw_rows(shape, 0.0, False)
+        passes = SmallPass(rows, k, False)
+        start = rows.grid(torch.arange(k, device=DEVICE))
+
+        def prepare(passes: SmallPass = passes, start: Tensor = start) -> None:
+            passes.reset()
+            passes.give(start)
+            passes.expect_loss_below(None)
+            passes.added.zero_()
+
+        prepare()
+        most = len(passes.run(16))
+        times = {}
+        for count in (1, most):
+            each = []
+            for _ in range(30):
+                prepare()
+                torch.cuda.synchronize()
+                each.append(time_on_device(lambda passes=passes, count=count: passes.launch(count)))
+            times[count] = statistics.median(each)
+        us = (times[most] - times[1]) / (most - 1) * 1e3
+        yield {"shape": f"{n} x {d} k={k}", "us_a_pass": us, "us_first": times[1] * 1e3, "passes": most}
+
+
 def run(names: list[str], out: Path, peers: bool) -> None:
-    about = {"device": torch.cuda.get_device_name(), "torch": torch.__version__, **measure_ceilings()}
     with out.open("w") as file:
 
         def record(**fields: Any) -> None:
             print(json.dumps(fields), file=file, flush=True)
             print({key: value for key, value in fields.items() if key not in ("ms_by_pass", "changed")}, flush=True)
 
-        record(kind="machine", **about)
+        record(kind="machine", device=torch.cuda.get_device_name(), torch=torch.__version__, **measure_ceilings())
+        for small in measure_small():
+            record(kind="small", **small)
         for name in names:
-            shape = SHAPES[name]
-            for variant, missing, is_weighted in (("", 0.0, False), (" missing", 0.01, False), (" weighted", 0.0, True)):
-                rows = draw_rows(shape, missing, is_weighted)
-                draw = torch.Generator(device=DEVICE).manual_seed(5)
-                start = rows.grid(torch.randperm(shape.n, generator=draw, device=DEVICE)[: shape.k])
-                if missing:
-                    start = torch.where(start == 0, rows.mean, start)
-                record(kind="ours", shape=name + variant, **measure_fit(rows, start))
+            for variant, missing, is_weighted in VARIANTS:
+                rows, w = draw_rows(SHAPES[name], missing, is_weighted)
+                start = draw_start(rows, SHAPES[name].k)
+                record(kind="ours", shape=name, variant=variant, **measure_fit(rows, w, start))
                 if not variant:
-                    record(kind="rectified", shape=name, **measure_fit(rows, start, is_rectified=True))
+                    record(kind="rectified", shape=name, **measure_fit(rows, w, start, is_rectified=True))
                     record(kind="assignment", shape=name, **measure_assignment(rows, start))
-                    for dtype in (torch.float16, torch.float32) if peers else ():
+                    for peer, measure in PEERS.items() if peers else ():
                         try:
-                            record(kind="flash", shape=name, dtype=str(dtype), **measure_flash(rows, start, dtype))
-                        except Exception as error:  # it cannot compile for the widest rows
-                            record(kind="flash", shape=name, dtype=str(dtype), error=str(error)[:200])
+                            record(kind="peer", shape=name, peer=peer, **measure(rows, start))
+                        except Exception as error:  # a peer that cannot run a shape says so
+                            record(kind="peer", shape=name, peer=peer, error=str(error)[:200])
+                        torch.cuda.empty_cache()
                 del rows
                 gc.collect()
                 torch.cuda.empty_cache()
 
 
+def draw_start(rows: PackedRows, k: int) -> Tensor:
+    """Random rows; the mean of all where a cell is missing."""
+    draw = torch.Generator(device=DEVICE).manual_seed(5)
+    start = rows.grid(torch.randperm(rows.n, generator=draw, device=DEVICE)[:k])
+    return torch.where(start == 0, rows.mean, start) if rows.has_missing else start
+
+
+VARIANTS = (("", 0.0, False), ("1 % missing", 0.01, False), ("weights", 0.0, True))
+PEERS: dict[str, Callable[[PackedRows, Tensor], dict[str, float]]] = {
+    "flash-kmeans float16": lambda rows, start: measure_flash(rows, start, torch.float16),
+    "flash-kmeans float32": lambda rows, start: measure_flash(rows, start, torch.float32),
+    "fastkmeans": lambda rows, start: measure_fastkmeans(rows, len(start)),
+    "torch float32": measure_torch,
+}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("names", nargs="*", default=list(SHAPES))
+    parser.add_argument("action", choices=["run", "table"])
+    parser.add_argument("names", nargs="*", help="shapes to run, or the file of a run")
     parser.add_argument("--out", type=Path, default=Path("gpu.jsonl"))
     parser.add_argument("--no-peers", action="store_true")
     asked = parser.parse_args()
-    run(asked.names, asked.out, not asked.no_peers)
+    if asked.action == "run":
+        run(asked.names or list(SHAPES), asked.out, not asked.no_peers)
+    else:
+        gpu_table.write(Path(asked.names[0]), Path("docs/images/gpu.png"))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

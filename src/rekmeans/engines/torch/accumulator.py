@@ -6,15 +6,14 @@ from collections.abc import Iterator
 from functools import cache
 
 import torch
+from torch import Tensor
 
 from .error_bound import MARGIN, step_loss
 from .kernels.probe import multiply
 
-Tensor = torch.Tensor
-
 TILES = ((128, 256, 64, 8), (128, 128, 64, 4), (64, 16, 32, 2))  # rows, centroids, columns, warps
 COLUMNS = 2048  # of the products
-TINY = [exponent + part for exponent in range(-16, -8) for part in (0.0, -0.001)]  # log2 of factors near what is dropped
+TINY = [exponent + part for exponent in range(-16, -8) for part in (0.0, -0.001)]  # log2 of factors: what is dropped
 
 
 def hostile_operands(rows: int, device: torch.device) -> Iterator[Tensor]:
@@ -58,6 +57,6 @@ def check_accumulator(device: torch.device) -> None:
     if (share := largest_share_of_bound(device, major)) > 1 / MARGIN:
         name = torch.cuda.get_device_name(device)
         raise RuntimeError(
-            f"engine='torch' proves its labels by a bound on what tensor cores lose; {name} takes {share:.2f} of it where "
+            f"engine='torch' proves its labels by a bound on what tensor cores lose; {name} takes {share:.2f} of it, "
             f"{1 / MARGIN} is allowed: use engine='native'."
         )

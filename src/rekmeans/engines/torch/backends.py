@@ -8,9 +8,13 @@ from typing import Any
 import torch
 
 from ...model import Model
+from ...table import MemoryTable
+from ...table.torch import TorchTable
+from ..native import Native
 from .grid_store import GridStore
 from .plain_run import PlainRun
 
+FEW_CELLS = 1 << 21  # of a table whose starts a processor finds sooner than a card: launches take longer than the work
 MOST_PACKED_COLUMNS = 16_383  # whose squared lengths, centred, stay inside 64 bits
 
 
@@ -21,6 +25,17 @@ def choose_store(device: torch.device, d: int) -> Any:
 
         return PackedRows
     return GridStore
+
+
+def place_few_rows(kernel: Any, table: Any, device: torch.device) -> Any:
+    """The rows of a small table in the compiled core, to the same bits; None where they are best left on the device."""
+    if device.type != "cuda" or table.n_rows * table.n_columns > FEW_CELLS or Native().missing():
+        return None
+    from ..native.exact import NativeRows  # the core is loaded only where it is asked for
+
+    if isinstance(table, TorchTable):
+        table = MemoryTable(table.dense(), table.weights, table.columns, table.largest_weight)
+    return NativeRows(kernel, table)
 
 
 def choose_run(rows: Any, model: Model) -> Any:

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 import triton
+from torch import Tensor
 
-from .error_bound import relative_error
+from .accumulator import check_accumulator
+from .error_bound import TESTED, relative_error
 from .kernels import assign as assigning
 from .kernels import centroids as moving
 from .kernels import doubtful, sums
 from .packed_rows import NARROW_COLUMNS, PackedRows
-from .tiles import Tiles, choose_tiles, power_of_two
-
-Tensor = torch.Tensor
+from .tiles import Tiles, choose_candidate_tiles, choose_tiles, power_of_two
 
 LOG_FIELDS = 9  # n_changed, verdict, n_empty and the digits of the objective
 MOST_LOGGED = 16  # passes between two looks at the log
+CAPTURED = 4  # passes in one go from which on a graph of them pays
 RING = 3  # centroids of the pass before, of this one and of the next
-GATHER_SHARE, GATHER_SHARE_WIDE = 0.75, 0.9  # of the rows to score, below which gathering them pays
+GATHER_SHARE, GATHER_SHARE_WIDE = 0.6, 0.9  # of the rows to score, below which gathering them pays
 FEW_CLUSTERS = 128  # up to which sums are a one-hot product
 RUN_ROWS, RUN_COLUMNS = 32, 128  # tile of the sums of sorted movers: one warp adds a run in registers
 UNBEATEN = 1 << 44  # last digit above that of every objective
@@ -55,6 +57,8 @@ class DevicePass:
         self.tiles = tiles or choose_tiles(rows.P, k)
         self.K = -(-k // self.tiles.centroids) * self.tiles.centroids
         properties = torch.cuda.get_device_properties(self.device) if self.is_cuda else None
+        if properties and properties.major not in TESTED:
+            check_accumulator(self.device)
         self.n_processors = properties.multi_processor_count if properties else 1
         self.kappa = relative_error(rows.P, self.tiles.centroids, properties.major if properties else 9)
         self.planes = 1 if self.w is None else 2
@@ -106,6 +110,16 @@ class DevicePass:
         self.ranks, self.entry_own = empty(2 * n), empty(2 * n)
         self.entry_row = empty(2 * n, torch.int64)
 
+    @property
+    def sums_of_pass(self) -> Tensor:
+        """Sums of the last pass, in one plane or two words, (planes, K, P)."""
+        return self.S
+
+    @property
+    def mass_of_pass(self) -> Tensor:
+        """Weight of each cluster in the last pass, (K,)."""
+        return self.N
+
     def reset(self) -> None:
         """As before the first pass."""
         self.is_new = True
@@ -146,6 +160,8 @@ class DevicePass:
         """Up to so many passes; fewer where one of them stalls, repeats its centroids or leaves a cluster empty."""
         self.progress.zero_()
         self.halt.zero_()
+        if self.is_cuda and not self.graphs and count >= CAPTURED:
+            self._capture()
         for i in range(count):
             self._replay((self.position + i) % RING)
         n_done = int(self.progress.item())
@@ -153,23 +169,25 @@ class DevicePass:
         return [_record(row) for row in self.log[:n_done].tolist()]
 
     def _replay(self, position: int) -> None:
-        if not self.is_cuda:
+        if self.graphs:
+            self.graphs[position].replay()
+        else:
             self._launch(position)
-            return
-        if not self.graphs:
-            self._capture()
-        self.graphs[position].replay()
 
     def _capture(self) -> None:
         """A graph of the pass for each position of the ring; a halted pass compiles every kernel and does nothing."""
         self.halt.fill_(1)
         self._launch(0)
         torch.cuda.synchronize(self.device)
-        for position in range(RING):
-            graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(graph):
-                self._launch(position)
-            self.graphs.append(graph)
+        gc.disable()  # an older graph that is freed while one is captured would break it
+        try:
+            for position in range(RING):
+                graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+                    self._launch(position)
+                self.graphs.append(graph)
+        finally:
+            gc.enable()
         self.halt.zero_()
 
     def _begin(self, f: Tensor) -> None:
@@ -188,8 +206,9 @@ class DevicePass:
         if self.use_bounds:
             grid = (triton.cdiv(self.rows.n, 2048),)
             assigning.list_unproven_rows[grid](
-                self.Z, self.labels, self.cum_high, self.scored, self.counters, self.halt, self.rows.n, 2048, num_warps=8
-            )
+                self.Z, self.labels, self.cum_high, self.scored, self.counters, self.halt, self.rows.n, 2048,
+                num_warps=8,
+            )  # fmt: skip
             self._assign(limit, gather=True)
         self._assign(limit, gather=False)
         grid = (triton.cdiv(self.rows.n, 512),)
@@ -215,16 +234,14 @@ class DevicePass:
 
     def _decide_doubtful_rows(self, M: Tensor) -> None:
         rows, many = self.rows, self.n_processors * 2
-        centroids = min(256 if rows.P <= 256 else 128, self.tiles.centroids)
-        size, n_warps = (128, 8) if centroids >= 128 else (64, 4)
+        size, centroids, columns, n_warps, n_stages, _ = choose_candidate_tiles(rows.P, self.tiles.centroids)
         doubtful.list_candidates[(many,)](
             rows.hi, self.C, self.bias, self.doubt_row, self.doubt_threshold, self.pair_slot, self.pair_centroid,
             self.doubt_overflow, self.counters, self.halt, self.most_pairs,
-            K=self.K, P=rows.P, BN=size, BK=centroids, BP=min(64, power_of_two(rows.P, 16)), NPROG=many,
-            num_warps=n_warps, num_stages=3,
+            K=self.K, P=rows.P, BN=size, BK=centroids, BP=columns, NPROG=many, num_warps=n_warps, num_stages=n_stages,
         )  # fmt: skip
         columns, many = min(512, power_of_two(2 * rows.d)), self.n_processors * 16
-        exact = dict(D=rows.d, P=rows.P, LP=rows.LP, MISSING=rows.has_missing)
+        exact = {"D": rows.d, "P": rows.P, "LP": rows.LP, "MISSING": rows.has_missing}
         doubtful.score_pairs[(many,)](
             rows.hi, rows.lo, self.mean, M, self.doubt_row, self.pair_slot, self.pair_centroid, self.pair_score,
             self.doubt_best, self.counters, self.halt, self.most_pairs,
@@ -247,18 +264,21 @@ class DevicePass:
     def _add_movers(self) -> None:
         rows, c, halt = self.rows, self.counters, self.halt
         movers = (self.labels, self.mover_row, self.mover_old)
+        upper = rows.n + 1  # movers from which on they are not sorted
         if self.w is None and self.k <= FEW_CLUSTERS and rows.P <= NARROW_COLUMNS:
             many, is_few = self.n_processors * 8, self.k <= 32
+            upper = 0 if is_few else rows.n // 2
             sums.add_movers_of_few_clusters[(many,)](
-                rows.hi, rows.lo, self.mean, *movers, self.S, self.N, c, halt, self.k,
+                rows.hi, rows.lo, self.mean, *movers, self.S, self.N, c, halt, self.k, upper,
                 KP=power_of_two(self.k, 16), P=rows.P, LP=rows.LP, BP=power_of_two(rows.P, 16),
                 BM=128 if is_few else 64, LEAST=128 if is_few else 256, NPROG=many, num_warps=4 if is_few else 8,
             )  # fmt: skip
-            return
+            if is_few:
+                return
         weights = self.N if self.w is None else self.w
-        shape = dict(P=rows.P, LP=rows.LP, WEIGHTED=self.w is not None)
+        shape = {"P": rows.P, "LP": rows.LP, "WEIGHTED": self.w is not None}
         plane = self.K * rows.P
-        most = (8 if self.k > 1024 else 2) * self.k  # from so many movers on sorting them pays
+        most = min((8 if self.k > 1024 else 2) * self.k, upper)  # from so many movers on sorting them pays
         columns, many = min(256, power_of_two(rows.P)), self.n_processors * 16
         sums.add_few_movers[(many,)](
             rows.hi, rows.lo, weights, *movers, self.S, self.N, c, halt, plane, most,
@@ -266,16 +286,17 @@ class DevicePass:
         )  # fmt: skip
         some, tile_k = self.n_processors * 4, power_of_two(self.k, 16) if self.k <= FEW_CLUSTERS else 0
         sums.rank_movers[(some,)](
-            *movers, self.ranks, self.counts, c, halt, most, BM=64 if tile_k else 256, NPROG=some, KP=tile_k
-        )
+            *movers, self.ranks, self.counts, c, halt, most, upper,
+            BM=min(256, 8192 // tile_k) if tile_k else 256, NPROG=some, KP=tile_k,
+        )  # fmt: skip
         sums.place_clusters[(1,)](self.counts, self.offsets, c, self.k, B=power_of_two(self.k))
         sums.sort_movers[(some,)](
-            *movers, self.ranks, self.offsets, self.entry_row, self.entry_own, c, halt, most, BM=256, NPROG=some
+            *movers, self.ranks, self.offsets, self.entry_row, self.entry_own, c, halt, most, upper, BM=256, NPROG=some
         )
         many = self.n_processors * 32
         sums.add_sorted_movers[(many,)](
             rows.hi, rows.lo, weights, self.entry_row, self.entry_own, self.S, self.N, c, halt, plane,
-            BR=RUN_ROWS, BP=min(RUN_COLUMNS if self.w is None else RUN_COLUMNS // 2, power_of_two(rows.P)), NPROG=many, num_warps=1, **shape,
+            BR=RUN_ROWS, BP=min(RUN_COLUMNS // self.planes, power_of_two(rows.P)), NPROG=many, num_warps=1, **shape,
         )  # fmt: skip
 
     def _move_centroids(self, position: int, given: bool) -> None:

@@ -16,6 +16,7 @@ from .host_blocks import upload_blocks
 from .phases import PhaseMap
 
 HOST_CELLS, DEVICE_CELLS = 1 << 21, 1 << 25  # cells of a block in float64: on the host near the cache, 256 MB elsewhere
+KEPT_SHARE = 0.1  # of a card's free memory that cells may take beside the mapped rows
 
 
 class DeviceRows:
@@ -28,6 +29,7 @@ class DeviceRows:
         self.kernel, self.table, self.device = kernel, table, device
         self.n, self.d = table.n_rows, table.n_columns
         self.phases = PhaseMap(kernel, device)
+        self._kept_cells: list[tuple[slice, torch.Tensor]] = []
         self.cells_at_once = HOST_CELLS if device.type == "cpu" else DEVICE_CELLS
 
     def __len__(self) -> int:
@@ -42,7 +44,19 @@ class DeviceRows:
         """All rows in order, and their cells (m, d) on the device."""
         if isinstance(self.table, TorchTable):
             return ((at, self.read_cells(at).to(self.device)) for at in self.blocks())
-        return upload_blocks(self.read_cells, self.blocks(), self.device)
+        if self._kept_cells:
+            return iter(self._kept_cells)
+        return self._upload_cells()
+
+    def _upload_cells(self) -> Iterator[tuple[slice, torch.Tensor]]:
+        """Cells copied to the device, and kept there for the pre-images where they take little of its memory."""
+        kept = []
+        room = KEPT_SHARE * torch.cuda.mem_get_info(self.device)[0] if self.device.type == "cuda" else 0
+        for at, cells in upload_blocks(self.read_cells, self.blocks(), self.device):
+            if self.n * self.d * cells.element_size() <= room:
+                kept.append((at, cells))
+            yield at, cells
+        self._kept_cells = kept
 
     def read_cells(self, at: slice) -> torch.Tensor:
         """Cells (m, d) of some rows, where the table is."""

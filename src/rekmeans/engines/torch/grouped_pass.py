@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import torch
 import triton
+from torch import Tensor
 
 from .device_pass import DevicePass
 from .kernels import groups
 from .packed_rows import PackedRows
 from .tiles import choose_tiles, power_of_two
-
-Tensor = torch.Tensor
 
 GROUP = 256  # centroids of a group: one tile of the product
 POWER_STEPS = 20  # of the power method that finds the widest direction
@@ -74,7 +73,7 @@ class GroupedPass(DevicePass):
 
 
 def order_by_neighbourhood(f: Tensor, leaf: int) -> Tensor:
-    """Row numbers of f (k, p) in an order that keeps near rows near: halved along the widest direction again and again."""
+    """Row numbers of f (k, p), near rows near: halved along the widest direction again and again."""
     parts, done = [torch.arange(len(f), device=f.device)], False
     while not done:
         halves = [half for part in parts for half in (_halves(f, part) if len(part) > leaf else (part,))]

@@ -1,4 +1,4 @@
-"""Mapped rows in four bytes a cell, exactly: f = mean + hi + lo, hi fp16 for the tensor cores, lo int16 for the rest."""
+"""Mapped rows in four bytes a value, exactly: f = mean + hi + lo, hi fp16 for tensor cores, lo int16 for the rest."""
 
 from __future__ import annotations
 
@@ -6,11 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from ..._grid import GRID
 from .grid_store import GridBlocks
-
-Tensor = torch.Tensor
 
 BLOCK_CELLS = 1 << 24  # cells packed at a time: some float64 copies of them
 MEAN_ROWS = 1 << 14  # rows that the mean is of; any point near the rows will do

@@ -14,7 +14,7 @@ from ...kernels.base import rectified_update
 from ...kernels.euler import OnCircles
 from ...model import FarthestRow, Model
 from ...table.torch import scaled_weights
-from .backends import choose_run, choose_store
+from .backends import choose_run, choose_store, place_few_rows
 from .device_rows import DeviceRows
 from .distances import exact_distances, observed_mask
 from .integers import ExactSummation, ShiftedSums, add_shifted, fetch_integers
@@ -63,6 +63,19 @@ class TorchRows(DeviceRows):
         bits = integer_weights(np.ones(1), largest)[1]
         w = scaled_weights(given, bits)
         return (w if informative is None else w * informative), bits
+
+    def in_memory(self) -> Any:
+        return place_few_rows(self.kernel, self.table, self.device) or self
+
+    def sample(self, count: int, seed: int) -> Any:
+        return self._place(self.table.sample(count, seed))
+
+    def take(self, numbers: Array, weights: Array) -> Any:
+        return self._place(self.table.take(numbers, weights))
+
+    def _place(self, table: Any) -> Any:
+        """Rows of a sample where starts are found soonest."""
+        return place_few_rows(self.kernel, table, self.device) or type(self)(self.kernel, table, self.device)
 
     def start_run(self, model: Model) -> Any:
         return choose_run(self, model)

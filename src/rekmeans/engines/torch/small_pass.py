@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import torch
 import triton
+from torch import Tensor
 
 from .device_pass import MOST_LOGGED, RING, Record
 from .kernels.small_fit import fit_small
 from .packed_rows import PackedRows
 from .tiles import power_of_two
-
-Tensor = torch.Tensor
 
 MOST_ROWS, MOST_COLUMNS, MOST_CENTROIDS = 1 << 15, 128, 64  # mapped columns; beyond, several launches are faster
 LOG_FIELDS = 5  # n_changed, verdict, n_empty, low and high word of the objective
@@ -54,12 +53,12 @@ class SmallPass:
         return torch.zeros(*shape, dtype=dtype, device=self.device)
 
     @property
-    def S(self) -> Tensor:
+    def sums_of_pass(self) -> Tensor:
         """Sums of the last pass, (1, k, 2d)."""
         return self.sums[(self.position - 1) % RING][None]
 
     @property
-    def N(self) -> Tensor:
+    def mass_of_pass(self) -> Tensor:
         """Sizes of the clusters in the last pass, (k,)."""
         return self.sizes[(self.position - 1) % RING].long()
 
@@ -82,22 +81,24 @@ class SmallPass:
 
     def run(self, count: int) -> list[Record]:
         """Up to so many passes; fewer where one of them stalls, repeats its centroids or leaves a cluster empty."""
-        at, rows = self.position, self.rows
         self.added.zero_()
-        fit_small[(self.n_programs,)](
-            self.F, self.labels, self.sums, self.sizes, self.losses, self.changed, self.M, self.last, self.barrier,
-            self.log, self.progress, rows.n, self.k, at, count,
-            KP=power_of_two(self.k), P=2 * rows.d, BP=power_of_two(2 * rows.d), BN=self.tile_rows,
-            NPROG=self.n_programs, LOG=LOG_FIELDS, RECTIFIED=self.is_rectified,
-            num_warps=4, launch_cooperative_grid=True, enable_fp_fusion=False,
-        )  # fmt: skip
+        self.launch(count)
         n_done = int(self.progress.item())
         records = [
             Record(n_changed, verdict, (high << 32) + low - self.total_square)
             for n_changed, verdict, _, low, high in self.log[:n_done].tolist()
         ]
-        if n_done:
-            last = records[-1].loss + self.total_square
-            self.last.copy_(torch.tensor([last & 0xFFFFFFFF, last >> 32]))
-        self.position = (at + n_done) % RING
+        self.expect_loss_below(records[-1].loss)
+        self.position = (self.position + n_done) % RING
         return records
+
+    def launch(self, count: int) -> None:
+        """Passes into sums that are zero."""
+        rows = self.rows
+        fit_small[(self.n_programs,)](
+            self.F, self.labels, self.sums, self.sizes, self.losses, self.changed, self.M, self.last, self.barrier,
+            self.log, self.progress, rows.n, self.position, count,
+            k=self.k, KP=power_of_two(self.k), P=2 * rows.d, BP=power_of_two(2 * rows.d), BN=self.tile_rows,
+            NPROG=self.n_programs, LOG=LOG_FIELDS, RECTIFIED=self.is_rectified,
+            num_warps=4, launch_cooperative_grid=True, enable_fp_fusion=False,
+        )  # fmt: skip

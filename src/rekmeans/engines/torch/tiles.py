@@ -31,3 +31,12 @@ def choose_tiles(P: int, k: int) -> Tiles:
     if k <= 64:
         return Tiles(128, power_of_two(k, 16), 64, 4, 4, 3)
     return Tiles(128, min(256, power_of_two(k)), 64, 8, 4 if 1024 < P < 4096 else 3, 1 if P < 4096 else 2)
+
+
+def choose_candidate_tiles(P: int, centroids: int) -> Tiles:
+    """Tiles of the kernel that scores doubtful rows again, of which there are few."""
+    if centroids < 128:
+        return Tiles(64, centroids, min(64, power_of_two(P, 16)), 4, 3, 2)
+    if P >= 4096:
+        return Tiles(64, 64, 128, 4, 4, 2)
+    return Tiles(128, centroids, min(64, power_of_two(P, 16)), 8, 3, 2)

@@ -30,12 +30,12 @@ class DeviceSums:
 
     @property
     def mass(self) -> Array:
-        return self.passes.N[self.passes.inverse[: self.passes.k].long()].cpu().numpy()
+        return self.passes.mass_of_pass[self.passes.inverse[: self.passes.k].long()].cpu().numpy()
 
     def fetch(self) -> CircleSums:
         """All of them, as arrays of their own."""
         passes, d = self.passes, self.passes.rows.d
-        S = passes.S[:, passes.inverse[: passes.k].long()].cpu().numpy()  # (planes, k, P)
+        S = passes.sums_of_pass[:, passes.inverse[: passes.k].long()].cpu().numpy()  # (planes, k, P)
         total = S[0] if len(S) == 1 else S[0].astype(object) + (S[1].astype(object) << 32)
         observed = np.repeat(self.mass[:, None], d, axis=1)
         if passes.rows.has_missing:
@@ -122,7 +122,9 @@ class TritonRun:
         if self.passes is None:
             key = (len(C), self.model.centroids is rectified, self.use_bounds)
             spare = self.store.spare_passes.pop(key, None)
-            self.passes = make_pass(self.store, self.rows.w, *key) if spare is None else spare
+            if spare is not None:
+                spare.reset()
+            self.passes = spare or make_pass(self.store, self.rows.w, *key)
         if C is not self.candidate:
             self.passes.give(torch.as_tensor(C.f, device=self.store.device))
             self.candidate = C
@@ -131,7 +133,6 @@ class TritonRun:
     def __del__(self) -> None:
         """The buffers and graphs of a run that nobody asks any more serve the next."""
         if self.passes is not None:
-            self.passes.reset()
             self.store.spare_passes[self.passes.k, self.passes.is_rectified, self.use_bounds] = self.passes
 
     def _loss(self, record: Record) -> int:
@@ -149,7 +150,7 @@ def _fell_little(made: list[Pass], tol: float) -> bool:
 
 
 def make_pass(rows: PackedRows, w: torch.Tensor | None, k: int, is_rectified: bool, use_bounds: bool = True) -> Any:
-    """The state of a run: in one launch where all is small, in groups where there are many centroids and room for them."""
+    """The state of a run: in one launch where all is small, in groups of centroids where these are many."""
     if use_bounds and is_small(rows, w, k):
         return SmallPass(rows, k, is_rectified)
     n_cells = rows.n * -(-k // GROUP)

@@ -1,7 +1,8 @@
 """Certified assignment: t = g.h - |h|^2/2 in fp16 tensor cores, the two best of each row, and what they prove.
 
-g = f - mean and h = m - mean are rows and centroids centred on one grid point; error_bound.py has the proof of the bound
-E = q A + B on what a score computed here may err by, q = |g|. A row is certain if its two best are more than 2 E apart.
+g = f - mean and h = m - mean are rows and centroids centred on one grid point; error_bound.py has the proof of the
+bound E = q A + B on what a score computed here may err by, q = |g|. A row is certain if its two best are more than 2
+E apart.
 """
 
 import triton

@@ -1,13 +1,14 @@
 """The next centroids where the sums are, the exact objective, the bound of the next pass, and when to halt.
 
-The objective is sum w |g|^2 + sum_c h (n h - 2 S), integers as digits of 16 bits: digit i counts 2^(16 i), the last is signed.
+The objective is sum w |g|^2 + sum_c h (n h - 2 S), integers as digits of 16 bits: digit i counts 2^(16 i), the last
+is signed.
 """
 
 import triton
 import triton.language as tl
 
 GRID = tl.constexpr(8388608.0)  # 2^23
-MAGIC = tl.constexpr(6755399441055744.0)  # 1.5 * 2^52: added and subtracted, it rounds to the nearest integer, ties to even
+MAGIC = tl.constexpr(6755399441055744.0)  # 1.5 * 2^52: added and subtracted it rounds to integers, ties to even
 DIGITS = tl.constexpr(6)
 FALLS = tl.constexpr(0)  # verdicts: the objective falls,
 STALLS = tl.constexpr(1)  # it does not,
@@ -46,7 +47,7 @@ def _sum_of_cells(S, at, inside, plane, mean, seen, WEIGHTED: tl.constexpr):
 
 @triton.jit
 def _loss_digits(h, seen, low, high, WEIGHTED: tl.constexpr):
-    """h (n h - 2 S) as six digits that are not carried: |h| <= 2^24 times 16 bits of n h - 2 S each, the last signed."""
+    """h (n h - 2 S) as six digits, not carried: |h| <= 2^24 times 16 bits of n h - 2 S each, the last signed."""
     none = tl.zeros_like(h)
     if WEIGHTED:
         lower = h * (seen & 0xFFFFFFFF) - 2 * low
@@ -99,7 +100,7 @@ def move_centroids(
     D: tl.constexpr, P: tl.constexpr, BD: tl.constexpr,
     GIVEN: tl.constexpr, RECTIFIED: tl.constexpr, MISSING: tl.constexpr, WEIGHTED: tl.constexpr,
 ):  # fmt: skip
-    """The centroid of each cluster: S/n or S/|S| on the grid; what the next pass needs of it; its part of the objective."""
+    """The next centroid of each cluster, S/n or S/|S| on the grid, what a pass needs of it, its loss."""
     if tl.load(halt) == 0:
         c = tl.program_id(0).to(tl.int64)
         cols = tl.arange(0, BD)
@@ -116,11 +117,11 @@ def move_centroids(
         e4 = tl.zeros([BD], tl.int64)
         e5 = tl.zeros([BD], tl.int64)
         for start in range(0, D, BD):
-            l = start + cols
-            inside = l < D
-            at = c * P + l
-            mean_a = tl.load(mean + l, mask=inside, other=0).to(tl.int64)
-            mean_b = tl.load(mean + D + l, mask=inside, other=0).to(tl.int64)
+            column = start + cols
+            inside = column < D
+            at = c * P + column
+            mean_a = tl.load(mean + column, mask=inside, other=0).to(tl.int64)
+            mean_b = tl.load(mean + D + column, mask=inside, other=0).to(tl.int64)
             before_a = tl.load(M + at, mask=inside, other=0)
             before_b = tl.load(M + at + D, mask=inside, other=0)
             if GIVEN:

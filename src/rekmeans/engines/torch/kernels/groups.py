@@ -1,8 +1,8 @@
 """Many centroids in groups of neighbours: a row scores only the groups that its lower bounds cannot rule out.
 
-LZ[j, g] is a lower bound on the distance of row j to every centroid of group g but its own, plus the drift of the group summed
-up to then: the group is skipped while LZ exceeds the distance to the own centroid, computed in every pass, plus the drift
-summed up to now. What is scored is certified as in assign.py, so labels stay exact.
+LZ[j, g] is a lower bound on the distance of row j to every centroid of group g but its own, plus the drift of the
+group summed up to then: the group is skipped while LZ exceeds the distance to the own centroid, computed in every
+pass, plus the drift summed up to now. What is scored is certified as in assign.py, so labels stay exact.
 """
 
 import triton
@@ -99,7 +99,7 @@ def merge_groups(
     doubt_threshold, doubt_best, doubt_new, counters, halt, first,
     KG: tl.constexpr, G: tl.constexpr, GP: tl.constexpr, BN: tl.constexpr, NPROG: tl.constexpr,
 ):  # fmt: skip
-    """The label of each active row from what its groups found, its new bounds; movers and doubtful rows to their lists."""
+    """The label of each active row from what its groups found; its bounds; movers and doubtful rows listed."""
     total = tl.where(tl.load(halt) == 0, tl.load(counters + 3), 0)
     gg = tl.arange(0, GP)
     low_now = tl.load(drift_low + gg, mask=gg < G, other=0.0)

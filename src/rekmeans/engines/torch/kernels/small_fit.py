@@ -48,9 +48,9 @@ def fit_small(
     barrier,  # i32 (1,)
     log,  # i64 (passes, LOG) n_changed, verdict, n_empty, low word, high word
     progress,  # i32 (1,)
-    n, k, first_slot, most_passes,
-    KP: tl.constexpr, P: tl.constexpr, BP: tl.constexpr, BN: tl.constexpr, NPROG: tl.constexpr, LOG: tl.constexpr,
-    RECTIFIED: tl.constexpr,
+    n, first_slot, most_passes,
+    k: tl.constexpr, KP: tl.constexpr, P: tl.constexpr, BP: tl.constexpr, BN: tl.constexpr, NPROG: tl.constexpr,
+    LOG: tl.constexpr, RECTIFIED: tl.constexpr,
 ):  # fmt: skip
     """Passes until one stalls, repeats its centroids, leaves a cluster empty, or is the last."""
     pid = tl.program_id(0)
@@ -81,8 +81,8 @@ def fit_small(
             f = tl.load(F + r[:, None] * P + col[None, :], mask=here, other=0).to(tl.int64)
             best = tl.full([BN], -(2**62), tl.int64)
             own = tl.zeros([BN], tl.int32)
-            for c in range(0, k):
-                mc = tl.load(M + (slot * k + c) * P + col, mask=col < P, other=0).to(tl.int64)  # its own store
+            for c in tl.range(0, k, loop_unroll_factor=4):
+                mc = tl.load(M + (slot * k + c) * P + col, mask=col < P, other=0).to(tl.int64)
                 score = tl.sum((2 * f - mc[None, :]) * mc[None, :], 1)
                 own = tl.where(score > best, c, own)
                 best = tl.maximum(score, best)

@@ -1,6 +1,7 @@
 """Exact sums of g over each cluster, kept by movers alone: added where they arrive, subtracted where they leave.
 
-S i64 (1, K, P), or with weights (2, K, P): S[0] + 2^32 S[1], whose low words add without overflow. N i64 (K,): the mass.
+S i64 (1, K, P), or with weights (2, K, P): S[0] + 2^32 S[1], whose low words add without overflow. N i64 (K,): the
+mass.
 """
 
 import triton
@@ -63,14 +64,14 @@ def _tile_ranks(own, live, counts, KP: tl.constexpr):
 
 
 @triton.jit
-def rank_movers(labels, mover_row, mover_old, ranks, counts, counters, halt, most, BM: tl.constexpr, NPROG: tl.constexpr,
-                KP: tl.constexpr):  # fmt: skip
+def rank_movers(labels, mover_row, mover_old, ranks, counts, counters, halt, most, upper,
+                BM: tl.constexpr, NPROG: tl.constexpr, KP: tl.constexpr):  # fmt: skip
     """Counting sort of movers, first step: each one's place among those that join (2c) or leave (2c + 1) a cluster.
 
     KP > 0: a power of two above k; ranks are counted in the tile first, so that few counters are not fought over.
     """
     total = tl.load(counters)
-    total = tl.where((total < most) | (tl.load(halt) != 0), 0, total)
+    total = tl.where((total < most) | (total >= upper) | (tl.load(halt) != 0), 0, total)
     for t in range(tl.program_id(0), tl.cdiv(total, BM), NPROG):
         at = t * BM + tl.arange(0, BM)
         live = at < total
@@ -101,11 +102,11 @@ def place_clusters(counts, offsets, counters, k, B: tl.constexpr):
 
 
 @triton.jit
-def sort_movers(labels, mover_row, mover_old, ranks, offsets, entry_row, entry_own, counters, halt, most,
+def sort_movers(labels, mover_row, mover_old, ranks, offsets, entry_row, entry_own, counters, halt, most, upper,
                 BM: tl.constexpr, NPROG: tl.constexpr):  # fmt: skip
     """Entries in the order of their clusters: 2 row, + 1 if it leaves."""
     total = tl.load(counters)
-    total = tl.where((total < most) | (tl.load(halt) != 0), 0, total)
+    total = tl.where((total < most) | (total >= upper) | (tl.load(halt) != 0), 0, total)
     for t in range(tl.program_id(0), tl.cdiv(total, BM), NPROG):
         at = t * BM + tl.arange(0, BM)
         live = at < total
@@ -127,7 +128,7 @@ def add_sorted_movers(
     P: tl.constexpr, LP: tl.constexpr, BR: tl.constexpr, BP: tl.constexpr, NPROG: tl.constexpr,
     WEIGHTED: tl.constexpr,
 ):  # fmt: skip
-    """A run of one cluster inside BR <= 32 entries adds up in registers (|g| <= 2^24, w <= 2^31), then by one atomic."""
+    """A run of one cluster inside BR <= 32 entries adds up in registers (|g| <= 2^24, w <= 2^31), then by an atomic."""
     wide: tl.constexpr = (P + BP - 1) // BP
     total = tl.where(tl.load(halt) == 0, tl.load(counters + 4), 0)
     for task in range(tl.program_id(0), tl.cdiv(total, BR) * wide, NPROG):
@@ -157,14 +158,18 @@ def add_sorted_movers(
 def add_movers_of_few_clusters(
     X, L,
     mean,  # i32 (P,) 0 in columns that are no cosine or sine
-    labels, mover_row, mover_old, S, N, counters, halt, k,
+    labels, mover_row, mover_old, S, N, counters, halt, k, least,
     KP: tl.constexpr, P: tl.constexpr, LP: tl.constexpr, BP: tl.constexpr, BM: tl.constexpr, LEAST: tl.constexpr,
     NPROG: tl.constexpr,
 ):  # fmt: skip
-    """Signed one-hot' x limbs g + mean = 2^12 a + b, |a|, |b| <= 2^11 exact in fp16; 2^12 movers: sums < 2^24."""
+    """Signed one-hot' x limbs g + mean = 2^12 a + b, |a|, |b| <= 2^11 exact in fp16; 2^12 movers: sums < 2^24.
+
+    Nothing is done for fewer than `least` movers.
+    """
     col, kk = tl.arange(0, BP), tl.arange(0, KP)
     middle = tl.load(mean + col, mask=col < P, other=0)
-    total = tl.where(tl.load(halt) == 0, tl.load(counters), 0)
+    total = tl.load(counters)
+    total = tl.where((total < least) | (tl.load(halt) != 0), 0, total)
     size = tl.minimum(tl.maximum(tl.cdiv(tl.cdiv(total, NPROG), LEAST) * LEAST, LEAST), 4096)  # movers of a program
     for span in range(tl.program_id(0), tl.cdiv(total, size), NPROG):
         high = tl.zeros([KP, BP], tl.float32)
