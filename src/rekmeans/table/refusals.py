@@ -271,9 +271,16 @@ def _is_symmetric(K: Array, blocks: list[slice]) -> bool:
 
 
 def refuse_table_elsewhere(table: Table, who: str) -> None:
-    """What needs all rows at once takes no table whose rows are read in blocks."""
+    """What needs all rows at once on the host takes no table whose rows are read in blocks, or are a card's."""
     if not table.is_in_memory:
         raise ValueError(f"{who} needs all rows at once, X is not in memory: pass a table that is.")
+    refuse_table_on_card(table, who)
+
+
+def refuse_table_on_card(table: Table, who: str) -> None:
+    """What is computed on the host takes no table of torch's."""
+    if not table.is_on_host:
+        raise ValueError(f"{who} needs all rows on the host, X is a tensor for engine='torch': pass a NumPy array.")
 
 
 def refuse_missing_values(table: Table, who: str) -> None:
