@@ -23,7 +23,7 @@ MOST_SHAPED = 500  # columns whose shapes, 1000 x 1000 numbers a cluster, are st
 MOST_PAIRED = 50_000  # rows whose pairs are still fast enough: half a minute a pass
 WHOLE_NUMBERS = {nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64}
 PLAIN_TYPES = {nw.Float64, nw.Float32, nw.Boolean} | WHOLE_NUMBERS  # of columns that NumPy takes side by side
-LARGEST_VALUE = 1e150  # above it differences and squares of float64 numbers overflow
+LARGEST_VALUE = np.float64(1e150)  # above it differences and squares overflow; float64 beside float32 cells too
 
 
 def read_table(
