@@ -13,6 +13,7 @@ from .estimators.placement import place_fitted
 from .kernels import KERNELS
 from .kernels.base import rectified_update, with_statistics
 from .table import MemoryTable
+from .table.device_arrays import host_values
 
 EXACT_PAIRS = 4000  # rows of a cluster up to which every pair is used
 PAIR_SAMPLE = 2000  # rows of a larger one whose pairs are: the score then errs by about 0.01
@@ -91,7 +92,7 @@ def representation_score(model: Any, X: Any, sample_weight: ArrayLike | None = N
             f"got {type(model).__name__} with {got}."
         )
     table = place_fitted(model, X, sample_weight).table
-    labels, cells = model.predict(X), table.dense(slice(None))
+    labels, cells = host_values(model.predict(X)), table.dense(slice(None))
     F, w = kernel.embed(cells), np.ones(len(cells)) if table.weights is None else table.weights
     counts = (w > 0) & ~kernel.uninformative_rows(cells)
     clusters = [np.flatnonzero(counts & (labels == c)) for c in np.unique(labels[counts])]

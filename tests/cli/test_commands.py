@@ -158,7 +158,7 @@ def test_engines_name_the_instruction_set(rekmeans):
 
     found = json.loads(rekmeans("engines", "--json").out)["engines"]
     assert _core.instruction_set(os.environ.get("REKMEANS_ISA", "")) in found["native"]
-    assert set(found) == {"dask", "native", "reference"}
+    assert set(found) == {"torch", "dask", "native", "reference"}
     assert "reference" in rekmeans("engines").out
 
 

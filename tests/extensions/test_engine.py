@@ -57,7 +57,7 @@ def test_a_new_engine_is_taken_where_it_is_home_and_serves(toy):
 
 
 def test_a_new_engine_is_named_in_the_lists_of_errors_and_says_what_it_does_not_serve(toy):
-    with pytest.raises(ValueError, match="'auto', 'toy', 'dask', 'native', 'reference'; got 'gpu'"):
+    with pytest.raises(ValueError, match="'auto', 'toy', 'torch', 'dask', 'native', 'reference'; got 'gpu'"):
         RectifiedEulerKMeans(K, engine="gpu").fit(X)
     with pytest.raises(ValueError, match="engine='toy' serves rows on circles only"):
         KernelKMeans(K, engine="toy").fit(X)
@@ -67,7 +67,7 @@ def test_the_command_line_asks_the_engines(toy):
     from rekmeans.cli.machine import describe_engines
 
     assert describe_engines()["toy"] == "available: a toy"
-    assert list(describe_engines()) == ["toy", "dask", "native", "reference"]
+    assert list(describe_engines()) == ["toy", "torch", "dask", "native", "reference"]
 
 
 def test_an_absent_engine_is_an_error_that_says_how_to_get_it(toy, monkeypatch):

@@ -265,3 +265,10 @@ def test_the_map_refuses_other_columns():
 def test_the_deviation_degree_refuses_an_unknown_form():
     with raises_mentioning(ValueError, "form must be", "'root'", "'printed'", "got 'square'"):
         deviation_degree([[1j]], form="square")
+
+
+def test_infinity_among_float32_cells_is_named():
+    X = np.arange(20, dtype=np.float32).reshape(10, 2)
+    X[3, 1] = np.inf
+    with pytest.raises(ValueError, match="X must be finite: infinity in row 3, column 1"):
+        EulerKMeans(2).fit(X)

@@ -121,6 +121,17 @@ def test_a_bad_tensor_is_refused_in_the_words_for_arrays(name, engine, monkeypat
     assert str(tensor.value) == str(array.value)
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
+def test_infinity_is_refused_in_every_type(dtype):
+    X = torch.arange(20.0).reshape(10, 2).to(dtype)
+    X[3, 1] = torch.inf
+    for engine in ("torch", "auto"):
+        with pytest.raises(ValueError, match="X must be finite: infinity in row 3, column 1"):
+            RectifiedEulerKMeans(2, engine=engine).fit(X)
+    X[3, 1] = torch.finfo(dtype).max
+    RectifiedEulerKMeans(2, engine="torch").fit(X)
+
+
 BAD_WEIGHTS = {
     "negative": np.array([1.0, -1, 2, 1]),
     "all zero": np.zeros(4),

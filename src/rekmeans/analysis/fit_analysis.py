@@ -17,6 +17,7 @@ from ..assignment import Hard
 from ..estimators.placement import fitted_centroids, place_fitted
 from ..kernels.euler import OnCircles
 from ..table import Table
+from ..table.refusals import refuse_table_on_card
 from ..threads import count_threads
 
 BLOCK_CELLS = 1 << 19  # cells that one thread reads at a time: a few copies of a block stay small
@@ -140,6 +141,7 @@ def analyse_fit(model: Any, X: Any) -> FitAnalysis:
         raise TypeError(f"the report and its displays show rows on circles, so kernel='euler' only; got {what}.")
     placed, C = place_fitted(model, X), fitted_centroids(model)
     kernel, table, rows = placed.model.kernel, placed.table, placed.rows
+    refuse_table_on_card(table, "an analysis")
 
     def scores_and_margins(F: Array) -> Array:
         D = kernel.distance(F, C)  # (m, k)

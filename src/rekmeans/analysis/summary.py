@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..metrics import deviation_degree
+from ..table.device_arrays import host_values
 from .classes import class_comparison
 from .columns import MAX_COLUMNS_DESCRIBED, circle_coordinates, column_names, column_profile, missing_and_beyond
 from .fit_analysis import FitAnalysis, analyse_fit, thread_pool
@@ -95,7 +96,9 @@ def is_fit_table(analysis: FitAnalysis) -> bool:
     """
     model = analysis.model
     has_fit = hasattr(model, "labels_") and hasattr(model, "history_")
-    return has_fit and np.array_equal(model.labels_, analysis.labels) and model.inertia_ == analysis.inertia
+    return (
+        has_fit and np.array_equal(host_values(model.labels_), analysis.labels) and model.inertia_ == analysis.inertia
+    )
 
 
 def method_settings(analysis: FitAnalysis, is_own: bool) -> dict[str, Any]:

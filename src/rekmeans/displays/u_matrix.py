@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._grid import Array
 from ..analysis.number_format import shorten_name
+from ..table.device_arrays import host_values
 from ._style import BACKGROUND, SOFT, cluster_colour, cluster_marker
 
 LARGEST_MARK = 0.38  # radius of the mark of the fullest node, in nodes
@@ -58,7 +59,7 @@ class UMatrixDisplay:
         check_is_fitted(model)
         if not hasattr(model, "u_matrix_"):
             raise TypeError(f"a U-matrix belongs to a SelfOrganizingMap; got {type(model).__name__}.")
-        nodes, shape = model.labels_ if X is None else model.predict(X), model.u_matrix_.shape
+        nodes, shape = host_values(model.labels_ if X is None else model.predict(X)), model.u_matrix_.shape
         counts = np.bincount(nodes, minlength=model.u_matrix_.size)
         if labels is None:
             return cls(model.u_matrix_, counts.reshape(shape)).plot(ax)

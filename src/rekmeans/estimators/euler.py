@@ -79,15 +79,15 @@ class EulerKMeans(_EulerClusterer):
     tol : float, default=0.0
         Stop when the objective falls by no more than this share; 0 stops only when nothing changes.
     engine : str, default="auto"
-        Where the passes run: "auto", "native" (compiled), "reference" (NumPy) or "dask" (the partitions of Dask's
-        collections). For hard Euler clustering the answer is the same, bit for bit; where rows are weighed by real
-        numbers it agrees to rounding.
+        Where the passes run: "auto", "native" (compiled), "reference" (NumPy), "dask" (the partitions of Dask's
+        collections) or "torch" (a card; "auto" takes it where X is on one). For hard Euler clustering the answer is the
+        same, bit for bit; where rows are weighed by real numbers it agrees to rounding.
     n_threads : int or None, default=None
         Threads to use; None for all that the process may: its CPU affinity, its container's quota, OMP_NUM_THREADS (set
         in workers of joblib and Dask). The answer is the same for any number.
     memory_limit : int, str or None, default=None
-        Bytes, or text such as "2GB", that the rows on circles (native engine) or the kernel values between rows may
-        take; where they do not fit, they are made anew in every pass. Scaled rows of other kernels are always kept.
+        Bytes, or text such as "2GB", that the rows on circles (native engine, card) or the kernel values between rows
+        may take; where they do not fit, they are made anew in every pass. Scaled rows of other kernels are always kept.
     checkpoint : str, path or None, default=None
         A file to which the fit writes how far it has come, between passes and at most once a second. The same fit,
         interrupted and called again with it, goes on to the same bits; the file goes when the fit ends.
@@ -145,15 +145,15 @@ class RectifiedEulerKMeans(_EulerClusterer):
     tol : float, default=0.0
         Stop when the objective falls by no more than this share; 0 stops only when nothing changes.
     engine : str, default="auto"
-        Where the passes run: "auto", "native" (compiled), "reference" (NumPy) or "dask" (the partitions of Dask's
-        collections). For hard Euler clustering the answer is the same, bit for bit; where rows are weighed by real
-        numbers it agrees to rounding.
+        Where the passes run: "auto", "native" (compiled), "reference" (NumPy), "dask" (the partitions of Dask's
+        collections) or "torch" (a card; "auto" takes it where X is on one). For hard Euler clustering the answer is the
+        same, bit for bit; where rows are weighed by real numbers it agrees to rounding.
     n_threads : int or None, default=None
         Threads to use; None for all that the process may: its CPU affinity, its container's quota, OMP_NUM_THREADS (set
         in workers of joblib and Dask). The answer is the same for any number.
     memory_limit : int, str or None, default=None
-        Bytes, or text such as "2GB", that the rows on circles (native engine) or the kernel values between rows may
-        take; where they do not fit, they are made anew in every pass. Scaled rows of other kernels are always kept.
+        Bytes, or text such as "2GB", that the rows on circles (native engine, card) or the kernel values between rows
+        may take; where they do not fit, they are made anew in every pass. Scaled rows of other kernels are always kept.
     checkpoint : str, path or None, default=None
         A file to which the fit writes how far it has come, between passes and at most once a second. The same fit,
         interrupted and called again with it, goes on to the same bits; the file goes when the fit ends.

@@ -16,6 +16,7 @@ from ..estimators import EulerKMeans, EulerMap, RectifiedEulerKMeans
 from ..estimators.placement import check_parameters
 from ..kernels.euler import Euler, deviation_from_circle
 from ..scales import BEYOND, MOST_INTERVALS, SCALES, Scale
+from ..table.device_arrays import host_values
 
 ESTIMATORS: dict[str, type] = {kind.__name__: kind for kind in (EulerKMeans, RectifiedEulerKMeans, EulerMap)}
 SCALE_ARRAYS = {"low": "F64", "high": "F64", "shift": "F64", "unit": "F64", "period": "F64"}
@@ -54,7 +55,7 @@ def model_state(model: Any, labels: bool) -> tuple[Header, dict[str, Array]]:
         arrays |= {"centroids": grid_centroids(model.centroids_), "cluster_centers": model.cluster_centers_}
         arrays |= {f"history.{name}": model.history_[name] for name in HISTORY}
         arrays |= {} if init is None else {"init": init}
-        arrays |= {"labels": model.labels_} if labels and hasattr(model, "labels_") else {}
+        arrays |= {"labels": host_values(model.labels_)} if labels and hasattr(model, "labels_") else {}
     return header, {name: np.ascontiguousarray(values) for name, values in arrays.items()}
 
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+import numpy as np
+
+from .._grid import Array
+
 HOST_DEVICES = {1, 3, 11, 13}  # DLPack's numbers of memory that the processor reads: plain, pinned, managed
 
 
@@ -19,6 +23,13 @@ def is_on_card(X: Any) -> bool:
     if is_tensor(X):
         return bool(X.device.type != "cpu")
     return hasattr(X, "__dlpack_device__") and int(X.__dlpack_device__()[0]) not in HOST_DEVICES
+
+
+def host_values(values: Any) -> Array:
+    """Answers for each row, such as labels, as a NumPy array: tensors and CuPy's arrays are copied from their card."""
+    if is_tensor(values):
+        return np.asarray(values.detach().cpu())
+    return np.asarray(values.get() if is_on_card(values) and hasattr(values, "get") else values)
 
 
 def device_name(X: Any) -> str:

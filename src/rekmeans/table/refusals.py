@@ -23,7 +23,7 @@ MOST_SHAPED = 500  # columns whose shapes, 1000 x 1000 numbers a cluster, are st
 MOST_PAIRED = 50_000  # rows whose pairs are still fast enough: half a minute a pass
 WHOLE_NUMBERS = {nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64}
 PLAIN_TYPES = {nw.Float64, nw.Float32, nw.Boolean} | WHOLE_NUMBERS  # of columns that NumPy takes side by side
-LARGEST_VALUE = 1e150  # above it differences and squares of float64 numbers overflow
+LARGEST_VALUE = np.float64(1e150)  # above it differences and squares overflow; float64 beside float32 cells too
 
 
 def read_table(
@@ -271,9 +271,16 @@ def _is_symmetric(K: Array, blocks: list[slice]) -> bool:
 
 
 def refuse_table_elsewhere(table: Table, who: str) -> None:
-    """What needs all rows at once takes no table whose rows are read in blocks."""
+    """What needs all rows at once on the host takes no table whose rows are read in blocks, or are a card's."""
     if not table.is_in_memory:
         raise ValueError(f"{who} needs all rows at once, X is not in memory: pass a table that is.")
+    refuse_table_on_card(table, who)
+
+
+def refuse_table_on_card(table: Table, who: str) -> None:
+    """What is computed on the host takes no table of torch's."""
+    if not table.is_on_host:
+        raise ValueError(f"{who} needs all rows on the host, X is a tensor for engine='torch': pass a NumPy array.")
 
 
 def refuse_missing_values(table: Table, who: str) -> None:

@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -20,6 +20,7 @@ from .device_arrays import is_on_card, is_tensor
 from .memory import SUMMARY_SEED, MemoryTable
 
 DEVICE_BLOCK_CELLS = 1 << 24  # cells that one statistic is taken of at a time: its copies take some hundred megabytes
+WITHOUT_DOUBLES = ("mps",)  # devices without float64: a tensor there is copied to the host, and answers go back
 HALF_TYPES = (torch.float16, torch.bfloat16)  # that NumPy computes with slowly, or does not know
 
 
@@ -153,6 +154,8 @@ def read_torch_table(
 ) -> Any:
     """The table of a tensor or an array on a card: on its device, or `on_host` in NumPy's view of it."""
     cells, to_library = _as_tensor(X), _keep if is_tensor(X) else _library_of(X)
+    if cells.device.type in WITHOUT_DOUBLES:
+        cells, to_library, sample_weight = cells.cpu(), partial(_move, cells.device), _host_weights(sample_weight)
     refusals.refuse_array(cells.is_complex(), str(cells.dtype).removeprefix("torch."), tuple(cells.shape))
     refusals.refuse_empty(cells)
     refusals.refuse_few_rows(cells.shape[0], k, k_parameter)
@@ -167,6 +170,10 @@ def read_torch_table(
     table_on_device = TorchTable(cells, _read_weights(cells, sample_weight), columns, to_library)
     refuse_bad_cells(table_on_device)
     return table_on_device
+
+
+def _move(device: torch.device, values: torch.Tensor) -> torch.Tensor:
+    return (values.to(torch.float32) if values.dtype == torch.float64 else values).to(device)
 
 
 def _as_tensor(X: Any) -> torch.Tensor:
@@ -222,7 +229,7 @@ def refuse_bad_cells(table: TorchTable) -> None:
     empty: list[torch.Tensor] = []
     large: list[torch.Tensor] = []
     for at, X in table.cell_blocks():
-        is_large = (X.abs() > refusals.LARGEST_VALUE).any(1)  # half precision has none but infinity
+        is_large = (torch.isinf(X) | (X.abs() > min(refusals.LARGEST_VALUE, torch.finfo(X.dtype).max))).any(1)
         for found, is_bad in ((empty, torch.isnan(X).all(1)), (large, is_large)):
             found.append(torch.where(is_bad.any(), at.start + is_bad.to(torch.int8).argmax(), -1))
     for found in (empty, large):

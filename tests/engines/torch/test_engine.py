@@ -7,7 +7,16 @@ from scipy import sparse
 
 torch = pytest.importorskip("torch")
 
-from rekmeans import EulerKMeans, FuzzyCMeans, KernelKMeans, RectifiedEulerKMeans  # noqa: E402
+from rekmeans import (  # noqa: E402
+    CircleDisplay,
+    EulerKMeans,
+    FuzzyCMeans,
+    KernelKMeans,
+    RectifiedEulerKMeans,
+    load,
+    representation_score,
+    save,
+)
 from rekmeans.engines import ENGINES, choose_engine  # noqa: E402
 from rekmeans.engines.blocks import BlockRows  # noqa: E402
 from rekmeans.engines.torch.devices import DEVICES, devices_for  # noqa: E402
@@ -170,6 +179,25 @@ def test_parts_on_several_devices_add_up(clusterer, names, monkeypatch):
     assert_same_estimator(one, two, X, X)
 
 
+def test_a_model_fitted_on_tensors_is_saved_and_scored(tmp_path):
+    X, _ = drawn_table(200)
+    X = torch.from_numpy(np.nan_to_num(X))
+    for engine in ("torch", "auto"):
+        model = RectifiedEulerKMeans(3, random_state=0, engine=engine).fit(X)
+        save(model, tmp_path / "model.safetensors", labels=True)
+        assert_array_equal(load(tmp_path / "model.safetensors").labels_, model.labels_.numpy())
+        assert representation_score(model, X) == representation_score(model, X.numpy())
+
+
+def test_a_checkpoint_goes_on_to_the_same_bits(tmp_path):
+    X, w = drawn_table()
+    settings = {"n_clusters": 6, "random_state": 0, "init": "random", "n_init": 1, "engine": "torch"}
+    one = EulerKMeans(**settings).fit(torch.from_numpy(X), sample_weight=w)
+    two = EulerKMeans(checkpoint=tmp_path / "fit", verbose=0, **settings).fit(torch.from_numpy(X), sample_weight=w)
+    assert_array_equal(one.labels_, two.labels_)
+    assert_same_histories(one.history_, two.history_)
+
+
 # what is refused, in a sentence with a way out
 
 
@@ -187,6 +215,14 @@ def test_other_models_are_refused_with_the_engine_to_take():
     assert "'laplace'" in refusal(KernelKMeans(2, kernel="laplace", engine="torch"), X.numpy())
     assert "use engine=" in refusal(KernelKMeans(2, kernel="rbf", centroids="mean", engine="torch"), X.numpy())
     assert f"at most {NARROW} columns" in refusal(EulerKMeans(2, engine="torch"), np.zeros((3, NARROW + 1)))
+
+
+def test_what_needs_the_rows_on_the_host_says_so():
+    X = torch.rand(20, 2)
+    callable_init = EulerKMeans(2, engine="torch", init=lambda X, k, random_state: X[:k])
+    assert "pass a NumPy array" in refusal(callable_init, X)
+    with pytest.raises(ValueError, match="an analysis needs all rows on the host"):
+        CircleDisplay.from_estimator(EulerKMeans(2, engine="torch").fit(X), X)
 
 
 def test_a_device_that_is_not_here_is_refused(monkeypatch):

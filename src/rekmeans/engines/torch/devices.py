@@ -7,16 +7,15 @@ from typing import Any
 
 import torch
 
-from ...table.torch import TorchTable
+from ...table.torch import WITHOUT_DOUBLES, TorchTable
 
 DEVICES = "REKMEANS_DEVICES"  # the environment's list, as in "cuda:0,cuda:1"; rows are split over several
-WITHOUT_DOUBLES = ("mps",)  # devices without float64: rows on them are mapped and clustered on the processor
 
 
 def devices_for(table: Any) -> list[torch.device]:
     """The devices that rows of this table go to."""
     if isinstance(table, TorchTable):
-        return [_device_with_doubles(table.device)]
+        return [table.device]
     return named_devices() or [best_device()]
 
 

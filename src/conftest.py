@@ -1,0 +1,6 @@
+"""Doctests of modules that import torch are collected where it is installed."""
+
+from importlib.util import find_spec
+
+has_torch = all(find_spec(name) for name in ("torch", "triton"))
+collect_ignore_glob = [] if has_torch else ["rekmeans/engines/torch/*", "rekmeans/table/torch.py"]
