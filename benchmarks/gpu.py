@@ -213,21 +213,6 @@ def measure_torch(rows: PackedRows, start: Tensor) -> dict[str, float]:
     return {"ms": median_time(one_pass, 3, 3)}
 
 
-def measure_fastkmeans(rows: PackedRows, k: int) -> dict[str, float]:
-    """fastkmeans on all rows, from its own start: a pass is what more passes take longer."""
-    from fastkmeans import FastKMeans
-
-    X = torch.cat([rows.grid(slice(at, at + BLOCK)).float() / GRID for at in range(0, rows.n, BLOCK)]).cpu().numpy()
-    seconds = []
-    for passes in (2, 12):
-        model = FastKMeans(X.shape[1], k, niter=passes, tol=-1.0, max_points_per_centroid=None, seed=0)
-        model.train(X)
-        started = time.perf_counter()
-        model.train(X)
-        seconds.append(time.perf_counter() - started)
-    return {"ms": (seconds[1] - seconds[0]) * 1e3 / 10}
-
-
 def measure_small() -> Iterator[dict[str, Any]]:
     """Passes in one launch: the time of sixteen less that of one."""
     for n, d, k in ((178, 13, 3), (2000, 16, 10), (20_000, 16, 26)):
@@ -296,7 +281,6 @@ VARIANTS = (("", 0.0, False), ("1 % missing", 0.01, False), ("weights", 0.0, Tru
 PEERS: dict[str, Callable[[PackedRows, Tensor], dict[str, float]]] = {
     "flash-kmeans float16": lambda rows, start: measure_flash(rows, start, torch.float16),
     "flash-kmeans float32": lambda rows, start: measure_flash(rows, start, torch.float32),
-    "fastkmeans": lambda rows, start: measure_fastkmeans(rows, len(start)),
     "torch float32": measure_torch,
 }
 
