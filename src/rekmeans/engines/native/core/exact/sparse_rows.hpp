@@ -11,7 +11,8 @@ namespace rekmeans {
 // Mapped rows of a part.
 struct SparsePart {
   std::vector<uint32_t> ends;  // (rows + 1,)
-  LargeArray cells;            // of each row its columns, then cos, then sin
+  LargeArray cells;            // of each row its columns, then pairs of 16 bits if there are any
+  LargeArray values;           // of each row cos, then sin
 };
 
 struct SparseRows : Rows {
@@ -24,8 +25,10 @@ struct SparseRows : Rows {
   void pack(const float* h, float* lane, size_t span) const override;
   void scores(const uint32_t* numbers, const float* const* fetched, size_t count, const float* packed, size_t kp,
               float* S) const override;
+  void pair_scores(const uint32_t* numbers, size_t count, const int16_t* packed, const float* scale, size_t kp,
+                   float* S) const override;
   float dot(size_t j, const float* g, const float* h) const override;
-  void prefetch_row(size_t j, const float* g) const override;
+  void prefetch_row(size_t j, bool values) const override;
   void add_row(size_t j, const float* g, int64_t w, int64_t* totals) const override;
   void add_row(size_t j, const float* g, int64_t w, int128* totals) const override;
   void phase_sums(const int32_t* labels, size_t k, int128* turns, int64_t* observed) const override;
@@ -42,8 +45,8 @@ struct SparseRows : Rows {
   SparseRow cells(size_t j) const {
     const SparsePart& part = parts[j / PART_ROWS];
     const size_t i = j % PART_ROWS, from = part.ends[i], count = part.ends[i + 1] - from;
-    const float* stored = part.cells.data + 3 * from;
-    return {reinterpret_cast<const uint32_t*>(stored), stored + count, stored + 2 * count, count};
+    const float *stored = part.cells.data + words * from, *cos = part.values.data + 2 * from;
+    return {reinterpret_cast<const uint32_t*>(stored), cos, cos + count, count};
   }
   template <class Total>
   void add_cells(size_t j, int64_t w, Total* totals) const;
@@ -55,6 +58,8 @@ struct SparseRows : Rows {
 
   std::unique_ptr<CellSource> source;
   std::vector<SparsePart> parts;
+  size_t words;                  // of 32 bits, in a cell without its values
+  std::vector<float> pair_step;  // (n,) of the rows in 16 bits
 };
 
 }  // namespace rekmeans
