@@ -9,6 +9,8 @@
 namespace rekmeans {
 namespace {
 
+constexpr double PAIRS_FROM = 32;    // cells of a row from which 16 bits save more than it takes to make them
+constexpr size_t COUNT_SAMPLE = 64;  // rows whose cells are counted
 constexpr size_t RECHECK_FROM = 48;  // centroids from which one distance is cheap beside all of them
 
 }  // namespace
@@ -42,9 +44,9 @@ SparseRows::SparseRows(std::unique_ptr<CellSource> source_, ColumnScales scales_
                        bool has_unit_weights_, size_t threads_, const Simd* simd_)
     : Rows(source_->n, source_->d, std::move(scales_), w, has_unit_weights_, threads_, simd_),
       source(std::move(source_)),
-      parts(n_parts()),
-      words(simd->quantize_pairs && d <= MOST_PAIRS ? 2 : 1) {
-  if (words == 2) pair_step.resize(n), pair_error.resize(n);
+      parts(n_parts()) {
+  has_pairs = simd->quantize_pairs && d <= MOST_PAIRS && mean_count() >= PAIRS_FROM;
+  if (has_pairs) pair_step.resize(n), pair_error.resize(n);
   Zeros zeros(*this);
   for (size_t l = 0; l < d; ++l)
     if (zeros.is_inside[l]) round_correctly(reduce_phase(zeros.phase[l]), &base[l], &base[d + l]);
@@ -58,6 +60,14 @@ SparseRows::SparseRows(std::unique_ptr<CellSource> source_, ColumnScales scales_
     map_part(part, zeros, *workspaces[thread], has_value_inside.data(), &squares[thread]);
   });
   finish(has_value_inside, squares);
+}
+
+double SparseRows::mean_count() const {
+  Workspace workspace(d);
+  const size_t step = std::max<size_t>(1, n / COUNT_SAMPLE);
+  size_t cells = 0, counted = 0;
+  for (size_t j = 0; j < n; j += step, ++counted) cells += source->read(j, simd, workspace.buffer());
+  return counted ? double(cells) / double(counted) : 0;
 }
 
 size_t SparseRows::read_cells(size_t j, const Zeros& zeros, Workspace& workspace, MissingCells& missing_,
@@ -110,15 +120,16 @@ void SparseRows::map_part(size_t part, const Zeros& zeros, Workspace& workspace,
     const double *t = workspace.values.data(), *middle = workspace.base.data();
     double norm;
     const size_t end = stored.size();
-    stored.resize(end + words * count), values.resize(values.size() + 2 * count);
-    float* cos = values.data() + values.size() - 2 * count;
+    stored.resize(end + (has_pairs ? 2 : 3) * count);
+    if (has_pairs) values.resize(values.size() + 2 * count);
+    float* cos = has_pairs ? values.data() + values.size() - 2 * count : stored.data() + end + count;
     if (simd->map_phases(t, count, middle, cos, &norm, &cells_square))
       map_phases_correctly(t, count, middle, cos, &norm, &cells_square);
     if (count) std::memcpy(stored.data() + end, workspace.columns.data(), count * sizeof(float));
-    if (!pair_step.empty())
+    if (has_pairs)
       simd->quantize_pairs(cos, cos + count, count, reinterpret_cast<int16_t*>(stored.data() + end + count),
                            &pair_step[j], &pair_error[j]);
-    parts[part].ends.push_back(uint32_t(stored.size() / words));
+    parts[part].ends.push_back(uint32_t(stored.size() / (has_pairs ? 2 : 3)));
     absent.end_row(j % PART_ROWS + 1);
     norm2[j] = float(norm);
     *square_ += int128(row_square + cells_square) * (inside ? weight(j) : 0);
@@ -161,8 +172,8 @@ float SparseRows::dot(size_t j, const float*, const float* h) const { return sim
 
 void SparseRows::prefetch_row(size_t j, bool values) const {
   const SparseRow row = cells(j);
-  for (size_t i = 0; i < std::min(words * row.count, PREFETCH_WORDS); i += 16) prefetch(row.columns + i);
-  for (size_t i = 0; values && i < std::min(2 * row.count, PREFETCH_WORDS); i += 16) prefetch(row.cos + i);
+  for (size_t i = 0; i < std::min((has_pairs ? 2 : 3) * row.count, PREFETCH_WORDS); i += 16) prefetch(row.columns + i);
+  for (size_t i = 0; has_pairs && values && i < std::min(2 * row.count, PREFETCH_WORDS); i += 16) prefetch(row.cos + i);
 }
 
 template <class Total>

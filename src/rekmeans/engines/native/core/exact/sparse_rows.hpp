@@ -11,8 +11,8 @@ namespace rekmeans {
 // Mapped rows of a part.
 struct SparsePart {
   std::vector<uint32_t> ends;  // (rows + 1,)
-  LargeArray cells;            // of each row its columns, then pairs of 16 bits if there are any
-  LargeArray values;           // of each row cos, then sin
+  LargeArray cells;            // of each row its columns, then pairs of 16 bits, or cos, then sin where there are none
+  LargeArray values;           // of each row cos, then sin where there are pairs
 };
 
 struct SparseRows : Rows {
@@ -45,9 +45,11 @@ struct SparseRows : Rows {
   SparseRow cells(size_t j) const {
     const SparsePart& part = parts[j / PART_ROWS];
     const size_t i = j % PART_ROWS, from = part.ends[i], count = part.ends[i + 1] - from;
-    const float *stored = part.cells.data + words * from, *cos = part.values.data + 2 * from;
+    const float* stored = part.cells.data + (has_pairs ? 2 : 3) * from;
+    const float* cos = has_pairs ? part.values.data + 2 * from : stored + count;
     return {reinterpret_cast<const uint32_t*>(stored), cos, cos + count, count};
   }
+  double mean_count() const;  // of the stored cells of some rows
   template <class Total>
   void add_cells(size_t j, int64_t w, Total* totals) const;
 
@@ -58,7 +60,7 @@ struct SparseRows : Rows {
 
   std::unique_ptr<CellSource> source;
   std::vector<SparsePart> parts;
-  size_t words;                  // of 32 bits, in a cell without its values
+  bool has_pairs = false;        // rows are long enough that 16 bits pay
   std::vector<float> pair_step;  // (n,) of the rows in 16 bits
 };
 
