@@ -263,6 +263,25 @@ def test_8_bit_scores_change_nothing(may_quantize, seed):
     assert_array_equal(run_.labels(), nearest_centroids(ReferenceRows(kernel, table), C))
 
 
+@pytest.mark.skipif("vnni" not in SETS, reason="this processor has no 16-bit dot product")
+@pytest.mark.parametrize("may_quantize", [True, False])
+@pytest.mark.parametrize(("k", "seed"), [(5, 1), (20, 2), (40, 3), (100, 4)])
+def test_16_bit_scores_of_sparse_rows_change_nothing(may_quantize, k, seed):
+    random = np.random.default_rng(seed)
+    mask, levels = random.random((250, 600)) < 0.15, random.uniform(0.5, 1.5, (250, 1))
+    near = levels * (1 + 10 ** random.uniform(-5, -2, (250, 1)))  # so near that 16 bits cannot tell them apart
+    X = np.vstack([mask * levels, mask * near])  # and the cells of a row are rounded alike, so that errors add up
+    kernel, table = euler(0.9, scale_of("range", X, None), "wrap"), MemoryTable(sparse.csr_array(X))
+    rows = NativeRows(kernel, table, threads=2)
+    C = rows.rows_as_centroids(np.concatenate([np.arange(k // 2), 250 + np.arange(k - k // 2)]))
+    run_ = core.Run(rows.core, k, False)
+    run_.may_quantize = may_quantize
+    run_.assign(C.f)
+    assert run_.was_quantized == may_quantize
+    assert (run_.n_refined > 0) == may_quantize
+    assert_array_equal(run_.labels(), nearest_centroids(ReferenceRows(kernel, table), C))
+
+
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("limits", [(1, 0.0), (50, 0.0), (50, 0.01)])
 def test_starts_run_side_by_side_give_the_best_of_single_runs(seed, limits):

@@ -94,6 +94,9 @@ class Run:
     def n_decided_exactly(self) -> int: ...
 
     @property
+    def n_refined(self) -> int: ...
+
+    @property
     def was_quantized(self) -> bool: ...
 
     @property

@@ -32,7 +32,7 @@ TINY_WORK = 1 << 16  # n d k up to which a run takes less than starting a thread
 ZERO_SAMPLE = 256  # rows in which zeros are counted
 SPARSE_SHARE = 0.25  # share of cells that are not zero up to which a dense table is kept in sparse form
 SPARSE_LEAST_CELLS = 1 << 12  # cells of the sample below which it does not matter
-SPARSE_CELL_BYTES = 12  # bytes such a cell takes
+SPARSE_CELL_BYTES = 16  # bytes such a cell takes: its column, a pair of 16 bits, two float32
 PART_ROWS = 1 << 16  # rows mapped at a time where they are not kept
 ROW_STATE_BYTES = 32  # bytes of a row besides its mapped copy
 

@@ -90,6 +90,7 @@ void bind_run(nb::module_& m) {
       .def_ro("n_scored", &Run::n_scored)
       .def_ro("n_scored_fast", &Run::n_scored_fast)
       .def_ro("n_decided_exactly", &Run::n_decided_exactly)
+      .def_ro("n_refined", &Run::n_refined)
       .def_ro("was_quantized", &Run::was_quantized)
       .def_rw("may_quantize", &Run::may_quantize);
   m.def("fit_starts", &bind_fit_starts, "rows"_a, "starts"_a, "k"_a, "rectified"_a, "skip"_a, "max_iter"_a, "tol"_a,

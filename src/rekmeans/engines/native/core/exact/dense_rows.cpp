@@ -98,8 +98,8 @@ void DenseRows::scores(const uint32_t*, const float* const* fetched, size_t coun
 
 float DenseRows::dot(size_t, const float* g, const float* h) const { return simd->dot(g, h, p); }
 
-void DenseRows::prefetch_row(size_t, const float* g) const {
-  for (size_t l = 0; l < p; l += 16) prefetch(g + l);
+void DenseRows::prefetch_row(size_t j, bool) const {
+  for (size_t l = 0; stored.data && l < std::min(p, PREFETCH_WORDS); l += 16) prefetch(stored.data + j * p + l);
 }
 
 void DenseRows::add_row(size_t, const float* g, int64_t w, int64_t* totals) const {

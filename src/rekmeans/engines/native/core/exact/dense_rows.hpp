@@ -1,5 +1,7 @@
 // Rows with all their values: mapped once and stored, or mapped anew whenever they are asked for.
 #pragma once
+#include <stdexcept>
+
 #include "../large_array.hpp"
 #include "rows.hpp"
 #include "tables.hpp"
@@ -16,8 +18,11 @@ struct DenseRows : Rows {
   void pack(const float* h, float* lane, size_t span) const override;
   void scores(const uint32_t* numbers, const float* const* fetched, size_t count, const float* packed, size_t kp,
               float* S) const override;
+  void pair_scores(const uint32_t*, size_t, const int16_t*, const float*, size_t, float*) const override {
+    throw std::logic_error("dense rows are not stored in 16 bits");
+  }
   float dot(size_t j, const float* g, const float* h) const override;
-  void prefetch_row(size_t j, const float* g) const override;
+  void prefetch_row(size_t j, bool values) const override;
   void add_row(size_t j, const float* g, int64_t w, int64_t* totals) const override;
   void add_row(size_t j, const float* g, int64_t w, int128* totals) const override;
   void phase_sums(const int32_t* labels, size_t k, int128* turns, int64_t* observed) const override;

@@ -45,17 +45,17 @@ float PackedCentroids::error(float norm2, size_t n_missing) const {
   return std::sqrt(norm2) * (error_slope + more * ROUND_UP * largest_norm) + error_floor + more * largest_bias;
 }
 
-void PackedCentroids::quantize(const Rows& rows) {
+void PackedCentroids::pack_bytes(const Rows& rows) {
   quads = (rows.p + 3) / 4;
   int8.assign(kp * quads * 4, 0);
   int8_scale.assign(kp, 0);
   int8_offset.assign(kp, 0);
   std::vector<double> errors(k);
-  parallel(threads, k, [&](size_t, size_t c) { quantize_one(rows.p, rows.simd->panel, c, &errors[c]); });
+  parallel(threads, k, [&](size_t, size_t c) { pack_bytes_of(rows.p, rows.simd->panel, c, &errors[c]); });
   int8_error = float(*std::max_element(errors.begin(), errors.end())) * ROUND_UP;
 }
 
-void PackedCentroids::quantize_one(size_t p, size_t panel, size_t c, double* error) {
+void PackedCentroids::pack_bytes_of(size_t p, size_t panel, size_t c, double* error) {
   const float* h = values.data() + c * p;
   float largest = 0;
   for (size_t l = 0; l < p; ++l) largest = std::max(largest, std::fabs(h[l]));
@@ -71,6 +71,35 @@ void PackedCentroids::quantize_one(size_t p, size_t panel, size_t c, double* err
     int8_offset[c] += 128 * q;
     gap2 += gap * gap;
   }
+  *error = std::sqrt(gap2);
+}
+
+void PackedCentroids::pack_pairs(const Rows& rows) {
+  pairs.assign(kp * rows.p, 0);
+  pair_scale.assign(kp, 0);
+  std::vector<double> errors(k);
+  parallel(threads, k, [&](size_t, size_t c) { pack_pairs_of(rows.p, rows.simd->panel, c, &errors[c]); });
+  pair_error = float(*std::max_element(errors.begin(), errors.end())) * ROUND_UP;
+}
+
+void PackedCentroids::pack_pairs_of(size_t p, size_t panel, size_t c, double* error) {
+  const float* h = values.data() + c * p;
+  float largest = 0;
+  for (size_t l = 0; l < p; ++l) largest = std::max(largest, std::fabs(h[l]));
+  const float length = float(std::sqrt(double(square[c])) / GRID);
+  const float scale = 1.001f * std::max(length / LONGEST_PAIRS, largest / LARGEST_OF_PAIR);
+  const float inverse = scale > 0 ? 1 / scale : 0;
+  const size_t first = c / panel * panel, span = std::min(panel, kp - first), d = p / 2;
+  int16_t* lane = pairs.data() + first * p + (c - first) * 2;
+  constexpr float SHIFT = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
+  double gap2 = 0;
+  for (size_t l = 0; l < p; ++l) {
+    const float q = (h[l] * inverse + SHIFT) - SHIFT;
+    const double gap = double(h[l]) - double(scale) * q;
+    lane[(l < d ? l : l - d) * span * 2 + (l < d ? 0 : 1)] = int16_t(q);
+    gap2 += gap * gap;
+  }
+  pair_scale[c] = scale;
   *error = std::sqrt(gap2);
 }
 

@@ -17,13 +17,20 @@ struct PackedCentroids {
   float largest_norm, largest_bias;  // largest |h|, largest bias, rounded up
 
   // The same in 8 bits: h = scale (integer) + rest, packed four features at a time.
-  void quantize(const Rows& rows);
-  bool is_quantized() const { return quads > 0; }
+  void pack_bytes(const Rows& rows);
+  bool has_bytes() const { return quads > 0; }
   size_t quads = 0;
   std::vector<int8_t> int8;
   std::vector<float> int8_scale;     // (kp,)
   std::vector<int32_t> int8_offset;  // (kp,) 128 times the sum of the integers
   float int8_error = 0;              // largest |h - scale (integer)|, rounded up
+
+  // The same in 16 bits: the cos and sin of a column side by side.
+  void pack_pairs(const Rows& rows);
+  bool has_pairs() const { return !pairs.empty(); }
+  std::vector<int16_t> pairs;
+  std::vector<float> pair_scale;  // (kp,)
+  float pair_error = 0;           // largest |h - scale (integer)|, rounded up
 
   // Bound of |float32 score - true score| for a row of length^2 norm2 with so many missing cells.
   float error(float norm2, size_t n_missing) const;
@@ -31,7 +38,8 @@ struct PackedCentroids {
 
  private:
   void pack_one(const Rows& rows, const int32_t* C, size_t c);
-  void quantize_one(size_t p, size_t panel, size_t c, double* error);
+  void pack_bytes_of(size_t p, size_t panel, size_t c, double* error);
+  void pack_pairs_of(size_t p, size_t panel, size_t c, double* error);
   size_t threads;
 };
 

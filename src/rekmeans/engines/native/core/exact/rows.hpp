@@ -8,7 +8,8 @@
 
 namespace rekmeans {
 
-constexpr size_t PART_ROWS = 2048;  // rows of one unit of parallel work
+constexpr size_t PART_ROWS = 2048;      // rows of one unit of parallel work
+constexpr size_t PREFETCH_WORDS = 128;  // of 32 bits, of a row that is asked for
 
 // The missing cells of a part's rows, by their columns; no ends are stored where there are none.
 struct MissingCells {
@@ -46,13 +47,14 @@ struct Rows {
   size_t n, d, p;
   size_t threads;
   const Simd* simd;
-  bool has_unit_weights;         // every weight is 0 or 1
-  bool is_complete = true;       // no cell is missing
-  std::vector<int64_t> weights;  // empty: all 1
-  std::vector<int32_t> base;     // (p,)
-  std::vector<double> base64;    // the same numbers
-  std::vector<float> norm2;      // (n,) |g|^2, nearest float
-  int128 square = 0;             // sum of w |f|^2
+  bool has_unit_weights;          // every weight is 0 or 1
+  bool is_complete = true;        // no cell is missing
+  std::vector<int64_t> weights;   // empty: all 1
+  std::vector<int32_t> base;      // (p,)
+  std::vector<double> base64;     // the same numbers
+  std::vector<float> norm2;       // (n,) |g|^2, nearest float
+  int128 square = 0;              // sum of w |f|^2
+  std::vector<float> pair_error;  // (n,) |g - g'|, above, of rows g' stored in 16 bits as well; empty: they are not
 
   size_t n_parts() const { return missing_cells.size(); }
   int64_t weight(size_t j) const { return weights.empty() ? 1 : weights[j]; }
@@ -89,11 +91,16 @@ struct Rows {
   virtual void scores(const uint32_t* numbers, const float* const* fetched, size_t count, const float* packed,
                       size_t kp, float* S) const = 0;
 
+  // The same in 16 bits, for centroids packed as pairs; the steps of the rows are in their scores.
+  virtual void pair_scores(const uint32_t* numbers, size_t count, const int16_t* packed, const float* scale, size_t kp,
+                           float* S) const = 0;
+
   // g . h for one centroid h (p,).
   virtual float dot(size_t j, const float* g, const float* h) const = 0;
 
-  // Ask for a row that is read soon.
-  virtual void prefetch_row(size_t j, const float* g) const = 0;
+  // Ask for the beginning of a row that is scored soon, or of all its values; the processor itself asks for what
+  // follows.
+  virtual void prefetch_row(size_t j, bool values) const = 0;
 
   // totals (p,) += w g, in grid units.
   virtual void add_row(size_t j, const float* g, int64_t w, int64_t* totals) const = 0;

@@ -10,7 +10,10 @@ namespace {
 
 constexpr size_t QUANTIZE_FROM = 64;  // centroids, and products for one row, from which 8-bit scores pay: measured
 constexpr size_t QUANTIZE_PRODUCTS = 1 << 17;  // a third faster on MNIST with 256, a quarter slower on covtype with 100
+constexpr size_t REFINE_COST = 3;              // one row in so many may be scored again in float32
 constexpr size_t FAST_FROM = 48;               // centroids from which the fast ones are few beside all
+constexpr size_t STRIDE = 256;                 // rows whose bounds are loosened together
+constexpr size_t UNITS = 8;                    // pieces of a pass for each thread, so that all end together
 constexpr size_t PREFETCH_ROWS = 4;            // rows asked for before they are needed
 constexpr double SERIAL_PRODUCTS = 4e6;        // products of a pass below which threads cost more than they save,
 constexpr double CREW_PRODUCTS = 4e5;          // where they wait for work already
@@ -32,6 +35,19 @@ void choose_largest(const std::vector<float>& drift, size_t count, std::vector<s
   std::nth_element(others.begin(), others.begin() + ptrdiff_t(count), others.end(),
                    [&](size_t a, size_t b) { return drift[a] > drift[b]; });
   chosen.insert(chosen.end(), others.begin(), others.begin() + ptrdiff_t(count));
+}
+
+// The numbers of the rows whose flag is set, of up to STRIDE, where flags beyond count are not; how many there are.
+size_t open_rows(uint8_t* open, size_t count, uint32_t* numbers) {
+  size_t n_open = 0;
+  for (size_t r = 0; r < count; r += 8) {
+    uint64_t eight;
+    std::memcpy(&eight, open + r, 8);
+    if (!eight) continue;
+    for (size_t i = r; i < r + 8; ++i)
+      numbers[n_open] = uint32_t(i), n_open += size_t(open[i] != 0) & size_t(i < count);
+  }
+  return n_open;
 }
 
 }  // namespace
@@ -71,7 +87,8 @@ Run::CentroidDrift::CentroidDrift(const Run& run, const int32_t* C)
   const Rows& rows = run.rows;
   const size_t p = rows.p, k = run.k;
   const bool is_large = k >= QUANTIZE_FROM && all.kp * p >= QUANTIZE_PRODUCTS && p <= 1 << 15;
-  if (run.may_quantize && is_large && rows.simd->quantize_row && rows.has_dense_values()) all.quantize(rows);
+  if (run.may_quantize && is_large && rows.simd->quantize_row && rows.has_dense_values()) all.pack_bytes(rows);
+  if (run.may_quantize && run.pairs_pay && !rows.pair_error.empty()) all.pack_pairs(rows);
   std::vector<uint8_t> is_fast(k, 0);
   std::vector<int32_t> fast_centroids;
   for (size_t c : run.fast) {
@@ -80,7 +97,8 @@ Run::CentroidDrift::CentroidDrift(const Run& run, const int32_t* C)
   }
   if (!run.fast.empty())
     fast_only = std::make_unique<PackedCentroids>(rows, fast_centroids.data(), run.fast.size(), run.threads);
-  if (fast_only && !all.is_quantized()) {
+  if (fast_only && all.has_pairs()) fast_only->pack_pairs(rows);
+  if (fast_only && !all.has_bytes()) {
     slow_bias = fast_bias = all.bias;
     for (size_t c = 0; c < k; ++c) (is_fast[c] ? slow_bias : fast_bias)[c] = NEVER_WINS;
   }
@@ -131,11 +149,13 @@ size_t Run::assign(const int32_t* C) {
   const double least = Crew::current() ? CREW_PRODUCTS : SERIAL_PRODUCTS;
   const size_t count = !moves.is_first && products < least ? 1 : threads;
   std::vector<Workspace> workspaces(count, Workspace(rows));
-  parallel(count, rows.n_parts(), [&](size_t thread, size_t i) {
-    assign_part(i * PART_ROWS, std::min(rows.n, (i + 1) * PART_ROWS), moves, workspaces[thread]);
+  const size_t unit = std::clamp(rows.n / (UNITS * count) / STRIDE * STRIDE, STRIDE, PART_ROWS);
+  parallel(count, (rows.n + unit - 1) / unit, [&](size_t thread, size_t i) {
+    assign_part(i * unit, std::min(rows.n, (i + 1) * unit), moves, workspaces[thread]);
   });
   const size_t n_changed = collect(workspaces, moves);
-  was_quantized = moves.all.is_quantized();
+  was_quantized = moves.all.has_bytes() || moves.all.has_pairs();
+  pairs_pay &= REFINE_COST * n_refined <= n_scored || n_scored * REFINE_COST < rows.n;
   last_centroids.assign(C, C + k * rows.p);
   loss = sums.objective(rows, C, threads);
   return n_changed;
@@ -143,7 +163,7 @@ size_t Run::assign(const int32_t* C) {
 
 size_t Run::collect(std::vector<Workspace>& workspaces, const CentroidDrift& moves) {
   size_t n_changed = 0;
-  n_scored = n_scored_fast = n_decided_exactly = 0;
+  n_scored = n_scored_fast = n_decided_exactly = n_refined = 0;
   for (Workspace& workspace : workspaces) {
     recheck_own(moves, workspace);
     score_fast(moves, workspace);
@@ -151,6 +171,7 @@ size_t Run::collect(std::vector<Workspace>& workspaces, const CentroidDrift& mov
     sums += workspace.sums;
     n_changed += workspace.n_changed, n_scored += workspace.n_scored;
     n_scored_fast += workspace.n_scored_fast, n_decided_exactly += workspace.n_decided_exactly;
+    n_refined += workspace.full.n_refined;
   }
   return n_changed;
 }
@@ -161,19 +182,18 @@ void Run::assign_part(size_t from, size_t to, const CentroidDrift& moves, Worksp
       if (workspace.full.push(j)) score_all(moves, workspace);
     return;
   }
-  constexpr size_t STRIDE = 256;
-  uint8_t open[STRIDE];
+  const bool recheck = rows.should_recheck_own(k, moves.all.kp * rows.p) || !lower_fast.empty();
+  ScoreBlock& waits = recheck ? workspace.open : workspace.full;
+  uint8_t open[STRIDE] = {};
+  uint32_t numbers[STRIDE];
   for (size_t first = from; first < to; first += STRIDE) {
     const size_t count = std::min(STRIDE, to - first);
     rows.simd->loosen_bounds(count, labels.data() + first, drift.data(), moves.slow, moves.fast, upper.data() + first,
                              lower.data() + first, lower_fast.empty() ? nullptr : lower_fast.data() + first, open);
-    for (size_t r = 0; r < count; ++r) {
-      uint64_t eight;
-      if (r % 8 == 0 && r + 8 <= count && (std::memcpy(&eight, open + r, 8), !eight)) {
-        r += 7;
-        continue;
-      }
-      if (open[r] && workspace.open.push(first + r)) recheck_own(moves, workspace);
+    const size_t n_open = open_rows(open, count, numbers);
+    for (size_t i = 0; i < n_open; ++i) {
+      rows.prefetch_row(first + numbers[i], false);
+      if (waits.push(first + numbers[i])) recheck ? recheck_own(moves, workspace) : score_all(moves, workspace);
     }
   }
 }
@@ -194,7 +214,7 @@ void Run::recheck_own(const CentroidDrift& moves, Workspace& workspace) {
   if (anew) rows.fetch(block.numbers, block.count, block.buffer, block.fetched);
   for (size_t r = 0; r < block.count; ++r) {
     const size_t j = block.numbers[r], ahead = r + PREFETCH_ROWS;
-    if (anew && ahead < block.count) rows.prefetch_row(block.numbers[ahead], block.fetched[ahead]);
+    if (anew && ahead < block.count) rows.prefetch_row(block.numbers[ahead], true);
     if (anew) upper[j] = own_upper_bound(C, j, block.fetched[r]);
     const bool beats_slow = upper[j] < lower[j], beats_fast = lower_fast.empty() || upper[j] < lower_fast[j];
     if (beats_slow && beats_fast) continue;

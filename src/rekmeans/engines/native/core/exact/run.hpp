@@ -24,7 +24,8 @@ struct Run {
   size_t n_scored = 0;           // rows scored against all centroids in the last pass
   size_t n_scored_fast = 0;      // rows scored against the fast ones
   size_t n_decided_exactly = 0;  // of them, rows decided in integers
-  bool may_quantize = true;      // score in 8 bits first, where it pays
+  size_t n_refined = 0;          // rows scored in few bits that were scored again
+  bool may_quantize = true;      // score in 8 or 16 bits first, where it pays
   bool was_quantized = false;    // the last pass did
 
  private:
@@ -45,6 +46,7 @@ struct Run {
   // (n,) bounds: at most upper to the own centroid; at least lower to any other slow one, lower_fast to any other fast
   // one (empty before there are fast ones)
   std::vector<float> upper, lower, lower_fast;
+  bool pairs_pay = true;                // few rows that were scored in 16 bits had to be scored again
   std::vector<size_t> fast;             // centroids that moved most when last counted: in passes 2, 4, 8, 16, ...
   std::vector<float> drift;             // (k,)
   std::vector<float> recent_drift;      // (k,) of the last few passes

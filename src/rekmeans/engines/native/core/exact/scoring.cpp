@@ -24,8 +24,27 @@ void ScoreBlock::add_missing(const PackedCentroids& C, size_t j, float* s) const
   }
 }
 
-// With g' and h' the 8-bit forms: |g.h - g'.h'| <= |g - g'||h| + |g'||h - h'|, and a few roundings of the product.
-void ScoreBlock::score_quantized(const PackedCentroids& C, size_t count_) {
+// With g' and h' the forms of few bits: |g.h - g'.h'| <= |g - g'||h| + |g'||h - h'|, and a few roundings of the
+// product.
+void ScoreBlock::add_rest(const PackedCentroids& C, size_t r, float row_rest, float centroid_rest) {
+  const float norm = std::sqrt(norm2[r]) * ROUND_UP;
+  error[r] += (row_rest * C.largest_norm + (norm + row_rest) * centroid_rest) * 1.001f +
+              16 * HALF_ULP * (norm + row_rest) * (C.largest_norm + centroid_rest);
+}
+
+void ScoreBlock::score_pairs(const PackedCentroids& C, const uint32_t* numbers_, size_t count_) {
+  rows.pair_scores(numbers_, count_, C.pairs.data(), C.pair_scale.data(), C.kp, scores.data());
+  for (size_t r = 0; r < count_; ++r) add_rest(C, r, rows.pair_error[numbers_[r]], C.pair_error);
+}
+
+void ScoreBlock::refine_pairs(const PackedCentroids& C, const uint32_t* numbers_, size_t r) {
+  score_one(C, numbers_, r);
+  rows.simd->best_two(scores.data() + r * C.kp, 1, C.kp, C.bias.data(), {winner + r, best + r, second + r});
+  error[r] = C.error(norm2[r], rows.missing(numbers_[r]).count);
+  rows.simd->certify(1, norm2 + r, error + r, best + r, second + r, upper + r, lower + r, is_certain + r);
+}
+
+void ScoreBlock::score_bytes(const PackedCentroids& C, size_t count_) {
   const uint8_t* quantized[BLOCK_ROWS];
   float step[BLOCK_ROWS], row_error[BLOCK_ROWS];
   int8.resize(BLOCK_ROWS * C.quads * 4);
@@ -36,15 +55,11 @@ void ScoreBlock::score_quantized(const PackedCentroids& C, size_t count_) {
   }
   rows.simd->quantized_scores(quantized, step, count_, C.quads, C.int8.data(), C.int8_scale.data(),
                               C.int8_offset.data(), C.kp, scores.data());
-  for (size_t r = 0; r < count_; ++r) {
-    const float norm = std::sqrt(norm2[r]) * ROUND_UP, rest = row_error[r];
-    error[r] += (rest * C.largest_norm + (norm + rest) * C.int8_error) * 1.001f +
-                16 * HALF_ULP * (norm + rest) * (C.largest_norm + C.int8_error);
-  }
+  for (size_t r = 0; r < count_; ++r) add_rest(C, r, row_error[r], C.int8_error);
 }
 
 // Float32 scores for those that may win by the 8-bit ones; the rest cannot: theirs are at most threshold + slack.
-void ScoreBlock::refine(const PackedCentroids& C, size_t j, size_t r) {
+void ScoreBlock::refine_bytes(const PackedCentroids& C, size_t j, size_t r) {
   float* s = scores.data() + r * C.kp;
   const float slack = error[r], threshold = best[r] - 2 * slack;
   const ColumnList missing = rows.missing(j);
@@ -84,7 +99,8 @@ void ScoreBlock::certify(size_t count_) {
 }
 
 void ScoreBlock::find_scores(const PackedCentroids& C, const uint32_t* numbers_, size_t count_) {
-  if (C.is_quantized()) score_quantized(C, count_);
+  if (C.has_bytes()) score_bytes(C, count_);
+  else if (C.has_pairs()) score_pairs(C, numbers_, count_);
   else rows.scores(numbers_, fetched, count_, C.packed.data(), C.kp, scores.data());
   for (size_t i = 0; i < n_incomplete; ++i)
     add_missing(C, numbers_[incomplete[i]], scores.data() + incomplete[i] * C.kp);
@@ -99,8 +115,13 @@ void ScoreBlock::score_fetched(const PackedCentroids& C, const uint32_t* numbers
   find_scores(C, numbers_, count_);
   rows.simd->best_two(scores.data(), count_, C.kp, C.bias.data(), {winner, best, second});
   certify(count_);
-  for (size_t r = 0; r < count_ && C.is_quantized(); ++r)
-    if (!is_certain[r]) refine(C, numbers_[r], r);
+  if (!C.has_bytes() && !C.has_pairs()) return;
+  for (size_t r = 0; r < count_; ++r) {
+    if (is_certain[r]) continue;
+    ++n_refined;
+    if (C.has_bytes()) refine_bytes(C, numbers_[r], r);
+    else refine_pairs(C, numbers_, r);
+  }
 }
 
 // Rows with missing cells are scored one by one where the others are not: they must be few.

@@ -7,7 +7,7 @@ namespace rekmeans {
 struct ScoreBlock {
   explicit ScoreBlock(const Rows& rows_) : rows(rows_) {}
 
-  // Score these rows; in 8 bits first if the centroids are quantized, the uncertain then again in float32.
+  // Score these rows; in 8 or 16 bits first if the centroids are packed so, the uncertain then again in float32.
   void score(const PackedCentroids& C, const uint32_t* numbers, size_t count);
   // The same, but scores may be left out where that is faster.
   void find_winners(const PackedCentroids& C, const uint32_t* numbers, size_t count);
@@ -32,7 +32,7 @@ struct ScoreBlock {
   const Rows& rows;
   RowBuffer buffer;
   uint32_t numbers[BLOCK_ROWS] = {};
-  size_t count = 0;
+  size_t count = 0, n_refined = 0;            // rows that wait; rows that were scored again in float32
   const float* fetched[2 * BLOCK_ROWS] = {};  // the second half repeats the last row: tiles prefetch one tile ahead
   int32_t winner[BLOCK_ROWS] = {};
   float best[BLOCK_ROWS] = {}, second[BLOCK_ROWS] = {}, error[BLOCK_ROWS] = {};
@@ -45,8 +45,11 @@ struct ScoreBlock {
   void score_one(const PackedCentroids& C, const uint32_t* numbers, size_t r);
   void score_fetched(const PackedCentroids& C, const uint32_t* numbers, size_t count);
   bool has_fast_way(const PackedCentroids& C, size_t count) const;
-  void score_quantized(const PackedCentroids& C, size_t count);
-  void refine(const PackedCentroids& C, size_t j, size_t r);
+  void score_bytes(const PackedCentroids& C, size_t count);
+  void refine_bytes(const PackedCentroids& C, size_t j, size_t r);
+  void score_pairs(const PackedCentroids& C, const uint32_t* numbers, size_t count);
+  void refine_pairs(const PackedCentroids& C, const uint32_t* numbers, size_t r);
+  void add_rest(const PackedCentroids& C, size_t r, float row_rest, float centroid_rest);
   void add_missing(const PackedCentroids& C, size_t j, float* scores) const;  // what missing cells add to its scores
 
   uint32_t incomplete[BLOCK_ROWS] = {};  // rows fetched last that have missing cells

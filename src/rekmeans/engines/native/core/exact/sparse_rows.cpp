@@ -9,6 +9,8 @@
 namespace rekmeans {
 namespace {
 
+constexpr double PAIRS_FROM = 32;    // cells of a row from which 16 bits save more than it takes to make them
+constexpr size_t COUNT_SAMPLE = 64;  // rows whose cells are counted
 constexpr size_t RECHECK_FROM = 48;  // centroids from which one distance is cheap beside all of them
 
 }  // namespace
@@ -30,12 +32,12 @@ struct SparseRows::Zeros {
 };
 
 struct SparseRows::Workspace {
-  explicit Workspace(size_t d) : x(d), values(d + 8), base(2 * d), columns(d + 8), is_given(d, 0), g(2 * d) {}
+  explicit Workspace(size_t d) : x(d), values(d + 8), base(2 * d), columns(d + 8), is_given(d, 0) {}
   CellBuffer buffer() { return {x.data(), columns.data(), values.data()}; }
   std::vector<double> x, values, base;
   std::vector<uint32_t> columns;
   std::vector<uint8_t> is_given;
-  std::vector<float> g, cells;  // of one row, and of the part so far
+  std::vector<float> cells, g;  // of the part so far, as they are stored
 };
 
 SparseRows::SparseRows(std::unique_ptr<CellSource> source_, ColumnScales scales_, const int64_t* w,
@@ -43,6 +45,8 @@ SparseRows::SparseRows(std::unique_ptr<CellSource> source_, ColumnScales scales_
     : Rows(source_->n, source_->d, std::move(scales_), w, has_unit_weights_, threads_, simd_),
       source(std::move(source_)),
       parts(n_parts()) {
+  has_pairs = simd->quantize_pairs && d <= MOST_PAIRS && mean_count() >= PAIRS_FROM;
+  if (has_pairs) pair_step.resize(n), pair_error.resize(n);
   Zeros zeros(*this);
   for (size_t l = 0; l < d; ++l)
     if (zeros.is_inside[l]) round_correctly(reduce_phase(zeros.phase[l]), &base[l], &base[d + l]);
@@ -56,6 +60,14 @@ SparseRows::SparseRows(std::unique_ptr<CellSource> source_, ColumnScales scales_
     map_part(part, zeros, *workspaces[thread], has_value_inside.data(), &squares[thread]);
   });
   finish(has_value_inside, squares);
+}
+
+double SparseRows::mean_count() const {
+  Workspace workspace(d);
+  const size_t step = std::max<size_t>(1, n / COUNT_SAMPLE);
+  size_t cells = 0, counted = 0;
+  for (size_t j = 0; j < n; j += step, ++counted) cells += source->read(j, simd, workspace.buffer());
+  return counted ? double(cells) / double(counted) : 0;
 }
 
 size_t SparseRows::read_cells(size_t j, const Zeros& zeros, Workspace& workspace, MissingCells& missing_,
@@ -88,8 +100,8 @@ void SparseRows::map_part(size_t part, const Zeros& zeros, Workspace& workspace,
                           int128* square_) {
   const PhaseMap map = scales.map();
   MissingCells& absent = missing_cells[part];
-  auto& stored = workspace.cells;
-  stored.clear();
+  auto &stored = workspace.cells, &values = workspace.g;
+  stored.clear(), values.clear();
   parts[part].ends.assign(1, 0);
   for (size_t j = part * PART_ROWS; j < n && j < (part + 1) * PART_ROWS; ++j) {
     bool inside;
@@ -107,19 +119,25 @@ void SparseRows::map_part(size_t part, const Zeros& zeros, Workspace& workspace,
     }
     const double *t = workspace.values.data(), *middle = workspace.base.data();
     double norm;
-    if (simd->map_phases(t, count, middle, workspace.g.data(), &norm, &cells_square))
-      map_phases_correctly(t, count, middle, workspace.g.data(), &norm, &cells_square);
     const size_t end = stored.size();
-    stored.resize(end + 3 * count);
+    stored.resize(end + (has_pairs ? 2 : 3) * count);
+    if (has_pairs) values.resize(values.size() + 2 * count);
+    float* cos = has_pairs ? values.data() + values.size() - 2 * count : stored.data() + end + count;
+    if (simd->map_phases(t, count, middle, cos, &norm, &cells_square))
+      map_phases_correctly(t, count, middle, cos, &norm, &cells_square);
     if (count) std::memcpy(stored.data() + end, workspace.columns.data(), count * sizeof(float));
-    std::copy_n(workspace.g.begin(), 2 * count, stored.begin() + ptrdiff_t(end + count));
-    parts[part].ends.push_back(uint32_t(stored.size() / 3));
+    if (has_pairs)
+      simd->quantize_pairs(cos, cos + count, count, reinterpret_cast<int16_t*>(stored.data() + end + count),
+                           &pair_step[j], &pair_error[j]);
+    parts[part].ends.push_back(uint32_t(stored.size() / (has_pairs ? 2 : 3)));
     absent.end_row(j % PART_ROWS + 1);
     norm2[j] = float(norm);
     *square_ += int128(row_square + cells_square) * (inside ? weight(j) : 0);
   }
   parts[part].cells.allocate(stored.size());
   std::copy(stored.begin(), stored.end(), parts[part].cells.data);
+  parts[part].values.allocate(values.size());
+  std::copy(values.begin(), values.end(), parts[part].values.data);
 }
 
 bool SparseRows::should_recheck_own(size_t k, size_t) const { return k >= RECHECK_FROM; }
@@ -139,11 +157,23 @@ void SparseRows::scores(const uint32_t* numbers, const float* const*, size_t cou
   simd->sparse_scores(rows, count, d, packed, kp, S);
 }
 
+void SparseRows::pair_scores(const uint32_t* numbers, size_t count, const int16_t* packed, const float* scale,
+                             size_t kp, float* S) const {
+  SparsePairs rows[BLOCK_ROWS];
+  for (size_t r = 0; r < count; ++r) {
+    const SparseRow row = cells(numbers[r]);
+    rows[r] = {row.columns, reinterpret_cast<const int32_t*>(row.columns + row.count), row.count,
+               pair_step[numbers[r]]};
+  }
+  simd->sparse_pair_scores(rows, count, d, packed, scale, kp, S);
+}
+
 float SparseRows::dot(size_t j, const float*, const float* h) const { return simd->sparse_dot(cells(j), d, h); }
 
-void SparseRows::prefetch_row(size_t j, const float*) const {
+void SparseRows::prefetch_row(size_t j, bool values) const {
   const SparseRow row = cells(j);
-  for (size_t i = 0; i < 3 * row.count; i += 16) prefetch(row.columns + i);
+  for (size_t i = 0; i < std::min((has_pairs ? 2 : 3) * row.count, PREFETCH_WORDS); i += 16) prefetch(row.columns + i);
+  for (size_t i = 0; has_pairs && values && i < std::min(2 * row.count, PREFETCH_WORDS); i += 16) prefetch(row.cos + i);
 }
 
 template <class Total>

@@ -11,7 +11,8 @@ namespace rekmeans {
 // Mapped rows of a part.
 struct SparsePart {
   std::vector<uint32_t> ends;  // (rows + 1,)
-  LargeArray cells;            // of each row its columns, then cos, then sin
+  LargeArray cells;            // of each row its columns, then pairs of 16 bits, or cos, then sin where there are none
+  LargeArray values;           // of each row cos, then sin where there are pairs
 };
 
 struct SparseRows : Rows {
@@ -24,8 +25,10 @@ struct SparseRows : Rows {
   void pack(const float* h, float* lane, size_t span) const override;
   void scores(const uint32_t* numbers, const float* const* fetched, size_t count, const float* packed, size_t kp,
               float* S) const override;
+  void pair_scores(const uint32_t* numbers, size_t count, const int16_t* packed, const float* scale, size_t kp,
+                   float* S) const override;
   float dot(size_t j, const float* g, const float* h) const override;
-  void prefetch_row(size_t j, const float* g) const override;
+  void prefetch_row(size_t j, bool values) const override;
   void add_row(size_t j, const float* g, int64_t w, int64_t* totals) const override;
   void add_row(size_t j, const float* g, int64_t w, int128* totals) const override;
   void phase_sums(const int32_t* labels, size_t k, int128* turns, int64_t* observed) const override;
@@ -42,9 +45,11 @@ struct SparseRows : Rows {
   SparseRow cells(size_t j) const {
     const SparsePart& part = parts[j / PART_ROWS];
     const size_t i = j % PART_ROWS, from = part.ends[i], count = part.ends[i + 1] - from;
-    const float* stored = part.cells.data + 3 * from;
-    return {reinterpret_cast<const uint32_t*>(stored), stored + count, stored + 2 * count, count};
+    const float* stored = part.cells.data + (has_pairs ? 2 : 3) * from;
+    const float* cos = has_pairs ? part.values.data + 2 * from : stored + count;
+    return {reinterpret_cast<const uint32_t*>(stored), cos, cos + count, count};
   }
+  double mean_count() const;  // of the stored cells of some rows
   template <class Total>
   void add_cells(size_t j, int64_t w, Total* totals) const;
 
@@ -55,6 +60,8 @@ struct SparseRows : Rows {
 
   std::unique_ptr<CellSource> source;
   std::vector<SparsePart> parts;
+  bool has_pairs = false;        // rows are long enough that 16 bits pay
+  std::vector<float> pair_step;  // (n,) of the rows in 16 bits
 };
 
 }  // namespace rekmeans

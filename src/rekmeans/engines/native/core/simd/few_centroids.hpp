@@ -65,12 +65,10 @@ inline void best_of(const float* const* rows, size_t count, size_t p, const floa
       index = select(better, vi{} + c, index);
       best = select(better, all[c], best);
     }
-    const size_t here = count - from < V ? count - from : V;
-    for (size_t r = 0; r < here; ++r) {
-      winners.best[from + r] = best[r];
-      winners.second[from + r] = second[r];
-      winners.index[from + r] = index[r];
-    }
+    const __mmask16 here = __mmask16(count - from < V ? (1 << (count - from)) - 1 : 0xFFFF);
+    _mm512_mask_storeu_ps(winners.best + from, here, __m512(best));
+    _mm512_mask_storeu_ps(winners.second + from, here, __m512(second));
+    _mm512_mask_storeu_epi32(winners.index + from, here, __m512i(index));
   }
 }
 

@@ -3,6 +3,7 @@
 #include "simd.hpp"
 
 #include "few_centroids.hpp"
+#include "pairs.hpp"
 #include "phases.hpp"
 #include "quantized.hpp"
 #include "scores.hpp"
@@ -31,6 +32,8 @@ const Simd* REKMEANS_SIMD() {
       .quantize_row = quantize_row,
       .quantized_scores = quantized_scores,
       .sparse_scores = sparse_scores,
+      .quantize_pairs = quantize_pairs,
+      .sparse_pair_scores = sparse_pair_scores,
       .sparse_dot = sparse_dot,
       .best_two = best_two,
       .certify = certify,

@@ -13,7 +13,11 @@ constexpr float NO_SCORE = -3e38f;                                           // 
 constexpr float NEVER_WINS = 1e30f;   // a bias with which a centroid loses to every other
 constexpr size_t SUM_CHUNK = 128;     // features summed in one go; partial sums are then added up (two-level sums)
 constexpr size_t FEW_CENTROIDS = 12;  // centroids whose sums fit into registers beside a vector's worth of rows
-constexpr size_t BLOCK_ROWS = 96;     // rows scored together: a multiple of the rows of every tile
+// Rows and centroids in 16 bits are at most so long, as integers, so that 32 bits hold the product of any two: the
+// rounding of up to 2^16 of them to integers adds at most 128 to a length, and (46 000 + 131)^2 < 2^31.
+constexpr float LONGEST_PAIRS = 46000, LARGEST_OF_PAIR = 32767;
+constexpr size_t MOST_PAIRS = 1 << 15;
+constexpr size_t BLOCK_ROWS = 96;  // rows scored together: a multiple of the rows of every tile
 
 enum class Beyond { ignore, clip, wrap };
 
@@ -43,6 +47,14 @@ struct SparseRow {
   const uint32_t* columns;
   const float *cos, *sin;
   size_t count;
+};
+
+// The same in 16 bits: g = step (integers) + rest, the two integers of a cell in one.
+struct SparsePairs {
+  const uint32_t* columns;
+  const int32_t* pairs;
+  size_t count;
+  float step;
 };
 
 // Scored rows: of each the winner, its score, the next best, and what follows for distances.
@@ -123,6 +135,14 @@ struct Simd {
 
   // S as above, for sparse rows and panels with the cos and sin of a column side by side.
   void (*sparse_scores)(const SparseRow* rows, size_t count, size_t d, const float* packed, size_t kp, float* S);
+
+  // The cells of a row in 16 bits, as pairs of cos and sin, their step, and |g - step (integers)|, above. Null where
+  // the processor has no 16-bit dot product.
+  void (*quantize_pairs)(const float* cos, const float* sin, size_t count, int16_t* pairs, float* step, float* error);
+
+  // S[r][c] = step_r scale_c (pairs_r . h_c), of centroids packed as pairs; the integers are exact.
+  void (*sparse_pair_scores)(const SparsePairs* rows, size_t count, size_t d, const int16_t* packed, const float* scale,
+                             size_t kp, float* S);
 
   // g . h for a sparse row and one centroid h (p,).
   float (*sparse_dot)(const SparseRow& row, size_t d, const float* h);
