@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ._grid import Array
 from .centroids import relocate_empty_clusters
 from .engines import Rows, Run
 from .model import Fit, Model, Pass, State, Stop
@@ -218,7 +219,7 @@ def make_fit(rows: Rows, endings: Sequence[Ending]) -> Fit:
         labels = run.labels() if run is not None and is_last else rows.label(model, state.centroids)
     passes = [record for ending in endings for record in ending.state.passes]
     history = {
-        "inertia": np.array([inertia(rows, record.loss) for record in passes]),
+        "inertia": _inertias(rows, [record.loss for record in passes]),
         "n_changed": np.array([record.n_changed for record in passes]),
         "n_relocated": np.array([record.n_relocated for record in passes]),
         "seconds": np.array([record.seconds for record in passes]),
@@ -238,5 +239,9 @@ def last_record(rows: Rows, state: State) -> dict[str, Any]:
 
 def inertia(rows: Rows, loss: Any) -> float:
     """A summed loss as squared distance in the mapped space, in the user's weights; infinite where it overflows."""
+    return float(_inertias(rows, [loss])[0])
+
+
+def _inertias(rows: Rows, losses: Sequence[Any]) -> Array:
     with np.errstate(over="ignore"):
-        return float(np.ldexp(float(loss) * rows.kernel.loss_unit, -rows.weight_bits))
+        return np.ldexp(np.array([float(loss) for loss in losses]) * rows.kernel.loss_unit, -rows.weight_bits)

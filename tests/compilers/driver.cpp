@@ -7,7 +7,7 @@
 
 #include "exact/dense_rows.hpp"
 #include "exact/fit.hpp"
-#include "exact/seeding.hpp"
+#include "exact/scored_seeding.hpp"
 #include "exact/sparse_rows.hpp"
 #include "float/soft_pass.hpp"
 #include "scales/robust.hpp"
@@ -74,7 +74,7 @@ Hash fit(const Rows& rows, const Case& c) {
   Hash hash;
   RowBuffer buffer;
   std::vector<int32_t> candidates(3 * rows.p);
-  Seeding seeding(rows, {}, 2);
+  ScoredSeeding seeding(rows, {}, 2);
   Random random{c.n};
   for (size_t step = 0; step < c.k + 3; ++step) {
     for (size_t i = 0; i < 3; ++i) rows.grid(random.next() % rows.n, candidates.data() + i * rows.p, buffer);

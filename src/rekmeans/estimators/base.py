@@ -132,7 +132,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         k = self._n_centroids()
         start = starts_of(rows.kernel)[self.init] if isinstance(self.init, str) else None
         model = self._exact_model(rows.kernel) if start is plus_plus else None
-        for number, seed in enumerate(np.random.SeedSequence(draws.entropy).spawn(self._n_starts())):
+        for number in range(self._n_starts()):
+            seed = np.random.SeedSequence(draws.entropy, spawn_key=(number,))
             if number < draws.n_begun and not callable(self.init):  # which may draw, and has to do so again
                 yield None
             elif model is not None:

@@ -96,6 +96,8 @@ class Euler(Kernel):
         a, b = _halves(C.f.astype(np.float64))
         u = np.arctan2(b, a) / np.pi
         values = self.scale.from_units((u + 2 * np.rint((near - u) / 2)) / self.alpha)
+        if not self.scale.period.any():
+            return values
         cyclic = self.scale.origin + np.mod(u, 2.0) * (self.scale.period / 2)
         return np.where(self.scale.period > 0, cyclic, values)
 

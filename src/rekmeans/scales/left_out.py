@@ -40,7 +40,8 @@ class LeftOut:
     @property
     def is_notable_in_several(self) -> bool:
         """Whether the same rows are left out in several columns more often than by chance."""
-        return self.n_in_several >= max(2.0, NOTABLE * self.n_rows, CHANCE * self.expected_in_several)
+        is_notable = self.n_in_several >= max(2.0, NOTABLE * self.n_rows)
+        return is_notable and self.n_in_several >= CHANCE * self.expected_in_several
 
     def sentences(self, names: Sequence[str] | None = None) -> list[str]:
         """What a person has to know; nothing where little is left out."""

@@ -65,6 +65,8 @@ def _torch_reader(X: Any) -> Any:
 
 def find_source(X: Any, weight: str | None, memory_limit: int | None = None) -> BlockSource | None:
     """The source of blocks that X is or names; None for a table in memory. `weight` names a column."""
+    if type(X) is np.ndarray:  # the protocol below takes longer to ask than a small table to read
+        return None
     if isinstance(X, BlockSource):
         return X
     if isinstance(X, str | os.PathLike):

@@ -8,7 +8,7 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t CENTRE_SAMPLE = 256;    // rows whose mean is the base
+constexpr size_t CENTRE_SAMPLE = 64;     // rows whose mean is the base
 constexpr size_t RECHECK_FROM = 16;      // centroids from which one distance is cheap beside all of them,
 constexpr size_t RECHECK_VALUES = 6000;  // if all of them together are some work
 

@@ -3,11 +3,16 @@
 #include <algorithm>
 #include <chrono>
 #include <limits>
+#include <memory>
+
+#include "panel_seeding.hpp"
+#include "scored_seeding.hpp"
 
 namespace rekmeans {
 namespace {
 
-constexpr size_t SERIAL_PRODUCTS = 1 << 19;  // of a pass, below which one thread is as fast
+constexpr size_t SERIAL_STARTS = 1 << 18;    // products of a pass of all starts below which a thread comes too late
+constexpr size_t SERIAL_PRODUCTS = 1 << 21;  // of a pass, below which one thread is as fast
 
 // The row farthest from all of k centroids, the first of several; n where none is away from them.
 size_t farthest_row(const Rows& rows, const std::vector<int32_t>& C, RowBuffer& buffer) {
@@ -53,9 +58,10 @@ size_t relocate_empty_clusters(const Rows& rows, std::vector<int32_t>& C, const 
   return n_relocated;
 }
 
-Fit fit_start(const Rows& rows, std::vector<int32_t> C, size_t k, const FitOptions& options, size_t threads) {
+Fit fit_start(const Rows& rows, std::vector<int32_t> C, size_t k, const FitOptions& options, size_t threads,
+              const RowPanels* panels) {
   using Clock = std::chrono::steady_clock;
-  Run run(rows, k, options.skip, threads);
+  Run run(rows, k, options.skip, threads, panels);
   Fit fit;
   for (size_t t = 0; t <= options.max_iter; ++t) {
     const auto started = Clock::now();
@@ -80,9 +86,7 @@ Fit fit_start(const Rows& rows, std::vector<int32_t> C, size_t k, const FitOptio
   return fit;
 }
 
-std::vector<int32_t> draw_start(const Rows& rows, const std::vector<int32_t>& overall, const uint64_t* words,
-                                const SeedingPlan& plan) {
-  Seeding seeding(rows, overall, 1);
+std::vector<int32_t> draw_start(Seeding& seeding, const uint64_t* words, const SeedingPlan& plan) {
   seeding.add_rows(words, 1, 1);
   seeding.add_rows(++words, plan.k - 1, plan.candidates);
   words += (plan.k - 1) * plan.candidates;
@@ -93,14 +97,15 @@ std::vector<int32_t> draw_start(const Rows& rows, const std::vector<int32_t>& ov
 // The best of m fits that run at the same time, each on one thread, the first of several; one alone on all threads.
 template <class Start>
 Fit best_fit(const Rows& rows, size_t m, size_t k, const FitOptions& options, const Start& start) {
+  const std::unique_ptr<RowPanels> panels(RowPanels::serve(rows) ? new RowPanels(rows) : nullptr);
   if (m == 1) {
     const size_t threads = rows.n * rows.p * k < SERIAL_PRODUCTS ? 1 : rows.threads;
     const Crew crew(threads);
-    return fit_start(rows, start(0), k, options, threads);
+    return fit_start(rows, start(0, panels.get()), k, options, threads, panels.get());
   }
   std::vector<Fit> fits(m);
-  parallel(threads_for(m * rows.n * rows.p * k, rows.threads), m,
-           [&](size_t, size_t i) { fits[i] = fit_start(rows, start(i), k, options, 1); });
+  parallel(m * rows.n * rows.p * k < SERIAL_STARTS ? 1 : rows.threads, m,
+           [&](size_t, size_t i) { fits[i] = fit_start(rows, start(i, panels.get()), k, options, 1, panels.get()); });
   return *std::min_element(fits.begin(), fits.end(), [](const Fit& a, const Fit& b) { return a.loss < b.loss; });
 }
 
@@ -108,14 +113,22 @@ Fit best_fit(const Rows& rows, size_t m, size_t k, const FitOptions& options, co
 
 Fit fit_starts(const Rows& rows, const int32_t* starts, size_t m, size_t k, const FitOptions& options) {
   const size_t size = k * rows.p;
-  return best_fit(rows, m, k, options,
-                  [&](size_t i) { return std::vector<int32_t>(starts + i * size, starts + (i + 1) * size); });
+  return best_fit(rows, m, k, options, [&](size_t i, const RowPanels*) {
+    return std::vector<int32_t>(starts + i * size, starts + (i + 1) * size);
+  });
 }
 
 Fit fit_drawn_starts(const Rows& rows, const std::vector<int32_t>& overall, const uint64_t* words, size_t m,
                      const SeedingPlan& plan, const FitOptions& options) {
-  return best_fit(rows, m, plan.k, options,
-                  [&](size_t i) { return draw_start(rows, overall, words + i * plan.n_words(), plan); });
+  return best_fit(rows, m, plan.k, options, [&](size_t i, const RowPanels* panels) {
+    const uint64_t* own = words + i * plan.n_words();
+    if (!panels) {
+      ScoredSeeding seeding(rows, overall, 1);
+      return draw_start(seeding, own, plan);
+    }
+    PanelSeeding seeding(*panels, overall);
+    return draw_start(seeding, own, plan);
+  });
 }
 
 }  // namespace rekmeans

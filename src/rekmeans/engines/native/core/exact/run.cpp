@@ -69,14 +69,15 @@ struct Run::Workspace {
   size_t n_changed = 0, n_scored = 0, n_scored_fast = 0, n_decided_exactly = 0;
 };
 
-Run::Run(const Rows& rows_, size_t k_, bool skip_, size_t threads_)
+Run::Run(const Rows& rows_, size_t k_, bool skip_, size_t threads_, const RowPanels* panels_)
     : rows(rows_),
       k(k_),
       skip(skip_),
       threads(std::max<size_t>(1, threads_)),
       labels(rows_.n, -1),
-      upper(rows_.n),
-      lower(rows_.n),
+      panels(panels_),
+      upper(panels_ ? 0 : rows_.n),
+      lower(panels_ ? 0 : rows_.n),
       drift(k_, 0),
       recent_drift(k_, 0) {
   sums.allocate(rows, k);
@@ -142,6 +143,7 @@ void Run::measure_drift(const int32_t* C) {
 
 size_t Run::assign(const int32_t* C) {
   ++n_passes;
+  if (panels) return assign_by_panels(C);
   measure_drift(C);
   choose_fast();
   const CentroidDrift moves(*this, C);
@@ -158,6 +160,26 @@ size_t Run::assign(const int32_t* C) {
   pairs_pay &= REFINE_COST * n_refined <= n_scored || n_scored * REFINE_COST < rows.n;
   last_centroids.assign(C, C + k * rows.p);
   loss = sums.objective(rows, C, threads);
+  return n_changed;
+}
+
+size_t Run::assign_by_panels(const int32_t* C) {
+  panels->nearest(C, k, nearest);
+  RowBuffer buffer;
+  size_t n_changed = 0;
+  for (size_t j = 0; j < rows.n; ++j) {
+    const int32_t own = int32_t(nearest[j]), old = labels[j];
+    if (own == old) continue;
+    const uint32_t number = uint32_t(j);
+    const float* g;
+    rows.fetch(&number, 1, buffer, &g);
+    if (old >= 0) sums.add_row(rows, j, g, size_t(old), -1);
+    sums.add_row(rows, j, g, size_t(own), +1);
+    labels[j] = own;
+    ++n_changed;
+  }
+  n_scored = rows.n;
+  loss = sums.objective(rows, C, 1);
   return n_changed;
 }
 

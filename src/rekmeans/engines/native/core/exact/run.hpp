@@ -1,13 +1,15 @@
 // One run over shared rows: labels, distance bounds that let rows be skipped, and integer sums kept up to date by the
 // rows that change cluster.
 #pragma once
+#include "row_panels.hpp"
 #include "scoring.hpp"
 #include "sums.hpp"
 
 namespace rekmeans {
 
 struct Run {
-  Run(const Rows& rows, size_t k, bool skip, size_t threads);
+  // With the panels of its rows, every distance is computed; the same answer.
+  Run(const Rows& rows, size_t k, bool skip, size_t threads, const RowPanels* panels = nullptr);
 
   // Assign every row to the centroids C (k, p), bring the sums up to date; the number of rows that changed label.
   size_t assign(const int32_t* C);
@@ -31,6 +33,7 @@ struct Run {
  private:
   struct CentroidDrift;  // how far the centroids moved since the last pass
   struct Workspace;      // what one thread works with
+  size_t assign_by_panels(const int32_t* C);
   void measure_drift(const int32_t* C);
   void choose_fast();
   void regroup_fast();  // choose the fast ones anew
@@ -42,6 +45,9 @@ struct Run {
   void score_all(const CentroidDrift& drift, Workspace& workspace);
   int32_t decide_exactly(const PackedCentroids& C, size_t j, size_t r, ScoreBlock& block) const;
   float own_upper_bound(const PackedCentroids& C, size_t j, const float* g) const;
+
+  const RowPanels* panels;
+  std::vector<int64_t> nearest;  // of each row in the last pass, where there are panels
 
   // (n,) bounds: at most upper to the own centroid; at least lower to any other slow one, lower_fast to any other fast
   // one (empty before there are fast ones)

@@ -1,14 +1,35 @@
-// Starting centroids as they are chosen: every row's two nearest so far, exact; float32 only says which to compute.
+// Starting centroids as they are chosen: every row's two nearest so far, exact.
 #pragma once
-#include "scoring.hpp"
+#include "neighbours.hpp"
+#include "rows.hpp"
 
 namespace rekmeans {
 
 constexpr size_t MOST_CANDIDATES = 16;
 
+// A candidate, the centroid it replaces, and how much loss that saves.
+struct Swap {
+  size_t candidate, centroid;
+  int128 gain;
+};
+
+// The best swap of gains (k + 1, count) by candidates, those of each centroid's rows and of all, less what its rows
+// lose; the lowest centroid and candidate of several.
+template <class Sum>
+Swap best_swap(const std::vector<Sum>& gains, const std::vector<Sum>& lost, size_t count) {
+  const size_t k = lost.size();
+  Swap best{0, 0, gains[k * count] + gains[0] - lost[0]};
+  for (size_t q = 0; q < k; ++q)
+    for (size_t i = 0; i < count; ++i) {
+      const int128 gain = gains[k * count + i] + gains[q * count + i] - lost[q];
+      if (gain > best.gain) best = {i, q, gain};
+    }
+  return best;
+}
+
+// What all have in common; ScoredSeeding and PanelSeeding say how distances are found.
 struct Seeding {
-  // `overall` (p,) stands in for the missing cells of rows that become centroids; empty where none is missing.
-  Seeding(const Rows& rows, std::vector<int32_t> overall, size_t threads);
+  virtual ~Seeding() = default;
 
   // The rows at the shares word/2^64 of the running sum of weight times the distance to the nearest centroid (of the
   // weights alone before there is one).
@@ -19,10 +40,6 @@ struct Seeding {
   // At most MOST_CANDIDATES P (count, p) in grid units, complete. Take the one that leaves the least loss as a new
   // centroid.
   void add_best(const int32_t* P, size_t count);
-  // Take all of any number of them, or the row that each word draws after the one before is taken; only the nearest of
-  // each row is known from then on.
-  void add_all(const int32_t* P, size_t count);
-  void add_drawn(const uint64_t* words, size_t count);
   // Put the best candidate in the place of the best centroid to lose, if that lowers the loss.
   bool swap_best(const int32_t* P, size_t count);
 
@@ -38,37 +55,34 @@ struct Seeding {
   std::vector<int32_t> C;  // (k, p)
   size_t k = 0;
 
+ protected:
+  // `overall` (p,) stands in for the missing cells of rows that become centroids; empty where none is missing.
+  Seeding(const Rows& rows, std::vector<int32_t> overall, size_t threads, bool has_lengths);
+
+  // The candidate that leaves the least loss, the first of several.
+  virtual size_t find_addition(const int32_t* P, size_t count) = 0;
+  // The nearest of all rows once this candidate, taken (p,), is a centroid too.
+  virtual void add(const int32_t* taken, size_t candidate) = 0;
+  virtual Swap find_swap(const int32_t* P, size_t count) = 0;
+  // The centroids and the nearest of all rows after it.
+  virtual void replace(const int32_t* taken, const Swap& swap) = 0;
+
+  size_t threads_for_scores(size_t count) const;       // of all rows with so many centroids
+  void take_if_near(size_t j, int32_t c, int64_t D) {  // centroid c among the two nearest of row j
+    if (D < nearest.distance[j]) {
+      second.set(j, nearest.distance[j], nearest.index[j]);
+      nearest.set(j, D, c);
+    } else if (D < second.distance[j]) {
+      second.set(j, D, c);
+    }
+  }
+
+  Neighbours nearest, second;
+
  private:
-  struct Swap;  // a candidate, and the centroid it replaces
-
-  // What is known of each row: exact distance, length that is at least its root, and index, of one of its two nearest.
-  struct Neighbours {
-    explicit Neighbours(size_t n);
-    std::vector<int64_t> distance;
-    std::vector<float> length;
-    std::vector<int32_t> index;
-    void set(size_t j, int64_t D, int32_t c);
-  };
-
-  // Calls visit(thread, j, i, D) for every row that `wants` it and candidate whose exact distance D is below the limit.
-  template <class Wants, class Visit>
-  void visit_near(const PackedCentroids& P, const Neighbours& limit, const Wants& wants, const Visit& visit);
-  template <class Visit>
-  void visit_block(const PackedCentroids& P, ScoreBlock& block, const Neighbours& limit, const Visit& visit) const;
-
-  size_t threads_for_scores(size_t count) const;  // of all rows with so many centroids
-  float score_bar(size_t j, const Neighbours& limit, float error) const;
-  std::vector<float> candidate_distances(const PackedCentroids& P) const;  // (k,) at most that to the nearest one
-  Swap best_swap(const int32_t* P, size_t count);
-  void take_if_near(size_t j, int32_t c, int64_t D);  // centroid c among the two nearest of row j
-  void take_nearest(const PackedCentroids& P, ScoreBlock& block);
-  void find_two_nearest(const PackedCentroids& all, size_t j, ScoreBlock& block, size_t r);
-  void find_two_nearest(const std::vector<std::vector<uint32_t>>& numbers);  // of the rows of each part
   bool all_rows_are_centroids() const;
 
   std::vector<int32_t> overall;
-  Neighbours nearest, second;
-  std::vector<ScoreBlock> blocks;  // of each thread
 };
 
 }  // namespace rekmeans

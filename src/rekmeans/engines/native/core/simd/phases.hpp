@@ -5,8 +5,9 @@
 namespace rekmeans {
 namespace {
 
-PhaseCheck row_phases(double* x, size_t d, const PhaseMap& map) {
-  const double *shift = map.shift, *rate = map.rate, *low = map.low, *high = map.high;
+PhaseCheck row_phases(double* __restrict x, size_t d, const PhaseMap& map) {
+  const double* __restrict shift = map.shift, * __restrict rate = map.rate;
+  const double* __restrict low = map.low, * __restrict high = map.high;
   int64_t inside = map.beyond != Beyond::ignore, large = 0;
   if (map.beyond == Beyond::ignore)
     for (size_t l = 0; l < d; ++l) inside |= int64_t(x[l] >= low[l]) & int64_t(x[l] <= high[l]);

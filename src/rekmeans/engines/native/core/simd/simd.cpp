@@ -3,6 +3,7 @@
 #include "simd.hpp"
 
 #include "few_centroids.hpp"
+#include "grid_distances.hpp"
 #include "pairs.hpp"
 #include "phases.hpp"
 #include "quantized.hpp"
@@ -40,6 +41,8 @@ const Simd* REKMEANS_SIMD() {
       .loosen_bounds = loosen_bounds,
       .dot = dot,
       .grid_distance = grid_distance,
+      .grid_distances = grid_distances,
+      .grid_nearest = grid_nearest,
       .add_row = add_row,
       .tile_columns = tile_columns,
       .tile_cells = tile_cells,

@@ -165,6 +165,12 @@ struct Simd {
   // sum of (g 2^23 - h)^2 in integers.
   int64_t (*grid_distance)(const float* g, const int32_t* h, size_t p);
 
+  // D (count, panels * width) of rows in panels (panels, 2d, width) to points H (count, 2d), in grid units squared.
+  void (*grid_distances)(const float* panels, size_t n_panels, size_t d, const double* H, size_t count, int64_t* D);
+
+  // The nearest of k points of each of these rows, the first of several, (panels * width,).
+  void (*grid_nearest)(const float* panels, size_t n_panels, size_t d, const double* H, size_t k, int64_t* index);
+
   // totals += (or -= if minus) g 2^23, in integers.
   void (*add_row)(int64_t* totals, const float* g, size_t p, bool minus);
 

@@ -24,6 +24,7 @@ inline vd load(const double* from) { return *reinterpret_cast<const vd*>(from); 
 inline void store(float* to, vf x) { *reinterpret_cast<vf*>(to) = x; }
 inline void store(float* to, vh x) { *reinterpret_cast<vh*>(to) = x; }
 inline void store(double* to, vd x) { *reinterpret_cast<vd*>(to) = x; }
+inline void store(int64_t* to, vl x) { *reinterpret_cast<vl*>(to) = x; }
 inline void store(uint8_t* to, vb x) { *reinterpret_cast<vb*>(to) = x; }
 
 inline vf select(vi mask, vf yes, vf no) { return mask ? yes : no; }
