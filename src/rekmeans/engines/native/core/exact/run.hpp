@@ -12,11 +12,18 @@ struct Run {
   // Assign every row to the centroids C (k, p), bring the sums up to date; the number of rows that changed label.
   size_t assign(const int32_t* C);
 
+  // Go on with the labels and bounds that rows have for C, all (n,): sums are then those of the rows that change.
+  void resume(std::vector<int32_t> labels, std::vector<float> upper, std::vector<float> lower, const int32_t* C);
+
   const Rows& rows;
   size_t k;
   bool skip;
   size_t threads;
   std::vector<int32_t> labels;  // (n,)
+
+  // (n,) bounds: at most upper to the own centroid; at least lower to any other slow one, lower_fast to any other fast
+  // one (empty before there are fast ones)
+  std::vector<float> upper, lower, lower_fast;
   ClusterSums sums;
   int128 loss = 0;
   size_t n_passes = 0;
@@ -42,9 +49,6 @@ struct Run {
   int32_t decide_exactly(const PackedCentroids& C, size_t j, size_t r, ScoreBlock& block) const;
   float own_upper_bound(const PackedCentroids& C, size_t j, const float* g) const;
 
-  // (n,) bounds: at most upper to the own centroid; at least lower to any other slow one, lower_fast to any other fast
-  // one (empty before there are fast ones)
-  std::vector<float> upper, lower, lower_fast;
   std::vector<size_t> fast;             // centroids that moved most when last counted: in passes 2, 4, 8, 16, ...
   std::vector<float> drift;             // (k,)
   std::vector<float> recent_drift;      // (k,) of the last few passes
