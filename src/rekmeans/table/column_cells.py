@@ -10,7 +10,7 @@ import numpy as np
 
 from .._grid import Array
 
-PLAIN_TYPES = set(map(np.dtype, "bhilBHILfd"))  # of numbers that every engine reads
+COLUMN_TYPES = set(map(np.dtype, "bhilBHILfd"))  # of numbers that every engine reads
 TILE_BYTES = 1 << 17  # of the rows that are written together, so that they stay in the cache
 
 
@@ -25,7 +25,7 @@ class ColumnCells:
     def of_columns(cls, columns: Sequence[Array], dtype: np.dtype[Any]) -> Self:
         """Cells of these columns, uncopied where they are of one plain type already."""
         kinds = {column.dtype for column in columns}
-        if len(kinds) > 1 or not kinds <= PLAIN_TYPES:
+        if len(kinds) > 1 or not kinds <= COLUMN_TYPES:
             columns = [column.astype(dtype, copy=False) for column in columns]
         return cls(tuple(columns), dtype)
 

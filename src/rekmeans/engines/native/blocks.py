@@ -17,7 +17,7 @@ from .exact import core_scale, fetch_sums
 from .options import instruction_set
 from .scales import on_grid_of_cells
 
-STATE_BYTES = 12  # of a row: its label and two bounds
+LABEL_AND_BOUNDS_BYTES = 12  # of a row: its label and two bounds
 STATE_SHARE = 2  # where these take more than this part of the memory limit, bounds are not kept
 MOST_ROWS = 1 << 31  # whose weights add up inside 64 bits
 
@@ -31,7 +31,7 @@ class NativeBlockRows(BlockRows):
 
     def start_run(self, model: Model) -> BlockRun:
         limit = self.table.memory_limit
-        keeps_bounds = limit is None or STATE_BYTES * len(self) * STATE_SHARE <= limit
+        keeps_bounds = limit is None or LABEL_AND_BOUNDS_BYTES * len(self) * STATE_SHARE <= limit
         return NativeBlockRun(self, model) if keeps_bounds and len(self) <= MOST_ROWS else BlockRun(self, model)
 
 
