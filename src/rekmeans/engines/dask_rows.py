@@ -79,6 +79,8 @@ class DaskRows(RowsElsewhere):
             for worker, parts in self._find_groups(client)
             for at in range(0, len(parts), size)
         ]
+        if not futures:  # no worker is left: the next that comes gets them
+            return self.assign_partitions(one)
         if len(futures) > FAN_IN:
             return self.run_tasks([reduce_tree(PartPass.merge, futures)])[0]
         return reduce(PartPass.merge, filter(None, gather(client, futures, self._longest_wait)))
