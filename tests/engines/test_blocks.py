@@ -8,12 +8,13 @@ from numpy.testing import assert_array_equal
 
 from rekmeans import EulerKMeans, FuzzyCMeans, KernelKMeans, RectifiedEulerKMeans
 from rekmeans.engines import blocks
-from rekmeans.engines.blocks import BlockRows, with_room
+from rekmeans.engines.blocks import BlockRows, BlockRun, with_room
+from rekmeans.engines.native.blocks import NativeBlockRun
 from rekmeans.estimators.placement import place_for_fit
 from rekmeans.short_fits import SMALL
 from rekmeans.table import MemoryTable
 from support.assertions import assert_same_fit, raises_mentioning
-from support.streams import FORMS, called_arrays, memmap, stream_rows, stream_weights, weights_of
+from support.streams import CUTS, FORMS, called_arrays, memmap, stream_rows, stream_weights, weights_of
 
 K = 4
 X, W = stream_rows(), stream_weights()
@@ -46,6 +47,37 @@ def test_every_form_gives_the_fit_of_its_rows_in_memory(form, w, tmp_path):
     assert_same_scale(stream.scale_, memory.scale_)
     assert stream.engine_ == "native"
     assert isinstance(stream.labels_, np.memmap)
+
+
+@each_form
+@weighted
+def test_kept_bounds_give_the_fit_in_memory(form, w, tmp_path):
+    parameters = {"memory_limit": "1GB", "n_clusters": 9, "init": np.linspace(-2, 14, 27).reshape(9, 3)}
+    stream = RectifiedEulerKMeans(**parameters).fit(form(tmp_path, X, w), sample_weight=weights_of(form, w))
+    memory = RectifiedEulerKMeans(**parameters).fit(X, sample_weight=w)
+    reference = RectifiedEulerKMeans(**parameters, engine="reference").fit(X, sample_weight=w)
+    assert memory.n_iter_ > 4
+    assert_same_fit(stream, memory)
+    assert_same_fit(stream, reference)
+    assert_array_equal(stream.history_["n_changed"], memory.history_["n_changed"])
+
+
+def test_a_pass_maps_only_the_rows_that_bounds_leave_open():
+    placed = place_for_fit(RectifiedEulerKMeans(K, random_state=0), lambda: iter(np.split(X, CUTS)))
+    run, plain = placed.rows.start_run(placed.model), BlockRun(placed.rows, placed.model)
+    assert isinstance(run, NativeBlockRun)
+    C = placed.model.kernel.from_points(POINTS)
+    for _ in range(6):
+        one, other = run.assign(C), plain.assign(C)
+        assert one.n_changed == other.n_changed
+        assert one.sums.loss == other.sums.loss
+        for name in ("mass", "totals", "observed"):
+            assert_array_equal(getattr(one.sums, name), getattr(other.sums, name))
+        assert_array_equal(run.labels(), plain.labels())
+        C = run.update(one.sums, C)
+    assert run.assign(C).n_changed == plain.assign(C).n_changed
+    run.last[:], run.upper[:], run.lower[:] = 0, 0, 1e6  # these prove a wrong label, and no row is looked at
+    assert run.assign(C).n_changed == 0
 
 
 @each_estimator

@@ -16,6 +16,7 @@ from distributed import Client, LocalCluster
 from numpy.testing import assert_array_equal
 
 from rekmeans import EulerKMeans, EulerMap, FuzzyCMeans, KernelKMeans, RectifiedEulerKMeans, watch_passes
+from rekmeans.engines.dask_rows import share_partitions
 from rekmeans.engines.native import Native
 from rekmeans.engines.partition import Partition, RunPass, merge_some
 from rekmeans.estimators.placement import place_for_fit
@@ -161,6 +162,13 @@ class Native_place:  # noqa: N801
 def test_a_merge_keeps_the_order_and_leaves_out_what_is_none():
     assert merge_some(lambda a, b: a + b, [None, "a", None, "b", "c"]) == "abc"
     assert merge_some(lambda a, b: a + b, [None]) is None
+
+
+def test_partitions_stay_where_they_are_unless_a_worker_has_too_many():
+    owners = [["a"], ["a"], ["a"], ["b"], [], ["a", "b"]]
+    assert share_partitions(owners, {"a": 1, "b": 1}) == {"a": [0, 1, 2], "b": [3, 5, 4]}
+    assert share_partitions(owners, {"a": 2, "b": 1}) == {"a": [0, 1, 2, 5], "b": [3, 4]}
+    assert share_partitions([["gone"]] * 3, {"a": 1, "b": 1}) == {"a": [0, 1], "b": [2]}
 
 
 # a cluster of worker processes

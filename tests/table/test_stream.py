@@ -201,3 +201,13 @@ def test_rows_that_change_between_two_reads_are_refused():
 
 def test_a_block_has_its_weights_beside_it():
     assert RawBlock(X, None).weights is None
+
+
+def test_a_memmap_that_is_read_in_blocks_keeps_what_was_changed_in_memory(tmp_path):
+    X = np.random.default_rng(0).normal(size=(3000, 4))
+    np.save(tmp_path / "X.npy", X)
+    changed = np.load(tmp_path / "X.npy", mmap_mode="c")
+    changed += 1.0  # in memory only: the file has the old cells
+    seen = np.concatenate([block.X for block in ArrayBlocks(changed).blocks(500)])
+    assert_array_equal(seen, X + 1.0)
+    assert_array_equal(changed, X + 1.0)

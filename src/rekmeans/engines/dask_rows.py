@@ -6,7 +6,7 @@ import secrets
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from operator import add
 from typing import Any
 
@@ -19,13 +19,14 @@ from .._grid import Array, integer_weights
 from ..model import Assignment, FarthestRow, Model, State, Stop
 from ..table import MemoryTable, draw_goals
 from ..table.dask import DaskTable, part_of
-from ..table.dask_compute import compute, current_client
+from ..table.dask_compute import compute, current_client, futures_of, gather, wait_for
 from .base import Engine
 from .blocks import RowsElsewhere
 from .partition import BYTES_PER_CELL, BYTES_PER_ROW, Partition, PartPass, RunPass, merge_some
 
 FAN_IN = 8  # results that one task of the tree adds up
 KEPT_SHARE = 0.5  # of the memory of all workers that rows may take
+TASK_SECONDS = 1.0  # of partitions that one task goes over: a task costs the scheduler some milliseconds
 PATIENCE = 20  # times the median task without any task ending, and a cluster is given up
 
 
@@ -37,6 +38,7 @@ class DaskRows(RowsElsewhere):
         self.engine, self.n_threads = engine, n_threads
         self.silent: int | None = None
         self.task_seconds: list[float] = []
+        self.groups: tuple[dict[str, int], list[tuple[str, list[Any]]]] = {}, []  # of which workers; who has what
 
     @property
     def engine_name(self) -> str:
@@ -51,11 +53,52 @@ class DaskRows(RowsElsewhere):
         return self.table.n_rows
 
     @cached_property
+    def is_kept(self) -> bool:
+        """Whether the partitions stay on the workers."""
+        return self._fit_in_memory()
+
+    @cached_property
     def partitions(self) -> list[Any]:
         """A delayed Partition each; on the workers from now on where they fit there."""
-        is_kept = self._fit_in_memory()
-        parts = self._place(self.table.parts, self.table.largest_weight, is_kept)
-        return list(current_client().persist(parts, optimize_graph=False)) if is_kept else parts
+        parts = self._place(self.table.parts, self.table.largest_weight, self.is_kept)
+        return list(current_client().persist(parts, optimize_graph=False)) if self.is_kept else parts
+
+    def assign_partitions(self, one: RunPass) -> PartPass:
+        """A pass by a task for each partition, wherever the scheduler runs it."""
+        shared = delayed(one, pure=False, traverse=False)
+        parts = [delayed(_assign)([part], shared) for part in self.partitions]
+        found: PartPass = self.run_tasks([reduce_tree(PartPass.merge, parts)])[0]
+        return found
+
+    def assign_groups(self, one: RunPass) -> PartPass:
+        """A pass by tasks where the partitions are: of one each at first, then of as many as take a second."""
+        client = current_client()
+        size = max(1, int(TASK_SECONDS / max(statistics.median(self.task_seconds), 1e-6))) if self.task_seconds else 1
+        futures = [
+            client.submit(_assign, parts[at : at + size], one, workers=[worker], allow_other_workers=True, pure=False)
+            for worker, parts in self._find_groups(client)
+            for at in range(0, len(parts), size)
+        ]
+        if not futures:  # no worker is left: the next that comes gets them
+            return self.assign_partitions(one)
+        if len(futures) > FAN_IN:
+            return self.run_tasks([reduce_tree(PartPass.merge, futures)])[0]
+        return reduce(PartPass.merge, filter(None, gather(client, futures, self._longest_wait)))
+
+    def _find_groups(self, client: Any) -> list[tuple[str, list[Any]]]:
+        """Workers, and partitions for each of their threads: those that a worker has, if no other has too few."""
+        workers = {name: info["nthreads"] for name, info in client.scheduler_info(n_workers=-1)["workers"].items()}
+        if self.groups[0] != workers and workers:
+            futures = futures_of(self.partitions)
+            wait_for(client, futures, self._longest_wait)
+            owners = client.who_has(futures)
+            held = share_partitions([list(owners.get(future.key, ())) for future in futures], workers)
+            parts = {worker: [futures[i] for i in numbers] for worker, numbers in held.items()}
+            groups = [
+                (worker, some[i :: workers[worker]]) for worker, some in parts.items() for i in range(workers[worker])
+            ]
+            self.groups = workers, [(worker, some) for worker, some in groups if some]
+        return self.groups[1]
 
     def _place(self, parts: Sequence[Any], largest: float | None = None, is_kept: bool = False) -> list[Any]:
         threads = self.n_threads if current_client() is not None else 1  # Dask's local threads are as many as CPUs
@@ -76,7 +119,7 @@ class DaskRows(RowsElsewhere):
         return compute(tasks, self._longest_wait)
 
     def _longest_wait(self) -> float:
-        return PATIENCE * statistics.median(self.task_seconds) if self.task_seconds else 0.0
+        return PATIENCE * max(TASK_SECONDS, statistics.median(self.task_seconds)) if self.task_seconds else 0.0
 
     def weights(self) -> Array:
         return np.concatenate(self.run_tasks([delayed(_weights)(part) for part in self.partitions]))
@@ -165,9 +208,8 @@ class DaskRun:
         self.name, self.before = secrets.token_hex(8), None
 
     def assign(self, C: Any) -> Assignment:
-        one = delayed(RunPass(self.name, self.n_passes, self.model, self.before, C), pure=False, traverse=False)
-        parts = [delayed(_assign)(part, one) for part in self.rows.partitions]
-        found: PartPass = self.rows.run_tasks([reduce_tree(PartPass.merge, parts)])[0]
+        one = RunPass(self.name, self.n_passes, self.model, self.before, C)
+        found = self.rows.assign_groups(one) if self.rows.is_kept else self.rows.assign_partitions(one)
         self.rows.silent, self.rows.task_seconds = found.n_silent, found.seconds
         self.before, self.n_passes = C, self.n_passes + 1
         return Assignment(found.n_changed, found.sums)
@@ -180,6 +222,23 @@ class DaskRun:
 
     def labels(self) -> Any:
         return self.rows.label(self.model, self.before)
+
+
+def share_partitions(owners: Sequence[Sequence[str]], threads: dict[str, int]) -> dict[str, list[int]]:
+    """Numbers of partitions for each worker, by its threads: its own first, and what others have too many of."""
+    total = sum(threads.values())
+    shares: dict[str, list[int]] = {worker: [] for worker in threads}
+
+    def has_room(worker: str) -> bool:
+        return worker in shares and len(shares[worker]) * total < len(owners) * threads[worker]
+
+    spare: list[int] = []
+    for number, workers in enumerate(owners):
+        worker = next(filter(has_room, workers), None)
+        (spare if worker is None else shares[worker]).append(number)
+    for number in spare:
+        shares[next(filter(has_room, shares))].append(number)
+    return shares
 
 
 def reduce_tree(merge: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
@@ -200,7 +259,11 @@ def _place_rows(
     return engine.place(stages, part_of(table, largest), n_threads, None)
 
 
-def _assign(part: Partition, one: RunPass) -> PartPass | None:
+def _assign(parts: list[Partition], one: RunPass) -> PartPass | None:
+    return merge_some(PartPass.merge, [_assign_part(part, one) for part in parts])
+
+
+def _assign_part(part: Partition, one: RunPass) -> PartPass | None:
     started = time.perf_counter()
     found = part.assign(one)
     return None if found is None else PartPass(*found, [time.perf_counter() - started])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from operator import add
 from typing import Any, NamedTuple
 
@@ -48,6 +49,11 @@ class Partition:
         self.rows: Any = place(table) if table.n_rows else None
         self.last: tuple[str, int, Any] = ("", 0, None)  # run, its next pass, its state on the engine
 
+    @cached_property
+    def n_silent(self) -> int:
+        """Rows that count and take no part."""
+        return int(self.rows.n_silent()) if self.rows else 0
+
     def __reduce__(self) -> Any:
         """Sent to another worker, or to disk, as raw rows: they are mapped again there."""
         return Partition, (self.place, self.table, self.number, self.is_kept)
@@ -68,7 +74,7 @@ class Partition:
                     run.assign(one.before)
             assignment = run.assign(one.C)
             self.last = (one.run, one.number + 1, run)
-            return assignment.n_changed, sums_with_room(assignment.sums.fetch()), self.rows.n_silent()
+            return assignment.n_changed, sums_with_room(assignment.sums.fetch()), self.n_silent
         run = self.rows.start_run(one.model)
         before = kept_labels(one, self.number)
         if before is None and one.number:
@@ -79,7 +85,7 @@ class Partition:
         labels = run.labels()
         keep_labels(one, self.number, labels)
         n_changed = len(labels) if before is None else int(np.count_nonzero(labels != before))
-        return n_changed, sums, self.rows.n_silent()
+        return n_changed, sums, self.n_silent
 
     def farthest(self, C: Any, start: int) -> FarthestRow | None:
         if self.rows is None:
@@ -95,7 +101,7 @@ class Partition:
 
     def weight_counts(self) -> tuple[int, int]:
         """Weight of the rows that take part, and how many that count do not."""
-        return (int(self.rows.weights().sum()), self.rows.n_silent()) if self.rows else (0, 0)
+        return (int(self.rows.weights().sum()), self.n_silent) if self.rows else (0, 0)
 
     def row_numbers(self, goals: Array) -> Array:
         """Numbers in this partition of the rows whose running sum of weights first exceeds these goals."""

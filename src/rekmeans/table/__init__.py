@@ -1,7 +1,19 @@
 """Tables: any common table as rows of numbers with weights, wherever its rows are; bad ones are refused here."""
 
 from .base import ColumnSummary, Table, Twins, dense, draw_goals, draw_rows
+from .column_cells import ColumnCells
 from .memory import MemoryTable
-from .stream import StreamTable
+from .stream import Block, StreamTable
 
-__all__ = ["ColumnSummary", "MemoryTable", "StreamTable", "Table", "Twins", "dense", "draw_goals", "draw_rows"]
+__all__ = [
+    "Block",
+    "ColumnCells",
+    "ColumnSummary",
+    "MemoryTable",
+    "StreamTable",
+    "Table",
+    "Twins",
+    "dense",
+    "draw_goals",
+    "draw_rows",
+]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +21,7 @@ PLAIN_KINDS = "fiub"  # of numbers that an array on disk may hold
 class RawBlock(NamedTuple):
     """Some rows in the order of the table."""
 
-    X: Array  # (m, d)
+    X: Any  # (m, d): an array, or ColumnCells
     weights: Array | None  # (m,) as they are written, None for all equal
 
 
@@ -63,11 +64,26 @@ class ArrayBlocks:
         return number_rows(np.asarray(self.array[:1]))
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
+        """Blocks of a memmap are not copied: only what is read of them comes into memory, and goes with the next."""
         for at in range(0, self.n_rows, size):
-            yield RawBlock(number_rows(np.array(self.array[at : at + size])), None)
+            _advise(self.array, slice(at, at + size), "MADV_WILLNEED")
+            if at >= 2 * size:  # the block before this one is being worked on
+                _advise(self.array, slice(at - 2 * size, at - size), "MADV_DONTNEED")
+            yield RawBlock(number_rows(np.asarray(self.array[at : at + size])), None)
 
     def take(self, rows: Array) -> Array | None:
         return number_rows(np.array(self.array[rows])) if isinstance(self.array, np.ndarray) else None
+
+
+def _advise(array: Any, rows: slice, advice: str) -> None:
+    """Tell the system what becomes of the pages of some rows of a memmap, unless they hold changes of their own."""
+    is_file = isinstance(array, np.memmap) and array.mode != "c" and array.flags.c_contiguous
+    if not is_file or not hasattr(mmap, advice):
+        return
+    block, pages = array[rows], array._mmap
+    first = block.ctypes.data - np.frombuffer(pages, np.uint8).ctypes.data
+    start = first // mmap.PAGESIZE * mmap.PAGESIZE
+    pages.madvise(getattr(mmap, advice), start, first + block.nbytes - start)
 
 
 @dataclass(frozen=True)

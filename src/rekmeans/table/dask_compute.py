@@ -27,6 +27,13 @@ def current_client() -> Any:
         return None
 
 
+def futures_of(tasks: Sequence[Any]) -> list[Any]:
+    """The future of each delayed value that a cluster keeps."""
+    from distributed import futures_of as futures_in
+
+    return [futures_in(task)[0] for task in tasks]
+
+
 def compute(tasks: Sequence[Any], limit: Callable[[], float] = lambda: 0.0) -> list[Any]:
     """The results of delayed values; a cluster on which no task ends for too long is an error that names its workers.
 
@@ -35,22 +42,33 @@ def compute(tasks: Sequence[Any], limit: Callable[[], float] = lambda: 0.0) -> l
     client = current_client()
     if client is None:
         return list(compute_here(*tasks))
-    futures = client.compute(list(tasks), optimize_graph=False)
+    return gather(client, client.compute(list(tasks), optimize_graph=False), limit)
+
+
+def gather(client: Any, futures: list[Any], limit: Callable[[], float]) -> list[Any]:
+    """The results of futures, watched as those of `compute`."""
+    wait_for(client, futures, limit)
+    return list(client.gather(futures))
+
+
+def wait_for(client: Any, futures: list[Any], limit: Callable[[], float]) -> None:
+    """Wait until all futures are done; an error where no task ends for too long."""
     most = dask.config.get("rekmeans.timeout", None)
-    seen, since = _waiting_tasks(client), time.monotonic()
+    seen, since = None, time.monotonic()
     while not all(future.done() for future in futures):
         _wait(futures)
+        if all(future.done() for future in futures):
+            break
         now = _waiting_tasks(client)
         if now != seen:
             seen, since = now, time.monotonic()
         allowed = max(TIMEOUT, limit()) if most is None else float(most)
         if time.monotonic() - since > allowed:
-            workers = ", ".join(sorted({worker for worker, _ in seen})) or "no worker at all"
+            workers = ", ".join(sorted({worker for worker, _ in now})) or "no worker at all"
             client.cancel(futures)
             raise TimeoutError(
                 f"no task ended for {allowed:.0f} s, {workers} did not answer: restart it, or raise rekmeans.timeout."
             )
-    return list(client.gather(futures))
 
 
 def _wait(futures: list[Any]) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from .._grid import Array
 from .block_source import RawBlock
+from .column_cells import ColumnCells
 
 try:
     import pyarrow as pa
@@ -48,19 +49,23 @@ class DatasetBlocks:
         return pa.table({name: [0.0] for name in self.names})
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
-        """Blocks of rows side by side, filled from batches of any length."""
-        block, weights, m = self._empty(size)
+        """Batches of at most so many rows, small ones put together."""
+        waiting: list[Any] = []
+        m = 0
         for batch in self._batches(size):
-            at = 0
-            while at < batch.num_rows:
-                part = batch.slice(at, min(size - m, batch.num_rows - at))
-                self._put(part, block, weights, m)
-                at, m = at + part.num_rows, m + part.num_rows
-                if m == size:
-                    yield RawBlock(block, weights)
-                    block, weights, m = self._empty(size)
+            if m and m + batch.num_rows > size:
+                yield self._block(waiting)
+                waiting, m = [], 0
+            waiting.append(batch)
+            m += batch.num_rows
         if m:
-            yield RawBlock(block[:m], None if weights is None else weights[:m])
+            yield self._block(waiting)
+
+    def _block(self, batches: list[Any]) -> RawBlock:
+        batch = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
+        columns = [column_numbers(batch.column(name), self.dtype) for name in self.names]
+        weights = None if self.weight is None else column_numbers(batch.column(self.weight), np.float64)
+        return RawBlock(ColumnCells.of_columns(columns, self.dtype), weights)
 
     def _batches(self, size: int) -> Iterator[Any]:
         """Record batches in the order of the rows."""
@@ -73,18 +78,6 @@ class DatasetBlocks:
             fragment_readahead=1,
             fragment_scan_options=SCAN_OPTIONS if is_parquet else None,
         )
-
-    def _empty(self, size: int) -> tuple[Array, Array | None, int]:
-        weights = None if self.weight is None else np.empty(size)
-        return np.empty((size, self.n_columns), self.dtype), weights, 0
-
-    def _put(self, batch: Any, block: Array, weights: Array | None, at: int) -> None:
-        """Write the cells of a batch from row `at` of a block on."""
-        rows = slice(at, at + batch.num_rows)
-        for j, name in enumerate(self.names):
-            block[rows, j] = column_numbers(batch.column(name), self.dtype)
-        if weights is not None:
-            weights[rows] = column_numbers(batch.column(self.weight), weights.dtype)
 
     def take(self, rows: Array) -> Array | None:
         return None
@@ -122,7 +115,9 @@ def is_number_type(kind: Any) -> bool:
 
 
 def column_numbers(column: Any, dtype: Any) -> Array:
-    """The cells of a column as numbers, NaN where they are missing."""
+    """The cells of a column as numbers, NaN where they are missing; uncopied where none is."""
+    if not column.null_count and (types.is_integer(column.type) or types.is_floating(column.type)):
+        return np.asarray(column.to_numpy(zero_copy_only=False))
     plain = column.cast(pa.uint8()) if types.is_boolean(column.type) else column
     cells: Array = plain.cast(pa.from_numpy_dtype(dtype), safe=False).to_numpy(zero_copy_only=False)
     return cells

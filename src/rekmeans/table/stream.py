@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -25,15 +25,28 @@ STATE_BYTES = 64  # of a row beside its cells
 Item = TypeVar("Item")
 
 
-class Block(NamedTuple):
+@dataclass(frozen=True)
+class Block:
     """Some rows of a stream: those from `start` on."""
 
     start: int
-    table: MemoryTable
+    X: Any  # as the source has them: an array, or cells column by column
+    weights: Array | None
+    columns: dict[str, Any]
+    largest_weight: float | None  # of the whole table
 
     @property
     def rows(self) -> slice:
-        return slice(self.start, self.start + self.table.n_rows)
+        return slice(self.start, self.start + len(self.X))
+
+    @cached_property
+    def table(self) -> MemoryTable:
+        return MemoryTable(np.asarray(self.X), self.weights, self.columns, self.largest_weight)
+
+    def take(self, numbers: Array) -> MemoryTable:
+        """Those of these numbers in the block."""
+        weights = None if self.weights is None else self.weights[numbers]
+        return MemoryTable(self.X[numbers], weights, self.columns, self.largest_weight)
 
 
 @dataclass(frozen=True)
@@ -82,7 +95,7 @@ class StreamTable:
         at = 0
         for X, weights in prefetch(self.source.blocks(block_rows(self.n_columns, self.memory_limit))):
             w = None if weights is None else np.asarray(weights, np.float64)
-            yield Block(at, MemoryTable(X, w, self.columns, self.largest_weight))
+            yield Block(at, X, w, self.columns, self.largest_weight)
             at += len(X)
         if at != self.n_rows:
             raise ValueError(f"X must stay as it is while it is read: it had {self.n_rows:,} rows, and now {at:,}.")

@@ -88,7 +88,7 @@ def survey_rows(source: BlockSource, names: list[Any], memory_limit: int | None 
     found: Survey | None = None
     for X, weights in prefetch(source.blocks(block_rows(source.n_columns, memory_limit))):
         w = None if weights is None else np.asarray(weights, np.float64)
-        survey = survey_block(MemoryTable(X, w), names, 0 if found is None else found.n_rows)
+        survey = survey_block(MemoryTable(np.asarray(X), w), names, 0 if found is None else found.n_rows)
         found = survey if found is None else found + survey
     return refuse_bad_survey(found)
 

@@ -1,5 +1,6 @@
 """Passes over rows on circles, exact, and over points, in floats."""
 
+from collections.abc import Sequence
 from typing import Annotated, overload
 
 import numpy
@@ -122,6 +123,39 @@ def fit_drawn_starts(rows: Rows, overall: Annotated[NDArray[numpy.int32], dict(s
     """
     As fit_starts, from starts that k-means++ draws by these words, a row each.
     """
+
+class BlockRun:
+    """
+    One run over rows that come block by block; labels and bounds are the caller's.
+    """
+
+    def __init__(self, scale: Scale, k: int, d: int, threads: int, isa: str) -> None: ...
+
+    def start_pass(self, C: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
+        """Begin a pass with these centroids; all blocks follow."""
+
+    def assign_rows(self, X: Annotated[NDArray, dict(shape=(None, None), device='cpu', writable=False)], weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], upper: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], lower: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> int:
+        """
+        Assign the rows of a block, renew their labels and bounds; how many changed.
+        """
+
+    def assign_columns(self, columns: Sequence[Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)]], weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], upper: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], lower: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> int:
+        """As assign_rows, of a block stored column by column."""
+
+    def totals(self) -> object: ...
+
+    def mass(self) -> NDArray[numpy.int64]: ...
+
+    def missing_mass(self) -> NDArray[numpy.int64]: ...
+
+    @property
+    def loss(self) -> object: ...
+
+    @property
+    def n_silent(self) -> int: ...
+
+    @property
+    def n_passes(self) -> int: ...
 
 class Seeding:
     """Starting centroids as they are chosen."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -12,7 +13,7 @@ from ...model import Model
 from ...table import MemoryTable, StreamTable, Table, Twins
 from ...threads import count_threads
 from ..base import refuse_device
-from ..blocks import BlockRows, refuse_blocks
+from ..blocks import refuse_blocks
 from .options import MEASURES, RULES, instruction_set
 
 CORE = f"{__package__}._core"  # the compiled module
@@ -60,12 +61,14 @@ class Native:
         return TWINS
 
     def place(self, stages: Sequence[Model], table: Any, n_threads: int | None, memory_limit: int | None) -> Any:
+        from .blocks import NativeBlockRows
         from .exact import NativeRows  # the compiled module is loaded only where rows are placed
         from .float import NativePoints
 
         kernel = stages[-1].kernel
         if not table.is_in_memory:
-            return BlockRows(kernel, table, lambda block: self.place(stages, block, n_threads, None))
+            place = partial(self.place, stages, n_threads=n_threads, memory_limit=None)
+            return NativeBlockRows(kernel, table, place, n_threads=n_threads)
         if kernel.is_exact:
             return NativeRows(kernel, table, n_threads, memory_limit)
         return NativePoints(kernel, table, n_threads=n_threads)

@@ -50,13 +50,12 @@ class NativeRows:
     ) -> None:
         self.kernel, self.table, self.skip = kernel, table, skip
         self.memory_limit, self.n_threads = memory_limit, threads
-        X, scale = table.X, kernel.scale
+        X = table.X
         self.n, self.d = X.shape
         weights, self.weight_bits = None, 0
         if table.weights is not None:
             weights, self.weight_bits = integer_weights(table.weights, table.largest_weight)
-        low, high, shift = (np.ascontiguousarray(ends).ravel() for ends in (scale.low, scale.high, scale.shift))
-        columns = _core.Scale(low, high, shift, kernel.rates, scale.period, kernel.beyond)
+        columns = core_scale(kernel)
         self.threads = count_threads(threads)
         self.keep = memory_limit is None or self.n * (8 * self.d + ROW_STATE_BYTES) <= memory_limit
         common = (self.threads, instruction_set())
@@ -202,7 +201,7 @@ class CoreSums:
 
     def fetch(self) -> CircleSums:
         """All of them, as arrays of their own."""
-        return _fetch_sums(self.current_core())
+        return fetch_sums(self.current_core())
 
     def current_core(self) -> Any:
         """The core, if it still holds these sums."""
@@ -247,6 +246,13 @@ class NativeRun:
         return self.core.labels()
 
 
+def core_scale(kernel: Any) -> Any:
+    """How the kernel maps columns, as the core takes it."""
+    scale = kernel.scale
+    low, high, shift = (np.ascontiguousarray(ends).ravel() for ends in (scale.low, scale.high, scale.shift))
+    return _core.Scale(low, high, shift, kernel.rates, scale.period, kernel.beyond)
+
+
 def _end_of_fit(f: Array, labels: Array, _: int, losses: list[int], *counts: Array) -> State:
     """Where a fit in one call of the core ended; counts are n_changed, n_relocated and seconds of each pass."""
     passes = (Pass(*record) for record in zip(losses, *(count.tolist() for count in counts), strict=True))
@@ -261,7 +267,7 @@ def _is_mostly_zero(X: Array, memory_limit: int | None) -> bool:
     return bool(sample.size >= SPARSE_LEAST_CELLS and filled <= SPARSE_SHARE and fits_in_memory)
 
 
-def _fetch_sums(core: Any) -> CircleSums:
+def fetch_sums(core: Any) -> CircleSums:
     """The sums of the core's last pass."""
     mass, missing = core.mass(), core.missing_mass()
     half = _join_words(core.totals())

@@ -1,5 +1,5 @@
-// The Python face of the core: DenseRows, SparseRows, Run, Seeding, fit_starts; soft_pass and medians; scales;
-// constants.
+// The Python face of the core: DenseRows, SparseRows, Run, BlockRun, Seeding, fit_starts; soft_pass and medians;
+// scales; constants.
 #include "module.hpp"
 #include "../simd/instruction_set.hpp"
 
@@ -16,6 +16,7 @@ NB_MODULE(_core, m) {
       "The instruction set of this name, the best where it is empty; ValueError where the processor lacks it.");
   bind_rows(m);
   bind_run(m);
+  bind_block_run(m);
   bind_seeding(m);
   bind_float(m);
   bind_scales(m);

@@ -9,6 +9,7 @@ std::vector<int32_t> overall_of(const Rows& rows, const std::optional<Int32s>& o
 
 void bind_rows(nb::module_& m);
 void bind_run(nb::module_& m);
+void bind_block_run(nb::module_& m);
 void bind_seeding(nb::module_& m);
 void bind_float(nb::module_& m);
 void bind_scales(nb::module_& m);

@@ -6,32 +6,13 @@
 #include "../exact/sparse_rows.hpp"
 #include "../simd/instruction_set.hpp"
 #include "module.hpp"
+#include "scale_arrays.hpp"
 #include "tables.hpp"
 
 namespace rekmeans {
 namespace {
 
 using namespace nb::literals;
-
-std::vector<double> to_vector(const Doubles& a) { return {a.data(), a.data() + a.shape(0)}; }
-
-// The scale of d columns: (low, high, shift) of m intervals each, a rate and a period.
-struct ScaleArrays {
-  Doubles low, high, shift, rate, period;
-  std::string beyond;
-
-  ColumnScales columns(size_t d) const {
-    const size_t m = d ? low.shape(0) / d : 0;
-    const bool fits = low.shape(0) == d * m && high.shape(0) == d * m && shift.shape(0) == d * m;
-    if (!m || !fits || rate.shape(0) != d || period.shape(0) != d)
-      throw nb::value_error("a scale has (d, m) intervals, and d rates and periods.");
-    const Beyond rule = beyond == "ignore" ? Beyond::ignore : beyond == "clip" ? Beyond::clip : Beyond::wrap;
-    ColumnScales scales{to_vector(low), to_vector(high), to_vector(shift), to_vector(rate), to_vector(period), m,
-                        rule,           m == 1};
-    for (double p : scales.period) scales.has_one_interval &= !(p > 0);
-    return scales;
-  }
-};
 
 void make_dense(DenseRows* self, const AnyTable& X, const ScaleArrays& scale, const std::optional<Int64s>& weights,
                 bool is_stored, size_t threads, const std::string& isa) {

@@ -12,7 +12,8 @@ inline const int64_t* weights_of(const std::optional<Int64s>& weights, size_t n)
   return weights->data();
 }
 
-inline char kind_of(const AnyTable& X) {
+template <class A>
+char kind_of(const A& X) {
   switch (nb::dlpack::dtype_code(X.dtype().code)) {
     case nb::dlpack::dtype_code::Float: return 'f';
     case nb::dlpack::dtype_code::Int: return 'i';
@@ -30,5 +31,23 @@ inline DenseTable table_of(const AnyTable& X) {
           X.stride(0) * bytes,
           X.stride(1) * bytes};
 }
+
+// A table of columns of one type and length, and where each of them begins.
+struct ColumnTable {
+  explicit ColumnTable(const std::vector<Column>& columns) {
+    if (columns.empty()) throw nb::value_error("a table has a column or more, got none.");
+    for (const Column& column : columns) {
+      if (column.shape(0) != columns[0].shape(0) || column.dtype() != columns[0].dtype())
+        throw nb::value_error("columns have one length and one type.");
+      begins.push_back(static_cast<const char*>(column.data()));
+    }
+    table = {nullptr, kind_of(columns[0]), columns[0].itemsize(), columns[0].shape(0), columns.size(), 0,
+             0,       begins.data()};
+  }
+  ColumnTable(const ColumnTable&) = delete;
+
+  std::vector<const char*> begins;
+  DenseTable table;
+};
 
 }  // namespace rekmeans

@@ -8,16 +8,20 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t CENTRE_SAMPLE = 64;     // rows whose mean is the base
+constexpr size_t CENTRE_SAMPLE = 64;                        // rows whose mean is the base
+constexpr size_t LEAST_ROWS_READ = 8, MOST_ROWS_READ = 64;  // together, of a table stored by columns
+constexpr size_t READ_BYTES = 1 << 15;                      // that they take in the nearest cache
 constexpr size_t RECHECK_FROM = 16;      // centroids from which one distance is cheap beside all of them,
 constexpr size_t RECHECK_VALUES = 6000;  // if all of them together are some work
 
 }  // namespace
 
 DenseRows::DenseRows(DenseTable table_, ColumnScales scales_, const int64_t* w, bool has_unit_weights_, bool is_stored,
-                     size_t threads_, const Simd* simd_)
+                     size_t threads_, const Simd* simd_, const int32_t* given_base)
     : Rows(table_.n, table_.d, std::move(scales_), w, has_unit_weights_, threads_, simd_), table(table_) {
-  centre_on_sample();
+  if (given_base) base.assign(given_base, given_base + p);
+  else centre_on_sample();
+  base64.assign(base.begin(), base.end());
   if (is_stored) stored.allocate(n * p);
   std::vector<uint8_t> has_value_inside(n, 1);
   std::vector<int128> squares(threads, 0);
@@ -26,8 +30,12 @@ DenseRows::DenseRows(DenseTable table_, ColumnScales scales_, const int64_t* w, 
     RowBuffer& buffer = buffers[thread];
     MissingCells& absent = missing_cells[part];
     buffer.cells.resize(p);
-    for (size_t j = part * PART_ROWS; j < n && j < (part + 1) * PART_ROWS; ++j) {
-      map_row(j, stored.data ? stored.data + j * p : buffer.cells.data(), buffer);
+    const size_t first = part * PART_ROWS, last = std::min(n, first + PART_ROWS), step = rows_read_together();
+    buffer.x.resize(step * d);
+    for (size_t j = first; j < last; ++j) {
+      const size_t r = (j - first) % step;
+      if (!r) table.read(j, std::min(step, last - j), buffer.x.data());
+      map_cells(buffer.x.data() + r * d, stored.data ? stored.data + j * p : buffer.cells.data(), buffer);
       has_value_inside[j] = buffer.has_value_inside;
       absent.columns.insert(absent.columns.end(), buffer.missing.begin(), buffer.missing.end());
       absent.end_row(j % PART_ROWS + 1);
@@ -38,11 +46,19 @@ DenseRows::DenseRows(DenseTable table_, ColumnScales scales_, const int64_t* w, 
   finish(has_value_inside, squares);
 }
 
+// Rows of a table stored by columns are read several at a time, and each cache line of a column once.
+size_t DenseRows::rows_read_together() const {
+  return table.columns ? std::max(LEAST_ROWS_READ, std::min(MOST_ROWS_READ, READ_BYTES / (d * sizeof(double)))) : 1;
+}
+
 void DenseRows::map_row(size_t j, float* g, RowBuffer& buffer) const {
   buffer.x.resize(d);
+  table.read(j, buffer.x.data());
+  map_cells(buffer.x.data(), g, buffer);
+}
+
+void DenseRows::map_cells(double* x, float* g, RowBuffer& buffer) const {
   buffer.missing.clear();
-  double* x = buffer.x.data();
-  table.read(j, x);
   const PhaseCheck check = scales.row_phases(x, d, simd);
   buffer.has_value_inside = check.has_value_inside;
   if (!check.are_all_small)
@@ -67,7 +83,6 @@ void DenseRows::centre_on_sample() {
     for (uint32_t l : buffer.missing) --counts[l];
   }
   for (size_t l = 0; l < p; ++l) base[l] = counts[l % d] ? int32_t(sums[l] / double(counts[l % d]) * GRID) : 0;
-  base64.assign(base.begin(), base.end());
 }
 
 bool DenseRows::should_recheck_own(size_t k, size_t values) const {

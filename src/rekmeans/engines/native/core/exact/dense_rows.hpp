@@ -9,8 +9,9 @@
 namespace rekmeans {
 
 struct DenseRows : Rows {
+  // `given_base` (p,) is that of g; where there is none it is the mean of some rows.
   DenseRows(DenseTable table, ColumnScales scales, const int64_t* weights, bool has_unit_weights, bool is_stored,
-            size_t threads, const Simd* simd);
+            size_t threads, const Simd* simd, const int32_t* given_base = nullptr);
 
   bool has_dense_values() const override { return true; }
   bool should_recheck_own(size_t k, size_t values) const override;
@@ -33,6 +34,8 @@ struct DenseRows : Rows {
 
  private:
   void map_row(size_t j, float* g, RowBuffer& buffer) const;
+  void map_cells(double* x, float* g, RowBuffer& buffer) const;  // of a row, (d,); x becomes its phases
+  size_t rows_read_together() const;
   void centre_on_sample();
   void add_phase_sums(size_t part, const int32_t* labels, size_t k, int128* turns, int64_t* observed) const;
 

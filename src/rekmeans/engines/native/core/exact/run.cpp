@@ -5,6 +5,8 @@
 #include <cstring>
 #include <memory>
 
+#include "drift.hpp"
+
 namespace rekmeans {
 namespace {
 
@@ -17,15 +19,6 @@ constexpr size_t UNITS = 8;                    // pieces of a pass for each thre
 constexpr size_t PREFETCH_ROWS = 4;            // rows asked for before they are needed
 constexpr double SERIAL_PRODUCTS = 4e6;        // products of a pass below which threads cost more than they save,
 constexpr double CREW_PRODUCTS = 4e5;          // where they wait for work already
-
-double grid_length(const int32_t* a, const int32_t* b, size_t p) {
-  double sum = 0;
-  for (size_t l = 0; l < p; ++l) {
-    const double gap = double(a[l]) - b[l];
-    sum += gap * gap;
-  }
-  return std::sqrt(sum) / GRID;
-}
 
 // Add the `count` centroids that moved most of late, of those not yet chosen.
 void choose_largest(const std::vector<float>& drift, size_t count, std::vector<size_t>& chosen) {
@@ -75,9 +68,9 @@ Run::Run(const Rows& rows_, size_t k_, bool skip_, size_t threads_, const RowPan
       skip(skip_),
       threads(std::max<size_t>(1, threads_)),
       labels(rows_.n, -1),
-      panels(panels_),
       upper(panels_ ? 0 : rows_.n),
       lower(panels_ ? 0 : rows_.n),
+      panels(panels_),
       drift(k_, 0),
       recent_drift(k_, 0) {
   sums.allocate(rows, k);
@@ -103,12 +96,7 @@ Run::CentroidDrift::CentroidDrift(const Run& run, const int32_t* C)
     slow_bias = fast_bias = all.bias;
     for (size_t c = 0; c < k; ++c) (is_fast[c] ? slow_bias : fast_bias)[c] = NEVER_WINS;
   }
-  for (size_t c = 0; c < k && !is_first; ++c) {
-    DriftGroup& group = is_fast[c] ? fast : slow;
-    const float moved = run.drift[c];
-    if (moved > group.largest) group.second = group.largest, group.largest = moved, group.index = int32_t(c);
-    else group.second = std::max(group.second, moved);
-  }
+  for (size_t c = 0; c < k && !is_first; ++c) (is_fast[c] ? fast : slow).add(run.drift[c], int32_t(c));
 }
 
 void Run::regroup_fast() {
@@ -133,12 +121,13 @@ void Run::choose_fast() {
 }
 
 void Run::measure_drift(const int32_t* C) {
-  const size_t p = rows.p;
-  if (!last_centroids.empty())
-    parallel(threads_for(k * p, threads), k, [&](size_t, size_t c) {
-      drift[c] = float(grid_length(C + c * p, last_centroids.data() + c * p, p)) * ROUND_UP;
-    });
+  if (!last_centroids.empty()) centroid_drift(C, last_centroids.data(), k, rows.p, threads, drift.data());
   for (size_t c = 0; c < k; ++c) recent_drift[c] = recent_drift[c] / 2 + drift[c];
+}
+
+void Run::resume(std::vector<int32_t> labels_, std::vector<float> upper_, std::vector<float> lower_, const int32_t* C) {
+  labels = std::move(labels_), upper = std::move(upper_), lower = std::move(lower_);
+  last_centroids.assign(C, C + k * rows.p);
 }
 
 size_t Run::assign(const int32_t* C) {

@@ -14,11 +14,18 @@ struct Run {
   // Assign every row to the centroids C (k, p), bring the sums up to date; the number of rows that changed label.
   size_t assign(const int32_t* C);
 
+  // Go on with the labels and bounds that rows have for C, all (n,): sums are then those of the rows that change.
+  void resume(std::vector<int32_t> labels, std::vector<float> upper, std::vector<float> lower, const int32_t* C);
+
   const Rows& rows;
   size_t k;
   bool skip;
   size_t threads;
   std::vector<int32_t> labels;  // (n,)
+
+  // (n,) bounds: at most upper to the own centroid; at least lower to any other slow one, lower_fast to any other fast
+  // one (empty before there are fast ones)
+  std::vector<float> upper, lower, lower_fast;
   ClusterSums sums;
   int128 loss = 0;
   size_t n_passes = 0;
@@ -47,11 +54,7 @@ struct Run {
   float own_upper_bound(const PackedCentroids& C, size_t j, const float* g) const;
 
   const RowPanels* panels;
-  std::vector<int64_t> nearest;  // of each row in the last pass, where there are panels
-
-  // (n,) bounds: at most upper to the own centroid; at least lower to any other slow one, lower_fast to any other fast
-  // one (empty before there are fast ones)
-  std::vector<float> upper, lower, lower_fast;
+  std::vector<int64_t> nearest;         // of each row in the last pass, where there are panels
   bool pairs_pay = true;                // few rows that were scored in 16 bits had to be scored again
   std::vector<size_t> fast;             // centroids that moved most when last counted: in passes 2, 4, 8, 16, ...
   std::vector<float> drift;             // (k,)

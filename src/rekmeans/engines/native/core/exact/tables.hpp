@@ -12,9 +12,19 @@ struct DenseTable {
   char kind;     // of its cells: 'f', 'i', 'u' or 'b'
   size_t bytes;  // of a cell
   size_t n, d;
-  ptrdiff_t row_stride, column_stride;  // in bytes
+  ptrdiff_t row_stride, column_stride;   // in bytes
+  const char* const* columns = nullptr;  // (d,) where each column begins, if the table is stored column by column
+  const int64_t* numbers = nullptr;      // (n,) of its rows in the stored table, if they are some of it
 
-  void read(size_t j, double* out) const;
+  void read(size_t j, double* out) const { read(j, 1, out); }
+
+  size_t number(size_t j) const { return numbers ? size_t(numbers[j]) : j; }
+
+  // Rows [j, j + count), (count, d): of a table stored by columns several are read faster than one by one.
+  void read(size_t j, size_t count, double* out) const;
+
+  // The rows of these numbers.
+  DenseTable take(const int64_t* some, size_t count) const;
 };
 
 // Room for the cells of one row: all columns and 8 more, since vectors are written whole.

@@ -40,6 +40,11 @@ struct PhaseCheck {
 struct DriftGroup {
   float largest = 0, second = 0;
   int32_t index = -1;
+
+  void add(float moved, int32_t c) {
+    if (moved > largest) second = largest, largest = moved, index = c;
+    else if (moved > second) second = moved;
+  }
 };
 
 // The stored cells of a sparse row: their columns, and the cos and sin parts of g there.

@@ -1,0 +1,90 @@
+"""Passes on a Dask cluster of this machine, beside the native engine on the same rows, and dask-ml's KMeans.
+
+    python benchmarks/cluster.py [rows, 8e6]
+
+32 partitions of 32 columns (2 GB), k = 10, all from the same start. The native engine has the rows in memory; workers
+are processes with one thread each, or one with two. dask-ml clusters the mapped rows of an eighth of the table in the
+same cluster, as many passes as EulerKMeans makes from the same start; its objective is halved, as the map has a factor
+sqrt(1/2) that its rows lack (`pip install rekmeans[bench]`).
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from dask import array, delayed
+from distributed import Client, LocalCluster
+
+from out_of_memory import D, drawn_rows
+from rekmeans import EulerKMeans, EulerMap, RectifiedEulerKMeans
+
+K, PARTITIONS, PASSES = 10, 32, 10
+START = drawn_rows(999, 1000)[:K]
+
+
+def pass_seconds(X: Any, **parameters: Any) -> Any:
+    """Seconds of each pass after the first, in which Dask maps the rows."""
+    model = RectifiedEulerKMeans(K, init=START, n_init=1, max_iter=PASSES, scale="range", **parameters)
+    return model.fit(X).history_["seconds"][1:]
+
+
+def lazy_rows(n: int) -> Any:
+    size = n // PARTITIONS
+    parts = [array.from_delayed(delayed(drawn_rows)(i, size), (size, D), float) for i in range(PARTITIONS)]
+    return array.concatenate(parts).persist()
+
+
+def local_cluster(n_workers: int, threads: int) -> LocalCluster:
+    return LocalCluster(n_workers=n_workers, threads_per_worker=threads, dashboard_address=None, memory_limit="9GB")
+
+
+def measure_passes(n: int) -> None:
+    rows = np.concatenate([drawn_rows(i, n // PARTITIONS) for i in range(PARTITIONS)])
+    native = {threads: pass_seconds(rows, n_threads=threads).mean() for threads in (1, 2)}
+    del rows
+    print(f"\n{n:,} rows, {n * D * 8 / 1e9:.1f} GB in {PARTITIONS} partitions\n")
+    print("| | mean pass | beside native | speed-up |")
+    print("|---|---|---|---|")
+    for threads, seconds in native.items():
+        print(f"| native, {threads} threads | {seconds:.3f} s | | {native[1] / seconds:.2f} |")
+    one = None
+    for n_workers, threads in ((1, 1), (2, 1), (1, 2)):
+        with local_cluster(n_workers, threads) as cluster, Client(cluster):
+            seconds = pass_seconds(lazy_rows(n)).mean()
+        one = one or seconds
+        over = 100 * (seconds / native[n_workers * threads] - 1)
+        print(
+            f"| {n_workers} workers x {threads} | {seconds:.3f} s | {over:+.0f} % | {one / seconds:.2f} |", flush=True
+        )
+
+
+def measure_dask_ml(n: int) -> None:
+    from dask_ml.cluster import KMeans
+
+    with local_cluster(2, 1) as cluster, Client(cluster):
+        X = lazy_rows(n)
+        started = perf_counter()
+        model = EulerKMeans(K, init=START, n_init=1, max_iter=100, scale="range").fit(X)
+        ours = perf_counter() - started
+        euler = EulerMap(scale="range").fit(np.concatenate([drawn_rows(i, n // PARTITIONS) for i in range(PARTITIONS)]))
+        F = X.map_blocks(euler.transform, dtype=float, chunks=(X.chunks[0], (2 * D,))).persist()
+        started = perf_counter()
+        other = KMeans(K, init=euler.transform(START), max_iter=model.n_iter_, tol=0.0).fit(F)
+        theirs = perf_counter() - started
+    print(f"\n{n:,} rows, {model.n_iter_} passes\n\n| | seconds | objective |\n|---|---|---|")
+    print(f"| EulerKMeans | {ours:.2f} | {model.inertia_:.6g} |\n| dask-ml | {theirs:.2f} | {other.inertia_ / 2:.6g} |")
+    print(f"\n{theirs / ours:.1f} times faster")
+
+
+def main(n: str = "8e6") -> None:
+    warnings.simplefilter("ignore")
+    measure_passes(int(float(n)))
+    measure_dask_ml(int(float(n)) // 8)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

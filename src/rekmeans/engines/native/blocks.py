@@ -1,0 +1,65 @@
+"""Rows of a stream in the compiled core: labels and bounds are kept, and only rows that these leave open are mapped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..._grid import Array, integer_weights
+from ...kernels.euler import OnCircles
+from ...model import Assignment, Model
+from ...table import Block, ColumnCells
+from ...threads import count_threads
+from ..blocks import BlockRows, BlockRun
+from .core_module import _core
+from .exact import core_scale, fetch_sums
+from .options import instruction_set
+from .scales import on_grid_of_cells
+
+LABEL_AND_BOUNDS_BYTES = 12  # of a row: its label and two bounds
+STATE_SHARE = 2  # where these take more than this part of the memory limit, bounds are not kept
+MOST_ROWS = 1 << 31  # whose weights add up inside 64 bits
+
+
+class NativeBlockRows(BlockRows):
+    """Rows that are read anew in every pass, and mapped where the pass before left open which label they have."""
+
+    def __init__(self, *arguments: Any, n_threads: int | None) -> None:
+        super().__init__(*arguments)
+        self.threads = count_threads(n_threads)
+
+    def start_run(self, model: Model) -> BlockRun:
+        limit = self.table.memory_limit
+        keeps_bounds = limit is None or LABEL_AND_BOUNDS_BYTES * len(self) * STATE_SHARE <= limit
+        return NativeBlockRun(self, model) if keeps_bounds and len(self) <= MOST_ROWS else BlockRun(self, model)
+
+
+class NativeBlockRun(BlockRun):
+    """The first pass maps every row; each later one those that their bounds leave open, and adds what they change."""
+
+    rows: NativeBlockRows
+
+    def __init__(self, rows: NativeBlockRows, model: Model) -> None:
+        super().__init__(rows, model)
+        self.upper, self.lower = np.empty((2, len(rows)), np.float32)
+        self.core: Any = None
+
+    def assign(self, C: OnCircles) -> Assignment:
+        if self.core is None:
+            scale, d = core_scale(self.rows.kernel), self.rows.table.n_columns
+            self.core = _core.BlockRun(scale, len(C), d, self.rows.threads, instruction_set())
+        self.core.start_pass(C.f)
+        n_changed = sum(self._assign_block(block) for block in self.rows.table.read_blocks())
+        self.rows.silent, self.n_passes = self.core.n_silent, self.core.n_passes
+        return Assignment(n_changed, fetch_sums(self.core))
+
+    def _assign_block(self, block: Block) -> int:
+        state = (values[block.rows] for values in (self.last, self.upper, self.lower))
+        if isinstance(block.X, ColumnCells):
+            return int(self.core.assign_columns(list(block.X.columns), _weights_in_core(block), *state))
+        return int(self.core.assign_rows(on_grid_of_cells(block.X), _weights_in_core(block), *state))
+
+
+def _weights_in_core(block: Block) -> Array | None:
+    return None if block.weights is None else integer_weights(block.weights, block.largest_weight)[0]
