@@ -78,7 +78,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         table = self._read_table(X, sample_weight, fitting=True)
         n_starts = self._n_starts()
         tasks = _watch.Tasks(self, X, y, sample_weight, n_starts, self._max_passes())
-        with _limit_threads(self.n_threads):
+        with limit_threads(self.n_threads):
             placed = place_table(self, table)
             refuse_uninformative_table(placed.rows, self.scale)
             watch = _watch.combine_watches(
@@ -225,7 +225,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     def predict(self, X: Any) -> Array:
         """Label of the nearest centroid for each row of X, (n,)."""
         placed = place_fitted(self, X)
-        with _limit_threads(self.n_threads):
+        with limit_threads(self.n_threads):
             return placed.rows.label(placed.model, self._fitted_centroids())
 
     def transform(self, X: Any) -> Array:
@@ -247,14 +247,14 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         Comparable between fits of one kernel, width, scale and beyond only: a wider kernel shrinks every distance.
         """
         placed = place_fitted(self, X, sample_weight)
-        with _limit_threads(self.n_threads):
+        with limit_threads(self.n_threads):
             assignment = placed.rows.start_run(placed.model).assign(self._fitted_centroids())
             return -lloyd.inertia(placed.rows, assignment.sums.loss)
 
     def _apply(self, X: Any, answer: Callable[[Any, Array, Any], Array]) -> Array:
         """`answer` of the fitted kernel, the mapped rows of X and the centroids."""
         rows, C = place_fitted(self, X).rows, self._fitted_centroids()
-        with _limit_threads(self.n_threads):
+        with limit_threads(self.n_threads):
             return rows.map_blocks(lambda F: answer(rows.kernel, F, C))
 
     def _fitted_centroids(self) -> Any:
@@ -288,7 +288,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return len(self.deviation_)
 
 
-def _limit_threads(threads: int | None) -> AbstractContextManager[Any]:
+def limit_threads(threads: int | None) -> AbstractContextManager[Any]:
     """Libraries that NumPy calls keep to this number of threads; without one nothing is searched for."""
     return nullcontext() if threads is None else _thread_pools(len(sys.modules)).limit(limits=threads)
 

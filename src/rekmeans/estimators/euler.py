@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from .base import Clusterer
+from ._partial_fit import PartialFitMixin
 
 
-class _EulerClusterer(Clusterer):
+class _EulerClusterer(PartialFitMixin):
     """Hard labels of Euler-mapped rows; a subclass names its centroid rule."""
 
     def __init__(
@@ -25,6 +25,7 @@ class _EulerClusterer(Clusterer):
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
         tol: float = 0.0,
+        half_life: float | None = None,
         engine: str = "auto",
         n_threads: int | None = None,
         memory_limit: int | str | None = None,
@@ -40,6 +41,7 @@ class _EulerClusterer(Clusterer):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.half_life = half_life
         self.engine = engine
         self.n_threads = n_threads
         self.memory_limit = memory_limit
@@ -78,6 +80,8 @@ class EulerKMeans(_EulerClusterer):
         Largest number of passes of one start.
     tol : float, default=0.0
         Stop when the objective falls by no more than this share; 0 stops only when nothing changes.
+    half_life : float or None, default=None
+        In `partial_fit`, rows (or their weight) after which a row counts half as much; None: all count alike.
     engine : str, default="auto"
         Where the passes run: "auto", "native" (compiled), "reference" (NumPy) or "dask" (the partitions of Dask's
         collections). For hard Euler clustering the answer is the same, bit for bit; where rows are weighed by real
@@ -144,6 +148,8 @@ class RectifiedEulerKMeans(_EulerClusterer):
         Largest number of passes of one start.
     tol : float, default=0.0
         Stop when the objective falls by no more than this share; 0 stops only when nothing changes.
+    half_life : float or None, default=None
+        In `partial_fit`, rows (or their weight) after which a row counts half as much; None: all count alike.
     engine : str, default="auto"
         Where the passes run: "auto", "native" (compiled), "reference" (NumPy) or "dask" (the partitions of Dask's
         collections). For hard Euler clustering the answer is the same, bit for bit; where rows are weighed by real
@@ -174,6 +180,7 @@ class RectifiedEulerKMeans(_EulerClusterer):
     alpha_ : float, the alpha used.
     scale_ : the kept intervals, shifts and unit of each column, and the share of its cells left out.
     engine_ : str, the engine that ran.
+    n_steps_, n_samples_seen_ : int, after `partial_fit`: blocks and rows so far.
 
     Examples
     --------

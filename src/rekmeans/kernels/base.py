@@ -145,6 +145,10 @@ class Kernel(ABC):
         """Centroids at points in the units of the table."""
         return self.from_rows(self.within_bounds().embed(U))
 
+    def sums_at(self, sums: Any, C: Any) -> Any:
+        """Sums as their rows would leave them if they had moved with the centroids, which are now at points C."""
+        return replace(sums, totals=sums.pull * C.x)
+
     def deviation(self, C: Any) -> Array:
         """1 - |m|/|phi|: how far each centroid lies off the mapped data, (k,); 0 on it."""
         return np.zeros(len(C))
