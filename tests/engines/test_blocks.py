@@ -51,7 +51,11 @@ def test_every_form_gives_the_fit_of_its_rows_in_memory(form, w, tmp_path):
 @each_estimator
 @each_engine
 @weighted
-@pytest.mark.parametrize("init", ["k-means++", "random", "circle", POINTS], ids=["plus", "random", "circle", "points"])
+@pytest.mark.parametrize(
+    "init",
+    ["k-means++", "k-means||", "random", "circle", POINTS],
+    ids=["plus", "parallel", "random", "circle", "points"],
+)
 def test_every_start_gives_the_fit_in_memory(estimator, engine, w, init, tmp_path):
     parameters = {"engine": engine, "init": init, "n_init": 2}
     stream = fit(estimator, called_arrays(tmp_path, X, w), w, **parameters)
@@ -71,7 +75,7 @@ def test_every_scale_gives_the_fit_in_memory(scale, beyond, tmp_path):
 def test_a_table_seeded_on_its_sample_gives_the_fit_in_memory():
     n = SMALL // 6 + 1000
     large, cuts = stream_rows(n, 3), [0, 1, 1, 20_000, 20_003]
-    for init in ("k-means++", "random"):
+    for init in ("k-means++", "k-means||", "random"):
         stream = fit(RectifiedEulerKMeans, lambda: iter(np.split(large, cuts)), init=init, n_init=1, memory_limit="2MB")
         assert_same_fit(stream, fit(RectifiedEulerKMeans, large, init=init, n_init=1, memory_limit=None))
 

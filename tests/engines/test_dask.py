@@ -77,11 +77,23 @@ def test_any_partitions_give_the_fit_in_memory(estimator, partitions, w):
 
 
 @weighted
-@pytest.mark.parametrize("init", ["k-means++", "random", "circle", POINTS], ids=["plus", "random", "circle", "points"])
+@pytest.mark.parametrize(
+    "init",
+    ["k-means++", "k-means||", "random", "circle", POINTS],
+    ids=["plus", "parallel", "random", "circle", "points"],
+)
 def test_frames_of_unknown_lengths_give_the_fit_in_memory(w, init):
     lazy = fit(RectifiedEulerKMeans, unknown_lengths(w), None if w is None else "w", init=init, n_init=2)
     assert_same_fit(lazy, fit(RectifiedEulerKMeans, X, w, init=init, n_init=2))
     assert list(lazy.feature_names_in_) == ["c0", "c1", "c2"]
+
+
+@weighted
+@pytest.mark.parametrize("partitions", PARTITIONS)
+def test_k_means_parallel_draws_from_all_partitions(partitions, w):
+    weights = None if w is None else collection(w, partitions)
+    lazy = fit(RectifiedEulerKMeans, collection(X, partitions), weights, init="k-means||", max_iter=1)
+    assert_same_fit(lazy, fit(RectifiedEulerKMeans, X, w, init="k-means||", max_iter=1))
 
 
 def test_parquet_through_dask_and_columns_in_chunks_give_the_fit_in_memory(tmp_path):
@@ -93,7 +105,7 @@ def test_parquet_through_dask_and_columns_in_chunks_give_the_fit_in_memory(tmp_p
 
 def test_a_collection_seeded_on_its_sample_gives_the_fit_in_memory():
     large = stream_rows(SMALL // 6 + 1000, 3)
-    for init in ("k-means++", "random"):
+    for init in ("k-means++", "k-means||", "random"):
         lazy = fit(RectifiedEulerKMeans, array.from_array(large, chunks=(7001, 3)), init=init, n_init=1)
         assert_same_fit(lazy, fit(RectifiedEulerKMeans, large, init=init, n_init=1))
 

@@ -76,6 +76,9 @@ class Rows(Protocol):
     def label(self, model: Model, C: Any) -> Array:
         """The label that the model gives each row for these centroids, (n,)."""
 
+    def nearest_losses(self, C: Any) -> Array:
+        """Loss of each row at the nearest of these centroids, (n,)."""
+
     def farthest(self, C: Any) -> FarthestRow:
         """The row of largest loss to its nearest centroid, of those that count."""
 

@@ -6,7 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
-from functools import cached_property, reduce
+from functools import cached_property, partial, reduce
 from operator import add
 from typing import Any
 
@@ -19,6 +19,7 @@ from ..kernels.base import rectified_update
 from ..model import Assignment, FarthestRow, Model, State, Stop
 from ..seeding import Seeding, SeedingPlan
 from ..table import MemoryTable, StreamTable, draw_goals
+from .loss_draws import draw_goal, draw_parts, row_at_goal, running_totals
 
 LABEL_SHARE = 4  # labels that take more than this part of the memory limit are written to a file
 NO_LABEL = -1
@@ -137,6 +138,24 @@ class BlockRows(RowsElsewhere):
         """The weight of all rows that take part."""
         return sum(int(rows.weights().sum()) for _, rows in self.read_rows())
 
+    def draw_by_loss(self, C: Any, words: Array) -> Array:
+        """Row numbers drawn by weight times loss at C, as from a table in memory; by weight where all losses are 0."""
+        losses: Any = None
+        weights = None if self.table.largest_weight is None else self.row_numbers(np.int64)
+        for at, rows in self.read_rows():
+            w, found = rows.weights(), rows.nearest_losses(C)
+            losses = self.row_numbers(found.dtype) if losses is None else losses
+            losses[at] = np.where(w > 0, found, 0)
+            if weights is not None:
+                weights[at] = w
+        weights = np.broadcast_to(np.int64(1), len(self)) if weights is None else weights
+        parts = draw_parts(len(self))
+        totals = running_totals(parts, weights, losses)
+        if not totals[-1]:
+            return self.draw_rows(words)
+        goals = (draw_goal(totals[-1], word) for word in words.tolist())
+        return np.array([row_at_goal(parts, totals, weights, losses, goal) for goal in goals])
+
     def label(self, model: Model, C: Any) -> Array:
         run = self.start_run(model)
         run.assign(C)
@@ -156,17 +175,21 @@ class BlockRows(RowsElsewhere):
         return turns, observed
 
     def empty_labels(self) -> Array:
-        """Labels of all rows, none of them known; in a file without a name where they are too many for memory."""
-        limit = self.table.memory_limit
-        if limit is None or 4 * len(self) * LABEL_SHARE <= limit:
-            return np.full(len(self), NO_LABEL, np.int32)
-        with tempfile.TemporaryFile(prefix="rekmeans-labels-") as file:
-            if hasattr(os, "posix_fallocate"):  # a full disk is an error here, and not a crash at some later label
-                os.posix_fallocate(file.fileno(), 0, 4 * len(self))
-            labels = np.memmap(file, np.int32, "w+", shape=(len(self),))
+        """Labels of all rows, none of them known."""
+        labels = self.row_numbers(np.int32)
         for at in self.table.blocks(LABELS_AT_ONCE):
             labels[at] = NO_LABEL
         return labels
+
+    def row_numbers(self, kind: Any) -> Array:
+        """An array of a number for each row; in a file without a name where they are too many for memory."""
+        limit, size = self.table.memory_limit, np.dtype(kind).itemsize * len(self)
+        if limit is None or size * LABEL_SHARE <= limit or np.dtype(kind).hasobject:
+            return np.empty(len(self), kind)
+        with tempfile.TemporaryFile(prefix="rekmeans-labels-") as file:
+            if hasattr(os, "posix_fallocate"):  # a full disk is an error here, and not a crash at some later label
+                os.posix_fallocate(file.fileno(), 0, size)
+            return np.memmap(file, kind, "w+", shape=(len(self),))
 
 
 class BlockRun:
@@ -199,33 +222,29 @@ class BlockRun:
 
 
 class BlockSeeding(Seeding):
-    """Draws by weight over all blocks; what follows the first centroid needs the rows, and a small table, in memory."""
+    """Draws over all blocks, by weight and then by loss; what needs more is done in memory, on the rows drawn."""
 
     def __init__(self, rows: Any) -> None:
         self.rows = rows
-
-    @cached_property
-    def in_memory(self) -> Any:
-        return self.rows.in_memory().start_seeding()
-
-    @property
-    def centroids(self) -> Any:
-        return self.in_memory.centroids
+        self.centroids: Any = None
 
     def sample(self, words: Array) -> Array:
-        return self.in_memory.sample(words) if "in_memory" in vars(self) else self.rows.draw_rows(words)
-
-    def add_best(self, numbers: Array) -> None:
-        self.in_memory.add_best(numbers)
+        draw = self.rows.draw_rows if self.centroids is None else partial(self.rows.draw_by_loss, self.centroids)
+        return draw(words)
 
     def add_all(self, numbers: Array) -> None:
-        self.in_memory.add_all(numbers)
+        P = self.rows.rows_as_centroids(numbers)
+        self.centroids = P if self.centroids is None else self.centroids.append(P)
+
+    def add_best(self, numbers: Array) -> None:
+        raise NotImplementedError("of rows elsewhere candidates are drawn, and compared in memory.")
 
     def swap_best(self, numbers: Array) -> bool:
-        return self.in_memory.swap_best(numbers)
+        raise NotImplementedError("of rows elsewhere candidates are drawn, and compared in memory.")
 
     def nearest_masses(self) -> Array:
-        return self.in_memory.nearest_masses()
+        run = self.rows.start_run(Model(self.rows.kernel, Hard(), rectified))
+        return run.assign(self.centroids).sums.mass
 
 
 def sums_with_room(sums: Any) -> Any:

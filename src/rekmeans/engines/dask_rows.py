@@ -5,8 +5,10 @@ from __future__ import annotations
 import secrets
 import statistics
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
+from itertools import accumulate
 from operator import add
 from typing import Any
 
@@ -22,6 +24,7 @@ from ..table.dask import DaskTable, part_of
 from ..table.dask_compute import compute, current_client
 from .base import Engine
 from .blocks import RowsElsewhere
+from .loss_draws import draw_goal
 from .partition import BYTES_PER_CELL, BYTES_PER_ROW, Partition, PartPass, RunPass, merge_some
 
 FAN_IN = 8  # results that one task of the tree adds up
@@ -116,10 +119,31 @@ class DaskRows(RowsElsewhere):
         ends = np.cumsum([weight for weight, _ in self._weight_counts], dtype=np.int64)
         goals = draw_goals(int(ends[-1]), words)
         owners, before = np.searchsorted(ends, goals, side="right"), np.append(0, ends[:-1])
-        hit = np.unique(owners)
-        tasks = [delayed(Partition.row_numbers)(self.partitions[i], goals[owners == i] - before[i]) for i in hit]
-        numbers, first = np.empty(len(words), np.int64), np.append(0, self.table.ends[:-1])
-        for i, found in zip(hit, self.run_tasks(tasks), strict=True):
+        tasks = {
+            i: delayed(Partition.row_numbers)(self.partitions[i], goals[owners == i] - before[i])
+            for i in np.unique(owners)
+        }
+        return self._numbers_of_rows(owners, tasks)
+
+    def draw_by_loss(self, C: Any, words: Array) -> Array:
+        """Row numbers drawn by weight times loss at C, as from a table in memory; by weight where all losses are 0."""
+        centroids = delayed(C, pure=False, traverse=False)
+        losses = self.run_tasks([delayed(Partition.loss_total)(part, centroids) for part in self.partitions])
+        ends = list(accumulate(losses))
+        if not ends[-1]:
+            return self.draw_rows(words)
+        goals = [draw_goal(ends[-1], word) for word in words.tolist()]
+        owners = np.array([min(bisect_right(ends, goal), len(ends) - 1) for goal in goals])
+        tasks = {}
+        for i in np.unique(owners):
+            here = [goal - (ends[i - 1] if i else 0) for goal, owner in zip(goals, owners, strict=True) if owner == i]
+            tasks[i] = delayed(Partition.rows_at_losses)(self.partitions[i], centroids, here)
+        return self._numbers_of_rows(owners, tasks)
+
+    def _numbers_of_rows(self, owners: Array, tasks: dict[int, Any]) -> Array:
+        """Numbers of drawn rows in the table, by the partition of each, and the task that finds them there."""
+        numbers, first = np.empty(len(owners), np.int64), np.append(0, self.table.ends[:-1])
+        for i, found in zip(tasks, self.run_tasks(list(tasks.values())), strict=True):
             numbers[owners == i] = first[i] + found
         return numbers
 

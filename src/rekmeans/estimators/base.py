@@ -22,7 +22,7 @@ from ..checkpoint import use_checkpoint
 from ..engines import Rows, check_engine
 from ..model import Fit, Model, Stop
 from ..scales import NO_COLUMNS, SCALES, Scale
-from ..seeding import plus_plus, starts_of
+from ..seeding import BY_LOSS, plus_plus, starts_of
 from ..short_fits import best_short_fit
 from ..table import ColumnSummary
 from ..table.refusals import refuse_table_elsewhere
@@ -173,10 +173,10 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             return int(self.n_init)
         if not isinstance(self.init, str):
             return 1
-        return self._auto_plus_plus_starts() if self.init == "k-means++" else MANY_STARTS
+        return self._auto_plus_plus_starts() if self.init in BY_LOSS else MANY_STARTS
 
     def _auto_plus_plus_starts(self) -> int:
-        """How many starts by k-means++ are made unless the user says it."""
+        """How many starts by loss are made unless the user says it."""
         return 1
 
     def _exact_model(self, kernel: Any) -> Model | None:

@@ -168,10 +168,13 @@ class NativeRows:
         run.assign(C)
         return run.labels()
 
-    def farthest(self, C: OnCircles) -> FarthestRow:
+    def nearest_losses(self, C: OnCircles) -> Array:
         core = _core.Run(self.core, len(C), False)
         core.assign(C.f)
-        least = np.where(self.weights() > 0, self.core.distances(C.f, core.labels()), -1)
+        return self.core.distances(C.f, core.labels())
+
+    def farthest(self, C: OnCircles) -> FarthestRow:
+        least = np.where(self.weights() > 0, self.nearest_losses(C), -1)
         row = int(least.argmax())
         return FarthestRow(least[row], row, self.core.grid(np.array([row]))[0])
 
