@@ -92,9 +92,10 @@ def plus_plus(rows: Any, k: int, bits: Bits) -> Any:
     Many clusters are drawn from candidates, each with the weight of the rows that it is the nearest of; a thousand and
     more by plain k-means++.
     """
-    few = rows.kernel.seeding_sample
+    few = rows.kernel.seeding_sample or rows.most_gathered
     if few is not None and len(rows) > few:
         rows = rows.sample(few, bits.random_raw(1).item())
+    rows = rows.in_memory()
     if k >= MANY_CLUSTERS and rows.kernel.is_additive:
         rows = _weighted_candidates(rows, k, bits)
     return _choose_rows(rows, k, bits)

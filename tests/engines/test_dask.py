@@ -13,7 +13,7 @@ import pytest
 from dask import array, bag
 from dask import dataframe as dd
 from distributed import Client, LocalCluster
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from rekmeans import EulerKMeans, EulerMap, FuzzyCMeans, KernelKMeans, RectifiedEulerKMeans, watch_passes
 from rekmeans.engines.native import Native
@@ -94,6 +94,19 @@ def test_k_means_parallel_draws_from_all_partitions(partitions, w):
     weights = None if w is None else collection(w, partitions)
     lazy = fit(RectifiedEulerKMeans, collection(X, partitions), weights, init="k-means||", max_iter=1)
     assert_same_fit(lazy, fit(RectifiedEulerKMeans, X, w, init="k-means||", max_iter=1))
+
+
+@weighted
+@pytest.mark.parametrize("init", ["k-means++", "k-means||", "random"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "laplace-l2"])
+def test_kernels_of_real_numbers_agree_with_the_fit_in_memory(kernel, init, w):
+    parameters = {"kernel": kernel, "init": init, "n_init": 1}
+    lazy = fit(KernelKMeans, collection(X), None if w is None else collection(w), **parameters)
+    memory = fit(KernelKMeans, X, w, **parameters)
+    assert_allclose(lazy.cluster_centers_, memory.cluster_centers_, rtol=1e-9)
+    assert_array_equal(lazy.labels_.compute(), memory.labels_)
+    assert lazy.inertia_ == pytest.approx(memory.inertia_, rel=1e-12)
+    assert lazy.n_iter_ == memory.n_iter_
 
 
 def test_parquet_through_dask_and_columns_in_chunks_give_the_fit_in_memory(tmp_path):
@@ -257,7 +270,7 @@ def test_any_number_of_workers_gives_the_fit_in_memory(n_workers):
 def test_what_needs_all_rows_is_refused_in_a_sentence():
     with raises_mentioning(ValueError, "all rows at once", "'laplace'", "pass a table that is."):
         KernelKMeans(K, kernel="laplace").fit(collection(X))
-    with raises_mentioning(ValueError, "hard labels of the Euler kernel only"):
+    with raises_mentioning(ValueError, "hard labels only"):
         FuzzyCMeans(K).fit(collection(X))
     with raises_mentioning(ValueError, "engine='native' takes tables in memory or on disk only"):
         RectifiedEulerKMeans(K, engine="native").fit(collection(X))

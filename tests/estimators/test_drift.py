@@ -125,8 +125,8 @@ def test_soak():
     """Ten minutes (REKMEANS_SOAK_SECONDS) of blocks that drift by 20 sigma; prints what it saw.
 
     The drift goes by the time of the day, so that a pause of the machine is a jump: centroids are held to the mean of
-    the shifts so far, which fade as the rows do. Until 5 % of the cells are outside the scale they are left out: at most
-    0.45 of a group in one of 3 columns, and then its mean is 0.72 sigma behind.
+    the shifts so far, which fade as the rows do. Until 5 % of the cells are outside the scale they are left out:
+    at most 0.45 of a group in one of 3 columns, and then its mean is 0.72 sigma behind.
     """
     n, half_life = 1000, 3000
     random, model = np.random.default_rng(0), RectifiedEulerKMeans(3, half_life=half_life, n_threads=1, random_state=0)

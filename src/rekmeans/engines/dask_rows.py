@@ -17,13 +17,13 @@ from dask import array
 from dask.delayed import delayed
 from dask.highlevelgraph import HighLevelGraph
 
-from .._grid import Array, integer_weights
+from .._grid import Array
 from ..model import Assignment, FarthestRow, Model, State, Stop
 from ..table import MemoryTable, draw_goals
 from ..table.dask import DaskTable, part_of
 from ..table.dask_compute import compute, current_client
 from .base import Engine
-from .blocks import RowsElsewhere
+from .blocks import RowsElsewhere, weight_bits
 from .loss_draws import draw_goal
 from .partition import BYTES_PER_CELL, BYTES_PER_ROW, Partition, PartPass, RunPass, merge_some
 
@@ -47,8 +47,7 @@ class DaskRows(RowsElsewhere):
 
     @property
     def weight_bits(self) -> int:
-        largest = self.table.largest_weight
-        return 0 if largest is None else integer_weights(np.ones(1), largest)[1]
+        return weight_bits(self.kernel, self.table.largest_weight)
 
     def __len__(self) -> int:
         return self.table.n_rows
@@ -139,6 +138,17 @@ class DaskRows(RowsElsewhere):
             here = [goal - (ends[i - 1] if i else 0) for goal, owner in zip(goals, owners, strict=True) if owner == i]
             tasks[i] = delayed(Partition.rows_at_losses)(self.partitions[i], centroids, here)
         return self._numbers_of_rows(owners, tasks)
+
+    def overall_sums(self) -> Any:
+        return self.run_tasks([reduce_tree(add, [delayed(Partition.overall_sums)(part) for part in self.partitions])])[
+            0
+        ]
+
+    def nearest_masses(self, C: Any) -> Array:
+        """Weight of the rows that each of these centroids is the nearest of, (k,)."""
+        centroids = delayed(C, pure=False, traverse=False)
+        masses = [delayed(Partition.nearest_masses)(part, centroids) for part in self.partitions]
+        return self.run_tasks([reduce_tree(add, masses)])[0]
 
     def _numbers_of_rows(self, owners: Array, tasks: dict[int, Any]) -> Array:
         """Numbers of drawn rows in the table, by the partition of each, and the task that finds them there."""

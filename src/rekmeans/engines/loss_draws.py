@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .._grid import Array, weighted_total
+from .._grid import Array, mass_of, weighted_total
+from ..assignment import Hard, nearest, one_hot
+from ..centroids import rectified
+from ..model import Model
 
 DRAW_ROWS = 1 << 12  # of a part whose sum is known: a draw looks at the rows of one
 
@@ -29,6 +32,15 @@ def weighted_loss(w: Array, losses: Array) -> Any:
 def running_totals(parts: Sequence[slice], w: Array, losses: Array) -> list[Any]:
     """Weight times loss of all rows up to the end of each part."""
     return list(accumulate(weighted_loss(w[at], losses[at]) for at in parts))
+
+
+def nearest_masses(rows: Any, C: Any) -> Array:
+    """Weight of the rows that each of these centroids is the nearest of by loss, the first of several, (k,)."""
+    kernel = rows.kernel
+    if kernel.is_exact:  # its losses are its distances
+        return rows.start_run(Model(kernel, Hard(), rectified)).assign(C).sums.mass
+    owners = rows.map_blocks(lambda F: nearest(kernel.loss(kernel.distance(F, C))))
+    return mass_of(one_hot(owners, rows.weights(), len(C)))
 
 
 def draw_goal(total: Any, word: int) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial, reduce
 from operator import add
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from ..model import Assignment, FarthestRow, Model, State, Stop
 from ..seeding import Seeding, SeedingPlan
 from ..table import Table, Twins, draw_rows
 from .base import count_silent_rows
-from .blocks import BlockRows, refuse_blocks
+from .blocks import BlockRows, middle_centroid, refuse_blocks
 from .loss_draws import draw_goal, row_at_goal, running_totals, weighted_loss
 
 BLOCK_CELLS_HELD = 1 << 21  # cells of one block: a few of its float64 copies stay near the cache
@@ -56,6 +56,8 @@ class Reference:
 
 class ReferenceRows:
     """Mapped rows in memory, gone through in blocks; `cuts` are the block borders, any will do."""
+
+    most_gathered: ClassVar[int | None] = None
 
     def __init__(self, kernel: Any, table: Table, cuts: Array | None = None) -> None:
         self.kernel, self.table = kernel, table
@@ -118,13 +120,19 @@ class ReferenceRows:
     @cached_property
     def _overall(self) -> Any:
         """The rectified centroid of all rows."""
-        kernel, start = self.kernel, self.kernel.from_points(self.kernel.scale.middle[None])
-        ones = [
-            (F, np.zeros((len(F), 1), np.int64), one_hot(np.zeros(len(F), np.int32), w, 1)) for F, w in self.parts()
-        ]
-        sums = reduce(add, (kernel.accumulate(F, start, D, W) for F, D, W in ones))
-        blocks = [(F, kernel.row_weights(D, W)) for F, D, W in ones] if kernel.statistics else []
+        kernel, start, sums = self.kernel, middle_centroid(self.kernel), self.overall_sums()
+        blocks = [(F, kernel.row_weights(D, W)) for F, D, W in self._undivided_parts()] if kernel.statistics else []
         return rectified_update(kernel, with_statistics(kernel, blocks, sums, start), start)
+
+    def overall_sums(self) -> Any:
+        """The sums of all rows in one cluster, each of which pulls as if it were at the centroid."""
+        start = middle_centroid(self.kernel)
+        return reduce(add, (self.kernel.accumulate(F, start, D, W) for F, D, W in self._undivided_parts()))
+
+    def _undivided_parts(self) -> Iterator[tuple[Array, Array, Any]]:
+        """Mapped rows, distances of 0 to the one centroid, and weights, block by block."""
+        for F, w in self.parts():
+            yield F, np.zeros((len(F), 1), np.int64), one_hot(np.zeros(len(F), np.int32), w, 1)
 
     def parts(self) -> Iterator[tuple[Array, Array]]:
         """Mapped rows and their weights, block by block."""

@@ -57,11 +57,11 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            NumPy array, SciPy sparse, pandas, polars or pyarrow table; NaN or null for missing values. For hard labels
-            of the Euler kernel also a table that is read block by block in every pass: the path of a .npy file, of a
+            NumPy array, SciPy sparse, pandas, polars or pyarrow table; NaN or null for missing values. Where sums
+            of rows are enough also a table that is read block by block in every pass: the path of a .npy file, of a
             parquet file, a folder of them or a pattern, a pyarrow dataset, a zarr array, a NumPy memmap larger than
-            `memory_limit`, or a function that gives a new iterator over blocks each time; and a dask.array or
-            dask.dataframe, whose labels stay lazy.
+            `memory_limit`, or a function that gives a new iterator over blocks each time; for hard labels a dask.array
+            or dask.dataframe, whose labels stay lazy.
         y : ignored
         sample_weight : array of shape (n_samples,), str or None
             Row weights; weight 2 is the row twice. The name of a column where the table is not in memory.

@@ -48,6 +48,7 @@ class Kernel(ABC):
     is_exact: ClassVar[bool] = False  # mapped rows, centroids, distances and sums are integers
     is_periodic: ClassVar[bool] = False  # several points have one mapped row, so that a pre-image has to be chosen
     is_additive: ClassVar[bool] = True  # the next centroids follow from sums alone
+    learns_from_all_rows: ClassVar[bool] = False  # `prepared` asks the table for more than summaries and samples
     is_pairwise: ClassVar[bool] = False  # the table holds kernel values between rows; no points are known
     has_width: ClassVar[bool] = False  # it has a `gamma`, which may be "auto" before it is prepared
     mean_is_point: ClassVar[bool] = False  # the mean of mapped rows lies on the mapped data

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -39,6 +39,8 @@ ROW_STATE_BYTES = 32  # bytes of a row besides its mapped copy
 
 class NativeRows:
     """Mapped rows in the compiled core."""
+
+    most_gathered: ClassVar[int | None] = None
 
     def __init__(
         self,
