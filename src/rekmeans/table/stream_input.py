@@ -11,6 +11,7 @@ import numpy as np
 from . import refusals
 from .block_source import PLAIN_KINDS, ArrayBlocks, BlockSource, CalledBlocks, NpyBlocks, WeightedBlocks
 from .memory import MemoryTable
+from .reading import report_reading
 from .refusals import read_table
 from .stream import StreamTable, block_rows, prefetch
 from .survey import Survey, refuse_bad_survey, survey_block
@@ -73,6 +74,7 @@ def survey_rows(source: BlockSource, names: list[Any], memory_limit: int | None 
         w = None if weights is None else np.asarray(weights, np.float64)
         survey = survey_block(MemoryTable(X, w), names, 0 if found is None else found.n_rows)
         found = survey if found is None else found + survey
+        report_reading(found.n_rows, source.n_rows)
     return refuse_bad_survey(found)
 
 
