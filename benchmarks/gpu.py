@@ -15,7 +15,6 @@ import gc
 import json
 import math
 import statistics
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple

@@ -13,7 +13,7 @@ from rekmeans import RectifiedEulerKMeans
 from rekmeans._grid import GRID
 from rekmeans.engines.reference import ReferenceRows
 from rekmeans.scales import identity_scale
-from rekmeans.seeding import plus_plus, random_rows, starts_of
+from rekmeans.seeding import SeedingPlan, greedy_rows, oversampled_rows, plus_plus, random_rows, starts_of
 from rekmeans.table import MemoryTable
 from support.models import euler, scale_of
 
@@ -99,6 +99,39 @@ def test_losses_past_64_bits_add_up_over_blocks_of_any_size(cuts):
     assert plus_plus(one_block, 3, np.random.PCG64(0)) == plus_plus(cut, 3, np.random.PCG64(0))
 
 
+def plain_candidates(rows, k, bits):
+    """Five rounds of k draws by weight times loss, and the weight nearest to each candidate, in Python's integers."""
+
+    def draw(mass, word):
+        goal, running = word * sum(mass) >> 64, 0
+        for number, part in enumerate(mass):
+            running += part
+            if running > goal:
+                return number
+        raise AssertionError("no row has weight")
+
+    w = [int(one) for one in rows.w]
+    numbers = [draw(w, bits.random_raw(1).item())]
+    for _ in range(5):
+        losses = [min(distance(f, rows.F[c]) for c in numbers) for f in rows.F]
+        mass = [a * b for a, b in zip(w, losses, strict=True)]
+        numbers += sorted({draw(mass, word) for word in bits.random_raw(k).tolist()})
+    nearest = [min(range(len(numbers)), key=lambda i: distance(f, rows.F[numbers[i]])) for f in rows.F]
+    masses = [sum(one for one, i in zip(w, nearest, strict=True) if i == c) for c in range(len(numbers))]
+    return np.array(numbers), np.array(masses)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("k", [2, 5])
+def test_k_means_parallel_is_its_plain_definition(k, seed):
+    random = np.random.default_rng(seed)
+    rows = rows_of(random.random((60, 3)), random.integers(0, 5, 60))
+    bits = np.random.PCG64(seed)
+    numbers, masses = plain_candidates(rows, k, bits)
+    expected = greedy_rows(rows.take(numbers, masses), SeedingPlan(k, 25), bits)
+    assert oversampled_rows(rows, k, np.random.PCG64(seed)) == expected
+
+
 def weighted_case(seed, zeros):
     """Thirty distinct rows, of which these weigh nothing."""
     random = np.random.default_rng(seed)
@@ -114,7 +147,7 @@ def numbers_of(rows, C):
     return [int(numbers[0]) for numbers in found]
 
 
-@pytest.mark.parametrize("start", [plus_plus, random_rows])
+@pytest.mark.parametrize("start", [plus_plus, oversampled_rows, random_rows])
 @pytest.mark.parametrize("k", [1, 2, 7, 15])
 @pytest.mark.parametrize("seed", range(4))
 def test_starts_are_different_rows_of_the_table_and_carry_weight(start, k, seed):

@@ -73,6 +73,11 @@ class Sums:
         """All of them as arrays of their own: an engine may hold its sums where they were added up."""
         return self
 
+    def map_values(self, change: Callable[[Any], Any]) -> Self:
+        """The record of `change` of each array that is there."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        return replace(self, **{name: change(value) for name, value in values.items() if value is not None})
+
     def __add__(self, other: Self) -> Self:
         names = [field.name for field in fields(self)]
         return replace(self, **{name: _add(getattr(self, name), getattr(other, name)) for name in names})

@@ -1,4 +1,4 @@
-"""Starting centroids: greedy k-means++ with local-search swaps, random mapped rows, or a start of the kernel's own."""
+"""Starting centroids: greedy k-means++ with swaps, k-means||, random mapped rows, or a start of the kernel's own."""
 
 from __future__ import annotations
 
@@ -92,11 +92,22 @@ def plus_plus(rows: Any, k: int, bits: Bits) -> Any:
     Many clusters are drawn from candidates, each with the weight of the rows that it is the nearest of; a thousand and
     more by plain k-means++.
     """
-    few = rows.kernel.seeding_sample
+    few = rows.kernel.seeding_sample or rows.most_gathered
     if few is not None and len(rows) > few:
         rows = rows.sample(few, bits.random_raw(1).item())
+    rows = rows.in_memory()
     if k >= MANY_CLUSTERS and rows.kernel.is_additive:
         rows = _weighted_candidates(rows, k, bits)
+    return _choose_rows(rows, k, bits)
+
+
+def oversampled_rows(rows: Any, k: int, bits: Bits) -> Any:
+    """k-means|| over all rows, wherever they are: candidates in a few rounds, and of these greedy k-means++."""
+    return _choose_rows(_weighted_candidates(rows, k, bits), k, bits)
+
+
+def _choose_rows(rows: Any, k: int, bits: Bits) -> Any:
+    """k of these rows by greedy k-means++ with swaps; a thousand and more by plain k-means++."""
     if k < MOST_GREEDY:
         return greedy_rows(rows, SeedingPlan(k, SWAP_BATCHES if k > 1 else 0), bits)
     seeding = rows.start_seeding()
@@ -118,7 +129,7 @@ def _weighted_candidates(rows: Any, k: int, bits: Bits) -> Any:
     """Rows drawn in a few rounds (k-means||, Bahmani et al. 2012), as heavy as those that they are the nearest of."""
     count = (DRAWS if k < MOST_GREEDY else DRAWS_OF_MOST) * k
     if len(rows) <= count:
-        return rows
+        return rows.in_memory()
     seeding = rows.start_seeding()
     numbers = [seeding.sample(bits.random_raw(1))]
     seeding.add_all(numbers[0])
@@ -146,9 +157,9 @@ def random_rows(rows: Any, k: int, bits: Bits) -> Any:
 
 
 def starts_of(kernel: Any) -> Mapping[str, Start]:
-    """All starts by name: those of every kernel, and the kernel's own."""
+    """All starts by name: those of every kernel, that of kernels whose sums add, and the kernel's own."""
     of_kernel = {name: _without_rows(start) for name, start in kernel.starts.items()}
-    return STARTS | of_kernel
+    return STARTS | (ADDITIVE_STARTS if kernel.is_additive else {}) | of_kernel
 
 
 def _without_rows(start: Callable[[int, Bits], Any]) -> Start:
@@ -156,3 +167,5 @@ def _without_rows(start: Callable[[int, Bits], Any]) -> Start:
 
 
 STARTS: dict[str, Start] = {"k-means++": plus_plus, "random": random_rows}
+ADDITIVE_STARTS: dict[str, Start] = {"k-means||": oversampled_rows}
+BY_LOSS = ("k-means++", "k-means||")  # starts of which one is nearly as good as several

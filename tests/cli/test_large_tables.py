@@ -54,6 +54,65 @@ def test_a_large_table_is_described_by_a_sample(parts, tmp_path, rekmeans, monke
     assert {tuple(row) for row in np.nan_to_num(table.X).tolist()} <= known
 
 
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_labels_are_written_while_rows_are_read(parts, tmp_path, rekmeans, ending):
+    rekmeans("fit", "data", "-k", 3, "--drop", "more", "--out", "out")
+    answer = rekmeans("predict", "out/model.safetensors", "data", "--out", f"l.{ending}", "--memory", "10KB", "--json")
+    labels = pd.read_parquet(tmp_path / "l.parquet") if ending == "parquet" else pd.read_csv(tmp_path / "l.csv")
+    expected = RectifiedEulerKMeans(3, random_state=0).fit(parts).labels_
+    assert_array_equal(labels["cluster"], expected)
+    assert_array_equal(labels["row"], np.arange(900))
+    assert json.loads(answer.out)["sizes"] == np.bincount(expected).tolist()
+
+
+def test_rows_are_read_once_to_label_them(tmp_path):
+    from rekmeans.cli import stream
+    from rekmeans.table.block_source import ArrayBlocks
+
+    read = []
+
+    class CountedArray(np.ndarray):
+        def __getitem__(self, at):
+            read.append(at)
+            return np.asarray(super().__getitem__(at))
+
+    model = RectifiedEulerKMeans(3, random_state=0, memory_limit="10KB").fit(ROWS)
+    sizes, source = np.zeros(3, int), ArrayBlocks(ROWS.view(CountedArray))
+    labels = np.concatenate(list(stream.predict_blocks(model, source, "abc", sizes)))
+    assert_array_equal(labels, model.predict(ROWS))
+    assert_array_equal(sizes, np.bincount(labels))
+    assert [(at.start, at.stop) for at in read] == [(0, 256), (256, 512), (512, 768), (768, 1024)]
+
+
+def test_a_bad_row_is_named_by_its_number_in_the_table(parts, tmp_path, rekmeans):
+    rekmeans("fit", "data", "-k", 3, "--drop", "more", "--out", "out")
+    X = ROWS.copy()
+    X[700] = np.inf
+    np.save(tmp_path / "bad.npy", X)
+    assert is_refusal(rekmeans("predict", "out/model.safetensors", "bad.npy", "--memory", "10KB"), "row 700")
+    assert not (tmp_path / "bad-labels.parquet").exists()
+
+
+def test_a_report_of_many_files_is_that_of_their_rows(parts, tmp_path, rekmeans):
+    rekmeans("fit", "data", "-k", 3, "--drop", "more", "--out", "out")
+    answer = rekmeans("report", "out/model.safetensors", "data/*.parquet", "--memory", "20KB", "--json")
+    parts.to_parquet(tmp_path / "whole.parquet")
+    whole = rekmeans("report", "out/model.safetensors", "whole.parquet", "--json")
+    assert (answer.status, answer.err) == (0, "")
+    assert (tmp_path / "data-report.html").exists()
+    one, two = (json.loads(each.out)["summary"] for each in (answer, whole))
+    for name in ("sizes", "features", "kappa", "left_out"):
+        assert one[name] == two[name], name
+
+
+def test_a_report_of_a_large_table_is_of_a_sample(tmp_path, rekmeans):
+    np.save(tmp_path / "rows.npy", stream_rows(130_000))
+    assert rekmeans("fit", "rows.npy", "-k", 3, "--memory", "3MB", "--out", "out").status == 0
+    answer = json.loads(rekmeans("report", "out/model.safetensors", "rows.npy", "--memory", "3MB", "--json").out)
+    assert answer["summary"]["table"]["rows"] == 100_000
+    assert answer["summary"]["reading"] == ["the report shows 100,000 of 130,000 rows, drawn at random."]
+
+
 def test_an_array_on_disk_is_read_in_blocks(tmp_path, rekmeans):
     np.save(tmp_path / "rows.npy", ROWS)
     result = json.loads(rekmeans("fit", "rows.npy", "-k", 3, "--memory", "10KB", "--json").out)

@@ -46,6 +46,15 @@ def test_a_terminal_sees_starts_and_passes(tmp_path):
     assert "12 clusters of 20,000 rows" in output
 
 
+def test_a_terminal_sees_how_far_a_large_table_is_read(tmp_path):
+    np.save(tmp_path / "t.npy", np.random.default_rng(0).normal(size=(60_000, 8)))
+    command = ["fit", "t.npy", "-k", "12", "--memory", "200KB", "--out", "out"]
+    status, output = on_terminal(command, tmp_path)
+    assert status == 0
+    assert re.search(r"pass \d+ .*objective [\d.e+]+ +rows changed [\d,]+ +rows read [\d,]+ of 60,000", output)
+    assert re.search(r"choosing starts .*rows read", output)
+
+
 def test_ctrl_c_leaves_nothing(tmp_path):
     np.save(tmp_path / "t.npy", np.random.default_rng(0).normal(size=(20_000, 8)))
     status, output = on_terminal(["fit", "t.npy", "-k", "50", "--starts", "100"], tmp_path, until=rb"pass \d+")

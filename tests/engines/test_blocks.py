@@ -1,16 +1,26 @@
 """Fits of tables that are not in memory: the bits of the same rows in memory, on both engines, in any blocks."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
-from rekmeans import EulerKMeans, FuzzyCMeans, KernelKMeans, RectifiedEulerKMeans
+from rekmeans import (
+    EulerKMeans,
+    FuzzyCMeans,
+    KernelKMeans,
+    MultipleKernelKMeans,
+    NeuralGas,
+    RectifiedEulerKMeans,
+    SelfOrganizingMap,
+)
 from rekmeans.engines import blocks
-from rekmeans.engines.blocks import BlockRows, BlockRun, with_room
+from rekmeans.engines.blocks import MOST_GATHERED, BlockRows, BlockRun, with_room
 from rekmeans.engines.native.blocks import NativeBlockRun
 from rekmeans.estimators.placement import place_for_fit
+from rekmeans.seeding import plus_plus
 from rekmeans.short_fits import SMALL
 from rekmeans.table import MemoryTable
 from support.assertions import assert_same_fit, raises_mentioning
@@ -83,7 +93,11 @@ def test_a_pass_maps_only_the_rows_that_bounds_leave_open():
 @each_estimator
 @each_engine
 @weighted
-@pytest.mark.parametrize("init", ["k-means++", "random", "circle", POINTS], ids=["plus", "random", "circle", "points"])
+@pytest.mark.parametrize(
+    "init",
+    ["k-means++", "k-means||", "random", "circle", POINTS],
+    ids=["plus", "parallel", "random", "circle", "points"],
+)
 def test_every_start_gives_the_fit_in_memory(estimator, engine, w, init, tmp_path):
     parameters = {"engine": engine, "init": init, "n_init": 2}
     stream = fit(estimator, called_arrays(tmp_path, X, w), w, **parameters)
@@ -103,7 +117,7 @@ def test_every_scale_gives_the_fit_in_memory(scale, beyond, tmp_path):
 def test_a_table_seeded_on_its_sample_gives_the_fit_in_memory():
     n = SMALL // 6 + 1000
     large, cuts = stream_rows(n, 3), [0, 1, 1, 20_000, 20_003]
-    for init in ("k-means++", "random"):
+    for init in ("k-means++", "k-means||", "random"):
         stream = fit(RectifiedEulerKMeans, lambda: iter(np.split(large, cuts)), init=init, n_init=1, memory_limit="2MB")
         assert_same_fit(stream, fit(RectifiedEulerKMeans, large, init=init, n_init=1, memory_limit=None))
 
@@ -183,6 +197,61 @@ def test_a_full_disk_is_an_error_and_not_a_crash(tmp_path, monkeypatch):
         fit(RectifiedEulerKMeans, called_arrays(tmp_path, X, None))
 
 
+# sums of real numbers
+
+REAL = {
+    "linear": partial(KernelKMeans, kernel="linear"),
+    "rbf": partial(KernelKMeans, kernel="rbf"),
+    "laplace-l2": partial(KernelKMeans, kernel="laplace-l2"),
+    "fuzzy": FuzzyCMeans,
+    "fuzzy-mean": partial(FuzzyCMeans, centroids="mean"),
+    "fuzzy-linear": partial(FuzzyCMeans, kernel="linear", fuzziness=2.0),
+    "fuzzy-rbf": partial(FuzzyCMeans, kernel="rbf"),
+    "map": lambda k, **parameters: SelfOrganizingMap((2, k // 2), stages=3, **parameters),
+    "map-linear": lambda k, **parameters: SelfOrganizingMap((2, k // 2), kernel="linear", stages=3, **parameters),
+    "gas": partial(NeuralGas, stages=3),
+    "gas-rbf": partial(NeuralGas, kernel="rbf", stages=3),
+}
+CLOSE = np.random.default_rng(7).normal(size=(len(X), 1)) + X  # groups that overlap, so that shares matter
+
+
+@pytest.mark.parametrize("name", REAL)
+@each_engine
+@weighted
+@pytest.mark.parametrize("init", ["k-means++", "k-means||", "random"])
+def test_sums_of_real_numbers_agree_with_the_fit_in_memory(name, engine, w, init, tmp_path):
+    init = "plane" if "map" in name and init == "k-means++" else init  # else rounding chooses one of its mirror images
+    parameters = {"engine": engine, "init": init, "n_init": 1, "max_iter": 20}
+    stream = fit(REAL[name], called_arrays(tmp_path, CLOSE, w), w, **parameters)
+    memory = fit(REAL[name], CLOSE, w, **parameters)
+    assert_allclose(stream.cluster_centers_, memory.cluster_centers_, rtol=1e-7, atol=1e-7)
+    assert stream.inertia_ == pytest.approx(memory.inertia_, rel=1e-9)
+    assert np.mean(stream.labels_ != memory.labels_) <= 0.001
+    for answer in ("memberships_", "graph_", "u_matrix_", "topographic_error_"):
+        if hasattr(memory, answer):
+            one, two = (getattr(model, answer) for model in (stream, memory))
+            assert_allclose(*(each.toarray() if answer == "graph_" else each for each in (one, two)), atol=1e-6)
+    assert_allclose(stream.transform(called_arrays(tmp_path, CLOSE, w)), memory.transform(CLOSE), atol=1e-7)
+
+
+def test_answers_that_are_too_large_for_memory_are_in_a_file(tmp_path):
+    stream = fit(FuzzyCMeans, called_arrays(tmp_path, X, None))
+    assert isinstance(stream.memberships_, np.memmap)
+    assert_allclose(stream.memberships_.sum(axis=1), 1)
+
+
+def test_soft_euler_fits_of_many_rows_start_from_a_sample():
+    """In memory they start from all rows; of rows elsewhere so many are never gathered."""
+    large = stream_rows(MOST_GATHERED + 5000, 3)
+    model = FuzzyCMeans(K, random_state=0, max_iter=5)
+    placed = place_for_fit(model, lambda: iter(np.array_split(large, 7)))
+    start = next(model._make_starts(placed.rows, placed.table, model._start_draws()))
+    seed = np.random.SeedSequence(model._start_draws().entropy).spawn(1)[0]
+    bits = np.random.PCG64(seed)
+    sample = place_for_fit(model, large).rows.sample(MOST_GATHERED, bits.random_raw(1).item())
+    assert start == plus_plus(sample, K, bits)
+
+
 # refusals
 
 
@@ -192,10 +261,11 @@ def test_a_full_disk_is_an_error_and_not_a_crash(tmp_path, monkeypatch):
         (KernelKMeans(K, kernel="laplace"), ["all rows at once", "'laplace'"]),
         (KernelKMeans(K, kernel="rbf", centroids="mean"), ["all rows at once"]),
         (KernelKMeans(K, kernel="precomputed", centroids="mean"), ["kernel='precomputed' needs all rows at once"]),
-        (FuzzyCMeans(K), ["hard labels of the Euler kernel"]),
+        (MultipleKernelKMeans(K), ["all rows at once", "'Stack'"]),
+        (SelfOrganizingMap((1, K), kernel="laplace"), ["all rows at once", "'laplace'"]),
         (RectifiedEulerKMeans(K, init=lambda X, k, random_state: X[:k]), ["a callable init needs all rows at once"]),
     ],
-    ids=["medians", "kernel means", "precomputed", "fuzzy", "callable"],
+    ids=["medians", "kernel means", "precomputed", "stack", "map", "callable"],
 )
 def test_what_needs_all_rows_is_refused_in_a_sentence(model, words, tmp_path):
     with raises_mentioning(ValueError, *words, "pass a table that is."):

@@ -13,7 +13,7 @@ import pytest
 from dask import array, bag
 from dask import dataframe as dd
 from distributed import Client, LocalCluster
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose, assert_array_equal
 
 from rekmeans import EulerKMeans, EulerMap, FuzzyCMeans, KernelKMeans, RectifiedEulerKMeans, watch_passes
 from rekmeans.engines.dask_rows import share_partitions
@@ -78,11 +78,36 @@ def test_any_partitions_give_the_fit_in_memory(estimator, partitions, w):
 
 
 @weighted
-@pytest.mark.parametrize("init", ["k-means++", "random", "circle", POINTS], ids=["plus", "random", "circle", "points"])
+@pytest.mark.parametrize(
+    "init",
+    ["k-means++", "k-means||", "random", "circle", POINTS],
+    ids=["plus", "parallel", "random", "circle", "points"],
+)
 def test_frames_of_unknown_lengths_give_the_fit_in_memory(w, init):
     lazy = fit(RectifiedEulerKMeans, unknown_lengths(w), None if w is None else "w", init=init, n_init=2)
     assert_same_fit(lazy, fit(RectifiedEulerKMeans, X, w, init=init, n_init=2))
     assert list(lazy.feature_names_in_) == ["c0", "c1", "c2"]
+
+
+@weighted
+@pytest.mark.parametrize("partitions", PARTITIONS)
+def test_k_means_parallel_draws_from_all_partitions(partitions, w):
+    weights = None if w is None else collection(w, partitions)
+    lazy = fit(RectifiedEulerKMeans, collection(X, partitions), weights, init="k-means||", max_iter=1)
+    assert_same_fit(lazy, fit(RectifiedEulerKMeans, X, w, init="k-means||", max_iter=1))
+
+
+@weighted
+@pytest.mark.parametrize("init", ["k-means++", "k-means||", "random"])
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "laplace-l2"])
+def test_kernels_of_real_numbers_agree_with_the_fit_in_memory(kernel, init, w):
+    parameters = {"kernel": kernel, "init": init, "n_init": 1}
+    lazy = fit(KernelKMeans, collection(X), None if w is None else collection(w), **parameters)
+    memory = fit(KernelKMeans, X, w, **parameters)
+    assert_allclose(lazy.cluster_centers_, memory.cluster_centers_, rtol=1e-9)
+    assert_array_equal(lazy.labels_.compute(), memory.labels_)
+    assert lazy.inertia_ == pytest.approx(memory.inertia_, rel=1e-12)
+    assert lazy.n_iter_ == memory.n_iter_
 
 
 def test_parquet_through_dask_and_columns_in_chunks_give_the_fit_in_memory(tmp_path):
@@ -94,7 +119,7 @@ def test_parquet_through_dask_and_columns_in_chunks_give_the_fit_in_memory(tmp_p
 
 def test_a_collection_seeded_on_its_sample_gives_the_fit_in_memory():
     large = stream_rows(SMALL // 6 + 1000, 3)
-    for init in ("k-means++", "random"):
+    for init in ("k-means++", "k-means||", "random"):
         lazy = fit(RectifiedEulerKMeans, array.from_array(large, chunks=(7001, 3)), init=init, n_init=1)
         assert_same_fit(lazy, fit(RectifiedEulerKMeans, large, init=init, n_init=1))
 
@@ -253,7 +278,7 @@ def test_any_number_of_workers_gives_the_fit_in_memory(n_workers):
 def test_what_needs_all_rows_is_refused_in_a_sentence():
     with raises_mentioning(ValueError, "all rows at once", "'laplace'", "pass a table that is."):
         KernelKMeans(K, kernel="laplace").fit(collection(X))
-    with raises_mentioning(ValueError, "hard labels of the Euler kernel only"):
+    with raises_mentioning(ValueError, "hard labels only"):
         FuzzyCMeans(K).fit(collection(X))
     with raises_mentioning(ValueError, "engine='native' takes tables in memory or on disk only"):
         RectifiedEulerKMeans(K, engine="native").fit(collection(X))

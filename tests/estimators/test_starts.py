@@ -35,6 +35,7 @@ def first_rows(X, n_clusters, random_state):
 
 STARTS = {
     "k-means++": "k-means++",
+    "k-means||": "k-means||",
     "random": "random",
     "circle": "circle",
     "plane": "plane",
@@ -47,7 +48,13 @@ PRECOMPUTED = {name for name in CLUSTERERS if "precomputed" in name}
 SHAPED = {name for name in CLUSTERERS if name.startswith("Mahalanobis")}
 NOT_EULER = {name for name in CLUSTERERS for word in (*KERNELS, "mixed") if word != "euler" and f"-{word}" in name}
 REFUSED = {"KernelKMeans-precomputed-rectified"}  # kernel values know no points to put a centroid on
+NOT_ADDITIVE = {  # medians, and means by kernel values
+    name
+    for name in CLUSTERERS
+    if "-laplace" in name.replace("laplace-l2-rectified", "") or "-mixed" in name or ("-rbf-mean" in name)
+}
 REFUSED_STARTS = {
+    "k-means||": NOT_ADDITIVE | PRECOMPUTED,
     "circle": NOT_EULER,  # only Euler kernels have circles
     "plane": {name for name in CLUSTERERS if not name.startswith("SelfOrganizingMap")},
     "array": PRECOMPUTED,

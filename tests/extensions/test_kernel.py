@@ -106,7 +106,7 @@ def test_a_new_kernel_is_named_in_the_lists_of_errors_and_asked_for_what_it_has(
         ValueError, match="kernel='cosine' has no points for centroids='mean': use centroids='rectified'"
     ):
         KernelKMeans(K, kernel="cosine", centroids="mean").fit(X)
-    with pytest.raises(ValueError, match=r"init must be one of 'k-means\+\+', 'random'; got 'circle'"):
+    with pytest.raises(ValueError, match=r"init must be one of 'k-means\+\+', 'random', 'k-means\|\|'; got 'circle'"):
         KernelKMeans(K, kernel="cosine", init="circle").fit(X)
 
 

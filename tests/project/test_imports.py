@@ -28,6 +28,7 @@ ROOMS = (
     ("lloyd",),
     ("checkpoint",),
     ("short_fits",),
+    ("half_life",),
     ("watching",),
     ("_watch",),
     ("estimators",),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from rich.table import Table
 from ..analysis.number_format import printable_text
 from ..io.file_table import FileTable, name_list
 from ..scales.left_out import way_out
+from ..table.reading import watch_reading
 from ..watching import PassEvent, watch_passes
 
 N_FEATURES = 2  # that describe a cluster: more do not fit a line
@@ -36,25 +37,37 @@ class Bar:
     """A bar that fills as fewer rows change their label: a pass that changes the label of no row is the last."""
 
     def __init__(self, progress: Progress | None) -> None:
-        self.progress = progress
+        self.progress, self.note = progress, ""
         self.task = None if progress is None else progress.add_task("", total=None, note="")
 
     def show_step(self, what: str) -> None:
         """Name what goes on now."""
         if self.progress is not None and self.task is not None:
+            self.note = ""
             self.progress.reset(self.task, description=escape(what), total=None, note="")
 
-    def show_passes(self) -> AbstractContextManager[None]:
-        """Show each pass of the fits inside; without a terminal nothing is watched."""
-        return nullcontext() if self.progress is None else watch_passes(self._show_pass)
+    @contextmanager
+    def show_passes(self) -> Iterator[None]:
+        """Show each pass of the fits inside, and how far tables are read; without a terminal nothing is watched."""
+        if self.progress is None:
+            yield
+            return
+        with watch_passes(self._show_pass), watch_reading(self._show_rows):
+            yield
+
+    def _show_rows(self, n_done: int, n_rows: int | None) -> None:
+        """The rows read of a table that is not in memory."""
+        of_all = "" if n_rows is None else f" of {n_rows:,}"
+        if self.progress is not None and self.task is not None:
+            self.progress.update(self.task, note=f"{self.note}  rows read {n_done:,}{of_all}".strip())
 
     def _show_pass(self, event: PassEvent) -> None:
         start = f"start {event.start + 1}/{event.n_starts}  " if event.n_starts > 1 else ""
-        note = f"objective {event.inertia:.6g}  rows changed {event.n_changed:,}"
+        self.note = f"objective {event.inertia:.6g}  rows changed {event.n_changed:,}"
         done = (event.start + 1 - event.n_changed / event.n_rows) / event.n_starts
         if self.progress is not None and self.task is not None:
             name, is_first = f"{start}pass {event.number + 1}", event.number == 0
-            self.progress.update(self.task, description=name, total=1, completed=done, note=note, refresh=is_first)
+            self.progress.update(self.task, description=name, total=1, completed=done, note=self.note, refresh=is_first)
 
 
 @contextmanager

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import typer
 
 from ..atomic import atomic_write, refuse_unwritable
-from ..io.file_table import MOST_COLUMNS, ColumnSelection
-from ..io.labels import write_labels
+from ..io.file_table import MOST_COLUMNS, ColumnSelection, FileTable
+from ..io.labels import write_label_blocks, write_labels
 from ..io.model_file import load
 from ..io.onnx import to_onnx
 from . import _console, _workflow, stream
@@ -45,24 +44,36 @@ def predict(
     _workflow.refuse_overwriting([path], table, model)
     clusterer = _workflow.load_clusterer(model).set_params(n_threads=threads, memory_limit=memory)
     selection = ColumnSelection(drop=tuple(drop or ()), max_columns=max_columns)
-    if stream.is_streamed(table, memory, None):
-        names = getattr(clusterer, "feature_names_in_", None)
-        source, rows = stream.open_stream(table, replace(selection, only=None if names is None else tuple(names)))
-    else:
-        rows = _workflow.read_table_of_model(clusterer, table, selection)
-        source = rows.X
-    with _workflow.explain_memory(table.name, rows):
-        labels = clusterer.predict(source)
-    with _workflow.note_earlier_outputs(path), atomic_write(path) as part:
-        write_labels(part, rows.labels_of_file(labels), rows.ids)
-    sizes = np.bincount(labels, minlength=len(clusterer.centroids_)).tolist()
+    with _console.progress_bar(quiet) as bar:
+        bar.show_step("labelling")
+        if stream.is_streamed(table, memory, None):
+            rows, sizes = _label_stream(clusterer, table, selection, path, bar)
+        else:
+            rows = _workflow.read_table_of_model(clusterer, table, selection)
+            with _workflow.explain_memory(table.name, rows):
+                labels = clusterer.predict(rows.X)
+            with _workflow.note_earlier_outputs(path), atomic_write(path) as part:
+                write_labels(part, rows.labels_of_file(labels), rows.ids)
+            sizes = np.bincount(labels, minlength=len(clusterer.centroids_)).tolist()
     if as_json:
-        result = {"command": "predict", "rows": len(labels), "sizes": sizes, "reading": rows.notes, "labels": str(path)}
+        result = {"command": "predict", "rows": sum(sizes), "sizes": sizes, "reading": rows.notes, "labels": str(path)}
         _console.print_json(result)
     elif not quiet:
         _console.print_shares(sizes)
         _console.print_notes(rows)
         _console.print_lines(f"labels: {path}")
+
+
+def _label_stream(
+    clusterer: Any, table: Path, selection: ColumnSelection, path: Path, bar: _console.Bar
+) -> tuple[FileTable, list[int]]:
+    """The columns of a table whose rows are read and labelled a block at a time, and the sizes of its clusters."""
+    source, rows = stream.open_stream_of_model(clusterer, table, selection)
+    sizes = np.zeros(len(clusterer.centroids_), np.int64)
+    blocks = stream.predict_blocks(clusterer, source, rows.names, sizes)
+    with bar.show_passes(), _workflow.note_earlier_outputs(path), atomic_write(path) as part:
+        write_label_blocks(part, blocks)
+    return rows, sizes.tolist()
 
 
 def report(
@@ -74,19 +85,23 @@ def report(
     label: Label = None,
     drop: Drop = None,
     max_columns: MaxColumns = MOST_COLUMNS,
+    memory: Memory = None,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
     """Write the report of a fitted model on any table with its columns."""
     _workflow.refuse_missing_libraries("jinja2", "matplotlib")
-    path = out or table.parent / f"{_workflow.table_stem(table)}-report.html"
+    path = out or _workflow.place_beside(table, "-report.html")
     _workflow.refuse_other_endings(path, ".html")
     refuse_unwritable(path.parent)
     _workflow.refuse_overwriting([path], table, model)
-    clusterer = _workflow.load_clusterer(model)
+    clusterer = _workflow.load_clusterer(model).set_params(memory_limit=memory)
     selection = ColumnSelection(label, tuple(drop or ()), max_columns=max_columns)
-    rows = _workflow.read_table_of_model(clusterer, table, selection)
+    if stream.is_streamed(table, memory, None):
+        rows = stream.describe_by_sample(clusterer, *stream.open_stream_of_model(clusterer, table, selection))
+    else:
+        rows = _workflow.read_table_of_model(clusterer, table, selection)
     with _workflow.explain_memory(table.name, rows):
         summary = _workflow.summarize(clusterer, rows, table.name)
     with _workflow.note_earlier_outputs(path), atomic_write(path) as part:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
@@ -11,7 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from .._grid import Array
+from .._parameters import check_bytes
 from ..io.file_table import ColumnSelection, FileTable, NumberedNames, UnreadableFileError
+from ..table.reading import report_reading
+from ..table.refusals import refuse_bad_rows
+from ..table.stream import block_rows, prefetch
 from ..table.stream_input import GLOB, find_source, read_any_table
 
 DESCRIBED_ROWS, DESCRIBED_SEED = 100_000, 0  # of the sample that the report of a large table is made of
@@ -52,6 +57,12 @@ def open_stream(table: Path, selection: ColumnSelection, cluster: str | None = N
     return dataframe.read_parquet(str(table), columns=names), columns
 
 
+def open_stream_of_model(model: Any, table: Path, selection: ColumnSelection) -> tuple[Any, FileTable]:
+    """The model's columns of a table, as `open_stream` gives them."""
+    names = getattr(model, "feature_names_in_", None)
+    return open_stream(table, replace(selection, only=None if names is None else tuple(names)))
+
+
 @contextmanager
 def use_cluster(address: str | None) -> Iterator[None]:
     """The cluster of this scheduler, if one is named."""
@@ -64,6 +75,20 @@ def use_cluster(address: str | None) -> Iterator[None]:
 
     with Client(address):  # type: ignore[no-untyped-call]
         yield
+
+
+def predict_blocks(model: Any, source: Any, names: Sequence[Any], sizes: Array) -> Iterator[Array]:
+    """The labels of a stream's rows, a block at a time, each read once; they are counted in sizes (k,)."""
+    limit, n_done = check_bytes("memory_limit", model.memory_limit), 0
+    for X, _ in prefetch(source.blocks(block_rows(source.n_columns, limit))):
+        refuse_bad_rows(X, names, n_done)  # by the numbers of the rows in the table
+        labels = model.predict(X)
+        n_done += len(labels)
+        report_reading(n_done, source.n_rows)
+        sizes += np.bincount(labels, minlength=len(sizes))
+        yield labels
+    if not n_done:
+        raise ValueError("the table has no rows: name one that has.")
 
 
 def describe_by_sample(model: Any, source: Any, columns: FileTable) -> FileTable:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from .._caller import caller_stacklevel
 from .._grid import Array
@@ -36,6 +36,9 @@ class Rows(Protocol):
 
     kernel: Any
     weight_bits: int  # the weights in the sums are the user's times 2^weight_bits
+    most_gathered: ClassVar[
+        int | None
+    ]  # rows that may be brought to memory to choose starts from; None: they are there
 
     def __len__(self) -> int: ...
 
@@ -75,6 +78,9 @@ class Rows(Protocol):
 
     def label(self, model: Model, C: Any) -> Array:
         """The label that the model gives each row for these centroids, (n,)."""
+
+    def nearest_losses(self, C: Any) -> Array:
+        """Loss of each row at the nearest of these centroids, (n,)."""
 
     def farthest(self, C: Any) -> FarthestRow:
         """The row of largest loss to its nearest centroid, of those that count."""

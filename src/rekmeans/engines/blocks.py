@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
+import math
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import cached_property, reduce
 from operator import add
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from .._grid import ROOM, Array, integer_weights, mean_turns
+from .._grid import ROOM, Array, integer_weights, mean_turns, small_weights
 from ..assignment import Hard
 from ..centroids import rectified
 from ..kernels.base import rectified_update
 from ..model import Assignment, FarthestRow, Model, State, Stop
-from ..seeding import Seeding, SeedingPlan
+from ..seeding import SeedingPlan
 from ..table import MemoryTable, StreamTable, draw_goals
+from .block_seeding import BlockSeeding
+from .loss_draws import nearest_masses
 
 LABEL_SHARE = 4  # labels that take more than this part of the memory limit are written to a file
 NO_LABEL = -1
+WEIGHT_BITS = 31  # of the largest weight by which rows are drawn
+MOST_GATHERED = 1 << 14  # rows that are brought to memory, so that starts can be chosen from them
 LABELS_AT_ONCE = 1 << 20  # that are counted or written
 
 
@@ -29,12 +34,27 @@ def refuse_blocks(stages: Sequence[Model]) -> str:
     """'' or why the models of a fit cannot go over their rows block by block."""
     for model in stages:
         kernel = model.kernel
-        if not kernel.is_additive or kernel.statistics:
+        if not kernel.is_additive or kernel.statistics or kernel.learns_from_all_rows:
             name = kernel.name or type(kernel).__name__
             return f"needs all rows at once for the kernel {name!r}, X is not in memory: pass a table that is."
-        if not (kernel.is_exact and model.assignment.is_hard):
-            return "takes an X that is not in memory for hard labels of the Euler kernel only: pass a table that is."
     return ""
+
+
+def middle_centroid(kernel: Any) -> Any:
+    """The one centroid at the middle of the scale."""
+    return kernel.from_points(kernel.scale.middle[None])
+
+
+def weight_bits(kernel: Any, largest: float | None) -> int:
+    """The power of two by which weights up to the largest are multiplied in the sums of this kernel."""
+    scale_weights = integer_weights if kernel.is_exact else small_weights
+    return 0 if largest is None else scale_weights(np.ones(1), largest)[1]
+
+
+def draw_weights(rows: Any) -> Array:
+    """Integer weights of rows, by which they are drawn, (n,); real ones are at most 1."""
+    w = rows.weights()
+    return w if w.dtype.kind == "i" else np.rint(np.ldexp(w, WEIGHT_BITS)).astype(np.int64)
 
 
 class RowsElsewhere:
@@ -44,6 +64,8 @@ class RowsElsewhere:
     table: Any
     start_run: Callable[[Model], Any]
     phase_sums: Callable[[Any, int], tuple[Array, Array]]
+    overall_sums: Callable[[], Any]
+    most_gathered: ClassVar[int | None] = MOST_GATHERED
 
     def concurrent_starts(self, k: int) -> int:
         return 1
@@ -61,8 +83,11 @@ class RowsElsewhere:
     @cached_property
     def _overall(self) -> Any:
         """The rectified centroid of all rows."""
-        start = self.kernel.from_points(self.kernel.scale.middle[None])
-        sums = self.start_run(Model(self.kernel, Hard(), rectified)).assign(start).sums
+        start = middle_centroid(self.kernel)
+        if self.kernel.is_exact:  # its rows pull alike at any distance
+            sums = self.start_run(Model(self.kernel, Hard(), rectified)).assign(start).sums
+        else:
+            sums = self.overall_sums()
         return rectified_update(self.kernel, sums, start)
 
     def mean_phases(self, labels: Any, k: int) -> Array:
@@ -74,8 +99,7 @@ class BlockRows(RowsElsewhere):
 
     def __init__(self, kernel: Any, table: StreamTable, place: Callable[[MemoryTable], Any]) -> None:
         self.kernel, self.table, self.place = kernel, table, place
-        largest = table.largest_weight
-        self.weight_bits = 0 if largest is None else integer_weights(np.ones(1), largest)[1]
+        self.weight_bits = weight_bits(kernel, table.largest_weight)
         self.silent: int | None = None  # rows that count and take no part, once a pass has counted them
 
     def __len__(self) -> int:
@@ -124,7 +148,7 @@ class BlockRows(RowsElsewhere):
         goals = draw_goals(self._total_weight, words)
         order, found, before = np.argsort(goals, kind="stable"), [], 0
         for at, rows in self.read_rows():
-            ends = before + np.cumsum(rows.weights(), dtype=np.int64)
+            ends = before + np.cumsum(draw_weights(rows), dtype=np.int64)
             here = slice(*np.searchsorted(goals[order], [before, ends[-1]]))
             found.append(at.start + np.searchsorted(ends, goals[order][here], side="right"))
             before = int(ends[-1])
@@ -135,7 +159,28 @@ class BlockRows(RowsElsewhere):
     @cached_property
     def _total_weight(self) -> int:
         """The weight of all rows that take part."""
-        return sum(int(rows.weights().sum()) for _, rows in self.read_rows())
+        return sum(int(draw_weights(rows).sum()) for _, rows in self.read_rows())
+
+    def draw_by_loss(self, C: Any, words: Array) -> Array:
+        """Row numbers drawn by weight times loss at C, as from a table in memory; by weight where all losses are 0."""
+        losses: Any = None
+        weights = None if self.table.largest_weight is None else self.row_numbers(self._weight_kind)
+        for at, rows in self.read_rows():
+            w, found = rows.weights(), rows.nearest_losses(C)
+            losses = self.row_numbers(found.dtype) if losses is None else losses
+            losses[at] = np.where(w > 0, found, 0)
+            if weights is not None:
+                weights[at] = w
+        weights = np.broadcast_to(self._weight_kind(1), len(self)) if weights is None else weights
+        drawn = draw_by_weighted_loss(weights, losses, words)
+        return self.draw_rows(words) if drawn is None else drawn
+
+    def overall_sums(self) -> Any:
+        return reduce(add, (rows.overall_sums() for _, rows in self.read_rows()))
+
+    def nearest_masses(self, C: Any) -> Array:
+        """Weight of the rows that each of these centroids is the nearest of, (k,)."""
+        return reduce(add, (with_room(nearest_masses(rows, C)) for _, rows in self.read_rows()))
 
     def label(self, model: Model, C: Any) -> Array:
         run = self.start_run(model)
@@ -147,7 +192,12 @@ class BlockRows(RowsElsewhere):
         return reduce(FarthestRow.merge, (replace(row, number=at.start + row.number) for at, row in found))
 
     def map_blocks(self, answer: Callable[[Array], Array]) -> Array:
-        return np.concatenate([rows.map_blocks(answer) for _, rows in self.read_rows()])
+        answers: Any = None
+        for at, rows in self.read_rows():
+            found = rows.map_blocks(answer)
+            answers = self.row_numbers(found.dtype, *found.shape[1:]) if answers is None else answers
+            answers[at] = found
+        return answers
 
     def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
         """Sums of coordinates on the TURN grid and of observed weights of each cluster, (k, d) each."""
@@ -156,17 +206,26 @@ class BlockRows(RowsElsewhere):
         return turns, observed
 
     def empty_labels(self) -> Array:
-        """Labels of all rows, none of them known; in a file without a name where they are too many for memory."""
-        limit = self.table.memory_limit
-        if limit is None or 4 * len(self) * LABEL_SHARE <= limit:
-            return np.full(len(self), NO_LABEL, np.int32)
-        with tempfile.TemporaryFile(prefix="rekmeans-labels-") as file:
-            if hasattr(os, "posix_fallocate"):  # a full disk is an error here, and not a crash at some later label
-                os.posix_fallocate(file.fileno(), 0, 4 * len(self))
-            labels = np.memmap(file, np.int32, "w+", shape=(len(self),))
+        """Labels of all rows, none of them known."""
+        labels = self.row_numbers(np.int32)
         for at in self.table.blocks(LABELS_AT_ONCE):
             labels[at] = NO_LABEL
         return labels
+
+    @property
+    def _weight_kind(self) -> Any:
+        return np.int64 if self.kernel.is_exact else np.float64
+
+    def row_numbers(self, kind: Any, *width: int) -> Array:
+        """An array of numbers for each row; in a file without a name where they are too many for memory."""
+        shape, limit = (len(self), *width), self.table.memory_limit
+        size = np.dtype(kind).itemsize * math.prod(shape)
+        if limit is None or size * LABEL_SHARE <= limit or np.dtype(kind).hasobject:
+            return np.empty(shape, kind)
+        with tempfile.TemporaryFile(prefix="rekmeans-labels-") as file:
+            if hasattr(os, "posix_fallocate"):  # a full disk is an error here, and not a crash at some later label
+                os.posix_fallocate(file.fileno(), 0, size)
+            return np.memmap(file, kind, "w+", shape=shape)
 
 
 class BlockRun:
@@ -196,36 +255,6 @@ class BlockRun:
 
     def labels(self) -> Array:
         return self.last
-
-
-class BlockSeeding(Seeding):
-    """Draws by weight over all blocks; what follows the first centroid needs the rows, and a small table, in memory."""
-
-    def __init__(self, rows: Any) -> None:
-        self.rows = rows
-
-    @cached_property
-    def in_memory(self) -> Any:
-        return self.rows.in_memory().start_seeding()
-
-    @property
-    def centroids(self) -> Any:
-        return self.in_memory.centroids
-
-    def sample(self, words: Array) -> Array:
-        return self.in_memory.sample(words) if "in_memory" in vars(self) else self.rows.draw_rows(words)
-
-    def add_best(self, numbers: Array) -> None:
-        self.in_memory.add_best(numbers)
-
-    def add_all(self, numbers: Array) -> None:
-        self.in_memory.add_all(numbers)
-
-    def swap_best(self, numbers: Array) -> bool:
-        return self.in_memory.swap_best(numbers)
-
-    def nearest_masses(self) -> Array:
-        return self.in_memory.nearest_masses()
 
 
 def sums_with_room(sums: Any) -> Any:

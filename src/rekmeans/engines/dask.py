@@ -1,4 +1,4 @@
-"""The Dask engine says what it serves: hard labels of Euler rows in the partitions of a collection, where they are."""
+"""The Dask engine says what it serves: hard labels of rows in the partitions of a collection, where they are."""
 
 from __future__ import annotations
 
@@ -31,7 +31,11 @@ class Dask:
     def unsupported(self, stages: Sequence[Model], table: Table) -> str:
         if not table.is_partitioned:
             return "takes a dask.array or a dask.dataframe only: use another engine."
-        return refuse_blocks(stages)
+        if reason := refuse_blocks(stages):
+            return reason
+        if not all(model.assignment.is_hard for model in stages):
+            return "takes collections for hard labels only: pass a table in memory or on disk."
+        return ""
 
     def twins(self) -> Twins:
         """Those of the engine that runs here: the rows that scales are made of are brought here."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import secrets
 import statistics
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial, reduce
+from itertools import accumulate
 from operator import add
 from typing import Any
 
@@ -15,13 +17,14 @@ from dask import array
 from dask.delayed import delayed
 from dask.highlevelgraph import HighLevelGraph
 
-from .._grid import Array, integer_weights
+from .._grid import Array
 from ..model import Assignment, FarthestRow, Model, State, Stop
 from ..table import MemoryTable, draw_goals
 from ..table.dask import DaskTable, part_of
 from ..table.dask_compute import compute, current_client, futures_of, gather, wait_for
 from .base import Engine
-from .blocks import RowsElsewhere
+from .blocks import RowsElsewhere, weight_bits
+from .loss_draws import draw_goal
 from .partition import BYTES_PER_CELL, BYTES_PER_ROW, Partition, PartPass, RunPass, merge_some
 
 FAN_IN = 8  # results that one task of the tree adds up
@@ -46,8 +49,7 @@ class DaskRows(RowsElsewhere):
 
     @property
     def weight_bits(self) -> int:
-        largest = self.table.largest_weight
-        return 0 if largest is None else integer_weights(np.ones(1), largest)[1]
+        return weight_bits(self.kernel, self.table.largest_weight)
 
     def __len__(self) -> int:
         return self.table.n_rows
@@ -159,10 +161,42 @@ class DaskRows(RowsElsewhere):
         ends = np.cumsum([weight for weight, _ in self._weight_counts], dtype=np.int64)
         goals = draw_goals(int(ends[-1]), words)
         owners, before = np.searchsorted(ends, goals, side="right"), np.append(0, ends[:-1])
-        hit = np.unique(owners)
-        tasks = [delayed(Partition.row_numbers)(self.partitions[i], goals[owners == i] - before[i]) for i in hit]
-        numbers, first = np.empty(len(words), np.int64), np.append(0, self.table.ends[:-1])
-        for i, found in zip(hit, self.run_tasks(tasks), strict=True):
+        tasks = {
+            i: delayed(Partition.row_numbers)(self.partitions[i], goals[owners == i] - before[i])
+            for i in np.unique(owners)
+        }
+        return self._numbers_of_rows(owners, tasks)
+
+    def draw_by_loss(self, C: Any, words: Array) -> Array:
+        """Row numbers drawn by weight times loss at C, as from a table in memory; by weight where all losses are 0."""
+        centroids = delayed(C, pure=False, traverse=False)
+        losses = self.run_tasks([delayed(Partition.loss_total)(part, centroids) for part in self.partitions])
+        ends = list(accumulate(losses))
+        if not ends[-1]:
+            return self.draw_rows(words)
+        goals = [draw_goal(ends[-1], word) for word in words.tolist()]
+        owners = np.array([min(bisect_right(ends, goal), len(ends) - 1) for goal in goals])
+        tasks = {}
+        for i in np.unique(owners):
+            here = [goal - (ends[i - 1] if i else 0) for goal, owner in zip(goals, owners, strict=True) if owner == i]
+            tasks[i] = delayed(Partition.rows_at_losses)(self.partitions[i], centroids, here)
+        return self._numbers_of_rows(owners, tasks)
+
+    def overall_sums(self) -> Any:
+        return self.run_tasks([reduce_tree(add, [delayed(Partition.overall_sums)(part) for part in self.partitions])])[
+            0
+        ]
+
+    def nearest_masses(self, C: Any) -> Array:
+        """Weight of the rows that each of these centroids is the nearest of, (k,)."""
+        centroids = delayed(C, pure=False, traverse=False)
+        masses = [delayed(Partition.nearest_masses)(part, centroids) for part in self.partitions]
+        return self.run_tasks([reduce_tree(add, masses)])[0]
+
+    def _numbers_of_rows(self, owners: Array, tasks: dict[int, Any]) -> Array:
+        """Numbers of drawn rows in the table, by the partition of each, and the task that finds them there."""
+        numbers, first = np.empty(len(owners), np.int64), np.append(0, self.table.ends[:-1])
+        for i, found in zip(tasks, self.run_tasks(list(tasks.values())), strict=True):
             numbers[owners == i] = first[i] + found
         return numbers
 

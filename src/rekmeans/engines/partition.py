@@ -13,7 +13,8 @@ import numpy as np
 from .._grid import Array
 from ..model import FarthestRow, Model
 from ..table import MemoryTable
-from .blocks import sums_with_room, with_room
+from .blocks import draw_weights, sums_with_room, with_room
+from .loss_draws import draw_parts, nearest_masses, row_at_goal, running_totals
 
 BYTES_PER_CELL, BYTES_PER_ROW = 8, 32  # of the mapped copy of a row, and of its labels and bounds
 MOST_LABELS_KEPT = 2  # runs whose labels a process keeps for partitions that are mapped anew
@@ -101,11 +102,32 @@ class Partition:
 
     def weight_counts(self) -> tuple[int, int]:
         """Weight of the rows that take part, and how many that count do not."""
-        return (int(self.rows.weights().sum()), self.n_silent) if self.rows else (0, 0)
+        return (int(draw_weights(self.rows).sum()), self.n_silent) if self.rows else (0, 0)
 
     def row_numbers(self, goals: Array) -> Array:
         """Numbers in this partition of the rows whose running sum of weights first exceeds these goals."""
-        return np.searchsorted(np.cumsum(self.rows.weights(), dtype=np.int64), goals, side="right")
+        return np.searchsorted(np.cumsum(draw_weights(self.rows), dtype=np.int64), goals, side="right")
+
+    def weighted_losses(self, C: Any) -> tuple[Array, Array]:
+        """Weight of each row, and its loss at the nearest of these centroids."""
+        return self.rows.weights(), self.rows.nearest_losses(C)
+
+    def overall_sums(self) -> Any:
+        return self.rows.overall_sums() if self.rows else None
+
+    def nearest_masses(self, C: Any) -> Array | None:
+        return with_room(nearest_masses(self.rows, C)) if self.rows else None
+
+    def loss_total(self, C: Any) -> Any:
+        """Weight times loss of all rows."""
+        parts = draw_parts(self.table.n_rows)
+        return running_totals(parts, *self.weighted_losses(C))[-1] if parts else 0
+
+    def rows_at_losses(self, C: Any, goals: list[Any]) -> Array:
+        """Numbers in this partition of the rows whose running sum of weight times loss first exceeds these goals."""
+        parts, (w, losses) = draw_parts(self.table.n_rows), self.weighted_losses(C)
+        totals = running_totals(parts, w, losses)
+        return np.array([row_at_goal(parts, totals, w, losses, goal) for goal in goals])
 
     def label(self, model: Model, C: Any) -> Array:
         return self.rows.label(model, C) if self.rows else np.empty(0, np.int32)

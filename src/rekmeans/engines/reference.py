@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial, reduce
-from itertools import accumulate
 from operator import add
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from .._grid import TURN, Array, integer_weights, mass_of, mean_turns, product, small_weights, weighted_total
+from .._grid import TURN, Array, integer_weights, mass_of, mean_turns, product, small_weights
 from ..assignment import nearest, one_hot
 from ..kernels.base import rectified_update, with_statistics
 from ..model import Assignment, FarthestRow, Model, State, Stop
 from ..seeding import Seeding, SeedingPlan
 from ..table import Table, Twins, draw_rows
 from .base import count_silent_rows, refuse_device
-from .blocks import BlockRows, refuse_blocks
+from .blocks import BlockRows, middle_centroid, refuse_blocks
+from .loss_draws import draw_goal, row_at_goal, running_totals, weighted_loss
 
 BLOCK_CELLS_HELD = 1 << 21  # cells of one block: a few of its float64 copies stay near the cache
 MOST_BLOCK_ROWS = 1 << 15  # rows of a block at most
@@ -59,6 +58,8 @@ class Reference:
 
 class ReferenceRows:
     """Mapped rows in memory, gone through in blocks; `cuts` are the block borders, any will do."""
+
+    most_gathered: ClassVar[int | None] = None
 
     def __init__(self, kernel: Any, table: Table, cuts: Array | None = None) -> None:
         self.kernel, self.table = kernel, table
@@ -121,17 +122,26 @@ class ReferenceRows:
     @cached_property
     def _overall(self) -> Any:
         """The rectified centroid of all rows."""
-        kernel, start = self.kernel, self.kernel.from_points(self.kernel.scale.middle[None])
-        ones = [
-            (F, np.zeros((len(F), 1), np.int64), one_hot(np.zeros(len(F), np.int32), w, 1)) for F, w in self.parts()
-        ]
-        sums = reduce(add, (kernel.accumulate(F, start, D, W) for F, D, W in ones))
-        blocks = [(F, kernel.row_weights(D, W)) for F, D, W in ones] if kernel.statistics else []
+        kernel, start, sums = self.kernel, middle_centroid(self.kernel), self.overall_sums()
+        blocks = [(F, kernel.row_weights(D, W)) for F, D, W in self._undivided_parts()] if kernel.statistics else []
         return rectified_update(kernel, with_statistics(kernel, blocks, sums, start), start)
+
+    def overall_sums(self) -> Any:
+        """The sums of all rows in one cluster, each of which pulls as if it were at the centroid."""
+        start = middle_centroid(self.kernel)
+        return reduce(add, (self.kernel.accumulate(F, start, D, W) for F, D, W in self._undivided_parts()))
+
+    def _undivided_parts(self) -> Iterator[tuple[Array, Array, Any]]:
+        """Mapped rows, distances of 0 to the one centroid, and weights, block by block."""
+        for F, w in self.parts():
+            yield F, np.zeros((len(F), 1), np.int64), one_hot(np.zeros(len(F), np.int32), w, 1)
 
     def parts(self) -> Iterator[tuple[Array, Array]]:
         """Mapped rows and their weights, block by block."""
         return ((self.F[at], self.w[at]) for at in self.blocks())
+
+    def nearest_losses(self, C: Any) -> Array:
+        return self.map_blocks(lambda F: self.kernel.loss(self.kernel.distance(F, C)).min(axis=1))
 
     def farthest(self, C: Any) -> FarthestRow:
         return reduce(FarthestRow.merge, (self._farthest_of(at, C) for at in self.blocks()))
@@ -205,30 +215,16 @@ class ReferenceSeeding(Seeding):
     def sample(self, words: Array) -> Array:
         if not (len(self.centroids) and self._total(self.near)):
             return draw_rows(self._integer_weights(), words)
-        totals = list(accumulate(self._sum(at, self.near) for at in self.blocks))
-        return np.array([self._row(word, totals) for word in words.tolist()])
+        totals = running_totals(self.blocks, self.w, self.near)
+        goals = (draw_goal(totals[-1], word) for word in words.tolist())
+        return np.array([row_at_goal(self.blocks, totals, self.w, self.near, goal) for goal in goals])
 
     def _integer_weights(self) -> Array:
         return self.w if self.w.dtype.kind == "i" else integer_weights(self.w if self.w.any() else self.w + 1)[0]
 
-    def _row(self, raw: int, totals: list[Any]) -> int:
-        """The row at the share raw/2^64 of the running sum of weight times loss; exact for integers."""
-        is_real = self.w.dtype.kind == "f"
-        goal = raw / 2.0**64 * totals[-1] if is_real else (raw * totals[-1]) >> 64
-        b = min(bisect_right(totals, goal), len(self.blocks) - 1)
-        before, at = totals[b - 1] if b else 0, self.blocks[b]
-        kind = float if is_real else object
-        mass = np.cumsum(self.w[at].astype(kind) * self.near[at].astype(kind))
-        return at.start + min(int(np.searchsorted(mass, goal - before, side="right")), len(mass) - 1)
-
-    def _sum(self, at: slice, D: Array) -> Any:
-        if self.w.dtype.kind == "f":
-            return float((self.w[at] * D[at]).sum())  # no BLAS: to wake its threads takes longer than the sum
-        return weighted_total(self.w[at], D[at])
-
     def _total(self, D: Array) -> Any:
         """Weighted sum over rows, exact for integers."""
-        return sum(self._sum(at, D) for at in self.blocks)
+        return sum(weighted_loss(self.w[at], D[at]) for at in self.blocks)
 
     def _losses(self, P: Any) -> Array:
         kernel = self.rows.kernel
@@ -250,12 +246,13 @@ class ReferenceSeeding(Seeding):
         self.near, self.owner = np.where(closer, D, self.near), np.where(closer, c, self.owner)
 
     def add_all(self, numbers: Array) -> None:
-        P = self.rows.rows_as_centroids(numbers)
-        D, first = self._losses(P), len(self.centroids)
-        least = D.argmin(axis=1)
-        D = np.take_along_axis(D, least[:, None], 1)[:, 0]
-        closer = D < self.near
-        self.near, self.owner = np.where(closer, D, self.near), np.where(closer, first + least, self.owner)
+        P, kernel, first = self.rows.rows_as_centroids(numbers), self.rows.kernel, len(self.centroids)
+        for at in self.blocks:
+            D = kernel.loss(kernel.distance(self.F[at], P))
+            least = D.argmin(axis=1)
+            D = np.take_along_axis(D, least[:, None], 1)[:, 0]
+            self.owner[at] = np.where(D < self.near[at], first + least, self.owner[at])
+            self.near[at] = np.minimum(self.near[at], D)
         self.centroids = self.centroids.append(P)
 
     def nearest_masses(self) -> Array:

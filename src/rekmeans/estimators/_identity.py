@@ -17,6 +17,7 @@ WITHOUT_INFLUENCE = (
     "verbose",
     "n_threads",
     "memory_limit",
+    "half_life",
     "engine",
 )  # the engine itself is compared
 SAMPLE_ROWS_COMPARED, SAMPLE_SEED = 1000, 0  # of the sample that stands for the table

@@ -22,7 +22,7 @@ from ..checkpoint import use_checkpoint
 from ..engines import Rows, check_engine
 from ..model import Fit, Model, Stop
 from ..scales import NO_COLUMNS, SCALES, Scale
-from ..seeding import plus_plus, starts_of
+from ..seeding import BY_LOSS, plus_plus, starts_of
 from ..short_fits import best_short_fit
 from ..table import ColumnSummary
 from ..table.refusals import refuse_table_elsewhere
@@ -58,11 +58,11 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         ----------
         X : table of shape (n_samples, n_features)
             NumPy array, SciPy sparse, pandas, polars or pyarrow table, torch tensor, CuPy or another DLPack array on a
-            card; NaN or null for missing values. For hard labels
-            of the Euler kernel also a table that is read block by block in every pass: the path of a .npy file, of a
+            card; NaN or null for missing values. Where sums
+            of rows are enough also a table that is read block by block in every pass: the path of a .npy file, of a
             parquet file, a folder of them or a pattern, a pyarrow dataset, a zarr array, a NumPy memmap larger than
-            `memory_limit`, or a function that gives a new iterator over blocks each time; and a dask.array or
-            dask.dataframe, whose labels stay lazy.
+            `memory_limit`, or a function that gives a new iterator over blocks each time; for hard labels a dask.array
+            or dask.dataframe, whose labels stay lazy.
         y : ignored
         sample_weight : array of shape (n_samples,), str or None
             Row weights; weight 2 is the row twice. The name of a column where the table is not in memory.
@@ -79,7 +79,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         table = self._read_table(X, sample_weight, fitting=True)
         n_starts = self._n_starts()
         tasks = _watch.Tasks(self, X, y, sample_weight, n_starts, self._max_passes())
-        with _limit_threads(self.n_threads):
+        with limit_threads(self.n_threads):
             placed = place_table(self, table)
             refuse_uninformative_table(placed.rows, self.scale)
             watch = _watch.combine_watches(
@@ -175,10 +175,10 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             return int(self.n_init)
         if not isinstance(self.init, str):
             return 1
-        return self._auto_plus_plus_starts() if self.init == "k-means++" else MANY_STARTS
+        return self._auto_plus_plus_starts() if self.init in BY_LOSS else MANY_STARTS
 
     def _auto_plus_plus_starts(self) -> int:
-        """How many starts by k-means++ are made unless the user says it."""
+        """How many starts by loss are made unless the user says it."""
         return 1
 
     def _exact_model(self, kernel: Any) -> Model | None:
@@ -227,7 +227,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     def predict(self, X: Any) -> Array:
         """Label of the nearest centroid for each row of X, (n,)."""
         placed = place_fitted(self, X)
-        with _limit_threads(self.n_threads):
+        with limit_threads(self.n_threads):
             return placed.table.answer(placed.rows.label(placed.model, self._fitted_centroids()))
 
     def transform(self, X: Any) -> Array:
@@ -249,14 +249,14 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         Comparable between fits of one kernel, width, scale and beyond only: a wider kernel shrinks every distance.
         """
         placed = place_fitted(self, X, sample_weight)
-        with _limit_threads(self.n_threads):
+        with limit_threads(self.n_threads):
             assignment = placed.rows.start_run(placed.model).assign(self._fitted_centroids())
             return -lloyd.inertia(placed.rows, assignment.sums.loss)
 
     def _apply(self, X: Any, answer: Callable[[Any, Array, Any], Array]) -> Array:
         """`answer` of the fitted kernel, the mapped rows of X and the centroids."""
         placed, C = place_fitted(self, X), self._fitted_centroids()
-        with _limit_threads(self.n_threads):
+        with limit_threads(self.n_threads):
             return placed.table.answer(placed.rows.map_blocks(lambda F: answer(placed.rows.kernel, F, C)))
 
     def _fitted_centroids(self) -> Any:
@@ -290,7 +290,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return len(self.deviation_)
 
 
-def _limit_threads(threads: int | None) -> AbstractContextManager[Any]:
+def limit_threads(threads: int | None) -> AbstractContextManager[Any]:
     """Libraries that NumPy calls keep to this number of threads; without one nothing is searched for."""
     return nullcontext() if threads is None else _thread_pools(len(sys.modules)).limit(limits=threads)
 

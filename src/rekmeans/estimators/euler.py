@@ -8,10 +8,10 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from .base import Clusterer
+from ._partial_fit import PartialFitMixin
 
 
-class _EulerClusterer(Clusterer):
+class _EulerClusterer(PartialFitMixin):
     """Hard labels of Euler-mapped rows; a subclass names its centroid rule."""
 
     def __init__(
@@ -25,6 +25,7 @@ class _EulerClusterer(Clusterer):
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
         tol: float = 0.0,
+        half_life: float | None = None,
         engine: str = "auto",
         n_threads: int | None = None,
         memory_limit: int | str | None = None,
@@ -40,6 +41,7 @@ class _EulerClusterer(Clusterer):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.half_life = half_life
         self.engine = engine
         self.n_threads = n_threads
         self.memory_limit = memory_limit
@@ -68,16 +70,19 @@ class EulerKMeans(_EulerClusterer):
         counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler kernel). A
         row with nothing inside is labelled by its clipped values and takes no part in the centroids. Without a scale
         nothing is outside.
-    init : {"k-means++", "random", "circle"}, array of shape (n_clusters, n_features) or callable, default="k-means++"
-        Start: the best of a few short fits from greedy k-means++, random mapped rows, random points of the circle, or
-        points in the units of X; a callable is called as init(X, n_clusters, random_state=...) and returns such points.
+    init : {"k-means++", "k-means||", "random", "circle"}, array (n_clusters, n_features), callable, default="k-means++"
+        Start: the best of a few short fits from greedy k-means++, k-means|| over all rows, random mapped rows, random
+        points of the circle, or points in the units of X; a callable is called as
+        init(X, n_clusters, random_state=...) and returns such points.
     n_init : int or "auto", default="auto"
-        Whole fits of which the best is kept; "auto" is 10 for "random" and "circle", and 1 for "k-means++", whose start
-        is where the best of up to ten short fits ends.
+        Whole fits of which the best is kept; "auto" is 10 for "random" and "circle", and 1 for the others: "k-means++"
+        starts where the best of up to ten short fits ends.
     max_iter : int, default=300
         Largest number of passes of one start.
     tol : float, default=0.0
         Stop when the objective falls by no more than this share; 0 stops only when nothing changes.
+    half_life : float or None, default=None
+        In `partial_fit`, rows (or their weight) after which a row counts half as much; None: all count alike.
     engine : str, default="auto"
         Where the passes run: "auto", "native" (compiled), "reference" (NumPy), "dask" (the partitions of Dask's
         collections) or "torch" (a card; "auto" takes it where X is on one). For hard Euler clustering the answer is the
@@ -134,16 +139,19 @@ class RectifiedEulerKMeans(_EulerClusterer):
         counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler kernel). A
         row with nothing inside is labelled by its clipped values and takes no part in the centroids. Without a scale
         nothing is outside.
-    init : {"k-means++", "random", "circle"}, array of shape (n_clusters, n_features) or callable, default="k-means++"
-        Start: the best of a few short fits from greedy k-means++, random mapped rows, random points of the circle, or
-        points in the units of X; a callable is called as init(X, n_clusters, random_state=...) and returns such points.
+    init : {"k-means++", "k-means||", "random", "circle"}, array (n_clusters, n_features), callable, default="k-means++"
+        Start: the best of a few short fits from greedy k-means++, k-means|| over all rows, random mapped rows, random
+        points of the circle, or points in the units of X; a callable is called as
+        init(X, n_clusters, random_state=...) and returns such points.
     n_init : int or "auto", default="auto"
-        Whole fits of which the best is kept; "auto" is 10 for "random" and "circle", and 1 for "k-means++", whose start
-        is where the best of up to ten short fits ends.
+        Whole fits of which the best is kept; "auto" is 10 for "random" and "circle", and 1 for the others: "k-means++"
+        starts where the best of up to ten short fits ends.
     max_iter : int, default=300
         Largest number of passes of one start.
     tol : float, default=0.0
         Stop when the objective falls by no more than this share; 0 stops only when nothing changes.
+    half_life : float or None, default=None
+        In `partial_fit`, rows (or their weight) after which a row counts half as much; None: all count alike.
     engine : str, default="auto"
         Where the passes run: "auto", "native" (compiled), "reference" (NumPy), "dask" (the partitions of Dask's
         collections) or "torch" (a card; "auto" takes it where X is on one). For hard Euler clustering the answer is the
@@ -174,6 +182,7 @@ class RectifiedEulerKMeans(_EulerClusterer):
     alpha_ : float, the alpha used.
     scale_ : the kept intervals, shifts and unit of each column, and the share of its cells left out.
     engine_ : str, the engine that ran.
+    n_steps_, n_samples_seen_ : int, after `partial_fit`: blocks and rows so far.
 
     Examples
     --------

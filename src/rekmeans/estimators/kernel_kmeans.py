@@ -15,6 +15,7 @@ from ..kernels import KERNELS, with_rule
 from ..scales import NO_COLUMNS, Scale, identity_scale
 from ..table import ColumnSummary
 from ..table.refusals import pairwise_table
+from ._partial_fit import PartialFitMixin
 from .base import Clusterer
 
 
@@ -56,7 +57,7 @@ def _number(value: Any) -> Any:
     return value if isinstance(value, str) else float(value)
 
 
-class KernelKMeans(KernelClusterer):
+class KernelKMeans(PartialFitMixin, KernelClusterer):
     """Kernel k-means, with centroids put back on the mapped data, or with its own means.
 
     Rectified centroids are points: a fit is linear in the rows, and a prediction compares with n_clusters points.
@@ -88,9 +89,10 @@ class KernelKMeans(KernelClusterer):
         counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler kernel). A
         row with nothing inside is labelled by its clipped values and takes no part in the centroids. Without a scale
         nothing is outside.
-    init : {"k-means++", "random", "circle"}, array of shape (n_clusters, n_features) or callable, default="k-means++"
-        Start: greedy k-means++ with swaps, random mapped rows, random points of the circle (Euler), or points in the
-        units of X; a callable is called as init(X, n_clusters, random_state=...) and returns such points.
+    init : {"k-means++", "k-means||", "random", "circle"}, array (n_clusters, n_features), callable, default="k-means++"
+        Start: greedy k-means++ with swaps, k-means|| over all rows (not of kernels that need all rows at once: Laplace,
+        kernel means), random mapped rows, random points of the circle (Euler), or points in the units of X; a callable
+        is called as init(X, n_clusters, random_state=...) and returns such points.
     n_init : int or "auto", default="auto"
         Starts of which the best is kept; "auto" is 10 for "random" and "circle", else 1 (for the Euler kernel
         as in :class:`RectifiedEulerKMeans`).
@@ -98,6 +100,8 @@ class KernelKMeans(KernelClusterer):
         Largest number of passes of one start.
     tol : float, default=1e-06
         Stop when the objective falls by no more than this share; 0 stops only when nothing changes.
+    half_life : float or None, default=None
+        In `partial_fit`, rows (or their weight) after which a row counts half as much; None: all count alike.
     engine : str, default="auto"
         Where the passes run: "auto", "native" (compiled), "reference" (NumPy), "dask" (the partitions of Dask's
         collections) or "torch" (a card; "auto" takes it where X is on one). For hard Euler clustering the answer is the
@@ -129,6 +133,7 @@ class KernelKMeans(KernelClusterer):
     history_ : dict of arrays, one entry a pass: inertia, n_changed (rows), n_relocated (empty clusters), seconds.
     scale_ : the intervals, shifts and unit of each column.
     engine_ : str, the engine that ran.
+    n_steps_, n_samples_seen_ : int, after `partial_fit`: blocks and rows so far.
     gamma_, alpha_ : float, the width used.
 
     Examples
@@ -155,6 +160,7 @@ class KernelKMeans(KernelClusterer):
         n_init: int | Literal["auto"] = "auto",
         max_iter: int = 300,
         tol: float = 1e-6,
+        half_life: float | None = None,
         engine: str = "auto",
         n_threads: int | None = None,
         memory_limit: int | str | None = None,
@@ -173,6 +179,7 @@ class KernelKMeans(KernelClusterer):
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.half_life = half_life
         self.engine = engine
         self.n_threads = n_threads
         self.memory_limit = memory_limit

@@ -88,9 +88,13 @@ def place_fitted(estimator: Any, X: Any, sample_weight: ArrayLike | None = None)
     """The rows of any table with the columns of the fit, mapped as in the fit."""
     check_is_fitted(estimator)
     estimator._check_prediction_parameters()
-    table = estimator._read_table(X, sample_weight, fitting=False)
-    _refuse_missing_values(estimator, estimator.kernel_, table)
-    stages = tuple(estimator._make_stages(estimator.kernel_))[-1:]
+    return place_fitted_table(estimator, estimator.kernel_, estimator._read_table(X, sample_weight, fitting=False))
+
+
+def place_fitted_table(estimator: Any, kernel: Any, table: Table) -> Placement:
+    """The rows of a table, mapped by a kernel that is prepared."""
+    _refuse_missing_values(estimator, kernel, table)
+    stages = tuple(estimator._make_stages(kernel))[-1:]
     engine = choose_engine(estimator.engine, ENGINES, stages, table)
     limit = estimator._make_preparation().memory_limit
     summary = table.column_summary(estimator.n_threads, engine.twins())

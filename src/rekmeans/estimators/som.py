@@ -57,9 +57,10 @@ class SelfOrganizingMap(Annealed):
         counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler kernel). A
         row with nothing inside is labelled by its clipped values and takes no part in the centroids. Without a scale
         nothing is outside.
-    init : "plane" or {"k-means++", "random", "circle"}, array of shape (nodes, n_features) or callable, default="plane"
-        Start: greedy k-means++ with swaps, random mapped rows, random points of the circle (Euler), or points in the
-        units of X; a callable is called as init(X, nodes, random_state=...) and returns such points.
+    init : {"plane", "k-means++", "k-means||", "random", "circle"}, array (nodes, n_features), callable, default="plane"
+        Start: greedy k-means++ with swaps, k-means|| over all rows (not of kernels that need all rows at once: Laplace,
+        kernel means), random mapped rows, random points of the circle (Euler), or points in the units of X; a callable
+        is called as init(X, nodes, random_state=...) and returns such points.
         "plane" lays the grid in the two widest directions of the table.
     n_init : int or "auto", default="auto"
         Starts of which the best is kept; "auto" is 10 for "random" and "circle", else 1.

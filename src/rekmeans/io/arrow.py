@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -81,6 +81,19 @@ def write_parquet(path: Path, columns: dict[str, Array]) -> None:
     """Write named columns as parquet; what is masked is null."""
     arrays = {name: pa.array(np.ma.getdata(cells), mask=_mask(cells)) for name, cells in columns.items()}
     parquet.write_table(pa.table(arrays), str(path))
+
+
+def write_parquet_blocks(path: Path, blocks: Iterable[dict[str, Array]]) -> None:
+    """Write named columns as parquet, a block at a time."""
+    writer = None
+    try:
+        for columns in blocks:
+            block = pa.table({name: pa.array(cells) for name, cells in columns.items()})
+            writer = writer or parquet.ParquetWriter(str(path), block.schema)
+            writer.write_table(block)
+    finally:
+        if writer is not None:
+            writer.close()
 
 
 def _mask(cells: Array) -> Array | None:

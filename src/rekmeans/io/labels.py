@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,28 @@ def write_labels(path: Path, labels: Array, ids: Array | None) -> None:
         )
         lines.writerow(("row", "cluster"))
         lines.writerows(zip(names, labels.tolist(), strict=True))
+
+
+def write_label_blocks(path: Path, blocks: Iterable[Array]) -> None:
+    """Write the cluster of each row beside its number, a block at a time."""
+    numbered = _number_rows(blocks)
+    if path.suffix.lower() == ".parquet":
+        from .arrow import write_parquet_blocks
+
+        write_parquet_blocks(path, ({"row": rows, "cluster": labels} for rows, labels in numbered))
+        return
+    with path.open("w", newline="", encoding="utf-8") as file:
+        file.write("row,cluster\n")
+        for rows, labels in numbered:
+            file.writelines(f"{row},{label}\n" for row, label in zip(rows.tolist(), labels.tolist(), strict=True))
+
+
+def _number_rows(blocks: Iterable[Array]) -> Iterator[tuple[Array, Array]]:
+    """Each block with the numbers of its rows."""
+    start = 0
+    for labels in blocks:
+        yield np.arange(start, start + len(labels)), labels
+        start += len(labels)
 
 
 def guard_cell(cell: Any) -> Any:

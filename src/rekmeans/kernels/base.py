@@ -48,6 +48,7 @@ class Kernel(ABC):
     is_exact: ClassVar[bool] = False  # mapped rows, centroids, distances and sums are integers
     is_periodic: ClassVar[bool] = False  # several points have one mapped row, so that a pre-image has to be chosen
     is_additive: ClassVar[bool] = True  # the next centroids follow from sums alone
+    learns_from_all_rows: ClassVar[bool] = False  # `prepared` asks the table for more than summaries and samples
     is_pairwise: ClassVar[bool] = False  # the table holds kernel values between rows; no points are known
     has_width: ClassVar[bool] = False  # it has a `gamma`, which may be "auto" before it is prepared
     mean_is_point: ClassVar[bool] = False  # the mean of mapped rows lies on the mapped data
@@ -144,6 +145,10 @@ class Kernel(ABC):
     def from_points(self, U: Array) -> Any:
         """Centroids at points in the units of the table."""
         return self.from_rows(self.within_bounds().embed(U))
+
+    def sums_at(self, sums: Any, C: Any) -> Any:
+        """Sums as their rows would leave them if they had moved with the centroids, which are now at points C."""
+        return replace(sums, totals=sums.pull * C.x)
 
     def deviation(self, C: Any) -> Array:
         """1 - |m|/|phi|: how far each centroid lies off the mapped data, (k,); 0 on it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import Any, ClassVar
@@ -117,6 +117,13 @@ class Euler(Kernel):
         if fallback is None or (observed := _observed_cells(F)).all():
             return OnCircles(F)
         return OnCircles(np.where(np.concatenate([observed, observed], axis=1), F, fallback.f))
+
+    def sums_at(self, sums: CircleSums, C: OnCircles) -> CircleSums:
+        """Resultants of the same lengths at the angles of C, rounded to integers."""
+        a, b = _halves(_float(sums.totals))
+        r = np.tile(np.sqrt(a * a + b * b), 2)  # (k, 2d)
+        totals = np.rint(r * (C.f / GRID))
+        return replace(sums, totals=np.vectorize(int, otypes=[object])(totals))
 
     def deviation(self, C: OnCircles) -> Array:
         return deviation_from_circle(complex_centroids(C.f))

@@ -47,6 +47,7 @@ class Mahalanobis(Kernel):
     """
 
     takes_missing: ClassVar[bool] = False
+    learns_from_all_rows: ClassVar[bool] = True
 
     base: Any = None
     prior: float = 0.1

@@ -65,6 +65,7 @@ class Stack(Kernel):
     """Mapped rows side by side, centroids in a record for each kernel."""
 
     is_periodic: ClassVar[bool] = True
+    learns_from_all_rows: ClassVar[bool] = True
 
     parts: tuple[Any, ...] = ()  # kernels with an explicit map
     units: tuple[float, ...] = ()  # mean loss of a row with one centroid for all, by kernel

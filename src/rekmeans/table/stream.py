@@ -15,6 +15,7 @@ from ..threads import count_threads
 from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, SummaryRows, Twins, draw_goals
 from .block_source import BlockSource
 from .memory import SUMMARY_SEED, MemoryTable
+from .reading import report_reading
 from .survey import Survey
 
 STREAM_BLOCK_BYTES = 1 << 23  # of a block's cells in float64: more, and the allocator asks the system for each block
@@ -97,6 +98,7 @@ class StreamTable:
             w = None if weights is None else np.asarray(weights, np.float64)
             yield Block(at, X, w, self.columns, self.largest_weight)
             at += len(X)
+            report_reading(at, self.n_rows)
         if at != self.n_rows:
             raise ValueError(f"X must stay as it is while it is read: it had {self.n_rows:,} rows, and now {at:,}.")
 

@@ -13,6 +13,7 @@ from . import refusals
 from .block_source import PLAIN_KINDS, ArrayBlocks, BlockSource, CalledBlocks, NpyBlocks, WeightedBlocks
 from .device_arrays import is_on_card, is_tensor
 from .memory import MemoryTable
+from .reading import report_reading
 from .refusals import read_table
 from .stream import StreamTable, block_rows, prefetch
 from .survey import Survey, refuse_bad_survey, survey_block
@@ -90,6 +91,7 @@ def survey_rows(source: BlockSource, names: list[Any], memory_limit: int | None 
         w = None if weights is None else np.asarray(weights, np.float64)
         survey = survey_block(MemoryTable(np.asarray(X), w), names, 0 if found is None else found.n_rows)
         found = survey if found is None else found + survey
+        report_reading(found.n_rows, source.n_rows)
     return refuse_bad_survey(found)
 
 

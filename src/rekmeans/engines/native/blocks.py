@@ -31,8 +31,10 @@ class NativeBlockRows(BlockRows):
 
     def start_run(self, model: Model) -> BlockRun:
         limit = self.table.memory_limit
-        keeps_bounds = limit is None or LABEL_AND_BOUNDS_BYTES * len(self) * STATE_SHARE <= limit
-        return NativeBlockRun(self, model) if keeps_bounds and len(self) <= MOST_ROWS else BlockRun(self, model)
+        has_room = limit is None or LABEL_AND_BOUNDS_BYTES * len(self) * STATE_SHARE <= limit
+        is_exact = model.kernel.is_exact and model.assignment.is_hard
+        keeps_bounds = is_exact and has_room and len(self) <= MOST_ROWS
+        return NativeBlockRun(self, model) if keeps_bounds else BlockRun(self, model)
 
 
 class NativeBlockRun(BlockRun):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
@@ -39,6 +39,8 @@ ROW_STATE_BYTES = 32  # bytes of a row besides its mapped copy
 
 class NativeRows:
     """Mapped rows in the compiled core."""
+
+    most_gathered: ClassVar[int | None] = None
 
     def __init__(
         self,
@@ -167,10 +169,13 @@ class NativeRows:
         run.assign(C)
         return run.labels()
 
-    def farthest(self, C: OnCircles) -> FarthestRow:
+    def nearest_losses(self, C: OnCircles) -> Array:
         core = _core.Run(self.core, len(C), False)
         core.assign(C.f)
-        least = np.where(self.weights() > 0, self.core.distances(C.f, core.labels()), -1)
+        return self.core.distances(C.f, core.labels())
+
+    def farthest(self, C: OnCircles) -> FarthestRow:
+        least = np.where(self.weights() > 0, self.nearest_losses(C), -1)
         row = int(least.argmax())
         return FarthestRow(least[row], row, self.core.grid(np.array([row]))[0])
 

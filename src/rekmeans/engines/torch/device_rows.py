@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -24,6 +24,7 @@ class DeviceRows:
 
     w: torch.Tensor | None  # (n,) weight of each row in the sums; None for all 1
     weight_bits: int
+    most_gathered: ClassVar[int | None] = None
 
     def __init__(self, kernel: Any, table: Any, device: torch.device) -> None:
         self.kernel, self.table, self.device = kernel, table, device

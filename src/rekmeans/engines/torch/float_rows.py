@@ -20,7 +20,8 @@ from ...kernels.rbf import RBF
 from ...model import Assignment, FarthestRow, Model, Points, State, Stop
 from ...table import MemoryTable, draw_rows
 from ...table.torch import times_power_of_two
-from ..blocks import BlockSeeding
+from ..block_seeding import BlockSeeding
+from ..loss_draws import draw_by_weighted_loss, nearest_masses
 from ..reference import ReferenceRows
 from .device_rows import DeviceRows
 
@@ -58,6 +59,9 @@ class TorchPoints(DeviceRows):
         sample = self.table.sample(count, seed)
         return ReferenceRows(self.kernel, MemoryTable(sample.dense(slice(None)), sample.weights))
 
+    def take(self, numbers: Array, weights: Array) -> ReferenceRows:
+        return ReferenceRows(self.kernel, MemoryTable(self.table.dense(numbers), weights))
+
     def start_seeding(self) -> BlockSeeding:
         return BlockSeeding(self)
 
@@ -65,6 +69,26 @@ class TorchPoints(DeviceRows):
         """Row numbers drawn by weight."""
         w = self.weights()
         return draw_rows(integer_weights(w if w.any() else w + 1)[0], words)
+
+    def draw_by_loss(self, C: Points, words: Array) -> Array:
+        """Row numbers drawn by weight times loss at C; by weight where all losses are 0."""
+        w = self.weights()
+        drawn = draw_by_weighted_loss(w, np.where(w > 0, self.nearest_losses(C), 0), words)
+        return self.draw_rows(words) if drawn is None else drawn
+
+    def nearest_masses(self, C: Points) -> Array:
+        """Weight of the rows that each of these centroids is the nearest of, (k,)."""
+        return nearest_masses(self, C)
+
+    def nearest_losses(self, C: Points) -> Array:
+        return LOSSES[type(self.kernel)](self._least_distances(C)).cpu().numpy()
+
+    def _least_distances(self, C: Points) -> torch.Tensor:
+        """Distance of each row to the nearest of these centroids, (n,)."""
+        centroids, least = self.upload(C.x), torch.empty_like(self.w)
+        for at in self.blocks(len(C)):
+            least[at] = self.distances(self.F[at], centroids).amin(1)
+        return least
 
     def distances(self, F: torch.Tensor, C: torch.Tensor) -> torch.Tensor:
         """What rows (m, d) are assigned by, (m, k): |x - c|^2 over the coordinates each row has, times gamma.
@@ -102,10 +126,7 @@ class TorchPoints(DeviceRows):
         return rectified_update(self.kernel, point_sums_on_host(total), start)
 
     def farthest(self, C: Points) -> FarthestRow:
-        centroids, least = self.upload(C.x), torch.empty_like(self.w)
-        for at in self.blocks(len(C)):
-            least[at] = self.distances(self.F[at], centroids).amin(1)
-        loss, row = least.masked_fill_(self.w <= 0, -1.0).max(0)
+        loss, row = self._least_distances(C).masked_fill_(self.w <= 0, -1.0).max(0)
         return FarthestRow(float(loss), int(row), self.F[int(row)].cpu().numpy())
 
     def label(self, model: Model, C: Points) -> Any:

@@ -53,7 +53,11 @@ class BlockedTable:
 
     def read_blocks(self) -> Iterator[Block]:
         """All rows in order, a block at a time."""
-        return (Block(at.start, self.rows_at(at)) for at in self.blocks(self.block_rows))
+        w, columns = self.table.weights, self.table.columns
+        return (
+            Block(at.start, self.table.dense(at), None if w is None else w[at], columns, self.largest_weight)
+            for at in self.blocks(self.block_rows)
+        )
 
     def rows_at(self, at: slice) -> MemoryTable:
         """Some rows as a table of their own, with the weights that they have in the whole."""

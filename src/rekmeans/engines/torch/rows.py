@@ -11,7 +11,7 @@ import torch
 
 from ..._grid import TURN, Array, integer_weights, mean_turns
 from ...kernels.base import rectified_update
-from ...kernels.euler import OnCircles
+from ...kernels.euler import CircleSums, OnCircles
 from ...model import FarthestRow, Model
 from ...table.torch import scaled_weights
 from .backends import choose_run, choose_store, place_few_rows
@@ -97,17 +97,29 @@ class TorchRows(DeviceRows):
     def _overall(self) -> torch.Tensor:
         """The rectified centroid of all rows, (1, 2d)."""
         start = self.kernel.from_points(self.kernel.scale.middle[None])
+        return self.upload(rectified_update(self.kernel, self.overall_sums(), start).f)
+
+    def overall_sums(self) -> CircleSums:
+        """The sums of all rows as of one cluster."""
         sums: list[ShiftedSums] = [[], [], []]
         for at in self.blocks():
             F = self.store.grid(at)
             zeros = torch.zeros(len(F), dtype=torch.int64, device=self.device)
             sums = [add_shifted(*pair) for pair in zip(sums, block_sums(self, F, at, zeros, 1), strict=True)]
-        return self.upload(rectified_update(self.kernel, circle_sums(self, fetch_integers(*sums)), start).f)
+        return circle_sums(self, fetch_integers(*sums))
 
-    def farthest(self, C: OnCircles) -> FarthestRow:
+    def nearest_losses(self, C: OnCircles) -> Array:
+        return self._least_distances(C).cpu().numpy()
+
+    def _least_distances(self, C: OnCircles) -> torch.Tensor:
+        """Distance of each row to the nearest of these centroids, (n,)."""
         centroids, least = self.upload(C.f), torch.empty(self.n, dtype=torch.int64, device=self.device)
         for at in self.blocks(len(C)):
             least[at] = exact_distances(self.store.grid(at), centroids, self.is_complete).min(1).values
+        return least
+
+    def farthest(self, C: OnCircles) -> FarthestRow:
+        least = self._least_distances(C)
         if self.w is not None:
             least.masked_fill_(self.w <= 0, -1)
         loss, row = least.max(0)  # the first of several

@@ -1,0 +1,215 @@
+"""partial_fit: the sums of a block are added to those before it, which fade, and the centroids follow the total."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass, field, replace
+from time import perf_counter
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .. import _parameters, lloyd
+from .._caller import caller_stacklevel
+from .._grid import Array, mean_turns
+from ..centroids import relocate_empty_clusters
+from ..engines import ENGINES, choose_engine
+from ..half_life import Clock, Piece, halved_sums, weighed_sums
+from ..model import Fit, Pass, State, Stop
+from ..scales import NO_COLUMNS, Scale
+from ..table import MemoryTable
+from ..table.recent_rows import RecentRows
+from ..table.refusals import refuse_table_elsewhere
+from ._fit_warnings import refuse_uninformative_table, warn_of_what_is_left_out
+from ._mapped import set_fitted_attributes
+from .base import Clusterer, limit_threads
+from .placement import Placement, place_fitted_table, place_table
+
+OUTSIDE_SHARE = 0.05  # of the cells outside the scale, beyond those that it left out when it was made, renew it
+OUTSIDE_COLUMN = 0.5  # or so many of one column
+ROWS_CHECKED = 100  # at least, of one block or several: a share of fewer says little
+LARGEST_EXACT, LARGEST_REAL = 2.0**31, 0.5  # largest weights at which those of integers, or of real numbers, stay
+
+
+@dataclass(frozen=True)
+class CellCounts:
+    """Cells of each column since the scale was last compared with them."""
+
+    n_rows: int = 0
+    observed: Array | int = 0  # (d,)
+    outside: Array | int = 0  # (d,) of these in no kept interval
+
+    def add(self, scale: Scale, table: MemoryTable) -> CellCounts:
+        """With the cells of a block."""
+        observed, outside = self.observed, self.outside
+        for at in table.blocks(max(1, (1 << 20) // table.n_columns)):
+            X = table.dense(at)
+            here = ~np.isnan(X)
+            observed = observed + here.sum(axis=0)
+            outside = outside + (here & ~scale.inside(X)).sum(axis=0)
+        return CellCounts(self.n_rows + table.n_rows, observed, outside)
+
+    def share_outside(self, scale: Scale) -> float:
+        """The share of cells outside the scale where these are too many, else 0."""
+        left_out = np.zeros(scale.n_columns) if scale.left_out is None else scale.left_out
+        expected = left_out * self.observed
+        too_many = np.sum(self.outside - expected) > OUTSIDE_SHARE * np.sum(self.observed)
+        in_one = np.any(self.outside - expected > OUTSIDE_COLUMN * np.asarray(self.observed))
+        return float(np.sum(self.outside) / np.sum(self.observed)) if too_many or in_one else 0.0
+
+
+@dataclass(frozen=True)
+class Stream:
+    """What an estimator keeps between two blocks, beside its attributes."""
+
+    clock: Clock
+    sums: Any = None  # None before the first block
+    recent: RecentRows = field(default_factory=RecentRows)
+    cells: CellCounts = CellCounts()
+    n_blocks: int = 0
+    n_rows: int = 0
+
+
+class PartialFitMixin(Clusterer):
+    """Clusterers with hard labels whose sums of blocks add up."""
+
+    half_life: float | None
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Move the centroids by one block of a stream of rows.
+
+        The first block gives the scale and the start, as `fit` with max_iter=1; it needs n_clusters rows. Each block is
+        assigned to the centroids so far, its sums are added to those of the blocks before, which fade with
+        `half_life`, and the centroids become those of the total. A cluster without rows stays where it is. On a
+        model that `fit` or `load` gave, the scale and the centroids are the model's, without any weight.
+
+        Where more than 5 % of the cells of a block (of 100 rows or more) lie outside the scale, it is made anew of a
+        sample of the rows so far in which older ones fade as in the sums, and the centroids are mapped anew through
+        their pre-images, with a warning. One of your own (`SCALES["mine"] = lambda summary: scale`) stays as it is.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            A block in memory: NumPy array, SciPy sparse, pandas, polars or pyarrow table; NaN or null where missing.
+        y : ignored
+        sample_weight : array of shape (n_samples,) or None
+            Row weights; weight 2 is the row twice.
+
+        Returns
+        -------
+        self
+            `labels_`, `inertia_` and `history_` are those of this block; `n_steps_` counts blocks and
+            `n_samples_seen_` rows.
+        """
+        self._check_parameters()
+        self._refuse_partial_fit()
+        is_first = not hasattr(self, "kernel_")
+        table = self._read_table(X, sample_weight, fitting=is_first)
+        refuse_table_elsewhere(table, "partial_fit")
+        with limit_threads(self.n_threads):
+            stream = getattr(self, "stream_", None) or Stream(Clock.begin(self.half_life, table.weights))
+            stream = replace(stream, clock=stream.clock.with_half_life(self.half_life))
+            units = stream.clock.units(table.weights, table.n_rows)
+            if self.scale is not None:
+                stream = replace(stream, recent=stream.recent.add(table, stream.clock.epochs(units)))
+            if is_first:
+                placed = place_table(self, table)
+                refuse_uninformative_table(placed.rows, self.scale)
+                C = next(self._make_starts(placed.rows, table, self._start_draws()))
+            else:
+                stream, kernel, C = self._renew_scale(table, stream)
+                placed = place_fitted_table(self, kernel, table)
+            attributes = self._add_block(stream, placed, C, units, is_first)
+        if is_first:
+            warn_of_what_is_left_out(placed, table)
+        set_fitted_attributes(self, table, attributes)
+        return self
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.half_life is not None:
+            _parameters.check_real("half_life", self.half_life, above=0)
+
+    def _refuse_partial_fit(self) -> None:
+        """Refuse kernels whose sums do not add."""
+        kernel = self._make_kernel(NO_COLUMNS)
+        if not kernel.is_additive or kernel.statistics:
+            name = kernel.name or type(kernel).__name__
+            raise ValueError(f"partial_fit needs sums that add up, those of the kernel {name!r} do not: use fit.")
+        if hasattr(self, "deviation_") and len(self.deviation_) != self.n_clusters:
+            n = len(self.deviation_)
+            raise ValueError(f"partial_fit goes on with the {n} clusters so far, got n_clusters={self.n_clusters}.")
+
+    def _renew_scale(self, table: MemoryTable, stream: Stream) -> tuple[Stream, Any, Any]:
+        """The stream, kernel and centroids for a block: on a new scale where too much lies outside the old."""
+        kernel, C = self.kernel_, self._fitted_centroids()
+        if self.scale is None:
+            return stream, kernel, C
+        cells = stream.cells.add(kernel.scale, table)
+        if cells.n_rows < ROWS_CHECKED:
+            return replace(stream, cells=cells), kernel, C
+        share, stream = cells.share_outside(kernel.scale), replace(stream, cells=CellCounts())
+        if not share:
+            return stream, kernel, C
+        twins = choose_engine(self.engine, ENGINES, self._make_stages(kernel), table).twins()
+        scale = self._find_scale(stream.recent.table(table.columns).column_summary(self.n_threads, twins))
+        if scale is kernel.scale:  # a given one, whatever the rows are
+            return stream, kernel, C
+        what = f"{share:.0%} of the cells of the last {cells.n_rows} rows lie outside the scale"
+        warnings.warn(f"{what}: it is made anew of recent rows.", stacklevel=caller_stacklevel())
+        kernel = replace(kernel, scale=scale)
+        C = kernel.from_points(self.cluster_centers_)
+        if stream.sums is not None:
+            stream = replace(stream, sums=kernel.sums_at(stream.sums, C))
+            C = self._make_stages(kernel)[-1].update(stream.sums, C)
+        return stream, kernel, C
+
+    def _add_block(self, stream: Stream, placed: Any, C: Any, units: Array, is_first: bool) -> dict[str, Any]:
+        """What the block leaves on the estimator: it is assigned to C, and then to the centroids of all sums."""
+        model, table, started = placed.model, placed.table, perf_counter()
+        run = placed.rows.start_run(model)
+        before = run.assign(C)
+        block_sums, total = before.sums.fetch(), stream.sums
+        for number, piece in enumerate(stream.clock.pieces(units)):
+            total = halved_sums(total) if number and total is not None else total
+            if piece.weights.any():
+                sums = replace(self._piece_sums(placed, piece, C, block_sums), loss=0)  # of centroids that were
+                total = sums if total is None else total + sums
+        candidate, n_relocated = model.update(total, C), 0
+        if is_first:
+            candidate, n_relocated = relocate_empty_clusters(
+                model.kernel, placed.rows.farthest, candidate, block_sums.mass
+            )
+        passed = perf_counter()
+        after = run.assign(candidate)
+        passes = (
+            Pass(block_sums.loss, before.n_changed, n_relocated, passed - started),
+            Pass(after.sums.loss, after.n_changed, 0, perf_counter() - passed),
+        )
+        state = State(candidate, candidate, after.sums.loss, passes, is_done=True, labels=run.labels())
+        fit = lloyd.make_fit(placed.rows, [lloyd.Ending(run, model, state, Stop(1, 0.0))])
+        n_blocks, n_rows = stream.n_blocks + 1, stream.n_rows + table.n_rows
+        stream = replace(stream, clock=stream.clock.advance(units), sums=total, n_blocks=n_blocks, n_rows=n_rows)
+        counts = {"n_steps_": n_blocks, "n_samples_seen_": n_rows, "stream_": stream}
+        return self._attributes(placed, fit) | self._centers(placed, fit) | counts
+
+    def _centers(self, placed: Placement, fit: Fit) -> dict[str, Any]:
+        """Pre-images where the branch of a cluster without rows in this block is that of its last one."""
+        kernel, last = placed.model.kernel, getattr(self, "cluster_centers_", None)
+        if last is None or not kernel.is_periodic:
+            return {}
+        turns, observed = placed.rows.phase_sums(fit.labels, len(fit.centroids))
+        near = np.where(observed > 0, mean_turns(turns, observed), kernel.within_bounds().coordinates(last))
+        return {"cluster_centers_": kernel.preimage(fit.centroids, near)}
+
+    def _piece_sums(self, placed: Any, piece: Piece, C: Any, block_sums: Any) -> Any:
+        """The sums of a piece of a block, by the weights that its rows count with."""
+        table, model = placed.table, placed.model
+        is_even = len(piece.weights) == table.n_rows and (piece.weights == piece.weights[0]).all()
+        if is_even and table.weights is None:
+            return weighed_sums(block_sums, int(piece.weights[0]))
+        largest = LARGEST_EXACT if model.kernel.is_exact else LARGEST_REAL
+        rows = MemoryTable(table.X[piece.rows], piece.weights.astype(np.float64), table.columns, largest)
+        on_engine = ENGINES[placed.engine].place([model], rows, self.n_threads, None)
+        return weighed_sums(on_engine.start_run(model).assign(C).sums.fetch())

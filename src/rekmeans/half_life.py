@@ -1,0 +1,152 @@
+"""Sums that forget: a row's weight halves with every half-life of weight that follows it, by integers alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ._grid import Array, integer_weights
+
+UNIT_BITS = 12  # the largest weight of the first block has so many bits fewer than in a fit: they are the ticks'
+HEADROOM = (
+    64  # times the largest weight of the first block that a later one may have: sums of 2^26 rows stay in 64 bits
+)
+TICKS = 32  # of a half-life, between which rows count alike: 2.2 % of their weight
+TICK_BITS = 11  # of the weight at the first tick
+FRACTION_BITS = 32  # of the sums: a row is felt for 60 half-lives, and rounding is not
+MOST_UNITS = 1 << 50  # of a half-life, so that its weights add up in 64 bits
+REAL_UNIT = 2.0**-32  # of weights in sums that are real numbers
+
+
+def _tick_weights() -> Array:
+    """2^(11 + t/32) of each tick t, rounded: the integer root of a power of two; and 0 at the end."""
+    weights = []
+    for tick in range(TICKS):
+        twice = 1 << ((TICK_BITS + 1) * TICKS + tick)
+        for _ in range(TICKS.bit_length() - 1):
+            twice = math.isqrt(twice)
+        weights.append((twice + 1) // 2)
+    return np.array([*weights, 0], np.int64)
+
+
+TICK_WEIGHTS = _tick_weights()
+TICK_SUMS = np.concatenate([[0], np.cumsum(TICK_WEIGHTS[:-1])])  # weight of the ticks before each
+
+
+class Piece(NamedTuple):
+    """Rows of a block between two halvings, with the integer weights that they count with."""
+
+    rows: slice
+    weights: Array  # (m,)
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The weight that has gone by since the last halving, in units of 2^-weight_bits, and how many halvings there were.
+
+    A row of weight w takes the time from p to p + w and counts the integral of 2^(11 + tick/32) over it, so that a row
+    of weight 2 is the row twice, and where blocks are cut does not show.
+    """
+
+    weight_bits: int
+    half_life: int | None  # units; None: nothing is forgotten
+    position: int = 0  # units since the last halving
+    n_halvings: int = 0
+
+    @classmethod
+    def begin(cls, half_life: float | None, weights: Array | None) -> Clock:
+        """The clock of a stream whose first block has these weights."""
+        largest = 1.0 if weights is None else float(weights.max())
+        bits = integer_weights(np.ones(1), largest)[1] - UNIT_BITS
+        return cls(bits, None).with_half_life(half_life)
+
+    def with_half_life(self, half_life: float | None) -> Clock:
+        """The clock with a half-life of so much weight, rounded to its ticks."""
+        if half_life is None:
+            return replace(self, half_life=None)
+        units = max(1, round(math.ldexp(half_life, self.weight_bits) / TICKS)) * TICKS
+        if units > MOST_UNITS:
+            raise ValueError(f"half_life={half_life:g} is too large beside the weights of the stream: use None.")
+        return self if units == self.half_life else replace(self, half_life=units, position=0)
+
+    def units(self, weights: Array | None, n: int) -> Array:
+        """The weights of a block's n rows in units, (n,) integers."""
+        if weights is None:
+            return np.full(n, round(math.ldexp(1.0, self.weight_bits)), np.int64)
+        units = np.rint(np.ldexp(weights, self.weight_bits)).astype(np.int64)
+        largest = math.ldexp(HEADROOM, 31 - UNIT_BITS)
+        if units.max() > largest:
+            most = math.ldexp(largest, -self.weight_bits)
+            raise ValueError(
+                f"sample_weight must be at most {most:g} in this stream, {HEADROOM} times that of its first block; "
+                f"got {weights.max():g}: begin anew."
+            )
+        if ((units == 0) & (weights > 0)).any():
+            raise ValueError(
+                f"sample_weight must be 0 or at least {math.ldexp(0.5, -self.weight_bits):g} in this stream, by its "
+                f"first block; got {weights[weights > 0].min():g}: set it to 0."
+            )
+        return units
+
+    def pieces(self, units: Array) -> Iterator[Piece]:
+        """A block's rows between halvings, one piece more than there are halvings; a row may be in several."""
+        if self.half_life is None:
+            yield Piece(slice(0, len(units)), units)
+            return
+        ends = self.position + np.cumsum(units)
+        starts = ends - units
+        for number in range(int(ends[-1]) // self.half_life + 1):
+            low, high = number * self.half_life, (number + 1) * self.half_life
+            rows = slice(int(np.searchsorted(ends, low, "right")), int(np.searchsorted(starts, high, "left")))
+            from_low, to_high = (np.clip(at[rows] - low, 0, self.half_life) for at in (starts, ends))
+            yield Piece(rows, self._weight_up_to(to_high) - self._weight_up_to(from_low))
+
+    def _weight_up_to(self, units: Array) -> Array:
+        """The integral of the weight over the first units after a halving."""
+        tick = (self.half_life or TICKS) // TICKS
+        number = units // tick
+        return TICK_SUMS[number] * tick + (units - number * tick) * TICK_WEIGHTS[number]
+
+    def epochs(self, units: Array) -> Array:
+        """How many halvings there were when each row of a block came, (n,)."""
+        if self.half_life is None:
+            return np.zeros(len(units), np.int64)
+        return self.n_halvings + (self.position + np.cumsum(units) - units) // self.half_life
+
+    def advance(self, units: Array) -> Clock:
+        """The clock after a block."""
+        position = self.position + int(units.sum())
+        if self.half_life is None:
+            return replace(self, position=position)
+        more, position = divmod(position, self.half_life)
+        return replace(self, position=position, n_halvings=self.n_halvings + more)
+
+
+def weighed_sums(sums: Any, weight: int = 1) -> Any:
+    """The sums with each row counting so much more: integers of any length, or real numbers."""
+    exact, real = weight << FRACTION_BITS, weight * REAL_UNIT
+    return sums.map_values(lambda values: _python_integers(values) * exact if _is_exact(values) else values * real)
+
+
+def halved_sums(sums: Any) -> Any:
+    """Half of the sums, towards zero; a cluster without mass has none, so that its centroid stays."""
+    half = sums.map_values(lambda values: (values + (values < 0)) >> 1 if _is_exact(values) else values * 0.5)
+    has_mass = half.mass > 0
+    return half if has_mass.all() else half.map_values(lambda values: _where_rows(has_mass, values))
+
+
+def _where_rows(some: Array, values: Any) -> Any:
+    """The rows of an array where `some` is true, 0 in the others; a number is that of all."""
+    return (values.T * some).T if np.ndim(values) else values
+
+
+def _is_exact(values: Any) -> bool:
+    return np.asarray(values).dtype.kind in "iO"
+
+
+def _python_integers(values: Any) -> Any:
+    return values.astype(object) if np.ndim(values) else int(values)

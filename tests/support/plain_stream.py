@@ -1,0 +1,48 @@
+"""Sums that forget, in plain loops over Python's integers: a row and a tick at a time; imports nothing of ours."""
+
+from decimal import ROUND_HALF_EVEN, Decimal, getcontext
+
+TICKS = 32
+getcontext().prec = 60
+TICK_WEIGHTS = [
+    int((Decimal(2) ** (Decimal(11) + Decimal(tick) / TICKS)).to_integral_value(ROUND_HALF_EVEN))
+    for tick in range(TICKS)
+]
+FRACTION = 2**32
+
+
+class PlainStream:
+    """`mass` (k,) and `totals` (k, p) of rows whose weight halves with every half-life (units) that follows."""
+
+    def __init__(self, k, p, half_life):
+        self.half_life, self.time = half_life, 0
+        self.mass, self.totals = [0] * k, [[0] * p for _ in range(k)]
+
+    def add_row(self, f, units, c):
+        """A row of so many units of weight in cluster c."""
+        if self.half_life is None:
+            self._add(f, units, c)
+            return
+        while units:
+            tick = self.half_life // TICKS
+            step = min(units, tick - self.time % tick)
+            self._add(f, step * TICK_WEIGHTS[self.time // tick], c)
+            self.time, units = self.time + step, units - step
+            if self.time == self.half_life:
+                self.time = 0
+                self._halve()
+
+    def _add(self, f, weight, c):
+        self.mass[c] += weight * FRACTION
+        for column, value in enumerate(f):
+            self.totals[c][column] += int(value) * weight * FRACTION
+
+    def _halve(self):
+        self.mass = [half(mass) for mass in self.mass]
+        for c, row in enumerate(self.totals):
+            self.totals[c] = [half(value) if self.mass[c] else 0 for value in row]
+
+
+def half(value):
+    """Half of an integer, towards zero."""
+    return value // 2 if value >= 0 else -(-value // 2)
