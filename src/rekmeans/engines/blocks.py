@@ -21,7 +21,7 @@ from ..model import Assignment, FarthestRow, Model, State, Stop
 from ..seeding import SeedingPlan
 from ..table import MemoryTable, StreamTable, draw_goals
 from .block_seeding import BlockSeeding
-from .loss_draws import nearest_masses
+from .loss_draws import draw_by_weighted_loss, nearest_masses
 
 LABEL_SHARE = 4  # labels that take more than this part of the memory limit are written to a file
 NO_LABEL = -1
