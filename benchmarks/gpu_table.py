@@ -67,9 +67,11 @@ def draw(ours: dict[str, Any], peers: dict[tuple[str, str], float | None], pictu
         ratios = [(peers.get((shape, name)) or math.nan) / line["ms_fit"] for shape, line in ours.items()]
         places = [y + (i - (len(names) - 1) / 2) * height for y in range(len(ours))]
         axes.barh(places, ratios, height, label=name)
-    axes.axvline(1, color="black", linewidth=1)
-    axes.set(xscale="log", xlabel="time of a pass over ours, mean of 20 passes", yticks=range(len(ours)))
+    axes.set(
+        xscale="log", xlim=(1, None), xlabel="time of a pass over ours, mean of 20 passes", yticks=range(len(ours))
+    )
     axes.set_yticklabels(ours)
+    axes.xaxis.set_major_formatter("{x:g}")
     axes.invert_yaxis()
-    axes.legend(fontsize="small")
+    axes.legend(fontsize="small", loc="lower right")
     figure.savefig(picture, dpi=150)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import os
+import sys
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
+from typing import Any
 
 import joblib
+from threadpoolctl import ThreadpoolController
 
 MOST_THREADS = 256  # more only cost memory
 
@@ -31,3 +35,14 @@ def _openmp_threads() -> int:
     """The first number of OMP_NUM_THREADS, which may be a list by level of nesting; 0 where it names none."""
     first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     return int(first) if first.isdecimal() else 0
+
+
+def limit_threads(threads: int | None) -> AbstractContextManager[Any]:
+    """Libraries that NumPy calls keep to this number of threads; without one nothing is searched for."""
+    return nullcontext() if threads is None else _thread_pools(len(sys.modules)).limit(limits=threads)
+
+
+@lru_cache(maxsize=1)
+def _thread_pools(n_modules: int) -> ThreadpoolController:
+    """Libraries with threads of their own; searched for anew, some milliseconds, once more modules are loaded."""
+    return ThreadpoolController()

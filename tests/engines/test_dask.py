@@ -16,7 +16,7 @@ from distributed import Client, LocalCluster
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rekmeans import EulerKMeans, EulerMap, FuzzyCMeans, KernelKMeans, RectifiedEulerKMeans, watch_passes
-from rekmeans.engines.dask_rows import share_partitions
+from rekmeans.engines.dask_sharing import share_partitions
 from rekmeans.engines.native import Native
 from rekmeans.engines.partition import Partition, RunPass, merge_some
 from rekmeans.estimators.placement import place_for_fit

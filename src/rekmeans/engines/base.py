@@ -36,9 +36,7 @@ class Rows(Protocol):
 
     kernel: Any
     weight_bits: int  # the weights in the sums are the user's times 2^weight_bits
-    most_gathered: ClassVar[
-        int | None
-    ]  # rows that may be brought to memory to choose starts from; None: they are there
+    most_gathered: ClassVar[int | None]  # rows brought to memory to choose starts from; None: they are there
 
     def __len__(self) -> int: ...
 

@@ -24,10 +24,10 @@ from ..table.dask import DaskTable, part_of
 from ..table.dask_compute import compute, current_client, futures_of, gather, wait_for
 from .base import Engine
 from .blocks import RowsElsewhere, weight_bits
+from .dask_sharing import FAN_IN, reduce_tree, share_partitions
 from .loss_draws import draw_goal
 from .partition import BYTES_PER_CELL, BYTES_PER_ROW, Partition, PartPass, RunPass, merge_some
 
-FAN_IN = 8  # results that one task of the tree adds up
 KEPT_SHARE = 0.5  # of the memory of all workers that rows may take
 TASK_SECONDS = 1.0  # of partitions that one task goes over: a task costs the scheduler some milliseconds
 PATIENCE = 20  # times the median task without any task ending, and a cluster is given up
@@ -183,9 +183,8 @@ class DaskRows(RowsElsewhere):
         return self._numbers_of_rows(owners, tasks)
 
     def overall_sums(self) -> Any:
-        return self.run_tasks([reduce_tree(add, [delayed(Partition.overall_sums)(part) for part in self.partitions])])[
-            0
-        ]
+        sums = [delayed(Partition.overall_sums)(part) for part in self.partitions]
+        return self.run_tasks([reduce_tree(add, sums)])[0]
 
     def nearest_masses(self, C: Any) -> Array:
         """Weight of the rows that each of these centroids is the nearest of, (k,)."""
@@ -256,32 +255,6 @@ class DaskRun:
 
     def labels(self) -> Any:
         return self.rows.label(self.model, self.before)
-
-
-def share_partitions(owners: Sequence[Sequence[str]], threads: dict[str, int]) -> dict[str, list[int]]:
-    """Numbers of partitions for each worker, by its threads: its own first, and what others have too many of."""
-    total = sum(threads.values())
-    shares: dict[str, list[int]] = {worker: [] for worker in threads}
-
-    def has_room(worker: str) -> bool:
-        return worker in shares and len(shares[worker]) * total < len(owners) * threads[worker]
-
-    spare: list[int] = []
-    for number, workers in enumerate(owners):
-        worker = next(filter(has_room, workers), None)
-        (spare if worker is None else shares[worker]).append(number)
-    for number in spare:
-        shares[next(filter(has_room, shares))].append(number)
-    return shares
-
-
-def reduce_tree(merge: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
-    """All parts merged in their order, a few of them in one task."""
-    function = delayed(partial(merge_some, merge), pure=False, traverse=False)
-    while True:
-        parts = [function(list(parts[at : at + FAN_IN])) for at in range(0, len(parts), FAN_IN)]
-        if len(parts) == 1:
-            return parts[0]
 
 
 # tasks

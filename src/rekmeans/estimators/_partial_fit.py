@@ -21,9 +21,10 @@ from ..scales import NO_COLUMNS, Scale
 from ..table import MemoryTable
 from ..table.recent_rows import RecentRows
 from ..table.refusals import refuse_table_elsewhere
+from ..threads import limit_threads
 from ._fit_warnings import refuse_uninformative_table, warn_of_what_is_left_out
 from ._mapped import set_fitted_attributes
-from .base import Clusterer, limit_threads
+from .base import Clusterer
 from .placement import Placement, place_fitted_table, place_table
 
 OUTSIDE_SHARE = 0.05  # of the cells outside the scale, beyond those that it left out when it was made, renew it

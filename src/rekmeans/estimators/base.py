@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
-from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
-from threadpoolctl import ThreadpoolController
 
 from .. import _parameters, _watch, lloyd
 from .._grid import Array
@@ -27,6 +23,7 @@ from ..short_fits import best_short_fit
 from ..table import ColumnSummary
 from ..table.refusals import refuse_table_elsewhere
 from ..table.stream_input import read_any_table
+from ..threads import limit_threads
 from ._fit_warnings import refuse_uninformative_table, warn_of_empty_clusters, warn_of_what_is_left_out
 from ._identity import StartDraws, fit_identity
 from ._mapped import Mapped, set_fitted_attributes
@@ -288,14 +285,3 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     @property
     def _n_features_out(self) -> int:
         return len(self.deviation_)
-
-
-def limit_threads(threads: int | None) -> AbstractContextManager[Any]:
-    """Libraries that NumPy calls keep to this number of threads; without one nothing is searched for."""
-    return nullcontext() if threads is None else _thread_pools(len(sys.modules)).limit(limits=threads)
-
-
-@lru_cache(maxsize=1)
-def _thread_pools(n_modules: int) -> ThreadpoolController:
-    """Libraries with threads of their own; searched for anew, some milliseconds, once more modules are loaded."""
-    return ThreadpoolController()

@@ -12,26 +12,26 @@ from .error_bound import MARGIN, step_loss
 from .kernels.probe import multiply
 
 TILES = ((128, 256, 64, 8), (128, 128, 64, 4), (64, 16, 32, 2))  # rows, centroids, columns, warps
-COLUMNS = 2048  # of the products
+PROBE_COLUMNS = 2048  # of the products
 TINY = [exponent + part for exponent in range(-16, -8) for part in (0.0, -0.001)]  # log2 of factors: what is dropped
 
 
 def hostile_operands(rows: int, device: torch.device) -> Iterator[Tensor]:
-    """Rows (rows, COLUMNS) whose products with themselves and their negatives are hard to add up."""
+    """Rows (rows, PROBE_COLUMNS) whose products with themselves and their negatives are hard to add up."""
     draw = torch.Generator(device="cpu").manual_seed(0)
     for tiny in TINY:  # a large first term, then many that lie just below what the alignment keeps
-        x = torch.full((rows, COLUMNS), 2.0**tiny)
+        x = torch.full((rows, PROBE_COLUMNS), 2.0**tiny)
         x[:, 0] = 1.0
         yield x.half().to(device)
         x[:, ::16] = 1.0  # one in each step
         yield x.half().to(device)
-        signs = torch.where(torch.arange(COLUMNS) % 32 < 16, 1.0, -1.0)  # large sums that cancel again
+        signs = torch.where(torch.arange(PROBE_COLUMNS) % 32 < 16, 1.0, -1.0)  # large sums that cancel again
         yield (x * signs).half().to(device)
-    exponents = torch.rand(rows, COLUMNS, generator=draw) * 14 - 14  # all sizes at once
-    signs = torch.randint(0, 2, (rows, COLUMNS), generator=draw) * 2 - 1
+    exponents = torch.rand(rows, PROBE_COLUMNS, generator=draw) * 14 - 14  # all sizes at once
+    signs = torch.randint(0, 2, (rows, PROBE_COLUMNS), generator=draw) * 2 - 1
     yield (2.0**exponents).half().to(device)
     yield (2.0**exponents * signs).half().to(device)
-    yield torch.randn(rows, COLUMNS, generator=draw).half().to(device)
+    yield torch.randn(rows, PROBE_COLUMNS, generator=draw).half().to(device)
 
 
 def largest_share_of_bound(device: torch.device, major: int) -> float:
@@ -43,10 +43,10 @@ def largest_share_of_bound(device: torch.device, major: int) -> float:
                 0.5, 1.0, n_centroids, device=device
             ).half().unsqueeze(1)
             out = torch.empty(n_rows, n_centroids, device=device)
-            multiply[(1,)](x, C, out, P=COLUMNS, BN=n_rows, BK=n_centroids, BP=columns, num_warps=n_warps)
+            multiply[(1,)](x, C, out, P=PROBE_COLUMNS, BN=n_rows, BK=n_centroids, BP=columns, num_warps=n_warps)
             size = x.double().abs() @ C.double().abs().T
             error = (out.double() - x.double() @ C.double().T).abs()
-            worst = max(worst, float((error / (MARGIN * COLUMNS * step_loss(major) * size)).max()))
+            worst = max(worst, float((error / (MARGIN * PROBE_COLUMNS * step_loss(major) * size)).max()))
     return worst
 
 

@@ -1,33 +1,28 @@
-"""A run's state on the card and its pass: what is scored, decided, added up and moved, launched without a stall."""
+"""A pass on a card: what is scored, decided, added up and moved, launched without a stall."""
 
 from __future__ import annotations
 
 import gc
 from dataclasses import dataclass
-from typing import Any
 
 import torch
 import triton
 from torch import Tensor
 
-from .accumulator import check_accumulator
-from .error_bound import TESTED, relative_error
 from .kernels import assign as assigning
 from .kernels import centroids as moving
-from .kernels import doubtful, sums
-from .packed_rows import NARROW_COLUMNS, PackedRows
-from .tiles import Tiles, choose_candidate_tiles, choose_tiles, power_of_two
+from .kernels import doubtful, sums, verdict
+from .packed_rows import NARROW_COLUMNS
+from .pass_buffers import LOG_FIELDS, RING, PassBuffers
+from .tiles import choose_candidate_tiles, power_of_two
 
-LOG_FIELDS = 9  # n_changed, verdict, n_empty and the digits of the objective
-MOST_LOGGED = 16  # passes between two looks at the log
 CAPTURED = 4  # passes in one go from which on a graph of them pays
-RING = 3  # centroids of the pass before, of this one and of the next
 GATHER_SHARE, GATHER_SHARE_WIDE = 0.6, 0.9  # of the rows to score, below which gathering them pays
-FEW_CLUSTERS = 128  # up to which sums are a one-hot product
+ONE_HOT_CLUSTERS = 128  # up to which sums are a one-hot product
 RUN_ROWS, RUN_COLUMNS = 32, 128  # tile of the sums of sorted movers: one warp adds a run in registers
 UNBEATEN = 1 << 44  # last digit above that of every objective
-FALLS, STALLS = moving.FALLS.value, moving.STALLS.value  # verdicts on a pass
-RELOCATES, REPEATS = moving.RELOCATES.value, moving.REPEATS.value
+FALLS, STALLS = verdict.FALLS.value, verdict.STALLS.value  # verdicts on a pass
+RELOCATES, REPEATS = verdict.RELOCATES.value, verdict.REPEATS.value
 
 
 @dataclass(frozen=True)
@@ -39,94 +34,8 @@ class Record:
     loss: int  # less the sum of w |g|^2
 
 
-class DevicePass:
-    """Buffers of a run of k centroids over packed rows; `order` is the caller's number of each centroid here."""
-
-    def __init__(
-        self,
-        rows: PackedRows,
-        w: Tensor | None,
-        k: int,
-        is_rectified: bool,
-        use_bounds: bool = True,
-        tiles: Tiles | None = None,
-    ) -> None:
-        self.rows, self.w, self.k, self.is_rectified, self.use_bounds = rows, w, k, is_rectified, use_bounds
-        self.total_square = rows.total_square(w)
-        self.device, self.is_cuda = rows.device, rows.device.type == "cuda"
-        self.tiles = tiles or choose_tiles(rows.P, k)
-        self.K = -(-k // self.tiles.centroids) * self.tiles.centroids
-        properties = torch.cuda.get_device_properties(self.device) if self.is_cuda else None
-        if properties and properties.major not in TESTED:
-            check_accumulator(self.device)
-        self.n_processors = properties.multi_processor_count if properties else 1
-        self.kappa = relative_error(rows.P, self.tiles.centroids, properties.major if properties else 9)
-        self.planes = 1 if self.w is None else 2
-        self.position = 0  # of the ring: the centroids of the next pass
-        self.graphs: list[Any] = []
-        self.is_new = True  # no centroids were given yet
-        self._allocate_centroids()
-        self._allocate_rows()
-
-    def _zeros(self, *shape: int, dtype: torch.dtype = torch.int32) -> Tensor:
-        return torch.zeros(*shape, dtype=dtype, device=self.device)
-
-    def _allocate_centroids(self) -> None:
-        K, P = self.K, self.rows.P
-        self.ring = [self._zeros(K, P) for _ in range(RING)]
-        self.C = self._zeros(K, P, dtype=torch.float16)
-        self.bias = torch.full((K,), 1e29, device=self.device)
-        self.S = self._zeros(self.planes, K, P, dtype=torch.int64)
-        self.N = self._zeros(K, dtype=torch.int64)
-        self.mean = torch.nn.functional.pad(self.rows.mean, (0, P - 2 * self.rows.d))
-        self.stats, self.AB = self._zeros(4, K, dtype=torch.float32), self._zeros(2, dtype=torch.float32)
-        self.cum, self.cum_max = self._zeros(K, dtype=torch.float64), self._zeros(1, dtype=torch.float64)
-        self.cum_low, self.cum_high = (self._zeros(K, dtype=torch.float32) for _ in range(2))
-        self.differs, self.counts, self.offsets = self._zeros(K), self._zeros(2 * K), self._zeros(2 * K)
-        self.digits, self.last = self._zeros(K, 6, dtype=torch.int64), self._zeros(6, dtype=torch.int64)
-        self.order = torch.arange(K, dtype=torch.int32, device=self.device)
-        self.inverse = self.order.clone()
-        self.log = self._zeros(MOST_LOGGED, LOG_FIELDS, dtype=torch.int64)
-        self.progress, self.halt = self._zeros(1), self._zeros(1)
-        self.counters = self._zeros(8)  # movers, doubts, pairs, rows to score, entries of the sort
-
-    def _allocate_rows(self) -> None:
-        n, device = self.rows.n, self.device
-        kind = torch.int16 if self.K < 1 << 15 else torch.int32
-
-        def empty(count: int, dtype: torch.dtype = torch.int32) -> Tensor:
-            return torch.empty(count, dtype=dtype, device=device)
-
-        self.labels = torch.full((n,), -1, dtype=kind, device=device)
-        self.new, self.mover_old = empty(n, kind), empty(n, kind)
-        self.Z, self.threshold = torch.full((n,), -1.0, device=device), empty(n, torch.float32)
-        self.scored, self.mover_row = empty(n), empty(n)
-        self.doubt_row, self.doubt_new = empty(n), empty(n)
-        self.doubt_threshold, self.doubt_best = empty(n, torch.float32), empty(n, torch.int64)
-        self.doubt_overflow = self._zeros(n, dtype=torch.int8)
-        self.most_pairs = max(n // 2, 1 << 14)
-        self.pair_slot, self.pair_centroid = empty(self.most_pairs), empty(self.most_pairs)
-        self.pair_score = empty(self.most_pairs, torch.int64)
-        self.ranks, self.entry_own = empty(2 * n), empty(2 * n)
-        self.entry_row = empty(2 * n, torch.int64)
-
-    @property
-    def sums_of_pass(self) -> Tensor:
-        """Sums of the last pass, in one plane or two words, (planes, K, P)."""
-        return self.S
-
-    @property
-    def mass_of_pass(self) -> Tensor:
-        """Weight of each cluster in the last pass, (K,)."""
-        return self.N
-
-    def reset(self) -> None:
-        """As before the first pass."""
-        self.is_new = True
-        self.labels.fill_(-1)
-        self.Z.fill_(-1.0)
-        for sums_or_drift in (self.S, self.N, self.cum, self.cum_max, self.counts, self.counters):
-            sums_or_drift.zero_()
+class DevicePass(PassBuffers):
+    """The pass of a run of k centroids over packed rows."""
 
     # centroids in and out
 
@@ -265,7 +174,7 @@ class DevicePass:
         rows, c, halt = self.rows, self.counters, self.halt
         movers = (self.labels, self.mover_row, self.mover_old)
         upper = rows.n + 1  # movers from which on they are not sorted
-        if self.w is None and self.k <= FEW_CLUSTERS and rows.P <= NARROW_COLUMNS:
+        if self.w is None and self.k <= ONE_HOT_CLUSTERS and rows.P <= NARROW_COLUMNS:
             many, is_few = self.n_processors * 8, self.k <= 32
             upper = 0 if is_few else rows.n // 2
             sums.add_movers_of_few_clusters[(many,)](
@@ -284,7 +193,7 @@ class DevicePass:
             rows.hi, rows.lo, weights, *movers, self.S, self.N, c, halt, plane, most,
             BM=max(1, 1024 // columns), BP=columns, NPROG=many, **shape,
         )  # fmt: skip
-        some, tile_k = self.n_processors * 4, power_of_two(self.k, 16) if self.k <= FEW_CLUSTERS else 0
+        some, tile_k = self.n_processors * 4, power_of_two(self.k, 16) if self.k <= ONE_HOT_CLUSTERS else 0
         sums.rank_movers[(some,)](
             *movers, self.ranks, self.counts, c, halt, most, upper,
             BM=min(256, 8192 // tile_k) if tile_k else 256, NPROG=some, KP=tile_k,
@@ -309,7 +218,7 @@ class DevicePass:
             MISSING=rows.has_missing, WEIGHTED=self.w is not None, num_warps=4, enable_fp_fusion=False,
         )  # fmt: skip
         self._follow_drift()
-        moving.judge_pass[(1,)](
+        verdict.judge_pass[(1,)](
             self.stats, self.cum, self.cum_max, self.cum_low, self.cum_high, self.differs, self.digits, self.last,
             self.N, self.AB, self.counters, self.log, self.progress, self.halt, self.k, self.K,
             rows.rho * (1 + 2.0**-20), self.kappa,
@@ -322,5 +231,5 @@ class DevicePass:
 
 
 def _record(row: list[int]) -> Record:
-    n_changed, verdict, _, *digits = row
-    return Record(n_changed, verdict, sum(digit << 16 * i for i, digit in enumerate(digits)))
+    n_changed, code, _, *digits = row
+    return Record(n_changed, code, sum(digit << 16 * i for i, digit in enumerate(digits)))

@@ -16,7 +16,7 @@ from .host_blocks import upload_blocks
 from .phases import PhaseMap
 
 HOST_CELLS, DEVICE_CELLS = 1 << 21, 1 << 25  # cells of a block in float64: on the host near the cache, 256 MB elsewhere
-KEPT_SHARE = 0.1  # of a card's free memory that cells may take beside the mapped rows
+KEPT_CELLS_SHARE = 0.1  # of a card's free memory that cells may take beside the mapped rows
 
 
 class DeviceRows:
@@ -52,7 +52,7 @@ class DeviceRows:
     def _upload_cells(self) -> Iterator[tuple[slice, torch.Tensor]]:
         """Cells copied to the device, and kept there for the pre-images where they take little of its memory."""
         kept = []
-        room = KEPT_SHARE * torch.cuda.mem_get_info(self.device)[0] if self.device.type == "cuda" else 0
+        room = KEPT_CELLS_SHARE * torch.cuda.mem_get_info(self.device)[0] if self.device.type == "cuda" else 0
         for at, cells in upload_blocks(self.read_cells, self.blocks(), self.device):
             if self.n * self.d * cells.element_size() <= room:
                 kept.append((at, cells))

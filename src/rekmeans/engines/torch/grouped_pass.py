@@ -11,14 +11,16 @@ from .kernels import groups
 from .packed_rows import PackedRows
 from .tiles import choose_tiles, power_of_two
 
-GROUP = 256  # centroids of a group: one tile of the product
+CENTROIDS_IN_GROUP = 256  # centroids of a group: one tile of the product
 POWER_STEPS = 20  # of the power method that finds the widest direction
 
 
 class GroupedPass(DevicePass):
     """Buffers and pass of centroids in groups."""
 
-    def __init__(self, rows: PackedRows, w: Tensor | None, k: int, is_rectified: bool, group: int = GROUP) -> None:
+    def __init__(
+        self, rows: PackedRows, w: Tensor | None, k: int, is_rectified: bool, group: int = CENTROIDS_IN_GROUP
+    ) -> None:
         self.group = group
         super().__init__(rows, w, k, is_rectified, False, choose_tiles(rows.P, k)._replace(centroids=group))
         n, self.G = rows.n, self.K // group
@@ -76,12 +78,12 @@ def order_by_neighbourhood(f: Tensor, leaf: int) -> Tensor:
     """Row numbers of f (k, p), near rows near: halved along the widest direction again and again."""
     parts, done = [torch.arange(len(f), device=f.device)], False
     while not done:
-        halves = [half for part in parts for half in (_halves(f, part) if len(part) > leaf else (part,))]
+        halves = [half for part in parts for half in (_split_in_two(f, part) if len(part) > leaf else (part,))]
         parts, done = halves, len(halves) == len(parts)
     return torch.cat(parts)
 
 
-def _halves(f: Tensor, part: Tensor) -> tuple[Tensor, Tensor]:
+def _split_in_two(f: Tensor, part: Tensor) -> tuple[Tensor, Tensor]:
     x = f[part].double()
     x = x - x.mean(0)
     v = x[int((x * x).sum(1).argmax())]

@@ -9,12 +9,13 @@ import torch
 from torch import Tensor
 
 from ..._grid import GRID
+from .distances import observed_mask
 from .grid_store import GridBlocks
 
-BLOCK_CELLS = 1 << 24  # cells packed at a time: some float64 copies of them
+CELLS_PACKED_AT_ONCE = 1 << 24  # cells packed at a time: some float64 copies of them
 MEAN_ROWS = 1 << 14  # rows that the mean is of; any point near the rows will do
 NARROW_COLUMNS = 128  # up to which all columns are one tile
-LIMB = 21  # bits of a square added up at a time: with 16 bits of a weight, 2^26 rows stay inside 64 bits
+SQUARE_LIMB = 21  # bits of a square added up at a time: with 16 bits of a weight, 2^26 rows stay inside 64 bits
 
 
 def stored_columns(count: int) -> int:
@@ -32,9 +33,9 @@ class PackedRows:
         self.n, self.d, self.device = n, d, device
         self.spare_passes: dict[Any, Any] = {}  # state of ended runs over these rows, for the next ones
         sample = spread_rows(MEAN_ROWS)  # (m, 2d) int32
-        seen = _observed(sample, d).sum(0).clamp(min=1).repeat(2)
+        seen = observed_mask(sample).sum(0).clamp(min=1).repeat(2)
         self.mean = (sample.sum(0, dtype=torch.int64) / seen).round().to(torch.int32)  # (2d,)
-        self.has_missing = not bool(_observed(sample, d).all())
+        self.has_missing = not bool(observed_mask(sample).all())
         while not self._pack(blocks):  # a gap where the sample had none
             self.has_missing = True
 
@@ -49,11 +50,11 @@ class PackedRows:
         self.lengths = torch.empty(n, dtype=torch.float32, device=device)  # |g| in units of 1, rounded up; -1: no cells
         rho = torch.zeros((), dtype=torch.float64, device=device)
         for at, F in blocks():
-            size = max(1, BLOCK_CELLS // (2 * d))
+            size = max(1, CELLS_PACKED_AT_ONCE // (2 * d))
             for start in range(at.start, at.stop, size):
                 part = slice(start, min(start + size, at.stop))
                 f = F[start - at.start : part.stop - at.start]
-                observed = _observed(f, d)
+                observed = observed_mask(f)
                 if not self.has_missing and not bool(observed.all()):
                     return False
                 rho = torch.maximum(rho, self._pack_block(part, f, observed))
@@ -76,9 +77,9 @@ class PackedRows:
 
     def total_square(self, w: Tensor | None) -> int:
         """The sum of w |g|^2 over the rows."""
-        limbs = [(self.squares >> shift) & ((1 << LIMB) - 1) for shift in (0, LIMB, 2 * LIMB)]
+        limbs = [(self.squares >> shift) & ((1 << SQUARE_LIMB) - 1) for shift in (0, SQUARE_LIMB, 2 * SQUARE_LIMB)]
         weights = [(0, torch.ones_like(self.squares))] if w is None else [(0, w & 0xFFFF), (16, w >> 16)]
-        sums = [(shift + LIMB * i, (limb * u).sum()) for shift, u in weights for i, limb in enumerate(limbs)]
+        sums = [(shift + SQUARE_LIMB * i, (limb * u).sum()) for shift, u in weights for i, limb in enumerate(limbs)]
         values = torch.stack([value for _, value in sums]).tolist()
         return sum(value << shift for (shift, _), value in zip(sums, values, strict=True))
 
@@ -89,8 +90,3 @@ class PackedRows:
         g = (hi[:, : 2 * d].float() * GRID).to(torch.int32) + self.lo[numbers][:, : 2 * d]
         f = g + self.mean
         return f.where(hi[:, 2 * d : 3 * d].repeat(1, 2) == 0, 0) if self.has_missing else f
-
-
-def _observed(f: Tensor, d: int) -> Tensor:
-    """Cells that are not missing, (m, d)."""
-    return (f[:, :d] | f[:, d:]) != 0

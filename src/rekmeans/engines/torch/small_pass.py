@@ -6,14 +6,15 @@ import torch
 import triton
 from torch import Tensor
 
-from .device_pass import MOST_LOGGED, RING, Record
+from .device_pass import Record
 from .kernels.small_fit import fit_small
 from .packed_rows import PackedRows
+from .pass_buffers import MOST_LOGGED, RING
 from .tiles import power_of_two
 
 MOST_ROWS, MOST_COLUMNS, MOST_CENTROIDS = 1 << 15, 128, 64  # mapped columns; beyond, several launches are faster
-LOG_FIELDS = 5  # n_changed, verdict, n_empty, low and high word of the objective
-UNBEATEN = 1 << 62  # high word above that of every objective
+SMALL_LOG_FIELDS = 5  # n_changed, verdict, n_empty, low and high word of the objective
+HIGHEST_WORD = 1 << 62  # high word above that of every objective
 
 
 def is_small(rows: PackedRows, w: Tensor | None, k: int) -> bool:
@@ -45,7 +46,7 @@ class SmallPass:
         self.sizes, self.changed = rest[: RING * k].view(RING, k), rest[RING * k : RING * (k + 1)]
         self.barrier, self.progress = rest[-2:-1], rest[-1:]
         self.M, self.last = self._zeros(RING, k, 2 * rows.d), self._zeros(2, dtype=torch.int64)
-        self.log = self._zeros(MOST_LOGGED, LOG_FIELDS, dtype=torch.int64)
+        self.log = self._zeros(MOST_LOGGED, SMALL_LOG_FIELDS, dtype=torch.int64)
         self.position = 0
         self.labels = torch.full((rows.n,), -1, dtype=torch.int16, device=self.device)
 
@@ -76,7 +77,7 @@ class SmallPass:
 
     def expect_loss_below(self, loss: int | None) -> None:
         """The objective, less the sum of w |g|^2, that the next pass must stay below; None: any."""
-        whole = UNBEATEN << 32 if loss is None else loss + self.total_square
+        whole = HIGHEST_WORD << 32 if loss is None else loss + self.total_square
         self.last.copy_(torch.tensor([whole & 0xFFFFFFFF, whole >> 32]))
 
     def run(self, count: int) -> list[Record]:
@@ -99,6 +100,6 @@ class SmallPass:
             self.F, self.labels, self.sums, self.sizes, self.losses, self.changed, self.M, self.last, self.barrier,
             self.log, self.progress, rows.n, self.position, count,
             k=self.k, KP=power_of_two(self.k), P=2 * rows.d, BP=power_of_two(2 * rows.d), BN=self.tile_rows,
-            NPROG=self.n_programs, LOG=LOG_FIELDS, RECTIFIED=self.is_rectified,
+            NPROG=self.n_programs, LOG=SMALL_LOG_FIELDS, RECTIFIED=self.is_rectified,
             num_warps=4, launch_cooperative_grid=True, enable_fp_fusion=False,
         )  # fmt: skip

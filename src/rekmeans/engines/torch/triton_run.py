@@ -13,9 +13,10 @@ from ..._grid import Array
 from ...centroids import rectified, relocate_empty_clusters
 from ...kernels.euler import CircleSums, OnCircles
 from ...model import Assignment, Model, Pass, State, Stop
-from .device_pass import FALLS, MOST_LOGGED, RELOCATES, REPEATS, STALLS, DevicePass, Record
-from .grouped_pass import GROUP, GroupedPass
+from .device_pass import FALLS, RELOCATES, REPEATS, STALLS, DevicePass, Record
+from .grouped_pass import CENTROIDS_IN_GROUP, GroupedPass
 from .packed_rows import NARROW_COLUMNS, PackedRows
+from .pass_buffers import MOST_LOGGED
 from .small_pass import SmallPass, is_small
 
 MANY_CENTROIDS = 1024  # from which on groups of them pay
@@ -56,7 +57,7 @@ class TritonRun:
         self.candidate: Any = None  # the centroids that the card holds for its next pass
 
     def assign(self, C: Any) -> Assignment:
-        passes = self._hold(C)
+        passes = self._upload_centroids(C)
         passes.expect_loss_below(None)
         (record,) = passes.run(1)
         self.n_passes, self.candidate = self.n_passes + 1, None
@@ -78,7 +79,7 @@ class TritonRun:
         most = min(most_passes, stop.max_iter - len(state.passes))
         if most <= 0:
             return None
-        passes = self._hold(state.candidate)
+        passes = self._upload_centroids(state.candidate)
         passes.expect_loss_below(state.loss - passes.total_square if state.passes else None)
         at_once, verdict, made = passes.first_at_once, FALLS, list(state.passes)
         while verdict == FALLS and most > 0:
@@ -117,7 +118,7 @@ class TritonRun:
             raise RuntimeError("a run has labels after its first pass.")
         return self.passes
 
-    def _hold(self, C: Any) -> DevicePass:
+    def _upload_centroids(self, C: Any) -> DevicePass:
         """The state on the card, with these centroids for its next pass."""
         if self.passes is None:
             key = (len(C), self.model.centroids is rectified, self.use_bounds)
@@ -153,7 +154,7 @@ def make_pass(rows: PackedRows, w: torch.Tensor | None, k: int, is_rectified: bo
     """The state of a run: in one launch where all is small, in groups of centroids where these are many."""
     if use_bounds and is_small(rows, w, k):
         return SmallPass(rows, k, is_rectified)
-    n_cells = rows.n * -(-k // GROUP)
+    n_cells = rows.n * -(-k // CENTROIDS_IN_GROUP)
     if use_bounds and k >= MANY_CENTROIDS and rows.P > NARROW_COLUMNS and n_cells <= MOST_GROUP_CELLS:
         return GroupedPass(rows, w, k, is_rectified)
     return DevicePass(rows, w, k, is_rectified, use_bounds)

@@ -5,7 +5,7 @@ import triton.language as tl
 
 from .assign import append_places
 
-GRID = tl.constexpr(8388608.0)  # 2^23
+GRID_STEPS = tl.constexpr(8388608.0)  # 2^23
 
 
 @triton.jit
@@ -13,7 +13,7 @@ def grid_values(X, L, r, col, inside, P: tl.constexpr, LP: tl.constexpr):
     """g = f - mean in grid units, int32: hi 2^23 + lo; columns from LP on have no lo."""
     hi = tl.load(X + r * P + col, mask=inside, other=0.0).to(tl.float32)
     lo = tl.load(L + r * LP + col, mask=inside & (col < LP), other=0).to(tl.int32)
-    return (hi * GRID).to(tl.int32) + lo
+    return (hi * GRID_STEPS).to(tl.int32) + lo
 
 
 @triton.jit

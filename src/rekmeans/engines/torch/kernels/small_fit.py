@@ -3,7 +3,9 @@
 import triton
 import triton.language as tl
 
-from .centroids import FALLS, GRID, RELOCATES, REPEATS, STALLS, _round_to_even
+from .centroids import round_to_even
+from .doubtful import GRID_STEPS
+from .verdict import FALLS, RELOCATES, REPEATS, STALLS
 
 SLOTS = tl.constexpr(3)  # sums and centroids of three passes: read, added to, cleared
 
@@ -27,11 +29,11 @@ def _next_centroids(S, N, m, slot, cell, partner, inside, kk, k, RECTIFIED: tl.c
         b = tl.load(S + slot * k * P + partner, mask=inside, other=0, volatile=True).to(tl.float64)
         r = tl.sqrt(a * a + b * b)
         keep = r == 0.0
-        to = _round_to_even(a / tl.where(keep, 1.0, r) * GRID)
+        to = round_to_even(a / tl.where(keep, 1.0, r) * GRID_STEPS)
     else:
         count = size.to(tl.float64)[:, None] + tl.zeros_like(a)
         keep = count == 0.0
-        to = _round_to_even(a / tl.where(keep, 1.0, count))
+        to = round_to_even(a / tl.where(keep, 1.0, count))
     return tl.where(keep, m, to.to(tl.int32)), tl.sum((size == 0).to(tl.int32), 0)
 
 

@@ -9,7 +9,7 @@ import triton.language as tl
 
 from .doubtful import grid_values
 
-FAR = tl.constexpr(1 << 30)  # above every cluster number
+NO_CLUSTER = tl.constexpr(1 << 30)  # above every cluster number
 
 
 @triton.jit
@@ -136,7 +136,7 @@ def add_sorted_movers(
         at = (task // wide) * BR + tl.arange(0, BR)
         live = at < total
         e = tl.load(entry_row + at, mask=live, other=0)
-        own = tl.load(entry_own + at, mask=live, other=FAR)
+        own = tl.load(entry_own + at, mask=live, other=NO_CLUSTER)
         r = e >> 1
         w = tl.where((e & 1) == 1, -1, 1)
         if WEIGHTED:
@@ -145,13 +145,13 @@ def add_sorted_movers(
         g = grid_values(X, L, r[:, None], col[None, :], inside, P, LP)
         v = g.to(w.dtype) * w[:, None]
         c = tl.min(own, 0)
-        while c < FAR:
+        while c < NO_CLUSTER:
             here = own == c
             _add_to_sums(S, c.to(tl.int64) * P + col, tl.sum(tl.where(here[:, None], v, 0), 0).to(tl.int64), col < P,
                          plane, WEIGHTED)  # fmt: skip
             if task % wide == 0:
                 tl.atomic_add(N + c, tl.sum(tl.where(here, w, 0), 0).to(tl.int64), sem="relaxed")
-            c = tl.min(tl.where(own > c, own, FAR), 0)
+            c = tl.min(tl.where(own > c, own, NO_CLUSTER), 0)
 
 
 @triton.jit

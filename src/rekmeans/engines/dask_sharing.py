@@ -1,0 +1,39 @@
+"""How partitions are shared among workers, and how what they leave is merged: in a tree of few tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from dask.delayed import delayed
+
+from .partition import merge_some
+
+FAN_IN = 8  # results that one task of the tree adds up
+
+
+def share_partitions(owners: Sequence[Sequence[str]], threads: dict[str, int]) -> dict[str, list[int]]:
+    """Numbers of partitions for each worker, by its threads: its own first, and what others have too many of."""
+    total = sum(threads.values())
+    shares: dict[str, list[int]] = {worker: [] for worker in threads}
+
+    def has_room(worker: str) -> bool:
+        return worker in shares and len(shares[worker]) * total < len(owners) * threads[worker]
+
+    spare: list[int] = []
+    for number, workers in enumerate(owners):
+        worker = next(filter(has_room, workers), None)
+        (spare if worker is None else shares[worker]).append(number)
+    for number in spare:
+        shares[next(filter(has_room, shares))].append(number)
+    return shares
+
+
+def reduce_tree(merge: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
+    """All parts merged in their order, a few of them in one task."""
+    function = delayed(partial(merge_some, merge), pure=False, traverse=False)
+    while True:
+        parts = [function(list(parts[at : at + FAN_IN])) for at in range(0, len(parts), FAN_IN)]
+        if len(parts) == 1:
+            return parts[0]
