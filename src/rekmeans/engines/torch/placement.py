@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -14,10 +13,10 @@ from ..blocks import BlockRows
 from .devices import devices_for
 from .float_rows import TorchPoints
 from .host_blocks import BlockedTable, rows_that_fit
+from .lack_of_memory import FREE_SHARE, explain_lack_of_memory
 from .parts import PartedRows
 from .rows import TorchRows
 
-FREE_SHARE = 0.6  # of a card's free memory that mapped rows may take; the rest is for a pass
 LEAST_BLOCK_ROWS = 256  # of a block, whatever the limit
 
 
@@ -46,17 +45,3 @@ def device_room(device: torch.device, memory_limit: int | None) -> int | None:
     if memory_limit is not None or device.type != "cuda":
         return memory_limit
     return int(FREE_SHARE * torch.cuda.mem_get_info(device)[0])
-
-
-@contextmanager
-def explain_lack_of_memory(table: Any, device: torch.device) -> Iterator[None]:
-    """A device's lack of memory as a sentence that says how many rows would fit."""
-    try:
-        yield
-    except torch.OutOfMemoryError:
-        free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else 0
-        fit = rows_that_fit(table.n_columns, int(FREE_SHARE * free))
-        raise MemoryError(
-            f"the {table.n_rows:,} rows of X do not fit into the memory of {device}, about {fit:,} would: "
-            "pass X on the host, which is copied block by block, fewer rows, or use engine='native'."
-        ) from None

@@ -15,6 +15,7 @@ from ...kernels.euler import CircleSums, OnCircles
 from ...model import Assignment, Model, Pass, State, Stop
 from .device_pass import FALLS, RELOCATES, REPEATS, STALLS, DevicePass, Record
 from .grouped_pass import CENTROIDS_IN_GROUP, GroupedPass
+from .lack_of_memory import explain_lack_of_memory
 from .packed_rows import NARROW_COLUMNS, PackedRows
 from .pass_buffers import MOST_LOGGED
 from .small_pass import SmallPass, is_small
@@ -125,7 +126,8 @@ class TritonRun:
             spare = self.store.spare_passes.pop(key, None)
             if spare is not None:
                 spare.reset()
-            self.passes = spare or make_pass(self.store, self.rows.w, *key)
+            with explain_lack_of_memory(self.rows.table, self.store.device):
+                self.passes = spare or make_pass(self.store, self.rows.w, *key)
         if C is not self.candidate:
             self.passes.give(torch.as_tensor(C.f, device=self.store.device))
             self.candidate = C
