@@ -20,8 +20,8 @@ from rekmeans import (  # noqa: E402
 from rekmeans.engines import ENGINES, choose_engine  # noqa: E402
 from rekmeans.engines.blocks import BlockRows  # noqa: E402
 from rekmeans.engines.torch.devices import DEVICES, devices_for  # noqa: E402
-from rekmeans.engines.torch.parts import PartedRows  # noqa: E402
 from rekmeans.engines.torch.lack_of_memory import explain_lack_of_memory  # noqa: E402
+from rekmeans.engines.torch.parts import PartedRows  # noqa: E402
 from rekmeans.kernels.euler import NARROW  # noqa: E402
 from rekmeans.scales import Scale  # noqa: E402
 from rekmeans.table import MemoryTable  # noqa: E402
