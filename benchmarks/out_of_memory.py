@@ -14,6 +14,7 @@ growth    seconds a pass of 10^6 to 3 x 10^7 rows in parquet
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
@@ -172,12 +173,16 @@ MEASURES = {
 }
 
 
-def main(folder: str, *names: str) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=Path, help="gets the tables, and keeps them")
+    parser.add_argument("names", nargs="*", metavar="measure", help=f"of {', '.join(MEASURES)}; all unless said")
+    asked = parser.parse_args()
     warnings.simplefilter("ignore")
     print(f"{os.cpu_count()} CPUs, pyarrow {pa.__version__}, numpy {np.__version__}")
-    for name in names or MEASURES:
-        MEASURES[name](Path(folder))
+    for name in asked.names or MEASURES:
+        MEASURES[name](asked.folder)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()
