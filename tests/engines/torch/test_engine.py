@@ -23,7 +23,7 @@ from rekmeans.engines.torch.devices import DEVICES, devices_for  # noqa: E402
 from rekmeans.engines.torch.lack_of_memory import explain_lack_of_memory  # noqa: E402
 from rekmeans.engines.torch.parts import PartedRows  # noqa: E402
 from rekmeans.kernels.euler import NARROW  # noqa: E402
-from rekmeans.scales import Scale  # noqa: E402
+from rekmeans.scales import BEYOND, Scale  # noqa: E402
 from rekmeans.table import MemoryTable  # noqa: E402
 from support.assertions import FITTED, assert_one_sentence_with_a_way_out, assert_same_histories  # noqa: E402
 
@@ -215,6 +215,12 @@ def test_other_models_are_refused_with_the_engine_to_take():
     assert "'laplace'" in refusal(KernelKMeans(2, kernel="laplace", engine="torch"), X.numpy())
     assert "use engine=" in refusal(KernelKMeans(2, kernel="rbf", centroids="mean", engine="torch"), X.numpy())
     assert f"at most {NARROW} columns" in refusal(EulerKMeans(2, engine="torch"), np.zeros((3, NARROW + 1)))
+
+
+def test_a_foreign_rule_for_values_out_of_range_is_refused(monkeypatch):
+    """What the map on a device does not have must not become another rule in silence."""
+    monkeypatch.setitem(BEYOND, "mirror", BEYOND["clip"])
+    assert "beyond='mirror'" in refusal(EulerKMeans(2, beyond="mirror", engine="torch"), torch.rand(20, 2).numpy())
 
 
 def test_what_needs_the_rows_on_the_host_says_so():

@@ -16,6 +16,7 @@ from ...table import Table, Twins
 from ..native import Native
 
 SERVED_KERNELS = (Euler, Linear, RBF)
+SERVED_BEYOND = ("ignore", "clip", "wrap")  # rules for values out of range that phases.py has
 
 
 class Torch:
@@ -42,6 +43,8 @@ class Torch:
             kernel = model.kernel
             if type(kernel) not in SERVED_KERNELS:
                 return f"does not know the kernel {kernel.name or type(kernel).__name__!r}: {other}."
+            if kernel.beyond not in SERVED_BEYOND:
+                return f"does not know beyond={kernel.beyond!r}: {other}."
             if type(model.assignment) is not Hard:
                 return f"knows hard assignment only, not {type(model.assignment).__name__}: {other}."
             if model.centroids not in (mean, rectified):

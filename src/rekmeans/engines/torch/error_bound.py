@@ -16,7 +16,8 @@ row:
    Y, and P/N steps by P u Y with u = ((N + 1) 2^-F + 2^-23)/N (a term of second order, P^2 u^2, is below 2^-9 of it
    and inside the margin). N and F are not documented by the vendor; they were found by experiment: N = 4, F = 23
    (Volta), N = 8, F = 24 (Ampere), N = 8 or 16, F >= 25 (Hopper) [Fasi, Higham, Mikaitis, Pranesh: Numerical behavior
-   of NVIDIA tensor cores, PeerJ CS 2021; Li et al.: FTTN, 2024]. Here u is that of the table below, **doubled**;
+   of NVIDIA tensor cores, PeerJ CS 7:e330, 2021; Khattak, Mikaitis: Accurate models of NVIDIA tensor cores,
+   arXiv:2512.07004, 2025, in our reading of them]. Here u is that of the table below, **doubled**;
    `largest_share_of_bound` feeds the cores inputs built to lose the most. An H200 takes 0.31 of the doubled bound (a
    test holds it below a half), which is what the model says of them; a card of an architecture that no test has seen
    is fed them before its first pass, and refused if it takes more than half.

@@ -12,9 +12,7 @@ import numpy as np
 import torch
 
 from ..._grid import DOUBT, GRID, round_correctly
-from ...scales import BEYOND, Scale
-
-RULES_BEYOND = ("ignore", "clip", "wrap")  # rules for values out of range that are written here
+from ...scales import Scale
 
 
 class PhaseMap:
@@ -111,8 +109,3 @@ def _nearest_grid_integers(values: torch.Tensor, r: torch.Tensor) -> torch.Tenso
 def _clip_cells(X: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
     """Cells (m, d) moved inside [low, high] (d,); NaN stays, and comes where there is no interval."""
     return torch.minimum(torch.maximum(X, low), high)
-
-
-def serves_beyond(kernel: Any) -> bool:
-    """Whether the kernel's rule for values out of range is one of those written here."""
-    return kernel.beyond in RULES_BEYOND and kernel.beyond in BEYOND
