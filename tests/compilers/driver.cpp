@@ -67,7 +67,7 @@ Drawn draw(const Case& c, uint64_t seed) {
 
 ColumnScales scales_of(const Case& c, Beyond beyond) {
   const std::vector<double> low(c.d, -0.6), high(c.d, 1.8), shift(c.d, 0.25), rate(c.d, c.rate), period(c.d, 0);
-  return {low, high, shift, rate, period, 1, beyond, true};
+  return {low, high, shift, rate, period, beyond};
 }
 
 Hash fit(const Rows& rows, const Case& c) {

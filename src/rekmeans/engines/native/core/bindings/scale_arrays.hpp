@@ -18,10 +18,7 @@ struct ScaleArrays {
     if (!m || !fits || rate.shape(0) != d || period.shape(0) != d)
       throw nb::value_error("a scale has (d, m) intervals, and d rates and periods.");
     const Beyond rule = beyond == "ignore" ? Beyond::ignore : beyond == "clip" ? Beyond::clip : Beyond::wrap;
-    ColumnScales scales{to_vector(low), to_vector(high), to_vector(shift), to_vector(rate), to_vector(period), m,
-                        rule,           m == 1};
-    for (double p : scales.period) scales.has_one_interval &= !(p > 0);
-    return scales;
+    return {to_vector(low), to_vector(high), to_vector(shift), to_vector(rate), to_vector(period), rule};
   }
 };
 

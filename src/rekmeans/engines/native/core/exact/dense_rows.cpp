@@ -8,9 +8,7 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t CENTRE_SAMPLE = 64;                        // rows whose mean is the base
-constexpr size_t LEAST_ROWS_READ = 8, MOST_ROWS_READ = 64;  // together, of a table stored by columns
-constexpr size_t READ_BYTES = 1 << 15;                      // that they take in the nearest cache
+constexpr size_t CENTRE_SAMPLE = 64;     // rows whose mean is the base
 constexpr size_t RECHECK_FROM = 16;      // centroids from which one distance is cheap beside all of them,
 constexpr size_t RECHECK_VALUES = 6000;  // if all of them together are some work
 
@@ -29,32 +27,64 @@ DenseRows::DenseRows(DenseTable table_, ColumnScales scales_, const int64_t* w, 
   parallel(threads_for(n * d, threads), n_parts(), [&](size_t thread, size_t part) {
     RowBuffer& buffer = buffers[thread];
     MissingCells& absent = missing_cells[part];
-    buffer.cells.resize(p);
-    const size_t first = part * PART_ROWS, last = std::min(n, first + PART_ROWS), step = rows_read_together();
-    buffer.x.resize(step * d);
-    for (size_t j = first; j < last; ++j) {
-      const size_t r = (j - first) % step;
-      if (!r) table.read(j, std::min(step, last - j), buffer.x.data());
-      map_cells(buffer.x.data() + r * d, stored.data ? stored.data + j * p : buffer.cells.data(), buffer);
-      has_value_inside[j] = buffer.has_value_inside;
-      absent.columns.insert(absent.columns.end(), buffer.missing.begin(), buffer.missing.end());
-      absent.end_row(j % PART_ROWS + 1);
-      norm2[j] = float(buffer.norm2);
-      squares[thread] += int128(buffer.square) * (buffer.has_value_inside ? weight(j) : 0);
+    std::vector<float> unstored(is_stored ? 0 : simd->width * p);
+    const size_t last = std::min(n, (part + 1) * PART_ROWS);
+    uint32_t numbers[MOST_WIDTH];
+    float* g[MOST_WIDTH];
+    for (size_t first = part * PART_ROWS; first < last; first += simd->width) {
+      const size_t count = std::min(simd->width, last - first);
+      for (size_t i = 0; i < count; ++i) {
+        numbers[i] = uint32_t(first + i);
+        g[i] = stored.data ? stored.data + (first + i) * p : unstored.data() + i * p;
+      }
+      map_tile(numbers, count, g, buffer, [&](size_t i) {
+        const size_t j = first + i;
+        has_value_inside[j] = buffer.has_value_inside;
+        absent.columns.insert(absent.columns.end(), buffer.missing.begin(), buffer.missing.end());
+        absent.end_row(j % PART_ROWS + 1);
+        norm2[j] = float(buffer.norm2);
+        squares[thread] += int128(buffer.square) * (buffer.has_value_inside ? weight(j) : 0);
+      });
     }
   });
   finish(has_value_inside, squares);
 }
 
-// Rows of a table stored by columns are read several at a time, and each cache line of a column once.
-size_t DenseRows::rows_read_together() const {
-  return table.columns ? std::max(LEAST_ROWS_READ, std::min(MOST_ROWS_READ, READ_BYTES / (d * sizeof(double)))) : 1;
+template <class Each>
+void DenseRows::map_tile(const uint32_t* numbers, size_t count, float* const* g, RowBuffer& buffer,
+                         const Each& each) const {
+  const size_t width = simd->width;
+  if (!scales.serves_tiles || 2 * count <= width) {
+    for (size_t i = 0; i < count; ++i) map_row(numbers[i], g[i], buffer), each(i);
+    return;
+  }
+  buffer.x.resize(width * d), buffer.cells_of_row.resize(d), buffer.observed.resize(d), buffer.spare.resize(p);
+  float* rows[MOST_WIDTH];
+  for (size_t i = 0; i < width; ++i) rows[i] = i < count ? g[i] : buffer.spare.data();
+  double norms[MOST_WIDTH];
+  int64_t tile_squares[MOST_WIDTH];
+  table.read_tile(numbers, count, width, buffer.x.data());
+  const MappedTile out{rows, norms, tile_squares, buffer.observed.data()};
+  const uint32_t mapped = simd->map_tile(buffer.x.data(), d, scales.map(), base64.data(), out);
+  uint32_t complete = ~uint32_t(0);
+  for (uint16_t bits : buffer.observed) complete &= bits;
+  for (size_t i = 0; i < count; ++i, each(i - 1)) {
+    if (!(mapped >> i & 1)) {
+      for (size_t l = 0; l < d; ++l) buffer.cells_of_row[l] = buffer.x[l * width + i];
+      map_cells(buffer.cells_of_row.data(), g[i], buffer);
+      continue;
+    }
+    buffer.norm2 = norms[i], buffer.square = tile_squares[i], buffer.has_value_inside = true;
+    buffer.missing.clear();
+    for (size_t l = 0; l < d && !(complete >> i & 1); ++l)
+      if (!(buffer.observed[l] >> i & 1)) buffer.missing.push_back(uint32_t(l));
+  }
 }
 
 void DenseRows::map_row(size_t j, float* g, RowBuffer& buffer) const {
-  buffer.x.resize(d);
-  table.read(j, buffer.x.data());
-  map_cells(buffer.x.data(), g, buffer);
+  buffer.cells_of_row.resize(d);
+  table.read(j, buffer.cells_of_row.data());
+  map_cells(buffer.cells_of_row.data(), g, buffer);
 }
 
 void DenseRows::map_cells(double* x, float* g, RowBuffer& buffer) const {
@@ -66,7 +96,7 @@ void DenseRows::map_cells(double* x, float* g, RowBuffer& buffer) const {
       x[l] = reduce_phase(x[l]);
       if (std::isnan(x[l])) buffer.missing.push_back(uint32_t(l));
     }
-  if (!simd->map_phases(x, d, base64.data(), g, &buffer.norm2, &buffer.square)) return;
+  if (simd->map_phases(x, d, base64.data(), g, &buffer.norm2, &buffer.square)) return;
   map_phases_correctly(x, d, base64.data(), g, &buffer.norm2, &buffer.square);
 }
 
@@ -95,10 +125,11 @@ void DenseRows::fetch(const uint32_t* numbers, size_t count, RowBuffer& buffer, 
     return;
   }
   buffer.cells.resize(count * p);
-  for (size_t i = 0; i < count; ++i) {
-    float* g = buffer.cells.data() + i * p;
-    map_row(numbers[i], g, buffer);
-    out[i] = g;
+  float* g[MOST_WIDTH];
+  for (size_t first = 0; first < count; first += simd->width) {
+    const size_t some = std::min(simd->width, count - first);
+    for (size_t i = 0; i < some; ++i) out[first + i] = g[i] = buffer.cells.data() + (first + i) * p;
+    map_tile(numbers + first, some, g, buffer, [](size_t) {});
   }
 }
 

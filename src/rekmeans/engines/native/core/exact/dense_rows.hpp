@@ -35,7 +35,11 @@ struct DenseRows : Rows {
  private:
   void map_row(size_t j, float* g, RowBuffer& buffer) const;
   void map_cells(double* x, float* g, RowBuffer& buffer) const;  // of a row, (d,); x becomes its phases
-  size_t rows_read_together() const;
+
+  // Rows of these numbers, at most a vector of them, to g (count,) pointers to (p,); after each one `each(i)` finds in
+  // the buffer what map_row leaves there.
+  template <class Each>
+  void map_tile(const uint32_t* numbers, size_t count, float* const* g, RowBuffer& buffer, const Each& each) const;
   void centre_on_sample();
   void add_phase_sums(size_t part, const int32_t* labels, size_t k, int128* turns, int64_t* observed) const;
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace rekmeans {
 
@@ -31,6 +32,23 @@ double general_phase(const PhaseMap& map, double x, size_t column, bool clip) {
   double step = x - map.shift[column * map.m + interval];
   if (map.period[column] > 0) step = std::fmod(step, map.period[column]);
   return step * map.rate[column];
+}
+
+ColumnScales::ColumnScales(std::vector<double> low_, std::vector<double> high_, std::vector<double> shift_,
+                           std::vector<double> rate_, std::vector<double> period_, Beyond beyond_)
+    : low(std::move(low_)),
+      high(std::move(high_)),
+      shift(std::move(shift_)),
+      rate(std::move(rate_)),
+      period(std::move(period_)),
+      m(low.size() / rate.size()),
+      beyond(beyond_),
+      has_one_interval(m == 1) {
+  for (double p : period) has_one_interval &= !(p > 0);
+  serves_tiles = has_one_interval;
+  for (size_t l = 0; l < rate.size() && has_one_interval && beyond != Beyond::wrap; ++l)
+    for (double end : {low[l], high[l]})
+      serves_tiles &= std::isnan(end) || std::fabs((end - shift[l]) * rate[l]) < SMALL_PHASE;
 }
 
 PhaseCheck ColumnScales::row_phases(double* x, size_t d, const Simd* simd) const {

@@ -9,10 +9,14 @@ namespace rekmeans {
 
 // The numbers of a PhaseMap, owned.
 struct ColumnScales {
+  ColumnScales(std::vector<double> low, std::vector<double> high, std::vector<double> shift, std::vector<double> rate,
+               std::vector<double> period, Beyond beyond);
+
   std::vector<double> low, high, shift, rate, period;
   size_t m;
   Beyond beyond;
   bool has_one_interval;  // in every column, and no periods
+  bool serves_tiles;      // the same, and no value inside has a large phase
 
   PhaseMap map() const { return {low.data(), high.data(), shift.data(), rate.data(), period.data(), m, beyond}; }
 

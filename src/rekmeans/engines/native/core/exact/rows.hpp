@@ -32,9 +32,11 @@ struct ColumnList {
 // What a thread works with while rows are mapped; rows fetched into it are valid until it is used again.
 struct RowBuffer {
   std::vector<float> cells;
-  std::vector<double> x;
-  std::vector<uint32_t> missing;  // columns of the row mapped last
-  double norm2 = 0;               // of that row
+  std::vector<double> x, cells_of_row;
+  std::vector<float> spare;        // where rows of a tile go that is not full
+  std::vector<uint16_t> observed;  // (d,) cells of a tile's rows, a bit each
+  std::vector<uint32_t> missing;   // columns of the row mapped last
+  double norm2 = 0;                // of that row
   int64_t square = 0;
   bool has_value_inside = true;
 };

@@ -123,7 +123,7 @@ void SparseRows::map_part(size_t part, const Zeros& zeros, Workspace& workspace,
     stored.resize(end + (has_pairs ? 2 : 3) * count);
     if (has_pairs) values.resize(values.size() + 2 * count);
     float* cos = has_pairs ? values.data() + values.size() - 2 * count : stored.data() + end + count;
-    if (simd->map_phases(t, count, middle, cos, &norm, &cells_square))
+    if (!simd->map_phases(t, count, middle, cos, &norm, &cells_square))
       map_phases_correctly(t, count, middle, cos, &norm, &cells_square);
     if (count) std::memcpy(stored.data() + end, workspace.columns.data(), count * sizeof(float));
     if (has_pairs)

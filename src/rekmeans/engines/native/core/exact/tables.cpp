@@ -1,11 +1,16 @@
 #include "tables.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <stdexcept>
 #include <string>
 
+#include "../compiler.hpp"
+
 namespace rekmeans {
 namespace {
+
+constexpr size_t AHEAD = 32;  // rows between those that are read of a column and those asked for
 
 template <class T>
 void read_as(const char* from, ptrdiff_t step, size_t d, double* out) {
@@ -22,38 +27,66 @@ void read_as(const char* from, ptrdiff_t step, size_t d, double* out) {
 }
 
 template <class T>
-void read_rows(const DenseTable& table, size_t j, size_t count, double* out) {
-  const size_t d = table.d;
-  if (!table.columns) {
-    for (size_t r = 0; r < count; ++r, out += d)
-      read_as<T>(table.data + ptrdiff_t(table.number(j + r)) * table.row_stride, table.column_stride, d, out);
-    return;
-  }
-  for (size_t l = 0; l < d; ++l) {
+void read_row(const DenseTable& table, size_t j, double* out) {
+  const size_t row = table.number(j);
+  if (!table.columns)
+    return read_as<T>(table.data + ptrdiff_t(row) * table.row_stride, table.column_stride, table.d, out);
+  for (size_t l = 0; l < table.d; ++l) out[l] = double(reinterpret_cast<const T*>(table.columns[l])[row]);
+}
+
+template <class T>
+void read_tile_as(const DenseTable& table, const size_t* rows, size_t width, double* out) {
+  bool is_run = true;
+  for (size_t r = 1; r < width; ++r) is_run &= rows[r] == rows[0] + r;
+  for (size_t l = 0; l < table.d && table.columns; ++l, out += width) {
     const T* column = reinterpret_cast<const T*>(table.columns[l]);
-    for (size_t r = 0; r < count; ++r) out[r * d + l] = double(column[table.number(j + r)]);
+    prefetch(column + rows[width - 1] + AHEAD), prefetch(column + rows[width - 1] + AHEAD + width / 2);
+    if (is_run)
+      for (size_t r = 0; r < width; ++r) out[r] = double(column[rows[0] + r]);
+    else
+      for (size_t r = 0; r < width; ++r) out[r] = double(column[rows[r]]);
+  }
+  for (size_t r = 0; r < width && !table.columns; ++r) {
+    const char* cell = table.data + ptrdiff_t(rows[r]) * table.row_stride;
+    for (size_t l = 0; l < table.d; ++l, cell += table.column_stride) {
+      T value;
+      std::memcpy(&value, cell, sizeof value);
+      out[l * width + r] = double(value);
+    }
   }
 }
 
 // The type of a cell as one number.
 constexpr int cell_type(char kind, size_t bytes) { return kind * 16 + int(bytes); }
 
-}  // namespace
-
-void DenseTable::read(size_t j, size_t count, double* out) const {
-  switch (cell_type(kind == 'b' ? 'u' : kind, bytes)) {
-    case cell_type('f', 8): return read_rows<double>(*this, j, count, out);
-    case cell_type('f', 4): return read_rows<float>(*this, j, count, out);
-    case cell_type('i', 1): return read_rows<int8_t>(*this, j, count, out);
-    case cell_type('i', 2): return read_rows<int16_t>(*this, j, count, out);
-    case cell_type('i', 4): return read_rows<int32_t>(*this, j, count, out);
-    case cell_type('i', 8): return read_rows<int64_t>(*this, j, count, out);
-    case cell_type('u', 1): return read_rows<uint8_t>(*this, j, count, out);
-    case cell_type('u', 2): return read_rows<uint16_t>(*this, j, count, out);
-    case cell_type('u', 4): return read_rows<uint32_t>(*this, j, count, out);
-    case cell_type('u', 8): return read_rows<uint64_t>(*this, j, count, out);
+// call.operator()<T>() for the type T of the table's cells.
+template <class Call>
+void with_cell_type(const DenseTable& table, const Call& call) {
+  switch (cell_type(table.kind == 'b' ? 'u' : table.kind, table.bytes)) {
+    case cell_type('f', 8): return call.template operator()<double>();
+    case cell_type('f', 4): return call.template operator()<float>();
+    case cell_type('i', 1): return call.template operator()<int8_t>();
+    case cell_type('i', 2): return call.template operator()<int16_t>();
+    case cell_type('i', 4): return call.template operator()<int32_t>();
+    case cell_type('i', 8): return call.template operator()<int64_t>();
+    case cell_type('u', 1): return call.template operator()<uint8_t>();
+    case cell_type('u', 2): return call.template operator()<uint16_t>();
+    case cell_type('u', 4): return call.template operator()<uint32_t>();
+    case cell_type('u', 8): return call.template operator()<uint64_t>();
   }
   throw std::invalid_argument("cells of this type cannot be read");
+}
+
+}  // namespace
+
+void DenseTable::read(size_t j, double* out) const {
+  with_cell_type(*this, [&]<class T>() { read_row<T>(*this, j, out); });
+}
+
+void DenseTable::read_tile(const uint32_t* rows, size_t count, size_t width, double* out) const {
+  size_t stored[MOST_WIDTH];
+  for (size_t r = 0; r < width; ++r) stored[r] = number(rows[std::min(r, count - 1)]);
+  with_cell_type(*this, [&]<class T>() { read_tile_as<T>(*this, stored, width, out); });
 }
 
 DenseTable DenseTable::take(const int64_t* some, size_t count) const {

@@ -16,12 +16,13 @@ struct DenseTable {
   const char* const* columns = nullptr;  // (d,) where each column begins, if the table is stored column by column
   const int64_t* numbers = nullptr;      // (n,) of its rows in the stored table, if they are some of it
 
-  void read(size_t j, double* out) const { read(j, 1, out); }
-
   size_t number(size_t j) const { return numbers ? size_t(numbers[j]) : j; }
 
-  // Rows [j, j + count), (count, d): of a table stored by columns several are read faster than one by one.
-  void read(size_t j, size_t count, double* out) const;
+  // Row j, (d,).
+  void read(size_t j, double* out) const;
+
+  // The cells of these rows column by column, (d, width); behind the last row it is repeated.
+  void read_tile(const uint32_t* rows, size_t count, size_t width, double* out) const;
 
   // The rows of these numbers.
   DenseTable take(const int64_t* some, size_t count) const;

@@ -43,96 +43,170 @@ size_t nonzero_cells(const double* x, size_t d, uint32_t* columns, double* value
   return count;
 }
 
-// Taylor coefficients of cos(pi r) and sin(pi r)/r in r^2; at |r| <= 1/4 the first one left out is below 2^-58.
-constexpr double COS[] = {1.0,
-                          -4.934802200544679,
-                          4.0587121264167685,
-                          -1.3352627688545895,
-                          0.2353306303588932,
-                          -0.02580689139001406,
-                          0.0019295743094039231,
-                          -0.0001046381049248457,
-                          4.303069587032947e-06};
-constexpr double SIN[] = {3.141592653589793,      -5.16771278004997,       2.5501640398773455,
-                          -0.5992645293207921,    0.08214588661112823,     -0.0073704309457143504,
-                          0.00046630280576761255, -2.1915353447830217e-05, 7.952054001475513e-07};
+// Polynomials in r^2 for GRID cos(pi r) and GRID sin(pi r)/r at |r| <= 1/4 whose largest error is least: below 2^-53
+// GRID for these coefficients, and with the rounding of every step below 2^-50 GRID.
+constexpr double COS[] = {1.0 * GRID,
+                          -4.934802200544605 * GRID,
+                          4.0587121263978485 * GRID,
+                          -1.3352627670374706 * GRID,
+                          0.23533054723812594 * GRID,
+                          -0.025804938901108517 * GRID,
+                          0.0019068114006476373 * GRID};
+constexpr double SIN[] = {3.141592653589793 * GRID,     -5.167712780049954 * GRID,  2.5501640398733785 * GRID,
+                          -0.5992645289398096 * GRID,   0.08214586918508168 * GRID, -0.007370021659139429 * GRID,
+                          0.00046153224054796405 * GRID};
 constexpr double ROUNDING_SHIFT = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer in the low bits
-constexpr double DOUBT = 0x1p-24;  // of a grid unit; the series and its rounding err by less than 2^-26
+constexpr double PROVEN = 0.5 - 0x1p-24;  // the polynomials err by less than 2^-27 of a grid unit: nearer is no tie
 
 inline vd round_to_integer(vd x) { return (x + ROUNDING_SHIFT) - ROUNDING_SHIFT; }
 
+// sum c_i y^i, with y2 = y^2 and y4 = y^4: in pairs, so that no step waits long for another.
 template <class T>
-inline vd series(const T& c, vd x2) {
-  vd s = broadcast(c[8]);
-  REKMEANS_UNROLL(8)
-  for (int i = 7; i >= 0; --i) s = fused(s, x2, broadcast(c[i]));
-  return s;
+inline vd polynomial(const T& c, vd y, vd y2, vd y4) {
+  const vd low = fused(fused(broadcast(c[3]), y, broadcast(c[2])), y2, fused(broadcast(c[1]), y, broadcast(c[0])));
+  const vd high = fused(broadcast(c[6]), y2, fused(broadcast(c[5]), y, broadcast(c[4])));
+  return fused(high, y4, low);
 }
 
-inline vd signed_by(vu parity, vd x) { return number(bits(x) ^ (parity << 63)); }  // -x where the lowest bit is set
+constexpr uint64_t SIGN = uint64_t(1) << 63;
 
-// Sums over the phases of a row, a lane each.
+// Sums over phases, in each lane for itself.
 struct RowSums {
-  vd norm2 = {}, square = {};    // |g|^2 in grid units; |f|^2 of the last turns, exact
-  vl squares = {}, doubts = {};  // |f|^2 of those before; minus the roundings that float64 cannot prove
+  vd norm2 = {}, square = {};  // |g|^2 in grid units; |f|^2 of the last turns, exact: at most 2^47 a turn
+  vl squares = {};             // |f|^2 of those before
+  vd largest_gap = {};         // between a value and the grid: near one half float64 cannot prove the rounding
+
+  void empty_square() { squares += to_integer(square), square = vd{}; }
 };
 
-// cos and sin of a vector of phases on the grid, 0 where they are NaN.
-inline void cos_sin(vd t, vl observed, vd& cos, vd& sin, RowSums& sums) {
-  const vd x = select(observed, t, vd{});
-  const vd shifted = x * 2.0 + ROUNDING_SHIFT, q = shifted - ROUNDING_SHIFT;
-  const vu quarter = bits(shifted);      // the low bits of the sum are the integer's
-  const vd r = x - q * 0.5, r2 = r * r;  // exact: |x| < 2^40
-  const vd c = series(COS, r2) * GRID, s = series(SIN, r2) * r * GRID;
+// cos and sin on the grid of a vector of phases, all of them numbers below SMALL_PHASE.
+inline void cos_sin(vd t, vd& cos, vd& sin, RowSums& sums) {
+  const vd shifted = fused(t, broadcast(2.0), broadcast(ROUNDING_SHIFT)), q = shifted - ROUNDING_SHIFT;
+  const vu quarter = bits(shifted);           // the low bits of the sum are the integer's
+  const vd r = fused(q, broadcast(-0.5), t);  // exact: |t| < 2^40
+  const vd r2 = r * r, r4 = r2 * r2, r8 = r4 * r4;
+  const vd c = polynomial(COS, r2, r4, r8), s = polynomial(SIN, r2, r4, r8) * r;
   const vd cn = round_to_integer(c), sn = round_to_integer(s);
-  const vd cg = c - cn, sg = s - sn;
-  sums.doubts += (cg > 0.5 - DOUBT) | (cg < DOUBT - 0.5) | (sg > 0.5 - DOUBT) | (sg < DOUBT - 0.5);
+  sums.largest_gap = larger(sums.largest_gap, larger(magnitude(c - cn), magnitude(s - sn)));
   const vl odd = (quarter & uint64_t(1)) != uint64_t(0);
-  cos = select(observed, signed_by(quarter ^ (quarter >> 1), select(odd, sn, cn)), vd{});
-  sin = select(observed, signed_by(quarter >> 1, select(odd, cn, sn)), vd{});
+  const vu second = quarter << 62, first = quarter << 63;
+  cos = number(bits(select(odd, sn, cn)) ^ ((first ^ second) & SIGN));
+  sin = number(bits(select(odd, cn, sn)) ^ (second & SIGN));
 }
 
-// g of DV phases, its cos and sin parts; base is given as two vectors.
+// g of DV phases, its cos and sin parts, 0 where they are NaN, if some may be; base is given as two vectors.
+template <bool MAY_BE_MISSING>
 inline void map_vector(vd t, vd base_cos, vd base_sin, vh& g_cos, vh& g_sin, RowSums& sums) {
   const vl observed = t == t;
+  auto zero_if_missing = [&](vd x) { return MAY_BE_MISSING ? select(observed, x, vd{}) : x; };
   vd cos, sin;
-  cos_sin(t, observed, cos, sin, sums);
-  const vd gc = select(observed, cos - base_cos, vd{}), gs = select(observed, sin - base_sin, vd{});
+  cos_sin(zero_if_missing(t), cos, sin, sums);
+  cos = zero_if_missing(cos), sin = zero_if_missing(sin);
+  const vd gc = zero_if_missing(cos - base_cos), gs = zero_if_missing(sin - base_sin);
   sums.norm2 = fused(gc, gc, fused(gs, gs, sums.norm2));
-  sums.square += cos * cos + sin * sin;  // at most 2^47 a turn
+  sums.square = fused(cos, cos, fused(sin, sin, sums.square));
   g_cos = to_float(gc * (1 / GRID)), g_sin = to_float(gs * (1 / GRID));
 }
 
-size_t map_phases(const double* t, size_t d, const double* base, float* g, double* norm2, int64_t* square) {
+// The phases from i on, fewer than a vector of them; t is the first of these.
+inline void map_tail(const double* t, size_t i, size_t d, const double* base, float* g, RowSums& sums) {
+  double tail[3][DV];
+  for (size_t j = 0; j < DV; ++j) {
+    const bool inside = i + j < d;
+    tail[0][j] = inside ? t[j] : MISSING;
+    tail[1][j] = inside ? base[i + j] : 0;
+    tail[2][j] = inside ? base[d + i + j] : 0;
+  }
+  vh g_cos, g_sin;
+  map_vector<true>(load(tail[0]), load(tail[1]), load(tail[2]), g_cos, g_sin, sums);
+  for (size_t j = 0; i + j < d; ++j) g[i + j] = g_cos[j], g[d + i + j] = g_sin[j];
+}
+
+bool map_phases(const double* t, size_t d, const double* base, float* g, double* norm2, int64_t* square) {
   RowSums sums;
   vh g_cos, g_sin;
   size_t i = 0;
   for (size_t turn = 1; i + DV <= d; i += DV, ++turn) {
-    map_vector(load(t + i), load(base + i), load(base + d + i), g_cos, g_sin, sums);
+    map_vector<true>(load(t + i), load(base + i), load(base + d + i), g_cos, g_sin, sums);
     store(g + i, g_cos);
     store(g + d + i, g_sin);
-    if (turn % 32 == 0) sums.squares += to_integer(sums.square), sums.square = vd{};
+    if (turn % 32 == 0) sums.empty_square();
   }
-  if (i < d) {
-    double tail[3][DV];
-    for (size_t j = 0; j < DV; ++j) {
-      const bool inside = i + j < d;
-      tail[0][j] = inside ? t[i + j] : MISSING;
-      tail[1][j] = inside ? base[i + j] : 0;
-      tail[2][j] = inside ? base[d + i + j] : 0;
+  if (i < d) map_tail(t + i, i, d, base, g, sums);
+  *norm2 = total(sums.norm2) / (GRID * GRID), *square = total(sums.squares + to_integer(sums.square));
+  return largest(sums.largest_gap) < PROVEN;
+}
+
+// DV cells of column l: their g in grid units, and which of them are observed.
+template <bool IS_BOUNDED>
+inline LaneMask map_tile_cells(vd x, size_t l, size_t d, const PhaseMap& map, const double* base, float* g_cos,
+                               float* g_sin, LaneMask& good, RowSums& sums) {
+  LaneMask observed = is_number(x);
+  if (IS_BOUNDED) observed = is_between(x, map.low[l], map.high[l]);
+  const vd t = zero_unless(observed, (x - map.shift[l]) * map.rate[l]);
+  if (!IS_BOUNDED) good &= is_between(t, -SMALL_PHASE, SMALL_PHASE);
+  vd cos, sin;
+  cos_sin(t, cos, sin, sums);
+  const vd gc = zero_unless(observed, cos - base[l]), gs = zero_unless(observed, sin - base[d + l]);
+  sums.norm2 = fused(gc, gc, fused(gs, gs, sums.norm2));
+  sums.square = fused_where(observed, cos, cos, fused_where(observed, sin, sin, sums.square));
+  store(g_cos, to_float(gc));
+  store(g_sin, to_float(gs));
+  return observed;
+}
+
+// Columns [first, first + count) of V rows, given column by column in grid units, to where they stand in the rows.
+inline void store_rows(const float* columns, size_t count, float* const* rows, size_t first) {
+  vf x[V];
+  REKMEANS_UNROLL(16)
+  for (size_t i = 0; i < V; ++i) x[i] = i < count ? load(columns + i * V) * float(1 / GRID) : vf{};
+  transpose(x);
+  if (count == V) {
+    REKMEANS_UNROLL(16)
+    for (size_t r = 0; r < V; ++r) store(rows[r] + first, x[r]);
+  } else {
+    for (size_t r = 0; r < V; ++r)
+      for (size_t i = 0; i < count; ++i) rows[r][first + i] = x[r][i];
+  }
+}
+
+template <bool IS_BOUNDED>
+inline uint32_t map_tile_by(const double* x, size_t d, const PhaseMap& map, const double* base, const MappedTile& out) {
+  RowSums sums[2];
+  LaneMask good[2] = {all_lanes(), all_lanes()};
+  for (size_t first = 0; first < d; first += V) {
+    float g[2][V * V];
+    const size_t count = first + V < d ? V : d - first;
+    for (size_t i = 0; i < count; ++i) {
+      const size_t l = first + i;
+      uint32_t bits = 0;
+      REKMEANS_UNROLL(2)
+      for (size_t half = 0; half < 2; ++half) {
+        const size_t at = half * DV;
+        const LaneMask observed = map_tile_cells<IS_BOUNDED>(load(x + l * V + at), l, d, map, base, g[0] + i * V + at,
+                                                             g[1] + i * V + at, good[half], sums[half]);
+        bits |= lane_bits(observed) << at;
+      }
+      out.observed[l] = uint16_t(bits);
     }
-    map_vector(load(tail[0]), load(tail[1]), load(tail[2]), g_cos, g_sin, sums);
-    for (size_t j = 0; i + j < d; ++j) g[i + j] = g_cos[j], g[d + i + j] = g_sin[j];
+    for (RowSums& half : sums) half.empty_square();
+    store_rows(g[0], count, out.g, first);
+    store_rows(g[1], count, out.g, d + first);
   }
-  sums.squares += to_integer(sums.square);
-  size_t doubtful = 0;
-  *norm2 = 0, *square = 0;
-  for (size_t j = 0; j < DV; ++j) {
-    *norm2 += sums.norm2[j], *square += sums.squares[j];
-    doubtful += size_t(-sums.doubts[j]);
+  uint32_t any = 0, all = ~uint32_t(0), mapped = 0;
+  for (size_t l = 0; l < d; ++l) any |= out.observed[l], all &= out.observed[l];
+  for (size_t half = 0; half < 2; ++half) {
+    store(out.norm2 + half * DV, sums[half].norm2 * (1 / (GRID * GRID)));
+    store(out.square + half * DV, sums[half].squares);
+    good[half] &= is_between(sums[half].largest_gap, 0, PROVEN);
+    mapped |= lane_bits(good[half]) << (half * DV);
   }
-  *norm2 /= GRID * GRID;
-  return doubtful;
+  return mapped & (map.beyond == Beyond::clip ? all : any);
+}
+
+uint32_t map_tile(const double* x, size_t d, const PhaseMap& map, const double* base, const MappedTile& out) {
+  const bool is_bounded = map.beyond != Beyond::wrap;
+  return is_bounded ? map_tile_by<true>(x, d, map, base, out) : map_tile_by<false>(x, d, map, base, out);
 }
 
 bool add_phases(const double* t, size_t d, int64_t* sum) {

@@ -70,6 +70,7 @@ REKMEANS_COMPARISON(!=)
 REKMEANS_COMPARISON(<)
 REKMEANS_COMPARISON(<=)
 REKMEANS_COMPARISON(>)
+REKMEANS_COMPARISON(>=)
 #undef REKMEANS_OPERATOR
 #undef REKMEANS_COMPARISON
 
@@ -139,6 +140,19 @@ inline vd number(vu x) { return same_bits<vd>(x); }
 inline vf fused(vf a, vf b, vf c) { return a * b + c; }
 inline vd fused(vd a, vd b, vd c) { return a * b + c; }
 inline float fused(float a, float b, float c) { return a * b + c; }
+
+using LaneMask = vl;
+inline LaneMask all_lanes() { return broadcast_lanes<int64_t, DV>(-1); }
+inline LaneMask is_number(vd x) { return x == x; }
+inline LaneMask is_between(vd x, double low, double high) { return (x >= low) & (x <= high); }
+inline vd zero_unless(LaneMask mask, vd x) { return select(mask, x, vd{}); }
+inline vd fused_where(LaneMask mask, vd a, vd b, vd c) { return select(mask, fused(a, b, c), c); }
+inline uint32_t lane_bits(LaneMask mask) {
+  uint32_t bits = 0;
+  for (size_t i = 0; i < DV; ++i) bits |= uint32_t(mask[i] & 1) << i;
+  return bits;
+}
+inline vd larger(vd a, vd b) { return select(a > b, a, b); }
 
 inline float magnitude(float x) { return std::fabs(x); }
 inline double magnitude(double x) { return std::fabs(x); }

@@ -26,6 +26,7 @@ const Simd* REKMEANS_SIMD() {
       .row_phases = row_phases,
       .nonzero_cells = nonzero_cells,
       .map_phases = map_phases,
+      .map_tile = map_tile,
       .add_phases = add_phases,
       .scores = scores,
       .best_of_few = best_of_few,

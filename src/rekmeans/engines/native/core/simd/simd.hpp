@@ -19,6 +19,8 @@ constexpr float LONGEST_PAIRS = 46000, LARGEST_OF_PAIR = 32767;
 constexpr size_t MOST_PAIRS = 1 << 15;
 constexpr size_t BLOCK_ROWS = 96;  // rows scored together: a multiple of the rows of every tile
 
+constexpr size_t MOST_WIDTH = 16;  // floats in the widest vector
+
 enum class Beyond { ignore, clip, wrap };
 
 // How a row is mapped: t = (x - shift) rate, in half-turns, in the interval [low, high] that holds x; a value in none
@@ -28,6 +30,14 @@ struct PhaseMap {
   const double *rate, *period;       // (d,)
   size_t m;
   Beyond beyond;
+};
+
+// Where the map of a tile of rows, as many as a vector has floats, is written.
+struct MappedTile {
+  float* const* g;     // (width,) pointers to (p,)
+  double* norm2;       // (width,) |g|^2
+  int64_t* square;     // (width,) |f|^2 in grid units
+  uint16_t* observed;  // (d,) a bit for each row
 };
 
 // What was found on the way to a row's phases.
@@ -112,8 +122,12 @@ struct Simd {
   size_t (*nonzero_cells)(const double* x, size_t d, uint32_t* columns, double* values);
 
   // Map d phases t (half-turns, below SMALL_PHASE or NaN) to g = f - base, [cos | sin]: exact in float32, 0 where t is
-  // NaN. Gives |g|^2 and the integer |f|^2; returns how many roundings float64 could not prove.
-  size_t (*map_phases)(const double* t, size_t d, const double* base, float* g, double* norm2, int64_t* square);
+  // NaN. Gives |g|^2 and the integer |f|^2; false where float64 could not prove all roundings.
+  bool (*map_phases)(const double* t, size_t d, const double* base, float* g, double* norm2, int64_t* square);
+
+  // The same for `width` rows at once, from their cells x (d, width), for one interval a column and no periods, whose
+  // ends have small phases unless cells wrap. Bits of the rows it could map: the others are mapped by themselves.
+  uint32_t (*map_tile)(const double* x, size_t d, const PhaseMap& map, const double* base, const MappedTile& out);
 
   // sum += t rounded to 2^-16, as integers, for d phases; false, and nothing done, if one is 2^30 or more.
   bool (*add_phases)(const double* t, size_t d, int64_t* sum);

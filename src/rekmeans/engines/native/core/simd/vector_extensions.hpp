@@ -53,6 +53,37 @@ inline vd fused(vd a, vd b, vd c) { return vd(vfmaq_f64(float64x2_t(c), float64x
 inline vf fused(vf a, vf b, vf c) { return a * b + c; }
 inline vd fused(vd a, vd b, vd c) { return a * b + c; }
 #endif
+#if defined(__AVX512F__)
+typedef __mmask8 LaneMask;
+inline LaneMask all_lanes() { return 0xFF; }
+inline LaneMask is_number(vd x) { return _mm512_cmp_pd_mask(__m512d(x), __m512d(x), _CMP_ORD_Q); }
+inline LaneMask is_between(vd x, double low, double high) {
+  const __mmask8 above = _mm512_cmp_pd_mask(__m512d(x), _mm512_set1_pd(low), _CMP_GE_OQ);
+  return _mm512_mask_cmp_pd_mask(above, __m512d(x), _mm512_set1_pd(high), _CMP_LE_OQ);
+}
+inline vd zero_unless(LaneMask mask, vd x) { return vd(_mm512_maskz_mov_pd(mask, __m512d(x))); }
+inline vd fused_where(LaneMask mask, vd a, vd b, vd c) {
+  return vd(_mm512_mask3_fmadd_pd(__m512d(a), __m512d(b), __m512d(c), mask));
+}
+inline uint32_t lane_bits(LaneMask mask) { return mask; }
+inline vd larger(vd a, vd b) { return vd(_mm512_max_pd(__m512d(a), __m512d(b))); }
+#else
+typedef vl LaneMask;
+inline LaneMask all_lanes() { return vl{} - 1; }
+inline LaneMask is_number(vd x) { return x == x; }
+inline LaneMask is_between(vd x, double low, double high) { return (x >= low) & (x <= high); }
+inline vd zero_unless(LaneMask mask, vd x) { return vd(vl(x) & mask); }
+inline vd fused_where(LaneMask mask, vd a, vd b, vd c) { return select(mask, fused(a, b, c), c); }
+inline uint32_t lane_bits(LaneMask mask) {
+#if defined(__AVX2__)
+  return uint32_t(_mm256_movemask_pd(__m256d(mask)));
+#else
+  return uint32_t(mask[0] & 1) | uint32_t(mask[1] & 2);
+#endif
+}
+inline vd larger(vd a, vd b) { return select(a > b, a, b); }
+#endif
+
 #if defined(__FMA__) || defined(__aarch64__)
 inline float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 #else

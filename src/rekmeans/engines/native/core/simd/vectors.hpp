@@ -5,6 +5,8 @@
 //
 //   load, store      from and to memory of any alignment
 //   select           lane by lane yes where the mask of a comparison is set, else no
+//   LaneMask         which of DV lanes: is_number, is_between, all_lanes; zero_unless, lane_bits of it
+//   fused_where      a b + c in the lanes of a LaneMask, c in the others
 //   to_double, ...   other numbers of the same value
 //   bits, number     the same bits read as other numbers
 //   fused            a b + c: one rounding where the processor has an instruction for that, else two
@@ -51,15 +53,31 @@ inline vf broadcast(float x) { return vf{} + x; }
 inline vd broadcast(double x) { return vd{} + x; }
 inline vf larger(vf a, vf b) { return select(a > b, a, b); }
 
-inline float total(vf x) {
-  float sum[V];
-  store(sum, x);
+inline vd magnitude(vd x) { return number(bits(x) & ~(uint64_t(1) << 63)); }
+
+// All lanes made one by halves.
+template <size_t N, class T, class Vector, class Join>
+inline T join_lanes(Vector x, const Join& join) {
+  T lane[N];
+  store(lane, x);
   REKMEANS_UNROLL(4)
-  for (size_t half = V / 2; half; half /= 2) {
+  for (size_t half = N / 2; half; half /= 2) {
     REKMEANS_UNROLL(8)
-    for (size_t i = 0; i < half; ++i) sum[i] += sum[i + half];
+    for (size_t i = 0; i < half; ++i) lane[i] = join(lane[i], lane[i + half]);
   }
-  return sum[0];
+  return lane[0];
+}
+inline float total(vf x) {
+  return join_lanes<V, float>(x, [](float a, float b) { return a + b; });
+}
+inline double total(vd x) {
+  return join_lanes<DV, double>(x, [](double a, double b) { return a + b; });
+}
+inline int64_t total(vl x) {
+  return join_lanes<DV, int64_t>(x, [](int64_t a, int64_t b) { return a + b; });
+}
+inline double largest(vd x) {
+  return join_lanes<DV, double>(x, [](double a, double b) { return a > b ? a : b; });
 }
 
 // Where lanes come from when blocks of SIZE lanes of two vectors of COUNT change places across the diagonal.
