@@ -76,7 +76,7 @@ def decode_seconds(folder: Path) -> float:
     data = dataset.dataset(str(folder), format="parquet")
     block = (1 << 23) // (8 * D)
     seconds = []
-    for batches in (data.to_batches(), DatasetBlocks(data)._batches(block)):
+    for batches in (data.to_batches(), DatasetBlocks(data)._scan(block)):
         started = perf_counter()
         for _ in batches:
             pass

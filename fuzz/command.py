@@ -71,7 +71,7 @@ class CommandServer:
         self.process = subprocess.Popen(words, stdin=-1, stdout=-1, text=True, env=environment, cwd=root)
         atexit.register(self.close)
 
-    def run(self, arguments: Sequence[Any], folder: Path, limits: Limits = Limits()) -> Answer:  # noqa: B008 - frozen
+    def run(self, arguments: Sequence[Any], folder: Path, limits: Limits = Limits()) -> Answer:
         """Run `rekmeans arguments` in a folder."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None

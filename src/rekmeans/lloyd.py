@@ -216,6 +216,9 @@ def make_fit(rows: Rows, endings: Sequence[Ending]) -> Fit:
     labels = state.labels
     if labels is None:
         is_last = run is not None and run.n_passes + n_before == len(state.passes)
+        if run is not None and state.is_done and not is_last:  # its last pass was dropped; nothing follows
+            run.assign(state.centroids)
+            is_last = True
         labels = run.labels() if run is not None and is_last else rows.label(model, state.centroids)
     passes = [record for ending in endings for record in ending.state.passes]
     history = {

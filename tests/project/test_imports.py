@@ -15,7 +15,7 @@ from rekmeans.kernels import KERNELS
 SOURCE, PAPER = Path(rekmeans.__file__).parent, Path(rekmeans_paper.__file__).parent
 # Rooms from the first to the last, as docs/method.md lists them; those of one line may import one another.
 ROOMS = (
-    ("_caller", "_grid", "threads", "atomic"),
+    ("_caller", "_grid", "threads", "machine_memory", "atomic"),
     ("model",),
     ("table",),
     ("_parameters",),

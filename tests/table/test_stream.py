@@ -1,6 +1,7 @@
 """Tables that are not in memory answer what the same rows answer in memory, and are read once for each question."""
 
 import threading
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,8 +10,9 @@ from numpy.testing import assert_array_equal
 from rekmeans import RectifiedEulerKMeans
 from rekmeans.table import MemoryTable
 from rekmeans.table.base import EXACT_ROWS, SUMMARY_ROWS
-from rekmeans.table.block_source import ArrayBlocks, RawBlock
-from rekmeans.table.stream import StreamTable, block_rows, prefetch
+from rekmeans.table.block_source import ArrayBlocks
+from rekmeans.table.source_parts import RawBlock, SourcePart, prefetch
+from rekmeans.table.stream import StreamTable, block_rows
 from rekmeans.table.stream_input import read_any_table, survey_rows
 from support.assertions import raises_mentioning
 from support.streams import FORMS, NAMED, NAMELESS, called_arrays, stream_rows, stream_weights, weights_of
@@ -83,6 +85,9 @@ class CountedReads(ArrayBlocks):
     def blocks(self, size):
         self.reads.append(size)
         return super().blocks(size)
+
+    def parts(self, size):
+        return [SourcePart(0, partial(self.blocks, size))]
 
     def take(self, rows):
         return None

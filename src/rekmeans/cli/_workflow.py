@@ -15,7 +15,8 @@ from scipy import sparse
 from ..io.file_table import ColumnSelection, FileTable, name_list
 from ..io.model_file import load
 from ..io.read import read_table_file
-from ..io.size_limits import machine_memory, size_text
+from ..io.size_limits import size_text
+from ..machine_memory import machine_memory
 from ..table.stream_input import GLOB
 
 

@@ -16,7 +16,8 @@ from .._parameters import check_bytes
 from ..io.file_table import ColumnSelection, FileTable, NumberedNames, UnreadableFileError
 from ..table.reading import report_reading
 from ..table.refusals import refuse_bad_rows
-from ..table.stream import block_rows, prefetch
+from ..table.source_parts import prefetch
+from ..table.stream import block_rows
 from ..table.stream_input import GLOB, find_source, read_any_table
 
 DESCRIBED_ROWS, DESCRIBED_SEED = 100_000, 0  # of the sample that the report of a large table is made of

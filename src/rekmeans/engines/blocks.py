@@ -19,7 +19,7 @@ from ..centroids import rectified
 from ..kernels.base import rectified_update
 from ..model import Assignment, FarthestRow, Model, State, Stop
 from ..seeding import SeedingPlan
-from ..table import MemoryTable, StreamTable, draw_goals
+from ..table import Block, MemoryTable, StreamTable, draw_goals
 from .block_seeding import BlockSeeding
 from .loss_draws import draw_by_weighted_loss, nearest_masses
 
@@ -96,6 +96,8 @@ class RowsElsewhere:
 
 class BlockRows(RowsElsewhere):
     """Rows that are read anew in every pass; `place` puts a block of them on the engine."""
+
+    threads = 1  # that read blocks side by side
 
     def __init__(self, kernel: Any, table: StreamTable, place: Callable[[MemoryTable], Any]) -> None:
         self.kernel, self.table, self.place = kernel, table, place
@@ -201,9 +203,17 @@ class BlockRows(RowsElsewhere):
 
     def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
         """Sums of coordinates on the TURN grid and of observed weights of each cluster, (k, d) each."""
-        sums = (rows.phase_sums(np.ascontiguousarray(labels[at]), k) for at, rows in self.read_rows())
-        turns, observed = reduce(_add_pairs, (tuple(map(with_room, pair)) for pair in sums))
+
+        def block_sums(block: Block, threads: int) -> tuple[Array, ...]:
+            pair = self.block_phase_sums(block, np.ascontiguousarray(labels[block.rows]), k, threads)
+            return tuple(map(with_room, pair))
+
+        turns, observed = reduce(_add_pairs, self.table.map_blocks(block_sums, self.threads))
         return turns, observed
+
+    def block_phase_sums(self, block: Block, labels: Array, k: int, threads: int) -> tuple[Array, Array]:
+        sums: tuple[Array, Array] = self.place(block.table).phase_sums(labels, k)
+        return sums
 
     def empty_labels(self) -> Array:
         """Labels of all rows, none of them known."""

@@ -14,6 +14,7 @@ from .. import _parameters
 from ..analysis.number_format import shorten_name
 from ..atomic import atomic_write
 from ..estimators import EulerMap
+from ..machine_memory import machine_memory
 from ..model import ANSWER_VERSION
 from .model_state import (
     CLUSTER_ARRAYS,
@@ -26,7 +27,7 @@ from .model_state import (
     model_of_state,
     model_state,
 )
-from .size_limits import machine_memory, size_text
+from .size_limits import size_text
 from .tensor_header import (
     MOST_HEADER,
     DamagedHeaderError,

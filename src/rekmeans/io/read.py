@@ -14,8 +14,9 @@ import numpy as np
 from scipy import sparse
 
 from .._grid import Array
+from ..machine_memory import machine_memory
 from .file_table import COMPRESSIONS, ColumnSelection, FileTable, UnreadableFileError, name_list
-from .size_limits import machine_memory, size_text
+from .size_limits import size_text
 from .tidy_table import ID, constant_notes, without_empty_columns, without_empty_rows
 
 DELIMITED, LIBSVM = ("csv", "read_delimited"), ("libsvm", "read_libsvm")

@@ -5,24 +5,23 @@ from __future__ import annotations
 import mmap
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from scipy import sparse
 
 from .._grid import Array
+from ..machine_memory import machine_memory
 from .refusals import number_rows
+from .source_parts import RawBlock, SourcePart
 
 PLAIN_KINDS = "fiub"  # of numbers that an array on disk may hold
-
-
-class RawBlock(NamedTuple):
-    """Some rows in the order of the table."""
-
-    X: Any  # (m, d): an array, or ColumnCells
-    weights: Array | None  # (m,) as they are written, None for all equal
+PAGES_SHARE = 2  # the pages of a memmap stay mapped where they take at most this part of the machine's memory
+BLOCKS_AT_ONCE = 4  # of a memmap, where a thread works on what it reads
+BLOCKS_OF_PART = 8  # that a thread reads into one array
 
 
 @runtime_checkable
@@ -41,6 +40,12 @@ class BlockSource(Protocol):
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
         """All rows in order; about `size` at a time, or as the source has them."""
+
+    def parts(self, size: int) -> list[SourcePart]:
+        """The same rows as parts that can be read side by side; one where they must be read in order."""
+
+    def keep_blocks(self, room: int) -> None:
+        """Many reads follow: keep decoded blocks, up to so many bytes, where decoding is most of a read."""
 
     def take(self, rows: Array) -> Array | None:
         """Rows of ascending numbers; None where that means reading all."""
@@ -64,26 +69,53 @@ class ArrayBlocks:
         return number_rows(np.asarray(self.array[:1]))
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
-        """Blocks of a memmap are not copied: only what is read of them comes into memory, and goes with the next."""
+        """Blocks of a memmap are not copied: only what is read of them comes into memory."""
         for at in range(0, self.n_rows, size):
-            _advise(self.array, slice(at, at + size), "MADV_WILLNEED")
+            self._advise(slice(at, at + size), "MADV_WILLNEED")
             if at >= 2 * size:  # the block before this one is being worked on
-                _advise(self.array, slice(at - 2 * size, at - size), "MADV_DONTNEED")
-            yield RawBlock(number_rows(np.asarray(self.array[at : at + size])), None)
+                self._drop(slice(at - 2 * size, at - size))
+            yield self._block(slice(at, at + size))
+
+    def parts(self, size: int) -> list[SourcePart]:
+        """Of a memmap some blocks at once, as they are not copied; zarr decodes in threads of its own."""
+        if not isinstance(self.array, np.ndarray):
+            return [SourcePart(0, partial(self.blocks, size))]
+        step = size * BLOCKS_AT_ONCE
+        return [SourcePart(at, partial(self._read_part, slice(at, at + step))) for at in range(0, self.n_rows, step)]
+
+    def _read_part(self, rows: slice) -> Iterator[RawBlock]:
+        yield self._block(rows)
+        self._drop(rows)
+
+    def _block(self, rows: slice) -> RawBlock:
+        return RawBlock(number_rows(np.asarray(self.array[rows])), None)
+
+    def keep_blocks(self, room: int) -> None:
+        """Nothing is kept: the system keeps files."""
 
     def take(self, rows: Array) -> Array | None:
         return number_rows(np.array(self.array[rows])) if isinstance(self.array, np.ndarray) else None
 
+    @cached_property
+    def _fits_beside(self) -> bool:
+        """Whether the pages of a memmap may stay: the system has room, and takes them back where it needs it."""
+        return bool(self.array.nbytes * PAGES_SHARE <= machine_memory())
 
-def _advise(array: Any, rows: slice, advice: str) -> None:
-    """Tell the system what becomes of the pages of some rows of a memmap, unless they hold changes of their own."""
-    is_file = isinstance(array, np.memmap) and array.mode != "c" and array.flags.c_contiguous
-    if not is_file or not hasattr(mmap, advice):
-        return
-    block, pages = array[rows], array._mmap
-    first = block.ctypes.data - np.frombuffer(pages, np.uint8).ctypes.data
-    start = first // mmap.PAGESIZE * mmap.PAGESIZE
-    pages.madvise(getattr(mmap, advice), start, first + block.nbytes - start)
+    def _drop(self, rows: slice) -> None:
+        """Pages of some rows are no longer needed."""
+        if isinstance(self.array, np.memmap) and not self._fits_beside:
+            self._advise(rows, "MADV_DONTNEED")
+
+    def _advise(self, rows: slice, advice: str) -> None:
+        """Tell the system what becomes of the pages of some rows of a memmap, unless they hold changes of their own."""
+        array = self.array
+        is_file = isinstance(array, np.memmap) and array.mode != "c" and array.flags.c_contiguous
+        if not is_file or not hasattr(mmap, advice):
+            return
+        block, pages = array[rows], array._mmap
+        first = block.ctypes.data - np.frombuffer(pages, np.uint8).ctypes.data
+        start = first // mmap.PAGESIZE * mmap.PAGESIZE
+        pages.madvise(getattr(mmap, advice), start, first + block.nbytes - start)
 
 
 @dataclass(frozen=True)
@@ -112,18 +144,40 @@ class NpyBlocks:
         return self.array.first_row()
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
-        dtype, d = self.array.array.dtype, self.n_columns
-        with self.path.open("rb") as file:
-            file.seek(self.array.array.offset)
-            for at in range(0, self.n_rows, size):
-                m = min(size, self.n_rows - at)
-                cells = np.fromfile(file, dtype, m * d)
-                if len(cells) < m * d:
+        for at in range(0, self.n_rows, size):  # an array each: the one before is being worked on
+            yield from self._read(slice(at, at + size), size)
+
+    def parts(self, size: int) -> list[SourcePart]:
+        step = size * BLOCKS_OF_PART
+        return [SourcePart(at, partial(self._read, slice(at, at + step), size)) for at in range(0, self.n_rows, step)]
+
+    def _read(self, rows: slice, size: int) -> Iterator[RawBlock]:
+        """These rows, block by block into one array."""
+        array, d = self.array.array, self.n_columns
+        stop = min(rows.stop, self.n_rows)
+        cells = np.empty((min(size, stop - rows.start), d), array.dtype)
+        with self.path.open("rb", buffering=0) as file:
+            file.seek(array.offset + rows.start * d * array.itemsize)
+            for at in range(rows.start, stop, size):
+                block = cells[: min(size, stop - at)]
+                if not _fill(file, memoryview(block.view(np.uint8).data).cast("B")):
                     raise ValueError(f"{self.path.name} became shorter while it was read: write it anew, and fit then.")
-                yield RawBlock(number_rows(cells.reshape(m, d)), None)
+                yield RawBlock(number_rows(block), None)
+
+    def keep_blocks(self, room: int) -> None:
+        """Nothing is kept: the system keeps files."""
 
     def take(self, rows: Array) -> Array | None:
         return self.array.take(rows)
+
+
+def _fill(file: Any, room: memoryview) -> bool:
+    """Read until the room is full; False where the file ends before."""
+    while len(room):
+        if not (n := file.readinto(room)):
+            return False
+        room = room[n:]
+    return True
 
 
 class CalledBlocks:
@@ -179,6 +233,12 @@ class CalledBlocks:
             for at in range(0, len(X), size):
                 yield RawBlock(X[at : at + size], None if weights is None else weights[at : at + size])
 
+    def parts(self, size: int) -> list[SourcePart]:
+        return [SourcePart(0, partial(self.blocks, size))]
+
+    def keep_blocks(self, room: int) -> None:
+        """Nothing is kept, as blocks may be the caller's to change."""
+
     def take(self, rows: Array) -> Array | None:
         return None
 
@@ -210,6 +270,20 @@ class WeightedBlocks:
             at += len(X)
         if at < self.n_rows:
             raise ValueError(f"sample_weight has {self.n_rows} weights, X {at} rows: pass a weight for each row.")
+
+    def parts(self, size: int) -> list[SourcePart]:
+        if self.source.n_rows != self.n_rows:  # only reading them all tells
+            return [SourcePart(0, partial(self.blocks, size))]
+        return [SourcePart(part.start, partial(self._weigh, part)) for part in self.source.parts(size)]
+
+    def _weigh(self, part: SourcePart) -> Iterator[RawBlock]:
+        at = part.start
+        for X, _ in part.read():
+            yield RawBlock(X, self.weights[at : at + len(X)])
+            at += len(X)
+
+    def keep_blocks(self, room: int) -> None:
+        self.source.keep_blocks(room)
 
     def take(self, rows: Array) -> Array | None:
         return self.source.take(rows)

@@ -3,28 +3,66 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from glob import glob
+from itertools import accumulate, chain
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from .._grid import Array
-from .block_source import RawBlock
 from .column_cells import ColumnCells
+from .source_parts import RawBlock, SourcePart
 
 try:
     import pyarrow as pa
     from pyarrow import dataset, types
+    from pyarrow.parquet import ParquetFile
 except ImportError:
     raise ImportError("parquet files need pyarrow: pip install 'rekmeans[stream]'.") from None
 
 BATCHES_AHEAD = 2  # decoded before they are asked for; more only take memory
-SCAN_OPTIONS = dataset.ParquetFragmentScanOptions(
-    pre_buffer=False, use_buffered_stream=True
-)  # whole row groups are not held
+MOST_CELLS_TOGETHER = 1 << 20  # of row groups that are read together: opening a file for each would take longer
+PAGE_BUFFER = 1 << 16  # bytes of a column that are read from a file at a time
 # Exact in float32; a table of other numbers is one of float64.
 NARROW_TYPES = (pa.float32(), pa.float16(), pa.int16(), pa.int8(), pa.uint16(), pa.uint8(), pa.bool_())
+
+
+@dataclass(frozen=True, eq=False)
+class RowGroups:
+    """Row groups of a parquet file that are read one after the other."""
+
+    fragment: Any  # pyarrow's, of the file
+    numbers: tuple[int, ...]
+    n_rows: int
+
+
+def find_row_groups(data: Any, columns: list[str], n_rows: int) -> list[RowGroups] | None:
+    """The row groups of a dataset, small ones together; None where its rows are not simply those of parquet files."""
+    found: list[RowGroups] = []
+    try:
+        fragments = list(data.get_fragments())
+    except ValueError:  # some rows are filtered out
+        return None
+    for fragment in fragments:
+        if not isinstance(fragment, dataset.ParquetFileFragment):
+            return None
+        kinds = {field.name: field.type for field in fragment.physical_schema}
+        if not all(name in kinds and is_number_type(kinds[name]) for name in columns):
+            return None
+        numbers: list[int] = []
+        m = 0
+        for group in fragment.row_groups:
+            if m and m + group.num_rows > MOST_CELLS_TOGETHER // len(columns):
+                found.append(RowGroups(fragment, tuple(numbers), m))
+                numbers, m = [], 0
+            numbers.append(group.id)
+            m += group.num_rows
+        found += [RowGroups(fragment, tuple(numbers), m)] if m else []
+    return found if sum(group.n_rows for group in found) == n_rows else None
 
 
 class DatasetBlocks:
@@ -44,15 +82,21 @@ class DatasetBlocks:
         is_narrow = all(kinds[name] in NARROW_TYPES for name in self.names)
         self.dtype = np.dtype(np.float32 if is_narrow else np.float64)
         self.n_columns, self.n_rows = len(self.names), int(data.count_rows())
+        self.row_groups = find_row_groups(data, self._columns, self.n_rows)
+        self.kept: dict[RowGroups, list[RawBlock]] = {}
+        self.room, self.lock = 0, Lock()  # bytes for more of them
 
     def first_row(self) -> Any:
         return pa.table({name: [0.0] for name in self.names})
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
         """Batches of at most so many rows, small ones put together."""
+        if self.row_groups is not None:
+            yield from chain.from_iterable(self._read_group(group, size) for group in self.row_groups)
+            return
         waiting: list[Any] = []
         m = 0
-        for batch in self._batches(size):
+        for batch in self._scan(size):
             if m and m + batch.num_rows > size:
                 yield self._block(waiting)
                 waiting, m = [], 0
@@ -61,22 +105,56 @@ class DatasetBlocks:
         if m:
             yield self._block(waiting)
 
+    def parts(self, size: int) -> list[SourcePart]:
+        if self.row_groups is None:
+            return [SourcePart(0, partial(self.blocks, size))]
+        ends = accumulate(group.n_rows for group in self.row_groups)
+        pairs = zip(ends, self.row_groups, strict=True)
+        return [SourcePart(end - group.n_rows, partial(self._read_group, group, size)) for end, group in pairs]
+
+    def keep_blocks(self, room: int) -> None:
+        """Keep what is decoded, up to so many bytes, for the reads that follow."""
+        self.room = room
+
+    def _read_group(self, group: RowGroups, size: int) -> Iterator[RawBlock]:
+        """As it is kept, else decoded."""
+        if (kept := self.kept.get(group)) is not None:
+            yield from kept
+            return
+        needed = group.n_rows * len(self._columns) * 8
+        with self.lock:
+            is_room = needed <= self.room
+            self.room -= needed if is_room else 0
+        blocks = []
+        for block in self._decode_group(group, size):
+            yield block
+            if is_room:
+                blocks.append(block)
+        if is_room:
+            self.kept[group] = blocks
+
+    def _decode_group(self, group: RowGroups, size: int) -> Iterator[RawBlock]:
+        """A block at a time, so that no more is in memory; on one thread, as many read at once."""
+        with group.fragment.open() as file:
+            reader = ParquetFile(file, metadata=group.fragment.metadata, buffer_size=PAGE_BUFFER, pre_buffer=False)
+            for batch in reader.iter_batches(size, list(group.numbers), self._columns, use_threads=False):
+                if batch.num_rows:
+                    yield self._block([batch])
+
     def _block(self, batches: list[Any]) -> RawBlock:
         batch = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
         columns = [column_numbers(batch.column(name), self.dtype) for name in self.names]
         weights = None if self.weight is None else column_numbers(batch.column(self.weight), np.float64)
         return RawBlock(ColumnCells.of_columns(columns, self.dtype), weights)
 
-    def _batches(self, size: int) -> Iterator[Any]:
-        """Record batches in the order of the rows."""
-        is_parquet = isinstance(getattr(self.data, "format", None), dataset.ParquetFileFormat)
-        columns = [*self.names, *([] if self.weight is None else [self.weight])]
+    @property
+    def _columns(self) -> list[str]:
+        return [*self.names, *([] if self.weight is None else [self.weight])]
+
+    def _scan(self, size: int) -> Iterator[Any]:
+        """Record batches in the order of the rows, by pyarrow's scanner, which decodes whole row groups ahead."""
         yield from self.data.to_batches(
-            columns=columns,
-            batch_size=size,
-            batch_readahead=BATCHES_AHEAD,
-            fragment_readahead=1,
-            fragment_scan_options=SCAN_OPTIONS if is_parquet else None,
+            columns=self._columns, batch_size=size, batch_readahead=BATCHES_AHEAD, fragment_readahead=1
         )
 
     def take(self, rows: Array) -> Array | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from operator import itemgetter
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,14 +16,14 @@ from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, SummaryRows, Twins, d
 from .block_source import BlockSource
 from .memory import SUMMARY_SEED, MemoryTable
 from .reading import report_reading
+from .source_parts import Item, RawBlock, map_parts, prefetch
 from .survey import Survey
 
 STREAM_BLOCK_BYTES = 1 << 23  # of a block's cells in float64: more, and the allocator asks the system for each block
 LEAST_ROWS = 256  # of a block
 COPIES = 6  # of a block that are in memory at once: two read ahead, one computed on, mapped to twice as many numbers
+COPIES_OF_READER = 2  # the same of a thread that reads and works on what it has read
 STATE_BYTES = 64  # of a row beside its cells
-
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True)
@@ -94,13 +94,38 @@ class StreamTable:
     def read_blocks(self) -> Iterator[Block]:
         """All rows in order, each block read while the one before is worked on."""
         at = 0
-        for X, weights in prefetch(self.source.blocks(block_rows(self.n_columns, self.memory_limit))):
-            w = None if weights is None else np.asarray(weights, np.float64)
-            yield Block(at, X, w, self.columns, self.largest_weight)
-            at += len(X)
+        for raw in prefetch(self.source.blocks(block_rows(self.n_columns, self.memory_limit))):
+            yield self._block(at, raw)
+            at += len(raw.X)
             report_reading(at, self.n_rows)
-        if at != self.n_rows:
-            raise ValueError(f"X must stay as it is while it is read: it had {self.n_rows:,} rows, and now {at:,}.")
+        self._refuse_other_length(at)
+
+    def map_blocks(self, work: Callable[[Block, int], Item], n_threads: int) -> Iterator[Item]:
+        """`work(block, threads)` of every block, in any order; where the source can be read so, by several threads."""
+        size = block_rows(self.n_columns, self.memory_limit, n_threads)
+        parts = self.source.parts(size)
+        n_readers = min(n_threads, len(parts))
+        if n_readers == 1:
+            yield from (work(block, n_threads) for block in self.read_blocks())
+            return
+
+        def work_on_block(start: int, raw: RawBlock) -> Item:
+            return work(self._block(start, raw), n_threads // n_readers)
+
+        done = 0
+        for n, item in map_parts(parts, work_on_block, n_readers):
+            done += n
+            report_reading(done, self.n_rows)
+            yield item
+        self._refuse_other_length(done)
+
+    def _block(self, start: int, raw: RawBlock) -> Block:
+        w = None if raw.weights is None else np.asarray(raw.weights, np.float64)
+        return Block(start, raw.X, w, self.columns, self.largest_weight)
+
+    def _refuse_other_length(self, n: int) -> None:
+        if n != self.n_rows:
+            raise ValueError(f"X must stay as it is while it is read: it had {self.n_rows:,} rows, and now {n:,}.")
 
     def dense(self, rows: slice | Array = slice(None)) -> Array:
         """These rows; those of all numbers are read unless the source can find some."""
@@ -159,9 +184,17 @@ class StreamTable:
         found = None if is_weighted else self.source.take(goals)
         if found is not None:
             return found, times.astype(np.float64)
+        if not is_weighted:
+
+            def take(block: Block, _: int) -> tuple[int, Array]:
+                here = slice(*np.searchsorted(goals, [block.start, block.rows.stop]))
+                return block.start, block.X[goals[here] - block.start]
+
+            found_in_blocks = sorted(self.map_blocks(take, count_threads()), key=itemgetter(0))
+            return stack_blocks([X for _, X in found_in_blocks]), times.astype(np.float64)
         parts, before = [], 0
         for block in self.read_blocks():
-            ends = running_weights(block.table) if is_weighted else np.arange(1, block.table.n_rows + 1)
+            ends = running_weights(block.table)
             here = slice(*np.searchsorted(goals, [before, before + ends[-1]]))
             if len(goals[here]):
                 parts.append(rows_at_goals(block.table.X, ends, goals[here] - before, times[here]))
@@ -169,21 +202,13 @@ class StreamTable:
         return stack_blocks([X for X, _ in parts]), np.concatenate([hits for _, hits in parts]).astype(np.float64)
 
 
-def block_rows(n_columns: int, memory_limit: int | None = None) -> int:
+def block_rows(n_columns: int, memory_limit: int | None = None, n_readers: int = 1) -> int:
     """Rows of a block, so that those in memory at once stay within half of the limit."""
     size = STREAM_BLOCK_BYTES // (8 * n_columns)
     if memory_limit is not None:
-        size = min(size, memory_limit // 2 // (COPIES * 8 * n_columns + STATE_BYTES))
+        copies = max(COPIES, COPIES_OF_READER * n_readers)
+        size = min(size, memory_limit // 2 // (copies * 8 * n_columns + STATE_BYTES))
     return max(LEAST_ROWS, size)
-
-
-def prefetch(items: Iterator[Item]) -> Iterator[Item]:
-    """The same items, each made in a thread while the one before is used."""
-    with ThreadPoolExecutor(1) as pool:
-        waiting = pool.submit(next, items, None)
-        while (item := waiting.result()) is not None:
-            waiting = pool.submit(next, items, None)
-            yield item
 
 
 def rows_at_goals(X: Array, ends: Array, goals: Array, times: Array) -> tuple[Array, Array]:

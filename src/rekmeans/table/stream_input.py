@@ -5,20 +5,32 @@ from __future__ import annotations
 import os
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..machine_memory import machine_memory
+from ..threads import count_threads
 from . import refusals
 from .block_source import PLAIN_KINDS, ArrayBlocks, BlockSource, CalledBlocks, NpyBlocks, WeightedBlocks
 from .device_arrays import is_on_card, is_tensor
-from .memory import MemoryTable
 from .reading import report_reading
 from .refusals import read_table
-from .stream import StreamTable, block_rows, prefetch
-from .survey import Survey, refuse_bad_survey, survey_block
+from .source_parts import RawBlock, map_parts
+from .stream import StreamTable, block_rows
+from .survey import Survey, refuse_bad_survey, survey_raw_block
 
+DECODED_SHARE = 4  # blocks are kept in up to this part of the machine's memory, where there is no limit
+LABEL_BYTES = 12  # of its label and bounds
+WORKING_BYTES = 1 << 26  # of the blocks that are being read
 GLOB = "*?["  # a name with one of these stands for several files
+
+
+class BadRows(NamedTuple):
+    """Where a block begins that has rows which are refused, and why."""
+
+    start: int
+    error: ValueError
 
 
 def read_any_table(
@@ -50,7 +62,10 @@ def read_any_table(
         n = np.size(sample_weight) if source.n_rows is None else source.n_rows
         source = WeightedBlocks(source, refusals.read_weights(sample_weight, n))
     columns = refusals.read_columns(estimator, source.first_row(), fitting)
-    survey = survey_rows(source, list(columns.get("feature_names_in_", range(source.n_columns))), memory_limit)
+    if fitting:
+        source.keep_blocks(room_for_blocks(source.n_rows or 0, memory_limit))
+    threads = getattr(estimator, "n_threads", None)
+    survey = survey_rows(source, list(columns.get("feature_names_in_", range(source.n_columns))), memory_limit, threads)
     refusals.refuse_few_rows(survey.n_rows, k, k_parameter)
     return StreamTable(source, survey, columns, memory_limit)
 
@@ -84,14 +99,36 @@ def find_source(X: Any, weight: str | None, memory_limit: int | None = None) -> 
     return None
 
 
-def survey_rows(source: BlockSource, names: list[Any], memory_limit: int | None = None) -> Survey:
-    """One read of all rows: how many they are and their extent; bad ones are refused."""
-    found: Survey | None = None
-    for X, weights in prefetch(source.blocks(block_rows(source.n_columns, memory_limit))):
-        w = None if weights is None else np.asarray(weights, np.float64)
-        survey = survey_block(MemoryTable(np.asarray(X), w), names, 0 if found is None else found.n_rows)
-        found = survey if found is None else found + survey
-        report_reading(found.n_rows, source.n_rows)
+def room_for_blocks(n_rows: int, memory_limit: int | None) -> int:
+    """Bytes that decoded blocks may take beside labels, bounds and the blocks that are read."""
+    if memory_limit is None:
+        return machine_memory() // DECODED_SHARE
+    return max(0, memory_limit * 3 // 4 - LABEL_BYTES * n_rows - WORKING_BYTES)
+
+
+def survey_rows(
+    source: BlockSource, names: list[Any], memory_limit: int | None = None, n_threads: int | None = None
+) -> Survey:
+    """One read of all rows: how many they are and their extent; bad ones are refused, the first of them named."""
+
+    def survey_raw(start: int, raw: RawBlock) -> Survey | BadRows:
+        w = None if raw.weights is None else np.asarray(raw.weights, np.float64)
+        try:
+            return survey_raw_block(raw.X, w, names, start)
+        except ValueError as error:
+            return BadRows(start, error)
+
+    threads = count_threads(n_threads)
+    found, bad, done = None, [], 0
+    for n, item in map_parts(source.parts(block_rows(source.n_columns, memory_limit, threads)), survey_raw, threads):
+        done += n
+        report_reading(done, source.n_rows)
+        if isinstance(item, BadRows):
+            bad.append(item)
+        else:
+            found = item if found is None else found + item
+    if bad:
+        raise min(bad).error
     return refuse_bad_survey(found)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._grid import Array
 from . import refusals
+from .column_cells import ColumnCells
 from .memory import MemoryTable
 
 
@@ -36,6 +37,15 @@ class Survey:
             None if None in weights else max(weights),  # type: ignore[type-var]
             min(self.smallest_weight, other.smallest_weight),
         )
+
+
+def survey_raw_block(X: Any, weights: Array | None, names: list[Any], first: int) -> Survey:
+    """What is known of a block as it was read; columns of good cells are not put side by side for it."""
+    if isinstance(X, ColumnCells) and weights is None:
+        low, high = (np.array([end(column) for column in X.columns], np.float64) for end in (np.min, np.max))
+        if (np.maximum(-low, high) <= refusals.LARGEST_VALUE).all():  # not so where a cell is NaN
+            return Survey(len(X), len(X), low, high, False, None)
+    return survey_block(MemoryTable(np.asarray(X), weights), names, first)
 
 
 def survey_block(block: MemoryTable, names: list[Any], first: int = 0) -> Survey:

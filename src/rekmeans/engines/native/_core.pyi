@@ -129,17 +129,17 @@ class BlockRun:
     One run over rows that come block by block; labels and bounds are the caller's.
     """
 
-    def __init__(self, scale: Scale, k: int, d: int, threads: int, isa: str) -> None: ...
+    def __init__(self, scale: Scale, k: int, d: int, isa: str) -> None: ...
 
     def start_pass(self, C: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
         """Begin a pass with these centroids; all blocks follow."""
 
-    def assign_rows(self, X: Annotated[NDArray, dict(shape=(None, None), device='cpu', writable=False)], weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], upper: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], lower: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> int:
+    def assign_rows(self, X: Annotated[NDArray, dict(shape=(None, None), device='cpu', writable=False)], weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], upper: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], lower: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], threads: int) -> int:
         """
         Assign the rows of a block, renew their labels and bounds; how many changed.
         """
 
-    def assign_columns(self, columns: Sequence[Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)]], weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], upper: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], lower: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')]) -> int:
+    def assign_columns(self, columns: Sequence[Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)]], weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], upper: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], lower: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], threads: int) -> int:
         """As assign_rows, of a block stored column by column."""
 
     def totals(self) -> object: ...
@@ -156,6 +156,14 @@ class BlockRun:
 
     @property
     def n_passes(self) -> int: ...
+
+def row_phase_sums(X: Annotated[NDArray, dict(shape=(None, None), device='cpu', writable=False)], scale: Scale, weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int, threads: int, isa: str) -> tuple:
+    """
+    Sums of phases of each cluster of a block, and observed weights; (k, d).
+    """
+
+def column_phase_sums(columns: Sequence[Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)]], scale: Scale, weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int, threads: int, isa: str) -> tuple:
+    """As row_phase_sums, of a block stored column by column."""
 
 class Seeding:
     """Starting centroids as they are chosen."""

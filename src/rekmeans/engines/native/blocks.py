@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from ...table import Block, ColumnCells
 from ...threads import count_threads
 from ..blocks import BlockRows, BlockRun
 from .core_module import _core
-from .exact import core_scale, fetch_sums
+from .exact import core_scale, fetch_sums, join_words
 from .options import instruction_set
 from .scales import on_grid_of_cells
 
@@ -36,6 +37,14 @@ class NativeBlockRows(BlockRows):
         keeps_bounds = is_exact and has_room and len(self) <= MOST_ROWS
         return NativeBlockRun(self, model) if keeps_bounds else BlockRun(self, model)
 
+    def block_phase_sums(self, block: Block, labels: Array, k: int, threads: int) -> tuple[Array, Array]:
+        if not self.kernel.is_exact:
+            return super().block_phase_sums(block, labels, k, threads)
+        of_block, cells = find_cells(block, _core.column_phase_sums, _core.row_phase_sums)
+        rest = core_scale(self.kernel), _weights_in_core(block), labels, k, threads, instruction_set()
+        turns, observed = of_block(cells, *rest)
+        return join_words(turns), observed
+
 
 class NativeBlockRun(BlockRun):
     """The first pass maps every row; each later one those that their bounds leave open, and adds what they change."""
@@ -50,17 +59,23 @@ class NativeBlockRun(BlockRun):
     def assign(self, C: OnCircles) -> Assignment:
         if self.core is None:
             scale, d = core_scale(self.rows.kernel), self.rows.table.n_columns
-            self.core = _core.BlockRun(scale, len(C), d, self.rows.threads, instruction_set())
+            self.core = _core.BlockRun(scale, len(C), d, instruction_set())
         self.core.start_pass(C.f)
-        n_changed = sum(self._assign_block(block) for block in self.rows.table.read_blocks())
+        n_changed = sum(self.rows.table.map_blocks(self._assign_block, self.rows.threads))
         self.rows.silent, self.n_passes = self.core.n_silent, self.core.n_passes
         return Assignment(n_changed, fetch_sums(self.core))
 
-    def _assign_block(self, block: Block) -> int:
+    def _assign_block(self, block: Block, threads: int) -> int:
         state = (values[block.rows] for values in (self.last, self.upper, self.lower))
-        if isinstance(block.X, ColumnCells):
-            return int(self.core.assign_columns(list(block.X.columns), _weights_in_core(block), *state))
-        return int(self.core.assign_rows(on_grid_of_cells(block.X), _weights_in_core(block), *state))
+        assign, cells = find_cells(block, self.core.assign_columns, self.core.assign_rows)
+        return int(assign(cells, _weights_in_core(block), *state, threads))
+
+
+def find_cells(block: Block, of_columns: Callable[..., Any], of_rows: Callable[..., Any]) -> tuple[Any, Any]:
+    """The function for the cells of this block, by columns or by rows, and these cells."""
+    if isinstance(block.X, ColumnCells):
+        return of_columns, list(block.X.columns)
+    return of_rows, on_grid_of_cells(block.X)
 
 
 def _weights_in_core(block: Block) -> Array | None:

@@ -188,7 +188,7 @@ class NativeRows:
 
     def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
         turns, observed = self.core.phase_sums(labels, k)
-        return _join_words(turns), observed
+        return join_words(turns), observed
 
     def mean_phases(self, labels: Array, k: int) -> Array:
         return mean_turns(*self.phase_sums(labels, k))
@@ -275,12 +275,12 @@ def _is_mostly_zero(X: Array, memory_limit: int | None) -> bool:
 def fetch_sums(core: Any) -> CircleSums:
     """The sums of the core's last pass."""
     mass, missing = core.mass(), core.missing_mass()
-    half = _join_words(core.totals())
+    half = join_words(core.totals())
     observed = np.repeat(mass[:, None], half.shape[1] // 2, axis=1)
     observed = observed - missing if len(missing) else observed
     return CircleSums(mass=mass, loss=core.loss, totals=half, observed=observed)
 
 
-def _join_words(sums: Any) -> Array:
+def join_words(sums: Any) -> Array:
     """128-bit sums from the core: int64 where they fit, else Python's integers."""
     return sums if isinstance(sums, np.ndarray) else (sums[0].astype(object) << 64) + sums[1].astype(object)

@@ -10,7 +10,8 @@ import torch
 
 from ..._grid import Array
 from ...table import MemoryTable
-from ...table.stream import Block, prefetch
+from ...table.source_parts import prefetch
+from ...table.stream import Block
 
 ROW_BYTES = 128  # of a row on a device beside its cells: labels, losses, bounds
 CELL_BYTES = 8  # of a mapped cell

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "phase_sums.hpp"
 #include "rounding.hpp"
 
 namespace rekmeans {
@@ -37,6 +38,7 @@ DenseRows::DenseRows(DenseTable table_, ColumnScales scales_, const int64_t* w, 
         numbers[i] = uint32_t(first + i);
         g[i] = stored.data ? stored.data + (first + i) * p : unstored.data() + i * p;
       }
+      for (size_t j = first + simd->width; j < std::min(last, first + 2 * simd->width); ++j) table.prefetch_row(j);
       map_tile(numbers, count, g, buffer, [&](size_t i) {
         const size_t j = first + i;
         has_value_inside[j] = buffer.has_value_inside;
@@ -63,7 +65,7 @@ void DenseRows::map_tile(const uint32_t* numbers, size_t count, float* const* g,
   for (size_t i = 0; i < width; ++i) rows[i] = i < count ? g[i] : buffer.spare.data();
   double norms[MOST_WIDTH];
   int64_t tile_squares[MOST_WIDTH];
-  table.read_tile(numbers, count, width, buffer.x.data());
+  table.read_tile(numbers, count, simd, buffer.x.data());
   const MappedTile out{rows, norms, tile_squares, buffer.observed.data()};
   const uint32_t mapped = simd->map_tile(buffer.x.data(), d, scales.map(), base64.data(), out);
   uint32_t complete = ~uint32_t(0);
@@ -167,38 +169,9 @@ void DenseRows::add_grid(size_t j, int32_t* out, RowBuffer& buffer) const {
   for (size_t l = 0; l < p; ++l) out[l] += to_grid(g[l]);
 }
 
-void DenseRows::add_phase_sums(size_t part, const int32_t* labels, size_t k, int128* turns, int64_t* observed) const {
-  std::vector<double> x(d);
-  std::vector<int64_t> small(has_unit_weights ? k * d : 0, 0), counts(k, 0);  // of this part's rows of small phases
-  for (size_t j = part * PART_ROWS; j < n && j < (part + 1) * PART_ROWS; ++j) {
-    const int64_t w = weight(j);
-    if (!w) continue;
-    const size_t c = size_t(labels[j]);
-    table.read(j, x.data());
-    const PhaseCheck check = scales.row_phases(x.data(), d, simd);
-    if (check.are_all_small && has_unit_weights && simd->add_phases(x.data(), d, small.data() + c * d)) {
-      ++counts[c];
-      continue;
-    }
-    for (size_t l = 0; l < d; ++l) {
-      turns[c * d + l] += int128(phase_to_turns(x[l])) * w;
-      observed[c * d + l] += std::isnan(x[l]) ? 0 : w;
-    }
-  }
-  for (size_t i = 0; i < small.size(); ++i) turns[i] += small[i], observed[i] += counts[i / d];
-}
-
 void DenseRows::phase_sums(const int32_t* labels, size_t k, int128* turns, int64_t* observed) const {
-  std::vector<std::vector<int128>> sums(threads);
-  std::vector<std::vector<int64_t>> counts(threads);
-  parallel(threads_for(n * d, threads), n_parts(), [&](size_t thread, size_t part) {
-    sums[thread].resize(k * d, 0), counts[thread].resize(k * d, 0);
-    add_phase_sums(part, labels, k, sums[thread].data(), counts[thread].data());
-  });
-  std::fill(turns, turns + k * d, int128(0));
-  std::fill(observed, observed + k * d, 0);
-  for (size_t t = 0; t < threads; ++t)
-    for (size_t i = 0; i < sums[t].size(); ++i) turns[i] += sums[t][i], observed[i] += counts[t][i];
+  add_phase_sums({table, weights.empty() ? nullptr : weights.data(), has_unit_weights}, scales, labels, k,
+                 {threads, simd}, turns, observed);
 }
 
 }  // namespace rekmeans

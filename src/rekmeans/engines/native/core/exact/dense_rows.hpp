@@ -41,7 +41,6 @@ struct DenseRows : Rows {
   template <class Each>
   void map_tile(const uint32_t* numbers, size_t count, float* const* g, RowBuffer& buffer, const Each& each) const;
   void centre_on_sample();
-  void add_phase_sums(size_t part, const int32_t* labels, size_t k, int128* turns, int64_t* observed) const;
 
   DenseTable table;
   LargeArray stored;  // (n, p), or nothing

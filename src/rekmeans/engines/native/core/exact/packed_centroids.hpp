@@ -18,6 +18,7 @@ struct PackedCentroids {
 
   // The same in 8 bits: h = scale (integer) + rest, packed four features at a time.
   void pack_bytes(const Rows& rows);
+  void pack_bytes_if_fast(const Rows& rows);  // where such scores pay
   bool has_bytes() const { return quads > 0; }
   size_t quads = 0;
   std::vector<int8_t> int8;

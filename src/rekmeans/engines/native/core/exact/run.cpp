@@ -10,15 +10,13 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t QUANTIZE_FROM = 64;  // centroids, and products for one row, from which 8-bit scores pay: measured
-constexpr size_t QUANTIZE_PRODUCTS = 1 << 17;  // a third faster on MNIST with 256, a quarter slower on covtype with 100
-constexpr size_t REFINE_COST = 3;              // one row in so many may be scored again in float32
-constexpr size_t FAST_FROM = 48;               // centroids from which the fast ones are few beside all
-constexpr size_t STRIDE = 256;                 // rows whose bounds are loosened together
-constexpr size_t UNITS = 8;                    // pieces of a pass for each thread, so that all end together
-constexpr size_t PREFETCH_ROWS = 4;            // rows asked for before they are needed
-constexpr double SERIAL_PRODUCTS = 4e6;        // products of a pass below which threads cost more than they save,
-constexpr double CREW_PRODUCTS = 4e5;          // where they wait for work already
+constexpr size_t REFINE_COST = 3;        // one row in so many may be scored again in float32
+constexpr size_t FAST_FROM = 48;         // centroids from which the fast ones are few beside all
+constexpr size_t STRIDE = 256;           // rows whose bounds are loosened together
+constexpr size_t UNITS = 8;              // pieces of a pass for each thread, so that all end together
+constexpr size_t PREFETCH_ROWS = 4;      // rows asked for before they are needed
+constexpr double SERIAL_PRODUCTS = 4e6;  // products of a pass below which threads cost more than they save,
+constexpr double CREW_PRODUCTS = 4e5;    // where they wait for work already
 
 // Add the `count` centroids that moved most of late, of those not yet chosen.
 void choose_largest(const std::vector<float>& drift, size_t count, std::vector<size_t>& chosen) {
@@ -47,9 +45,11 @@ size_t open_rows(uint8_t* open, size_t count, uint32_t* numbers) {
 
 struct Run::CentroidDrift {
   CentroidDrift(const Run& run, const int32_t* C);
+  CentroidDrift(const PackedCentroids& C, bool is_first_) : is_first(is_first_), all(C) {}
 
-  bool is_first;  // nothing is known yet: score every row
-  PackedCentroids all;
+  bool is_first;                           // nothing is known yet: score every row
+  std::unique_ptr<PackedCentroids> owned;  // null where they are the caller's
+  const PackedCentroids& all;
   std::unique_ptr<PackedCentroids> fast_only;  // null where there are none
   DriftGroup slow, fast;
   std::vector<float> slow_bias, fast_bias;  // (kp,) of the one group; the other never wins
@@ -77,12 +77,13 @@ Run::Run(const Rows& rows_, size_t k_, bool skip_, size_t threads_, const RowPan
 }
 
 Run::CentroidDrift::CentroidDrift(const Run& run, const int32_t* C)
-    : is_first(run.last_centroids.empty()), all(run.rows, C, run.k, run.threads) {
+    : is_first(run.last_centroids.empty()),
+      owned(std::make_unique<PackedCentroids>(run.rows, C, run.k, run.threads)),
+      all(*owned) {
   const Rows& rows = run.rows;
   const size_t p = rows.p, k = run.k;
-  const bool is_large = k >= QUANTIZE_FROM && all.kp * p >= QUANTIZE_PRODUCTS && p <= 1 << 15;
-  if (run.may_quantize && is_large && rows.simd->quantize_row && rows.has_dense_values()) all.pack_bytes(rows);
-  if (run.may_quantize && run.pairs_pay && !rows.pair_error.empty()) all.pack_pairs(rows);
+  if (run.may_quantize) owned->pack_bytes_if_fast(rows);
+  if (run.may_quantize && run.pairs_pay && !rows.pair_error.empty()) owned->pack_pairs(rows);
   std::vector<uint8_t> is_fast(k, 0);
   std::vector<int32_t> fast_centroids;
   for (size_t c : run.fast) {
@@ -125,11 +126,6 @@ void Run::measure_drift(const int32_t* C) {
   for (size_t c = 0; c < k; ++c) recent_drift[c] = recent_drift[c] / 2 + drift[c];
 }
 
-void Run::resume(std::vector<int32_t> labels_, std::vector<float> upper_, std::vector<float> lower_, const int32_t* C) {
-  labels = std::move(labels_), upper = std::move(upper_), lower = std::move(lower_);
-  last_centroids.assign(C, C + k * rows.p);
-}
-
 size_t Run::assign(const int32_t* C) {
   ++n_passes;
   if (panels) return assign_by_panels(C);
@@ -150,6 +146,17 @@ size_t Run::assign(const int32_t* C) {
   last_centroids.assign(C, C + k * rows.p);
   loss = sums.objective(rows, C, threads);
   return n_changed;
+}
+
+size_t Run::assign_to_packed(const PackedCentroids& C, ClusterSums& changed_sums) {
+  ++n_passes;
+  const CentroidDrift moves(C, labels.empty() || labels[0] < 0);
+  Workspace workspace(rows);
+  std::swap(workspace.sums, changed_sums);
+  assign_part(0, rows.n, moves, workspace);
+  finish_waiting(moves, workspace);
+  std::swap(workspace.sums, changed_sums);
+  return workspace.n_changed;
 }
 
 size_t Run::assign_by_panels(const int32_t* C) {
@@ -176,15 +183,19 @@ size_t Run::collect(std::vector<Workspace>& workspaces, const CentroidDrift& mov
   size_t n_changed = 0;
   n_scored = n_scored_fast = n_decided_exactly = n_refined = 0;
   for (Workspace& workspace : workspaces) {
-    recheck_own(moves, workspace);
-    score_fast(moves, workspace);
-    score_all(moves, workspace);
+    finish_waiting(moves, workspace);
     sums += workspace.sums;
     n_changed += workspace.n_changed, n_scored += workspace.n_scored;
     n_scored_fast += workspace.n_scored_fast, n_decided_exactly += workspace.n_decided_exactly;
     n_refined += workspace.full.n_refined;
   }
   return n_changed;
+}
+
+void Run::finish_waiting(const CentroidDrift& moves, Workspace& workspace) {
+  recheck_own(moves, workspace);
+  score_fast(moves, workspace);
+  score_all(moves, workspace);
 }
 
 void Run::assign_part(size_t from, size_t to, const CentroidDrift& moves, Workspace& workspace) {

@@ -14,8 +14,9 @@ struct Run {
   // Assign every row to the centroids C (k, p), bring the sums up to date; the number of rows that changed label.
   size_t assign(const int32_t* C);
 
-  // Go on with the labels and bounds that rows have for C, all (n,): sums are then those of the rows that change.
-  void resume(std::vector<int32_t> labels, std::vector<float> upper, std::vector<float> lower, const int32_t* C);
+  // Assign rows whose labels are -1, or whose labels and bounds are those of these very centroids; the sums that the
+  // rows change are the caller's. On one thread, without the loss.
+  size_t assign_to_packed(const PackedCentroids& C, ClusterSums& changed_sums);
 
   const Rows& rows;
   size_t k;
@@ -50,6 +51,7 @@ struct Run {
   void recheck_own(const CentroidDrift& drift, Workspace& workspace);  // rows that wait: drop, score_fast or score_all
   void score_fast(const CentroidDrift& drift, Workspace& workspace);
   void score_all(const CentroidDrift& drift, Workspace& workspace);
+  void finish_waiting(const CentroidDrift& drift, Workspace& workspace);  // the rows that still wait for any of these
   int32_t decide_exactly(const PackedCentroids& C, size_t j, size_t r, ScoreBlock& block) const;
   float own_upper_bound(const PackedCentroids& C, size_t j, const float* g) const;
 

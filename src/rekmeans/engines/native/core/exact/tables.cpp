@@ -10,7 +10,8 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t AHEAD = 32;  // rows between those that are read of a column and those asked for
+constexpr size_t AHEAD = 32;                 // rows between those that are read of a column and those asked for
+constexpr ptrdiff_t MOST_PREFETCHED = 1024;  // bytes of a row: the processor itself asks for what follows
 
 template <class T>
 void read_as(const char* from, ptrdiff_t step, size_t d, double* out) {
@@ -83,10 +84,22 @@ void DenseTable::read(size_t j, double* out) const {
   with_cell_type(*this, [&]<class T>() { read_row<T>(*this, j, out); });
 }
 
-void DenseTable::read_tile(const uint32_t* rows, size_t count, size_t width, double* out) const {
+void DenseTable::read_tile(const uint32_t* rows, size_t count, const Simd* simd, double* out) const {
+  const size_t width = simd->width;
   size_t stored[MOST_WIDTH];
   for (size_t r = 0; r < width; ++r) stored[r] = number(rows[std::min(r, count - 1)]);
-  with_cell_type(*this, [&]<class T>() { read_tile_as<T>(*this, stored, width, out); });
+  if (columns || kind != 'f' || bytes != sizeof(double) || column_stride != sizeof(double))
+    return with_cell_type(*this, [&]<class T>() { read_tile_as<T>(*this, stored, width, out); });
+  const double* first[MOST_WIDTH];
+  for (size_t r = 0; r < width; ++r)
+    first[r] = reinterpret_cast<const double*>(data + ptrdiff_t(stored[r]) * row_stride);
+  simd->transpose_cells(first, d, out);
+}
+
+void DenseTable::prefetch_row(size_t j) const {
+  if (columns) return;
+  const char* row = data + ptrdiff_t(number(j)) * row_stride;
+  for (ptrdiff_t at = 0; at < ptrdiff_t(d) * column_stride && at < MOST_PREFETCHED; at += 64) prefetch(row + at);
 }
 
 DenseTable DenseTable::take(const int64_t* some, size_t count) const {

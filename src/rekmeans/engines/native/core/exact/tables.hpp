@@ -21,8 +21,11 @@ struct DenseTable {
   // Row j, (d,).
   void read(size_t j, double* out) const;
 
-  // The cells of these rows column by column, (d, width); behind the last row it is repeated.
-  void read_tile(const uint32_t* rows, size_t count, size_t width, double* out) const;
+  // The cells of these rows column by column, (d, width of a vector); behind the last row it is repeated.
+  void read_tile(const uint32_t* rows, size_t count, const Simd* simd, double* out) const;
+
+  // Ask for a row that is read soon.
+  void prefetch_row(size_t j) const;
 
   // The rows of these numbers.
   DenseTable take(const int64_t* some, size_t count) const;

@@ -209,6 +209,21 @@ uint32_t map_tile(const double* x, size_t d, const PhaseMap& map, const double* 
   return is_bounded ? map_tile_by<true>(x, d, map, base, out) : map_tile_by<false>(x, d, map, base, out);
 }
 
+void transpose_cells(const double* const* rows, size_t d, double* out) {
+  size_t l = 0;
+  for (; l + DV <= d; l += DV)
+    for (size_t half = 0; half < 2; ++half) {
+      vd x[DV];
+      REKMEANS_UNROLL(8)
+      for (size_t r = 0; r < DV; ++r) x[r] = load(rows[half * DV + r] + l);
+      transpose(x);
+      REKMEANS_UNROLL(8)
+      for (size_t i = 0; i < DV; ++i) store(out + (l + i) * V + half * DV, x[i]);
+    }
+  for (; l < d; ++l)
+    for (size_t r = 0; r < V; ++r) out[l * V + r] = rows[r][l];
+}
+
 bool add_phases(const double* t, size_t d, int64_t* sum) {
   double most = 0;
   for (size_t l = 0; l < d; ++l) most = magnitude(t[l]) > most ? magnitude(t[l]) : most;

@@ -27,6 +27,7 @@ const Simd* REKMEANS_SIMD() {
       .nonzero_cells = nonzero_cells,
       .map_phases = map_phases,
       .map_tile = map_tile,
+      .transpose_cells = transpose_cells,
       .add_phases = add_phases,
       .scores = scores,
       .best_of_few = best_of_few,

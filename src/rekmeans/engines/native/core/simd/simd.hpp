@@ -129,6 +129,9 @@ struct Simd {
   // ends have small phases unless cells wrap. Bits of the rows it could map: the others are mapped by themselves.
   uint32_t (*map_tile)(const double* x, size_t d, const PhaseMap& map, const double* base, const MappedTile& out);
 
+  // Cells [0, d) of `width` rows column by column, (d, width).
+  void (*transpose_cells)(const double* const* rows, size_t d, double* out);
+
   // sum += t rounded to 2^-16, as integers, for d phases; false, and nothing done, if one is 2^30 or more.
   bool (*add_phases)(const double* t, size_t d, int64_t* sum);
 

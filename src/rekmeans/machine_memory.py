@@ -1,0 +1,30 @@
+"""The memory that this machine has for a process."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+try:
+    import resource
+except ImportError:  # Windows knows no such limits
+    resource = None  # type: ignore[assignment]
+
+CGROUP_MEMORY = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))  # containers
+
+
+def machine_memory() -> int:
+    """Bytes that a process may have here: those of the machine, of its container, or what its own limit leaves it."""
+    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")] if hasattr(os, "sysconf") else []
+    if resource is not None and (own := resource.getrlimit(resource.RLIMIT_AS)[0]) != resource.RLIM_INFINITY:
+        limits.append(max(0, own - _addresses()))
+    for file in CGROUP_MEMORY:
+        if file.is_file() and (text := file.read_text().strip()).isdecimal():
+            limits.append(int(text))
+    return min(limits, default=1 << 62)
+
+
+def _addresses() -> int:
+    """Bytes of addresses that this process has, of which its own limit is a limit; 0 where it cannot be known."""
+    file = Path("/proc/self/statm")
+    return int(file.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE") if file.is_file() else 0
