@@ -48,6 +48,7 @@ class PartitionGroups:
         self.last_tasks = tasks
         if len(tasks) > FAN_IN:
             tasks = client.compute([reduce_tree(PartPass.merge, tasks)], optimize_graph=False)
+        wait_for(client, self.last_tasks, self.longest_wait, [len(some) for some in parts])
         found: PartPass | None = merge_some(PartPass.merge, gather(client, tasks, self.longest_wait))
         return found
 
@@ -57,7 +58,7 @@ class PartitionGroups:
             return
         workers = {name: info["nthreads"] for name, info in client.scheduler_info(n_workers=-1)["workers"].items()}
         if workers and workers != self.workers:
-            wait_for(client, self.futures, self.longest_wait)
+            wait_for(client, self.futures, self.longest_wait, [1] * len(self.futures))
             owners = client.who_has(self.futures)
             shares = share_partitions([list(owners.get(future.key, ())) for future in self.futures], workers)
             groups = [(worker, shares[worker][i::n]) for worker, n in workers.items() for i in range(n)]

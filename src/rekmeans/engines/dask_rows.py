@@ -24,7 +24,7 @@ from ..table.dask_compute import compute, current_client, futures_of
 from .base import Engine
 from .blocks import RowsElsewhere, weight_bits
 from .dask_groups import PartitionGroups
-from .dask_sharing import reduce_tree
+from .dask_sharing import compute_merged
 from .loss_draws import draw_goal
 from .partition import BYTES_PER_CELL, BYTES_PER_ROW, Partition, PartPass, RunPass, assign_parts
 
@@ -81,7 +81,7 @@ class DaskRows(RowsElsewhere):
         """A pass by a task for each partition, wherever the scheduler runs it."""
         function = delayed(partial(assign_parts, one), pure=False, traverse=False)
         parts = [function([part]) for part in self.partitions]
-        found: PartPass = self.run_tasks([reduce_tree(PartPass.merge, parts)])[0]
+        found: PartPass = self.merge_tasks(PartPass.merge, parts)
         return found
 
     def _place(self, parts: Sequence[Any], largest: float | None = None, is_kept: bool = False) -> list[Any]:
@@ -102,6 +102,9 @@ class DaskRows(RowsElsewhere):
     def run_tasks(self, tasks: Sequence[Any]) -> list[Any]:
         return compute(tasks, self._longest_wait)
 
+    def merge_tasks(self, merge: Callable[[Any, Any], Any], tasks: Sequence[Any]) -> Any:
+        return compute_merged(merge, tasks, self._longest_wait)
+
     def _longest_wait(self) -> float:
         return PATIENCE * max(TASK_SECONDS, statistics.median(self.task_seconds)) if self.task_seconds else 0.0
 
@@ -121,7 +124,7 @@ class DaskRows(RowsElsewhere):
 
     def label_counts(self, labels: Any, k: int) -> Array:
         counts = [delayed(_count_labels)(block, k) for block in labels.to_delayed().ravel()]
-        return self.run_tasks([reduce_tree(add, counts)])[0]
+        return self.merge_tasks(add, counts)
 
     def sample(self, count: int, seed: int) -> Any:
         return self._place_here(self.table.sample(count, seed))
@@ -166,13 +169,13 @@ class DaskRows(RowsElsewhere):
 
     def overall_sums(self) -> Any:
         sums = [delayed(Partition.overall_sums)(part) for part in self.partitions]
-        return self.run_tasks([reduce_tree(add, sums)])[0]
+        return self.merge_tasks(add, sums)
 
     def nearest_masses(self, C: Any) -> Array:
         """Weight of the rows that each of these centroids is the nearest of, (k,)."""
         centroids = delayed(C, pure=False, traverse=False)
         masses = [delayed(Partition.nearest_masses)(part, centroids) for part in self.partitions]
-        return self.run_tasks([reduce_tree(add, masses)])[0]
+        return self.merge_tasks(add, masses)
 
     def _numbers_of_rows(self, owners: Array, tasks: dict[int, Any]) -> Array:
         """Numbers of drawn rows in the table, by the partition of each, and the task that finds them there."""
@@ -185,7 +188,7 @@ class DaskRows(RowsElsewhere):
         starts, centroids = np.append(0, self.table.ends[:-1]).tolist(), delayed(C, pure=False, traverse=False)
         pairs = zip(self.partitions, starts, strict=True)
         rows = [delayed(Partition.farthest)(part, centroids, start) for part, start in pairs]
-        return self.run_tasks([reduce_tree(FarthestRow.merge, rows)])[0]
+        return self.merge_tasks(FarthestRow.merge, rows)
 
     def label(self, model: Model, C: Any) -> Any:
         """A lazy array: it needs the collection, and neither this cluster nor what it keeps."""
@@ -211,7 +214,7 @@ class DaskRows(RowsElsewhere):
     def phase_sums(self, labels: Any, k: int) -> tuple[Array, Array]:
         pairs = zip(self.partitions, labels.to_delayed().ravel(), strict=True)
         sums = [delayed(Partition.phase_sums)(part, block, k) for part, block in pairs]
-        turns, observed = self.run_tasks([reduce_tree(_add_both, sums)])[0]
+        turns, observed = self.merge_tasks(_add_both, sums)
         return turns, observed
 
 
