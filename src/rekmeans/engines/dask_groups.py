@@ -45,11 +45,11 @@ class PartitionGroups:
         keys = [f"assign_parts-{secrets.token_hex(16)}" for _ in parts]
         with annotate(workers=dict(zip(keys, workers, strict=True)).__getitem__, allow_other_workers=True):
             tasks = client.map(partial(assign_parts, one), parts, key=keys, pure=False)
-        self.last_tasks = tasks
-        if len(tasks) > FAN_IN:
-            tasks = client.compute([reduce_tree(PartPass.merge, tasks)], optimize_graph=False)
-        wait_for(client, self.last_tasks, self.longest_wait, [len(some) for some in parts])
-        found: PartPass | None = merge_some(PartPass.merge, gather(client, tasks, self.longest_wait))
+        is_large = len(tasks) > FAN_IN
+        last = client.compute([reduce_tree(PartPass.merge, tasks)], optimize_graph=False) if is_large else tasks
+        self.last_tasks = [*tasks, *last]
+        wait_for(client, tasks, self.longest_wait, [len(some) for some in parts])
+        found: PartPass | None = merge_some(PartPass.merge, gather(client, last, self.longest_wait))
         return found
 
     def _find_groups(self, client: Any) -> None:
