@@ -13,17 +13,18 @@ from rekmeans import RectifiedEulerKMeans, watch_passes
 from rekmeans.table.reading import watch_reading
 from support.streams import stream_rows
 
-N_PARTITIONS, SECONDS = 6, 0.3  # of each, on two workers: longer than between two reports
-X = stream_rows(600)
+N_PARTITIONS, SECONDS = 20, 0.15  # of each: the first end a second before the last, though workers read a few ahead
+SIZE = 30
+X = stream_rows(N_PARTITIONS * SIZE)
 
 
 def read_slowly(at):
     time.sleep(SECONDS)
-    return X[at : at + 100]
+    return X[at : at + SIZE]
 
 
 def slow_collection():
-    parts = [array.from_delayed(dask.delayed(read_slowly)(at), (100, 3), float) for at in range(0, 600, 100)]
+    parts = [array.from_delayed(dask.delayed(read_slowly)(at), (SIZE, 3), float) for at in range(0, len(X), SIZE)]
     return array.concatenate(parts)
 
 
