@@ -9,6 +9,8 @@ import subprocess
 import time
 
 import numpy as np
+import pandas as pd
+from distributed import LocalCluster
 
 from support.command_line import COMMAND
 
@@ -53,6 +55,19 @@ def test_a_terminal_sees_how_far_a_large_table_is_read(tmp_path):
     assert status == 0
     assert re.search(r"pass \d+ .*objective [\d.e+]+ +rows changed [\d,]+ +rows read [\d,]+ of 60,000", output)
     assert re.search(r"choosing starts .*rows read", output)
+
+
+def test_a_terminal_sees_how_many_partitions_of_a_cluster_are_done(tmp_path):
+    rows = np.random.default_rng(0).normal(size=(60_000, 8))
+    for number in range(4):
+        part = pd.DataFrame(rows[number::4], columns=list("abcdefgh"))
+        part.to_parquet(tmp_path / f"{number}.parquet", index=False)
+    with LocalCluster(2, threads_per_worker=1, dashboard_address=":0") as cluster:
+        command = ["fit", "*.parquet", "-k", "12", "--cluster", cluster.scheduler_address, "--out", "out"]
+        status, output = on_terminal(command, tmp_path)
+    assert status == 0
+    assert re.search(r"pass \d+ .*objective [\d.e+]+ +rows changed [\d,]+ +partitions done \d of 4", output)
+    assert re.search(r"choosing starts .*partitions done", output)
 
 
 def test_ctrl_c_leaves_nothing(tmp_path):

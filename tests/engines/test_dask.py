@@ -16,11 +16,13 @@ from distributed import Client, LocalCluster
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rekmeans import EulerKMeans, EulerMap, FuzzyCMeans, KernelKMeans, RectifiedEulerKMeans, watch_passes
+from rekmeans.engines.dask_groups import PartitionGroups
 from rekmeans.engines.dask_sharing import share_partitions
 from rekmeans.engines.native import Native
 from rekmeans.engines.partition import Partition, RunPass, merge_some
 from rekmeans.estimators.placement import place_for_fit
 from rekmeans.short_fits import SMALL
+from rekmeans.table import MemoryTable
 from support.assertions import assert_same_fit, raises_mentioning
 from support.streams import CUTS, frame, parquet_folder, stream_rows, stream_weights
 
@@ -206,6 +208,40 @@ def test_a_cluster_gives_the_fit_in_memory(client, w):
     assert_same_fit(lazy, fit(RectifiedEulerKMeans, X, w))
     frames = fit(EulerKMeans, unknown_lengths(w), None if w is None else "w", init="random", n_init=2)
     assert_same_fit(frames, fit(EulerKMeans, X, w, init="random", n_init=2))
+
+
+@pytest.fixture
+def on_one_worker(client):
+    """Kept partitions of 100 rows that are all on the first worker, a pass over them, and what it finds."""
+    placed = place_for_fit(RectifiedEulerKMeans(K, random_state=0), X)
+    kernel, place = placed.model.kernel, Native_place(placed.stages)
+    tables = [MemoryTable(X[at : at + 100]) for at in range(0, len(X), 100)]
+    first = list(client.scheduler_info(n_workers=-1)["workers"])[:1]
+    futures = [client.submit(Partition, place, table, i, True, workers=first) for i, table in enumerate(tables)]
+    one = RunPass("run", 0, placed.model, None, kernel.from_points(POINTS))
+    return PartitionGroups(futures, lambda: 0.0), one, placed.rows.start_run(placed.model).assign(one.C).sums.fetch()
+
+
+def test_a_worker_with_more_than_its_share_hands_partitions_on(client, on_one_worker):
+    groups, one, expected = on_one_worker
+    found = groups.assign(client, one, most_parts=5)
+    assert (found.n_changed, found.sums.loss) == (len(X), expected.loss)
+    assert_array_equal(found.sums.totals, expected.totals)
+    holders = client.who_has(groups.futures)
+    assert sorted(len(holders[future.key]) for future in groups.futures) == [1] * 5 + [2] * 5
+
+
+def test_a_pass_is_one_message_to_the_scheduler(client, on_one_worker):
+    groups, one, _ = on_one_worker
+
+    def count_messages():
+        return sum(event["action"] == "update-graph" for _, event in client.get_events(client.id))
+
+    groups.assign(client, one, most_parts=5)
+    before = count_messages()
+    for number in range(1, 4):
+        groups.assign(client, one._replace(number=number, before=one.C), most_parts=5)
+    assert count_messages() - before == 3
 
 
 def test_labels_need_the_collection_and_not_the_cluster(cluster):

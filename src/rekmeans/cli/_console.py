@@ -52,14 +52,14 @@ class Bar:
         if self.progress is None:
             yield
             return
-        with watch_passes(self._show_pass), watch_reading(self._show_rows):
+        with watch_passes(self._show_pass), watch_reading(self._show_reading):
             yield
 
-    def _show_rows(self, n_done: int, n_rows: int | None) -> None:
-        """The rows read of a table that is not in memory."""
-        of_all = "" if n_rows is None else f" of {n_rows:,}"
+    def _show_reading(self, n_done: int, n_all: int | None, what: str) -> None:
+        """The rows read of a table that is not in memory, or the partitions that a cluster is done with."""
+        of_all = "" if n_all is None else f" of {n_all:,}"
         if self.progress is not None and self.task is not None:
-            self.progress.update(self.task, note=f"{self.note}  rows read {n_done:,}{of_all}".strip())
+            self.progress.update(self.task, note=f"{self.note}  {what} {n_done:,}{of_all}".strip())
 
     def _show_pass(self, event: PassEvent) -> None:
         start = f"start {event.start + 1}/{event.n_starts}  " if event.n_starts > 1 else ""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import secrets
 import statistics
-import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial, reduce
+from functools import cached_property, partial
 from itertools import accumulate
 from operator import add
 from typing import Any
@@ -21,12 +20,13 @@ from .._grid import Array
 from ..model import Assignment, FarthestRow, Model, State, Stop
 from ..table import MemoryTable, draw_goals
 from ..table.dask import DaskTable, part_of
-from ..table.dask_compute import compute, current_client, futures_of, gather, wait_for
+from ..table.dask_compute import compute, current_client, futures_of
 from .base import Engine
 from .blocks import RowsElsewhere, weight_bits
-from .dask_sharing import FAN_IN, reduce_tree, share_partitions
+from .dask_groups import PartitionGroups
+from .dask_sharing import compute_merged
 from .loss_draws import draw_goal
-from .partition import BYTES_PER_CELL, BYTES_PER_ROW, Partition, PartPass, RunPass, merge_some
+from .partition import BYTES_PER_CELL, BYTES_PER_ROW, Partition, PartPass, RunPass, assign_parts
 
 KEPT_SHARE = 0.5  # of the memory of all workers that rows may take
 TASK_SECONDS = 1.0  # of partitions that one task goes over: a task costs the scheduler some milliseconds
@@ -41,7 +41,6 @@ class DaskRows(RowsElsewhere):
         self.engine, self.n_threads = engine, n_threads
         self.silent: int | None = None
         self.task_seconds: list[float] = []
-        self.groups: tuple[dict[str, int], list[tuple[str, list[Any]]]] = {}, []  # of which workers; who has what
 
     @property
     def engine_name(self) -> str:
@@ -61,46 +60,29 @@ class DaskRows(RowsElsewhere):
 
     @cached_property
     def partitions(self) -> list[Any]:
-        """A delayed Partition each; on the workers from now on where they fit there."""
+        """A delayed Partition each; or its future, on the workers from now on, where they fit there."""
         parts = self._place(self.table.parts, self.table.largest_weight, self.is_kept)
-        return list(current_client().persist(parts, optimize_graph=False)) if self.is_kept else parts
+        return futures_of(current_client().persist(parts, optimize_graph=False)) if self.is_kept else parts
 
-    def assign_partitions(self, one: RunPass) -> PartPass:
+    @cached_property
+    def groups(self) -> PartitionGroups:
+        """The partitions by the workers that keep them."""
+        return PartitionGroups(self.partitions, self._longest_wait)
+
+    def assign(self, one: RunPass) -> PartPass:
+        """A pass by tasks where partitions are kept: of one each at first, then of as many as take a second."""
+        found = None
+        if self.is_kept:
+            seconds = statistics.median(self.task_seconds) if self.task_seconds else TASK_SECONDS
+            found = self.groups.assign(current_client(), one, max(1, int(TASK_SECONDS / max(seconds, 1e-6))))
+        return self._assign_anywhere(one) if found is None else found
+
+    def _assign_anywhere(self, one: RunPass) -> PartPass:
         """A pass by a task for each partition, wherever the scheduler runs it."""
-        shared = delayed(one, pure=False, traverse=False)
-        parts = [delayed(_assign)([part], shared) for part in self.partitions]
-        found: PartPass = self.run_tasks([reduce_tree(PartPass.merge, parts)])[0]
+        function = delayed(partial(assign_parts, one), pure=False, traverse=False)
+        parts = [function([part]) for part in self.partitions]
+        found: PartPass = self.merge_tasks(PartPass.merge, parts)
         return found
-
-    def assign_groups(self, one: RunPass) -> PartPass:
-        """A pass by tasks where the partitions are: of one each at first, then of as many as take a second."""
-        client = current_client()
-        size = max(1, int(TASK_SECONDS / max(statistics.median(self.task_seconds), 1e-6))) if self.task_seconds else 1
-        futures = [
-            client.submit(_assign, parts[at : at + size], one, workers=[worker], allow_other_workers=True, pure=False)
-            for worker, parts in self._find_groups(client)
-            for at in range(0, len(parts), size)
-        ]
-        if not futures:  # no worker is left: the next that comes gets them
-            return self.assign_partitions(one)
-        if len(futures) > FAN_IN:
-            return self.run_tasks([reduce_tree(PartPass.merge, futures)])[0]
-        return reduce(PartPass.merge, filter(None, gather(client, futures, self._longest_wait)))
-
-    def _find_groups(self, client: Any) -> list[tuple[str, list[Any]]]:
-        """Workers, and partitions for each of their threads: those that a worker has, if no other has too few."""
-        workers = {name: info["nthreads"] for name, info in client.scheduler_info(n_workers=-1)["workers"].items()}
-        if self.groups[0] != workers and workers:
-            futures = futures_of(self.partitions)
-            wait_for(client, futures, self._longest_wait)
-            owners = client.who_has(futures)
-            held = share_partitions([list(owners.get(future.key, ())) for future in futures], workers)
-            parts = {worker: [futures[i] for i in numbers] for worker, numbers in held.items()}
-            groups = [
-                (worker, some[i :: workers[worker]]) for worker, some in parts.items() for i in range(workers[worker])
-            ]
-            self.groups = workers, [(worker, some) for worker, some in groups if some]
-        return self.groups[1]
 
     def _place(self, parts: Sequence[Any], largest: float | None = None, is_kept: bool = False) -> list[Any]:
         threads = self.n_threads if current_client() is not None else 1  # Dask's local threads are as many as CPUs
@@ -119,6 +101,9 @@ class DaskRows(RowsElsewhere):
 
     def run_tasks(self, tasks: Sequence[Any]) -> list[Any]:
         return compute(tasks, self._longest_wait)
+
+    def merge_tasks(self, merge: Callable[[Any, Any], Any], tasks: Sequence[Any]) -> Any:
+        return compute_merged(merge, tasks, self._longest_wait)
 
     def _longest_wait(self) -> float:
         return PATIENCE * max(TASK_SECONDS, statistics.median(self.task_seconds)) if self.task_seconds else 0.0
@@ -139,7 +124,7 @@ class DaskRows(RowsElsewhere):
 
     def label_counts(self, labels: Any, k: int) -> Array:
         counts = [delayed(_count_labels)(block, k) for block in labels.to_delayed().ravel()]
-        return self.run_tasks([reduce_tree(add, counts)])[0]
+        return self.merge_tasks(add, counts)
 
     def sample(self, count: int, seed: int) -> Any:
         return self._place_here(self.table.sample(count, seed))
@@ -184,13 +169,13 @@ class DaskRows(RowsElsewhere):
 
     def overall_sums(self) -> Any:
         sums = [delayed(Partition.overall_sums)(part) for part in self.partitions]
-        return self.run_tasks([reduce_tree(add, sums)])[0]
+        return self.merge_tasks(add, sums)
 
     def nearest_masses(self, C: Any) -> Array:
         """Weight of the rows that each of these centroids is the nearest of, (k,)."""
         centroids = delayed(C, pure=False, traverse=False)
         masses = [delayed(Partition.nearest_masses)(part, centroids) for part in self.partitions]
-        return self.run_tasks([reduce_tree(add, masses)])[0]
+        return self.merge_tasks(add, masses)
 
     def _numbers_of_rows(self, owners: Array, tasks: dict[int, Any]) -> Array:
         """Numbers of drawn rows in the table, by the partition of each, and the task that finds them there."""
@@ -203,7 +188,7 @@ class DaskRows(RowsElsewhere):
         starts, centroids = np.append(0, self.table.ends[:-1]).tolist(), delayed(C, pure=False, traverse=False)
         pairs = zip(self.partitions, starts, strict=True)
         rows = [delayed(Partition.farthest)(part, centroids, start) for part, start in pairs]
-        return self.run_tasks([reduce_tree(FarthestRow.merge, rows)])[0]
+        return self.merge_tasks(FarthestRow.merge, rows)
 
     def label(self, model: Model, C: Any) -> Any:
         """A lazy array: it needs the collection, and neither this cluster nor what it keeps."""
@@ -229,7 +214,7 @@ class DaskRows(RowsElsewhere):
     def phase_sums(self, labels: Any, k: int) -> tuple[Array, Array]:
         pairs = zip(self.partitions, labels.to_delayed().ravel(), strict=True)
         sums = [delayed(Partition.phase_sums)(part, block, k) for part, block in pairs]
-        turns, observed = self.run_tasks([reduce_tree(_add_both, sums)])[0]
+        turns, observed = self.merge_tasks(_add_both, sums)
         return turns, observed
 
 
@@ -242,7 +227,7 @@ class DaskRun:
 
     def assign(self, C: Any) -> Assignment:
         one = RunPass(self.name, self.n_passes, self.model, self.before, C)
-        found = self.rows.assign_groups(one) if self.rows.is_kept else self.rows.assign_partitions(one)
+        found = self.rows.assign(one)
         self.rows.silent, self.rows.task_seconds = found.n_silent, found.seconds
         self.before, self.n_passes = C, self.n_passes + 1
         return Assignment(found.n_changed, found.sums)
@@ -264,16 +249,6 @@ def _place_rows(
     engine: Engine, stages: tuple[Model, ...], n_threads: int | None, largest: float | None, table: MemoryTable
 ) -> Any:
     return engine.place(stages, part_of(table, largest), n_threads, None)
-
-
-def _assign(parts: list[Partition], one: RunPass) -> PartPass | None:
-    return merge_some(PartPass.merge, [_assign_part(part, one) for part in parts])
-
-
-def _assign_part(part: Partition, one: RunPass) -> PartPass | None:
-    started = time.perf_counter()
-    found = part.assign(one)
-    return None if found is None else PartPass(*found, [time.perf_counter() - started])
 
 
 def _weights(part: Partition) -> Array:

@@ -8,6 +8,7 @@ from typing import Any
 
 from dask.delayed import delayed
 
+from ..table.dask_compute import compute, current_client, gather, wait_for
 from .partition import merge_some
 
 FAN_IN = 8  # results that one task of the tree adds up
@@ -28,6 +29,16 @@ def share_partitions(owners: Sequence[Sequence[str]], threads: dict[str, int]) -
     for number in spare:
         shares[next(filter(has_room, shares))].append(number)
     return shares
+
+
+def compute_merged(merge: Callable[[Any, Any], Any], parts: Sequence[Any], limit: Callable[[], float]) -> Any:
+    """What a task for each partition gives, merged in a tree; a client is told of each that is done."""
+    client, tree = current_client(), reduce_tree(merge, parts)
+    if client is None:
+        return compute([tree])[0]
+    merged, *futures = client.compute([tree, *parts], optimize_graph=False)
+    wait_for(client, futures, limit, [1] * len(futures))
+    return gather(client, [merged], limit)[0]
 
 
 def reduce_tree(merge: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -134,6 +135,17 @@ class Partition:
 
     def map_rows(self, answer: Callable[[Array], Array], empty: Array) -> Array:
         return self.rows.map_blocks(answer) if self.rows else empty
+
+
+def assign_parts(one: RunPass, parts: Sequence[Partition]) -> PartPass | None:
+    """A pass over some partitions; None where they have no rows."""
+    return merge_some(PartPass.merge, [_timed_pass(one, part) for part in parts])
+
+
+def _timed_pass(one: RunPass, part: Partition) -> PartPass | None:
+    started = time.perf_counter()
+    found = part.assign(one)
+    return None if found is None else PartPass(*found, [time.perf_counter() - started])
 
 
 # Labels of partitions that are mapped anew in each pass, by run and partition: (next pass, labels).

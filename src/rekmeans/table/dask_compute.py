@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
+from .reading import PARTITIONS_DONE, report_reading
+
 try:
     import dask
     from dask.base import compute as compute_here
@@ -42,23 +44,24 @@ def compute(tasks: Sequence[Any], limit: Callable[[], float] = lambda: 0.0) -> l
     client = current_client()
     if client is None:
         return list(compute_here(*tasks))
-    return gather(client, client.compute(list(tasks), optimize_graph=False), limit)
+    return gather(client, client.compute(list(tasks), optimize_graph=False), limit, [1] * len(tasks))
 
 
-def gather(client: Any, futures: list[Any], limit: Callable[[], float]) -> list[Any]:
+def gather(client: Any, futures: list[Any], limit: Callable[[], float], n_parts: Sequence[int] = ()) -> list[Any]:
     """The results of futures, watched as those of `compute`."""
-    wait_for(client, futures, limit)
+    wait_for(client, futures, limit, n_parts)
     return list(client.gather(futures))
 
 
-def wait_for(client: Any, futures: list[Any], limit: Callable[[], float]) -> None:
-    """Wait until all futures are done; an error where no task ends for too long."""
+def wait_for(client: Any, futures: list[Any], limit: Callable[[], float], n_parts: Sequence[int] = ()) -> None:
+    """Wait until all futures are done; an error where no task ends for too long.
+
+    Where each of them stands for some partitions, it is reported how many of these are done.
+    """
     most = dask.config.get("rekmeans.timeout", None)
     seen, since = None, time.monotonic()
-    while not all(future.done() for future in futures):
-        _wait(futures)
-        if all(future.done() for future in futures):
-            break
+    while not _are_done(futures):
+        _report_done(futures, n_parts)
         now = _waiting_tasks(client)
         if now != seen:
             seen, since = now, time.monotonic()
@@ -69,14 +72,24 @@ def wait_for(client: Any, futures: list[Any], limit: Callable[[], float]) -> Non
             raise TimeoutError(
                 f"no task ended for {allowed:.0f} s, {workers} did not answer: restart it, or raise rekmeans.timeout."
             )
+    _report_done(futures, n_parts)
 
 
-def _wait(futures: list[Any]) -> None:
-    """Wait until all are done, or a moment."""
+def _are_done(futures: list[Any]) -> bool:
+    """Wait until all are done, or a moment; whether they are."""
     from distributed import wait
 
-    with suppress(TimeoutError):
-        wait(futures, timeout=STEP)
+    if not all(future.done() for future in futures):
+        with suppress(TimeoutError):
+            wait(futures, timeout=STEP)
+    return all(future.done() for future in futures)
+
+
+def _report_done(futures: list[Any], n_parts: Sequence[int]) -> None:
+    """Report the partitions of the futures that are done."""
+    if n_parts:
+        n_done = sum(n for future, n in zip(futures, n_parts, strict=True) if future.done())
+        report_reading(n_done, sum(n_parts), PARTITIONS_DONE)
 
 
 def _waiting_tasks(client: Any) -> frozenset[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""How far a table that is not in memory has been read: told to whoever watches, after each block."""
+"""How far a table that is not in memory has been read: told to whoever watches, block by block or by partitions."""
 
 from __future__ import annotations
 
@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-ReadingCallback = Callable[[int, int | None], object]  # rows read so far, and rows of the table where they are known
+ROWS_READ, PARTITIONS_DONE = "rows read", "partitions done"
+ReadingCallback = Callable[[int, int | None, str], object]  # how many, of how many where that is known, and of what
 _CALLBACK: ContextVar[ReadingCallback | None] = ContextVar("rekmeans_reading_callback", default=None)
 
 
 @contextmanager
 def watch_reading(callback: ReadingCallback) -> Iterator[None]:
-    """Call `callback` after each block of every table that is read in this context."""
+    """Call `callback` for blocks of every table that is read in this context, and for its partitions on a cluster."""
     token = _CALLBACK.set(callback)
     try:
         yield
@@ -20,7 +21,7 @@ def watch_reading(callback: ReadingCallback) -> Iterator[None]:
         _CALLBACK.reset(token)
 
 
-def report_reading(n_done: int, n_rows: int | None) -> None:
+def report_reading(n_done: int, n_all: int | None, what: str = ROWS_READ) -> None:
     """Tell the callback, if there is one."""
     if (callback := _CALLBACK.get()) is not None:
-        callback(n_done, n_rows)
+        callback(n_done, n_all, what)
