@@ -148,6 +148,8 @@ def fit(
     _workflow.refuse_overwriting(outputs.paths, table)
     choices = Method(clusters, alpha, method, scale, beyond, seed, starts, threads, memory, checkpoint)
     is_large = stream.is_streamed(table, memory, cluster)
+    if table is not None and is_large:
+        stream.refuse_unstreamed(table, selection, cluster)
     with _console.progress_bar(quiet) as bar, stream.use_cluster(cluster):
         bar.show_step("reading")
         if table is not None and is_large:

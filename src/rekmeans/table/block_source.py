@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import narwhals.stable.v2 as nw
 import numpy as np
+from narwhals.exceptions import DuplicateError
 from scipy import sparse
 
 from .._grid import Array
@@ -129,37 +130,59 @@ class NpyBlocks:
 class CalledBlocks:
     """Rows from a function that gives a new iterator over blocks each time: arrays, or data frames with column names.
 
-    `weight` names the column of the frames that holds the weights.
+    `weight` names the column of the frames that holds the weights, `only` those of the features; columns of frames are
+    taken by name.
     """
 
-    def __init__(self, function: Callable[[], Iterable[Any]], weight: str | None = None) -> None:
+    def __init__(
+        self, function: Callable[[], Iterable[Any]], weight: str | None = None, only: Sequence[str] | None = None
+    ) -> None:
         self.function, self.weight = function, weight
         self.n_rows: int | None = None
+        self.names: list[str] | None = None
         first = next((block for block in self._open() if block.shape[0]), None)
         if first is None:
             raise ValueError("X must give at least one row, got a function whose iterator gives none.")
-        if sparse.issparse(first):
-            raise TypeError("X must give dense blocks, got a sparse one: pass a sparse table in memory.")
+        names = self.first_names = names_of_frame(first)
+        if weight is not None and weight not in (names or []):
+            raise ValueError(
+                f"sample_weight={weight!r} must name a column of every block; the first has {names!r:.80}."
+            )
+        if names is not None:
+            self.names = [name for name in columns_by_name(names, only) if name != weight]
         self.first = self._features(first)[:1]
         self.n_columns = number_rows(self.first).shape[1]
 
     def _open(self) -> Iterator[Any]:
+        """The blocks of a new iterator; one that is not a dense table is refused."""
         blocks = self.function()
         if not isinstance(blocks, Iterator):
             raise TypeError(
                 f"X must give a new iterator over blocks of rows each time it is called; got {type(blocks).__name__}."
             )
-        return blocks
+        return map(_dense_block, blocks)
 
     def _features(self, block: Any) -> Any:
-        """The block without its weights."""
-        if self.weight is None:
+        """The columns of the features, in the order of the first block."""
+        if self.names is None:
             return block
-        frame = nw.from_native(block, pass_through=True)
-        names = frame.columns if isinstance(frame, nw.DataFrame) else []
-        if self.weight not in names:
-            raise ValueError(f"sample_weight={self.weight!r} must name a column of every block; one has {names!r:.80}.")
-        return frame.drop(self.weight).to_native()
+        return nw.from_native(block).select(self.names).to_native()
+
+    def _refuse_other_columns(self, block: Any) -> None:
+        """Refuse a block that has not the columns of the first."""
+        names = names_of_frame(block)
+        if names is None and self.first_names is None:
+            if (d := block.shape[1]) != self.n_columns:
+                raise ValueError(f"X must have blocks of {self.n_columns} columns as the first; got {d}.")
+        elif names is None or self.first_names is None:
+            raise ValueError("X must give arrays or data frames, got both: give every block the same column names.")
+        elif other := [
+            name for name in [*self.first_names, *names] if (name in names) + (name in self.first_names) == 1
+        ]:
+            raise ValueError(
+                f"X must give blocks with the same columns, {other[0]!r} is in the first or in another one and not in "
+                "both: give every block the same column names."
+            )
 
     def first_row(self) -> Any:
         return self.first
@@ -168,9 +191,8 @@ class CalledBlocks:
         for block in self._open():
             if not block.shape[0]:
                 continue
+            self._refuse_other_columns(block)
             X = number_rows(self._features(block))
-            if X.shape[1] != self.n_columns:
-                raise ValueError(f"X must have blocks of {self.n_columns} columns as the first; got {X.shape[1]}.")
             weights = (
                 None
                 if self.weight is None
@@ -181,6 +203,30 @@ class CalledBlocks:
 
     def take(self, rows: Array) -> Array | None:
         return None
+
+
+def names_of_frame(block: Any) -> list[str] | None:
+    """The column names of a data frame; None of an array."""
+    try:
+        frame = nw.from_native(block, pass_through=True)
+    except DuplicateError:
+        raise ValueError(f"X must have different column names, got {list(block.columns)!r:.80}: rename one.") from None
+    return frame.columns if isinstance(frame, nw.DataFrame) else None
+
+
+def columns_by_name(names: Sequence[str], only: Sequence[str] | None) -> list[str]:
+    """The columns of `only` where all of them are there, else all names."""
+    return list(only) if only is not None and set(only) <= set(names) else list(names)
+
+
+def _dense_block(block: Any) -> Any:
+    """A block that is a dense table, unless it is something else."""
+    if sparse.issparse(block):
+        raise TypeError("X must give dense blocks, got a sparse one: pass a sparse table in memory.")
+    if len(getattr(block, "shape", ())) != 2:
+        kind = type(block).__name__
+        raise TypeError(f"X must give blocks of rows, 2-D arrays or data frames; got {kind}: give np.asarray(rows).")
+    return block
 
 
 @dataclass(frozen=True)
