@@ -12,7 +12,7 @@ import numpy as np
 
 from .._grid import Array, integer_weights
 from ..threads import count_threads
-from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, SummaryRows, Twins, draw_goals
+from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, SummaryRows, Twins, draw_goals, numbers_of_rows
 from .block_source import BlockSource
 from .memory import SUMMARY_SEED, MemoryTable
 from .reading import report_reading
@@ -104,8 +104,7 @@ class StreamTable:
 
     def dense(self, rows: slice | Array = slice(None)) -> Array:
         """These rows; those of all numbers are read unless the source can find some."""
-        numbers = np.arange(self.n_rows)[rows]
-        ascending, places = np.unique(numbers, return_inverse=True)
+        ascending, places = np.unique(numbers_of_rows(rows, self.n_rows), return_inverse=True)
         return self._rows_at(ascending)[0][places]
 
     def sample(self, count: int, seed: int) -> MemoryTable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,12 @@ import numpy as np
 from . import refusals
 from .block_source import PLAIN_KINDS, ArrayBlocks, BlockSource, CalledBlocks, NpyBlocks, WeightedBlocks
 from .device_arrays import is_on_card, is_tensor
+from .file_names import is_pattern, is_several_files
 from .memory import MemoryTable
 from .reading import report_reading
 from .refusals import read_table
 from .stream import StreamTable, block_rows, prefetch
 from .survey import Survey, refuse_bad_survey, survey_block
-
-GLOB = "*?["  # a name with one of these stands for several files
 
 
 def read_any_table(
@@ -35,7 +35,8 @@ def read_any_table(
     if hasattr(X, "__dask_graph__"):
         from .dask import read_dask_table
 
-        collection: Any = read_dask_table(estimator, X, sample_weight, fitting)
+        only = None if fitting else fitted_names(estimator)
+        collection: Any = read_dask_table(estimator, X, sample_weight, fitting, only)
         if fitting:
             refusals.refuse_few_rows(collection.n_rows, k, k_parameter)
         return collection
@@ -43,7 +44,8 @@ def read_any_table(
         on_host = not is_on_card(X) and getattr(estimator, "engine", "auto") != "torch"
         read = _torch_reader(X)
         return read(estimator, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter, on_host=on_host)
-    source: Any = find_source(X, sample_weight if isinstance(sample_weight, str) else None, memory_limit)
+    weight = sample_weight if isinstance(sample_weight, str) else None
+    source: Any = find_source(X, weight, memory_limit, None if fitting else fitted_names(estimator))
     if source is None:
         return read_table(estimator, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter)
     if sample_weight is not None and not isinstance(sample_weight, str):
@@ -64,24 +66,41 @@ def _torch_reader(X: Any) -> Any:
     return read_torch_table
 
 
-def find_source(X: Any, weight: str | None, memory_limit: int | None = None) -> BlockSource | None:
-    """The source of blocks that X is or names; None for a table in memory. `weight` names a column."""
+def fitted_names(estimator: Any) -> list[str] | None:
+    """The names of the columns of a fit, by which those of tables that are read by name are taken."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else list(names)
+
+
+def find_source(
+    X: Any, weight: str | None, memory_limit: int | None = None, only: Sequence[str] | None = None
+) -> BlockSource | None:
+    """The source of blocks that X is or names; None for a table in memory.
+
+    `weight` names a column, `only` those of the features.
+    """
     if type(X) is np.ndarray:  # the protocol below takes longer to ask than a small table to read
         return None
     if isinstance(X, BlockSource):
         return X
     if isinstance(X, str | os.PathLike):
-        return _named_source(os.fspath(X), weight)
+        return _named_source(os.fspath(X), weight, only)
     if type(X).__module__.startswith("pyarrow._dataset"):
         from .parquet import DatasetBlocks
 
-        return DatasetBlocks(X, weight)
+        return DatasetBlocks(X, weight, only)
     if callable(X):
-        return CalledBlocks(X, weight)
-    is_large_memmap = isinstance(X, np.memmap) and memory_limit is not None and X.nbytes > memory_limit
-    if is_large_memmap or type(X).__module__.split(".")[0] == "zarr":
+        return CalledBlocks(X, weight, only)
+    if _is_large_memmap(X, memory_limit) or type(X).__module__.split(".")[0] == "zarr":
         return _array_source(X, weight)
     return None
+
+
+def _is_large_memmap(X: Any, memory_limit: int | None) -> bool:
+    """Whether X is in a file and larger than the limit; a copy of a memmap is a memmap in memory."""
+    if not isinstance(X, np.memmap) or memory_limit is None:
+        return False
+    return getattr(X, "_mmap", None) is not None and X.nbytes > memory_limit
 
 
 def survey_rows(source: BlockSource, names: list[Any], memory_limit: int | None = None) -> Survey:
@@ -95,16 +114,16 @@ def survey_rows(source: BlockSource, names: list[Any], memory_limit: int | None 
     return refuse_bad_survey(found)
 
 
-def _named_source(name: str, weight: str | None) -> BlockSource:
+def _named_source(name: str, weight: str | None, only: Sequence[str] | None) -> BlockSource:
     """The source that a path names: a .npy file, or parquet files as a file, a folder or a pattern."""
     path = Path(name)
-    if not set(GLOB) & set(name) and not path.exists():
+    if not is_pattern(name) and not path.exists():
         raise FileNotFoundError(f"{name} does not exist: name a .npy file, or a parquet file, folder or pattern.")
-    if path.suffix == ".npy" and not set(GLOB) & set(name):
+    if path.suffix == ".npy" and not is_several_files(name):
         return _array_source(NpyBlocks.of_path(path), weight)
     from .parquet import open_parquet
 
-    return open_parquet(name, weight)
+    return open_parquet(name, weight, only)
 
 
 def _array_source(array: Any, weight: str | None) -> BlockSource:
