@@ -21,6 +21,7 @@ from ..scales import NO_COLUMNS, SCALES, Scale
 from ..seeding import BY_LOSS, plus_plus, starts_of
 from ..short_fits import best_short_fit
 from ..table import ColumnSummary
+from ..table.other_input import refuse_gathering
 from ..table.refusals import refuse_table_elsewhere
 from ..table.stream_input import read_any_table
 from ..threads import limit_threads
@@ -234,6 +235,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
         Over the values a row has: rows with missing ones are nearer to everything.
         """
+        refuse_gathering(self, X)
         return self._apply(
             X, lambda kernel, F, C: np.sqrt(kernel.loss(kernel.distance(F, C)).astype(np.float64) * kernel.loss_unit)
         )

@@ -97,7 +97,13 @@ class NpyBlocks:
     @classmethod
     def of_path(cls, path: Path) -> Self | ArrayBlocks:
         """The rows of the file; mapped where it has columns one after the other."""
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        try:
+            array = np.load(path, mmap_mode="r", allow_pickle=False)
+        except (ValueError, EOFError) as error:
+            reason = "it is cut off" if "mmap length" in str(error) else str(error).split(". ")[0].rstrip(".")
+            raise ValueError(f"{path} must be a .npy file of numbers ({reason}): write it anew by np.save.") from error
+        if not isinstance(array, np.ndarray):
+            raise ValueError(f"{path} must be a .npy file of one array, it has several: save each by np.save.")
         is_by_rows = array.ndim == 2 and array.flags.c_contiguous
         return cls(path, ArrayBlocks(array)) if is_by_rows else ArrayBlocks(array)
 

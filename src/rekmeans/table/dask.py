@@ -9,7 +9,7 @@ from operator import add
 from typing import Any, ClassVar
 
 import numpy as np
-from dask.delayed import delayed
+from dask.delayed import Delayed, delayed
 
 from .._grid import Array
 from ..threads import count_threads
@@ -171,7 +171,9 @@ def read_dask_table(
 ) -> DaskTable:
     """The table of a dask.array or dask.dataframe, not read yet; `only` are the columns of its features."""
     kind = type(X).__name__
-    if hasattr(X, "to_dask_array") and hasattr(X, "columns"):
+    if isinstance(X, Delayed):
+        raise TypeError("X must be a 2-D dask.array or a dask.dataframe, got a Delayed: use dask.array.from_delayed.")
+    if hasattr(X, "to_dask_array") and X.ndim == 2:
         weight = sample_weight if isinstance(sample_weight, str) else None
         if len(set(X.columns)) < len(X.columns):
             raise ValueError(f"X must have different column names, got {list(X.columns)!r:.80}: rename one.")
@@ -205,6 +207,8 @@ def _weights_by_part(sample_weight: Any, weight: str | None, lengths: Any, count
     if hasattr(sample_weight, "__dask_graph__"):
         if hasattr(sample_weight, "to_dask_array"):
             sample_weight = sample_weight.to_dask_array()
+        if sample_weight.ndim != 1:
+            raise ValueError(f"sample_weight must be 1-D, got {sample_weight.ndim}-D: pass a weight for each row.")
         if lengths is not None and not np.isnan(sample_weight.shape[0]):
             sample_weight = (
                 sample_weight.rechunk((lengths,)) if sample_weight.shape[0] == sum(lengths) else sample_weight

@@ -15,6 +15,7 @@ from .block_source import PLAIN_KINDS, ArrayBlocks, BlockSource, CalledBlocks, N
 from .device_arrays import is_on_card, is_tensor
 from .file_names import is_pattern, is_several_files
 from .memory import MemoryTable
+from .other_input import explain_reading
 from .reading import report_reading
 from .refusals import read_table
 from .stream import StreamTable, block_rows, prefetch
@@ -49,6 +50,8 @@ def read_any_table(
     if source is None:
         return read_table(estimator, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter)
     if sample_weight is not None and not isinstance(sample_weight, str):
+        if source.n_rows is None and np.ndim(sample_weight) == 0:
+            raise ValueError(f"sample_weight must have one weight a row, got {sample_weight!r:.40}: pass an array.")
         n = np.size(sample_weight) if source.n_rows is None else source.n_rows
         source = WeightedBlocks(source, refusals.read_weights(sample_weight, n))
     columns = refusals.read_columns(estimator, source.first_row(), fitting)
@@ -106,11 +109,12 @@ def _is_large_memmap(X: Any, memory_limit: int | None) -> bool:
 def survey_rows(source: BlockSource, names: list[Any], memory_limit: int | None = None) -> Survey:
     """One read of all rows: how many they are and their extent; bad ones are refused."""
     found: Survey | None = None
-    for X, weights in prefetch(source.blocks(block_rows(source.n_columns, memory_limit))):
-        w = None if weights is None else np.asarray(weights, np.float64)
-        survey = survey_block(MemoryTable(np.asarray(X), w), names, 0 if found is None else found.n_rows)
-        found = survey if found is None else found + survey
-        report_reading(found.n_rows, source.n_rows)
+    with explain_reading():
+        for X, weights in prefetch(source.blocks(block_rows(source.n_columns, memory_limit))):
+            w = None if weights is None else np.asarray(weights, np.float64)
+            survey = survey_block(MemoryTable(np.asarray(X), w), names, 0 if found is None else found.n_rows)
+            found = survey if found is None else found + survey
+            report_reading(found.n_rows, source.n_rows)
     return refuse_bad_survey(found)
 
 
@@ -132,6 +136,8 @@ def _array_source(array: Any, weight: str | None) -> BlockSource:
         raise ValueError(f"sample_weight={weight!r} names a column, X has no column names: pass an array of weights.")
     source = array if isinstance(array, ArrayBlocks | NpyBlocks) else ArrayBlocks(array)
     cells = source.array.array if isinstance(source, NpyBlocks) else source.array
+    if not hasattr(cells, "dtype"):
+        raise TypeError(f"X must be a zarr array, got a {type(cells).__name__}: pass one of the arrays in it.")
     if cells.ndim != 2 or np.dtype(cells.dtype).kind not in PLAIN_KINDS:
         raise ValueError(f"X must be a 2-D array of numbers, got shape {cells.shape} of {cells.dtype}.")
     if not all(cells.shape):
