@@ -158,6 +158,7 @@ def test_an_array_goes_to_no_cluster(tmp_path, rekmeans):
     np.save(tmp_path / "rows.npy", ROWS)
     answer = rekmeans("fit", "rows.npy", "-k", 3, "--cluster", "tcp://127.0.0.1:1")
     assert is_refusal(answer, "--cluster needs parquet", "rows.npy")
+    assert is_refusal(rekmeans("fit", "--demo", "--cluster", "tcp://127.0.0.1:1"), "leave out", "--cluster")
 
 
 def test_a_cluster_that_does_not_answer_is_named():

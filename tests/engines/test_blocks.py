@@ -26,6 +26,7 @@ from rekmeans.estimators.placement import place_for_fit
 from rekmeans.seeding import plus_plus
 from rekmeans.short_fits import SMALL
 from rekmeans.table import MemoryTable
+from rekmeans.table.block_source import ArrayBlocks
 from support.assertions import assert_same_fit, raises_mentioning
 from support.streams import CUTS, FORMS, called_arrays, memmap, stream_rows, stream_weights, weights_of
 
@@ -190,6 +191,28 @@ def test_reads_before_the_first_pass_are_as_the_docs_say(tmp_path):
     fit(RectifiedEulerKMeans, function, max_iter=1, init=POINTS)
     with_points = len(n_reads)
     assert with_points == 1 + 1 + 1 + 1 + 2 + 1  # first rows, survey, statistics, any row in range; passes; phases
+
+
+GAPS = np.where((np.arange(len(X)) % 2 == 0)[:, None] & (np.arange(3) == 0), np.nan, np.nan_to_num(X))
+
+
+@pytest.mark.parametrize("rows", [np.nan_to_num(X), GAPS], ids=["whole", "with gaps"])
+@pytest.mark.parametrize("has_numbers", [False, True])
+def test_reads_of_oversampled_starts_are_as_the_docs_say(rows, has_numbers):
+    class CountedBlocks(ArrayBlocks):
+        def blocks(self, size):
+            n_reads.append(1)
+            return super().blocks(size)
+
+        def take(self, numbers):
+            return super().take(numbers) if has_numbers else None
+
+    counts = []
+    for init in (POINTS, "k-means||"):
+        n_reads = []
+        fit(RectifiedEulerKMeans, CountedBlocks(rows), max_iter=1, init=init)
+        counts.append(len(n_reads))
+    assert counts[1] - counts[0] == (8 if has_numbers else 15) + np.isnan(rows).any()
 
 
 def test_labels_are_in_memory_where_they_fit(tmp_path):

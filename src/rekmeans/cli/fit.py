@@ -141,7 +141,7 @@ def fit(
     summary.json: all of them, or none.
     """
     selection = ColumnSelection(label, tuple(drop or ()), None, max_columns, tuple(keep or ()))
-    _refuse_usage(table, clusters, selection, demo)
+    _refuse_usage(table, clusters, selection, demo, cluster)
     _workflow.refuse_missing_libraries("safetensors", "jinja2", "matplotlib")
     outputs = _outputs(table, out, csv)
     refuse_unwritable(outputs.model.parent)
@@ -180,9 +180,11 @@ def fit(
         _console.print_lines(f"report: {outputs.report}", f"beside it: {beside}")
 
 
-def _refuse_usage(table: Path | None, n_clusters: int | None, selection: ColumnSelection, demo: bool) -> None:
-    if demo and (table is not None or selection.label or selection.drop or selection.keep):
-        raise ValueError("--demo brings its own table: leave out TABLE, --label, --drop and --keep.")
+def _refuse_usage(
+    table: Path | None, n_clusters: int | None, selection: ColumnSelection, demo: bool, cluster: str | None
+) -> None:
+    if demo and (table is not None or selection.label or selection.drop or selection.keep or cluster):
+        raise ValueError("--demo brings its own table: leave out TABLE, --label, --drop, --keep and --cluster.")
     if not demo and table is None:
         raise ValueError("name a TABLE to cluster, or try --demo.")
     if not demo and n_clusters is None:

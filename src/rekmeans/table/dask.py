@@ -177,7 +177,8 @@ def read_dask_table(
         weight = sample_weight if isinstance(sample_weight, str) else None
         if len(set(X.columns)) < len(X.columns):
             raise ValueError(f"X must have different column names, got {list(X.columns)!r:.80}: rename one.")
-        X = X[columns_by_name([*X.columns], only if weight is None or only is None else [*only, weight])]
+        taken = columns_by_name([*X.columns], only if weight is None or only is None else [*only, weight])
+        X = X if taken == [*X.columns] else X[taken]  # else its partitions are its own
         names = [name for name in X.columns if name != weight]
         if weight is not None and weight not in X.columns:
             raise ValueError(f"sample_weight={weight!r} must name a column of X; it has {list(X.columns)!r:.80}.")

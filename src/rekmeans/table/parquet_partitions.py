@@ -23,6 +23,8 @@ def partitioned_frame(data: Any, names: Sequence[str]) -> Any:
     """These columns of a dataset as a dask.dataframe; each partition has row groups of one file."""
     schema = pyarrow.schema([data.schema.field(name) for name in names])
     pieces = [piece for fragment in data.get_fragments() for piece in _pieces_of_file(fragment)]
+    if not pieces:
+        raise ValueError("X has 0 sample(s) while a minimum of 1 is required: pass a row.")
     meta = schema.empty_table().to_pandas()
     return dataframe.from_map(  # type: ignore[no-untyped-call]
         _read_row_groups, pieces, schema=schema, meta=meta, enforce_metadata=False
