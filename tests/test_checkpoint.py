@@ -8,6 +8,7 @@ import sys
 import time
 import warnings
 from contextlib import contextmanager
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,6 +16,7 @@ import pytest
 
 from rekmeans import EulerKMeans, KernelKMeans, RectifiedEulerKMeans, SelfOrganizingMap, checkpoint, lloyd, watch_passes
 from rekmeans.atomic import exclusive_use
+from rekmeans.estimators import _identity
 from rekmeans.model import Assignment, Stop
 from support.assertions import assert_one_sentence, assert_same_fit, raises_mentioning
 from support.clusterers import CLUSTERERS
@@ -98,6 +100,61 @@ def test_a_fit_without_a_seed_goes_on_with_its_own_starts(tmp_path):
         uninterrupted = RectifiedEulerKMeans(4, n_init=5, init="random", checkpoint=ours).fit(X)
     model = RectifiedEulerKMeans(4, n_init=5, init="random", checkpoint=copy).fit(X)
     assert_same_fit(model, uninterrupted)
+
+
+def test_a_callable_init_without_a_seed_draws_the_same_again(tmp_path):
+    ours, copy = tmp_path / "ours", tmp_path / "copy"
+
+    def random_points(X, k, random_state):
+        return X[random_state.choice(len(X), k, replace=False)]
+
+    def copy_once(event):
+        if not copy.exists() and event.start == 1:
+            shutil.copy(ours, copy)
+
+    with watch_passes(copy_once):
+        uninterrupted = RectifiedEulerKMeans(4, n_init=6, init=random_points, checkpoint=ours).fit(X)
+    model = RectifiedEulerKMeans(4, n_init=6, init=random_points, checkpoint=copy).fit(X)
+    assert_same_fit(model, uninterrupted)
+
+
+def row_starts(first):
+    return lambda X, k, random_state: X[first : first + k]
+
+
+def test_functions_are_told_apart_by_what_they_do(tmp_path):
+    path = tmp_path / "c"
+    starts = [lambda X, k, random_state: X[:k], lambda X, k, random_state: X[-k:], lambda X, k, random_state: X[7:][:k]]
+    starts += [row_starts(3), row_starts(5), partial(row_starts(3), k=4), partial(row_starts(5), k=4)]
+    starts += [FromRow(1), FromRow(2), FromRow(1).last_rows, FromRow(2).last_rows]
+    texts = [_identity._value_text(start) for start in starts]
+    assert len(set(texts)) == len(starts)
+    assert _identity._value_text(row_starts(3)) == _identity._value_text(row_starts(np.int64(3)))
+    with interrupted(0, 1):
+        RectifiedEulerKMeans(4, init=starts[0], checkpoint=path).fit(X)
+    with raises_mentioning(ValueError, "it is of another", "init"):
+        RectifiedEulerKMeans(4, init=starts[1], checkpoint=path).fit(X)
+
+
+class FromRow:
+    def __init__(self, row):
+        self.row = row
+
+    def __call__(self, X, k, random_state):
+        return X[self.row : self.row + k]
+
+    def last_rows(self, X, k, random_state):
+        return X[-k:]
+
+
+@pytest.mark.parametrize("other", [{"alpha": np.float32(1.0)}, {"alpha": 1}, {"random_state": np.int64(0)}])
+def test_the_same_number_is_the_same_parameter(other, tmp_path):
+    parameters, path = {"alpha": 1.0, "random_state": 0}, tmp_path / "c"
+    with interrupted(0, 0):
+        RectifiedEulerKMeans(4, checkpoint=path, **parameters).fit(X)
+    assert path.exists()
+    model = RectifiedEulerKMeans(4, checkpoint=path, **parameters | other).fit(X)
+    assert_same_fit(model, RectifiedEulerKMeans(4, **parameters).fit(X))
 
 
 def test_a_checkpoint_changes_nothing_and_may_be_watched(tmp_path):

@@ -7,6 +7,7 @@ import numbers
 import os
 import threading
 from collections.abc import Collection, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,8 @@ def check_path(name: str, value: Any) -> None:
     """Refuse what neither is None nor names a file."""
     if value is not None and not isinstance(value, str | os.PathLike):
         raise ValueError(f"{name} must be None or the path of a file; got {value!r}.")
+    if value is not None and Path(value).is_dir():
+        raise ValueError(f"{name} must be the path of a file, got the folder {str(value)!r}: name a file in it.")
 
 
 def check_random_state(value: Any) -> np.random.RandomState:

@@ -19,6 +19,7 @@ TICKS = 32  # of a half-life, between which rows count alike: 2.2 % of their wei
 TICK_BITS = 11  # of the weight at the first tick
 FRACTION_BITS = 32  # of the sums: a row is felt for 60 half-lives, and rounding is not
 MOST_UNITS = 1 << 50  # of a half-life, so that its weights add up in 64 bits
+MOST_HALVINGS = 64  # of a row's own weight: nothing is felt of the rows before it, and each halving costs a pass
 REAL_UNIT = 2.0**-32  # of weights in sums that are real numbers
 
 
@@ -91,6 +92,17 @@ class Clock:
                 f"first block; got {weights[weights > 0].min():g}: set it to 0."
             )
         return units
+
+    def refuse_heavy_rows(self, units: Array, half_life: float | None) -> None:
+        """Refuse rows of so many half-lives of weight that no other row would be felt."""
+        largest = int(units.max(initial=0))
+        if self.half_life is None or largest <= MOST_HALVINGS * self.half_life:
+            return
+        least = math.ldexp(largest / MOST_HALVINGS, -self.weight_bits)
+        raise ValueError(
+            f"half_life={half_life:g} must be at least 1/{MOST_HALVINGS} of the weight of each row, {least:g} in this "
+            f"block: raise half_life, or lower the weights."
+        )
 
     def pieces(self, units: Array) -> Iterator[Piece]:
         """A block's rows between halvings, one piece more than there are halvings; a row may be in several."""

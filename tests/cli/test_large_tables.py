@@ -1,6 +1,7 @@
 """Tables larger than memory on the command line: what a fit in memory gives, read from many files in blocks."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -8,6 +9,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from rekmeans import RectifiedEulerKMeans, load
+from support.assertions import assert_one_sentence, raises_mentioning
 from support.command_line import OUTPUTS, is_refusal
 from support.streams import stream_rows
 
@@ -67,7 +69,7 @@ def test_labels_are_written_while_rows_are_read(parts, tmp_path, rekmeans, endin
 
 def test_rows_are_read_once_to_label_them(tmp_path):
     from rekmeans.cli import stream
-    from rekmeans.table.block_source import ArrayBlocks
+    from rekmeans.table.array_blocks import ArrayBlocks
 
     read = []
 
@@ -91,6 +93,86 @@ def test_a_bad_row_is_named_by_its_number_in_the_table(parts, tmp_path, rekmeans
     np.save(tmp_path / "bad.npy", X)
     assert is_refusal(rekmeans("predict", "out/model.safetensors", "bad.npy", "--memory", "10KB"), "row 700")
     assert not (tmp_path / "bad-labels.parquet").exists()
+
+
+def test_a_bad_row_of_parquet_is_named_by_its_number_in_the_table(parts, tmp_path, rekmeans):
+    rekmeans("fit", "data", "-k", 3, "--drop", "more", "--out", "out")
+    bad = parts.copy()
+    bad.loc[700, "b"] = np.inf
+    bad.to_parquet(tmp_path / "bad.parquet")
+    answer = rekmeans("predict", "out/model.safetensors", "bad.parquet", "--memory", "10KB")
+    assert is_refusal(answer, "infinity in row 700", "'b'")
+
+
+@pytest.mark.parametrize("table", ["data/*.parquet", "data", "./data", "**/*.parquet"])
+def test_no_file_of_the_table_is_written_over(parts, tmp_path, rekmeans, table):
+    rekmeans("fit", "data", "-k", 3, "--drop", "more", "--out", "out")
+    (tmp_path / "out" / "labels.parquet").unlink()
+    before = {path: path.read_bytes() for path in (tmp_path / "data").iterdir()}
+    for command in (("predict", "out/model.safetensors", table, "--out", "data/1.parquet"),):
+        assert is_refusal(rekmeans(*command), "both read and written")
+    assert {path: path.read_bytes() for path in (tmp_path / "data").iterdir()} == before
+
+
+def test_no_output_becomes_a_part_of_the_table(parts, tmp_path, rekmeans):
+    rekmeans("fit", "data", "-k", 3, "--drop", "more", "--out", "out")
+    for table, out in (("data", "data/labels.parquet"), ("data/*", "data/l.csv"), ("**/*.parquet", "l.parquet")):
+        answer = rekmeans("predict", "out/model.safetensors", table, "--out", out)
+        assert is_refusal(answer, out, "would belong to the table", "--out elsewhere")
+    assert is_refusal(rekmeans("fit", "data", "-k", 3, "--out", "data"), "would belong to the table")
+    assert is_refusal(rekmeans("report", "out/model.safetensors", "data", "--out", "data/r.html"), "would belong")
+    assert len(list((tmp_path / "data").iterdir())) == 3
+
+
+@pytest.mark.parametrize("table", ["*.parquet", "."])
+def test_files_of_this_folder_are_labelled_as_often_as_asked(parts, tmp_path, server, table):
+    folder = tmp_path / "data"
+    first = server("fit", table, "-k", 3, "--drop", "more", "--json", folder=folder)
+    model = Path(json.loads(first.out)["model"])
+    answers = [server("predict", model, table, "--json", folder=folder) for _ in range(2)]
+    assert [(answer.status, answer.err) for answer in answers] == [(0, ""), (0, "")]
+    assert [json.loads(answer.out)["rows"] for answer in answers] == [900, 900]
+    assert json.loads(answers[0].out)["labels"] == "../data-labels.parquet"
+    assert (tmp_path / "data-labels.parquet").exists()
+
+
+def test_partitions_of_a_cluster_have_the_rows_in_the_order_of_names(tmp_path):
+    from rekmeans.cli import stream
+
+    rows = pd.DataFrame(np.nan_to_num(ROWS), columns=["a", "b", "c"])
+    names = sorted(f"part.{number}.parquet" for number in range(12))
+    assert names[1:4] == ["part.1.parquet", "part.10.parquet", "part.11.parquet"]
+    for number, name in enumerate(names):
+        part = rows[75 * number : 75 * (number + 1)]
+        (part.astype(np.float32) if number == 3 else part).to_parquet(tmp_path / name, row_group_size=20)
+    expected = rows.copy()
+    expected[225:300] = expected[225:300].astype(np.float32)
+    for table in (tmp_path, tmp_path / "*.parquet"):
+        frame, _ = stream.open_stream(table, stream.ColumnSelection(), "tcp://nowhere")
+        source, _ = stream.open_stream(table, stream.ColumnSelection())
+        assert_array_equal(frame.compute(scheduler="synchronous"), expected)
+        assert_array_equal(np.concatenate([block.X for block in source.blocks(100)]), expected)
+
+
+def test_an_array_goes_to_no_cluster(tmp_path, rekmeans):
+    np.save(tmp_path / "rows.npy", ROWS)
+    answer = rekmeans("fit", "rows.npy", "-k", 3, "--cluster", "tcp://127.0.0.1:1")
+    assert is_refusal(answer, "--cluster needs parquet", "rows.npy")
+    assert is_refusal(rekmeans("fit", "--demo", "--cluster", "tcp://127.0.0.1:1"), "leave out", "--cluster")
+
+
+def test_a_cluster_that_does_not_answer_is_named():
+    import dask
+
+    from rekmeans.cli import stream
+
+    with (
+        dask.config.set({"distributed.comm.timeouts.connect": "200ms"}),
+        raises_mentioning(ValueError, "no Dask scheduler answers at tcp://127.0.0.1:1") as caught,
+        stream.use_cluster("tcp://127.0.0.1:1"),
+    ):
+        pass
+    assert_one_sentence(caught.value)
 
 
 def test_a_report_of_many_files_is_that_of_their_rows(parts, tmp_path, rekmeans):

@@ -1,10 +1,13 @@
 """Fits of tables that are not in memory: the bits of the same rows in memory, on both engines, in any blocks."""
 
+import mmap
+import pickle
 import warnings
 from functools import partial
 
 import numpy as np
 import pytest
+from joblib import Parallel, delayed
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rekmeans import (
@@ -23,6 +26,7 @@ from rekmeans.estimators.placement import place_for_fit
 from rekmeans.seeding import plus_plus
 from rekmeans.short_fits import SMALL
 from rekmeans.table import MemoryTable
+from rekmeans.table.array_blocks import ArrayBlocks
 from support.assertions import assert_same_fit, raises_mentioning
 from support.streams import CUTS, FORMS, called_arrays, memmap, stream_rows, stream_weights, weights_of
 
@@ -37,6 +41,12 @@ weighted = pytest.mark.parametrize("w", [None, W], ids=["equal", "weighted"])
 each_engine = pytest.mark.parametrize("engine", ["native", "reference"])
 
 pytestmark = pytest.mark.filterwarnings("ignore::rekmeans.scales.left_out.LeftOutWarning")
+
+
+def is_in_a_file(array):
+    while isinstance(array, np.ndarray):
+        array = array.base
+    return (isinstance(array, memoryview) and isinstance(array.obj, mmap.mmap)) or isinstance(array, mmap.mmap)
 
 
 def fit(estimator, X, w=None, **parameters):
@@ -56,7 +66,7 @@ def test_every_form_gives_the_fit_of_its_rows_in_memory(form, w, tmp_path):
     assert_same_fit(stream, memory)
     assert_same_scale(stream.scale_, memory.scale_)
     assert stream.engine_ == "native"
-    assert isinstance(stream.labels_, np.memmap)
+    assert is_in_a_file(stream.labels_)
 
 
 @each_form
@@ -183,9 +193,31 @@ def test_reads_before_the_first_pass_are_as_the_docs_say(tmp_path):
     assert with_points == 1 + 1 + 1 + 1 + 2 + 1  # first rows, survey, statistics, any row in range; passes; phases
 
 
+GAPS = np.where((np.arange(len(X)) % 2 == 0)[:, None] & (np.arange(3) == 0), np.nan, np.nan_to_num(X))
+
+
+@pytest.mark.parametrize("rows", [np.nan_to_num(X), GAPS], ids=["whole", "with gaps"])
+@pytest.mark.parametrize("has_numbers", [False, True])
+def test_reads_of_oversampled_starts_are_as_the_docs_say(rows, has_numbers):
+    class CountedBlocks(ArrayBlocks):
+        def blocks(self, size):
+            n_reads.append(1)
+            return super().blocks(size)
+
+        def take(self, numbers):
+            return super().take(numbers) if has_numbers else None
+
+    counts = []
+    for init in (POINTS, "k-means||"):
+        n_reads = []
+        fit(RectifiedEulerKMeans, CountedBlocks(rows), max_iter=1, init=init)
+        counts.append(len(n_reads))
+    assert counts[1] - counts[0] == (8 if has_numbers else 15) + np.isnan(rows).any()
+
+
 def test_labels_are_in_memory_where_they_fit(tmp_path):
     stream = fit(RectifiedEulerKMeans, called_arrays(tmp_path, X, None), memory_limit=None)
-    assert not isinstance(stream.labels_, np.memmap)
+    assert not is_in_a_file(stream.labels_)
 
 
 def test_a_full_disk_is_an_error_and_not_a_crash(tmp_path, monkeypatch):
@@ -234,9 +266,21 @@ def test_sums_of_real_numbers_agree_with_the_fit_in_memory(name, engine, w, init
     assert_allclose(stream.transform(called_arrays(tmp_path, CLOSE, w)), memory.transform(CLOSE), atol=1e-7)
 
 
+def test_a_model_whose_labels_are_in_a_file_goes_to_other_processes(tmp_path):
+    stream = fit(RectifiedEulerKMeans, called_arrays(tmp_path, X, None))
+    assert is_in_a_file(stream.labels_)
+    assert_array_equal(pickle.loads(pickle.dumps(stream)).labels_, stream.labels_)
+    (found,) = Parallel(n_jobs=2, max_nbytes=100)(delayed(labels_of)(model) for model in [stream])
+    assert_array_equal(found, stream.labels_)
+
+
+def labels_of(model):
+    return np.array(model.labels_)
+
+
 def test_answers_that_are_too_large_for_memory_are_in_a_file(tmp_path):
     stream = fit(FuzzyCMeans, called_arrays(tmp_path, X, None))
-    assert isinstance(stream.memberships_, np.memmap)
+    assert is_in_a_file(stream.memberships_)
     assert_allclose(stream.memberships_.sum(axis=1), 1)
 
 

@@ -256,6 +256,36 @@ def test_first_blocks_that_are_refused(change, X, words):
     assert_one_sentence_with_a_way_out(caught.value)
 
 
+@each_exact
+@pytest.mark.parametrize("weight", [1.0, 3.0, 64.0])
+def test_rows_of_many_half_lives_leave_the_same_sums_in_any_blocks(make, weight):
+    X = stream_rows(40, gap=12.0, missing=0.0)
+    start = make(K, half_life=1, random_state=0).fit(X)
+    ends = {}
+    for cuts in ((0, 40), (0, 1, 7, 40)):
+        model = pickle.loads(pickle.dumps(start))
+        model.partial_fit(X[:2], sample_weight=np.full(2, 64.0))  # the same beginning
+        for a, b in pairwise(cuts):
+            model.partial_fit(X[a:b], sample_weight=np.full(b - a, weight))
+        ends[cuts] = model
+    assert_same_sums(*ends.values())
+
+
+@pytest.mark.parametrize("weight", [1.0, 1e5])
+def test_a_half_life_too_short_for_its_rows_is_refused(weight):
+    X = stream_rows(500, missing=0)
+    for model, weights in (
+        (RectifiedEulerKMeans(K, half_life=1e-3 * weight), np.full(500, weight)),
+        (RectifiedEulerKMeans(K, half_life=weight / 100).fit(X), np.full(500, weight)),
+    ):
+        with pytest.raises(ValueError, match=r"half_life=.*must be at least 1/64 of the weight") as caught:
+            model.partial_fit(X, sample_weight=weights)
+        assert_one_sentence_with_a_way_out(caught.value)
+        assert not hasattr(model, "stream_")
+    with pytest.raises(ValueError, match=r"half_life=0\.001 .* 0\.015625 in this block"):
+        RectifiedEulerKMeans(K, half_life=1e-3).partial_fit(X)
+
+
 def test_later_blocks_that_are_refused():
     X = pd.DataFrame(stream_rows(), columns=list("abcd"))
     model = RectifiedEulerKMeans(K, random_state=0).partial_fit(X)

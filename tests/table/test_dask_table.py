@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from dask import array
+from dask import array, dataframe
 from numpy.testing import assert_array_equal
 
 from rekmeans import RectifiedEulerKMeans
 from rekmeans.table import MemoryTable
 from rekmeans.table.base import EXACT_ROWS, SUMMARY_ROWS
 from rekmeans.table.stream_input import read_any_table
-from support.streams import CUTS, stream_rows, stream_weights
+from support.streams import CUTS, frame, stream_rows, stream_weights
 
 X, W = stream_rows(), stream_weights()
 weighted = pytest.mark.parametrize("w", [None, W], ids=["equal", "weighted"])
@@ -48,3 +48,10 @@ def test_summaries_of_large_tables_are_those_of_the_same_sample(w):
     two = MemoryTable(large, weights).column_summary()
     assert one.rows.n_rows == two.rows.n_rows == SUMMARY_ROWS
     assert_array_equal(one.rows.columns(slice(0, 2)), two.rows.columns(slice(0, 2)))
+
+
+def test_a_frame_of_a_fit_with_a_column_of_weights_is_taken_again_without_it():
+    rows = dataframe.from_pandas(frame(X, W), npartitions=3)
+    model = RectifiedEulerKMeans(3, random_state=0, n_init=1).fit(rows, sample_weight="w")
+    assert_array_equal(model.predict(rows).compute(), model.labels_.compute())
+    assert model.score(rows, sample_weight="w") == model.score(frame(X), sample_weight=W)

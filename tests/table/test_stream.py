@@ -9,13 +9,13 @@ from numpy.testing import assert_array_equal
 
 from rekmeans import RectifiedEulerKMeans
 from rekmeans.table import MemoryTable
-from rekmeans.table.base import EXACT_ROWS, SUMMARY_ROWS
-from rekmeans.table.block_source import ArrayBlocks
+from rekmeans.table.array_blocks import ArrayBlocks
+from rekmeans.table.base import EXACT_ROWS, SUMMARY_ROWS, numbers_of_rows
 from rekmeans.table.source_parts import RawBlock, SourcePart, prefetch
 from rekmeans.table.stream import StreamTable, block_rows
 from rekmeans.table.stream_input import read_any_table, survey_rows
-from support.assertions import raises_mentioning
-from support.streams import FORMS, NAMED, NAMELESS, called_arrays, stream_rows, stream_weights, weights_of
+from support.assertions import assert_one_sentence, raises_mentioning
+from support.streams import FORMS, NAMED, NAMELESS, called_arrays, frame, stream_rows, stream_weights, weights_of
 
 X, W = stream_rows(), stream_weights()
 SMALL = 20_000  # bytes, less than the table has: blocks of 256 rows
@@ -195,6 +195,49 @@ def test_other_input_is_refused_in_a_sentence(tmp_path):
     fitted = RectifiedEulerKMeans(3).fit(np.nan_to_num(X)[:, :2])
     with raises_mentioning(ValueError, "X has 3 features", "expecting 2"):
         read_any_table(fitted, called_arrays(tmp_path, X, None), fitting=False)
+
+
+def test_frames_of_a_function_have_one_set_of_names():
+    dense = np.nan_to_num(X)
+    whole = frame(dense)
+    mixed = read(lambda: iter([whole[:400], whole[400:][["c2", "c0", "c1"]]]))
+    assert_array_equal(mixed.dense(), dense)  # by name
+    sentence = "every block the same column names"
+    for other in (whole.rename(columns={"c1": "z"}), whole.assign(z=0.0), whole[["c0", "c1"]], dense):
+        for blocks in ([whole, other], [other, whole]):
+            with raises_mentioning(ValueError, sentence) as caught:
+                read(lambda blocks=blocks: iter(blocks))
+            assert_one_sentence(caught.value)
+
+
+@pytest.mark.parametrize("form", NAMED, ids=lambda form: form.__name__)
+def test_the_table_of_a_fit_with_a_column_of_weights_is_taken_again_without_it(form, tmp_path):
+    table = form(tmp_path, X, W)
+    model = RectifiedEulerKMeans(3, random_state=0, n_init=1).fit(table, sample_weight="w")
+    assert_array_equal(model.predict(table), model.labels_)
+    assert_array_equal(model.transform(table), model.transform(frame(X)))
+    assert model.score(table, sample_weight="w") == model.score(frame(X), sample_weight=W)
+    fewer = RectifiedEulerKMeans(3, random_state=0, n_init=1).fit(frame(X).assign(more=1.0))
+    with raises_mentioning(ValueError, "Feature names seen at fit time, yet now missing", "more"):
+        fewer.predict(table)
+
+
+def test_a_copy_of_a_memmap_is_in_memory(tmp_path):
+    copied = FORMS[0](tmp_path, X, None).copy()
+    assert isinstance(copied, np.memmap)
+    table = read(copied, memory_limit=1)
+    assert isinstance(table, MemoryTable)
+    assert_array_equal(table.dense(), X)
+
+
+def test_few_rows_of_many_take_few_numbers():
+    n = 10**12
+    assert_array_equal(numbers_of_rows(slice(10, 2, -3), n), [10, 7, 4])
+    assert_array_equal(numbers_of_rows(slice(-2, None), n), [n - 2, n - 1])
+    assert_array_equal(numbers_of_rows(np.array([3, -1, 3]), n), [3, n - 1, 3])
+    assert_array_equal(numbers_of_rows(np.array([True, False, True]), 3), [0, 2])
+    with raises_mentioning(IndexError, "between 0 and 2", "3"):
+        numbers_of_rows(np.array([3]), 3)
 
 
 def test_rows_that_change_between_two_reads_are_refused():

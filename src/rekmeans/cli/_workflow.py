@@ -17,7 +17,7 @@ from ..io.model_file import load
 from ..io.read import read_table_file
 from ..io.size_limits import size_text
 from ..machine_memory import machine_memory
-from ..table.stream_input import GLOB
+from ..table.file_names import is_pattern, is_several_files, table_files, would_read
 
 
 def load_wine_table() -> FileTable:
@@ -100,10 +100,12 @@ def table_stem(path: Path) -> str:
 def place_beside(table: Path, ending: str) -> Path:
     """The name of an output beside a table; beside the folder where the table is a folder or a pattern of files."""
     whole = table
-    while set(GLOB) & set(str(whole)):
+    while is_pattern(whole):
         whole = whole.parent
-    if whole == Path("."):
-        return Path(f"{Path.cwd().name}{ending}")
+    if whole.name in ("", ".."):  # the folder that we are in, or one above it
+        here = whole / f"{whole.absolute().resolve().name}{ending}"
+        is_input = any(would_read(table, path) for path in (here, here / "labels.parquet"))
+        return whole / ".." / here.name if is_input else here
     return whole.parent / f"{table_stem(whole)}{ending}"
 
 
@@ -124,11 +126,21 @@ def refuse_other_endings(path: Path, *endings: str) -> None:
 
 
 def refuse_overwriting(paths: Iterable[Path], *sources: Path | None) -> None:
-    """Refuse to write over a file that the command reads."""
-    given = [source for source in sources if source is not None and source.exists()]
+    """Refuse to write over a file that the command reads, or where a folder or a pattern would read it next time."""
+    given = [source for source in sources if source is not None]
+    read = {_file_number(Path(file)) for source in given for file in table_files(source) if Path(file).exists()}
     for path in paths:
-        if path.exists() and any(path.samefile(source) for source in given):
+        if path.exists() and _file_number(path) in read:
             raise ValueError(f"{path} is both read and written: name another --out, or rename the file.")
+        for source in given:
+            if is_several_files(source) and would_read(source, path):
+                raise ValueError(f"{path} would belong to the table {source} next time: name an --out elsewhere.")
+
+
+def _file_number(path: Path) -> tuple[int, int]:
+    """What is the same for all names of a file."""
+    state = path.stat()
+    return state.st_dev, state.st_ino
 
 
 @contextmanager

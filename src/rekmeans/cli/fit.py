@@ -141,13 +141,15 @@ def fit(
     summary.json: all of them, or none.
     """
     selection = ColumnSelection(label, tuple(drop or ()), None, max_columns, tuple(keep or ()))
-    _refuse_usage(table, clusters, selection, demo)
+    _refuse_usage(table, clusters, selection, demo, cluster)
     _workflow.refuse_missing_libraries("safetensors", "jinja2", "matplotlib")
     outputs = _outputs(table, out, csv)
     refuse_unwritable(outputs.model.parent)
     _workflow.refuse_overwriting(outputs.paths, table)
     choices = Method(clusters, alpha, method, scale, beyond, seed, starts, threads, memory, checkpoint)
     is_large = stream.is_streamed(table, memory, cluster)
+    if table is not None and is_large:
+        stream.refuse_unstreamed(table, selection, cluster)
     with _console.progress_bar(quiet) as bar, stream.use_cluster(cluster):
         bar.show_step("reading")
         if table is not None and is_large:
@@ -178,9 +180,11 @@ def fit(
         _console.print_lines(f"report: {outputs.report}", f"beside it: {beside}")
 
 
-def _refuse_usage(table: Path | None, n_clusters: int | None, selection: ColumnSelection, demo: bool) -> None:
-    if demo and (table is not None or selection.label or selection.drop or selection.keep):
-        raise ValueError("--demo brings its own table: leave out TABLE, --label, --drop and --keep.")
+def _refuse_usage(
+    table: Path | None, n_clusters: int | None, selection: ColumnSelection, demo: bool, cluster: str | None
+) -> None:
+    if demo and (table is not None or selection.label or selection.drop or selection.keep or cluster):
+        raise ValueError("--demo brings its own table: leave out TABLE, --label, --drop, --keep and --cluster.")
     if not demo and table is None:
         raise ValueError("name a TABLE to cluster, or try --demo.")
     if not demo and n_clusters is None:

@@ -14,48 +14,55 @@ import numpy as np
 from .._grid import Array
 from .._parameters import check_bytes
 from ..io.file_table import ColumnSelection, FileTable, NumberedNames, UnreadableFileError
+from ..table.file_names import is_several_files
 from ..table.reading import report_reading
 from ..table.refusals import refuse_bad_rows
 from ..table.source_parts import prefetch
 from ..table.stream import block_rows
-from ..table.stream_input import GLOB, find_source, read_any_table
+from ..table.stream_input import find_source, read_any_table
 
 DESCRIBED_ROWS, DESCRIBED_SEED = 100_000, 0  # of the sample that the report of a large table is made of
 BLOCK_ENDINGS = (".parquet", ".pq", ".npy")
 
 
-def is_pattern(table: Path) -> bool:
-    """Whether a name stands for several files."""
-    return bool(set(GLOB) & set(str(table)))
-
-
 def is_streamed(table: Path | None, memory: str | None, cluster: str | None) -> bool:
     """Whether the rows of a table are read block by block: it is asked for, or there are several files."""
-    return table is not None and (memory is not None or cluster is not None or table.is_dir() or is_pattern(table))
+    return table is not None and (memory is not None or cluster is not None or is_several_files(table))
+
+
+def refuse_unstreamed(table: Path, selection: ColumnSelection, cluster: str | None = None) -> None:
+    """Refuse a table that is not read in blocks, or not on a cluster, before any work."""
+    if selection.label:
+        raise ValueError("--label needs the table in memory: leave out --memory and --cluster, and name one file.")
+    if is_several_files(table):
+        return
+    if table.suffix not in BLOCK_ENDINGS:
+        raise UnreadableFileError(f"{table.name} must be parquet or npy to be read in blocks: convert it.")
+    if table.suffix == ".npy" and cluster is not None:
+        raise ValueError(f"--cluster needs parquet, {table.name} is npy: convert it, or leave out --cluster.")
 
 
 def open_stream(table: Path, selection: ColumnSelection, cluster: str | None = None) -> tuple[Any, FileTable]:
     """The rows of a table as an estimator takes them, and its columns without any row."""
-    if selection.label:
-        raise ValueError("--label needs the table in memory: leave out --memory and --cluster, and name one file.")
-    if not is_pattern(table) and not table.is_dir() and table.suffix not in BLOCK_ENDINGS:
-        raise UnreadableFileError(f"{table.name} must be parquet or npy to be read in blocks: convert it.")
-    if table.suffix == ".npy" and not is_pattern(table):
+    refuse_unstreamed(table, selection, cluster)
+    if table.suffix == ".npy" and not is_several_files(table):
         source: Any = find_source(table, None)
         return source, FileTable(np.empty((0, source.n_columns)), NumberedNames(source.n_columns), has_names=False)
-    from ..table.parquet import open_dataset, open_parquet, split_columns
+    from ..table.parquet import DatasetBlocks, split_columns
+    from ..table.parquet_files import open_dataset
 
-    kept, skipped = split_columns(open_dataset(str(table)), selection.drop)
+    data = open_dataset(str(table), selection.drop, selection.only)
+    kept, skipped = split_columns(data, selection.drop)
     selection.refuse_missing_columns(table, [*kept, *skipped])
     names = [name for name in selection.only or kept if name in kept]
     if not names:
         raise UnreadableFileError(f"{table.name} has no numeric column to cluster.")
     columns = FileTable(np.empty((0, len(names))), names, skipped=skipped)
     if cluster is None:
-        return open_parquet(str(table), only=names), columns
-    from dask import dataframe
+        return DatasetBlocks(data, only=names), columns
+    from ..table.parquet_partitions import partitioned_frame
 
-    return dataframe.read_parquet(str(table), columns=names), columns
+    return partitioned_frame(data, names), columns
 
 
 def open_stream_of_model(model: Any, table: Path, selection: ColumnSelection) -> tuple[Any, FileTable]:
@@ -74,7 +81,12 @@ def use_cluster(address: str | None) -> Iterator[None]:
         raise ImportError("--cluster needs Dask: pip install 'rekmeans[dask]'.")
     from distributed import Client
 
-    with Client(address):  # type: ignore[no-untyped-call]
+    try:
+        client = Client(address)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as error:
+        reason = " ".join(str(error).split()).rstrip(".")
+        raise ValueError(f"no Dask scheduler answers at {address} ({reason}): start one, or name another.") from error
+    with client:
         yield
 
 
@@ -82,8 +94,9 @@ def predict_blocks(model: Any, source: Any, names: Sequence[Any], sizes: Array) 
     """The labels of a stream's rows, a block at a time, each read once; they are counted in sizes (k,)."""
     limit, n_done = check_bytes("memory_limit", model.memory_limit), 0
     for X, _ in prefetch(source.blocks(block_rows(source.n_columns, limit))):
-        refuse_bad_rows(X, names, n_done)  # by the numbers of the rows in the table
-        labels = model.predict(X)
+        rows = np.asarray(X)
+        refuse_bad_rows(rows, names, n_done)  # by the numbers of the rows in the table
+        labels = model.predict(rows)
         n_done += len(labels)
         report_reading(n_done, source.n_rows)
         sizes += np.bincount(labels, minlength=len(sizes))

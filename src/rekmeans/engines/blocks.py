@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import mmap
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -235,7 +236,8 @@ class BlockRows(RowsElsewhere):
         with tempfile.TemporaryFile(prefix="rekmeans-labels-") as file:
             if hasattr(os, "posix_fallocate"):  # a full disk is an error here, and not a crash at some later label
                 os.posix_fallocate(file.fileno(), 0, size)
-            return np.memmap(file, kind, "w+", shape=shape)
+            # Not a np.memmap, which other processes would look for by its name.
+            return np.frombuffer(mmap.mmap(file.fileno(), size), kind).reshape(shape)
 
 
 class BlockRun:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import numbers
+import types
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,9 +29,15 @@ DIGEST_SHOWN, LONGEST_VALUE = 16, 100  # letters
 class StartDraws(NamedTuple):
     """What the starts of a fit are drawn with, and how many of them an interrupted fit has begun."""
 
-    random: np.random.RandomState | None  # for a callable init
+    random: np.random.RandomState | None  # for a callable init, where the user gives one
     entropy: list[int]
     n_begun: int = 0
+
+    def random_state(self) -> np.random.RandomState:
+        """What a callable init draws with: the user's own, or one that a fit that goes on has again."""
+        if self.random is not None:
+            return self.random
+        return np.random.RandomState(np.random.MT19937(np.random.SeedSequence(self.entropy)))
 
 
 def fit_identity(estimator: Any, placed: Placement) -> dict[str, str]:
@@ -54,15 +62,49 @@ def fit_identity(estimator: Any, placed: Placement) -> dict[str, str]:
     }
 
 
-def _value_text(value: Any) -> str:
-    """A parameter as text: a digest of an array, the name of a function."""
+def _value_text(value: Any, within: tuple[Any, ...] = ()) -> str:
+    """A parameter as text: numbers by their value, a digest of an array or of what a function does."""
     if callable(value):
-        return str(getattr(value, "__qualname__", type(value).__name__))
+        return "itself" if any(value is one for one in within) else _callable_text(value, (*within, value))
+    if isinstance(value, bool | np.bool_):
+        return str(bool(value))
+    if isinstance(value, numbers.Real):
+        number = float(value)
+        return str(int(number)) if number.is_integer() and abs(number) < 2**53 else str(value)
     if hasattr(value, "__array__"):
         array = np.asarray(value)
         return f"{array.shape} {_digest(str(array.dtype).encode(), np.ascontiguousarray(array).tobytes())}"
     text = repr(value)
     return text if len(text) <= LONGEST_VALUE else _digest(text.encode())
+
+
+def _callable_text(value: Any, within: tuple[Any, ...]) -> str:
+    """The name of a function with a digest of its code, its defaults and what it has from outside."""
+    name = str(getattr(value, "__qualname__", type(value).__qualname__))
+    if isinstance(value, types.FunctionType):
+        cells = [cell.cell_contents for cell in value.__closure__ or ()]
+        outside = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values(), *cells]
+        texts = [_code_text(value.__code__)]
+    elif isinstance(value, types.MethodType):
+        outside, texts = [value.__func__, *getattr(value.__self__, "__dict__", {}).values()], []
+    elif isinstance(value, functools.partial):
+        outside, texts = [value.func, *value.args, *value.keywords.values()], [*value.keywords]
+    else:  # a class, or an object that can be called
+        outside = [] if isinstance(value, type) else list(getattr(value, "__dict__", {}).values())
+        texts = [str(getattr(value, "__module__", ""))]
+    texts += [_value_text(part, within) for part in outside]
+    return f"{name} {_digest(*(text.encode() for text in texts))}"
+
+
+def _code_text(code: types.CodeType) -> str:
+    """What a function does, wherever it is written."""
+    return repr((code.co_code, code.co_names, [_constant_text(part) for part in code.co_consts]))
+
+
+def _constant_text(value: Any) -> str:
+    if isinstance(value, types.CodeType):
+        return _code_text(value)
+    return repr(sorted(map(repr, value))) if isinstance(value, frozenset) else repr(value)  # sets have no order
 
 
 def _sample_digest(table: Table) -> str:

@@ -112,6 +112,7 @@ class PartialFitMixin(Clusterer):
             stream = getattr(self, "stream_", None) or Stream(Clock.begin(self.half_life, table.weights))
             stream = replace(stream, clock=stream.clock.with_half_life(self.half_life))
             units = stream.clock.units(table.weights, table.n_rows)
+            stream.clock.refuse_heavy_rows(units, self.half_life)
             if self.scale is not None:
                 stream = replace(stream, recent=stream.recent.add(table, stream.clock.epochs(units)))
             if is_first:

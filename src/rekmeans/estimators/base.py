@@ -21,6 +21,7 @@ from ..scales import NO_COLUMNS, SCALES, Scale
 from ..seeding import BY_LOSS, plus_plus, starts_of
 from ..short_fits import best_short_fit
 from ..table import ColumnSummary
+from ..table.other_input import refuse_gathering
 from ..table.refusals import refuse_table_elsewhere
 from ..table.stream_input import read_any_table
 from ..threads import limit_threads
@@ -121,7 +122,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _start_draws(self) -> StartDraws:
         """What the starts are drawn with."""
-        random = _parameters.check_random_state(self.random_state) if callable(self.init) else None
+        has_state = callable(self.init) and self.random_state is not None
+        random = _parameters.check_random_state(self.random_state) if has_state else None
         return StartDraws(random, _parameters.fit_entropy(self.random_state if random is None else random))
 
     def _make_starts(self, rows: Rows, table: Any, draws: StartDraws) -> Iterator[Any]:
@@ -129,6 +131,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         k = self._n_centroids()
         start = starts_of(rows.kernel)[self.init] if isinstance(self.init, str) else None
         model = self._exact_model(rows.kernel) if start is plus_plus else None
+        random = draws.random_state() if callable(self.init) else None
         for number in range(self._n_starts()):
             seed = np.random.SeedSequence(draws.entropy, spawn_key=(number,))
             if number < draws.n_begun and not callable(self.init):  # which may draw, and has to do so again
@@ -140,7 +143,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             else:
                 if callable(self.init):
                     refuse_table_elsewhere(table, "a callable init")
-                points = self.init(table.X, k, random_state=draws.random) if callable(self.init) else self.init
+                points = self.init(table.X, k, random_state=random) if callable(self.init) else self.init
                 yield rows.kernel.from_points(_parameters.check_starting_points(points, k, table.n_columns))
 
     def _read_table(self, X: Any, sample_weight: Any = None, *, fitting: bool) -> Any:
@@ -232,6 +235,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
         Over the values a row has: rows with missing ones are nearer to everything.
         """
+        refuse_gathering(self, X)
         return self._apply(
             X, lambda kernel, F, C: np.sqrt(kernel.loss(kernel.distance(F, C)).astype(np.float64) * kernel.loss_unit)
         )

@@ -180,3 +180,15 @@ def _high_words(words: Array, factor: int) -> Array:
     middle = top * low + ((bottom * low) >> half)  # below 2^64: (2^32 - 1)^2 + 2^32 - 1
     other = bottom * high + (middle & mask)
     return top * high + (middle >> half) + (other >> half)
+
+
+def numbers_of_rows(rows: slice | Array, n: int) -> Array:
+    """The numbers of these of n rows; only as many numbers are made as there are rows asked for."""
+    if isinstance(rows, slice):
+        return np.arange(*rows.indices(n))
+    numbers = np.asarray(rows)
+    if numbers.dtype == bool:
+        return np.flatnonzero(numbers)
+    if numbers.size and not -n <= int(numbers.min()) <= int(numbers.max()) < n:
+        raise IndexError(f"numbers of rows must be between 0 and {n - 1}, got {numbers.min()} to {numbers.max()}.")
+    return np.where(numbers < 0, numbers + n, numbers)

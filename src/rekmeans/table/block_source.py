@@ -1,27 +1,19 @@
-"""Where the blocks of a table that is not in memory come from: arrays on disk, and functions that give blocks."""
+"""Where the blocks of a table that is not in memory come from: what every source answers, and functions as one."""
 
 from __future__ import annotations
 
-import mmap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
-from pathlib import Path
-from typing import Any, Protocol, Self, runtime_checkable
+from functools import partial
+from typing import Any, Protocol, runtime_checkable
 
 import narwhals.stable.v2 as nw
-import numpy as np
+from narwhals.exceptions import DuplicateError
 from scipy import sparse
 
 from .._grid import Array
-from ..machine_memory import machine_memory
 from .refusals import number_rows
 from .source_parts import RawBlock, SourcePart
-
-PLAIN_KINDS = "fiub"  # of numbers that an array on disk may hold
-PAGES_SHARE = 2  # the pages of a memmap stay mapped where they take at most this part of the machine's memory
-BLOCKS_AT_ONCE = 4  # of a memmap, where a thread works on what it reads
-BLOCKS_OF_PART = 8  # that a thread reads into one array
 
 
 @runtime_checkable
@@ -51,169 +43,62 @@ class BlockSource(Protocol):
         """Rows of ascending numbers; None where that means reading all."""
 
 
-@dataclass(frozen=True)
-class ArrayBlocks:
-    """Rows of an array that is read by slices: a NumPy memmap, a zarr array."""
-
-    array: Any
-
-    @property
-    def n_columns(self) -> int:
-        return int(self.array.shape[1])
-
-    @property
-    def n_rows(self) -> int:
-        return int(self.array.shape[0])
-
-    def first_row(self) -> Array:
-        return number_rows(np.asarray(self.array[:1]))
-
-    def blocks(self, size: int) -> Iterator[RawBlock]:
-        """Blocks of a memmap are not copied: only what is read of them comes into memory."""
-        for at in range(0, self.n_rows, size):
-            self._advise(slice(at, at + size), "MADV_WILLNEED")
-            if at >= 2 * size:  # the block before this one is being worked on
-                self._drop(slice(at - 2 * size, at - size))
-            yield self._block(slice(at, at + size))
-
-    def parts(self, size: int) -> list[SourcePart]:
-        """Of a memmap some blocks at once, as they are not copied; zarr decodes in threads of its own."""
-        if not isinstance(self.array, np.ndarray):
-            return [SourcePart(0, partial(self.blocks, size))]
-        step = size * BLOCKS_AT_ONCE
-        return [SourcePart(at, partial(self._read_part, slice(at, at + step))) for at in range(0, self.n_rows, step)]
-
-    def _read_part(self, rows: slice) -> Iterator[RawBlock]:
-        yield self._block(rows)
-        self._drop(rows)
-
-    def _block(self, rows: slice) -> RawBlock:
-        return RawBlock(number_rows(np.asarray(self.array[rows])), None)
-
-    def keep_blocks(self, room: int) -> None:
-        """Nothing is kept: the system keeps files."""
-
-    def take(self, rows: Array) -> Array | None:
-        return number_rows(np.array(self.array[rows])) if isinstance(self.array, np.ndarray) else None
-
-    @cached_property
-    def _fits_beside(self) -> bool:
-        """Whether the pages of a memmap may stay: the system has room, and takes them back where it needs it."""
-        return bool(self.array.nbytes * PAGES_SHARE <= machine_memory())
-
-    def _drop(self, rows: slice) -> None:
-        """Pages of some rows are no longer needed."""
-        if isinstance(self.array, np.memmap) and not self._fits_beside:
-            self._advise(rows, "MADV_DONTNEED")
-
-    def _advise(self, rows: slice, advice: str) -> None:
-        """Tell the system what becomes of the pages of some rows of a memmap, unless they hold changes of their own."""
-        array = self.array
-        is_file = isinstance(array, np.memmap) and array.mode != "c" and array.flags.c_contiguous
-        if not is_file or not hasattr(mmap, advice):
-            return
-        block, pages = array[rows], array._mmap
-        first = block.ctypes.data - np.frombuffer(pages, np.uint8).ctypes.data
-        start = first // mmap.PAGESIZE * mmap.PAGESIZE
-        pages.madvise(getattr(mmap, advice), start, first + block.nbytes - start)
-
-
-@dataclass(frozen=True)
-class NpyBlocks:
-    """Rows of a .npy file, read and not mapped, so that no more of it is in memory than a block."""
-
-    path: Path
-    array: ArrayBlocks  # the file, mapped; few rows are taken of it
-
-    @classmethod
-    def of_path(cls, path: Path) -> Self | ArrayBlocks:
-        """The rows of the file; mapped where it has columns one after the other."""
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-        is_by_rows = array.ndim == 2 and array.flags.c_contiguous
-        return cls(path, ArrayBlocks(array)) if is_by_rows else ArrayBlocks(array)
-
-    @property
-    def n_columns(self) -> int:
-        return self.array.n_columns
-
-    @property
-    def n_rows(self) -> int:
-        return self.array.n_rows
-
-    def first_row(self) -> Array:
-        return self.array.first_row()
-
-    def blocks(self, size: int) -> Iterator[RawBlock]:
-        for at in range(0, self.n_rows, size):  # an array each: the one before is being worked on
-            yield from self._read(slice(at, at + size), size)
-
-    def parts(self, size: int) -> list[SourcePart]:
-        step = size * BLOCKS_OF_PART
-        return [SourcePart(at, partial(self._read, slice(at, at + step), size)) for at in range(0, self.n_rows, step)]
-
-    def _read(self, rows: slice, size: int) -> Iterator[RawBlock]:
-        """These rows, block by block into one array."""
-        array, d = self.array.array, self.n_columns
-        stop = min(rows.stop, self.n_rows)
-        cells = np.empty((min(size, stop - rows.start), d), array.dtype)
-        with self.path.open("rb", buffering=0) as file:
-            file.seek(array.offset + rows.start * d * array.itemsize)
-            for at in range(rows.start, stop, size):
-                block = cells[: min(size, stop - at)]
-                if not _fill(file, memoryview(block.view(np.uint8).data).cast("B")):
-                    raise ValueError(f"{self.path.name} became shorter while it was read: write it anew, and fit then.")
-                yield RawBlock(number_rows(block), None)
-
-    def keep_blocks(self, room: int) -> None:
-        """Nothing is kept: the system keeps files."""
-
-    def take(self, rows: Array) -> Array | None:
-        return self.array.take(rows)
-
-
-def _fill(file: Any, room: memoryview) -> bool:
-    """Read until the room is full; False where the file ends before."""
-    while len(room):
-        if not (n := file.readinto(room)):
-            return False
-        room = room[n:]
-    return True
-
-
 class CalledBlocks:
     """Rows from a function that gives a new iterator over blocks each time: arrays, or data frames with column names.
 
-    `weight` names the column of the frames that holds the weights.
+    `weight` names the column of the frames that holds the weights, `only` those of the features; columns of frames are
+    taken by name.
     """
 
-    def __init__(self, function: Callable[[], Iterable[Any]], weight: str | None = None) -> None:
+    def __init__(
+        self, function: Callable[[], Iterable[Any]], weight: str | None = None, only: Sequence[str] | None = None
+    ) -> None:
         self.function, self.weight = function, weight
         self.n_rows: int | None = None
+        self.names: list[str] | None = None
         first = next((block for block in self._open() if block.shape[0]), None)
         if first is None:
             raise ValueError("X must give at least one row, got a function whose iterator gives none.")
-        if sparse.issparse(first):
-            raise TypeError("X must give dense blocks, got a sparse one: pass a sparse table in memory.")
+        names = self.first_names = names_of_frame(first)
+        if weight is not None and weight not in (names or []):
+            raise ValueError(
+                f"sample_weight={weight!r} must name a column of every block; the first has {names!r:.80}."
+            )
+        if names is not None:
+            self.names = [name for name in columns_by_name(names, only) if name != weight]
         self.first = self._features(first)[:1]
         self.n_columns = number_rows(self.first).shape[1]
 
     def _open(self) -> Iterator[Any]:
+        """The blocks of a new iterator; one that is not a dense table is refused."""
         blocks = self.function()
         if not isinstance(blocks, Iterator):
             raise TypeError(
                 f"X must give a new iterator over blocks of rows each time it is called; got {type(blocks).__name__}."
             )
-        return blocks
+        return map(_dense_block, blocks)
 
     def _features(self, block: Any) -> Any:
-        """The block without its weights."""
-        if self.weight is None:
+        """The columns of the features, in the order of the first block."""
+        if self.names is None:
             return block
-        frame = nw.from_native(block, pass_through=True)
-        names = frame.columns if isinstance(frame, nw.DataFrame) else []
-        if self.weight not in names:
-            raise ValueError(f"sample_weight={self.weight!r} must name a column of every block; one has {names!r:.80}.")
-        return frame.drop(self.weight).to_native()
+        return nw.from_native(block).select(self.names).to_native()
+
+    def _refuse_other_columns(self, block: Any) -> None:
+        """Refuse a block that has not the columns of the first."""
+        names = names_of_frame(block)
+        if names is None and self.first_names is None:
+            if (d := block.shape[1]) != self.n_columns:
+                raise ValueError(f"X must have blocks of {self.n_columns} columns as the first; got {d}.")
+        elif names is None or self.first_names is None:
+            raise ValueError("X must give arrays or data frames, got both: give every block the same column names.")
+        elif other := [
+            name for name in [*self.first_names, *names] if (name in names) + (name in self.first_names) == 1
+        ]:
+            raise ValueError(
+                f"X must give blocks with the same columns, {other[0]!r} is in the first or in another one and not in "
+                "both: give every block the same column names."
+            )
 
     def first_row(self) -> Any:
         return self.first
@@ -222,9 +107,8 @@ class CalledBlocks:
         for block in self._open():
             if not block.shape[0]:
                 continue
+            self._refuse_other_columns(block)
             X = number_rows(self._features(block))
-            if X.shape[1] != self.n_columns:
-                raise ValueError(f"X must have blocks of {self.n_columns} columns as the first; got {X.shape[1]}.")
             weights = (
                 None
                 if self.weight is None
@@ -241,6 +125,30 @@ class CalledBlocks:
 
     def take(self, rows: Array) -> Array | None:
         return None
+
+
+def names_of_frame(block: Any) -> list[str] | None:
+    """The column names of a data frame; None of an array."""
+    try:
+        frame = nw.from_native(block, pass_through=True)
+    except DuplicateError:
+        raise ValueError(f"X must have different column names, got {list(block.columns)!r:.80}: rename one.") from None
+    return frame.columns if isinstance(frame, nw.DataFrame) else None
+
+
+def columns_by_name(names: Sequence[str], only: Sequence[str] | None) -> list[str]:
+    """The columns of `only` where all of them are there, else all names."""
+    return list(only) if only is not None and set(only) <= set(names) else list(names)
+
+
+def _dense_block(block: Any) -> Any:
+    """A block that is a dense table, unless it is something else."""
+    if sparse.issparse(block):
+        raise TypeError("X must give dense blocks, got a sparse one: pass a sparse table in memory.")
+    if len(getattr(block, "shape", ())) != 2:
+        kind = type(block).__name__
+        raise TypeError(f"X must give blocks of rows, 2-D arrays or data frames; got {kind}: give np.asarray(rows).")
+    return block
 
 
 @dataclass(frozen=True)

@@ -9,12 +9,13 @@ from operator import add
 from typing import Any, ClassVar
 
 import numpy as np
-from dask.delayed import delayed
+from dask.delayed import Delayed, delayed
 
 from .._grid import Array
 from ..threads import count_threads
 from . import refusals
-from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, Twins, draw_goals
+from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, Twins, draw_goals, numbers_of_rows
+from .block_source import columns_by_name
 from .dask_compute import compute
 from .memory import SUMMARY_SEED, MemoryTable
 from .refusals import number_rows
@@ -104,7 +105,7 @@ class DaskTable:
 
     def dense(self, rows: slice | Array = slice(None)) -> Array:
         """These rows, brought here."""
-        ascending, places = np.unique(np.arange(self.n_rows)[rows], return_inverse=True)
+        ascending, places = np.unique(numbers_of_rows(rows, self.n_rows), return_inverse=True)
         return self._rows_at(ascending, self.ends, None)[0][places]
 
     def sample(self, count: int, seed: int) -> MemoryTable:
@@ -165,11 +166,19 @@ class DaskTable:
         return stack_blocks([X for X, _ in found]), np.concatenate([hits for _, hits in found]).astype(np.float64)
 
 
-def read_dask_table(estimator: Any, X: Any, sample_weight: Any, fitting: bool) -> DaskTable:
-    """The table of a dask.array or dask.dataframe, of which nothing is read yet."""
+def read_dask_table(
+    estimator: Any, X: Any, sample_weight: Any, fitting: bool, only: Sequence[str] | None = None
+) -> DaskTable:
+    """The table of a dask.array or dask.dataframe, not read yet; `only` are the columns of its features."""
     kind = type(X).__name__
-    if hasattr(X, "to_dask_array") and hasattr(X, "columns"):
+    if isinstance(X, Delayed):
+        raise TypeError("X must be a 2-D dask.array or a dask.dataframe, got a Delayed: use dask.array.from_delayed.")
+    if hasattr(X, "to_dask_array") and X.ndim == 2:
         weight = sample_weight if isinstance(sample_weight, str) else None
+        if len(set(X.columns)) < len(X.columns):
+            raise ValueError(f"X must have different column names, got {list(X.columns)!r:.80}: rename one.")
+        taken = columns_by_name([*X.columns], only if weight is None or only is None else [*only, weight])
+        X = X if taken == [*X.columns] else X[taken]  # else its partitions are its own
         names = [name for name in X.columns if name != weight]
         if weight is not None and weight not in X.columns:
             raise ValueError(f"sample_weight={weight!r} must name a column of X; it has {list(X.columns)!r:.80}.")
@@ -199,6 +208,8 @@ def _weights_by_part(sample_weight: Any, weight: str | None, lengths: Any, count
     if hasattr(sample_weight, "__dask_graph__"):
         if hasattr(sample_weight, "to_dask_array"):
             sample_weight = sample_weight.to_dask_array()
+        if sample_weight.ndim != 1:
+            raise ValueError(f"sample_weight must be 1-D, got {sample_weight.ndim}-D: pass a weight for each row.")
         if lengths is not None and not np.isnan(sample_weight.shape[0]):
             sample_weight = (
                 sample_weight.rechunk((lengths,)) if sample_weight.shape[0] == sum(lengths) else sample_weight

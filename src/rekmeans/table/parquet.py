@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from glob import glob
 from itertools import accumulate, chain
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
 from .._grid import Array
+from .block_source import columns_by_name
 from .column_cells import ColumnCells
+from .parquet_files import is_number_type, open_dataset
 from .source_parts import RawBlock, SourcePart
 
 try:
@@ -66,14 +66,20 @@ def find_row_groups(data: Any, columns: list[str], n_rows: int) -> list[RowGroup
 
 
 class DatasetBlocks:
-    """Rows of a pyarrow dataset; `weight` names the column of the weights."""
+    """Rows of a pyarrow dataset; `weight` names the column of the weights, `only` those of the features."""
 
-    def __init__(self, data: Any, weight: str | None = None, only: list[str] | None = None) -> None:
+    def __init__(self, data: Any, weight: str | None = None, only: Sequence[str] | None = None) -> None:
+        if not isinstance(data, dataset.Dataset):
+            kind = type(data).__name__
+            raise TypeError(f"X must be a pyarrow dataset, or the path of one; got a {kind}: pass what it was made of.")
         self.data, self.weight = data, weight
+        names = data.schema.names
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise ValueError(f"X must have different column names, got {twice[0]!r} twice: rename one.")
         kinds = {field.name: field.type for field in data.schema}
         if weight is not None and weight not in kinds:
             raise ValueError(f"sample_weight={weight!r} must name a column of X; it has {', '.join(kinds):.80}.")
-        self.names = [name for name in (only or kinds) if name != weight]
+        self.names = [name for name in columns_by_name(names, only) if name != weight]
         if not self.names:
             raise ValueError("X has 0 feature(s) while a minimum of 1 is required: pass a column.")
         for name in [*self.names, *([] if weight is None else [weight])]:
@@ -161,9 +167,10 @@ class DatasetBlocks:
         return None
 
 
-def open_parquet(name: str, weight: str | None = None, only: list[str] | None = None) -> DatasetBlocks:
+def open_parquet(name: str, weight: str | None = None, only: Sequence[str] | None = None) -> DatasetBlocks:
     """The rows of a parquet file, of the files in a folder, or of those that a pattern names, in the order of names."""
-    return DatasetBlocks(open_dataset(name), weight, only)
+    compared = None if only is None else [*only, *([] if weight is None else [weight])]
+    return DatasetBlocks(open_dataset(name, only=compared), weight, only)
 
 
 def split_columns(data: Any, drop: Sequence[str] = ()) -> tuple[list[str], dict[str, str]]:
@@ -172,24 +179,6 @@ def split_columns(data: Any, drop: Sequence[str] = ()) -> tuple[list[str], dict[
     skipped = {name: "dropped" if name in drop else str(kind) for name, kind in kinds.items()}
     kept = [name for name, kind in kinds.items() if name not in drop and is_number_type(kind)]
     return kept, {name: why for name, why in skipped.items() if name not in kept}
-
-
-def open_dataset(name: str) -> Any:
-    """The pyarrow dataset of a parquet file, of the files in a folder, or of those that a pattern names."""
-    files = sorted(glob(name, recursive=True)) if not Path(name).exists() else name
-    if not files:
-        raise FileNotFoundError(f"{name} names no file: name a parquet file, a folder of them, or a pattern.")
-    try:
-        return dataset.dataset(files, format="parquet")
-    except (pa.ArrowInvalid, OSError) as error:
-        reason = " ".join(str(error).split())[:120]
-        raise ValueError(f"{name} must be a parquet file, a folder of them or a pattern: {reason}.") from error
-
-
-def is_number_type(kind: Any) -> bool:
-    """Whether a column of this type holds numbers; one without any value does."""
-    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
-    return any(test(kind) for test in tests)
 
 
 def column_numbers(column: Any, dtype: Any) -> Array:

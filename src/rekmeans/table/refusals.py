@@ -16,6 +16,7 @@ from .._grid import Array, integer_weights
 from .base import Table, dense
 from .device_arrays import device_name, is_on_card
 from .memory import CELLS_AT_ONCE, MemoryTable, PairwiseTable
+from .other_input import refuse_what_is_no_table
 from .sparse_rows import csr_rows
 
 COLUMNS = ("n_features_in_", "feature_names_in_")
@@ -87,6 +88,7 @@ def _numbers(X: Any) -> tuple[Any, list[Any]]:
         raise TypeError(f"X must be in memory, got a lazy {type(X).__name__}: pass X.collect().")
     if isinstance(frame, nw.DataFrame):
         return _frame(frame), frame.columns
+    refuse_what_is_no_table(X)
     if isinstance(X, np.ma.MaskedArray):
         X = np.ma.filled(X.astype(np.float64), np.nan)
     try:

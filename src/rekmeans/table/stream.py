@@ -12,9 +12,10 @@ import numpy as np
 
 from .._grid import Array, integer_weights
 from ..threads import count_threads
-from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, SummaryRows, Twins, draw_goals
+from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, SummaryRows, Twins, draw_goals, numbers_of_rows
 from .block_source import BlockSource
 from .memory import SUMMARY_SEED, MemoryTable
+from .other_input import explain_reading
 from .reading import report_reading
 from .source_parts import Item, RawBlock, map_parts, prefetch
 from .survey import Survey
@@ -94,10 +95,11 @@ class StreamTable:
     def read_blocks(self) -> Iterator[Block]:
         """All rows in order, each block read while the one before is worked on."""
         at = 0
-        for raw in prefetch(self.source.blocks(block_rows(self.n_columns, self.memory_limit))):
-            yield self._block(at, raw)
-            at += len(raw.X)
-            report_reading(at, self.n_rows)
+        with explain_reading():
+            for raw in prefetch(self.source.blocks(block_rows(self.n_columns, self.memory_limit))):
+                yield self._block(at, raw)
+                at += len(raw.X)
+                report_reading(at, self.n_rows)
         self._refuse_other_length(at)
 
     def map_blocks(self, work: Callable[[Block, int], Item], n_threads: int) -> Iterator[Item]:
@@ -113,10 +115,11 @@ class StreamTable:
             return work(self._block(start, raw), n_threads // n_readers)
 
         done = 0
-        for n, item in map_parts(parts, work_on_block, n_readers):
-            done += n
-            report_reading(done, self.n_rows)
-            yield item
+        with explain_reading():
+            for n, item in map_parts(parts, work_on_block, n_readers):
+                done += n
+                report_reading(done, self.n_rows)
+                yield item
         self._refuse_other_length(done)
 
     def _block(self, start: int, raw: RawBlock) -> Block:
@@ -129,8 +132,7 @@ class StreamTable:
 
     def dense(self, rows: slice | Array = slice(None)) -> Array:
         """These rows; those of all numbers are read unless the source can find some."""
-        numbers = np.arange(self.n_rows)[rows]
-        ascending, places = np.unique(numbers, return_inverse=True)
+        ascending, places = np.unique(numbers_of_rows(rows, self.n_rows), return_inverse=True)
         return self._rows_at(ascending)[0][places]
 
     def sample(self, count: int, seed: int) -> MemoryTable:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,8 +13,11 @@ import numpy as np
 from ..machine_memory import machine_memory
 from ..threads import count_threads
 from . import refusals
-from .block_source import PLAIN_KINDS, ArrayBlocks, BlockSource, CalledBlocks, NpyBlocks, WeightedBlocks
+from .array_blocks import PLAIN_KINDS, ArrayBlocks, NpyBlocks
+from .block_source import BlockSource, CalledBlocks, WeightedBlocks
 from .device_arrays import is_on_card, is_tensor
+from .file_names import is_pattern, is_several_files
+from .other_input import explain_reading
 from .reading import report_reading
 from .refusals import read_table
 from .source_parts import RawBlock, map_parts
@@ -23,7 +27,6 @@ from .survey import Survey, refuse_bad_survey, survey_raw_block
 DECODED_SHARE = 4  # blocks are kept in up to this part of the machine's memory, where there is no limit
 LABEL_BYTES = 12  # of its label and bounds
 WORKING_BYTES = 1 << 26  # of the blocks that are being read
-GLOB = "*?["  # a name with one of these stands for several files
 
 
 class BadRows(NamedTuple):
@@ -47,7 +50,8 @@ def read_any_table(
     if hasattr(X, "__dask_graph__"):
         from .dask import read_dask_table
 
-        collection: Any = read_dask_table(estimator, X, sample_weight, fitting)
+        only = None if fitting else fitted_names(estimator)
+        collection: Any = read_dask_table(estimator, X, sample_weight, fitting, only)
         if fitting:
             refusals.refuse_few_rows(collection.n_rows, k, k_parameter)
         return collection
@@ -55,10 +59,13 @@ def read_any_table(
         on_host = not is_on_card(X) and getattr(estimator, "engine", "auto") != "torch"
         read = _torch_reader(X)
         return read(estimator, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter, on_host=on_host)
-    source: Any = find_source(X, sample_weight if isinstance(sample_weight, str) else None, memory_limit)
+    weight = sample_weight if isinstance(sample_weight, str) else None
+    source: Any = find_source(X, weight, memory_limit, None if fitting else fitted_names(estimator))
     if source is None:
         return read_table(estimator, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter)
     if sample_weight is not None and not isinstance(sample_weight, str):
+        if source.n_rows is None and np.ndim(sample_weight) == 0:
+            raise ValueError(f"sample_weight must have one weight a row, got {sample_weight!r:.40}: pass an array.")
         n = np.size(sample_weight) if source.n_rows is None else source.n_rows
         source = WeightedBlocks(source, refusals.read_weights(sample_weight, n))
     columns = refusals.read_columns(estimator, source.first_row(), fitting)
@@ -79,24 +86,41 @@ def _torch_reader(X: Any) -> Any:
     return read_torch_table
 
 
-def find_source(X: Any, weight: str | None, memory_limit: int | None = None) -> BlockSource | None:
-    """The source of blocks that X is or names; None for a table in memory. `weight` names a column."""
+def fitted_names(estimator: Any) -> list[str] | None:
+    """The names of the columns of a fit, by which those of tables that are read by name are taken."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else list(names)
+
+
+def find_source(
+    X: Any, weight: str | None, memory_limit: int | None = None, only: Sequence[str] | None = None
+) -> BlockSource | None:
+    """The source of blocks that X is or names; None for a table in memory.
+
+    `weight` names a column, `only` those of the features.
+    """
     if type(X) is np.ndarray:  # the protocol below takes longer to ask than a small table to read
         return None
     if isinstance(X, BlockSource):
         return X
     if isinstance(X, str | os.PathLike):
-        return _named_source(os.fspath(X), weight)
+        return _named_source(os.fspath(X), weight, only)
     if type(X).__module__.startswith("pyarrow._dataset"):
         from .parquet import DatasetBlocks
 
-        return DatasetBlocks(X, weight)
+        return DatasetBlocks(X, weight, only)
     if callable(X):
-        return CalledBlocks(X, weight)
-    is_large_memmap = isinstance(X, np.memmap) and memory_limit is not None and X.nbytes > memory_limit
-    if is_large_memmap or type(X).__module__.split(".")[0] == "zarr":
+        return CalledBlocks(X, weight, only)
+    if _is_large_memmap(X, memory_limit) or type(X).__module__.split(".")[0] == "zarr":
         return _array_source(X, weight)
     return None
+
+
+def _is_large_memmap(X: Any, memory_limit: int | None) -> bool:
+    """Whether X is in a file and larger than the limit; a copy of a memmap is a memmap in memory."""
+    if not isinstance(X, np.memmap) or memory_limit is None:
+        return False
+    return getattr(X, "_mmap", None) is not None and X.nbytes > memory_limit
 
 
 def room_for_blocks(n_rows: int, memory_limit: int | None) -> int:
@@ -120,28 +144,30 @@ def survey_rows(
 
     threads = count_threads(n_threads)
     found, bad, done = None, [], 0
-    for n, item in map_parts(source.parts(block_rows(source.n_columns, memory_limit, threads)), survey_raw, threads):
-        done += n
-        report_reading(done, source.n_rows)
-        if isinstance(item, BadRows):
-            bad.append(item)
-        else:
-            found = item if found is None else found + item
+    parts = source.parts(block_rows(source.n_columns, memory_limit, threads))
+    with explain_reading():
+        for n, item in map_parts(parts, survey_raw, threads):
+            done += n
+            report_reading(done, source.n_rows)
+            if isinstance(item, BadRows):
+                bad.append(item)
+            else:
+                found = item if found is None else found + item
     if bad:
         raise min(bad).error
     return refuse_bad_survey(found)
 
 
-def _named_source(name: str, weight: str | None) -> BlockSource:
+def _named_source(name: str, weight: str | None, only: Sequence[str] | None) -> BlockSource:
     """The source that a path names: a .npy file, or parquet files as a file, a folder or a pattern."""
     path = Path(name)
-    if not set(GLOB) & set(name) and not path.exists():
+    if not is_pattern(name) and not path.exists():
         raise FileNotFoundError(f"{name} does not exist: name a .npy file, or a parquet file, folder or pattern.")
-    if path.suffix == ".npy" and not set(GLOB) & set(name):
+    if path.suffix == ".npy" and not is_several_files(name):
         return _array_source(NpyBlocks.of_path(path), weight)
     from .parquet import open_parquet
 
-    return open_parquet(name, weight)
+    return open_parquet(name, weight, only)
 
 
 def _array_source(array: Any, weight: str | None) -> BlockSource:
@@ -150,6 +176,8 @@ def _array_source(array: Any, weight: str | None) -> BlockSource:
         raise ValueError(f"sample_weight={weight!r} names a column, X has no column names: pass an array of weights.")
     source = array if isinstance(array, ArrayBlocks | NpyBlocks) else ArrayBlocks(array)
     cells = source.array.array if isinstance(source, NpyBlocks) else source.array
+    if not hasattr(cells, "dtype"):
+        raise TypeError(f"X must be a zarr array, got a {type(cells).__name__}: pass one of the arrays in it.")
     if cells.ndim != 2 or np.dtype(cells.dtype).kind not in PLAIN_KINDS:
         raise ValueError(f"X must be a 2-D array of numbers, got shape {cells.shape} of {cells.dtype}.")
     if not all(cells.shape):

@@ -1,0 +1,117 @@
+"""Parquet files of one table: their columns are compared, their number types united, other files refused by name."""
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from numpy.testing import assert_array_equal
+
+from rekmeans import RectifiedEulerKMeans
+from rekmeans.table.file_names import table_files, would_read
+from rekmeans.table.parquet import open_parquet
+from support.assertions import assert_one_sentence, raises_mentioning
+
+RANDOM = np.random.default_rng(0)
+FRAME = pd.DataFrame(RANDOM.integers(-50, 50, (40, 2)).astype(float), columns=["a", "b"])
+
+
+def write(folder, **frames):
+    for name, frame in frames.items():
+        frame.to_parquet(folder / f"{name}.parquet", index=False)
+    return f"{folder}/*.parquet"
+
+
+def read(name):
+    return np.concatenate([np.asarray(block.X) for block in open_parquet(str(name)).blocks(7)])
+
+
+def assert_refused(name, *words, error=ValueError):
+    with raises_mentioning(error, *words) as caught:
+        open_parquet(str(name))
+    assert_one_sentence(caught.value)
+
+
+@pytest.mark.parametrize("kinds", [("int8", "int64"), ("int64", "float64"), ("float32", "int8"), ("uint64", "int8")])
+@pytest.mark.parametrize("order", [1, -1], ids=["narrow first", "wide first"])
+def test_numbers_of_several_types_are_the_numbers(kinds, order, tmp_path):
+    one, two = ((FRAME.abs() + 0.25 * ("float" in kind)).astype(kind) for kind in kinds[::order])
+    assert_array_equal(read(write(tmp_path, p=one, q=two)), pd.concat([one, two]).to_numpy(np.float64))
+
+
+def test_a_column_without_values_or_of_decimals_is_one_of_numbers(tmp_path):
+    pattern = write(tmp_path, p=FRAME.assign(b=None), q=FRAME)
+    assert_array_equal(read(pattern), pd.concat([FRAME.assign(b=np.nan), FRAME]))
+    decimals = pa.table({"a": pa.array([1, 2], pa.decimal128(5, 2)), "b": [0.5, 1.5]})
+    pyarrow.parquet.write_table(decimals, tmp_path / "r.parquet")
+    assert_array_equal(read(pattern)[-2:], [[1, 0.5], [2, 1.5]])
+
+
+def test_columns_that_are_not_in_every_file_are_refused(tmp_path):
+    for number, (p, q) in enumerate([(FRAME, FRAME[["a"]]), (FRAME[["a"]], FRAME)]):
+        (folder := tmp_path / str(number)).mkdir()
+        whole, part = ("p", "q") if "b" in p else ("q", "p")
+        words = f"'b' is in {folder}/{whole}.parquet and not in {folder}/{part}.parquet"
+        assert_refused(write(folder, p=p, q=q), "same columns in every file", words)
+        assert_refused(folder, words)
+    (other := tmp_path / "other").mkdir()
+    assert_refused(write(other, p=FRAME, q=FRAME.rename(columns=str.upper)), "'a' is in", "p.parquet and not in")
+
+
+def test_text_and_numbers_in_one_column_are_refused(tmp_path):
+    pattern = write(tmp_path, p=FRAME, q=FRAME.assign(b="1.5"))
+    assert_refused(pattern, "'b' is double in", "p.parquet and", "string in", "q.parquet")
+    assert open_parquet(pattern, only=["a"]).names == ["a"]  # what is not used is not compared
+
+
+def test_columns_in_another_order_are_taken_by_name(tmp_path):
+    assert_array_equal(read(write(tmp_path, p=FRAME, q=FRAME[["b", "a"]])), pd.concat([FRAME, FRAME]))
+
+
+def test_files_that_are_not_parquet_are_named(tmp_path):
+    write(tmp_path, p=FRAME)
+    for content in (b"", b"some text that is no parquet file"):
+        (tmp_path / "q.parquet").write_bytes(content)
+        assert_refused(tmp_path, "must be a parquet file", f"{tmp_path}/q.parquet")
+    (tmp_path / "q.parquet").rename(tmp_path / "_q.parquet")  # names that begin so are for other things
+    assert_array_equal(read(tmp_path), FRAME)
+
+
+def test_other_places_are_refused(tmp_path):
+    assert_refused(tmp_path, "names no file", error=FileNotFoundError)
+    table = pa.Table.from_arrays([pa.array([1.0]), pa.array([2.0])], names=["a", "a"])
+    pyarrow.parquet.write_table(table, tmp_path / "twice.parquet")
+    assert_refused(tmp_path / "twice.parquet", "different column names", "'a' twice")
+
+
+def test_a_folder_that_a_pattern_matches_stands_for_its_files_once(tmp_path):
+    (tmp_path / "q.parquet").mkdir()
+    write(tmp_path / "q.parquet", part=FRAME + 1)
+    (tmp_path / "q.parquet" / "_SUCCESS").write_text("")
+    write(tmp_path, p=FRAME, r=FRAME + 2)
+    expected = pd.concat([FRAME, FRAME + 1, FRAME + 2])
+    for pattern in ("*.parquet", "**/*.parquet"):
+        assert_array_equal(read(tmp_path / pattern), expected)
+
+
+def test_names_with_brackets_are_names_of_files_that_are_there(tmp_path):
+    write(tmp_path, **{"a[1]": FRAME, "a1": FRAME + 1})
+    assert_array_equal(read(tmp_path / "a[1].parquet"), FRAME)
+    assert_array_equal(read(tmp_path / "a[12].parquet"), FRAME + 1)
+    np.save(tmp_path / "x[0].npy", FRAME.to_numpy())
+    model = RectifiedEulerKMeans(2, random_state=0).fit(tmp_path / "x[0].npy")
+    assert_array_equal(model.labels_, RectifiedEulerKMeans(2, random_state=0).fit(FRAME.to_numpy()).labels_)
+
+
+PATTERNS = ["*", "*.parquet", "**/*.parquet", "d", "d/*", "**", "?[ab].parquet", "d/**/e/*", "."]
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_what_would_be_read_is_what_is_read_once_it_is_there(pattern, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "d" / "e" / "e").mkdir(parents=True)
+    paths = ["xa.parquet", ".xa.parquet", "_x.parquet", "d/y.parquet", "d/e/z.parquet", "d/e/e/z.csv", "d/_y.csv"]
+    for path in paths:
+        before = would_read(pattern, tmp_path / path)
+        (tmp_path / path).write_bytes(b"")
+        assert before == (path in table_files(pattern)), path
