@@ -1,13 +1,18 @@
 """200 random fits against the numbers stored of them: hard Euler fits to the bit, the others to rounding."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from rekmeans import MahalanobisFuzzyCMeans
 from support.random_fits import COUNT, HARD_EULER, KINDS, STORED, fitted_numbers
 
 COUNTED = ("labels", "n_iter")
 ROUNDING = 1e-12
+# Inverses of covariances, again and again: OpenBLAS for SkylakeX, for Haswell and for Zen differ by 8e-12 in one fit.
+ROUNDING_OF_INVERSES = 1e-10
 
 
 @pytest.fixture(scope="module")
@@ -33,13 +38,13 @@ def compare_bits(name, found, expected):
         assert_array_equal(found, expected, err_msg=name)
 
 
-def compare_to_rounding(name, found, expected):
+def compare_to_rounding(name, found, expected, rounding=ROUNDING):
     if name in COUNTED:
         assert_array_equal(found, expected, err_msg=name)
     elif name == "distances":  # a root near zero amplifies rounding
-        assert_allclose(found**2, expected**2, rtol=ROUNDING, atol=ROUNDING, err_msg=name)
+        assert_allclose(found**2, expected**2, rtol=rounding, atol=rounding, err_msg=name)
     else:
-        assert_allclose(found, expected, rtol=ROUNDING, atol=ROUNDING, err_msg=name)
+        assert_allclose(found, expected, rtol=rounding, atol=rounding, err_msg=name)
 
 
 @pytest.mark.parametrize("number", range(COUNT), ids=lambda number: f"{number}-{kind_of(number).__name__}")
@@ -47,5 +52,7 @@ def test_a_drawn_fit_gives_the_stored_numbers(stored_arrays, number):
     found, expected = fitted_numbers(number), numbers_of(stored_arrays, number)
     assert found.keys() == expected.keys()
     compare = compare_bits if kind_of(number) in HARD_EULER else compare_to_rounding
+    if kind_of(number) is MahalanobisFuzzyCMeans:
+        compare = partial(compare_to_rounding, rounding=ROUNDING_OF_INVERSES)
     for name, values in expected.items():
         compare(name, found[name], values)

@@ -32,7 +32,7 @@ NARROW_TYPES = (pa.float32(), pa.float16(), pa.int16(), pa.int8(), pa.uint16(), 
 
 
 @dataclass(frozen=True, eq=False)
-class RowGroups:
+class FileRowGroups:
     """Row groups of a parquet file that are read one after the other."""
 
     fragment: Any  # pyarrow's, of the file
@@ -40,9 +40,9 @@ class RowGroups:
     n_rows: int
 
 
-def find_row_groups(data: Any, columns: list[str], n_rows: int) -> list[RowGroups] | None:
+def find_row_groups(data: Any, columns: list[str], n_rows: int) -> list[FileRowGroups] | None:
     """The row groups of a dataset, small ones together; None where its rows are not simply those of parquet files."""
-    found: list[RowGroups] = []
+    found: list[FileRowGroups] = []
     try:
         fragments = list(data.get_fragments())
     except ValueError:  # some rows are filtered out
@@ -57,11 +57,11 @@ def find_row_groups(data: Any, columns: list[str], n_rows: int) -> list[RowGroup
         m = 0
         for group in fragment.row_groups:
             if m and m + group.num_rows > MOST_CELLS_TOGETHER // len(columns):
-                found.append(RowGroups(fragment, tuple(numbers), m))
+                found.append(FileRowGroups(fragment, tuple(numbers), m))
                 numbers, m = [], 0
             numbers.append(group.id)
             m += group.num_rows
-        found += [RowGroups(fragment, tuple(numbers), m)] if m else []
+        found += [FileRowGroups(fragment, tuple(numbers), m)] if m else []
     return found if sum(group.n_rows for group in found) == n_rows else None
 
 
@@ -89,7 +89,7 @@ class DatasetBlocks:
         self.dtype = np.dtype(np.float32 if is_narrow else np.float64)
         self.n_columns, self.n_rows = len(self.names), int(data.count_rows())
         self.row_groups = find_row_groups(data, self._columns, self.n_rows)
-        self.kept: dict[RowGroups, list[RawBlock]] = {}
+        self.kept: dict[FileRowGroups, list[RawBlock]] = {}
         self.room, self.lock = 0, Lock()  # bytes for more of them
 
     def first_row(self) -> Any:
@@ -122,7 +122,7 @@ class DatasetBlocks:
         """Keep what is decoded, up to so many bytes, for the reads that follow."""
         self.room = room
 
-    def _read_group(self, group: RowGroups, size: int) -> Iterator[RawBlock]:
+    def _read_group(self, group: FileRowGroups, size: int) -> Iterator[RawBlock]:
         """As it is kept, else decoded."""
         if (kept := self.kept.get(group)) is not None:
             yield from kept
@@ -139,7 +139,7 @@ class DatasetBlocks:
         if is_room:
             self.kept[group] = blocks
 
-    def _decode_group(self, group: RowGroups, size: int) -> Iterator[RawBlock]:
+    def _decode_group(self, group: FileRowGroups, size: int) -> Iterator[RawBlock]:
         """A block at a time, so that no more is in memory; on one thread, as many read at once."""
         with group.fragment.open() as file:
             reader = ParquetFile(file, metadata=group.fragment.metadata, buffer_size=PAGE_BUFFER, pre_buffer=False)
