@@ -40,7 +40,7 @@ def map_parts(
     parts: Sequence[SourcePart], work: Callable[[int, RawBlock], Item], n_threads: int
 ) -> Iterator[tuple[int, Item]]:
     """Rows and `work(start, block)` of each block of all parts, as threads come to them."""
-    found: SimpleQueue[tuple[int, Item] | None] = SimpleQueue()
+    found: SimpleQueue[tuple[int, Item] | BaseException | None] = SimpleQueue()  # None at the end of a part
     is_stopped = Event()
 
     def work_on_part(part: SourcePart) -> None:
@@ -51,20 +51,23 @@ def map_parts(
                     return
                 found.put((len(block.X), work(start, block)))
                 start += len(block.X)
-        finally:
             found.put(None)
+        except BaseException as error:
+            found.put(error)
 
+    n_left = len(parts)
     with ThreadPoolExecutor(n_threads) as pool:
-        futures = [pool.submit(work_on_part, part) for part in parts]
         try:
-            for _ in futures:
-                while (item := found.get()) is not None:
+            for part in parts:
+                pool.submit(work_on_part, part)
+            while n_left:
+                item = found.get()
+                if isinstance(item, BaseException):
+                    raise item
+                if item is None:
+                    n_left -= 1
+                else:
                     yield item
-                for future in futures:
-                    if future.done():
-                        future.result()
         finally:
             is_stopped.set()
             pool.shutdown(cancel_futures=True)
-    for future in futures:
-        future.result()
