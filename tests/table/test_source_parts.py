@@ -110,6 +110,15 @@ def test_a_table_that_is_kept_is_decoded_once(folder):
     np.testing.assert_array_equal(np.concatenate([np.asarray(block.X) for block in source.blocks(700)]), X)
 
 
+def test_a_read_that_is_given_up_takes_no_room(folder):
+    source = source_of(folder)
+    source.keep_blocks(10**9)
+    reading = source.blocks(100)
+    next(reading)
+    reading.close()
+    assert (source.room, source.kept) == (10**9, {})
+
+
 def test_room_for_blocks_is_what_the_limit_leaves():
     assert room_for_blocks(10**6, 10**6) == 0
     assert 0 < room_for_blocks(10**6, 10**9) < 10**9 * 3 // 4 - 12 * 10**6

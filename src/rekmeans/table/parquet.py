@@ -132,12 +132,17 @@ class DatasetBlocks:
             is_room = needed <= self.room
             self.room -= needed if is_room else 0
         blocks = []
-        for block in self._decode_group(group, size):
-            yield block
+        try:
+            for block in self._decode_group(group, size):
+                yield block
+                if is_room:
+                    blocks.append(block)
             if is_room:
-                blocks.append(block)
-        if is_room:
-            self.kept[group] = blocks
+                self.kept[group] = blocks
+        finally:
+            if is_room and group not in self.kept:  # the reader went before the end
+                with self.lock:
+                    self.room += needed
 
     def _decode_group(self, group: FileRowGroups, size: int) -> Iterator[RawBlock]:
         """A block at a time, so that no more is in memory; on one thread, as many read at once."""

@@ -59,6 +59,7 @@ class StreamTable:
     survey: Survey
     columns: dict[str, Any] = field(default_factory=dict)  # scikit-learn's n_features_in_, feature_names_in_
     memory_limit: int | None = None  # bytes
+    n_threads: int | None = None  # that may read it
 
     is_in_memory: ClassVar[bool] = False
     is_partitioned: ClassVar[bool] = False
@@ -192,7 +193,7 @@ class StreamTable:
                 here = slice(*np.searchsorted(goals, [block.start, block.rows.stop]))
                 return block.start, block.X[goals[here] - block.start]
 
-            found_in_blocks = sorted(self.map_blocks(take, count_threads()), key=itemgetter(0))
+            found_in_blocks = sorted(self.map_blocks(take, count_threads(self.n_threads)), key=itemgetter(0))
             return stack_blocks([X for _, X in found_in_blocks]), times.astype(np.float64)
         parts, before = [], 0
         for block in self.read_blocks():

@@ -74,7 +74,7 @@ def read_any_table(
     threads = getattr(estimator, "n_threads", None)
     survey = survey_rows(source, list(columns.get("feature_names_in_", range(source.n_columns))), memory_limit, threads)
     refusals.refuse_few_rows(survey.n_rows, k, k_parameter)
-    return StreamTable(source, survey, columns, memory_limit)
+    return StreamTable(source, survey, columns, memory_limit, threads)
 
 
 def _torch_reader(X: Any) -> Any:
