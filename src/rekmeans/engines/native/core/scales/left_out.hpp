@@ -16,7 +16,7 @@ struct KeptIntervals {
     for (size_t l = 0; l < count; ++l) out[l] = x[l] == x[l] ? 1.0 : 0.0;
     for (size_t i = 0; i < m; ++i) {
       const double *a = low + i * d + first, *b = high + i * d + first;
-      for (size_t l = 0; l < count; ++l) out[l] = (x[l] >= a[l]) & (x[l] <= b[l]) ? 0.0 : out[l];
+      for (size_t l = 0; l < count; ++l) out[l] = ((x[l] >= a[l]) & (x[l] <= b[l])) ? 0.0 : out[l];
     }
   }
 };
