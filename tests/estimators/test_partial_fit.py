@@ -246,7 +246,7 @@ def test_kernels_whose_sums_do_not_add_are_refused(kernel):
         ({}, stream_rows(2), "n_clusters=3 needs at least 3 rows"),
         ({"half_life": 0}, stream_rows(9), "half_life"),
         ({"half_life": "ten"}, stream_rows(9), "half_life"),
-        ({}, lambda: iter([stream_rows(9)]), "partial_fit needs all rows"),
+        ({}, lambda: iter([stream_rows(9)]), "partial_fit takes one block in memory"),
     ],
     ids=["few", "zero", "text", "iterator"],
 )

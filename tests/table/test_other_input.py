@@ -131,3 +131,10 @@ def test_a_container_does_not_gather_the_rows_of_dask():
         model.transform(rows)
     assert_one_sentence(caught.value)
     assert isinstance(model.transform(X), pd.DataFrame)
+
+
+def test_what_the_command_line_writes_into_a_folder_is_not_read_as_its_table(tmp_path):
+    FRAME.to_parquet(tmp_path / "0.parquet")
+    (tmp_path / "0-rekmeans").mkdir()
+    (tmp_path / "0-rekmeans" / "model.safetensors").write_text("a model")
+    assert read_any_table(RectifiedEulerKMeans(), tmp_path, fitting=True).n_rows == len(FRAME)

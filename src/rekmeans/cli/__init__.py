@@ -32,18 +32,25 @@ def status(arguments: Sequence[str]) -> int:
             _show_warnings_as_lines()
             return int(app(arguments, prog_name="rekmeans", standalone_mode=False) or 0)
     except KeyboardInterrupt:
-        return INTERRUPTED
+        return _report_interruption(arguments)
     except BrokenPipeError:  # the reader of our output has gone, as in `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
         if type(error).__name__ == "Abort":  # typer's word for Ctrl-C, of another type in each of its versions
-            return INTERRUPTED
+            return _report_interruption(arguments)
         if "--debug" in arguments:
             traceback.print_exc()
         if sentence := error_sentence(error):
             print(f"rekmeans: {sentence}", file=sys.stderr)
         return REFUSED
+
+
+def _report_interruption(arguments: Sequence[str]) -> int:
+    """The exit status of a command that Ctrl-C ended; how it goes on, where it can."""
+    if any(argument.split("=")[0] == "--checkpoint" for argument in arguments):
+        print("rekmeans: interrupted; the same command goes on from its checkpoint.", file=sys.stderr)
+    return INTERRUPTED
 
 
 def error_sentence(error: Exception) -> str:

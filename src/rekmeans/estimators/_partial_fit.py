@@ -20,7 +20,7 @@ from ..model import Fit, Pass, State, Stop
 from ..scales import NO_COLUMNS, Scale
 from ..table import MemoryTable
 from ..table.recent_rows import RecentRows
-from ..table.refusals import refuse_table_elsewhere
+from ..table.refusals import refuse_table_on_card
 from ..threads import limit_threads
 from ._fit_warnings import refuse_uninformative_table, warn_of_what_is_left_out
 from ._mapped import set_fitted_attributes
@@ -107,7 +107,9 @@ class PartialFitMixin(Clusterer):
         self._refuse_partial_fit()
         is_first = not hasattr(self, "kernel_")
         table = self._read_table(X, sample_weight, fitting=is_first)
-        refuse_table_elsewhere(table, "partial_fit")
+        if not table.is_in_memory:
+            raise ValueError("partial_fit takes one block in memory, X is not: pass its blocks one by one, or use fit.")
+        refuse_table_on_card(table, "partial_fit")
         with limit_threads(self.n_threads):
             stream = getattr(self, "stream_", None) or Stream(Clock.begin(self.half_life, table.weights))
             stream = replace(stream, clock=stream.clock.with_half_life(self.half_life))

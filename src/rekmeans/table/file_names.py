@@ -9,6 +9,7 @@ from glob import glob
 from pathlib import Path
 
 GLOB = "*?["  # a name with one of these stands for several files, unless it is that of a file
+OUTPUT = "-rekmeans"  # how folders end that the command line writes
 HIDDEN = (".", "_")  # how names begin that a folder of data has for other things, as pyarrow, Spark and Dask know them
 
 
@@ -35,7 +36,8 @@ def _files_at(place: Path) -> list[str]:
 
 
 def _is_hidden(path: Path) -> bool:
-    return any(part.startswith(HIDDEN) for part in path.parts)
+    is_output = any(part.endswith(OUTPUT) for part in path.parts[:-1])
+    return is_output or any(part.startswith(HIDDEN) for part in path.parts)
 
 
 def would_read(name: str | os.PathLike[str], path: Path) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from pathlib import Path
+from textwrap import shorten
 from typing import Any
 
 import numpy as np
@@ -54,7 +55,7 @@ def _read_schema(name: str, fragment: Any) -> Any:
 
 
 def _not_parquet(name: str, file: str, error: Exception) -> ValueError:
-    reason = " ".join(str(error).split())[:SHOWN].rstrip(".")
+    reason = shorten(str(error), SHOWN, placeholder="…").rstrip(".")
     way_out = f"; a pattern leaves it out: {name}/*.parquet" if Path(name).is_dir() else ""
     which = f": {file}" if is_several_files(name) else ""
     return ValueError(f"{name} must be a parquet file, a folder of them or a pattern{which} ({reason}){way_out}.")
