@@ -6,7 +6,7 @@ import math
 import mmap
 import os
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import cached_property, reduce
 from operator import add
@@ -20,7 +20,7 @@ from ..centroids import rectified
 from ..kernels.base import rectified_update
 from ..model import Assignment, FarthestRow, Model, State, Stop
 from ..seeding import SeedingPlan
-from ..table import Block, MemoryTable, StreamTable, draw_goals
+from ..table import MemoryTable, StreamTable, draw_goals
 from .block_seeding import BlockSeeding
 from .loss_draws import draw_by_weighted_loss, nearest_masses
 
@@ -97,8 +97,6 @@ class RowsElsewhere:
 
 class BlockRows(RowsElsewhere):
     """Rows that are read anew in every pass; `place` puts a block of them on the engine."""
-
-    threads = 1  # that read blocks side by side
 
     def __init__(self, kernel: Any, table: StreamTable, place: Callable[[MemoryTable], Any]) -> None:
         self.kernel, self.table, self.place = kernel, table, place
@@ -204,17 +202,7 @@ class BlockRows(RowsElsewhere):
 
     def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
         """Sums of coordinates on the TURN grid and of observed weights of each cluster, (k, d) each."""
-
-        def block_sums(block: Block, threads: int) -> tuple[Array, ...]:
-            pair = self.block_phase_sums(block, np.ascontiguousarray(labels[block.rows]), k, threads)
-            return tuple(map(with_room, pair))
-
-        turns, observed = reduce(_add_pairs, self.table.map_blocks(block_sums, self.threads))
-        return turns, observed
-
-    def block_phase_sums(self, block: Block, labels: Array, k: int, threads: int) -> tuple[Array, Array]:
-        sums: tuple[Array, Array] = self.place(block.table).phase_sums(labels, k)
-        return sums
+        return add_phase_sums(rows.phase_sums(np.ascontiguousarray(labels[at]), k) for at, rows in self.read_rows())
 
     def empty_labels(self) -> Array:
         """Labels of all rows, none of them known."""
@@ -279,6 +267,12 @@ def with_room(values: Array) -> Array:
     """Integers of 64 bits as Python's, where a million of them might not add up inside."""
     is_large = values.dtype.kind == "i" and max(int(values.max(initial=0)), -int(values.min(initial=0))) >> ROOM
     return values.astype(object) if is_large else values
+
+
+def add_phase_sums(pairs: Iterable[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Phase sums of all blocks, from those of each, in any order."""
+    turns, observed = reduce(_add_pairs, (tuple(map(with_room, pair)) for pair in pairs))
+    return turns, observed
 
 
 def _add_pairs(one: tuple[Any, ...], two: tuple[Any, ...]) -> tuple[Any, ...]:

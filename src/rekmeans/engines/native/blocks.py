@@ -12,7 +12,7 @@ from ...kernels.euler import OnCircles
 from ...model import Assignment, Model
 from ...table import Block, ColumnCells
 from ...threads import count_threads
-from ..blocks import BlockRows, BlockRun
+from ..blocks import BlockRows, BlockRun, add_phase_sums
 from .core_module import _core
 from .exact import core_scale, fetch_sums, join_words
 from .options import instruction_set
@@ -37,13 +37,18 @@ class NativeBlockRows(BlockRows):
         keeps_bounds = is_exact and has_room and len(self) <= MOST_ROWS
         return NativeBlockRun(self, model) if keeps_bounds else BlockRun(self, model)
 
-    def block_phase_sums(self, block: Block, labels: Array, k: int, threads: int) -> tuple[Array, Array]:
+    def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
         if not self.kernel.is_exact:
-            return super().block_phase_sums(block, labels, k, threads)
-        of_block, cells = find_cells(block, _core.column_phase_sums, _core.row_phase_sums)
-        rest = core_scale(self.kernel), _weights_in_core(block), labels, k, threads, instruction_set()
-        turns, observed = of_block(cells, *rest)
-        return join_words(turns), observed
+            return super().phase_sums(labels, k)
+        scale = core_scale(self.kernel)
+
+        def block_sums(block: Block, threads: int) -> tuple[Array, Array]:
+            of_block, cells = find_cells(block, _core.column_phase_sums, _core.row_phase_sums)
+            here = np.ascontiguousarray(labels[block.rows])
+            turns, observed = of_block(cells, scale, _weights_in_core(block), here, k, threads, instruction_set())
+            return join_words(turns), observed
+
+        return add_phase_sums(self.table.map_blocks(block_sums, self.threads))
 
 
 class NativeBlockRun(BlockRun):
