@@ -94,11 +94,10 @@ inline void cos_sin(vd t, vd& cos, vd& sin, RowSums& sums) {
   sin = number(bits(select(odd, cn, sn)) ^ (second & SIGN));
 }
 
-// g of DV phases, its cos and sin parts, 0 where they are NaN, if some may be; base is given as two vectors.
-template <bool MAY_BE_MISSING>
+// g of DV phases, its cos and sin parts, 0 where they are NaN; base is given as two vectors.
 inline void map_vector(vd t, vd base_cos, vd base_sin, vh& g_cos, vh& g_sin, RowSums& sums) {
   const vl observed = t == t;
-  auto zero_if_missing = [&](vd x) { return MAY_BE_MISSING ? select(observed, x, vd{}) : x; };
+  auto zero_if_missing = [&](vd x) { return select(observed, x, vd{}); };
   vd cos, sin;
   cos_sin(zero_if_missing(t), cos, sin, sums);
   cos = zero_if_missing(cos), sin = zero_if_missing(sin);
@@ -118,7 +117,7 @@ inline void map_tail(const double* t, size_t i, size_t d, const double* base, fl
     tail[2][j] = inside ? base[d + i + j] : 0;
   }
   vh g_cos, g_sin;
-  map_vector<true>(load(tail[0]), load(tail[1]), load(tail[2]), g_cos, g_sin, sums);
+  map_vector(load(tail[0]), load(tail[1]), load(tail[2]), g_cos, g_sin, sums);
   for (size_t j = 0; i + j < d; ++j) g[i + j] = g_cos[j], g[d + i + j] = g_sin[j];
 }
 
@@ -127,7 +126,7 @@ bool map_phases(const double* t, size_t d, const double* base, float* g, double*
   vh g_cos, g_sin;
   size_t i = 0;
   for (size_t turn = 1; i + DV <= d; i += DV, ++turn) {
-    map_vector<true>(load(t + i), load(base + i), load(base + d + i), g_cos, g_sin, sums);
+    map_vector(load(t + i), load(base + i), load(base + d + i), g_cos, g_sin, sums);
     store(g + i, g_cos);
     store(g + d + i, g_sin);
     if (turn % 32 == 0) sums.empty_square();
