@@ -17,7 +17,9 @@ HEADROOM = (
 )
 TICKS = 32  # of a half-life, between which rows count alike: 2.2 % of their weight
 TICK_BITS = 11  # of the weight at the first tick
-FRACTION_BITS = 32  # of the sums: a row is felt for 60 half-lives, and rounding is not
+FRACTION_BITS = 32  # added to integer sums, so that halving them many times loses nothing that shows
+LEAST_EXACT = 1 << 24  # each halving rounds a sum by less than 1: below this weight, the error exceeds the grid of 2^-23
+LEAST_REAL = 2.0**-990  # below this weight, halved real numbers become subnormal and lose digits
 MOST_UNITS = 1 << 50  # of a half-life, so that its weights add up in 64 bits
 MOST_HALVINGS = 64  # of a row's own weight: nothing is felt of the rows before it, and each halving costs a pass
 REAL_UNIT = 2.0**-32  # of weights in sums that are real numbers
@@ -149,6 +151,11 @@ def halved_sums(sums: Any) -> Any:
     half = sums.map_values(lambda values: (values + (values < 0)) >> 1 if _is_exact(values) else values * 0.5)
     has_mass = half.mass > 0
     return half if has_mass.all() else half.map_values(lambda values: _where_rows(has_mass, values))
+
+
+def without_faded(sums: Any) -> Any:
+    """Return the sums without coordinates that have faded so far that rounding would move their centroids."""
+    return sums.drop_faded(LEAST_EXACT if _is_exact(sums.mass) else LEAST_REAL)
 
 
 def _where_rows(some: Array, values: Any) -> Any:

