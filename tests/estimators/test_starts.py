@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from rekmeans import RectifiedEulerKMeans
 from rekmeans.kernels import KERNELS
 from support.assertions import assert_one_sentence_with_a_way_out
 from support.clusterers import CLUSTERERS, K
@@ -158,3 +159,17 @@ def test_a_callable_and_the_array_it_returns_give_one_fit(name, scale):
     assert_array_equal(by_call.labels_, by_array.labels_)
     assert_array_equal(by_call.cluster_centers_, by_array.cluster_centers_)
     assert_array_equal(objectives(by_call), objectives(by_array))
+
+
+def test_heavy_candidates_of_a_large_weighted_table_give_the_same_start_on_every_engine():
+    """The weight of a candidate, the sum over the rows nearest to it, exceeds 2^43 units: Python integers inside."""
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(20_000, 2)) * 0.1
+    rows[:50] += random.normal(size=(50, 2)) * 5
+    weights = random.integers(1, 5, len(rows))
+    one, two = (
+        RectifiedEulerKMeans(4, init="k-means||", engine=engine, max_iter=2, random_state=0).fit(rows, None, weights)
+        for engine in ("reference", "native")
+    )
+    assert_array_equal(one.labels_, two.labels_)
+    assert_array_equal(one.centroids_, two.centroids_)

@@ -256,7 +256,8 @@ class ReferenceSeeding(Seeding):
         self.centroids = self.centroids.append(P)
 
     def nearest_masses(self) -> Array:
-        return mass_of(one_hot(self.owner, self.w, len(self.centroids)))
+        masses = mass_of(one_hot(self.owner, self.w, len(self.centroids)))
+        return masses.astype(np.float64)  # above 2^43 they are Python integers
 
     def swap_best(self, numbers: Array) -> bool:
         P = self.rows.rows_as_centroids(numbers)
