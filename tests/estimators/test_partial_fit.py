@@ -307,7 +307,7 @@ def test_later_blocks_that_are_refused():
 def test_a_column_that_is_missing_from_later_blocks_keeps_its_centre(make, first):
     """Integer sums lose their last bits after 60 to 100 half-lives, real ones from 1022 on."""
     random = np.random.default_rng(0)
-    rows = random.normal(size=(400, 2)) + [0.0, 5.0]
+    rows = random.normal([0.0, 5.0], size=(400, 2))
     model = make(1, half_life=10, random_state=0).partial_fit(rows)
     later = np.c_[random.normal(size=10 * (first + 120)), np.full(10 * (first + 120), np.nan)]
     centre = model.centroids_[0, 1]
