@@ -4,6 +4,7 @@ import threading
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
@@ -14,8 +15,19 @@ from rekmeans.table.base import EXACT_ROWS, SUMMARY_ROWS, numbers_of_rows
 from rekmeans.table.source_parts import RawBlock, SourcePart, prefetch
 from rekmeans.table.stream import StreamTable, block_rows
 from rekmeans.table.stream_input import read_any_table, survey_rows
-from support.assertions import assert_one_sentence, raises_mentioning
-from support.streams import FORMS, NAMED, NAMELESS, called_arrays, frame, stream_rows, stream_weights, weights_of
+from support.assertions import assert_one_sentence, assert_same_fit, raises_mentioning
+from support.streams import (
+    FORMS,
+    NAMED,
+    NAMELESS,
+    D,
+    N,
+    called_arrays,
+    frame,
+    stream_rows,
+    stream_weights,
+    weights_of,
+)
 
 X, W = stream_rows(), stream_weights()
 SMALL = 20_000  # bytes, less than the table has: blocks of 256 rows
@@ -135,6 +147,54 @@ def test_a_memmap_is_read_in_blocks_only_where_it_is_larger_than_the_limit(tmp_p
     assert isinstance(read(array, memory_limit=X.nbytes - 1), StreamTable)
     assert isinstance(read(array, memory_limit=X.nbytes), MemoryTable)
     assert isinstance(read(array, memory_limit=None), MemoryTable)
+
+
+# functions that fill the same memory again for each block
+
+
+def refilled(make_blocks, n_rows, n_buffers, size=7000):
+    """A function whose blocks are made of rows a to b, in these buffers by turns."""
+    buffers = [np.empty((size, D + 1)) for _ in range(n_buffers)]
+
+    def blocks():
+        for number, at in enumerate(range(0, n_rows, size)):
+            yield make_blocks(buffers[number % n_buffers], slice(at, min(at + size, n_rows)))
+
+    return blocks
+
+
+@pytest.mark.parametrize("n_rows", [N, 120_000], ids=["small", "large"])
+@pytest.mark.parametrize("n_buffers", [1, 2])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_blocks_in_the_same_memory_give_the_bits_of_a_table_in_memory(n_rows, n_buffers, weighted):
+    X, w = stream_rows(n_rows), stream_weights(n_rows)
+
+    def fill(buffer, rows):
+        n = rows.stop - rows.start
+        buffer[:n, :D], buffer[:n, D] = X[rows], w[rows]
+        return pd.DataFrame(buffer[:n], columns=[*"abc", "w"], copy=False) if weighted else buffer[:n, :D]
+
+    size = 100 if n_rows == N else 7000
+    function = refilled(fill, n_rows, n_buffers, size)
+    expected = RectifiedEulerKMeans(3, random_state=0).fit(X, sample_weight=w if weighted else None)
+    found = RectifiedEulerKMeans(3, random_state=0).fit(function, sample_weight="w" if weighted else None)
+    assert_same_fit(found, expected)
+
+
+def test_blocks_that_begin_to_share_memory_raise_an_error():
+    X, n_calls, buffer = stream_rows(3000), [0], np.empty((500, D))
+
+    def blocks():
+        n_calls[0] += 1
+        for part in np.split(X, 6):
+            if n_calls[0] <= 2:  # the call that asks for the first row, and the first read
+                yield part
+            else:
+                buffer[:] = part
+                yield buffer
+
+    with raises_mentioning(ValueError, "share memory", "make it give copies"):
+        RectifiedEulerKMeans(3, random_state=0).fit(blocks)
 
 
 # refusals

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import Any, Protocol, runtime_checkable
 
 import narwhals.stable.v2 as nw
+import numpy as np
 from narwhals.exceptions import DuplicateError
 from scipy import sparse
 
@@ -55,6 +58,7 @@ class CalledBlocks:
     ) -> None:
         self.function, self.weight = function, weight
         self.n_rows: int | None = None
+        self.reuses_memory: bool | None = None  # None until all rows were read once
         self.names: list[str] | None = None
         first = next((block for block in self._open() if block.shape[0]), None)
         if first is None:
@@ -66,7 +70,7 @@ class CalledBlocks:
             )
         if names is not None:
             self.names = [name for name in columns_by_name(names, only) if name != weight]
-        self.first = self._features(first)[:1]
+        self.first = copy(self._features(first)[:1])
         self.n_columns = number_rows(self.first).shape[1]
 
     def _open(self) -> Iterator[Any]:
@@ -104,18 +108,35 @@ class CalledBlocks:
         return self.first
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
+        """All rows in order; copied if the function fills the same memory again for the next block.
+
+        The first read uses each block before it asks for the next one, and finds out. Later reads prefetch.
+        """
+        is_first = self.reuses_memory is None
+        reuses_memory, previous = False, RawBlock(np.empty(0), None)
         for block in self._open():
             if not block.shape[0]:
                 continue
-            self._refuse_other_columns(block)
-            X = number_rows(self._features(block))
-            weights = (
-                None
-                if self.weight is None
-                else number_rows(nw.from_native(block).select(self.weight).to_native())[:, 0]
-            )
-            for at in range(0, len(X), size):
-                yield RawBlock(X[at : at + size], None if weights is None else weights[at : at + size])
+            raw = self._read_block(block)
+            reuses_memory = reuses_memory or _share_memory(raw, previous)
+            if reuses_memory and self.reuses_memory is False:
+                raise ValueError(
+                    "X gives blocks that share memory, which it did not when it was first read: make it give copies."
+                )
+            previous = raw
+            for at in range(0, len(raw.X), size):
+                part = RawBlock(*(None if cells is None else cells[at : at + size] for cells in raw))
+                yield RawBlock(*map(copy, part)) if self.reuses_memory else part
+        if is_first:
+            self.reuses_memory = reuses_memory
+
+    def _read_block(self, block: Any) -> RawBlock:
+        """The cells of a block and its weights; neither is copied if it is an array of numbers already."""
+        self._refuse_other_columns(block)
+        X = number_rows(self._features(block))
+        if self.weight is None:
+            return RawBlock(X, None)
+        return RawBlock(X, number_rows(nw.from_native(block).select(self.weight).to_native())[:, 0])
 
     def parts(self, size: int) -> list[SourcePart]:
         return [SourcePart(0, partial(self.blocks, size))]
@@ -125,6 +146,12 @@ class CalledBlocks:
 
     def take(self, rows: Array) -> Array | None:
         return None
+
+
+def _share_memory(one: RawBlock, two: RawBlock) -> bool:
+    """Whether any array of one block overlaps an array of the other."""
+    arrays = [[cells for cells in block if cells is not None] for block in (one, two)]
+    return any(np.may_share_memory(*pair) for pair in product(*arrays))
 
 
 def names_of_frame(block: Any) -> list[str] | None:
