@@ -6,11 +6,13 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 from numpy.testing import assert_array_equal
+from pyarrow import dataset
+from sklearn.base import clone
 
 from rekmeans import RectifiedEulerKMeans
 from rekmeans.table.file_names import table_files, would_read
-from rekmeans.table.parquet import open_parquet
-from support.assertions import assert_one_sentence, raises_mentioning
+from rekmeans.table.parquet import DatasetBlocks, open_parquet
+from support.assertions import assert_one_sentence, assert_same_fit, raises_mentioning
 
 RANDOM = np.random.default_rng(0)
 FRAME = pd.DataFrame(RANDOM.integers(-50, 50, (40, 2)).astype(float), columns=["a", "b"])
@@ -45,6 +47,39 @@ def test_a_column_without_values_or_of_decimals_is_one_of_numbers(tmp_path):
     decimals = pa.table({"a": pa.array([1, 2], pa.decimal128(5, 2)), "b": [0.5, 1.5]})
     pyarrow.parquet.write_table(decimals, tmp_path / "r.parquet")
     assert_array_equal(read(pattern)[-2:], [[1, 0.5], [2, 1.5]])
+
+
+IN_FILE = [pa.float64(), pa.float32(), pa.int64(), pa.int32(), pa.uint8(), pa.bool_()]
+IN_SCHEMA = [*IN_FILE, pa.int8(), pa.uint32(), pa.float16(), pa.decimal128(10, 2)]
+
+
+@pytest.mark.parametrize("in_file", IN_FILE, ids=str)
+@pytest.mark.parametrize("in_schema", IN_SCHEMA, ids=str)
+@pytest.mark.parametrize("values", [[0, 1, 1, 0], [0, 1, 5, 200], [-3, 0, 2, None], [0.1, 1.5, None, 3.25]], ids=str)
+def test_a_schema_of_the_user_gives_the_numbers_of_pyarrow_or_its_error(in_file, in_schema, values, tmp_path):
+    column = pa.array(values, pa.float64()).cast(in_file, safe=False)
+    pyarrow.parquet.write_table(pa.table({"a": column}), tmp_path / "t.parquet")
+    data = dataset.dataset(tmp_path / "t.parquet", schema=pa.schema([("a", in_schema)]))
+    try:
+        expected = data.to_table()["a"].cast(pa.float64()).to_numpy()
+    except pa.ArrowException as error:
+        with pytest.raises(type(error)):
+            list(DatasetBlocks(data).blocks(3))
+        return
+    found = [np.asarray(block.X) for block in DatasetBlocks(data).blocks(3)]
+    assert_array_equal(np.concatenate(found)[:, 0], expected)
+
+
+def test_a_dataset_with_a_schema_of_its_own_fits_like_the_table_in_memory(tmp_path):
+    random = np.random.default_rng(0)
+    frame = pd.DataFrame(random.normal(size=(3000, 2)) + 3 * random.integers(0, 3, (3000, 1)), columns=["a", "b"])
+    frame.to_parquet(tmp_path / "t.parquet", row_group_size=700)
+    narrow = dataset.dataset(tmp_path / "t.parquet", schema=pa.schema([("a", pa.float32()), ("b", pa.float32())]))
+    model = RectifiedEulerKMeans(3, random_state=0)
+    assert_same_fit(clone(model).fit(narrow), clone(model).fit(narrow.to_table()))
+    integers = dataset.dataset(tmp_path / "t.parquet", schema=pa.schema([("a", pa.int32()), ("b", pa.int32())]))
+    with raises_mentioning(ValueError, "X cannot be read", "truncated"):
+        model.fit(integers)
 
 
 def test_columns_that_are_not_in_every_file_are_refused(tmp_path):

@@ -85,6 +85,7 @@ class DatasetBlocks:
         for name in [*self.names, *([] if weight is None else [weight])]:
             if not is_number_type(kinds[name]):
                 raise ValueError(f"X must be numeric, column {name!r} is not: found {kinds[name]}; drop or encode it.")
+        self.types = {name: kinds[name] for name in self._columns}
         is_narrow = all(kinds[name] in NARROW_TYPES for name in self.names)
         self.dtype = np.dtype(np.float32 if is_narrow else np.float64)
         self.n_columns, self.n_rows = len(self.names), int(data.count_rows())
@@ -150,7 +151,11 @@ class DatasetBlocks:
             reader = ParquetFile(file, metadata=group.fragment.metadata, buffer_size=PAGE_BUFFER, pre_buffer=False)
             for batch in reader.iter_batches(size, list(group.numbers), self._columns, use_threads=False):
                 if batch.num_rows:
-                    yield self._block([batch])
+                    yield self._block([self._cast(batch)])
+
+    def _cast(self, batch: Any) -> Any:
+        """A batch of a file with the column types of the dataset's schema, cast as pyarrow's scanner does."""
+        return pa.record_batch([batch.column(name).cast(self.types[name]) for name in self._columns], self._columns)
 
     def _block(self, batches: list[Any]) -> RawBlock:
         batch = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
