@@ -9,9 +9,8 @@ import types
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
-from ..table import Table
+from ..checkpoint import FitLimits
 from .placement import Placement
 
 WITHOUT_INFLUENCE = (
@@ -22,7 +21,6 @@ WITHOUT_INFLUENCE = (
     "half_life",
     "engine",
 )  # the engine itself is compared
-SAMPLE_ROWS_COMPARED, SAMPLE_SEED = 1000, 0  # of the sample that stands for the table
 DIGEST_SHOWN, LONGEST_VALUE = 16, 100  # letters
 
 
@@ -58,8 +56,25 @@ def fit_identity(estimator: Any, placed: Placement) -> dict[str, str]:
         "number of rows": str(table.n_rows),
         "number of columns": str(table.n_columns),
         "column names": _digest(*(str(name).encode() + b"\n" for name in names)),
-        "sample of rows": _sample_digest(table),
+        "digest of all rows and weights": f"{table.digest():016x}",
     }
+
+
+def fit_limits(estimator: Any, placed: Placement) -> FitLimits:
+    """Return the bounds on what a checkpoint of this fit may hold."""
+    kernel = placed.rows.kernel
+    if kernel.is_pairwise:  # there are no points
+        one = placed.rows.rows_as_centroids(np.zeros(1, int))
+    else:
+        one = kernel.from_points(kernel.scale.middle[None])
+    return FitLimits(
+        n_starts=estimator._n_starts(),
+        n_stages=len(placed.stages),
+        max_iter=estimator.max_iter,
+        n_rows=len(placed.rows),
+        centroids=one.take(np.zeros(estimator._n_centroids(), int)),
+        has_exact_loss=kernel.is_exact and all(stage.assignment.is_hard for stage in placed.stages),
+    )
 
 
 def _value_text(value: Any, within: tuple[Any, ...] = ()) -> str:
@@ -68,14 +83,25 @@ def _value_text(value: Any, within: tuple[Any, ...] = ()) -> str:
         return "itself" if any(value is one for one in within) else _callable_text(value, (*within, value))
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
+    if isinstance(value, numbers.Integral):
+        return str(int(value))
     if isinstance(value, numbers.Real):
-        number = float(value)
-        return str(int(number)) if number.is_integer() and abs(number) < 2**53 else str(value)
+        number = float(value)  # np.float32(0.9) is not 0.9
+        return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
     if hasattr(value, "__array__"):
         array = np.asarray(value)
         return f"{array.shape} {_digest(str(array.dtype).encode(), np.ascontiguousarray(array).tobytes())}"
-    text = repr(value)
+    text = _items_text(value, within)
     return text if len(text) <= LONGEST_VALUE else _digest(text.encode())
+
+
+def _items_text(value: Any, within: tuple[Any, ...]) -> str:
+    """A list, tuple or dict by its items, because `repr` shortens long arrays in it; else the `repr`."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(_value_text(part, within) for part in value)}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{name!r}: {_value_text(part, within)}' for name, part in value.items())}}}"
+    return repr(value)
 
 
 def _callable_text(value: Any, within: tuple[Any, ...]) -> str:
@@ -105,15 +131,6 @@ def _constant_text(value: Any) -> str:
     if isinstance(value, types.CodeType):
         return _code_text(value)
     return repr(sorted(map(repr, value))) if isinstance(value, frozenset) else repr(value)  # sets have no order
-
-
-def _sample_digest(table: Table) -> str:
-    """The digest of a small sample of the rows, by the one rule of draws, and of their weights."""
-    sample: Any = table.sample(SAMPLE_ROWS_COMPARED, SAMPLE_SEED)
-    rows = sample.X
-    parts = [rows.data, rows.indices, rows.indptr] if sparse.issparse(rows) else [sample.dense()]
-    weights = [] if sample.weights is None else [sample.weights]
-    return _digest(*(np.ascontiguousarray(part, np.float64).tobytes() for part in [*parts, *weights]))
 
 
 def _digest(*parts: bytes) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -26,7 +27,7 @@ from ..table.refusals import refuse_table_elsewhere
 from ..table.stream_input import read_any_table
 from ..threads import limit_threads
 from ._fit_warnings import refuse_uninformative_table, warn_of_empty_clusters, warn_of_what_is_left_out
-from ._identity import StartDraws, fit_identity
+from ._identity import StartDraws, fit_identity, fit_limits
 from ._mapped import Mapped, set_fitted_attributes
 from .placement import FitPreparation, Placement, place_fitted, place_table
 
@@ -86,7 +87,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
                 tasks.watch(lambda fit: table.columns | self._attributes(placed, fit)),
             )
             draws, stop = self._start_draws(), Stop(self.max_iter, float(self.tol))
-            with use_checkpoint(self.checkpoint, lambda: fit_identity(self, placed), draws.entropy) as checkpoint:
+            identity, limits = partial(fit_identity, self, placed), partial(fit_limits, self, placed)
+            with use_checkpoint(self.checkpoint, identity, limits, draws.entropy) as checkpoint:
                 draws = draws._replace(entropy=checkpoint.entropy, n_begun=checkpoint.n_starts_begun)
                 starts = tasks.starts(self._make_starts(placed.rows, table, draws))
                 fit = lloyd.best(placed.rows, placed.stages, starts, stop, watch, checkpoint.journal)

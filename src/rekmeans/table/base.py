@@ -80,6 +80,9 @@ class Table(Protocol):
     def has_missing(self) -> bool:
         """Whether any cell is missing."""
 
+    def digest(self) -> int:
+        """A digest of all rows in order and of their weights, the same wherever they are."""
+
     def blocks(self, size: int) -> Iterator[slice]:
         """All rows in order, so many at a time."""
 

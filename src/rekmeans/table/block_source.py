@@ -151,7 +151,7 @@ class CalledBlocks:
 def _share_memory(one: RawBlock, two: RawBlock) -> bool:
     """Whether any array of one block overlaps an array of the other."""
     arrays = [[cells for cells in block if cells is not None] for block in (one, two)]
-    return any(np.may_share_memory(*pair) for pair in product(*arrays))
+    return any(np.may_share_memory(a, b) for a, b in product(*arrays))
 
 
 def names_of_frame(block: Any) -> list[str] | None:

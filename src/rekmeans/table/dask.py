@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from operator import add
 from typing import Any, ClassVar
@@ -19,8 +19,9 @@ from .block_source import columns_by_name
 from .dask_compute import compute
 from .memory import SUMMARY_SEED, MemoryTable
 from .refusals import number_rows
+from .row_digest import shift_digest
 from .stream import rows_at_goals, running_weights, stack_blocks
-from .survey import Survey, refuse_bad_survey, survey_block
+from .survey import Survey, refuse_bad_survey, survey_raw_block
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,7 @@ class DaskTable:
     names: list[Any]
     lengths: tuple[int, ...] | None = None  # of the partitions, where they are known without reading
     columns: dict[str, Any] = field(default_factory=dict)  # scikit-learn's n_features_in_, feature_names_in_
+    has_digest: bool = False  # the survey finds the digest of all rows
 
     is_in_memory: ClassVar[bool] = False
     is_partitioned: ClassVar[bool] = True
@@ -56,11 +58,18 @@ class DaskTable:
     @cached_property
     def surveys(self) -> list[Survey | None]:
         """Of each partition, None of an empty one: one read of all rows."""
-        return compute([delayed(_survey_part)(part, self.names, i) for i, part in enumerate(self.parts)])
+        tasks = [delayed(_survey_part)(part, self.names, i, self.has_digest) for i, part in enumerate(self.parts)]
+        return compute(tasks)
 
     @cached_property
     def survey(self) -> Survey:
-        known = [survey for survey in self.surveys if survey is not None]
+        known: list[Survey] = []
+        n_before = 0  # rows of the partitions before, which a partition does not know
+        for survey in self.surveys:
+            if survey is not None:
+                digest = None if survey.digest is None else shift_digest(survey.digest, n_before)
+                known.append(replace(survey, digest=digest))
+                n_before += survey.n_rows
         return refuse_bad_survey(reduce(add, known) if known else None)
 
     @cached_property
@@ -99,6 +108,11 @@ class DaskTable:
 
     def has_missing(self) -> bool:
         return self.survey.has_missing
+
+    def digest(self) -> int:
+        if self.survey.digest is None:
+            raise ValueError("This table was read without has_digest=True, so its survey has no digest.")
+        return self.survey.digest
 
     def blocks(self, size: int) -> Any:
         return (slice(at, min(at + size, self.n_rows)) for at in range(0, self.n_rows, size))
@@ -198,7 +212,8 @@ def read_dask_table(
         raise ValueError("X has 0 feature(s) while a minimum of 1 is required: pass a column.")
     weights = tuple(_weights_by_part(sample_weight, weight, lengths, len(blocks)))
     columns = refusals.read_columns(estimator, meta, fitting)
-    return DaskTable(tuple(blocks), weights, weight, names, lengths, columns)
+    has_digest = fitting and getattr(estimator, "checkpoint", None) is not None
+    return DaskTable(tuple(blocks), weights, weight, names, lengths, columns, has_digest)
 
 
 def _weights_by_part(sample_weight: Any, weight: str | None, lengths: Any, count: int) -> Sequence[Any]:
@@ -237,11 +252,11 @@ def _load_part(block: Any, names: list[Any] | None, weight: str | None, w: Any) 
     return MemoryTable(X, weights)
 
 
-def _survey_part(table: MemoryTable, names: list[Any], number: int) -> Survey | None:
+def _survey_part(table: MemoryTable, names: list[Any], number: int, has_digest: bool) -> Survey | None:
     if not table.n_rows:
         return None
     try:
-        return survey_block(table, names)
+        return survey_raw_block(table.X, table.weights, names, 0, has_digest)
     except ValueError as error:
         raise ValueError(f"in partition {number} of X, {error}") from None
 

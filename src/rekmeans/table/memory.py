@@ -12,6 +12,7 @@ from scipy import sparse
 from .._grid import Array, integer_weights
 from ..threads import count_threads
 from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, SummaryRows, Twins, dense, draw_rows
+from .row_digest import digest_rows
 
 CELLS_AT_ONCE = 1 << 22  # cells between two moments at which Ctrl-C is heard
 FOLD = 4096  # cells of a line that NumPy reduces at full speed
@@ -60,6 +61,9 @@ class MemoryTable:
         return cells.dtype.kind == "f" and any(
             np.isnan(cells[at : at + size]).any() for at in range(0, len(cells), size)
         )
+
+    def digest(self) -> int:
+        return digest_rows(self.X, self.weights)
 
     def sample(self, count: int, seed: int) -> MemoryTable:
         counting = None if self.weights is None else np.flatnonzero(self.weights > 0)

@@ -90,6 +90,11 @@ class StreamTable:
     def has_missing(self) -> bool:
         return self.survey.has_missing
 
+    def digest(self) -> int:
+        if self.survey.digest is None:
+            raise ValueError("The survey of this table has no digest. Ask survey_rows for it.")
+        return self.survey.digest
+
     def blocks(self, size: int) -> Iterator[slice]:
         return (slice(at, min(at + size, self.n_rows)) for at in range(0, self.n_rows, size))
 

@@ -72,7 +72,9 @@ def read_any_table(
     if fitting:
         source.keep_blocks(room_for_blocks(source.n_rows or 0, memory_limit))
     threads = getattr(estimator, "n_threads", None)
-    survey = survey_rows(source, list(columns.get("feature_names_in_", range(source.n_columns))), memory_limit, threads)
+    has_digest = fitting and getattr(estimator, "checkpoint", None) is not None
+    names = list(columns.get("feature_names_in_", range(source.n_columns)))
+    survey = survey_rows(source, names, memory_limit, threads, has_digest)
     refusals.refuse_few_rows(survey.n_rows, k, k_parameter)
     return StreamTable(source, survey, columns, memory_limit, threads)
 
@@ -131,14 +133,18 @@ def room_for_blocks(n_rows: int, memory_limit: int | None) -> int:
 
 
 def survey_rows(
-    source: BlockSource, names: list[Any], memory_limit: int | None = None, n_threads: int | None = None
+    source: BlockSource,
+    names: list[Any],
+    memory_limit: int | None = None,
+    n_threads: int | None = None,
+    has_digest: bool = False,
 ) -> Survey:
     """One read of all rows: how many they are and their extent; bad ones are refused, the first of them named."""
 
     def survey_raw(start: int, raw: RawBlock) -> Survey | BadRows:
         w = None if raw.weights is None else np.asarray(raw.weights, np.float64)
         try:
-            return survey_raw_block(raw.X, w, names, start)
+            return survey_raw_block(raw.X, w, names, start, has_digest)
         except ValueError as error:
             return BadRows(start, error)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from .._grid import Array
 from . import refusals
 from .column_cells import ColumnCells
 from .memory import MemoryTable
+from .row_digest import MODULUS, digest_rows
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,7 @@ class Survey:
     has_missing: bool
     largest_weight: float | None  # None where all weigh the same
     smallest_weight: float = np.inf  # that is not 0
+    digest: int | None = None  # share of these rows in the digest of all; None where nobody asked for it
 
     def __add__(self, other: Survey) -> Survey:
         """What is known of these rows and others."""
@@ -36,10 +38,17 @@ class Survey:
             self.has_missing or other.has_missing,
             None if None in weights else max(weights),  # type: ignore[type-var]
             min(self.smallest_weight, other.smallest_weight),
+            None if self.digest is None or other.digest is None else (self.digest + other.digest) % MODULUS,
         )
 
 
-def survey_raw_block(X: Any, weights: Array | None, names: list[Any], first: int) -> Survey:
+def survey_raw_block(X: Any, weights: Array | None, names: list[Any], first: int, has_digest: bool = False) -> Survey:
+    """Survey a block as it was read, with its share in the digest of all rows where that is asked for."""
+    survey = _survey_cells(X, weights, names, first)
+    return replace(survey, digest=digest_rows(X, weights, first)) if has_digest else survey
+
+
+def _survey_cells(X: Any, weights: Array | None, names: list[Any], first: int) -> Survey:
     """What is known of a block as it was read; columns of good cells are not put side by side for it."""
     if isinstance(X, ColumnCells) and weights is None:
         low, high = (np.array([end(column) for column in X.columns], np.float64) for end in (np.min, np.max))

@@ -18,6 +18,7 @@ from . import refusals
 from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, SummaryRows, Twins, draw_goals
 from .device_arrays import is_on_card, is_tensor
 from .memory import SUMMARY_SEED, MemoryTable
+from .row_digest import MODULUS, digest_rows
 
 DEVICE_BLOCK_CELLS = 1 << 24  # cells that one statistic is taken of at a time: its copies take some hundred megabytes
 WITHOUT_DOUBLES = ("mps",)  # devices without float64: a tensor there is copied to the host, and answers go back
@@ -82,6 +83,11 @@ class TorchTable:
 
     def has_missing(self) -> bool:
         return self.cells.is_floating_point() and any(bool(torch.isnan(X).any()) for _, X in self.cell_blocks())
+
+    def digest(self) -> int:
+        w = self.weights
+        blocks = ((at, host_array(cells)) for at, cells in self.cell_blocks())
+        return sum(digest_rows(X, None if w is None else w[at], at.start) for at, X in blocks) % MODULUS
 
     def take(self, rows: Any, weights: Any) -> TorchTable:
         """These rows with these weights, on the device."""

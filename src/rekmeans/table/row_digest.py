@@ -1,0 +1,65 @@
+"""A digest of all rows in order and of their weights: the same for any blocks and dtypes, dense or sparse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from .._grid import Array
+
+BASE = 0x9E3779B97F4A7C15  # 5 modulo 8: its powers repeat only after 2^62 rows
+FACTOR_SEED = 0  # of the random odd factors, one a column
+WEIGHT_FACTOR = np.uint64(0xD6E8FEB86659FD93)
+MIXING_FACTOR = np.uint64(0xFF51AFD7ED558CCD)  # of MurmurHash3
+DIGEST_CELLS = 1 << 16  # a block and its copies stay in the cache
+MODULUS = 1 << 64
+
+
+def digest_rows(X: Any, weights: Array | None, first: int = 0) -> int:
+    """Return the share of some rows in the digest, the first of which has this number; shares add modulo 2^64.
+
+    The digest is sum_i B^i mix(h_i) with h_i = sum_j a_j bits(x_ij) + a bits(w_i). A zero has no bits, so that sparse
+    rows cost their nonzero cells.
+    """
+    size = max(1, DIGEST_CELLS // X.shape[1])
+    blocks = (slice(at, at + size) for at in range(0, X.shape[0], size))
+    shares = (_digest_block(X[at], None if weights is None else weights[at], first + at.start) for at in blocks)
+    return sum(shares) % MODULUS
+
+
+def shift_digest(digest: int, n_rows: int) -> int:
+    """Return the share of the same rows with so many more rows before them."""
+    return digest * pow(BASE, int(n_rows), MODULUS) % MODULUS
+
+
+def _digest_block(X: Any, weights: Array | None, first: int) -> int:
+    factors = np.random.PCG64(FACTOR_SEED).random_raw(X.shape[1]) | np.uint64(1)
+    hashes = _hash_sparse_rows(X, factors) if sparse.issparse(X) else _bits(X) @ factors
+    if weights is not None:
+        hashes += _bits(weights) * WEIGHT_FACTOR
+    hashes ^= hashes >> np.uint64(29)
+    hashes *= MIXING_FACTOR
+    hashes ^= hashes >> np.uint64(32)
+    powers = np.full(len(hashes), BASE, np.uint64)
+    powers[0] = 1
+    return shift_digest(int((hashes * np.multiply.accumulate(powers)).sum()), first)
+
+
+def _hash_sparse_rows(X: Any, factors: Array) -> Array:
+    """The sums over the stored cells of each row of a CSR array, (n,)."""
+    sums = np.zeros(len(X.data) + 1, np.uint64)
+    np.cumsum(_bits(X.data) * factors[X.indices], out=sums[1:])
+    return sums[X.indptr[1:]] - sums[X.indptr[:-1]]  # modulo 2^64
+
+
+def _bits(cells: Any) -> Array:
+    """The bits of numbers as float64, their high half mixed into the low one; one NaN, and no negative zero."""
+    numbers = np.array(cells, np.float64)
+    numbers += 0.0
+    if (missing := np.isnan(numbers)).any():
+        numbers[missing] = np.nan
+    bits = numbers.view(np.uint64)
+    bits ^= bits >> np.uint64(32)
+    return bits
