@@ -1,5 +1,7 @@
 """A fit that was interrupted goes on from its checkpoint to the bits of one that was not; other files are refused."""
 
+import io
+import json
 import os
 import shutil
 import signal
@@ -8,16 +10,21 @@ import sys
 import time
 import warnings
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
+import dask.array
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
+from scipy import sparse
 
 from rekmeans import EulerKMeans, KernelKMeans, RectifiedEulerKMeans, SelfOrganizingMap, checkpoint, lloyd, watch_passes
 from rekmeans.atomic import exclusive_use
 from rekmeans.estimators import _identity
-from rekmeans.model import Assignment, Stop
+from rekmeans.kernels.euler import OnCircles
+from rekmeans.model import Assignment, Pass, Points, Stop
 from support.assertions import assert_one_sentence, assert_same_fit, raises_mentioning
 from support.clusterers import CLUSTERERS
 
@@ -132,7 +139,7 @@ def test_functions_are_told_apart_by_what_they_do(tmp_path):
     assert _identity._value_text(row_starts(3)) == _identity._value_text(row_starts(np.int64(3)))
     with interrupted(0, 1):
         RectifiedEulerKMeans(4, init=starts[0], checkpoint=path).fit(X)
-    with raises_mentioning(ValueError, "it is of another", "init"):
+    with raises_mentioning(ValueError, "belongs to another fit", "init"):
         RectifiedEulerKMeans(4, init=starts[1], checkpoint=path).fit(X)
 
 
@@ -330,6 +337,85 @@ def test_a_damaged_file_is_refused_wherever_it_is_damaged(path):
     RectifiedEulerKMeans(4, random_state=0, checkpoint=path).fit(X)
 
 
+def forge(path, change):
+    """Write what `change` makes of the progress in the file, with a right digest."""
+    payload = path.read_bytes()[len(checkpoint.MAGIC) + checkpoint.DIGEST_LENGTH :]
+    arrays = checkpoint.read_arrays(payload)
+    header = json.loads(arrays["header"].tobytes())
+    progress = change(checkpoint.Decoder(arrays).progress(header["progress"]))
+    path.write_bytes(checkpoint.encode(header["identity"], header["entropy"], progress))
+
+
+def with_state(**fields):
+    """A change of the state of the stage under way."""
+
+    def change(progress):
+        saved = progress.stages[-1]
+        return progress._replace(stages=(*progress.stages[:-1], saved._replace(state=replace(saved.state, **fields))))
+
+    return change
+
+
+def circles(*shape, fill=0, dtype=np.int32):
+    return OnCircles(np.full(shape, fill, dtype))
+
+
+FORGED = {
+    "a coordinate outside the circle": (with_state(candidate=circles(4, 6, fill=2**23)), "outside the circles"),
+    "a coordinate outside the grid": (with_state(candidate=circles(4, 6, fill=-(2**31))), "outside the circles"),
+    "too many clusters": (with_state(candidate=circles(5, 6)), "f is int32 of shape (5, 6), not int32 of shape (4, 6)"),
+    "too few columns": (with_state(centroids=circles(4, 4)), "f is int32 of shape (4, 4)"),
+    "another dtype": (with_state(centroids=circles(4, 6, dtype=np.int64)), "f is int64"),
+    "another record": (with_state(centroids=Points(np.zeros((4, 3)))), "centroids is a Points, not a OnCircles"),
+    "no passes": (with_state(passes=()), "number of passes is 0"),
+    "a negative loss": (with_state(loss=-1), "-1 is no loss"),
+    "a loss that is no number": (with_state(loss=float("nan")), "nan is no loss"),
+    "more changes than rows": (with_state(passes=(Pass(5, 91, 0, 0.1),)), "n_changed is 91, not between 0 and 90"),
+    "more empty clusters than clusters": (with_state(passes=(Pass(5, 9, 5, 0.1),)), "n_relocated is 5"),
+    "an endless pass": (with_state(passes=(Pass(5, 9, 0, float("inf")),)), "a pass took inf s"),
+    "a start too many": (lambda progress: progress._replace(start=1, best=progress.stages), "start is 1"),
+    "a best start before the first": (lambda progress: progress._replace(best=progress.stages), "do not fit together"),
+    "no stages": (lambda progress: progress._replace(stages=()), "do not fit together"),
+    "a stage twice": (lambda progress: progress._replace(stages=progress.stages * 2), "out of order"),
+    "a stage too many": (
+        lambda progress: progress._replace(stages=(progress.stages[0]._replace(stage=1),)),
+        "stage is 1",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "words"), FORGED.values(), ids=FORGED)
+def test_forged_progress_is_refused(change, words, path):
+    forge(path, lambda progress: progress)
+    before = path.read_bytes()
+    forge(path, change)
+    assert path.read_bytes() != before
+    with raises_mentioning(ValueError, "damaged or something else", words) as caught:
+        RectifiedEulerKMeans(4, random_state=0, checkpoint=path).fit(X)
+    assert_one_sentence(caught.value)
+    path.write_bytes(before)
+    assert_same_fit(
+        RectifiedEulerKMeans(4, random_state=0, checkpoint=path).fit(X), RectifiedEulerKMeans(4, random_state=0).fit(X)
+    )
+
+
+def test_a_packed_array_is_refused(path):
+    payload = path.read_bytes()[len(checkpoint.MAGIC) + checkpoint.DIGEST_LENGTH :]
+    packed = io.BytesIO()
+    np.savez_compressed(packed, **checkpoint.read_arrays(payload), bomb=np.zeros(10**6))
+    with raises_mentioning(ValueError, "not stored as it is"):
+        checkpoint.read_arrays(packed.getvalue())
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo if hasattr(os, "mkfifo") else None])
+def test_a_path_that_is_no_file_is_refused_at_once(make, tmp_path):
+    make(tmp_path / "c")
+    with raises_mentioning(ValueError, "it is not a regular file") as caught:
+        RectifiedEulerKMeans(4, checkpoint=tmp_path / "c").fit(X)
+    assert_one_sentence(caught.value)
+
+
 @pytest.mark.parametrize(
     ("model", "rows", "words"),
     [
@@ -341,16 +427,78 @@ def test_a_damaged_file_is_refused_wherever_it_is_damaged(path):
         (KernelKMeans(4, random_state=0), X, ["estimator is RectifiedEulerKMeans"]),
         (RectifiedEulerKMeans(4, random_state=0), X[:-1], ["number of rows is 90", "89"]),
         (RectifiedEulerKMeans(4, random_state=0), X[:, :2], ["number of columns is 3"]),
-        (RectifiedEulerKMeans(4, random_state=0), X + 1e-9, ["sample of rows"]),
+        (RectifiedEulerKMeans(4, random_state=0), X + 1e-9, ["digest of all rows"]),
     ],
     ids=["k", "seed", "alpha", "init", "rule", "kernel", "rows", "columns", "cells"],
 )
 def test_a_checkpoint_of_another_fit_is_refused(model, rows, words, path):
     content = path.read_bytes()
-    with raises_mentioning(ValueError, "it is of another", *words) as caught:
+    with raises_mentioning(ValueError, "belongs to another fit", *words) as caught:
         model.set_params(checkpoint=path).fit(rows)
     assert_one_sentence(caught.value)
     assert path.read_bytes() == content
+
+
+LARGE = RANDOM.normal(size=(5000, 3)) + 3 * RANDOM.integers(0, 3, (5000, 1))
+LARGE_WEIGHTS = RANDOM.integers(1, 4, 5000).astype(float)
+ONE_CELL = LARGE.copy()
+ONE_CELL[4321, 1] += 1e-9
+SWAPPED = LARGE.copy()
+SWAPPED[[7, 4000]] = LARGE[[4000, 7]]
+PLACES = {
+    "memory": lambda X, folder: X,
+    "sparse": lambda X, folder: sparse.csr_array(X),
+    "blocks": lambda X, folder: lambda: iter(np.array_split(X, 7)),
+    "npy": lambda X, folder: np.save(folder / "X.npy", X) or folder / "X.npy",
+    "dask": lambda X, folder: dask.array.from_array(X, chunks=(700, 3)),
+}
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(
+    ("rows", "weights", "other", "other_weights"),
+    [
+        (LARGE, None, ONE_CELL, None),
+        (LARGE, None, SWAPPED, None),
+        (LARGE, None, LARGE, LARGE_WEIGHTS),
+        (LARGE, LARGE_WEIGHTS, LARGE, None),
+        (LARGE, LARGE_WEIGHTS, LARGE, 3 * LARGE_WEIGHTS),
+    ],
+    ids=["one cell", "order of rows", "weights added", "weights removed", "weights multiplied"],
+)
+def test_all_rows_and_weights_are_compared(place, rows, weights, other, other_weights, tmp_path):
+    path, make = tmp_path / "c", partial(RectifiedEulerKMeans, 4, random_state=0, init="random", n_init=2)
+    with interrupted(1, 1):
+        make(checkpoint=path).fit(PLACES[place](rows, tmp_path), None, weights)
+    with raises_mentioning(ValueError, "belongs to another fit", "digest of all rows and weights"):
+        make(checkpoint=path).fit(PLACES[place](other, tmp_path), None, other_weights)
+    model = make(checkpoint=path).fit(PLACES[place](rows, tmp_path), None, weights)
+    expected = make().fit(rows, None, weights)
+    assert_array_equal(np.asarray(model.labels_), expected.labels_)
+    assert_array_equal(model.centroids_, expected.centroids_)
+
+
+def test_a_fit_in_memory_goes_on_from_blocks(tmp_path):
+    parameters = {"n_clusters": 4, "random_state": 0, "init": "random", "engine": "native"}
+    with interrupted(0, 1):
+        RectifiedEulerKMeans(checkpoint=tmp_path / "c", **parameters).fit(LARGE)
+    assert (tmp_path / "c").exists()
+    model = RectifiedEulerKMeans(checkpoint=tmp_path / "c", **parameters).fit(lambda: iter(np.array_split(LARGE, 9)))
+    assert_same_fit(model, RectifiedEulerKMeans(**parameters).fit(LARGE))
+
+
+@pytest.mark.parametrize("other", [{"alpha": np.float32(0.9)}, {"alpha": np.nextafter(0.9, 1)}, {"tol": 1e-300}])
+def test_parameters_are_compared_in_all_digits(other, path):
+    with raises_mentioning(ValueError, "belongs to another fit", *other):
+        RectifiedEulerKMeans(4, random_state=0, checkpoint=path).set_params(**other).fit(X)
+
+
+def test_long_arrays_inside_lists_are_compared_whole():
+    one, two = np.zeros(5000), np.zeros(5000)
+    two[2500] = 1.0
+    assert _identity._value_text([one]) != _identity._value_text([two])
+    assert _identity._value_text({"a": (one,)}) != _identity._value_text({"a": (two,)})
+    assert _identity._value_text([0.5, np.float64(0.5)]) == _identity._value_text((0.5, 0.5))
 
 
 def test_a_checkpoint_of_another_answer_version_is_refused(path, monkeypatch):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import os
+import struct
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -13,14 +15,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_STORED, BadZipFile, ZipFile
 
 import numpy as np
 
 from ._caller import caller_stacklevel
 from ._grid import Array
 from .atomic import atomic_write, exclusive_use
-from .lloyd import Progress, SavedStage
-from .model import ANSWER_VERSION, Centroids, Pass, State
+from .lloyd import STAGE, Progress, SavedStage
+from .model import ANSWER_VERSION, Centroids, Pass, State, check_like
 
 MAGIC = b"rekmeans checkpoint 1\n"
 DIGEST_LENGTH = 64  # letters of a SHA-256 digest, which follow the magic
@@ -61,9 +64,59 @@ class Checkpoint:
         self.written = time.monotonic()
 
 
+@dataclass(frozen=True)
+class FitLimits:
+    """Bounds on the progress of a fit."""
+
+    n_starts: int
+    n_stages: int
+    max_iter: int
+    n_rows: int
+    centroids: Any  # an example of as many centroids as the fit has
+    has_exact_loss: bool
+
+    def check(self, progress: Progress) -> None:
+        """Raise ValueError unless this fit could have recorded this progress."""
+        _check_range("start", progress.start, self.n_starts - 1)
+        if not progress.stages or bool(progress.best) != bool(progress.start):
+            raise ValueError("its starts do not fit together")
+        for stages in (progress.stages, progress.best):
+            if [saved.stage for saved in stages] != sorted({saved.stage for saved in stages}):
+                raise ValueError("its stages are out of order")
+            for saved in stages:
+                self._check_stage(saved)
+
+    def _check_stage(self, saved: SavedStage) -> None:
+        state = saved.state
+        _check_range("stage", saved.stage, self.n_stages - 1)
+        _check_range("max_iter", saved.max_iter, max(self.max_iter, STAGE))
+        _check_range("number of passes", len(state.passes), saved.max_iter + 1, least=1)
+        for one in state.passes:
+            _check_range("n_changed", one.n_changed, self.n_rows)
+            _check_range("n_relocated", one.n_relocated, len(self.centroids))
+            self._check_loss(one.loss)
+            if not 0 <= one.seconds < math.inf:
+                raise ValueError(f"a pass took {one.seconds} s")
+        self._check_loss(state.loss)
+        for name, C in (("centroids", state.centroids), ("candidate", state.candidate)):
+            check_like(name, C, self.centroids)
+
+    def _check_loss(self, loss: Any) -> None:
+        if not loss >= 0 or (self.has_exact_loss and not isinstance(loss, int)):
+            raise ValueError(f"{loss!r:.40} is no loss of this fit")
+
+
+def _check_range(name: str, value: int, most: int, least: int = 0) -> None:
+    if not least <= value <= most:
+        raise ValueError(f"its {name} is {value}, not between {least} and {most}")
+
+
 @contextmanager
 def use_checkpoint(
-    path: str | os.PathLike[str] | None, find_identity: Callable[[], Identity], entropy: list[int]
+    path: str | os.PathLike[str] | None,
+    find_identity: Callable[[], Identity],
+    find_limits: Callable[[], FitLimits],
+    entropy: list[int],
 ) -> Iterator[Checkpoint]:
     """The checkpoint of a fit, with what an interrupted one left; its file goes when the fit ends well."""
     if path is None:
@@ -73,31 +126,70 @@ def use_checkpoint(
     with exclusive_use(place):
         checkpoint = Checkpoint(place, identity, entropy, written=time.monotonic())
         if place.exists():
-            checkpoint.entropy, checkpoint.progress = read_checkpoint(place, identity)
+            checkpoint.entropy, checkpoint.progress = read_checkpoint(place, identity, find_limits)
         yield checkpoint
         place.unlink(missing_ok=True)
 
 
-def read_checkpoint(path: Path, identity: Identity) -> tuple[list[int], Progress]:
-    """The entropy and the progress in a file, which must be whole and of the fit of this identity."""
+def read_checkpoint(path: Path, identity: Identity, find_limits: Callable[[], FitLimits]) -> tuple[list[int], Progress]:
+    """Return the entropy and the progress in a file, which must be whole and of the fit of this identity."""
     try:
+        if not path.is_file():
+            raise ValueError("it is not a regular file")
         content = path.read_bytes()
         digest, payload = content[len(MAGIC) :][:DIGEST_LENGTH], content[len(MAGIC) + DIGEST_LENGTH :]
         if not content.startswith(MAGIC) or hashlib.sha256(payload).hexdigest().encode() != digest:
             raise ValueError("its digest is another")
-        with np.load(io.BytesIO(payload), allow_pickle=False) as arrays:
-            header, decode = json.loads(bytes(arrays["header"]).decode()), Decoder(arrays)
-            saved, entropy, progress = header["identity"], header["entropy"], decode.progress(header["progress"])
-    except (ValueError, KeyError, TypeError, OSError) as error:
+        arrays = read_arrays(payload)
+        header = json.loads(arrays["header"].tobytes().decode())
+        saved = {str(name): str(value) for name, value in header["identity"].items()}
+        entropy = [_check_word(word) for word in header["entropy"]]
+        progress = Decoder(arrays).progress(header["progress"])
+        if saved == identity:
+            find_limits().check(progress)
+    except (ValueError, LookupError, TypeError, AttributeError, OSError, RecursionError) as error:
         raise ValueError(
             f"checkpoint={str(path)!r} must be a file that a fit wrote, this one is damaged or something else "
-            f"({error}): remove it, or name another."
+            f"({error!s:.100}): remove it, or name another."
         ) from None
     if saved != identity:
         name = next(name for name in {**saved, **identity} if saved.get(name) != identity.get(name))
         what = f"its {name} is {saved.get(name, 'absent')}, this fit has {identity.get(name, 'none')}"
-        raise ValueError(f"checkpoint={str(path)!r} must be of this fit, it is of another: {what}; name another file.")
+        raise ValueError(f"checkpoint={str(path)!r} belongs to another fit: {what}; pass another path.")
     return entropy, progress
+
+
+def read_arrays(payload: bytes) -> dict[str, Array]:
+    """Return the arrays of an .npz file; none is larger than the file."""
+    arrays = {}
+    try:
+        with ZipFile(io.BytesIO(payload)) as archive:
+            for entry in archive.infolist():
+                if entry.compress_type != ZIP_STORED or entry.file_size > len(payload):
+                    raise ValueError("an array is not stored as it is")
+                arrays[entry.filename.removesuffix(".npy")] = _read_array(archive.read(entry))
+    except (BadZipFile, NotImplementedError, RuntimeError, EOFError, struct.error) as error:
+        raise ValueError(f"its arrays cannot be read: {error}") from None
+    return arrays
+
+
+def _read_array(data: bytes) -> Array:
+    """Return the array of an .npy file, which must be as long as its header says."""
+    file = io.BytesIO(data)
+    if np.lib.format.read_magic(file) != (1, 0):
+        raise ValueError("an array is of another version")
+    shape, is_by_columns, dtype = np.lib.format.read_array_header_1_0(file)
+    if dtype.kind not in "iuf" or math.prod(shape) * dtype.itemsize != len(data) - file.tell():
+        raise ValueError("an array has another length than its header says")
+    flat = np.frombuffer(data, dtype, offset=file.tell())
+    return flat.reshape(shape, order="F" if is_by_columns else "C").copy()
+
+
+def _check_word(word: Any) -> int:
+    """Return a word of the entropy of a fit."""
+    if not isinstance(word, int) or not 0 <= word < 1 << 128:
+        raise ValueError("its entropy is not made of integers")
+    return word
 
 
 def encode(identity: Identity, entropy: list[int], progress: Progress) -> bytes:

@@ -38,6 +38,11 @@ class Centroids:
 
         return self._map(put, other)
 
+    def check(self, example: Self) -> None:
+        """Raise ValueError unless these centroids are finite, with the types and shapes of the example."""
+        for field in fields(self):
+            check_like(field.name, getattr(self, field.name), getattr(example, field.name))
+
     def __eq__(self, other: object) -> bool:
         if type(other) is not type(self):
             return NotImplemented
@@ -50,6 +55,24 @@ class Centroids:
         """The record of `change` of each array, and of the same array of the others."""
         names = [field.name for field in fields(self)]
         return type(self)(**{name: change(*(getattr(one, name) for one in (self, *others))) for name in names})
+
+
+def check_like(name: str, value: Any, example: Any) -> None:
+    """Raise ValueError unless a field of centroids has the type and the shape of the example, and is finite."""
+    if type(value) is not type(example):
+        raise ValueError(f"{name} is a {type(value).__name__}, not a {type(example).__name__}")
+    if isinstance(example, Centroids):
+        value.check(example)
+    elif isinstance(example, tuple):
+        if len(value) != len(example):
+            raise ValueError(f"{name} has {len(value)} parts, not {len(example)}")
+        for one, like in zip(value, example, strict=True):
+            check_like(name, one, like)
+    elif (value.dtype, value.shape) != (example.dtype, example.shape):
+        found, expected = (f"{array.dtype} of shape {array.shape}" for array in (value, example))
+        raise ValueError(f"{name} is {found}, not {expected}")
+    elif not np.isfinite(value).all():
+        raise ValueError(f"{name} is not finite")
 
 
 @dataclass(frozen=True, eq=False)

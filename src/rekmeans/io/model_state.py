@@ -11,10 +11,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .. import _parameters
-from .._grid import GRID, Array, complex_centroids, grid_centroids
+from .._grid import Array, complex_centroids, grid_centroids
 from ..estimators import EulerKMeans, EulerMap, RectifiedEulerKMeans
 from ..estimators.placement import check_parameters
-from ..kernels.euler import Euler, deviation_from_circle
+from ..kernels.euler import Euler, check_within_circles, deviation_from_circle
 from ..scales import BEYOND, MOST_INTERVALS, SCALES, Scale
 from ..table.device_arrays import host_values
 
@@ -121,8 +121,9 @@ def _cluster_attributes(header: Header, arrays: dict[str, Array], d: int) -> dic
     """The fitted attributes of a clusterer besides its map."""
     k, n_iter = (arrays["centroids"].shape or (0,))[0], _parameters.check_int("n_iter", header["n_iter"])
     C = _array_of_shape(arrays, "centroids", (k, 2 * d))
-    if k == 0 or C.max() > GRID or C.min() < -GRID:
-        raise ValueError(f"centroids must be there, and within {GRID}")
+    if k == 0:
+        raise ValueError("it has no centroids")
+    check_within_circles(C)
     passes = arrays["history.n_changed"].size
     if n_iter > passes:
         raise ValueError(f"n_iter={n_iter} needs a history as long, got {passes} entries")

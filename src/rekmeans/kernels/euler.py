@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -23,6 +23,17 @@ class OnCircles(Centroids):
     """Centroids (cos, sin) on the grid: f (k, 2d) int32, on the circles or, as means, inside them."""
 
     f: Array
+
+    def check(self, example: Self) -> None:
+        super().check(example)
+        check_within_circles(self.f)
+
+
+def check_within_circles(C: Array) -> None:
+    """Raise ValueError unless centroids (k, 2d) in grid units lie on the circles or inside, up to their rounding."""
+    cos, sin = _halves(C.astype(np.float64))  # squares of any int32 fit
+    if (cos**2 + sin**2).max(initial=0) > (GRID + 1) ** 2:
+        raise ValueError("centroids lie outside the circles")
 
 
 @dataclass(frozen=True, kw_only=True)
