@@ -356,6 +356,11 @@ def with_state(**fields):
     return change
 
 
+def with_stage(**fields):
+    """A change of the record of the stage under way."""
+    return lambda progress: progress._replace(stages=(*progress.stages[:-1], progress.stages[-1]._replace(**fields)))
+
+
 def circles(*shape, fill=0, dtype=np.int32):
     return OnCircles(np.full(shape, fill, dtype))
 
@@ -377,10 +382,8 @@ FORGED = {
     "a best start before the first": (lambda progress: progress._replace(best=progress.stages), "do not fit together"),
     "no stages": (lambda progress: progress._replace(stages=()), "do not fit together"),
     "a stage twice": (lambda progress: progress._replace(stages=progress.stages * 2), "out of order"),
-    "a stage too many": (
-        lambda progress: progress._replace(stages=(progress.stages[0]._replace(stage=1),)),
-        "stage is 1",
-    ),
+    "a stage too many": (with_stage(stage=1), "stage is 1"),
+    "too many passes": (with_stage(max_iter=10**9), "max_iter is 1000000000, not between 0 and 300"),
 }
 
 
@@ -408,9 +411,8 @@ def test_a_packed_array_is_refused(path):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
-@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo if hasattr(os, "mkfifo") else None])
-def test_a_path_that_is_no_file_is_refused_at_once(make, tmp_path):
-    make(tmp_path / "c")
+def test_a_named_pipe_is_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "c")
     with raises_mentioning(ValueError, "it is not a regular file") as caught:
         RectifiedEulerKMeans(4, checkpoint=tmp_path / "c").fit(X)
     assert_one_sentence(caught.value)
