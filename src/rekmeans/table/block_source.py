@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from itertools import product
 from typing import Any, Protocol, runtime_checkable
 
 import narwhals.stable.v2 as nw
-import numpy as np
 from narwhals.exceptions import DuplicateError
 from scipy import sparse
 
@@ -58,7 +56,6 @@ class CalledBlocks:
     ) -> None:
         self.function, self.weight = function, weight
         self.n_rows: int | None = None
-        self.reuses_memory: bool | None = None  # None until all rows were read once
         self.names: list[str] | None = None
         first = next((block for block in self._open() if block.shape[0]), None)
         if first is None:
@@ -108,27 +105,13 @@ class CalledBlocks:
         return self.first
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
-        """All rows in order; copied if the function fills the same memory again for the next block.
-
-        The first read uses each block before it asks for the next one, and finds out. Later reads prefetch.
-        """
-        is_first = self.reuses_memory is None
-        reuses_memory, previous = False, RawBlock(np.empty(0), None)
+        """All rows in order, copied: the next block is read ahead, and may be made in the memory of the last one."""
         for block in self._open():
             if not block.shape[0]:
                 continue
             raw = self._read_block(block)
-            reuses_memory = reuses_memory or _share_memory(raw, previous)
-            if reuses_memory and self.reuses_memory is False:
-                raise ValueError(
-                    "X gives blocks that share memory, which it did not when it was first read: make it give copies."
-                )
-            previous = raw
             for at in range(0, len(raw.X), size):
-                part = RawBlock(*(None if cells is None else cells[at : at + size] for cells in raw))
-                yield RawBlock(*map(copy, part)) if self.reuses_memory else part
-        if is_first:
-            self.reuses_memory = reuses_memory
+                yield RawBlock(*(None if cells is None else cells[at : at + size].copy() for cells in raw))
 
     def _read_block(self, block: Any) -> RawBlock:
         """The cells of a block and its weights; neither is copied if it is an array of numbers already."""
@@ -146,12 +129,6 @@ class CalledBlocks:
 
     def take(self, rows: Array) -> Array | None:
         return None
-
-
-def _share_memory(one: RawBlock, two: RawBlock) -> bool:
-    """Whether any array of one block overlaps an array of the other."""
-    arrays = [[cells for cells in block if cells is not None] for block in (one, two)]
-    return any(np.may_share_memory(a, b) for a, b in product(*arrays))
 
 
 def names_of_frame(block: Any) -> list[str] | None:

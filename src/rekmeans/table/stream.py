@@ -82,7 +82,7 @@ class StreamTable:
         """Weights of all rows, (n,): a read of them all."""
         if self.survey.largest_weight is None:
             return None
-        return np.concatenate([np.array(block.weights) for block in self.read_blocks()])
+        return np.concatenate([block.table.weights for block in self.read_blocks()])
 
     def answer(self, values: Any) -> Any:
         return values
@@ -153,12 +153,9 @@ class StreamTable:
 
     def in_memory(self) -> MemoryTable:
         """All rows in memory: of a small table, which starts are chosen from."""
-        blocks, weights = [], []
-        for block in self.read_blocks():  # a block is valid until the next one is read
-            blocks.append(np.array(block.X))
-            if block.weights is not None:
-                weights.append(np.array(block.weights))
-        return MemoryTable(stack_blocks(blocks), np.concatenate(weights) if weights else None, self.columns)
+        blocks = [block.table for block in self.read_blocks()]
+        weights = None if self.largest_weight is None else np.concatenate([block.weights for block in blocks])
+        return MemoryTable(stack_blocks([block.X for block in blocks]), weights, self.columns)
 
     def column_summary(self, n_threads: int | None = None, twins: Twins | None = None) -> ColumnSummary:
         threads, ends = count_threads(n_threads), (self.survey.low, self.survey.high)
