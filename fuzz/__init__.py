@@ -32,4 +32,5 @@ MODULES = (
     "fuzz.outputs",
     "fuzz.tables",
     "fuzz.sparse_tables",
+    "fuzz.streams",
 )

@@ -102,15 +102,25 @@ def integer_weights(weights: Array, largest: float | None = None) -> tuple[Array
 
     `largest` is that of all rows, where these are the weights of some of them.
     """
-    mantissa, exponent = math.frexp(float(weights.max()) if largest is None else largest)
-    b = 31 - exponent + (mantissa == 0.5)
+    b = integer_weight_bits(float(weights.max()) if largest is None else largest)
     return np.rint(np.ldexp(weights, b)).astype(np.int64), b
+
+
+def integer_weight_bits(largest: float) -> int:
+    """The power of two that puts the largest weight into (2^30, 2^31]."""
+    mantissa, exponent = math.frexp(largest)
+    return 31 - exponent + (mantissa == 0.5)
 
 
 def small_weights(weights: Array, largest: float | None = None) -> tuple[Array, int]:
     """Weights times 2^b, exactly, with the largest in [1/2, 1): no sum of them overflows; and b."""
-    b = -math.frexp(float(weights.max()) if largest is None else largest)[1]
+    b = small_weight_bits(float(weights.max()) if largest is None else largest)
     return np.ldexp(weights, b), b
+
+
+def small_weight_bits(largest: float) -> int:
+    """The power of two that puts the largest weight into [1/2, 1)."""
+    return -math.frexp(largest)[1]
 
 
 def mean_turns(turns: Array, observed: Array) -> Array:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ._grid import Array, integer_weights
+from ._grid import Array, integer_weight_bits
 
 UNIT_BITS = 12  # the largest weight of the first block has so many bits fewer than in a fit: they are the ticks'
 HEADROOM = (
@@ -64,7 +64,7 @@ class Clock:
     def begin(cls, half_life: float | None, weights: Array | None) -> Clock:
         """The clock of a stream whose first block has these weights."""
         largest = 1.0 if weights is None else float(weights.max())
-        bits = integer_weights(np.ones(1), largest)[1] - UNIT_BITS
+        bits = integer_weight_bits(largest) - UNIT_BITS
         return cls(bits, None).with_half_life(half_life)
 
     def with_half_life(self, half_life: float | None) -> Clock:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._grid import ROOM, Array, integer_weights, mean_turns, small_weights
+from .._grid import ROOM, Array, integer_weight_bits, mean_turns, small_weight_bits
 from ..assignment import Hard
 from ..centroids import rectified
 from ..kernels.base import rectified_update
@@ -48,8 +48,8 @@ def middle_centroid(kernel: Any) -> Any:
 
 def weight_bits(kernel: Any, largest: float | None) -> int:
     """The power of two by which weights up to the largest are multiplied in the sums of this kernel."""
-    scale_weights = integer_weights if kernel.is_exact else small_weights
-    return 0 if largest is None else scale_weights(np.ones(1), largest)[1]
+    bits = integer_weight_bits if kernel.is_exact else small_weight_bits
+    return 0 if largest is None else bits(largest)
 
 
 def draw_weights(rows: Any) -> Array:
