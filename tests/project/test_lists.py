@@ -6,9 +6,11 @@ import pytest
 
 import rekmeans
 from rekmeans import displays
+from rekmeans.engines import ENGINES
 from support.kernels import TABLE_KERNELS
 from support.paths import ROOT
 
+SUFFIXES = (".py", ".cpp", ".hpp")
 PAGES = {path: (ROOT / path).read_text(encoding="utf-8") for path in ("README.md", "docs/choose.md")}
 
 
@@ -26,3 +28,16 @@ def test_the_guide_names_every_kernel(kernel):
 def test_every_display_is_a_name_of_the_package_and_in_the_readme():
     assert sorted(displays.__all__) == sorted(rekmeans.DISPLAYS), "write it in DISPLAYS of src/rekmeans/__init__.py"
     assert [name for name in displays.__all__ if f"`{name}`" not in PAGES["README.md"]] == []
+
+
+@pytest.mark.parametrize("page", sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/*.md")))
+def test_every_file_that_a_page_names_is_there(page):
+    named = set(re.findall(r"[\w./-]+/[\w.-]+\.(?:py|cpp|hpp)\b", (ROOT / page).read_text(encoding="utf-8")))
+    files = [f"/{path.relative_to(ROOT).as_posix()}" for path in ROOT.rglob("*.*") if path.suffix in SUFFIXES]
+    absent = [name for name in named if "NAME" not in name and not any(path.endswith(f"/{name}") for path in files)]
+    assert absent == []
+
+
+def test_the_glossary_names_every_engine():
+    line = re.search(r"^\| engine \|(.*)$", (ROOT / "docs/glossary.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert [name for name in ENGINES if name not in line[1]] == []
