@@ -10,7 +10,7 @@ from rekmeans.engines import ENGINES
 from support.kernels import TABLE_KERNELS
 from support.paths import ROOT
 
-SUFFIXES = (".py", ".cpp", ".hpp")
+FOLDERS = ("src", "tests", "docs", "benchmarks", "examples", "fuzz")
 PAGES = {path: (ROOT / path).read_text(encoding="utf-8") for path in ("README.md", "docs/choose.md")}
 
 
@@ -33,7 +33,7 @@ def test_every_display_is_a_name_of_the_package_and_in_the_readme():
 @pytest.mark.parametrize("page", sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/*.md")))
 def test_every_file_that_a_page_names_is_there(page):
     named = set(re.findall(r"[\w./-]+/[\w.-]+\.(?:py|cpp|hpp)\b", (ROOT / page).read_text(encoding="utf-8")))
-    files = [f"/{path.relative_to(ROOT).as_posix()}" for path in ROOT.rglob("*.*") if path.suffix in SUFFIXES]
+    files = [f"/{path.relative_to(ROOT).as_posix()}" for folder in FOLDERS for path in (ROOT / folder).rglob("*.*")]
     absent = [name for name in named if "NAME" not in name and not any(path.endswith(f"/{name}") for path in files)]
     assert absent == []
 
