@@ -245,9 +245,12 @@ def scaled_weights(weights: torch.Tensor, bits: int) -> torch.Tensor:
 
 
 def times_power_of_two(values: torch.Tensor, bits: int) -> torch.Tensor:
-    """Values times 2^bits, in two steps, as the power may be too large for a number."""
+    """Return values times 2^bits in float64, in two steps because the power may be too large for a number.
+
+    Without the cast, torch multiplies an integer tensor by a number in float32 and drops digits.
+    """
     half = bits // 2
-    return values * math.ldexp(1.0, half) * math.ldexp(1.0, bits - half)
+    return values.to(torch.float64) * math.ldexp(1.0, half) * math.ldexp(1.0, bits - half)
 
 
 def host_array(cells: torch.Tensor) -> Array:

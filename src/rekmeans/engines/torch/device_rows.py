@@ -90,7 +90,7 @@ class DeviceRows:
         """Weights of the table, float64 (n,), on the device."""
         if isinstance(self.table, TorchTable):
             return None if self.table.cell_weights is None else self.table.cell_weights.to(self.device)
-        return None if self.table.weights is None else self.upload(self.table.weights)
+        return None if self.table.weights is None else self.upload(self.table.weights).to(torch.float64)
 
     def labels_on_device(self, labels: Any) -> torch.Tensor:
         """Labels (n,) int64 on the device."""
