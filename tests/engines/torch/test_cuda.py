@@ -126,6 +126,28 @@ def test_a_table_in_blocks():
     assert_same_fit(*fits)
 
 
+@pytest.mark.parametrize("devices", ["cuda,cuda:0", "cuda:0,cuda:1"])
+def test_rows_on_several_devices(devices, monkeypatch):
+    if devices.endswith("1") and torch.cuda.device_count() < 2:
+        pytest.skip("torch sees one CUDA device")
+    X = drawn_table(20_000, 8, 5, 0, missing=0.01)
+    one = RectifiedEulerKMeans(5, random_state=0, engine="reference").fit(X)
+    monkeypatch.setenv("REKMEANS_DEVICES", devices)
+    assert_same_fit(one, RectifiedEulerKMeans(5, random_state=0, engine="torch").fit(X))
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="torch sees one CUDA device")
+@pytest.mark.parametrize("current", [0, 1])
+def test_a_tensor_on_a_device_that_is_not_the_current_one(current):
+    X = drawn_table(20_000, 16, 10, 0)
+    one = RectifiedEulerKMeans(10, random_state=0, engine="reference").fit(X)
+    with torch.cuda.device(current):
+        two = RectifiedEulerKMeans(10, random_state=0).fit(torch.from_numpy(X).to(f"cuda:{1 - current}"))
+        assert torch.cuda.current_device() == current
+    assert two.labels_.device.index == 1 - current
+    assert_same_fit(one, two)
+
+
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_points(kernel):
     X = drawn_table(3000, 6, 4, 0)

@@ -27,8 +27,7 @@ def named_devices() -> list[torch.device]:
 
 def _check_device(name: str) -> torch.device:
     try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
+        device = torch.empty(0, device=name).device  # with its index: plain "cuda" depends on the thread
     except (RuntimeError, AssertionError) as error:
         why = str(error).splitlines()[0].rstrip(".")
         build = "" if torch.cuda.is_available() else f" (torch {torch.__version__} sees no CUDA device)"
