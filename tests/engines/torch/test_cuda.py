@@ -13,6 +13,8 @@ if not torch.cuda.is_available():
 from rekmeans import EulerKMeans, KernelKMeans, RectifiedEulerKMeans  # noqa: E402
 from rekmeans.engines.torch.accumulator import largest_share_of_bound  # noqa: E402
 from rekmeans.engines.torch.error_bound import MARGIN  # noqa: E402
+from rekmeans.engines.torch.kernels.doubtful import list_candidates  # noqa: E402
+from rekmeans.engines.torch.launches import launch_kernel  # noqa: E402
 
 warnings.filterwarnings("ignore")
 
@@ -84,6 +86,34 @@ def test_equal_rows_and_empty_clusters():
         RectifiedEulerKMeans(9, init=X[:9], scale="range", engine=engine).fit(X) for engine in ("reference", "torch")
     ]
     assert_same_fit(*fits)
+
+
+def test_many_equal_rows_and_centroids():
+    """More pairs of a doubtful row and a candidate than there is room for."""
+    n, k = 60_000, 512
+    X = np.random.default_rng(0).uniform(0, 1, (n, 2))
+    X[::2] = 0.5
+    fits = [
+        EulerKMeans(k, init=X[:k], scale="range", max_iter=3, engine=engine).fit(X) for engine in ("reference", "torch")
+    ]
+    assert_same_fit(*fits)
+
+
+def test_the_counter_of_candidates_does_not_wrap():
+    """2^32 pairs of a doubtful row and a candidate: the counter has 32 bits."""
+    n, K, P, most_pairs, n_programs = 1 << 20, 4096, 16, 1 << 14, 264
+    X, C = (torch.ones(rows, P, dtype=torch.float16, device="cuda") for rows in (n, K))
+    doubt_row, slot, centroid = (torch.arange(n, dtype=torch.int32, device="cuda") for _ in range(3))
+    overflow, bias = torch.zeros(n, dtype=torch.int8, device="cuda"), torch.zeros(K, device="cuda")
+    counters, halt = torch.tensor([0, n, *[0] * 6], dtype=torch.int32, device="cuda"), torch.zeros_like(doubt_row[:1])
+    launch_kernel(
+        list_candidates, n_programs,
+        X, C, bias, doubt_row, torch.ones(n, device="cuda"), slot, centroid, overflow, counters, halt, most_pairs,
+        K=K, P=P, BN=128, BK=128, BP=16, NPROG=n_programs, num_warps=8, num_stages=3,
+    )  # fmt: skip
+    assert most_pairs < int(counters[2]) <= most_pairs + 128 * n_programs
+    assert bool(overflow.all())
+    assert_array_equal(slot[most_pairs:].cpu().numpy(), np.arange(most_pairs, n))  # nothing is written beyond the room
 
 
 @pytest.mark.parametrize("alpha", [1e-4, 1e-2, 0.9])

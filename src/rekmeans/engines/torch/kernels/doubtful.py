@@ -49,10 +49,15 @@ def list_candidates(
     BP: tl.constexpr,
     NPROG: tl.constexpr,
 ):
-    """Pairs (doubtful row, centroid) whose score may still be the best."""
+    """Pairs (doubtful row, centroid) whose score may still be the best.
+
+    There may be more than 2^31 of them, where many centroids are equal. A program stops counting once it finds the list
+    full, so that counters[2] stays below most_pairs + NPROG BN; rows whose pairs did not fit are marked instead.
+    """
     kc, pc = tl.arange(0, BK), tl.arange(0, BP)
     total = tl.where(tl.load(halt) == 0, tl.load(counters + 1), 0)
     wide: tl.constexpr = K // BK
+    full = 0
     for task in range(tl.program_id(0), tl.cdiv(total, BN) * wide, NPROG):
         at = (task // wide) * BN + tl.arange(0, BN)
         kt = (task % wide) * BK
@@ -70,13 +75,15 @@ def list_candidates(
         top = tl.max(s, 1)
         while tl.max(top, 0) >= 0:  # one candidate of each row at a time; rarely more than two rounds
             hit = top >= 0
-            to = append_places(hit, counters + 2)
-            fits = hit & (to < most_pairs)
+            counted = hit & (full == 0)
+            to = append_places(counted, counters + 2)
+            fits = counted & (to < most_pairs)
             tl.store(pair_slot + to, at, mask=fits)
             tl.store(pair_centroid + to, kt + top, mask=fits)
-            tl.store(doubt_overflow + at, tl.full([BN], 1, tl.int8), mask=hit & (to >= most_pairs))
+            tl.store(doubt_overflow + at, tl.full([BN], 1, tl.int8), mask=hit & (fits == 0))
             s = tl.where(s >= top[:, None], -1, s)
-            top = tl.max(s, 1)
+            top = tl.where(full == 0, tl.max(s, 1), -1)  # each row that has more is marked by now
+            full = tl.maximum(full, tl.max((counted & (fits == 0)).to(tl.int32), 0))
 
 
 @triton.jit
