@@ -15,6 +15,7 @@ from rekmeans.engines.torch.accumulator import largest_share_of_bound  # noqa: E
 from rekmeans.engines.torch.error_bound import MARGIN  # noqa: E402
 from rekmeans.engines.torch.kernels.doubtful import list_candidates  # noqa: E402
 from rekmeans.engines.torch.launches import launch_kernel  # noqa: E402
+from support.torch_kernels import assert_last_centroid_is_found  # noqa: E402
 
 warnings.filterwarnings("ignore")
 
@@ -114,6 +115,12 @@ def test_the_counter_of_candidates_does_not_wrap():
     assert most_pairs < int(counters[2]) <= most_pairs + 128 * n_programs
     assert bool(overflow.all())
     assert_array_equal(slot[most_pairs:].cpu().numpy(), np.arange(most_pairs, n))  # nothing is written beyond the room
+
+
+@pytest.mark.long
+def test_centroids_with_more_cells_than_32_bits_count():
+    K, P = (1 << 17) + 256, 1 << 14  # 4.3 GB
+    assert_last_centroid_is_found(K, P, torch.device("cuda"))
 
 
 @pytest.mark.parametrize("alpha", [1e-4, 1e-2, 0.9])

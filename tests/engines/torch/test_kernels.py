@@ -10,7 +10,14 @@ if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("TRITON_INTERPRET=1 is not set: run make test-gpu-logic", allow_module_level=True)
 
 from rekmeans.engines.torch.kernels.doubtful import list_candidates  # noqa: E402
+from rekmeans.engines.torch.kernels.sums import place_clusters  # noqa: E402
 from rekmeans.engines.torch.launches import launch_kernel  # noqa: E402
+from support.torch_kernels import assert_last_centroid_is_found  # noqa: E402
+
+
+def test_the_last_centroid_is_found():
+    """On a GPU test_cuda.py does the same with more than 2^31 cells."""
+    assert_last_centroid_is_found(768, 192, torch.device("cpu"))
 
 
 @pytest.mark.parametrize("n_programs", [1, 3])
@@ -38,3 +45,15 @@ def test_candidates_beyond_the_room_are_marked_and_not_counted(candidates, most_
     found = set(zip(slot[:counted].tolist(), centroid[:counted].tolist(), strict=True))
     every = {(row, c) for row in range(n) if not overflow[row] for c in (torch.arange(candidates) * 7 % K).tolist()}
     assert every <= found
+
+
+def test_clusters_are_placed_tile_by_tile():
+    """Triton takes at most 2^20 numbers a tile, and there may be more clusters."""
+    k = 50
+    counts = torch.randint(0, 9, (2 * k,), dtype=torch.int32, generator=torch.Generator().manual_seed(0))
+    offsets, counters, ends = torch.zeros_like(counts), torch.zeros(8, dtype=torch.int32), counts.cumsum(0)
+    starts = (ends - counts).tolist()
+    launch_kernel(place_clusters, 1, counts, offsets, counters, k, B=16)
+    assert offsets.tolist() == starts
+    assert counters.tolist() == [0, 0, 0, 0, int(ends[-1]), 0, 0, 0]
+    assert not counts.any()

@@ -50,7 +50,7 @@ CASES = [
 @pytest.fixture(autouse=True)
 def packed(monkeypatch):
     """Rows on the processor are packed as on a card."""
-    monkeypatch.setattr(rows, "choose_store", lambda device, d: PackedRows)
+    monkeypatch.setattr(rows, "choose_store", lambda *_: PackedRows)
     monkeypatch.setattr(rows, "choose_run", TritonRun)
 
 

@@ -21,6 +21,7 @@ CAPTURED = 4  # passes in one go from which on a graph of them pays
 GATHER_SHARE, GATHER_SHARE_WIDE = 0.6, 0.9  # of the rows to score, below which gathering them pays
 ONE_HOT_CLUSTERS = 128  # up to which sums are a one-hot product
 RUN_ROWS, RUN_COLUMNS = 32, 128  # tile of the sums of sorted movers: one warp adds a run in registers
+CLUSTERS_AT_ONCE = 1 << 13  # clusters in a tile of the running sums; Triton takes at most 2^20 numbers a tile
 UNBEATEN = 1 << 44  # last digit above that of every objective
 FALLS, STALLS = verdict.FALLS.value, verdict.STALLS.value  # verdicts on a pass
 RELOCATES, REPEATS = verdict.RELOCATES.value, verdict.REPEATS.value
@@ -200,7 +201,8 @@ class DevicePass(PassBuffers):
             *movers, self.ranks, self.counts, c, halt, most, upper,
             BM=min(256, 8192 // tile_k) if tile_k else 256, NPROG=some, KP=tile_k,
         )  # fmt: skip
-        launch_kernel(sums.place_clusters, 1, self.counts, self.offsets, c, self.k, B=power_of_two(self.k))
+        tile_c = min(CLUSTERS_AT_ONCE, power_of_two(self.k))
+        launch_kernel(sums.place_clusters, 1, self.counts, self.offsets, c, self.k, B=tile_c)
         launch_kernel(
             sums.sort_movers,
             some,

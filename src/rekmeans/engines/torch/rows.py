@@ -32,7 +32,7 @@ class TorchRows(DeviceRows):
         super().__init__(kernel, table, device)
         self._informative = torch.ones(self.n, dtype=torch.bool, device=device) if kernel.beyond == "ignore" else None
         self._any_missing = torch.zeros((), dtype=torch.bool, device=device)
-        make_store = choose_store(device, self.d)
+        make_store = choose_store(device, self.n, self.d)
         self.store = make_store(self.n, self.d, device, self._map_blocks_of_cells, self._map_spread_rows)
         self.is_complete = not bool(self._any_missing)
         self.w, self.weight_bits = self._integer_weights()
