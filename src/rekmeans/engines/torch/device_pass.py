@@ -22,7 +22,7 @@ GATHER_SHARE, GATHER_SHARE_WIDE = 0.6, 0.9  # of the rows to score, below which 
 ONE_HOT_CLUSTERS = 128  # up to which sums are a one-hot product
 RUN_ROWS, RUN_COLUMNS = 32, 128  # tile of the sums of sorted movers: one warp adds a run in registers
 CLUSTERS_AT_ONCE = 1 << 13  # clusters in a tile of the running sums; Triton takes at most 2^20 numbers a tile
-UNBEATEN = 1 << 44  # last digit above that of every objective
+UNBEATEN = 1 << 44  # last digit, in units of 2^80, above that of every objective: these are below 2^123
 FALLS, STALLS = verdict.FALLS.value, verdict.STALLS.value  # verdicts on a pass
 RELOCATES, REPEATS = verdict.RELOCATES.value, verdict.REPEATS.value
 

@@ -1,6 +1,10 @@
 """The next centroids where the sums are, what a pass needs of them, and the exact objective.
 
 It is sum w |g|^2 + sum_c h (n h - 2 S), integers as digits of 16 bits: digit i counts 2^(16 i), the last is signed.
+
+Limits, for a mass N < 2^61 (fewer than 2^30 rows), |h| <= 2^24 and 2 D < 2^15 columns. A term is below 3 N 2^48, their
+sum over the columns and clusters below 3 * 2^124, so the last digit, in units of 2^80, is below 3 * 2^44. The high
+words of sums stay below 2^54, as _wide_to_float needs, and below 2^52 for the sums of f.
 """
 
 import triton

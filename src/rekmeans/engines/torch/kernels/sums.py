@@ -1,7 +1,10 @@
 """Exact sums of g over each cluster, kept by movers alone: added where they arrive, subtracted where they leave.
 
-S i64 (1, K, P), or with weights (2, K, P): S[0] + 2^32 S[1], whose low words add without overflow. N i64 (K,): the
-mass.
+S i64 (1, K, P), or with weights (2, K, P): S[0] + 2^32 S[1]. N i64 (K,): the mass.
+
+Limits, for n < 2^30 rows (MOST_PACKED_ROWS), |g| <= 2^24 and weights up to 2^31. Without weights |S| <= n 2^24 < 2^54.
+With weights, a pass adds at most n low words to a cluster, and carries them afterwards: S[0] < (n + 1) 2^32 < 2^63 and
+|S[1]| <= n 2^23 + n < 2^54. N <= n 2^31 < 2^61. Entries of the sort are numbered below 2 n < 2^31.
 """
 
 import triton
