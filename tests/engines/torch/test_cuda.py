@@ -1,5 +1,6 @@
 """On a card: whole fits to the bits of the reference engine, tensors in and out, and what the tensor cores lose."""
 
+import gc
 import warnings
 
 import numpy as np
@@ -10,11 +11,16 @@ torch = pytest.importorskip("torch")
 if not torch.cuda.is_available():
     pytest.skip("torch sees no CUDA device", allow_module_level=True)
 
-from rekmeans import EulerKMeans, KernelKMeans, RectifiedEulerKMeans  # noqa: E402
+from rekmeans import EulerKMeans, KernelKMeans, RectifiedEulerKMeans, lloyd  # noqa: E402
+from rekmeans.assignment import Hard  # noqa: E402
+from rekmeans.centroids import mean  # noqa: E402
 from rekmeans.engines.torch.accumulator import largest_share_of_bound  # noqa: E402
 from rekmeans.engines.torch.error_bound import MARGIN  # noqa: E402
 from rekmeans.engines.torch.kernels.doubtful import list_candidates  # noqa: E402
 from rekmeans.engines.torch.launches import launch_kernel  # noqa: E402
+from rekmeans.engines.torch.rows import TorchRows  # noqa: E402
+from rekmeans.model import Model, Stop  # noqa: E402
+from support.blocks import example  # noqa: E402
 from support.torch_kernels import assert_last_centroid_is_found  # noqa: E402
 
 warnings.filterwarnings("ignore")
@@ -194,6 +200,26 @@ def test_points(kernel):
     )
     assert_array_equal(one.labels_, two.labels_)
     np.testing.assert_allclose(one.cluster_centers_, two.cluster_centers_, rtol=1e-9, atol=1e-9)
+
+
+def test_a_run_leaves_nothing_on_the_device_without_the_garbage_collector():
+    kernel, table = example("weights and gaps", n=40_000)
+
+    def memory_after_a_run():
+        place = TorchRows(kernel, table, torch.device("cuda"))
+        model, C = Model(kernel, Hard(), mean), place.rows_as_centroids(np.arange(20))
+        n_passes = len(lloyd.run_to_end(place, model, C, Stop(30, 0.0)).state.passes)
+        assert n_passes > 10  # some of them in graphs
+        assert place.spare_passes
+        del place
+        return torch.cuda.memory_allocated()
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert memory_after_a_run() == memory_after_a_run()  # libraries keep what the first one needed
+    finally:
+        gc.enable()
 
 
 def test_the_accumulator_keeps_half_of_the_bound():

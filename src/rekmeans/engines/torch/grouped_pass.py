@@ -24,7 +24,9 @@ class GroupedPass(DevicePass):
     ) -> None:
         self.group = group
         super().__init__(rows, w, k, is_rectified, False, choose_tiles(rows.P, k)._replace(centroids=group))
-        n, self.G = rows.n, self.K // group
+
+    def _allocate_bounds(self) -> None:
+        n, self.G = self.rows.n, self.K // self.group
         self.own_score, self.own_upper = (torch.empty(n, device=self.device) for _ in range(2))
         self.LZ = torch.full((n, self.G), -1e30, device=self.device)
         self.T1, self.T2 = (torch.empty(n, self.G, device=self.device) for _ in range(2))
@@ -32,8 +34,7 @@ class GroupedPass(DevicePass):
         self.group_cum = self._zeros(self.G, dtype=torch.float64)
         self.drift_low, self.drift_high = (self._zeros(self.G, dtype=torch.float32) for _ in range(2))
 
-    def reset(self) -> None:
-        super().reset()
+    def _reset_bounds(self) -> None:
         self.LZ.fill_(-1e30)
         for drift in (self.group_cum, self.drift_low, self.drift_high, self.list_counts):
             drift.zero_()

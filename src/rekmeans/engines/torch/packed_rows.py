@@ -34,7 +34,6 @@ class PackedRows:
         self, n: int, d: int, device: torch.device, blocks: GridBlocks, spread_rows: Callable[[int], Tensor]
     ) -> None:
         self.n, self.d, self.device = n, d, device
-        self.spare_passes: dict[Any, Any] = {}  # state of ended runs over these rows, for the next ones
         sample = spread_rows(MEAN_ROWS)  # (m, 2d) int32
         seen = observed_mask(sample).sum(0).clamp(min=1).repeat(2)
         self.mean = (sample.sum(0, dtype=torch.int64) / seen).round().to(torch.int32)  # (2d,)
