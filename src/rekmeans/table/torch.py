@@ -160,7 +160,8 @@ def read_torch_table(
 ) -> Any:
     """The table of a tensor or an array on a card: on its device, or `on_host` in NumPy's view of it."""
     cells, to_library = _as_tensor(X), _keep if is_tensor(X) else _library_of(X)
-    if cells.device.type in WITHOUT_DOUBLES:
+    engine_is_auto = getattr(estimator, "engine", "auto") == "auto"
+    if cells.device.type in WITHOUT_DOUBLES or (engine_is_auto and is_amd_gpu(cells.device)):
         cells, to_library, sample_weight = cells.cpu(), partial(_move, cells.device), _host_weights(sample_weight)
     refusals.refuse_array(cells.is_complex(), str(cells.dtype).removeprefix("torch."), tuple(cells.shape))
     refusals.refuse_empty(cells)
@@ -176,6 +177,11 @@ def read_torch_table(
     table_on_device = TorchTable(cells, _read_weights(cells, sample_weight), columns, to_library)
     refuse_bad_cells(table_on_device)
     return table_on_device
+
+
+def is_amd_gpu(device: torch.device) -> bool:
+    """Whether a device is an AMD GPU, which torch's ROCm builds call "cuda" too."""
+    return device.type == "cuda" and torch.version.hip is not None
 
 
 def _move(device: torch.device, values: torch.Tensor) -> torch.Tensor:
@@ -251,9 +257,12 @@ def scaled_weights(weights: torch.Tensor, bits: int) -> torch.Tensor:
 
 
 def times_power_of_two(values: torch.Tensor, bits: int) -> torch.Tensor:
-    """Values times 2^bits, in two steps, as the power may be too large for a number."""
+    """Return values times 2^bits in float64, in two steps because the power may be too large for a number.
+
+    Without the cast, torch multiplies an integer tensor by a number in float32 and drops digits.
+    """
     half = bits // 2
-    return values * math.ldexp(1.0, half) * math.ldexp(1.0, bits - half)
+    return values.to(torch.float64) * math.ldexp(1.0, half) * math.ldexp(1.0, bits - half)
 
 
 def host_array(cells: torch.Tensor) -> Array:

@@ -1,5 +1,6 @@
 """On a card: whole fits to the bits of the reference engine, tensors in and out, and what the tensor cores lose."""
 
+import gc
 import warnings
 
 import numpy as np
@@ -10,9 +11,17 @@ torch = pytest.importorskip("torch")
 if not torch.cuda.is_available():
     pytest.skip("torch sees no CUDA device", allow_module_level=True)
 
-from rekmeans import EulerKMeans, KernelKMeans, RectifiedEulerKMeans  # noqa: E402
+from rekmeans import EulerKMeans, KernelKMeans, RectifiedEulerKMeans, lloyd  # noqa: E402
+from rekmeans.assignment import Hard  # noqa: E402
+from rekmeans.centroids import mean  # noqa: E402
 from rekmeans.engines.torch.accumulator import largest_share_of_bound  # noqa: E402
 from rekmeans.engines.torch.error_bound import MARGIN  # noqa: E402
+from rekmeans.engines.torch.kernels.doubtful import list_candidates  # noqa: E402
+from rekmeans.engines.torch.launches import launch_kernel  # noqa: E402
+from rekmeans.engines.torch.rows import TorchRows  # noqa: E402
+from rekmeans.model import Model, Stop  # noqa: E402
+from support.blocks import example  # noqa: E402
+from support.torch_kernels import assert_last_centroid_is_found  # noqa: E402
 
 warnings.filterwarnings("ignore")
 
@@ -86,6 +95,40 @@ def test_equal_rows_and_empty_clusters():
     assert_same_fit(*fits)
 
 
+def test_many_equal_rows_and_centroids():
+    """More pairs of a doubtful row and a candidate than there is room for."""
+    n, k = 60_000, 512
+    X = np.random.default_rng(0).uniform(0, 1, (n, 2))
+    X[::2] = 0.5
+    fits = [
+        EulerKMeans(k, init=X[:k], scale="range", max_iter=3, engine=engine).fit(X) for engine in ("reference", "torch")
+    ]
+    assert_same_fit(*fits)
+
+
+def test_the_counter_of_candidates_does_not_wrap():
+    """2^32 pairs of a doubtful row and a candidate: the counter has 32 bits."""
+    n, K, P, most_pairs, n_programs = 1 << 20, 4096, 16, 1 << 14, 264
+    X, C = (torch.ones(rows, P, dtype=torch.float16, device="cuda") for rows in (n, K))
+    doubt_row, slot, centroid = (torch.arange(n, dtype=torch.int32, device="cuda") for _ in range(3))
+    overflow, bias = torch.zeros(n, dtype=torch.int8, device="cuda"), torch.zeros(K, device="cuda")
+    counters, halt = torch.tensor([0, n, *[0] * 6], dtype=torch.int32, device="cuda"), torch.zeros_like(doubt_row[:1])
+    launch_kernel(
+        list_candidates, n_programs,
+        X, C, bias, doubt_row, torch.ones(n, device="cuda"), slot, centroid, overflow, counters, halt, most_pairs,
+        K=K, P=P, BN=128, BK=128, BP=16, NPROG=n_programs, num_warps=8, num_stages=3,
+    )  # fmt: skip
+    assert most_pairs < int(counters[2]) <= most_pairs + 128 * n_programs
+    assert bool(overflow.all())
+    assert_array_equal(slot[most_pairs:].cpu().numpy(), np.arange(most_pairs, n))  # nothing is written beyond the room
+
+
+@pytest.mark.long
+def test_centroids_with_more_cells_than_32_bits_count():
+    K, P = (1 << 17) + 256, 1 << 14  # 4.3 GB
+    assert_last_centroid_is_found(K, P, torch.device("cuda"))
+
+
 @pytest.mark.parametrize("alpha", [1e-4, 1e-2, 0.9])
 def test_small_widths(alpha):
     X = drawn_table(20_000, 40, 30, 5)
@@ -126,6 +169,28 @@ def test_a_table_in_blocks():
     assert_same_fit(*fits)
 
 
+@pytest.mark.parametrize("devices", ["cuda,cuda:0", "cuda:0,cuda:1"])
+def test_rows_on_several_devices(devices, monkeypatch):
+    if devices.endswith("1") and torch.cuda.device_count() < 2:
+        pytest.skip("torch sees one CUDA device")
+    X = drawn_table(20_000, 8, 5, 0, missing=0.01)
+    one = RectifiedEulerKMeans(5, random_state=0, engine="reference").fit(X)
+    monkeypatch.setenv("REKMEANS_DEVICES", devices)
+    assert_same_fit(one, RectifiedEulerKMeans(5, random_state=0, engine="torch").fit(X))
+
+
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="torch sees one CUDA device")
+@pytest.mark.parametrize("current", [0, 1])
+def test_a_tensor_on_a_device_that_is_not_the_current_one(current):
+    X = drawn_table(20_000, 16, 10, 0)
+    one = RectifiedEulerKMeans(10, random_state=0, engine="reference").fit(X)
+    with torch.cuda.device(current):
+        two = RectifiedEulerKMeans(10, random_state=0).fit(torch.from_numpy(X).to(f"cuda:{1 - current}"))
+        assert torch.cuda.current_device() == current
+    assert two.labels_.device.index == 1 - current
+    assert_same_fit(one, two)
+
+
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 def test_points(kernel):
     X = drawn_table(3000, 6, 4, 0)
@@ -135,6 +200,26 @@ def test_points(kernel):
     )
     assert_array_equal(one.labels_, two.labels_)
     np.testing.assert_allclose(one.cluster_centers_, two.cluster_centers_, rtol=1e-9, atol=1e-9)
+
+
+def test_a_run_leaves_nothing_on_the_device_without_the_garbage_collector():
+    kernel, table = example("weights and gaps", n=40_000)
+
+    def memory_after_a_run():
+        place = TorchRows(kernel, table, torch.device("cuda"))
+        model, C = Model(kernel, Hard(), mean), place.rows_as_centroids(np.arange(20))
+        n_passes = len(lloyd.run_to_end(place, model, C, Stop(30, 0.0)).state.passes)
+        assert n_passes > 10  # some of them in graphs
+        assert place.spare_passes
+        del place
+        return torch.cuda.memory_allocated()
+
+    gc.collect()
+    gc.disable()
+    try:
+        assert memory_after_a_run() == memory_after_a_run()  # libraries keep what the first one needed
+    finally:
+        gc.enable()
 
 
 def test_the_accumulator_keeps_half_of_the_bound():

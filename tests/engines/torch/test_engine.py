@@ -156,6 +156,19 @@ def test_a_table_larger_than_the_limit_is_gone_through_in_blocks(clusterer, weig
     assert_same_estimator(one, two, X, X)
 
 
+def test_more_rows_than_a_device_numbers(monkeypatch):
+    """Host tables go to the device in blocks, tensors raise before any work."""
+    X, w = drawn_table()
+    for module in ("device_rows", "placement"):
+        monkeypatch.setattr(f"rekmeans.engines.torch.{module}.MOST_DEVICE_ROWS", 1000)
+    settings = {"init": "random", "n_init": 1, "random_state": 0}  # other starts take a sample, here of all rows
+    one, two = (EulerKMeans(4, engine=engine, **settings).fit(X, sample_weight=w) for engine in ("native", "torch"))
+    assert isinstance(place(two, MemoryTable(X, w)), BlockRows)
+    assert_same_estimator(one, two, X, X)
+    with pytest.raises(ValueError, match=r"X has 1,200 rows, and engine='torch' supports at most 1,000 on one device"):
+        two.fit(torch.from_numpy(X))
+
+
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_file_is_gone_through_in_blocks(weighted, tmp_path):
     X, weights = drawn_table(3000)

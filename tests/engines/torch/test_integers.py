@@ -1,11 +1,14 @@
 """Sums in limbs on a device are Python's integers, also where they need more than 64 bits."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
 from rekmeans.engines.torch.integers import ExactSummation, RunningSums, fetch_integers  # noqa: E402
+from rekmeans.engines.torch.packed_rows import PackedRows  # noqa: E402
 
 LARGE = [1, 24, 50, 63]  # bits of a value
 
@@ -47,3 +50,10 @@ def test_a_search_in_running_sums_is_pythons(weighted, n):
     goals = [goal for goal in [0, int(ends[-1]) - 1, *some] if 0 <= goal < max(1, ends[-1])]
     found = RunningSums(torch.from_numpy(values), torch.from_numpy(w) if weighted else None).first_above(goals)
     assert found.tolist() == [min(int(np.searchsorted(ends, goal, side="right")), n - 1) for goal in goals]
+
+
+def test_the_objective_of_more_than_2_26_rows_is_pythons():
+    """The largest squares and weights, so many that sums in fixed limbs of 21 and 16 bits leave int64."""
+    n, square, weight = (1 << 26) + (1 << 12), (1 << 63) - 1, (1 << 31) - 1
+    rows = SimpleNamespace(n=n, squares=torch.tensor([square]).expand(n))
+    assert PackedRows.total_square(rows, torch.tensor([weight]).expand(n)) == n * square * weight

@@ -14,6 +14,7 @@ from rekmeans.kernels.euler import OnCircles  # noqa: E402
 from rekmeans.lloyd import run  # noqa: E402
 from rekmeans.model import Model, Stop  # noqa: E402
 from rekmeans.seeding import STARTS  # noqa: E402
+from rekmeans.seeding import _weighted_candidates as weighted_candidates  # noqa: E402
 from rekmeans.table.torch import TorchTable  # noqa: E402
 from support.assertions import assert_same_run  # noqa: E402
 from support.blocks import example  # noqa: E402
@@ -117,3 +118,20 @@ def test_samples_and_chosen_rows(name, kind):
         assert_array_equal(one.F, two.store.grid(slice(None)).numpy())
         assert_array_equal(one.weights(), two.weights())
         assert one.weight_bits == two.weight_bits
+
+
+@kinds
+def test_integer_weights_keep_all_their_digits(kind):
+    places = both_rows("weights and gaps", kind)
+    numbers, weights = np.arange(5), np.array([(1 << 40) - 1, (1 << 39) + (1 << 15), (1 << 31) + 1, 3, 0])
+    one, two = (rows.take(numbers, weights) for rows in places)
+    assert_array_equal(one.weights(), two.weights())
+    assert one.weight_bits == two.weight_bits
+
+
+@kinds
+def test_oversampled_candidates_have_the_weights_of_the_reference(kind):
+    """Candidates of k-means|| carry integer masses that are longer than the 24 bits of a float32."""
+    one, two = (weighted_candidates(rows, 6, np.random.PCG64(3)) for rows in both_rows("weights and gaps", kind))
+    assert_array_equal(one.F, two.store.grid(slice(None)).numpy())
+    assert_array_equal(one.weights(), two.weights())

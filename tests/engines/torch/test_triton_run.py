@@ -1,6 +1,8 @@
 """Certified passes in Triton's interpreter: the same bits as the reference engine, pass by pass."""
 
+import gc
 import os
+import weakref
 
 import numpy as np
 import pytest
@@ -50,7 +52,7 @@ CASES = [
 @pytest.fixture(autouse=True)
 def packed(monkeypatch):
     """Rows on the processor are packed as on a card."""
-    monkeypatch.setattr(rows, "choose_store", lambda device, d: PackedRows)
+    monkeypatch.setattr(rows, "choose_store", lambda *_: PackedRows)
     monkeypatch.setattr(rows, "choose_run", TritonRun)
 
 
@@ -119,3 +121,37 @@ def test_rows_come_back_from_four_bytes_a_cell():
         one, two = both_rows(name)
         assert (two.store.hi.dtype, two.store.lo.dtype) == (torch.float16, torch.int16)
         assert_array_equal(two.store.grid(slice(None)).numpy(), one.F)
+
+
+@pytest.fixture
+def no_collector():
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.parametrize("passes", ["bounds", "groups", "small"])
+def test_buffers_of_ended_runs_die_with_their_rows(passes, monkeypatch, no_collector):
+    monkeypatch.setattr(triton_run, "make_pass", lambda *key: PASSES[passes](*key[:4]))
+    kernel, table = example("plain", n=60)
+    place = rows.TorchRows(kernel, table, torch.device("cpu"))
+    model, C = Model(kernel, Hard(), mean), place.rows_as_centroids(np.arange(3))
+    labels = []
+    for _ in range(2):
+        run = place.start_run(model)
+        run.assign(C)
+        labels.append(weakref.ref(run.passes.labels))
+        del run
+    assert labels[0]() is labels[1]() is not None  # the second run uses the buffers of the first
+    del place
+    assert labels[0]() is None
+
+
+def test_groups_have_no_buffers_of_single_centroids():
+    kernel, table = example("plain", n=60)
+    place = rows.TorchRows(kernel, table, torch.device("cpu"))
+    one, two = DevicePass(place.store, None, 20, False), GroupedPass(place.store, None, 20, False, group=16)
+    for name in ("Z", "new", "threshold"):
+        assert hasattr(one, name)
+        assert not hasattr(two, name)

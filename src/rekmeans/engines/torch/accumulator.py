@@ -10,6 +10,7 @@ from torch import Tensor
 
 from .error_bound import MARGIN, step_loss
 from .kernels.probe import multiply
+from .launches import launch_kernel
 
 TILES = ((128, 256, 64, 8), (128, 128, 64, 4), (64, 16, 32, 2))  # rows, centroids, columns, warps
 PROBE_COLUMNS = 2048  # of the products
@@ -43,7 +44,8 @@ def largest_share_of_bound(device: torch.device, major: int) -> float:
                 0.5, 1.0, n_centroids, device=device
             ).half().unsqueeze(1)
             out = torch.empty(n_rows, n_centroids, device=device)
-            multiply[(1,)](x, C, out, P=PROBE_COLUMNS, BN=n_rows, BK=n_centroids, BP=columns, num_warps=n_warps)
+            tile = {"P": PROBE_COLUMNS, "BN": n_rows, "BK": n_centroids, "BP": columns}
+            launch_kernel(multiply, 1, x, C, out, num_warps=n_warps, **tile)
             size = x.double().abs() @ C.double().abs().T
             error = (out.double() - x.double() @ C.double().T).abs()
             worst = max(worst, float((error / (MARGIN * PROBE_COLUMNS * step_loss(major) * size)).max()))

@@ -16,11 +16,13 @@ from .plain_run import PlainRun
 
 FEW_CELLS = 1 << 21  # of a table whose starts a processor finds sooner than a card: launches take longer than the work
 MOST_PACKED_COLUMNS = 16_383  # whose squared lengths, centred, stay inside 64 bits
+MOST_PACKED_ROWS = (1 << 30) - (1 << 12)  # kernels number two moves of each row, and a tile more, in 32 bits
 
 
-def choose_store(device: torch.device, d: int) -> Any:
-    """The class of a store (n, d, device, blocks, spread_rows) of mapped rows with d columns on this device."""
-    if device.type == "cuda" and d <= MOST_PACKED_COLUMNS and find_spec("triton"):
+def choose_store(device: torch.device, n: int, d: int) -> Any:
+    """Return the class of a store (n, d, device, blocks, spread_rows) of n mapped rows with d columns."""
+    fits = n <= MOST_PACKED_ROWS and d <= MOST_PACKED_COLUMNS
+    if device.type == "cuda" and fits and find_spec("triton"):
         from .packed_rows import PackedRows
 
         return PackedRows

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 import triton
@@ -12,6 +12,7 @@ from torch import Tensor
 from .kernels import assign as assigning
 from .kernels import centroids as moving
 from .kernels import doubtful, sums, verdict
+from .launches import capture_graph, launch_kernel, replay_graph
 from .packed_rows import NARROW_COLUMNS
 from .pass_buffers import LOG_FIELDS, RING, PassBuffers
 from .tiles import choose_candidate_tiles, power_of_two
@@ -20,7 +21,8 @@ CAPTURED = 4  # passes in one go from which on a graph of them pays
 GATHER_SHARE, GATHER_SHARE_WIDE = 0.6, 0.9  # of the rows to score, below which gathering them pays
 ONE_HOT_CLUSTERS = 128  # up to which sums are a one-hot product
 RUN_ROWS, RUN_COLUMNS = 32, 128  # tile of the sums of sorted movers: one warp adds a run in registers
-UNBEATEN = 1 << 44  # last digit above that of every objective
+CLUSTERS_AT_ONCE = 1 << 13  # clusters in a tile of the running sums; Triton takes at most 2^20 numbers a tile
+UNBEATEN = 1 << 44  # last digit, in units of 2^80, above that of every objective: these are below 2^123
 FALLS, STALLS = verdict.FALLS.value, verdict.STALLS.value  # verdicts on a pass
 RELOCATES, REPEATS = verdict.RELOCATES.value, verdict.REPEATS.value
 
@@ -79,7 +81,7 @@ class DevicePass(PassBuffers):
 
     def _replay(self, position: int) -> None:
         if self.graphs:
-            self.graphs[position].replay()
+            replay_graph(self.device, self.graphs[position])
         else:
             self._launch(position)
 
@@ -88,15 +90,7 @@ class DevicePass(PassBuffers):
         self.halt.fill_(1)
         self._launch(0)
         torch.cuda.synchronize(self.device)
-        gc.disable()  # an older graph that is freed while one is captured would break it
-        try:
-            for position in range(RING):
-                graph = torch.cuda.CUDAGraph()
-                with torch.cuda.graph(graph, capture_error_mode="thread_local"):
-                    self._launch(position)
-                self.graphs.append(graph)
-        finally:
-            gc.enable()
+        self.graphs = [capture_graph(self.device, partial(self._launch, position)) for position in range(RING)]
         self.halt.zero_()
 
     def _begin(self, f: Tensor) -> None:
@@ -113,15 +107,15 @@ class DevicePass(PassBuffers):
         share = GATHER_SHARE if self.rows.P <= NARROW_COLUMNS else GATHER_SHARE_WIDE
         limit = int(self.rows.n * share) if self.use_bounds else -1
         if self.use_bounds:
-            grid = (triton.cdiv(self.rows.n, 2048),)
-            assigning.list_unproven_rows[grid](
+            launch_kernel(
+                assigning.list_unproven_rows, triton.cdiv(self.rows.n, 2048),
                 self.Z, self.labels, self.cum_high, self.scored, self.counters, self.halt, self.rows.n, 2048,
                 num_warps=8,
             )  # fmt: skip
             self._assign(limit, gather=True)
         self._assign(limit, gather=False)
-        grid = (triton.cdiv(self.rows.n, 512),)
-        assigning.list_movers_and_doubts[grid](
+        launch_kernel(
+            assigning.list_movers_and_doubts, triton.cdiv(self.rows.n, 512),
             self.scored, self.labels, self.new, self.threshold, self.mover_row, self.mover_old, self.doubt_row,
             self.doubt_threshold, self.doubt_best, self.doubt_new, self.counters, self.counters.view(torch.int64),
             self.halt, self.rows.n, limit, 512, num_warps=1,
@@ -130,7 +124,8 @@ class DevicePass(PassBuffers):
     def _assign(self, limit: int, gather: bool) -> None:
         rows, tiles = self.rows, self.tiles
         n_programs = min(triton.cdiv(rows.n, tiles.rows), self.n_processors * tiles.programs)
-        assigning.assign[(n_programs,)](
+        launch_kernel(
+            assigning.assign, n_programs,
             rows.hi, self.C, self.bias, rows.lengths, self.AB, self.new, self.threshold, self.Z, self.cum_low,
             self.scored, self.counters, self.halt, rows.n, limit, self.first,
             K=self.K, P=rows.P, BN=tiles.rows, BK=tiles.centroids, BP=tiles.columns, NPROG=n_programs, GATHER=gather,
@@ -144,28 +139,33 @@ class DevicePass(PassBuffers):
     def _decide_doubtful_rows(self, M: Tensor) -> None:
         rows, many = self.rows, self.n_processors * 2
         size, centroids, columns, n_warps, n_stages, _ = choose_candidate_tiles(rows.P, self.tiles.centroids)
-        doubtful.list_candidates[(many,)](
+        launch_kernel(
+            doubtful.list_candidates, many,
             rows.hi, self.C, self.bias, self.doubt_row, self.doubt_threshold, self.pair_slot, self.pair_centroid,
             self.doubt_overflow, self.counters, self.halt, self.most_pairs,
             K=self.K, P=rows.P, BN=size, BK=centroids, BP=columns, NPROG=many, num_warps=n_warps, num_stages=n_stages,
         )  # fmt: skip
         columns, many = min(512, power_of_two(2 * rows.d)), self.n_processors * 16
         exact = {"D": rows.d, "P": rows.P, "LP": rows.LP, "MISSING": rows.has_missing}
-        doubtful.score_pairs[(many,)](
+        launch_kernel(
+            doubtful.score_pairs, many,
             rows.hi, rows.lo, self.mean, M, self.doubt_row, self.pair_slot, self.pair_centroid, self.pair_score,
             self.doubt_best, self.counters, self.halt, self.most_pairs,
             BQ=max(1, 512 // columns), BP=columns, NPROG=many, **exact,
         )  # fmt: skip
         few = self.n_processors
-        doubtful.choose_winners[(few,)](
+        launch_kernel(
+            doubtful.choose_winners, few,
             self.pair_slot, self.pair_centroid, self.pair_score, self.doubt_best, self.doubt_new, self.order,
             self.counters, self.halt, self.most_pairs, B=256, NPROG=few,
         )  # fmt: skip
-        doubtful.score_overflow[(few,)](
+        launch_kernel(
+            doubtful.score_overflow, few,
             rows.hi, rows.lo, self.mean, M, self.doubt_row, self.doubt_overflow, self.doubt_new, self.inverse,
             self.counters, self.halt, self.most_pairs, self.k, BP=columns, NPROG=few, **exact,
         )  # fmt: skip
-        doubtful.list_decided_movers[(few,)](
+        launch_kernel(
+            doubtful.list_decided_movers, few,
             self.doubt_row, self.doubt_new, self.inverse, self.labels, self.mover_row, self.mover_old, self.counters,
             self.halt, B=256, NPROG=few,
         )  # fmt: skip
@@ -177,7 +177,8 @@ class DevicePass(PassBuffers):
         if self.w is None and self.k <= ONE_HOT_CLUSTERS and rows.P <= NARROW_COLUMNS:
             many, is_few = self.n_processors * 8, self.k <= 32
             upper = 0 if is_few else rows.n // 2
-            sums.add_movers_of_few_clusters[(many,)](
+            launch_kernel(
+                sums.add_movers_of_few_clusters, many,
                 rows.hi, rows.lo, self.mean, *movers, self.S, self.N, c, halt, self.k, upper,
                 KP=power_of_two(self.k, 16), P=rows.P, LP=rows.LP, BP=power_of_two(rows.P, 16),
                 BM=128 if is_few else 64, LEAST=128 if is_few else 256, NPROG=many, num_warps=4 if is_few else 8,
@@ -189,21 +190,37 @@ class DevicePass(PassBuffers):
         plane = self.K * rows.P
         most = min((8 if self.k > 1024 else 2) * self.k, upper)  # from so many movers on sorting them pays
         columns, many = min(256, power_of_two(rows.P)), self.n_processors * 16
-        sums.add_few_movers[(many,)](
+        launch_kernel(
+            sums.add_few_movers, many,
             rows.hi, rows.lo, weights, *movers, self.S, self.N, c, halt, plane, most,
             BM=max(1, 1024 // columns), BP=columns, NPROG=many, **shape,
         )  # fmt: skip
         some, tile_k = self.n_processors * 4, power_of_two(self.k, 16) if self.k <= ONE_HOT_CLUSTERS else 0
-        sums.rank_movers[(some,)](
+        launch_kernel(
+            sums.rank_movers, some,
             *movers, self.ranks, self.counts, c, halt, most, upper,
             BM=min(256, 8192 // tile_k) if tile_k else 256, NPROG=some, KP=tile_k,
         )  # fmt: skip
-        sums.place_clusters[(1,)](self.counts, self.offsets, c, self.k, B=power_of_two(self.k))
-        sums.sort_movers[(some,)](
-            *movers, self.ranks, self.offsets, self.entry_row, self.entry_own, c, halt, most, upper, BM=256, NPROG=some
+        tile_c = min(CLUSTERS_AT_ONCE, power_of_two(self.k))
+        launch_kernel(sums.place_clusters, 1, self.counts, self.offsets, c, self.k, B=tile_c)
+        launch_kernel(
+            sums.sort_movers,
+            some,
+            *movers,
+            self.ranks,
+            self.offsets,
+            self.entry_row,
+            self.entry_own,
+            c,
+            halt,
+            most,
+            upper,
+            BM=256,
+            NPROG=some,
         )
         many = self.n_processors * 32
-        sums.add_sorted_movers[(many,)](
+        launch_kernel(
+            sums.add_sorted_movers, many,
             rows.hi, rows.lo, weights, self.entry_row, self.entry_own, self.S, self.N, c, halt, plane,
             BR=RUN_ROWS, BP=min(RUN_COLUMNS // self.planes, power_of_two(rows.P)), NPROG=many, num_warps=1, **shape,
         )  # fmt: skip
@@ -211,14 +228,16 @@ class DevicePass(PassBuffers):
     def _move_centroids(self, position: int, given: bool) -> None:
         """The centroids after those at this position of the ring, from the sums or as given there."""
         rows, after = self.rows, self.ring[(position + 1) % RING]
-        moving.move_centroids[(self.k,)](
+        launch_kernel(
+            moving.move_centroids, self.k,
             self.S, self.N, self.mean, self.ring[position], after, self.C, self.bias, self.stats, self.cum,
             self.differs, self.digits, self.halt, self.K * rows.P, self.K,
             D=rows.d, P=rows.P, BD=min(512, power_of_two(rows.d)), GIVEN=given, RECTIFIED=self.is_rectified,
             MISSING=rows.has_missing, WEIGHTED=self.w is not None, num_warps=4, enable_fp_fusion=False,
         )  # fmt: skip
         self._follow_drift()
-        verdict.judge_pass[(1,)](
+        launch_kernel(
+            verdict.judge_pass, 1,
             self.stats, self.cum, self.cum_max, self.cum_low, self.cum_high, self.differs, self.digits, self.last,
             self.N, self.AB, self.counters, self.log, self.progress, self.halt, self.k, self.K,
             rows.rho * (1 + 2.0**-20), self.kappa,

@@ -16,6 +16,7 @@ from .host_blocks import upload_blocks
 from .phases import PhaseMap
 
 HOST_CELLS, DEVICE_CELLS = 1 << 21, 1 << 25  # cells of a block in float64: on the host near the cache, 256 MB elsewhere
+MOST_DEVICE_ROWS = (1 << 31) - 1  # running sums of 32 bits of each row and of weights up to 2^31 stay inside 64 bits
 KEPT_CELLS_SHARE = 0.1  # of a card's free memory that cells may take beside the mapped rows
 
 
@@ -27,6 +28,11 @@ class DeviceRows:
     most_gathered: ClassVar[int | None] = None
 
     def __init__(self, kernel: Any, table: Any, device: torch.device) -> None:
+        if table.n_rows > MOST_DEVICE_ROWS:
+            raise ValueError(
+                f"X has {table.n_rows:,} rows, and engine='torch' supports at most {MOST_DEVICE_ROWS:,} on one device. "
+                "Pass fewer rows."
+            )
         self.kernel, self.table, self.device = kernel, table, device
         self.n, self.d = table.n_rows, table.n_columns
         self.phases = PhaseMap(kernel, device)
@@ -90,7 +96,7 @@ class DeviceRows:
         """Weights of the table, float64 (n,), on the device."""
         if isinstance(self.table, TorchTable):
             return None if self.table.cell_weights is None else self.table.cell_weights.to(self.device)
-        return None if self.table.weights is None else self.upload(self.table.weights)
+        return None if self.table.weights is None else self.upload(self.table.weights).to(torch.float64)
 
     def labels_on_device(self, labels: Any) -> torch.Tensor:
         """Labels (n,) int64 on the device."""

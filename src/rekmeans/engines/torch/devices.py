@@ -7,16 +7,25 @@ from typing import Any
 
 import torch
 
-from ...table.torch import WITHOUT_DOUBLES, TorchTable
+from ...table.torch import WITHOUT_DOUBLES, TorchTable, is_amd_gpu
 
+NO_AMD_GPU = "does not support AMD GPUs: its error bound is proven for NVIDIA tensor cores only."
 DEVICES = "REKMEANS_DEVICES"  # the environment's list, as in "cuda:0,cuda:1"; rows are split over several
 
 
 def devices_for(table: Any) -> list[torch.device]:
-    """The devices that rows of this table go to."""
+    """Return the devices that rows of this table go to; raise an error for one that is not supported."""
     if isinstance(table, TorchTable):
         return [table.device]
-    return named_devices() or [best_device()]
+    devices = named_devices() or [best_device()]
+    if any(map(is_amd_gpu, devices)):
+        raise ValueError(f"engine='torch' {NO_AMD_GPU} Set {DEVICES}=cpu, or use engine='native'.")
+    return devices
+
+
+def explain_unsupported_device(table: Any) -> str:
+    """Return why the device of a tensor's table is not supported, with the fix; '' where it is."""
+    return f"{NO_AMD_GPU} Pass X.cpu()." if is_amd_gpu(table.device) else ""
 
 
 def named_devices() -> list[torch.device]:
@@ -27,8 +36,7 @@ def named_devices() -> list[torch.device]:
 
 def _check_device(name: str) -> torch.device:
     try:
-        device = torch.device(name)
-        torch.empty(0, device=device)
+        device = torch.empty(0, device=name).device  # with its index: plain "cuda" depends on the thread
     except (RuntimeError, AssertionError) as error:
         why = str(error).splitlines()[0].rstrip(".")
         build = "" if torch.cuda.is_available() else f" (torch {torch.__version__} sees no CUDA device)"
@@ -54,5 +62,7 @@ def describe_device() -> str:
     device = (named_devices() or [best_device()])[0]
     if device.type != "cuda":
         return f"torch {torch.__version__} on the {device.type}, plain operations; no CUDA device is visible"
+    if is_amd_gpu(device):
+        return f"torch {torch.__version__}, which {NO_AMD_GPU} Set {DEVICES}=cpu."
     properties = torch.cuda.get_device_properties(device)
     return f"torch {torch.__version__} on {properties.name}, {properties.total_memory / 2**30:.0f} GiB"

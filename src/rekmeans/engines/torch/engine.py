@@ -38,6 +38,11 @@ class Torch:
     def unsupported(self, stages: Sequence[Model], table: Table) -> str:
         if table.is_partitioned:
             return "takes no collection of Dask's: use engine='dask'."
+        if not table.is_on_host:
+            from .devices import explain_unsupported_device  # torch is loaded, as the table is a tensor
+
+            if reason := explain_unsupported_device(table):
+                return reason
         other = "use engine='native'" if table.is_on_host else "pass X.cpu()"
         for model in stages:
             kernel = model.kernel

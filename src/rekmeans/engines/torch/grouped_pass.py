@@ -8,6 +8,7 @@ from torch import Tensor
 
 from .device_pass import DevicePass
 from .kernels import groups
+from .launches import launch_kernel
 from .packed_rows import PackedRows
 from .tiles import choose_tiles, power_of_two
 
@@ -23,7 +24,9 @@ class GroupedPass(DevicePass):
     ) -> None:
         self.group = group
         super().__init__(rows, w, k, is_rectified, False, choose_tiles(rows.P, k)._replace(centroids=group))
-        n, self.G = rows.n, self.K // group
+
+    def _allocate_bounds(self) -> None:
+        n, self.G = self.rows.n, self.K // self.group
         self.own_score, self.own_upper = (torch.empty(n, device=self.device) for _ in range(2))
         self.LZ = torch.full((n, self.G), -1e30, device=self.device)
         self.T1, self.T2 = (torch.empty(n, self.G, device=self.device) for _ in range(2))
@@ -31,8 +34,7 @@ class GroupedPass(DevicePass):
         self.group_cum = self._zeros(self.G, dtype=torch.float64)
         self.drift_low, self.drift_high = (self._zeros(self.G, dtype=torch.float32) for _ in range(2))
 
-    def reset(self) -> None:
-        super().reset()
+    def _reset_bounds(self) -> None:
         self.LZ.fill_(-1e30)
         for drift in (self.group_cum, self.drift_low, self.drift_high, self.list_counts):
             drift.zero_()
@@ -49,18 +51,21 @@ class GroupedPass(DevicePass):
         rows, G = self.rows, self.G
         found = (self.own_score, self.own_upper, self.LZ)
         columns = min(64, power_of_two(rows.P, 16))
-        groups.list_groups_to_score[(triton.cdiv(rows.n, 128),)](
+        launch_kernel(
+            groups.list_groups_to_score, triton.cdiv(rows.n, 128),
             rows.hi, self.C, self.bias, rows.lengths, self.AB, self.labels, *found, self.drift_high, self.lists,
             self.list_counts, self.scored, self.counters, self.halt, rows.n, P=rows.P, G=G, BN=128, BP=columns,
         )  # fmt: skip
         many = self.n_processors
-        groups.score_groups[(many,)](
+        launch_kernel(
+            groups.score_groups, many,
             rows.hi, self.C, self.bias, self.lists, self.list_counts, self.T1, self.T2, self.halt, rows.n,
             P=rows.P, KG=self.group, G=G, BN=128, BP=min(columns, 16 if rows.P % columns else columns), NPROG=many,
             num_warps=8, num_stages=3,
         )  # fmt: skip
         many = self.n_processors * 8
-        groups.merge_groups[(many,)](
+        launch_kernel(
+            groups.merge_groups, many,
             rows.lengths, self.AB, self.labels, *found, self.drift_low, self.drift_high, self.T1, self.T2,
             self.scored, self.mover_row, self.mover_old, self.doubt_row, self.doubt_threshold, self.doubt_best,
             self.doubt_new, self.counters, self.halt, self.first,
@@ -68,7 +73,8 @@ class GroupedPass(DevicePass):
         )  # fmt: skip
 
     def _follow_drift(self) -> None:
-        groups.sum_group_drift[(self.G,)](
+        launch_kernel(
+            groups.sum_group_drift, self.G,
             self.stats, self.group_cum, self.drift_low, self.drift_high, self.list_counts, self.halt, self.k, self.K,
             KG=self.group,
         )  # fmt: skip

@@ -12,6 +12,7 @@ from ..._grid import Array
 from ...table import MemoryTable
 from ...table.source_parts import prefetch
 from ...table.stream import Block
+from .launches import current_device
 
 ROW_BYTES = 128  # of a row on a device beside its cells: labels, losses, bounds
 CELL_BYTES = 8  # of a mapped cell
@@ -82,13 +83,16 @@ def upload_blocks(
 
     def send() -> Iterator[tuple[slice, torch.Tensor, Any]]:
         for at in blocks:
-            pinned = read(at).contiguous().pin_memory()  # its memory is used again once the copy has ended
-            with torch.cuda.stream(stream):
-                cells = pinned.to(device, non_blocking=True)
-            yield at, cells, stream.record_event()
+            with current_device(device):  # this thread has a current device of its own
+                pinned = read(at).contiguous().pin_memory()  # its memory is used again once the copy has ended
+                with torch.cuda.stream(stream):
+                    cells = pinned.to(device, non_blocking=True)
+                copied = stream.record_event()
+            yield at, cells, copied
 
     for at, cells, copied in prefetch(send()):
-        current = torch.cuda.current_stream(device)
-        current.wait_event(copied)
-        cells.record_stream(current)
+        with current_device(device):
+            current = torch.cuda.current_stream(device)
+            current.wait_event(copied)
+            cells.record_stream(current)
         yield at, cells

@@ -105,7 +105,10 @@ def join_integers(parts: Sequence[tuple[int, Array]]) -> Array:
 
 
 class RunningSums:
-    """Running sums of products of two columns of integers, exact: limbs of 32 bits from the highest to the lowest."""
+    """Running sums of products of two columns of integers, exact: limbs of 32 bits from the highest to the lowest.
+
+    A running sum of limbs stays inside 64 bits for fewer than 2^31 entries (MOST_DEVICE_ROWS).
+    """
 
     def __init__(self, values: torch.Tensor, w: torch.Tensor | None) -> None:
         low, high = values & HALF_MASK, values >> HALF

@@ -11,11 +11,14 @@ from torch import Tensor
 from ..._grid import GRID
 from .distances import observed_mask
 from .grid_store import GridBlocks
+from .integers import ExactSummation, ShiftedSums, add_shifted, fetch_integers
 
 CELLS_PACKED_AT_ONCE = 1 << 24  # cells packed at a time: some float64 copies of them
 MEAN_ROWS = 1 << 14  # rows that the mean is of; any point near the rows will do
 NARROW_COLUMNS = 128  # up to which all columns are one tile
-SQUARE_LIMB = 21  # bits of a square added up at a time: with 16 bits of a weight, 2^26 rows stay inside 64 bits
+SQUARES_AT_ONCE = 1 << 22  # squared lengths added up at a time, in some copies
+LENGTH_BITS = 63  # |g|^2 < 2^63 up to MOST_PACKED_COLUMNS columns
+ROW_WEIGHT_BITS = 32  # a weight is at most 2^31
 
 
 def stored_columns(count: int) -> int:
@@ -31,7 +34,6 @@ class PackedRows:
         self, n: int, d: int, device: torch.device, blocks: GridBlocks, spread_rows: Callable[[int], Tensor]
     ) -> None:
         self.n, self.d, self.device = n, d, device
-        self.spare_passes: dict[Any, Any] = {}  # state of ended runs over these rows, for the next ones
         sample = spread_rows(MEAN_ROWS)  # (m, 2d) int32
         seen = observed_mask(sample).sum(0).clamp(min=1).repeat(2)
         self.mean = (sample.sum(0, dtype=torch.int64) / seen).round().to(torch.int32)  # (2d,)
@@ -76,12 +78,14 @@ class PackedRows:
         return ((lo.double() ** 2).sum(1).sqrt() / length.clamp(min=1.0)).max()
 
     def total_square(self, w: Tensor | None) -> int:
-        """The sum of w |g|^2 over the rows."""
-        limbs = [(self.squares >> shift) & ((1 << SQUARE_LIMB) - 1) for shift in (0, SQUARE_LIMB, 2 * SQUARE_LIMB)]
-        weights = [(0, torch.ones_like(self.squares))] if w is None else [(0, w & 0xFFFF), (16, w >> 16)]
-        sums = [(shift + SQUARE_LIMB * i, (limb * u).sum()) for shift, u in weights for i, limb in enumerate(limbs)]
-        values = torch.stack([value for _, value in sums]).tolist()
-        return sum(value << shift for (shift, _), value in zip(sums, values, strict=True))
+        """Return the sum of w |g|^2 over the rows, exact for any number of rows."""
+        summation = ExactSummation(self.n, ROW_WEIGHT_BITS)
+        total: ShiftedSums = []
+        for start in range(0, self.n, SQUARES_AT_ONCE):
+            part = slice(start, start + SQUARES_AT_ONCE)
+            sums = summation.total(self.squares[part], None if w is None else w[part], LENGTH_BITS)
+            total = add_shifted(total, sums)
+        return int(fetch_integers(total)[0])
 
     def grid(self, numbers: Any) -> Tensor:
         """Mapped rows of these numbers on the grid, (m, 2d) int32; (0, 0) where missing."""

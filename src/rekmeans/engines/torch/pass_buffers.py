@@ -44,8 +44,10 @@ class PassBuffers:
         self.position = 0  # of the ring: the centroids of the next pass
         self.graphs: list[Any] = []
         self.is_new = True  # no centroids were given yet
+        self.label_type = torch.int16 if self.K < 1 << 15 else torch.int32
         self._allocate_centroids()
         self._allocate_rows()
+        self._allocate_bounds()
 
     def _zeros(self, *shape: int, dtype: torch.dtype = torch.int32) -> Tensor:
         return torch.zeros(*shape, dtype=dtype, device=self.device)
@@ -70,15 +72,13 @@ class PassBuffers:
         self.counters = self._zeros(8)  # movers, doubts, pairs, rows to score, entries of the sort
 
     def _allocate_rows(self) -> None:
-        n, device = self.rows.n, self.device
-        kind = torch.int16 if self.K < 1 << 15 else torch.int32
+        n, device, kind = self.rows.n, self.device, self.label_type
 
         def empty(count: int, dtype: torch.dtype = torch.int32) -> Tensor:
             return torch.empty(count, dtype=dtype, device=device)
 
         self.labels = torch.full((n,), -1, dtype=kind, device=device)
-        self.new, self.mover_old = empty(n, kind), empty(n, kind)
-        self.Z, self.threshold = torch.full((n,), -1.0, device=device), empty(n, torch.float32)
+        self.mover_old = empty(n, kind)
         self.scored, self.mover_row = empty(n), empty(n)
         self.doubt_row, self.doubt_new = empty(n), empty(n)
         self.doubt_threshold, self.doubt_best = empty(n, torch.float32), empty(n, torch.int64)
@@ -88,6 +88,13 @@ class PassBuffers:
         self.pair_score = empty(self.most_pairs, torch.int64)
         self.ranks, self.entry_own = empty(2 * n), empty(2 * n)
         self.entry_row = empty(2 * n, torch.int64)
+
+    def _allocate_bounds(self) -> None:
+        """Allocate what scores leave of each row: its new label or a doubt, and the bound that lets it be skipped."""
+        n, device = self.rows.n, self.device
+        self.new = torch.empty(n, dtype=self.label_type, device=device)
+        self.threshold = torch.empty(n, device=device)
+        self.Z = torch.full((n,), -1.0, device=device)
 
     @property
     def sums_of_pass(self) -> Tensor:
@@ -103,6 +110,10 @@ class PassBuffers:
         """As before the first pass."""
         self.is_new = True
         self.labels.fill_(-1)
-        self.Z.fill_(-1.0)
+        self._reset_bounds()
         for sums_or_drift in (self.S, self.N, self.cum, self.cum_max, self.counts, self.counters):
             sums_or_drift.zero_()
+
+    def _reset_bounds(self) -> None:
+        """Set the bounds so that the next pass scores every row."""
+        self.Z.fill_(-1.0)

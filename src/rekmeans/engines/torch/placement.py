@@ -10,6 +10,7 @@ import torch
 from ...model import Model
 from ...table.torch import TorchTable
 from ..blocks import BlockRows
+from .device_rows import MOST_DEVICE_ROWS
 from .devices import devices_for
 from .float_rows import TorchPoints
 from .host_blocks import BlockedTable, rows_that_fit
@@ -34,7 +35,8 @@ def place_on_devices(stages: Sequence[Model], table: Any, memory_limit: int | No
         if len(devices) > 1:
             return PartedRows(kernel, table, devices)
         room = device_room(device, memory_limit)
-        if room is None or table.n_rows <= (most := rows_that_fit(table.n_columns, room)):
+        most = MOST_DEVICE_ROWS if room is None else min(MOST_DEVICE_ROWS, rows_that_fit(table.n_columns, room))
+        if table.n_rows <= most:
             return TorchRows(kernel, table, device)
         blocks: Any = BlockedTable(table, max(LEAST_BLOCK_ROWS, most // 2))  # one is copied while one is computed
         return BlockRows(kernel, blocks, lambda block: TorchRows(kernel, block, device))

@@ -30,9 +30,10 @@ class TorchRows(DeviceRows):
 
     def __init__(self, kernel: Any, table: Any, device: torch.device) -> None:
         super().__init__(kernel, table, device)
+        self.spare_passes: dict[Any, Any] = {}  # buffers of ended runs, for the next ones; they refer to the store
         self._informative = torch.ones(self.n, dtype=torch.bool, device=device) if kernel.beyond == "ignore" else None
         self._any_missing = torch.zeros((), dtype=torch.bool, device=device)
-        make_store = choose_store(device, self.d)
+        make_store = choose_store(device, self.n, self.d)
         self.store = make_store(self.n, self.d, device, self._map_blocks_of_cells, self._map_spread_rows)
         self.is_complete = not bool(self._any_missing)
         self.w, self.weight_bits = self._integer_weights()

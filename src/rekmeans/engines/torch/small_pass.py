@@ -8,6 +8,7 @@ from torch import Tensor
 
 from .device_pass import Record
 from .kernels.small_fit import fit_small
+from .launches import launch_kernel
 from .packed_rows import PackedRows
 from .pass_buffers import MOST_LOGGED, RING
 from .tiles import power_of_two
@@ -96,7 +97,8 @@ class SmallPass:
     def launch(self, count: int) -> None:
         """Passes into sums that are zero."""
         rows = self.rows
-        fit_small[(self.n_programs,)](
+        launch_kernel(
+            fit_small, self.n_programs,
             self.F, self.labels, self.sums, self.sizes, self.losses, self.changed, self.M, self.last, self.barrier,
             self.log, self.progress, rows.n, self.position, count,
             k=self.k, KP=power_of_two(self.k), P=2 * rows.d, BP=power_of_two(2 * rows.d), BN=self.tile_rows,

@@ -123,7 +123,7 @@ class TritonRun:
         """The state on the card, with these centroids for its next pass."""
         if self.passes is None:
             key = (len(C), self.model.centroids is rectified, self.use_bounds)
-            spare = self.store.spare_passes.pop(key, None)
+            spare = self.rows.spare_passes.pop(key, None)
             if spare is not None:
                 spare.reset()
             with explain_lack_of_memory(self.rows.table, self.store.device):
@@ -134,9 +134,13 @@ class TritonRun:
         return self.passes
 
     def __del__(self) -> None:
-        """The buffers and graphs of a run that nobody asks any more serve the next."""
+        """Keep the buffers and graphs of an ended run for the next one.
+
+        The rows keep them, not their store: the buffers refer to the store, and a cycle would keep both on the device
+        until the garbage collector runs.
+        """
         if self.passes is not None:
-            self.store.spare_passes[self.passes.k, self.passes.is_rectified, self.use_bounds] = self.passes
+            self.rows.spare_passes[self.passes.k, self.passes.is_rectified, self.use_bounds] = self.passes
 
     def _loss(self, record: Record) -> int:
         return int(self._passes.total_square) + record.loss

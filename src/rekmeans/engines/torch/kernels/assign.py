@@ -124,7 +124,7 @@ def assign(
             b2 = tl.full([BN], -1e30, tl.float32)
             i1 = tl.zeros([BN], tl.int32)
             for kt in tl.range(0, K, BK, num_stages=STAGES):
-                cp = C + (kt + kc)[None, :] * P + pc[:, None]
+                cp = C + tl.cast(kt, tl.int64) * P + (kc[None, :] * P + pc[:, None])
                 if P <= BP:
                     c = tl.load(cp) if P == BP else tl.load(cp, mask=(pc < P)[:, None], other=0.0)
                     acc = tl.dot(x, c)

@@ -1,6 +1,10 @@
 """The next centroids where the sums are, what a pass needs of them, and the exact objective.
 
 It is sum w |g|^2 + sum_c h (n h - 2 S), integers as digits of 16 bits: digit i counts 2^(16 i), the last is signed.
+
+Limits, for a mass N < 2^61 (fewer than 2^30 rows), |h| <= 2^24 and 2 D < 2^15 columns. A term is below 3 N 2^48, their
+sum over the columns and clusters below 3 * 2^124, so the last digit, in units of 2^80, is below 3 * 2^44. The high
+words of sums stay below 2^54, as _wide_to_float needs, and below 2^52 for the sums of f.
 """
 
 import triton
@@ -69,12 +73,13 @@ def _store_digits(digits, c, d0, d1, d2, d3, d4, d5):
     d3 += d2 >> 16
     d4 += d3 >> 16
     d5 += d4 >> 16
-    tl.store(digits + c * DIGITS, d0 & 0xFFFF)
-    tl.store(digits + c * DIGITS + 1, d1 & 0xFFFF)
-    tl.store(digits + c * DIGITS + 2, d2 & 0xFFFF)
-    tl.store(digits + c * DIGITS + 3, d3 & 0xFFFF)
-    tl.store(digits + c * DIGITS + 4, d4 & 0xFFFF)
-    tl.store(digits + c * DIGITS + 5, d5)
+    row = digits + c.to(tl.int64) * DIGITS
+    tl.store(row, d0 & 0xFFFF)
+    tl.store(row + 1, d1 & 0xFFFF)
+    tl.store(row + 2, d2 & 0xFFFF)
+    tl.store(row + 3, d3 & 0xFFFF)
+    tl.store(row + 4, d4 & 0xFFFF)
+    tl.store(row + 5, d5)
 
 
 @triton.jit
@@ -185,8 +190,8 @@ def move_centroids(
         drift = tl.sqrt(tl.sum(sum_step2, 0)) * (1.0 + 1e-9)
         tl.store(stats + c, (tl.sqrt(length2) * up).to(tl.float32))
         tl.store(stats + K + c, (tl.sqrt(tl.sum(sum_error2, 0)) * up).to(tl.float32))
-        tl.store(stats + 2 * K + c, (drift * up).to(tl.float32))
-        tl.store(stats + 3 * K + c, (tl.sum(gap_error, 0) * up).to(tl.float32))
+        tl.store(stats + 2 * tl.cast(K, tl.int64) + c, (drift * up).to(tl.float32))
+        tl.store(stats + 3 * tl.cast(K, tl.int64) + c, (tl.sum(gap_error, 0) * up).to(tl.float32))
         tl.store(cum + c, tl.load(cum + c) + drift)
         tl.store(differs + c, tl.sum(changed, 0))
         if GIVEN == 0:

@@ -11,8 +11,8 @@ GRID_STEPS = tl.constexpr(8388608.0)  # 2^23
 @triton.jit
 def grid_values(X, L, r, col, inside, P: tl.constexpr, LP: tl.constexpr):
     """g = f - mean in grid units, int32: hi 2^23 + lo; columns from LP on have no lo."""
-    hi = tl.load(X + r * P + col, mask=inside, other=0.0).to(tl.float32)
-    lo = tl.load(L + r * LP + col, mask=inside & (col < LP), other=0).to(tl.int32)
+    hi = tl.load(X + r.to(tl.int64) * P + col, mask=inside, other=0.0).to(tl.float32)
+    lo = tl.load(L + r.to(tl.int64) * LP + col, mask=inside & (col < LP), other=0).to(tl.int32)
     return (hi * GRID_STEPS).to(tl.int32) + lo
 
 
@@ -21,10 +21,10 @@ def _exact_terms(X, L, mean, M, r, c, col, inside, D: tl.constexpr, P: tl.conste
                  MISSING: tl.constexpr):  # fmt: skip
     """m (2 f - m) of each observed cell, int64; r, c (pairs, 1), col (1, columns)."""
     f = grid_values(X, L, r, col, inside, P, LP) + tl.load(mean + col, mask=col < 2 * D, other=0)
-    m = tl.load(M + c * P + col, mask=inside, other=0)
+    m = tl.load(M + c.to(tl.int64) * P + col, mask=inside, other=0)
     term = m.to(tl.int64) * (2 * f.to(tl.int64) - m.to(tl.int64))
     if MISSING:
-        gap = tl.load(X + r * P + 2 * D + col % D, mask=inside, other=0.0)
+        gap = tl.load(X + r.to(tl.int64) * P + 2 * D + col % D, mask=inside, other=0.0)
         term = tl.where(gap > 0, 0, term)
     return term
 
@@ -49,13 +49,18 @@ def list_candidates(
     BP: tl.constexpr,
     NPROG: tl.constexpr,
 ):
-    """Pairs (doubtful row, centroid) whose score may still be the best."""
+    """Pairs (doubtful row, centroid) whose score may still be the best.
+
+    There may be more than 2^31 of them, where many centroids are equal. A program stops counting once it finds the list
+    full, so that counters[2] stays below most_pairs + NPROG BN; rows whose pairs did not fit are marked instead.
+    """
     kc, pc = tl.arange(0, BK), tl.arange(0, BP)
     total = tl.where(tl.load(halt) == 0, tl.load(counters + 1), 0)
     wide: tl.constexpr = K // BK
-    for task in range(tl.program_id(0), tl.cdiv(total, BN) * wide, NPROG):
-        at = (task // wide) * BN + tl.arange(0, BN)
-        kt = (task % wide) * BK
+    full = 0
+    for task in range(tl.program_id(0), tl.cast(tl.cdiv(total, BN), tl.int64) * wide, NPROG):
+        at = tl.cast(task // wide, tl.int32) * BN + tl.arange(0, BN)
+        kt = tl.cast(task % wide, tl.int32) * BK
         live = at < total
         r = tl.load(doubt_row + at, mask=live, other=0)
         least = tl.load(doubt_threshold + at, mask=live, other=1e30)
@@ -63,20 +68,23 @@ def list_candidates(
         for pt in range(0, P, BP):
             inside = pc < P - pt
             x = tl.load(X + r.to(tl.int64)[:, None] * P + (pt + pc)[None, :], mask=inside[None, :], other=0.0)
-            c = tl.load(C + (kt + kc)[None, :] * P + (pt + pc)[:, None], mask=inside[:, None], other=0.0)
+            cp = C + tl.cast(kt, tl.int64) * P + (kc[None, :] * P + (pt + pc)[:, None])
+            c = tl.load(cp, mask=inside[:, None], other=0.0)
             acc = tl.dot(x, c, acc)
         s = acc - tl.load(bias + kt + kc)[None, :]
         s = tl.where(s >= least[:, None], kc[None, :], -1)  # the columns that may win
         top = tl.max(s, 1)
         while tl.max(top, 0) >= 0:  # one candidate of each row at a time; rarely more than two rounds
             hit = top >= 0
-            to = append_places(hit, counters + 2)
-            fits = hit & (to < most_pairs)
+            counted = hit & (full == 0)
+            to = append_places(counted, counters + 2)
+            fits = counted & (to < most_pairs)
             tl.store(pair_slot + to, at, mask=fits)
             tl.store(pair_centroid + to, kt + top, mask=fits)
-            tl.store(doubt_overflow + at, tl.full([BN], 1, tl.int8), mask=hit & (to >= most_pairs))
+            tl.store(doubt_overflow + at, tl.full([BN], 1, tl.int8), mask=hit & (fits == 0))
             s = tl.where(s >= top[:, None], -1, s)
-            top = tl.max(s, 1)
+            top = tl.where(full == 0, tl.max(s, 1), -1)  # each row that has more is marked by now
+            full = tl.maximum(full, tl.max((counted & (fits == 0)).to(tl.int32), 0))
 
 
 @triton.jit

@@ -37,7 +37,7 @@ def list_groups_to_score(
         for pt in range(0, P, BP):
             inside = live[:, None] & (pt + pc < P)[None, :]
             x = tl.load(X + r.to(tl.int64)[:, None] * P + pt + pc[None, :], mask=inside, other=0.0).to(tl.float32)
-            c = tl.load(C + at[:, None] * P + pt + pc[None, :], mask=inside, other=0.0).to(tl.float32)
+            c = tl.load(C + at.to(tl.int64)[:, None] * P + pt + pc[None, :], mask=inside, other=0.0).to(tl.float32)
             dot += tl.sum(x * c, 1)
         q = tl.load(Q + r, mask=live, other=0.0)
         t = dot - tl.load(bias + at)
@@ -51,7 +51,8 @@ def list_groups_to_score(
             need = live & (tl.load(LZ + r.to(tl.int64) * G + g, mask=live, other=1e30) <= reach)
             is_active = is_active | need
             if tl.sum(need.to(tl.int32), 0) > 0:
-                tl.store(lists + g * n + append_places(need, list_counts + g), r, mask=need)
+                to = tl.cast(g, tl.int64) * n + append_places(need, list_counts + g)
+                tl.store(lists + to, r, mask=need)
         if tl.sum(is_active.to(tl.int32), 0) > 0:
             tl.store(active + append_places(is_active, counters + 3), r, mask=is_active)
 
@@ -81,9 +82,9 @@ def score_groups(
             before += here
         at = (task - first) * BN + tl.arange(0, BN)
         live = at < tl.load(list_counts + g)
-        r = tl.load(lists + g * n + at, mask=live, other=0).to(tl.int64)
+        r = tl.load(lists + tl.cast(g, tl.int64) * n + at, mask=live, other=0).to(tl.int64)
         xp = X + r[:, None] * P + pc[None, :]
-        cp = C + (g * KG + kc)[None, :] * P + pc[:, None]
+        cp = C + tl.cast(g * KG, tl.int64) * P + (kc[None, :] * P + pc[:, None])
         acc = tl.zeros([BN, KG], tl.float32)
         for pt in tl.range(0, P, BP):
             acc = tl.dot(tl.load(xp + pt), tl.load(cp + pt), acc)
@@ -163,7 +164,7 @@ def sum_group_drift(stats, cum, drift_low, drift_high, list_counts, halt, k, K, 
     if tl.load(halt) == 0:
         g = tl.program_id(0)
         c = g * KG + tl.arange(0, KG)
-        farthest = tl.max(tl.load(stats + 2 * K + c, mask=c < k, other=0.0), 0)
+        farthest = tl.max(tl.load(stats + 2 * tl.cast(K, tl.int64) + c, mask=c < k, other=0.0), 0)
         summed = tl.load(cum + g) + farthest.to(tl.float64)
         tl.store(cum + g, summed)
         tl.store(drift_low + g, (summed * (1.0 - 2.0**-22)).to(tl.float32))

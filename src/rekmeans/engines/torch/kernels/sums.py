@@ -1,7 +1,10 @@
 """Exact sums of g over each cluster, kept by movers alone: added where they arrive, subtracted where they leave.
 
-S i64 (1, K, P), or with weights (2, K, P): S[0] + 2^32 S[1], whose low words add without overflow. N i64 (K,): the
-mass.
+S i64 (1, K, P), or with weights (2, K, P): S[0] + 2^32 S[1]. N i64 (K,): the mass.
+
+Limits, for n < 2^30 rows (MOST_PACKED_ROWS), |g| <= 2^24 and weights up to 2^31. Without weights |S| <= n 2^24 < 2^54.
+With weights, a pass adds at most n low words to a cluster, and carries them afterwards: S[0] < (n + 1) 2^32 < 2^63 and
+|S[1]| <= n 2^23 + n < 2^54. N <= n 2^31 < 2^61. Entries of the sort are numbered below 2 n < 2^31.
 """
 
 import triton
@@ -90,15 +93,18 @@ def rank_movers(labels, mover_row, mover_old, ranks, counts, counters, halt, mos
 @triton.jit
 def place_clusters(counts, offsets, counters, k, B: tl.constexpr):
     """Where the arrivals (2c) and departures (2c + 1) of each cluster start; counters[4]: all entries."""
-    c = tl.arange(0, B)
-    came = tl.load(counts + 2 * c, mask=c < k, other=0)
-    went = tl.load(counts + 2 * c + 1, mask=c < k, other=0)
-    start = tl.cumsum(came + went, 0) - came - went
-    tl.store(offsets + 2 * c, start, mask=c < k)
-    tl.store(offsets + 2 * c + 1, start + came, mask=c < k)
-    tl.store(counts + 2 * c, tl.zeros([B], tl.int32), mask=c < k)
-    tl.store(counts + 2 * c + 1, tl.zeros([B], tl.int32), mask=c < k)
-    tl.store(counters + 4, tl.sum(came + went, 0))
+    n_entries = 0
+    for first in range(0, k, B):
+        c = first + tl.arange(0, B)
+        came = tl.load(counts + 2 * c, mask=c < k, other=0)
+        went = tl.load(counts + 2 * c + 1, mask=c < k, other=0)
+        start = n_entries + tl.cumsum(came + went, 0) - came - went
+        tl.store(offsets + 2 * c, start, mask=c < k)
+        tl.store(offsets + 2 * c + 1, start + came, mask=c < k)
+        tl.store(counts + 2 * c, tl.zeros([B], tl.int32), mask=c < k)
+        tl.store(counts + 2 * c + 1, tl.zeros([B], tl.int32), mask=c < k)
+        n_entries += tl.sum(came + went, 0)
+    tl.store(counters + 4, n_entries)
 
 
 @triton.jit
@@ -131,9 +137,9 @@ def add_sorted_movers(
     """A run of one cluster inside BR <= 32 entries adds up in registers (|g| <= 2^24, w <= 2^31), then by an atomic."""
     wide: tl.constexpr = (P + BP - 1) // BP
     total = tl.where(tl.load(halt) == 0, tl.load(counters + 4), 0)
-    for task in range(tl.program_id(0), tl.cdiv(total, BR) * wide, NPROG):
-        col = (task % wide) * BP + tl.arange(0, BP)
-        at = (task // wide) * BR + tl.arange(0, BR)
+    for task in range(tl.program_id(0), tl.cast(tl.cdiv(total, BR), tl.int64) * wide, NPROG):
+        col = tl.cast(task % wide, tl.int32) * BP + tl.arange(0, BP)
+        at = tl.cast(task // wide, tl.int32) * BR + tl.arange(0, BR)
         live = at < total
         e = tl.load(entry_row + at, mask=live, other=0)
         own = tl.load(entry_own + at, mask=live, other=NO_CLUSTER)

@@ -13,7 +13,7 @@ REPEATS = tl.constexpr(3)  # the centroids repeat
 
 @triton.jit
 def _column_sum(digits, c, mask, i: tl.constexpr):
-    return tl.sum(tl.load(digits + c * DIGITS + i, mask=mask, other=0), 0)
+    return tl.sum(tl.load(digits + c.to(tl.int64) * DIGITS + i, mask=mask, other=0), 0)
 
 
 @triton.jit
@@ -47,8 +47,9 @@ def judge_pass(
             mask = c < k
             H = tl.maximum(H, tl.max(tl.load(stats + c, mask=mask, other=0.0), 0))
             error = tl.maximum(error, tl.max(tl.load(stats + K + c, mask=mask, other=0.0), 0))
-            drift = tl.maximum(drift, tl.max(tl.load(stats + 2 * K + c, mask=mask, other=0.0), 0))
-            gap_error = tl.maximum(gap_error, tl.max(tl.load(stats + 3 * K + c, mask=mask, other=0.0), 0))
+            drift = tl.maximum(drift, tl.max(tl.load(stats + 2 * tl.cast(K, tl.int64) + c, mask=mask, other=0.0), 0))
+            gap_errors = tl.load(stats + 3 * tl.cast(K, tl.int64) + c, mask=mask, other=0.0)
+            gap_error = tl.maximum(gap_error, tl.max(gap_errors, 0))
             n_differ += tl.sum(tl.load(differs + c, mask=mask, other=0), 0)
             n_empty += tl.sum((tl.load(N + c, mask=mask, other=1) == 0).to(tl.int32), 0)
             if GIVEN == 0:

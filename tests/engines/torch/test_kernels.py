@@ -1,0 +1,59 @@
+"""Triton kernels of a pass, each on arrays made for it, in Triton's interpreter."""
+
+import os
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("triton")
+if os.environ.get("TRITON_INTERPRET") != "1":
+    pytest.skip("TRITON_INTERPRET=1 is not set: run make test-gpu-logic", allow_module_level=True)
+
+from rekmeans.engines.torch.kernels.doubtful import list_candidates  # noqa: E402
+from rekmeans.engines.torch.kernels.sums import place_clusters  # noqa: E402
+from rekmeans.engines.torch.launches import launch_kernel  # noqa: E402
+from support.torch_kernels import assert_last_centroid_is_found  # noqa: E402
+
+
+def test_the_last_centroid_is_found():
+    """On a GPU test_cuda.py does the same with more than 2^31 cells."""
+    assert_last_centroid_is_found(768, 192, torch.device("cpu"))
+
+
+@pytest.mark.parametrize("n_programs", [1, 3])
+@pytest.mark.parametrize("most_pairs", [0, 7, 16, 64, 200, 330])
+@pytest.mark.parametrize("candidates", [1, 3, 33])
+def test_candidates_beyond_the_room_are_marked_and_not_counted(candidates, most_pairs, n_programs):
+    """The counter would exceed 32 bits where millions of rows have thousands of equal candidates."""
+    n, K, P, BN = 100, 64, 16, 16
+    X = torch.ones(n, P, dtype=torch.float16)
+    C = torch.zeros(K, P, dtype=torch.float16)
+    C[torch.arange(candidates) * 7 % K] = 1.0
+    doubt_row, threshold = torch.arange(n, dtype=torch.int32).flip(0), torch.full((n,), 8.0)
+    slot, centroid = (torch.full((most_pairs + 1,), -1, dtype=torch.int32) for _ in range(2))
+    overflow, halt = torch.zeros(n, dtype=torch.int8), torch.zeros(1, dtype=torch.int32)
+    counters = torch.tensor([0, n, 0, 0, 0, 0, 0, 0], dtype=torch.int32)
+    launch_kernel(
+        list_candidates, n_programs,
+        X, C, torch.zeros(K), doubt_row, threshold, slot, centroid, overflow, counters, halt, most_pairs,
+        K=K, P=P, BN=BN, BK=16, BP=16, NPROG=n_programs,
+    )  # fmt: skip
+    n_pairs, counted = n * candidates, int(counters[2])
+    assert (counted > most_pairs) == (n_pairs > most_pairs) == bool(overflow.any())
+    assert counted <= min(n_pairs, most_pairs + n_programs * BN)
+    assert (slot[most_pairs], centroid[most_pairs]) == (-1, -1)
+    found = set(zip(slot[:counted].tolist(), centroid[:counted].tolist(), strict=True))
+    every = {(row, c) for row in range(n) if not overflow[row] for c in (torch.arange(candidates) * 7 % K).tolist()}
+    assert every <= found
+
+
+def test_clusters_are_placed_tile_by_tile():
+    """Triton takes at most 2^20 numbers a tile, and there may be more clusters."""
+    k = 50
+    counts = torch.randint(0, 9, (2 * k,), dtype=torch.int32, generator=torch.Generator().manual_seed(0))
+    offsets, counters, ends = torch.zeros_like(counts), torch.zeros(8, dtype=torch.int32), counts.cumsum(0)
+    starts = (ends - counts).tolist()
+    launch_kernel(place_clusters, 1, counts, offsets, counters, k, B=16)
+    assert offsets.tolist() == starts
+    assert counters.tolist() == [0, 0, 0, 0, int(ends[-1]), 0, 0, 0]
+    assert not counts.any()

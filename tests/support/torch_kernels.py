@@ -1,0 +1,61 @@
+"""Kernels of torch's engine on arrays made for them; the centroids may have more than 2^31 cells."""
+
+import torch
+
+from rekmeans.engines.torch.kernels.assign import assign
+from rekmeans.engines.torch.kernels.doubtful import list_candidates
+from rekmeans.engines.torch.kernels.groups import list_groups_to_score, score_groups
+from rekmeans.engines.torch.launches import launch_kernel
+
+ROWS_OF_TILE, GROUP, COLUMNS_OF_TILE = 128, 256, 64
+TILE = {"BN": ROWS_OF_TILE, "BP": COLUMNS_OF_TILE}
+
+
+def assert_last_centroid_is_found(K, P, device):
+    """Every kernel that multiplies rows by centroids (K, P) finds the last one, which alone is not 0."""
+    n, G = ROWS_OF_TILE, K // GROUP
+
+    def full(value, *shape, dtype=torch.float32):
+        return torch.full(shape, value, dtype=dtype, device=device)
+
+    def integers(*shape, value=0):
+        return full(value, *shape, dtype=torch.int32)
+
+    X, C = full(0.0, n, P, dtype=torch.float16), full(0.0, K, P, dtype=torch.float16)
+    X[:, -1], C[-1, -1] = 1.0, 1.0
+    bias, lengths, AB, halt = full(0.0, K), full(1.0, n), full(0.0, 2), integers(1)
+    numbers, last = torch.arange(n, dtype=torch.int32, device=device), integers(n, value=K - 1)
+
+    labels, counters = integers(n), integers(8)
+    launch_kernel(
+        assign, 1,
+        X, C, bias, lengths, AB, labels, full(0.0, n), full(0.0, n), full(0.0, K), numbers, counters, halt, n, -1, 0,
+        K=K, P=P, BK=GROUP, NPROG=1, GATHER=False, BOUND=False, STAGES=1, num_warps=8, num_stages=3, **TILE,
+    )  # fmt: skip
+    assert labels.tolist() == last.tolist()
+
+    slot, centroid, counters[1] = integers(n), integers(n), n
+    launch_kernel(
+        list_candidates, 2,
+        X, C, bias, numbers, full(0.5, n), slot, centroid, full(0, n, dtype=torch.int8), counters, halt, n,
+        K=K, P=P, BK=GROUP, NPROG=2, num_warps=8, num_stages=3, **TILE,
+    )  # fmt: skip
+    assert (int(counters[2]), sorted(slot.tolist())) == (n, numbers.tolist())
+    assert centroid.tolist() == last.tolist()
+
+    own_score, lists, list_counts = full(0.0, n), integers(G, n), integers(G)
+    launch_kernel(
+        list_groups_to_score, 1,
+        X, C, bias, lengths, AB, last, own_score, full(0.0, n), full(-1e30, n, G), full(0.0, G), lists, list_counts,
+        integers(n), counters, halt, n, P=P, G=G, **TILE,
+    )  # fmt: skip
+    assert own_score.tolist() == [1.0] * n
+    assert list_counts.tolist() == [n] * G
+
+    best, second = full(-1.0, n, G), full(-1.0, n, G)
+    launch_kernel(
+        score_groups, 2,
+        X, C, bias, lists, list_counts, best, second, halt, n, P=P, KG=GROUP, G=G, NPROG=2, num_warps=8, num_stages=3,
+        **TILE,
+    )  # fmt: skip
+    assert (best > 0.5).nonzero().tolist() == [[row, G - 1] for row in range(n)]
