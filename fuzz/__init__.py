@@ -24,4 +24,12 @@ as the command that repeats it; the exit status is 1 where there is one.
 `fuzz.command` runs rekmeans commands in processes of their own, with limits of memory, time and file size.
 """
 
-MODULES = ("fuzz.files", "fuzz.model_files", "fuzz.sizes", "fuzz.outputs", "fuzz.tables", "fuzz.sparse_tables")
+MODULES = (
+    "fuzz.files",
+    "fuzz.model_files",
+    "fuzz.sizes",
+    "fuzz.outputs",
+    "fuzz.tables",
+    "fuzz.sparse_tables",
+    "fuzz.core",
+)

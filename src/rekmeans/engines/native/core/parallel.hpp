@@ -12,6 +12,7 @@
 
 namespace rekmeans {
 
+constexpr size_t MOST_THREADS = 256;       // more only cost memory
 constexpr size_t PARALLEL_FROM = 1 << 16;  // operations below which starting a thread costs more than it saves
 
 inline size_t threads_for(size_t operations, size_t threads) { return operations < PARALLEL_FROM ? 1 : threads; }
