@@ -48,6 +48,15 @@ void make_sparse(SparseRows* self, const Doubles& data, const Int64s& indices, c
   new (self) SparseRows(std::move(cells), std::move(columns), w, !w, threads, choose_simd(isa));
 }
 
+auto weights(const Rows& rows) {
+  std::vector<int64_t> out;
+  {
+    nb::gil_scoped_release free;
+    out = rows.weights.empty() ? std::vector<int64_t>(rows.n, 1) : rows.weights;
+  }
+  return to_array(std::move(out), rows.n);
+}
+
 auto grid(const Rows& rows, const Int64s& numbers) {
   check_below("numbers of rows", numbers, rows.n);
   const size_t count = numbers.shape(0);
@@ -105,8 +114,7 @@ void bind_rows(nb::module_& m) {
            "period"_a, "beyond"_a);
   nb::class_<Rows>(m, "Rows", "Mapped rows.")
       .def_ro("is_complete", &Rows::is_complete)
-      .def("weights",
-           [](const Rows& r) { return to_array(r.weights.empty() ? std::vector<int64_t>(r.n, 1) : r.weights, r.n); })
+      .def("weights", &weights)
       .def("grid", &grid, "numbers"_a, "Rows as grid integers, (count, p).")
       .def("phase_sums", &phase_sums, "labels"_a, "k"_a,
            "Sums of phases of each cluster, and observed weights; (k, d).")
