@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from rekmeans.engines.native import _core
+from rekmeans.engines.native import Native, _core
+from rekmeans.table import MemoryTable
 
 
 def rows_of(data, indices, indptr, d=3):
@@ -180,3 +181,21 @@ def test_arrays_of_another_type_order_or_alignment_are_not_converted():
     ]:
         with pytest.raises(TypeError, match=r"\w+"):
             call()
+
+
+def test_more_rows_than_32_bits_number_raise_before_any_work():
+    n = _core.MOST_ROWS + 1
+    X = np.broadcast_to(np.zeros((1, 1)), (n, 1))  # takes no memory
+    scale = _core.Scale(*(np.array([end]) for end in (-1.0, 1.0, 0.0, 1.0, 0.0)), "clip")
+    for call in (
+        lambda: _core.DenseRows(X, scale, None, False, 1, ""),
+        lambda: _core.SparseRows(X, scale, None, 1, ""),
+        lambda: _core.place_columns(X, None, None, 1.0, 1),
+    ):
+        with pytest.raises(ValueError, match="takes at most 2147483648 rows in memory, got 2147483649. Fit a part"):
+            call()
+
+
+def test_the_engine_says_that_a_table_has_too_many_rows():
+    table = MemoryTable(np.broadcast_to(np.zeros((1, 1)), (_core.MOST_ROWS + 1, 1)))
+    assert "takes at most 2147483648 rows in memory, got 2147483649" in Native().unsupported([], table)

@@ -79,8 +79,12 @@ def test_a_run_in_use_raises_in_a_second_thread():
         thread = threading.Thread(target=call)
         thread.start()
         with pytest.raises(RuntimeError, match="is in use by another thread"):
-            while thread.is_alive():
-                read()
-                time.sleep(0)
+            read_until_the_end_of(thread, read)
         thread.join()
         read()
+
+
+def read_until_the_end_of(thread, read):
+    while thread.is_alive():
+        read()
+        time.sleep(0)
