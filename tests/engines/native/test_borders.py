@@ -192,7 +192,7 @@ def test_more_rows_than_32_bits_number_raise_before_any_work():
         lambda: _core.SparseRows(X, scale, None, 1, ""),
         lambda: _core.place_columns(X, None, None, 1.0, 1),
     ):
-        with pytest.raises(ValueError, match="takes at most 2147483648 rows in memory, got 2147483649. Fit a part"):
+        with pytest.raises(ValueError, match=r"takes at most 2147483648 rows in memory, got 2147483649\. Fit a part"):
             call()
 
 
