@@ -33,4 +33,5 @@ MODULES = (
     "fuzz.tables",
     "fuzz.sparse_tables",
     "fuzz.streams",
+    "fuzz.core",
 )

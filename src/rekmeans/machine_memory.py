@@ -12,6 +12,18 @@ except ImportError:  # Windows knows no such limits
 
 CGROUP_MEMORY = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))  # containers
 
+LEAST_ADDRESS_SPACE = 1 << 30  # bytes; with less OpenBLAS ends the process or hangs, measured from 300 MB to 2 GB
+
+
+def check_address_space() -> None:
+    """Raise MemoryError where the address space of this process is limited to less than NumPy and SciPy need."""
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0] if resource is not None else -1
+    if resource is not None and limit != resource.RLIM_INFINITY and limit < LEAST_ADDRESS_SPACE:
+        raise MemoryError(
+            f"the address space of this process is limited to {limit >> 20} MiB (RLIMIT_AS), and rekmeans needs at "
+            f"least {LEAST_ADDRESS_SPACE >> 20} MiB. Raise the limit: ulimit -v unlimited."
+        )
+
 
 def machine_memory() -> int:
     """Bytes that a process may have here: those of the machine, of its container, or what its own limit leaves it."""

@@ -1,6 +1,8 @@
 """Commands refuse bad tables, models and usage in one sentence, and leave earlier outputs as they were."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -94,3 +96,18 @@ def test_a_full_disk_leaves_earlier_outputs(limit, fitted, tmp_path, rekmeans):
         assert is_refusal(answer, "too large")
         assert file_bytes(tmp_path) == before
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space are those of Linux")
+def test_a_limit_of_addresses_that_is_too_low_is_named_with_a_fix():
+    code = """
+from rekmeans.cli import main
+import resource, sys
+resource.setrlimit(resource.RLIMIT_AS, (700 << 20, 700 << 20))
+sys.argv = ["rekmeans", "fit", "--demo"]
+main()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 2
+    assert "limited to 700 MiB (RLIMIT_AS)" in done.stderr
+    assert "ulimit -v unlimited" in done.stderr

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse
 
 from rekmeans import (
     EulerKMeans,
@@ -79,6 +80,30 @@ def test_a_new_scale_maps_and_back_and_is_named_in_the_lists_of_errors(folding_s
     assert_allclose(mapped.inverse_transform(F), expected, atol=1e-6)
     with pytest.raises(ValueError, match=r"'robust'.*'folded'; got 'nope'"):
         RectifiedEulerKMeans(K, scale="nope").fit(X)
+
+
+def keep_unit_interval(summary):
+    """Keep the cells between 0 and 1 and ignore all others."""
+    ones = np.ones(summary.extent[0].size)
+    return Scale.of_intervals(0 * ones, ones, 0 * ones, ones)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_a_scale_that_keeps_no_row_of_the_sample_gives_the_reference_bits(monkeypatch, form):
+    monkeypatch.setitem(SCALES, "unit interval", keep_unit_interval)
+    random = np.random.default_rng(0)
+    table = random.normal(100.0, 1.0, (6000, 20))  # enough cells that starts are chosen from a sample of the rows
+    table[:4] = random.random((4, 20))
+    table[4, 0] = np.nan
+    for clusterer in (EulerKMeans, RectifiedEulerKMeans):
+        fits = []
+        for engine in ("native", "reference"):
+            model = clusterer(3, scale="unit interval", beyond="ignore", random_state=0, engine=engine)
+            with pytest.warns(UserWarning, match=r"\d"):
+                fits.append(model.fit(form(table)))
+        assert fits[0].inertia_ == fits[1].inertia_
+        assert_array_equal(fits[0].labels_, fits[1].labels_)
+        assert_array_equal(fits[0].cluster_centers_, fits[1].cluster_centers_)
 
 
 # scales that are refused

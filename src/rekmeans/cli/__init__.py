@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from typing import NoReturn
 
+from ..machine_memory import check_address_space
+
 REFUSED, INTERRUPTED = 2, 130
 BLAMED = (ValueError, OSError, ImportError, MemoryError)  # the input or the machine; anything else is our fault
 
@@ -26,6 +28,7 @@ def status(arguments: Sequence[str]) -> int:
     try:
         if absent := [name for name in ("typer", "rich") if find_spec(name) is None]:
             raise ImportError(f"the command line needs {' and '.join(absent)}: pip install 'rekmeans[cli]'.")
+        check_address_space()
         from .commands import app
 
         with warnings.catch_warnings():

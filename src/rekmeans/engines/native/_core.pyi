@@ -13,6 +13,10 @@ TURN: int = 65536
 
 MOST_COLUMNS: int = 32767
 
+MOST_ROWS: int = 2147483648
+
+MOST_THREADS: int = 256
+
 AT_CENTROID: float = 1e-09
 
 def instruction_set(name: str) -> str:

@@ -14,13 +14,12 @@ from ...table import Block, ColumnCells
 from ...threads import count_threads
 from ..blocks import BlockRows, BlockRun, add_phase_sums
 from .core_module import _core
-from .exact import core_scale, fetch_sums, join_words
-from .options import instruction_set
+from .exact import core_centroids, core_scale, fetch_sums, join_words
+from .options import MOST_ROWS, instruction_set
 from .scales import on_grid_of_cells
 
 LABEL_AND_BOUNDS_BYTES = 12  # of a row: its label and two bounds
 STATE_SHARE = 2  # where these take more than this part of the memory limit, bounds are not kept
-MOST_ROWS = 1 << 31  # whose weights add up inside 64 bits
 
 
 class NativeBlockRows(BlockRows):
@@ -44,7 +43,7 @@ class NativeBlockRows(BlockRows):
 
         def block_sums(block: Block, threads: int) -> tuple[Array, Array]:
             of_block, cells = find_cells(block, _core.column_phase_sums, _core.row_phase_sums)
-            here = np.ascontiguousarray(labels[block.rows])
+            here = np.ascontiguousarray(labels[block.rows], np.int32)
             turns, observed = of_block(cells, scale, _weights_in_core(block), here, k, threads, instruction_set())
             return join_words(turns), observed
 
@@ -65,7 +64,7 @@ class NativeBlockRun(BlockRun):
         if self.core is None:
             scale, d = core_scale(self.rows.kernel), self.rows.table.n_columns
             self.core = _core.BlockRun(scale, len(C), d, instruction_set())
-        self.core.start_pass(C.f)
+        self.core.start_pass(core_centroids(C))
         n_changed = sum(self.rows.table.map_blocks(self._assign_block, self.rows.threads))
         self.rows.silent, self.n_passes = self.core.n_silent, self.core.n_passes
         return Assignment(n_changed, fetch_sums(self.core))

@@ -14,7 +14,7 @@ from ...table import MemoryTable, StreamTable, Table, Twins
 from ...threads import count_threads
 from ..base import refuse_device
 from ..blocks import refuse_blocks
-from .options import MEASURES, RULES, instruction_set
+from .options import MEASURES, MOST_ROWS, RULES, instruction_set
 
 CORE = f"{__package__}._core"  # the compiled module
 
@@ -40,6 +40,8 @@ class Native:
             return reason
         if not self.is_home_of(table):
             return "takes tables in memory or on disk only."
+        if table.is_in_memory and table.n_rows > MOST_ROWS:
+            return f"takes at most {MOST_ROWS} rows in memory, got {table.n_rows}: fit a part of them, or a file."
         if not table.is_in_memory and (reason := refuse_blocks(stages)):
             return reason
         for model in stages:

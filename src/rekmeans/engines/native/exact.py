@@ -21,7 +21,7 @@ from ..base import count_silent_rows
 from .core_module import _core
 from .float import FloatRun
 from .options import instruction_set
-from .scales import on_grid_of_cells
+from .scales import core_cells, on_grid_of_cells
 from .seeding import NativeSeeding
 
 ROWS_PER_BLOCK = 4096  # rows handed to NumPy at a time
@@ -62,8 +62,7 @@ class NativeRows:
         self.keep = memory_limit is None or self.n * (8 * self.d + ROW_STATE_BYTES) <= memory_limit
         common = (self.threads, instruction_set())
         if sparse.issparse(X):
-            cells = (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64))
-            self.core: Any = _core.SparseRows(*cells, self.d, columns, weights, *common)
+            self.core: Any = _core.SparseRows(*core_cells(X), self.d, columns, weights, *common)
         else:
             X = on_grid_of_cells(X)
             if _is_mostly_zero(X, memory_limit):
@@ -161,7 +160,7 @@ class NativeRows:
         core.assign(nowhere)
         f = core.centroids(True, nowhere)
         if ((f[:, : self.d] | f[:, self.d :]) == 0).any():  # the angle of a vanishing sum is that of the middle
-            f = core.centroids(True, self.kernel.from_points(self.kernel.scale.middle[None]).f)
+            f = core.centroids(True, core_centroids(self.kernel.from_points(self.kernel.scale.middle[None])))
         return OnCircles(f)
 
     def label(self, model: Model, C: Any) -> Array:
@@ -171,8 +170,8 @@ class NativeRows:
 
     def nearest_losses(self, C: OnCircles) -> Array:
         core = _core.Run(self.core, len(C), False)
-        core.assign(C.f)
-        return self.core.distances(C.f, core.labels())
+        core.assign(core_centroids(C))
+        return self.core.distances(core_centroids(C), core.labels())
 
     def farthest(self, C: OnCircles) -> FarthestRow:
         least = np.where(self.weights() > 0, self.nearest_losses(C), -1)
@@ -187,7 +186,7 @@ class NativeRows:
             return np.concatenate(list(pool.map(lambda block: answer(self.core.grid(block)), blocks)))
 
     def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
-        turns, observed = self.core.phase_sums(labels, k)
+        turns, observed = self.core.phase_sums(np.ascontiguousarray(labels, np.int32), k)
         return join_words(turns), observed
 
     def mean_phases(self, labels: Array, k: int) -> Array:
@@ -229,13 +228,13 @@ class NativeRun:
     def assign(self, C: OnCircles) -> Assignment:
         if self.core is None:
             self.core = _core.Run(self.rows.core, len(C), self.rows.skip)
-        n_changed = self.core.assign(C.f)
+        n_changed = self.core.assign(core_centroids(C))
         return Assignment(n_changed, CoreSums(self.core))
 
     def update(self, sums: Any, C: OnCircles) -> OnCircles:
         if not isinstance(sums, CoreSums):
             return self.model.update(sums, C)
-        return OnCircles(sums.current_core().centroids(self.is_rectified, C.f))
+        return OnCircles(sums.current_core().centroids(self.is_rectified, core_centroids(C)))
 
     def advance(self, state: State, stop: Stop, most_passes: int) -> State | None:
         """All passes of a run without Python between them; None where passes are long enough to return after each."""
@@ -243,7 +242,7 @@ class NativeRun:
         if state.passes or most_passes <= stop.max_iter or not self.rows._is_small(len(C), CALL_FIT_WORK):
             return None
         found = _core.fit_starts(
-            self.rows.core, C.f, len(C), self.is_rectified, self.rows.skip, stop.max_iter, float(stop.tol)
+            self.rows.core, core_centroids(C), len(C), self.is_rectified, self.rows.skip, stop.max_iter, float(stop.tol)
         )
         return _end_of_fit(*found)
 
@@ -254,8 +253,14 @@ class NativeRun:
 def core_scale(kernel: Any) -> Any:
     """How the kernel maps columns, as the core takes it."""
     scale = kernel.scale
-    low, high, shift = (np.ascontiguousarray(ends).ravel() for ends in (scale.low, scale.high, scale.shift))
-    return _core.Scale(low, high, shift, kernel.rates, scale.period, kernel.beyond)
+    arrays = (scale.low, scale.high, scale.shift, kernel.rates, scale.period)
+    low, high, shift, rate, period = (np.ascontiguousarray(array, np.float64).ravel() for array in arrays)
+    return _core.Scale(low, high, shift, rate, period, kernel.beyond)
+
+
+def core_centroids(C: OnCircles) -> Array:
+    """Return the centroids as the core takes them, (k, p)."""
+    return np.ascontiguousarray(C.f, np.int32)
 
 
 def _end_of_fit(f: Array, labels: Array, _: int, losses: list[int], *counts: Array) -> State:

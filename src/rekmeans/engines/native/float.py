@@ -77,7 +77,7 @@ class FloatRun:
         self.weights: Any = None  # with which the rows pulled in the last pass, where medians are needed
 
     def assign(self, C: Any) -> Assignment:
-        places = C.f / self.unit if self.model.kernel.is_exact else C.x * 1.0
+        places = np.ascontiguousarray(C.f / self.unit if self.model.kernel.is_exact else C.x, np.float64)
         arguments = (places, *self.measure, *self.rule, self.rows.threads, instruction_set(), self.has_medians)
         parts = [_core.soft_pass(F, w, *arguments) for F, w in self.rows.float_parts()]
         labels = np.concatenate([part[0] for part in parts])
@@ -98,7 +98,8 @@ class FloatRun:
     def update(self, sums: Any, C: Any) -> Any:
         if self.has_medians:
             hard = self.last if self.weights.ndim == 1 else None
-            medians = _core.medians(self.rows.F, self.weights, hard, self.rows.order, C.x, self.rows.threads)
+            places = np.ascontiguousarray(C.x, np.float64)
+            medians = _core.medians(self.rows.F, self.weights, hard, self.rows.order, places, self.rows.threads)
             sums = replace(sums, medians=medians)
         return self.model.update(sums, C)
 

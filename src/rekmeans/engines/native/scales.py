@@ -18,8 +18,18 @@ from .core_module import _core
 
 
 def on_grid_of_cells(X: Array) -> Array:
-    """The table, or a copy where its strides are not multiples of a cell: a field of records."""
-    return np.ascontiguousarray(X) if any(stride % X.itemsize for stride in X.strides) else X
+    """Return the table; a copy where cells are not aligned or strides not multiples of a cell, as in records."""
+    is_on_grid = X.flags.aligned and not any(stride % X.itemsize for stride in X.strides)
+    return X if is_on_grid else np.array(X, order="C")
+
+
+def core_cells(X: Any) -> tuple[Array, Array, Array]:
+    """Return data, indices and indptr of a sparse table, copied only where they are of another type."""
+    return (
+        np.ascontiguousarray(X.data, np.float64),
+        np.ascontiguousarray(X.indices, np.int64),
+        np.ascontiguousarray(X.indptr, np.int64),
+    )
 
 
 def _place_all_columns(summary: ColumnSummary) -> Array:
@@ -35,8 +45,7 @@ def _call_core(function: Callable[..., Array], summary: ColumnSummary, *argument
     """A function of the core, of the rows of a summary, dense or by columns."""
     X, threads = summary.rows.X, count_threads(summary.n_threads)
     if sparse.issparse(X):
-        indices, indptr = (numbers.astype(np.int64) for numbers in (X.indices, X.indptr))
-        return function(X.data, indices, indptr, X.shape[0], *arguments, threads)
+        return function(*core_cells(X), X.shape[0], *arguments, threads)
     return function(on_grid_of_cells(X), summary.rows.numbers, *arguments, threads)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from ..._grid import Array
 from ...kernels.euler import OnCircles
 from ...seeding import Seeding
@@ -27,16 +29,19 @@ class NativeSeeding(Seeding):
         return self.core.sample(words[None])
 
     def add_best(self, numbers: Array) -> None:
-        self.core.add_best(self.rows.rows_as_centroids(numbers).f)
+        self.core.add_best(self._candidates(numbers))
 
     def add_all(self, numbers: Array) -> None:
-        self.core.add_all(self.rows.rows_as_centroids(numbers).f)
+        self.core.add_all(self._candidates(numbers))
 
     def swap_best(self, numbers: Array) -> bool:
-        return self.core.swap_best(self.rows.rows_as_centroids(numbers).f)
+        return self.core.swap_best(self._candidates(numbers))
 
     def nearest_masses(self) -> Array:
         return self.core.nearest_masses()
+
+    def _candidates(self, numbers: Array) -> Array:
+        return np.ascontiguousarray(self.rows.rows_as_centroids(numbers).f, np.int32)
 
     def add_rows(self, words: Array) -> None:
         steps = max(1, CALL_WORK // (self.rows.n * self.rows.d * words.shape[1]))

@@ -3,7 +3,6 @@
 #include <new>
 
 #if defined(__linux__)
-#include <malloc.h>
 #include <sys/mman.h>
 #endif
 
@@ -19,9 +18,6 @@ LargeArray::~LargeArray() { ::operator delete(data, ALIGNMENT); }
 
 void LargeArray::allocate(size_t count) {
   const size_t bytes = count * sizeof(float) + 1;
-#if defined(__GLIBC__)
-  if (bytes > 32 * HUGE_PAGE) malloc_trim(0);  // what reading the table has left behind goes back to the system first
-#endif
   data = static_cast<float*>(::operator new(bytes, ALIGNMENT));
 #if defined(__linux__)
   const size_t first = (reinterpret_cast<size_t>(data) + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;

@@ -5,13 +5,13 @@
 #include <cstddef>
 #include <exception>
 #include <mutex>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <vector>
 
 namespace rekmeans {
 
+constexpr size_t MOST_THREADS = 256;       // more only cost memory
 constexpr size_t PARALLEL_FROM = 1 << 16;  // operations below which starting a thread costs more than it saves
 
 inline size_t threads_for(size_t operations, size_t threads) { return operations < PARALLEL_FROM ? 1 : threads; }
@@ -43,13 +43,14 @@ struct Items {
 class Crew {
  public:
   explicit Crew(size_t threads) : outer(current()) {
-    current() = this;
     others.reserve(threads);
     try {
       for (size_t t = 1; t < threads; ++t) others.emplace_back([this, t] { wait_for_work(t); });
-    } catch (const std::system_error&) {
-      // the system starts no more threads: those that run share the work
+    } catch (const std::exception&) {
+      // std::system_error or std::bad_alloc: there is no room for more threads, those that run share the work. Passed
+      // on, it would end the process, because threads that run are not joined when a constructor fails.
     }
+    current() = this;
   }
   Crew(const Crew&) = delete;
   ~Crew() {

@@ -14,18 +14,26 @@ namespace rekmeans {
 
 namespace nb = nanobind;
 
-using Doubles = nb::ndarray<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Column = nb::ndarray<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using ChangedFloats = nb::ndarray<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using ChangedInt32s = nb::ndarray<int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Int64s = nb::ndarray<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Int32s = nb::ndarray<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Words = nb::ndarray<const uint64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using GridPoints = nb::ndarray<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
-using AnyTable = nb::ndarray<nb::ro, nb::ndim<2>, nb::device::cpu>;
-using DoubleArray = nb::ndarray<const double, nb::c_contig, nb::device::cpu>;
-using Int32Array = nb::ndarray<const int32_t, nb::c_contig, nb::device::cpu>;
-using AnyArray = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
+// An argument of exactly this type, order and alignment. nanobind converts other arrays, so that the core would write
+// into a copy that is lost, or keep a pointer into one that is freed after the call.
+template <class... Ts>
+struct Array : nb::ndarray<Ts...> {
+  Array() = default;
+  explicit Array(const nb::ndarray<Ts...>& array) : nb::ndarray<Ts...>(array) {}
+};
+
+using Doubles = Array<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Column = Array<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ChangedFloats = Array<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using ChangedInt32s = Array<int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Int64s = Array<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Int32s = Array<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Words = Array<const uint64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using GridPoints = Array<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using AnyTable = Array<nb::ro, nb::ndim<2>, nb::device::cpu>;
+using DoubleArray = Array<const double, nb::c_contig, nb::device::cpu>;
+using Int32Array = Array<const int32_t, nb::c_contig, nb::device::cpu>;
+using AnyArray = Array<nb::ro, nb::c_contig, nb::device::cpu>;
 
 // A NumPy array that owns these values.
 template <class T, class... Shape>
@@ -57,11 +65,23 @@ void check_shape(const char* what, const A& a, const std::vector<size_t>& sizes)
   check_shape(what, shape_of(a), sizes);
 }
 
-// nb::value_error "what" where a number does not lie in [0, end).
-template <class A>
-void check_below(const char* what, const A& numbers, size_t end) {
-  for (size_t i = 0; i < numbers.size(); ++i)
-    if (numbers.data()[i] < 0 || size_t(numbers.data()[i]) >= end) throw nb::value_error(what);
-}
-
 }  // namespace rekmeans
+
+NAMESPACE_BEGIN(NB_NAMESPACE)
+NAMESPACE_BEGIN(detail)
+
+template <class... Ts>
+struct type_caster<rekmeans::Array<Ts...>> {
+  NB_TYPE_CASTER(rekmeans::Array<Ts...>, make_caster<ndarray<Ts...>>::Name)
+
+  template <class Flags>  // of 8 or 32 bits, by the version of nanobind
+  bool from_python(handle source, Flags flags, cleanup_list* cleanup) noexcept {
+    make_caster<ndarray<Ts...>> array;
+    if (!array.from_python(source, Flags(flags & ~Flags(cast_flags::convert)), cleanup)) return false;
+    value = rekmeans::Array<Ts...>(array.value);
+    return value.size() == 0 || reinterpret_cast<uintptr_t>(value.data()) % value.itemsize() == 0;
+  }
+};
+
+NAMESPACE_END(detail)
+NAMESPACE_END(NB_NAMESPACE)

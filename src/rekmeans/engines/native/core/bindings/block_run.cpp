@@ -3,8 +3,11 @@
 
 #include <nanobind/stl/vector.h>
 
+#include <atomic>
+
 #include "../exact/phase_sums.hpp"
 #include "../simd/instruction_set.hpp"
+#include "access.hpp"
 #include "module.hpp"
 #include "scale_arrays.hpp"
 #include "tables.hpp"
@@ -14,36 +17,99 @@ namespace {
 
 using namespace nb::literals;
 
-void make_block_run(BlockRun* self, const ScaleArrays& scale, size_t k, size_t d, const std::string& isa) {
-  if (!k) throw nb::value_error("a run needs a centroid, got k=0.");
-  new (self) BlockRun(scale.columns(d), k, d, choose_simd(isa));
+// A run over blocks as Python has it: the blocks of a pass may be assigned by several threads at once.
+struct SharedBlockRun : BlockRun {
+  using BlockRun::BlockRun;
+
+  // Blocks have weights either all or none: their sums are kept in integers of another size.
+  void check_kind_of_weights(bool has_weights) {
+    int known = -1;
+    if (kind_of_weights.compare_exchange_strong(known, has_weights) || known == int(has_weights)) return;
+    throw nb::value_error(has_weights
+                              ? "this block has weights, those before had none. Give weights for all blocks."
+                              : "this block has no weights, those before had some. Give weights for all blocks.");
+  }
+
+  // Bounds and sums follow from pass to pass only if each pass goes over the same rows.
+  void check_rows_of_pass() const {
+    if (n_passes > 1 && n_assigned != n_first)
+      throw std::runtime_error("the last pass assigned " + std::to_string(n_assigned.load()) + " rows and the first " +
+                               std::to_string(n_first) + ". Assign every block once in each pass.");
+  }
+
+  void begin_pass(const int32_t* C) {
+    check_rows_of_pass();
+    if (n_passes == 1) n_first = n_assigned;
+    start_pass(C);
+    n_assigned = 0;
+  }
+
+  void check_started() const {
+    if (!n_passes) throw std::runtime_error("the run has no centroids yet. Call start_pass first.");
+  }
+
+  mutable Access access;              // a thread that assigns a block reads, one that needs all of them done changes
+  std::atomic<size_t> n_assigned{0};  // rows of this pass so far
+
+ private:
+  std::atomic<int> kind_of_weights{-1};  // not known yet, then 0 or 1
+  size_t n_first = 0;                    // rows of the first pass
+};
+
+void make_block_run(SharedBlockRun* self, const ScaleArrays& scale, size_t k, size_t d, const std::string& isa) {
+  check_clusters(k);
+  new (self) SharedBlockRun(scale.columns(d), k, d, choose_simd(isa));
 }
 
-void start_pass(BlockRun& run, const GridPoints& C) {
+void start_pass(SharedBlockRun& run, const GridPoints& C) {
   check_shape("C is (k, p)", C, {run.k, run.p});
-  run.start_pass(C.data());
+  check_on_grid("C", C);
+  const Changing changing(run.access, "BlockRun");
+  nb::gil_scoped_release free;
+  run.begin_pass(C.data());
 }
 
-size_t assign_table(BlockRun& run, const DenseTable& table, const std::optional<Int64s>& weights,
+size_t assign_table(SharedBlockRun& run, const DenseTable& table, const std::optional<Int64s>& weights,
                     const ChangedInt32s& labels, const ChangedFloats& upper, const ChangedFloats& lower,
                     size_t threads) {
-  if (!run.n_passes) throw nb::value_error("a pass has centroids: start one.");
-  if (table.d != run.d) throw nb::value_error("a block has the columns of the scale.");
+  const Reading reading(run.access, "BlockRun");
+  run.check_started();
+  check_threads(threads);
+  if (table.d != run.d)
+    throw nb::value_error(("a block must have the " + std::to_string(run.d) + " columns of the scale, got " +
+                           std::to_string(table.d) + ".")
+                              .c_str());
   check_shape("labels are (n,)", labels, {table.n});
   check_shape("upper is (n,)", upper, {table.n});
   check_shape("lower is (n,)", lower, {table.n});
-  if (run.n_passes > 1) check_below("labels are numbers of centroids, from 0 to k - 1.", labels, run.k);
-  const StreamBlock block{table, weights_of(weights, table.n), labels.data(), {upper.data(), lower.data()}};
+  check_disjoint("labels, upper and lower",
+                 {{labels.data(), labels.nbytes()}, {upper.data(), upper.nbytes()}, {lower.data(), lower.nbytes()}});
+  if (weights) check_shape("weights are (n,)", *weights, {table.n});
+  if (run.n_passes == 1 && weights) check_weights(weights->data(), table.n);
+  if (run.n_passes > 1) check_below("labels", labels, run.k);
+  run.check_kind_of_weights(weights.has_value());
+  const StreamBlock block{table, weights ? weights->data() : nullptr, labels.data(), {upper.data(), lower.data()}};
   nb::gil_scoped_release free;
-  return run.assign(block, threads);
+  const size_t n_changed = run.assign(block, threads);
+  run.n_assigned += table.n;
+  return n_changed;
 }
 
-size_t assign_rows(BlockRun& run, const AnyTable& X, const std::optional<Int64s>& weights, const ChangedInt32s& labels,
-                   const ChangedFloats& upper, const ChangedFloats& lower, size_t threads) {
+// What the sums of all blocks give, once no thread assigns one.
+template <class Find>
+auto once_assigned(const SharedBlockRun& run, const Find& find) {
+  const Changing changing(run.access, "BlockRun");
+  nb::gil_scoped_release free;
+  return find();
+}
+
+size_t assign_rows(SharedBlockRun& run, const AnyTable& X, const std::optional<Int64s>& weights,
+                   const ChangedInt32s& labels, const ChangedFloats& upper, const ChangedFloats& lower,
+                   size_t threads) {
   return assign_table(run, table_of(X), weights, labels, upper, lower, threads);
 }
 
-size_t assign_columns(BlockRun& run, const std::vector<Column>& columns, const std::optional<Int64s>& weights,
+size_t assign_columns(SharedBlockRun& run, const std::vector<Column>& columns, const std::optional<Int64s>& weights,
                       const ChangedInt32s& labels, const ChangedFloats& upper, const ChangedFloats& lower,
                       size_t threads) {
   const ColumnTable stored(columns);
@@ -52,8 +118,9 @@ size_t assign_columns(BlockRun& run, const std::vector<Column>& columns, const s
 
 nb::tuple phase_sums_of(const DenseTable& table, const ScaleArrays& scale, const std::optional<Int64s>& weights,
                         const Int32s& labels, size_t k, size_t threads, const std::string& isa) {
+  check_clusters(k), check_threads(threads);
   check_shape("labels are (n,)", labels, {table.n});
-  check_below("labels are numbers of centroids, from 0 to k - 1.", labels, k);
+  check_below("labels", labels, k);
   const ColumnScales columns = scale.columns(table.d);
   const WeightedTable rows{table, weights_of(weights, table.n), !weights};
   std::vector<int128> turns(k * table.d);
@@ -80,18 +147,31 @@ nb::tuple column_phase_sums(const std::vector<Column>& columns, const ScaleArray
 }  // namespace
 
 void bind_block_run(nb::module_& m) {
-  nb::class_<BlockRun>(m, "BlockRun", "One run over rows that come block by block; labels and bounds are the caller's.")
+  nb::class_<SharedBlockRun>(m, "BlockRun",
+                             "One run over rows that come block by block; labels and bounds are the caller's.")
       .def("__init__", &make_block_run, "scale"_a, "k"_a, "d"_a, "isa"_a)
       .def("start_pass", &start_pass, "C"_a, "Begin a pass with these centroids; all blocks follow.")
       .def("assign_rows", &assign_rows, "X"_a, "weights"_a.none(), "labels"_a, "upper"_a, "lower"_a, "threads"_a,
            "Assign the rows of a block, renew their labels and bounds; how many changed.")
       .def("assign_columns", &assign_columns, "columns"_a, "weights"_a.none(), "labels"_a, "upper"_a, "lower"_a,
            "threads"_a, "As assign_rows, of a block stored column by column.")
-      .def("totals", [](const BlockRun& run) { return to_arrays(run.sums.totals, run.k, run.p); })
-      .def("mass", [](const BlockRun& run) { return to_array(run.sums.mass, run.k); })
-      .def("missing_mass", [](const BlockRun& run) { return to_array(run.sums.missing, run.k, run.d); })
-      .def_prop_ro("loss", [](const BlockRun& run) { return to_int(run.loss()); })
-      .def_prop_ro("n_silent", [](const BlockRun& run) { return run.sums.n_silent; })
+      .def("totals",
+           [](const SharedBlockRun& run) {
+             return to_arrays(once_assigned(run, [&] { return run.sums.totals; }), run.k, run.p);
+           })
+      .def("mass",
+           [](const SharedBlockRun& run) { return to_array(once_assigned(run, [&] { return run.sums.mass; }), run.k); })
+      .def("missing_mass",
+           [](const SharedBlockRun& run) {
+             return to_array(once_assigned(run, [&] { return run.sums.missing; }), run.k, run.d);
+           })
+      .def_prop_ro("loss",
+                   [](const SharedBlockRun& run) {
+                     run.check_started();
+                     return to_int(once_assigned(run, [&] { return run.loss(); }));
+                   })
+      .def_prop_ro("n_silent",
+                   [](const SharedBlockRun& run) { return once_assigned(run, [&] { return run.sums.n_silent; }); })
       .def_ro("n_passes", &BlockRun::n_passes);
   m.def("row_phase_sums", &row_phase_sums, "X"_a, "scale"_a, "weights"_a.none(), "labels"_a, "k"_a, "threads"_a,
         "isa"_a, "Sums of phases of each cluster of a block, and observed weights; (k, d).");

@@ -4,6 +4,7 @@
 #include "../float/medians.hpp"
 #include "../float/soft_pass.hpp"
 #include "../simd/instruction_set.hpp"
+#include "checks.hpp"
 #include "module.hpp"
 
 namespace rekmeans {
@@ -23,9 +24,10 @@ FloatTable table_of(const AnyArray& F) {
 
 // How many centroids there are.
 size_t count_centroids(const DoubleArray& C, size_t p) {
-  if (C.ndim() != 2 || !C.shape(0))
-    throw nb::value_error(("C is (k, p) with k of 1 or more, got " + shape_text(shape_of(C)) + ".").c_str());
+  if (C.ndim() != 2) throw nb::value_error(("C is (k, p), got " + shape_text(shape_of(C)) + ".").c_str());
+  check_clusters(C.shape(0));
   check_shape("C is (k, p)", C, {C.shape(0), p});
+  check_finite("C", C.data(), C.size());
   return C.shape(0);
 }
 
@@ -35,7 +37,8 @@ nb::tuple bind_soft_pass(const AnyArray& F, const std::optional<DoubleArray>& w,
   const FloatTable table = table_of(F);
   const size_t n = F.shape(0), p = table.p, k = count_centroids(C, p);
   if (w) check_shape("w is (n,)", *w, {n});
-  if (h) check_shape("h is (k, k)", *h, {k, k});
+  if (h) check_shape("h is (k, k)", *h, {k, k}), check_finite("h", h->data(), h->size());
+  check_threads(threads);
   SoftPass pass{.F = table,
                 .n = n,
                 .w = w ? w->data() : nullptr,
@@ -67,11 +70,12 @@ nb::object bind_medians(const AnyArray& F, const DoubleArray& V, const std::opti
                         const Int32Array& order, const DoubleArray& C, size_t threads) {
   const FloatTable table = table_of(F);
   const size_t n = F.shape(0), p = table.p, k = count_centroids(C, p);
+  check_rows(n), check_threads(threads);
   check_shape("order is (p, n)", order, {p, n});
   if (labels) check_shape("labels are (n,)", *labels, {n}), check_shape("V is (n,) beside labels", V, {n});
   else check_shape("V is (n, k) without labels", V, {n, k});
-  if (labels) check_below("labels are numbers of centroids, from 0 to k - 1.", *labels, k);
-  check_below("order holds numbers of rows, from 0 to n - 1: take argsort of each column.", order, n);
+  if (labels) check_below("labels", *labels, k);
+  check_below("numbers of rows in order", order, n);
   const RowWeights weights{V.data(), labels ? labels->data() : nullptr, n, k};
   std::vector<double> out;
   {

@@ -1,6 +1,7 @@
 // The Python face of the core: DenseRows, SparseRows, Run, BlockRun, Seeding, fit_starts; soft_pass and medians;
 // scales; constants.
 #include "module.hpp"
+#include "../parallel.hpp"
 #include "../simd/instruction_set.hpp"
 
 NB_MODULE(_core, m) {
@@ -10,6 +11,8 @@ NB_MODULE(_core, m) {
   m.attr("GRID") = int64_t(GRID);
   m.attr("TURN") = int64_t(TURN);
   m.attr("MOST_COLUMNS") = int64_t(MOST_COLUMNS);
+  m.attr("MOST_ROWS") = int64_t(MOST_ROWS);
+  m.attr("MOST_THREADS") = int64_t(MOST_THREADS);
   m.attr("AT_CENTROID") = AT_CENTROID;
   m.def(
       "instruction_set", [](const std::string& name) { return std::string(choose_simd(name)->name); }, nb::arg("name"),

@@ -5,7 +5,10 @@
 namespace rekmeans {
 
 struct Rows;
-std::vector<int32_t> overall_of(const Rows& rows, const std::optional<Int32s>& overall);  // (p,), or none where allowed
+
+// The centroid (p,) that stands in for missing cells, or none where no cell is missing.
+std::vector<int32_t> overall_of(const Rows& rows, const std::optional<Int32s>& overall);
+void check_has_rows(const Rows& rows);
 
 void bind_rows(nb::module_& m);
 void bind_run(nb::module_& m);

@@ -17,6 +17,7 @@ using namespace nb::literals;
 void make_dense(DenseRows* self, const AnyTable& X, const ScaleArrays& scale, const std::optional<Int64s>& weights,
                 bool is_stored, size_t threads, const std::string& isa) {
   const DenseTable table = table_of(X);
+  check_rows(table.n), check_threads(threads);
   ColumnScales columns = scale.columns(table.d);
   const int64_t* w = weights_of(weights, table.n);
   nb::gil_scoped_release free;
@@ -26,6 +27,7 @@ void make_dense(DenseRows* self, const AnyTable& X, const ScaleArrays& scale, co
 void make_sparse_of_dense(SparseRows* self, const AnyTable& X, const ScaleArrays& scale,
                           const std::optional<Int64s>& weights, size_t threads, const std::string& isa) {
   const DenseTable table = table_of(X);
+  check_rows(table.n), check_threads(threads);
   ColumnScales columns = scale.columns(table.d);
   const int64_t* w = weights_of(weights, table.n);
   nb::gil_scoped_release free;
@@ -38,6 +40,7 @@ void make_sparse(SparseRows* self, const Doubles& data, const Int64s& indices, c
   check_shape("indices are as many as data", indices, {data.shape(0)});
   if (!indptr.shape(0)) throw nb::value_error("indptr is (n + 1,), got (0,).");
   const size_t n = indptr.shape(0) - 1;
+  check_rows(n), check_threads(threads);
   ColumnScales columns = scale.columns(d);
   const int64_t* w = weights_of(weights, n);
   auto cells = std::make_unique<CsrCells>(data.data(), indices.data(), indptr.data(), data.shape(0), n, d);
@@ -45,8 +48,17 @@ void make_sparse(SparseRows* self, const Doubles& data, const Int64s& indices, c
   new (self) SparseRows(std::move(cells), std::move(columns), w, !w, threads, choose_simd(isa));
 }
 
+auto weights(const Rows& rows) {
+  std::vector<int64_t> out;
+  {
+    nb::gil_scoped_release free;
+    out = rows.weights.empty() ? std::vector<int64_t>(rows.n, 1) : rows.weights;
+  }
+  return to_array(std::move(out), rows.n);
+}
+
 auto grid(const Rows& rows, const Int64s& numbers) {
-  check_below("numbers of rows run from 0 to n - 1.", numbers, rows.n);
+  check_below("numbers of rows", numbers, rows.n);
   const size_t count = numbers.shape(0);
   std::vector<int32_t> out(count * rows.p);
   {
@@ -58,8 +70,9 @@ auto grid(const Rows& rows, const Int64s& numbers) {
 }
 
 nb::tuple phase_sums(const Rows& rows, const Int32s& labels, size_t k) {
+  check_clusters(k);
   check_shape("labels are (n,)", labels, {rows.n});
-  check_below("labels are numbers of centroids, from 0 to k - 1.", labels, k);
+  check_below("labels", labels, k);
   std::vector<int128> turns(k * rows.d);
   std::vector<int64_t> observed(k * rows.d);
   {
@@ -70,9 +83,11 @@ nb::tuple phase_sums(const Rows& rows, const Int32s& labels, size_t k) {
 }
 
 auto distances(const Rows& rows, const GridPoints& C, const Int32s& labels) {
+  check_clusters(C.shape(0));
   check_shape("C is (k, p)", C, {C.shape(0), rows.p});
+  check_on_grid("C", C);
   check_shape("labels are (n,)", labels, {rows.n});
-  check_below("labels are numbers of centroids, from 0 to k - 1.", labels, C.shape(0));
+  check_below("labels", labels, C.shape(0));
   std::vector<int64_t> out(rows.n);
   {
     nb::gil_scoped_release free;
@@ -99,8 +114,7 @@ void bind_rows(nb::module_& m) {
            "period"_a, "beyond"_a);
   nb::class_<Rows>(m, "Rows", "Mapped rows.")
       .def_ro("is_complete", &Rows::is_complete)
-      .def("weights",
-           [](const Rows& r) { return to_array(r.weights.empty() ? std::vector<int64_t>(r.n, 1) : r.weights, r.n); })
+      .def("weights", &weights)
       .def("grid", &grid, "numbers"_a, "Rows as grid integers, (count, p).")
       .def("phase_sums", &phase_sums, "labels"_a, "k"_a,
            "Sums of phases of each cluster, and observed weights; (k, d).")

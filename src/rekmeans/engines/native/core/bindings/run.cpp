@@ -1,5 +1,9 @@
 // Runs and whole fits for Python.
+#include <cmath>
+
 #include "../exact/fit.hpp"
+#include "access.hpp"
+#include "checks.hpp"
 #include "module.hpp"
 
 namespace rekmeans {
@@ -7,29 +11,61 @@ namespace {
 
 using namespace nb::literals;
 
-void make_run(Run* self, const Rows& rows, size_t k, bool skip) {
-  if (!k) throw nb::value_error("a run needs a centroid, got k=0.");
-  new (self) Run(rows, k, skip, rows.threads);
+// A run as Python has it.
+struct SharedRun : Run {
+  using Run::Run;
+  mutable Access access;
+};
+
+void make_run(SharedRun* self, const Rows& rows, size_t k, bool skip) {
+  check_clusters(k);
+  nb::gil_scoped_release free;
+  new (self) SharedRun(rows, k, skip, rows.threads);
 }
 
-size_t assign(Run& run, const GridPoints& C) {
+size_t assign(SharedRun& run, const GridPoints& C) {
   check_shape("C is (k, p)", C, {run.k, run.rows.p});
+  check_on_grid("C", C);
+  const Changing changing(run.access, "Run");
   nb::gil_scoped_release free;
   return run.assign(C.data());
 }
 
-auto centroids(const Run& run, bool rectified, const GridPoints& old) {
+auto centroids(const SharedRun& run, bool rectified, const GridPoints& old) {
   check_shape("old is (k, p)", old, {run.k, run.rows.p});
-  std::vector<int32_t> out(run.k * run.rows.p);
-  run.sums.centroids(run.rows, rectified, old.data(), out.data(), run.threads);
+  check_on_grid("old", old);
+  const Reading reading(run.access, "Run");
+  std::vector<int32_t> out;
+  {
+    nb::gil_scoped_release free;
+    out.resize(run.k * run.rows.p);
+    run.sums.centroids(run.rows, rectified, old.data(), out.data(), run.threads);
+  }
   return to_array(std::move(out), run.k, run.rows.p);
 }
 
-nb::object totals(const Run& run) {
+nb::object totals(const SharedRun& run) {
+  const Reading reading(run.access, "Run");
   const size_t p = run.rows.p;
-  std::vector<int128> out(run.k * p);
-  for (size_t i = 0; i < out.size(); ++i) out[i] = run.sums.resultant(run.rows, i / p, i % p);
+  std::vector<int128> out;
+  {
+    nb::gil_scoped_release free;
+    out.resize(run.k * p);
+    for (size_t i = 0; i < out.size(); ++i) out[i] = run.sums.resultant(run.rows, i / p, i % p);
+  }
   return to_arrays(out, run.k, p);
+}
+
+// A copy of some numbers of a run, made while no other thread changes them.
+template <class Find>
+auto copy_of(const SharedRun& run, const Find& find) {
+  const Reading reading(run.access, "Run");
+  nb::gil_scoped_release free;
+  return find();
+}
+
+void check_options(double tol) {
+  if (std::isnan(tol)) throw nb::value_error("tol must be a number, got NaN.");
 }
 
 // Centroids, labels, n_iter, and of each pass loss, n_changed, n_relocated and seconds.
@@ -44,9 +80,14 @@ nb::tuple to_tuple(Fit fit, const Rows& rows) {
 
 nb::tuple bind_fit_starts(const Rows& rows, const GridPoints& starts, size_t k, bool rectified, bool skip,
                           size_t max_iter, double tol) {
-  if (!k || !starts.shape(0) || starts.shape(0) % k)
-    throw nb::value_error("starts are (m k, p) with m and k of 1 or more.");
+  check_options(tol);
+  check_clusters(k);
+  if (!starts.shape(0) || starts.shape(0) % k)
+    throw nb::value_error(("starts must have a multiple of k=" + std::to_string(k) + " rows, got " +
+                           std::to_string(starts.shape(0)) + ".")
+                              .c_str());
   check_shape("starts are (m k, p)", starts, {starts.shape(0), rows.p});
+  check_on_grid("starts", starts);
   Fit fit;
   {
     nb::gil_scoped_release free;
@@ -57,7 +98,9 @@ nb::tuple bind_fit_starts(const Rows& rows, const GridPoints& starts, size_t k, 
 
 nb::tuple bind_fit_drawn_starts(const Rows& rows, const std::optional<Int32s>& overall, const Words& words,
                                 const SeedingPlan& plan, bool rectified, bool skip, size_t max_iter, double tol) {
-  if (!plan.k || !words.shape(0)) throw nb::value_error("drawn starts need a word and a centroid.");
+  check_options(tol);
+  check_has_rows(rows);
+  if (!words.shape(0)) throw nb::value_error("words must have a row for each start, got 0 rows.");
   check_shape("words are (m, words of a start)", words, {words.shape(0), plan.n_words()});
   const std::vector<int32_t> fallback = overall_of(rows, overall);
   Fit fit;
@@ -68,24 +111,43 @@ nb::tuple bind_fit_drawn_starts(const Rows& rows, const std::optional<Int32s>& o
   return to_tuple(std::move(fit), rows);
 }
 
+// A count of a plan, at most 16 candidates at a time, and so few draws that the number of words does not overflow.
+void check_count(const char* name, size_t count, size_t least, size_t most) {
+  if (count < least || count > most)
+    throw nb::value_error((std::string(name) + " must be " + std::to_string(least) + " to " + std::to_string(most) +
+                           ", got " + std::to_string(count) + ".")
+                              .c_str());
+}
+
+void make_plan(SeedingPlan* self, size_t k, size_t candidates, size_t batches, size_t swap_candidates,
+               size_t patience) {
+  check_clusters(k);
+  check_count("candidates", candidates, 1, MOST_CANDIDATES);
+  check_count("batches", batches, 0, size_t(INT32_MAX));
+  check_count("swap_candidates", swap_candidates, 1, MOST_CANDIDATES);
+  new (self) SeedingPlan{k, candidates, batches, swap_candidates, patience};
+}
+
 }  // namespace
 
 void bind_run(nb::module_& m) {
-  nb::class_<Run>(m, "Run", "One run over rows: labels, bounds and sums of the last pass.")
+  nb::class_<SharedRun>(m, "Run", "One run over rows: labels, bounds and sums of the last pass.")
       .def("__init__", &make_run, "rows"_a, "k"_a, "skip"_a, nb::keep_alive<1, 2>())
       .def("assign", &assign, "C"_a, "Assign every row to a centroid; how many changed.")
       .def("centroids", &centroids, "rectified"_a, "old"_a, "Centroids of the sums, those given where they vanish.")
-      .def("labels", [](const Run& run) { return to_array(run.labels, run.rows.n); })
+      .def("labels",
+           [](const SharedRun& run) { return to_array(copy_of(run, [&] { return run.labels; }), run.rows.n); })
       .def("totals", &totals, "Sums of w f, (k, p).")
-      .def("mass", [](const Run& run) { return to_array(run.sums.mass, run.k); })
+      .def("mass", [](const SharedRun& run) { return to_array(copy_of(run, [&] { return run.sums.mass; }), run.k); })
       .def(
           "missing_mass",
-          [](const Run& run) {
-            const auto& missing = run.sums.missing;
-            return to_array(missing, missing.empty() ? 0 : run.k, run.rows.d);
+          [](const SharedRun& run) {
+            auto missing = copy_of(run, [&] { return run.sums.missing; });
+            const size_t k = missing.empty() ? 0 : run.k;
+            return to_array(std::move(missing), k, run.rows.d);
           },
           "Weight of the missing cells, (k, d); (0, d) where none is missing.")
-      .def_prop_ro("loss", [](const Run& run) { return to_int(run.loss); })
+      .def_prop_ro("loss", [](const SharedRun& run) { return to_int(copy_of(run, [&] { return run.loss; })); })
       .def_ro("n_passes", &Run::n_passes)
       .def_ro("n_scored", &Run::n_scored)
       .def_ro("n_scored_fast", &Run::n_scored_fast)
@@ -97,8 +159,7 @@ void bind_run(nb::module_& m) {
         "The best fit of several starts: centroids, labels, n_iter, and of each pass loss, n_changed, n_relocated and "
         "seconds.");
   nb::class_<SeedingPlan>(m, "SeedingPlan", "How k-means++ draws its rows.")
-      .def(nb::init<size_t, size_t, size_t, size_t, size_t>(), "k"_a, "candidates"_a, "batches"_a, "swap_candidates"_a,
-           "patience"_a)
+      .def("__init__", &make_plan, "k"_a, "candidates"_a, "batches"_a, "swap_candidates"_a, "patience"_a)
       .def_prop_ro("n_words", &SeedingPlan::n_words);
   m.def("fit_drawn_starts", &bind_fit_drawn_starts, "rows"_a, "overall"_a.none(), "words"_a, "plan"_a, "rectified"_a,
         "skip"_a, "max_iter"_a, "tol"_a, "As fit_starts, from starts that k-means++ draws by these words, a row each.");

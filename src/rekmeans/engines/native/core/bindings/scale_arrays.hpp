@@ -1,7 +1,7 @@
 // The scale of a table's columns as it crosses the border.
 #pragma once
 #include "../exact/phase_map.hpp"
-#include "arrays.hpp"
+#include "checks.hpp"
 
 namespace rekmeans {
 
@@ -12,13 +12,21 @@ struct ScaleArrays {
   Doubles low, high, shift, rate, period;
   std::string beyond;
 
+  Beyond rule() const {
+    if (beyond == "ignore") return Beyond::ignore;
+    if (beyond == "clip") return Beyond::clip;
+    if (beyond == "wrap") return Beyond::wrap;
+    throw nb::value_error(("beyond must be 'ignore', 'clip' or 'wrap', got '" + beyond + "'.").c_str());
+  }
+
   ColumnScales columns(size_t d) const {
+    check_columns(d);
     const size_t m = d ? low.shape(0) / d : 0;
     const bool fits = low.shape(0) == d * m && high.shape(0) == d * m && shift.shape(0) == d * m;
     if (!m || !fits || rate.shape(0) != d || period.shape(0) != d)
       throw nb::value_error("a scale has (d, m) intervals, and d rates and periods.");
-    const Beyond rule = beyond == "ignore" ? Beyond::ignore : beyond == "clip" ? Beyond::clip : Beyond::wrap;
-    return {to_vector(low), to_vector(high), to_vector(shift), to_vector(rate), to_vector(period), rule};
+    check_finite("rates", rate.data(), d), check_finite("periods", period.data(), d);
+    return {to_vector(low), to_vector(high), to_vector(shift), to_vector(rate), to_vector(period), rule()};
   }
 };
 

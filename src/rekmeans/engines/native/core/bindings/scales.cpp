@@ -1,4 +1,6 @@
 // Scales of columns for Python.
+#include <cmath>
+
 #include "../scales/far_groups.hpp"
 #include "../scales/left_out.hpp"
 #include "../scales/robust.hpp"
@@ -11,30 +13,35 @@ namespace {
 
 using namespace nb::literals;
 using Numbers = std::optional<Int64s>;
-using Bounds = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using Bounds = Array<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 
 DenseColumns columns_of(const AnyTable& X, const Numbers& numbers) {
   const DenseTable table = table_of(X);
   if (!numbers) return {table, nullptr, table.n, table.d};
-  check_below("numbers of rows run from 0 to n - 1.", *numbers, table.n);
+  check_below("numbers of rows", *numbers, table.n);
   return {table, numbers->data(), numbers->shape(0), table.d};
 }
 
 SparseColumns columns_of(const Doubles& data, const Int64s& indices, const Int64s& indptr, size_t n) {
   check_shape("indices are as many as data", indices, {data.shape(0)});
-  check_below("indices are numbers of rows, from 0 to n - 1.", indices, n);
+  check_below("indices", indices, n);
   if (!indptr.shape(0)) throw nb::value_error("indptr is (d + 1,), got (0,).");
   const size_t d = indptr.shape(0) - 1;
-  check_below("indptr lies within the stored cells.", indptr, data.shape(0) + 1);
+  check_below("indptr", indptr, data.shape(0) + 1);
   for (size_t l = 0; l < d; ++l)
     if (const int64_t count = indptr.data()[l + 1] - indptr.data()[l]; count < 0 || size_t(count) > n)
-      throw nb::value_error("a column has 0 to n stored cells.");
+      throw nb::value_error(("a column must have 0 to n=" + std::to_string(n) + " stored cells, got " +
+                             std::to_string(count) + " in column " + std::to_string(l) + ".")
+                                .c_str());
   return {data.data(), indices.data(), indptr.data(), n, d};
 }
 
 template <class Columns>
 auto place(const Columns& columns, const Numbers& weights, double row_weight, size_t threads) {
+  check_rows(columns.n), check_threads(threads);
   const int64_t* w = weights_of(weights, columns.n);
+  if (!(row_weight > 0 && std::isfinite(row_weight)))
+    throw nb::value_error(("row_weight must be positive, got " + std::to_string(row_weight) + ".").c_str());
   std::vector<double> placed;
   {
     nb::gil_scoped_release free;
@@ -54,6 +61,7 @@ auto place_sparse(const Doubles& data, const Int64s& indices, const Int64s& indp
 
 template <class Columns>
 auto count_left_out(const Columns& columns, const Bounds& low, const Bounds& high, size_t threads) {
+  check_threads(threads);
   check_shape("low is (m, d)", low, {low.shape(0), columns.d});
   check_shape("high is (m, d)", high, {low.shape(0), columns.d});
   std::vector<int64_t> counts;

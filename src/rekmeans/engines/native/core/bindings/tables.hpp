@@ -1,7 +1,7 @@
 // Tables and weights that cross the border, as the core reads them.
 #pragma once
 #include "../exact/tables.hpp"
-#include "arrays.hpp"
+#include "checks.hpp"
 
 namespace rekmeans {
 
@@ -9,16 +9,26 @@ namespace rekmeans {
 inline const int64_t* weights_of(const std::optional<Int64s>& weights, size_t n) {
   if (!weights) return nullptr;
   check_shape("weights are (n,)", *weights, {n});
+  check_weights(weights->data(), n);
   return weights->data();
 }
 
+// The kind of the cells, as DenseTable has it.
 template <class A>
 char kind_of(const A& X) {
+  const size_t bytes = X.itemsize();
   switch (nb::dlpack::dtype_code(X.dtype().code)) {
-    case nb::dlpack::dtype_code::Float: return 'f';
+    case nb::dlpack::dtype_code::Float:
+      if (bytes == 4 || bytes == 8) return 'f';
+      break;
     case nb::dlpack::dtype_code::Int: return 'i';
-    default: return 'u';
+    case nb::dlpack::dtype_code::UInt: return 'u';
+    case nb::dlpack::dtype_code::Bool: return 'u';
+    default: break;
   }
+  throw nb::type_error(("cells must be booleans, integers, float32 or float64, got a type of " + std::to_string(bytes) +
+                        " bytes. Convert the table to float64.")
+                           .c_str());
 }
 
 inline DenseTable table_of(const AnyTable& X) {

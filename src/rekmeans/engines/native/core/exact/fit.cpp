@@ -34,11 +34,13 @@ size_t farthest_row(const Rows& rows, const std::vector<int32_t>& C, RowBuffer& 
   return farthest;
 }
 
-// Each empty cluster moved to the row farthest from all others; how many were.
+// Each empty cluster moved to the row farthest from all others; how many were. Where all are empty, because no row has
+// weight, there is nothing to be far from, and all stay.
 size_t relocate_empty_clusters(const Rows& rows, std::vector<int32_t>& C, const std::vector<int64_t>& mass) {
   const size_t p = rows.p, d = rows.d, k = mass.size();
   std::vector<uint8_t> has_rows(k);
   for (size_t c = 0; c < k; ++c) has_rows[c] = mass[c] > 0;
+  if (std::find(has_rows.begin(), has_rows.end(), 1) == has_rows.end()) return 0;
   RowBuffer buffer;
   std::vector<int32_t> f(p), others;
   size_t n_relocated = 0;

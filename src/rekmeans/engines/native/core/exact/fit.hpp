@@ -1,6 +1,7 @@
 // Whole runs of hard clustering, for many small fits at once: the loop of lloyd.py, pass for pass, without Python.
 #pragma once
 #include "run.hpp"
+#include "seeding.hpp"
 
 namespace rekmeans {
 

@@ -59,7 +59,7 @@ void grid_distances(const float* panels, size_t n_panels, size_t d, const double
 void grid_nearest(const float* panels, size_t n_panels, size_t d, const double* H, size_t k, int64_t* out) {
   vl D[POINTS_AT_ONCE][2];
   for (size_t i = 0; i < n_panels; ++i) {
-    vl least[2], index[2] = {};
+    vl least[2] = {}, index[2] = {};
     for (size_t first = 0; first < k; first += POINTS_AT_ONCE) {
       const size_t here = k - first < POINTS_AT_ONCE ? k - first : POINTS_AT_ONCE;
       panel_distances(panels + i * 2 * d * V, d, H + first * 2 * d, here, D);
