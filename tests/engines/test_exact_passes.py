@@ -163,7 +163,8 @@ def assert_integer_pass(rows, rule, F, C, w):
 @pytest.mark.parametrize("kind", ["one block", "hundred rows a block"])
 def test_a_pass_equals_python_integers(engine, rule, name, kind):
     one_block, rows = one_block_and_cut(engine, name, kind)
-    inside = np.random.default_rng(0).integers(-GRID, GRID + 1, (2, one_block.F.shape[1]), dtype=np.int32)
+    in_square = np.random.default_rng(0).integers(-GRID, GRID + 1, (2, one_block.F.shape[1]))
+    inside = (in_square / np.sqrt(2)).astype(np.int32)  # of the circles
     on_rows = one_block.rows_as_centroids(np.array([0, 1])).f
     assert_integer_pass(rows, rule, one_block.F, np.concatenate([inside, on_rows]), one_block.w)
 
@@ -183,6 +184,10 @@ def wide(d, weighted=False):
 @pytest.mark.parametrize("borders", [[0, 6], [0, 2, 6]])
 def test_a_pass_over_wide_rows_equals_python_integers(engine, rule, d, weighted, borders):
     kernel, table = wide(d, weighted)
+    if engine == "native" and d > NARROW:
+        with pytest.raises(ValueError, match=f"takes 1 to {NARROW} columns, got {d}"):
+            PLACES[engine](kernel, table, np.array(borders))
+        return
     rows = PLACES[engine](kernel, table, np.array(borders))
     F = kernel.embed(table.X)
     assert kernel.distance(F[:2], OnCircles(F[:2])).tolist() == [[0, d << 48], [d << 48, 0]]

@@ -31,8 +31,8 @@ class OnCircles(Centroids):
 
 def check_within_circles(C: Array) -> None:
     """Raise ValueError unless centroids (k, 2d) in grid units lie on the circles or inside, up to their rounding."""
-    cos, sin = _halves(C.astype(np.float64))  # squares of any int32 fit
-    if (cos**2 + sin**2).max(initial=0) > (GRID + 1) ** 2:
+    cos, sin = _halves(C.astype(np.float64))  # the squares of an int32 may exceed int64 in their sum
+    if (cos**2 + sin**2).max(initial=0) > (GRID + 2) ** 2:
         raise ValueError("centroids lie outside the circles")
 
 

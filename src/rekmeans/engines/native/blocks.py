@@ -13,10 +13,10 @@ from ...model import Assignment, Model
 from ...table import Block, ColumnCells
 from ...threads import count_threads
 from ..blocks import BlockRows, BlockRun, add_phase_sums
+from .arrays import core_array, core_table
 from .core_module import _core
 from .exact import core_centroids, core_scale, fetch_sums, join_words
 from .options import MOST_ROWS, instruction_set
-from .scales import on_grid_of_cells
 
 LABEL_AND_BOUNDS_BYTES = 12  # of a row: its label and two bounds
 STATE_SHARE = 2  # where these take more than this part of the memory limit, bounds are not kept
@@ -43,7 +43,7 @@ class NativeBlockRows(BlockRows):
 
         def block_sums(block: Block, threads: int) -> tuple[Array, Array]:
             of_block, cells = find_cells(block, _core.column_phase_sums, _core.row_phase_sums)
-            here = np.ascontiguousarray(labels[block.rows], np.int32)
+            here = core_array(labels[block.rows], np.int32)
             turns, observed = of_block(cells, scale, _weights_in_core(block), here, k, threads, instruction_set())
             return join_words(turns), observed
 
@@ -79,7 +79,7 @@ def find_cells(block: Block, of_columns: Callable[..., Any], of_rows: Callable[.
     """The function for the cells of this block, by columns or by rows, and these cells."""
     if isinstance(block.X, ColumnCells):
         return of_columns, list(block.X.columns)
-    return of_rows, on_grid_of_cells(block.X)
+    return of_rows, core_table(block.X)
 
 
 def _weights_in_core(block: Block) -> Array | None:

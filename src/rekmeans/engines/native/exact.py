@@ -18,10 +18,10 @@ from ...seeding import SWAP_PATIENCE, SeedingPlan
 from ...table import MemoryTable
 from ...threads import count_threads
 from ..base import count_silent_rows
+from .arrays import core_array, core_cells, core_table
 from .core_module import _core
 from .float import FloatRun
 from .options import instruction_set
-from .scales import core_cells, on_grid_of_cells
 from .seeding import NativeSeeding
 
 ROWS_PER_BLOCK = 4096  # rows handed to NumPy at a time
@@ -64,7 +64,7 @@ class NativeRows:
         if sparse.issparse(X):
             self.core: Any = _core.SparseRows(*core_cells(X), self.d, columns, weights, *common)
         else:
-            X = on_grid_of_cells(X)
+            X = core_table(X)
             if _is_mostly_zero(X, memory_limit):
                 self.core = _core.SparseRows(X, columns, weights, *common)
             else:
@@ -186,7 +186,7 @@ class NativeRows:
             return np.concatenate(list(pool.map(lambda block: answer(self.core.grid(block)), blocks)))
 
     def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
-        turns, observed = self.core.phase_sums(np.ascontiguousarray(labels, np.int32), k)
+        turns, observed = self.core.phase_sums(core_array(labels, np.int32), k)
         return join_words(turns), observed
 
     def mean_phases(self, labels: Array, k: int) -> Array:
@@ -254,13 +254,13 @@ def core_scale(kernel: Any) -> Any:
     """How the kernel maps columns, as the core takes it."""
     scale = kernel.scale
     arrays = (scale.low, scale.high, scale.shift, kernel.rates, scale.period)
-    low, high, shift, rate, period = (np.ascontiguousarray(array, np.float64).ravel() for array in arrays)
+    low, high, shift, rate, period = (core_array(array, np.float64).ravel() for array in arrays)
     return _core.Scale(low, high, shift, rate, period, kernel.beyond)
 
 
 def core_centroids(C: OnCircles) -> Array:
     """Return the centroids as the core takes them, (k, p)."""
-    return np.ascontiguousarray(C.f, np.int32)
+    return core_array(C.f, np.int32)
 
 
 def _end_of_fit(f: Array, labels: Array, _: int, losses: list[int], *counts: Array) -> State:

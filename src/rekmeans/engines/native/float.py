@@ -18,6 +18,7 @@ from ...model import Assignment, Model, State, Stop
 from ...table import Table
 from ...threads import count_threads
 from ..reference import ReferenceRows
+from .arrays import core_array
 from .core_module import _core
 from .options import MEASURES, RULES, SUMS, instruction_set
 
@@ -29,7 +30,7 @@ class NativePoints(ReferenceRows):
 
     def __init__(self, kernel: Any, table: Table, cuts: Array | None = None, n_threads: int | None = None) -> None:
         super().__init__(kernel, table, cuts)
-        self.F = np.ascontiguousarray(self.F)  # else the core would copy it in every pass
+        self.F = core_array(self.F, self.F.dtype)  # else the core would copy it in every pass
         self.threads = count_threads(n_threads)
 
     def sample(self, count: int, seed: int) -> Self:
@@ -77,7 +78,7 @@ class FloatRun:
         self.weights: Any = None  # with which the rows pulled in the last pass, where medians are needed
 
     def assign(self, C: Any) -> Assignment:
-        places = np.ascontiguousarray(C.f / self.unit if self.model.kernel.is_exact else C.x, np.float64)
+        places = core_array(C.f / self.unit if self.model.kernel.is_exact else C.x, np.float64)
         arguments = (places, *self.measure, *self.rule, self.rows.threads, instruction_set(), self.has_medians)
         parts = [_core.soft_pass(F, w, *arguments) for F, w in self.rows.float_parts()]
         labels = np.concatenate([part[0] for part in parts])
@@ -98,7 +99,7 @@ class FloatRun:
     def update(self, sums: Any, C: Any) -> Any:
         if self.has_medians:
             hard = self.last if self.weights.ndim == 1 else None
-            places = np.ascontiguousarray(C.x, np.float64)
+            places = core_array(C.x, np.float64)
             medians = _core.medians(self.rows.F, self.weights, hard, self.rows.order, places, self.rows.threads)
             sums = replace(sums, medians=medians)
         return self.model.update(sums, C)

@@ -14,6 +14,7 @@ from ...kernels.laplace import Laplace, LaplaceL2, MedianSums, WeiszfeldSums
 from ...kernels.linear import Linear
 from ...kernels.points import PointSums
 from ...kernels.rbf import RBF
+from .arrays import core_array
 
 MOST_ROWS = 1 << 31  # of a table: 32 bits hold their numbers, and 64 bits the sum of weights up to 2^31
 
@@ -25,7 +26,7 @@ RULES: dict[type, Callable[[Any], tuple[str, float, Any]]] = {  # name, amount, 
     Fuzzy: lambda rule: ("fuzzy", rule.fuzziness, None),
     NeuralGas: lambda rule: ("neural_gas", rule.reach, None),
     SomNeighbourhood: lambda rule: (
-        ("som", 0.0, np.ascontiguousarray(rule.neighbourhood, np.float64)) if rule.reach > 0 else ("hard", 0.0, None)
+        ("som", 0.0, core_array(rule.neighbourhood, np.float64)) if rule.reach > 0 else ("hard", 0.0, None)
     ),
 }
 

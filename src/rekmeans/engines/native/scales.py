@@ -14,22 +14,8 @@ from ...scales.left_out import cells_left_out_by_row
 from ...scales.robust import place_columns
 from ...table import ColumnSummary, Twins
 from ...threads import count_threads
+from .arrays import core_array, core_cells, core_table
 from .core_module import _core
-
-
-def on_grid_of_cells(X: Array) -> Array:
-    """Return the table; a copy where cells are not aligned or strides not multiples of a cell, as in records."""
-    is_on_grid = X.flags.aligned and not any(stride % X.itemsize for stride in X.strides)
-    return X if is_on_grid else np.array(X, order="C")
-
-
-def core_cells(X: Any) -> tuple[Array, Array, Array]:
-    """Return data, indices and indptr of a sparse table, copied only where they are of another type."""
-    return (
-        np.ascontiguousarray(X.data, np.float64),
-        np.ascontiguousarray(X.indices, np.int64),
-        np.ascontiguousarray(X.indptr, np.int64),
-    )
 
 
 def _place_all_columns(summary: ColumnSummary) -> Array:
@@ -37,7 +23,7 @@ def _place_all_columns(summary: ColumnSummary) -> Array:
 
 
 def _count_left_out(summary: ColumnSummary, scale: Scale) -> Array:
-    low, high = (np.ascontiguousarray(ends.T) for ends in (scale.low, scale.high))
+    low, high = (core_array(ends.T, np.float64) for ends in (scale.low, scale.high))
     return _call_core(_core.cells_left_out_by_row, summary, low, high)
 
 
@@ -46,7 +32,7 @@ def _call_core(function: Callable[..., Array], summary: ColumnSummary, *argument
     X, threads = summary.rows.X, count_threads(summary.n_threads)
     if sparse.issparse(X):
         return function(*core_cells(X), X.shape[0], *arguments, threads)
-    return function(on_grid_of_cells(X), summary.rows.numbers, *arguments, threads)
+    return function(core_table(X), summary.rows.numbers, *arguments, threads)
 
 
 TWINS: Twins = {place_columns: _place_all_columns, cells_left_out_by_row: _count_left_out}

@@ -9,6 +9,7 @@ import numpy as np
 from ..._grid import Array
 from ...kernels.euler import OnCircles
 from ...seeding import Seeding
+from .arrays import core_array
 from .core_module import _core
 
 CALL_WORK = 1 << 30  # n d times candidates that are drawn in one call: Ctrl-C is heard after each
@@ -41,7 +42,7 @@ class NativeSeeding(Seeding):
         return self.core.nearest_masses()
 
     def _candidates(self, numbers: Array) -> Array:
-        return np.ascontiguousarray(self.rows.rows_as_centroids(numbers).f, np.int32)
+        return core_array(self.rows.rows_as_centroids(numbers).f, np.int32)
 
     def add_rows(self, words: Array) -> None:
         steps = max(1, CALL_WORK // (self.rows.n * self.rows.d * words.shape[1]))
