@@ -6,7 +6,7 @@ import secrets
 import statistics
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from itertools import accumulate
 from operator import add
 from typing import Any
@@ -17,6 +17,7 @@ from dask.delayed import delayed
 from dask.highlevelgraph import HighLevelGraph
 
 from .._grid import Array
+from .._lazy_property import lazy_property
 from ..model import Assignment, FarthestRow, Model, State, Stop
 from ..table import MemoryTable, draw_goals
 from ..table.dask import DaskTable, part_of
@@ -53,18 +54,18 @@ class DaskRows(RowsElsewhere):
     def __len__(self) -> int:
         return self.table.n_rows
 
-    @cached_property
+    @lazy_property
     def is_kept(self) -> bool:
         """Whether the partitions stay on the workers."""
         return self._fit_in_memory()
 
-    @cached_property
+    @lazy_property
     def partitions(self) -> list[Any]:
         """A delayed Partition each; or its future, on the workers from now on, where they fit there."""
         parts = self._place(self.table.parts, self.table.largest_weight, self.is_kept)
         return futures_of(current_client().persist(parts, optimize_graph=False)) if self.is_kept else parts
 
-    @cached_property
+    @lazy_property
     def groups(self) -> PartitionGroups:
         """The partitions by the workers that keep them."""
         return PartitionGroups(self.partitions, self._longest_wait)
@@ -111,7 +112,7 @@ class DaskRows(RowsElsewhere):
     def weights(self) -> Array:
         return np.concatenate(self.run_tasks([delayed(_weights)(part) for part in self.partitions]))
 
-    @cached_property
+    @lazy_property
     def _weight_counts(self) -> list[tuple[int, int]]:
         """Of each partition: weight that takes part, and rows that do not."""
         return self.run_tasks([delayed(Partition.weight_counts)(part) for part in self.partitions])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from .reading import PARTITIONS_DONE, report_reading
@@ -20,13 +20,18 @@ STEP = 0.5  # seconds between two looks at what is being computed
 
 
 def current_client() -> Any:
-    """The client of a cluster that is current; None where there is none, and Dask's local scheduler computes."""
-    try:
-        from distributed import default_client
+    """Return the current client, or None where Dask's local scheduler computes.
 
-        return default_client()
-    except (ImportError, ValueError):
+    A task of a cluster that has no client of its own gets the client of its worker.
+    """
+    try:
+        from distributed import default_client, get_client
+    except ImportError:
         return None
+    for find_client in (default_client, get_client):
+        with suppress(ValueError):
+            return find_client()
+    return None
 
 
 def futures_of(tasks: Sequence[Any]) -> list[Any]:
@@ -58,6 +63,27 @@ def wait_for(client: Any, futures: list[Any], limit: Callable[[], float], n_part
 
     Where each of them stands for some partitions, it is reported how many of these are done.
     """
+    if not all(future.done() for future in futures):
+        with _outside_worker_threads():
+            _watch_futures(client, futures, limit, n_parts)
+    _report_done(futures, n_parts)
+
+
+@contextmanager
+def _outside_worker_threads() -> Iterator[None]:
+    """Leave the thread pool of the worker while a task of it waits for other tasks, which need its threads."""
+    from distributed import rejoin, secede
+
+    try:
+        secede()
+    except (ValueError, AttributeError, KeyError):  # not a task, not a thread of the pool, or it has left the pool
+        yield
+        return
+    yield
+    rejoin()  # not after an error: where a task hangs, no thread of the pool may ever be free
+
+
+def _watch_futures(client: Any, futures: list[Any], limit: Callable[[], float], n_parts: Sequence[int]) -> None:
     most = dask.config.get("rekmeans.timeout", None)
     seen, since = None, time.monotonic()
     while not _are_done(futures):
@@ -72,7 +98,6 @@ def wait_for(client: Any, futures: list[Any], limit: Callable[[], float], n_part
             raise TimeoutError(
                 f"no task ended for {allowed:.0f} s, {workers} did not answer: restart it, or raise rekmeans.timeout."
             )
-    _report_done(futures, n_parts)
 
 
 def _are_done(futures: list[Any]) -> bool:
