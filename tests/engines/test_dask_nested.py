@@ -27,7 +27,7 @@ def test_fits_in_tasks_give_the_fits_in_memory(n_workers, processes):
     """Fits at once, on workers with one thread each, of a collection of tasks and of a persisted one."""
     lazy = array.from_array(X, chunks=(250, 3))
     with (
-        LocalCluster(n_workers, threads_per_worker=1, processes=processes, dashboard_address=":0") as cluster,
+        LocalCluster(n_workers=n_workers, threads_per_worker=1, processes=processes, dashboard_address=":0") as cluster,
         Client(cluster) as client,
     ):
         tasks = [client.submit(fit_in_task, X, seed) for seed, X in enumerate([lazy, lazy, client.persist(lazy)])]

@@ -36,7 +36,7 @@ def reports_by_pass(memory_limit):
         number[0] = event.number + 1
 
     with (
-        LocalCluster(2, threads_per_worker=1, dashboard_address=":0", memory_limit=memory_limit) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=memory_limit) as cluster,
         Client(cluster),
         watch_passes(count_pass),
         watch_reading(lambda *report: reports.append((number[0], *report))),
