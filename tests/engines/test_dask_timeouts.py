@@ -93,7 +93,11 @@ STUCK = {
         "Workers tcp://a:1 and tcp://b:1 have not finished a task for 0 s. Restart them, or raise rekmeans.timeout",
     ),
     "many workers": ({str(worker): ["x"] for worker in range(8)}, 8, "Workers 0, 1, 2, 3, 4 and 3 more have not"),
-    "no worker": ({}, 0, "No Dask workers are connected, and none came within 0 s. Start a worker, or, if workers restart slowly, raise"),
+    "no worker": (
+        {},
+        0,
+        "No Dask workers are connected, and none came within 0 s. Start a worker, or, if workers restart slowly, raise",
+    ),
     "one idle worker": ({"a": []}, 1, "1 Dask worker is connected, but got no task for 0 s."),
     "idle workers": ({"a": []}, 2, "2 Dask workers are connected, but got no task for 0 s."),
 }

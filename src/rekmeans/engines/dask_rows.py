@@ -25,11 +25,10 @@ from ..table.dask_compute import compute, current_client, futures_of
 from .base import Engine
 from .blocks import RowsElsewhere, weight_bits
 from .dask_groups import PartitionGroups
-from .dask_sharing import compute_merged
+from .dask_sharing import compute_merged, room_on_workers
 from .loss_draws import draw_goal
 from .partition import BYTES_PER_CELL, BYTES_PER_ROW, Partition, PartPass, RunPass, assign_parts
 
-KEPT_SHARE = 0.5  # of the memory of all workers that rows may take
 TASK_SECONDS = 1.0  # of partitions that one task goes over: a task costs the scheduler some milliseconds
 PATIENCE = 20  # times the median task without any task ending, and a cluster is given up
 
@@ -95,10 +94,8 @@ class DaskRows(RowsElsewhere):
         client = current_client()
         if client is None:
             return False
-        workers = client.scheduler_info(n_workers=-1)["workers"].values()
-        room = sum(worker["memory_limit"] or 0 for worker in workers)
         row = 2 * BYTES_PER_CELL * self.table.n_columns + BYTES_PER_ROW
-        return bool(len(self) * row <= KEPT_SHARE * room)
+        return len(self) * row <= room_on_workers(client, self._longest_wait)
 
     def run_tasks(self, tasks: Sequence[Any]) -> list[Any]:
         return compute(tasks, self._longest_wait)
