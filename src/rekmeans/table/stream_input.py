@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..machine_memory import machine_memory
+from ..regular_file import check_regular_file
 from ..threads import count_threads
 from . import refusals
 from .array_blocks import PLAIN_KINDS, ArrayBlocks, NpyBlocks
@@ -179,6 +180,7 @@ def _named_source(name: str, weight: str | None, only: Sequence[str] | None) -> 
     if not is_pattern(name) and not path.exists():
         raise FileNotFoundError(f"{name} does not exist: name a .npy file, or a parquet file, folder or pattern.")
     if path.suffix == ".npy" and not is_several_files(name):
+        check_regular_file(path)
         return _array_source(NpyBlocks.of_path(path), weight)
     from .parquet import open_parquet
 
