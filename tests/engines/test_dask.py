@@ -292,7 +292,7 @@ def test_a_worker_that_never_returns_is_named(cluster):
         addresses = {pid: worker for worker, pid in client.run(os.getpid).items()}
         pid = next(iter(addresses))
         try:
-            with raises_mentioning(TimeoutError, addresses[pid], "no task ended for 3 s"):
+            with raises_mentioning(TimeoutError, addresses[pid], "not finished a task for 3 s"):
                 fit_while(client, lambda pid: os.kill(pid, signal.SIGSTOP), 0.0)
         finally:
             os.kill(pid, signal.SIGCONT)

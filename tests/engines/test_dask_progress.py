@@ -10,6 +10,7 @@ from dask import array
 from distributed import Client, LocalCluster
 
 from rekmeans import RectifiedEulerKMeans, watch_passes
+from rekmeans.engines import dask_rows
 from rekmeans.table.reading import watch_reading
 from support.streams import stream_rows
 
@@ -36,7 +37,7 @@ def reports_by_pass(memory_limit):
         number[0] = event.number + 1
 
     with (
-        LocalCluster(2, threads_per_worker=1, dashboard_address=":0", memory_limit=memory_limit) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=memory_limit) as cluster,
         Client(cluster),
         watch_passes(count_pass),
         watch_reading(lambda *report: reports.append((number[0], *report))),
@@ -46,14 +47,15 @@ def reports_by_pass(memory_limit):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("memory_limit", ["1GB", 0], ids=["kept", "read in each pass"])
-def test_a_cluster_tells_how_many_partitions_are_done(memory_limit):
-    reports = reports_by_pass(memory_limit)
+@pytest.mark.parametrize("room", [2**30, 0], ids=["kept", "read in each pass"])
+def test_a_cluster_tells_how_many_partitions_are_done(monkeypatch, room):
+    monkeypatch.setattr(dask_rows, "room_on_workers", lambda client, limit: room)
+    reports = reports_by_pass("1GB")
     assert list(reports) == [0, 1, 2]  # the first pass and all before it, the closing one, the branches of pre-images
     for number, of_pass in reports.items():
         assert {report[1:] for report in of_pass} == {(N_PARTITIONS, "partitions done")}
         done = [report[0] for report in of_pass]
         assert done[-1] == N_PARTITIONS
         assert {one for one, two in pairwise(done) if two < one} <= {N_PARTITIONS}  # only the next step starts anew
-        if number == 0 or memory_limit == 0:  # while rows are read
+        if number == 0 or room == 0:  # while rows are read
             assert any(0 < count < N_PARTITIONS for count in done)

@@ -1,10 +1,23 @@
 """EulerMap: cosine and sine of the scaled phase, and back."""
 
+import gc
+import tracemalloc
+
 import numpy as np
 import pytest
+import zarr
 from numpy.testing import assert_allclose, assert_array_equal
 
 from rekmeans import EulerMap
+from support.streams import (
+    FORMS,
+    NAMED,
+    memmap,
+    npy_path,
+    stream_rows,
+    stream_weights,
+    weights_of,
+)
 from support.tables import with_missing_cells
 
 ANGLE = 2.0**-23  # radians: two coordinates rounded to 2^-24 turn a point of the circle by at most 2^-23.5
@@ -52,3 +65,52 @@ def test_the_inverse_lies_on_the_branch_nearest_the_middle_of_the_range(alpha, s
     turns = (back - X) / turn
     assert_allclose(turns, np.rint(turns), atol=1e-6)
     assert np.abs(turns).max() > 0.5
+
+
+# tables that are not in memory
+
+
+@pytest.mark.parametrize("w", [None, stream_weights()], ids=["equal", "weighted"])
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_that_are_not_in_memory_map_as_those_in_memory(tmp_path, form, w):
+    X = stream_rows()
+    rows, in_memory = form(tmp_path, X, w), EulerMap().fit(X, sample_weight=w)
+    in_blocks = EulerMap().fit(rows, sample_weight=weights_of(form, w))
+    for name in ("low", "high", "shift", "unit"):
+        assert_array_equal(getattr(in_blocks.kernel_.scale, name), getattr(in_memory.kernel_.scale, name))
+    assert_array_equal(in_blocks.middle_, in_memory.middle_)
+    assert hasattr(in_blocks, "feature_names_in_") == (form in NAMED)
+    mapped = in_blocks.transform(rows)
+    assert type(mapped) is np.ndarray
+    assert_array_equal(mapped, in_memory.transform(X))
+
+
+def zarr_of_large_chunks(folder, X, w):
+    array = zarr.create_array(folder / "X.zarr", shape=X.shape, chunks=(50_000, X.shape[1]), dtype=X.dtype)
+    array[:] = X
+    return array
+
+
+@pytest.mark.parametrize("form", [zarr_of_large_chunks, memmap, npy_path, None])
+def test_transform_holds_its_answer_and_a_few_blocks(tmp_path, form):
+    """Without a form the rows are in memory. NumPy and zarr report their arrays to tracemalloc."""
+    X = np.random.default_rng(4).normal(size=(1_000_000, 8))
+    n_bytes = X.nbytes
+    model = EulerMap(scale="range").fit(X)
+    expected = model.transform(X[-5:])
+    X = X if form is None else form(tmp_path, X, None)
+    assert measure_peak(lambda: EulerMap(scale="range").fit(X))[0] < 1.2 * n_bytes
+    peak, mapped = measure_peak(lambda: model.transform(X))
+    assert peak < mapped.nbytes + 0.9 * n_bytes
+    assert_array_equal(mapped[-5:], expected)
+
+
+def measure_peak(act):
+    """Bytes that `act` allocates at most at once, and what it returns."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        found = act()
+        return tracemalloc.get_traced_memory()[1], found
+    finally:
+        tracemalloc.stop()

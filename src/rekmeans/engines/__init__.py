@@ -1,21 +1,48 @@
 """Engines: where mapped rows are and passes run. A new one is a file and an entry here; the last is tried first."""
 
-from .base import Engine, Rows, Run, choose_engine
+from ..table import Table
+from .base import Engine, Rows, Run, choose_engine, refuse_missing_engine
 from .dask import Dask
 from .native import Native
 from .reference import Reference
 from .torch import Torch
 
-__all__ = ["ENGINES", "Engine", "Rows", "Run", "check_engine", "choose_engine"]
+__all__ = [
+    "ENGINES",
+    "Engine",
+    "Rows",
+    "Run",
+    "check_engine",
+    "check_engine_name",
+    "choose_engine",
+    "engine_for_prediction",
+]
 
 IN_ORDER: tuple[Engine, ...] = (Reference(), Native(), Dask(), Torch())  # tried from the last on
 ENGINES: dict[str, Engine] = {engine.name: engine for engine in IN_ORDER}
 
 
-def check_engine(name: object) -> None:
-    """Refuse a name that no engine has, or an engine that is not here."""
+OF_PARTITIONS = frozenset({Dask.name})  # engines that take partitioned tables only
+
+
+def engine_for_prediction(name: str, table: Table) -> str:
+    """Return the name of the engine that predicts rows of this table for a model that was fitted with this engine.
+
+    An engine that only takes Dask collections says where the fit ran. Other rows are predicted by the engine that
+    "auto" chooses. Any other engine that does not take a table raises an error, as in `fit`.
+    """
+    return "auto" if name in OF_PARTITIONS and not table.is_partitioned else name
+
+
+def check_engine(name: str) -> None:
+    """Raise an error for a name that no engine has, or an engine that is not installed."""
+    check_engine_name(name)
+    if name != "auto":
+        refuse_missing_engine(ENGINES[name])
+
+
+def check_engine_name(name: object) -> None:
+    """Raise an error for a name that no engine has."""
     if not isinstance(name, str) or name not in ("auto", *ENGINES):
         names = ", ".join(repr(known) for known in ("auto", *reversed(ENGINES)))
         raise ValueError(f"engine must be one of {names}; got {name!r}.")
-    if name != "auto" and (missing := ENGINES[name].missing()):
-        raise ImportError(f"engine={name!r} needs {missing}")

@@ -127,12 +127,20 @@ def count_silent_rows(rows: Rows, table: Table) -> int:
     return int(((rows.weights() == 0) & counts).sum())
 
 
+def refuse_missing_engine(engine: Engine) -> None:
+    """Raise an ImportError if an engine is not installed."""
+    if missing := engine.missing():
+        what = missing.rstrip(".")
+        raise ImportError(f"engine={engine.name!r} needs {what}; or choose another engine: set_params(engine='auto').")
+
+
 def choose_engine(name: str, engines: dict[str, Engine], stages: Sequence[Model], table: Table) -> Engine:
     """The engine of this name; for "auto" the first that is installed, is home of the table and serves every stage.
 
     They are tried from the last entry to the first, which serves what no other does.
     """
     if name != "auto":
+        refuse_missing_engine(engines[name])
         if reason := engines[name].unsupported(stages, table):
             raise ValueError(f"engine={name!r} {reason}")
         return engines[name]

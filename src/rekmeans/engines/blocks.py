@@ -8,13 +8,14 @@ import os
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
-from functools import cached_property, reduce
+from functools import reduce
 from operator import add
 from typing import Any, ClassVar
 
 import numpy as np
 
 from .._grid import ROOM, Array, integer_weight_bits, mean_turns, small_weight_bits
+from .._lazy_property import lazy_property
 from ..assignment import Hard
 from ..centroids import rectified
 from ..kernels.base import rectified_update
@@ -81,7 +82,7 @@ class RowsElsewhere:
         F = self.kernel.embed(self.table.dense(numbers))
         return self.kernel.from_rows(F, self._overall if self.kernel.has_missing(F) else None)
 
-    @cached_property
+    @lazy_property
     def _overall(self) -> Any:
         """The rectified centroid of all rows."""
         start = middle_centroid(self.kernel)
@@ -157,7 +158,7 @@ class BlockRows(RowsElsewhere):
         numbers[order] = np.concatenate(found)
         return numbers
 
-    @cached_property
+    @lazy_property
     def _total_weight(self) -> int:
         """The weight of all rows that take part."""
         return sum(int(draw_weights(rows).sum()) for _, rows in self.read_rows())

@@ -6,7 +6,7 @@ import secrets
 import statistics
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import partial
 from itertools import accumulate
 from operator import add
 from typing import Any
@@ -17,6 +17,7 @@ from dask.delayed import delayed
 from dask.highlevelgraph import HighLevelGraph
 
 from .._grid import Array
+from .._lazy_property import lazy_property
 from ..model import Assignment, FarthestRow, Model, State, Stop
 from ..table import MemoryTable, draw_goals
 from ..table.dask import DaskTable, part_of
@@ -24,11 +25,10 @@ from ..table.dask_compute import compute, current_client, futures_of
 from .base import Engine
 from .blocks import RowsElsewhere, weight_bits
 from .dask_groups import PartitionGroups
-from .dask_sharing import compute_merged
+from .dask_sharing import compute_merged, room_on_workers
 from .loss_draws import draw_goal
 from .partition import BYTES_PER_CELL, BYTES_PER_ROW, Partition, PartPass, RunPass, assign_parts
 
-KEPT_SHARE = 0.5  # of the memory of all workers that rows may take
 TASK_SECONDS = 1.0  # of partitions that one task goes over: a task costs the scheduler some milliseconds
 PATIENCE = 20  # times the median task without any task ending, and a cluster is given up
 
@@ -53,18 +53,18 @@ class DaskRows(RowsElsewhere):
     def __len__(self) -> int:
         return self.table.n_rows
 
-    @cached_property
+    @lazy_property
     def is_kept(self) -> bool:
         """Whether the partitions stay on the workers."""
         return self._fit_in_memory()
 
-    @cached_property
+    @lazy_property
     def partitions(self) -> list[Any]:
         """A delayed Partition each; or its future, on the workers from now on, where they fit there."""
         parts = self._place(self.table.parts, self.table.largest_weight, self.is_kept)
         return futures_of(current_client().persist(parts, optimize_graph=False)) if self.is_kept else parts
 
-    @cached_property
+    @lazy_property
     def groups(self) -> PartitionGroups:
         """The partitions by the workers that keep them."""
         return PartitionGroups(self.partitions, self._longest_wait)
@@ -94,10 +94,8 @@ class DaskRows(RowsElsewhere):
         client = current_client()
         if client is None:
             return False
-        workers = client.scheduler_info(n_workers=-1)["workers"].values()
-        room = sum(worker["memory_limit"] or 0 for worker in workers)
         row = 2 * BYTES_PER_CELL * self.table.n_columns + BYTES_PER_ROW
-        return bool(len(self) * row <= KEPT_SHARE * room)
+        return len(self) * row <= room_on_workers(client, self._longest_wait)
 
     def run_tasks(self, tasks: Sequence[Any]) -> list[Any]:
         return compute(tasks, self._longest_wait)
@@ -111,7 +109,7 @@ class DaskRows(RowsElsewhere):
     def weights(self) -> Array:
         return np.concatenate(self.run_tasks([delayed(_weights)(part) for part in self.partitions]))
 
-    @cached_property
+    @lazy_property
     def _weight_counts(self) -> list[tuple[int, int]]:
         """Of each partition: weight that takes part, and rows that do not."""
         return self.run_tasks([delayed(Partition.weight_counts)(part) for part in self.partitions])

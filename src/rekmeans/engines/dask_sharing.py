@@ -8,10 +8,29 @@ from typing import Any
 
 from dask.delayed import delayed
 
+from ..machine_memory import machine_memory
 from ..table.dask_compute import compute, current_client, gather, wait_for
+from ..table.stream_input import DECODED_SHARE
 from .partition import merge_some
 
 FAN_IN = 8  # results that one task of the tree adds up
+KEPT_SHARE = 0.5  # of the memory limit of a worker that kept rows may take: Dask spills rows above 0.6
+
+
+def room_on_workers(client: Any, limit: Callable[[], float]) -> float:
+    """Return how many bytes kept rows may take on all workers.
+
+    These are a share of the memory limits. Workers without a limit share the same part of the memory of their machine
+    that decoded blocks may take where there is no limit; one worker of each machine measures it.
+    """
+    workers = client.scheduler_info(n_workers=-1)["workers"]
+    limits = sum(worker["memory_limit"] or 0 for worker in workers.values())
+    unlimited = {worker["host"]: address for address, worker in workers.items() if not worker["memory_limit"]}
+    tasks = [
+        client.submit(machine_memory, workers=[address], allow_other_workers=True, pure=False)
+        for address in unlimited.values()
+    ]
+    return KEPT_SHARE * limits + sum(gather(client, tasks, limit)) / DECODED_SHARE
 
 
 def share_partitions(owners: Sequence[Sequence[str]], threads: dict[str, int]) -> dict[str, list[int]]:

@@ -19,6 +19,7 @@ from .loss_draws import draw_parts, nearest_masses, row_at_goal, running_totals
 
 BYTES_PER_CELL, BYTES_PER_ROW = 8, 32  # of the mapped copy of a row, and of its labels and bounds
 MOST_LABELS_KEPT = 2  # runs whose labels a process keeps for partitions that are mapped anew
+NO_RUN: tuple[str, int, Any] = ("", 0, None)
 
 
 class PartPass(NamedTuple):
@@ -49,7 +50,7 @@ class Partition:
     def __init__(self, place: Callable[[MemoryTable], Any], table: MemoryTable, number: int, is_kept: bool) -> None:
         self.place, self.table, self.number, self.is_kept = place, table, number, is_kept
         self.rows: Any = place(table) if table.n_rows else None
-        self.last: tuple[str, int, Any] = ("", 0, None)  # run, its next pass, its state on the engine
+        self.last = NO_RUN  # run, its next pass, its state on the engine
 
     @cached_property
     def n_silent(self) -> int:
@@ -69,8 +70,9 @@ class Partition:
         if self.rows is None:
             return None
         if self.is_kept:
-            run = self.last[2] if self.last[:2] == (one.run, one.number) else None
-            if run is None:
+            # Taken out in one step: another thread with the same pass starts from `before` instead.
+            name, number, run = vars(self).pop("last", NO_RUN)
+            if (name, number) != (one.run, one.number):
                 run = self.rows.start_run(one.model)
                 if one.number:
                     run.assign(one.before)
@@ -161,7 +163,7 @@ def kept_labels(one: RunPass, number: int) -> Array | None:
 def keep_labels(one: RunPass, number: int, labels: Array) -> None:
     _KEPT_LABELS.setdefault(one.run, {})[number] = (one.number + 1, labels)
     for run in list(_KEPT_LABELS)[:-MOST_LABELS_KEPT]:
-        del _KEPT_LABELS[run]
+        _KEPT_LABELS.pop(run, None)  # another thread may have deleted it
 
 
 def merge_some(merge: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:

@@ -123,7 +123,7 @@ class PartialFitMixin(Clusterer):
                 C = next(self._make_starts(placed.rows, table, self._start_draws()))
             else:
                 stream, kernel, C = self._renew_scale(table, stream)
-                placed = place_fitted_table(self, kernel, table)
+                placed = place_fitted_table(self, kernel, table, self.engine)
             attributes = self._add_block(stream, placed, C, units, is_first)
         if is_first:
             warn_of_what_is_left_out(placed, table)

@@ -16,7 +16,7 @@ from .._grid import Array
 from ..assignment import Hard
 from ..centroids import CENTROIDS
 from ..checkpoint import use_checkpoint
-from ..engines import Rows, check_engine
+from ..engines import Rows, check_engine, check_engine_name
 from ..model import Fit, Model, Stop
 from ..scales import NO_COLUMNS, SCALES, Scale
 from ..seeding import BY_LOSS, plus_plus, starts_of
@@ -75,6 +75,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     @_watch.with_fit_callbacks
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | str | None) -> Self:
         self._check_parameters()
+        check_engine(self.engine)
         table = self._read_table(X, sample_weight, fitting=True)
         n_starts = self._n_starts()
         tasks = _watch.Tasks(self, X, y, sample_weight, n_starts, self._max_passes())
@@ -280,7 +281,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _check_prediction_parameters(self) -> None:
         """Refuse values of those parameters that a fitted estimator still reads."""
-        check_engine(self.engine)
+        check_engine_name(self.engine)
         _parameters.check_int("n_clusters", self._n_centroids())
         _parameters.check_one_of("centroids", self.centroids, CENTROIDS)
         _parameters.check_real("tol", self.tol, least=0)

@@ -13,7 +13,8 @@ from .. import _watch
 from .._grid import GRID, Array
 from ..kernels.euler import OnCircles
 from ..scales import SCALES
-from ..table.refusals import circle_points, read_table
+from ..table.refusals import circle_points
+from ..table.stream_input import read_host_table
 from ._mapped import Mapped, set_fitted_attributes
 
 
@@ -50,10 +51,25 @@ class EulerMap(TransformerMixin, Mapped):
         self.beyond = beyond
 
     @_watch.with_fit_callbacks
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Learn the scale of each column."""
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Self:
+        """Learn the scale of each column.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            NumPy array, SciPy sparse, pandas, polars or pyarrow table; NaN or null for missing values. Also a table
+            that is read block by block: the path of a .npy file, of a parquet file, a folder of them or a pattern,
+            a pyarrow dataset, a zarr array, or a function that returns a new iterator over blocks each time.
+        y : ignored
+        sample_weight : array of shape (n_samples,), str or None
+            Row weights. The name of a column where the table is read block by block and has column names.
+
+        Returns
+        -------
+        self
+        """
         self._check_parameters()
-        table = read_table(self, X, sample_weight, fitting=True)
+        table = read_host_table(self, X, sample_weight, fitting=True)
         tasks = _watch.Tasks(self, X, y, sample_weight)
         summary = table.column_summary()
         kernel = self._euler_kernel(SCALES[self.scale](summary))
@@ -68,9 +84,25 @@ class EulerMap(TransformerMixin, Mapped):
         self._check_map()
 
     def transform(self, X: Any) -> Array:
-        """[cos | sin], (n, 2d); (0, 0) for a missing or ignored cell."""
+        """Map the rows of X to the circle.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            As in `fit`, with the columns of the fit.
+
+        Returns
+        -------
+        mapped : array of shape (n_samples, 2 * n_features)
+            [cos | sin] in float64; (0, 0) for a missing or ignored cell. The array is in memory; the rows of X are
+            read block by block.
+        """
         check_is_fitted(self)
-        return self.kernel_.embed(read_table(self, X, fitting=False).dense()) / GRID
+        table = read_host_table(self, X, fitting=False)
+        mapped = np.empty((table.n_rows, 2 * table.n_columns))
+        for rows, X_block in table.dense_blocks():
+            mapped[rows] = self.kernel_.embed(X_block) / GRID
+        return mapped
 
     def inverse_transform(self, X: ArrayLike) -> Array:
         """Values in the units of the table, on the branch nearest the middle of each range; NaN from (0, 0)."""

@@ -15,7 +15,7 @@ from .._grid import Array
 from .._parameters import refuse_periodic_columns
 from ..assignment import Hard
 from ..centroids import CENTROIDS
-from ..engines import ENGINES, Rows, choose_engine
+from ..engines import ENGINES, Rows, choose_engine, engine_for_prediction
 from ..model import Model, Stop
 from ..scales import NO_COLUMNS
 from ..table import ColumnSummary, Table
@@ -88,14 +88,15 @@ def place_fitted(estimator: Any, X: Any, sample_weight: ArrayLike | None = None)
     """The rows of any table with the columns of the fit, mapped as in the fit."""
     check_is_fitted(estimator)
     estimator._check_prediction_parameters()
-    return place_fitted_table(estimator, estimator.kernel_, estimator._read_table(X, sample_weight, fitting=False))
+    table = estimator._read_table(X, sample_weight, fitting=False)
+    return place_fitted_table(estimator, estimator.kernel_, table, engine_for_prediction(estimator.engine, table))
 
 
-def place_fitted_table(estimator: Any, kernel: Any, table: Table) -> Placement:
-    """The rows of a table, mapped by a kernel that is prepared."""
+def place_fitted_table(estimator: Any, kernel: Any, table: Table, engine_name: str) -> Placement:
+    """The rows of a table on the engine of this name, mapped by a kernel that is prepared."""
     _refuse_missing_values(estimator, kernel, table)
     stages = tuple(estimator._make_stages(kernel))[-1:]
-    engine = choose_engine(estimator.engine, ENGINES, stages, table)
+    engine = choose_engine(engine_name, ENGINES, stages, table)
     limit = estimator._make_preparation().memory_limit
     summary = table.column_summary(estimator.n_threads, engine.twins())
     return Placement(table, summary, engine.place(stages, table, estimator.n_threads, limit), stages, engine.name)

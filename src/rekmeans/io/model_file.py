@@ -16,6 +16,7 @@ from ..atomic import atomic_write
 from ..estimators import EulerMap
 from ..machine_memory import machine_memory
 from ..model import ANSWER_VERSION
+from ..regular_file import check_regular_file
 from .model_state import (
     CLUSTER_ARRAYS,
     ESTIMATORS,
@@ -94,8 +95,9 @@ def load(path: str | os.PathLike[str]) -> Any:
     """The fitted estimator that :func:`save` wrote: it predicts, transforms and scores with the same bits.
 
     Nothing in the file is run. A file that is damaged, foreign or of a newer format is a ValueError that says so. A
-    model of another answer version loads, with a warning that a new fit may give other bits; it keeps that number as
-    `answer_version_`.
+    path that leads to no regular file is one too, but for a folder (IsADirectoryError) and a missing file
+    (FileNotFoundError). A model can be loaded where its engine is not installed. A model of another answer version
+    loads, with a warning that a new fit may give other bits; it keeps that number as `answer_version_`.
 
     Parameters
     ----------
@@ -117,6 +119,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     safetensors = _import_safetensors()
     place = shorten_name(os.fspath(path), LONGEST_PLACE)
+    check_regular_file(path)
     try:
         file_header = read_tensor_header(path)
         header = parse_header(file_header.metadata.get(FORMAT))

@@ -67,8 +67,8 @@ def read_table_file(path: Path, selection: ColumnSelection = ColumnSelection()) 
 
 def _known_ending(path: Path) -> str:
     """The ending that says what the file is, without that of a compression."""
-    if path.is_dir() or not path.exists():
-        what = "is a folder" if path.is_dir() else "does not exist"
+    if not path.is_file():
+        what = "is a folder" if path.is_dir() else "is no regular file" if path.exists() else "does not exist"
         raise UnreadableFileError(f"{path} {what}: name a file that ends in {ENDINGS}.")
     is_compressed = path.suffix.lower() in COMPRESSIONS
     ending = (path.with_suffix("") if is_compressed else path).suffix.lower()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import cached_property
 from itertools import chain
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -13,6 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from .._grid import Array
+from .._lazy_property import lazy_property
 
 EXACT_ROWS = 100_000  # rows up to which quantiles and counts are those of the table itself
 SUMMARY_ROWS = 1 << 16  # rows drawn from a larger one: its quartiles err by half a percent of the quartile range
@@ -104,7 +104,7 @@ class ColumnSummary:
     n_threads: int | None = None
     twins: Twins = field(default_factory=dict)
 
-    @cached_property
+    @lazy_property
     def extent(self) -> tuple[Array, Array]:
         """Smallest and largest observed cell of each column among rows that count, (d,); NaN where there is none."""
         return self.find_extent()
@@ -130,7 +130,7 @@ class ColumnSummary:
         """The compiled twin of this function of a summary, else the function itself."""
         return self.twins.get(function, function)
 
-    @cached_property
+    @lazy_property
     def rows(self) -> SummaryRows:
         """The rows that statistics are taken of."""
         return self.find_rows()

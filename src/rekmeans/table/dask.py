@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from functools import reduce
 from operator import add
 from typing import Any, ClassVar
 
@@ -12,6 +12,7 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 
 from .._grid import Array
+from .._lazy_property import lazy_property
 from ..threads import count_threads
 from . import refusals
 from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, Twins, draw_goals, numbers_of_rows
@@ -44,7 +45,7 @@ class DaskTable:
     def n_columns(self) -> int:
         return len(self.names)
 
-    @cached_property
+    @lazy_property
     def parts(self) -> tuple[Any, ...]:
         """A delayed MemoryTable each."""
         return self.make_parts()
@@ -55,13 +56,13 @@ class DaskTable:
         names = self.names if self.weight else None
         return tuple(delayed(_load_part)(block, names, self.weight, w) for block, w in pairs)
 
-    @cached_property
+    @lazy_property
     def surveys(self) -> list[Survey | None]:
         """Of each partition, None of an empty one: one read of all rows."""
         tasks = [delayed(_survey_part)(part, self.names, i, self.has_digest) for i, part in enumerate(self.parts)]
         return compute(tasks)
 
-    @cached_property
+    @lazy_property
     def survey(self) -> Survey:
         known: list[Survey] = []
         n_before = 0  # rows of the partitions before, which a partition does not know
@@ -72,7 +73,7 @@ class DaskTable:
                 n_before += survey.n_rows
         return refuse_bad_survey(reduce(add, known) if known else None)
 
-    @cached_property
+    @lazy_property
     def ends(self) -> Array:
         """Number of the first row after each partition."""
         counts = self.lengths or [0 if survey is None else survey.n_rows for survey in self.surveys]
@@ -148,7 +149,7 @@ class DaskTable:
             twins or {},
         )
 
-    @cached_property
+    @lazy_property
     def _summary_table(self) -> MemoryTable:
         """The rows that statistics of columns are taken of."""
         if self.survey.n_counting <= EXACT_ROWS:
@@ -159,7 +160,7 @@ class DaskTable:
         """All rows whose weight is not 0, here."""
         return self.in_memory() if self.largest_weight is None else _counting(self.in_memory())
 
-    @cached_property
+    @lazy_property
     def _weight_ends(self) -> Array:
         """Running sum of the integer weights after each partition."""
         if self.largest_weight is None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from .reading import PARTITIONS_DONE, report_reading
@@ -15,18 +15,25 @@ try:
 except ImportError:
     raise ImportError("Dask collections need Dask: pip install 'rekmeans[dask]'.") from None
 
-TIMEOUT = 60.0  # seconds without any task ending after which a cluster is given up, unless rekmeans.timeout says more
+TIMEOUT = 60.0  # seconds: a fit fails if workers have tasks and none ends for so long; see rekmeans.timeout
+WORKER_TIMEOUT = 300.0  # the same while no worker has a task: a nanny may take minutes to restart a worker
 STEP = 0.5  # seconds between two looks at what is being computed
+MOST_NAMED = 5  # workers that an error message names
 
 
 def current_client() -> Any:
-    """The client of a cluster that is current; None where there is none, and Dask's local scheduler computes."""
-    try:
-        from distributed import default_client
+    """Return the current client, or None where Dask's local scheduler computes.
 
-        return default_client()
-    except (ImportError, ValueError):
+    A task of a cluster that has no client of its own gets the client of its worker.
+    """
+    try:
+        from distributed import default_client, get_client
+    except ImportError:
         return None
+    for find_client in (default_client, get_client):
+        with suppress(ValueError):
+            return find_client()
+    return None
 
 
 def futures_of(tasks: Sequence[Any]) -> list[Any]:
@@ -37,9 +44,11 @@ def futures_of(tasks: Sequence[Any]) -> list[Any]:
 
 
 def compute(tasks: Sequence[Any], limit: Callable[[], float] = lambda: 0.0) -> list[Any]:
-    """The results of delayed values; a cluster on which no task ends for too long is an error that names its workers.
+    """Return the results of delayed values; raise an error if the cluster makes no progress for too long.
 
-    Too long is `rekmeans.timeout` of Dask's configuration, in seconds, or the larger of a minute and `limit()`.
+    While workers have tasks, too long is `rekmeans.timeout` of Dask's configuration, in seconds, by default the larger
+    of a minute and `limit()`. While no worker has a task, it is `rekmeans.worker-timeout`, by default five minutes, or
+    more if the other one is longer.
     """
     client = current_client()
     if client is None:
@@ -58,21 +67,70 @@ def wait_for(client: Any, futures: list[Any], limit: Callable[[], float], n_part
 
     Where each of them stands for some partitions, it is reported how many of these are done.
     """
-    most = dask.config.get("rekmeans.timeout", None)
+    if not all(future.done() for future in futures):
+        with _outside_worker_threads():
+            _watch_futures(client, futures, limit, n_parts)
+    _report_done(futures, n_parts)
+
+
+@contextmanager
+def _outside_worker_threads() -> Iterator[None]:
+    """Leave the thread pool of the worker while a task of it waits for other tasks, which need its threads."""
+    from distributed import rejoin, secede
+
+    has_left = False
+    with suppress(ValueError, AttributeError, KeyError):  # not a task, not a thread of the pool, or already outside
+        secede()
+        has_left = True
+    yield
+    if has_left:
+        rejoin()  # not after an error: where a task hangs, no thread of the pool may ever be free
+
+
+def _watch_futures(client: Any, futures: list[Any], limit: Callable[[], float], n_parts: Sequence[int]) -> None:
+    """Wait until all futures are done, and report how many are; raise an error where nothing changes for too long."""
     seen, since = None, time.monotonic()
     while not _are_done(futures):
         _report_done(futures, n_parts)
         now = _waiting_tasks(client)
         if now != seen:
             seen, since = now, time.monotonic()
-        allowed = max(TIMEOUT, limit()) if most is None else float(most)
+        allowed = _allowed_seconds(bool(now), limit())
         if time.monotonic() - since > allowed:
-            workers = ", ".join(sorted({worker for worker, _ in now})) or "no worker at all"
+            message = _timeout_message(client, sorted({worker for worker, _ in now}), allowed)
             client.cancel(futures)
-            raise TimeoutError(
-                f"no task ended for {allowed:.0f} s, {workers} did not answer: restart it, or raise rekmeans.timeout."
-            )
-    _report_done(futures, n_parts)
+            raise TimeoutError(message)
+
+
+def _allowed_seconds(has_tasks: bool, least: float) -> float:
+    """How long the tasks of a cluster may stay the same, while workers have some or while none has."""
+    timeout, worker_timeout = (dask.config.get(f"rekmeans.{name}", None) for name in ("timeout", "worker-timeout"))
+    seconds = max(TIMEOUT, least) if timeout is None else float(timeout)
+    if has_tasks:
+        return seconds
+    return max(WORKER_TIMEOUT, seconds) if worker_timeout is None else float(worker_timeout)
+
+
+def _timeout_message(client: Any, workers: list[str], seconds: float) -> str:
+    """Say which workers do not answer, or that there are none."""
+    if workers:
+        more = [f"{len(workers) - MOST_NAMED} more"] if len(workers) > MOST_NAMED else []
+        *others, last = [*workers[:MOST_NAMED], *more]
+        names = f"Workers {', '.join(others)} and {last} have" if others else f"Worker {last} has"
+        return (
+            f"{names} not finished a task for {seconds:.0f} s. Restart {'them' if others else 'it'}, or raise "
+            "rekmeans.timeout in Dask's configuration."
+        )
+    if n_connected := len(client.scheduler_info(n_workers=-1)["workers"]):
+        connected = "1 Dask worker is" if n_connected == 1 else f"{n_connected} Dask workers are"
+        return (
+            f"{connected} connected, but got no task for {seconds:.0f} s. Check whether the workers are paused because "
+            "their memory is full, or raise rekmeans.worker-timeout in Dask's configuration."
+        )
+    return (
+        f"No Dask workers are connected, and none came within {seconds:.0f} s. Start a worker, or, if workers restart "
+        "slowly, raise rekmeans.worker-timeout and distributed.deploy.lost-worker-timeout in Dask's configuration."
+    )
 
 
 def _are_done(futures: list[Any]) -> bool:

@@ -14,6 +14,7 @@ from ..threads import count_threads
 from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, SummaryRows, Twins, dense, draw_rows
 from .row_digest import digest_rows
 
+MAPPED_CELLS = 1 << 18  # of a block that is mapped at once: a few copies stay near the cache
 CELLS_AT_ONCE = 1 << 22  # cells between two moments at which Ctrl-C is heard
 FOLD = 4096  # cells of a line that NumPy reduces at full speed
 MOST_COUNT = 2.0**53  # every larger float is an integer, and counts nothing
@@ -50,6 +51,10 @@ class MemoryTable:
 
     def blocks(self, size: int) -> Iterator[slice]:
         return (slice(at, min(at + size, self.n_rows)) for at in range(0, self.n_rows, size))
+
+    def dense_blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Yield all rows in order, some at a time: which they are, and their cells as a dense array."""
+        return ((at, self.dense(at)) for at in self.blocks(max(1, MAPPED_CELLS // self.n_columns)))
 
     def answer(self, values: Any) -> Any:
         return values

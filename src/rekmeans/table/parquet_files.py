@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..regular_file import check_regular_file
 from .file_names import is_several_files, table_files
 
 try:
@@ -29,6 +30,8 @@ def open_dataset(name: str, drop: Collection[str] = (), only: Collection[str] | 
     files = table_files(name)
     if not files:
         raise FileNotFoundError(f"{name} names no file: name a parquet file, a folder of them, or a pattern.")
+    for file in files:
+        check_regular_file(file)
     data = _open_files(name, files)
     schemas = {fragment.path: _read_schema(name, fragment) for fragment in data.get_fragments()}
     names = {name for schema in schemas.values() for name in schema.names}

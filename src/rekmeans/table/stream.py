@@ -108,6 +108,12 @@ class StreamTable:
                 report_reading(at, self.n_rows)
         self._refuse_other_length(at)
 
+    def dense_blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Yield all rows in order, some at a time: which they are, and their cells as a dense array."""
+        for block in self.read_blocks():
+            for rows, X in block.table.dense_blocks():
+                yield slice(block.start + rows.start, block.start + rows.stop), X
+
     def map_blocks(self, work: Callable[[Block, int], Item], n_threads: int) -> Iterator[Item]:
         """`work(block, threads)` of every block, in any order; where the source can be read so, by several threads."""
         size = block_rows(self.n_columns, self.memory_limit, n_threads)

@@ -11,12 +11,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..machine_memory import machine_memory
+from ..regular_file import check_regular_file
 from ..threads import count_threads
 from . import refusals
 from .array_blocks import PLAIN_KINDS, ArrayBlocks, NpyBlocks
 from .block_source import BlockSource, CalledBlocks, WeightedBlocks
 from .device_arrays import is_on_card, is_tensor
 from .file_names import is_pattern, is_several_files
+from .memory import MemoryTable
 from .other_input import explain_reading
 from .reading import report_reading
 from .refusals import read_table
@@ -59,6 +61,20 @@ def read_any_table(
         on_host = not is_on_card(X) and getattr(estimator, "engine", "auto") != "torch"
         read = _torch_reader(X)
         return read(estimator, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter, on_host=on_host)
+    return read_host_table(estimator, X, sample_weight, memory_limit, fitting=fitting, k=k, k_parameter=k_parameter)
+
+
+def read_host_table(
+    estimator: Any,
+    X: Any,
+    sample_weight: Any = None,
+    memory_limit: int | None = None,
+    *,
+    fitting: bool,
+    k: int = 1,
+    k_parameter: str = "",
+) -> MemoryTable | StreamTable:
+    """The table of rows in the memory of the host, or of a source that is read in blocks; see `read_table`."""
     weight = sample_weight if isinstance(sample_weight, str) else None
     source: Any = find_source(X, weight, memory_limit, None if fitting else fitted_names(estimator))
     if source is None:
@@ -170,6 +186,7 @@ def _named_source(name: str, weight: str | None, only: Sequence[str] | None) -> 
     if not is_pattern(name) and not path.exists():
         raise FileNotFoundError(f"{name} does not exist: name a .npy file, or a parquet file, folder or pattern.")
     if path.suffix == ".npy" and not is_several_files(name):
+        check_regular_file(path)
         return _array_source(NpyBlocks.of_path(path), weight)
     from .parquet import open_parquet
 

@@ -1,0 +1,85 @@
+"""Partitions and the labels that a process keeps for them, used by several threads at once."""
+
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from dask import array
+
+from rekmeans import RectifiedEulerKMeans
+from rekmeans.engines.native import Native
+from rekmeans.engines.partition import Partition, RunPass, keep_labels, kept_labels
+from rekmeans.estimators.placement import place_for_fit
+from support.assertions import assert_same_fit
+from support.streams import stream_rows
+
+K, N_THREADS = 4, 4
+X = stream_rows()
+POINTS = np.random.default_rng(5).uniform(-2, 14, (K, 3))
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::rekmeans.scales.left_out.LeftOutWarning"),
+    pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
+]
+
+
+@pytest.fixture
+def frequent_switches():
+    """Threads switch as often as Python allows."""
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(interval)
+
+
+def test_threads_keep_labels_of_their_runs_at_once(frequent_switches):
+    labels = np.zeros(1, np.int32)
+
+    def keep_many(thread):
+        for number in range(5000):
+            keep_labels(RunPass(f"{thread}-{number}", 0, None, None, None), 0, labels)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(keep_many, range(8)))
+
+
+def test_kept_labels_are_those_of_the_pass_before():
+    labels = np.arange(3)
+    keep_labels(RunPass("kept", 4, None, None, None), 2, labels)
+    assert kept_labels(RunPass("kept", 5, None, None, None), 2) is labels
+    assert kept_labels(RunPass("kept", 6, None, None, None), 2) is None
+    assert kept_labels(RunPass("kept", 5, None, None, None), 3) is None
+    assert kept_labels(RunPass("other", 5, None, None, None), 2) is None
+
+
+def test_fits_in_threads_on_local_threads_give_the_fit_in_memory(frequent_switches):
+    lazy = array.from_array(X, chunks=(101, 3))
+
+    def fit(seed):
+        return RectifiedEulerKMeans(K, init="random", n_init=3, random_state=seed).fit(lazy)
+
+    with ThreadPoolExecutor(N_THREADS) as pool:
+        fits = list(pool.map(fit, range(2 * N_THREADS)))
+    for seed, one in enumerate(fits):
+        assert_same_fit(one, RectifiedEulerKMeans(K, init="random", n_init=3, random_state=seed).fit(X))
+
+
+def place_on_native(stages):
+    return lambda table: Native().place(stages, table, 1, None)
+
+
+def test_a_kept_partition_gives_each_thread_the_same_pass(frequent_switches):
+    placed = place_for_fit(RectifiedEulerKMeans(K, random_state=0), np.tile(X, (20, 1)))
+    kernel = placed.model.kernel
+    before, C = kernel.from_points(POINTS), kernel.from_points(POINTS + 0.5)
+    expected = None
+    for attempt in range(20):
+        part = Partition(place_on_native(placed.stages), placed.table, 0, is_kept=True)
+        part.assign(RunPass("run", 0, placed.model, None, before))
+        with ThreadPoolExecutor(N_THREADS) as pool:
+            one = RunPass("run", 1, placed.model, before, C)
+            found = [n_changed for n_changed, _, _ in pool.map(part.assign, [one] * N_THREADS)]
+        expected = found[0] if expected is None else expected
+        assert expected > 0
+        assert found == [expected] * N_THREADS, attempt
