@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from .._grid import Array, integer_weights
+from .._grid import Array, integer_weight_bits
 from ..threads import count_threads
 from . import refusals
 from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, SummaryRows, Twins, draw_goals
@@ -117,7 +117,7 @@ class TorchTable:
         words = np.random.PCG64(seed).random_raw(count)
         if self.cell_weights is None:
             return torch.from_numpy(draw_goals(self.n_rows, words)).to(self.device)
-        bits = integer_weights(np.ones(1), float(self.cell_weights.max()))[1]
+        bits = integer_weight_bits(float(self.cell_weights.max()))
         ends = scaled_weights(self.cell_weights, bits).cumsum(0)
         goals = torch.from_numpy(draw_goals(int(ends[-1]), words)).to(self.device)
         return torch.searchsorted(ends, goals, right=True).clamp(max=self.n_rows - 1)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..._grid import Array, integer_weights, small_weights
+from ..._grid import Array, integer_weights, small_weight_bits
 from ...kernels.base import rectified_update
 from ...kernels.linear import Linear
 from ...kernels.points import PointSums
@@ -41,7 +41,7 @@ class TorchPoints(DeviceRows):
         self.w, self.weight_bits = torch.ones(self.n, dtype=torch.float64, device=device), 0
         given = self.table_weights()
         if given is not None:
-            self.weight_bits = small_weights(np.ones(1), self.table.largest_weight or float(given.max()))[1]
+            self.weight_bits = small_weight_bits(self.table.largest_weight or float(given.max()))
             self.w = times_power_of_two(given, self.weight_bits)
         for at, cells in self.cell_blocks():
             self.F[at], informative = self.phases.embed(cells)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..._grid import TURN, Array, integer_weights, mean_turns
+from ..._grid import TURN, Array, integer_weight_bits, mean_turns
 from ...kernels.base import rectified_update
 from ...kernels.euler import CircleSums, OnCircles
 from ...model import FarthestRow, Model
@@ -61,7 +61,7 @@ class TorchRows(DeviceRows):
         if given is None:
             return (None, 0) if informative is None else (informative.to(torch.int64), 0)
         largest = float(given.max()) if self.table.largest_weight is None else self.table.largest_weight
-        bits = integer_weights(np.ones(1), largest)[1]
+        bits = integer_weight_bits(largest)
         w = scaled_weights(given, bits)
         return (w if informative is None else w * informative), bits
 
