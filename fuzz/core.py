@@ -28,8 +28,10 @@ LONGEST_CASE = 30  # seconds
 CALLS = 30  # of a case
 MOST_MEMORY = 1 << 30  # bytes of address space that a case may add: a huge size ends in a MemoryError
 GRID = _core.GRID
+IS_SANITIZED = "ASAN_OPTIONS" in os.environ  # it ends a process that allocates too much
 ALLOWED = (ValueError, TypeError, IndexError, RuntimeError, OverflowError, MemoryError)
-STRANGE = [None, "", "x", 0.5, -1, 1 << 40, (1 << 64) - 1, 1 << 70, float("nan"), float("inf"), (), [], object()]
+LARGE = [] if IS_SANITIZED else [1 << 31, 1 << 40]  # sizes that an allocation may have
+STRANGE = [None, "", "x", 0.5, -1, *LARGE, (1 << 64) - 1, 1 << 70, float("nan"), float("inf"), (), [], object()]
 SIZES = [0, 1, 2, 3, 7, 17, 64, 257]
 
 
@@ -83,7 +85,7 @@ def damage_argument(rng: Generator, value: Any) -> Any:
     if isinstance(value, bool | str) or value is None:
         return STRANGE[rng.integers(len(STRANGE))]
     if isinstance(value, int):
-        sizes = [0, 1, value + 1, value * 2, 1 << 31, 1 << 60, (1 << 64) - 1]
+        sizes = [0, 1, value + 1, value * 2, 1 << 60, (1 << 64) - 1, *LARGE]
         return sizes[rng.integers(len(sizes))]
     if isinstance(value, float):
         return float(rng.choice([0, -1, np.nan, np.inf, 1e308]))
@@ -404,7 +406,7 @@ def report_calls(case: CallsCase, write: int) -> None:
 def limit_memory() -> None:
     """Let this process add MOST_MEMORY to its address space, where the system says how large that is."""
     sizes = Path("/proc/self/statm")
-    if sizes.exists() and "ASAN_OPTIONS" not in os.environ:  # the sanitizer maps terabytes
+    if sizes.exists() and not IS_SANITIZED:  # the sanitizer maps terabytes
         limit = int(sizes.read_text().split()[0]) * resource.getpagesize() + MOST_MEMORY
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 

@@ -141,6 +141,7 @@ def test_numbers_out_of_range_raise():
     blocks.start_pass(C)
     for call, says in [
         (lambda: run.assign(off_circle), "C must lie within circles"),
+        (lambda: run.assign(np.full((2, 6), -(1 << 31), np.int32)), "C must lie within circles"),
         (lambda: run.centroids(True, off_circle), "old must lie within circles"),
         (lambda: blocks.start_pass(off_circle), "C must lie within circles"),
         (lambda: seeding.add_best(off_circle), "candidates must lie within circles"),

@@ -46,7 +46,7 @@ void check_on_grid(const char* name, const int32_t* points, size_t count, size_t
   for (size_t i = 0; i < count; ++i)
     for (size_t l = 0; l < d; ++l) {
       const int64_t cos = points[i * 2 * d + l], sin = points[i * 2 * d + d + l];
-      if (cos * cos + sin * sin > LARGEST_RADIUS * LARGEST_RADIUS)
+      if (uint64_t(cos * cos) + uint64_t(sin * sin) > uint64_t(LARGEST_RADIUS * LARGEST_RADIUS))
         raise_value_error(std::string(name) + " must lie within circles of radius " +
                           std::to_string(int64_t(1) << GRID_BITS) + ", got (" + std::to_string(cos) + ", " +
                           std::to_string(sin) + ") at row " + std::to_string(i) + ", column " + std::to_string(l) +
