@@ -15,7 +15,7 @@ from rekmeans.kernels import KERNELS
 SOURCE, PAPER = Path(rekmeans.__file__).parent, Path(rekmeans_paper.__file__).parent
 # Rooms from the first to the last, as docs/method.md lists them; those of one line may import one another.
 ROOMS = (
-    ("_caller", "_grid", "_lazy_property", "threads", "machine_memory", "atomic", "regular_file"),
+    ("_caller", "_grid", "_arctan", "_lazy_property", "threads", "machine_memory", "atomic", "regular_file"),
     ("model",),
     ("table",),
     ("_parameters",),

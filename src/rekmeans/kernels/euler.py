@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from .._arctan import grid_arctan2
 from .._grid import GRID, Array, complex_centroids, cospi_sinpi, grid_centroids, mass_of, product
 from ..model import Centroids, Sums
 from .base import Kernel, KernelStart
@@ -109,7 +110,7 @@ class Euler(Kernel):
     def preimage(self, C: OnCircles, near: Array) -> Array:
         """x = shift + unit u/alpha, u the angle in half-turns, on the branch (modulo 2) nearest to `near`."""
         a, b = _halves(C.f.astype(np.float64))
-        u = np.arctan2(b, a) / np.pi
+        u = grid_arctan2(b, a) / np.pi
         values = self.scale.from_units((u + 2 * np.rint((near - u) / 2)) / self.alpha)
         if not self.scale.period.any():
             return values

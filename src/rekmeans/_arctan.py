@@ -1,0 +1,90 @@
+"""arctan2 of grid integers by single IEEE operations: NumPy's own differs between processors in the last bit."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ._grid import PI, PLACES, Array
+
+STEPS = 64  # arctan is tabulated at i/64, so that the rest of a quotient is at most 1/128
+SERIES = (1 / 3, -1 / 5, 1 / 7, -1 / 9, 1 / 11)  # arctan r = r - r^3 (1/3 - r^2/5 + ...); the next term is below 2^-79
+SPLITTER = 2.0**27 + 1  # Dekker's: halves of 26 bits, whose products are exact
+
+Pair = tuple[Array, Array]  # an unevaluated sum of two float64
+
+
+def grid_arctan2(b: Array, a: Array) -> Array:
+    """Return arctan2(b, a) of grid integers up to 2^24 as float64, rounded correctly but for one in some 10^4."""
+    x, y = np.abs(a), np.abs(b)
+    low, high = np.minimum(x, y), np.maximum(x, y)
+    high = np.where(high > 0, high, 1.0)
+    i = np.rint(low / high * STEPS)
+    rest, rest_error = _quotient(STEPS * low - i * high, STEPS * high + i * low)  # integers below 2^32: exact
+    square = rest * rest
+    series = np.zeros_like(rest)
+    for coefficient in reversed(SERIES):
+        series = series * square + coefficient
+    table, table_error = TABLE[i.astype(np.intp)].T
+    angle = _fast_sum(table.T, rest, (rest_error - rest * square * series) + table_error.T)
+    angle = _where(y > x, _fast_sum(HALF_PI[0], -angle[0], HALF_PI[1] - angle[1]), angle)
+    angle = _where(a < 0, _fast_sum(HALF_PI[0] * 2, -angle[0], HALF_PI[1] * 2 - angle[1]), angle)
+    return np.copysign(angle[0] + angle[1], b)
+
+
+def _quotient(n: Array, d: Array) -> Pair:
+    """n/d and what rounding took from it."""
+    q = n / d
+    product, error = _product(q, d)
+    return q, ((n - product) - error) / d
+
+
+def _product(x: Array, y: Array) -> Pair:
+    """x y and what rounding took from it (Dekker)."""
+    (x1, x2), (y1, y2) = _halves(x), _halves(y)
+    product = x * y
+    return product, ((x1 * y1 - product) + x1 * y2 + x2 * y1) + x2 * y2
+
+
+def _halves(x: Array) -> Pair:
+    scaled = SPLITTER * x
+    high = scaled - (scaled - x)
+    return high, x - high
+
+
+def _fast_sum(large: Array, small: Array, error: Array) -> Pair:
+    """large + small + error, where |large| >= |small| or large is 0."""
+    total = large + small
+    return total, (small - (total - large)) + error
+
+
+def _where(some: Array, one: Pair, other: Pair) -> Pair:
+    return np.where(some, one[0], other[0]), np.where(some, one[1], other[1])
+
+
+def _to_pair(value: int) -> tuple[float, float]:
+    """value / 2^PLACES as a sum of two float64."""
+    high = value / (1 << PLACES)
+    over, under = high.as_integer_ratio()
+    return high, (value - (over << PLACES) // under) / (1 << PLACES)
+
+
+def _arctan_series(n: int, d: int) -> int:
+    """2^PLACES arctan(n/d), for n/d of at most 1/64, by Taylor's series in integers."""
+    power, total, order = (n << PLACES) // d, 0, 1
+    while power:
+        total += power // order if order % 4 == 1 else -(power // order)
+        power = power * n * n // (d * d)
+        order += 2
+    return total
+
+
+def _tabulate() -> Array:
+    """arctan(i/64), i = 0 ... 64, as pairs: each from the one before by arctan x - arctan y = arctan (x-y)/(1+xy)."""
+    values = [0]
+    for i in range(1, STEPS + 1):
+        values.append(values[-1] + _arctan_series(STEPS, STEPS * STEPS + i * (i - 1)))
+    return np.array([_to_pair(value) for value in values])
+
+
+TABLE = _tabulate()  # (65, 2)
+HALF_PI = _to_pair(PI // 2)
