@@ -82,16 +82,19 @@ def test_other_collections_of_dask():
         assert_refused(rows, ValueError, "sample_weight must be 1-D", "2-D", sample_weight=weights)
 
 
-def test_a_transformer_in_memory_says_what_it_takes(tmp_path):
+def test_a_method_that_needs_rows_in_memory_says_what_it_takes(tmp_path):
     np.save(tmp_path / "x.npy", X)
     FRAME.to_parquet(tmp_path / "x.parquet")
+    euler = EulerMap().fit(X)
     for rows, words in (
         (str(tmp_path / "x.npy"), "got the path"),
         (lambda: iter([X]), "got a function"),
         (dataset.dataset(tmp_path / "x.parquet"), "FileSystemDataset"),
         (array.from_array(X), "of Dask"),
     ):
-        assert_refused(rows, TypeError, words, estimator=EulerMap)
+        with raises_mentioning(TypeError, words):
+            euler.inverse_transform(rows)
+    assert_refused(array.from_array(X), TypeError, "of Dask", estimator=EulerMap)
 
 
 @pytest.mark.parametrize("name", ["", ".", "/", "folder"])
