@@ -40,12 +40,12 @@ def _quotient(n: Array, d: Array) -> Pair:
 
 def _product(x: Array, y: Array) -> Pair:
     """x y and what rounding took from it (Dekker)."""
-    (x1, x2), (y1, y2) = _halves(x), _halves(y)
+    (x1, x2), (y1, y2) = _split(x), _split(y)
     product = x * y
     return product, ((x1 * y1 - product) + x1 * y2 + x2 * y1) + x2 * y2
 
 
-def _halves(x: Array) -> Pair:
+def _split(x: Array) -> Pair:
     scaled = SPLITTER * x
     high = scaled - (scaled - x)
     return high, x - high

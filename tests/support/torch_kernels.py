@@ -1,11 +1,13 @@
 """Kernels of torch's engine on arrays made for them; the centroids may have more than 2^31 cells."""
 
-import torch
+import pytest
 
-from rekmeans.engines.torch.kernels.assign import assign
-from rekmeans.engines.torch.kernels.doubtful import list_candidates
-from rekmeans.engines.torch.kernels.groups import list_groups_to_score, score_groups
-from rekmeans.engines.torch.launches import launch_kernel
+torch = pytest.importorskip("torch")
+
+from rekmeans.engines.torch.kernels.assign import assign  # noqa: E402
+from rekmeans.engines.torch.kernels.doubtful import list_candidates  # noqa: E402
+from rekmeans.engines.torch.kernels.groups import list_groups_to_score, score_groups  # noqa: E402
+from rekmeans.engines.torch.launches import launch_kernel  # noqa: E402
 
 ROWS_OF_TILE, GROUP, COLUMNS_OF_TILE = 128, 256, 64
 TILE = {"BN": ROWS_OF_TILE, "BP": COLUMNS_OF_TILE}

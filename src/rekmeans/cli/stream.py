@@ -59,7 +59,7 @@ def open_stream(table: Path, selection: ColumnSelection, cluster: str | None = N
         raise UnreadableFileError(f"{table.name} has no numeric column to cluster.")
     columns = FileTable(np.empty((0, len(names))), names, skipped=skipped)
     if cluster is None:
-        return DatasetBlocks(data, only=names), columns
+        return DatasetBlocks(data, only=names, has_own_schema=False), columns
     from ..table.parquet_partitions import partitioned_frame
 
     return partitioned_frame(data, names), columns

@@ -68,11 +68,13 @@ def find_row_groups(data: Any, columns: list[str], n_rows: int) -> list[FileRowG
 class DatasetBlocks:
     """Rows of a pyarrow dataset; `weight` names the column of the weights, `only` those of the features."""
 
-    def __init__(self, data: Any, weight: str | None = None, only: Sequence[str] | None = None) -> None:
+    def __init__(
+        self, data: Any, weight: str | None = None, only: Sequence[str] | None = None, has_own_schema: bool = True
+    ) -> None:
         if not isinstance(data, dataset.Dataset):
             kind = type(data).__name__
             raise TypeError(f"X must be a pyarrow dataset, or the path of one; got a {kind}: pass what it was made of.")
-        self.data, self.weight = data, weight
+        self.data, self.weight, self.has_own_schema = data, weight, has_own_schema
         names = data.schema.names
         if twice := [name for name in names if names.count(name) > 1]:
             raise ValueError(f"X must have different column names, got {twice[0]!r} twice: rename one.")
@@ -154,8 +156,10 @@ class DatasetBlocks:
                     yield self._block([self._cast(batch)])
 
     def _cast(self, batch: Any) -> Any:
-        """A batch of a file with the column types of the dataset's schema, cast as pyarrow's scanner does."""
-        return pa.record_batch([batch.column(name).cast(self.types[name]) for name in self._columns], self._columns)
+        """A batch of a file with the column types of the schema: the user's, which pyarrow casts to without loss or
+        raises, or the one that unites the types of several files, in which large integers are rounded."""
+        columns = [batch.column(name).cast(self.types[name], safe=self.has_own_schema) for name in self._columns]
+        return pa.record_batch(columns, self._columns)
 
     def _block(self, batches: list[Any]) -> RawBlock:
         batch = batches[0] if len(batches) == 1 else pa.concat_batches(batches)
@@ -180,7 +184,7 @@ class DatasetBlocks:
 def open_parquet(name: str, weight: str | None = None, only: Sequence[str] | None = None) -> DatasetBlocks:
     """The rows of a parquet file, of the files in a folder, or of those that a pattern names, in the order of names."""
     compared = None if only is None else [*only, *([] if weight is None else [weight])]
-    return DatasetBlocks(open_dataset(name, only=compared), weight, only)
+    return DatasetBlocks(open_dataset(name, only=compared), weight, only, has_own_schema=False)
 
 
 def split_columns(data: Any, drop: Sequence[str] = ()) -> tuple[list[str], dict[str, str]]:

@@ -1,5 +1,6 @@
 """Errors on threads of the core, and threads that the system does not start, end as Python exceptions or not at all."""
 
+import os
 import subprocess
 import sys
 
@@ -43,6 +44,7 @@ print((rows.grid(np.arange(1000)) == one).all())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
+@pytest.mark.skipif("ASAN_OPTIONS" in os.environ, reason="the sanitizer ends a process that gets no memory")
 def test_a_lack_of_memory_raises_memory_error():
     done = run_limited("""
 rows = _core.DenseRows(X, scale, None, True, 4, "")
