@@ -51,7 +51,7 @@ def _split(x: Array) -> Pair:
     return high, x - high
 
 
-def _fast_sum(large: Array, small: Array, error: Array) -> Pair:
+def _fast_sum(large: Array | float, small: Array, error: Array) -> Pair:
     """large + small + error, where |large| >= |small| or large is 0."""
     total = large + small
     return total, (small - (total - large)) + error
