@@ -13,6 +13,9 @@ COUNTED = ("labels", "n_iter")
 ROUNDING = 1e-12
 # Inverses of covariances, again and again: OpenBLAS for SkylakeX, for Haswell and for Zen differ by 8e-12 in one fit.
 ROUNDING_OF_INVERSES = 1e-10
+# Laplace weights 1/|x - v| in one column: one unit in the last place of the table moves these centres by 5e-5. Between
+# processors with and without AVX-512, whose NumPy rounds exp otherwise, they differ by 9e-12.
+ILL_CONDITIONED, ROUNDING_OF_ILL_CONDITIONED = {57}, 1e-10
 
 
 @pytest.fixture(scope="module")
@@ -54,5 +57,7 @@ def test_a_drawn_fit_gives_the_stored_numbers(stored_arrays, number):
     compare = compare_bits if kind_of(number) in HARD_EULER else compare_to_rounding
     if kind_of(number) is MahalanobisFuzzyCMeans:
         compare = partial(compare_to_rounding, rounding=ROUNDING_OF_INVERSES)
+    if number in ILL_CONDITIONED:
+        compare = partial(compare_to_rounding, rounding=ROUNDING_OF_ILL_CONDITIONED)
     for name, values in expected.items():
         compare(name, found[name], values)
