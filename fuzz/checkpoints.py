@@ -1,6 +1,6 @@
-"""Attacks by hostile checkpoints, their digests made right: the fit goes on to sane numbers, or raises one error.
+"""Attacks with hostile checkpoints whose digests are valid: the fit resumes with sane numbers or raises one error.
 
-A checkpoint may end the process: each case runs in a child of this process.
+A checkpoint may crash the process, so each case runs in a child process.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class InterruptedFitError(Exception):
 
 @dataclass(frozen=True)
 class HostileCheckpoint:
-    """The checkpoint of an interrupted fit, and what was done to it."""
+    """The checkpoint of an interrupted fit, and the changes made to it."""
 
     model: str
     changes: tuple[str, ...]
@@ -61,7 +61,7 @@ class HostileCheckpoint:
 
 @cache
 def _payload(model: str) -> bytes:
-    """What a fit interrupted in its second start leaves, without magic and digest."""
+    """Return the checkpoint of a fit interrupted in its second start, without magic and digest."""
 
     def interrupt(event: Any) -> None:
         if event.start == 1:
@@ -80,7 +80,7 @@ def _payload(model: str) -> bytes:
 
 
 def _sealed(payload: bytes) -> bytes:
-    """The file with a digest that is right."""
+    """Return the file with a valid digest."""
     return MAGIC + hashlib.sha256(payload).hexdigest().encode() + payload
 
 

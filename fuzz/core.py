@@ -1,7 +1,7 @@
 """Attacks on the compiled core by random calls of its functions: each returns or raises one of a few exceptions.
 
-A call that is not checked may end the process, so each case runs some calls in a child of this process. The child
-reports each call before it makes it: the message of a crash names the last one.
+An unchecked call may crash the process, so each case runs some calls in a child process. The child reports each
+call before it makes it, so that the message of a crash can name the last one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class CallsCase:
 
 
 def distort_array(rng: Generator, a: Array) -> Any:
-    """Change the type, shape, order, alignment or values of an array, so that it does not fit any more."""
+    """Change the type, shape, order, alignment or values of an array, so that it no longer fits."""
     kind = rng.integers(9)
     if kind == 0:
         return a.astype(rng.choice(["f4", "f8", "i4", "i8", "u8", "i2", "?", "c16", ">f8", ">i4", "O"]))
@@ -75,7 +75,7 @@ def distort_array(rng: Generator, a: Array) -> Any:
 
 
 def damage_argument(rng: Generator, value: Any) -> Any:
-    """Return something else in the place of a valid argument."""
+    """Return a damaged replacement for a valid argument."""
     if rng.random() < 0.2:
         return STRANGE[rng.integers(len(STRANGE))]
     if isinstance(value, np.ndarray):
@@ -375,7 +375,7 @@ def check_calls(case: CallsCase) -> None:
 
 
 def report_calls(case: CallsCase, write: int) -> None:
-    """Make the calls of a case in this process, write each one's name to a pipe first, and end the process."""
+    """Make the calls of a case in this process, write the name of each to a pipe first, and end the process."""
     code = 1
     try:
         signal.alarm(LONGEST_CASE)

@@ -1,4 +1,4 @@
-"""Attacks by tables that are read in blocks, and by streams of blocks: the bits of the table in memory."""
+"""Attacks with tables read in blocks and with streams of blocks: fits must equal those in memory, bit for bit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""arctan2 of grid integers by single IEEE operations: NumPy's own differs between processors in the last bit."""
+"""arctan2 of grid integers from basic IEEE operations: the last bit of NumPy's arctan2 depends on the processor."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Pair = tuple[Array, Array]  # an unevaluated sum of two float64
 
 
 def grid_arctan2(b: Array, a: Array) -> Array:
-    """Return arctan2(b, a) of grid integers up to 2^24 as float64, rounded correctly but for one in some 10^4."""
+    """Return arctan2(b, a) of grid integers up to 2^24 as float64, correctly rounded except for about 1 in 10^4."""
     x, y = np.abs(a), np.abs(b)
     low, high = np.minimum(x, y), np.maximum(x, y)
     high = np.where(high > 0, high, 1.0)
@@ -32,14 +32,14 @@ def grid_arctan2(b: Array, a: Array) -> Array:
 
 
 def _quotient(n: Array, d: Array) -> Pair:
-    """n/d and what rounding took from it."""
+    """Return n/d and its rounding error."""
     q = n / d
     product, error = _product(q, d)
     return q, ((n - product) - error) / d
 
 
 def _product(x: Array, y: Array) -> Pair:
-    """x y and what rounding took from it (Dekker)."""
+    """Return x y and its rounding error (Dekker)."""
     (x1, x2), (y1, y2) = _split(x), _split(y)
     product = x * y
     return product, ((x1 * y1 - product) + x1 * y2 + x2 * y1) + x2 * y2
@@ -69,7 +69,7 @@ def _to_pair(value: int) -> tuple[float, float]:
 
 
 def _arctan_series(n: int, d: int) -> int:
-    """2^PLACES arctan(n/d), for n/d of at most 1/64, by Taylor's series in integers."""
+    """Return 2^PLACES arctan(n/d) for n/d <= 1/64, by the Taylor series in integers."""
     power, total, order = (n << PLACES) // d, 0, 1
     while power:
         total += power // order if order % 4 == 1 else -(power // order)

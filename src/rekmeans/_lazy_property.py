@@ -12,8 +12,8 @@ class lazy_property(Generic[Value]):  # noqa: N801 - used like functools.cached_
     """A cached property that two threads may compute at the same time.
 
     Before Python 3.12, `functools.cached_property` holds one lock for all instances of the class while it computes. A
-    fit that waits for a cluster with this lock blocks the other fits of its process. If these hold the threads of a
-    worker, the cluster cannot finish the tasks that the first fit waits for.
+    fit that waits for a cluster with this lock blocks the other fits of its process. If those fits occupy the threads
+    of a worker, the cluster cannot finish the tasks that the first fit waits for.
     """
 
     def __init__(self, compute_value: Callable[[Any], Value]) -> None:

@@ -72,7 +72,7 @@ class FitLimits:
     n_stages: int
     max_iter: int
     n_rows: int
-    centroids: Any  # an example of as many centroids as the fit has
+    centroids: Any  # an example with as many centroids as the fit has
     has_exact_loss: bool
 
     def check(self, progress: Progress) -> None:
@@ -132,7 +132,7 @@ def use_checkpoint(
 
 
 def read_checkpoint(path: Path, identity: Identity, find_limits: Callable[[], FitLimits]) -> tuple[list[int], Progress]:
-    """Return the entropy and the progress in a file, which must be whole and of the fit of this identity."""
+    """Return the entropy and the progress in a file, which must be complete and belong to the fit of this identity."""
     try:
         if not path.is_file():
             raise ValueError("it is not a regular file")

@@ -17,7 +17,7 @@ HEADROOM = (
 )
 TICKS = 32  # of a half-life, between which rows count alike: 2.2 % of their weight
 TICK_BITS = 11  # of the weight at the first tick
-FRACTION_BITS = 32  # added to integer sums, so that halving them many times loses nothing that shows
+FRACTION_BITS = 32  # added to integer sums, so that many halvings lose no visible precision
 LEAST_EXACT = 1 << 24  # halving rounds a sum by less than 1: below, the error exceeds the grid of 2^-23
 LEAST_REAL = 2.0**-990  # below this weight, halved real numbers become subnormal and lose digits
 MOST_UNITS = 1 << 50  # of a half-life, so that its weights add up in 64 bits

@@ -93,7 +93,7 @@ class Sums:
     loss: Any = 0  # summed over the rows, exact where it is an integer
 
     def drop_faded(self, least: float) -> Self:
-        """Return the sums without coordinates whose observed weight is below `least`: their centroids stay."""
+        """Return the sums without coordinates whose observed weight is below `least`; these keep their centroids."""
         return self
 
     def fetch(self) -> Self:

@@ -15,7 +15,7 @@ KINDS = {
 
 
 def check_regular_file(path: str | os.PathLike[str]) -> None:
-    """Raise an error unless the path leads to a regular file. To open a named pipe would wait for its writer."""
+    """Raise an error unless the path leads to a regular file. Opening a named pipe would block."""
     try:
         mode = os.stat(path).st_mode
     except ValueError as error:

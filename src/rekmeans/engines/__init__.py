@@ -28,8 +28,8 @@ OF_PARTITIONS = frozenset({Dask.name})  # engines that take partitioned tables o
 def engine_for_prediction(name: str, table: Table) -> str:
     """Return the name of the engine that predicts rows of this table for a model that was fitted with this engine.
 
-    An engine that only takes Dask collections says where the fit ran. Other rows are predicted by the engine that
-    "auto" chooses. Any other engine that does not take a table raises an error, as in `fit`.
+    If an engine takes only Dask collections, the engine that "auto" chooses predicts rows of any other table. Any
+    other engine that does not take a table raises an error, as in `fit`.
     """
     return "auto" if name in OF_PARTITIONS and not table.is_partitioned else name
 

@@ -20,8 +20,8 @@ KEPT_SHARE = 0.5  # of the memory limit of a worker that kept rows may take: Das
 def room_on_workers(client: Any, limit: Callable[[], float]) -> float:
     """Return how many bytes kept rows may take on all workers.
 
-    These are a share of the memory limits. Workers without a limit share the same part of the memory of their machine
-    that decoded blocks may take where there is no limit; one worker of each machine measures it.
+    Workers with a memory limit keep a share of it. Workers without one together keep the part of their machine's memory
+    that decoded blocks may take without a limit; one worker of each machine measures that memory.
     """
     workers = client.scheduler_info(n_workers=-1)["workers"]
     limits = sum(worker["memory_limit"] or 0 for worker in workers.values())

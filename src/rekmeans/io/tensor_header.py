@@ -26,7 +26,7 @@ class TensorHeader:
 
 
 def read_tensor_header(path: str | os.PathLike[str]) -> TensorHeader:
-    """Return the header of a regular file; an error of the system is raised as it is."""
+    """Return the header of a regular file; errors of the operating system are raised unchanged."""
     with open(path, "rb") as file:
         size, start = os.fstat(file.fileno()).st_size, file.read(8)
         length = int.from_bytes(start, "little")

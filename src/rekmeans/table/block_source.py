@@ -105,7 +105,7 @@ class CalledBlocks:
         return self.first
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
-        """All rows in order, copied: the next block is read ahead, and may be made in the memory of the last one."""
+        """Yield copies of all rows in order: the next block is read ahead, and may reuse the memory of the last one."""
         for block in self._open():
             if not block.shape[0]:
                 continue

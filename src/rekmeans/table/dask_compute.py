@@ -15,7 +15,7 @@ try:
 except ImportError:
     raise ImportError("Dask collections need Dask: pip install 'rekmeans[dask]'.") from None
 
-TIMEOUT = 60.0  # seconds: a fit fails if workers have tasks and none ends for so long; see rekmeans.timeout
+TIMEOUT = 60.0  # seconds: a fit fails if workers have tasks and none ends within this time; see rekmeans.timeout
 WORKER_TIMEOUT = 300.0  # the same while no worker has a task: a nanny may take minutes to restart a worker
 STEP = 0.5  # seconds between two looks at what is being computed
 MOST_NAMED = 5  # workers that an error message names
@@ -75,7 +75,7 @@ def wait_for(client: Any, futures: list[Any], limit: Callable[[], float], n_part
 
 @contextmanager
 def _outside_worker_threads() -> Iterator[None]:
-    """Leave the thread pool of the worker while a task of it waits for other tasks, which need its threads."""
+    """Leave the worker's thread pool while a task waits for other tasks, which need its threads."""
     from distributed import rejoin, secede
 
     has_left = False
@@ -84,7 +84,7 @@ def _outside_worker_threads() -> Iterator[None]:
         has_left = True
     yield
     if has_left:
-        rejoin()  # not after an error: where a task hangs, no thread of the pool may ever be free
+        rejoin()  # not after an error: if a task hangs, a thread of the pool may never become free
 
 
 def _watch_futures(client: Any, futures: list[Any], limit: Callable[[], float], n_parts: Sequence[int]) -> None:
@@ -103,7 +103,7 @@ def _watch_futures(client: Any, futures: list[Any], limit: Callable[[], float], 
 
 
 def _allowed_seconds(has_tasks: bool, least: float) -> float:
-    """How long the tasks of a cluster may stay the same, while workers have some or while none has."""
+    """Return how many seconds a cluster may make no progress, depending on whether a worker has tasks."""
     timeout, worker_timeout = (dask.config.get(f"rekmeans.{name}", None) for name in ("timeout", "worker-timeout"))
     seconds = max(TIMEOUT, least) if timeout is None else float(timeout)
     if has_tasks:

@@ -53,7 +53,7 @@ class MemoryTable:
         return (slice(at, min(at + size, self.n_rows)) for at in range(0, self.n_rows, size))
 
     def dense_blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Yield all rows in order, some at a time: which they are, and their cells as a dense array."""
+        """Yield all rows in order, block by block: their slice, and their cells as a dense array."""
         return ((at, self.dense(at)) for at in self.blocks(max(1, MAPPED_CELLS // self.n_columns)))
 
     def answer(self, values: Any) -> Any:

@@ -156,8 +156,8 @@ class DatasetBlocks:
                     yield self._block([self._cast(batch)])
 
     def _cast(self, batch: Any) -> Any:
-        """A batch of a file with the column types of the schema: the user's, which pyarrow casts to without loss or
-        raises, or the one that unites the types of several files, in which large integers are rounded."""
+        """A batch of a file with the column types of the schema: the user's, to which pyarrow casts without loss or
+        raises, or the common schema of several files, which rounds large integers."""
         columns = [batch.column(name).cast(self.types[name], safe=self.has_own_schema) for name in self._columns]
         return pa.record_batch(columns, self._columns)
 

@@ -18,10 +18,10 @@ MODULUS = 1 << 64
 
 
 def digest_rows(X: Any, weights: Array | None, first: int = 0) -> int:
-    """Return the share of some rows in the digest, the first of which has this number; shares add modulo 2^64.
+    """Return the share of some rows in the digest, numbered from `first` on; shares add modulo 2^64.
 
-    The digest is sum_i B^i mix(h_i) with h_i = sum_j a_j bits(x_ij) + a bits(w_i). A zero has no bits, so that sparse
-    rows cost their nonzero cells.
+    The digest is sum_i B^i mix(h_i) with h_i = sum_j a_j bits(x_ij) + a bits(w_i). A zero has no bits, so the
+    cost of sparse rows depends on their nonzero cells only.
     """
     size = max(1, DIGEST_CELLS // X.shape[1])
     blocks = (slice(at, at + size) for at in range(0, X.shape[0], size))
@@ -30,7 +30,7 @@ def digest_rows(X: Any, weights: Array | None, first: int = 0) -> int:
 
 
 def shift_digest(digest: int, n_rows: int) -> int:
-    """Return the share of the same rows with so many more rows before them."""
+    """Return the share of the same rows when `n_rows` more rows precede them."""
     return digest * pow(BASE, int(n_rows), MODULUS) % MODULUS
 
 

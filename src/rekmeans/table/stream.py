@@ -109,7 +109,7 @@ class StreamTable:
         self._refuse_other_length(at)
 
     def dense_blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Yield all rows in order, some at a time: which they are, and their cells as a dense array."""
+        """Yield all rows in order, block by block: their slice, and their cells as a dense array."""
         for block in self.read_blocks():
             for rows, X in block.table.dense_blocks():
                 yield slice(block.start + rows.start, block.start + rows.stop), X

@@ -25,7 +25,7 @@ class Survey:
     has_missing: bool
     largest_weight: float | None  # None where all weigh the same
     smallest_weight: float = np.inf  # that is not 0
-    digest: int | None = None  # share of these rows in the digest of all; None where nobody asked for it
+    digest: int | None = None  # share of these rows in the digest of all; None if not requested
 
     def __add__(self, other: Survey) -> Survey:
         """What is known of these rows and others."""
@@ -43,7 +43,7 @@ class Survey:
 
 
 def survey_raw_block(X: Any, weights: Array | None, names: list[Any], first: int, has_digest: bool = False) -> Survey:
-    """Survey a block as it was read, with its share in the digest of all rows where that is asked for."""
+    """Survey a block as it was read, with its share in the digest of all rows if `has_digest` is set."""
     survey = _survey_cells(X, weights, names, first)
     return replace(survey, digest=digest_rows(X, weights, first)) if has_digest else survey
 

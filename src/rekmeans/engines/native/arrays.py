@@ -15,7 +15,7 @@ def core_array(values: Any, dtype: Any) -> Array:
 
 
 def core_table(X: Array) -> Array:
-    """Return a dense table; a copy where cells are not aligned or strides not multiples of a cell, as in records."""
+    """Return a dense table; copy it if its cells are unaligned or its strides are not multiples of a cell."""
     is_on_grid = X.flags.aligned and not any(stride % X.itemsize for stride in X.strides)
     return X if is_on_grid else np.array(X, order="C")
 

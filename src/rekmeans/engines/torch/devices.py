@@ -24,7 +24,7 @@ def devices_for(table: Any) -> list[torch.device]:
 
 
 def explain_unsupported_device(table: Any) -> str:
-    """Return why the device of a tensor's table is not supported, with the fix; '' where it is."""
+    """Return why the device of a tensor's table is not supported, with the fix; '' if it is supported."""
     return f"{NO_AMD_GPU} Pass X.cpu()." if is_amd_gpu(table.device) else ""
 
 

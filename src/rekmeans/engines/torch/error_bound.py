@@ -40,7 +40,7 @@ MARGIN = 2.0  # the model of the accumulator is inferred, not documented
 
 
 def step_loss(major: int) -> float:
-    """Return what one column adds to the relative error of accumulation, for an unknown architecture the largest."""
+    """Return what one column adds to the relative error of accumulation, the largest for an unknown one."""
     return STEP_LOSS.get(major, max(STEP_LOSS.values()))
 
 

@@ -90,7 +90,7 @@ class PassBuffers:
         self.entry_row = empty(2 * n, torch.int64)
 
     def _allocate_bounds(self) -> None:
-        """Allocate what scores leave of each row: its new label or a doubt, and the bound that lets it be skipped."""
+        """Allocate the result of scoring each row: its new label or a doubt, and the bound that allows skipping it."""
         n, device = self.rows.n, self.device
         self.new = torch.empty(n, dtype=self.label_type, device=device)
         self.threshold = torch.empty(n, device=device)

@@ -47,8 +47,8 @@ class Crew {
     try {
       for (size_t t = 1; t < threads; ++t) others.emplace_back([this, t] { wait_for_work(t); });
     } catch (const std::exception&) {
-      // std::system_error or std::bad_alloc: there is no room for more threads, those that run share the work. Passed
-      // on, it would end the process, because threads that run are not joined when a constructor fails.
+      // std::system_error or std::bad_alloc: no more threads can start, so those that run share the work. Rethrowing
+      // it would end the process, because threads that run are not joined when a constructor fails.
     }
     current() = this;
   }

@@ -51,8 +51,8 @@ def list_candidates(
 ):
     """Pairs (doubtful row, centroid) whose score may still be the best.
 
-    There may be more than 2^31 of them, where many centroids are equal. A program stops counting once it finds the list
-    full, so that counters[2] stays below most_pairs + NPROG BN; rows whose pairs did not fit are marked instead.
+    There may be more than 2^31 pairs if many centroids are equal. A program stops counting once the list is full, so
+    counters[2] stays below most_pairs + NPROG BN; rows whose pairs did not fit are marked instead.
     """
     kc, pc = tl.arange(0, BK), tl.arange(0, BP)
     total = tl.where(tl.load(halt) == 0, tl.load(counters + 1), 0)

@@ -6,8 +6,8 @@
 
 namespace rekmeans {
 
-// The core releases the GIL while it works, so that a second thread can call it on the same object. It gets a
-// RuntimeError then, and no data race.
+// The core releases the GIL while it works, so a second thread can call it on the same object. That call raises
+// RuntimeError instead of causing a data race.
 class Access {
  public:
   void begin_reading(const char* name) {

@@ -14,8 +14,8 @@ namespace rekmeans {
 
 namespace nb = nanobind;
 
-// An argument of exactly this type, order and alignment. nanobind converts other arrays, so that the core would write
-// into a copy that is lost, or keep a pointer into one that is freed after the call.
+// An argument of exactly this type, order and alignment. By default nanobind would convert other arrays: the core
+// would write into a copy that is lost, or keep a pointer into one that is freed after the call.
 template <class... Ts>
 struct Array : nb::ndarray<Ts...> {
   Array() = default;

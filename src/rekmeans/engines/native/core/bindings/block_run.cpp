@@ -17,11 +17,11 @@ namespace {
 
 using namespace nb::literals;
 
-// A run over blocks as Python has it: the blocks of a pass may be assigned by several threads at once.
+// A run over blocks as exposed to Python: several threads may assign the blocks of a pass at once.
 struct SharedBlockRun : BlockRun {
   using BlockRun::BlockRun;
 
-  // Blocks have weights either all or none: their sums are kept in integers of another size.
+  // Either all blocks have weights or none has, because weighted sums need integers of another size.
   void check_kind_of_weights(bool has_weights) {
     int known = -1;
     if (kind_of_weights.compare_exchange_strong(known, has_weights) || known == int(has_weights)) return;
@@ -95,7 +95,7 @@ size_t assign_table(SharedBlockRun& run, const DenseTable& table, const std::opt
   return n_changed;
 }
 
-// What the sums of all blocks give, once no thread assigns one.
+// A value computed from the sums of all blocks, while no thread assigns one.
 template <class Find>
 auto once_assigned(const SharedBlockRun& run, const Find& find) {
   const Changing changing(run.access, "BlockRun");

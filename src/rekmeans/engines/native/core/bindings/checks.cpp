@@ -9,7 +9,7 @@
 namespace rekmeans {
 namespace {
 
-constexpr int64_t LARGEST_WEIGHT = int64_t(1) << 31;  // that integer_weights of _grid.py gives
+constexpr int64_t LARGEST_WEIGHT = int64_t(1) << 31;  // as returned by integer_weights in _grid.py
 
 // A rectified centroid is off the circle by the rounding of two coordinates, and a mean of rows by that of the rows
 // too.

@@ -1,4 +1,4 @@
-// Checks of numbers that cross the border. Each raises ValueError with the value that is wrong and a fix.
+// Checks of numbers passed from Python. Each raises ValueError with the wrong value and a fix.
 #pragma once
 #include "../grid.hpp"
 #include "arrays.hpp"

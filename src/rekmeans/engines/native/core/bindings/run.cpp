@@ -11,7 +11,7 @@ namespace {
 
 using namespace nb::literals;
 
-// A run as Python has it.
+// A run as exposed to Python.
 struct SharedRun : Run {
   using Run::Run;
   mutable Access access;

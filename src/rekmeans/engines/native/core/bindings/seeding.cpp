@@ -24,7 +24,7 @@ namespace {
 
 using namespace nb::literals;
 
-// A seeding as Python has it.
+// A seeding as exposed to Python.
 struct SharedSeeding : ScoredSeeding {
   using ScoredSeeding::ScoredSeeding;
 

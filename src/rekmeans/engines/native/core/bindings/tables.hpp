@@ -13,7 +13,7 @@ inline const int64_t* weights_of(const std::optional<Int64s>& weights, size_t n)
   return weights->data();
 }
 
-// The kind of the cells, as DenseTable has it.
+// The kind of the cells, in the notation of DenseTable.
 template <class A>
 char kind_of(const A& X) {
   const size_t bytes = X.itemsize();
