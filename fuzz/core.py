@@ -108,7 +108,7 @@ class Session:
         self.kernel = Euler(Scale(*ends, np.ones(self.d), period), beyond, float(rate[0]))
         self.scale = core_scale(self.kernel)
         self.found: dict[str, list[Any]] = {"rows": [], "run": [], "blocks": [], "seeding": []}
-        self.rows_of: dict[int, Any] = {}  # those of a run or a seeding, by its id
+        self.rows_of: dict[int, Any] = {}  # the rows of each run or seeding, by its id
         self.rows()
 
     def scale_arguments(self) -> tuple[Any, ...]:
@@ -334,7 +334,7 @@ def check_left_out(_: Session, __: Any, arguments: tuple[Any, ...], counts: Arra
     X, _, low, high, _ = arguments
     X = X.astype(np.float64)
     inside = ((X[None] >= low[:, None]) & (X[None] <= high[:, None])).any(axis=0)
-    assert np.array_equal(counts, (~inside & ~np.isnan(X)).sum(axis=1)), "not the number of cells left out"
+    assert np.array_equal(counts, (~inside & ~np.isnan(X)).sum(axis=1)), "the counts of ignored cells differ"
 
 
 Check = Callable[[Session, Any, tuple[Any, ...], Any], None]

@@ -167,8 +167,8 @@ def _check(case: StreamCase) -> None:
             except ValueError as error:
                 if in_memory is None:
                     return
-                raise AssertionError(f"only the stream is refused: {error}") from None
-    assert in_memory is not None, f"only the table in memory is refused: {refused}"
+                raise AssertionError(f"only the stream raises: {error}") from None
+    assert in_memory is not None, f"only the table in memory raises: {refused}"
     assert_same_fit(in_memory, found, f"memory and {case.form}")
     assert np.array_equal(in_memory.cluster_centers_, found.cluster_centers_), "centres differ"
 

@@ -186,7 +186,7 @@ def _read_array(data: bytes) -> Array:
 
 
 def _check_word(word: Any) -> int:
-    """Return a word of the entropy of a fit."""
+    """Return one integer of the seed entropy; raise ValueError unless it has at most 128 bits."""
     if not isinstance(word, int) or not 0 <= word < 1 << 128:
         raise ValueError("its entropy is not made of integers")
     return word

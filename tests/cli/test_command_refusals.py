@@ -98,7 +98,7 @@ def test_a_full_disk_leaves_earlier_outputs(limit, fitted, tmp_path, rekmeans):
     assert not (tmp_path / "new").exists()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="limits of the address space are those of Linux")
+@pytest.mark.skipif(sys.platform != "linux", reason="RLIMIT_AS is a limit of Linux")
 def test_a_limit_of_addresses_that_is_too_low_is_named_with_a_fix():
     code = """
 from rekmeans.cli import main

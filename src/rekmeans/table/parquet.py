@@ -156,8 +156,11 @@ class DatasetBlocks:
                     yield self._block([self._cast(batch)])
 
     def _cast(self, batch: Any) -> Any:
-        """A batch of a file with the column types of the schema: the user's, to which pyarrow casts without loss or
-        raises, or the common schema of several files, which rounds large integers."""
+        """Return a batch of a file with the column types of the dataset's schema.
+
+        A schema of the user is cast to without loss, or pyarrow raises. The common schema of several files rounds large
+        integers.
+        """
         columns = [batch.column(name).cast(self.types[name], safe=self.has_own_schema) for name in self._columns]
         return pa.record_batch(columns, self._columns)
 

@@ -32,7 +32,7 @@ def run_limited(code):
     return subprocess.run([sys.executable, "-c", MAKE + code], capture_output=True, text=True, timeout=120)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
+@pytest.mark.skipif(sys.platform != "linux", reason="the memory limits are Linux ones")
 def test_without_room_for_more_threads_those_that_run_do_the_work():
     done = run_limited("""
 one = _core.DenseRows(X, scale, None, True, 1, "").grid(np.arange(1000))
@@ -43,7 +43,7 @@ print((rows.grid(np.arange(1000)) == one).all())
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="limits of memory are those of Linux")
+@pytest.mark.skipif(sys.platform != "linux", reason="the memory limits are Linux ones")
 @pytest.mark.skipif("ASAN_OPTIONS" in os.environ, reason="the sanitizer ends a process that gets no memory")
 def test_a_lack_of_memory_raises_memory_error():
     done = run_limited("""

@@ -11,8 +11,7 @@ namespace {
 
 constexpr int64_t LARGEST_WEIGHT = int64_t(1) << 31;  // as returned by integer_weights in _grid.py
 
-// A rectified centroid is off the circle by the rounding of two coordinates, and a mean of rows by that of the rows
-// too.
+// Rounding two coordinates moves a rectified centroid off the circle. A mean is also moved by the rounding of its rows.
 constexpr int64_t LARGEST_RADIUS = (int64_t(1) << GRID_BITS) + 2;
 
 [[noreturn]] void raise_value_error(const std::string& message) { throw nb::value_error(message.c_str()); }
