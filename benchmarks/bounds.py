@@ -1,9 +1,11 @@
-"""How many rows a pass must score when bounds are chords, and when they are angles: a count in plain NumPy.
+"""How many rows a pass must score when bounds are chords, and when they are angles: a count in
+plain NumPy.
 
     python benchmarks/bounds.py
 
-On the sphere an angle obeys the triangle inequality too, and more tightly than its chord. The native engine takes
-chords for rectified centroids all the same: angles save too few scores to pay for an arcsine a row.
+On the sphere an angle obeys the triangle inequality too, and more tightly than its chord. The
+native engine takes chords for rectified centroids all the same: angles save too few scores to pay
+for an arcsine a row.
 """
 
 from __future__ import annotations
@@ -15,16 +17,22 @@ import numpy as np
 from grid import CASES
 from rekmeans import EulerMap
 
-ROWS, CAP = 20_000, 100
+ROWS = 20_000
+CAP = 100
 SETTINGS = (("range", 1.0), ("robust", 0.9))  # scale, alpha
 RACED = ("letter-26", "covtype-7", "mnist-10", "drawn-1M-16-10", "drawn-200k-36-100")
 
 
 class Bounds:
-    """Of each row, at most `upper` to the own centroid and at least `lower` to any other, in one measure."""
+    """Of each row, at most `upper` to the own centroid and at least `lower` to any other, in one
+    measure.
+    """
 
     def __init__(self, n: int, measure: Callable[[np.ndarray], np.ndarray]) -> None:
-        self.measure, self.upper, self.lower, self.n_scored = measure, np.zeros(n), np.zeros(n), 0
+        self.measure = measure
+        self.upper = np.zeros(n)
+        self.lower = np.zeros(n)
+        self.n_scored = 0
 
     def loosen(self, labels: np.ndarray, drift: np.ndarray) -> None:
         way = self.measure(drift)
@@ -36,15 +44,21 @@ class Bounds:
         open_ = ~(self.upper < self.lower)
         self.n_scored += int(open_.sum())
         two = self.measure(np.partition(D[open_], 1, axis=1))
-        self.upper[open_], self.lower[open_] = two[:, 0], two[:, 1]
+        self.upper[open_] = two[:, 0]
+        self.lower[open_] = two[:, 1]
 
 
 def count_scored_rows(F: np.ndarray, C: np.ndarray) -> tuple[int, float, float]:
-    """Passes, and rows scored as multiples of n by chords and by angles, of a rectified fit from C."""
-    n, d = len(F), F.shape[1] // 2
+    """Passes, and rows scored as multiples of n by chords and by angles, of a rectified fit
+    from C.
+    """
+    n = len(F)
+    d = F.shape[1] // 2
     chord = Bounds(n, lambda D: D)
     angle = Bounds(n, lambda D: 2 * np.arcsin(np.clip(D / (2 * np.sqrt(d)), 0, 1)))
-    labels, before, passes = None, C, 0
+    labels = None
+    before = C
+    passes = 0
     for passes in range(1, CAP + 1):  # noqa: B007
         if labels is not None:
             for bounds in (chord, angle):
@@ -55,7 +69,8 @@ def count_scored_rows(F: np.ndarray, C: np.ndarray) -> tuple[int, float, float]:
         now = D.argmin(axis=1)
         if labels is not None and np.array_equal(now, labels):
             break
-        labels, before = now, C
+        labels = now
+        before = C
         C = rectified_centroids(F, labels, C)
     return passes, chord.n_scored / n, angle.n_scored / n
 
@@ -69,7 +84,10 @@ def rectified_centroids(F: np.ndarray, labels: np.ndarray, C: np.ndarray) -> np.
 
 
 def main() -> None:
-    print("| case | scale, alpha | passes | scores a row, chords | angles | saved |\n|---|---|---|---|---|---|")
+    print(
+        "| case | scale, alpha | passes | scores a row, chords | angles | saved "
+        "|\n|---|---|---|---|---|---|"
+    )
     for case in CASES:
         if case.name not in RACED or not case.available():
             continue
@@ -81,7 +99,9 @@ def main() -> None:
             passes, chord, angle = count_scored_rows(F, start)
             saved = 1 - angle / chord
             print(
-                f"| {case.name} | {scale}, {alpha} | {passes} | {chord:.2f} | {angle:.2f} | {saved:.1%} |", flush=True
+                f"| {case.name} | {scale}, {alpha} | {passes} | {chord:.2f} | {angle:.2f} | "
+                f"{saved:.1%} |",
+                flush=True,
             )
 
 

@@ -1,11 +1,13 @@
-"""Passes on a Dask cluster of this machine, beside the native engine on the same rows, and dask-ml's KMeans.
+"""Passes on a Dask cluster of this machine, beside the native engine on the same rows, and
+dask-ml's KMeans.
 
     python benchmarks/cluster.py [rows, 8e6]
 
-32 partitions of 32 columns (2 GB), k = 10, all from the same start. The native engine has the rows in memory; workers
-are processes with one thread each, or one with two. dask-ml clusters the mapped rows of an eighth of the table in the
-same cluster, as many passes as EulerKMeans makes from the same start; its objective is halved, as the map has a factor
-sqrt(1/2) that its rows lack (`pip install rekmeans[bench]`).
+32 partitions of 32 columns (2 GB), k = 10, all from the same start. The native engine has the rows
+in memory; workers are processes with one thread each, or one with two. dask-ml clusters the mapped
+rows of an eighth of the table in the same cluster, as many passes as EulerKMeans makes from the
+same start; its objective is halved, as the map has a factor sqrt(1/2) that its rows lack (`pip
+install rekmeans[bench]`).
 """
 
 from __future__ import annotations
@@ -22,29 +24,42 @@ from distributed import Client, LocalCluster
 from out_of_memory import D, drawn_rows
 from rekmeans import EulerKMeans, EulerMap, RectifiedEulerKMeans
 
-K, PARTITIONS, PASSES, REPEATS = 10, 32, 10, 3
+K = 10
+PARTITIONS = 32
+PASSES = 10
+REPEATS = 3
 START = drawn_rows(999, 1000)[:K]
 
 
 def pass_seconds(X: Any, **parameters: Any) -> Any:
     """Seconds of each pass after the first, in which Dask maps the rows."""
-    model = RectifiedEulerKMeans(K, init=START, n_init=1, max_iter=PASSES, scale="range", **parameters)
+    model = RectifiedEulerKMeans(
+        K, init=START, n_init=1, max_iter=PASSES, scale="range", **parameters
+    )
     return model.fit(X).history_["seconds"][1:]
 
 
 def lazy_rows(n: int) -> Any:
     size = n // PARTITIONS
-    parts = [array.from_delayed(delayed(drawn_rows)(i, size), (size, D), float) for i in range(PARTITIONS)]
+    parts = [
+        array.from_delayed(delayed(drawn_rows)(i, size), (size, D), float)
+        for i in range(PARTITIONS)
+    ]
     return array.concatenate(parts).persist()
 
 
 def local_cluster(n_workers: int, threads: int) -> LocalCluster:
-    return LocalCluster(n_workers=n_workers, threads_per_worker=threads, dashboard_address=None, memory_limit="9GB")
+    return LocalCluster(
+        n_workers=n_workers, threads_per_worker=threads, dashboard_address=None, memory_limit="9GB"
+    )
 
 
 def measure_passes(n: int) -> None:
     rows = np.concatenate([drawn_rows(i, n // PARTITIONS) for i in range(PARTITIONS)])
-    print(f"\n{n:,} rows, {n * D * 8 / 1e9:.1f} GB in {PARTITIONS} partitions; median of {REPEATS} fits, in turns\n")
+    print(
+        f"\n{n:,} rows, {n * D * 8 / 1e9:.1f} GB in {PARTITIONS} partitions; median of {REPEATS} "
+        f"fits, in turns\n"
+    )
     print("| workers x threads | mean pass | native, as many threads | beside it | speed-up |")
     print("|---|---|---|---|---|")
     one = None
@@ -53,7 +68,10 @@ def measure_passes(n: int) -> None:
         one = one or (ours, native)
         speedups = f"{one[0] / ours:.2f}, native {one[1] / native:.2f}"
         over = f"{100 * (ours / native - 1):+.0f} %"
-        print(f"| {n_workers} x {threads} | {ours:.4f} s | {native:.4f} s | {over} | {speedups} |", flush=True)
+        print(
+            f"| {n_workers} x {threads} | {ours:.4f} s | {native:.4f} s | {over} | {speedups} |",
+            flush=True,
+        )
 
 
 def beside_native(rows: Any, n_workers: int, threads: int) -> tuple[float, float]:
@@ -77,13 +95,18 @@ def measure_dask_ml(n: int) -> None:
         started = perf_counter()
         model = EulerKMeans(K, init=START, n_init=1, max_iter=100, scale="range").fit(X)
         ours = perf_counter() - started
-        euler = EulerMap(scale="range").fit(np.concatenate([drawn_rows(i, n // PARTITIONS) for i in range(PARTITIONS)]))
+        euler = EulerMap(scale="range").fit(
+            np.concatenate([drawn_rows(i, n // PARTITIONS) for i in range(PARTITIONS)])
+        )
         F = X.map_blocks(euler.transform, dtype=float, chunks=(X.chunks[0], (2 * D,))).persist()
         started = perf_counter()
         other = KMeans(K, init=euler.transform(START), max_iter=model.n_iter_, tol=0.0).fit(F)
         theirs = perf_counter() - started
     print(f"\n{n:,} rows, {model.n_iter_} passes\n\n| | seconds | objective |\n|---|---|---|")
-    print(f"| EulerKMeans | {ours:.2f} | {model.inertia_:.6g} |\n| dask-ml | {theirs:.2f} | {other.inertia_ / 2:.6g} |")
+    print(
+        f"| EulerKMeans | {ours:.2f} | {model.inertia_:.6g} |\n| dask-ml | {theirs:.2f} | "
+        f"{other.inertia_ / 2:.6g} |"
+    )
     print(f"\n{theirs / ours:.1f} times faster")
 
 

@@ -1,4 +1,5 @@
-"""Ours and theirs: each contender clusters the same mapped rows from the same start and returns labels and passes.
+"""Ours and theirs: each contender clusters the same mapped rows from the same start and returns
+labels and passes.
 
 Peers get the mapped float32 features for free; ours gets the raw table and maps it within its time.
 """
@@ -35,7 +36,9 @@ def rekmeans(problem: Problem, rectified: bool = False) -> Outcome:
     from rekmeans import EulerKMeans, RectifiedEulerKMeans
 
     estimator = RectifiedEulerKMeans if rectified else EulerKMeans
-    model = estimator(len(problem.S), alpha=ALPHA, scale="range", beyond="wrap", init=problem.S, max_iter=CAP)
+    model = estimator(
+        len(problem.S), alpha=ALPHA, scale="range", beyond="wrap", init=problem.S, max_iter=CAP
+    )
     model.fit(problem.X)
     return Outcome(model.labels_, model.n_iter_)
 
@@ -47,7 +50,9 @@ def rek(problem: Problem) -> Outcome:
 def _sklearn(problem: Problem, algorithm: str) -> Outcome:
     from sklearn.cluster import KMeans
 
-    model = KMeans(len(problem.C), init=problem.C, n_init=1, max_iter=CAP, tol=0, algorithm=algorithm).fit(problem.F)
+    model = KMeans(
+        len(problem.C), init=problem.C, n_init=1, max_iter=CAP, tol=0, algorithm=algorithm
+    ).fit(problem.F)
     return Outcome(model.labels_, model.n_iter_)
 
 
@@ -62,7 +67,9 @@ def sklearn_elkan(problem: Problem) -> Outcome:
 def sklearnex(problem: Problem) -> Outcome:
     from sklearnex.cluster import KMeans
 
-    model = KMeans(len(problem.C), init=problem.C, n_init=1, max_iter=CAP, tol=0, algorithm="lloyd").fit(problem.F)
+    model = KMeans(
+        len(problem.C), init=problem.C, n_init=1, max_iter=CAP, tol=0, algorithm="lloyd"
+    ).fit(problem.F)
     return Outcome(model.labels_, model.n_iter_)
 
 
@@ -71,7 +78,12 @@ def faiss(problem: Problem) -> Outcome:
 
     n, d = problem.F.shape
     model = faiss.Kmeans(
-        d, len(problem.C), niter=problem.passes, max_points_per_centroid=n, min_points_per_centroid=1, verbose=False
+        d,
+        len(problem.C),
+        niter=problem.passes,
+        max_points_per_centroid=n,
+        min_points_per_centroid=1,
+        verbose=False,
     )
     model.train(problem.F, init_centroids=problem.C)
     return Outcome(model.index.search(problem.F, 1)[1][:, 0], problem.passes)

@@ -1,4 +1,5 @@
-"""Gross errors: NMI of k-means, EulerK and REK on the shared sets, clean and dirty; and the study behind the defaults.
+"""Gross errors: NMI of k-means, EulerK and REK on the shared sets, clean and dirty; and the study
+behind the defaults.
 
     python benchmarks/dirty.py table      # the table of docs/defaults.md
     python benchmarks/dirty.py defaults   # every setting tried, clean and dirty means
@@ -33,13 +34,16 @@ Method = Callable[[np.ndarray, int, int], np.ndarray]
 def table_of(name: str) -> tuple[np.ndarray, np.ndarray]:
     """At most ROWS rows of a shared set, in a fixed random order."""
     with np.load(Path(os.environ["REKMEANS_DATA"]) / f"{name}.npz") as data:
-        X, y = data["X"].astype(float), data["y"]
+        X = data["X"].astype(float)
+        y = data["y"]
     some = np.random.default_rng(0).permutation(len(X))[:ROWS]
     return X[some], y[some]
 
 
 def ours(estimator: type, **parameters: object) -> Method:
-    return lambda X, k, seed: estimator(k, n_init=N_STARTS, random_state=seed, **parameters).fit_predict(X)
+    return lambda X, k, seed: estimator(
+        k, n_init=N_STARTS, random_state=seed, **parameters
+    ).fit_predict(X)
 
 
 def score(name: str, kind: str, share: float, seed: int, method: Method) -> float:
@@ -56,7 +60,9 @@ def mean_score(name: str, kind: str, share: float, method: Method) -> float:
     return float(np.mean([score(name, kind, share, seed, method) for seed in range(DRAWS)]))
 
 
-def scores(cases: list[tuple[str, str, float]], methods: dict[str, Method]) -> dict[tuple[str, str, str, float], float]:
+def scores(
+    cases: list[tuple[str, str, float]], methods: dict[str, Method]
+) -> dict[tuple[str, str, str, float], float]:
     """Every method on every case, in parallel."""
     jobs = [(method, *case) for case in cases for method in methods]
     found = Parallel(n_jobs=2)(delayed(mean_score)(*job[1:], methods[job[0]]) for job in jobs)
@@ -74,13 +80,19 @@ def print_table() -> None:
     shares = [("cells", 0.0), *product(("cells", "rows"), (0.05, 0.1, 0.2, 0.3))]
     cases = [(name, kind, share) for name in SETS for kind, share in shares]
     found = scores(cases, methods)
-    print("| set | method | clean | " + " | ".join(f"{kind} {share:.0%}" for kind, share in shares[1:]) + " |")
+    print(
+        "| set | method | clean | "
+        + " | ".join(f"{kind} {share:.0%}" for kind, share in shares[1:])
+        + " |"
+    )
     print("|---" * (len(shares) + 2) + "|")
     for name, method in product(SETS, methods):
         cells = " | ".join(f"{found[method, name, kind, share]:.3f}" for kind, share in shares)
         print(f"| {name} | {method} | {cells} |")
     for method in methods:
-        means = [np.mean([found[method, name, kind, share] for name in SETS]) for kind, share in shares]
+        means = [
+            np.mean([found[method, name, kind, share] for name in SETS]) for kind, share in shares
+        ]
         print(f"| mean | {method} | " + " | ".join(f"{mean:.3f}" for mean in means) + " |")
 
 
@@ -88,9 +100,14 @@ def settings() -> Iterator[tuple[str, Method]]:
     """The settings compared for the defaults."""
     yield "k-means z", kmeans_z
     yield "k-means clipped", kmeans_clipped
-    for scale, beyond, alpha in product(("robust", "range"), ("ignore", "clip", "wrap"), (0.5, 0.75, 0.9, 1.0, 1.25)):
+    for scale, beyond, alpha in product(
+        ("robust", "range"), ("ignore", "clip", "wrap"), (0.5, 0.75, 0.9, 1.0, 1.25)
+    ):
         if scale == "robust" or beyond == "wrap":  # no value of a table lies outside its own range
-            yield f"REK {scale} {beyond} {alpha}", ours(RectifiedEulerKMeans, scale=scale, beyond=beyond, alpha=alpha)
+            yield (
+                f"REK {scale} {beyond} {alpha}",
+                ours(RectifiedEulerKMeans, scale=scale, beyond=beyond, alpha=alpha),
+            )
 
 
 def print_defaults() -> None:

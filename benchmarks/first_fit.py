@@ -1,13 +1,15 @@
-"""The first fit, default to default: what a person waits for from a table in memory to labels, and what it takes.
+"""The first fit, default to default: what a person waits for from a table in memory to labels, and
+what it takes.
 
-    python benchmarks/first_fit.py run --out first_fit.jsonl [--only CASE ...] [--repeats 5] [--seconds 60]
-    python benchmarks/first_fit.py table first_fit.jsonl
-    python benchmarks/first_fit.py plot first_fit.jsonl first_fit.png
+    python benchmarks/first_fit.py run --out first_fit.jsonl [--only CASE ...] [--repeats 5]
+    [--seconds 60] python benchmarks/first_fit.py table first_fit.jsonl python
+    benchmarks/first_fit.py plot first_fit.jsonl first_fit.png
 
-Every contender is called as its documentation calls it, with the number of clusters and a seed, behind the scaler that
-a person puts before it. Each has a process of its own for each case, in which it fits once a small part of the table,
-so that libraries are loaded, and then the table with the seeds 0, 1, ...; no new one begins after `--seconds`. The real
-sets need REKMEANS_DATA; a case whose file is not there is left out aloud.
+Every contender is called as its documentation calls it, with the number of clusters and a seed,
+behind the scaler that a person puts before it. Each has a process of its own for each case, in
+which it fits once a small part of the table, so that libraries are loaded, and then the table with
+the seeds 0, 1, ...; no new one begins after `--seconds`. The real sets need REKMEANS_DATA; a case
+whose file is not there is left out aloud.
 """
 
 from __future__ import annotations
@@ -32,7 +34,8 @@ from scipy import sparse
 from grid import path_of
 from race import fresh_peak, machine, memory
 
-OURS, RIVAL = "REK", "StandardScaler + KMeans"
+OURS = "REK"
+RIVAL = "StandardScaler + KMeans"
 BLOCK = 1 << 14  # rows of which objectives are taken at a time
 
 
@@ -128,7 +131,9 @@ CONTENDERS = {
     RIVAL: Contender(standard_kmeans, "scikit-learn", "sklearn"),
     "RobustScaler + KMeans": Contender(robust_kmeans, "scikit-learn", "sklearn"),
     "StandardScaler + MiniBatchKMeans": Contender(standard_minibatch, "scikit-learn", "sklearn"),
-    "StandardScaler + intelex KMeans": Contender(standard_intelex, "scikit-learn-intelex", "sklearnex"),
+    "StandardScaler + intelex KMeans": Contender(
+        standard_intelex, "scikit-learn-intelex", "sklearnex"
+    ),
     "StandardScaler + faiss": Contender(standard_faiss, "faiss-cpu", "faiss"),
 }
 
@@ -137,11 +142,16 @@ CONTENDERS = {
 
 
 def measure_one(contender: str, folder: Path, k: int, repeats: int, limit: float) -> None:
-    """Fits of one contender in this process; prints their times and the peak of memory, and stores the last labels."""
+    """Fits of one contender in this process; prints their times and the peak of memory, and stores
+    the last labels.
+    """
     warnings.simplefilter("ignore")
-    X, fit = np.load(folder / "X.npy"), CONTENDERS[contender].fit
+    X = np.load(folder / "X.npy")
+    fit = CONTENDERS[contender].fit
     fit(X[: max(50 * min(k, 20), 100)], min(k, 20), 0)
-    before, seconds, began = fresh_peak(), [], perf_counter()
+    before = fresh_peak()
+    seconds = []
+    began = perf_counter()
     while len(seconds) < repeats and (not seconds or perf_counter() - began < limit):
         started = perf_counter()
         labels = fit(X, k, len(seconds))
@@ -165,13 +175,24 @@ def run(out: Path, only: list[str] | None, repeats: int, limit: float) -> None:
                 folder = Path(name)
                 np.save(folder / "X.npy", X)
                 for contender in contenders:
-                    command = [sys.executable, __file__, "one", contender, name, str(k), str(repeats), str(limit)]
+                    command = [
+                        sys.executable,
+                        __file__,
+                        "one",
+                        contender,
+                        name,
+                        str(k),
+                        str(repeats),
+                        str(limit),
+                    ]
                     done = subprocess.run(command, capture_output=True, text=True, check=False)
                     record: dict[str, Any] = {"case": case, "contender": contender, **machine()}
                     record["version"] = version(CONTENDERS[contender].package)
                     if done.returncode == 0:
                         labels = np.load(folder / "labels.npy")
-                        record |= json.loads(done.stdout.splitlines()[-1]) | objectives(X, labels, k)
+                        record |= json.loads(done.stdout.splitlines()[-1]) | objectives(
+                            X, labels, k
+                        )
                     else:
                         record["error"] = done.stderr[-300:]
                     lines.write(json.dumps(record) + "\n")
@@ -180,12 +201,15 @@ def run(out: Path, only: list[str] | None, repeats: int, limit: float) -> None:
 
 
 def objectives(X: np.ndarray, labels: np.ndarray, k: int) -> dict[str, float]:
-    """Each method's own objective for these labels: ours on the circles of the default scale, theirs on z-scores."""
+    """Each method's own objective for these labels: ours on the circles of the default scale,
+    theirs on z-scores.
+    """
     from rekmeans import EulerMap
 
     kinds = {"rek": EulerMap().fit(X).transform, "kmeans": _z_scores(X)}
     return {
-        name: _loss_of_labels(transform, X, labels, k, on_circles=name == "rek") for name, transform in kinds.items()
+        name: _loss_of_labels(transform, X, labels, k, on_circles=name == "rek")
+        for name, transform in kinds.items()
     }
 
 
@@ -195,14 +219,25 @@ def _z_scores(X: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def _loss_of_labels(
-    transform: Callable[[np.ndarray], np.ndarray], X: np.ndarray, labels: np.ndarray, k: int, *, on_circles: bool
+    transform: Callable[[np.ndarray], np.ndarray],
+    X: np.ndarray,
+    labels: np.ndarray,
+    k: int,
+    *,
+    on_circles: bool,
 ) -> float:
-    """Sum of |f|^2 less what the best centroids take: |sum|^2/count of means, |sum| on each circle of rectified."""
+    """Sum of |f|^2 less what the best centroids take: |sum|^2/count of means, |sum| on each circle
+    of rectified.
+    """
     sums, squares = 0.0, 0.0
     for at in range(0, len(X), BLOCK):
         F = transform(X[at : at + BLOCK]).astype(np.float64)
         own = labels[at : at + BLOCK]
-        sums = sums + sparse.csr_array((np.ones(len(own)), (own, np.arange(len(own)))), shape=(k, len(own))) @ F
+        sums = (
+            sums
+            + sparse.csr_array((np.ones(len(own)), (own, np.arange(len(own)))), shape=(k, len(own)))
+            @ F
+        )
         squares += float((F * F).sum())
     if on_circles:
         d = sums.shape[1] // 2
@@ -222,7 +257,10 @@ def by_case(path: Path) -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
 
 
 def table(path: Path) -> None:
-    print("| case | contender | seconds | fits | memory grown, MB | objective of REK | of k-means | times ours |")
+    print(
+        "| case | contender | seconds | fits | memory grown, MB | objective of REK | of k-means | "
+        "times ours |"
+    )
     print("|---" * 8 + "|")
     ratios = {}
     for case, found in by_case(path):
@@ -233,7 +271,8 @@ def table(path: Path) -> None:
             seconds = median(record["seconds"])
             above = " | ".join(f"{record[kind] / best[kind] - 1:+.1%}" for kind in best)
             cells = (
-                f"{seconds:.4f} | {len(record['seconds'])} | {record['grown_mb']:.0f} | {above} | {seconds / own:.2f}"
+                f"{seconds:.4f} | {len(record['seconds'])} | {record['grown_mb']:.0f} | "
+                f"{above} | {seconds / own:.2f}"
             )
             print(f"| {case} | {name} | {cells} |")
     print()
@@ -250,8 +289,14 @@ def plot(path: Path, picture: Path) -> None:
     figure, axes = plt.subplots(figsize=(8, 5), layout="constrained")
     for i, peer in enumerate(peers):
         there = [(j, found) for j, found in enumerate(cases.values()) if peer in found]
-        times = [median(found[peer]["seconds"]) / median(found[OURS]["seconds"]) for _, found in there]
-        marker = {"marker": "o", "ms": 8} if peer == RIVAL else {"marker": "osd^v"[i % 5], "ms": 5, "alpha": 0.6}
+        times = [
+            median(found[peer]["seconds"]) / median(found[OURS]["seconds"]) for _, found in there
+        ]
+        marker = (
+            {"marker": "o", "ms": 8}
+            if peer == RIVAL
+            else {"marker": "osd^v"[i % 5], "ms": 5, "alpha": 0.6}
+        )
         axes.plot(times, [j for j, _ in there], linestyle="", label=peer, **marker)
     axes.axvline(1, color="black", linewidth=0.8)
     axes.set_xscale("log")

@@ -1,11 +1,12 @@
-"""The torch engine on a card: labels checked against exact arithmetic, passes timed beside flash-kmeans and others.
+"""The torch engine on a card: labels checked against exact arithmetic, passes timed beside
+flash-kmeans and others.
 
     python benchmarks/gpu.py run [shape ...] --out gpu.jsonl
     python benchmarks/gpu.py table gpu.jsonl
 
-Shapes are n x d columns (2d mapped) and k: overlapping groups on a curved sheet of low rank, random rows as start, 20
-passes of mean centroids, unweighted and complete unless the name says otherwise. Times are of device events, medians of
-three fits, the first run of everything outside.
+Shapes are n x d columns (2d mapped) and k: overlapping groups on a curved sheet of low rank, random
+rows as start, 20 passes of mean centroids, unweighted and complete unless the name says otherwise.
+Times are of device events, medians of three fits, the first run of everything outside.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from rekmeans.engines.torch.small_pass import SmallPass
 from rekmeans.engines.torch.triton_run import make_pass
 
 DEVICE = torch.device("cuda")
-PASSES, FITS = 20, 3
+PASSES = 20
+FITS = 3
 CHECKED = (0, 1, 4, 9, 19)  # passes whose labels are checked
 CHECKED_CELLS = 1 << 28  # cells of the rows that are checked
 BLOCK = 1 << 17  # rows drawn at a time
@@ -54,7 +56,9 @@ SHAPES = {
 
 
 def draw_phases(shape: Shape, noise: float = 0.04, seed: int = 1) -> Iterator[tuple[int, Tensor]]:
-    """Phases in half-turns, block by block: groups of standard width in `rank` directions, bent by tanh."""
+    """Phases in half-turns, block by block: groups of standard width in `rank` directions, bent by
+    tanh.
+    """
     n, d, k, rank, spread = shape
     draw = torch.Generator(device=DEVICE).manual_seed(seed)
 
@@ -68,7 +72,10 @@ def draw_phases(shape: Shape, noise: float = 0.04, seed: int = 1) -> Iterator[tu
         count = min(BLOCK, n - start)
         own = torch.randint(0, k, (count,), generator=draw, device=DEVICE)
         z = middles[own] + normal(count, rank)
-        yield start, 0.5 * torch.tanh(0.6 * (z @ directions) + shift - 0.5) + noise * normal(count, d)
+        yield (
+            start,
+            0.5 * torch.tanh(0.6 * (z @ directions) + shift - 0.5) + noise * normal(count, d),
+        )
 
 
 def draw_rows(shape: Shape, missing: float, is_weighted: bool) -> tuple[PackedRows, Tensor | None]:
@@ -82,14 +89,22 @@ def draw_rows(shape: Shape, missing: float, is_weighted: bool) -> tuple[PackedRo
             gap = torch.rand(phases.shape, generator=draw, device=DEVICE) < missing
             f[gap.repeat(1, 2)] = 0
         F[start : start + len(f)] = f
-    w = torch.randint(1, 1 << 31, (shape.n,), generator=draw, device=DEVICE) if is_weighted else None
+    w = (
+        torch.randint(1, 1 << 31, (shape.n,), generator=draw, device=DEVICE)
+        if is_weighted
+        else None
+    )
     step = max(1, shape.n // MEAN_ROWS)
-    rows = PackedRows(shape.n, shape.d, DEVICE, lambda: iter([(slice(0, shape.n), F)]), lambda _: F[::step])
+    rows = PackedRows(
+        shape.n, shape.d, DEVICE, lambda: iter([(slice(0, shape.n), F)]), lambda _: F[::step]
+    )
     return rows, w
 
 
 def exact_labels(f: Tensor, M: Tensor, d: int) -> Tensor:
-    """argmin of |f - m|^2 over observed cells, in integers through exact float64 products; ties to the lowest."""
+    """argmin of |f - m|^2 over observed cells, in integers through exact float64 products; ties to
+    the lowest.
+    """
     m = M.long()
     high = (m + 2048) >> 12
     low = m - (high << 12)
@@ -123,7 +138,12 @@ def time_on_device(work: Callable[[], Any]) -> float:
 def median_time(work: Callable[[], Any], repeats: int = 7, at_once: int = 10) -> float:
     """Of one call, several in a row so that the time to launch them does not show."""
     work()
-    return statistics.median(time_on_device(lambda: [work() for _ in range(at_once)]) for _ in range(repeats)) / at_once
+    return (
+        statistics.median(
+            time_on_device(lambda: [work() for _ in range(at_once)]) for _ in range(repeats)
+        )
+        / at_once
+    )
 
 
 def measure_ceilings() -> dict[str, float]:
@@ -135,13 +155,20 @@ def measure_ceilings() -> dict[str, float]:
     return {"copy_TB_s": copy, "product_TFLOP_s": 2 * 8192**3 / median_time(lambda: a @ b) / 1e9}
 
 
-def measure_fit(rows: PackedRows, w: Tensor | None, start: Tensor, is_rectified: bool = False) -> dict[str, Any]:
-    """Milliseconds of each pass, of the fit, wrong labels of the passes checked, shares scored and in doubt."""
+def measure_fit(
+    rows: PackedRows, w: Tensor | None, start: Tensor, is_rectified: bool = False
+) -> dict[str, Any]:
+    """Milliseconds of each pass, of the fit, wrong labels of the passes checked, shares scored and
+    in doubt.
+    """
     passes = make_pass(rows, w, len(start), is_rectified)
     draw = torch.Generator(device=DEVICE).manual_seed(7)
     count = min(rows.n, max(2000, CHECKED_CELLS // (2 * rows.d)), 100_000)
     checked = torch.randperm(rows.n, generator=draw, device=DEVICE)[:count]
-    times, whole, wrong, shares = [], [], 0, []
+    times = []
+    whole = []
+    wrong = 0
+    shares = []
     for fit in range(-1, FITS):
         passes.reset()
         passes.give(start)
@@ -157,7 +184,10 @@ def measure_fit(rows: PackedRows, w: Tensor | None, start: Tensor, is_rectified:
                 wrong += count_wrong(rows, passes, M, checked) if t in CHECKED else 0
                 shares.append(record.n_changed / rows.n)
             continue
-        each = [time_on_device(lambda t=t: passes._replay((passes.position + t) % 3)) for t in range(PASSES)]
+        each = [
+            time_on_device(lambda t=t: passes._replay((passes.position + t) % 3))
+            for t in range(PASSES)
+        ]
         times.append(each)
         passes.reset()
         passes.position = 0
@@ -165,10 +195,15 @@ def measure_fit(rows: PackedRows, w: Tensor | None, start: Tensor, is_rectified:
         passes.expect_loss_below(None)
         passes.progress.zero_()
         torch.cuda.synchronize()
-        whole.append(time_on_device(lambda: [passes._replay((passes.position + t) % 3) for t in range(PASSES)]))
+        whole.append(
+            time_on_device(
+                lambda: [passes._replay((passes.position + t) % 3) for t in range(PASSES)]
+            )
+        )
     by_pass = [statistics.median(at) for at in zip(*times, strict=True)]
     return {
-        "ms_fit": statistics.median(whole) / PASSES, "ms_by_pass": by_pass, "ms_late": statistics.mean(by_pass[10:]),
+        "ms_fit": statistics.median(whole) / PASSES, "ms_by_pass": by_pass,
+        "ms_late": statistics.mean(by_pass[10:]),
         "wrong": wrong, "checked": len(CHECKED) * count, "changed": shares, "columns": rows.P,
     }  # fmt: skip
 
@@ -183,7 +218,9 @@ def measure_assignment(rows: PackedRows, start: Tensor) -> dict[str, float]:
 
 
 def measure_flash(rows: PackedRows, start: Tensor, dtype: torch.dtype) -> dict[str, float]:
-    """flash-kmeans on the mapped features, which it gets for free: assignment and update of the first pass."""
+    """flash-kmeans on the mapped features, which it gets for free: assignment and update of the
+    first pass.
+    """
     from flash_kmeans.assign_euclid_triton import euclid_assign_triton
     from flash_kmeans.centroid_update_triton import triton_centroid_update_sorted_euclid
 
@@ -200,7 +237,9 @@ def measure_flash(rows: PackedRows, start: Tensor, dtype: torch.dtype) -> dict[s
 
 def measure_torch(rows: PackedRows, start: Tensor) -> dict[str, float]:
     """Plain torch in float32: a product, argmax, and index_add, block by block."""
-    X = torch.cat([rows.grid(slice(at, at + BLOCK)).float() / GRID for at in range(0, rows.n, BLOCK)])
+    X = torch.cat(
+        [rows.grid(slice(at, at + BLOCK)).float() / GRID for at in range(0, rows.n, BLOCK)]
+    )
     C = start.float() / GRID
 
     def one_pass() -> Tensor:
@@ -237,7 +276,12 @@ def measure_small() -> Iterator[dict[str, Any]]:
                 each.append(time_on_device(lambda passes=passes, count=count: passes.launch(count)))
             times[count] = statistics.median(each)
         us = (times[most] - times[1]) / (most - 1) * 1e3
-        yield {"shape": f"{n} x {d} k={k}", "us_a_pass": us, "us_first": times[1] * 1e3, "passes": most}
+        yield {
+            "shape": f"{n} x {d} k={k}",
+            "us_a_pass": us,
+            "us_first": times[1] * 1e3,
+            "passes": most,
+        }
 
 
 def run(names: list[str], out: Path, peers: bool) -> None:
@@ -245,9 +289,21 @@ def run(names: list[str], out: Path, peers: bool) -> None:
 
         def record(**fields: Any) -> None:
             print(json.dumps(fields), file=file, flush=True)
-            print({key: value for key, value in fields.items() if key not in ("ms_by_pass", "changed")}, flush=True)
+            print(
+                {
+                    key: value
+                    for key, value in fields.items()
+                    if key not in ("ms_by_pass", "changed")
+                },
+                flush=True,
+            )
 
-        record(kind="machine", device=torch.cuda.get_device_name(), torch=torch.__version__, **measure_ceilings())
+        record(
+            kind="machine",
+            device=torch.cuda.get_device_name(),
+            torch=torch.__version__,
+            **measure_ceilings(),
+        )
         for small in measure_small():
             record(kind="small", **small)
         for name in names:
@@ -256,7 +312,11 @@ def run(names: list[str], out: Path, peers: bool) -> None:
                 start = draw_start(rows, SHAPES[name].k)
                 record(kind="ours", shape=name, variant=variant, **measure_fit(rows, w, start))
                 if not variant:
-                    record(kind="rectified", shape=name, **measure_fit(rows, w, start, is_rectified=True))
+                    record(
+                        kind="rectified",
+                        shape=name,
+                        **measure_fit(rows, w, start, is_rectified=True),
+                    )
                     record(kind="assignment", shape=name, **measure_assignment(rows, start))
                     for peer, measure in PEERS.items() if peers else ():
                         try:

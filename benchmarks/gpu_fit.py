@@ -1,10 +1,12 @@
-"""Whole fits on a card from a NumPy array of the host to labels, beside the native engine and flash-kmeans.
+"""Whole fits on a card from a NumPy array of the host to labels, beside the native engine and
+flash-kmeans.
 
     python benchmarks/gpu_fit.py [case ...] --out gpu_fit.jsonl
 
-Time is split by part: scale (with the rows that it is made of brought to the host), map (copy, map and packing),
-start (short fits), passes, and the rest (pre-images, answers). The copy alone is timed beside them. flash-kmeans gets
-the mapped features on the card for free and seeds itself; its objective is computed in float64 from its labels.
+Time is split by part: scale (with the rows that it is made of brought to the host), map (copy, map
+and packing), start (short fits), passes, and the rest (pre-images, answers). The copy alone is
+timed beside them. flash-kmeans gets the mapped features on the card for free and seeds itself; its
+objective is computed in float64 from its labels.
 """
 
 from __future__ import annotations
@@ -87,7 +89,13 @@ def fit_on_card(estimator: type, X: np.ndarray, k: int) -> dict[str, Any]:
         fits.append((time.perf_counter() - started, parts, model))
     seconds, parts, model = min(fits[1:], key=lambda fit: fit[0])
     rest = seconds - sum(parts.values())
-    record = {"seconds": seconds, "first": fits[0][0], **parts, "rest": rest, "n_iter": model.n_iter_}
+    record = {
+        "seconds": seconds,
+        "first": fits[0][0],
+        **parts,
+        "rest": rest,
+        "n_iter": model.n_iter_,
+    }
     return record | {"inertia": model.inertia_, "model": model}
 
 
@@ -112,13 +120,17 @@ def copy_seconds(X: np.ndarray) -> float:
 
 
 def flash_fit(model: Any, X: np.ndarray, k: int, dtype: torch.dtype) -> dict[str, float]:
-    """flash-kmeans on the mapped features of a fitted model, from its own start, as many passes at most."""
+    """flash-kmeans on the mapped features of a fitted model, from its own start, as many passes at
+    most.
+    """
     from flash_kmeans import batch_kmeans_Euclid
 
     F = placement.place_fitted(model, X).rows.store
     features = torch.empty(1, len(X), 2 * X.shape[1], dtype=dtype, device="cuda")
     for at in range(0, len(X), 1 << 16):
-        features[0, at : at + (1 << 16)] = (F.grid(slice(at, min(at + (1 << 16), len(X)))).double() / 2**23).to(dtype)
+        features[0, at : at + (1 << 16)] = (
+            F.grid(slice(at, min(at + (1 << 16), len(X)))).double() / 2**23
+        ).to(dtype)
     seconds = []
     for _ in range(1 + REPEATS):
         torch.cuda.synchronize()
@@ -131,7 +143,9 @@ def flash_fit(model: Any, X: np.ndarray, k: int, dtype: torch.dtype) -> dict[str
     sums = torch.zeros(k, wide.shape[1], dtype=wide.dtype, device="cuda").index_add_(0, own, wide)
     means = sums / torch.bincount(own, minlength=k).clamp(min=1)[:, None]
     blocks = zip(wide.split(1 << 18), own.split(1 << 18), strict=True)
-    inertia = sum(float(((rows - means[labels]) ** 2).sum(dtype=torch.float64)) for rows, labels in blocks)
+    inertia = sum(
+        float(((rows - means[labels]) ** 2).sum(dtype=torch.float64)) for rows, labels in blocks
+    )
     return {"seconds": min(seconds[1:]), "inertia": inertia / 2}
 
 
@@ -149,7 +163,8 @@ def main() -> None:
             print(shown, flush=True)
 
         for name in asked.names or list(CASES):
-            X, k = CASES[name][0](), CASES[name][1]
+            X = CASES[name][0]()
+            k = CASES[name][1]
             record(case=name, contender="copy", seconds=copy_seconds(X))
             for estimator in (RectifiedEulerKMeans, EulerKMeans):
                 card = fit_on_card(estimator, X, k)
@@ -157,10 +172,19 @@ def main() -> None:
                 if not ENGINES["native"].missing():
                     processor = fit_on_processor(estimator, X, k)
                     same = is_same_fit(card["model"], processor["model"])
-                    record(case=name, contender=f"{estimator.__name__} native", same_bits=same, **processor)
+                    record(
+                        case=name,
+                        contender=f"{estimator.__name__} native",
+                        same_bits=same,
+                        **processor,
+                    )
             for dtype in (torch.float16, torch.float32):
                 try:
-                    record(case=name, contender=f"flash {dtype}", **flash_fit(card["model"], X, k, dtype))
+                    record(
+                        case=name,
+                        contender=f"flash {dtype}",
+                        **flash_fit(card["model"], X, k, dtype),
+                    )
                 except Exception as error:
                     record(case=name, contender=f"flash {dtype}", error=str(error)[:200])
 

@@ -16,7 +16,8 @@ ALPHA = 1.0  # half-turns over a column's range
 class Case:
     """A table and a number of clusters; `shared` names the file it needs in REKMEANS_DATA.
 
-    With `is_sparse` we get the table as CSR; peers get the same mapped rows as without, which are dense for any map.
+    With `is_sparse` we get the table as CSR; peers get the same mapped rows as without, which are
+    dense for any map.
     """
 
     name: str
@@ -59,7 +60,9 @@ def overlapping(n: int, d: int, k: int) -> Callable[[], np.ndarray]:
     def table() -> np.ndarray:
         random = np.random.default_rng(0)
         centres = random.standard_normal((k, d)).astype(np.float32)
-        return centres[random.integers(k, size=n)] + random.standard_normal((n, d)).astype(np.float32)
+        return centres[random.integers(k, size=n)] + random.standard_normal((n, d)).astype(
+            np.float32
+        )
 
     return table
 

@@ -1,9 +1,11 @@
-"""How a plain pass and a whole fit grow with n, d and k, beside the sgemm rate and the memory bandwidth.
+"""How a plain pass and a whole fit grow with n, d and k, beside the sgemm rate and the memory
+bandwidth.
 
     python benchmarks/growth.py growth.jsonl [growth.png]
 
-A plain pass scores every row (no skipping). Rates count 2 n (2d) k operations and 8 n d bytes. A whole fit is that of
-RectifiedEulerKMeans at its defaults, of k normal groups far apart, so that the number of passes stays about the same.
+A plain pass scores every row (no skipping). Rates count 2 n (2d) k operations and 8 n d bytes. A
+whole fit is that of RectifiedEulerKMeans at its defaults, of k normal groups far apart, so that the
+number of passes stays about the same.
 """
 
 from __future__ import annotations
@@ -60,7 +62,10 @@ def whole_fit(n: int, d: int, k: int) -> dict[str, float]:
 
 def sgemm_rate() -> float:
     """Operations a second of a large float32 product."""
-    A, B = (np.random.default_rng(0).standard_normal(s).astype(np.float32) for s in ((20_000, 1568), (1568, 256)))
+    A, B = (
+        np.random.default_rng(0).standard_normal(s).astype(np.float32)
+        for s in ((20_000, 1568), (1568, 256))
+    )
     return 2 * 20_000 * 1568 * 256 / fastest(lambda: A @ B)
 
 
@@ -80,8 +85,18 @@ def main(out: Path, picture: Path | None) -> None:
         for n, d, k in sizes:
             for quantized in (False, True):
                 seconds = plain_pass(n, d, k, quantized)
-                record = {"axis": axis, "n": n, "d": d, "k": k, "quantized": quantized, "seconds": seconds}
-                record |= {"of_sgemm": 4 * n * d * k / seconds / rate, "of_bandwidth": 8 * n * d / seconds / speed}
+                record = {
+                    "axis": axis,
+                    "n": n,
+                    "d": d,
+                    "k": k,
+                    "quantized": quantized,
+                    "seconds": seconds,
+                }
+                record |= {
+                    "of_sgemm": 4 * n * d * k / seconds / rate,
+                    "of_bandwidth": 8 * n * d / seconds / speed,
+                }
                 records.append(record)
                 print(record)
         for n, d, k in FIT_GROWTH[axis]:
@@ -105,7 +120,9 @@ def plot(records: list[dict], picture: Path) -> None:
             "a whole fit": [r for r in here if "whole" in r],
         }
         for name, some in kinds.items():
-            panel.loglog([r[axis] for r in some], [1e3 * r["seconds"] for r in some], "o-", label=name)
+            panel.loglog(
+                [r[axis] for r in some], [1e3 * r["seconds"] for r in some], "o-", label=name
+            )
         panel.set(xlabel=axis, ylabel="ms", title=f"growth in {axis}")
         panel.legend()
     figure.savefig(picture, dpi=120)

@@ -1,10 +1,12 @@
-"""Time of a fit against the rows: rectified RBF k-means and REK, linear; RBF k-means by the matrix of all pairs, not.
+"""Time of a fit against the rows: rectified RBF k-means and REK, linear; RBF k-means by the matrix
+of all pairs, not.
 
     python benchmarks/linear.py linear.jsonl [linear.png]
 
-Normal groups, 16 columns, k = 10, one start at the defaults of each estimator, this process alone. Medians of repeats
-taken in turn; a fit begins with the table in memory and ends with labels, centroids and pre-images. `passes` are those
-of the fit, so that seconds a pass can be compared where methods stop at different passes.
+Normal groups, 16 columns, k = 10, one start at the defaults of each estimator, this process alone.
+Medians of repeats taken in turn; a fit begins with the table in memory and ends with labels,
+centroids and pre-images. `passes` are those of the fit, so that seconds a pass can be compared
+where methods stop at different passes.
 """
 
 from __future__ import annotations
@@ -24,7 +26,8 @@ from rekmeans import KernelKMeans, RectifiedEulerKMeans
 from rekmeans.table.refusals import MOST_PAIRED
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
-COLUMNS, K = 16, 10
+COLUMNS = 16
+K = 10
 REPEATS = 3
 PAIRED = 10_000  # rows up to which the fit by pairs is timed; above, only its refusal
 METHODS: dict[str, Callable[[], Any]] = {
@@ -38,7 +41,9 @@ METHODS: dict[str, Callable[[], Any]] = {
 def rows(n: int) -> np.ndarray:
     """Twice as many overlapping normal groups as clusters: no fit ends after a few passes."""
     random = np.random.default_rng(0)
-    return random.normal(0, 2.0, (2 * K, COLUMNS))[random.integers(0, 2 * K, n)] + random.standard_normal((n, COLUMNS))
+    return random.normal(0, 2.0, (2 * K, COLUMNS))[
+        random.integers(0, 2 * K, n)
+    ] + random.standard_normal((n, COLUMNS))
 
 
 def time_fit(method: str, X: np.ndarray) -> tuple[float, Any]:
@@ -61,9 +66,14 @@ def measure_fits(n: int) -> list[dict[str, Any]]:
             seconds[method].append(time)
             passes[method] = int(model.n_iter_)
     records: list[dict[str, Any]] = [
-        {"n": n, "method": m, "seconds": median(seconds[m]), "passes": passes[m], "all": seconds[m]} for m in methods
+        {"n": n, "method": m, "seconds": median(seconds[m]), "passes": passes[m], "all": seconds[m]}
+        for m in methods
     ]
-    refused = [{"n": n, "method": method, "refused": refusal(method, X)} for method in METHODS if method not in methods]
+    refused = [
+        {"n": n, "method": method, "refused": refusal(method, X)}
+        for method in METHODS
+        if method not in methods
+    ]
     return records + refused
 
 
@@ -85,7 +95,14 @@ def plot(records: list[dict[str, Any]], picture: Path) -> None:
     ax = figure.subplots()
     for method, mark in zip(METHODS, "os^x", strict=True):
         own = [record for record in records if record["method"] == method and "seconds" in record]
-        ax.loglog([r["n"] for r in own], [r["seconds"] for r in own], f"{mark}-", ms=4, lw=1.2, label=method)
+        ax.loglog(
+            [r["n"] for r in own],
+            [r["seconds"] for r in own],
+            f"{mark}-",
+            ms=4,
+            lw=1.2,
+            label=method,
+        )
     ax.set(xlabel="rows", ylabel="seconds of a fit", title=f"{COLUMNS} columns, k = {K}")
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False)
@@ -98,10 +115,17 @@ def print_table(records: list[dict[str, Any]]) -> None:
     for n in dict.fromkeys(record["n"] for record in records):
         own = {r["method"]: r for r in records if r["n"] == n}
         cells = [
-            f"{r['seconds']:.3g} s, {r['passes']} passes" if "seconds" in r else "refused" if r["refused"] else ""
+            f"{r['seconds']:.3g} s, {r['passes']} passes"
+            if "seconds" in r
+            else "refused"
+            if r["refused"]
+            else ""
             for r in own.values()
         ]
-        print(f"| {n} | {' | '.join(cells)} | {own['rectified RBF']['seconds'] / own['REK']['seconds']:.2f} |")
+        print(
+            f"| {n} | {' | '.join(cells)} | "
+            f"{own['rectified RBF']['seconds'] / own['REK']['seconds']:.2f} |"
+        )
 
 
 def main(out: Path, picture: Path | None, most: int) -> None:
@@ -110,7 +134,9 @@ def main(out: Path, picture: Path | None, most: int) -> None:
     for n in SIZES:
         if n <= most:
             records += measure_fits(n)
-            print(*(json.dumps(record) for record in records[-len(METHODS) :]), sep="\n", flush=True)
+            print(
+                *(json.dumps(record) for record in records[-len(METHODS) :]), sep="\n", flush=True
+            )
     out.write_text("".join(json.dumps(record) + "\n" for record in records))
     print_table(records)
     if picture:

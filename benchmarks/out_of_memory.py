@@ -1,14 +1,16 @@
-"""Passes over rows that are not in memory, beside the rate of reading them and the pass over the same rows in memory.
+"""Passes over rows that are not in memory, beside the rate of reading them and the pass over the
+same rows in memory.
 
     python benchmarks/out_of_memory.py FOLDER [parquet | array | resident | growth ...]
 
-FOLDER gets the tables (3 GB; `resident` 1 GB more) and keeps them. Groups are normal and overlap; k = 10 unless said. A
-fit is that of the defaults, all passes of it are counted, the first too, in which every row is mapped. pyarrow and the
-fits take turns in one process; rates are of float64 cells.
+FOLDER gets the tables (3 GB; `resident` 1 GB more) and keeps them. Groups are normal and overlap; k
+= 10 unless said. A fit is that of the defaults, all passes of it are counted, the first too, in
+which every row is mapped. pyarrow and the fits take turns in one process; rates are of float64
+cells.
 
 parquet   passes of a fit, beside `to_batches` of the same files with the same number of threads
-array     passes of a fit of a .npy file and of a memmap in the page cache, beside the same rows in memory
-resident  the largest memory of a process that fits 24 million rows x 32 (6.1 GB) in parquet
+array     passes of a fit of a .npy file and of a memmap in the page cache, beside the same rows in
+memory resident  the largest memory of a process that fits 24 million rows x 32 (6.1 GB) in parquet
 growth    seconds a pass of 10^6 to 3 x 10^7 rows in parquet
 """
 
@@ -31,7 +33,8 @@ from pyarrow import dataset
 
 from rekmeans import RectifiedEulerKMeans
 
-D, GROUPS = 32, 10
+D = 32
+GROUPS = 10
 FILE_ROWS = 1_000_000
 REPEATS = 3
 LIMIT = "600MB"
@@ -70,9 +73,14 @@ def npy_table(path: Path, n: int) -> Path:
 
 
 def decode_seconds(folder: Path) -> float:
-    """Seconds in which pyarrow decodes all files: with its own options, or reading little ahead, the faster."""
+    """Seconds in which pyarrow decodes all files: with its own options, or reading little ahead,
+    the faster.
+    """
     data = dataset.dataset(str(folder), format="parquet")
-    return min(median(_scan_seconds(data, **options) for _ in range(REPEATS)) for options in ({}, FEW_AHEAD))
+    return min(
+        median(_scan_seconds(data, **options) for _ in range(REPEATS))
+        for options in ({}, FEW_AHEAD)
+    )
 
 
 FEW_AHEAD = {"batch_size": (1 << 23) // (8 * D), "batch_readahead": 2, "fragment_readahead": 1}
@@ -92,16 +100,31 @@ def fit_seconds(X: Any, k: int, memory_limit: str | None = LIMIT) -> Any:
 
 
 def pass_line(name: str, n: int, passes: Any, other: str, seconds: float) -> str:
-    """A row of the table: the mean pass and the median of those after the first, as shares of another's rate."""
-    shares = " | ".join(f"{100 * seconds / one:.0f} %" for one in (passes.mean(), np.median(passes[1:])))
+    """A row of the table: the mean pass and the median of those after the first, as shares of
+    another's rate.
+    """
+    shares = " | ".join(
+        f"{100 * seconds / one:.0f} %" for one in (passes.mean(), np.median(passes[1:]))
+    )
     size = n * D * 8 / 1e9
     return (
-        f"| {name} | {len(passes)} | {passes.mean():.3f} s, {size / passes.mean():.2f} GB/s | {passes[0]:.3f} s "
-        f"| {np.median(passes[1:]):.3f} s | {other} {seconds:.3f} s, {size / seconds:.2f} GB/s | {shares} |"
+        f"| {name} | {len(passes)} | {passes.mean():.3f} s, {size / passes.mean():.2f} GB/s | "
+        f"{passes[0]:.3f} s "
+        f"| {np.median(passes[1:]):.3f} s | {other} {seconds:.3f} s, {size / seconds:.2f} GB/s | "
+        f"{shares} |"
     )
 
 
-TITLES = ("rows", "passes", "mean pass", "first", "median of the others", "beside", "its rate, mean", "median")
+TITLES = (
+    "rows",
+    "passes",
+    "mean pass",
+    "first",
+    "median of the others",
+    "beside",
+    "its rate, mean",
+    "median",
+)
 HEAD = f"| {' | '.join(TITLES)} |\n{'|---' * len(TITLES)}|"
 
 
@@ -112,9 +135,19 @@ def measure_parquet(folder: Path) -> None:
         decode_seconds(table)
         rounds = [(decode_seconds(table), fit_seconds(str(table), 10)) for _ in range(REPEATS)]
         passes = np.median([one[1] for one in rounds], axis=0)
-        print(pass_line(f"{n:,} in parquet, {name}", n, passes, "pyarrow", median(r[0] for r in rounds)), flush=True)
+        print(
+            pass_line(
+                f"{n:,} in parquet, {name}", n, passes, "pyarrow", median(r[0] for r in rounds)
+            ),
+            flush=True,
+        )
         passes = np.median([fit_seconds(str(table), 10, None) for _ in range(REPEATS)], axis=0)
-        print(pass_line("the same without a limit", n, passes, "pyarrow", median(r[0] for r in rounds)), flush=True)
+        print(
+            pass_line(
+                "the same without a limit", n, passes, "pyarrow", median(r[0] for r in rounds)
+            ),
+            flush=True,
+        )
 
 
 def measure_arrays(folder: Path) -> None:
@@ -122,7 +155,11 @@ def measure_arrays(folder: Path) -> None:
     path = npy_table(folder / "table.npy", n)
     X = np.load(path)
     print("\n" + HEAD)
-    for k, limit, in_memory in ((10, LIMIT, "mapped anew"), (100, LIMIT, "mapped anew"), (100, None, "kept")):
+    for k, limit, in_memory in (
+        (10, LIMIT, "mapped anew"),
+        (100, LIMIT, "mapped anew"),
+        (100, None, "kept"),
+    ):
         forms = {".npy": str(path), "memmap": np.load(path, mmap_mode="r")}
         found: dict[str, list[Any]] = {name: [] for name in (*forms, "memory")}
         for _ in range(REPEATS):
@@ -133,7 +170,10 @@ def measure_arrays(folder: Path) -> None:
         for name in forms:
             beside = f"in memory, {in_memory}"
             print(
-                pass_line(f"{n:,} in {name}, k = {k}", n, medians[name], beside, medians["memory"].mean()), flush=True
+                pass_line(
+                    f"{n:,} in {name}, k = {k}", n, medians[name], beside, medians["memory"].mean()
+                ),
+                flush=True,
             )
 
 
@@ -142,10 +182,12 @@ import sys, time, warnings
 from rekmeans import RectifiedEulerKMeans
 warnings.simplefilter("ignore")
 started = time.perf_counter()
-model = RectifiedEulerKMeans(10, random_state=0, memory_limit=sys.argv[2], max_iter=8).fit(sys.argv[1])
+model = RectifiedEulerKMeans(10, random_state=0, memory_limit=sys.argv[2], max_iter=8)
+model.fit(sys.argv[1])
 seconds = time.perf_counter() - started
 peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM"))
-print(peak // 1000, round(seconds, 1), round(float(model.history_["seconds"].mean()), 2), len(model.labels_))
+mean_seconds = float(model.history_["seconds"].mean())
+print(peak // 1000, round(seconds, 1), round(mean_seconds, 2), len(model.labels_))
 """
 
 
@@ -153,9 +195,14 @@ def measure_resident(folder: Path) -> None:
     table = parquet_table(folder / "resident", 24_000_000, 2)
     print("\n| rows | memory_limit | largest resident | fit | mean pass |\n|---|---|---|---|---|")
     for limit in ("600MB", "300MB"):
-        answer = subprocess.check_output([sys.executable, "-c", RESIDENT, str(table), limit], text=True)
+        answer = subprocess.check_output(
+            [sys.executable, "-c", RESIDENT, str(table), limit], text=True
+        )
         peak, seconds, mean, n = answer.split()
-        print(f"| {int(n):,} x {D} in parquet | {limit} | {peak} MB | {seconds} s | {mean} s |", flush=True)
+        print(
+            f"| {int(n):,} x {D} in parquet | {limit} | {peak} MB | {seconds} s | {mean} s |",
+            flush=True,
+        )
 
 
 def measure_growth(folder: Path) -> None:
@@ -166,7 +213,8 @@ def measure_growth(folder: Path) -> None:
         data = dataset.dataset(files[:count], format="parquet")
         seconds = fit_seconds(data, 10)
         shown = " | ".join(
-            f"{one:.3f} s | {one / count / FILE_ROWS * 1e9:.0f} ns" for one in (seconds[0], np.median(seconds[1:]))
+            f"{one:.3f} s | {one / count / FILE_ROWS * 1e9:.0f} ns"
+            for one in (seconds[0], np.median(seconds[1:]))
         )
         print(f"| {count * FILE_ROWS:,} | {shown} |", flush=True)
 
@@ -182,7 +230,9 @@ MEASURES = {
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path, help="gets the tables, and keeps them")
-    parser.add_argument("names", nargs="*", metavar="measure", help=f"of {', '.join(MEASURES)}; all unless said")
+    parser.add_argument(
+        "names", nargs="*", metavar="measure", help=f"of {', '.join(MEASURES)}; all unless said"
+    )
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     print(f"{os.cpu_count()} CPUs, pyarrow {pa.__version__}, numpy {np.__version__}")

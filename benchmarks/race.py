@@ -1,10 +1,12 @@
-"""The race: every contender on every case, each run in a process of its own, to JSON lines; then a table and a plot.
+"""The race: every contender on every case, each run in a process of its own, to JSON lines; then a
+table and a plot.
 
     python benchmarks/race.py run --out race.jsonl [--only CASE] [--repeats 5]
     python benchmarks/race.py table race.jsonl
     python benchmarks/race.py plot race.jsonl race.png
 
-A run's time is the fit alone: reading, importing and, for peers, mapping are done before the clock starts.
+A run's time is the fit alone: reading, importing and, for peers, mapping are done before the clock
+starts.
 """
 
 from __future__ import annotations
@@ -34,24 +36,35 @@ BESIDE = ("rekmeans-rek",)  # another objective: shown beside, not raced
 
 
 def prepare_case(case: Case, folder: Path) -> Path:
-    """The case's raw and mapped rows and start as .npy files, and how many passes plain Lloyd takes."""
+    """The case's raw and mapped rows and start as .npy files, and how many passes plain Lloyd
+    takes.
+    """
     from rekmeans import EulerKMeans, EulerMap
 
     X = case.table()
     S = X[np.random.default_rng(0).choice(len(X), case.k, replace=False)]
     mapping = EulerMap(alpha=ALPHA, scale="range", beyond="wrap").fit(X)
-    for name, array in {"X": X, "S": S, "F": mapping.transform(X), "C": mapping.transform(S)}.items():
+    for name, array in {
+        "X": X,
+        "S": S,
+        "F": mapping.transform(X),
+        "C": mapping.transform(S),
+    }.items():
         np.save(folder / f"{name}.npy", np.ascontiguousarray(array, dtype=np.float32))
     if case.is_sparse:
         sparse.save_npz(folder / "X.npz", sparse.csr_array(X))
-    model = EulerKMeans(case.k, alpha=ALPHA, scale="range", beyond="wrap", init=S, max_iter=CAP).fit(X)
+    model = EulerKMeans(
+        case.k, alpha=ALPHA, scale="range", beyond="wrap", init=S, max_iter=CAP
+    ).fit(X)
     (folder / "passes").write_text(str(model.n_iter_))
     return folder
 
 
 def one(contender: str, folder: Path) -> None:
     """One timed fit; prints its record."""
-    problem = Problem(*(np.load(folder / f"{name}.npy") for name in "XSFC"), int((folder / "passes").read_text()))
+    problem = Problem(
+        *(np.load(folder / f"{name}.npy") for name in "XSFC"), int((folder / "passes").read_text())
+    )
     if (folder / "X.npz").exists():
         problem = problem._replace(X=sparse.load_npz(folder / "X.npz"))
     run = CONTENDERS[contender].run
@@ -61,12 +74,19 @@ def one(contender: str, folder: Path) -> None:
     started = perf_counter()
     outcome = run(problem)
     seconds = perf_counter() - started
-    record = {"seconds": seconds, "passes": int(outcome.passes), "grown_mb": (memory("VmHWM") - before) / 1024}
+    record = {
+        "seconds": seconds,
+        "passes": int(outcome.passes),
+        "grown_mb": (memory("VmHWM") - before) / 1024,
+    }
     print(json.dumps(record | {"objective": objective(problem.F, outcome.labels, len(problem.C))}))
 
 
 def memory(name: str) -> float:
-    """A line of the process's memory in KiB: VmRSS now, VmHWM at its peak; NaN where the system does not report it."""
+    """A line of the process's memory in KiB:
+
+    VmRSS now, VmHWM at its peak; NaN where the system does not report it.
+    """
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
     except FileNotFoundError:
@@ -83,7 +103,9 @@ def fresh_peak() -> float:
 
 
 def objective(F: np.ndarray, labels: np.ndarray, k: int) -> float:
-    """Half the squared distance to the cluster means, in float64, of the labels alone: the same yardstick for all."""
+    """Half the squared distance to the cluster means, in float64, of the labels alone: the same
+    yardstick for all.
+    """
     total = 0.0
     for c in range(k):
         own = F[labels == c].astype(np.float64)
@@ -92,7 +114,9 @@ def objective(F: np.ndarray, labels: np.ndarray, k: int) -> float:
 
 
 def run(out: Path, only: str | None, repeats: int, skip: set[str]) -> None:
-    names = [name for name, contender in CONTENDERS.items() if contender.available() and name not in skip]
+    names = [
+        name for name, contender in CONTENDERS.items() if contender.available() and name not in skip
+    ]
     with out.open("a") as lines:
         for case in CASES:
             if (only and case.name != only) or not case.available():
@@ -102,10 +126,17 @@ def run(out: Path, only: str | None, repeats: int, skip: set[str]) -> None:
                 for repeat in range(repeats):
                     for name in names if repeat % 2 == 0 else names[::-1]:
                         done = subprocess.run(
-                            [sys.executable, __file__, "one", name, folder], capture_output=True, text=True, check=False
+                            [sys.executable, __file__, "one", name, folder],
+                            capture_output=True,
+                            text=True,
+                            check=False,
                         )
                         last = done.stdout.strip().splitlines()[-1:] or ["{}"]
-                        record = json.loads(last[0]) if done.returncode == 0 else {"error": done.stderr[-300:]}
+                        record = (
+                            json.loads(last[0])
+                            if done.returncode == 0
+                            else {"error": done.stderr[-300:]}
+                        )
                         record |= {
                             "case": case.name,
                             "contender": name,
@@ -124,7 +155,8 @@ def medians(path: Path) -> dict[str, dict[str, dict[str, float]]]:
     for (case, contender), group in groupby(sorted(records, key=key), key=key):
         runs = list(group)
         found.setdefault(case, {})[contender] = {
-            name: median(r[name] for r in runs) for name in ("seconds", "passes", "grown_mb", "objective")
+            name: median(r[name] for r in runs)
+            for name in ("seconds", "passes", "grown_mb", "objective")
         }
     return found
 
@@ -133,7 +165,9 @@ def ratios(found: dict[str, dict[str, dict[str, float]]]) -> dict[str, tuple[str
     """case -> the fastest peer and how many times longer it takes than we do."""
     best = {}
     for case, runs in found.items():
-        peers = {name: r["seconds"] for name, r in runs.items() if name != OURS and name not in BESIDE}
+        peers = {
+            name: r["seconds"] for name, r in runs.items() if name != OURS and name not in BESIDE
+        }
         if peers and OURS in runs:
             name = min(peers, key=peers.__getitem__)
             best[case] = (name, peers[name] / runs[OURS]["seconds"])
@@ -142,19 +176,27 @@ def ratios(found: dict[str, dict[str, dict[str, float]]]) -> dict[str, tuple[str
 
 def table(path: Path) -> None:
     found = medians(path)
-    print("| case | contender | seconds | passes | ms a pass | objective | memory grown, MB | times ours |")
+    print(
+        "| case | contender | seconds | passes | ms a pass | objective | memory grown, MB | times "
+        "ours |"
+    )
     print("|---|---|---|---|---|---|---|---|")
     for case, runs in found.items():
         for name, r in sorted(runs.items(), key=lambda item: item[1]["seconds"]):
             print(
-                f"| {case} | {name} | {r['seconds']:.3f} | {r['passes']:.0f} | {1e3 * r['seconds'] / r['passes']:.2f} "
-                f"| {r['objective']:.2f} | {r['grown_mb']:.0f} | {r['seconds'] / runs[OURS]['seconds']:.2f} |"
+                f"| {case} | {name} | {r['seconds']:.3f} | {r['passes']:.0f} | "
+                f"{1e3 * r['seconds'] / r['passes']:.2f} "
+                f"| {r['objective']:.2f} | {r['grown_mb']:.0f} | "
+                f"{r['seconds'] / runs[OURS]['seconds']:.2f} |"
             )
     best = ratios(found)
     print()
     for case, (name, ratio) in best.items():
         print(f"- {case}: fastest peer {name}, {ratio:.2f} times our time")
-    print(f"- geometric mean over {len(best)} cases: {geometric_mean(r for _, r in best.values()):.2f}")
+    print(
+        f"- geometric mean over {len(best)} cases: "
+        f"{geometric_mean(r for _, r in best.values()):.2f}"
+    )
 
 
 def plot(path: Path, picture: Path) -> None:
@@ -177,12 +219,16 @@ def machine() -> dict[str, Any]:
 
 def _processor() -> str:
     text = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").exists() else ""
-    names = [line.split(":", 1)[1].strip() for line in text.splitlines() if line.startswith("model name")]
+    names = [
+        line.split(":", 1)[1].strip() for line in text.splitlines() if line.startswith("model name")
+    ]
     return names[0] if names else platform.processor()
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     runner = commands.add_parser("run")
     runner.add_argument("--out", type=Path, required=True)

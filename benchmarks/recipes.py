@@ -1,4 +1,6 @@
-"""What people do against gross errors without us: recipes round scikit-learn's k-means, each (X, k, seed) -> labels."""
+"""What people do against gross errors without us: recipes round scikit-learn's k-means, each (X, k,
+seed) -> labels.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +33,18 @@ def ranks(X: np.ndarray, k: int, seed: int) -> np.ndarray:
 
 
 def isolation_forest(X: np.ndarray, k: int, seed: int) -> np.ndarray:
-    """Rows that an isolation forest calls outliers take no part; all rows go to the nearest mean."""
+    """Rows that an isolation forest calls outliers take no part; all rows go to the nearest
+    mean.
+    """
     inliers = IsolationForest(random_state=seed).fit_predict(X) > 0
     scaler = StandardScaler().fit(X[inliers])
     return kmeans(scaler.transform(X[inliers]), k, seed).predict(scaler.transform(X))
 
 
 def trimmed(X: np.ndarray, k: int, seed: int) -> np.ndarray:
-    """Trimmed k-means on robustly scaled columns: the farthest quarter of the rows does not move the means."""
+    """Trimmed k-means on robustly scaled columns: the farthest quarter of the rows does not move
+    the means.
+    """
     Z = RobustScaler().fit_transform(X)
     centres = kmeans(Z, k, seed).cluster_centers_
     for _ in range(TRIM_PASSES):
@@ -46,7 +52,12 @@ def trimmed(X: np.ndarray, k: int, seed: int) -> np.ndarray:
         labels, nearest = D.argmin(axis=1), D.min(axis=1)
         inside = nearest <= np.quantile(nearest, 1 - TRIMMED)
         centres = np.stack(
-            [Z[inside & (labels == c)].mean(axis=0) if (inside & (labels == c)).any() else centres[c] for c in range(k)]
+            [
+                Z[inside & (labels == c)].mean(axis=0)
+                if (inside & (labels == c)).any()
+                else centres[c]
+                for c in range(k)
+            ]
         )
     return ((Z[:, None] - centres) ** 2).sum(axis=2).argmin(axis=1)
 

@@ -1,9 +1,11 @@
-"""The default scale on drawn tables: far groups, ordinary mixtures, tied columns, and groups seen where there are none.
+"""The default scale on drawn tables: far groups, ordinary mixtures, tied columns, and groups seen
+where there are none.
 
     python benchmarks/scale.py             # all tables of docs/defaults.md that need no data set
     python benchmarks/scale.py mixtures    # one of groups, mixtures, ties, alarms
 
-Measure: mean adjusted Rand index with the drawn groups, one call of fit with the true number of clusters.
+Measure: mean adjusted Rand index with the drawn groups, one call of fit with the true number of
+clusters.
 """
 
 from __future__ import annotations
@@ -30,11 +32,15 @@ ERRORS = 15.0  # standard deviations
 
 
 def ours(scale: str) -> Callable[[np.ndarray, int], np.ndarray]:
-    return lambda X, k: RectifiedEulerKMeans(k, scale=scale, random_state=0, n_threads=1).fit_predict(X)
+    return lambda X, k: RectifiedEulerKMeans(
+        k, scale=scale, random_state=0, n_threads=1
+    ).fit_predict(X)
 
 
 def kmeans(n_init: int) -> Callable[[np.ndarray, int], np.ndarray]:
-    return lambda X, k: KMeans(k, n_init=n_init, random_state=0).fit_predict(StandardScaler().fit_transform(X))
+    return lambda X, k: KMeans(k, n_init=n_init, random_state=0).fit_predict(
+        StandardScaler().fit_transform(X)
+    )
 
 
 METHODS = {
@@ -46,13 +52,19 @@ METHODS = {
 
 
 def groups(seed: int, share: float, away: float, n_groups: int, columns: str, dirt: float) -> Table:
-    """A large group and one or two of this share, so many sigmas away on all five columns or on one of them each."""
-    random = np.random.default_rng([11, seed, int(share * 1000), int(away), n_groups, len(columns), int(dirt * 100)])
+    """A large group and one or two of this share, so many sigmas away on all five columns or on one
+    of them each.
+    """
+    random = np.random.default_rng(
+        [11, seed, int(share * 1000), int(away), n_groups, len(columns), int(dirt * 100)]
+    )
     y = random.choice(n_groups, ROWS, p=[1 - share * (n_groups - 1)] + [share] * (n_groups - 1))
     X = random.normal(size=(ROWS, 5))
     for group in range(1, n_groups):
         offsets = away * (1 + 0.5 * (group - 1)) * random.choice([-1, 1], 5)
-        X[y == group] += np.where(np.arange(5) == group - 1, offsets, 0) if columns == "one" else offsets
+        X[y == group] += (
+            np.where(np.arange(5) == group - 1, offsets, 0) if columns == "one" else offsets
+        )
     X = np.where(random.random(X.shape) < dirt, ERRORS * random.normal(size=X.shape), X)
     return X * 10 ** random.uniform(-2, 3, 5), y
 
@@ -60,11 +72,17 @@ def groups(seed: int, share: float, away: float, n_groups: int, columns: str, di
 def mixture(seed: int) -> Table:
     """2-12 groups of very unequal size and spread, 2-10 columns in different units."""
     random = np.random.default_rng([7, seed])
-    k, d, n = int(random.integers(2, 13)), int(random.integers(2, 11)), int(random.integers(300, 3000))
+    k, d, n = (
+        int(random.integers(2, 13)),
+        int(random.integers(2, 11)),
+        int(random.integers(300, 3000)),
+    )
     shares = random.lognormal(0, 1, k)
     shares = np.maximum(shares / shares.sum(), 0.02)
     centres = random.uniform(0, 1, (k, d))
-    spreads = random.lognormal(np.log(0.02 if d < 4 else 0.045), 0.45, (k, 1)) * random.lognormal(0, 0.3, (k, d))
+    spreads = random.lognormal(np.log(0.02 if d < 4 else 0.045), 0.45, (k, 1)) * random.lognormal(
+        0, 0.3, (k, d)
+    )
     y = random.choice(k, n, p=shares / shares.sum())
     X = centres[y] + spreads[y] * random.normal(size=(n, d))
     return X * 10 ** random.uniform(-2, 3, d) + random.normal(0, 100, d), y
@@ -80,7 +98,9 @@ def tied(kind: str, seed: int, dirt: tuple[str, float] | None = None) -> Table:
         return X, y
     what, share = dirt
     errors = X.mean(axis=0) + ERRORS * X.std(axis=0) * random.normal(size=X.shape)
-    return np.where(random.random(X.shape) < share, errors if what == "errors" else float(what), X), y
+    return np.where(
+        random.random(X.shape) < share, errors if what == "errors" else float(what), X
+    ), y
 
 
 def one_hot(random: np.random.Generator, y: np.ndarray, k: int, d: int) -> np.ndarray:
@@ -97,7 +117,9 @@ def yes_no(random: np.random.Generator, y: np.ndarray, k: int, d: int) -> np.nda
 
 
 def ordinal(random: np.random.Generator, y: np.ndarray, k: int, d: int) -> np.ndarray:
-    return np.clip(np.rint(random.uniform(0.5, 5.5, (k, d))[y] + 0.9 * random.normal(size=(len(y), d))), 1, 5)
+    return np.clip(
+        np.rint(random.uniform(0.5, 5.5, (k, d))[y] + 0.9 * random.normal(size=(len(y), d))), 1, 5
+    )
 
 
 def counts(random: np.random.Generator, y: np.ndarray, k: int, d: int) -> np.ndarray:
@@ -111,7 +133,9 @@ def large_counts(random: np.random.Generator, y: np.ndarray, k: int, d: int) -> 
 
 def zero_inflated(random: np.random.Generator, y: np.ndarray, k: int, d: int) -> np.ndarray:
     shares, places = random.beta(0.7, 0.7, (k, d))[y], random.uniform(1, 6, (k, d))[y]
-    return (random.random(shares.shape) < shares) * np.exp(places / 2 + 0.3 * random.normal(size=shares.shape))
+    return (random.random(shares.shape) < shares) * np.exp(
+        places / 2 + 0.3 * random.normal(size=shares.shape)
+    )
 
 
 def mixed(random: np.random.Generator, y: np.ndarray, k: int, d: int) -> np.ndarray:
@@ -134,7 +158,9 @@ def scores(tables: Iterable[Table]) -> dict[str, np.ndarray]:
     """The adjusted Rand index of each method on each table."""
     drawn = list(tables)
     jobs = [(name, table) for name in METHODS for table in drawn]
-    found = np.array(Parallel(n_jobs=2)(delayed(score)(*job) for job in jobs)).reshape(len(METHODS), len(drawn))
+    found = np.array(Parallel(n_jobs=2)(delayed(score)(*job) for job in jobs)).reshape(
+        len(METHODS), len(drawn)
+    )
     return dict(zip(METHODS, found, strict=True))
 
 
@@ -146,7 +172,10 @@ def score(method: str, table: Table) -> float:
 
 
 def print_row(name: str, found: dict[str, np.ndarray]) -> None:
-    print(f"| {name} | " + " | ".join(f"{values.mean():.3f}" for values in found.values()) + " |", flush=True)
+    print(
+        f"| {name} | " + " | ".join(f"{values.mean():.3f}" for values in found.values()) + " |",
+        flush=True,
+    )
 
 
 def print_groups() -> None:
@@ -159,8 +188,12 @@ def print_groups() -> None:
         ("one", 3, 0),
     ]:
         cases = product(range(3), (0.2, 0.1, 0.05), (6, 10, 20, 50, 100))
-        found = scores(groups(seed, share, away, n_groups, columns, dirt) for seed, share, away in cases)
-        print_row(f"{n_groups} groups, {columns} of five columns{', 10 % errors' if dirt else ''}", found)
+        found = scores(
+            groups(seed, share, away, n_groups, columns, dirt) for seed, share, away in cases
+        )
+        print_row(
+            f"{n_groups} groups, {columns} of five columns{', 10 % errors' if dirt else ''}", found
+        )
 
 
 def print_mixtures() -> None:
@@ -168,7 +201,9 @@ def print_mixtures() -> None:
     print_row("mixtures", found)
     best = found["k-means z, best of 10"]
     print(
-        "| more than .1 below the last | " + " | ".join(f"{np.mean(v < best - 0.1):.1%}" for v in found.values()) + " |"
+        "| more than .1 below the last | "
+        + " | ".join(f"{np.mean(v < best - 0.1):.1%}" for v in found.values())
+        + " |"
     )
 
 
@@ -177,7 +212,9 @@ def print_ties() -> None:
         print_row(kind, scores(tied(kind, seed) for seed in range(40)))
         for code in ("-999", "9999", "errors"):
             cases = product(range(8), (0.01, 0.05, 0.1))
-            print_row(f"{kind}, {code}", scores(tied(kind, seed, (code, share)) for seed, share in cases))
+            print_row(
+                f"{kind}, {code}", scores(tied(kind, seed, (code, share)) for seed, share in cases)
+            )
 
 
 def alarm_columns(kind: str, n: int, count: int) -> np.ndarray:
@@ -195,15 +232,34 @@ def alarm_columns(kind: str, n: int, count: int) -> np.ndarray:
         "exponential": lambda: random.exponential(size=(n, count)),
         "Poisson": lambda: random.poisson(float(width), (n, count)).astype(float),
         "errors": lambda: np.where(is_error, float(width) * z, bulk),
-        "uniform": lambda: np.where(is_error, random.uniform(-1, 1, (n, count)) * float(width), bulk),
+        "uniform": lambda: np.where(
+            is_error, random.uniform(-1, 1, (n, count)) * float(width), bulk
+        ),
         "one-sided": lambda: np.where(is_error, float(width) * np.abs(z), bulk),
     }
     return shapes[name]()
 
 
 ALARMS = (
-    *("normal", "t3", "Cauchy", "lognormal", "exponential", "Poisson 0.7", "Poisson 3", "Poisson 30"),
-    *("errors 5", "errors 15", "errors 100", "uniform 20", "uniform 60", "one-sided 15", "one-sided 100"),
+    *(
+        "normal",
+        "t3",
+        "Cauchy",
+        "lognormal",
+        "exponential",
+        "Poisson 0.7",
+        "Poisson 3",
+        "Poisson 30",
+    ),
+    *(
+        "errors 5",
+        "errors 15",
+        "errors 100",
+        "uniform 20",
+        "uniform 60",
+        "one-sided 15",
+        "one-sided 100",
+    ),
 )
 
 
@@ -213,12 +269,19 @@ def print_alarms() -> None:
     for kind in ALARMS:
         rates = []
         for n in sizes:
-            found = robust_scale(MemoryTable(alarm_columns(kind, n, ALARM_COLUMNS)).column_summary())
+            found = robust_scale(
+                MemoryTable(alarm_columns(kind, n, ALARM_COLUMNS)).column_summary()
+            )
             rates.append(np.mean(np.count_nonzero(~np.isnan(found.low), axis=1) > 1))
         print(f"| {kind} | " + " | ".join(f"{rate:.2%}" for rate in rates) + " |", flush=True)
 
 
-PARTS = {"groups": print_groups, "mixtures": print_mixtures, "ties": print_ties, "alarms": print_alarms}
+PARTS = {
+    "groups": print_groups,
+    "mixtures": print_mixtures,
+    "ties": print_ties,
+    "alarms": print_alarms,
+}
 
 if __name__ == "__main__":
     for name in sys.argv[1:] or PARTS:

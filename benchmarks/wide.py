@@ -1,7 +1,9 @@
-"""Wide tables of counts, mostly zero: seconds, passes and memory of a fit, the table given dense and as CSR.
+"""Wide tables of counts, mostly zero: seconds, passes and memory of a fit, the table given dense
+and as CSR.
 
-    python benchmarks/wide.py sets     # the sets of pictures in the folder that REKMEANS_DATA names, rows of sum 1
-    python benchmarks/wide.py drawn    # 29 780 x 10 752 counts of 256 classes, drawn like a spatial pyramid's
+    python benchmarks/wide.py sets     # the sets of pictures in the folder that REKMEANS_DATA
+    names, rows of sum 1 python benchmarks/wide.py drawn    # 29 780 x 10 752 counts of 256 classes,
+    drawn like a spatial pyramid's
 
 Each fit runs in a process of its own; the same checksum of labels says the same bits.
 """
@@ -27,9 +29,13 @@ from rekmeans import EulerKMeans, RectifiedEulerKMeans
 SETS = {"sports8_spm": 8, "scene13_spm": 13, "tinyimagenet12_spm": 12, "caltech101_spm": 101}
 METHODS = {"EulerK": EulerKMeans, "REK": RectifiedEulerKMeans}
 FORMS = ("dense", "CSR")
-ROWS, WORDS, CLASSES = 29_780, 512, 256  # of Caltech 256
+# of Caltech 256
+ROWS = 29_780
+WORDS = 512
+CLASSES = 256
 PATCHES = (700, 1500)  # of a picture
-GRAIN = 0.02  # concentration of the words of a class: one count in eight is not zero, as of photographs
+# concentration of the words of a class: one count in eight is not zero, as of photographs
+GRAIN = 0.02
 COMMON = 0.3  # and of those that all share
 OWN = 0.7  # share of a cell's words that its class decides
 STEEP = 300.0  # alpha of rows of sum 1
@@ -41,11 +47,13 @@ def drawn_counts(seed: int = 0) -> sparse.csr_array:
     """Counts of words in 1 + 4 + 16 cells of pictures, (ROWS, 21 WORDS) of uint16."""
     random = np.random.default_rng(seed)
     common = random.dirichlet(np.full(WORDS, COMMON))
-    blocks, words = [], random.dirichlet(np.full(WORDS, GRAIN), (CLASSES, 16))
+    blocks = []
+    words = random.dirichlet(np.full(WORDS, GRAIN), (CLASSES, 16))
     for classes in np.array_split(random.integers(CLASSES, size=ROWS), 64):
         own = OWN * words[classes] + (1 - OWN) * common
         patches = random.multinomial(random.integers(*PATCHES, len(classes)), np.full(16, 1 / 16))
-        fine = random.multinomial(patches, own).reshape(-1, 2, 2, 2, 2, WORDS)  # row, column: half, quarter
+        # row, column: half, quarter
+        fine = random.multinomial(patches, own).reshape(-1, 2, 2, 2, 2, WORDS)
         middle = fine.sum(axis=(2, 4))
         levels = (middle.sum(axis=(1, 2)), middle, fine.swapaxes(2, 3))
         blocks.append(np.concatenate([level.reshape(len(classes), -1) for level in levels], axis=1))
@@ -77,7 +85,12 @@ def one(path: Path, method: str, form: str, k: int, alpha: float) -> None:
         "passes": model.n_iter_,
         "MB more": (memory("VmHWM") - before) / 1024,
     }
-    print(json.dumps(record | {"MB given": size / 2**20, "labels": f"{crc32(model.labels_.astype(np.int32)):08x}"}))
+    print(
+        json.dumps(
+            record
+            | {"MB given": size / 2**20, "labels": f"{crc32(model.labels_.astype(np.int32)):08x}"}
+        )
+    )
 
 
 def line(path: Path, method: str, form: str, k: int, alpha: float) -> str:
@@ -86,11 +99,17 @@ def line(path: Path, method: str, form: str, k: int, alpha: float) -> str:
     record = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     record |= {"table": path.stem, "method": method, "form": form}
     cells = (record[name] for name in COLUMNS)
-    return "| " + " | ".join(f"{cell:,.1f}" if isinstance(cell, float) else str(cell) for cell in cells) + " |"
+    return (
+        "| "
+        + " | ".join(f"{cell:,.1f}" if isinstance(cell, float) else str(cell) for cell in cells)
+        + " |"
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=("sets", "drawn", "one"))
     parser.add_argument("rest", nargs="*")
     asked = parser.parse_args()
@@ -108,7 +127,10 @@ def main() -> None:
         path = Path(folder) / "drawn.npz"
         sparse.save_npz(path, counts := drawn_counts(), compressed=False)
         lines([(path, CLASSES, SLOW)], ["REK"])
-        print(f"{counts.shape[0]:,} x {counts.shape[1]:,}, {counts.nnz / np.prod(counts.shape):.1%} not zero")
+        print(
+            f"{counts.shape[0]:,} x {counts.shape[1]:,}, {counts.nnz / np.prod(counts.shape):.1%} "
+            f"not zero"
+        )
 
 
 def lines(tables: list[tuple[Path, int, float]], methods: object) -> None:

@@ -16,7 +16,13 @@ author = "the rekmeans developers"
 copyright = f"2026, {author}"
 version = release = rekmeans.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "sphinx_gallery.gen_gallery"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+]
 exclude_patterns = ["templates"]
 
 myst_heading_anchors = 3
@@ -27,7 +33,8 @@ autosummary_generate = True
 autodoc_typehints = "none"
 numpydoc_class_members_toctree = False
 CLUSTERERS = (
-    "EulerKMeans", "RectifiedEulerKMeans", "KernelKMeans", "FuzzyCMeans", "SelfOrganizingMap", "NeuralGas",
+    "EulerKMeans", "RectifiedEulerKMeans", "KernelKMeans", "FuzzyCMeans", "SelfOrganizingMap",
+    "NeuralGas",
     "MultipleKernelKMeans", "MahalanobisFuzzyCMeans",
 )  # fmt: skip
 numpydoc_show_inherited_class_members = {f"rekmeans.{name}": True for name in CLUSTERERS}
@@ -62,7 +69,17 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-PAGES = ("index", "choose", "command_line", "method", "defaults", "kernel_study", "speed", "reproduction", "gallery/*")
+PAGES = (
+    "index",
+    "choose",
+    "command_line",
+    "method",
+    "defaults",
+    "kernel_study",
+    "speed",
+    "reproduction",
+    "gallery/*",
+)
 html_sidebars = {page: [] for page in PAGES}
 
 
@@ -74,12 +91,15 @@ class Help(Directive):
     def run(self) -> list[nodes.Node]:
         command = [sys.executable, "-m", "rekmeans", *self.arguments, "--help"]
         env = os.environ | {"COLUMNS": "92", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"}
-        text = subprocess.run(command, env=env, capture_output=True, encoding="utf-8", check=True).stdout
+        text = subprocess.run(
+            command, env=env, capture_output=True, encoding="utf-8", check=True
+        ).stdout
         lines = "\n".join(line.rstrip() for line in text.strip("\n").splitlines())
         return [nodes.literal_block(lines, lines, language="none", classes=["help"])]
 
 
-RUN_PAGE = Path(__file__).parent.parent / "reproduction" / "index.html"  # of `rekmeans reproduce`, if it was run here
+# of `rekmeans reproduce`, if it was run here
+RUN_PAGE = Path(__file__).parent.parent / "reproduction" / "index.html"
 WHOLE_PAGE = "reproduction-whole.html"
 
 

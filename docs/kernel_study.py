@@ -1,7 +1,8 @@
-"""The tables and pictures of kernel_study.md from a run: `python docs/kernel_study.py FOLDER [linear.jsonl]`.
+"""The tables and pictures of kernel_study.md from a run: `python docs/kernel_study.py FOLDER
+[linear.jsonl]`.
 
-FOLDER is what `rekmeans reproduce --kernels --out FOLDER` wrote, linear.jsonl what `benchmarks/linear.py` did. Text
-between `<!-- NAME -->` and `<!-- end -->` is replaced.
+FOLDER is what `rekmeans reproduce --kernels --out FOLDER` wrote, linear.jsonl what
+`benchmarks/linear.py` did. Text between `<!-- NAME -->` and `<!-- end -->` is replaced.
 """
 
 from __future__ import annotations
@@ -26,11 +27,15 @@ def main(folder: Path, times: Path | None) -> None:
     made = {name: table(rows(results["tables"])) for name, rows in TABLES.items()}
     made["protocol"] = "\n".join(f"- {key}: {text}." for key, text in results["protocols"].items())
     if times:
-        made["linear"] = table(linear([json.loads(line) for line in times.read_text().splitlines()]))
+        made["linear"] = table(
+            linear([json.loads(line) for line in times.read_text().splitlines()])
+        )
     page = HERE / "kernel_study.md"
     text = page.read_text(encoding="utf-8")
     for name, block in made.items():
-        text, found = re.subn(rf"(<!-- {name} -->\n).*?(<!-- end -->)", rf"\g<1>{block}\n\g<2>", text, flags=re.DOTALL)
+        text, found = re.subn(
+            rf"(<!-- {name} -->\n).*?(<!-- end -->)", rf"\g<1>{block}\n\g<2>", text, flags=re.DOTALL
+        )
         if found != 1:
             raise ValueError(f"{page} has {found} places for {name}, one is needed.")
     page.write_text(text, encoding="utf-8")
@@ -43,7 +48,11 @@ def main(folder: Path, times: Path | None) -> None:
 def table(rows: list[Row]) -> str:
     """Markdown."""
     names = list(dict.fromkeys(name for row in rows for name in row))
-    lines = [names, ["---"] * len(names), *([cell(row.get(name)) for name in names] for row in rows)]
+    lines = [
+        names,
+        ["---"] * len(names),
+        *([cell(row.get(name)) for name in names] for row in rows),
+    ]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
@@ -54,13 +63,17 @@ def cell(value: Any) -> str:
 
 
 def over_sets(rows: list[Row], by: str) -> list[Row]:
-    """Mean and range over the sets of the deviation degree, and mean score, by kernel and width or k."""
+    """Mean and range over the sets of the deviation degree, and mean score, by kernel and width or
+    k.
+    """
     out = []
     for kernel, value in dict.fromkeys((row["kernel"], row[by]) for row in rows):
         own = [row for row in rows if (row["kernel"], row[by]) == (kernel, value)]
         kappas, scores = ([row[what] for row in own] for what in ("kappa", "score"))
         spread = f"{min(kappas):.3f} to {max(kappas):.3f}"
-        out.append({"kernel": kernel, by: f"{value:g}", "κ": fmean(kappas), "over the sets": spread})
+        out.append(
+            {"kernel": kernel, by: f"{value:g}", "κ": fmean(kappas), "over the sets": spread}
+        )
         out[-1] |= {"score": fmean(scores), "its range": f"{min(scores):.3f} to {max(scores):.3f}"}
     return out
 
@@ -72,7 +85,11 @@ def linear(records: list[Row]) -> list[Row]:
         row = out.setdefault(record["n"], {"rows": f"{record['n']:,}"})
         seconds = record.get("seconds")
         row[record["method"]] = (
-            f"{seconds:.3g} s, {record['passes']} passes" if seconds else "refused" if record["refused"] else "not run"
+            f"{seconds:.3g} s, {record['passes']} passes"
+            if seconds
+            else "refused"
+            if record["refused"]
+            else "not run"
         )
         row |= {f"of {record['method']}": seconds} if seconds else {}
     for row in out.values():

@@ -1,4 +1,6 @@
-"""The committed pictures of docs/images: `python docs/pictures.py` draws them and photographs the report of wine."""
+"""The committed pictures of docs/images: `python docs/pictures.py` draws them and photographs the
+report of wine.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,11 @@ WIDTH = 15  # standard deviations of a gross error
 SHARES = (0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 DRAWS = 10
 WINDOW = {"width": 1200, "height": 860, "deviceScaleFactor": 1, "mobile": False}  # a desktop
-PLACES = {"report-wine": "body", "report-wine-profile": "#profile", "report-wine-circle": "#separation h3"}
+PLACES = {
+    "report-wine": "body",
+    "report-wine-profile": "#profile",
+    "report-wine-circle": "#separation h3",
+}
 MOST = 200_000  # bytes of a picture
 
 
@@ -59,7 +65,10 @@ def rek(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return model.labels_, model.cluster_centers_
 
 
-METHODS: dict[str, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]] = {"k-means": kmeans, "rekmeans": rek}
+METHODS: dict[str, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]] = {
+    "k-means": kmeans,
+    "rekmeans": rek,
+}
 
 
 def first_sight(path: Path) -> None:
@@ -74,7 +83,9 @@ def first_sight(path: Path) -> None:
             if ((centre > -5) & (centre < 11)).all():
                 draw_numbered_mark(ax, c, *centre)
         ax.set(xlim=(-5, 11), ylim=(-5, 11), xticks=[], yticks=[], aspect="equal")
-        ax.set_title(f"{name}, 5 % gross errors: NMI {normalized_mutual_info(y, labels):.2f}", size=11)
+        ax.set_title(
+            f"{name}, 5 % gross errors: NMI {normalized_mutual_info(y, labels):.2f}", size=11
+        )
     draw_gross_errors(axes[2])
     figure.savefig(path, dpi=130)
     write_compressed(path.read_bytes(), path)
@@ -83,9 +94,16 @@ def first_sight(path: Path) -> None:
 def draw_gross_errors(ax: plt.Axes) -> None:
     """NMI on wine against the share of dirty cells."""
     wine, classes = load_wine(return_X_y=True)
-    for (name, method), tint, marker in zip(METHODS.items(), (SOFT, cluster_colour(0)), "so", strict=True):
+    for (name, method), tint, marker in zip(
+        METHODS.items(), (SOFT, cluster_colour(0)), "so", strict=True
+    ):
         nmi = [
-            np.mean([normalized_mutual_info(classes, method(add_errors(wine, share, s))[0]) for s in range(DRAWS)])
+            np.mean(
+                [
+                    normalized_mutual_info(classes, method(add_errors(wine, share, s))[0])
+                    for s in range(DRAWS)
+                ]
+            )
             for share in SHARES
         ]
         ax.plot(np.multiply(SHARES, 100), nmi, f"{marker}-", color=tint, label=name)
@@ -96,19 +114,25 @@ def draw_gross_errors(ax: plt.Axes) -> None:
 
 
 def photographs(folder: Path, places: dict[str, str]) -> None:
-    """The report of wine in Chromium, as wide as a desktop window, from the top of each of these places."""
+    """The report of wine in Chromium, as wide as a desktop window, from the top of each of these
+    places.
+    """
     from selenium import webdriver
 
     wine = load_wine(as_frame=True)
     model = RectifiedEulerKMeans(3, random_state=0).fit(wine.data)
     options = webdriver.ChromeOptions()
-    options.binary_location = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))))
+    options.binary_location = next(
+        filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome")))
+    )
     for argument in ("--headless=new", "--no-sandbox", "--hide-scrollbars", "--disable-gpu"):
         options.add_argument(argument)
     service = webdriver.ChromeService(shutil.which("chromedriver"))
     with tempfile.TemporaryDirectory() as at, webdriver.Chrome(options, service) as browser:
         report = Path(at) / "report.html"
-        report.write_text(render_page(summary(model, wine.data, y=wine.target, title="Wine")), encoding="utf-8")
+        report.write_text(
+            render_page(summary(model, wine.data, y=wine.target, title="Wine")), encoding="utf-8"
+        )
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", WINDOW)
         browser.get(report.as_uri())
         for name, place in places.items():
@@ -120,7 +144,9 @@ def write_compressed(png: bytes, path: Path) -> None:
     """Write the picture in 256 colours."""
     Image.open(io.BytesIO(png)).convert("RGB").quantize(256).save(path, optimize=True)
     if path.stat().st_size > MOST:
-        raise ValueError(f"{path} takes {path.stat().st_size} bytes, more than {MOST}: make it smaller.")
+        raise ValueError(
+            f"{path} takes {path.stat().st_size} bytes, more than {MOST}: make it smaller."
+        )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,6 @@
-"""k-means, EulerK and REK on half-moons and wine, clean and with 10 % gross errors: one table and one picture."""
+"""k-means, EulerK and REK on half-moons and wine, clean and with 10 % gross errors: one table and
+one picture.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ from rekmeans import (
 )
 
 OUT = Path("demo")
-SHARE, WIDTH = 0.10, 15  # of the cells get a gross error, this many standard deviations wide
+# of the cells get a gross error, this many standard deviations wide
+SHARE = 0.10
+WIDTH = 15
 
 
 def add_errors(X: np.ndarray) -> np.ndarray:
@@ -36,12 +40,15 @@ def add_errors(X: np.ndarray) -> np.ndarray:
 
 def row(data: str, method: str, X: np.ndarray, y: np.ndarray) -> str:
     """One line of the table."""
-    k, started = len(np.unique(y)), perf_counter()
+    k = len(np.unique(y))
+    started = perf_counter()
     if method == "k-means":
         model = KMeans(k, n_init=10, random_state=0).fit(StandardScaler().fit_transform(X))
         kappa = "-"
     else:
-        model = {"EulerK": EulerKMeans, "REK": RectifiedEulerKMeans}[method](k, random_state=0).fit(X)
+        model = {"EulerK": EulerKMeans, "REK": RectifiedEulerKMeans}[method](k, random_state=0).fit(
+            X
+        )
         kappa = f"{abs(model.deviation_.mean()):.4f}"
     seconds = perf_counter() - started
     accuracy, nmi = clustering_accuracy(y, model.labels_), normalized_mutual_info(y, model.labels_)
@@ -52,20 +59,30 @@ def row(data: str, method: str, X: np.ndarray, y: np.ndarray) -> str:
 
 
 def picture(X: np.ndarray, path: Path) -> None:
-    """The mapped half-moons, one circle a feature, with the centroids of EulerK (inside) and REK (on it)."""
+    """The mapped half-moons, one circle a feature, with the centroids of EulerK (inside) and REK
+    (on it).
+    """
     figure = plt.figure(figsize=(7, 7.8), layout="constrained")
-    methods = {"EulerK: centroids off the circle": EulerKMeans, "REK: centroids on the circle": RectifiedEulerKMeans}
+    methods = {
+        "EulerK: centroids off the circle": EulerKMeans,
+        "REK: centroids on the circle": RectifiedEulerKMeans,
+    }
     for row, (title, method) in zip(figure.subfigures(2, 1), methods.items(), strict=True):
         model = method(2, random_state=0).fit(X)
-        CircleDisplay.from_estimator(model, X, features=[0, 1], names=["x", "y"], ax=row.subplots(1, 2))
+        CircleDisplay.from_estimator(
+            model, X, features=[0, 1], names=["x", "y"], ax=row.subplots(1, 2)
+        )
         row.suptitle(title)
     path.parent.mkdir(exist_ok=True)
     figure.savefig(path, dpi=120)
 
 
 def main() -> None:
-    moons, wine = make_moons(300, noise=0.08, random_state=0), load_wine(return_X_y=True)
-    print(f"{'data':<24}{'method':<9}{'ACC':>7}{'NMI':>7}{'kappa':>9}{'objective':>12}{'passes':>8}{'seconds':>9}")
+    moons = make_moons(300, noise=0.08, random_state=0)
+    wine = load_wine(return_X_y=True)
+    print(
+        f"{'data':<24}{'method':<9}{'ACC':>7}{'NMI':>7}{'kappa':>9}{'objective':>12}{'passes':>8}{'seconds':>9}"
+    )
     with warnings.catch_warnings(record=True) as notes:  # said below the table
         for name, (X, y) in {"half-moons": moons, "wine": wine}.items():
             for data, table in {name: X, f"{name}, {SHARE:.0%} errors": add_errors(X)}.items():
@@ -75,7 +92,8 @@ def main() -> None:
     picture(moons[0], OUT / "half-moons.png")
     print(f"picture: {OUT / 'half-moons.png'}")
     print(
-        "kappa: how far centroids lie off the circle. Objectives of k-means and of the mapped methods do not compare."
+        "kappa: how far centroids lie off the circle. Objectives of k-means and of the mapped "
+        "methods do not compare."
     )
     print("Half-moons are curved: two centroids cannot follow them, with any of the three methods.")
 

@@ -2,8 +2,9 @@
 Gross errors against k-means
 ============================
 
-A slipped decimal point, a sensor that says -999: k-means squares such an error and gives it a centroid.
-Here a value far outside its column counts as missing, and the loss is bounded, so it cannot pull.
+A slipped decimal point, a sensor that says -999: k-means squares such an error and gives it a
+centroid. Here a value far outside its column counts as missing, and the loss is bounded, so it
+cannot pull.
 """
 
 import warnings
@@ -28,8 +29,8 @@ def add_errors(X, share, seed=0):
 
 
 # %%
-# Three groups that nobody could miss, and gross errors in 5 % of the cells. The picture shows the middle of
-# the plane; the crosses are the centroids, where they lie inside it.
+# Three groups that nobody could miss, and gross errors in 5 % of the cells. The picture shows the
+# middle of the plane; the crosses are the centroids, where they lie inside it.
 
 X, y = make_blobs(300, centers=[[0, 0], [6, 1], [2, 6]], random_state=0)
 X = add_errors(X, 0.05)
@@ -39,21 +40,30 @@ rek = RectifiedEulerKMeans(3, random_state=0).fit(X)
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4), layout="constrained", sharex=True, sharey=True)
 for ax, name, labels, centres in (
-    (axes[0], "k-means, z-scored", kmeans.labels_, scaler.inverse_transform(kmeans.cluster_centers_)),
+    (
+        axes[0],
+        "k-means, z-scored",
+        kmeans.labels_,
+        scaler.inverse_transform(kmeans.cluster_centers_),
+    ),
     (axes[1], "rectified Euler k-means", rek.labels_, rek.cluster_centers_),
 ):
     ax.scatter(*X.T, c=labels, s=10, cmap="Set2")
     ax.scatter(*centres.T, marker="X", s=150, c="black", edgecolor="white")
-    ax.set(xlim=(-6, 12), ylim=(-6, 12), title=f"{name}: NMI {normalized_mutual_info(y, labels):.2f}")
+    ax.set(
+        xlim=(-6, 12), ylim=(-6, 12), title=f"{name}: NMI {normalized_mutual_info(y, labels):.2f}"
+    )
 
 # %%
-# The same on wine, 178 rows in 13 columns: NMI with the three cultivars, mean of five draws of the errors.
-# Clean, k-means is nearly as good; a few errors in a hundred cells end that.
+# The same on wine, 178 rows in 13 columns: NMI with the three cultivars, mean of five draws of the
+# errors. Clean, k-means is nearly as good; a few errors in a hundred cells end that.
 
 wine, cultivars = load_wine(return_X_y=True)
 shares = [0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3]
 methods = {
-    "k-means, z-scored": lambda X: KMeans(3, n_init=10, random_state=0).fit_predict(StandardScaler().fit_transform(X)),
+    "k-means, z-scored": lambda X: KMeans(3, n_init=10, random_state=0).fit_predict(
+        StandardScaler().fit_transform(X)
+    ),
     "Euler k-means": lambda X: EulerKMeans(3, random_state=0).fit_predict(X),
     "rectified Euler k-means": lambda X: RectifiedEulerKMeans(3, random_state=0).fit_predict(X),
 }
@@ -62,16 +72,19 @@ draws = {share: [add_errors(wine, share, seed) for seed in range(5)] for share i
 figure, ax = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 print(f"{'share of cells':<24}" + "".join(f"{share:>7.0%}" for share in shares))
 for name, labels in methods.items():
-    nmi = [np.mean([normalized_mutual_info(cultivars, labels(X)) for X in draws[share]]) for share in shares]
+    nmi = [
+        np.mean([normalized_mutual_info(cultivars, labels(X)) for X in draws[share]])
+        for share in shares
+    ]
     ax.plot(shares, nmi, "o-", label=name)
     print(f"{name:<24}" + "".join(f"{value:>7.3f}" for value in nmi))
 ax.set(xlabel="share of cells with a gross error", ylabel="NMI", ylim=(0, 1))
 ax.legend(frameon=False)
 
 # %%
-# What is left out is said, by column. A small true group far from everything else is not left out: errors scatter
-# and thin out with distance, a group is a rise. The picture shows what is kept of the first column: the bulk, the
-# group, and how many values are left out where.
+# What is left out is said, by column. A small true group far from everything else is not left out:
+# errors scatter and thin out with distance, a group is a rise. The picture shows what is kept of
+# the first column: the bulk, the group, and how many values are left out where.
 
 X, y = make_blobs([300, 300, 24], centers=[[0, 0], [6, 1], [40, 40]], random_state=0)
 X = add_errors(X, 0.05)

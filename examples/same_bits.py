@@ -2,9 +2,9 @@
 The same bits everywhere
 ========================
 
-The answer is defined in integers on a grid, so it cannot depend on who adds what first. Here one table is
-fitted with one thread and two, in tiny memory, by pure NumPy, on a sparse copy, and with every instruction
-set of this processor; then all labels and centroids are compared, bit for bit.
+The answer is defined in integers on a grid, so it cannot depend on who adds what first. Here one
+table is fitted with one thread and two, in tiny memory, by pure NumPy, on a sparse copy, and with
+every instruction set of this processor; then all labels and centroids are compared, bit for bit.
 """
 
 import hashlib
@@ -37,7 +37,8 @@ prints = {
 }
 
 # %%
-# ``REKMEANS_ISA`` forces an instruction set. Each runs in a process of its own, which loads the same table.
+# ``REKMEANS_ISA`` forces an instruction set. Each runs in a process of its own, which loads the
+# same table.
 
 CODE = """
 import hashlib
@@ -49,7 +50,10 @@ print(hashlib.sha256(model.labels_.tobytes() + model.centroids_.tobytes()).hexdi
 
 for isa in ("baseline", "avx2", "avx512", "vnni"):
     run = subprocess.run(
-        [sys.executable, "-c", CODE], env=os.environ | {"REKMEANS_ISA": isa}, capture_output=True, text=True
+        [sys.executable, "-c", CODE],
+        env=os.environ | {"REKMEANS_ISA": isa},
+        capture_output=True,
+        text=True,
     )
     if run.returncode == 0:
         prints[isa] = bytes.fromhex(run.stdout)

@@ -27,8 +27,8 @@ print((folder / "wine.csv").read_text()[:200], "…")
 # %%
 # The command line
 # ----------------
-# In a shell this is ``rekmeans fit wine.csv -k 3 --label class``. The column ``class`` is compared with at
-# the end and never takes part.
+# In a shell this is ``rekmeans fit wine.csv -k 3 --label class``. The column ``class`` is compared
+# with at the end and never takes part.
 
 
 def shell(*arguments):
@@ -55,8 +55,9 @@ shell("predict", "wine-rekmeans/model.safetensors", "more.csv")
 # %%
 # The report
 # ----------
-# One HTML file that fetches nothing: sizes, the profile of each cluster, rows on the circle, doubtful rows,
-# values left out, and the settings to repeat the run. This is the file that the command wrote:
+# One HTML file that fetches nothing: sizes, the profile of each cluster, rows on the circle,
+# doubtful rows, values left out, and the settings to repeat the run. This is the file that the
+# command wrote:
 
 
 class Frame:
@@ -67,7 +68,10 @@ class Frame:
 
     def _repr_html_(self):
         style = "width: 100%; height: 720px; border: 1px solid #8886; border-radius: 6px"
-        return f'<iframe title="report of wine" style="{style}" srcdoc="{html.escape(self.text)}"></iframe>'
+        return (
+            f'<iframe title="report of wine" style="{style}" '
+            f'srcdoc="{html.escape(self.text)}"></iframe>'
+        )
 
 
 Frame((folder / "wine-rekmeans" / "report.html").read_text(encoding="utf-8"))
@@ -80,7 +84,8 @@ X = wine.drop(columns="class")
 model = RectifiedEulerKMeans(n_clusters=3, random_state=0).fit(X)
 print(f"accuracy {clustering_accuracy(wine['class'], model.labels_):.3f}")
 
-wine_summary = summary(model, X, y=wine["class"], title="Wine")  # a plain dict, the contents of summary.json
+# a plain dict, the contents of summary.json
+wine_summary = summary(model, X, y=wine["class"], title="Wine")
 (folder / "mine.html").write_text(render_page(wine_summary), encoding="utf-8")
 
 # %%

@@ -1,4 +1,6 @@
-"""python -m fuzz: run attacks, print a table of cases and failures, write down how to repeat each failure."""
+"""python -m fuzz: run attacks, print a table of cases and failures, write down how to repeat each
+failure.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,15 @@ def main() -> int:
         print(f"fuzz: {error}", file=sys.stderr)
         return 2
     if options.case is not None:
-        failures = [failure for attack in attacks if (failure := run_case(attack, options.seed, options.case))]
+        failures = [
+            failure
+            for attack in attacks
+            if (failure := run_case(attack, options.seed, options.case))
+        ]
         print(*failures or ["the case keeps the law"], sep="\n")
         return int(bool(failures))
-    failures, width = [], max(len(attack.name) for attack in attacks)
+    failures = []
+    width = max(len(attack.name) for attack in attacks)
     print(f"{'attack':{width}} {'cases':>8} {'failures':>9}")
     for attack in attacks:
         seconds = None if options.seconds is None else options.seconds / len(attacks)
@@ -35,13 +42,21 @@ def main() -> int:
 
 
 def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m fuzz", description="Attack rekmeans with random hostile input.")
-    parser.add_argument("attacks", nargs="*", help="attacks, by the beginning of their names; all by default")
+    parser = argparse.ArgumentParser(
+        prog="python -m fuzz", description="Attack rekmeans with random hostile input."
+    )
+    parser.add_argument(
+        "attacks", nargs="*", help="attacks, by the beginning of their names; all by default"
+    )
     parser.add_argument("--seed", type=int, default=0, help="another seed draws other cases")
-    parser.add_argument("--seconds", type=float, help="time for all attacks together, instead of a number of cases")
+    parser.add_argument(
+        "--seconds", type=float, help="time for all attacks together, instead of a number of cases"
+    )
     parser.add_argument("--cases", type=int, help="cases of each attack, instead of its own number")
     parser.add_argument("--case", type=int, help="run this case only")
-    parser.add_argument("--out", type=Path, default=Path("fuzz-failures.txt"), help="where failures are written")
+    parser.add_argument(
+        "--out", type=Path, default=Path("fuzz-failures.txt"), help="where failures are written"
+    )
     return parser.parse_args()
 
 

@@ -39,7 +39,10 @@ class Failure:
     message: str
 
     def __str__(self) -> str:
-        return f"python -m fuzz {self.attack} --seed {self.seed} --case {self.number}  # {self.message}"
+        return (
+            f"python -m fuzz {self.attack} --seed {self.seed} --case {self.number}  # "
+            f"{self.message}"
+        )
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,9 @@ def find_attacks(prefixes: Iterable[str]) -> list[Attack]:
         import_module(module)
     found: dict[str, Attack] = {}
     for prefix in tuple(prefixes) or ("",):
-        names = [prefix] if prefix in ATTACKS else [name for name in ATTACKS if name.startswith(prefix)]
+        names = (
+            [prefix] if prefix in ATTACKS else [name for name in ATTACKS if name.startswith(prefix)]
+        )
         if not names:
             raise ValueError(f"no attack is named {prefix}: there are {', '.join(ATTACKS)}.")
         found |= {name: ATTACKS[name] for name in names}
@@ -85,11 +90,18 @@ def run_case(attack: Attack, seed: int, number: int) -> Failure | None:
     return None
 
 
-def run_attack(attack: Attack, seed: int, n_cases: int | None = None, seconds: float | None = None) -> Tally:
-    """Cases 0, 1, ... of an attack: as many as are asked for, or as fit into the seconds (at least one)."""
+def run_attack(
+    attack: Attack, seed: int, n_cases: int | None = None, seconds: float | None = None
+) -> Tally:
+    """Cases 0, 1, ... of an attack: as many as are asked for, or as fit into the seconds (at least
+    one).
+    """
     end = None if seconds is None else time.monotonic() + seconds
-    numbers: Iterator[int] = count() if end is not None and n_cases is None else iter(range(n_cases or attack.n_cases))
-    failures, done = [], 0
+    numbers: Iterator[int] = (
+        count() if end is not None and n_cases is None else iter(range(n_cases or attack.n_cases))
+    )
+    failures = []
+    done = 0
     for number in numbers:
         if failure := run_case(attack, seed, number):
             failures.append(failure)

@@ -1,4 +1,5 @@
-"""Attacks with hostile checkpoints whose digests are valid: the fit resumes with sane numbers or raises one error.
+"""Attacks with hostile checkpoints whose digests are valid: the fit resumes with sane numbers or
+raises one error.
 
 A checkpoint may crash the process, so each case runs in a child process.
 """
@@ -27,7 +28,9 @@ from .mutation import mutate
 from .sparse_tables import in_child
 from .table_cases import Array, Generator
 
-X = np.random.default_rng(0).normal(size=(60, 3)) + 3 * np.random.default_rng(1).integers(0, 3, (60, 1))
+X = np.random.default_rng(0).normal(size=(60, 3)) + 3 * np.random.default_rng(1).integers(
+    0, 3, (60, 1)
+)
 LONGEST_MESSAGE = 400  # letters
 OPTIONS = {"random_state": 0, "n_init": 2, "init": "random", "n_threads": 1}
 MODELS: dict[str, Callable[..., Any]] = {
@@ -41,8 +44,40 @@ MODELS: dict[str, Callable[..., Any]] = {
     "several": partial(rekmeans.MultipleKernelKMeans, 3, **OPTIONS),
     "shapes": partial(rekmeans.MahalanobisFuzzyCMeans, 3, **OPTIONS),
 }
-ODD_VALUES = (None, True, -1, 0, 1, 10**6, 2**31, 2**63, 1.5, "", "x", "nan", "-0x1p+3", "1e400", [], {}, [[]])
-ODD_NUMBERS = (0, -1, 1, 2**23, 2**23 + 2, 2**24, 2**30, 2**31 - 1, -(2**31), np.nan, np.inf, -np.inf, 1e300)
+ODD_VALUES = (
+    None,
+    True,
+    -1,
+    0,
+    1,
+    10**6,
+    2**31,
+    2**63,
+    1.5,
+    "",
+    "x",
+    "nan",
+    "-0x1p+3",
+    "1e400",
+    [],
+    {},
+    [[]],
+)
+ODD_NUMBERS = (
+    0,
+    -1,
+    1,
+    2**23,
+    2**23 + 2,
+    2**24,
+    2**30,
+    2**31 - 1,
+    -(2**31),
+    np.nan,
+    np.inf,
+    -np.inf,
+    1e300,
+)
 ODD_TYPES = ("int8", "int64", "float32", "float64", "uint32", "complex128", "bool", "S4")
 
 
@@ -67,9 +102,14 @@ def _payload(model: str) -> bytes:
         if event.start == 1:
             raise InterruptedFitError
 
-    interval, checkpoint.INTERVAL = checkpoint.INTERVAL, 0.0
+    interval = checkpoint.INTERVAL
+    checkpoint.INTERVAL = 0.0
     try:
-        with tempfile.TemporaryDirectory() as folder, watch_passes(interrupt), warnings.catch_warnings(action="ignore"):
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            watch_passes(interrupt),
+            warnings.catch_warnings(action="ignore"),
+        ):
             try:
                 MODELS[model](checkpoint=Path(folder) / "c").fit(X)
             except InterruptedFitError:
@@ -94,7 +134,13 @@ def _pick(rng: Generator, values: Any) -> Any:
 
 def _places(value: Any) -> list[tuple[Any, Any]]:
     """Every (container, key) in plain JSON."""
-    keys = value.keys() if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ()
+    keys = (
+        value.keys()
+        if isinstance(value, dict)
+        else range(len(value))
+        if isinstance(value, list)
+        else ()
+    )
     found = []
     for key in keys:
         found += [(value, key), *_places(value[key])]
@@ -117,13 +163,17 @@ def _drop_value(header: dict[str, Any], arrays: dict[str, Array], rng: Generator
 
 
 def _odd_entropy(header: dict[str, Any], arrays: dict[str, Array], rng: Generator) -> None:
-    header["entropy"] = _pick(rng, [[], [-1], ["x"], [1.5], None, [2**200], {"a": 1}, [[1]], [True]])
+    header["entropy"] = _pick(
+        rng, [[], [-1], ["x"], [1.5], None, [2**200], {"a": 1}, [[1]], [True]]
+    )
 
 
 def _odd_numbers(header: dict[str, Any], arrays: dict[str, Array], rng: Generator) -> None:
     values = arrays[_pick(rng, arrays)]
     number = _pick(rng, ODD_NUMBERS)
-    if values.size and (values.dtype.kind == "f" or (values.dtype.kind in "iu" and np.isfinite(number))):
+    if values.size and (
+        values.dtype.kind == "f" or (values.dtype.kind in "iu" and np.isfinite(number))
+    ):
         info = np.iinfo(values.dtype) if values.dtype.kind in "iu" else None
         at = rng.integers(values.size, size=rng.integers(1, 4))
         values.flat[at] = number if info is None else min(max(int(number), info.min), info.max)
@@ -140,7 +190,15 @@ def _odd_shape(header: dict[str, Any], arrays: dict[str, Array], rng: Generator)
     values = arrays[name]
     arrays[name] = _pick(
         rng,
-        [values.T, values[:0], values[:1], values.ravel(), values[..., :1], np.repeat(values, 3, axis=0), values[None]],
+        [
+            values.T,
+            values[:0],
+            values[:1],
+            values.ravel(),
+            values[..., :1],
+            np.repeat(values, 3, axis=0),
+            values[None],
+        ],
     )
 
 

@@ -1,6 +1,7 @@
 """rekmeans commands in processes of their own, under limits of memory, time and file size.
 
-Importing takes longer than most commands: one process imports, and runs each command in a child of its own.
+Importing takes longer than most commands: one process imports, and runs each command in a child of
+its own.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 MEGABYTE = 1 << 20
-MOST_MEMORY = 1024 * MEGABYTE  # of address space beyond that of the imports: threads alone take some of it
+# of address space beyond that of the imports: threads alone take some of it
+MOST_MEMORY = 1024 * MEGABYTE
 MOST_SECONDS = 60.0  # of a command on a small file; cores may be busy with other things
 
 
@@ -48,7 +50,9 @@ class Answer:
         assert self.status in (0, 2), text
         lines = [line for line in self.err.splitlines() if not line.startswith("warning: ")]
         assert "Traceback" not in self.err, text
-        assert all(line.isprintable() for line in [*self.err.splitlines(), *self.out.splitlines()]), text
+        assert all(
+            line.isprintable() for line in [*self.err.splitlines(), *self.out.splitlines()]
+        ), text
         assert "a fault of rekmeans" not in self.err, text
         if self.status == 0:
             assert not lines, text
@@ -65,20 +69,29 @@ class CommandServer:
 
     def __init__(self) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="rekmeans-fuzz-")
-        environment = os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system"}  # others reserve a gigabyte of addresses
+        # others reserve a gigabyte of addresses
+        environment = os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system"}
         words = [sys.executable, "-m", "fuzz.command_server", self.folder.name]
         root = Path(__file__).resolve().parents[1]
-        self.process = subprocess.Popen(words, stdin=-1, stdout=-1, text=True, env=environment, cwd=root)
+        self.process = subprocess.Popen(
+            words, stdin=-1, stdout=-1, text=True, env=environment, cwd=root
+        )
         atexit.register(self.close)
 
     def run(self, arguments: Sequence[Any], folder: Path, limits: Limits = Limits()) -> Answer:
         """Run `rekmeans arguments` in a folder."""
         assert self.process.stdin is not None
         assert self.process.stdout is not None
-        request = {"arguments": [str(word) for word in arguments], "folder": str(folder), "limits": vars(limits)}
+        request = {
+            "arguments": [str(word) for word in arguments],
+            "folder": str(folder),
+            "limits": vars(limits),
+        }
         print(json.dumps(request), file=self.process.stdin, flush=True)
         answer = json.loads(self.process.stdout.readline())
-        out, err = ((Path(self.folder.name) / name).read_text(errors="replace") for name in ("out", "err"))
+        out, err = (
+            (Path(self.folder.name) / name).read_text(errors="replace") for name in ("out", "err")
+        )
         assert not answer.pop("timed_out"), f"it ran for more than {limits.seconds:g} seconds"
         return Answer(out=out, err=err, **answer)
 

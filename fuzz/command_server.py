@@ -1,4 +1,6 @@
-"""The process behind `fuzz.command`: a request a line on stdin, an answer a line on stdout, each run in a child."""
+"""The process behind `fuzz.command`: a request a line on stdin, an answer a line on stdout, each
+run in a child.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,8 @@ def run_child(request: dict[str, Any], folder: Path) -> None:
 
 def wait_for(child: int, limits: dict[str, Any]) -> dict[str, Any]:
     """The end of a child, which is killed where it takes too long or is to be killed."""
-    started, timed_out = time.monotonic(), False
+    started = time.monotonic()
+    timed_out = False
     while True:
         ended, code, usage = os.wait4(child, os.WNOHANG)
         seconds = time.monotonic() - started

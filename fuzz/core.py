@@ -1,7 +1,8 @@
-"""Attacks on the compiled core by random calls of its functions: each returns or raises one of a few exceptions.
+"""Attacks on the compiled core by random calls of its functions: each returns or raises one of a
+few exceptions.
 
-An unchecked call may crash the process, so each case runs some calls in a child process. The child reports each
-call before it makes it, so that the message of a crash can name the last one.
+An unchecked call may crash the process, so each case runs some calls in a child process. The child
+reports each call before it makes it, so that the message of a crash can name the last one.
 """
 
 from __future__ import annotations
@@ -26,12 +27,27 @@ from .table_cases import Array, Generator
 
 LONGEST_CASE = 30  # seconds
 CALLS = 30  # of a case
-MOST_MEMORY = 1 << 30  # bytes of address space that a case may add: a huge size ends in a MemoryError
+# bytes of address space that a case may add: a huge size ends in a MemoryError
+MOST_MEMORY = 1 << 30
 GRID = _core.GRID
 IS_SANITIZED = "ASAN_OPTIONS" in os.environ  # it ends a process that allocates too much
 ALLOWED = (ValueError, TypeError, IndexError, RuntimeError, OverflowError, MemoryError)
 LARGE = [] if IS_SANITIZED else [1 << 31, 1 << 40]  # sizes that an allocation may have
-STRANGE = [None, "", "x", 0.5, -1, *LARGE, (1 << 64) - 1, 1 << 70, float("nan"), float("inf"), (), [], object()]
+STRANGE = [
+    None,
+    "",
+    "x",
+    0.5,
+    -1,
+    *LARGE,
+    (1 << 64) - 1,
+    1 << 70,
+    float("nan"),
+    float("inf"),
+    (),
+    [],
+    object(),
+]
 SIZES = [0, 1, 2, 3, 7, 17, 64, 257]
 
 
@@ -50,7 +66,9 @@ def distort_array(rng: Generator, a: Array) -> Any:
     """Change the type, shape, order, alignment or values of an array, so that it no longer fits."""
     kind = rng.integers(9)
     if kind == 0:
-        return a.astype(rng.choice(["f4", "f8", "i4", "i8", "u8", "i2", "?", "c16", ">f8", ">i4", "O"]))
+        return a.astype(
+            rng.choice(["f4", "f8", "i4", "i8", "u8", "i2", "?", "c16", ">f8", ">i4", "O"])
+        )
     if kind == 1:
         return a[: int(rng.integers(len(a) + 1))] if a.ndim else a
     if kind == 2:
@@ -69,8 +87,14 @@ def distort_array(rng: Generator, a: Array) -> Any:
     b = a.copy()
     if b.size:
         limits = np.iinfo(b.dtype) if b.dtype.kind in "iu" else None
-        extremes = [limits.min, limits.max, 0] if limits else [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324]
-        b.flat[rng.integers(b.size, size=int(rng.integers(1, 4)))] = extremes[rng.integers(len(extremes))]
+        extremes = (
+            [limits.min, limits.max, 0]
+            if limits
+            else [np.nan, np.inf, -np.inf, 1e308, -1e308, 5e-324]
+        )
+        b.flat[rng.integers(b.size, size=int(rng.integers(1, 4)))] = extremes[
+            rng.integers(len(extremes))
+        ]
     return b
 
 
@@ -93,16 +117,23 @@ def damage_argument(rng: Generator, value: Any) -> Any:
 
 
 class Session:
-    """Objects of the core that earlier calls made, and how valid arguments for the next ones are drawn."""
+    """Objects of the core that earlier calls made, and how valid arguments for the next ones are
+    drawn.
+    """
 
     def __init__(self, rng: Generator) -> None:
         self.rng = rng
-        self.d, self.k = int(rng.choice([1, 2, 5, 33])), int(rng.choice([1, 2, 3, 13, 70]))
+        self.d = int(rng.choice([1, 2, 5, 33]))
+        self.k = int(rng.choice([1, 2, 3, 13, 70]))
         self.n = int(rng.choice([*SIZES, 2100]))
         self.isa = str(rng.choice(["", "baseline", "avx2"]))
-        self.X = rng.normal(size=(self.n, self.d)) * (rng.random((self.n, self.d)) < rng.choice([0.2, 1.0]))
+        self.X = rng.normal(size=(self.n, self.d)) * (
+            rng.random((self.n, self.d)) < rng.choice([0.2, 1.0])
+        )
         self.X[rng.random(self.X.shape) < rng.choice([0, 0.05])] = rng.choice([np.nan, 1e30])
-        self.weights = None if rng.random() < 0.5 else rng.integers(0, rng.choice([1, 2, 1 << 31]), self.n)
+        self.weights = (
+            None if rng.random() < 0.5 else rng.integers(0, rng.choice([1, 2, 1 << 31]), self.n)
+        )
         low, high, shift, rate, period, beyond = self.scale_arguments()
         ends = (end.reshape(self.d, -1) for end in (low, high, shift))
         self.kernel = Euler(Scale(*ends, np.ones(self.d), period), beyond, float(rate[0]))
@@ -112,8 +143,10 @@ class Session:
         self.rows()
 
     def scale_arguments(self) -> tuple[Any, ...]:
-        m, one = int(self.rng.choice([1, 1, 3])), np.ones(self.d)
-        low = np.sort(self.rng.normal(size=(self.d, m)) * 2, axis=1) + 3 * np.arange(m)  # they do not overlap
+        m = int(self.rng.choice([1, 1, 3]))
+        one = np.ones(self.d)
+        # they do not overlap
+        low = np.sort(self.rng.normal(size=(self.d, m)) * 2, axis=1) + 3 * np.arange(m)
         beyond = str(self.rng.choice(["ignore", "clip", "wrap"]))
         period = self.rng.choice([0.0, 0.0, 1.5]) * one
         return low.ravel(), (low + 2).ravel(), low.ravel(), 0.4 * one, period, beyond
@@ -128,14 +161,23 @@ class Session:
         return rows[self.rng.integers(len(rows))]
 
     def dense_arguments(self) -> tuple[Any, ...]:
-        return self.X, self.scale, self.weights, bool(self.rng.random() < 0.7), self.threads(), self.isa
+        return (
+            self.X,
+            self.scale,
+            self.weights,
+            bool(self.rng.random() < 0.7),
+            self.threads(),
+            self.isa,
+        )
 
     def table(self) -> Array:
         kind = str(self.rng.choice(["f8", "f8", "f4", "i1", "u8", "?", "c8", "f2"]))
         X = np.nan_to_num(self.X, posinf=0) if kind not in ("f8", "f4") else self.X
         with np.errstate(all="ignore"):
             X = X.astype(kind)
-        return [X, np.asfortranarray(X), X[::-1], np.repeat(X, 2, axis=0)[::2]][self.rng.integers(4)]
+        return [X, np.asfortranarray(X), X[::-1], np.repeat(X, 2, axis=0)[::2]][
+            self.rng.integers(4)
+        ]
 
     def csr(self) -> tuple[Any, ...]:
         stored = np.nonzero(self.X)
@@ -188,11 +230,18 @@ def block_arguments(s: Session) -> tuple[Any, ...]:
     labels = s.labels() if s.rng.random() < 0.9 else np.full(s.n, -1, np.int32)
     upper, lower = s.rng.random((2, s.n)).astype(np.float32)
     weights = s.weights if s.rng.random() < 0.9 else np.ones(s.n, np.int64)
-    return weights, labels, (labels.view(np.float32) if s.rng.random() < 0.1 else upper), lower, s.threads()
+    return (
+        weights,
+        labels,
+        (labels.view(np.float32) if s.rng.random() < 0.1 else upper),
+        lower,
+        s.threads(),
+    )
 
 
 def soft_arguments(s: Session) -> tuple[Any, ...]:
-    p, k = 2 * s.d, int(s.rng.choice([s.k, 300]))
+    p = 2 * s.d
+    k = int(s.rng.choice([s.k, 300]))
     F = s.rng.normal(size=(s.n, p)).astype(s.rng.choice(["f4", "f8"]))
     F[s.rng.random(F.shape) < s.rng.choice([0, 0.1])] = s.rng.choice([np.nan, np.inf, 1e30])
     w = None if s.rng.random() < 0.5 else s.rng.random(s.n)
@@ -204,7 +253,8 @@ def soft_arguments(s: Session) -> tuple[Any, ...]:
 
 
 def median_arguments(s: Session) -> tuple[Any, ...]:
-    F, p = s.X.copy(), s.d
+    F = s.X.copy()
+    p = s.d
     order = np.argsort(F, axis=0).T.astype(np.int32).copy()
     if s.rng.random() < 0.5:
         return F, s.rng.random(s.n), s.labels(), order, s.rng.normal(size=(s.k, p)), s.threads()
@@ -212,9 +262,19 @@ def median_arguments(s: Session) -> tuple[Any, ...]:
 
 
 def place_arguments(s: Session) -> tuple[Any, ...]:
-    numbers = None if s.rng.random() < 0.5 or not s.n else s.rng.integers(0, s.n, int(s.rng.choice(SIZES)))
+    numbers = (
+        None
+        if s.rng.random() < 0.5 or not s.n
+        else s.rng.integers(0, s.n, int(s.rng.choice(SIZES)))
+    )
     n = s.n if numbers is None else len(numbers)
-    return s.table(), numbers, None if s.rng.random() < 0.5 else s.rng.integers(0, 5, n), 1.0, s.threads()
+    return (
+        s.table(),
+        numbers,
+        None if s.rng.random() < 0.5 else s.rng.integers(0, 5, n),
+        1.0,
+        s.threads(),
+    )
 
 
 def bounds(s: Session) -> tuple[Array, Array]:
@@ -230,7 +290,10 @@ CALLABLE: dict[str, Call] = {
     "DenseRows": lambda s: (_core.DenseRows, s.dense_arguments()),
     "DenseRows of a type": lambda s: (_core.DenseRows, (s.table(), *s.dense_arguments()[1:])),
     "SparseRows": lambda s: (_core.SparseRows, (s.table(), s.scale, s.weights, s.threads(), s.isa)),
-    "SparseRows of CSR": lambda s: (_core.SparseRows, (*s.csr(), s.d, s.scale, s.weights, s.threads(), s.isa)),
+    "SparseRows of CSR": lambda s: (
+        _core.SparseRows,
+        (*s.csr(), s.d, s.scale, s.weights, s.threads(), s.isa),
+    ),
     "Rows.weights": lambda s: (s.rows().weights, ()),
     "Rows.grid": lambda s: (s.rows().grid, (s.rng.integers(0, max(s.n, 1), min(s.n, 5)),)),
     "Rows.phase_sums": lambda s: (s.rows().phase_sums, (s.labels(), s.k)),
@@ -243,7 +306,10 @@ CALLABLE: dict[str, Call] = {
     "Run.mass": lambda s: (a_run(s).mass, ()),
     "Run.missing_mass": lambda s: (a_run(s).missing_mass, ()),
     "Run.loss": lambda s: (lambda: a_run(s).loss, ()),
-    "fit_starts": lambda s: (_core.fit_starts, (s.rows(), s.points(2 * s.k), s.k, True, True, 5, 0.0)),
+    "fit_starts": lambda s: (
+        _core.fit_starts,
+        (s.rows(), s.points(2 * s.k), s.k, True, True, 5, 0.0),
+    ),
     "SeedingPlan": lambda s: (_core.SeedingPlan, (s.k, 2, 2, 3, 2)),
     "fit_drawn_starts": lambda s: (
         _core.fit_drawn_starts,
@@ -251,7 +317,10 @@ CALLABLE: dict[str, Call] = {
     ),
     "BlockRun": lambda s: (_core.BlockRun, (s.scale, s.k, s.d, s.isa)),
     "BlockRun.start_pass": lambda s: (a_block_run(s).start_pass, (s.points(s.k),)),
-    "BlockRun.assign_rows": lambda s: (a_block_run(s).assign_rows, (s.table(), *block_arguments(s))),
+    "BlockRun.assign_rows": lambda s: (
+        a_block_run(s).assign_rows,
+        (s.table(), *block_arguments(s)),
+    ),
     "BlockRun.assign_columns": lambda s: (
         a_block_run(s).assign_columns,
         ([column.copy() for column in s.X.T], *block_arguments(s)),
@@ -266,7 +335,15 @@ CALLABLE: dict[str, Call] = {
     ),
     "column_phase_sums": lambda s: (
         _core.column_phase_sums,
-        ([column.copy() for column in s.X.T], s.scale, s.weights, s.labels(), s.k, s.threads(), s.isa),
+        (
+            [column.copy() for column in s.X.T],
+            s.scale,
+            s.weights,
+            s.labels(),
+            s.k,
+            s.threads(),
+            s.isa,
+        ),
     ),
     "Seeding": lambda s: (_core.Seeding, (s.rows(), s.points(1)[0])),
     "Seeding.sample": lambda s: (a_seeding(s).sample, (s.words(1, 5),)),
@@ -281,11 +358,21 @@ CALLABLE: dict[str, Call] = {
     "soft_pass": lambda s: (_core.soft_pass, soft_arguments(s)),
     "medians": lambda s: (_core.medians, median_arguments(s)),
     "place_columns": lambda s: (_core.place_columns, place_arguments(s)),
-    "place_columns of CSC": lambda s: (_core.place_columns, (*s.csc(), s.weights, 1.0, s.threads())),
-    "cells_left_out_by_row": lambda s: (_core.cells_left_out_by_row, (s.table(), None, *bounds(s), s.threads())),
-    "cells_left_out_by_row of CSC": lambda s: (_core.cells_left_out_by_row, (*s.csc(), *bounds(s), s.threads())),
+    "place_columns of CSC": lambda s: (
+        _core.place_columns,
+        (*s.csc(), s.weights, 1.0, s.threads()),
+    ),
+    "cells_left_out_by_row": lambda s: (
+        _core.cells_left_out_by_row,
+        (s.table(), None, *bounds(s), s.threads()),
+    ),
+    "cells_left_out_by_row of CSC": lambda s: (
+        _core.cells_left_out_by_row,
+        (*s.csc(), *bounds(s), s.threads()),
+    ),
 }
-THEMES = ("", "", "Run", "BlockRun", "Seeding", "Rows", "fit", "place", "cells", "Sparse")  # beginnings of their names
+# beginnings of their names
+THEMES = ("", "", "Run", "BlockRun", "Seeding", "Rows", "fit", "place", "cells", "Sparse")
 
 
 # what valid calls answer: (session, function, arguments, answer)
@@ -293,37 +380,50 @@ THEMES = ("", "", "Run", "BlockRun", "Seeding", "Rows", "fit", "place", "cells",
 
 def check_mapped_rows(s: Session, _: Any, arguments: tuple[Any, ...], rows: Any) -> None:
     expected = s.kernel.embed(arguments[0].astype(np.float64))
-    assert np.array_equal(rows.grid(np.arange(s.n)), expected), "not the mapped rows of the reference engine"
+    assert np.array_equal(rows.grid(np.arange(s.n)), expected), (
+        "not the mapped rows of the reference engine"
+    )
 
 
 def check_distances(s: Session, function: Any, arguments: tuple[Any, ...], D: Array) -> None:
     C, labels = arguments
     F = function.__self__.grid(np.arange(s.n))
-    assert np.array_equal(D, grid_distances(F, C)[np.arange(s.n), labels]), "not the exact distances"
+    assert np.array_equal(D, grid_distances(F, C)[np.arange(s.n), labels]), (
+        "not the exact distances"
+    )
 
 
 def check_assignment(s: Session, function: Any, arguments: tuple[Any, ...], _: Any) -> None:
     run = function.__self__
     rows = s.rows_of[id(run)]
-    F, w = rows.grid(np.arange(s.n)).astype(object), rows.weights().astype(object)
+    F = rows.grid(np.arange(s.n)).astype(object)
+    w = rows.weights().astype(object)
     D = grid_distances(F.astype(np.int32), arguments[0])
     labels = D.argmin(axis=1)
     assert np.array_equal(run.labels(), labels), "not the labels of the nearest centroids"
     assert run.loss == sum(w * D[np.arange(s.n), labels].astype(object)), "not the exact loss"
-    mass, totals = np.zeros(s.k, object), np.zeros((s.k, 2 * s.d), object)
+    mass = np.zeros(s.k, object)
+    totals = np.zeros((s.k, 2 * s.d), object)
     np.add.at(mass, labels, w)
     np.add.at(totals, labels, w[:, None] * F)
     found = run.totals()
-    found = found if isinstance(found, np.ndarray) else (found[0].astype(object) << 64) + found[1].astype(object)
+    found = (
+        found
+        if isinstance(found, np.ndarray)
+        else (found[0].astype(object) << 64) + found[1].astype(object)
+    )
     assert np.array_equal(run.mass(), mass), "not the exact masses"
     assert np.array_equal(found, totals), "not the exact sums"
 
 
 def check_fit(s: Session, _: Any, arguments: tuple[Any, ...], fit: Any) -> None:
-    rows, (C, labels, _, losses, *_) = arguments[0], fit
+    rows = arguments[0]
+    (C, labels, _, losses, *_) = fit
     D = grid_distances(rows.grid(np.arange(s.n)), C)
     assert np.array_equal(labels, D.argmin(axis=1)), "not the labels of the nearest centroids"
-    assert losses[-1] == sum(rows.weights().astype(object) * D.min(axis=1, initial=1 << 62)), "not the exact loss"
+    assert losses[-1] == sum(rows.weights().astype(object) * D.min(axis=1, initial=1 << 62)), (
+        "not the exact loss"
+    )
 
 
 def check_masses(s: Session, function: Any, _: Any, masses: Array) -> None:
@@ -334,7 +434,9 @@ def check_left_out(_: Session, __: Any, arguments: tuple[Any, ...], counts: Arra
     X, _, low, high, _ = arguments
     X = X.astype(np.float64)
     inside = ((X[None] >= low[:, None]) & (X[None] <= high[:, None])).any(axis=0)
-    assert np.array_equal(counts, (~inside & ~np.isnan(X)).sum(axis=1)), "the counts of ignored cells differ"
+    assert np.array_equal(counts, (~inside & ~np.isnan(X)).sum(axis=1)), (
+        "the counts of ignored cells differ"
+    )
 
 
 Check = Callable[[Session, Any, tuple[Any, ...], Any], None]
@@ -359,7 +461,9 @@ def draw_calls(rng: Generator) -> CallsCase:
 
 
 def check_calls(case: CallsCase) -> None:
-    """Each call returns, or raises an allowed exception with a message; valid calls give the reference's answer."""
+    """Each call returns, or raises an allowed exception with a message; valid calls give the
+    reference's answer.
+    """
     read, write = os.pipe()
     child = os.fork()
     if not child:
@@ -371,11 +475,15 @@ def check_calls(case: CallsCase) -> None:
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
     last = lines[-1] if lines else "before the first call"
-    assert code == 0, f"the process ended by {signal.Signals(-code).name if code < 0 else code} in {last}"
+    assert code == 0, (
+        f"the process ended by {signal.Signals(-code).name if code < 0 else code} in {last}"
+    )
 
 
 def report_calls(case: CallsCase, write: int) -> None:
-    """Make the calls of a case in this process, write the name of each to a pipe first, and end the process."""
+    """Make the calls of a case in this process, write the name of each to a pipe first, and end the
+    process.
+    """
     code = 1
     try:
         signal.alarm(LONGEST_CASE)
@@ -393,7 +501,9 @@ def report_calls(case: CallsCase, write: int) -> None:
                 continue  # an object that the call needs cannot be made from this table
             is_damaged = rng.random(len(arguments)) < case.damage
             pairs = zip(arguments, is_damaged, strict=True)
-            arguments = tuple(damage_argument(rng, argument) if bad else argument for argument, bad in pairs)
+            arguments = tuple(
+                damage_argument(rng, argument) if bad else argument for argument, bad in pairs
+            )
             os.write(write, f"call {number}, {name}{describe_arguments(arguments)}\n".encode())
             make_call(session, name, function, arguments, is_valid=not is_damaged.any())
         code = 0
@@ -404,7 +514,9 @@ def report_calls(case: CallsCase, write: int) -> None:
 
 
 def limit_memory() -> None:
-    """Let this process add MOST_MEMORY to its address space, where the system says how large that is."""
+    """Let this process add MOST_MEMORY to its address space, where the system says how large that
+    is.
+    """
     sizes = Path("/proc/self/statm")
     if sizes.exists() and not IS_SANITIZED:  # the sanitizer maps terabytes
         limit = int(sizes.read_text().split()[0]) * resource.getpagesize() + MOST_MEMORY
@@ -412,7 +524,11 @@ def limit_memory() -> None:
 
 
 def make_call(
-    session: Session, name: str, function: Callable[..., Any], arguments: tuple[Any, ...], is_valid: bool
+    session: Session,
+    name: str,
+    function: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    is_valid: bool,
 ) -> None:
     """Make one call, and check the answer of a valid one where that is cheap."""
     try:
@@ -429,7 +545,9 @@ def make_call(
 
 def describe_arguments(arguments: tuple[Any, ...]) -> str:
     """Return the arguments as text: arrays by type and shape."""
-    texts = [f"{a.dtype}{a.shape}" if isinstance(a, np.ndarray) else repr(a)[:60] for a in arguments]
+    texts = [
+        f"{a.dtype}{a.shape}" if isinstance(a, np.ndarray) else repr(a)[:60] for a in arguments
+    ]
     return f"({', '.join(texts)})"
 
 

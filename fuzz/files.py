@@ -1,4 +1,6 @@
-"""Damaged tables of every format: each is read, or refused in one sentence that names the file, in bounded memory."""
+"""Damaged tables of every format: each is read, or refused in one sentence that names the file, in
+bounded memory.
+"""
 
 from __future__ import annotations
 
@@ -21,12 +23,17 @@ from .command import command_server
 from .mutation import mutate
 
 MOST_RESIDENT = 500 << 20  # bytes: the files have a few kilobytes
-FITS = 0.05  # of the cases are read by fit, with classes; the others by predict, which takes a tenth of the time
+# of the cases are read by fit, with classes; the others by predict, which takes a tenth of the time
+FITS = 0.05
 
 
 def _frame() -> pd.DataFrame:
     rng = np.random.default_rng(0)
-    columns = {"a": rng.normal(size=40), "count": rng.integers(0, 9, 40), "kind": rng.choice(["x", "y"], 40)}
+    columns = {
+        "a": rng.normal(size=40),
+        "count": rng.integers(0, 9, 40),
+        "kind": rng.choice(["x", "y"], 40),
+    }
     return pd.DataFrame(columns | {"b": rng.normal(size=40).astype(np.float32)})
 
 
@@ -53,7 +60,8 @@ def _packed_csv(kind: str) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-GOOD: dict[str, tuple[str, Callable[[], bytes]]] = {  # attack: the file's name and its undamaged bytes
+# attack: the file's name and its undamaged bytes
+GOOD: dict[str, tuple[str, Callable[[], bytes]]] = {
     "csv": ("t.csv", lambda: _frame().to_csv(index=False).encode()),
     "tsv": ("t.tsv", lambda: _frame().to_csv(index=False, sep="\t").encode()),
     "csv-gz": ("t.csv.gz", lambda: _packed_csv("gzip")),
@@ -61,13 +69,21 @@ GOOD: dict[str, tuple[str, Callable[[], bytes]]] = {  # attack: the file's name 
     "csv-zst": ("t.csv.zst", lambda: _packed_csv("zstd")),
     "npy": ("t.npy", lambda: _bytes(lambda file: np.save(file, _numbers()))),
     "npz": ("t.npz", lambda: _bytes(lambda file: np.savez(file, X=_numbers(), y=_classes()))),
-    "npz-packed": ("t.npz", lambda: _bytes(lambda file: np.savez_compressed(file, X=_numbers(), y=_classes()))),
+    "npz-packed": (
+        "t.npz",
+        lambda: _bytes(lambda file: np.savez_compressed(file, X=_numbers(), y=_classes())),
+    ),
     "parquet": ("t.parquet", lambda: _bytes(lambda file: _frame().to_parquet(file))),
     "feather": ("t.feather", lambda: _bytes(lambda file: _frame().to_feather(file))),
-    "feather-plain": ("t.feather", lambda: _bytes(lambda file: _frame().to_feather(file, compression="uncompressed"))),
+    "feather-plain": (
+        "t.feather",
+        lambda: _bytes(lambda file: _frame().to_feather(file, compression="uncompressed")),
+    ),
     "libsvm": (
         "t.libsvm",
-        lambda: _bytes(lambda file: dump_svmlight_file(_numbers(), _classes(), file, zero_based=False)),
+        lambda: _bytes(
+            lambda file: dump_svmlight_file(_numbers(), _classes(), file, zero_based=False)
+        ),
     ),
 }
 NAMELESS = ("t.npz", "t.libsvm")  # their classes are y
@@ -82,7 +98,9 @@ def _undamaged(attack: str) -> bytes:
 def _model() -> bytes:
     """A model of the three numeric columns, without names: it takes any three."""
     with tempfile.TemporaryDirectory() as folder:
-        save(RectifiedEulerKMeans(2, random_state=0).fit(_numbers()), Path(folder) / "m.safetensors")
+        save(
+            RectifiedEulerKMeans(2, random_state=0).fit(_numbers()), Path(folder) / "m.safetensors"
+        )
         return (Path(folder) / "m.safetensors").read_bytes()
 
 
@@ -112,7 +130,9 @@ def _check(case: DamagedFile) -> None:
         answer = command_server().run(case.arguments, folder)
         answer.refuse_unclean()
         assert answer.memory < MOST_RESIDENT, f"{answer.memory >> 20} MB"
-        left = sorted(path.name for path in folder.iterdir() if path.name not in (case.name, "m.safetensors"))
+        left = sorted(
+            path.name for path in folder.iterdir() if path.name not in (case.name, "m.safetensors")
+        )
         assert bool(left) == (answer.status == 0), f"status {answer.status} leaves {left}"
 
 

@@ -1,4 +1,6 @@
-"""Hostile model files: each is loaded, or refused in a short sentence; nothing in it is run, and memory is bounded."""
+"""Hostile model files: each is loaded, or refused in a short sentence; nothing in it is run, and
+memory is bounded.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,23 @@ from .mutation import mutate
 
 LONGEST_SENTENCE = 300  # letters
 MOST_RESIDENT = 500 << 20  # bytes
-ODD_VALUES = ("2", 2.0, True, None, [], {}, -1, 0, 10**4000, 1e308, "x" * 10**6, [[]], "NaN", 2**63, "\x1b[2J\n")
+ODD_VALUES = (
+    "2",
+    2.0,
+    True,
+    None,
+    [],
+    {},
+    -1,
+    0,
+    10**4000,
+    1e308,
+    "x" * 10**6,
+    [[]],
+    "NaN",
+    2**63,
+    "\x1b[2J\n",
+)
 DTYPES = ("F16", "BF16", "F32", "F8_E4M3", "U8", "I8", "BOOL", "F65", "", "x" * 10**6, 7, None)
 
 
@@ -94,11 +112,15 @@ def _repeat_metadata(draft: Draft, rng: np.random.Generator) -> None:
 
 def _repeat_inner(draft: Draft, rng: np.random.Generator) -> None:
     name = _pick(rng, draft.inner)
-    draft.inner = json.dumps(draft.inner)[:-1] + f', "{name}": {json.dumps(_pick(rng, [1, "x", None]))}}}'
+    draft.inner = (
+        json.dumps(draft.inner)[:-1] + f', "{name}": {json.dumps(_pick(rng, [1, "x", None]))}}}'
+    )
 
 
 def _long_name(draft: Draft, rng: np.random.Generator) -> None:
-    draft.entries["n" * int(rng.integers(10**3, 3 * 10**6))] = draft.entries[_pick(rng, draft.entries)]
+    draft.entries["n" * int(rng.integers(10**3, 3 * 10**6))] = draft.entries[
+        _pick(rng, draft.entries)
+    ]
 
 
 def _odd_value(draft: Draft, rng: np.random.Generator) -> None:
@@ -111,7 +133,15 @@ def _odd_parameter(draft: Draft, rng: np.random.Generator) -> None:
 
 
 def _odd_names(draft: Draft, rng: np.random.Generator) -> None:
-    names = [["a", "a", "b"], ["x" * 10**6] * 3, ["a"] * 10**6, [1, 2, 3], ["\x1b", "\n", ""], [None] * 3, [[]] * 3]
+    names = [
+        ["a", "a", "b"],
+        ["x" * 10**6] * 3,
+        ["a"] * 10**6,
+        [1, 2, 3],
+        ["\x1b", "\n", ""],
+        [None] * 3,
+        [[]] * 3,
+    ]
     draft.inner["feature_names"] = _pick(rng, names)
 
 
@@ -122,20 +152,34 @@ def _odd_type(draft: Draft, rng: np.random.Generator) -> None:
 def _odd_shape(draft: Draft, rng: np.random.Generator) -> None:
     entry = draft.entries[_pick(rng, draft.entries)]
     side = _pick(rng, [-1, 0, 1, 2**31, 2**63, 2**64, 10**30, 1.5, "3", None, True])
-    shape = _pick(rng, [[], [side], [side, 1], [1] * 100, [side] * 3, "x", None, [*entry["shape"], side]])
+    shape = _pick(
+        rng, [[], [side], [side, 1], [1] * 100, [side] * 3, "x", None, [*entry["shape"], side]]
+    )
     entry["shape"] = shape
 
 
 def _odd_offsets(draft: Draft, rng: np.random.Generator) -> None:
     entry = draft.entries[_pick(rng, draft.entries)]
     low, high = entry["data_offsets"]
-    ends = [[high, low], [low, high + 8], [low - 8, high], [0, high], [-1, high], [low, 2**63], [low, 2**64], [low]]
+    ends = [
+        [high, low],
+        [low, high + 8],
+        [low - 8, high],
+        [0, high],
+        [-1, high],
+        [low, 2**63],
+        [low, 2**64],
+        [low],
+    ]
     entry["data_offsets"] = _pick(rng, [*ends, [low, low], "x", None, [1.5, 2]])
 
 
 def _odd_length(draft: Draft, rng: np.random.Generator) -> None:
     length = len(json.dumps(draft.entries))
-    draft.length = _pick(rng, [0, 1, -1, 2**63, 2**60, 100_000_000, 99_999_999, length, length + int(rng.integers(99))])
+    draft.length = _pick(
+        rng,
+        [0, 1, -1, 2**63, 2**60, 100_000_000, 99_999_999, length, length + int(rng.integers(99))],
+    )
 
 
 def _odd_numbers(draft: Draft, rng: np.random.Generator) -> None:
@@ -143,7 +187,9 @@ def _odd_numbers(draft: Draft, rng: np.random.Generator) -> None:
     low, high = draft.entries[name]["data_offsets"]
     kind = {"F64": "<f8", "I64": "<i8", "I32": "<i4"}[draft.entries[name]["dtype"]]
     values = np.frombuffer(draft.blob[low:high], kind).copy()
-    numbers = [np.nan, np.inf, -np.inf, -1.0, 0.0, 1e308] if kind == "<f8" else [-1, 2**31 - 1, -(2**31)]
+    numbers = (
+        [np.nan, np.inf, -np.inf, -1.0, 0.0, 1e308] if kind == "<f8" else [-1, 2**31 - 1, -(2**31)]
+    )
     values[rng.integers(len(values), size=rng.integers(1, 4))] = _pick(rng, numbers)
     draft.blob[low:high] = values.tobytes()
 
@@ -162,7 +208,11 @@ def _deep(draft: Draft, rng: np.random.Generator) -> None:
 
 def _many(draft: Draft, rng: np.random.Generator) -> None:
     """Millions of small values, in the one header or the other."""
-    text = "[" + _pick(rng, ["{},", "[],", "0,", '"a",', "1.5,"]) * int(rng.integers(10**5, 6 * 10**6)) + "0]"
+    text = (
+        "["
+        + _pick(rng, ["{},", "[],", "0,", '"a",', "1.5,"]) * int(rng.integers(10**5, 6 * 10**6))
+        + "0]"
+    )
     if rng.random() < 0.5:
         draft.inner = json.dumps(draft.inner)[:-1] + f', "more": {text}}}'
     else:
@@ -200,7 +250,17 @@ CHANGES: dict[str, Callable[[Draft, np.random.Generator], None]] = {
             _odd_names,
             _odd_type,
         ),
-        *(_odd_shape, _odd_offsets, _odd_length, _odd_numbers, _no_array, _deep, _many, _pickle, _hole),
+        *(
+            _odd_shape,
+            _odd_offsets,
+            _odd_length,
+            _odd_numbers,
+            _no_array,
+            _deep,
+            _many,
+            _pickle,
+            _hole,
+        ),
     )
 }
 
@@ -218,7 +278,11 @@ def _draw_crafted(rng: np.random.Generator) -> HostileModel:
     draft = _draft()
     names = tuple(_pick(rng, CHANGES) for _ in range(rng.integers(1, 3)))
     for name in names:
-        if isinstance(draft.inner, dict) and isinstance(draft.inner.get("parameters"), dict) and draft.entries:
+        if (
+            isinstance(draft.inner, dict)
+            and isinstance(draft.inner.get("parameters"), dict)
+            and draft.entries
+        ):
             CHANGES[name](draft, rng)
     data = draft.to_bytes()
     header = len(data) - len(draft.blob)

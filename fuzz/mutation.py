@@ -8,7 +8,16 @@ from collections.abc import Callable
 import numpy as np
 
 Mutation = Callable[[bytearray, np.random.Generator], None]
-HUGE = (b"0", b"-1", b"1e400", b"nan", b"300000000", b"2147483648", b"9223372036854775807", b"99999999999999999999999")
+HUGE = (
+    b"0",
+    b"-1",
+    b"1e400",
+    b"nan",
+    b"300000000",
+    b"2147483648",
+    b"9223372036854775807",
+    b"99999999999999999999999",
+)
 MOST_STEPS = 4  # mutations of one file
 NEAR_ENDS = 200  # bytes at both ends of a file, where formats have their headers
 
@@ -64,8 +73,13 @@ def _repeat(data: bytearray, rng: np.random.Generator) -> None:
 
 def _write_integer(data: bytearray, rng: np.random.Generator) -> None:
     """A 32- or 64-bit integer of the kind that sizes and offsets are, made extreme."""
-    at, size = _place(data, rng), int(rng.choice([4, 8]))
-    value = int(rng.choice([0, 1, 2**31 - 1, 2**31, 2**20])) if size == 4 else int(rng.integers(2**63, dtype=np.uint64))
+    at = _place(data, rng)
+    size = int(rng.choice([4, 8]))
+    value = (
+        int(rng.choice([0, 1, 2**31 - 1, 2**31, 2**20]))
+        if size == 4
+        else int(rng.integers(2**63, dtype=np.uint64))
+    )
     data[at : at + size] = value.to_bytes(size, "little")
 
 

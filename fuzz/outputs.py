@@ -1,4 +1,6 @@
-"""Runs that are killed or find the disk full, at any moment: every file is complete, and the next run tidies up."""
+"""Runs that are killed or find the disk full, at any moment: every file is complete, and the next
+run tidies up.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,11 @@ class BrokenRun:
 def _table() -> bytes:
     rng = np.random.default_rng(0)
     names = [f"r{i}" for i in range(N_ROWS)]
-    return pd.DataFrame(rng.normal(size=(N_ROWS, 3)), index=names, columns=list("abc")).to_csv().encode()
+    return (
+        pd.DataFrame(rng.normal(size=(N_ROWS, 3)), index=names, columns=list("abc"))
+        .to_csv()
+        .encode()
+    )
 
 
 @cache
@@ -62,21 +68,31 @@ def _fit(folder: Path, k: int, limits: Limits = Limits()) -> Answer:  # noqa: B0
 
 
 def _draw_kill(rng: np.random.Generator) -> BrokenRun:
-    return BrokenRun(int(rng.integers(2, 5)), bool(rng.integers(2)), share=float(rng.uniform(0.3, 1.1)))
+    return BrokenRun(
+        int(rng.integers(2, 5)), bool(rng.integers(2)), share=float(rng.uniform(0.3, 1.1))
+    )
 
 
 def _draw_full_disk(rng: np.random.Generator) -> BrokenRun:
-    return BrokenRun(int(rng.integers(2, 5)), bool(rng.integers(2)), file_size=int(2 ** rng.uniform(9, 19)))
+    return BrokenRun(
+        int(rng.integers(2, 5)), bool(rng.integers(2)), file_size=int(2 ** rng.uniform(9, 19))
+    )
 
 
 def _draw_full_tmpfs(rng: np.random.Generator) -> BrokenRun:
-    return BrokenRun(int(rng.integers(2, 5)), bool(rng.integers(2)), free=int(2 ** rng.uniform(0, 21)))
+    return BrokenRun(
+        int(rng.integers(2, 5)), bool(rng.integers(2)), free=int(2 ** rng.uniform(0, 21))
+    )
 
 
 @contextmanager
 def small_disk(folder: Path) -> Iterator[None]:
     """A disk of a few megabytes of its own for a folder; only root may mount one."""
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", folder], check=True, capture_output=True)
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", folder],
+        check=True,
+        capture_output=True,
+    )
     try:
         yield
     finally:
@@ -122,10 +138,14 @@ def _check_in(folder: Path, case: BrokenRun) -> None:
         _fill(folder / "new" / FILLER, case.free)
     before = contents(folder)
     kill_after = None if case.share is None else case.share * _seconds()
-    answer = _fit(folder, case.k, replace(Limits(), kill_after=kill_after, file_size=case.file_size))
+    answer = _fit(
+        folder, case.k, replace(Limits(), kill_after=kill_after, file_size=case.file_size)
+    )
     if case.share is None:
         answer.refuse_unclean()
-        assert answer.status == 0 or contents(folder) == before, f"{sorted(contents(folder))} after {answer.err}"
+        assert answer.status == 0 or contents(folder) == before, (
+            f"{sorted(contents(folder))} after {answer.err}"
+        )
     else:
         assert answer.status in (0, -9), answer.err
     check_outputs(folder / "new/out", case.is_second)
@@ -139,11 +159,17 @@ def _check_in(folder: Path, case: BrokenRun) -> None:
 
 def contents(folder: Path) -> dict[str, bytes]:
     """All files below a folder."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def check_outputs(out: Path, is_second: bool) -> None:
-    """Each file of a folder is there and complete; those of one run where they are in a new folder."""
+    """Each file of a folder is there and complete; those of one run where they are in a new
+    folder.
+    """
     if not out.exists():
         assert not is_second, "the earlier folder is gone"
         return
@@ -155,7 +181,9 @@ def check_outputs(out: Path, is_second: bool) -> None:
     assert len(labels) == N_ROWS, f"{len(labels)} labels"
     assert (out / "report.html").read_text().rstrip().endswith("</html>")
     summary = json.loads((out / "summary.json").read_text())
-    is_whole = all(sha256_digest(out / name) == digest for name, digest in summary["sha256"].items())
+    is_whole = all(
+        sha256_digest(out / name) == digest for name, digest in summary["sha256"].items()
+    )
     assert set(summary["sha256"]) == OUTPUTS - {"summary.json"}
     if not is_second:
         assert is_whole, "a new folder has files of two runs"

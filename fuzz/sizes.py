@@ -1,4 +1,6 @@
-"""Small files that promise large tables, read with little memory: each is a table, or refused in one sentence."""
+"""Small files that promise large tables, read with little memory: each is a table, or refused in
+one sentence.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,8 @@ from .attack import Attack, register
 from .command import MEGABYTE, Limits, command_server
 
 SMALL = 8 * MEGABYTE  # the largest file that is written
-MOST_ADDRESSES = 1024 * MEGABYTE  # beyond the imports: real rows of a packed file may take them, promised ones may not
+# beyond the imports: real rows of a packed file may take them, promised ones may not
+MOST_ADDRESSES = 1024 * MEGABYTE
 
 
 @dataclass(frozen=True)
@@ -31,28 +34,37 @@ class LargeTable:
 
 def _npy(shape: tuple[int, ...], dtype: str, n_bytes: int) -> bytes:
     file = io.BytesIO()
-    np.lib.format.write_array_header_1_0(file, {"descr": dtype, "fortran_order": False, "shape": shape})
+    np.lib.format.write_array_header_1_0(
+        file, {"descr": dtype, "fortran_order": False, "shape": shape}
+    )
     return file.getvalue() + bytes(n_bytes)
 
 
 def _sizes(rng: np.random.Generator) -> tuple[int, int]:
     """Rows and columns, each from none to 10^18."""
-    n, d = (int(10 ** rng.uniform(-1, 18)) if rng.random() < 0.7 else int(rng.integers(4)) for _ in range(2))
+    n, d = (
+        int(10 ** rng.uniform(-1, 18)) if rng.random() < 0.7 else int(rng.integers(4))
+        for _ in range(2)
+    )
     return n, d
 
 
 def _draw_npy(rng: np.random.Generator) -> LargeTable:
-    (n, d), dtype = _sizes(rng), str(rng.choice(["<f8", "|u1", "|b1", "<f4", "<f2", "<i8", "|O"]))
+    (n, d) = _sizes(rng)
+    dtype = str(rng.choice(["<f8", "|u1", "|b1", "<f4", "<f2", "<i8", "|O"]))
     n_bytes = min(n * d * np.dtype(dtype).itemsize, int(10 ** rng.uniform(0, 6.5)))
     return LargeTable("t.npy", f"{n} x {d} of {dtype}", _npy((n, d), dtype, n_bytes))
 
 
 def _draw_npz(rng: np.random.Generator) -> LargeTable:
-    file, inner = io.BytesIO(), _draw_npy(rng)
+    file = io.BytesIO()
+    inner = _draw_npy(rng)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("X.npy", inner.data)
         if rng.random() < 0.5:
-            archive.writestr("y.npy", _npy((_sizes(rng)[0],), str(rng.choice(["<i8", "<U9", "<U99999999"])), 80))
+            archive.writestr(
+                "y.npy", _npy((_sizes(rng)[0],), str(rng.choice(["<i8", "<U9", "<U99999999"])), 80)
+            )
     return LargeTable("t.npz", inner.promise, file.getvalue())
 
 
@@ -66,7 +78,9 @@ def _draw_csv(rng: np.random.Generator) -> LargeTable:
     d = int(10 ** rng.uniform(2, 5.7))
     cell = str(rng.choice(["1", "a", "", '"', "1e9", "-"]))
     head = ",".join(f"c{j}" for j in range(d)) if rng.random() < 0.5 else ",".join([cell] * d)
-    return LargeTable("t.csv", f"{d} columns of {cell}", (head + "\n" + ",".join([cell] * d) + "\n").encode())
+    return LargeTable(
+        "t.csv", f"{d} columns of {cell}", (head + "\n" + ",".join([cell] * d) + "\n").encode()
+    )
 
 
 def _draw_packed_csv(rng: np.random.Generator) -> LargeTable:
@@ -87,7 +101,8 @@ _PIECES = (b"1,2\n", b"1", b",", b"\n", b'"', b"1,x\n", b"\0")
 
 def _draw_parquet(rng: np.random.Generator) -> LargeTable:
     """A constant column of many rows takes a few bytes."""
-    n, file = int(10 ** rng.uniform(4, 7)), io.BytesIO()
+    n = int(10 ** rng.uniform(4, 7))
+    file = io.BytesIO()
     names = [f"c{j}" for j in range(int(10 ** rng.uniform(0, 3)) if n < 10**5 else 3)]
     parquet.write_table(pa.table(dict.fromkeys(names, pa.array(np.zeros(n, np.int8)))), file)
     return LargeTable("t.parquet", f"{n} x {len(names)}", file.getvalue())
@@ -98,11 +113,14 @@ def _check(case: LargeTable) -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         (folder / case.name).write_bytes(case.data)
-        words = ["fit", case.name, "-k", 10**9, "-q"]  # more clusters than rows: refused when the table is there
+        # more clusters than rows: refused when the table is there
+        words = ["fit", case.name, "-k", 10**9, "-q"]
         answer = command_server().run(words, folder, Limits(memory=MOST_ADDRESSES))
         answer.refuse_unclean()
         assert answer.status == 2, case.promise
-        assert case.name in answer.err or "n_clusters" in answer.err or "X " in answer.err, answer.err
+        assert case.name in answer.err or "n_clusters" in answer.err or "X " in answer.err, (
+            answer.err
+        )
 
 
 DRAWS: tuple[Callable[[np.random.Generator], LargeTable], ...] = (

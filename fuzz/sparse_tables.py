@@ -1,4 +1,5 @@
-"""Attacks by SciPy sparse tables whose arrays do not fit together: a fit like the dense table's, or one sentence.
+"""Attacks by SciPy sparse tables whose arrays do not fit together: a fit like the dense table's, or
+one sentence.
 
 Such a table may end the process: each case runs in a child of this process.
 """
@@ -61,13 +62,18 @@ def _unsort(rng: Generator, T: Any) -> None:
     """Stored cells of each line in any order, while the table says that they are sorted."""
     for start, stop in zip(T.indptr[:-1], T.indptr[1:], strict=True):
         order = start + rng.permutation(stop - start)
-        T.indices[start:stop], T.data[start:stop] = T.indices[order], T.data[order]
+        T.indices[start:stop] = T.indices[order]
+        T.data[start:stop] = T.data[order]
     T.has_sorted_indices = T.has_canonical_format = True
 
 
 def _split(rng: Generator, T: Any) -> None:
     """Each stored cell as two halves, while the table says that none comes twice."""
-    T.data, T.indices, T.indptr = np.repeat(T.data / 2, 2, axis=0), np.repeat(T.indices, 2), T.indptr * 2
+    T.data, T.indices, T.indptr = (
+        np.repeat(T.data / 2, 2, axis=0),
+        np.repeat(T.indices, 2),
+        T.indptr * 2,
+    )
     T.has_sorted_indices = T.has_canonical_format = True
 
 
@@ -112,16 +118,29 @@ BROKEN: dict[str, Damage] = {
     "a value too large": _bad_value,
     "another shape": _other_shape,
 }
-COO_BROKEN = {name: BROKEN[name] for name in ("index beyond", "index negative", "data cut", "a value too large")}
+COO_BROKEN = {
+    name: BROKEN[name]
+    for name in ("index beyond", "index negative", "data cut", "a value too large")
+}
 
 
 def draw_sparse(rng: Generator) -> SparseCase:
     n, d = 2 * int(rng.integers(4, 60)), 2 * int(rng.integers(1, 40))
     X = np.where(rng.random((n, d)) < rng.choice([0.05, 0.3, 1.0]), rng.normal(size=(n, d)), 0.0)
     kind = str(rng.choice(["csr", "csc", "coo", "bsr"]))
-    T = sparse.bsr_array(X, blocksize=(2, 2)) if kind == "bsr" else sparse.coo_array(X).asformat(kind)
+    T = (
+        sparse.bsr_array(X, blocksize=(2, 2))
+        if kind == "bsr"
+        else sparse.coo_array(X).asformat(kind)
+    )
     is_valid = bool(rng.random() < 0.3)
-    damages = (VALID if is_valid else BROKEN) if kind in ("csr", "csc") else COO_BROKEN if kind == "coo" else BROKEN
+    damages = (
+        (VALID if is_valid else BROKEN)
+        if kind in ("csr", "csc")
+        else COO_BROKEN
+        if kind == "coo"
+        else BROKEN
+    )
     is_valid = is_valid and kind in ("csr", "csc")
     damage = str(rng.choice(list(damages)))
     damages[damage](rng, T)
@@ -129,12 +148,16 @@ def draw_sparse(rng: Generator) -> SparseCase:
 
 
 def check_sparse(case: SparseCase) -> None:
-    """It fits like the dense table, or is refused in one sentence, in a child that lives to say so."""
+    """It fits like the dense table, or is refused in one sentence, in a child that lives to say
+    so.
+    """
     error, labels = in_child(lambda: _fit(case))
     if case.is_valid:
         assert not error, error
         dense = MODELS[case.model]().fit(case.numbers)
-        assert "rek" not in case.model or np.array_equal(labels, dense.labels_), "not the labels of the dense table"
+        assert "rek" not in case.model or np.array_equal(labels, dense.labels_), (
+            "not the labels of the dense table"
+        )
     if error:
         assert error.startswith(("ValueError", "TypeError")), error
         assert error.endswith("."), f"no sentence: {error}"
@@ -143,7 +166,8 @@ def check_sparse(case: SparseCase) -> None:
 def _fit(case: SparseCase) -> tuple[str, Any]:
     try:
         with warnings.catch_warnings(action="ignore"):
-            model = MODELS[case.model]().set_params(n_threads=1)  # a forked child has no threads to wake
+            # a forked child has no threads to wake
+            model = MODELS[case.model]().set_params(n_threads=1)
             return "", model.fit(case.table).labels_
     except Exception as error:
         return f"{type(error).__name__}: {error}", None

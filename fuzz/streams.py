@@ -1,4 +1,6 @@
-"""Attacks with tables read in blocks and with streams of blocks: fits must equal those in memory, bit for bit."""
+"""Attacks with tables read in blocks and with streams of blocks: fits must equal those in memory,
+bit for bit.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,9 @@ def _function_that_refills(folder: Path, case: StreamCase) -> tuple[Any, Any]:
 
 def _frame(case: StreamCase) -> Any:
     columns = {f"c{j}": column for j, column in enumerate(case.cells.T)}
-    return pd.DataFrame(columns if case.fit.weights is None else columns | {WEIGHT: case.fit.weights})
+    return pd.DataFrame(
+        columns if case.fit.weights is None else columns | {WEIGHT: case.fit.weights}
+    )
 
 
 def _weight_name(case: StreamCase) -> str | None:
@@ -82,7 +86,9 @@ def _memmap(folder: Path, case: StreamCase) -> tuple[Any, Any]:
 
 def _zarr(folder: Path, case: StreamCase) -> tuple[Any, Any]:
     n, d = case.cells.shape
-    array = zarr.create_array(folder / "X", shape=(n, d), chunks=(max(1, n // 3), max(1, d // 2)), dtype="f8")
+    array = zarr.create_array(
+        folder / "X", shape=(n, d), chunks=(max(1, n // 3), max(1, d // 2)), dtype="f8"
+    )
     array[:] = case.cells
     return array, case.fit.weights
 
@@ -94,7 +100,8 @@ def _parquet_file(folder: Path, case: StreamCase) -> tuple[Any, Any]:
 
 
 def _parquet_folder(folder: Path, case: StreamCase) -> tuple[Any, Any]:
-    frame, files = _frame(case), folder / "files"
+    frame = _frame(case)
+    files = folder / "files"
     files.mkdir()
     for number, (a, b) in enumerate(pairwise(case.cuts)):
         frame[a:b].to_parquet(files / f"{number:04}.parquet", index=False)
@@ -107,7 +114,9 @@ def _dataset_with_a_schema(folder: Path, case: StreamCase) -> tuple[Any, Any]:
     first = sorted(name.iterdir())[0]
     table = pyarrow.parquet.read_table(first)
     narrow = [column.cast(pa.float32(), safe=False) for column in table.columns]
-    if all(one.cast(pa.float64()).equals(two) for one, two in zip(narrow, table.columns, strict=True)):
+    if all(
+        one.cast(pa.float64()).equals(two) for one, two in zip(narrow, table.columns, strict=True)
+    ):
         pyarrow.parquet.write_table(pa.table(narrow, names=table.column_names), first)
     schema = pa.schema([(field.name, pa.float64()) for field in table.schema])
     return dataset.dataset(name, schema=schema, format="parquet"), weight
@@ -131,12 +140,14 @@ def _draw(rng: Generator) -> StreamCase:
     X = X.astype(np.float64)
     n = len(X)
     if rng.random() < 0.3 and np.abs(np.nan_to_num(X)).max() < 1e30:
-        X, recipe = X.astype(np.float32).astype(np.float64), f"{recipe}, of float32"
+        X = X.astype(np.float32).astype(np.float64)
+        recipe = f"{recipe}, of float32"
     name = str(rng.choice(list(EXACT)))
     fit = FitCase(
         form=name,
         k=min(int(rng.integers(1, 9)), n),
-        options=draw_options(rng, name) | {"init": str(rng.choice(["k-means++", "k-means||", "random", "circle"]))},
+        options=draw_options(rng, name)
+        | {"init": str(rng.choice(["k-means++", "k-means||", "random", "circle"]))},
         recipe=recipe,
         make=TABLE_IN_MEMORY,
         X=X,
@@ -178,7 +189,9 @@ def _check(case: StreamCase) -> None:
 
 @skip_refused
 def _check_partial_fit(case: StreamCase) -> None:
-    """Engines and threads give the same bits after every block; centroids stay on or inside their circles."""
+    """Engines and threads give the same bits after every block; centroids stay on or inside their
+    circles.
+    """
     options = {"half_life": float(1 + len(case.cuts)) if len(case.cuts) % 3 else None}
     models = [
         case.fit.model(engine=engine, n_threads=n, **options)

@@ -1,4 +1,6 @@
-"""Random tables of every make, and fits of every clusterer on them: what the attacks on estimators draw."""
+"""Random tables of every make, and fits of every clusterer on them: what the attacks on estimators
+draw.
+"""
 
 from __future__ import annotations
 
@@ -32,8 +34,8 @@ FORMS: dict[str, Callable[..., Any]] = EXACT | {
     for rule in ("rectified", "mean")
 }
 FORMS |= {
-    f"map {kernel} {rule}": lambda k, kernel=kernel, rule=rule, **options: rekmeans.SelfOrganizingMap(
-        (1, k), kernel=kernel, centroids=rule, **options
+    f"map {kernel} {rule}": lambda k, kernel=kernel, rule=rule, **options: (
+        rekmeans.SelfOrganizingMap((1, k), kernel=kernel, centroids=rule, **options)
     )
     for kernel in KERNELS
     for rule in ("rectified", "mean")
@@ -42,7 +44,9 @@ FORMS |= {
     "several": rekmeans.MultipleKernelKMeans,
     "several mean": partial(rekmeans.MultipleKernelKMeans, centroids="mean"),
     "several shared": partial(rekmeans.MultipleKernelKMeans, kernels=(0.4, 0.9), shared=True),
-    "several mixed": partial(rekmeans.MultipleKernelKMeans, kernels=(0.5, ("rbf", 2.0), ("laplace", 1.0))),
+    "several mixed": partial(
+        rekmeans.MultipleKernelKMeans, kernels=(0.5, ("rbf", 2.0), ("laplace", 1.0))
+    ),
     "shapes": rekmeans.MahalanobisFuzzyCMeans,
     "shapes mean": partial(rekmeans.MahalanobisFuzzyCMeans, kernel="linear", centroids="mean"),
 }
@@ -109,7 +113,9 @@ NUMBERS: dict[str, Callable[[Generator, int, int], Array]] = {
     "groups": _groups,
     "lattice": lambda rng, n, d: rng.integers(-2, 3, (n, d)) / 2,
     "constant": lambda rng, n, d: np.full((n, d), rng.normal()),
-    "constant columns": lambda rng, n, d: np.where(rng.random(d) < 0.5, 7.0, rng.normal(size=(n, d))),
+    "constant columns": lambda rng, n, d: np.where(
+        rng.random(d) < 0.5, 7.0, rng.normal(size=(n, d))
+    ),
     "magnitudes": _magnitudes,
     "offsets": _offsets,
     "heavy tails": lambda rng, n, d: rng.standard_cauchy((n, d)),
@@ -121,7 +127,9 @@ DTYPES = ("float32", "float16", "int8", "int64", "uint16", "bool", ">f8", "longd
 
 
 def draw_numbers(rng: Generator, is_hostile: bool) -> tuple[Array, str]:
-    """A table of numbers and what they are; a hostile one may have infinities, rows without a value, other types."""
+    """A table of numbers and what they are; a hostile one may have infinities, rows without a
+    value, other types.
+    """
     n = int(10 ** rng.uniform(0, 3.5))
     d = min(int(10 ** rng.uniform(0, 2.5)), max(1, MOST_CELLS // n))
     recipe = str(rng.choice(list(NUMBERS)))
@@ -139,7 +147,8 @@ def draw_numbers(rng: Generator, is_hostile: bool) -> tuple[Array, str]:
         recipe += ", a row without values"
     if is_hostile and rng.random() < 0.3 and not np.isnan(X).any() and np.abs(X).max() < 100:
         dtype = str(rng.choice(DTYPES))
-        X, recipe = X.astype(dtype), f"{recipe}, {dtype}"
+        X = X.astype(dtype)
+        recipe = f"{recipe}, {dtype}"
     return X, recipe
 
 
@@ -225,7 +234,9 @@ def _start_names(rng: Generator, form: str) -> list[str]:
 def draw_options(rng: Generator, form: str) -> dict[str, Any]:
     options = {
         "scale": rng.choice(np.array(["robust", "range", "global", None], object)),
-        "beyond": str(rng.choice(["clip", "wrap"] if "shapes" in form else ["ignore", "clip", "wrap"])),
+        "beyond": str(
+            rng.choice(["clip", "wrap"] if "shapes" in form else ["ignore", "clip", "wrap"])
+        ),
         "alpha": float(rng.choice([0.9, 0.3, 1e-4, 7.0])),
         "init": str(rng.choice(_start_names(rng, form))),
         "max_iter": int(rng.integers(1, 8)),
@@ -233,16 +244,25 @@ def draw_options(rng: Generator, form: str) -> dict[str, Any]:
         "tol": float(rng.choice([0.0, 1e-6, 0.1])),
         "random_state": int(rng.integers(100)),
     }
-    return {name: value for name, value in options.items() if name != "alpha" or "several" not in form}
+    return {
+        name: value for name, value in options.items() if name != "alpha" or "several" not in form
+    }
 
 
-def draw_fit(rng: Generator, forms: tuple[str, ...] = tuple(FORMS), is_hostile: bool = True) -> FitCase:
-    """A fit of one of these forms; one that is not hostile has k rows or more and is refused by its kernel only."""
+def draw_fit(
+    rng: Generator, forms: tuple[str, ...] = tuple(FORMS), is_hostile: bool = True
+) -> FitCase:
+    """A fit of one of these forms; one that is not hostile has k rows or more and is refused by its
+    kernel only.
+    """
     X, recipe = draw_numbers(rng, is_hostile)
-    form, k = str(rng.choice(forms)), int(rng.integers(1, 9))
+    form = str(rng.choice(forms))
+    k = int(rng.integers(1, 9))
     k = k if is_hostile and rng.random() < 0.1 else min(k, len(X))
     make = draw_make(rng, X)
-    return FitCase(form, k, draw_options(rng, form), recipe, make, X, draw_weights(rng, len(X), is_hostile))
+    return FitCase(
+        form, k, draw_options(rng, form), recipe, make, X, draw_weights(rng, len(X), is_hostile)
+    )
 
 
 def draw_given_starts(rng: Generator) -> FitCase:

@@ -1,4 +1,6 @@
-"""Attacks on the estimators: random tables of any make, fitted by every clusterer, against the laws of the method."""
+"""Attacks on the estimators: random tables of any make, fitted by every clusterer, against the laws
+of the method.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def skip_refused(check: Callable[[Any], None]) -> Callable[[Any], None]:
     return checked
 
 
-def assert_same_fit(one: Any, two: Any, what: str, rows: Any = slice(None), columns: Any = slice(None)) -> None:
+def assert_same_fit(
+    one: Any, two: Any, what: str, rows: Any = slice(None), columns: Any = slice(None)
+) -> None:
     """The same bits; the second has these rows and columns of the first."""
     assert np.array_equal(one.labels_[rows], two.labels_), f"labels differ: {what}"
     assert np.array_equal(one.centroids_[..., columns], two.centroids_), f"centroids differ: {what}"
@@ -65,7 +69,8 @@ def assert_same_fit(one: Any, two: Any, what: str, rows: Any = slice(None), colu
 def check_fit(case: FitCase) -> None:
     """Finite numbers that belong together: labels, objective, centroids; and the same again."""
     model = fit_or_refuse(case)
-    n, history = len(case.X), model.history_
+    n = len(case.X)
+    history = model.history_
     assert model.labels_.shape == (n,)
     assert 0 <= model.labels_.min() <= model.labels_.max() < case.k
     assert np.array_equal(model.predict(case.table()), model.labels_), "predict(X) is not labels_"
@@ -73,7 +78,8 @@ def check_fit(case: FitCase) -> None:
     assert np.isfinite(model.cluster_centers_).all(), "centres are not finite"
     assert model.inertia_ >= 0
     assert model.inertia_ == history["inertia"][-1]
-    falls, stage = history["inertia"], history.get("stage", np.zeros(len(history["inertia"])))
+    falls = history["inertia"]
+    stage = history.get("stage", np.zeros(len(history["inertia"])))
     risen = (np.diff(falls) > ROOM * falls[:-1]) & (np.diff(stage) == 0)
     assert not risen.any(), f"the objective rises: {falls}"
     assert_same_fit(model, case.fit(), "fitted again")
@@ -103,7 +109,9 @@ def check_engines(case: FitCase) -> None:
     reference = case.fit(engine="reference")
     assert_same_fit(native, reference, "native and reference")
     assert np.array_equal(native.cluster_centers_, reference.cluster_centers_), "centres differ"
-    assert np.array_equal(native.transform(case.table()), reference.transform(case.table())), "distances differ"
+    assert np.array_equal(native.transform(case.table()), reference.transform(case.table())), (
+        "distances differ"
+    )
 
 
 def check_makes(case: FitCase) -> None:
@@ -117,7 +125,8 @@ def check_cuts(case: FitCase) -> None:
     model = fit_or_refuse(case, engine="reference")
     check_parameters(model)
     placed = place_for_fit(model, case.table(), case.weights)
-    kernel, n = placed.model.kernel, len(case.X)
+    kernel = placed.model.kernel
+    n = len(case.X)
     C = kernel.from_points(np.asarray(case.starts))
     cuts = np.unique(np.r_[0, np.random.default_rng(n).integers(0, n + 1, 5), n])
     rows = ReferenceRows(kernel, placed.table, cuts)
@@ -132,7 +141,12 @@ def check_weights(case: FitCase) -> None:
     times[: case.k] = np.maximum(times[: case.k], 1)
     repeated = np.repeat(np.arange(len(case.X)), times)
     weighted = fit_or_refuse(case.change(weights=times))
-    assert_same_fit(weighted, case.change(X=case.X[repeated], weights=None).fit(), "weights and rows", rows=repeated)
+    assert_same_fit(
+        weighted,
+        case.change(X=case.X[repeated], weights=None).fit(),
+        "weights and rows",
+        rows=repeated,
+    )
 
 
 def check_row_order(case: FitCase) -> None:
@@ -160,7 +174,9 @@ def check_model_file(case: FitCase) -> None:
         save(model, path, labels=True)
         again = load(path)
     assert_same_fit(model, again, "saved and loaded")
-    assert np.array_equal(again.predict(case.table()), model.labels_), "a loaded model predicts other labels"
+    assert np.array_equal(again.predict(case.table()), model.labels_), (
+        "a loaded model predicts other labels"
+    )
 
 
 def draw_exact(rng: Generator) -> FitCase:

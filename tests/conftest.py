@@ -1,4 +1,6 @@
-"""What tests share: the hypothesis profile, dirty wine, and the data sets in the folder that REKMEANS_DATA names."""
+"""What tests share: the hypothesis profile, dirty wine, and the data sets in the folder that
+REKMEANS_DATA names.
+"""
 
 import os
 from pathlib import Path
@@ -15,7 +17,8 @@ settings.load_profile("rekmeans")
 @pytest.fixture(scope="session")
 def dirty_wine():
     """Wine with missing values and gross errors, and its classes."""
-    random, (X, y) = np.random.default_rng(0), load_wine(return_X_y=True)
+    random = np.random.default_rng(0)
+    (X, y) = load_wine(return_X_y=True)
     X[random.random(X.shape) < 0.05] = np.nan
     X[random.random(X.shape) < 0.04] *= 40
     X[3] = 1e6
@@ -24,7 +27,9 @@ def dirty_wine():
 
 @pytest.fixture(scope="session")
 def shared_set():
-    """shared_set(name) -> X (n, d) float64, y (n,); skips the test where the set is not on this machine."""
+    """shared_set(name) -> X (n, d) float64, y (n,); skips the test where the set is not on this
+    machine.
+    """
     return load_shared_set
 
 

@@ -1,4 +1,6 @@
-"""arctan2 of grid integers: against mpmath, on the axes, and by the operations that every processor has."""
+"""arctan2 of grid integers: against mpmath, on the axes, and by the operations that every processor
+has.
+"""
 
 import ast
 import inspect
@@ -28,9 +30,9 @@ def grid_points(kind, n=3000):
     if kind == "inside":
         return RANDOM.integers(-GRID, GRID + 1, (2, n)).astype(float)
     if kind == "near an axis":
-        return RANDOM.permuted([RANDOM.integers(-99, 100, n), RANDOM.integers(-GRID, GRID + 1, n)], axis=0).astype(
-            float
-        )
+        return RANDOM.permuted(
+            [RANDOM.integers(-99, 100, n), RANDOM.integers(-GRID, GRID + 1, n)], axis=0
+        ).astype(float)
     return RANDOM.integers(-9, 10, (2, n)).astype(float)
 
 
@@ -40,11 +42,16 @@ def test_correctly_rounded(kind):
     found, expected = grid_arctan2(b, a), exact(b, a)
     differ = np.flatnonzero(found != expected)
     assert len(differ) <= 2
-    assert_array_equal(np.abs(found[differ] - expected[differ]), np.spacing(np.abs(expected[differ])))
+    assert_array_equal(
+        np.abs(found[differ] - expected[differ]), np.spacing(np.abs(expected[differ]))
+    )
 
 
 def test_axes_and_diagonals():
-    b, a = (np.array(values, float) for values in zip(*[(y, x) for y in (-5, 0, 5) for x in (-5, 0, 5)], strict=True))
+    b, a = (
+        np.array(values, float)
+        for values in zip(*[(y, x) for y in (-5, 0, 5) for x in (-5, 0, 5)], strict=True)
+    )
     assert_array_equal(grid_arctan2(b, a), [np.arctan2(y, x) for y, x in zip(b, a, strict=True)])
     assert grid_arctan2(np.zeros((2, 3)), np.full((2, 3), -1.0)).tolist() == [[np.pi] * 3] * 2
 
@@ -56,9 +63,21 @@ def test_odd():
 
 def test_only_operations_whose_bits_are_defined():
     """Of NumPy's functions only those that round correctly or not at all."""
-    allowed = {"abs", "minimum", "maximum", "where", "rint", "zeros_like", "copysign", "array", "intp"}
+    allowed = {
+        "abs",
+        "minimum",
+        "maximum",
+        "where",
+        "rint",
+        "zeros_like",
+        "copysign",
+        "array",
+        "intp",
+    }
     tree = ast.parse(inspect.getsource(_arctan))
     called = {
-        node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "np"
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "np"
     }
     assert called == allowed

@@ -1,4 +1,6 @@
-"""Watching a fit: scikit-learn's callbacks see fit > start > pass, may stop it, and never change its bits."""
+"""Watching a fit: scikit-learn's callbacks see fit > start > pass, may stop it, and never change
+its bits.
+"""
 
 import subprocess
 import sys
@@ -15,7 +17,9 @@ from rekmeans import EulerKMeans, EulerMap, NeuralGas, RectifiedEulerKMeans, Sel
 from rekmeans.estimators.placement import place_fitted, starting_centroids
 from support.assertions import assert_same_fit
 
-callback = pytest.importorskip("sklearn.callback", reason="scikit-learn before 1.9 has no callbacks")
+callback = pytest.importorskip(
+    "sklearn.callback", reason="scikit-learn before 1.9 has no callbacks"
+)
 
 X = np.random.default_rng(0).normal(size=(300, 4))
 each_clusterer = pytest.mark.parametrize("clusterer", [EulerKMeans, RectifiedEulerKMeans])
@@ -25,7 +29,9 @@ class RecordingCallback:
     """A callback that records each hook with the path of its task, and stops what `stop` says."""
 
     def __init__(self, stop=lambda path: False):
-        self.lines, self.models, self.stop = [], [], stop
+        self.lines = []
+        self.models = []
+        self.stop = stop
 
     def setup(self, estimator, context):
         self.lines.append(("setup", path(context)))
@@ -60,7 +66,9 @@ def path(context):
 
 @each_clusterer
 @pytest.mark.parametrize("engine", ["auto", "reference"])
-@pytest.mark.parametrize("params", [{}, {"init": "random", "n_init": 4}, {"max_iter": 2}, {"tol": 0.02}], ids=str)
+@pytest.mark.parametrize(
+    "params", [{}, {"init": "random", "n_init": 4}, {"max_iter": 2}, {"tol": 0.02}], ids=str
+)
 def test_callbacks_do_not_change_the_bits(clusterer, engine, params):
     model = clusterer(6, engine=engine, random_state=0, **params)
     assert_same_fit(clone(model).set_callbacks(RecordingCallback()).fit(X), model.fit(X))
@@ -84,8 +92,13 @@ def test_the_tasks_nest_as_fit_start_pass(clusterer):
         else:
             assert open_tasks == list(task)
             open_tasks.pop()
-    passes = [sum(task[:2] == start for task, _ in recording.models if len(task) == 3) for start in starts]
-    alone = [len(clusterer(6, init=init, random_state=0).fit(X).history_["inertia"]) for init in first_points(model, 3)]
+    passes = [
+        sum(task[:2] == start for task, _ in recording.models if len(task) == 3) for start in starts
+    ]
+    alone = [
+        len(clusterer(6, init=init, random_state=0).fit(X).history_["inertia"])
+        for init in first_points(model, 3)
+    ]
     assert passes == alone
 
 
@@ -110,7 +123,9 @@ def test_each_pass_shows_the_estimator_it_would_give(clusterer):
         assert_same_fit(shown, model)
 
 
-@pytest.mark.parametrize("clusterer", [NeuralGas(4, stages=3, random_state=0), SelfOrganizingMap((2, 2), stages=3)])
+@pytest.mark.parametrize(
+    "clusterer", [NeuralGas(4, stages=3, random_state=0), SelfOrganizingMap((2, 2), stages=3)]
+)
 def test_each_pass_of_an_annealed_fit_shows_all_passes_so_far(clusterer):
     recording = RecordingCallback()
     fitted = clone(clusterer).set_callbacks(recording).fit(X)
@@ -124,7 +139,11 @@ def test_each_pass_of_an_annealed_fit_shows_all_passes_so_far(clusterer):
 
 def test_the_scoring_monitor_logs_each_pass():
     monitor = callback.ScoringMonitor(scoring={"score": lambda model, X, y: model.score(X)})
-    model = RectifiedEulerKMeans(5, n_init=1, random_state=1).set_callbacks(monitor).fit(X, np.zeros(len(X)))
+    model = (
+        RectifiedEulerKMeans(5, n_init=1, random_state=1)
+        .set_callbacks(monitor)
+        .fit(X, np.zeros(len(X)))
+    )
     scores = [score["score"] for *_, score in monitor._log]
     assert_array_equal(scores[:-1], -model.history_["inertia"])
 
@@ -132,7 +151,9 @@ def test_the_scoring_monitor_logs_each_pass():
 @each_clusterer
 def test_a_callback_stops_a_start_after_a_pass(clusterer):
     full = clusterer(6, init="random", n_init=1, random_state=0).fit(X)
-    stopped = clone(full).set_callbacks(RecordingCallback(lambda task: task[2:] == (("pass", 2),))).fit(X)
+    stopped = (
+        clone(full).set_callbacks(RecordingCallback(lambda task: task[2:] == (("pass", 2),))).fit(X)
+    )
     assert_array_equal(stopped.history_["inertia"], full.history_["inertia"][:3])
     assert stopped.n_iter_ == 3 < full.n_iter_
     assert_array_equal(stopped.predict(X), stopped.labels_)
@@ -163,14 +184,18 @@ def test_callbacks_reach_a_pipeline_and_a_search(recwarn):
     plain = clone(pipe).fit(X)
     recording = PropagatingCallback()
     assert_same_fit(pipe.set_callbacks(recording).fit(X)[-1], plain[-1])
-    assert [task[-1] for task in recording.at("begin", 2)] == [("fit", 0), ("fit", 1)]  # the map, then the clusterer
+    # the map, then the clusterer
+    assert [task[-1] for task in recording.at("begin", 2)] == [("fit", 0), ("fit", 1)]
     assert [task[-1] for task in recording.at("begin", 3)] == [("start", 0)]
     assert len(recording.at("end", 4)) >= len(plain[-1].history_["inertia"])
     recording = PropagatingCallback()
     search = GridSearchCV(RectifiedEulerKMeans(random_state=0), {"n_clusters": [2, 3]}, cv=2)
     expected = clone(search).fit(X).cv_results_["mean_test_score"]
-    assert_array_equal(search.set_callbacks(recording).fit(X).cv_results_["mean_test_score"], expected)
-    assert sum(task[-1] == ("start", 0) for _, task in recording.lines if task) >= 2 * 5  # 2 x 2 folds, and refit
+    assert_array_equal(
+        search.set_callbacks(recording).fit(X).cv_results_["mean_test_score"], expected
+    )
+    # 2 x 2 folds, and refit
+    assert sum(task[-1] == ("start", 0) for _, task in recording.lines if task) >= 2 * 5
     assert not [str(w.message) for w in recwarn if "callback" in str(w.message)]
 
 
@@ -231,12 +256,15 @@ import numpy as np
 from rekmeans import EulerMap, RectifiedEulerKMeans
 X = np.random.default_rng(0).normal(size=(300, 4))
 assert not hasattr(RectifiedEulerKMeans, "set_callbacks")
-model = RectifiedEulerKMeans(6, init="random", n_init=3, random_state=0, verbose=1).fit(EulerMap().fit_transform(X))
+model = RectifiedEulerKMeans(6, init="random", n_init=3, random_state=0, verbose=1)
+model.fit(EulerMap().fit_transform(X))
 print(repr(model.inertia_))
 """
 
 
 def test_without_callbacks_in_scikit_learn_fits_are_the_same():
     done = subprocess.run([sys.executable, "-c", OLD], capture_output=True, text=True, check=True)
-    model = RectifiedEulerKMeans(6, init="random", n_init=3, random_state=0).fit(EulerMap().fit_transform(X))
+    model = RectifiedEulerKMeans(6, init="random", n_init=3, random_state=0).fit(
+        EulerMap().fit_transform(X)
+    )
     assert done.stdout.splitlines()[-1] == repr(model.inertia_)

@@ -1,4 +1,6 @@
-"""A fit that was interrupted goes on from its checkpoint to the bits of one that was not; other files are refused."""
+"""A fit that was interrupted goes on from its checkpoint to the bits of one that was not; other
+files are refused.
+"""
 
 import io
 import json
@@ -20,7 +22,15 @@ import pytest
 from numpy.testing import assert_array_equal
 from scipy import sparse
 
-from rekmeans import EulerKMeans, KernelKMeans, RectifiedEulerKMeans, SelfOrganizingMap, checkpoint, lloyd, watch_passes
+from rekmeans import (
+    EulerKMeans,
+    KernelKMeans,
+    RectifiedEulerKMeans,
+    SelfOrganizingMap,
+    checkpoint,
+    lloyd,
+    watch_passes,
+)
 from rekmeans.atomic import exclusive_use
 from rekmeans.estimators import _identity
 from rekmeans.kernels.euler import OnCircles
@@ -31,7 +41,8 @@ from support.clusterers import CLUSTERERS
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(90, 3)) + 3 * RANDOM.integers(0, 3, (90, 1))
 SIMILARITY = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2) / 8)
-NAMES = [name for name in CLUSTERERS if name != "KernelKMeans-precomputed-rectified"]  # refused: there are no points
+# refused: there are no points
+NAMES = [name for name in CLUSTERERS if name != "KernelKMeans-precomputed-rectified"]
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -79,7 +90,9 @@ def test_every_clusterer_goes_on_to_the_same_bits(name, number, tmp_path):
 @pytest.mark.parametrize("estimator", [EulerKMeans, RectifiedEulerKMeans])
 @pytest.mark.parametrize("start", [0, 1, 3])
 @pytest.mark.parametrize("number", [0, 1, 2, 3])
-def test_every_start_and_pass_can_be_the_last_before_an_interruption(engine, estimator, start, number, tmp_path):
+def test_every_start_and_pass_can_be_the_last_before_an_interruption(
+    engine, estimator, start, number, tmp_path
+):
     parameters = {"random_state": 0, "n_init": 4, "engine": engine, "init": "random"}
     with interrupted(start, number):
         estimator(4, checkpoint=tmp_path / "c", **parameters).fit(X)
@@ -120,7 +133,9 @@ def test_a_callable_init_without_a_seed_draws_the_same_again(tmp_path):
             shutil.copy(ours, copy)
 
     with watch_passes(copy_once):
-        uninterrupted = RectifiedEulerKMeans(4, n_init=6, init=random_points, checkpoint=ours).fit(X)
+        uninterrupted = RectifiedEulerKMeans(4, n_init=6, init=random_points, checkpoint=ours).fit(
+            X
+        )
     model = RectifiedEulerKMeans(4, n_init=6, init=random_points, checkpoint=copy).fit(X)
     assert_same_fit(model, uninterrupted)
 
@@ -131,8 +146,17 @@ def row_starts(first):
 
 def test_functions_are_told_apart_by_what_they_do(tmp_path):
     path = tmp_path / "c"
-    starts = [lambda X, k, random_state: X[:k], lambda X, k, random_state: X[-k:], lambda X, k, random_state: X[7:][:k]]
-    starts += [row_starts(3), row_starts(5), partial(row_starts(3), k=4), partial(row_starts(5), k=4)]
+    starts = [
+        lambda X, k, random_state: X[:k],
+        lambda X, k, random_state: X[-k:],
+        lambda X, k, random_state: X[7:][:k],
+    ]
+    starts += [
+        row_starts(3),
+        row_starts(5),
+        partial(row_starts(3), k=4),
+        partial(row_starts(5), k=4),
+    ]
     starts += [FromRow(1), FromRow(2), FromRow(1).last_rows, FromRow(2).last_rows]
     texts = [_identity._value_text(start) for start in starts]
     assert len(set(texts)) == len(starts)
@@ -154,9 +178,12 @@ class FromRow:
         return X[-k:]
 
 
-@pytest.mark.parametrize("other", [{"alpha": np.float32(1.0)}, {"alpha": 1}, {"random_state": np.int64(0)}])
+@pytest.mark.parametrize(
+    "other", [{"alpha": np.float32(1.0)}, {"alpha": 1}, {"random_state": np.int64(0)}]
+)
 def test_the_same_number_is_the_same_parameter(other, tmp_path):
-    parameters, path = {"alpha": 1.0, "random_state": 0}, tmp_path / "c"
+    parameters = {"alpha": 1.0, "random_state": 0}
+    path = tmp_path / "c"
     with interrupted(0, 0):
         RectifiedEulerKMeans(4, checkpoint=path, **parameters).fit(X)
     assert path.exists()
@@ -176,7 +203,9 @@ def test_a_checkpoint_changes_nothing_and_may_be_watched(tmp_path):
     again = []
     with watch_passes(again.append):
         RectifiedEulerKMeans(checkpoint=tmp_path / "c", **parameters | {"random_state": 0}).fit(X)
-    assert [(e.start, e.number, e.inertia) for e in again] == [(e.start, e.number, e.inertia) for e in events][2:]
+    assert [(e.start, e.number, e.inertia) for e in again] == [
+        (e.start, e.number, e.inertia) for e in events
+    ][2:]
 
 
 def test_a_table_read_in_blocks_goes_on(tmp_path):
@@ -202,7 +231,8 @@ class ScriptedRun:
     n_passes = 0
 
     def assign(self, C):
-        self.n_passes, self.last = self.n_passes + 1, C
+        self.n_passes = self.n_passes + 1
+        self.last = C
         return Assignment(1, SimpleNamespace(loss=LOSSES[C], mass=np.ones(1)))
 
     def update(self, sums, C):
@@ -226,7 +256,9 @@ def test_labels_are_those_of_the_centroids_wherever_a_run_goes_on(n_passes):
         label=lambda model, C: np.array([C]),
     )
     journal = SimpleNamespace(progress=None, record=lambda progress: recorded.append(progress))
-    recorded, stages, stop = [], [SimpleNamespace(kernel=kernel)], Stop(10, 0.0)
+    recorded = []
+    stages = [SimpleNamespace(kernel=kernel)]
+    stop = Stop(10, 0.0)
     whole = lloyd.best(rows, stages, [0], stop, journal=journal)
     assert (whole.centroids, whole.labels.tolist(), whole.loss) == (3, [3], 6)
     journal.progress = recorded[n_passes - 1]
@@ -279,7 +311,8 @@ def test_a_process_killed_at_any_moment_leaves_a_checkpoint_that_goes_on(seed, t
 
 def test_at_most_one_write_a_second(tmp_path, monkeypatch):
     monkeypatch.setattr(checkpoint, "INTERVAL", 1.0)
-    clock, writes = [0.0], []
+    clock = [0.0]
+    writes = []
     monkeypatch.setattr(checkpoint.time, "monotonic", lambda: clock[0])
     monkeypatch.setattr(checkpoint, "encode", lambda *rest: writes.append(clock[0]) or b"")
 
@@ -287,7 +320,9 @@ def test_at_most_one_write_a_second(tmp_path, monkeypatch):
         clock[0] += 0.3
 
     with watch_passes(tick):
-        model = RectifiedEulerKMeans(4, random_state=0, n_init=3, init="random", checkpoint=tmp_path / "c").fit(X)
+        model = RectifiedEulerKMeans(
+            4, random_state=0, n_init=3, init="random", checkpoint=tmp_path / "c"
+        ).fit(X)
     assert len(model.history_["inertia"]) > 3
     assert len(writes) > 2
     assert (np.diff([0.0, *writes]) >= 1).all()
@@ -307,7 +342,9 @@ def test_a_full_disk_costs_the_checkpoint_and_not_the_fit(tmp_path, monkeypatch)
     with interrupted(0, 2), warnings.catch_warnings(action="ignore"):
         RectifiedEulerKMeans(checkpoint=tmp_path / "c", **parameters).fit(X)
     assert (tmp_path / "c").read_bytes() == earlier
-    with pytest.warns(UserWarning, match="no checkpoint could be written .*No space left.*c is as it was"):
+    with pytest.warns(
+        UserWarning, match="no checkpoint could be written .*No space left.*c is as it was"
+    ):
         model = RectifiedEulerKMeans(checkpoint=tmp_path / "c", **parameters).fit(X)
     assert_same_fit(model, RectifiedEulerKMeans(**parameters).fit(X))
 
@@ -351,14 +388,18 @@ def with_state(**fields):
 
     def change(progress):
         saved = progress.stages[-1]
-        return progress._replace(stages=(*progress.stages[:-1], saved._replace(state=replace(saved.state, **fields))))
+        return progress._replace(
+            stages=(*progress.stages[:-1], saved._replace(state=replace(saved.state, **fields)))
+        )
 
     return change
 
 
 def with_stage(**fields):
     """A change of the record of the stage under way."""
-    return lambda progress: progress._replace(stages=(*progress.stages[:-1], progress.stages[-1]._replace(**fields)))
+    return lambda progress: progress._replace(
+        stages=(*progress.stages[:-1], progress.stages[-1]._replace(**fields))
+    )
 
 
 def circles(*shape, fill=0, dtype=np.int32):
@@ -366,24 +407,54 @@ def circles(*shape, fill=0, dtype=np.int32):
 
 
 FORGED = {
-    "a coordinate outside the circle": (with_state(candidate=circles(4, 6, fill=2**23)), "outside the circles"),
-    "a coordinate outside the grid": (with_state(candidate=circles(4, 6, fill=-(2**31))), "outside the circles"),
-    "too many clusters": (with_state(candidate=circles(5, 6)), "f is int32 of shape (5, 6), not int32 of shape (4, 6)"),
+    "a coordinate outside the circle": (
+        with_state(candidate=circles(4, 6, fill=2**23)),
+        "outside the circles",
+    ),
+    "a coordinate outside the grid": (
+        with_state(candidate=circles(4, 6, fill=-(2**31))),
+        "outside the circles",
+    ),
+    "too many clusters": (
+        with_state(candidate=circles(5, 6)),
+        "f is int32 of shape (5, 6), not int32 of shape (4, 6)",
+    ),
     "too few columns": (with_state(centroids=circles(4, 4)), "f is int32 of shape (4, 4)"),
     "another dtype": (with_state(centroids=circles(4, 6, dtype=np.int64)), "f is int64"),
-    "another record": (with_state(centroids=Points(np.zeros((4, 3)))), "centroids is a Points, not a OnCircles"),
+    "another record": (
+        with_state(centroids=Points(np.zeros((4, 3)))),
+        "centroids is a Points, not a OnCircles",
+    ),
     "no passes": (with_state(passes=()), "number of passes is 0"),
     "a negative loss": (with_state(loss=-1), "-1 is no loss"),
     "a loss that is no number": (with_state(loss=float("nan")), "nan is no loss"),
-    "more changes than rows": (with_state(passes=(Pass(5, 91, 0, 0.1),)), "n_changed is 91, not between 0 and 90"),
-    "more empty clusters than clusters": (with_state(passes=(Pass(5, 9, 5, 0.1),)), "n_relocated is 5"),
+    "more changes than rows": (
+        with_state(passes=(Pass(5, 91, 0, 0.1),)),
+        "n_changed is 91, not between 0 and 90",
+    ),
+    "more empty clusters than clusters": (
+        with_state(passes=(Pass(5, 9, 5, 0.1),)),
+        "n_relocated is 5",
+    ),
     "an endless pass": (with_state(passes=(Pass(5, 9, 0, float("inf")),)), "a pass took inf s"),
-    "a start too many": (lambda progress: progress._replace(start=1, best=progress.stages), "start is 1"),
-    "a best start before the first": (lambda progress: progress._replace(best=progress.stages), "do not fit together"),
+    "a start too many": (
+        lambda progress: progress._replace(start=1, best=progress.stages),
+        "start is 1",
+    ),
+    "a best start before the first": (
+        lambda progress: progress._replace(best=progress.stages),
+        "do not fit together",
+    ),
     "no stages": (lambda progress: progress._replace(stages=()), "do not fit together"),
-    "a stage twice": (lambda progress: progress._replace(stages=progress.stages * 2), "out of order"),
+    "a stage twice": (
+        lambda progress: progress._replace(stages=progress.stages * 2),
+        "out of order",
+    ),
     "a stage too many": (with_stage(stage=1), "stage is 1"),
-    "too many passes": (with_stage(max_iter=10**9), "max_iter is 1000000000, not between 0 and 300"),
+    "too many passes": (
+        with_stage(max_iter=10**9),
+        "max_iter is 1000000000, not between 0 and 300",
+    ),
 }
 
 
@@ -398,7 +469,8 @@ def test_forged_progress_is_refused(change, words, path):
     assert_one_sentence(caught.value)
     path.write_bytes(before)
     assert_same_fit(
-        RectifiedEulerKMeans(4, random_state=0, checkpoint=path).fit(X), RectifiedEulerKMeans(4, random_state=0).fit(X)
+        RectifiedEulerKMeans(4, random_state=0, checkpoint=path).fit(X),
+        RectifiedEulerKMeans(4, random_state=0).fit(X),
     )
 
 
@@ -469,7 +541,8 @@ PLACES = {
     ids=["one cell", "order of rows", "weights added", "weights removed", "weights multiplied"],
 )
 def test_all_rows_and_weights_are_compared(place, rows, weights, other, other_weights, tmp_path):
-    path, make = tmp_path / "c", partial(RectifiedEulerKMeans, 4, random_state=0, init="random", n_init=2)
+    path = tmp_path / "c"
+    make = partial(RectifiedEulerKMeans, 4, random_state=0, init="random", n_init=2)
     with interrupted(1, 1):
         make(checkpoint=path).fit(PLACES[place](rows, tmp_path), None, weights)
     with raises_mentioning(ValueError, "belongs to another fit", "digest of all rows and weights"):
@@ -485,11 +558,15 @@ def test_a_fit_in_memory_goes_on_from_blocks(tmp_path):
     with interrupted(0, 1):
         RectifiedEulerKMeans(checkpoint=tmp_path / "c", **parameters).fit(LARGE)
     assert (tmp_path / "c").exists()
-    model = RectifiedEulerKMeans(checkpoint=tmp_path / "c", **parameters).fit(lambda: iter(np.array_split(LARGE, 9)))
+    model = RectifiedEulerKMeans(checkpoint=tmp_path / "c", **parameters).fit(
+        lambda: iter(np.array_split(LARGE, 9))
+    )
     assert_same_fit(model, RectifiedEulerKMeans(**parameters).fit(LARGE))
 
 
-@pytest.mark.parametrize("other", [{"alpha": np.float32(0.9)}, {"alpha": np.nextafter(0.9, 1)}, {"tol": 1e-300}])
+@pytest.mark.parametrize(
+    "other", [{"alpha": np.float32(0.9)}, {"alpha": np.nextafter(0.9, 1)}, {"tol": 1e-300}]
+)
 def test_parameters_are_compared_in_all_digits(other, path):
     with raises_mentioning(ValueError, "belongs to another fit", *other):
         RectifiedEulerKMeans(4, random_state=0, checkpoint=path).set_params(**other).fit(X)
@@ -510,12 +587,15 @@ def test_a_checkpoint_of_another_answer_version_is_refused(path, monkeypatch):
 
 
 def test_parameters_that_do_not_change_the_answer_may_change(path):
-    model = RectifiedEulerKMeans(4, random_state=0, checkpoint=path, n_threads=1, memory_limit="1GB", verbose=0).fit(X)
+    model = RectifiedEulerKMeans(
+        4, random_state=0, checkpoint=path, n_threads=1, memory_limit="1GB", verbose=0
+    ).fit(X)
     assert_same_fit(model, RectifiedEulerKMeans(4, random_state=0).fit(X))
 
 
 def test_a_checkpoint_in_use_is_refused(tmp_path):
-    path, found = tmp_path / "c", []
+    path = tmp_path / "c"
+    found = []
 
     def fit_again(event):
         if not found:

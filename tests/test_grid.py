@@ -22,12 +22,16 @@ QUARTERS = np.arange(-3, 4) / 2
 @DIGITS
 def round_by_mpmath(function, t):
     """2^23 function(t) to the nearest integer; dyadic t never gives a tie."""
-    return np.array([int(mp.nint(GRID * function(mp.mpf(float(x))))) for x in np.asarray(t).ravel()])
+    return np.array(
+        [int(mp.nint(GRID * function(mp.mpf(float(x))))) for x in np.asarray(t).ravel()]
+    )
 
 
 @DIGITS
 def near_ties(inverse, count):
-    """Doubles t in (0, 1/4) at which 2^23 cos(pi t) or sin(pi t) lies within 1e-9 of a rounding tie."""
+    """Doubles t in (0, 1/4) at which 2^23 cos(pi t) or sin(pi t) lies within 1e-9 of a rounding
+    tie.
+    """
     low, high = (GRID * 3 // 4, GRID) if inverse is mp.acos else (0, GRID * 7 // 10)
     ties = (mp.mpf(2 * int(m) + 1) / (2 * GRID) for m in RNG.integers(low, high, count))
     return np.array([float(inverse(tie) / mp.pi) for tie in ties])
@@ -36,10 +40,14 @@ def near_ties(inverse, count):
 PHASES = {
     "random": RNG.uniform(-2, 2, 1000),
     "tiny": RNG.choice([-1, 1], 200) * 2.0 ** RNG.uniform(-1074, -20, 200),
-    "next to a quarter turn": np.concatenate([np.nextafter(QUARTERS, side) for side in (-2, QUARTERS, 2)]),
+    "next to a quarter turn": np.concatenate(
+        [np.nextafter(QUARTERS, side) for side in (-2, QUARTERS, 2)]
+    ),
     "near a quarter turn": np.add.outer(QUARTERS, RNG.uniform(-1e-6, 1e-6, 30)).ravel(),
     "next to two half-turns": np.array([np.nextafter(2, 0), -np.nextafter(2, 0)]),
-    "one step round the edge of a quarter": np.concatenate([np.nextafter(QUARTERS + 0.25, s) for s in (-2, 2)]),
+    "one step round the edge of a quarter": np.concatenate(
+        [np.nextafter(QUARTERS + 0.25, s) for s in (-2, 2)]
+    ),
     "cosine near a tie": near_ties(mp.acos, 300),
     "sine near a tie": near_ties(mp.asin, 300),
 }
@@ -53,8 +61,12 @@ def test_cosine_and_sine_are_correctly_rounded(name):
     assert_array_equal(sin, round_by_mpmath(mp.sinpi, t))
 
 
-@pytest.mark.parametrize(("name", "function", "part"), [("cosine", mp.cospi, 0), ("sine", mp.sinpi, 1)])
-def test_float_rounding_alone_misses_near_ties_and_doubt_catches_them(name, function, part, monkeypatch):
+@pytest.mark.parametrize(
+    ("name", "function", "part"), [("cosine", mp.cospi, 0), ("sine", mp.sinpi, 1)]
+)
+def test_float_rounding_alone_misses_near_ties_and_doubt_catches_them(
+    name, function, part, monkeypatch
+):
     t = PHASES[f"{name} near a tie"]
     right = round_by_mpmath(function, t)
     with monkeypatch.context() as patch:
@@ -88,7 +100,9 @@ def test_a_phase_of_any_size_is_mapped_without_loss(alpha):
 
 def wide(rng, size, bits):
     """Python integers of both signs, up to 2^bits."""
-    return np.array([int(x) << (bits - 62) for x in rng.integers(-(2**62), 2**62, size).ravel()], object).reshape(size)
+    return np.array(
+        [int(x) << (bits - 62) for x in rng.integers(-(2**62), 2**62, size).ravel()], object
+    ).reshape(size)
 
 
 VALUES = {
@@ -112,8 +126,12 @@ WEIGHTS = {
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("n", [1, 40])
 def test_products_and_inner_products_equal_sums_of_python_integers(values, weights, n):
-    rng, k, m = np.random.default_rng(n), 3, 4
-    V, w, labels = VALUES[values](rng, (n, m)), WEIGHTS[weights](rng, n), rng.integers(0, k, n)
+    rng = np.random.default_rng(n)
+    k = 3
+    m = 4
+    V = VALUES[values](rng, (n, m))
+    w = WEIGHTS[weights](rng, n)
+    labels = rng.integers(0, k, n)
     sums = [[0] * m for _ in range(k)]
     for j in range(n):
         for column in range(m):
@@ -126,7 +144,8 @@ def test_products_and_inner_products_equal_sums_of_python_integers(values, weigh
 
 def test_a_product_with_real_numbers_is_the_matrix_product():
     rng = np.random.default_rng(0)
-    W, V = rng.uniform(size=(20, 3)), rng.normal(size=(20, 4))
+    W = rng.uniform(size=(20, 3))
+    V = rng.normal(size=(20, 4))
     np.testing.assert_allclose(product(W, V), np.einsum("jc,jl->cl", W, V), rtol=1e-13)
     np.testing.assert_allclose(inner(W, W), np.einsum("jc,jc->", W, W), rtol=1e-13)
 

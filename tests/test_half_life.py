@@ -1,4 +1,6 @@
-"""Weights that halve: the clock against plain loops of Python's integers, block cuts, weights, half of the sums."""
+"""Weights that halve: the clock against plain loops of Python's integers, block cuts, weights, half
+of the sums.
+"""
 
 from itertools import pairwise
 
@@ -51,7 +53,8 @@ def test_where_blocks_are_cut_does_not_show(half_life, seed):
     weights = some_weights(seed)
     cuts = np.unique([0, *np.random.default_rng(seed).integers(1, len(weights), 8), len(weights)])
     begun = Clock.begin(half_life, weights)
-    clock, mass = begun, 0
+    clock = begun
+    mass = 0
     for a, b in pairwise(cuts):
         clock, mass = count_rows(clock, weights[a:b], mass)
     assert (clock, mass) == count_rows(begun, weights)
@@ -79,7 +82,9 @@ def replace_position(clock):
 
 def test_weights_fade_as_powers_of_two_to_a_tick():
     """Of 10 half-lives the weight of each row is 2^(-age/half-life) within a tick, 2.2 %."""
-    clock, n, half_life = Clock.begin(64, None), 640, 64
+    clock = Clock.begin(64, None)
+    n = 640
+    half_life = 64
     units = clock.units(None, n)
     found = np.zeros(n)
     for piece in clock.pieces(units):
@@ -105,13 +110,17 @@ def test_halves_go_towards_zero_and_a_cluster_without_mass_has_no_sums():
 
 
 def test_weighed_sums_are_integers_of_any_length():
-    sums = CircleSums(mass=np.array([2**62]), loss=2**62, totals=np.array([[-(2**62)]]), observed=np.array([[1]]))
+    sums = CircleSums(
+        mass=np.array([2**62]), loss=2**62, totals=np.array([[-(2**62)]]), observed=np.array([[1]])
+    )
     found = weighed_sums(sums, 2**30)
     assert (found.mass[0], found.loss, found.totals[0, 0]) == (2**124, 2**124, -(2**124))
 
 
 @pytest.mark.parametrize(
-    ("half_life", "weights"), [(None, [65.0]), (None, [1e-7]), (1e15, [1.0])], ids=["heavy", "light", "long"]
+    ("half_life", "weights"),
+    [(None, [65.0]), (None, [1e-7]), (1e15, [1.0])],
+    ids=["heavy", "light", "long"],
 )
 def test_refused(half_life, weights):
     with pytest.raises(ValueError, match=r"in this stream|use None") as caught:

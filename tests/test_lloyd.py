@@ -1,4 +1,6 @@
-"""The one loop with other values plugged in: plain k-means, rectified RBF, fuzzy Euler, each against its own oracle."""
+"""The one loop with other values plugged in: plain k-means, rectified RBF, fuzzy Euler, each
+against its own oracle.
+"""
 
 import numpy as np
 import pytest
@@ -16,7 +18,8 @@ from rekmeans.table import MemoryTable
 from support import oracle
 from support.models import euler, scale_of
 
-SIGMA, ALPHA = 0.8, 0.3
+SIGMA = 0.8
+ALPHA = 0.3
 
 
 def blobs(seed, n=150, d=4, k=4):
@@ -27,7 +30,9 @@ def blobs(seed, n=150, d=4, k=4):
 
 def fit_of(kernel, assign, centroids, X, start, max_iter=300, weights=None, cuts=None):
     rows = ReferenceRows(kernel, MemoryTable(X, weights), cuts)
-    return run(rows, Model(kernel, assign, centroids), kernel.from_points(start), Stop(max_iter, 0.0))
+    return run(
+        rows, Model(kernel, assign, centroids), kernel.from_points(start), Stop(max_iter, 0.0)
+    )
 
 
 def plain(X, start, **limits):
@@ -35,7 +40,9 @@ def plain(X, start, **limits):
 
 
 def welsch(X, start, **limits):
-    return fit_of(RBF(scale_of(None, X), gamma=1 / (2 * SIGMA**2)), Hard(), rectified, X, start, **limits)
+    return fit_of(
+        RBF(scale_of(None, X), gamma=1 / (2 * SIGMA**2)), Hard(), rectified, X, start, **limits
+    )
 
 
 def fuzzy(fuzziness):
@@ -47,9 +54,21 @@ def fuzzy(fuzziness):
 CASES = {
     "k-means": (plain, lambda X, start, passes: oracle.kmeans(X, start, passes), 1e-9),
     "rectified rbf": (welsch, lambda X, start, passes: oracle.rbf(X, start, SIGMA, passes), 1e-9),
-    "fuzzy 1.2": (fuzzy(1.2), lambda X, start, passes: oracle.fuzzy(X, start, ALPHA, 1.2, passes), 1e-6),
-    "fuzzy 2": (fuzzy(2.0), lambda X, start, passes: oracle.fuzzy(X, start, ALPHA, 2.0, passes), 1e-6),
-    "fuzzy 3": (fuzzy(3.0), lambda X, start, passes: oracle.fuzzy(X, start, ALPHA, 3.0, passes), 1e-6),
+    "fuzzy 1.2": (
+        fuzzy(1.2),
+        lambda X, start, passes: oracle.fuzzy(X, start, ALPHA, 1.2, passes),
+        1e-6,
+    ),
+    "fuzzy 2": (
+        fuzzy(2.0),
+        lambda X, start, passes: oracle.fuzzy(X, start, ALPHA, 2.0, passes),
+        1e-6,
+    ),
+    "fuzzy 3": (
+        fuzzy(3.0),
+        lambda X, start, passes: oracle.fuzzy(X, start, ALPHA, 3.0, passes),
+        1e-6,
+    ),
 }
 cases = pytest.mark.parametrize("name", CASES)
 
@@ -59,10 +78,13 @@ cases = pytest.mark.parametrize("name", CASES)
 def test_every_pass_has_the_oracles_objective(name, seed):
     ours, paper, rtol = CASES[name]
     X, start = blobs(seed)
-    fit, records = ours(X, start, max_iter=20), paper(X, start, 21)
+    fit = ours(X, start, max_iter=20)
+    records = paper(X, start, 21)
     passes = len(fit.history["inertia"])
     assert passes >= min(len(records) - 1, 6)
-    assert_allclose(fit.history["inertia"], [record.objective for record in records[:passes]], rtol=rtol)
+    assert_allclose(
+        fit.history["inertia"], [record.objective for record in records[:passes]], rtol=rtol
+    )
     assert_array_equal(fit.labels, records[passes - 1].labels)
 
 
@@ -71,7 +93,8 @@ def test_every_pass_has_the_oracles_objective(name, seed):
 def test_the_objective_falls_to_its_end(name, seed):
     ours, paper, rtol = CASES[name]
     X, start = blobs(seed)
-    fit, last = ours(X, start), paper(X, start, 301)[-1]
+    fit = ours(X, start)
+    last = paper(X, start, 301)[-1]
     assert (np.diff(fit.history["inertia"]) < 0).all()
     assert_allclose(fit.inertia, last.objective, rtol=rtol)
 

@@ -39,7 +39,9 @@ def test_the_names_of_the_labels_do_not_matter(labels, names):
     truth, found = labels
     renamed = [f"cluster {names[c]}" for c in found]
     assert clustering_accuracy(truth, renamed) == clustering_accuracy(truth, found)
-    assert normalized_mutual_info(truth, renamed) == pytest.approx(normalized_mutual_info(truth, found), abs=1e-12)
+    assert normalized_mutual_info(truth, renamed) == pytest.approx(
+        normalized_mutual_info(truth, found), abs=1e-12
+    )
     assert clustering_accuracy(truth, [names[r] for r in truth]) == 1.0
 
 
@@ -49,8 +51,10 @@ def test_the_names_of_the_labels_do_not_matter(labels, names):
         ([0, 0, 1, 1], [1, 1, 0, 0], 1.0),
         ([0, 0, 0, 1], [0, 1, 2, 3], 0.5),  # more clusters than classes: each class keeps one
         ([0, 1, 2, 3], [0, 0, 0, 0], 0.25),
-        ([0, 0, 0, 1, 1, 1, 1, 2, 2], [0, 0, 1, 1, 1, 0, 0, 0, 0], 4 / 9),  # the greedy match 0-0 would give 2 + 2 too
-        ([0] * 5 + [1] * 5, [0] * 3 + [1] * 2 + [0] * 4 + [1], 6 / 10),  # greedy by size takes (1, 0), then (0, 1)
+        # the greedy match 0-0 would give 2 + 2 too
+        ([0, 0, 0, 1, 1, 1, 1, 2, 2], [0, 0, 1, 1, 1, 0, 0, 0, 0], 4 / 9),
+        # greedy by size takes (1, 0), then (0, 1)
+        ([0] * 5 + [1] * 5, [0] * 3 + [1] * 2 + [0] * 4 + [1], 6 / 10),
     ],
 )
 def test_accuracy_of_small_tables_by_hand(truth, found, accuracy):
@@ -83,7 +87,8 @@ def test_on_the_circle_the_root_form_is_zero_and_the_printed_one_is_not(d):
 @given(n=st.integers(1, 20), d=st.integers(1, 4), k=st.integers(1, 4), seed=st.integers(0, 99))
 def test_resultant_lengths_are_those_of_plain_loops(n, d, k, seed):
     random = np.random.default_rng(seed)
-    theta, labels = random.uniform(0, 7, (n, d)), random.integers(0, k, n)
+    theta = random.uniform(0, 7, (n, d))
+    labels = random.integers(0, k, n)
     labels[0] = k - 1
     observed = random.random((n, d)) < 0.8
     lengths = np.full((k, d), np.nan)
@@ -101,9 +106,14 @@ def test_resultant_lengths_are_those_of_plain_loops(n, d, k, seed):
 def test_the_objectives_follow_from_the_resultant_lengths(alpha):
     X = np.random.default_rng(0).random((90, 4))
     R = {}
-    for clusterer, share in ((EulerKMeans, lambda r: (1 - r**2) / 2), (RectifiedEulerKMeans, lambda r: 1 - r)):
+    for clusterer, share in (
+        (EulerKMeans, lambda r: (1 - r**2) / 2),
+        (RectifiedEulerKMeans, lambda r: 1 - r),
+    ):
         model = clusterer(3, alpha=alpha, scale="range", random_state=0).fit(X)
-        R[clusterer] = resultant_lengths(EulerMap(alpha=alpha, scale="range").fit_transform(X), model.labels_)
+        R[clusterer] = resultant_lengths(
+            EulerMap(alpha=alpha, scale="range").fit_transform(X), model.labels_
+        )
         counts = np.bincount(model.labels_)[:, None]
         assert_allclose(model.inertia_, (counts * share(R[clusterer])).sum(), rtol=1e-6)
     mean = EulerKMeans(3, alpha=alpha, scale="range", random_state=0).fit(X)

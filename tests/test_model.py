@@ -48,7 +48,8 @@ def test_taking_appending_and_replacing_centroids_are_what_they_are_for_rows(nam
     C = centroids_of(name)
     assert type(C).__name__ == name
     assert len(C) == K
-    one, three = C.take([0]), C.take([1, 2, 3])
+    one = C.take([0])
+    three = C.take([1, 2, 3])
     assert (len(one), len(three)) == (1, 3)
     assert one.append(three) == C
     assert C.take([]).append(C) == C
@@ -63,10 +64,13 @@ def test_taking_appending_and_replacing_centroids_are_what_they_are_for_rows(nam
 @records
 def test_distances_belong_to_the_centroids_whatever_their_order(name):
     model = MODELS[name].set_params(random_state=0)
-    C, placed = centroids_of(name), place_for_fit(model, X)
+    C = centroids_of(name)
+    placed = place_for_fit(model, X)
     kernel = placed.model.kernel
     F = placed.rows.map_blocks(np.asarray)
-    assert_allclose(kernel.distance(F, C.take([2, 0]))[:, 1], kernel.distance(F, C)[:, 0], rtol=1e-12)
+    assert_allclose(
+        kernel.distance(F, C.take([2, 0]))[:, 1], kernel.distance(F, C)[:, 0], rtol=1e-12
+    )
 
 
 @records
@@ -83,8 +87,10 @@ def test_the_public_attributes_give_the_record_back(name):
 @pytest.mark.parametrize("cuts", [[0, 60], [0, 7, 60], [0, 1, 2, 30, 59, 60]])
 def test_sums_of_blocks_add_to_the_sums_of_all(name, cuts):
     placed = place_for_fit(MODELS[name], X)
-    kernel, C = placed.model.kernel, centroids_of(name)
-    F, w = placed.rows.map_blocks(np.asarray), placed.rows.weights()
+    kernel = placed.model.kernel
+    C = centroids_of(name)
+    F = placed.rows.map_blocks(np.asarray)
+    w = placed.rows.weights()
     all_rows = placed.model.assign_block(F, w, C)[1]
     parts = [placed.model.assign_block(F[a:b], w[a:b], C)[1] for a, b in pairwise(cuts)]
     added = reduce(add, parts)
@@ -100,23 +106,29 @@ def test_sums_of_blocks_add_to_the_sums_of_all(name, cuts):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("rule", [mean, rectified])
-def test_the_core_fetches_the_sums_of_the_reference_and_moves_centroids_as_the_model_would(weighted, missing, rule):
+def test_the_core_fetches_the_sums_of_the_reference_and_moves_centroids_as_the_model_would(
+    weighted, missing, rule
+):
     table = X.copy()
     if missing:
         table[RANDOM.uniform(size=X.shape) < 0.2] = np.nan
         table[np.isnan(table).all(axis=1)] = 1.0
     kernel = euler(0.7, scale_of("range", table), "ignore")
     cells = MemoryTable(table, RANDOM.uniform(0.1, 3, 60) if weighted else None)
-    model, C = Model(kernel, Hard(), rule), kernel.from_points(X[:K])
+    model = Model(kernel, Hard(), rule)
+    C = kernel.from_points(X[:K])
     ours, theirs = (
-        rows.start_run(model) for rows in (NativeRows(kernel, cells, threads=2), ReferenceRows(kernel, cells))
+        rows.start_run(model)
+        for rows in (NativeRows(kernel, cells, threads=2), ReferenceRows(kernel, cells))
     )
     for _ in range(3):
         one, two = ours.assign(C), theirs.assign(C)
         assert one.n_changed == two.n_changed
         fetched = one.sums.fetch()
         for field in fields(fetched):
-            assert_array_equal(getattr(fetched, field.name), getattr(two.sums, field.name), err_msg=field.name)
+            assert_array_equal(
+                getattr(fetched, field.name), getattr(two.sums, field.name), err_msg=field.name
+            )
         after = ours.update(one.sums, C)
         assert after == theirs.update(two.sums, C)
         assert after == model.update(fetched, C)

@@ -1,17 +1,33 @@
-"""A wrong parameter is refused before X is touched: nobody pays for reading a table to learn of a spelling mistake."""
+"""A wrong parameter is refused before X is touched: nobody pays for reading a table to learn of a
+spelling mistake.
+"""
 
 from functools import partial
 
 import numpy as np
 import pytest
 
-from rekmeans import EulerMap, KernelKMeans, MahalanobisFuzzyCMeans, MultipleKernelKMeans, SelfOrganizingMap
+from rekmeans import (
+    EulerMap,
+    KernelKMeans,
+    MahalanobisFuzzyCMeans,
+    MultipleKernelKMeans,
+    SelfOrganizingMap,
+)
 from support.assertions import assert_one_sentence_with_a_way_out
 from support.clusterers import CLUSTERERS
 
 ESTIMATORS = CLUSTERERS | {"EulerMap": EulerMap}
 del ESTIMATORS["KernelKMeans-precomputed-rectified"]  # refused whatever else is wrong
-DOORS = ("__array__", "__array_interface__", "__dataframe__", "__dlpack__", "__len__", "__iter__", "__getitem__")
+DOORS = (
+    "__array__",
+    "__array_interface__",
+    "__dataframe__",
+    "__dlpack__",
+    "__len__",
+    "__iter__",
+    "__getitem__",
+)
 WRONG = {  # for every estimator that has the parameter
     "n_clusters": [0, 2.5],
     "grid": [(0, 3), 9],
@@ -48,9 +64,18 @@ CASES = [
 ]
 UNSUITED = {  # each value is right by itself; words of the sentence
     "circle of points": (partial(KernelKMeans, kernel="rbf", init="circle"), "'circle'"),
-    "circle of a map of points": (partial(SelfOrganizingMap, kernel="laplace", init="circle"), "'circle'"),
-    "circle of lines": (partial(MahalanobisFuzzyCMeans, kernel="linear", init="circle"), "'circle'"),
-    "circle of mixed kernels": (partial(MultipleKernelKMeans, kernels=(0.5, ("rbf", 1.0)), init="circle"), "'circle'"),
+    "circle of a map of points": (
+        partial(SelfOrganizingMap, kernel="laplace", init="circle"),
+        "'circle'",
+    ),
+    "circle of lines": (
+        partial(MahalanobisFuzzyCMeans, kernel="linear", init="circle"),
+        "'circle'",
+    ),
+    "circle of mixed kernels": (
+        partial(MultipleKernelKMeans, kernels=(0.5, ("rbf", 1.0)), init="circle"),
+        "'circle'",
+    ),
     "plane without a map": (partial(KernelKMeans, init="plane"), "'plane'"),
     "points of kernel values": (partial(KernelKMeans, kernel="precomputed"), "'rectified'"),
     "start in kernel values": (
@@ -58,8 +83,14 @@ UNSUITED = {  # each value is right by itself; words of the sentence
         "'precomputed'",
     ),
     "shared means": (partial(MultipleKernelKMeans, shared=True, centroids="mean"), "'mean'"),
-    "shared points": (partial(MultipleKernelKMeans, kernels=(0.5, ("rbf", 1.0)), shared=True), "'rbf'"),
-    "means of points": (partial(MultipleKernelKMeans, kernels=(0.5, ("rbf", 1.0)), centroids="mean"), "'rbf'"),
+    "shared points": (
+        partial(MultipleKernelKMeans, kernels=(0.5, ("rbf", 1.0)), shared=True),
+        "'rbf'",
+    ),
+    "means of points": (
+        partial(MultipleKernelKMeans, kernels=(0.5, ("rbf", 1.0)), centroids="mean"),
+        "'rbf'",
+    ),
     "shapes of rows with holes": (partial(MahalanobisFuzzyCMeans, beyond="ignore"), "'ignore'"),
     "shapes of points": (partial(MahalanobisFuzzyCMeans, kernel="rbf"), "'rbf'"),
 }
@@ -112,12 +143,16 @@ def test_a_right_parameter_does_read_the_table():
 @pytest.mark.parametrize(("make", "name", "value"), CASES)
 def test_a_wrong_value_is_refused_before_the_table_is_read(make, name, value):
     message = refusal(
-        make(**{name: value}) if name not in ("n_clusters", "grid") else make().set_params(**{name: value})
+        make(**{name: value})
+        if name not in ("n_clusters", "grid")
+        else make().set_params(**{name: value})
     )
     assert name in message
-    assert any(f"{before}{came!r}" in message for before in ("got ", "=") for came in (value, innermost(value))), (
-        message
-    )
+    assert any(
+        f"{before}{came!r}" in message
+        for before in ("got ", "=")
+        for came in (value, innermost(value))
+    ), message
 
 
 @pytest.mark.parametrize("case", UNSUITED)

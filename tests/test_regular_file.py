@@ -57,7 +57,9 @@ def test_a_model_is_not_read_from_a_path_that_leads_to_no_file(tmp_path, make, e
 
 
 @pytest.mark.parametrize("name", ["X.npy", "X.parquet"])
-@pytest.mark.parametrize("estimator", [EulerMap(), RectifiedEulerKMeans(2)], ids=["map", "clusterer"])
+@pytest.mark.parametrize(
+    "estimator", [EulerMap(), RectifiedEulerKMeans(2)], ids=["map", "clusterer"]
+)
 def test_a_table_is_not_read_from_a_pipe(tmp_path, name, estimator):
     pipe(path := tmp_path / name)
     with raises_mentioning(ValueError, path, "is a named pipe"):

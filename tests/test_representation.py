@@ -1,4 +1,6 @@
-"""The representation score against its oracle on all pairs, closed forms, the law behind its zero, and invariances."""
+"""The representation score against its oracle on all pairs, closed forms, the law behind its zero,
+and invariances.
+"""
 
 import numpy as np
 import pytest
@@ -38,9 +40,11 @@ def fit_kernel_kmeans(kernel, X, k=3, centroids="rectified", **more):
 
 def iterate_steps(own, v, start, kernel):
     """The oracle's step until the point stays."""
-    V, new = start[None] + np.inf, start[None]
+    V = start[None] + np.inf
+    new = start[None]
     while np.abs(new - V).max() > 1e-13:
-        V, new = new, oracle.rectified_step(own, new, v[:, None], kernel, WIDTHS[kernel])
+        V = new
+        new = oracle.rectified_step(own, new, v[:, None], kernel, WIDTHS[kernel])
     return V[0]
 
 
@@ -51,17 +55,25 @@ def search_minimum(own, v, start, kernel):
         radii = oracle.KERNELS[kernel].radii(own, u[None], WIDTHS[kernel])
         return v @ oracle.KERNELS[kernel].loss(radii, WIDTHS[kernel])[:, 0]
 
-    return minimize(loss, start + 1e-3, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12}).x
+    return minimize(
+        loss, start + 1e-3, method="Nelder-Mead", options={"xatol": 1e-9, "fatol": 1e-12}
+    ).x
 
 
 def least(X, labels, kernel, w):
     """The oracle's score at the best points, searched from each cluster's mean and best row."""
-    move, scores = search_minimum if kernel == "laplace-l2" else iterate_steps, []
+    move = search_minimum if kernel == "laplace-l2" else iterate_steps
+    scores = []
     for c in range(labels.max() + 1):
-        own, v, one = X[labels == c], w[labels == c], np.zeros((labels == c).sum(), int)
+        own = X[labels == c]
+        v = w[labels == c]
+        one = np.zeros((labels == c).sum(), int)
         best_row = own[(oracle.MATRICES[kernel](own, own, WIDTHS[kernel]) @ v).argmax()]
         points = [move(own, v, start, kernel) for start in (v @ own / v.sum(), best_row)]
-        found = [oracle.representation(own, point[None], one, kernel, WIDTHS[kernel], v) for point in points]
+        found = [
+            oracle.representation(own, point[None], one, kernel, WIDTHS[kernel], v)
+            for point in points
+        ]
         scores.append(min(found, key=lambda each: each.rectified))
     return 2 - sum(each.rectified for each in scores) / sum(each.mean for each in scores)
 
@@ -81,9 +93,15 @@ def test_the_score_is_the_oracles_on_all_pairs(kernel, weighted):
 @pytest.mark.parametrize("centroids", ["mean", "rectified"])
 @pytest.mark.parametrize("kernel", ["euler", *RADIAL])
 def test_means_and_points_of_one_partition_score_the_same(kernel, centroids):
-    """The score belongs to the labels and the kernel: whatever centroids the model has, it is at best points."""
-    X = np.concatenate([rows(3, 30) / 4, rows(4, 30) / 4 + 9.0])  # two groups that nobody parts otherwise
-    a, b = (fit_kernel_kmeans(kernel, X, 2, which, init=X[[0, -1]]) for which in (centroids, "rectified"))
+    """The score belongs to the labels and the kernel: whatever centroids the model has, it is at
+    best points.
+    """
+    # two groups that nobody parts otherwise
+    X = np.concatenate([rows(3, 30) / 4, rows(4, 30) / 4 + 9.0])
+    a, b = (
+        fit_kernel_kmeans(kernel, X, 2, which, init=X[[0, -1]])
+        for which in (centroids, "rectified")
+    )
     assert len(set(zip(a.predict(X), b.predict(X), strict=True))) == 2
     assert representation_score(a, X) == pytest.approx(representation_score(b, X), abs=1e-9)
 
@@ -98,7 +116,8 @@ def test_eulers_score_follows_from_the_resultant_lengths(clusterer):
     R = resultant_lengths(np.nan_to_num(F), labels)
     n = np.array([(~np.isnan(X[labels == c])).sum(axis=0) for c in range(3)])
     wanted = 2 - (n * (1 - R)).sum() / (n * (1 - R**2) / 2).sum()
-    assert representation_score(model, X) == pytest.approx(wanted, abs=1e-6)  # the grid rounds at 2^-23
+    # the grid rounds at 2^-23
+    assert representation_score(model, X) == pytest.approx(wanted, abs=1e-6)
 
 
 @given(angles=st.lists(st.floats(-0.9, 0.9), min_size=2, max_size=9))
@@ -112,13 +131,18 @@ def test_one_column_and_one_cluster_give_2r_over_1_plus_r(angles):
 
 @pytest.mark.parametrize("kernel", ["euler", *RADIAL])
 def test_a_row_drawn_at_random_would_score_zero_on_average(kernel):
-    """The proof of the scale: the mean of J over all rows as points is 2 J_mean, in every cluster."""
+    """The proof of the scale: the mean of J over all rows as points is 2 J_mean, in every
+    cluster.
+    """
     X = rows(6)
     labels = fit_kernel_kmeans(kernel, X).predict(X)
     for c in range(3):
         own = X[labels == c]
         drawn = [
-            oracle.representation(own, x[None], np.zeros(len(own), int), kernel, WIDTHS[kernel]).score for x in own
+            oracle.representation(
+                own, x[None], np.zeros(len(own), int), kernel, WIDTHS[kernel]
+            ).score
+            for x in own
         ]
         assert np.mean(drawn) == pytest.approx(0.0, abs=1e-9)
 
@@ -135,11 +159,14 @@ def test_it_lies_between_zero_and_one(kernel, seed):
 @pytest.mark.parametrize("kernel", ["euler", "rbf"])
 def test_it_is_one_for_tight_clusters_and_falls_as_they_spread(kernel):
     random = np.random.default_rng(7)
-    centres, noise = np.repeat([[0.0, 0.0], [1.0, 1.0]], 50, axis=0), random.standard_normal((100, 2))
+    centres = np.repeat([[0.0, 0.0], [1.0, 1.0]], 50, axis=0)
+    noise = random.standard_normal((100, 2))
     scores = []
     for spread in (1e-3, 0.1, 0.3, 1.0):
         X = centres + spread * noise
-        scores.append(representation_score(fit_kernel_kmeans(kernel, X, 2, init=[[0.0, 0.0], [1.0, 1.0]]), X))
+        scores.append(
+            representation_score(fit_kernel_kmeans(kernel, X, 2, init=[[0.0, 0.0], [1.0, 1.0]]), X)
+        )
     assert scores[0] == pytest.approx(1, abs=1e-4)
     assert scores == sorted(scores, reverse=True)
     assert scores[-1] < 0.8
@@ -147,8 +174,12 @@ def test_it_is_one_for_tight_clusters_and_falls_as_they_spread(kernel):
 
 @pytest.mark.parametrize("kernel", ["rbf", "euler"])
 def test_it_tends_to_one_as_the_kernel_flattens(kernel):
-    X, name = rows(8), "alpha" if kernel == "euler" else "gamma"
-    scores = [representation_score(fit_kernel_kmeans(kernel, X, 2, **{name: width}), X) for width in (0.9, 0.1, 0.005)]
+    X = rows(8)
+    name = "alpha" if kernel == "euler" else "gamma"
+    scores = [
+        representation_score(fit_kernel_kmeans(kernel, X, 2, **{name: width}), X)
+        for width in (0.9, 0.1, 0.005)
+    ]
     assert scores == sorted(scores)
     assert scores[-1] > 0.99
 
@@ -160,7 +191,8 @@ def test_flat_laplace_kernels_tend_to_the_ratio_of_absolute_distances():
     apart = oracle.city_distances(X, X).mean()
     found = representation_score(model, X)
     assert found == pytest.approx(2 - 2 * about / apart, abs=1e-4)
-    assert found == pytest.approx(2 - np.sqrt(2), abs=0.03)  # E|x - median| = sqrt(2/pi), E|x - x'| = 2/sqrt(pi)
+    # E|x - median| = sqrt(2/pi), E|x - x'| = 2/sqrt(pi)
+    assert found == pytest.approx(2 - np.sqrt(2), abs=0.03)
 
 
 def test_the_linear_kernel_and_rows_that_repeat_score_one():
@@ -168,7 +200,9 @@ def test_the_linear_kernel_and_rows_that_repeat_score_one():
     assert representation_score(KernelKMeans(3, kernel="linear", random_state=0).fit(X), X) == 1.0
     same = np.repeat([[0.0, 1.0], [2.0, 3.0]], 5, axis=0)
     for kernel in ("euler", *RADIAL):
-        assert representation_score(fit_kernel_kmeans(kernel, same, 2), same) == pytest.approx(1.0, abs=1e-6)
+        assert representation_score(fit_kernel_kmeans(kernel, same, 2), same) == pytest.approx(
+            1.0, abs=1e-6
+        )
 
 
 @pytest.mark.parametrize("kernel", ["euler", *RADIAL])
@@ -190,9 +224,13 @@ def test_row_order_column_order_and_doubled_rows_change_nothing(kernel):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_large_cluster_is_sampled_without_bias(monkeypatch, weighted):
-    """Over many cuts of the sample the estimate of J_mean is right, row paired with itself or not."""
-    random, n = np.random.default_rng(11), 400
-    F, w = random.normal(size=(n, 2)), random.integers(1, 4, n) * 1.0 if weighted else np.ones(n)
+    """Over many cuts of the sample the estimate of J_mean is right, row paired with itself or
+    not.
+    """
+    random = np.random.default_rng(11)
+    n = 400
+    F = random.normal(size=(n, 2))
+    w = random.integers(1, 4, n) * 1.0 if weighted else np.ones(n)
     kernel = fit_kernel_kmeans("rbf", F, 1).kernel_
     exact = representation.spread_of_pairs(kernel, F, w).to_mean
     monkeypatch.setattr(representation, "EXACT_PAIRS", 10)
@@ -208,9 +246,14 @@ def test_a_large_cluster_is_sampled_without_bias(monkeypatch, weighted):
 
 def test_every_clusterer_of_one_kernel_has_a_score_and_others_are_refused():
     X = rows(12)
-    for model in (FuzzyCMeans(3, kernel="rbf", random_state=0), SelfOrganizingMap((1, 3), random_state=0)):
+    for model in (
+        FuzzyCMeans(3, kernel="rbf", random_state=0),
+        SelfOrganizingMap((1, 3), random_state=0),
+    ):
         assert 0 < representation_score(model.fit(X), X) < 1
-    with pytest.raises(ValueError, match=r"one kernel that has points: .*got MultipleKernelKMeans with Stack"):
+    with pytest.raises(
+        ValueError, match=r"one kernel that has points: .*got MultipleKernelKMeans with Stack"
+    ):
         representation_score(MultipleKernelKMeans(3, random_state=0).fit(X), X)
     K = oracle.rbf_matrix(X, X, 2.0)
     known = KernelKMeans(3, kernel="precomputed", centroids="mean", random_state=0).fit(K)
@@ -222,13 +265,18 @@ def test_rows_out_of_range_take_no_part():
     X = rows(13)
     model = RectifiedEulerKMeans(3, random_state=0).fit(X)
     far = np.concatenate([X, np.full((1, 3), 1e6)])
-    assert representation_score(model, far) == pytest.approx(representation_score(model, X), abs=1e-12)
+    assert representation_score(model, far) == pytest.approx(
+        representation_score(model, X), abs=1e-12
+    )
 
 
 def test_arrays_of_the_closed_form_are_those_of_the_mapped_space():
     """J_mean and J_rect are the inertias of the two methods where they share their labels."""
     X = np.concatenate([rows(14, 30) / 4, rows(15, 30) / 4 + 0.9])
-    mean, points = (m(2, scale=None, alpha=0.4, init=X[[0, -1]]).fit(X) for m in (EulerKMeans, RectifiedEulerKMeans))
+    mean, points = (
+        m(2, scale=None, alpha=0.4, init=X[[0, -1]]).fit(X)
+        for m in (EulerKMeans, RectifiedEulerKMeans)
+    )
     assert len(set(zip(mean.labels_, points.labels_, strict=True))) == 2
     assert_allclose(representation_score(mean, X), 2 - points.inertia_ / mean.inertia_, atol=1e-6)
 

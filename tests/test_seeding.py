@@ -1,4 +1,6 @@
-"""Starts: rows of the table, drawn in proportion to weight times loss; swaps against brute force in plain integers."""
+"""Starts: rows of the table, drawn in proportion to weight times loss; swaps against brute force in
+plain integers.
+"""
 
 from itertools import product
 
@@ -13,7 +15,14 @@ from rekmeans import RectifiedEulerKMeans
 from rekmeans._grid import GRID
 from rekmeans.engines.reference import ReferenceRows
 from rekmeans.scales import identity_scale
-from rekmeans.seeding import SeedingPlan, greedy_rows, oversampled_rows, plus_plus, random_rows, starts_of
+from rekmeans.seeding import (
+    SeedingPlan,
+    greedy_rows,
+    oversampled_rows,
+    plus_plus,
+    random_rows,
+    starts_of,
+)
 from rekmeans.table import MemoryTable
 from support.models import euler, scale_of
 
@@ -49,7 +58,9 @@ def total(rows, C):
 
 
 def even_words(count):
-    """Words in equal steps through all 64 bits: a share p of them lands on a row of probability p, to one word."""
+    """Words in equal steps through all 64 bits: a share p of them lands on a row of probability p,
+    to one word.
+    """
     return np.array([(2 * i + 1) * 2**63 // count for i in range(count)], np.uint64)
 
 
@@ -57,7 +68,9 @@ def even_words(count):
 
 
 def small_case():
-    X = np.array([[0.0, 0.1], [0.2, 0.9], [0.55, 0.3], [0.6, 0.8], [1.0, 0.0], [0.3, 0.35], [0.9, 1.0]])
+    X = np.array(
+        [[0.0, 0.1], [0.2, 0.9], [0.55, 0.3], [0.6, 0.8], [1.0, 0.0], [0.3, 0.35], [0.9, 1.0]]
+    )
     return rows_of(X, [3, 1, 0, 5, 2, 1, 4], cuts=np.array([0, 2, 3, 7]))
 
 
@@ -65,12 +78,17 @@ def small_case():
 def test_draws_follow_weight_times_loss(chosen):
     rows = small_case()
     C = [rows.F[i] for i in chosen]
-    mass = [int(w) * (min(distance(f, m) for m in C) if C else 1) for f, w in zip(rows.F, rows.w, strict=True)]
+    mass = [
+        int(w) * (min(distance(f, m) for m in C) if C else 1)
+        for f, w in zip(rows.F, rows.w, strict=True)
+    ]
     share = np.array([part / sum(mass) for part in mass])
     count = 20_000
     even = np.bincount(seeding_of(rows, chosen).sample(even_words(count)), minlength=7)
     assert (np.abs(even - count * share) <= 1).all()
-    drawn = np.bincount(seeding_of(rows, chosen).sample(np.random.PCG64(1).random_raw(count)), minlength=7)
+    drawn = np.bincount(
+        seeding_of(rows, chosen).sample(np.random.PCG64(1).random_raw(count)), minlength=7
+    )
     assert (drawn[share == 0] == 0).all()
     assert chisquare(drawn[share > 0], count * share[share > 0]).pvalue > 1e-3
 
@@ -85,25 +103,32 @@ def test_where_no_loss_is_left_draws_follow_the_weight_alone():
 def test_the_cut_of_the_rows_into_blocks_does_not_move_a_draw(data):
     X = np.random.default_rng(data.draw(st.integers(0, 99))).random((20, 2))
     cuts = sorted(data.draw(st.sets(st.integers(1, 19))))
-    one_block, cut = rows_of(X, cuts=np.array([0, 20])), rows_of(X, cuts=np.array([0, *cuts, 20]))
+    one_block = rows_of(X, cuts=np.array([0, 20]))
+    cut = rows_of(X, cuts=np.array([0, *cuts, 20]))
     for name in START_NAMES:
-        one, other = (starts_of(rows.kernel)[name](rows, 4, np.random.PCG64(7)) for rows in (one_block, cut))
+        one, other = (
+            starts_of(rows.kernel)[name](rows, 4, np.random.PCG64(7)) for rows in (one_block, cut)
+        )
         assert one == other
 
 
 @pytest.mark.parametrize("cuts", [[0, 700, 701], [0, 1, 701], [0, 350, 351, 701]])
 def test_losses_past_64_bits_add_up_over_blocks_of_any_size(cuts):
     X = np.random.default_rng(0).random((701, 400))
-    one_block, cut = rows_of(X, cuts=np.array([0, 701])), rows_of(X, cuts=np.array(cuts))
+    one_block = rows_of(X, cuts=np.array([0, 701]))
+    cut = rows_of(X, cuts=np.array(cuts))
     assert total(one_block, one_block.F[:1]) > 2**63
     assert plus_plus(one_block, 3, np.random.PCG64(0)) == plus_plus(cut, 3, np.random.PCG64(0))
 
 
 def plain_candidates(rows, k, bits):
-    """Five rounds of k draws by weight times loss, and the weight nearest to each candidate, in Python's integers."""
+    """Five rounds of k draws by weight times loss, and the weight nearest to each candidate, in
+    Python's integers.
+    """
 
     def draw(mass, word):
-        goal, running = word * sum(mass) >> 64, 0
+        goal = word * sum(mass) >> 64
+        running = 0
         for number, part in enumerate(mass):
             running += part
             if running > goal:
@@ -116,8 +141,12 @@ def plain_candidates(rows, k, bits):
         losses = [min(distance(f, rows.F[c]) for c in numbers) for f in rows.F]
         mass = [a * b for a, b in zip(w, losses, strict=True)]
         numbers += sorted({draw(mass, word) for word in bits.random_raw(k).tolist()})
-    nearest = [min(range(len(numbers)), key=lambda i: distance(f, rows.F[numbers[i]])) for f in rows.F]
-    masses = [sum(one for one, i in zip(w, nearest, strict=True) if i == c) for c in range(len(numbers))]
+    nearest = [
+        min(range(len(numbers)), key=lambda i: distance(f, rows.F[numbers[i]])) for f in rows.F
+    ]
+    masses = [
+        sum(one for one, i in zip(w, nearest, strict=True) if i == c) for c in range(len(numbers))
+    ]
     return np.array(numbers), np.array(masses)
 
 
@@ -160,7 +189,8 @@ def test_starts_are_different_rows_of_the_table_and_carry_weight(start, k, seed)
 @pytest.mark.parametrize("start", [plus_plus, random_rows])
 def test_rows_without_weight_are_not_drawn_where_one_row_has_nearly_all(start):
     w = np.ones(30)
-    w[:10], w[10] = 0, 2.0**30
+    w[:10] = 0
+    w[10] = 2.0**30
     rows = rows_of(np.random.default_rng(0).random((30, 3)), w)
     chosen = numbers_of(rows, start(rows, 5, np.random.PCG64(0)))
     assert len(set(chosen)) == 5
@@ -171,7 +201,9 @@ def test_rows_without_weight_are_not_drawn_where_one_row_has_nearly_all(start):
 def test_random_rows_take_every_row_alike(k):
     rows = rows_of(np.random.default_rng(0).random((30, 3)))
     count = 400
-    chosen = [numbers_of(rows, random_rows(rows, k, np.random.PCG64(seed))) for seed in range(count)]
+    chosen = [
+        numbers_of(rows, random_rows(rows, k, np.random.PCG64(seed))) for seed in range(count)
+    ]
     assert all(len(set(numbers)) == k for numbers in chosen)
     times = np.bincount(np.concatenate(chosen), minlength=30)
     assert chisquare(times).pvalue > 1e-3
@@ -181,7 +213,8 @@ def test_random_rows_take_every_row_alike(k):
 @pytest.mark.parametrize("start", START_NAMES)
 def test_a_common_factor_of_the_weights_changes_no_start(start, factor):
     random = np.random.default_rng(0)
-    X, w = random.random((60, 3)), random.integers(1, 6, 60).astype(np.float64)
+    X = random.random((60, 3))
+    w = random.integers(1, 6, 60).astype(np.float64)
     both = (rows_of(X, v) for v in (w, factor * w))
     one, other = (starts_of(rows.kernel)[start](rows, 6, np.random.PCG64(3)) for rows in both)
     assert one == other
@@ -190,9 +223,11 @@ def test_a_common_factor_of_the_weights_changes_no_start(start, factor):
 def test_points_of_the_circle_lie_on_it_at_every_angle():
     rows = rows_of(np.random.default_rng(0).random((5, 40)))
     C = starts_of(rows.kernel)["circle"](rows, 25, np.random.PCG64(0)).f
-    a, b = C[:, :40].astype(np.int64), C[:, 40:].astype(np.int64)
+    a = C[:, :40].astype(np.int64)
+    b = C[:, 40:].astype(np.int64)
     assert C.shape == (25, 80)
-    assert (np.abs(a * a + b * b - GRID**2) <= 1.5 * GRID).all()  # both coordinates rounded by up to one half
+    # both coordinates rounded by up to one half
+    assert (np.abs(a * a + b * b - GRID**2) <= 1.5 * GRID).all()
     assert kstest((np.arctan2(b, a) / (2 * np.pi) % 1).ravel(), "uniform").pvalue > 1e-3
 
 
@@ -200,7 +235,9 @@ def test_points_of_the_circle_lie_on_it_at_every_angle():
 
 
 def assert_two_nearest(seeding):
-    """near, next, owner and second as brute force finds them; at a tie any of the equals will do."""
+    """near, next, owner and second as brute force finds them; at a tie any of the equals will
+    do.
+    """
     D = distances(seeding.rows, seeding.centroids.f)
     for j, row in enumerate(D):
         ordered = sorted(row)
@@ -221,26 +258,36 @@ def exchanged_by_hand(rows, C, candidates):
     seed=st.integers(0, 9),
     coarse=st.booleans(),
     weighted=st.booleans(),
-    steps=st.lists(st.tuples(st.booleans(), st.lists(st.integers(0, 15), min_size=1, max_size=4)), max_size=8),
+    steps=st.lists(
+        st.tuples(st.booleans(), st.lists(st.integers(0, 15), min_size=1, max_size=4)), max_size=8
+    ),
 )
-def test_after_any_steps_the_books_are_right_and_each_swap_is_the_best(seed, coarse, weighted, steps):
+def test_after_any_steps_the_books_are_right_and_each_swap_is_the_best(
+    seed, coarse, weighted, steps
+):
     random = np.random.default_rng(seed)
-    X = random.integers(0, 3, (16, 2)).astype(float) if coarse else random.random((16, 2))  # coarse: ties, equal rows
+    # coarse: ties, equal rows
+    X = random.integers(0, 3, (16, 2)).astype(float) if coarse else random.random((16, 2))
     w = random.integers(0, 4, 16).astype(float) + (np.arange(16) == 5) if weighted else None
     rows = rows_of(X, w, cuts=np.array([0, 6, 7, 16]))
     seeding = seeding_of(rows, [0])
     for grows, candidates in steps:
-        before, C = total(rows, seeding.centroids.f), list(seeding.centroids.f)
+        before = total(rows, seeding.centroids.f)
+        C = list(seeding.centroids.f)
         if grows:
             seeding.add_best(np.array(candidates))
-            assert total(rows, seeding.centroids.f) == min(total(rows, [*C, rows.F[p]]) for p in candidates)
+            assert total(rows, seeding.centroids.f) == min(
+                total(rows, [*C, rows.F[p]]) for p in candidates
+            )
             assert_array_equal(seeding.centroids.f[:-1], C)
         else:
             best = exchanged_by_hand(rows, C, candidates)
             swapped = seeding.swap_best(np.array(candidates))
             assert swapped == (best < before)
             assert total(rows, seeding.centroids.f) == min(best, before)
-            assert sum((a != b).any() for a, b in zip(C, seeding.centroids.f, strict=True)) == swapped
+            assert (
+                sum((a != b).any() for a, b in zip(C, seeding.centroids.f, strict=True)) == swapped
+            )
         assert_two_nearest(seeding)
 
 
@@ -263,7 +310,10 @@ def test_greedy_draws_and_swaps_start_and_end_below_random_rows(shared_set):
 
     def first_and_last(init):
         """Mean objective of the first and of the last pass."""
-        fits = [RectifiedEulerKMeans(len(set(y)), init=init, n_init=1, random_state=seed).fit(X) for seed in range(6)]
+        fits = [
+            RectifiedEulerKMeans(len(set(y)), init=init, n_init=1, random_state=seed).fit(X)
+            for seed in range(6)
+        ]
         return np.mean([fit.history_["inertia"][[0, -1]] for fit in fits], axis=0)
 
     greedy, random = first_and_last("k-means++"), first_and_last("random")

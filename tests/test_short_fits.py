@@ -1,4 +1,6 @@
-"""Where fits start: the same bits on every engine and in every way, weights as repeated rows, the best of several."""
+"""Where fits start: the same bits on every engine and in every way, weights as repeated rows, the
+best of several.
+"""
 
 import numpy as np
 import pytest
@@ -61,7 +63,15 @@ def assert_same_fit(one, other):
     assert_array_equal(one.history_["inertia"], other.history_["inertia"])
 
 
-CASES = [[], ["large"], ["many"], ["most"], ["swaps"], ["swaps", "one_by_one"], ["large", "one_by_one"]]
+CASES = [
+    [],
+    ["large"],
+    ["many"],
+    ["most"],
+    ["swaps"],
+    ["swaps", "one_by_one"],
+    ["large", "one_by_one"],
+]
 
 
 @pytest.mark.parametrize("case", CASES, ids=" and ".join)
@@ -103,7 +113,10 @@ def test_the_start_is_the_end_of_the_best_of_several_short_fits():
     found = short_fits.best_short_fit(placed.rows, placed.model, K, bits, 0.0)
     plan = SeedingPlan(K, *short_fits.SWAPS_OF_FEW)
     starts = [greedy_rows(placed.rows, plan, again) for _ in range(short_fits.FITS_OF_SMALL)]
-    ends = [lloyd.run_to_end(placed.rows, placed.model, C, Stop(short_fits.PASSES, 0.0)).state for C in starts]
+    ends = [
+        lloyd.run_to_end(placed.rows, placed.model, C, Stop(short_fits.PASSES, 0.0)).state
+        for C in starts
+    ]
     assert len({end.loss for end in ends}) > 1
     assert found == min(ends, key=lambda end: end.loss).centroids
     assert bits.random_raw() == again.random_raw()  # as many words as starts take

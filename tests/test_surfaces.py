@@ -35,7 +35,8 @@ def nearer(Z, p, q):
 @given(d=st.integers(1, 5), seed=st.integers(0, 999))
 def test_the_surface_of_two_means_is_lemma_1(d, seed):
     random = np.random.default_rng(seed)
-    Z, (p, q) = points(random, 30, d), points(random, 2, d) * random.random((2, d))
+    Z = points(random, 30, d)
+    (p, q) = points(random, 2, d) * random.random((2, d))
     side = mean_surface(p, q).side(mapped_rows(Z))
     assert_allclose(side, [oracle.surface_eulerk(p, q, z) for z in Z], atol=1e-12)
     assert_allclose(side, nearer(Z, p, q), atol=1e-12)
@@ -45,14 +46,16 @@ def test_the_surface_of_two_means_is_lemma_1(d, seed):
 @given(d=st.integers(1, 5), seed=st.integers(0, 999))
 def test_the_surface_of_two_rectified_centroids_is_lemma_2(d, seed):
     random = np.random.default_rng(seed)
-    Z, (p, q) = points(random, 30, d), points(random, 2, d)
+    Z = points(random, 30, d)
+    (p, q) = points(random, 2, d)
     side = rectified_surface(p, q).side(mapped_rows(Z))
     assert_allclose(side, [oracle.surface_rek(p, q, z) for z in Z], atol=1e-12)
     assert_allclose(2 * side, nearer(Z, p, q), atol=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("clusterer", "surface"), [(EulerKMeans, mean_surface), (RectifiedEulerKMeans, rectified_surface)]
+    ("clusterer", "surface"),
+    [(EulerKMeans, mean_surface), (RectifiedEulerKMeans, rectified_surface)],
 )
 def test_a_fitted_models_labels_change_at_the_surface(clusterer, surface):
     X = np.random.default_rng(1).random((200, 3))

@@ -1,4 +1,6 @@
-"""How many threads a fit uses where none are named: affinity, the container's quota, OMP_NUM_THREADS in workers."""
+"""How many threads a fit uses where none are named: affinity, the container's quota,
+OMP_NUM_THREADS in workers.
+"""
 
 import io
 import os
@@ -33,7 +35,9 @@ def sixteen_cpus(monkeypatch):
     exists = os.path.exists
     monkeypatch.setattr(os, "cpu_count", lambda: 16)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(16)), raising=False)
-    monkeypatch.setattr(os.path, "exists", lambda path: path in files if "cgroup" in str(path) else exists(path))
+    monkeypatch.setattr(
+        os.path, "exists", lambda path: path in files if "cgroup" in str(path) else exists(path)
+    )
     monkeypatch.setattr(context, "open", lambda path: io.StringIO(files[path]), raising=False)
     threads._cpus.cache_clear()
     yield files
@@ -73,7 +77,9 @@ def test_a_number_that_is_asked_for_stays(sixteen_cpus, monkeypatch):
     assert count_threads(10**6) == MOST_THREADS
 
 
-@pytest.mark.parametrize(("text", "number"), [("3", 3), ("4,2", 4), (" 5 ", 5), ("", 16), ("many", 16), ("0", 16)])
+@pytest.mark.parametrize(
+    ("text", "number"), [("3", 3), ("4,2", 4), (" 5 ", 5), ("", 16), ("many", 16), ("0", 16)]
+)
 def test_openmp_threads_are_taken_over(sixteen_cpus, monkeypatch, text, number):
     monkeypatch.setenv("OMP_NUM_THREADS", text)
     assert count_threads() == number
@@ -85,7 +91,9 @@ def test_a_process_bound_to_one_cpu_uses_one_thread():
         "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); "
         "from rekmeans.engines import ENGINES; print(ENGINES['native'].describe())"
     )
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
     assert said.rstrip().endswith(" 1 threads")
 
 

@@ -1,4 +1,6 @@
-"""Watching a fit: unwatched, with verbose=1 or with scikit-learn's callbacks, it gives the same bits and history."""
+"""Watching a fit: unwatched, with verbose=1 or with scikit-learn's callbacks, it gives the same
+bits and history.
+"""
 
 import warnings
 
@@ -21,8 +23,11 @@ N = 60
 DRAWN = np.random.default_rng(8)
 X = DRAWN.uniform(0, 3, (4, 3))[DRAWN.integers(0, 4, N)] + 0.4 * DRAWN.standard_t(4, (N, 3))
 SIMILARITY = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))  # (N, N)
-LARGE = DRAWN.uniform(0, 3, (12, 12))[DRAWN.integers(0, 12, 30_000)] + 0.8 * DRAWN.standard_t(4, (30_000, 12))
-NAMES = [name for name in CLUSTERERS if name != "KernelKMeans-precomputed-rectified"]  # refused: there are no points
+LARGE = DRAWN.uniform(0, 3, (12, 12))[DRAWN.integers(0, 12, 30_000)] + 0.8 * DRAWN.standard_t(
+    4, (30_000, 12)
+)
+# refused: there are no points
+NAMES = [name for name in CLUSTERERS if name != "KernelKMeans-precomputed-rectified"]
 WAYS = {
     "one start": {"n_init": 1},
     "three starts": {"init": "random", "n_init": 3},
@@ -85,14 +90,16 @@ def table_of(name):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_watched_fit_is_the_unwatched_fit(name, way, watch, capsys):
-    model, table = CLUSTERERS[name](random_state=0, **({"max_iter": 20} | WAYS[way])), table_of(name)
+    model = CLUSTERERS[name](random_state=0, **({"max_iter": 20} | WAYS[way]))
+    table = table_of(name)
     assert_same_fit(WATCHED[watch](model, table, capsys), fit_quietly(clone(model), table))
 
 
 @each_watch
 @pytest.mark.parametrize("name", NAMES)
 def test_a_watched_fit_runs_on_the_engine_of_the_unwatched_fit(name, watch, capsys):
-    model, table = CLUSTERERS[name](random_state=0, n_init=1, max_iter=5), table_of(name)
+    model = CLUSTERERS[name](random_state=0, n_init=1, max_iter=5)
+    table = table_of(name)
     unwatched = fit_quietly(clone(model), table)
     assert isinstance(unwatched.engine_, str)
     assert WATCHED[watch](model, table, capsys).engine_ == unwatched.engine_

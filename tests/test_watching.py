@@ -1,4 +1,6 @@
-"""Watching passes: events in order, the answer of an unwatched fit, stops, and no events afterwards."""
+"""Watching passes: events in order, the answer of an unwatched fit, stops, and no events
+afterwards.
+"""
 
 import threading
 
@@ -6,14 +8,23 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from rekmeans import FuzzyCMeans, NeuralGas, PassEvent, RectifiedEulerKMeans, SelfOrganizingMap, watch_passes
+from rekmeans import (
+    FuzzyCMeans,
+    NeuralGas,
+    PassEvent,
+    RectifiedEulerKMeans,
+    SelfOrganizingMap,
+    watch_passes,
+)
 from rekmeans.watching import active_callbacks
 
 X = np.random.default_rng(0).normal(size=(300, 4))
 MODELS = {
     "one start": RectifiedEulerKMeans(6, random_state=0),
     "three starts": RectifiedEulerKMeans(6, init="random", n_init=3, random_state=0),
-    "reference": RectifiedEulerKMeans(6, init="random", n_init=2, engine="reference", random_state=0),
+    "reference": RectifiedEulerKMeans(
+        6, init="random", n_init=2, engine="reference", random_state=0
+    ),
     "fuzzy": FuzzyCMeans(4, random_state=0),
     "stages": NeuralGas(5, random_state=0),
 }
@@ -26,13 +37,19 @@ def fit_watched(model, callback):
 
 def test_the_events_of_two_starts_come_in_order():
     events = []
-    model = fit_watched(RectifiedEulerKMeans(6, init="random", n_init=2, random_state=0), events.append)
+    model = fit_watched(
+        RectifiedEulerKMeans(6, init="random", n_init=2, random_state=0), events.append
+    )
     passes = [sum(event.start == start for event in events) for start in range(2)]
     order = [(start, number) for start in range(2) for number in range(passes[start])]
     assert min(passes) > 1
     assert [(event.start, event.number) for event in events] == order
-    assert {(type(event), event.n_starts, event.n_rows) for event in events} == {(PassEvent, 2, len(X))}
-    assert [event.n_changed == len(X) for event in events] == [event.number == 0 for event in events]
+    assert {(type(event), event.n_starts, event.n_rows) for event in events} == {
+        (PassEvent, 2, len(X))
+    }
+    assert [event.n_changed == len(X) for event in events] == [
+        event.number == 0 for event in events
+    ]
     courses = [[event for event in events if event.start == start] for start in range(2)]
     best = min(courses, key=lambda course: course[-1].inertia)
     for name in ("inertia", "n_changed", "n_relocated", "seconds"):
@@ -124,7 +141,8 @@ ROWS = np.random.default_rng(0).normal(size=(300, 3))
 
 
 @pytest.mark.parametrize(
-    "model", [SelfOrganizingMap((3, 3)), NeuralGas(5), SelfOrganizingMap((2, 2), n_init=3, init="random")]
+    "model",
+    [SelfOrganizingMap((3, 3)), NeuralGas(5), SelfOrganizingMap((2, 2), n_init=3, init="random")],
 )
 @pytest.mark.parametrize("stop", [0, 3, 12])
 def test_a_fit_stopped_in_any_stage_answers_as_it_was_left(model, stop):
@@ -139,5 +157,8 @@ def test_a_fit_stopped_in_any_stage_answers_as_it_was_left(model, stop):
 
 
 def test_only_a_function_can_watch():
-    with pytest.raises(TypeError, match="watch_passes needs a function of a PassEvent, got 3"), watch_passes(3):
+    with (
+        pytest.raises(TypeError, match="watch_passes needs a function of a PassEvent, got 3"),
+        watch_passes(3),
+    ):
         pass

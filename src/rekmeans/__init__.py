@@ -18,7 +18,12 @@ from .estimators import (
 )
 from .io.model_file import load, save
 from .io.onnx import to_onnx
-from .metrics import clustering_accuracy, deviation_degree, normalized_mutual_info, resultant_lengths
+from .metrics import (
+    clustering_accuracy,
+    deviation_degree,
+    normalized_mutual_info,
+    resultant_lengths,
+)
 from .representation import representation_score
 from .surfaces import Surface, mean_surface, rectified_surface
 from .watching import PassEvent, watch_passes

@@ -1,4 +1,6 @@
-"""arctan2 of grid integers from basic IEEE operations: the last bit of NumPy's arctan2 depends on the processor."""
+"""arctan2 of grid integers from basic IEEE operations: the last bit of NumPy's arctan2 depends on
+the processor.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +9,23 @@ import numpy as np
 from ._grid import PI, PLACES, Array
 
 STEPS = 64  # arctan is tabulated at i/64, so that the rest of a quotient is at most 1/128
-SERIES = (1 / 3, -1 / 5, 1 / 7, -1 / 9, 1 / 11)  # arctan r = r - r^3 (1/3 - r^2/5 + ...); the next term is below 2^-79
+# arctan r = r - r^3 (1/3 - r^2/5 + ...); the next term is below 2^-79
+SERIES = (1 / 3, -1 / 5, 1 / 7, -1 / 9, 1 / 11)
 SPLITTER = 2.0**27 + 1  # Dekker's: halves of 26 bits, whose products are exact
 
 Pair = tuple[Array, Array]  # an unevaluated sum of two float64
 
 
 def grid_arctan2(b: Array, a: Array) -> Array:
-    """Return arctan2(b, a) of grid integers up to 2^24 as float64, correctly rounded except for about 1 in 10^4."""
+    """Return arctan2(b, a) of grid integers up to 2^24 as float64, correctly rounded except for
+    about 1 in 10^4.
+    """
     x, y = np.abs(a), np.abs(b)
     low, high = np.minimum(x, y), np.maximum(x, y)
     high = np.where(high > 0, high, 1.0)
     i = np.rint(low / high * STEPS)
-    rest, rest_error = _quotient(STEPS * low - i * high, STEPS * high + i * low)  # integers below 2^32: exact
+    # integers below 2^32: exact
+    rest, rest_error = _quotient(STEPS * low - i * high, STEPS * high + i * low)
     square = rest * rest
     series = np.zeros_like(rest)
     for coefficient in reversed(SERIES):
@@ -40,7 +46,8 @@ def _quotient(n: Array, d: Array) -> Pair:
 
 def _product(x: Array, y: Array) -> Pair:
     """Return x y and its rounding error (Dekker)."""
-    (x1, x2), (y1, y2) = _split(x), _split(y)
+    (x1, x2) = _split(x)
+    (y1, y2) = _split(y)
     product = x * y
     return product, ((x1 * y1 - product) + x1 * y2 + x2 * y1) + x2 * y2
 
@@ -70,7 +77,9 @@ def _to_pair(value: int) -> tuple[float, float]:
 
 def _arctan_series(n: int, d: int) -> int:
     """Return 2^PLACES arctan(n/d) for n/d <= 1/64, by the Taylor series in integers."""
-    power, total, order = (n << PLACES) // d, 0, 1
+    power = (n << PLACES) // d
+    total = 0
+    order = 1
     while power:
         total += power // order if order % 4 == 1 else -(power // order)
         power = power * n * n // (d * d)
@@ -79,7 +88,9 @@ def _arctan_series(n: int, d: int) -> int:
 
 
 def _tabulate() -> Array:
-    """arctan(i/64), i = 0 ... 64, as pairs: each from the one before by arctan x - arctan y = arctan (x-y)/(1+xy)."""
+    """arctan(i/64), i = 0 ... 64, as pairs: each from the one before by arctan x - arctan y =
+    arctan (x-y)/(1+xy).
+    """
     values = [0]
     for i in range(1, STEPS + 1):
         values.append(values[-1] + _arctan_series(STEPS, STEPS * STEPS + i * (i - 1)))

@@ -1,4 +1,6 @@
-"""The grid of the mapped rows: cos(pi t) and sin(pi t) on multiples of 2^-23, correctly rounded; exact sums."""
+"""The grid of the mapped rows: cos(pi t) and sin(pi t) on multiples of 2^-23, correctly rounded;
+exact sums.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,11 @@ BITS = 23  # a grid value and the difference of two are exact float32 numbers
 GRID = 1 << BITS
 DOUBT = 2.0**-24  # in grid units; float64 cos and sin of |x| <= pi/4 err by less than 2^-26 of one
 PLACES = 160  # binary places of the integer arithmetic that decides a doubtful rounding
-PI = 31415926535897932384626433832795028841971693993751058209749445923078164 * (1 << PLACES) // 10**70
+PI = (
+    31415926535897932384626433832795028841971693993751058209749445923078164
+    * (1 << PLACES)
+    // 10**70
+)
 ROOM = 43  # bits of a block's sum that is left in 64: a million of them still add up inside
 TURN = 1 << 16  # phases are averaged on this grid of half-turns, exactly
 LIMB = 16  # bits of V multiplied at a time, so that a block's weighted sums stay inside 64 bits
@@ -30,13 +36,17 @@ def cospi_sinpi(t: Array) -> tuple[Array, Array]:
     c = _round_to_grid(np.cos(np.pi * r), r, cosine=True)
     s = _round_to_grid(np.sin(np.pi * r), r, cosine=False)
     turn = quarter.astype(np.int8) & 3
-    odd, left, below = (turn & 1) == 1, (turn == 1) | (turn == 2), turn >= 2
+    odd = (turn & 1) == 1
+    left = (turn == 1) | (turn == 2)
+    below = turn >= 2
     cos, sin = np.where(odd, s, c), np.where(odd, c, s)
     return np.where(left, -cos, cos), np.where(below, -sin, sin)
 
 
 def _round_to_grid(value: Array, r: Array, *, cosine: bool) -> Array:
-    """The nearest grid integers; the few values close to a tie are decided with `PLACES` binary places."""
+    """The nearest grid integers; the few values close to a tie are decided with `PLACES` binary
+    places.
+    """
     scaled = value * GRID
     near = np.rint(scaled)
     doubtful = np.flatnonzero(np.abs(scaled - near).ravel() > 0.5 - DOUBT)
@@ -47,7 +57,9 @@ def _round_to_grid(value: Array, r: Array, *, cosine: bool) -> Array:
 
 
 def round_correctly(r: float, *, cosine: bool) -> int:
-    """2^23 cos(pi r) or 2^23 sin(pi r), |r| <= 1/4, rounded to nearest, by Taylor's series in integers."""
+    """2^23 cos(pi r) or 2^23 sin(pi r), |r| <= 1/4, rounded to nearest, by Taylor's series in
+    integers.
+    """
     over, under = r.as_integer_ratio()
     angle = (PI * over) // under
     term, total, order = ((1 << PLACES), 0, 0) if cosine else (angle, 0, 1)
@@ -62,7 +74,9 @@ def round_correctly(r: float, *, cosine: bool) -> int:
 
 
 def product(W: Any, V: Array) -> Array:
-    """W' V, (k, m): exact if both are integers (64 bits where they suffice, Python's integers where not)."""
+    """W' V, (k, m): exact if both are integers (64 bits where they suffice, Python's integers where
+    not).
+    """
     if W.dtype.kind == "f" or V.dtype.kind == "f":
         return np.asarray(W.T @ V)
     if V.dtype != object and int(np.abs(V).max(initial=0)) * int(W.sum()) < 1 << ROOM:
@@ -72,7 +86,9 @@ def product(W: Any, V: Array) -> Array:
         return product(W[:half], V[:half]) + product(W[half:], V[half:])
     bits = max(int(V.max(initial=0)), -int(V.min(initial=0))).bit_length() + 1
     shifts = range(0, bits, LIMB)
-    limbs = [(V >> shift if shift == shifts[-1] else V >> shift & ((1 << LIMB) - 1)) for shift in shifts]
+    limbs = [
+        (V >> shift if shift == shifts[-1] else V >> shift & ((1 << LIMB) - 1)) for shift in shifts
+    ]
     parts = (np.asarray(W.T @ limb.astype(np.int64)).astype(object) for limb in limbs)
     return reduce(add, (part << shift for part, shift in zip(parts, shifts, strict=True)))
 
@@ -85,7 +101,10 @@ def weighted_total(w: Array, values: Array) -> int | float:
 
 
 def inner(W: Any, V: Array) -> int | float:
-    """Sum of W * V over all entries (n, k), exact if both are integers; W is dense or has one entry a row."""
+    """Sum of W * V over all entries (n, k), exact if both are integers;
+
+    W is dense or has one entry a row.
+    """
     if sparse.issparse(W):
         return weighted_total(W.data, V[np.arange(len(V)), W.indices])
     return float(np.vdot(W, V.astype(np.float64)))
@@ -98,7 +117,8 @@ def mass_of(W: Any) -> Array:
 
 
 def integer_weights(weights: Array, largest: float | None = None) -> tuple[Array, int]:
-    """Weights times 2^b, rounded, with the largest in (2^30, 2^31]; and b. Integer weights stay exact.
+    """Weights times 2^b, rounded, with the largest in (2^30, 2^31]; and b. Integer weights stay
+    exact.
 
     `largest` is that of all rows, where these are the weights of some of them.
     """
@@ -126,7 +146,9 @@ def small_weight_bits(largest: float) -> int:
 def mean_turns(turns: Array, observed: Array) -> Array:
     """Mean phases in half-turns from their sums on the TURN grid; 0 where nothing was observed."""
     count = observed.astype(np.float64)
-    return np.where(count > 0, turns.astype(np.float64) / np.where(count > 0, count, 1.0) / TURN, 0.0)
+    return np.where(
+        count > 0, turns.astype(np.float64) / np.where(count > 0, count, 1.0) / TURN, 0.0
+    )
 
 
 def complex_centroids(C: Array) -> Array:
@@ -137,4 +159,6 @@ def complex_centroids(C: Array) -> Array:
 
 def grid_centroids(centroids: Array) -> Array:
     """Complex centroids back on the grid, exactly, (k, 2d)."""
-    return np.concatenate([np.rint(part * GRID) for part in (centroids.real, centroids.imag)], axis=1).astype(np.int32)
+    return np.concatenate(
+        [np.rint(part * GRID) for part in (centroids.real, centroids.imag)], axis=1
+    ).astype(np.int32)

@@ -1,4 +1,6 @@
-"""The values of parameters: each as what it means, or refused in one sentence with the rule, what came, the way out."""
+"""The values of parameters: each as what it means, or refused in one sentence with the rule, what
+came, the way out.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,21 @@ def check_one_of(name: str, value: Any, valid: Collection[Any]) -> None:
 
 
 def check_real(
-    name: str, value: Any, *, above: float = -math.inf, least: float = -math.inf, most: float = math.inf
+    name: str,
+    value: Any,
+    *,
+    above: float = -math.inf,
+    least: float = -math.inf,
+    most: float = math.inf,
 ) -> float:
     """A finite number greater than `above`, at least `least` and at most `most`."""
     rule = f"greater than {above:g}" if above > -math.inf else f"at least {least:g}"
     rule += f" and at most {most:g}" if most < math.inf else ""
-    number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
+    number = (
+        float(value)
+        if isinstance(value, numbers.Real) and not isinstance(value, bool)
+        else math.nan
+    )
     if not (math.isfinite(number) and above < number <= most and number >= least):
         raise ValueError(f"{name} must be a finite number {rule}; got {value!r}.")
     return number
@@ -54,7 +65,9 @@ def check_bytes(name: str, value: Any) -> int | None:
     try:
         return check_int(name, int(float(text[:-1] if unit > 1 else text) * unit))
     except (ValueError, OverflowError):
-        raise ValueError(f"{name} must be None, a number of bytes or text such as '2GB'; got {value!r}.") from None
+        raise ValueError(
+            f"{name} must be None, a number of bytes or text such as '2GB'; got {value!r}."
+        ) from None
 
 
 def check_path(name: str, value: Any) -> None:
@@ -62,7 +75,9 @@ def check_path(name: str, value: Any) -> None:
     if value is not None and not isinstance(value, str | os.PathLike):
         raise ValueError(f"{name} must be None or the path of a file; got {value!r}.")
     if value is not None and Path(value).is_dir():
-        raise ValueError(f"{name} must be the path of a file, got the folder {str(value)!r}: name a file in it.")
+        raise ValueError(
+            f"{name} must be the path of a file, got the folder {str(value)!r}: name a file in it."
+        )
 
 
 def check_random_state(value: Any) -> np.random.RandomState:
@@ -70,17 +85,23 @@ def check_random_state(value: Any) -> np.random.RandomState:
     try:
         return utils.check_random_state(value)
     except ValueError:
-        raise ValueError(f"random_state must be None, an integer or a RandomState; got {value!r}.") from None
+        raise ValueError(
+            f"random_state must be None, an integer or a RandomState; got {value!r}."
+        ) from None
 
 
 def refuse_random_state(value: Any) -> None:
-    """Refuse what is no random_state; nothing is drawn, and no RandomState of an integer made, which takes time."""
+    """Refuse what is no random_state; nothing is drawn, and no RandomState of an integer made,
+    which takes time.
+    """
     if not (isinstance(value, numbers.Integral) and 0 <= int(value) < 1 << 32):
         check_random_state(value)
 
 
 class _KeptState(threading.local):
-    """A RandomState of each thread, to be seeded anew: making one takes a tenth of a millisecond, that a hundredth."""
+    """A RandomState of each thread, to be seeded anew: making one takes a tenth of a millisecond,
+    that a hundredth.
+    """
 
     def __init__(self) -> None:
         self.state = np.random.RandomState(0)
@@ -94,7 +115,9 @@ _KEPT_STATE = _KeptState()
 
 
 def fit_entropy(random_state: Any) -> list[int]:
-    """What the seeds of a fit come from: four words of the RandomState, of which an integer is another name."""
+    """What the seeds of a fit come from: four words of the RandomState, of which an integer is
+    another name.
+    """
     is_integer = isinstance(random_state, numbers.Integral)
     state = _KEPT_STATE.of(int(random_state)) if is_integer else check_random_state(random_state)
     return [int(word) for word in state.randint(0, 2**32, size=4, dtype=np.uint32)]
@@ -109,36 +132,60 @@ def check_starting_points(init: Any, k: int, d: int) -> Array:
         points = points.astype(np.float64)
     except (TypeError, ValueError) as error:
         what = f"{type(init).__name__} {init!r:.40} ({error})"
-        raise ValueError(f"init must be a name, a callable or an array of numbers; got {what}.") from None
+        raise ValueError(
+            f"init must be a name, a callable or an array of numbers; got {what}."
+        ) from None
     if points.shape != (k, d):
-        raise ValueError(f"init must have shape (n_clusters, n_features) = {(k, d)}; got {points.shape}.")
+        raise ValueError(
+            f"init must have shape (n_clusters, n_features) = {(k, d)}; got {points.shape}."
+        )
     if not (np.abs(points) <= LARGEST_VALUE).all():
-        raise ValueError("init must be finite; got an array with NaN, infinity or a value too large.")
+        raise ValueError(
+            "init must be finite; got an array with NaN, infinity or a value too large."
+        )
     return points
 
 
 def check_grid(name: str, value: Any) -> None:
     """The sides of a grid: two integers."""
     if not isinstance(value, tuple | list) or len(value) != 2:
-        raise ValueError(f"{name} must be (rows, columns), two integers of at least 1; got {value!r}.")
+        raise ValueError(
+            f"{name} must be (rows, columns), two integers of at least 1; got {value!r}."
+        )
     for side in value:
         check_int(name, side)
 
 
 def kernel_pairs(kernels: Any, default: str) -> list[tuple[str, Any]]:
     """Kernels as pairs (name, width): a number alone is a width of the default kernel."""
-    return [tuple(kernel) if isinstance(kernel, tuple | list) else (default, kernel) for kernel in kernels]
+    return [
+        tuple(kernel) if isinstance(kernel, tuple | list) else (default, kernel)
+        for kernel in kernels
+    ]
 
 
-def check_kernel_list(kernels: Any, known: Mapping[str, Any], default: str, shared: bool, rule: str) -> None:
-    """Refuse kernels that are not numbers (alpha) or pairs (name, width), or that lack what the parameters need."""
+def check_kernel_list(
+    kernels: Any, known: Mapping[str, Any], default: str, shared: bool, rule: str
+) -> None:
+    """Refuse kernels that are not numbers (alpha) or pairs (name, width), or that lack what the
+    parameters need.
+    """
     if isinstance(kernels, str) or not hasattr(kernels, "__len__") or len(kernels) == 0:
-        raise ValueError(f"kernels must be a list of numbers (alpha) or pairs (name, width); got {kernels!r}.")
+        raise ValueError(
+            f"kernels must be a list of numbers (alpha) or pairs (name, width); got {kernels!r}."
+        )
     for kernel in kernels:
         if isinstance(kernel, str) or (isinstance(kernel, tuple | list) and len(kernel) != 2):
-            raise ValueError(f"kernels must be numbers (alpha) or pairs (name, width); got {kernel!r}: say its width.")
+            raise ValueError(
+                f"kernels must be numbers (alpha) or pairs (name, width); got {kernel!r}: say its "
+                f"width."
+            )
     for name, width in kernel_pairs(kernels, default):
-        check_one_of("kernels' name", name, [name for name, kernel in known.items() if not kernel.is_pairwise])
+        check_one_of(
+            "kernels' name",
+            name,
+            [name for name, kernel in known.items() if not kernel.is_pairwise],
+        )
         kernel = known[name]
         if not (isinstance(width, str) and width == "auto" and not kernel.is_periodic):
             check_real(f"kernels' width of {name!r}", width, above=0, most=STEEPEST)
@@ -148,15 +195,21 @@ def check_kernel_list(kernels: Any, known: Mapping[str, Any], default: str, shar
             what = "centroids='mean' takes Euler's and linear only"
         else:
             continue
-        raise ValueError(f"{what}; got {name!r}: use numbers (alpha), or separate rectified centroids.")
+        raise ValueError(
+            f"{what}; got {name!r}: use numbers (alpha), or separate rectified centroids."
+        )
     if shared and rule == "mean":
-        raise ValueError("shared=True puts centroids on the mapped data; got centroids='mean': use 'rectified'.")
+        raise ValueError(
+            "shared=True puts centroids on the mapped data; got centroids='mean': use 'rectified'."
+        )
 
 
 def refuse_points(kernel: str, init: Any) -> None:
     """A kernel of values between rows has no points."""
     if not isinstance(init, str):
-        raise ValueError(f"kernel={kernel!r} has no points to start from: init must be 'k-means++' or 'random'.")
+        raise ValueError(
+            f"kernel={kernel!r} has no points to start from: init must be 'k-means++' or 'random'."
+        )
 
 
 def refuse_rule(kernel: str, rule: str, rules: Collection[str]) -> None:
@@ -167,11 +220,16 @@ def refuse_rule(kernel: str, rule: str, rules: Collection[str]) -> None:
 
 def refuse_unknown_lengths(method: str) -> None:
     """What measures a row needs its kernel value with itself."""
-    raise ValueError(f"{method} needs k(x, x) of each row, which precomputed values lack: use predict.")
+    raise ValueError(
+        f"{method} needs k(x, x) of each row, which precomputed values lack: use predict."
+    )
 
 
 def refuse_periodic_columns(scale: Any, kernel: Any) -> None:
     """Only features on circles can go round."""
     if (scale.period > 0).any() and not kernel.takes_periods:
         column = int(np.flatnonzero(scale.period > 0)[0])
-        raise ValueError(f"column {column} has a period, which only the Euler kernel can take: use kernel='euler'.")
+        raise ValueError(
+            f"column {column} has a period, which only the Euler kernel can take: use "
+            f"kernel='euler'."
+        )

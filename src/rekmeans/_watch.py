@@ -1,4 +1,6 @@
-"""Watching a fit: the lines that verbose prints, and scikit-learn's callbacks for the tasks fit > start > pass."""
+"""Watching a fit: the lines that verbose prints, and scikit-learn's callbacks for the tasks fit >
+start > pass.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,17 @@ from .watching import PassEvent, active_callbacks
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # callbacks came with scikit-learn 1.9
-    CallbackSupportMixin, with_callbacks = type("NoCallbacks", (), {}), None
+    CallbackSupportMixin = type("NoCallbacks", (), {})
+    with_callbacks = None
 
 Callbacks: Any = CallbackSupportMixin  # gives an estimator set_callbacks, where scikit-learn has it
 Wrapped = TypeVar("Wrapped", bound=Callable[..., Any])
 
 
 def with_fit_callbacks(method: Wrapped) -> Wrapped:
-    """The method, whose callbacks are taken down however it ends; one frame deeper with any scikit-learn."""
+    """The method, whose callbacks are taken down however it ends; one frame deeper with any
+    scikit-learn.
+    """
 
     @wraps(method)
     def without_callbacks(*args: Any, **kwargs: Any) -> Any:
@@ -37,19 +42,27 @@ def print_passes(n_starts: int) -> Watch:
 
     def print_line(s: int, t: int, record: dict[str, Any]) -> None:
         start = f"start {s + 1}/{n_starts}  " if n_starts > 1 else ""
-        counts = f"objective {record['inertia']:.6g}  changed {record['n_changed']}  relocated {record['n_relocated']}"
+        counts = (
+            f"objective {record['inertia']:.6g}  changed {record['n_changed']}  "
+            f"relocated {record['n_relocated']}"
+        )
         print(f"{start}pass {t + 1}  {counts}  {record['seconds'] * 1e3:.1f} ms", flush=True)
 
     return print_line
 
 
 def send_events(n_starts: int, n_rows: int) -> Watch | None:
-    """Gives each pass to the callbacks of `watch_passes`, which may stop the start; None if there are none."""
+    """Gives each pass to the callbacks of `watch_passes`, which may stop the start;
+
+    None if there are none.
+    """
     callbacks = active_callbacks()
 
     def send(start: int, number: int, record: dict[str, Any]) -> bool:
         counts = int(record["n_changed"]), int(record["n_relocated"])
-        event = PassEvent(start, n_starts, number, n_rows, float(record["inertia"]), *counts, record["seconds"])
+        event = PassEvent(
+            start, n_starts, number, n_rows, float(record["inertia"]), *counts, record["seconds"]
+        )
         answers = [callback(event) for callback in callbacks]  # all of them are called
         return any(isinstance(answer, bool | np.bool_) and answer for answer in answers)
 
@@ -65,14 +78,17 @@ def combine_watches(*watches: Watch | None) -> Watch | None:
 class Tasks:
     """The tasks of one fit, reported to the callbacks of its estimator as they begin and end.
 
-    A pass begins when the one before it ends; the last one begun gave no better centroids, or never ran, and ends as an
-    empty task.
+    A pass begins when the one before it ends; the last one begun gave no better centroids, or never
+    ran, and ends as an empty task.
     """
 
-    def __init__(self, estimator: Any, X: Any, y: Any, sample_weight: Any, starts: int = 0, max_iter: int = 0) -> None:
+    def __init__(
+        self, estimator: Any, X: Any, y: Any, sample_weight: Any, starts: int = 0, max_iter: int = 0
+    ) -> None:
         metadata = {} if sample_weight is None else {"sample_weight": sample_weight}
         self.data = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
-        self.n_starts, self.n_passes = starts, max_iter + 1
+        self.n_starts = starts
+        self.n_passes = max_iter + 1
         self.has_callbacks = bool(getattr(estimator, "_skl_callbacks", ()))
         self.fit: Any = None  # the tasks under way
         self.start: Any = None
@@ -82,7 +98,9 @@ class Tasks:
             self.fit.call_on_fit_task_begin(**self.data)
 
     def starts(self, starts: Iterator[Array]) -> Iterator[Array]:
-        """The same starts, each a task from its seeding to its last pass; a callback may stop them."""
+        """The same starts, each a task from its seeding to its last pass; a callback may stop
+        them.
+        """
         if not self.has_callbacks:
             yield from starts
             return
@@ -97,13 +115,18 @@ class Tasks:
                 return
 
     def watch(self, attributes: Callable[[Fit], dict[str, Any]]) -> Watch | None:
-        """Ends a pass, with the estimator that this fit would give, and begins the next; None without callbacks."""
+        """Ends a pass, with the estimator that this fit would give, and begins the next;
+
+        None without callbacks.
+        """
 
         def end_pass(s: int, t: int, record: dict[str, Any]) -> bool:
             stop = self.turn.call_on_fit_task_end(
                 **self.data, reconstruction_attributes=lambda: attributes(record["fit"]())
             )
-            self.turn = None if stop or t + 1 == self.n_passes else self._begin_task(self.start, "pass")
+            self.turn = (
+                None if stop or t + 1 == self.n_passes else self._begin_task(self.start, "pass")
+            )
             return stop
 
         return end_pass if self.has_callbacks else None
@@ -114,4 +137,6 @@ class Tasks:
             self.fit.call_on_fit_task_end(**self.data, reconstruction_attributes={})
 
     def _begin_task(self, parent: Any, name: str, subtasks: int = 0) -> Any:
-        return parent.subcontext(task_name=name, max_subtasks=subtasks).call_on_fit_task_begin(**self.data)
+        return parent.subcontext(task_name=name, max_subtasks=subtasks).call_on_fit_task_begin(
+            **self.data
+        )

@@ -1,4 +1,6 @@
-"""Assignment rules: distances D (n, k) and row weights w (n,) become labels (n,), weights W (n, k), losses (n,)."""
+"""Assignment rules: distances D (n, k) and row weights w (n,) become labels (n,), weights W (n, k),
+losses (n,).
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ Loss = Callable[[Array], Array]
 class AssignmentRule(Protocol):
     """Distances of rows to centroids become shares of the rows."""
 
-    labels_are_nearest: ClassVar[bool]  # a row's label is its nearest centroid, the first of several
+    # a row's label is its nearest centroid, the first of several
+    labels_are_nearest: ClassVar[bool]
     is_hard: ClassVar[bool]  # a row counts for the centroid of its label alone
 
     def __call__(self, D: Array, loss: Loss, w: Array) -> Shares: ...
@@ -30,7 +33,8 @@ def one_hot(labels: Array, w: Array, k: int) -> Any:
     """All of each row's weight at its label, (n, k) sparse."""
     if labels.min(initial=0) < 0:
         raise ValueError(
-            "a distance is not a number: values overflow in the kernel; use a wider scale or smaller gamma."
+            "a distance is not a number: values overflow in the kernel; use a wider scale or "
+            "smaller gamma."
         )
     return sparse.csr_array((w, labels, np.arange(len(labels) + 1)), shape=(len(labels), k))
 
@@ -50,7 +54,9 @@ class Hard:
 
 @dataclass(frozen=True)
 class Fuzzy:
-    """u_jc in proportion to loss_jc^(-1/(m-1)), W = w u^m; a row on centroids is shared among those it sits on."""
+    """u_jc in proportion to loss_jc^(-1/(m-1)), W = w u^m; a row on centroids is shared among those
+    it sits on.
+    """
 
     labels_are_nearest: ClassVar[bool] = True
     is_hard: ClassVar[bool] = False
@@ -65,7 +71,8 @@ class Fuzzy:
         L = loss(D).astype(np.float64)
         least = L.min(axis=1, keepdims=True)
         with np.errstate(invalid="ignore"):
-            ratio = np.where(L == least, 1.0, least / L)  # 1 at the nearest, 0 elsewhere for a row on a centroid
+            # 1 at the nearest, 0 elsewhere for a row on a centroid
+            ratio = np.where(L == least, 1.0, least / L)
         u = ratio ** (1.0 / (self.fuzziness - 1.0))
         return u / u.sum(axis=1, keepdims=True)
 
@@ -82,7 +89,8 @@ class NeuralGas:
     def __call__(self, D: Array, loss: Loss, w: Array) -> Shares:
         if self.reach == 0:
             return Hard()(D, loss, w)
-        order, H = np.argsort(D, axis=1, kind="stable"), np.empty(D.shape)
+        order = np.argsort(D, axis=1, kind="stable")
+        H = np.empty(D.shape)
         with np.errstate(over="ignore"):  # a reach next to nothing: exp(-inf) is 0
             decay = np.exp(-np.arange(D.shape[1]) / self.reach)
         np.put_along_axis(H, order, decay[None], axis=1)
@@ -91,10 +99,12 @@ class NeuralGas:
 
 @dataclass(frozen=True)
 class SomNeighbourhood:
-    """Self-organising map of nodes on a grid, h_cr in proportion to exp(-|c - r|^2/(2 reach^2)); W = w h[winner].
+    """Self-organising map of nodes on a grid, h_cr in proportion to exp(-|c - r|^2/(2 reach^2)); W
+    = w h[winner].
 
-    The winner is Heskes', argmin_c sum_r h_cr loss_r, so that the map has an objective; reach 0 is the nearest alone.
-    Each sum_r h_cr is 1: else a node with fewer neighbours would have less loss for that, and rows go to the rim.
+    The winner is Heskes', argmin_c sum_r h_cr loss_r, so that the map has an objective; reach 0 is
+    the nearest alone. Each sum_r h_cr is 1: else a node with fewer neighbours would have less loss
+    for that, and rows go to the rim.
     """
 
     labels_are_nearest: ClassVar[bool] = False
@@ -106,7 +116,8 @@ class SomNeighbourhood:
     def __call__(self, D: Array, loss: Loss, w: Array) -> Shares:
         if self.reach == 0:
             return Hard()(D, loss, w)
-        h, L = self.neighbourhood, loss(D)
+        h = self.neighbourhood
+        L = loss(D)
         labels = nearest(L @ h.T)
         return _shares(labels, h[labels], L, w)
 
@@ -133,7 +144,12 @@ def _neighbourhood(grid: tuple[int, int], reach: float) -> Array:
 
 def node_places(grid: tuple[int, int]) -> Array:
     """Row and column of each node of a map, (k, 2)."""
-    return np.stack(np.meshgrid(*(np.arange(side) for side in grid), indexing="ij"), axis=-1).reshape(-1, 2) * 1.0
+    return (
+        np.stack(np.meshgrid(*(np.arange(side) for side in grid), indexing="ij"), axis=-1).reshape(
+            -1, 2
+        )
+        * 1.0
+    )
 
 
 def nearest(D: Array) -> Array:

@@ -1,4 +1,6 @@
-"""Atomic writes: outputs are written beside their place, and appear there complete or not at all."""
+"""Atomic writes: outputs are written beside their place, and appear there complete or not at
+all.
+"""
 
 from __future__ import annotations
 
@@ -14,32 +16,41 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-LEFTOVER = re.compile(r"\.rekmeans-([0-9a-f]{8})-(\d+)-[0-9a-f]{8}")  # host, process, and a number of its own
+# host, process, and a number of its own
+LEFTOVER = re.compile(r"\.rekmeans-([0-9a-f]{8})-(\d+)-[0-9a-f]{8}")
 
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A path to write to; its file takes the place of `path` if the block ends well, and vanishes if not."""
+    """A path to write to; its file takes the place of `path` if the block ends well, and vanishes
+    if not.
+    """
     path = Path(path)
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path} cannot be written, there is no folder {path.parent}: make it first.")
+        raise FileNotFoundError(
+            f"{path} cannot be written, there is no folder {path.parent}: make it first."
+        )
     with atomic_writes([path]) as parts:
         yield parts[0]
 
 
 @contextmanager
 def atomic_writes(paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """A path to write to for each of `paths`, which are in one folder; they appear after the last was synced.
+    """A path to write to for each of `paths`, which are in one folder; they appear after the last
+    was synced.
 
-    A new folder appears by one rename, with all its files. In a folder that is there each file is replaced by a rename
-    of its own, in their order, and no other file is touched. What a killed run left behind is removed.
+    A new folder appears by one rename, with all its files. In a folder that is there each file is
+    replaced by a rename of its own, in their order, and no other file is touched. What a killed run
+    left behind is removed.
     """
     folder = paths[0].parent
     if any(path.parent != folder for path in paths):
         raise ValueError(f"outputs must be in one folder, got {', '.join(map(str, paths))}.")
     for path in paths:
         if path.is_dir():
-            raise IsADirectoryError(f"a file is to be written, but {path} is a directory: name a file in it.")
+            raise IsADirectoryError(
+                f"a file is to be written, but {path} is a directory: name a file in it."
+            )
     is_new = not folder.exists()
     made = [place for place in folder.parents if not place.exists()] if is_new else []
     remove_leftovers(folder, folder.parent)
@@ -63,28 +74,37 @@ def atomic_writes(paths: Sequence[Path]) -> Iterator[list[Path]]:
 
 @contextmanager
 def exclusive_use(path: Path) -> Iterator[None]:
-    """No other process or thread uses `path` by this function until the block ends, however it ends."""
+    """No other process or thread uses `path` by this function until the block ends, however it
+    ends.
+    """
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"{path} cannot be written, there is no folder {path.parent}: make it first.")
+        raise FileNotFoundError(
+            f"{path} cannot be written, there is no folder {path.parent}: make it first."
+        )
     lock = path.with_name(path.name + ".lock")
     file = _lock(lock, path)
     try:
         yield
     finally:
         with suppress(PermissionError):  # Windows removes no open file
-            lock.unlink(missing_ok=True)  # while it is locked: who opened it in between finds that it is gone
+            # while it is locked: who opened it in between finds that it is gone
+            lock.unlink(missing_ok=True)
         file.close()
 
 
 def _lock(lock: Path, path: Path) -> IO[bytes]:
-    """The lock file of `path`, locked: the system unlocks it when this process ends, also where that is killed."""
+    """The lock file of `path`, locked: the system unlocks it when this process ends, also where
+    that is killed.
+    """
     while True:
         file = lock.open("ab")
         try:
             _lock_file(file)
         except OSError:
             file.close()
-            raise ValueError(f"{path} is in use by another fit: wait for its end, or name another file.") from None
+            raise ValueError(
+                f"{path} is in use by another fit: wait for its end, or name another file."
+            ) from None
         if lock.exists() and os.fstat(file.fileno()).st_ino == lock.stat().st_ino:
             return file
         file.close()
@@ -104,7 +124,9 @@ def _lock_file(file: IO[bytes]) -> None:
 
 def remove_leftovers(*folders: Path) -> None:
     """Remove what runs on this machine wrote to and, killed, could neither finish nor remove."""
-    places = (place for folder in folders if folder.is_dir() for place in folder.glob(".rekmeans-*"))
+    places = (
+        place for folder in folders if folder.is_dir() for place in folder.glob(".rekmeans-*")
+    )
     for place in places:
         made_by = LEFTOVER.fullmatch(place.name)
         if made_by and made_by[1] == _host() and not _is_alive(int(made_by[2])):
@@ -123,7 +145,9 @@ def _staging_name() -> str:
 
 
 def _host() -> str:
-    """The name of this machine, as eight letters: the processes of others on a shared disk cannot be asked for."""
+    """The name of this machine, as eight letters: the processes of others on a shared disk cannot
+    be asked for.
+    """
     return f"{zlib.crc32(platform.node().encode()):08x}"
 
 
@@ -140,7 +164,9 @@ def _is_alive(process: int) -> bool:
 
 
 def _sync_files(folder: Path) -> None:
-    """Put the files of a folder on the disk, with the rights of any new file: some writers give none to others."""
+    """Put the files of a folder on the disk, with the rights of any new file: some writers give
+    none to others.
+    """
     for part in folder.iterdir():
         part.chmod(0o666 & ~_umask())
         _sync(part)
@@ -168,6 +194,8 @@ def refuse_unwritable(folder: Path) -> None:
     """Say before a long fit, not after it, that nothing can be written to `folder`."""
     nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
     if not nearest.is_dir():
-        raise NotADirectoryError(f"{folder} cannot be a folder: {nearest} is a file; name another with --out.")
+        raise NotADirectoryError(
+            f"{folder} cannot be a folder: {nearest} is a file; name another with --out."
+        )
     if not os.access(nearest, os.W_OK):
         raise PermissionError(f"{nearest} may not be written to: name another folder with --out.")

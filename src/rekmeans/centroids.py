@@ -1,4 +1,6 @@
-"""Centroid rules: the mean of the mapped rows, or its rectified form; and what an empty cluster becomes."""
+"""Centroid rules: the mean of the mapped rows, or its rectified form; and what an empty cluster
+becomes.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +22,20 @@ def mean(kernel: Any, sums: Any, C: Any) -> Any:
 
 
 def rectified(kernel: Any, sums: Any, C: Any) -> Any:
-    """Back on the mapped data, so that it has a pre-image; where the mean of points is a point, that mean."""
+    """Back on the mapped data, so that it has a pre-image; where the mean of points is a point,
+    that mean.
+    """
     return rectified_update(kernel, sums, C)
 
 
 def relocate_empty_clusters(
     kernel: Any, find_farthest: Callable[[Any], FarthestRow], C: Any, mass: Array
 ) -> tuple[Any, int]:
-    """Each empty cluster moved to the row farthest from all others; unmoved where no row is away from its centroid.
+    """Each empty cluster moved to the row farthest from all others; unmoved where no row is away
+    from its centroid.
 
-    Where all are empty, as when powers of memberships vanish, there is nothing to be far from: all stay.
+    Where all are empty, as when powers of memberships vanish, there is nothing to be far from: all
+    stay.
     """
     occupied = mass > 0
     if occupied.all():  # nearly always

@@ -1,4 +1,6 @@
-"""Checkpoints: the progress of a fit in one file, written between passes, from which the same fit goes on."""
+"""Checkpoints: the progress of a fit in one file, written between passes, from which the same fit
+goes on.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ Identity = dict[str, str]
 
 @dataclass
 class Checkpoint:
-    """The file of a fit; `progress` is what an interrupted one left in it, `entropy` that of the starts."""
+    """The file of a fit; `progress` is what an interrupted one left in it, `entropy` that of the
+    starts.
+    """
 
     path: Path | None
     identity: Identity
@@ -59,7 +63,10 @@ class Checkpoint:
             with atomic_write(self.path) as part:
                 part.write_bytes(encode(self.identity, self.entropy, progress))
         except OSError as error:  # a fit of hours is not lost for a full disk
-            what = f"no checkpoint could be written ({error}): the fit goes on, {self.path.name} is as it was."
+            what = (
+                f"no checkpoint could be written ({error}): the fit goes on, "
+                f"{self.path.name} is as it was."
+            )
             warnings.warn(what, stacklevel=caller_stacklevel())
         self.written = time.monotonic()
 
@@ -118,11 +125,14 @@ def use_checkpoint(
     find_limits: Callable[[], FitLimits],
     entropy: list[int],
 ) -> Iterator[Checkpoint]:
-    """The checkpoint of a fit, with what an interrupted one left; its file goes when the fit ends well."""
+    """The checkpoint of a fit, with what an interrupted one left; its file goes when the fit ends
+    well.
+    """
     if path is None:
         yield Checkpoint(None, {}, entropy)
         return
-    place, identity = Path(path), find_identity() | {"answer version": str(ANSWER_VERSION)}
+    place = Path(path)
+    identity = find_identity() | {"answer version": str(ANSWER_VERSION)}
     with exclusive_use(place):
         checkpoint = Checkpoint(place, identity, entropy, written=time.monotonic())
         if place.exists():
@@ -131,13 +141,18 @@ def use_checkpoint(
         place.unlink(missing_ok=True)
 
 
-def read_checkpoint(path: Path, identity: Identity, find_limits: Callable[[], FitLimits]) -> tuple[list[int], Progress]:
-    """Return the entropy and the progress in a file, which must be complete and belong to the fit of this identity."""
+def read_checkpoint(
+    path: Path, identity: Identity, find_limits: Callable[[], FitLimits]
+) -> tuple[list[int], Progress]:
+    """Return the entropy and the progress in a file, which must be complete and belong to the fit
+    of this identity.
+    """
     try:
         if not path.is_file():
             raise ValueError("it is not a regular file")
         content = path.read_bytes()
-        digest, payload = content[len(MAGIC) :][:DIGEST_LENGTH], content[len(MAGIC) + DIGEST_LENGTH :]
+        digest = content[len(MAGIC) :][:DIGEST_LENGTH]
+        payload = content[len(MAGIC) + DIGEST_LENGTH :]
         if not content.startswith(MAGIC) or hashlib.sha256(payload).hexdigest().encode() != digest:
             raise ValueError("its digest is another")
         arrays = read_arrays(payload)
@@ -149,13 +164,18 @@ def read_checkpoint(path: Path, identity: Identity, find_limits: Callable[[], Fi
             find_limits().check(progress)
     except (ValueError, LookupError, TypeError, AttributeError, OSError, RecursionError) as error:
         raise ValueError(
-            f"checkpoint={str(path)!r} must be a file that a fit wrote, this one is damaged or something else "
+            f"checkpoint={str(path)!r} must be a file that a fit wrote, this one is damaged or "
+            f"something else "
             f"({error!s:.100}): remove it, or name another."
         ) from None
     if saved != identity:
         name = next(name for name in {**saved, **identity} if saved.get(name) != identity.get(name))
-        what = f"its {name} is {saved.get(name, 'absent')}, this fit has {identity.get(name, 'none')}"
-        raise ValueError(f"checkpoint={str(path)!r} belongs to another fit: {what}; pass another path.")
+        what = (
+            f"its {name} is {saved.get(name, 'absent')}, this fit has {identity.get(name, 'none')}"
+        )
+        raise ValueError(
+            f"checkpoint={str(path)!r} belongs to another fit: {what}; pass another path."
+        )
     return entropy, progress
 
 
@@ -193,7 +213,9 @@ def _check_word(word: Any) -> int:
 
 
 def encode(identity: Identity, entropy: list[int], progress: Progress) -> bytes:
-    """The content of a checkpoint: magic, digest, and arrays of which the first is a header in JSON."""
+    """The content of a checkpoint: magic, digest, and arrays of which the first is a header in
+    JSON.
+    """
     encoder = Encoder({})
     header = {"identity": identity, "entropy": entropy, "progress": encoder.progress(progress)}
     encoder.arrays["header"] = np.frombuffer(json.dumps(header).encode(), np.uint8)
@@ -209,7 +231,9 @@ class Encoder:
     arrays: dict[str, Any]
 
     def progress(self, progress: Progress) -> dict[str, Any]:
-        stages, found = ([self._stage(one) for one in many] for many in (progress.stages, progress.best))
+        stages, found = (
+            [self._stage(one) for one in many] for many in (progress.stages, progress.best)
+        )
         return {"start": progress.start, "stages": stages, "best": found}
 
     def _stage(self, saved: SavedStage) -> dict[str, Any]:
@@ -221,7 +245,12 @@ class Encoder:
             "candidate": self._value(state.candidate),
             "loss": _number_text(state.loss),
             "passes": [
-                [_number_text(one.loss), one.n_changed, one.n_relocated, _number_text(float(one.seconds))]
+                [
+                    _number_text(one.loss),
+                    one.n_changed,
+                    one.n_relocated,
+                    _number_text(float(one.seconds)),
+                ]
                 for one in state.passes
             ],
             "is_done": state.is_done,
@@ -246,7 +275,9 @@ class Decoder:
     arrays: Any
 
     def progress(self, plain: dict[str, Any]) -> Progress:
-        stages, found = (tuple(self._stage(one) for one in plain[name]) for name in ("stages", "best"))
+        stages, found = (
+            tuple(self._stage(one) for one in plain[name]) for name in ("stages", "best")
+        )
         return Progress(int(plain["start"]), stages, found)
 
     def _stage(self, plain: dict[str, Any]) -> SavedStage:
@@ -254,7 +285,8 @@ class Decoder:
             Pass(_number_of_text(loss), int(n_changed), int(n_relocated), _number_of_text(seconds))
             for loss, n_changed, n_relocated, seconds in plain["passes"]
         )
-        C, candidate = self._value(plain["centroids"]), self._value(plain["candidate"])
+        C = self._value(plain["centroids"])
+        candidate = self._value(plain["candidate"])
         state = State(C, candidate, _number_of_text(plain["loss"]), passes, bool(plain["is_done"]))
         return SavedStage(int(plain["stage"]), int(plain["max_iter"]), state)
 
@@ -270,7 +302,8 @@ class Decoder:
 
 def _record_types() -> dict[str, type]:
     """Every record of centroids by its name; those of foreign kernels too."""
-    found, waiting = dict[str, type](), [Centroids]
+    found = dict[str, type]()
+    waiting = [Centroids]
     while waiting:
         kind = waiting.pop()
         found[kind.__name__] = kind

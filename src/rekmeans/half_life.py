@@ -1,4 +1,6 @@
-"""Sums that forget: a row's weight halves with every half-life of weight that follows it, by integers alone."""
+"""Sums that forget: a row's weight halves with every half-life of weight that follows it, by
+integers alone.
+"""
 
 from __future__ import annotations
 
@@ -11,22 +13,29 @@ import numpy as np
 
 from ._grid import Array, integer_weight_bits
 
-UNIT_BITS = 12  # the largest weight of the first block has so many bits fewer than in a fit: they are the ticks'
+# the largest weight of the first block has so many bits fewer than in a fit: they are the ticks'
+UNIT_BITS = 12
 HEADROOM = (
-    64  # times the largest weight of the first block that a later one may have: sums of 2^26 rows stay in 64 bits
+    # times the largest weight of the first block that a later one may have: sums of 2^26 rows stay
+    # in 64 bits
+    64
 )
 TICKS = 32  # of a half-life, between which rows count alike: 2.2 % of their weight
 TICK_BITS = 11  # of the weight at the first tick
 FRACTION_BITS = 32  # added to integer sums, so that many halvings lose no visible precision
-LEAST_EXACT = 1 << 24  # halving rounds a sum by less than 1: below, the error exceeds the grid of 2^-23
+# halving rounds a sum by less than 1: below, the error exceeds the grid of 2^-23
+LEAST_EXACT = 1 << 24
 LEAST_REAL = 2.0**-990  # below this weight, halved real numbers become subnormal and lose digits
 MOST_UNITS = 1 << 50  # of a half-life, so that its weights add up in 64 bits
-MOST_HALVINGS = 64  # of a row's own weight: nothing is felt of the rows before it, and each halving costs a pass
+# of a row's own weight: nothing is felt of the rows before it, and each halving costs a pass
+MOST_HALVINGS = 64
 REAL_UNIT = 2.0**-32  # of weights in sums that are real numbers
 
 
 def _tick_weights() -> Array:
-    """2^(11 + t/32) of each tick t, rounded: the integer root of a power of two; and 0 at the end."""
+    """2^(11 + t/32) of each tick t, rounded: the integer root of a power of two; and 0 at the
+    end.
+    """
     weights = []
     for tick in range(TICKS):
         twice = 1 << ((TICK_BITS + 1) * TICKS + tick)
@@ -49,10 +58,11 @@ class Piece(NamedTuple):
 
 @dataclass(frozen=True)
 class Clock:
-    """The weight that has gone by since the last halving, in units of 2^-weight_bits, and how many halvings there were.
+    """The weight that has gone by since the last halving, in units of 2^-weight_bits, and how many
+    halvings there were.
 
-    A row of weight w takes the time from p to p + w and counts the integral of 2^(11 + tick/32) over it, so that a row
-    of weight 2 is the row twice, and where blocks are cut does not show.
+    A row of weight w takes the time from p to p + w and counts the integral of 2^(11 + tick/32)
+    over it, so that a row of weight 2 is the row twice, and where blocks are cut does not show.
     """
 
     weight_bits: int
@@ -73,7 +83,9 @@ class Clock:
             return replace(self, half_life=None)
         units = max(1, round(math.ldexp(half_life, self.weight_bits) / TICKS)) * TICKS
         if units > MOST_UNITS:
-            raise ValueError(f"half_life={half_life:g} is too large beside the weights of the stream: use None.")
+            raise ValueError(
+                f"half_life={half_life:g} is too large beside the weights of the stream: use None."
+            )
         return self if units == self.half_life else replace(self, half_life=units, position=0)
 
     def units(self, weights: Array | None, n: int) -> Array:
@@ -85,12 +97,14 @@ class Clock:
         if units.max() > largest:
             most = math.ldexp(largest, -self.weight_bits)
             raise ValueError(
-                f"sample_weight must be at most {most:g} in this stream, {HEADROOM} times that of its first block; "
+                f"sample_weight must be at most {most:g} in this stream, {HEADROOM} times that of "
+                f"its first block; "
                 f"got {weights.max():g}: begin anew."
             )
         if ((units == 0) & (weights > 0)).any():
             raise ValueError(
-                f"sample_weight must be 0 or at least {math.ldexp(0.5, -self.weight_bits):g} in this stream, by its "
+                f"sample_weight must be 0 or at least {math.ldexp(0.5, -self.weight_bits):g} in "
+                f"this stream, by its "
                 f"first block; got {weights[weights > 0].min():g}: set it to 0."
             )
         return units
@@ -102,21 +116,29 @@ class Clock:
             return
         least = math.ldexp(largest / MOST_HALVINGS, -self.weight_bits)
         raise ValueError(
-            f"half_life={half_life:g} must be at least 1/{MOST_HALVINGS} of the weight of each row, {least:g} in this "
+            f"half_life={half_life:g} must be at least 1/{MOST_HALVINGS} of the weight of each "
+            f"row, {least:g} in this "
             f"block: raise half_life, or lower the weights."
         )
 
     def pieces(self, units: Array) -> Iterator[Piece]:
-        """A block's rows between halvings, one piece more than there are halvings; a row may be in several."""
+        """A block's rows between halvings, one piece more than there are halvings; a row may be in
+        several.
+        """
         if self.half_life is None:
             yield Piece(slice(0, len(units)), units)
             return
         ends = self.position + np.cumsum(units)
         starts = ends - units
         for number in range(int(ends[-1]) // self.half_life + 1):
-            low, high = number * self.half_life, (number + 1) * self.half_life
-            rows = slice(int(np.searchsorted(ends, low, "right")), int(np.searchsorted(starts, high, "left")))
-            from_low, to_high = (np.clip(at[rows] - low, 0, self.half_life) for at in (starts, ends))
+            low = number * self.half_life
+            high = (number + 1) * self.half_life
+            rows = slice(
+                int(np.searchsorted(ends, low, "right")), int(np.searchsorted(starts, high, "left"))
+            )
+            from_low, to_high = (
+                np.clip(at[rows] - low, 0, self.half_life) for at in (starts, ends)
+            )
             yield Piece(rows, self._weight_up_to(to_high) - self._weight_up_to(from_low))
 
     def _weight_up_to(self, units: Array) -> Array:
@@ -142,19 +164,28 @@ class Clock:
 
 def weighed_sums(sums: Any, weight: int = 1) -> Any:
     """The sums with each row counting so much more: integers of any length, or real numbers."""
-    exact, real = weight << FRACTION_BITS, weight * REAL_UNIT
-    return sums.map_values(lambda values: _python_integers(values) * exact if _is_exact(values) else values * real)
+    exact = weight << FRACTION_BITS
+    real = weight * REAL_UNIT
+    return sums.map_values(
+        lambda values: _python_integers(values) * exact if _is_exact(values) else values * real
+    )
 
 
 def halved_sums(sums: Any) -> Any:
-    """Half of the sums, towards zero; a cluster without mass has none, so that its centroid stays."""
-    half = sums.map_values(lambda values: (values + (values < 0)) >> 1 if _is_exact(values) else values * 0.5)
+    """Half of the sums, towards zero; a cluster without mass has none, so that its centroid
+    stays.
+    """
+    half = sums.map_values(
+        lambda values: (values + (values < 0)) >> 1 if _is_exact(values) else values * 0.5
+    )
     has_mass = half.mass > 0
     return half if has_mass.all() else half.map_values(lambda values: _where_rows(has_mass, values))
 
 
 def without_faded(sums: Any) -> Any:
-    """Return the sums without coordinates that have faded so far that rounding would move their centroids."""
+    """Return the sums without coordinates that have faded so far that rounding would move their
+    centroids.
+    """
     return sums.drop_faded(LEAST_EXACT if _is_exact(sums.mass) else LEAST_REAL)
 
 

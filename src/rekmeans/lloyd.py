@@ -1,4 +1,6 @@
-"""The one loop: assign, add up, move the centroids, until they repeat or the objective no longer falls."""
+"""The one loop: assign, add up, move the centroids, until they repeat or the objective no longer
+falls.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ from .model import Fit, Model, Pass, State, Stop
 
 STAGE = 5  # passes of a stage before the last: enough to follow the change of reach
 
-# (start, pass, record): both from 0; the record has inertia, n_changed, n_relocated, seconds, and `fit`, which gives
-# the Fit so far. What it returns says whether this start is to end here.
+# (start, pass, record): both from 0; the record has inertia, n_changed, n_relocated, seconds, and
+# `fit`, which gives the Fit so far. What it returns says whether this start is to end here.
 Watch = Callable[[int, int, dict[str, Any]], bool | None]
 
 
@@ -47,11 +49,15 @@ class SavedStage(NamedTuple):
     state: State
 
     def restore(self, stages: Sequence[Model], stop: Stop) -> Ending:
-        return Ending(None, stages[self.stage], self.state, replace(stop, max_iter=self.max_iter), self.stage)
+        return Ending(
+            None, stages[self.stage], self.state, replace(stop, max_iter=self.max_iter), self.stage
+        )
 
 
 class Progress(NamedTuple):
-    """How far a fit has come: the start under way, its stages up to the one under way, and the best start before."""
+    """How far a fit has come: the start under way, its stages up to the one under way, and the best
+    start before.
+    """
 
     start: int
     stages: tuple[SavedStage, ...]
@@ -59,15 +65,22 @@ class Progress(NamedTuple):
 
 
 class Journal(Protocol):
-    """Gets the progress of a fit after each pass, and has that of an interrupted one, which goes on."""
+    """Gets the progress of a fit after each pass, and has that of an interrupted one, which goes
+    on.
+    """
 
     progress: Progress | None
 
     def record(self, progress: Progress) -> None: ...
 
 
-def run(rows: Rows, model: Model, C: Any, stop: Stop, watch: Callable[..., bool | None] | None = None) -> Fit:
-    """The fit from starting centroids C. A pass that does not lower the objective is dropped, with its centroids."""
+def run(
+    rows: Rows, model: Model, C: Any, stop: Stop, watch: Callable[..., bool | None] | None = None
+) -> Fit:
+    """The fit from starting centroids C.
+
+    A pass that does not lower the objective is dropped, with its centroids.
+    """
     return make_fit(rows, run_stages(rows, [model], C, stop, watch))
 
 
@@ -79,11 +92,14 @@ def run_to_end(
     watch: Callable[[Ending], bool] | None = None,
     state: State | None = None,
 ) -> Ending:
-    """Pass after pass, until nothing changes, the objective no longer falls, or the watcher stops it.
+    """Pass after pass, until nothing changes, the objective no longer falls, or the watcher stops
+    it.
 
-    A run that goes on from a state labels the rows as its last pass did, so that changes are counted as in one go.
+    A run that goes on from a state labels the rows as its last pass did, so that changes are
+    counted as in one go.
     """
-    run, n_before = rows.start_run(model), 0
+    run = rows.start_run(model)
+    n_before = 0
     if state is None:
         state = State(C, C)
     elif not state.is_done:
@@ -100,17 +116,24 @@ def run_to_end(
 
 
 def next_state(rows: Rows, run: Run, model: Model, state: State, stop: Stop) -> State:
-    """One pass: the rows assigned to the candidate, and the next candidate; the pass after the last only labels."""
-    started, C = perf_counter(), state.candidate
+    """One pass: the rows assigned to the candidate, and the next candidate; the pass after the last
+    only labels.
+    """
+    started = perf_counter()
+    C = state.candidate
     assignment = run.assign(C)
-    loss, number = assignment.sums.loss, len(state.passes)
+    loss = assignment.sums.loss
+    number = len(state.passes)
     if number and loss >= state.loss:
         return replace(state, is_done=True)
     fall = float(state.loss - loss) / float(state.loss) if state.loss < math.inf else math.inf
-    candidate, n_relocated = C, 0
+    candidate = C
+    n_relocated = 0
     if number < stop.max_iter and fall > stop.tol:
         candidate = run.update(assignment.sums, C)
-        candidate, n_relocated = relocate_empty_clusters(model.kernel, rows.farthest, candidate, assignment.sums.mass)
+        candidate, n_relocated = relocate_empty_clusters(
+            model.kernel, rows.farthest, candidate, assignment.sums.mass
+        )
     record = Pass(loss, assignment.n_changed, n_relocated, perf_counter() - started)
     return State(C, candidate, loss, (*state.passes, record), is_done=bool(candidate == C))
 
@@ -123,16 +146,21 @@ def run_stages(
     watch: Callable[..., bool | None] | None = None,
     saved: Sequence[SavedStage] = (),
 ) -> list[Ending]:
-    """A run under each model in turn, from where the one before ended; the last alone runs to its end.
+    """A run under each model in turn, from where the one before ended; the last alone runs to its
+    end.
 
     `saved` are the stages that an interrupted start went through; the last of them goes on.
     """
     endings = [one.restore(stages, stop) for one in saved[:-1]]
-    stopped = [False for one in saved for _ in one.state.passes]  # what the watcher said after each pass of all stages
+    # what the watcher said after each pass of all stages
+    stopped = [False for one in saved for _ in one.state.passes]
 
     def watch_stage(ending: Ending) -> bool:
         so_far = [*endings, ending._replace(stage=len(endings))]
-        record = last_record(rows, ending.state) | {"fit": partial(make_fit, rows, so_far), "endings": so_far}
+        record = last_record(rows, ending.state) | {
+            "fit": partial(make_fit, rows, so_far),
+            "endings": so_far,
+        }
         stopped.append(bool(watch and watch(len(stopped), record)))
         return stopped[-1]
 
@@ -143,8 +171,11 @@ def run_stages(
         state = saved[-1].state if saved and stage == saved[-1].stage else None
         ending = run_to_end(rows, model, start, limit, watch_stage if watch else None, state)
         endings.append(ending._replace(stage=stage))
-        if any(stopped) and not is_last:  # labels and objective are to be those of the model that predicts
-            closing = run_to_end(rows, stages[-1], endings[-1].state.centroids, replace(stop, max_iter=0))
+        # labels and objective are to be those of the model that predicts
+        if any(stopped) and not is_last:
+            closing = run_to_end(
+                rows, stages[-1], endings[-1].state.centroids, replace(stop, max_iter=0)
+            )
             endings.append(closing._replace(stage=len(stages) - 1))
         if any(stopped):
             break
@@ -159,7 +190,8 @@ def best(
     watch: Watch | None = None,
     journal: Journal | None = None,
 ) -> Fit:
-    """The fit of lowest objective over the starts, the first of several; unwatched, some may run side by side.
+    """The fit of lowest objective over the starts, the first of several; unwatched, some may run
+    side by side.
 
     Where an interrupted fit goes on, starts up to the one under way are not looked at.
     """
@@ -168,9 +200,13 @@ def best(
     starts = list(starts)
     at_once = min(rows.concurrent_starts(len(starts[0])), len(starts))
     if at_once == 1:
-        return make_fit(rows, min((run_stages(rows, stages, C, stop) for C in starts), key=start_loss))
+        return make_fit(
+            rows, min((run_stages(rows, stages, C, stop) for C in starts), key=start_loss)
+        )
     with ThreadPoolExecutor(at_once) as pool:
-        return make_fit(rows, min(pool.map(lambda C: run_stages(rows, stages, C, stop), starts), key=start_loss))
+        return make_fit(
+            rows, min(pool.map(lambda C: run_stages(rows, stages, C, stop), starts), key=start_loss)
+        )
 
 
 def start_loss(endings: Sequence[Ending]) -> Any:
@@ -193,7 +229,8 @@ def _best_watched(
     def report(s: int, t: int, record: dict[str, Any]) -> bool:
         if journal is not None:
             saved, best_saved = (
-                tuple(ending.saved_stage for ending in endings) for endings in (record["endings"], found)
+                tuple(ending.saved_stage for ending in endings)
+                for endings in (record["endings"], found)
             )
             journal.record(Progress(s, saved, best_saved))
         return bool(watch and watch(s, t, record))
@@ -216,7 +253,8 @@ def make_fit(rows: Rows, endings: Sequence[Ending]) -> Fit:
     labels = state.labels
     if labels is None:
         is_last = run is not None and run.n_passes + n_before == len(state.passes)
-        if run is not None and state.is_done and not is_last:  # its last pass was dropped; nothing follows
+        # its last pass was dropped; nothing follows
+        if run is not None and state.is_done and not is_last:
             run.assign(state.centroids)
             is_last = True
         labels = run.labels() if run is not None and is_last else rows.label(model, state.centroids)
@@ -228,7 +266,9 @@ def make_fit(rows: Rows, endings: Sequence[Ending]) -> Fit:
         "seconds": np.array([record.seconds for record in passes]),
     }
     if len(endings) > 1:
-        history["stage"] = np.array([ending.stage for ending in endings for _ in ending.state.passes])
+        history["stage"] = np.array(
+            [ending.stage for ending in endings for _ in ending.state.passes]
+        )
     n_iter = sum(min(len(ending.state.passes), ending.stop.max_iter) for ending in endings)
     return Fit(state.centroids, labels, state.loss, float(history["inertia"][-1]), n_iter, history)
 
@@ -236,15 +276,23 @@ def make_fit(rows: Rows, endings: Sequence[Ending]) -> Fit:
 def last_record(rows: Rows, state: State) -> dict[str, Any]:
     """What a watcher gets of the last pass."""
     record = state.passes[-1]
-    counts = {"inertia": inertia(rows, record.loss), "n_changed": record.n_changed, "n_relocated": record.n_relocated}
+    counts = {
+        "inertia": inertia(rows, record.loss),
+        "n_changed": record.n_changed,
+        "n_relocated": record.n_relocated,
+    }
     return counts | {"seconds": record.seconds}
 
 
 def inertia(rows: Rows, loss: Any) -> float:
-    """A summed loss as squared distance in the mapped space, in the user's weights; infinite where it overflows."""
+    """A summed loss as squared distance in the mapped space, in the user's weights; infinite where
+    it overflows.
+    """
     return float(_inertias(rows, [loss])[0])
 
 
 def _inertias(rows: Rows, losses: Sequence[Any]) -> Array:
     with np.errstate(over="ignore"):
-        return np.ldexp(np.array([float(loss) for loss in losses]) * rows.kernel.loss_unit, -rows.weight_bits)
+        return np.ldexp(
+            np.array([float(loss) for loss in losses]) * rows.kernel.loss_unit, -rows.weight_bits
+        )

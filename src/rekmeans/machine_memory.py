@@ -10,25 +10,40 @@ try:
 except ImportError:  # Windows knows no such limits
     resource = None  # type: ignore[assignment]
 
-CGROUP_MEMORY = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"))  # containers
+# containers
+CGROUP_MEMORY = (
+    Path("/sys/fs/cgroup/memory.max"),
+    Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
 
-LEAST_ADDRESS_SPACE = 1 << 30  # bytes; with less OpenBLAS ends the process or hangs, measured from 300 MB to 2 GB
+# bytes; with less OpenBLAS ends the process or hangs, measured from 300 MB to 2 GB
+LEAST_ADDRESS_SPACE = 1 << 30
 
 
 def check_address_space() -> None:
-    """Raise MemoryError where the address space of this process is limited to less than NumPy and SciPy need."""
+    """Raise MemoryError where the address space of this process is limited to less than NumPy and
+    SciPy need.
+    """
     limit = resource.getrlimit(resource.RLIMIT_AS)[0] if resource is not None else -1
     if resource is not None and limit != resource.RLIM_INFINITY and limit < LEAST_ADDRESS_SPACE:
         raise MemoryError(
-            f"the address space of this process is limited to {limit >> 20} MiB (RLIMIT_AS), and rekmeans needs at "
+            f"the address space of this process is limited to {limit >> 20} MiB (RLIMIT_AS), and "
+            f"rekmeans needs at "
             f"least {LEAST_ADDRESS_SPACE >> 20} MiB. Raise the limit: ulimit -v unlimited."
         )
 
 
 def machine_memory() -> int:
-    """Bytes that a process may have here: those of the machine, of its container, or what its own limit leaves it."""
-    limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")] if hasattr(os, "sysconf") else []
-    if resource is not None and (own := resource.getrlimit(resource.RLIMIT_AS)[0]) != resource.RLIM_INFINITY:
+    """Bytes that a process may have here: those of the machine, of its container, or what its own
+    limit leaves it.
+    """
+    limits = (
+        [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")] if hasattr(os, "sysconf") else []
+    )
+    if (
+        resource is not None
+        and (own := resource.getrlimit(resource.RLIMIT_AS)[0]) != resource.RLIM_INFINITY
+    ):
         limits.append(max(0, own - _addresses()))
     for file in CGROUP_MEMORY:
         if file.is_file() and (text := file.read_text().strip()).isdecimal():
@@ -37,6 +52,8 @@ def machine_memory() -> int:
 
 
 def _addresses() -> int:
-    """Bytes of addresses that this process has, of which its own limit is a limit; 0 where it cannot be known."""
+    """Bytes of addresses that this process has, of which its own limit is a limit; 0 where it
+    cannot be known.
+    """
     file = Path("/proc/self/statm")
     return int(file.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE") if file.is_file() else 0

@@ -1,4 +1,6 @@
-"""Measures: accuracy by optimal matching, NMI, how far centroids deviate from the circle, mean resultant lengths."""
+"""Measures: accuracy by optimal matching, NMI, how far centroids deviate from the circle, mean
+resultant lengths.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ def normalized_mutual_info(labels_true: ArrayLike, labels_pred: ArrayLike) -> fl
     >>> normalized_mutual_info([0, 0, 1, 1], [1, 1, 0, 0])
     1.0
     """
-    return float(normalized_mutual_info_score(labels_true, labels_pred, average_method="arithmetic"))
+    return float(
+        normalized_mutual_info_score(labels_true, labels_pred, average_method="arithmetic")
+    )
 
 
 def deviation_degree(centroids: ArrayLike, form: Literal["root", "printed"] = "root") -> Array:
@@ -49,8 +53,8 @@ def deviation_degree(centroids: ArrayLike, form: Literal["root", "printed"] = "r
     centroids : (k, d) complex
         An estimator's `centroids_`.
     form : {"root", "printed"}
-        "root" is 1 - sqrt(sum(a^2 + b^2)/d): 0 on the circle, 1 at its centre. "printed" is the paper's
-        1 - sum(a^2 + b^2)/sqrt(d): 1 - sqrt(d) on the circle, so no degree between 0 and 1.
+        "root" is 1 - sqrt(sum(a^2 + b^2)/d): 0 on the circle, 1 at its centre. "printed" is the
+        paper's 1 - sum(a^2 + b^2)/sqrt(d): 1 - sqrt(d) on the circle, so no degree between 0 and 1.
 
     Examples
     --------
@@ -60,13 +64,19 @@ def deviation_degree(centroids: ArrayLike, form: Literal["root", "printed"] = "r
     """
     check_one_of("form", form, ("root", "printed"))
     m = np.atleast_2d(np.asarray(centroids))
-    return deviation_from_circle(m) if form == "root" else 1 - (np.abs(m) ** 2).sum(axis=1) / np.sqrt(m.shape[1])
+    return (
+        deviation_from_circle(m)
+        if form == "root"
+        else 1 - (np.abs(m) ** 2).sum(axis=1) / np.sqrt(m.shape[1])
+    )
 
 
 def resultant_lengths(mapped: ArrayLike, labels: ArrayLike) -> Array:
-    """Mean resultant length R of each cluster and feature, (k, d), from mapped rows [cos | sin] (n, 2d).
+    """Mean resultant length R of each cluster and feature, (k, d), from mapped rows [cos | sin] (n,
+    2d).
 
-    1 where all rows of a cluster share an angle, 0 where they cancel. Missing cells, (0, 0), are left out.
+    1 where all rows of a cluster share an angle, 0 where they cancel. Missing cells, (0, 0), are
+    left out.
 
     Examples
     --------
@@ -75,7 +85,8 @@ def resultant_lengths(mapped: ArrayLike, labels: ArrayLike) -> Array:
     array([[0.],
            [1.]])
     """
-    F, y = np.asarray(mapped, dtype=np.float64), np.asarray(labels)
+    F = np.asarray(mapped, dtype=np.float64)
+    y = np.asarray(labels)
     d = F.shape[1] // 2
     Z = F[:, :d] + 1j * F[:, d:]
     parts = [Z[y == c] for c in range(int(y.max()) + 1)]

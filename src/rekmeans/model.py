@@ -1,4 +1,6 @@
-"""The records of the loop: what is plugged in, what a pass leaves behind, what a fit gives; plain and frozen."""
+"""The records of the loop: what is plugged in, what a pass leaves behind, what a fit gives; plain
+and frozen.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,10 @@ ANSWER_VERSION = 4  # rises whenever the same call gives other bits; model files
 
 @dataclass(frozen=True, eq=False)
 class Centroids:
-    """k centroids: named arrays whose first axis is the cluster. A kernel family has its own record of them."""
+    """k centroids: named arrays whose first axis is the cluster.
+
+    A kernel family has its own record of them.
+    """
 
     def __len__(self) -> int:
         return len(getattr(self, fields(self)[0].name))
@@ -39,7 +44,9 @@ class Centroids:
         return self._map(put, other)
 
     def check(self, example: Self) -> None:
-        """Raise ValueError unless these centroids are finite, with the types and shapes of the example."""
+        """Raise ValueError unless these centroids are finite, with the types and shapes of the
+        example.
+        """
         for field in fields(self):
             check_like(field.name, getattr(self, field.name), getattr(example, field.name))
 
@@ -54,11 +61,15 @@ class Centroids:
     def _map(self, change: Callable[..., Array], *others: Self) -> Self:
         """The record of `change` of each array, and of the same array of the others."""
         names = [field.name for field in fields(self)]
-        return type(self)(**{name: change(*(getattr(one, name) for one in (self, *others))) for name in names})
+        return type(self)(
+            **{name: change(*(getattr(one, name) for one in (self, *others))) for name in names}
+        )
 
 
 def check_like(name: str, value: Any, example: Any) -> None:
-    """Raise ValueError unless a field of centroids has the type and the shape of the example, and is finite."""
+    """Raise ValueError unless a field of centroids has the type and the shape of the example, and
+    is finite.
+    """
     if type(value) is not type(example):
         raise ValueError(f"{name} is a {type(value).__name__}, not a {type(example).__name__}")
     if isinstance(example, Centroids):
@@ -84,7 +95,8 @@ class Points(Centroids):
 
 @dataclass(frozen=True, kw_only=True)
 class Sums:
-    """What a pass leaves for the centroids: arrays that add. A kernel family has its own record of them.
+    """What a pass leaves for the centroids: arrays that add. A kernel family has its own record of
+    them.
 
     None stands for a statistic that does not add and was not computed.
     """
@@ -93,21 +105,29 @@ class Sums:
     loss: Any = 0  # summed over the rows, exact where it is an integer
 
     def drop_faded(self, least: float) -> Self:
-        """Return the sums without coordinates whose observed weight is below `least`; these keep their centroids."""
+        """Return the sums without coordinates whose observed weight is below `least`; these keep
+        their centroids.
+        """
         return self
 
     def fetch(self) -> Self:
-        """All of them as arrays of their own: an engine may hold its sums where they were added up."""
+        """All of them as arrays of their own: an engine may hold its sums where they were added
+        up.
+        """
         return self
 
     def map_values(self, change: Callable[[Any], Any]) -> Self:
         """The record of `change` of each array that is there."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return replace(self, **{name: change(value) for name, value in values.items() if value is not None})
+        return replace(
+            self, **{name: change(value) for name, value in values.items() if value is not None}
+        )
 
     def __add__(self, other: Self) -> Self:
         names = [field.name for field in fields(self)]
-        return replace(self, **{name: _add(getattr(self, name), getattr(other, name)) for name in names})
+        return replace(
+            self, **{name: _add(getattr(self, name), getattr(other, name)) for name in names}
+        )
 
 
 def _add(one: Any, two: Any) -> Any:
@@ -154,7 +174,9 @@ class Model:
     centroids: Callable[[Any, Any, Any], Any]
 
     def assign_block(self, F: Array, w: Array, C: Any) -> tuple[Array, Any, Any]:
-        """Labels (n,) of mapped rows and their sums; and their weights (n, k) where the kernel has statistics."""
+        """Labels (n,) of mapped rows and their sums; and their weights (n, k) where the kernel has
+        statistics.
+        """
         D = self.kernel.distance(F, C)
         labels, W, losses = self.assignment(D, self.kernel.loss, w)
         sums = replace(self.kernel.accumulate(F, C, D, W), loss=weighted_total(w, losses))
@@ -177,7 +199,9 @@ class Pass:
 
 @dataclass(frozen=True)
 class Stop:
-    """When a run ends, beside the end of all change: after so many passes, or at a relative fall of at most tol."""
+    """When a run ends, beside the end of all change: after so many passes, or at a relative fall of
+    at most tol.
+    """
 
     max_iter: int
     tol: float
@@ -185,7 +209,9 @@ class Stop:
 
 @dataclass(frozen=True)
 class State:
-    """A run between two passes: the best centroids so far, those to try next, and the record of every pass."""
+    """A run between two passes: the best centroids so far, those to try next, and the record of
+    every pass.
+    """
 
     centroids: Any
     candidate: Any
@@ -197,7 +223,9 @@ class State:
 
 @dataclass(frozen=True)
 class Fit:
-    """Centroids, the labels they give and the objective of both; n_iter passes, and the record of each."""
+    """Centroids, the labels they give and the objective of both; n_iter passes, and the record of
+    each.
+    """
 
     centroids: Any
     labels: Array

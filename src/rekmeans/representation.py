@@ -1,4 +1,6 @@
-"""How well points represent rows on the mapped data: 2 - J_rect/J_mean of a partition, between 0 and 1."""
+"""How well points represent rows on the mapped data: 2 - J_rect/J_mean of a partition, between 0
+and 1.
+"""
 
 from __future__ import annotations
 
@@ -24,28 +26,36 @@ STILL_LOSS = 1e-12  # a fall of the loss, relative, that is none
 
 
 class Spread(NamedTuple):
-    """Squared distances of a cluster's rows, summed: to their mean in the mapped space, to the best point on it."""
+    """Squared distances of a cluster's rows, summed: to their mean in the mapped space, to the best
+    point on it.
+    """
 
     to_mean: float
     to_point: float
 
 
 def representation_score(model: Any, X: Any, sample_weight: ArrayLike | None = None) -> float:
-    """How well a point of each cluster represents its rows on the mapped data, without true labels; 1 is best.
+    """How well a point of each cluster represents its rows on the mapped data, without true labels;
+    1 is best.
 
-    It is 2 - J_rect/J_mean for the labels that the model gives to X. J_mean is the squared distance of the rows to the
-    means of their clusters in the mapped space, the least that anything can have; J_rect that to the best points on the
-    mapped data, which are searched for again, whatever centroids the model has.
+    It is 2 - J_rect/J_mean for the labels that the model gives to X. J_mean is the squared distance
+    of the rows to the means of their clusters in the mapped space, the least that anything can
+    have; J_rect that to the best points on the mapped data, which are searched for again, whatever
+    centroids the model has.
 
-    - 1: the means lie on the mapped data. A point of the table's own space stands for the rows as well as anything can.
-    - 0: the best points do no better than rows drawn at random. A row drawn from its own cluster is at the squared
-      distance `sum_j sum_q |phi_j - phi_q|^2/n_c` from the n_c rows, on average over the draw, exactly 2 J_mean;
-      the best point is at least as good as the best row, so the score is never negative.
+    - 1: the means lie on the mapped data. A point of the table's own space stands for the rows as
+    well as anything can.
+    - 0: the best points do no better than rows drawn at random. A row drawn from its own cluster is
+    at the squared
+      distance `sum_j sum_q |phi_j - phi_q|^2/n_c` from the n_c rows, on average over the draw,
+      exactly 2 J_mean; the best point is at least as good as the best row, so the score is never
+      negative.
 
-    With mean resultant lengths R of cluster c and column l, Euler's is closed: J_mean = 1/2 sum n_c (1 - R^2) and
-    J_rect = sum n_c (1 - R). For RBF and Laplace kernels J_mean needs the kernel values of pairs: of all pairs up to
-    4000 rows in a cluster, above that of 2000 rows spread over it, with the unbiased correction for a row paired
-    with itself. With the linear kernel it is 1: the mean of points is a point.
+    With mean resultant lengths R of cluster c and column l, Euler's is closed: J_mean = 1/2 sum n_c
+    (1 - R^2) and J_rect = sum n_c (1 - R). For RBF and Laplace kernels J_mean needs the kernel
+    values of pairs: of all pairs up to 4000 rows in a cluster, above that of 2000 rows spread over
+    it, with the unbiased correction for a row paired with itself. With the linear kernel it is 1:
+    the mean of points is a point.
 
     Parameters
     ----------
@@ -62,13 +72,14 @@ def representation_score(model: Any, X: Any, sample_weight: ArrayLike | None = N
 
     Notes
     -----
-    The score does not say whether the clusters are the right ones or lie apart: a cluster cut in two scores
-    higher, as a rule. It rises as the kernel flattens: towards 1 for Euler and RBF kernels, whose space is flat at
-    small distances; Laplace kernels are rough at every scale and tend to `2 - 2 E|x - median|/E|x - x'|`,
-    0.586 for normal columns. Compare partitions by one kernel, of one width and one number of clusters; or kernels, to
-    see how much their means gain by leaving the mapped data. RBF and Laplace losses have several low points: the
-    search starts at the average and at the best row of each cluster.
-    Where cells are missing, pairs are compared over the columns both rows have, and the bounds hold for Euler only.
+    The score does not say whether the clusters are the right ones or lie apart: a cluster cut in
+    two scores higher, as a rule. It rises as the kernel flattens: towards 1 for Euler and RBF
+    kernels, whose space is flat at small distances; Laplace kernels are rough at every scale and
+    tend to `2 - 2 E|x - median|/E|x - x'|`, 0.586 for normal columns. Compare partitions by one
+    kernel, of one width and one number of clusters; or kernels, to see how much their means gain by
+    leaving the mapped data. RBF and Laplace losses have several low points: the search starts at
+    the average and at the best row of each cluster. Where cells are missing, pairs are compared
+    over the columns both rows have, and the bounds hold for Euler only.
 
     Examples
     --------
@@ -92,22 +103,32 @@ def representation_score(model: Any, X: Any, sample_weight: ArrayLike | None = N
             f"got {type(model).__name__} with {got}."
         )
     table = place_fitted(model, X, sample_weight).table
-    labels, cells = host_values(model.predict(X)), table.dense(slice(None))
-    F, w = kernel.embed(cells), np.ones(len(cells)) if table.weights is None else table.weights
+    labels = host_values(model.predict(X))
+    cells = table.dense(slice(None))
+    F = kernel.embed(cells)
+    w = np.ones(len(cells)) if table.weights is None else table.weights
     counts = (w > 0) & ~kernel.uninformative_rows(cells)
     clusters = [np.flatnonzero(counts & (labels == c)) for c in np.unique(labels[counts])]
     spread = spread_about_mean if "mean" in kernel.centroid_rules else spread_of_pairs
     spreads = [spread(kernel, F[rows], w[rows]) for rows in clusters]
-    to_mean, to_point = (sum(parts) for parts in zip(*spreads, strict=True)) if spreads else (0.0, 0.0)
+    to_mean, to_point = (
+        (sum(parts) for parts in zip(*spreads, strict=True)) if spreads else (0.0, 0.0)
+    )
     return float(2 - to_point / to_mean) if to_mean > 0 else 1.0
 
 
 def spread_about_mean(kernel: Any, F: Array, w: Array) -> Spread:
-    """The loss at the mean, and at the best point, where the kernel can write its mean down; both in one step."""
+    """The loss at the mean, and at the best point, where the kernel can write its mean down; both
+    in one step.
+    """
     start = kernel.from_points(kernel.scale.middle[None])
     sums = kernel.accumulate(F, start, kernel.distance(F, start), w[:, None])
-    mean, point = kernel.mean(sums, start), rectified_update(kernel, sums, start)
-    losses = [weighted_total(w, kernel.loss(kernel.distance(F, C))[:, 0].astype(np.float64)) for C in (mean, point)]
+    mean = kernel.mean(sums, start)
+    point = rectified_update(kernel, sums, start)
+    losses = [
+        weighted_total(w, kernel.loss(kernel.distance(F, C))[:, 0].astype(np.float64))
+        for C in (mean, point)
+    ]
     return Spread(*(float(loss) * kernel.loss_unit for loss in losses))
 
 
@@ -116,12 +137,17 @@ def spread_of_pairs(kernel: Any, F: Array, w: Array) -> Spread:
 
     The search starts from the average and from the row of least loss.
     """
-    few = MemoryTable(np.arange(len(F))[:, None]).sample(len(F) if len(F) <= EXACT_PAIRS else PAIR_SAMPLE, PAIR_SEED)
+    few = MemoryTable(np.arange(len(F))[:, None]).sample(
+        len(F) if len(F) <= EXACT_PAIRS else PAIR_SAMPLE, PAIR_SEED
+    )
     some = few.dense()[:, 0]
-    f, v, s = F[some], w[some], float(w.sum())
+    f = F[some]
+    v = w[some]
+    s = float(w.sum())
     at = kernel.from_rows(f)
     blocks = np.array_split(np.arange(len(f)), -(-len(f) * len(f) // PAIR_CELLS))
-    losses = np.concatenate([kernel.loss(kernel.distance(f[rows], at)) @ v for rows in blocks])  # to all, (m,)
+    # to all, (m,)
+    losses = np.concatenate([kernel.loss(kernel.distance(f[rows], at)) @ v for rows in blocks])
     pairs, all_pairs = (float(u.sum() ** 2 - u @ u) for u in (v, w))
     to_mean = float(v @ losses) / 2 / s * (all_pairs / pairs if pairs > 0 else 0.0)
     average = kernel.from_rows(_average(F, w)[None])
@@ -144,7 +170,8 @@ def _least_loss(kernel: Any, F: Array, w: Array, point: Any) -> float:
         loss = weighted_total(w, kernel.loss(D)[:, 0])
         if not loss < least * (1 - STILL_LOSS):
             return min(least, loss)
-        least, W = loss, w[:, None]
+        least = loss
+        W = w[:, None]
         sums = kernel.accumulate(F, point, D, W)
         sums = with_statistics(kernel, [(F, kernel.row_weights(D, W))], sums, point)
         point = rectified_update(kernel, sums, point)

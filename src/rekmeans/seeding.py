@@ -1,4 +1,6 @@
-"""Starting centroids: greedy k-means++ with swaps, k-means||, random mapped rows, or a start of the kernel's own."""
+"""Starting centroids: greedy k-means++ with swaps, k-means||, random mapped rows, or a start of the
+kernel's own.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,14 @@ import numpy as np
 
 from ._grid import Array
 
-SWAP_BATCHES = 25  # batches of local search; more gains little (0.76 % above the best objective found)
+# batches of local search; more gains little (0.76 % above the best objective found)
+SWAP_BATCHES = 25
 SWAP_CANDIDATES = 8  # rows tried in one batch
 SWAP_PATIENCE = 3  # batches without gain after which the search ends
 MANY_CLUSTERS = 128  # from which on candidates are drawn first, many at a time,
-DRAWS, ROUNDS = 5, 5  # so many for each cluster, in so many rounds
+# so many for each cluster, in so many rounds
+DRAWS = 5
+ROUNDS = 5
 MOST_GREEDY = 1000  # clusters from which on
 DRAWS_OF_MOST = 2  # are drawn, and each draw is taken
 DRAW_ROUNDS = 8  # of draws of k rows, until k are different
@@ -27,12 +32,16 @@ class Bits(Protocol):
 
 
 class Seeding(Protocol):
-    """Starting centroids as they are chosen, with each row's distance to the nearest and the second nearest."""
+    """Starting centroids as they are chosen, with each row's distance to the nearest and the second
+    nearest.
+    """
 
     centroids: Any  # chosen so far
 
     def sample(self, words: Array) -> Array:
-        """A row number for each word, in proportion to weight times loss (weight alone before the first centroid)."""
+        """A row number for each word, in proportion to weight times loss (weight alone before the
+        first centroid).
+        """
 
     def add_best(self, numbers: Array) -> None:
         """Take as a new centroid the candidate row that leaves the least loss."""
@@ -46,7 +55,9 @@ class Seeding(Protocol):
             self.add_all(self.sample(word[None]))
 
     def swap_best(self, numbers: Array) -> bool:
-        """Put the best candidate row in the place of the best centroid to lose, if that lowers the loss."""
+        """Put the best candidate row in the place of the best centroid to lose, if that lowers the
+        loss.
+        """
 
     def nearest_masses(self) -> Array:
         """Weight of the rows that each centroid is the nearest of, (k,)."""
@@ -57,7 +68,9 @@ class Seeding(Protocol):
             self.add_best(self.sample(step))
 
     def swap_rows(self, words: Array, patience: int) -> None:
-        """Draw candidates by each row of words (steps, count), and swap the best, until `patience` in a row fail."""
+        """Draw candidates by each row of words (steps, count), and swap the best, until `patience`
+        in a row fail.
+        """
         n_failed = 0
         for step in words:
             n_failed = 0 if self.swap_best(self.sample(step)) else n_failed + 1
@@ -89,8 +102,8 @@ class SeedingPlan(NamedTuple):
 def plus_plus(rows: Any, k: int, bits: Bits) -> Any:
     """Greedy k-means++ with swaps, on a sample where the kernel asks for one.
 
-    Many clusters are drawn from candidates, each with the weight of the rows that it is the nearest of; a thousand and
-    more by plain k-means++.
+    Many clusters are drawn from candidates, each with the weight of the rows that it is the nearest
+    of; a thousand and more by plain k-means++.
     """
     few = rows.kernel.seeding_sample or rows.most_gathered
     if few is not None and len(rows) > few:
@@ -102,7 +115,9 @@ def plus_plus(rows: Any, k: int, bits: Bits) -> Any:
 
 
 def oversampled_rows(rows: Any, k: int, bits: Bits) -> Any:
-    """k-means|| over all rows, wherever they are: candidates in a few rounds, and of these greedy k-means++."""
+    """k-means|| over all rows, wherever they are: candidates in a few rounds, and of these greedy
+    k-means++.
+    """
     return _choose_rows(_weighted_candidates(rows, k, bits), k, bits)
 
 
@@ -116,7 +131,9 @@ def _choose_rows(rows: Any, k: int, bits: Bits) -> Any:
 
 
 def greedy_rows(rows: Any, plan: SeedingPlan, bits: Bits) -> Any:
-    """Rows drawn in proportion to their loss, the best of 2 + ln k each time; then swaps that lower the loss."""
+    """Rows drawn in proportion to their loss, the best of 2 + ln k each time; then swaps that lower
+    the loss.
+    """
     seeding = rows.start_seeding()
     seeding.add_rows(_words(bits, 1, 1))
     seeding.add_rows(_words(bits, plan.k - 1, plan.candidates))
@@ -126,7 +143,9 @@ def greedy_rows(rows: Any, plan: SeedingPlan, bits: Bits) -> Any:
 
 
 def _weighted_candidates(rows: Any, k: int, bits: Bits) -> Any:
-    """Rows drawn in a few rounds (k-means||, Bahmani et al. 2012), as heavy as those that they are the nearest of."""
+    """Rows drawn in a few rounds (k-means||, Bahmani et al. 2012), as heavy as those that they are
+    the nearest of.
+    """
     count = (DRAWS if k < MOST_GREEDY else DRAWS_OF_MOST) * k
     if len(rows) <= count:
         return rows.in_memory()
@@ -145,8 +164,11 @@ def _words(bits: Bits, steps: int, count: int) -> Array:
 
 
 def random_rows(rows: Any, k: int, bits: Bits) -> Any:
-    """k different mapped rows, drawn by weight; where few rows carry nearly all weight, the first others fill up."""
-    seeding, numbers = rows.start_seeding(), dict[int, None]()
+    """k different mapped rows, drawn by weight; where few rows carry nearly all weight, the first
+    others fill up.
+    """
+    seeding = rows.start_seeding()
+    numbers = dict[int, None]()
     for _ in range(DRAW_ROUNDS):
         numbers |= dict.fromkeys(seeding.sample(bits.random_raw(k)).tolist())
         if len(numbers) >= k:
@@ -157,7 +179,9 @@ def random_rows(rows: Any, k: int, bits: Bits) -> Any:
 
 
 def starts_of(kernel: Any) -> Mapping[str, Start]:
-    """All starts by name: those of every kernel, that of kernels whose sums add, and the kernel's own."""
+    """All starts by name: those of every kernel, that of kernels whose sums add, and the kernel's
+    own.
+    """
     of_kernel = {name: _without_rows(start) for name, start in kernel.starts.items()}
     return STARTS | (ADDITIVE_STARTS if kernel.is_additive else {}) | of_kernel
 

@@ -1,4 +1,6 @@
-"""Where two clusters meet: the paper's Lemma 1 (mean centroids) and Lemma 2 (rectified), hyperplanes in (cos, sin)."""
+"""Where two clusters meet: the paper's Lemma 1 (mean centroids) and Lemma 2 (rectified),
+hyperplanes in (cos, sin).
+"""
 
 from __future__ import annotations
 
@@ -12,18 +14,23 @@ from ._grid import Array
 
 @dataclass(frozen=True)
 class Surface:
-    """The points f = (cos, sin) with `normal @ f = offset`; where it is larger belongs to the first cluster."""
+    """The points f = (cos, sin) with `normal @ f = offset`; where it is larger belongs to the first
+    cluster.
+    """
 
     normal: Array  # (2d,)
     offset: float
 
     def side(self, mapped: ArrayLike) -> Array:
-        """`normal @ f - offset` for mapped rows (n, 2d): positive on the first cluster's side, zero on the surface."""
+        """`normal @ f - offset` for mapped rows (n, 2d): positive on the first cluster's side, zero
+        on the surface.
+        """
         return np.asarray(mapped) @ self.normal - self.offset
 
 
 def mean_surface(p: ArrayLike, q: ArrayLike) -> Surface:
-    """Lemma 1 with its factor 2: `2(a_p - a_q).a + 2(b_p - b_q).b = |a_p|^2 - |a_q|^2 + |b_p|^2 - |b_q|^2`.
+    """Lemma 1 with its factor 2: `2(a_p - a_q).a + 2(b_p - b_q).b = |a_p|^2 - |a_q|^2 + |b_p|^2 -
+    |b_q|^2`.
 
     Examples
     --------
@@ -37,7 +44,8 @@ def mean_surface(p: ArrayLike, q: ArrayLike) -> Surface:
 
 
 def rectified_surface(p: ArrayLike, q: ArrayLike) -> Surface:
-    """Lemma 2: `(a_p - a_q).a + (b_p - b_q).b = 0`; both centroids have the same length, so nothing is left over.
+    """Lemma 2: `(a_p - a_q).a + (b_p - b_q).b = 0`; both centroids have the same length, so nothing
+    is left over.
 
     Examples
     --------

@@ -15,34 +15,48 @@ MOST_THREADS = 256  # more only cost memory
 
 
 def count_threads(n_threads: int | None = None) -> int:
-    """The number asked for; None for OMP_NUM_THREADS, which workers of joblib and Dask set, else the CPUs at hand.
+    """The number asked for; None for OMP_NUM_THREADS, which workers of joblib and Dask set, else
+    the CPUs at hand.
 
-    These are the CPUs of the process's affinity and of its container's quota (cgroup), as joblib counts them.
+    These are the CPUs of the process's affinity and of its container's quota (cgroup), as joblib
+    counts them.
     """
     if n_threads:
         return min(n_threads, MOST_THREADS)
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
-    return min(_openmp_threads() or _cpus(affinity, os.environ.get("LOKY_MAX_CPU_COUNT")), MOST_THREADS)
+    return min(
+        _openmp_threads() or _cpus(affinity, os.environ.get("LOKY_MAX_CPU_COUNT")), MOST_THREADS
+    )
 
 
 @lru_cache
 def _cpus(affinity: int, limit: str | None) -> int:
-    """joblib's count, which reads files of the container's quota: once for each affinity and limit by environment."""
+    """joblib's count, which reads files of the container's quota: once for each affinity and limit
+    by environment.
+    """
     return int(joblib.cpu_count())
 
 
 def _openmp_threads() -> int:
-    """The first number of OMP_NUM_THREADS, which may be a list by level of nesting; 0 where it names none."""
+    """The first number of OMP_NUM_THREADS, which may be a list by level of nesting; 0 where it
+    names none.
+    """
     first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     return int(first) if first.isdecimal() else 0
 
 
 def limit_threads(threads: int | None) -> AbstractContextManager[Any]:
-    """Libraries that NumPy calls keep to this number of threads; without one nothing is searched for."""
-    return nullcontext() if threads is None else _thread_pools(len(sys.modules)).limit(limits=threads)
+    """Libraries that NumPy calls keep to this number of threads; without one nothing is searched
+    for.
+    """
+    return (
+        nullcontext() if threads is None else _thread_pools(len(sys.modules)).limit(limits=threads)
+    )
 
 
 @lru_cache(maxsize=1)
 def _thread_pools(n_modules: int) -> ThreadpoolController:
-    """Libraries with threads of their own; searched for anew, some milliseconds, once more modules are loaded."""
+    """Libraries with threads of their own; searched for anew, some milliseconds, once more modules
+    are loaded.
+    """
     return ThreadpoolController()

@@ -50,14 +50,15 @@ _CALLBACKS: ContextVar[tuple[Callback, ...]] = ContextVar("rekmeans_pass_callbac
 def watch_passes(callback: Callback) -> Iterator[None]:
     """Call `callback` after each pass of every fit in this context.
 
-    Watching does not change the answer. Contexts may be nested: each callback is called, the outermost first. Threads
-    and processes started inside have contexts of their own and are not watched.
+    Watching does not change the answer. Contexts may be nested: each callback is called, the
+    outermost first. Threads and processes started inside have contexts of their own and are not
+    watched.
 
     Parameters
     ----------
     callback : callable
-        Gets a :class:`PassEvent`. If it returns True, that start stops after this pass (of a map or neural gas
-        also its later stages; labels and objective are then those of the last stage).
+        Gets a :class:`PassEvent`. If it returns True, that start stops after this pass (of a map or
+        neural gas also its later stages; labels and objective are then those of the last stage).
 
     Examples
     --------

@@ -1,4 +1,6 @@
-"""A file from its public source: fetched once, checked by its sha256, kept in the user's cache folder."""
+"""A file from its public source: fetched once, checked by its sha256, kept in the user's cache
+folder.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def cache_folder() -> Path:
 
 
 def download_file(file: File, folder: Path) -> Path:
-    """The file in the cache folder, fetched if it is not there or not as it must be; a bad one is not kept."""
+    """The file in the cache folder, fetched if it is not there or not as it must be; a bad one is
+    not kept.
+    """
     path = folder / file.name
     try:
         pooch.retrieve(

@@ -1,4 +1,6 @@
-"""The sources' own file formats: text by a layout -> X (n, d), y (n,); .Z files unpacked (Lempel-Ziv-Welch)."""
+"""The sources' own file formats: text by a layout -> X (n, d), y (n,); .Z files unpacked
+(Lempel-Ziv-Welch).
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ CLEAR = 256  # the code that empties the dictionary, in files that use it
 
 @dataclass(frozen=True)
 class Layout:
-    """A row of text: fields between separators (None: runs of blanks), one the class, the leading ones maybe names."""
+    """A row of text: fields between separators (None: runs of blanks), one the class, the leading
+    ones maybe names.
+    """
 
     separator: str | None = None
     label: int = -1
@@ -34,7 +38,8 @@ class Layout:
         return X.astype(np.float32), np.array([ranks[label] for label in labels], np.int32)
 
 
-BLANKS, COMMAS = Layout(), Layout(",")
+BLANKS = Layout()
+COMMAS = Layout(",")
 
 
 def _length_order(label: str) -> tuple[int, str]:
@@ -43,7 +48,8 @@ def _length_order(label: str) -> tuple[int, str]:
 
 
 def unpack_lzw(data: bytes) -> bytes:
-    """The content of a .Z file: codes of 9 to 16 bits, each a string of the dictionary that grows with every code.
+    """The content of a .Z file: codes of 9 to 16 bits, each a string of the dictionary that grows
+    with every code.
 
     Codes come in groups of eight; where their width changes, the rest of a group is filler.
     """
@@ -51,7 +57,9 @@ def unpack_lzw(data: bytes) -> bytes:
         raise ValueError("it is not a .Z file")
     widest, clears = data[2] & 31, data[2] & 128
     strings = [bytes([byte]) for byte in range(256)] + [b""] * bool(clears)
-    first, width, last = len(strings), 9, b""
+    first = len(strings)
+    width = 9
+    last = b""
     out: list[bytes] = []
     group = at = 8 * 3  # in bits
     while True:

@@ -1,7 +1,9 @@
-"""Facts about the data sets: source, checksum, licence, size, and where the paper's table says otherwise.
+"""Facts about the data sets: source, checksum, licence, size, and where the paper's table says
+otherwise.
 
-Every sha256 is that of the original file, as others published it after fetching it from these addresses; only that of
-isolet5.data.Z comes from a copy, which unpacks to the expected values in the original's layout.
+Every sha256 is that of the original file, as others published it after fetching it from these
+addresses; only that of isolet5.data.Z comes from a copy, which unpacks to the expected values in
+the original's layout.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ class File:
 
 @dataclass(frozen=True)
 class Origin:
-    """A set: its page, licence, shape (n, d), rows of each class (or only how many classes), files and their layout."""
+    """A set: its page, licence, shape (n, d), rows of each class (or only how many classes), files
+    and their layout.
+    """
 
     page: str
     licence: str
@@ -46,7 +50,9 @@ class Origin:
         """What a table has that this set has not, in a few words; nothing if it may be this set."""
         sizes = tuple(np.bincount(y).tolist())
         if X.shape != self.shape:
-            return f"{X.shape[0]} x {X.shape[1]} values instead of {self.shape[0]} x {self.shape[1]}"
+            return (
+                f"{X.shape[0]} x {X.shape[1]} values instead of {self.shape[0]} x {self.shape[1]}"
+            )
         if len(sizes) != self.k:
             return f"{len(sizes)} classes instead of {self.k}"
         if not isinstance(self.classes, int) and sizes != self.classes:
@@ -71,7 +77,12 @@ FETCHABLE = {
         "As in the paper's table; its text says 210 wines, there are 178.",
         (178, 13),
         (59, 71, 48),
-        (File(f"{FILES}/wine/wine.data", "6be6b1203f3d51df0b553a70e57b8a723cd405683958204f96d23d7cd6aea659"),),
+        (
+            File(
+                f"{FILES}/wine/wine.data",
+                "6be6b1203f3d51df0b553a70e57b8a723cd405683958204f96d23d7cd6aea659",
+            ),
+        ),
         Layout(",", label=0),
     ),
     "seeds": Origin(
@@ -80,16 +91,27 @@ FETCHABLE = {
         "As in the paper's table.",
         (210, 7),
         (70, 70, 70),
-        (File(f"{FILES}/00236/seeds_dataset.txt", "1f3f83c0d8485ae9148061389d19628607e3f5660e3d6f40ec9102fb398bb12f"),),
+        (
+            File(
+                f"{FILES}/00236/seeds_dataset.txt",
+                "1f3f83c0d8485ae9148061389d19628607e3f5660e3d6f40ec9102fb398bb12f",
+            ),
+        ),
     ),
     "yeast": Origin(
         f"{UCI}/dataset/110/yeast",
         CC_BY,
-        "The paper's table says 17 dimensions, there are 8; the file parts its fields by two blanks, and cut at every "
+        "The paper's table says 17 dimensions, there are 8; the file parts its fields by two "
+        "blanks, and cut at every "
         "single one a row gives 17 fields between name and class, 9 of them empty.",
         (1484, 8),
         (463, 5, 35, 44, 51, 163, 244, 429, 20, 30),
-        (File(f"{FILES}/yeast/yeast.data", "7cf61776fc04f527f93bf57a327b863893a1225d82df02d457e8950173218258"),),
+        (
+            File(
+                f"{FILES}/yeast/yeast.data",
+                "7cf61776fc04f527f93bf57a327b863893a1225d82df02d457e8950173218258",
+            ),
+        ),
         Layout(names=1),
     ),
     "isolet": Origin(
@@ -98,7 +120,12 @@ FETCHABLE = {
         "As in the paper's table; it is part 5 of isolet, 30 of the 150 speakers the text names.",
         (1559, 617),
         (60,) * 12 + (59,) + (60,) * 13,
-        (File(f"{FILES}/isolet/isolet5.data.Z", "855ceb28edd717a321a9d91ad653e03670d5fb4bb98a551452f0f01c4b0d41c2"),),
+        (
+            File(
+                f"{FILES}/isolet/isolet5.data.Z",
+                "855ceb28edd717a321a9d91ad653e03670d5fb4bb98a551452f0f01c4b0d41c2",
+            ),
+        ),
         COMMAS,
     ),
     "pendigits": Origin(
@@ -107,18 +134,30 @@ FETCHABLE = {
         "As in the paper's table; it is the test part of the set, 3498 of 10992 rows.",
         (3498, 16),
         (363, 364, 364, 336, 364, 335, 336, 364, 336, 336),
-        (File(f"{FILES}/pendigits/pendigits.tes", "8bd03229c5c5291fefe43e45465dd948d2645bf23328b9d993e0b777666b2015"),),
+        (
+            File(
+                f"{FILES}/pendigits/pendigits.tes",
+                "8bd03229c5c5291fefe43e45465dd948d2645bf23328b9d993e0b777666b2015",
+            ),
+        ),
         COMMAS,
     ),
     "satimage": Origin(
         f"{UCI}/dataset/146/statlog+landsat+satellite",
         CC_BY,
-        "The paper's table says 7 classes, 6 occur: code 6 has no row. The training rows come first.",
+        "The paper's table says 7 classes, 6 occur: code 6 has no row. The training rows come "
+        "first.",
         (6435, 36),
         (1533, 703, 1358, 626, 707, 1508),
         (
-            File(f"{SATELLITE}/sat.trn", "e896dc88a960fa2404160fc4c3cb3dc53fcf4afd80ba920bf2d261bd42d12613"),
-            File(f"{SATELLITE}/sat.tst", "4b9167b8a92baafafed7c8809aef86d0683a5e685c19d98d119fa6974f0f2479"),
+            File(
+                f"{SATELLITE}/sat.trn",
+                "e896dc88a960fa2404160fc4c3cb3dc53fcf4afd80ba920bf2d261bd42d12613",
+            ),
+            File(
+                f"{SATELLITE}/sat.tst",
+                "4b9167b8a92baafafed7c8809aef86d0683a5e685c19d98d119fa6974f0f2479",
+            ),
         ),
     ),
 }
@@ -131,8 +170,12 @@ WITHOUT_FEATURES = {  # the paper's features of these photos were never publishe
         (1579, WORDS),
         8,
     ),
-    "Scene13": Origin(SCENES, UNSTATED, "The 15 scenes without industrial and store.", (3859, WORDS), 13),
-    "Caltech101": Origin(f"{CALTECH}/mzrjq-6wc02", CC_BY, "Without BACKGROUND_Google.", (8677, WORDS), 101),
+    "Scene13": Origin(
+        SCENES, UNSTATED, "The 15 scenes without industrial and store.", (3859, WORDS), 13
+    ),
+    "Caltech101": Origin(
+        f"{CALTECH}/mzrjq-6wc02", CC_BY, "Without BACKGROUND_Google.", (8677, WORDS), 101
+    ),
     "SImagenet": Origin(
         "https://image-net.org",
         RESEARCH,
@@ -140,14 +183,17 @@ WITHOUT_FEATURES = {  # the paper's features of these photos were never publishe
         (19911, WORDS),
         12,
     ),
-    "Caltech256": Origin(f"{CALTECH}/nyy15-4j048", CC_BY, "Without 257.clutter.", (29780, WORDS), 256),
+    "Caltech256": Origin(
+        f"{CALTECH}/nyy15-4j048", CC_BY, "Without 257.clutter.", (29780, WORDS), 256
+    ),
 }
 
 STAND_INS = {  # spatial-pyramid counts of our own
     "sports8_spm": Origin(
         "https://github.com/garrettdevereux/ComputerVisionFinal",
         "CC0 as declared by the compiler of the photos",
-        "Stands in for Event: other photos, 224 x 224, of 8 sports, six of them as in Event; tennis for badminton, "
+        "Stands in for Event: other photos, 224 x 224, of 8 sports, six of them as in Event; "
+        "tennis for badminton, "
         "horseshoe pitching for bocce.",
         (1151, WORDS),
         8,
@@ -155,7 +201,8 @@ STAND_INS = {  # spatial-pyramid counts of our own
     "scene13_spm": Origin(
         SCENES,
         UNSTATED,
-        "Stands in for Scene13: the same photos, our features; 37 rows form 18 groups of copies, one of them under "
+        "Stands in for Scene13: the same photos, our features; 37 rows form 18 groups of copies, "
+        "one of them under "
         "two classes.",
         (3859, WORDS),
         13,
@@ -170,7 +217,8 @@ STAND_INS = {  # spatial-pyramid counts of our own
     "tinyimagenet12_spm": Origin(
         "https://github.com/seshuad/IMagenet",
         RESEARCH,
-        "Stands in for SImagenet: 12 synsets of Tiny ImageNet, 64 x 64, two of them the paper's (monarch, cliff "
+        "Stands in for SImagenet: 12 synsets of Tiny ImageNet, 64 x 64, two of them the paper's "
+        "(monarch, cliff "
         "dwelling); a harder task.",
         (6600, WORDS),
         12,

@@ -1,4 +1,6 @@
-"""Parameters of the study and of SpatialPyramid: refused in one sentence with the rule and what came."""
+"""Parameters of the study and of SpatialPyramid: refused in one sentence with the rule and what
+came.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""REK2 in angles, a plain loop: u = atan2(sum sin, sum cos), labels by sum_l (1 - cos(theta_l - u_l)); and as printed.
+"""REK2 in angles, a plain loop: u = atan2(sum sin, sum cos), labels by sum_l (1 - cos(theta_l -
+u_l)); and as printed.
 
 The loop knows nothing of `lloyd`: that it ends where REK1 ends, to the last digit, is a result.
 """
@@ -23,12 +24,17 @@ from ._arrays import Array
 
 TIE = (
     2.0**-24
-)  # of a grid step: so near to a rounding tie a float64 angle (off by less than 2^-26 of one) cannot decide
-GRID_STEPS = int(Euler(identity_scale(1)).embed(np.zeros((1, 1)))[0, 0])  # steps of the unit length: cos 0 on the grid
+    # of a grid step: so near to a rounding tie a float64 angle (off by less than 2^-26 of one)
+    # cannot decide
+)
+# steps of the unit length: cos 0 on the grid
+GRID_STEPS = int(Euler(identity_scale(1)).embed(np.zeros((1, 1)))[0, 0])
 LIMB_BITS = 24  # bits summed apart
-SPARSE_SHARE = 0.5  # share of numbers that are not zero up to which a sparse table is the smaller one
+# share of numbers that are not zero up to which a sparse table is the smaller one
+SPARSE_SHARE = 0.5
 MAX_ANGLE_PASSES = 300  # passes, as of the estimators
-MAX_PRINTED_PASSES = 100  # passes after which the printed update is stopped; it need not come back to a partition
+# passes after which the printed update is stopped; it need not come back to a partition
+MAX_PRINTED_PASSES = 100
 
 
 class AngleFit(NamedTuple):
@@ -58,26 +64,37 @@ class PreparedRows(NamedTuple):
 
 def prepare_rows(rows: Rows) -> PreparedRows:
     """The rows with what stays the same in every pass."""
-    F, counts = rows.map_blocks(np.asarray), rows.weights() > 0
+    F = rows.map_blocks(np.asarray)
+    counts = rows.weights() > 0
     d = F.shape[1] // 2
     lengths = np.einsum("ij,ij->i", F, F, dtype=np.int64, casting="safe")
     zero = rows.kernel.from_points(np.zeros((1, d))).f[0]
     missing = _as_int64((F[:, :d] | F[:, d:]) == 0)
     F -= zero
-    return PreparedRows(rows, zero.astype(np.int64), _as_int64(F), missing, counts, _exact_total(lengths[counts]))
+    return PreparedRows(
+        rows, zero.astype(np.int64), _as_int64(F), missing, counts, _exact_total(lengths[counts])
+    )
 
 
 def _as_int64(V: Array) -> Any:
     """Integers (n, p) to be summed in 64 bits, the zeros left out where most are."""
-    at, (n, p) = np.flatnonzero(V), V.shape
+    at = np.flatnonzero(V)
+    (n, p) = V.shape
     if len(at) > SPARSE_SHARE * V.size:
         return V.astype(np.int64)
-    return sparse.csr_array((V.ravel()[at].astype(np.int64), at % p, np.searchsorted(at, p * np.arange(n + 1))), (n, p))
+    return sparse.csr_array(
+        (V.ravel()[at].astype(np.int64), at % p, np.searchsorted(at, p * np.arange(n + 1))), (n, p)
+    )
 
 
 def fit_angles(rows: Rows, C: Array, max_iter: int = MAX_ANGLE_PASSES) -> AngleFit:
-    """From the start C until the objective no longer falls or nothing moves; empty clusters are relocated."""
-    data, end, least, objectives = prepare_rows(rows), AngleFit(np.empty(0), C, []), math.inf, list[float]()
+    """From the start C until the objective no longer falls or nothing moves; empty clusters are
+    relocated.
+    """
+    data = prepare_rows(rows)
+    end = AngleFit(np.empty(0), C, [])
+    least = math.inf
+    objectives = list[float]()
     for t in range(max_iter + 1):
         labels, S, mass, loss = _assign_rows(data, C)
         if loss >= least:
@@ -86,15 +103,21 @@ def fit_angles(rows: Rows, C: Array, max_iter: int = MAX_ANGLE_PASSES) -> AngleF
         objectives.append(float(loss) * rows.kernel.loss_unit)
         end = AngleFit(labels, C, objectives)
         if t < max_iter:
-            C = relocate_empty_clusters(rows.kernel, rows.farthest, OnCircles(rectified_points(S, C)), mass)[0].f
+            C = relocate_empty_clusters(
+                rows.kernel, rows.farthest, OnCircles(rectified_points(S, C)), mass
+            )[0].f
         if np.array_equal(C, end.centroids):
             break
     return end
 
 
 def fit_printed_angles(rows: Rows, C: Array) -> AngleFit:
-    """With the printed u = -arccos(sum cos/A), until a partition comes back; nothing is relocated or made to fall."""
-    data, before, objectives = prepare_rows(rows), set[bytes](), list[float]()
+    """With the printed u = -arccos(sum cos/A), until a partition comes back; nothing is relocated
+    or made to fall.
+    """
+    data = prepare_rows(rows)
+    before = set[bytes]()
+    objectives = list[float]()
     while True:
         labels, S, _, loss = _assign_rows(data, C)
         objectives.append(float(loss) * rows.kernel.loss_unit)
@@ -107,7 +130,8 @@ def fit_printed_angles(rows: Rows, C: Array) -> AngleFit:
 def rectified_points(S: Array, C: Array) -> Array:
     """Grid points of the angles atan2(S_sin, S_cos), (k, 2d); a zero resultant keeps its old point.
 
-    Where cos or sin of the angle lies so near to a rounding tie that the angle cannot decide, S/|S| decides.
+    Where cos or sin of the angle lies so near to a rounding tie that the angle cannot decide, S/|S|
+    decides.
     """
     a, b = np.split(S.astype(np.float64), 2, axis=1)
     P = _grid_points(np.where((a != 0) | (b != 0), np.arctan2(b, a) / np.pi, np.nan), C)
@@ -118,7 +142,10 @@ def rectified_points(S: Array, C: Array) -> Array:
 
 
 def _printed_angles(S: Array) -> Array:
-    """The printed angles in half-turns, (k, d): always the lower half of the circle; NaN without a resultant."""
+    """The printed angles in half-turns, (k, d): always the lower half of the circle;
+
+    NaN without a resultant.
+    """
     a, b = np.split(S.astype(np.float64), 2, axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
         return -np.arccos(np.clip(a / np.sqrt(a * a + b * b), -1, 1)) / np.pi
@@ -136,18 +163,27 @@ def _half_turns(d: int) -> Euler:
 
 
 def _assign_rows(data: PreparedRows, C: Array) -> tuple[Array, Array, Array, int]:
-    """Nearest angle of each row; of each cluster the sums of cos and sin (k, 2d) and its rows (k,); and the loss.
+    """Nearest angle of each row; of each cluster the sums of cos and sin (k, 2d) and its rows (k,);
+    and the loss.
 
-    sum |f - m|^2 = sum |f|^2 - 2 sum_c S_c.m_c + sum_c n_c |m_c|^2 over observed cells; exact for 2^16 rows.
+    sum |f - m|^2 = sum |f|^2 - 2 sum_c S_c.m_c + sum_c n_c |m_c|^2 over observed cells; exact for
+    2^16 rows.
     """
     labels = data.rows.label(Model(data.rows.kernel, Hard(), rectified), OnCircles(C))
     weighted = np.flatnonzero(data.counts)
-    W = sparse.csr_array((np.ones(len(weighted), np.int64), (labels[weighted], weighted)), (len(C), len(labels)))
+    W = sparse.csr_array(
+        (np.ones(len(weighted), np.int64), (labels[weighted], weighted)), (len(C), len(labels))
+    )
     mass = W.sum(axis=1)  # (k,)
     rest, missing = (dense(W @ V) for V in (data.rest, data.missing))
     S = mass[:, None] * data.zero + rest  # (k, 2d)
     squares = np.add(*np.split(C.astype(np.int64) ** 2, 2, axis=1))  # (k, d)
-    return labels, S, mass, data.squares - 2 * _exact_total(S * C) + _exact_total((mass[:, None] - missing) * squares)
+    return (
+        labels,
+        S,
+        mass,
+        data.squares - 2 * _exact_total(S * C) + _exact_total((mass[:, None] - missing) * squares),
+    )
 
 
 def _exact_total(V: Array) -> int:

@@ -1,4 +1,6 @@
-"""rekmeans reproduce: the paper's tables and figures, or the study of other kernels, made anew in a folder."""
+"""rekmeans reproduce: the paper's tables and figures, or the study of other kernels, made anew in a
+folder.
+"""
 
 from __future__ import annotations
 
@@ -23,21 +25,38 @@ if TYPE_CHECKING:
 
 def reproduce(
     quick: Annotated[
-        bool, typer.Option("--quick", metavar=FLAG, help="Minutes instead of hours: fewer alphas, starts and sets.")
+        bool,
+        typer.Option(
+            "--quick", metavar=FLAG, help="Minutes instead of hours: fewer alphas, starts and sets."
+        ),
     ] = False,
     kernels: Annotated[
-        bool, typer.Option("--kernels", metavar=FLAG, help="The study of other kernels and of gross errors instead.")
+        bool,
+        typer.Option(
+            "--kernels",
+            metavar=FLAG,
+            help="The study of other kernels and of gross errors instead.",
+        ),
     ] = False,
     only: Annotated[
-        list[str] | None, typer.Option(metavar="TABLE", help="A table to make instead of all; may be given again.")
+        list[str] | None,
+        typer.Option(metavar="TABLE", help="A table to make instead of all; may be given again."),
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", rich_help_panel=RUN, help="Folder for the outputs; reproduction, or kernel_study."),
+        typer.Option(
+            metavar="DIR",
+            rich_help_panel=RUN,
+            help="Folder for the outputs; reproduction, or kernel_study.",
+        ),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, rich_help_panel=RUN, help="Processes; one a core by default. The answer is the same."),
+        typer.Option(
+            min=1,
+            rich_help_panel=RUN,
+            help="Processes; one a core by default. The answer is the same.",
+        ),
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -57,7 +76,9 @@ def reproduce(
     from .study import make_study
 
     with _fit_progress(quiet) as show:
-        results = make_study(study, out, study.quick if quick else study.full, tuple(only or ()), workers, show)
+        results = make_study(
+            study, out, study.quick if quick else study.full, tuple(only or ()), workers, show
+        )
     page = out / "index.html"
     if as_json:
         plugin.print_json({"command": "reproduce", "page": str(page)} | results)
@@ -79,22 +100,38 @@ def _load_study(kernels: bool) -> Study[Any, Any]:
 
 @contextmanager
 def _fit_progress(quiet: bool) -> Iterator[Callable[[int, int, str], None] | None]:
-    """Shows how many of many fits are done and how long the rest will take; None where there is no terminal."""
+    """Shows how many of many fits are done and how long the rest will take;
+
+    None where there is no terminal.
+    """
     if not plugin.is_watched(quiet):
         yield None
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True, speed_estimate_period=300) as progress:
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(
+        *columns, console=Console(stderr=True), transient=True, speed_estimate_period=300
+    ) as progress:
         task = progress.add_task("reading", total=None)
-        yield lambda done, total, what: progress.update(task, description=escape(what), total=total, completed=done)
+        yield lambda done, total, what: progress.update(
+            task, description=escape(what), total=total, completed=done
+        )
 
 
 def _print_verdicts(results: dict[str, Any], title: str) -> None:
     """Print how many cells of each table got which verdict, and what is missing."""
     counts = {
-        name: Counter(row["verdict"] for row in rows if "verdict" in row) for name, rows in results["tables"].items()
+        name: Counter(row["verdict"] for row in rows if "verdict" in row)
+        for name, rows in results["tables"].items()
     }
-    rows = [[name, ", ".join(f"{n} {verdict}" for verdict, n in count.most_common())] for name, count in counts.items()]
+    rows = [
+        [name, ", ".join(f"{n} {verdict}" for verdict, n in count.most_common())]
+        for name, count in counts.items()
+    ]
     if with_verdict := [row for row in rows if row[1]]:
         plugin.print_table(title, ["table", "rows"], with_verdict)
     for name, why in results["missing"].items():

@@ -1,4 +1,6 @@
-"""The paper's data sets: name -> X (n, d), y (n,), from a folder of the user's, the cache, or their public sources."""
+"""The paper's data sets: name -> X (n, d), y (n,), from a folder of the user's, the cache, or their
+public sources.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,8 @@ from ._formats import unpack_lzw
 from ._origins import FETCHABLE, STAND_INS, WITHOUT_FEATURES, Origin
 from ._parameters import require_choice
 
-FOLDER_VARIABLE = "REKMEANS_DATA"  # names a folder of NAME.npz files with arrays X and y, read first
+# names a folder of NAME.npz files with arrays X and y, read first
+FOLDER_VARIABLE = "REKMEANS_DATA"
 MOONS = "halfmoon"
 LOW = tuple(FETCHABLE)
 HIGH = {  # sets that are available: the set of the paper each stands for
@@ -51,7 +54,8 @@ class MissingDatasetError(LookupError):
 
     def __init__(self, name: str, why: str) -> None:
         super().__init__(name, why)
-        self.name, self.why = name, why
+        self.name = name
+        self.why = why
 
     def __str__(self) -> str:
         return f"{self.name} is missing: {self.why}"
@@ -60,8 +64,9 @@ class MissingDatasetError(LookupError):
 def load(name: str, *, cache: str | os.PathLike[str] | None = None) -> Dataset:
     """A data set of the paper, or one that stands in for it.
 
-    Read from the folder that REKMEANS_DATA names (`NAME.npz` with arrays X and y), then in the cache, then at its
-    public source, and stored in the cache once its checksum is right. From each of these it has the same bits.
+    Read from the folder that REKMEANS_DATA names (`NAME.npz` with arrays X and y), then in the
+    cache, then at its public source, and stored in the cache once its checksum is right. From each
+    of these it has the same bits.
 
     Parameters
     ----------
@@ -96,7 +101,8 @@ def load(name: str, *, cache: str | os.PathLike[str] | None = None) -> Dataset:
 
 
 def half_moons(random_state: Any = 0, n_samples: int = 300, noise: float = 0.08) -> Dataset:
-    """Two half-moons in the plane, drawn anew: the paper states neither their number of rows nor their noise.
+    """Two half-moons in the plane, drawn anew: the paper states neither their number of rows nor
+    their noise.
 
     Examples
     --------
@@ -106,7 +112,14 @@ def half_moons(random_state: Any = 0, n_samples: int = 300, noise: float = 0.08)
     """
     X, y = make_moons(n_samples, noise=noise, random_state=random_state)
     note = f"Drawn here, {n_samples} rows with noise {noise:g}: the paper states neither."
-    return Dataset(MOONS, X.astype(np.float32), y.astype(np.int32), "sklearn.datasets.make_moons", "none needed", note)
+    return Dataset(
+        MOONS,
+        X.astype(np.float32),
+        y.astype(np.int32),
+        "sklearn.datasets.make_moons",
+        "none needed",
+        note,
+    )
 
 
 def available(*, cache: str | os.PathLike[str] | None = None) -> dict[str, str]:
@@ -154,12 +167,18 @@ def _read_user_file(path: Path, origin: Origin) -> tuple[Array, Array]:
     table = read_table_file(path, ColumnSelection(label="y"))
     y = np.asarray(table.y, np.int32)
     if what := origin.mismatch(table.X, y):
-        raise ValueError(f"{path} is not the set its name says, it has {what}: rename it or take it away.")
+        raise ValueError(
+            f"{path} is not the set its name says, it has {what}: rename it or take it away."
+        )
     return table.X.astype(np.float32, copy=False), y
 
 
-def _fetch_dataset(name: str, origin: Origin, cache: str | os.PathLike[str] | None) -> tuple[Array, Array]:
-    """X and y of a set's own files, from the cache or their source; a file that is not that set is not kept."""
+def _fetch_dataset(
+    name: str, origin: Origin, cache: str | os.PathLike[str] | None
+) -> tuple[Array, Array]:
+    """X and y of a set's own files, from the cache or their source; a file that is not that set is
+    not kept.
+    """
     if not origin.files:
         raise MissingDatasetError(name, _how_to_compute(name))
     folder = _cache_path(cache)
@@ -178,7 +197,9 @@ def _fetch_dataset(name: str, origin: Origin, cache: str | os.PathLike[str] | No
     if what:
         for path in paths:
             path.unlink()
-        raise MissingDatasetError(name, f"{origin.files[0].url} sent another table ({what}); {way_out}")
+        raise MissingDatasetError(
+            name, f"{origin.files[0].url} sent another table ({what}); {way_out}"
+        )
     return X, y
 
 

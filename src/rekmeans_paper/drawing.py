@@ -1,4 +1,6 @@
-"""What the figures of the studies share: pictures as SVG and PNG, panels, and lines against a number."""
+"""What the figures of the studies share: pictures as SVG and PNG, panels, and lines against a
+number.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,8 @@ from rekmeans.html_report.svg import FIGURE_WIDTH, render_image, render_svg
 
 from .rows import Row, Tables
 
-__all__ = ["COLOURS", "FAINT", "SOFT", "TEXT", "cluster_colour", "draw_numbered_mark"]  # those of the displays
+# those of the displays
+__all__ = ["COLOURS", "FAINT", "SOFT", "TEXT", "cluster_colour", "draw_numbered_mark"]
 
 PANELS_WIDTH = 8.6  # inches of a figure with several panels
 PANEL_HEIGHT = 2.4  # inches
@@ -52,7 +55,9 @@ def render_picture(
     name: str, draw: Callable[[Axes], None], height: float, text: str, width: float = FIGURE_WIDTH
 ) -> Picture:
     """What `draw` draws, described by `text`; sizes in inches."""
-    return Picture(name, render_svg(draw, height, text, width), render_image(draw, height, width, "png"))
+    return Picture(
+        name, render_svg(draw, height, text, width), render_image(draw, height, width, "png")
+    )
 
 
 def split_panels(first: Axes, down: int, across: int) -> list[list[Axes]]:
@@ -69,7 +74,9 @@ def remove_frame(ax: Axes) -> None:
 
 @dataclass(frozen=True)
 class LinePanels:
-    """A panel for each part of the rows, a line for each value of a column, the same styles in all."""
+    """A panel for each part of the rows, a line for each value of a column, the same styles in
+    all.
+    """
 
     axes: tuple[str, str]
     line_column: str
@@ -96,7 +103,9 @@ class LinePanels:
             self._draw_legend(panels[0], text)
 
         height = PANEL_HEIGHT * down + self.legend_height
-        return render_picture(name, draw, height, text, PANELS_WIDTH if across > 1 else PANELS_WIDTH / 2)
+        return render_picture(
+            name, draw, height, text, PANELS_WIDTH if across > 1 else PANELS_WIDTH / 2
+        )
 
     def _line_values(self, parts: dict[str, list[Row]]) -> list[str]:
         return list(dict.fromkeys(row[self.line_column] for rows in parts.values() for row in rows))
@@ -106,10 +115,19 @@ class LinePanels:
         for number, value in enumerate(values):
             points = sorted((row[x], row[y]) for row in rows if row[self.line_column] == value)
             if points:
-                ax.plot(*zip(*points, strict=True), label=value, lw=1.1, **self.line_style(value, number))
+                ax.plot(
+                    *zip(*points, strict=True),
+                    label=value,
+                    lw=1.1,
+                    **self.line_style(value, number),
+                )
 
     def _draw_legend(self, ax: Axes, text: str) -> None:
         handles, names = ax.get_legend_handles_labels()
-        style: Any = {"loc": "outside upper left", "ncols": self.legend_columns(names), "frameon": False}
+        style: Any = {
+            "loc": "outside upper left",
+            "ncols": self.legend_columns(names),
+            "frameon": False,
+        }
         figure: Any = ax.figure
         figure.legend(handles, names, title=text, **style)

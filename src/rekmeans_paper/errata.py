@@ -34,7 +34,8 @@ from .rows import Row
 from .study import StudyTable
 
 VERDICTS = {True: "shown", False: "not shown by this run", None: "no run"}
-Finding = tuple[str, bool | None]  # what the run gave, and whether it shows the erratum; None where nothing was run
+# what the run gave, and whether it shows the erratum; None where nothing was run
+Finding = tuple[str, bool | None]
 
 
 def branch_finding(study: PaperRecords) -> Finding:
@@ -43,7 +44,10 @@ def branch_finding(study: PaperRecords) -> Finding:
     up = sum(study.records[cell]["rises"] > 0 for cell in cells)
     right = [cell for cell in study.records if cell.method == "REK2"]
     never = sum(study.records[cell]["rises"] > 0 for cell in right)
-    text = f"the printed update raises the objective in {up} of {len(cells)} fits, atan2 in {never} of {len(right)}"
+    text = (
+        f"the printed update raises the objective in {up} of {len(cells)} fits, atan2 in "
+        f"{never} of {len(right)}"
+    )
     return (text, up > 0 and never == 0) if cells else ("no fits in this run", None)
 
 
@@ -52,7 +56,11 @@ def degree_finding(study: PaperRecords) -> Finding:
     case = moon_case(moon_alpha())
     m = make_estimator(RectifiedEulerKMeans, case).fit(case.X).centroids_
     printed, root = (float(deviation_degree(m, form).mean()) for form in ("printed", "root"))
-    return f"rectified centroids of half-moons: {printed:.4f} as printed, {abs(root):.4f} with the root", printed < -0.4
+    return (
+        f"rectified centroids of half-moons: {printed:.4f} as printed, {abs(root):.4f} with the "
+        f"root",
+        printed < -0.4,
+    )
 
 
 def factor_finding(study: PaperRecords) -> Finding:
@@ -61,10 +69,16 @@ def factor_finding(study: PaperRecords) -> Finding:
     model = make_estimator(EulerKMeans, case).fit(case.X)
     F = EulerMap(alpha=case.alpha, scale="range", beyond="wrap").fit_transform(case.X)
     wrong = [
-        sum(_count_wrong_side(lemma, model.centroids_, F, model.labels_, p, q) for p, q in combinations(range(3), 2))
+        sum(
+            _count_wrong_side(lemma, model.centroids_, F, model.labels_, p, q)
+            for p, q in combinations(range(3), 2)
+        )
         for lemma in (_printed_lemma, mean_surface)
     ]
-    text = f"half-moons, 3 clusters: {wrong[0]} rows on the wrong side as printed, {wrong[1]} with the factor"
+    text = (
+        f"half-moons, 3 clusters: {wrong[0]} rows on the wrong side as printed, {wrong[1]} "
+        f"with the factor"
+    )
     return text, wrong[1] == 0 < wrong[0]
 
 
@@ -73,7 +87,9 @@ def _printed_lemma(p: Array, q: Array) -> Surface:
     return replace(surface, normal=surface.normal / 2)
 
 
-def _count_wrong_side(lemma: Callable[..., Surface], m: Array, F: Array, labels: Array, p: int, q: int) -> int:
+def _count_wrong_side(
+    lemma: Callable[..., Surface], m: Array, F: Array, labels: Array, p: int, q: int
+) -> int:
     """Rows of clusters p and q on the other's side of their surface."""
     side = lemma(m[p], m[q]).side(F)
     return int(((labels == p) & (side < 0)).sum() + ((labels == q) & (side > 0)).sum())
@@ -100,7 +116,9 @@ def rotation_finding(study: PaperRecords) -> Finding:
             compared[paper] = (nmi, *(cell.mean for cell in cells if cell is not None))
     if not compared:
         return "none of the three sets in this run", None
-    text = "; ".join(f"{name} {ours:.1f}: printed {a}, read {b}" for name, (ours, a, b) in compared.items())
+    text = "; ".join(
+        f"{name} {ours:.1f}: printed {a}, read {b}" for name, (ours, a, b) in compared.items()
+    )
     return text, all(abs(ours - b) < abs(ours - a) for ours, a, b in compared.values())
 
 
@@ -118,63 +136,93 @@ def scale_finding(study: PaperRecords) -> Finding:
         float(EulerKMeans(2, alpha=alpha, scale=None, random_state=0).fit(rows).deviation_.mean())
         for alpha, rows in ((0.5, X), (5.0, X / 10), (0.5, X / 10))
     ]
-    text = f"half-moons: κ {kappas[0]:.4f}; values ten times smaller: {kappas[1]:.4f} at ten times alpha"
+    text = (
+        f"half-moons: κ {kappas[0]:.4f}; values ten times smaller: {kappas[1]:.4f} at ten "
+        f"times alpha"
+    )
     text += f", {kappas[2]:.4f} at the same"
     return text, abs(kappas[0] - kappas[1]) < 1e-6 < kappas[0] - kappas[2]
 
 
 def scaling_finding(study: PaperRecords) -> Finding:
-    """What scaling gains beside what rectification gains, NMI in points, mean over the low-dimensional sets."""
+    """What scaling gains beside what rectification gains, NMI in points, mean over the
+    low-dimensional sets.
+    """
     best: dict[tuple[str, str, str], float] = {}
     for paper, ours, key, protocol in paper_settings(study.plan, study.names):
         for method in ("EulerK", "REK1") if paper in datasets.LOW else ():
             by_alpha = records_by_alpha(study.records, protocol_cells(ours, protocol, [method]))
-            best[paper, key, method] = 100 * fmean(r["nmi"] for r in by_alpha[best_alpha(by_alpha, "nmi")])
+            best[paper, key, method] = 100 * fmean(
+                r["nmi"] for r in by_alpha[best_alpha(by_alpha, "nmi")]
+            )
     sets = {s for s, _, _ in best if {(s, "range", "REK1"), (s, "paper", "EulerK")} <= set(best)}
     if not sets:
         return "no low-dimensional set in this run", None
     by_scale = fmean(best[s, "range", "REK1"] - best[s, "paper", "REK1"] for s in sets)
     by_rule = fmean(best[s, "paper", "REK1"] - best[s, "paper", "EulerK"] for s in sets)
     return (
-        f"NMI over {len(sets)} sets: scaled columns {by_scale:+.1f} points, rectification {by_rule:+.1f}",
+        f"NMI over {len(sets)} sets: scaled columns {by_scale:+.1f} points, rectification "
+        f"{by_rule:+.1f}",
         by_scale > abs(by_rule),
     )
 
 
 def moduli_finding(study: PaperRecords) -> Finding:
-    """Moduli, 1 being due, of REK1's centroids by the printed update, and of EulerK's by table 1."""
+    """Moduli, 1 being due, of REK1's centroids by the printed update, and of EulerK's by table
+    1.
+    """
     case = moon_case(moon_alpha())
     labels = make_estimator(RectifiedEulerKMeans, case).fit(case.X).labels_
-    S, bare = (abs(_resultants(mapped_rows(one), labels, 2)) for one in (case, replace(case, alpha=1 / np.pi)))
+    S, bare = (
+        abs(_resultants(mapped_rows(one), labels, 2))
+        for one in (case, replace(case, alpha=1 / np.pi))
+    )
     update = S / bare  # its denominator has cos x where cos(alpha pi x) belongs
-    text = f"half-moons: REK1's centroids have moduli {update.min():.2f} to {update.max():.2f} by the printed update; "
-    text += f"EulerK's {S.min():.0f} to {S.max():.0f} without 1/n; REK1's in table 1 are sqrt(2) times as long as rows"
+    text = (
+        f"half-moons: REK1's centroids have moduli {update.min():.2f} to "
+        f"{update.max():.2f} by the printed update; "
+    )
+    text += (
+        f"EulerK's {S.min():.0f} to {S.max():.0f} without 1/n; REK1's in table 1 are "
+        f"sqrt(2) times as long as rows"
+    )
     return text, bool(abs(update - 1).min() > 0.1 and S.min() > 1)
 
 
 def multiplier_finding(study: PaperRecords) -> Finding:
-    """The derivative by a of the Lagrangian where the update puts it, with Λ from n + 2Λ = |S| and as printed."""
+    """The derivative by a of the Lagrangian where the update puts it, with Λ from n + 2Λ = |S| and
+    as printed.
+    """
     case = moon_case(moon_alpha())
     labels = make_estimator(RectifiedEulerKMeans, case).fit(case.X).labels_
-    Z, steepest = mapped_rows(case), [0.0, 0.0]
+    Z = mapped_rows(case)
+    steepest = [0.0, 0.0]
     for c, S in enumerate(_resultants(Z, labels, 2)):
-        members, m, short = Z[labels == c], S / abs(S), abs(S) - (labels == c).sum()
+        members = Z[labels == c]
+        m = S / abs(S)
+        short = abs(S) - (labels == c).sum()
         for which, multipliers in enumerate((short / 2, short)):
             ahead, behind = (_lagrangian(members, m + step, multipliers) for step in (0.5, -0.5))
-            steepest[which] = max(steepest[which], float(abs(ahead - behind).max()))  # exact: it is of degree 2 in a
+            # exact: it is of degree 2 in a
+            steepest[which] = max(steepest[which], float(abs(ahead - behind).max()))
     text = "half-moons: the largest slope of the Lagrangian at S/|S| is "
     text += f"{steepest[0]:.6f} with n + 2Λ = |S|, {steepest[1]:.1f} with the printed n + Λ = |S|"
     return text, steepest[0] < 1e-9 < steepest[1]
 
 
 def _lagrangian(members: Array, m: Array, multipliers: Array) -> Array:
-    """Its share of each column (d,), for rows and a centroid of modulus 1: both enter divided by sqrt(2)."""
+    """Its share of each column (d,), for rows and a centroid of modulus 1: both enter divided by
+    sqrt(2).
+    """
     return (abs(members - m) ** 2).sum(axis=0) / 4 + multipliers * (abs(m) ** 2 - 1) / 2
 
 
 def optimum_finding(study: PaperRecords) -> Finding:
-    """Fits that have ended, although one row moved to another cluster lowers sum_c (n_c d - sum_l |S_cl|)."""
-    k, gains = 6, []
+    """Fits that have ended, although one row moved to another cluster lowers sum_c (n_c d - sum_l
+    |S_cl|).
+    """
+    k = 6
+    gains = []
     for seed in range(MOON_STARTS):
         case = moon_case(moon_alpha(), k, "random", seed)
         labels = make_estimator(RectifiedEulerKMeans, case).fit(case.X).labels_
@@ -185,7 +233,10 @@ def optimum_finding(study: PaperRecords) -> Finding:
         come[np.arange(len(Z)), labels] = -np.inf
         gains.append(float((left[:, None] + come).max()))
     lower = sum(gain > 1e-6 for gain in gains)
-    text = f"half-moons, {k} clusters: in {lower} of {MOON_STARTS} fits that had ended, moving one row "
+    text = (
+        f"half-moons, {k} clusters: in {lower} of {MOON_STARTS} fits that had ended, "
+        f"moving one row "
+    )
     return f"{text}lowers the objective, by up to {max(gains):.3f}", lower > 0
 
 
@@ -219,7 +270,8 @@ ERRATA = (
         factor_finding,
     ),
     Erratum(
-        "REK1's update has cos x and sin x; table 1 has EulerK's centroid without 1/n and REK1's with modulus 1",
+        "REK1's update has cos x and sin x; table 1 has EulerK's centroid without 1/n and REK1's "
+        "with modulus 1",
         "cos and sin of alpha pi x; 1/n; modulus 1/sqrt(2)",
         moduli_finding,
     ),

@@ -1,4 +1,6 @@
-"""Fits of a study -> records, by a pool of processes; kept as JSON lines in a file, so that a stopped run continues."""
+"""Fits of a study -> records, by a pool of processes; kept as JSON lines in a file, so that a
+stopped run continues.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +44,9 @@ FitT = TypeVar("FitT", bound=StudyFit)
 
 @dataclass(frozen=True)
 class FitKind(Generic[FitT]):
-    """The fits of a study: their class, how one is measured (in a worker), and the key of those that go together."""
+    """The fits of a study: their class, how one is measured (in a worker), and the key of those
+    that go together.
+    """
 
     fit_class: type[FitT]
     measure: Callable[[FitT], Record]
@@ -51,7 +55,9 @@ class FitKind(Generic[FitT]):
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What the records of a data set belong to: this version on these numbers; and how many numbers."""
+    """What the records of a data set belong to: this version on these numbers; and how many
+    numbers.
+    """
 
     text: str
     size: int
@@ -80,17 +86,23 @@ def run_fits(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> dict[FitT, Record]:
-    """The records of these fits: those in the file, if one is named, and the others made now and added to it.
+    """The records of these fits: those in the file, if one is named, and the others made now and
+    added to it.
 
-    The file ends up sorted, with the same bytes whatever the order, the workers and the interruptions.
+    The file ends up sorted, with the same bytes whatever the order, the workers and the
+    interruptions.
     """
     known = _valid_records(path, kind, present) if path else {}
     wanted = sorted({fit for fit in fits if fit.dataset in present})
     todo = [fit for fit in wanted if fit not in known]
     n_known = len(wanted) - len(todo)
     with open(path or os.devnull, "a", encoding="utf-8") as file:
-        for done, records in _run_tasks(_tasks(todo, kind, present), kind.measure, count_threads(workers)):
-            marked = {fit: {"mark": present[fit.dataset].text} | record for fit, record in records.items()}
+        for done, records in _run_tasks(
+            _tasks(todo, kind, present), kind.measure, count_threads(workers)
+        ):
+            marked = {
+                fit: {"mark": present[fit.dataset].text} | record for fit, record in records.items()
+            }
             file.writelines(_json_line(fit, record) for fit, record in marked.items())
             file.flush()
             known |= marked
@@ -101,8 +113,12 @@ def run_fits(
     return {fit: known[fit] for fit in wanted}
 
 
-def _valid_records(path: Path, kind: FitKind[FitT], present: dict[str, Fingerprint]) -> dict[FitT, Record]:
-    """The records in the file that belong to the data sets as they are now; the others are taken out of it."""
+def _valid_records(
+    path: Path, kind: FitKind[FitT], present: dict[str, Fingerprint]
+) -> dict[FitT, Record]:
+    """The records in the file that belong to the data sets as they are now; the others are taken
+    out of it.
+    """
     records = {
         fit: record
         for fit, record in load_records(path, kind.fit_class).items()
@@ -135,7 +151,9 @@ def _json_line(fit: StudyFit, record: Record) -> str:
     return json.dumps(asdict(fit) | record) + "\n"
 
 
-def _tasks(todo: list[FitT], kind: FitKind[FitT], present: dict[str, Fingerprint]) -> list[list[FitT]]:
+def _tasks(
+    todo: list[FitT], kind: FitKind[FitT], present: dict[str, Fingerprint]
+) -> list[list[FitT]]:
     """Fits of one key go together, unless each takes long."""
     tasks: list[list[FitT]] = []
     for _, group in groupby(todo, key=kind.task_key):
@@ -148,7 +166,8 @@ def _run_tasks(
     tasks: list[list[FitT]], measure: Callable[[FitT], Record], workers: int
 ) -> Iterator[tuple[int, dict[FitT, Record]]]:
     """The number of fits done and the latest records, as tasks end."""
-    done, total = 0, sum(map(len, tasks))
+    done = 0
+    total = sum(map(len, tasks))
     if workers == 1 or len(tasks) < 2:
         for task in tasks:
             done += len(task)
@@ -163,7 +182,9 @@ def _run_tasks(
             yield done, records
     except BrokenProcessPool:
         why = "a worker was killed, most likely for want of memory"
-        raise MemoryError(f"{why}: run again with fewer workers; records in the file are kept.") from None
+        raise MemoryError(
+            f"{why}: run again with fewer workers; records in the file are kept."
+        ) from None
     finally:
         if done < total:  # what the workers compute now is not needed
             for worker in set(active_children()) - others:
@@ -178,5 +199,6 @@ def _ignore_interrupts() -> None:
 
 def _measure_task(fits: list[FitT], measure: Callable[[FitT], Record]) -> dict[FitT, Record]:
     """Fits with their records, on one thread: workers share the machine by processes."""
-    with warnings.catch_warnings(action="ignore"), threadpool_limits(1):  # of empty clusters and of rows left out
+    # of empty clusters and of rows left out
+    with warnings.catch_warnings(action="ignore"), threadpool_limits(1):
         return {fit: measure(fit) for fit in fits}

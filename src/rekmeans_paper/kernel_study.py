@@ -1,4 +1,6 @@
-"""The kernel study: how far means deviate for each kernel, what rectification changes, and where methods break."""
+"""The kernel study: how far means deviate for each kernel, what rectification changes, and where
+methods break.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,8 @@ def study_kernels(
     Parameters
     ----------
     folder : Path
-        Gets index.html, results.json, a CSV for each table, an SVG and a PNG for each figure: all of them, or none.
+        Gets index.html, results.json, a CSV for each table, an SVG and a PNG for each figure: all
+        of them, or none.
     plan : KernelPlan, default=FULL_STUDY
         `FULL_STUDY` or `QUICK_STUDY` of `rekmeans_paper.kernel_study_plans`, or one of your own.
     only : sequence of str, default=()
@@ -43,7 +46,8 @@ def study_kernels(
     Returns
     -------
     dict
-        What results.json holds: tables (name -> rows), files of figures, how it was run, why data sets are missing.
+        What results.json holds: tables (name -> rows), files of figures, how it was run, why data
+        sets are missing.
     """
     return make_study(KERNEL_STUDY, folder, plan, only, workers, progress)
 
@@ -65,8 +69,10 @@ def _protocol_texts(plan: KernelPlan) -> dict[str, str]:
         "clean": f"robust scale, values outside it clipped; {plan.starts} starts for deviation, "
         f"{plan.tries} for rectification, each on its own; width: alpha, or a "
         'multiple of gamma="auto" for as many clusters as classes',
-        "explicit maps": f"scikit-learn's, {N_COMPONENTS} components, the same gamma on the same scaled rows",
-        "dirt": f"normal errors {ERROR_WIDTH} standard deviations wide in a share of cells or rows; "
+        "explicit maps": f"scikit-learn's, {N_COMPONENTS} components, the same gamma on the same "
+        f"scaled rows",
+        "dirt": f"normal errors {ERROR_WIDTH} standard deviations wide in a share of cells or "
+        f"rows; "
         f"{plan.draws} draws, best of {N_STARTS} starts, true number of clusters; "
         'ours at the defaults, and with beyond="wrap": the kernel alone',
     }

@@ -16,11 +16,17 @@ LINE = 56  # letters of a legend that fit in a line
 KERNEL_TITLES = {"euler": "Euler", "rbf": "RBF", "laplace": "Laplace"}
 
 
-def _kernel_panels(axes: tuple[str, str], line_column: str, adjust: Callable[[Axes, list[Row]], None]) -> LinePanels:
+def _kernel_panels(
+    axes: tuple[str, str], line_column: str, adjust: Callable[[Axes, list[Row]], None]
+) -> LinePanels:
     return LinePanels(
         axes=axes,
         line_column=line_column,
-        line_style=lambda value, number: {"marker": MARKS[number % 7], "ms": 3.5, "color": TINTS[number % 7]},
+        line_style=lambda value, number: {
+            "marker": MARKS[number % 7],
+            "ms": 3.5,
+            "color": TINTS[number % 7],
+        },
         across=lambda n_panels: 2 if n_panels == 4 else min(4, n_panels),
         legend_height=1.0,
         legend_columns=lambda names: len(names) if len("".join(names)) < LINE else 4,
@@ -29,7 +35,10 @@ def _kernel_panels(axes: tuple[str, str], line_column: str, adjust: Callable[[Ax
 
 
 def rows_by_kernel(rows: list[Row]) -> dict[str, list[Row]]:
-    return {title: [row for row in rows if row["kernel"] == kernel] for kernel, title in KERNEL_TITLES.items()}
+    return {
+        title: [row for row in rows if row["kernel"] == kernel]
+        for kernel, title in KERNEL_TITLES.items()
+    }
 
 
 def _set_log_axis(ax: Axes) -> None:
@@ -40,8 +49,12 @@ def _set_log_axis(ax: Axes) -> None:
 
 def _set_count_axis(ax: Axes, rows: list[Row]) -> None:
     _set_log_axis(ax)
-    ticks = [int(k) for k in np.unique(np.concatenate([np.asarray(line.get_xdata()) for line in ax.lines]))]
-    apart = [k for i, k in enumerate(ticks) if not i or k >= 1.4 * ticks[i - 1]]  # nearer, and labels touch
+    ticks = [
+        int(k)
+        for k in np.unique(np.concatenate([np.asarray(line.get_xdata()) for line in ax.lines]))
+    ]
+    # nearer, and labels touch
+    apart = [k for i, k in enumerate(ticks) if not i or k >= 1.4 * ticks[i - 1]]
     ax.set_xticks(apart, labels=[str(k) for k in apart])
     ax.minorticks_off()
 
@@ -55,9 +68,13 @@ def draw_widths(tables: Tables) -> Pictures:
     """κ and the score against the width."""
     parts = rows_by_kernel(tables["widths"])
     text = "Deviation degree κ of means against alpha, or gamma in multiples of auto"
-    yield _kernel_panels(("width", "kappa"), "set", _set_width_axis).picture("deviation_widths", parts, text)
+    yield _kernel_panels(("width", "kappa"), "set", _set_width_axis).picture(
+        "deviation_widths", parts, text
+    )
     text = "Representation score against alpha, or gamma in multiples of auto"
-    yield _kernel_panels(("width", "score"), "set", _set_width_axis).picture("score_widths", parts, text)
+    yield _kernel_panels(("width", "score"), "set", _set_width_axis).picture(
+        "score_widths", parts, text
+    )
 
 
 def draw_cluster_deviations(tables: Tables) -> Pictures:
@@ -87,7 +104,11 @@ def draw_robustness(tables: Tables) -> Pictures:
     others = ("k-means z", "k-means clipped")
 
     def select_rows(dirt: str, beyond: str) -> list[Row]:
-        return [row for row in rows if row["dirt"] == dirt and (row["beyond"] == beyond or row["method"] in others)]
+        return [
+            row
+            for row in rows
+            if row["dirt"] == dirt and (row["beyond"] == beyond or row["method"] in others)
+        ]
 
     def over_sets(group: list[Row]) -> list[Row]:
         same: dict[tuple[str, float], list[float]] = {}
@@ -96,7 +117,12 @@ def draw_robustness(tables: Tables) -> Pictures:
         return [{"method": m, "dirty": s, "nmi": sum(v) / len(v)} for (m, s), v in same.items()]
 
     def set_axes(ax: Axes, rows: list[Row]) -> None:
-        ax.set(ylim=(0, 1), xticks=(0, 0.1, 0.2, 0.3, 0.4), xlabel="share of gross errors", ylabel="NMI")
+        ax.set(
+            ylim=(0, 1),
+            xticks=(0, 0.1, 0.2, 0.3, 0.4),
+            xlabel="share of gross errors",
+            ylabel="NMI",
+        )
 
     means = {
         f"{what}, {how}": over_sets(select_rows(what, beyond))
@@ -106,15 +132,26 @@ def draw_robustness(tables: Tables) -> Pictures:
     panels = _kernel_panels(("dirty", "nmi"), "method", set_axes)
     yield panels.picture("robustness", means, "NMI over clean rows, mean over the sets")
     for what in ("cells", "rows"):
-        parts = {name: [row for row in select_rows(what, "ignore") if row["set"] == name] for name in sets}
+        parts = {
+            name: [row for row in select_rows(what, "ignore") if row["set"] == name]
+            for name in sets
+        }
         yield panels.picture(f"robustness_{what}", parts, f"NMI against dirty {what}, defaults")
 
 
 KERNEL_FIGURES: dict[str, Figure] = {
-    "widths": Figure("Deviation degree and representation score against the width", ("widths",), draw_widths),
-    "clusters": Figure("Deviation degree against the number of clusters", ("clusters",), draw_cluster_deviations),
-    "representation": Figure(
-        "Representation score against deviation degree", ("representation", "widths", "clusters"), draw_representation
+    "widths": Figure(
+        "Deviation degree and representation score against the width", ("widths",), draw_widths
     ),
-    "robustness": Figure("NMI under gross errors", ("robustness_means", "robustness"), draw_robustness),
+    "clusters": Figure(
+        "Deviation degree against the number of clusters", ("clusters",), draw_cluster_deviations
+    ),
+    "representation": Figure(
+        "Representation score against deviation degree",
+        ("representation", "widths", "clusters"),
+        draw_representation,
+    ),
+    "robustness": Figure(
+        "NMI under gross errors", ("robustness_means", "robustness"), draw_robustness
+    ),
 }

@@ -1,4 +1,6 @@
-"""The fits of the kernel study: mean and rectified centroids of each kernel, explicit maps, gross errors."""
+"""The fits of the kernel study: mean and rectified centroids of each kernel, explicit maps, gross
+errors.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ N_COMPONENTS = 256  # of an explicit map
 
 @dataclass(frozen=True, order=True)
 class KernelFit(StudyFit):
-    """One fit. `width` is alpha or a multiple of gamma's "auto", `k` 0 for as many clusters as classes."""
+    """One fit. `width` is alpha or a multiple of gamma's "auto", `k` 0 for as many clusters as
+    classes.
+    """
 
     part: str  # of the study: deviation, rectification or dirt
     method: str
@@ -56,31 +60,48 @@ def _cached_table(name: str, rows: int) -> tuple[Array, Array]:
 
 @lru_cache(maxsize=16)
 def reference_gamma(name: str, rows: int, kernel: str) -> float:
-    """gamma="auto" of a set with as many clusters as classes; the same for every k that is tried."""
+    """gamma="auto" of a set with as many clusters as classes; the same for every k that is
+    tried.
+    """
     X, y = _cached_table(name, rows)
     k = len(np.unique(y))
-    return KernelKMeans(k, kernel=kernel, beyond="clip", max_iter=1, random_state=0, n_threads=1).fit(X).gamma_
+    return (
+        KernelKMeans(k, kernel=kernel, beyond="clip", max_iter=1, random_state=0, n_threads=1)
+        .fit(X)
+        .gamma_
+    )
 
 
 def kernel_parameters(fit: KernelFit, rows: int, kernel: str) -> dict[str, Any]:
-    """Parameters of a fit on clean rows: values outside the robust range clipped, so that no cell is missing."""
+    """Parameters of a fit on clean rows: values outside the robust range clipped, so that no cell
+    is missing.
+    """
     has_gamma = KERNELS[kernel].has_width
-    width = {"gamma": fit.width * reference_gamma(fit.dataset, rows, kernel)} if has_gamma else {"alpha": fit.width}
+    width = (
+        {"gamma": fit.width * reference_gamma(fit.dataset, rows, kernel)}
+        if has_gamma
+        else {"alpha": fit.width}
+    )
     return {"kernel": kernel, "beyond": "clip", "n_threads": 1, "random_state": fit.seed} | width
 
 
 def measure_deviation(fit: KernelFit, rows: int) -> Record:
-    """Mean deviation degree of kernel k-means' own means, and how well points represent the rows of its clusters."""
+    """Mean deviation degree of kernel k-means' own means, and how well points represent the rows of
+    its clusters.
+    """
     X, y = _cached_table(fit.dataset, rows)
     k = fit.k or len(np.unique(y))
     model = KernelKMeans(k, centroids="mean", **kernel_parameters(fit, rows, fit.method)).fit(X)
     occupied = np.bincount(model.labels_, minlength=k) > 0
-    kappa, score = float(model.deviation_[occupied].mean()), representation_score(model, X)
+    kappa = float(model.deviation_[occupied].mean())
+    score = representation_score(model, X)
     return {"k": k, "kappa": kappa, "score": score, "nmi": normalized_mutual_info(y, model.labels_)}
 
 
 def measure_rectification(fit: KernelFit, rows: int) -> Record:
-    """NMI and ACC of a method on clean rows; for kernel k-means also κ and the representation score."""
+    """NMI and ACC of a method on clean rows; for kernel k-means also κ and the representation
+    score.
+    """
     X, y = _cached_table(fit.dataset, rows)
     k = len(np.unique(y))
     if fit.method in YARDSTICKS:
@@ -102,9 +123,13 @@ def k_means_z_labels(fit: KernelFit, rows: int, X: Array, k: int) -> Array:
 
 
 def fourier_labels(fit: KernelFit, rows: int, X: Array, k: int) -> Array:
-    """k-means of random Fourier features of the RBF kernel, at the same gamma on the same scaled rows."""
+    """k-means of random Fourier features of the RBF kernel, at the same gamma on the same scaled
+    rows.
+    """
     gamma = fit.width * reference_gamma(fit.dataset, rows, "rbf")
-    F = RBFSampler(gamma=gamma, n_components=N_COMPONENTS, random_state=fit.seed).fit_transform(clip_to_robust_range(X))
+    F = RBFSampler(gamma=gamma, n_components=N_COMPONENTS, random_state=fit.seed).fit_transform(
+        clip_to_robust_range(X)
+    )
     return _k_means_labels(F, k, fit.seed)
 
 
@@ -112,7 +137,8 @@ def nystroem_labels(kernel: str, theirs: str) -> Callable[[KernelFit, int, Array
     """k-means of Nystroem's features of the kernel, at the same gamma on the same scaled rows."""
 
     def labels(fit: KernelFit, rows: int, X: Array, k: int) -> Array:
-        gamma, most = fit.width * reference_gamma(fit.dataset, rows, kernel), min(N_COMPONENTS, len(X))
+        gamma = fit.width * reference_gamma(fit.dataset, rows, kernel)
+        most = min(N_COMPONENTS, len(X))
         F = Nystroem(theirs, gamma=gamma, n_components=most, random_state=fit.seed).fit_transform(
             clip_to_robust_range(X)
         )
@@ -136,14 +162,20 @@ YARDSTICKS: dict[str, Callable[[KernelFit, int, Array, int], Array]] = {
 def measure_gross_errors(fit: KernelFit, rows: int) -> Record:
     """NMI over the rows that are not wholly dirty."""
     X, y = _cached_table(fit.dataset, rows)
-    X_dirty, clean = add_gross_errors(X, fit.dirt, fit.share, fit.seed) if fit.share else (X, np.ones(len(X), bool))
+    X_dirty, clean = (
+        add_gross_errors(X, fit.dirt, fit.share, fit.seed)
+        if fit.share
+        else (X, np.ones(len(X), bool))
+    )
     labels = ROBUST[fit.method](X_dirty, len(np.unique(y)), fit.seed)
     return {"nmi": normalized_mutual_info(y[clean], labels[clean])}
 
 
 def default_labels(kind: Any, **parameters: Any) -> Callable[[Array, int, int], Array]:
     """An estimator of ours at its defaults but for these parameters."""
-    return lambda X, k, seed: kind(k, n_init=N_STARTS, n_threads=1, random_state=seed, **parameters).fit(X).labels_
+    return lambda X, k, seed: (
+        kind(k, n_init=N_STARTS, n_threads=1, random_state=seed, **parameters).fit(X).labels_
+    )
 
 
 OURS: dict[str, tuple[Any, dict[str, Any]]] = {
@@ -157,7 +189,10 @@ ALONE = ", wrap"  # the kernel alone: values outside the robust range neither ig
 ROBUST: dict[str, Callable[[Array, int, int], Array]] = (
     {"k-means z": kmeans_z, "k-means clipped": kmeans_clipped}
     | {name: default_labels(kind, **more) for name, (kind, more) in OURS.items()}
-    | {name + ALONE: default_labels(kind, beyond="wrap", **more) for name, (kind, more) in OURS.items()}
+    | {
+        name + ALONE: default_labels(kind, beyond="wrap", **more)
+        for name, (kind, more) in OURS.items()
+    }
 )
 PARTS: dict[str, Callable[[KernelFit, int], Record]] = {
     "deviation": measure_deviation,

@@ -1,4 +1,6 @@
-"""How much of the kernel study is run, as values: sets, starts, widths, clusters, shares of gross errors."""
+"""How much of the kernel study is run, as values: sets, starts, widths, clusters, shares of gross
+errors.
+"""
 
 from __future__ import annotations
 

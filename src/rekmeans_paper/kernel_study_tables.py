@@ -37,12 +37,16 @@ def widths(plan: KernelPlan) -> dict[str, tuple[float, ...]]:
 
 
 def width_fits(plan: KernelPlan, names: Names) -> Iterator[KernelFit]:
-    for name, (kernel, tried), seed in product(_present(plan.sets, names), widths(plan).items(), range(plan.starts)):
+    for name, (kernel, tried), seed in product(
+        _present(plan.sets, names), widths(plan).items(), range(plan.starts)
+    ):
         yield from (KernelFit(name, "deviation", kernel, width, seed=seed) for width in tried)
 
 
 def cluster_fits(plan: KernelPlan, names: Names) -> Iterator[KernelFit]:
-    for name, kernel, k, seed in product(_present(plan.sets, names), widths(plan), plan.clusters, range(plan.starts)):
+    for name, kernel, k, seed in product(
+        _present(plan.sets, names), widths(plan), plan.clusters, range(plan.starts)
+    ):
         yield KernelFit(name, "deviation", kernel, DEFAULT_WIDTHS[kernel], k, seed=seed)
 
 
@@ -52,7 +56,9 @@ def deviation_fits(plan: KernelPlan, names: Names) -> Iterator[KernelFit]:
 
 
 def rectification_fits(plan: KernelPlan, names: Names) -> Iterator[KernelFit]:
-    for name, steep, seed in product(_present(plan.sets, names), (1.0, plan.steep), range(plan.tries)):
+    for name, steep, seed in product(
+        _present(plan.sets, names), (1.0, plan.steep), range(plan.tries)
+    ):
         for (kernel, width), rule in product(DEFAULT_WIDTHS.items(), CENTROID_RULES):
             yield KernelFit(name, "rectification", f"{kernel} {rule}", width * steep, seed=seed)
         for method in YARDSTICKS:
@@ -69,11 +75,15 @@ def gross_error_fits(plan: KernelPlan, names: Names) -> Iterator[KernelFit]:
         )
 
 
-def _over_seeds(records: dict[KernelFit, Record], fits: Iterable[KernelFit]) -> dict[tuple[Any, ...], list[Record]]:
+def _over_seeds(
+    records: dict[KernelFit, Record], fits: Iterable[KernelFit]
+) -> dict[tuple[Any, ...], list[Record]]:
     """Records by everything but the seed, in the order of the fits."""
     same: dict[tuple[Any, ...], list[Record]] = {}
     for fit in fits:
-        same.setdefault((fit.dataset, fit.method, fit.width, fit.k, fit.dirt, fit.share), []).append(records[fit])
+        same.setdefault(
+            (fit.dataset, fit.method, fit.width, fit.k, fit.dirt, fit.share), []
+        ).append(records[fit])
     return same
 
 
@@ -87,7 +97,13 @@ def _deviation_rows(study: KernelRecords, fits: Iterable[KernelFit]) -> list[Row
         }
         row |= {what: six_digits(fmean(r[what] for r in group)) for what in ("score", "nmi")}
         rows.append(row | {"starts": len(group)})
-    return sorted(rows, key=lambda row: (list(DEFAULT_WIDTHS).index(row["kernel"]), study.plan.sets.index(row["set"])))
+    return sorted(
+        rows,
+        key=lambda row: (
+            list(DEFAULT_WIDTHS).index(row["kernel"]),
+            study.plan.sets.index(row["set"]),
+        ),
+    )
 
 
 def width_rows(study: KernelRecords) -> list[Row]:
@@ -101,7 +117,9 @@ def cluster_rows(study: KernelRecords) -> list[Row]:
 
 
 def representation_rows(study: KernelRecords) -> list[Row]:
-    """For each kernel and set the fits of least and of greatest κ, with the representation score of their clusters."""
+    """For each kernel and set the fits of least and of greatest κ, with the representation score of
+    their clusters.
+    """
     every = width_rows(study) + cluster_rows(study)
     rows = []
     for kernel, name in product(widths(study.plan), _present(study.plan.sets, study.names)):
@@ -120,7 +138,9 @@ def _select_columns(row: Row, names: str) -> Row:
 
 
 def rectification_rows(study: KernelRecords) -> list[Row]:
-    """NMI and ACC of mean and rectified centroids and of the yardsticks; `change` is rectified less mean."""
+    """NMI and ACC of mean and rectified centroids and of the yardsticks; `change` is rectified less
+    mean.
+    """
     rows = []
     for (name, method, width, *_), group in _over_seeds(
         study.records, rectification_fits(study.plan, study.names)
@@ -137,9 +157,17 @@ def rectification_rows(study: KernelRecords) -> list[Row]:
                 what: six_digits(fmean(r[what] for r in group)),
                 f"{what}_std": six_digits(pstdev(r[what] for r in group)),
             }
-        row |= {what: six_digits(fmean(r[what] for r in group)) for what in ("kappa", "score") if what in group[0]}
+        row |= {
+            what: six_digits(fmean(r[what] for r in group))
+            for what in ("kappa", "score")
+            if what in group[0]
+        }
         rows.append(row | {"starts": len(group)})
-    means = {(row["set"], row["kernel"], row["width"]): row["nmi"] for row in rows if row["method"] == "mean"}
+    means = {
+        (row["set"], row["kernel"], row["width"]): row["nmi"]
+        for row in rows
+        if row["method"] == "mean"
+    }
     for row in rows:
         if row["method"] == "rectified":
             row["change"] = six_digits(row["nmi"] - means[row["set"], row["kernel"], row["width"]])
@@ -148,13 +176,16 @@ def rectification_rows(study: KernelRecords) -> list[Row]:
 
 def rectification_mean_rows(study: KernelRecords) -> list[Row]:
     """The same over the sets."""
-    every, rows = rectification_rows(study), []
+    every = rectification_rows(study)
+    rows = []
     for key in dict.fromkeys((row["kernel"], row["method"], row["width"]) for row in every):
         group = [row for row in every if (row["kernel"], row["method"], row["width"]) == key]
         row: Row = dict(zip(("kernel", "method", "width"), key, strict=True))
         row |= {what: six_digits(fmean(r[what] for r in group)) for what in ("nmi", "acc")}
         row |= {
-            what: six_digits(fmean(r[what] for r in group)) for what in ("kappa", "score", "change") if what in group[0]
+            what: six_digits(fmean(r[what] for r in group))
+            for what in ("kappa", "score", "change")
+            if what in group[0]
         }
         rows.append(row | {"sets": len(group)})
     return rows
@@ -170,7 +201,12 @@ def robustness_rows(study: KernelRecords) -> list[Row]:
         for kind in (dirt,) if share else KINDS:  # the clean fits stand for both
             row: Row = {"set": name, "dirt": kind, "share": share} | _method_columns(method)
             rows.append(
-                row | {"nmi": six_digits(fmean(values)), "std": six_digits(pstdev(values)), "draws": len(values)}
+                row
+                | {
+                    "nmi": six_digits(fmean(values)),
+                    "std": six_digits(pstdev(values)),
+                    "draws": len(values),
+                }
             )
     return rows
 
@@ -183,12 +219,17 @@ def _method_columns(method: str) -> Row:
 
 
 def robustness_mean_rows(study: KernelRecords) -> list[Row]:
-    """Mean NMI over the sets at each share, and the first share at which it is below half of the clean one."""
+    """Mean NMI over the sets at each share, and the first share at which it is below half of the
+    clean one.
+    """
     every = robustness_rows(study)
     rows = []
     for key in method_keys(every):
         group = [row for row in every if (row["dirt"], row["method"], row["beyond"]) == key]
-        course = {s: six_digits(fmean(r["nmi"] for r in group if r["share"] == s)) for s in (0.0, *study.plan.shares)}
+        course = {
+            s: six_digits(fmean(r["nmi"] for r in group if r["share"] == s))
+            for s in (0.0, *study.plan.shares)
+        }
         row: Row = dict(zip(("dirt", "method", "beyond"), key, strict=True))
         row |= {f"{share:.0%}" if share else "clean": nmi for share, nmi in course.items()}
         rows.append(row | {"breaks": breaking_share(course)})
@@ -197,17 +238,24 @@ def robustness_mean_rows(study: KernelRecords) -> list[Row]:
 
 def method_keys(rows: list[Row]) -> list[tuple[Any, ...]]:
     """(dirt, method, beyond), those on cells first."""
-    return sorted(dict.fromkeys((row["dirt"], row["method"], row["beyond"]) for row in rows), key=lambda key: key[0])
+    return sorted(
+        dict.fromkeys((row["dirt"], row["method"], row["beyond"]) for row in rows),
+        key=lambda key: key[0],
+    )
 
 
 def break_rows(study: KernelRecords) -> list[Row]:
-    """Where each method breaks on each set: the first share at which its NMI is below half of its clean one."""
+    """Where each method breaks on each set: the first share at which its NMI is below half of its
+    clean one.
+    """
     every = robustness_rows(study)
     rows = []
     for key in method_keys(every):
         row: Row = dict(zip(("dirt", "method", "beyond"), key, strict=True))
         for name in _present(study.plan.dirty, study.names):
-            group = [r for r in every if (r["dirt"], r["method"], r["beyond"], r["set"]) == (*key, name)]
+            group = [
+                r for r in every if (r["dirt"], r["method"], r["beyond"], r["set"]) == (*key, name)
+            ]
             row[name] = breaking_share({r["share"]: r["nmi"] for r in group})
         rows.append(row)
     return rows
@@ -220,7 +268,9 @@ def breaking_share(course: dict[float, float]) -> str:
 
 
 def claim_rows(study: KernelRecords) -> list[Row]:
-    """What the paper says of Euler's means, for every kernel, and what rectified points should do, each counted."""
+    """What the paper says of Euler's means, for every kernel, and what rectified points should do,
+    each counted.
+    """
     wide, many, points = width_rows(study), cluster_rows(study), rectification_rows(study)
     pairs = list(product(widths(study.plan), _present(study.plan.sets, study.names)))
 
@@ -231,14 +281,22 @@ def claim_rows(study: KernelRecords) -> list[Row]:
         return choose(rows, key=lambda row: row[by])[what]
 
     flat = [
-        end(rows_of(wide, *p), "width", "kappa", min) < end(rows_of(wide, *p), "width", "kappa", max) for p in pairs
+        end(rows_of(wide, *p), "width", "kappa", min)
+        < end(rows_of(wide, *p), "width", "kappa", max)
+        for p in pairs
     ]
-    fewer = [end(rows_of(many, *p), "k", "kappa", max) < end(rows_of(many, *p), "k", "kappa", min) for p in pairs]
+    fewer = [
+        end(rows_of(many, *p), "k", "kappa", max) < end(rows_of(many, *p), "k", "kappa", min)
+        for p in pairs
+    ]
     rises = [
-        end(rows_of(wide, *p), "width", "score", min) > end(rows_of(wide, *p), "width", "score", max) for p in pairs
+        end(rows_of(wide, *p), "width", "score", min)
+        > end(rows_of(wide, *p), "width", "score", max)
+        for p in pairs
     ]
     bounded = [0 <= row["score"] <= 1 for row in wide + many]
-    on = [row["kappa"] < 1e-6 for row in points if row["method"] == "rectified"]  # the grid of Euler rounds at 2^-23
+    # the grid of Euler rounds at 2^-23
+    on = [row["kappa"] < 1e-6 for row in points if row["method"] == "rectified"]
     level = [abs(row["change"]) <= 0.05 for row in points if row["method"] == "rectified"]
     counted = {
         "means deviate less as the kernel flattens": flat,
@@ -249,7 +307,12 @@ def claim_rows(study: KernelRecords) -> list[Row]:
         "rectification changes NMI by at most 0.05": level,
     }
     return [
-        {"claim": claim, "in": sum(cases), "of": len(cases), "verdict": "holds" if all(cases) else "not everywhere"}
+        {
+            "claim": claim,
+            "in": sum(cases),
+            "of": len(cases),
+            "verdict": "holds" if all(cases) else "not everywhere",
+        }
         for claim, cases in counted.items()
     ]
 
@@ -262,25 +325,45 @@ def claim_fits(plan: KernelPlan, names: Names) -> Iterator[KernelFit]:
 KERNEL_TABLES: dict[str, StudyTable[KernelPlan, KernelFit]] = {
     "claims": StudyTable("What holds", claim_rows, study_sets, claim_fits),
     "widths": StudyTable(
-        "Deviation degree of means against the width of the kernel", width_rows, study_sets, width_fits
+        "Deviation degree of means against the width of the kernel",
+        width_rows,
+        study_sets,
+        width_fits,
     ),
     "clusters": StudyTable(
-        "Deviation degree of means against the number of clusters", cluster_rows, study_sets, cluster_fits
+        "Deviation degree of means against the number of clusters",
+        cluster_rows,
+        study_sets,
+        cluster_fits,
     ),
     "representation": StudyTable(
-        "Representation score where means deviate least and most", representation_rows, study_sets, deviation_fits
+        "Representation score where means deviate least and most",
+        representation_rows,
+        study_sets,
+        deviation_fits,
     ),
     "rectification_means": StudyTable(
-        "What rectification changes: mean over the sets", rectification_mean_rows, study_sets, rectification_fits
+        "What rectification changes: mean over the sets",
+        rectification_mean_rows,
+        study_sets,
+        rectification_fits,
     ),
     "rectification": StudyTable(
         "What rectification changes, set by set", rectification_rows, study_sets, rectification_fits
     ),
     "robustness_means": StudyTable(
-        "NMI under gross errors: mean over the sets", robustness_mean_rows, study_sets, gross_error_fits
+        "NMI under gross errors: mean over the sets",
+        robustness_mean_rows,
+        study_sets,
+        gross_error_fits,
     ),
     "breaks": StudyTable(
-        "Where each method breaks: share of gross errors that halves its NMI", break_rows, study_sets, gross_error_fits
+        "Where each method breaks: share of gross errors that halves its NMI",
+        break_rows,
+        study_sets,
+        gross_error_fits,
     ),
-    "robustness": StudyTable("NMI under gross errors, set by set", robustness_rows, study_sets, gross_error_fits),
+    "robustness": StudyTable(
+        "NMI under gross errors, set by set", robustness_rows, study_sets, gross_error_fits
+    ),
 }

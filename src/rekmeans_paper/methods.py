@@ -1,4 +1,7 @@
-"""The methods of the tables, each a function of a case: EulerK, REK1, REK2 in angles and as printed, plain k-means."""
+"""The methods of the tables, each a function of a case:
+
+EulerK, REK1, REK2 in angles and as printed, plain k-means.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,9 @@ from ._arrays import Array
 
 @dataclass(frozen=True)
 class Case:
-    """One fit to make: rows, clusters, the map, and the start, which all Euler methods of a seed share."""
+    """One fit to make: rows, clusters, the map, and the start, which all Euler methods of a seed
+    share.
+    """
 
     X: Array
     k: int
@@ -33,7 +38,9 @@ class Case:
 
 
 class Outcome(NamedTuple):
-    """The result of a method; `course` is the objective after each pass, empty where the method does not say."""
+    """The result of a method; `course` is the objective after each pass, empty where the method
+    does not say.
+    """
 
     labels: Array
     kappa: float | None
@@ -87,14 +94,25 @@ EULER = ("EulerK", "REK1", "REK2", "REK2 printed")  # those that alpha and the s
 
 def make_estimator(kind: Any, case: Case) -> Any:
     """The estimator of this kind for one start, not fitted."""
-    parameters = {"alpha": case.alpha, "scale": case.scale, "beyond": case.beyond, "init": case.init}
+    parameters = {
+        "alpha": case.alpha,
+        "scale": case.scale,
+        "beyond": case.beyond,
+        "init": case.init,
+    }
     return kind(case.k, **parameters, n_init=1, n_threads=1, random_state=case.seed)
 
 
 def _fit_outcome(kind: Any, case: Case) -> Outcome:
     model = make_estimator(kind, case).fit(case.X)
     course = tuple(model.history_["inertia"].tolist())
-    return Outcome(model.labels_, float(model.deviation_.mean()), float(model.inertia_), int(model.n_iter_), course)
+    return Outcome(
+        model.labels_,
+        float(model.deviation_.mean()),
+        float(model.inertia_),
+        int(model.n_iter_),
+        course,
+    )
 
 
 def starting_state(case: Case) -> tuple[Rows, Array]:

@@ -1,4 +1,6 @@
-"""The page of a study: its tables and figures as one self-contained HTML file that fetches nothing."""
+"""The page of a study: its tables and figures as one self-contained HTML file that fetches
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -12,22 +14,33 @@ from .drawing import Drawing, Figure
 from .rows import Tables, row_columns
 
 LONG = 240  # rows of a table above which the page points to its CSV
-GOOD, BAD = ("above", "as printed", "the same", "shown", "holds"), ("below", "missing", "not the same", "does not hold")
+GOOD = ("above", "as printed", "the same", "shown", "holds")
+BAD = ("below", "missing", "not the same", "does not hold")
 
 
 def draw_figures(figures: dict[str, Figure], tables: Tables) -> list[Drawing]:
     """The pictures of each figure, with its title and the table it stands with."""
-    return [Drawing(figure.title, figure.tables[0], list(figure.draw(tables))) for figure in figures.values()]
+    return [
+        Drawing(figure.title, figure.tables[0], list(figure.draw(tables)))
+        for figure in figures.values()
+    ]
 
 
-def render_study_page(template: str, results: dict[str, Any], titles: dict[str, str], drawings: list[Drawing]) -> str:
+def render_study_page(
+    template: str, results: dict[str, Any], titles: dict[str, str], drawings: list[Drawing]
+) -> str:
     """One HTML file; everything in it is escaped but the pictures, which are ours."""
     by_table: dict[str, list[Drawing]] = {}
     for drawing in drawings:
         by_table.setdefault(drawing.table, []).append(drawing)
-    return load_template(Path(__file__).parent, {"cell": cell_text, "tone": verdict_class}, template).render(
+    return load_template(
+        Path(__file__).parent, {"cell": cell_text, "tone": verdict_class}, template
+    ).render(
         results=results,
-        tables={table: (titles[table], row_columns(rows), rows) for table, rows in results["tables"].items()},
+        tables={
+            table: (titles[table], row_columns(rows), rows)
+            for table, rows in results["tables"].items()
+        },
         figures=by_table,
         long=LONG,
     )

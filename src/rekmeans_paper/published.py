@@ -1,4 +1,7 @@
-"""The printed figures of Lin & Chen (2021), as facts: NMI, ACC, κ, sizes, the grid of alpha; from published.json."""
+"""The printed figures of Lin & Chen (2021), as facts:
+
+NMI, ACC, κ, sizes, the grid of alpha; from published.json.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,17 @@ import json
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-PUBLISHED: dict[str, Any] = json.loads(files(__package__).joinpath("published.json").read_text(encoding="utf-8"))
+PUBLISHED: dict[str, Any] = json.loads(
+    files(__package__).joinpath("published.json").read_text(encoding="utf-8")
+)
 SOURCE: str = PUBLISHED["source"]
 ALPHAS: tuple[float, ...] = tuple(float(alpha) for alpha in PUBLISHED["alpha_grid"])
 SETS: tuple[str, ...] = tuple(PUBLISHED["datasets"])
 PRINTED_METHODS: tuple[str, ...] = tuple(PUBLISHED["NMI"])
 KAPPA: dict[str, float] = PUBLISHED["deviation_degree_EulerK"]
-PRINTED_SIZES: dict[str, tuple[int, int, int]] = {name: tuple(size) for name, size in PUBLISHED["datasets"].items()}
+PRINTED_SIZES: dict[str, tuple[int, int, int]] = {
+    name: tuple(size) for name, size in PUBLISHED["datasets"].items()
+}
 READ_AS: dict[str, str] = PUBLISHED["nmi_columns_read_as"]
 
 

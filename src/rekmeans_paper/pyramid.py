@@ -1,4 +1,6 @@
-"""Spatial pyramid: how often each of the visual words occurs in the image, its quarters, its sixteenths, ..."""
+"""Spatial pyramid: how often each of the visual words occurs in the image, its quarters, its
+sixteenths, ...
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,10 @@ from .images import grey_image, image_list, image_name, shrink_image
 from .sift import SIDE_BINS, UNIT, Squares, describe_squares
 
 ALPHA = 1.0  # half-turns for the unit length of a descriptor: the most that keeps near near
-FALL = 1e-4  # a pass that lowers the objective by less no longer changes what the words are good for
-LEAST_SHARE = 50  # squares drawn from an image; more images than max_descriptors / 50 need not be read for the words
+# a pass that lowers the objective by less no longer changes what the words are good for
+FALL = 1e-4
+# squares drawn from an image; more images than max_descriptors / 50 need not be read for the words
+LEAST_SHARE = 50
 NEIGHBOURS = 5  # words that share a square in soft coding; more only blur
 AT_ONCE = 16  # images whose squares are in memory at a time
 
@@ -35,7 +39,9 @@ def _hard_shares(codebook: RectifiedEulerKMeans, V: Array) -> tuple[Array, Array
 
 
 def _soft_shares(codebook: RectifiedEulerKMeans, V: Array) -> tuple[Array, Array]:
-    """The nearest words, (p, 5), sharing in proportion to exp(-D/s), s the mean squared distance D of the fit."""
+    """The nearest words, (p, 5), sharing in proportion to exp(-D/s), s the mean squared distance D
+    of the fit.
+    """
     D = codebook.transform(V) ** 2
     m = min(NEIGHBOURS, D.shape[1])
     words = np.argpartition(D, m - 1, axis=1)[:, :m]
@@ -64,12 +70,13 @@ NORMS: dict[str | None, Callable[[Array, int], Array]] = {
 class SpatialPyramid(TransformerMixin, BaseEstimator):
     """Images as counts of visual words in the cells of a spatial pyramid: 21 x 512 = 10752 columns.
 
-    Squares on a grid are described by SIFT; :class:`rekmeans.RectifiedEulerKMeans` learns `n_words` words from some of
-    them; each square then counts for its nearest word, in the image, in its quarters and in its sixteenths.
+    Squares on a grid are described by SIFT; :class:`rekmeans.RectifiedEulerKMeans` learns `n_words`
+    words from some of them; each square then counts for its nearest word, in the image, in its
+    quarters and in its sixteenths.
 
-    The words come from rectified Euler k-means because its centroids are descriptors (their pre-images), its loss is
-    bounded, and its labels are the same bits for any number of threads; at half a turn for the unit length it is
-    close to k-means.
+    The words come from rectified Euler k-means because its centroids are descriptors (their
+    pre-images), its loss is bounded, and its labels are the same bits for any number of threads; at
+    half a turn for the unit length it is close to k-means.
 
     Parameters
     ----------
@@ -84,17 +91,19 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
     max_side : int or None, default=300
         Images with a longer side are reduced to it; None for none.
     coding : {"hard", "soft"}, default="hard"
-        Whether a square counts for its nearest word, or is shared by the nearest five, the nearer the more.
+        Whether a square counts for its nearest word, or is shared by the nearest five, the nearer
+        the more.
     normalize : {"l1", "l2", "sqrt"} or None, default=None
-        Counts as they are; divided by the image's number of squares; rows of unit length; square roots of "l1".
-        Images of different sizes need one of them to be compared.
+        Counts as they are; divided by the image's number of squares; rows of unit length; square
+        roots of "l1". Images of different sizes need one of them to be compared.
     sparse_output : bool, default=False
         Whether `transform` returns CSR: with 512 words about an eighth of the counts are not zero.
     max_descriptors : int, default=100000
-        Squares drawn for the codebook, evenly from the images (from at most one image for every 50).
+        Squares drawn for the codebook, evenly from the images (from at most one image for every
+        50).
     n_threads : int or None, default=None
-        Threads to use; None for all that the process may: its CPU affinity, its container's quota, OMP_NUM_THREADS (set
-        in workers of joblib and Dask). The answer is the same for any number.
+        Threads to use; None for all that the process may: its CPU affinity, its container's quota,
+        OMP_NUM_THREADS (set in workers of joblib and Dask). The answer is the same for any number.
     random_state : int, RandomState or None, default=None
         Seed of the squares drawn and of the codebook.
     verbose : int, default=0
@@ -162,7 +171,8 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
         V = self._sample_descriptors(image_list(X), random)
         if (different := len(np.unique(V, axis=0))) < self.n_words:
             raise ValueError(
-                f"n_words={self.n_words} needs at least {self.n_words} different squares, got {different} in "
+                f"n_words={self.n_words} needs at least {self.n_words} different squares, got "
+                f"{different} in "
                 f"{len(V)}: lower n_words or step, or add images."
             )
         codebook = RectifiedEulerKMeans(
@@ -181,7 +191,8 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
     def transform(self, X: Iterable[Any]) -> Any:
         """Counts of the words in the cells, (n_images, cells x n_words) float32.
 
-        The columns of level 0 come first, then the cells of each level in row order, `n_words` columns a cell.
+        The columns of level 0 come first, then the cells of each level in row order, `n_words`
+        columns a cell.
         """
         check_is_fitted(self)
         self._check_parameters()
@@ -198,8 +209,16 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
         """Level, row, column and word of each column, such as level1_row0_column1_word17."""
         check_is_fitted(self)
         sides = [(level, 2**level) for level in range(self.levels)]
-        cells = [f"level{level}_row{r}_column{c}" for level, s in sides for r in range(s) for c in range(s)]
-        return np.array([f"{cell}_word{word}" for cell in cells for word in range(len(self.words_))], dtype=object)
+        cells = [
+            f"level{level}_row{r}_column{c}"
+            for level, s in sides
+            for r in range(s)
+            for c in range(s)
+        ]
+        return np.array(
+            [f"{cell}_word{word}" for cell in cells for word in range(len(self.words_))],
+            dtype=object,
+        )
 
     def _pyramid_blocks(self, images: list[Any]) -> Iterator[Array]:
         """Rows of the answer, a few images at a time."""
@@ -207,12 +226,17 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
             yield NORMS[self.normalize](self._counts(block), len(self.words_)).astype(np.float32)
 
     def _square_blocks(self, numbered: list[tuple[int, Any]], done: str) -> Iterator[list[Squares]]:
-        """The squares of the images in order, a few images at a time, read and described by several threads."""
+        """The squares of the images in order, a few images at a time, read and described by several
+        threads.
+        """
         with ThreadPoolExecutor(count_threads(self.n_threads)) as pool:
             for at in range(0, len(numbered), AT_ONCE):
                 yield list(pool.map(self._squares_of, numbered[at : at + AT_ONCE]))
                 if self.verbose:
-                    print(f"{done} {min(at + AT_ONCE, len(numbered))} of {len(numbered)} images", flush=True)
+                    print(
+                        f"{done} {min(at + AT_ONCE, len(numbered))} of {len(numbered)} images",
+                        flush=True,
+                    )
 
     def _squares_of(self, numbered: tuple[int, Any]) -> Squares:
         number, image = numbered
@@ -221,16 +245,21 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
         if min(picture.shape) < self.size:
             h, w = picture.shape
             raise ValueError(
-                f"an image needs at least size={self.size} pixels on each side; {name} has {h} x {w} after max_side: "
+                f"an image needs at least size={self.size} pixels on each side; {name} has {h} x "
+                f"{w} after max_side: "
                 "lower size or enlarge it."
             )
         return describe_squares(picture, self.step, self.size)
 
     def _sample_descriptors(self, images: list[Any], random: np.random.RandomState) -> Array:
-        """Descriptors to learn the words from, as many from each image; each image has a generator of its own."""
+        """Descriptors to learn the words from, as many from each image; each image has a generator
+        of its own.
+        """
         used = min(len(images), max(1, self.max_descriptors // LEAST_SHARE))
         chosen = np.sort(random.permutation(len(images))[:used])
-        seeds = np.random.SeedSequence(random.randint(0, 2**32, size=4, dtype=np.uint32).tolist()).spawn(used)
+        seeds = np.random.SeedSequence(
+            random.randint(0, 2**32, size=4, dtype=np.uint32).tolist()
+        ).spawn(used)
         blocks = self._square_blocks([(int(i), images[i]) for i in chosen], "squares drawn from")
         sample = []
         for squares, seed in zip(chain.from_iterable(blocks), seeds, strict=True):
@@ -239,11 +268,21 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
         return np.concatenate(sample)
 
     def _counts(self, block: list[Squares]) -> Array:
-        """The pyramids of a few images, (m, cells x n_words); coarser cells are sums of finer ones."""
-        k, s, m = len(self.words_), 2 ** (self.levels - 1), len(block)
-        words, shares = CODINGS[self.coding](self.codebook_, np.concatenate([squares.descriptors for squares in block]))
-        cells = [(s * squares.down).astype(np.int64) * s + (s * squares.right).astype(np.int64) for squares in block]
-        cell = np.concatenate([each + i * s * s for i, each in enumerate(cells)])  # (p,) finest cell, all images
+        """The pyramids of a few images, (m, cells x n_words); coarser cells are sums of finer
+        ones.
+        """
+        k = len(self.words_)
+        s = 2 ** (self.levels - 1)
+        m = len(block)
+        words, shares = CODINGS[self.coding](
+            self.codebook_, np.concatenate([squares.descriptors for squares in block])
+        )
+        cells = [
+            (s * squares.down).astype(np.int64) * s + (s * squares.right).astype(np.int64)
+            for squares in block
+        ]
+        # (p,) finest cell, all images
+        cell = np.concatenate([each + i * s * s for i, each in enumerate(cells)])
         H = np.bincount((cell[:, None] * k + words).ravel(), shares.ravel(), m * s * s * k)
         levels = [H.reshape(m, s, s, k)]
         for _ in range(self.levels - 1):
@@ -258,13 +297,21 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
         require_integer("size", self.size, least=SIDE_BINS, hint=", a pixel for each bin")
         require_integer("levels", self.levels)
         if self.max_side is not None:
-            require_integer("max_side", self.max_side, least=self.size, hint=" = size (None for any)")
+            require_integer(
+                "max_side", self.max_side, least=self.size, hint=" = size (None for any)"
+            )
         require_choice("coding", self.coding, CODINGS)
         require_choice("normalize", self.normalize, NORMS)
-        require_integer("max_descriptors", self.max_descriptors, least=self.n_words, hint=" = n_words")
+        require_integer(
+            "max_descriptors", self.max_descriptors, least=self.n_words, hint=" = n_words"
+        )
         if self.n_threads is not None:
             require_integer("n_threads", self.n_threads, hint=" (None for all)")
-        require_integer("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, least=0)
+        require_integer(
+            "verbose",
+            int(self.verbose) if isinstance(self.verbose, bool) else self.verbose,
+            least=0,
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -34,7 +34,8 @@ def reproduce_paper(
     Parameters
     ----------
     folder : Path
-        Gets index.html, results.json, a CSV for each table, an SVG and a PNG for each figure, and cells.jsonl.
+        Gets index.html, results.json, a CSV for each table, an SVG and a PNG for each figure, and
+        cells.jsonl.
     plan : Plan, default=FULL
         `FULL` or `QUICK` of `rekmeans_paper.reproduction_plans`, or one of your own.
     only : sequence of str, default=()
@@ -47,7 +48,8 @@ def reproduce_paper(
     Returns
     -------
     dict
-        What results.json holds: tables (name -> rows), files of figures, protocols, and why data sets are missing.
+        What results.json holds: tables (name -> rows), files of figures, protocols, and why data
+        sets are missing.
 
     Examples
     --------

@@ -1,4 +1,6 @@
-"""The fits of the reproduction, one for each cell (set, scaling, method, alpha, start), and their records."""
+"""The fits of the reproduction, one for each cell (set, scaling, method, alpha, start), and their
+records.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ class Cell(StudyFit):
 
 
 def measure_cell(cell: Cell) -> Record:
-    """NMI, ACC, κ, objective and passes of one fit; the sum of its labels; the course of the first start."""
+    """NMI, ACC, κ, objective and passes of one fit; the sum of its labels; the course of the first
+    start.
+    """
     X, y = _scaled_rows(cell.dataset, cell.scaling)
     scaling = SCALINGS[cell.scaling]
     k = cell.k or len(np.unique(y))
@@ -50,7 +54,9 @@ def measure_cell(cell: Cell) -> Record:
 
 @lru_cache(maxsize=1)
 def _scaled_rows(name: str, scaling: str) -> tuple[Array, Array]:
-    """Rows after the scaling of rows, in the narrowest floating type that holds them, and classes."""
+    """Rows after the scaling of rows, in the narrowest floating type that holds them, and
+    classes.
+    """
     data = datasets.load(name)
     X = np.asarray(data.X)
     return SCALINGS[scaling].rows(X.astype(np.result_type(X.dtype, np.float32))), np.asarray(data.y)
@@ -61,13 +67,19 @@ def _measure_half(method: str, case: Case, y: Array) -> Record:
     order = check_random_state(case.seed).permutation(len(y))
     fitted, other = np.split(order, [len(y) // 2])
     model = make_estimator(HALF_ESTIMATORS[method], case).fit(case.X[fitted])
-    on_fitted = {f"fitted_{name}": score for name, score in _scores(y[fitted], model.labels_).items()}
+    on_fitted = {
+        f"fitted_{name}": score for name, score in _scores(y[fitted], model.labels_).items()
+    }
     return _scores(y[other], model.predict(case.X[other])) | on_fitted
 
 
 def _scores(y: Array, labels: Array) -> Record:
     checksum = crc32(np.asarray(labels, np.int32).tobytes())
-    return {"nmi": normalized_mutual_info(y, labels), "acc": clustering_accuracy(y, labels), "labels": checksum}
+    return {
+        "nmi": normalized_mutual_info(y, labels),
+        "acc": clustering_accuracy(y, labels),
+        "labels": checksum,
+    }
 
 
 def _outcome_record(outcome: Outcome, *, with_course: bool) -> Record:

@@ -1,4 +1,6 @@
-"""Tables the paper does not have: half-moons, the scaling that explains the figures, surfaces on unseen rows."""
+"""Tables the paper does not have: half-moons, the scaling that explains the figures, surfaces on
+unseen rows.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,8 @@ from .study import StudyTable
 
 DRAWS = 3  # of each start, as in the paper's figures
 MOON_STARTS = 10  # of a fit on half-moons
-MOON_ALPHAS = tuple(alpha for alpha in published.ALPHAS if 0.1 <= alpha <= 2)  # the map aliases beyond
+# the map aliases beyond
+MOON_ALPHAS = tuple(alpha for alpha in published.ALPHAS if 0.1 <= alpha <= 2)
 ON_CIRCLE = {"circle": "random points of the circle", "random": "random mapped rows"}
 SEARCHED_SCALINGS = ("none", "row L1", "row L2", "range")
 
@@ -33,8 +36,12 @@ def moon_case(alpha: float, k: int = 2, init: str = "k-means++", seed: int = 0) 
 
 @cache
 def moon_alpha() -> float:
-    """The alpha of the grid at which EulerK's κ on our half-moons comes nearest to the printed one."""
-    return min(MOON_ALPHAS, key=lambda alpha: abs(_kappas(alpha)[0] - published.KAPPA[datasets.MOONS]))
+    """The alpha of the grid at which EulerK's κ on our half-moons comes nearest to the printed
+    one.
+    """
+    return min(
+        MOON_ALPHAS, key=lambda alpha: abs(_kappas(alpha)[0] - published.KAPPA[datasets.MOONS])
+    )
 
 
 def _kappas(alpha: float, k: int = 2, seed: int = 0) -> tuple[float, float]:
@@ -49,7 +56,11 @@ def moon_rows(study: PaperRecords) -> list[Row]:
     rows = []
     for alpha in MOON_ALPHAS:
         root, as_printed = _kappas(alpha)
-        row: Row = {"alpha": alpha, "kappa": six_digits(root), "by_printed_formula": six_digits(as_printed)}
+        row: Row = {
+            "alpha": alpha,
+            "kappa": six_digits(root),
+            "by_printed_formula": six_digits(as_printed),
+        }
         row["printed"] = published.KAPPA[datasets.MOONS]
         rows.append(row | {"nearest": alpha == moon_alpha()})
     return rows
@@ -59,22 +70,36 @@ def moon_cluster_rows(study: PaperRecords) -> list[Row]:
     """κ of EulerK on half-moons against the number of clusters."""
     alpha = moon_alpha()
     mean = {
-        k: fmean(_kappas(alpha, k, s)[0] for s in range(MOON_STARTS)) for k in range(2, study.plan.most_clusters + 1)
+        k: fmean(_kappas(alpha, k, s)[0] for s in range(MOON_STARTS))
+        for k in range(2, study.plan.most_clusters + 1)
     }
     return [{"k": k, "alpha": alpha, "kappa": six_digits(kappa)} for k, kappa in mean.items()]
 
 
 def start_rows(study: PaperRecords) -> list[Row]:
-    """Centroids of EulerK from starts on the circle, three draws each: they leave it all the same."""
+    """Centroids of EulerK from starts on the circle, three draws each: they leave it all the
+    same.
+    """
     rows: list[Row] = []
     for init, name in ON_CIRCLE.items():
         for draw in range(DRAWS):
             case = moon_case(moon_alpha(), init=init, seed=draw)
             model = make_estimator(EulerKMeans, case).fit(case.X)
             for c, m in enumerate(model.centroids_):
-                head: Row = {"start": name, "draw": draw, "cluster": c, "kappa": six_digits(model.deviation_[c])}
+                head: Row = {
+                    "start": name,
+                    "draw": draw,
+                    "cluster": c,
+                    "kappa": six_digits(model.deviation_[c]),
+                }
                 rows += [
-                    head | {"column": j, "re": float(z.real), "im": float(z.imag), "modulus": six_digits(abs(z))}
+                    head
+                    | {
+                        "column": j,
+                        "re": float(z.real),
+                        "im": float(z.imag),
+                        "modulus": six_digits(abs(z)),
+                    }
                     for j, z in enumerate(m)
                 ]
     return rows
@@ -97,7 +122,9 @@ def _with_scaling(plan: Plan, scaling: str) -> Protocol:
 
 
 def scaling_rows(study: PaperRecords) -> list[Row]:
-    """EulerK under each scaling, alpha by labels: how far NMI, ACC and κ are from the printed; evidence, no fact."""
+    """EulerK under each scaling, alpha by labels: how far NMI, ACC and κ are from the printed;
+    evidence, no fact.
+    """
     rows = [
         _scaling_row(study, name, by)
         for by in SEARCHED_SCALINGS
@@ -107,7 +134,9 @@ def scaling_rows(study: PaperRecords) -> list[Row]:
     for by in SEARCHED_SCALINGS:
         group = [row for row in rows if row["scaling"] == by]
         if group:
-            gaps: Row = {gap: round(fmean(row[gap] for row in group), 3) for gap in ("gap", "kappa_gap")}
+            gaps: Row = {
+                gap: round(fmean(row[gap] for row in group), 3) for gap in ("gap", "kappa_gap")
+            }
             rows.append({"set": "mean of all", "scaling": by} | gaps)
     return rows
 
@@ -117,19 +146,36 @@ def _scaling_row(study: PaperRecords, name: str, by: str) -> Row:
         study.records, protocol_cells(study.names[name], _with_scaling(study.plan, by), ["EulerK"])
     )
     alpha = best_alpha(by_alpha, "nmi")
-    nmi, acc, kappa = (fmean(record[m] for record in by_alpha[alpha]) for m in ("nmi", "acc", "kappa"))
-    printed = (published.reference_value("NMI", "EulerK", name), published.printed_value("ACC", "EulerK", name))
-    row: Row = {"set": name, "scaling": by, "alpha": alpha, "nmi": round(100 * nmi, 2), "acc": round(100 * acc, 2)}
+    nmi, acc, kappa = (
+        fmean(record[m] for record in by_alpha[alpha]) for m in ("nmi", "acc", "kappa")
+    )
+    printed = (
+        published.reference_value("NMI", "EulerK", name),
+        published.printed_value("ACC", "EulerK", name),
+    )
+    row: Row = {
+        "set": name,
+        "scaling": by,
+        "alpha": alpha,
+        "nmi": round(100 * nmi, 2),
+        "acc": round(100 * acc, 2),
+    }
     means = [cell.mean for cell in printed if cell is not None]
     row |= {"printed_nmi": means[0], "printed_acc": means[1]}
     row["gap"] = round(fmean((abs(row["nmi"] - means[0]), abs(row["acc"] - means[1]))), 2)  # points
     row |= {"kappa": six_digits(kappa), "printed_kappa": published.KAPPA[name]}
-    row["kappa_gap"] = round(abs(log10(max(kappa, 1e-12) / published.KAPPA[name])), 3)  # powers of ten
+    # powers of ten
+    row["kappa_gap"] = round(abs(log10(max(kappa, 1e-12) / published.KAPPA[name])), 3)
     noted_alpha = published.PUBLISHED["chosen_alpha_in_source_comments"]["EulerK"].get(name)
     if noted_alpha in by_alpha:
-        at_noted_alpha = {m: fmean(record[m] for record in by_alpha[noted_alpha]) for m in ("nmi", "acc", "kappa")}
+        at_noted_alpha = {
+            m: fmean(record[m] for record in by_alpha[noted_alpha]) for m in ("nmi", "acc", "kappa")
+        }
         row |= {"noted_alpha": noted_alpha, "nmi_there": round(100 * at_noted_alpha["nmi"], 2)}
-        row |= {"acc_there": round(100 * at_noted_alpha["acc"], 2), "kappa_there": six_digits(at_noted_alpha["kappa"])}
+        row |= {
+            "acc_there": round(100 * at_noted_alpha["acc"], 2),
+            "kappa_there": six_digits(at_noted_alpha["kappa"]),
+        }
     return row
 
 
@@ -143,24 +189,43 @@ def half_cells(plan: Plan, names: dict[str, str]) -> Iterator[Cell]:
     for name in half_sets(plan):
         for method in HALF_ESTIMATORS if name in names else ():
             for draw in range(plan.halves):
-                yield Cell(names[name], "robust", "k-means++", method, DEFAULT_ALPHA, 0, draw, half=True)
+                yield Cell(
+                    names[name], "robust", "k-means++", method, DEFAULT_ALPHA, 0, draw, half=True
+                )
 
 
 def half_rows(study: PaperRecords) -> list[Row]:
-    """NMI on the half that was not fitted, REK minus EulerK, with a 95 % interval: do surfaces generalise better?"""
+    """NMI on the half that was not fitted, REK minus EulerK, with a 95 % interval: do surfaces
+    generalise better?
+    """
     rows = []
     cells = list(half_cells(study.plan, study.names))
     for name in dict.fromkeys(cell.dataset for cell in cells):
         nmi = {
-            method: [100 * study.records[c]["nmi"] for c in cells if (c.dataset, c.method) == (name, method)]
+            method: [
+                100 * study.records[c]["nmi"]
+                for c in cells
+                if (c.dataset, c.method) == (name, method)
+            ]
             for method in HALF_ESTIMATORS
         }
         gains = [rek - mean for rek, mean in zip(nmi["REK1"], nmi["EulerK"], strict=True)]
-        gain, width = fmean(gains), 1.96 * stdev(gains) / sqrt(len(gains))
-        row: Row = {"set": name, "draws": len(gains)} | {method: round(fmean(v), 2) for method, v in nmi.items()}
-        row |= {"gain": round(gain, 2), "from": round(gain - width, 2), "to": round(gain + width, 2)}
+        gain = fmean(gains)
+        width = 1.96 * stdev(gains) / sqrt(len(gains))
+        row: Row = {"set": name, "draws": len(gains)} | {
+            method: round(fmean(v), 2) for method, v in nmi.items()
+        }
+        row |= {
+            "gain": round(gain, 2),
+            "from": round(gain - width, 2),
+            "to": round(gain + width, 2),
+        }
         row["verdict"] = (
-            "REK ahead" if gain - width > 0 else "EulerK ahead" if gain + width < 0 else "no difference shown"
+            "REK ahead"
+            if gain - width > 0
+            else "EulerK ahead"
+            if gain + width < 0
+            else "no difference shown"
         )
         rows.append(row)
     return rows
@@ -168,7 +233,9 @@ def half_rows(study: PaperRecords) -> list[Row]:
 
 EVIDENCE: dict[str, StudyTable[Plan, Cell]] = {
     "moons": StudyTable("Half-moons: deviation degree of EulerK at each alpha", moon_rows),
-    "clusters": StudyTable("Half-moons: deviation degree of EulerK against the number of clusters", moon_cluster_rows),
+    "clusters": StudyTable(
+        "Half-moons: deviation degree of EulerK against the number of clusters", moon_cluster_rows
+    ),
     "starts": StudyTable("Half-moons: centroids of EulerK from starts on the circle", start_rows),
     "scaling": StudyTable(
         "Which unstated scaling explains the printed figures: evidence, no fact",
@@ -176,5 +243,7 @@ EVIDENCE: dict[str, StudyTable[Plan, Cell]] = {
         search_sets,
         search_cells,
     ),
-    "halves": StudyTable("Fitted on one half, scored on the other", half_rows, half_sets, half_cells),
+    "halves": StudyTable(
+        "Fitted on one half, scored on the other", half_rows, half_sets, half_cells
+    ),
 }

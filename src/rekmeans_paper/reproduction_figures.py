@@ -1,4 +1,6 @@
-"""The figures, drawn from the rows of the tables, each as SVG and PNG; the half-moons from fits of their own."""
+"""The figures, drawn from the rows of the tables, each as SVG and PNG; the half-moons from fits of
+their own.
+"""
 
 from __future__ import annotations
 
@@ -36,30 +38,47 @@ from .rows import Row, Tables
 
 FEW = 5  # alphas that each have a tick
 LINES = (("o", "-"), ("s", "-"), ("x", "--"), ("^", ":"))  # marker and dashes of each method
-STYLES = {method: {"marker": marker, "ls": dashes} for method, (marker, dashes) in zip(EULER, LINES, strict=True)}
+STYLES = {
+    method: {"marker": marker, "ls": dashes}
+    for method, (marker, dashes) in zip(EULER, LINES, strict=True)
+}
 COLOUR_OF = dict(zip(EULER, (COLOURS[0], COLOURS[1], TEXT, COLOURS[3]), strict=True))
 
 
 def draw_half_moons(tables: Tables) -> Pictures:
     """The data, and its mapped points in each dimension."""
-    data, m = datasets.half_moons(0), mapped_rows(moon_case(moon_alpha()))
+    data = datasets.half_moons(0)
+    m = mapped_rows(moon_case(moon_alpha()))
 
     def draw(first: Axes) -> None:
         left, *circles = split_panels(first, 1, 3)[0]
         for c in (0, 1):
-            left.plot(*data.X[data.y == c].T, "o", ms=3, color=cluster_colour(c), alpha=0.7, mec="none")
+            left.plot(
+                *data.X[data.y == c].T, "o", ms=3, color=cluster_colour(c), alpha=0.7, mec="none"
+            )
         left.set(xlabel="first", ylabel="second", aspect="equal", title="data")
         for j, ax in enumerate(circles):
             _draw_circle(ax, m[:, j], data.y)
             ax.set_title(f"dimension {j + 1}, mapped")
 
-    yield render_picture("half_moons", draw, 3.0, "Half-moons, and their mapped points in each dimension", PANELS_WIDTH)
+    yield render_picture(
+        "half_moons",
+        draw,
+        3.0,
+        "Half-moons, and their mapped points in each dimension",
+        PANELS_WIDTH,
+    )
 
 
 def draw_surfaces(tables: Tables) -> Pictures:
-    """Centroids of the three methods and the surfaces of Lemma 1 and 2, dimension by dimension and in the plane."""
+    """Centroids of the three methods and the surfaces of Lemma 1 and 2, dimension by dimension and
+    in the plane.
+    """
     case = moon_case(moon_alpha())
-    models = {"EulerK": make_estimator(EulerKMeans, case), "REK1": make_estimator(RectifiedEulerKMeans, case)}
+    models = {
+        "EulerK": make_estimator(EulerKMeans, case),
+        "REK1": make_estimator(RectifiedEulerKMeans, case),
+    }
     angle_fit = angles.fit_angles(*starting_state(case))
     fits = {name: (model.fit(case.X).centroids_, model.labels_) for name, model in models.items()}
     fits["REK2"] = (angle_fit.complex_centroids, angle_fit.labels)
@@ -77,7 +96,11 @@ def draw_surfaces(tables: Tables) -> Pictures:
                 ax.set_title(f"{name}, dimension {j + 1}")
 
     yield render_picture(
-        "surfaces", draw, 5.8, "Centroids and surfaces of EulerK, REK1 and REK2 in each dimension", PANELS_WIDTH
+        "surfaces",
+        draw,
+        5.8,
+        "Centroids and surfaces of EulerK, REK1 and REK2 in each dimension",
+        PANELS_WIDTH,
     )
 
     def plane(first: Axes) -> None:
@@ -86,13 +109,18 @@ def draw_surfaces(tables: Tables) -> Pictures:
             ax.set_title(name)
 
     yield render_picture(
-        "surfaces_plane", plane, 3.6, "The clusters of EulerK and REK1 in the plane of the data", PANELS_WIDTH
+        "surfaces_plane",
+        plane,
+        3.6,
+        "The clusters of EulerK and REK1 in the plane of the data",
+        PANELS_WIDTH,
     )
 
 
 def draw_starts(tables: Tables) -> Pictures:
     """Where EulerK's centroids end that began on the circle."""
-    rows, m = tables["starts"], mapped_rows(moon_case(moon_alpha()))
+    rows = tables["starts"]
+    m = mapped_rows(moon_case(moon_alpha()))
 
     def draw(init: str) -> Callable[[Axes], None]:
         def panels(first: Axes) -> None:
@@ -108,7 +136,11 @@ def draw_starts(tables: Tables) -> Pictures:
 
     for key, init in ON_CIRCLE.items():
         yield render_picture(
-            f"starts_{key}", draw(init), 5.8, f"Centroids of EulerK from {init}, three draws", PANELS_WIDTH
+            f"starts_{key}",
+            draw(init),
+            5.8,
+            f"Centroids of EulerK from {init}, three draws",
+            PANELS_WIDTH,
         )
 
 
@@ -117,13 +149,22 @@ def draw_clusters(tables: Tables) -> Pictures:
     rows = tables["clusters"]
 
     def draw(ax: Axes) -> None:
-        ax.plot([row["k"] for row in rows], [row["kappa"] for row in rows], "o-", color=COLOURS[0], ms=4.5)
+        ax.plot(
+            [row["k"] for row in rows],
+            [row["kappa"] for row in rows],
+            "o-",
+            color=COLOURS[0],
+            ms=4.5,
+        )
         ax.axhline(KAPPA[datasets.MOONS], color=SOFT, lw=1, ls="--")
         ax.set(xlabel="clusters K", ylabel="deviation degree κ", ylim=(0, None))
         remove_frame(ax)
 
     yield render_picture(
-        "clusters", draw, 2.8, "Deviation degree of EulerK on half-moons against the number of clusters"
+        "clusters",
+        draw,
+        2.8,
+        "Deviation degree of EulerK on half-moons against the number of clusters",
     )
 
 
@@ -140,12 +181,15 @@ def draw_sensitivity(tables: Tables) -> Pictures:
 
     for key, rows in _by_protocol(tables["alphas"]):
         if len({row["alpha"] for row in rows}) > 1:
-            name, text = _file_name(f"alphas_{key}"), f"NMI against alpha: {key}"
+            name = _file_name(f"alphas_{key}")
+            text = f"NMI against alpha: {key}"
             yield _method_panels(("alpha", "nmi"), set_log_axis).picture(name, _by_set(rows), text)
 
 
 def draw_course(tables: Tables) -> Pictures:
-    """The objective against the pass, a panel for each set, framed by REK1; the printed update may leave the frame."""
+    """The objective against the pass, a panel for each set, framed by REK1; the printed update may
+    leave the frame.
+    """
 
     def frame_by_rek1(ax: Axes, rows: list[Row]) -> None:
         falls = [row["objective"] for row in rows if row["method"] == "REK1"]
@@ -155,8 +199,11 @@ def draw_course(tables: Tables) -> Pictures:
 
     for key, rows in _by_protocol(tables["objective"]):
         others = [row for row in rows if row["method"] != "EulerK"]  # its objective is another
-        name, text = _file_name(f"objective_{key}"), f"Objective against pass: {key}"
-        yield _method_panels(("pass", "objective"), frame_by_rek1).picture(name, _by_set(others), text)
+        name = _file_name(f"objective_{key}")
+        text = f"Objective against pass: {key}"
+        yield _method_panels(("pass", "objective"), frame_by_rek1).picture(
+            name, _by_set(others), text
+        )
 
 
 def _by_protocol(rows: list[Row]) -> Iterator[tuple[str, list[Row]]]:
@@ -178,7 +225,10 @@ def _method_panels(axes: tuple[str, str], adjust: Callable[[Axes, list[Row]], No
 
 
 def _by_set(rows: list[Row]) -> dict[str, list[Row]]:
-    return {name: [row for row in rows if row["set"] == name] for name in dict.fromkeys(row["set"] for row in rows)}
+    return {
+        name: [row for row in rows if row["set"] == name]
+        for name in dict.fromkeys(row["set"] for row in rows)
+    }
 
 
 def _draw_circle(ax: Axes, m: Array, labels: Array, tint: str | None = None) -> None:
@@ -186,7 +236,15 @@ def _draw_circle(ax: Axes, m: Array, labels: Array, tint: str | None = None) -> 
     ax.add_patch(Circle((0, 0), 1, fill=False, color=FAINT, lw=1))
     for c in np.unique(labels):
         points = m[labels == c]
-        ax.plot(points.real, points.imag, "o", ms=3, color=tint or cluster_colour(int(c)), alpha=0.5, mec="none")
+        ax.plot(
+            points.real,
+            points.imag,
+            "o",
+            ms=3,
+            color=tint or cluster_colour(int(c)),
+            alpha=0.5,
+            mec="none",
+        )
     ax.set(xlim=(-1.2, 1.2), ylim=(-1.2, 1.2), xticks=(-1, 0, 1), yticks=(-1, 0, 1), aspect="equal")
     remove_frame(ax)
 
@@ -209,7 +267,9 @@ PAPER_FIGURES: dict[str, Figure] = {
     "half_moons": Figure("Half-moons and their mapped points", ("moons",), draw_half_moons),
     "surfaces": Figure("Centroids and surfaces on half-moons", ("moons",), draw_surfaces),
     "starts": Figure("EulerK from starts on the circle", ("starts",), draw_starts),
-    "clusters": Figure("Deviation degree against the number of clusters", ("clusters",), draw_clusters),
+    "clusters": Figure(
+        "Deviation degree against the number of clusters", ("clusters",), draw_clusters
+    ),
     "alphas": Figure("NMI against alpha", ("alphas",), draw_sensitivity),
     "objective": Figure("Objective against pass", ("objective",), draw_course),
 }

@@ -1,4 +1,6 @@
-"""Protocols as values: how rows and columns are scaled, which alphas and starts are tried, who chooses alpha."""
+"""Protocols as values: how rows and columns are scaled, which alphas and starts are tried, who
+chooses alpha.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,8 @@ from .datasets import LOW
 from .published import ALPHAS
 
 DEFAULT_ALPHA = 0.9  # of the estimators
-PLAIN = f"range {DEFAULT_ALPHA:g}"  # key of the protocol that needs neither labels nor robust columns
+# key of the protocol that needs neither labels nor robust columns
+PLAIN = f"range {DEFAULT_ALPHA:g}"
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,9 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is run: protocols for low- and high-dimensional sets, the search for the unstated scaling."""
+    """How much is run: protocols for low- and high-dimensional sets, the search for the unstated
+    scaling.
+    """
 
     low: dict[str, Protocol]
     low_sets: tuple[str, ...]
@@ -79,18 +84,27 @@ class Plan:
     most_clusters: int  # of kappa against K
 
 
-COARSE = (1e-4, 0.01, 0.1, 0.5, 0.7, 0.9, 1.1, 1.4, 1.8, 5.0, 10.0, 100.0, 300.0, 400.0)  # of the quick plan
+# of the quick plan
+COARSE = (1e-4, 0.01, 0.1, 0.5, 0.7, 0.9, 1.1, 1.4, 1.8, 5.0, 10.0, 100.0, 300.0, 400.0)
 STEEP = (50.0, 100.0, 200.0, 300.0, 500.0)  # where row-normalised histograms have their signal
 
 
 def _paper_protocol(alphas: tuple[float, ...], starts: int) -> Protocol:
-    """The scaling under which EulerK comes nearest to the printed figures (table `scaling`); the paper states none."""
-    return Protocol("rows of sum 1, as the paper's figures suggest; alpha by labels", "row L1", alphas, starts)
+    """The scaling under which EulerK comes nearest to the printed figures (table `scaling`); the
+    paper states none.
+    """
+    return Protocol(
+        "rows of sum 1, as the paper's figures suggest; alpha by labels", "row L1", alphas, starts
+    )
 
 
 def _low_protocols(alphas: tuple[float, ...], starts: int) -> dict[str, Protocol]:
-    by_labels = Protocol("columns on their range; alpha by labels", "range", alphas, starts, "k-means++")
-    return {"paper": _paper_protocol(alphas, starts), "range": by_labels} | _label_free_protocols(starts)
+    by_labels = Protocol(
+        "columns on their range; alpha by labels", "range", alphas, starts, "k-means++"
+    )
+    return {"paper": _paper_protocol(alphas, starts), "range": by_labels} | _label_free_protocols(
+        starts
+    )
 
 
 def _label_free_protocols(starts: int) -> dict[str, Protocol]:
@@ -98,7 +112,12 @@ def _label_free_protocols(starts: int) -> dict[str, Protocol]:
     one = (DEFAULT_ALPHA,)
     return {
         PLAIN: Protocol(
-            "columns on their range, alpha our default, no labels", "range", one, starts, "k-means++", False
+            "columns on their range, alpha our default, no labels",
+            "range",
+            one,
+            starts,
+            "k-means++",
+            False,
         ),
         "default": Protocol("our defaults, no labels", "robust", one, starts, "k-means++", False),
     }

@@ -1,4 +1,6 @@
-"""One function per table: the cells it needs, and tidy rows (dicts) with ours, printed, difference and verdict."""
+"""One function per table: the cells it needs, and tidy rows (dicts) with ours, printed, difference
+and verdict.
+"""
 
 from __future__ import annotations
 
@@ -80,7 +82,11 @@ def statistics_rows(study: PaperRecords) -> list[Row]:
             data = datasets.load(study.names[paper])
             size = (*data.X.shape, len(np.unique(data.y)))
             row |= dict(zip(("rows", "columns", "classes"), size, strict=True))
-            row |= {"verdict": _size_verdict(paper, study.names[paper], size), "source": data.source, "note": data.note}
+            row |= {
+                "verdict": _size_verdict(paper, study.names[paper], size),
+                "source": data.source,
+                "note": data.note,
+            }
         else:
             why = study.missing.get(paper)
             row |= {"verdict": "not in this plan" if why is None else "missing", "note": why}
@@ -91,7 +97,9 @@ def statistics_rows(study: PaperRecords) -> list[Row]:
 def _size_verdict(paper: str, ours: str, size: tuple[int, ...]) -> str:
     words = ("rows", "columns", "classes")
     differences = [
-        f"{w} {b} not {a}" for w, a, b in zip(words, published.PRINTED_SIZES[paper], size, strict=True) if a != b
+        f"{w} {b} not {a}"
+        for w, a, b in zip(words, published.PRINTED_SIZES[paper], size, strict=True)
+        if a != b
     ]
     prefix = "" if ours == paper else "stand-in: "
     return prefix + (", ".join(differences) if differences else "as printed")
@@ -127,17 +135,36 @@ def score_rows(study: PaperRecords, measure: str) -> list[Row]:
             by_alpha = records_by_alpha(study.records, cells)
             alpha = best_alpha(by_alpha, measure)
             values = [100 * record[measure] for record in by_alpha[alpha]]
-            row: Row = {"set": paper, "ours": ours, "protocol": key, "method": method, "alpha": alpha or None}
-            row |= {"mean": round(fmean(values), 2), "std": round(pstdev(values), 2), "starts": len(values)}
+            row: Row = {
+                "set": paper,
+                "ours": ours,
+                "protocol": key,
+                "method": method,
+                "alpha": alpha or None,
+            }
+            row |= {
+                "mean": round(fmean(values), 2),
+                "std": round(pstdev(values), 2),
+                "starts": len(values),
+            }
             rows.append(row | comparison(row["mean"], measure.upper(), method, paper))
     return rows
 
 
 def comparison(mean: float, measure: str, method: str, paper: str) -> Row:
-    """The printed cell, as printed and as read, and how ours differs; baselines are compared with EulerK."""
-    method_printed = "REK2" if method == "REK2 printed" else method if method in published.PRINTED_METHODS else "EulerK"
+    """The printed cell, as printed and as read, and how ours differs; baselines are compared with
+    EulerK.
+    """
+    method_printed = (
+        "REK2"
+        if method == "REK2 printed"
+        else method
+        if method in published.PRINTED_METHODS
+        else "EulerK"
+    )
     as_printed, as_read = (
-        value(measure, method_printed, paper) for value in (published.printed_value, published.reference_value)
+        value(measure, method_printed, paper)
+        for value in (published.printed_value, published.reference_value)
     )
     if as_printed is None or as_read is None:
         return {"printed": None, "verdict": "nothing printed"}
@@ -152,34 +179,67 @@ def sensitivity_rows(study: PaperRecords) -> list[Row]:
     rows = []
     for paper, ours, key, protocol in paper_settings(study.plan, study.names):
         for method in EULER:
-            for alpha, records in records_by_alpha(study.records, protocol_cells(ours, protocol, [method])).items():
-                row: Row = {"set": paper, "ours": ours, "protocol": key, "method": method, "alpha": alpha}
-                row |= {name: round(100 * fmean(r[name] for r in records), 2) for name in ("nmi", "acc")}
-                rows.append(row | {"kappa": six_digits(fmean(record["kappa"] for record in records))})
+            for alpha, records in records_by_alpha(
+                study.records, protocol_cells(ours, protocol, [method])
+            ).items():
+                row: Row = {
+                    "set": paper,
+                    "ours": ours,
+                    "protocol": key,
+                    "method": method,
+                    "alpha": alpha,
+                }
+                row |= {
+                    name: round(100 * fmean(r[name] for r in records), 2) for name in ("nmi", "acc")
+                }
+                rows.append(
+                    row | {"kappa": six_digits(fmean(record["kappa"] for record in records))}
+                )
     return rows
 
 
 def course_rows(study: PaperRecords) -> list[Row]:
-    """The objective after each pass of the first start, at the alpha that the labels choose for REK1."""
+    """The objective after each pass of the first start, at the alpha that the labels choose for
+    REK1.
+    """
     rows = []
     for paper, ours, key, protocol in paper_settings(study.plan, study.names):
-        alpha = best_alpha(records_by_alpha(study.records, protocol_cells(ours, protocol, ["REK1"])), "nmi")
+        alpha = best_alpha(
+            records_by_alpha(study.records, protocol_cells(ours, protocol, ["REK1"])), "nmi"
+        )
         for method in EULER:
             cell = Cell(ours, protocol.scaling, protocol.init, method, alpha, 0, 0)
-            head: Row = {"set": paper, "ours": ours, "protocol": key, "method": method, "alpha": alpha}
+            head: Row = {
+                "set": paper,
+                "ours": ours,
+                "protocol": key,
+                "method": method,
+                "alpha": alpha,
+            }
             steps = enumerate(study.records[cell]["course"], 1)
             rows += [head | {"pass": t, "objective": objective} for t, objective in steps]
     return rows
 
 
 def equality_rows(study: PaperRecords) -> list[Row]:
-    """REK1 and REK2 from the same starts: in how many fits labels, objective and passes are the same, bit for bit."""
+    """REK1 and REK2 from the same starts: in how many fits labels, objective and passes are the
+    same, bit for bit.
+    """
     rows = []
     for paper, ours, key, protocol in paper_settings(study.plan, study.names):
-        same = [is_same_fit(study.records, cell) for cell in protocol_cells(ours, protocol, ["REK2"])]
-        row: Row = {"set": paper, "ours": ours, "protocol": key, "fits": len(same), "same": sum(same)}
+        same = [
+            is_same_fit(study.records, cell) for cell in protocol_cells(ours, protocol, ["REK2"])
+        ]
+        row: Row = {
+            "set": paper,
+            "ours": ours,
+            "protocol": key,
+            "fits": len(same),
+            "same": sum(same),
+        }
         row["printed_rises"] = sum(
-            study.records[cell]["rises"] > 0 for cell in protocol_cells(ours, protocol, ["REK2 printed"])
+            study.records[cell]["rises"] > 0
+            for cell in protocol_cells(ours, protocol, ["REK2 printed"])
         )
         rows.append(row | {"verdict": "the same" if all(same) else "not the same"})
     return rows
@@ -188,15 +248,25 @@ def equality_rows(study: PaperRecords) -> list[Row]:
 def is_same_fit(records: Records, cell: Cell) -> bool:
     """Whether a fit of REK2 and that of REK1 from the same start gave the same."""
     ours, theirs = (records[replace(cell, method=method)] for method in ("REK1", "REK2"))
-    return all(ours[name] == theirs[name] for name in ("labels", "objective", "passes", "nmi", "acc"))
+    return all(
+        ours[name] == theirs[name] for name in ("labels", "objective", "passes", "nmi", "acc")
+    )
 
 
 PAPER_TABLES: dict[str, StudyTable[Plan, Cell]] = {
     "datasets": StudyTable("Data sets, beside the printed statistics", statistics_rows, all_sets),
     "deviation": StudyTable("Deviation degree of EulerK", deviation_rows, all_sets, score_cells),
-    "nmi": StudyTable("NMI in percent", lambda study: score_rows(study, "nmi"), all_sets, score_cells),
-    "acc": StudyTable("ACC in percent", lambda study: score_rows(study, "acc"), all_sets, score_cells),
-    "alphas": StudyTable("NMI, ACC and deviation degree against alpha", sensitivity_rows, all_sets, score_cells),
+    "nmi": StudyTable(
+        "NMI in percent", lambda study: score_rows(study, "nmi"), all_sets, score_cells
+    ),
+    "acc": StudyTable(
+        "ACC in percent", lambda study: score_rows(study, "acc"), all_sets, score_cells
+    ),
+    "alphas": StudyTable(
+        "NMI, ACC and deviation degree against alpha", sensitivity_rows, all_sets, score_cells
+    ),
     "objective": StudyTable("Objective after each pass", course_rows, all_sets, score_cells),
-    "equality": StudyTable("REK1 and REK2 in angles from the same starts", equality_rows, all_sets, score_cells),
+    "equality": StudyTable(
+        "REK1 and REK2 in angles from the same starts", equality_rows, all_sets, score_cells
+    ),
 }

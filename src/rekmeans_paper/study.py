@@ -1,4 +1,6 @@
-"""A study: fits -> records -> tables -> figures -> one page, CSVs, SVGs, PNGs and results.json in a folder."""
+"""A study: fits -> records -> tables -> figures -> one page, CSVs, SVGs, PNGs and results.json in a
+folder.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ PlanT = TypeVar("PlanT")
 
 @dataclass(frozen=True)
 class StudyRecords(Generic[PlanT, FitT]):
-    """What tables are made of: plan, records, available data sets (paper's name -> ours), why others are missing."""
+    """What tables are made of: plan, records, available data sets (paper's name -> ours), why
+    others are missing.
+    """
 
     plan: PlanT
     records: dict[FitT, Record]
@@ -34,7 +38,9 @@ class StudyRecords(Generic[PlanT, FitT]):
 
 @dataclass(frozen=True)
 class StudyTable(Generic[PlanT, FitT]):
-    """A table: its title, its rows from the records, and what it needs before: data sets, and fits on them."""
+    """A table: its title, its rows from the records, and what it needs before: data sets, and fits
+    on them.
+    """
 
     title: str
     rows: Callable[[StudyRecords[PlanT, FitT]], list[Row]]
@@ -44,7 +50,9 @@ class StudyTable(Generic[PlanT, FitT]):
 
 @dataclass(frozen=True)
 class Study(Generic[PlanT, FitT]):
-    """A study as values; `load_figures` imports matplotlib, so it is called only when there is something to draw."""
+    """A study as values; `load_figures` imports matplotlib, so it is called only when there is
+    something to draw.
+    """
 
     title: str
     folder: str  # where its files go unless another is named
@@ -67,15 +75,23 @@ def make_study(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Make the tables named, or all, and write them with their figures and a page; what results.json holds."""
+    """Make the tables named, or all, and write them with their figures and a page; what
+    results.json holds.
+    """
     wanted = only or tuple(study.tables)
     if unknown := [name for name in wanted if name not in study.tables]:
-        raise ValueError(f"there is no table {unknown[0]!r}: choose from {', '.join(study.tables)}.")
+        raise ValueError(
+            f"there is no table {unknown[0]!r}: choose from {', '.join(study.tables)}."
+        )
     records = find_records(study, folder, plan, wanted, workers, progress)
     tables = {name: study.tables[name].rows(records) for name in wanted}
     from .page import draw_figures, render_study_page
 
-    figures = {key: figure for key, figure in study.load_figures().items() if set(figure.tables) <= set(tables)}
+    figures = {
+        key: figure
+        for key, figure in study.load_figures().items()
+        if set(figure.tables) <= set(tables)
+    }
     drawings = draw_figures(figures, tables)
     pictures = [picture for drawing in drawings for picture in drawing.pictures]
     results = {
@@ -87,7 +103,9 @@ def make_study(
         "tables": tables,
     }
     titles = {name: study.tables[name].title for name in wanted}
-    save_study(folder, results, render_study_page(study.template, results, titles, drawings), pictures)
+    save_study(
+        folder, results, render_study_page(study.template, results, titles, drawings), pictures
+    )
     return results
 
 
@@ -99,13 +117,17 @@ def find_records(
     workers: int | None,
     progress: Progress | None,
 ) -> StudyRecords[PlanT, FitT]:
-    """The records of every fit that the tables need, from the file of the study and from fits made now."""
+    """The records of every fit that the tables need, from the file of the study and from fits made
+    now.
+    """
     tables = [study.tables[name] for name in wanted]
     needed = {name for table in tables for name in table.sets(plan)}
     papers = [name for name in published.KAPPA if name in needed]  # in the paper's order
     papers += sorted(needed.difference(papers))
     stand_ins = {paper: ours for ours, paper in datasets.HIGH.items()}
-    present, absent = fingerprint_datasets((*papers, *(stand_ins[name] for name in papers if name in stand_ins)))
+    present, absent = fingerprint_datasets(
+        (*papers, *(stand_ins[name] for name in papers if name in stand_ins))
+    )
     names = {name: name if name in present else stand_ins.get(name, name) for name in papers}
     names = {paper: ours for paper, ours in names.items() if ours in present}
     missing = {name: why for name, why in absent.items() if name in papers and name not in names}
@@ -115,12 +137,21 @@ def find_records(
     return StudyRecords(plan, records, names, missing)
 
 
-def save_study(folder: Path, results: dict[str, Any], page: str, pictures: Sequence[Picture]) -> None:
-    """Write the page, results.json, a CSV for each table, an SVG and a PNG for each picture: all of them, or none."""
+def save_study(
+    folder: Path, results: dict[str, Any], page: str, pictures: Sequence[Picture]
+) -> None:
+    """Write the page, results.json, a CSV for each table, an SVG and a PNG for each picture: all of
+    them, or none.
+    """
     texts = {"index.html": page, "results.json": json.dumps(results, indent=1) + "\n"}
     texts |= {f"{table}.csv": csv_text(rows) for table, rows in results["tables"].items()}
-    texts |= {f"{picture.name}.svg": picture.svg.replace("<svg ", f"<svg {XMLNS}", 1) for picture in pictures}
-    files = {name: text.encode() for name, text in texts.items()} | {f"{p.name}.png": p.png for p in pictures}
+    texts |= {
+        f"{picture.name}.svg": picture.svg.replace("<svg ", f"<svg {XMLNS}", 1)
+        for picture in pictures
+    }
+    files = {name: text.encode() for name, text in texts.items()} | {
+        f"{p.name}.png": p.png for p in pictures
+    }
     with atomic_writes([folder / name for name in files]) as parts:
         for part, content in zip(parts, files.values(), strict=True):
             part.write_bytes(content)

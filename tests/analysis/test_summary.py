@@ -1,4 +1,6 @@
-"""The summary against plain NumPy, its size and memory; numbers and names as text; what may be imported."""
+"""The summary against plain NumPy, its size and memory; numbers and names as text; what may be
+imported.
+"""
 
 import json
 import math
@@ -56,7 +58,9 @@ def with_missing_classes(y):
     yield "masked", np.ma.masked_array(y, gone)
 
 
-@pytest.mark.parametrize("at", range(4), ids=[name for name, _ in with_missing_classes(np.zeros(4, int))])
+@pytest.mark.parametrize(
+    "at", range(4), ids=[name for name, _ in with_missing_classes(np.zeros(4, int))]
+)
 def test_rows_without_a_class_are_in_no_score(case, at):
     model, X, y, _ = case
     contents = summary(model, X, y=list(with_missing_classes(y))[at][1])["classes"]
@@ -88,8 +92,12 @@ def test_spread_and_centres_of_each_column(case):
 
 def test_missing_values_and_gross_errors_are_counted(case):
     model, X, _, contents = case
-    missing, beyond = np.isnan(X), ~np.isnan(X) & ~cells(model, X)
-    assert (contents["left_out"]["missing"], contents["left_out"]["beyond"]) == (missing.sum(), beyond.sum())
+    missing = np.isnan(X)
+    beyond = ~np.isnan(X) & ~cells(model, X)
+    assert (contents["left_out"]["missing"], contents["left_out"]["beyond"]) == (
+        missing.sum(),
+        beyond.sum(),
+    )
     assert contents["left_out"]["rows"] == 1
     for column in contents["left_out"]["columns"]:
         j = int(column["name"].removeprefix("x"))
@@ -99,7 +107,8 @@ def test_missing_values_and_gross_errors_are_counted(case):
 
 def angles(model, X):
     """theta of the rows that take part, NaN where a cell says nothing, and their labels."""
-    counted, scale = cells(model, X), model.kernel_.scale
+    counted = cells(model, X)
+    scale = model.kernel_.scale
     part = counted.any(axis=1)
     units = scale.to_units(np.where(counted, X, np.nan), "ignore")
     theta = np.where(counted, math.pi * model.alpha_ * units, np.nan)
@@ -128,21 +137,35 @@ def test_separation_is_the_share_of_circular_variance_between_clusters(case):
     shares = []
     for j in range(13):
         observed = ~np.isnan(theta[:, j])
-        within = [(labels[observed] == c).sum() * (1 - resultant(theta[labels == c, j])) for c in range(3)]
+        within = [
+            (labels[observed] == c).sum() * (1 - resultant(theta[labels == c, j])) for c in range(3)
+        ]
         shares.append(1 - sum(within) / (observed.sum() * (1 - resultant(theta[:, j]))))
-    assert_allclose([f["separation"] for f in contents["features"]], np.sort(shares)[::-1], atol=1e-6)
+    assert_allclose(
+        [f["separation"] for f in contents["features"]], np.sort(shares)[::-1], atol=1e-6
+    )
     assert [f["column"] for f in contents["features"]] == np.argsort(-np.array(shares)).tolist()
-    assert [c["column"] for c in contents["circles"]["features"]] == np.argsort(-np.array(shares))[:6].tolist()
+    assert [c["column"] for c in contents["circles"]["features"]] == np.argsort(-np.array(shares))[
+        :6
+    ].tolist()
 
 
 def test_typical_doubtful_and_unusual_rows_follow_score_samples_and_transform(case):
     model, X, _, contents = case
-    score, D = model.score_samples(X), np.sort(model.transform(X), axis=1)
-    margin, next_one = 1 - D[:, 0] / D[:, 1], np.argsort(model.transform(X), axis=1)[:, 1]
-    numbers = {name: [r["row"] for r in contents["rows"][name]] for name in ("typical", "doubtful", "unusual")}
+    score = model.score_samples(X)
+    D = np.sort(model.transform(X), axis=1)
+    margin = 1 - D[:, 0] / D[:, 1]
+    next_one = np.argsort(model.transform(X), axis=1)[:, 1]
+    numbers = {
+        name: [r["row"] for r in contents["rows"][name]]
+        for name in ("typical", "doubtful", "unusual")
+    }
     assert numbers["doubtful"] == np.argsort(margin, kind="stable")[:8].tolist()
     assert numbers["unusual"] == np.argsort(score, kind="stable")[:8].tolist()
-    best = [np.argsort(np.where(model.labels_ == c, -score, 2), kind="stable")[:2].tolist() for c in range(3)]
+    best = [
+        np.argsort(np.where(model.labels_ == c, -score, 2), kind="stable")[:2].tolist()
+        for c in range(3)
+    ]
     assert numbers["typical"] == [row for rows in best for row in rows]
     first = [f["column"] for f in contents["features"][:5]]
     for r in contents["rows"]["doubtful"]:
@@ -162,7 +185,9 @@ def test_the_map_is_the_principal_components_of_the_mapped_rows():
     m = np.concatenate([model.centroids_.real, model.centroids_.imag], axis=1)
     assert_allclose(np.abs(contents["centroids"]), np.abs(pca.transform(m)), atol=1e-4)
     wide = np.random.default_rng(0).random((20, 30))  # more directions than rows
-    contents = summary(RectifiedEulerKMeans(2, random_state=0, beyond="clip").fit(wide), wide)["map"]
+    contents = summary(RectifiedEulerKMeans(2, random_state=0, beyond="clip").fit(wide), wide)[
+        "map"
+    ]
     F = EulerMap(beyond="clip").fit_transform(wide)
     assert_allclose(np.abs(contents["points"]), np.abs(PCA(2).fit_transform(F)), atol=1e-4)
 
@@ -190,7 +215,10 @@ def test_a_table_that_the_model_was_not_fitted_on_has_no_fit_to_report(case, tmp
         assert (contents["method"]["passes"], contents["method"]["seconds"]) == (None, None)
         text = render_page(contents)
         assert "made elsewhere" in text
-        assert not any(words in text for words in ("time in passes", "same table and settings", "How the fit went"))
+        assert not any(
+            words in text
+            for words in ("time in passes", "same table and settings", "How the fit went")
+        )
     save(model, tmp_path / "model.safetensors")
     monkeypatch.chdir(tmp_path)
     names = {"X": X[4:6]}
@@ -200,7 +228,9 @@ def test_a_table_that_the_model_was_not_fitted_on_has_no_fit_to_report(case, tmp
 
 @pytest.mark.filterwarnings("ignore:.*take no part")
 @pytest.mark.parametrize(
-    "settings", [{"max_iter": 1}, {"n_init": 3}, {"beyond": "clip"}, {"engine": "reference"}], ids=str
+    "settings",
+    [{"max_iter": 1}, {"n_init": 3}, {"beyond": "clip"}, {"engine": "reference"}],
+    ids=str,
 )
 @pytest.mark.parametrize("kind", [RectifiedEulerKMeans, EulerKMeans])
 def test_a_fit_knows_its_own_table_bit_for_bit(kind, settings, dirty_wine, tmp_path):
@@ -216,7 +246,9 @@ def test_a_fit_knows_its_own_table_bit_for_bit(kind, settings, dirty_wine, tmp_p
 def test_a_weighted_fit_is_not_what_the_rows_alone_would_give():
     X = load_wine().data
     weights = 1 + np.arange(len(X)) % 2
-    assert not summary(RectifiedEulerKMeans(1, random_state=0).fit(X, sample_weight=weights), X)["own_fit"]
+    assert not summary(RectifiedEulerKMeans(1, random_state=0).fit(X, sample_weight=weights), X)[
+        "own_fit"
+    ]
 
 
 def test_json_gives_the_summary_back(case):
@@ -257,7 +289,8 @@ def edge_tables():
     random = np.random.default_rng(0)
     X = random.normal(size=(60, 3))
     hole, far = X.copy(), X.copy()
-    hole[:, 1], far[:5] = np.nan, 1e7
+    hole[:, 1] = np.nan
+    far[:5] = 1e7
     yield "one row", RectifiedEulerKMeans(1), X[:1]
     yield "constant", RectifiedEulerKMeans(1), np.ones((5, 2))
     yield "k = n", RectifiedEulerKMeans(6), X[:6]
@@ -270,7 +303,9 @@ def edge_tables():
 
 
 @pytest.mark.filterwarnings("ignore:.*take no part")
-@pytest.mark.parametrize(("model", "X"), [pytest.param(m, X, id=name) for name, m, X in edge_tables()])
+@pytest.mark.parametrize(
+    ("model", "X"), [pytest.param(m, X, id=name) for name, m, X in edge_tables()]
+)
 def test_edge_tables_have_a_report_too(model, X):
     contents = summary(model.fit(X), X)
     assert sum(contents["sizes"]) == len(X)

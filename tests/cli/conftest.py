@@ -16,11 +16,19 @@ from support.command_line import SERVER, Answer, wine_frame
 def server(tmp_path_factory):
     answers = str(tmp_path_factory.mktemp("answers")) + os.sep
     process = subprocess.Popen(
-        [sys.executable, "-c", SERVER], stdin=-1, stdout=-1, text=True, env=os.environ | {"ANSWERS": answers}
+        [sys.executable, "-c", SERVER],
+        stdin=-1,
+        stdout=-1,
+        text=True,
+        env=os.environ | {"ANSWERS": answers},
     )
 
     def run(*arguments, folder, limit=0):
-        print(json.dumps([[str(word) for word in arguments], str(folder), limit]), file=process.stdin, flush=True)
+        print(
+            json.dumps([[str(word) for word in arguments], str(folder), limit]),
+            file=process.stdin,
+            flush=True,
+        )
         status = int(process.stdout.readline())
         return Answer(status, *(Path(answers + name).read_text() for name in ("stdout", "stderr")))
 

@@ -1,4 +1,6 @@
-"""Commands refuse bad tables, models and usage in one sentence, and leave earlier outputs as they were."""
+"""Commands refuse bad tables, models and usage in one sentence, and leave earlier outputs as they
+were.
+"""
 
 import re
 import subprocess
@@ -58,8 +60,10 @@ def test_bad_tables_are_refused_and_earlier_outputs_stay(name, tmp_path, rekmean
         "label": (["fit", "wine.csv", "-k", "2", "--label", "colour"], "no column colour"),
         "absent": (["fit", "none.csv", "-k", "2"], "none.csv does not exist"),
         "a folder": (["fit", ".", "-k", "2"], "a folder of them"),
-        "out in a file": (["fit", "wine.csv", "-k", "2", "--out", "wine.csv/out"], "wine.csv is a file"),
-        "out is a file": (["fit", "wine.csv", "-k", "2", "--out", "wine.csv"], "wine.csv is a file"),
+        "out in a file": (["fit", "wine.csv", "-k", "2", "--out", "wine.csv/out"], "wine.csv is a "
+                                                                                   "file"),
+        "out is a file": (["fit", "wine.csv", "-k", "2", "--out", "wine.csv"], "wine.csv is a "
+                                                                               "file"),
         "no model": (["predict", "none.safetensors", "wine.csv"], "none.safetensors"),
         "a table as model": (["predict", "wine.csv", "wine.csv"], "not a safetensors file"),
         "command": (["cluster"], "cluster"),
@@ -78,7 +82,12 @@ def test_bad_models_are_refused(fitted, tmp_path, rekmeans):
     good = (tmp_path / "wine-rekmeans" / "model.safetensors").read_bytes()
     later = re.sub(rb'(\\"version\\": )2', rb"\g<1>9", good)
     assert later != good
-    for data, word in {good[:-10]: "damaged", good[:50]: "damaged", later: "version 9", b"": "damaged"}.items():
+    for data, word in {
+        good[:-10]: "damaged",
+        good[:50]: "damaged",
+        later: "version 9",
+        b"": "damaged",
+    }.items():
         model.write_bytes(data)
         before = file_bytes(tmp_path)
         assert is_refusal(rekmeans("predict", model, "wine.csv"), "m.safetensors", word)

@@ -11,17 +11,28 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
-from rekmeans import EulerKMeans, RectifiedEulerKMeans, __version__, clustering_accuracy, load, normalized_mutual_info
+from rekmeans import (
+    EulerKMeans,
+    RectifiedEulerKMeans,
+    __version__,
+    clustering_accuracy,
+    load,
+    normalized_mutual_info,
+)
 from rekmeans.cli import bench
 from support.command_line import COMMAND, OUTPUTS, Answer, is_refusal
 
 
 def test_fit_gives_what_the_library_gives(wine, tmp_path):
     done = subprocess.run(
-        [*COMMAND, "fit", "wine.csv", "-k", "3", "--label", "kind"], cwd=tmp_path, capture_output=True
+        [*COMMAND, "fit", "wine.csv", "-k", "3", "--label", "kind"],
+        cwd=tmp_path,
+        capture_output=True,
     )
     assert (done.returncode, done.stderr) == (0, b"")
-    X, y, out = wine.drop(columns=["kind", "cellar"]), wine["kind"], tmp_path / "wine-rekmeans"
+    X = wine.drop(columns=["kind", "cellar"])
+    y = wine["kind"]
+    out = tmp_path / "wine-rekmeans"
     model = RectifiedEulerKMeans(3, random_state=0).fit(X)
     assert sorted(path.name for path in out.iterdir()) == OUTPUTS
     labels = pd.read_parquet(out / "labels.parquet")
@@ -52,7 +63,9 @@ OPTIONS = {
 @pytest.mark.parametrize("name", OPTIONS)
 def test_options_reach_the_estimator(name, wine, rekmeans):
     words, model = OPTIONS[name]
-    answer = rekmeans("fit", "wine.csv", "-k", 4, "--drop", "kind", "--drop", "ash", "--json", *words.split())
+    answer = rekmeans(
+        "fit", "wine.csv", "-k", 4, "--drop", "kind", "--drop", "ash", "--json", *words.split()
+    )
     model.set_params(n_clusters=4, random_state=model.random_state or 0).fit(
         wine.drop(columns=["kind", "cellar", "ash"])
     )
@@ -64,7 +77,9 @@ def test_options_reach_the_estimator(name, wine, rekmeans):
 
 
 def test_json_is_one_object_and_names_the_files(wine, tmp_path, rekmeans):
-    answer = rekmeans("fit", "wine.csv", "-k", 3, "--label", "kind", "--out", "here", "--csv", "--json")
+    answer = rekmeans(
+        "fit", "wine.csv", "-k", 3, "--label", "kind", "--out", "here", "--csv", "--json"
+    )
     found = json.loads(answer.out)
     assert answer == (0, answer.out, "")
     assert found["labels"] == str(Path("here") / "labels.csv")
@@ -79,13 +94,18 @@ def test_demo_needs_no_file(tmp_path, rekmeans):
 
 
 def test_predict_takes_columns_by_name(fitted, tmp_path, rekmeans):
-    wine, model = fitted, "wine-rekmeans/model.safetensors"
+    wine = fitted
+    model = "wine-rekmeans/model.safetensors"
     other = wine.iloc[::-1, ::-1].assign(more=1.0)
     other.to_csv(tmp_path / "other.csv", index=False)
     answer = rekmeans("predict", model, "other.csv", "--json")
-    expected = pd.read_parquet(tmp_path / "wine-rekmeans" / "labels.parquet")["cluster"].to_numpy()[::-1]
+    expected = pd.read_parquet(tmp_path / "wine-rekmeans" / "labels.parquet")["cluster"].to_numpy()[
+        ::-1
+    ]
     assert answer.err == ""
-    assert_array_equal(pd.read_parquet(tmp_path / json.loads(answer.out)["labels"])["cluster"], expected)
+    assert_array_equal(
+        pd.read_parquet(tmp_path / json.loads(answer.out)["labels"])["cluster"], expected
+    )
     np.save(tmp_path / "bare.npy", wine.drop(columns=["kind", "cellar"]).to_numpy())
     assert rekmeans("predict", model, "bare.npy", "--out", "bare.csv", "--quiet") == (0, "", "")
     assert_array_equal(pd.read_csv(tmp_path / "bare.csv")["cluster"], expected[::-1])
@@ -102,7 +122,10 @@ def test_a_model_without_names_takes_columns_in_order(wine, tmp_path, rekmeans):
     assert fitted["accuracy"] > 0.9
     X.to_parquet(tmp_path / "named.parquet")
     assert rekmeans("predict", fitted["model"], "named.parquet").status == 0
-    labels = (pd.read_parquet(tmp_path / name)["cluster"] for name in (fitted["labels"], "named-labels.parquet"))
+    labels = (
+        pd.read_parquet(tmp_path / name)["cluster"]
+        for name in (fitted["labels"], "named-labels.parquet")
+    )
     assert_array_equal(*labels)
     answer = rekmeans("predict", fitted["model"], "wine.csv")  # kind is one column too many
     assert is_refusal(answer, "13 columns of the model, got 14", "--drop")
@@ -112,7 +135,9 @@ def test_report_and_export_land_beside(fitted, tmp_path, rekmeans):
     import onnx
 
     model = "wine-rekmeans/model.safetensors"
-    assert rekmeans("report", model, "wine.csv", "--label", "kind").out == "report: wine-report.html\n"
+    assert (
+        rekmeans("report", model, "wine.csv", "--label", "kind").out == "report: wine-report.html\n"
+    )
     assert "proline" in (tmp_path / "wine-report.html").read_text()
     assert rekmeans("export", model, "--onnx").out == "onnx: wine-rekmeans/model.onnx\n"
     onnx.checker.check_model(str(tmp_path / "wine-rekmeans" / "model.onnx"))
@@ -124,8 +149,9 @@ def test_what_is_left_out_is_said_with_the_option_of_the_command_line(tmp_path, 
     pd.DataFrame(rows, columns=["a", "b"]).to_csv(tmp_path / "far.csv", index=False)
     answer = rekmeans("fit", "far.csv", "-k", 2)
     assert not answer.err
-    assert "2 of 62 rows take no part: all their cells are left out. If these are not errors, use --scale range." in (
-        " ".join(answer.out.split())
+    assert (
+        "2 of 62 rows take no part: all their cells are left out. If these are not errors, use "
+        "--scale range." in (" ".join(answer.out.split()))
     )
     left_out = json.loads(rekmeans("fit", "far.csv", "-k", 2, "--json").out)["left_out"]
     assert (left_out["beyond"], left_out["cells"]) == (4, 124)
@@ -146,10 +172,18 @@ def test_debug_shows_where(tmp_path, rekmeans):
 def test_help_version_and_completion(tmp_path, rekmeans):
     assert rekmeans("--version").out == f"rekmeans {__version__}\n"
     page = rekmeans("--help").out
-    assert all(f"│ {name} " in page for name in ("fit", "predict", "report", "export", "engines", "bench"))
+    assert all(
+        f"│ {name} " in page for name in ("fit", "predict", "report", "export", "engines", "bench")
+    )
     assert rekmeans("fit", "--help").status == 0
-    asked = {"_REKMEANS_COMPLETE": "complete_bash", "COMP_WORDS": "rekmeans fit --met", "COMP_CWORD": "2"}
-    done = subprocess.run(COMMAND, cwd=tmp_path, env=os.environ | asked, capture_output=True, text=True)
+    asked = {
+        "_REKMEANS_COMPLETE": "complete_bash",
+        "COMP_WORDS": "rekmeans fit --met",
+        "COMP_CWORD": "2",
+    }
+    done = subprocess.run(
+        COMMAND, cwd=tmp_path, env=os.environ | asked, capture_output=True, text=True
+    )
     assert done.stdout.split() == ["--method"]
 
 
@@ -163,10 +197,17 @@ def test_engines_name_the_instruction_set(rekmeans):
 
 
 def test_absent_libraries_are_named(tmp_path):
-    run = "import sys; sys.modules[{!r}] = None; from rekmeans.cli import status; sys.exit(status(['fit', '--demo']))"
+    run = (
+        "import sys; sys.modules[{!r}] = None; from rekmeans.cli import status; "
+        "sys.exit(status(['fit', '--demo']))"
+    )
     for name in ("typer", "safetensors"):
-        done = subprocess.run([sys.executable, "-c", run.format(name)], cwd=tmp_path, capture_output=True, text=True)
-        assert is_refusal(Answer(done.returncode, done.stdout, done.stderr), name, "pip install 'rekmeans[")
+        done = subprocess.run(
+            [sys.executable, "-c", run.format(name)], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert is_refusal(
+            Answer(done.returncode, done.stdout, done.stderr), name, "pip install 'rekmeans["
+        )
     assert list(tmp_path.iterdir()) == []
 
 

@@ -1,4 +1,6 @@
-"""Tables larger than memory on the command line: what a fit in memory gives, read from many files in blocks."""
+"""Tables larger than memory on the command line: what a fit in memory gives, read from many files
+in blocks.
+"""
 
 import json
 from pathlib import Path
@@ -31,14 +33,21 @@ def test_a_fit_of_many_files_is_that_of_their_rows(parts, tmp_path, rekmeans, ta
     answer = rekmeans("fit", table, "-k", 3, "--memory", "20KB", "--drop", "more", "--json")
     assert (answer.status, answer.err) == (0, "")
     expected = RectifiedEulerKMeans(3, random_state=0).fit(parts)
-    out, result = tmp_path / "data-rekmeans", json.loads(answer.out)
+    out = tmp_path / "data-rekmeans"
+    result = json.loads(answer.out)
     assert sorted(path.name for path in out.iterdir()) == OUTPUTS
     assert_array_equal(pd.read_parquet(out / "labels.parquet")["cluster"], expected.labels_)
     assert_array_equal(load(out / "model.safetensors").centroids_, expected.centroids_)
-    assert (result["rows"], result["objective"], result["columns"]) == (900, expected.inertia_, ["a", "b", "c"])
+    assert (result["rows"], result["objective"], result["columns"]) == (
+        900,
+        expected.inertia_,
+        ["a", "b", "c"],
+    )
     assert result["skipped"]["more"] == "dropped"
     assert "string" in result["skipped"]["name"]
-    again = rekmeans("predict", out / "model.safetensors", table, "--out", "again.parquet", "--json")
+    again = rekmeans(
+        "predict", out / "model.safetensors", table, "--out", "again.parquet", "--json"
+    )
     assert json.loads(again.out)["sizes"] == result["sizes"]
     assert_array_equal(pd.read_parquet(tmp_path / "again.parquet")["cluster"], expected.labels_)
 
@@ -59,8 +68,21 @@ def test_a_large_table_is_described_by_a_sample(parts, tmp_path, rekmeans, monke
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
 def test_labels_are_written_while_rows_are_read(parts, tmp_path, rekmeans, ending):
     rekmeans("fit", "data", "-k", 3, "--drop", "more", "--out", "out")
-    answer = rekmeans("predict", "out/model.safetensors", "data", "--out", f"l.{ending}", "--memory", "10KB", "--json")
-    labels = pd.read_parquet(tmp_path / "l.parquet") if ending == "parquet" else pd.read_csv(tmp_path / "l.csv")
+    answer = rekmeans(
+        "predict",
+        "out/model.safetensors",
+        "data",
+        "--out",
+        f"l.{ending}",
+        "--memory",
+        "10KB",
+        "--json",
+    )
+    labels = (
+        pd.read_parquet(tmp_path / "l.parquet")
+        if ending == "parquet"
+        else pd.read_csv(tmp_path / "l.csv")
+    )
     expected = RectifiedEulerKMeans(3, random_state=0).fit(parts).labels_
     assert_array_equal(labels["cluster"], expected)
     assert_array_equal(labels["row"], np.arange(900))
@@ -79,7 +101,8 @@ def test_rows_are_read_once_to_label_them(tmp_path):
             return np.asarray(super().__getitem__(at))
 
     model = RectifiedEulerKMeans(3, random_state=0, memory_limit="10KB").fit(ROWS)
-    sizes, source = np.zeros(3, int), ArrayBlocks(ROWS.view(CountedArray))
+    sizes = np.zeros(3, int)
+    source = ArrayBlocks(ROWS.view(CountedArray))
     labels = np.concatenate(list(stream.predict_blocks(model, source, "abc", sizes)))
     assert_array_equal(labels, model.predict(ROWS))
     assert_array_equal(sizes, np.bincount(labels))
@@ -91,7 +114,9 @@ def test_a_bad_row_is_named_by_its_number_in_the_table(parts, tmp_path, rekmeans
     X = ROWS.copy()
     X[700] = np.inf
     np.save(tmp_path / "bad.npy", X)
-    assert is_refusal(rekmeans("predict", "out/model.safetensors", "bad.npy", "--memory", "10KB"), "row 700")
+    assert is_refusal(
+        rekmeans("predict", "out/model.safetensors", "bad.npy", "--memory", "10KB"), "row 700"
+    )
     assert not (tmp_path / "bad-labels.parquet").exists()
 
 
@@ -116,11 +141,19 @@ def test_no_file_of_the_table_is_written_over(parts, tmp_path, rekmeans, table):
 
 def test_no_output_becomes_a_part_of_the_table(parts, tmp_path, rekmeans):
     rekmeans("fit", "data", "-k", 3, "--drop", "more", "--out", "out")
-    for table, out in (("data", "data/labels.parquet"), ("data/*", "data/l.csv"), ("**/*.parquet", "l.parquet")):
+    for table, out in (
+        ("data", "data/labels.parquet"),
+        ("data/*", "data/l.csv"),
+        ("**/*.parquet", "l.parquet"),
+    ):
         answer = rekmeans("predict", "out/model.safetensors", table, "--out", out)
         assert is_refusal(answer, out, "would belong to the table", "--out elsewhere")
-    assert is_refusal(rekmeans("fit", "data", "-k", 3, "--out", "data"), "would belong to the table")
-    assert is_refusal(rekmeans("report", "out/model.safetensors", "data", "--out", "data/r.html"), "would belong")
+    assert is_refusal(
+        rekmeans("fit", "data", "-k", 3, "--out", "data"), "would belong to the table"
+    )
+    assert is_refusal(
+        rekmeans("report", "out/model.safetensors", "data", "--out", "data/r.html"), "would belong"
+    )
     assert len(list((tmp_path / "data").iterdir())) == 3
 
 
@@ -144,7 +177,9 @@ def test_partitions_of_a_cluster_have_the_rows_in_the_order_of_names(tmp_path):
     assert names[1:4] == ["part.1.parquet", "part.10.parquet", "part.11.parquet"]
     for number, name in enumerate(names):
         part = rows[75 * number : 75 * (number + 1)]
-        (part.astype(np.float32) if number == 3 else part).to_parquet(tmp_path / name, row_group_size=20)
+        (part.astype(np.float32) if number == 3 else part).to_parquet(
+            tmp_path / name, row_group_size=20
+        )
     expected = rows.copy()
     expected[225:300] = expected[225:300].astype(np.float32)
     for table in (tmp_path, tmp_path / "*.parquet"):
@@ -158,7 +193,9 @@ def test_an_array_goes_to_no_cluster(tmp_path, rekmeans):
     np.save(tmp_path / "rows.npy", ROWS)
     answer = rekmeans("fit", "rows.npy", "-k", 3, "--cluster", "tcp://127.0.0.1:1")
     assert is_refusal(answer, "--cluster needs parquet", "rows.npy")
-    assert is_refusal(rekmeans("fit", "--demo", "--cluster", "tcp://127.0.0.1:1"), "leave out", "--cluster")
+    assert is_refusal(
+        rekmeans("fit", "--demo", "--cluster", "tcp://127.0.0.1:1"), "leave out", "--cluster"
+    )
 
 
 def test_a_cluster_that_does_not_answer_is_named():
@@ -177,7 +214,9 @@ def test_a_cluster_that_does_not_answer_is_named():
 
 def test_a_report_of_many_files_is_that_of_their_rows(parts, tmp_path, rekmeans):
     rekmeans("fit", "data", "-k", 3, "--drop", "more", "--out", "out")
-    answer = rekmeans("report", "out/model.safetensors", "data/*.parquet", "--memory", "20KB", "--json")
+    answer = rekmeans(
+        "report", "out/model.safetensors", "data/*.parquet", "--memory", "20KB", "--json"
+    )
     parts.to_parquet(tmp_path / "whole.parquet")
     whole = rekmeans("report", "out/model.safetensors", "whole.parquet", "--json")
     assert (answer.status, answer.err) == (0, "")
@@ -190,9 +229,13 @@ def test_a_report_of_many_files_is_that_of_their_rows(parts, tmp_path, rekmeans)
 def test_a_report_of_a_large_table_is_of_a_sample(tmp_path, rekmeans):
     np.save(tmp_path / "rows.npy", stream_rows(130_000))
     assert rekmeans("fit", "rows.npy", "-k", 3, "--memory", "3MB", "--out", "out").status == 0
-    answer = json.loads(rekmeans("report", "out/model.safetensors", "rows.npy", "--memory", "3MB", "--json").out)
+    answer = json.loads(
+        rekmeans("report", "out/model.safetensors", "rows.npy", "--memory", "3MB", "--json").out
+    )
     assert answer["summary"]["table"]["rows"] == 100_000
-    assert answer["summary"]["reading"] == ["the report shows 100,000 of 130,000 rows, drawn at random."]
+    assert answer["summary"]["reading"] == [
+        "the report shows 100,000 of 130,000 rows, drawn at random."
+    ]
 
 
 def test_an_array_on_disk_is_read_in_blocks(tmp_path, rekmeans):
@@ -203,7 +246,9 @@ def test_an_array_on_disk_is_read_in_blocks(tmp_path, rekmeans):
 
 def test_a_checkpoint_is_used_and_goes(wine, tmp_path, rekmeans):
     (tmp_path / "c").write_text("something else")
-    assert is_refusal(rekmeans("fit", "wine.csv", "-k", 3, "--checkpoint", "c"), "damaged or something else")
+    assert is_refusal(
+        rekmeans("fit", "wine.csv", "-k", 3, "--checkpoint", "c"), "damaged or something else"
+    )
     (tmp_path / "c").unlink()
     assert rekmeans("fit", "wine.csv", "-k", 3, "--checkpoint", "c").status == 0
     assert not (tmp_path / "c").exists()
@@ -223,5 +268,10 @@ def test_a_cluster_is_used_by_its_address(parts, tmp_path, rekmeans):
 
     with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster:
         address = cluster.scheduler_address
-        answer = rekmeans("fit", "data/*.parquet", "-k", 3, "--cluster", address, "--drop", "more", "--json")
-    assert json.loads(answer.out)["objective"] == RectifiedEulerKMeans(3, random_state=0).fit(parts).inertia_
+        answer = rekmeans(
+            "fit", "data/*.parquet", "-k", 3, "--cluster", address, "--drop", "more", "--json"
+        )
+    assert (
+        json.loads(answer.out)["objective"]
+        == RectifiedEulerKMeans(3, random_state=0).fit(parts).inertia_
+    )

@@ -1,4 +1,6 @@
-"""Files as people keep them: the answer is that of the same table written plainly, and what was done is said."""
+"""Files as people keep them: the answer is that of the same table written plainly, and what was
+done is said.
+"""
 
 import json
 
@@ -12,9 +14,13 @@ EMPTY = [4, 50, 51]  # rows of the file without a value
 
 
 def write_files(folder):
-    """plain.csv with the values; messy.csv with the same ones formatted, ids, text and empty rows between them."""
+    """plain.csv with the values; messy.csv with the same ones formatted, ids, text and empty rows
+    between them.
+    """
     random = np.random.default_rng(0)
-    plain = pd.DataFrame({"price": random.uniform(500, 5000, N).round(2), "age": random.integers(18, 90, N) + 0.5})
+    plain = pd.DataFrame(
+        {"price": random.uniform(500, 5000, N).round(2), "age": random.integers(18, 90, N) + 0.5}
+    )
     plain.loc[::30, "age"] = np.nan
     plain.to_csv(folder / "plain.csv", index=False)
     lines = [
@@ -30,12 +36,17 @@ def write_files(folder):
 def answers(tmp_path, rekmeans):
     """What fits of the plain and of the messy file print for machines."""
     write_files(tmp_path)
-    return [json.loads(rekmeans("fit", name, "-k", 3, "--csv", "--json").out) for name in ("plain.csv", "messy.csv")]
+    return [
+        json.loads(rekmeans("fit", name, "-k", 3, "--csv", "--json").out)
+        for name in ("plain.csv", "messy.csv")
+    ]
 
 
 def test_a_messy_file_gives_the_clusters_of_the_plain_one(answers, tmp_path):
     plain, messy = answers
-    assert all(messy[name] == plain[name] for name in ("rows", "columns", "sizes", "objective", "passes"))
+    assert all(
+        messy[name] == plain[name] for name in ("rows", "columns", "sizes", "objective", "passes")
+    )
     labels = [pd.read_csv(tmp_path / answer["labels"]) for answer in answers]
     assert labels[1]["row"].tolist() == list(range(N + len(EMPTY)))
     assert np.flatnonzero(labels[1]["cluster"].isna()).tolist() == EMPTY
@@ -46,7 +57,12 @@ def test_what_was_done_is_said_on_the_screen_and_to_machines(answers, tmp_path, 
     plain, messy = answers
     assert plain["reading"] == []
     assert messy["skipped"] == {"town": "text", "customer_id": "an id"}
-    words = ["price ($ and thousands commas in 120 cells)", "age (4 cells: 'unknown')", "customer_id", "3 of 123 rows"]
+    words = [
+        "price ($ and thousands commas in 120 cells)",
+        "age (4 cells: 'unknown')",
+        "customer_id",
+        "3 of 123 rows",
+    ]
     assert len(messy["reading"]) == len(words)
     assert all(word in note for word, note in zip(words, messy["reading"], strict=True))
     assert json.loads((tmp_path / messy["summary"]).read_text())["reading"] == messy["reading"]
@@ -57,7 +73,9 @@ def test_what_was_done_is_said_on_the_screen_and_to_machines(answers, tmp_path, 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_predict_leaves_the_cluster_of_an_empty_row_empty(ending, answers, tmp_path, rekmeans):
     plain, messy = answers
-    answer = json.loads(rekmeans("predict", plain["model"], "messy.csv", "--out", f"labels.{ending}", "--json").out)
+    answer = json.loads(
+        rekmeans("predict", plain["model"], "messy.csv", "--out", f"labels.{ending}", "--json").out
+    )
     read = pd.read_csv if ending == "csv" else pd.read_parquet
     assert_array_equal(read(tmp_path / answer["labels"]), pd.read_csv(tmp_path / messy["labels"]))
     assert answer["sizes"] == plain["sizes"]
@@ -71,7 +89,8 @@ def test_keep_takes_an_id_and_predict_takes_it_again(tmp_path, rekmeans):
     kept = json.loads(rekmeans("fit", "messy.csv", "-k", 3, "--keep", "customer_id", "--json").out)
     assert kept["columns"] == ["customer_id", "price", "age"]
     answer = json.loads(rekmeans("predict", kept["model"], "messy.csv", "--json").out)
-    assert (answer["sizes"], answer["rows"]) == (kept["sizes"], N + 2)  # rows with an id only have a value now
+    # rows with an id only have a value now
+    assert (answer["sizes"], answer["rows"]) == (kept["sizes"], N + 2)
     assert "no column nope" in rekmeans("fit", "messy.csv", "-k", 3, "--keep", "nope").err
     assert "--keep" in rekmeans("fit", "--demo", "--keep", "ash").err
 
@@ -81,20 +100,31 @@ def test_a_model_without_names_takes_what_looks_like_an_id(tmp_path, rekmeans):
     np.save(tmp_path / "t.npy", X)
     pd.DataFrame({"id": np.arange(N), "a": X[:, 1]}).to_csv(tmp_path / "t.csv", index=False)
     fitted = json.loads(rekmeans("fit", "t.npy", "-k", 3, "--json").out)
-    assert json.loads(rekmeans("predict", fitted["model"], "t.csv", "--json").out)["sizes"] == fitted["sizes"]
+    assert (
+        json.loads(rekmeans("predict", fitted["model"], "t.csv", "--json").out)["sizes"]
+        == fitted["sizes"]
+    )
 
 
 def test_a_model_without_names_is_used_on_the_file_that_it_was_fitted_to(tmp_path, rekmeans):
     """Numbers count up in its first column, and each line ends in a separator."""
     random = np.random.default_rng(0)
-    (tmp_path / "t.csv").write_text("".join(f"{i},{x:.3f},\n" for i, x in enumerate(random.normal(size=N))))
+    (tmp_path / "t.csv").write_text(
+        "".join(f"{i},{x:.3f},\n" for i, x in enumerate(random.normal(size=N)))
+    )
     fitted = json.loads(rekmeans("fit", "t.csv", "-k", 3, "--json").out)
     assert fitted["columns"] == ["x0", "x1"]
-    assert json.loads(rekmeans("predict", fitted["model"], "t.csv", "--json").out)["sizes"] == fitted["sizes"]
+    assert (
+        json.loads(rekmeans("predict", fitted["model"], "t.csv", "--json").out)["sizes"]
+        == fitted["sizes"]
+    )
 
 
 def test_notes_on_many_columns_are_few_lines(tmp_path, rekmeans):
-    cells = {f"a long name of column number {j}": [f"${i * j % 97:,}.5" for i in range(30)] for j in range(1, 41)}
+    cells = {
+        f"a long name of column number {j}": [f"${i * j % 97:,}.5" for i in range(30)]
+        for j in range(1, 41)
+    }
     texts = {f"count {j}": ["some longer text", *map(str, range(3, 90, 3))] for j in range(40)}
     ids = {f"id {j}": range(30) for j in range(40)}
     same = {f"same {j}": 1 for j in range(40)}

@@ -1,4 +1,6 @@
-"""The folder of a fit: new by one rename, replaced file by file, swept after killed runs; csv without formulas."""
+"""The folder of a fit: new by one rename, replaced file by file, swept after killed runs; csv
+without formulas.
+"""
 
 import csv
 import json
@@ -26,7 +28,9 @@ def renames(monkeypatch):
     seen = []
     for name in ("rename", "replace"):
         plain = getattr(os, name)
-        monkeypatch.setattr(os, name, lambda old, new, plain=plain: (seen.append(new), plain(old, new)))
+        monkeypatch.setattr(
+            os, name, lambda old, new, plain=plain: (seen.append(new), plain(old, new))
+        )
     return seen
 
 
@@ -37,7 +41,8 @@ def write_all(paths):
 
 
 def test_a_new_folder_appears_by_one_rename(tmp_path, monkeypatch):
-    seen, paths = renames(monkeypatch), [tmp_path / "far" / "new" / name for name in "cab"]
+    seen = renames(monkeypatch)
+    paths = [tmp_path / "far" / "new" / name for name in "cab"]
     write_all(paths)
     assert seen == [tmp_path / "far" / "new"]
     assert sorted(path.name for path in (tmp_path / "far").rglob("*")) == ["a", "b", "c", "new"]
@@ -46,7 +51,8 @@ def test_a_new_folder_appears_by_one_rename(tmp_path, monkeypatch):
 
 def test_an_old_folder_is_replaced_file_by_file_in_order(tmp_path, monkeypatch):
     (tmp_path / "mine.txt").write_text("mine")
-    seen, paths = renames(monkeypatch), [tmp_path / name for name in "cab"]
+    seen = renames(monkeypatch)
+    paths = [tmp_path / name for name in "cab"]
     write_all(paths)
     assert seen == paths
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "b", "c", "mine.txt"]
@@ -72,7 +78,10 @@ def dead_process():
 
 def test_what_a_killed_run_left_is_removed_and_nothing_else(tmp_path):
     host = f"{zlib.crc32(platform.node().encode()):08x}"
-    leftovers = [f".rekmeans-{host}-{dead_process()}-0123abcd", f".rekmeans-{host}-{2**70}-0123abcd"]
+    leftovers = [
+        f".rekmeans-{host}-{dead_process()}-0123abcd",
+        f".rekmeans-{host}-{2**70}-0123abcd",
+    ]
     strangers = [
         f".rekmeans-{host}-{os.getppid()}-0123abcd",  # it still runs
         f".rekmeans-{'0' * 8}-{dead_process()}-0123abcd",  # on another machine
@@ -92,17 +101,52 @@ def test_what_a_killed_run_left_is_removed_and_nothing_else(tmp_path):
 def test_the_summary_has_the_digests_of_the_other_files(tmp_path):
     load_wine(as_frame=True).frame.to_csv(tmp_path / "wine.csv", index=False)
     for _ in range(2):
-        answer = command_server().run(["fit", "wine.csv", "-k", 3, "--out", "out", "--csv", "-q"], tmp_path)
+        answer = command_server().run(
+            ["fit", "wine.csv", "-k", 3, "--out", "out", "--csv", "-q"], tmp_path
+        )
         assert (answer.status, answer.err) == (0, "")
         out = tmp_path / "out"
         digests = json.loads((out / "summary.json").read_text())["sha256"]
         assert digests == {name: sha256((out / name).read_bytes()).hexdigest() for name in OTHERS}
         (out / "mine.txt").write_text("mine")
-    assert sorted(path.name for path in out.iterdir()) == [*OTHERS[:1], "mine.txt", *OTHERS[1:], "summary.json"]
+    assert sorted(path.name for path in out.iterdir()) == [
+        *OTHERS[:1],
+        "mine.txt",
+        *OTHERS[1:],
+        "summary.json",
+    ]
 
 
-FORMULAS = ["=1+1", "+1+1", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "-", "=", "--5", "+a", "-1e", "\uff1d1", "-1 "]
-PLAIN = ["a=1", "", "'=1", " =1", "-5", "+5", "-0.5", "-.5e-3", "1e5", "a-b", "a\r=1", "\N{EN DASH}5"]
+FORMULAS = [
+    "=1+1",
+    "+1+1",
+    "-2+3",
+    "@SUM(A1)",
+    "\t=1",
+    "\r=1",
+    "\n=1",
+    "-",
+    "=",
+    "--5",
+    "+a",
+    "-1e",
+    "\uff1d1",
+    "-1 ",
+]
+PLAIN = [
+    "a=1",
+    "",
+    "'=1",
+    " =1",
+    "-5",
+    "+5",
+    "-0.5",
+    "-.5e-3",
+    "1e5",
+    "a-b",
+    "a\r=1",
+    "\N{EN DASH}5",
+]
 
 
 def test_no_text_in_csv_is_a_formula(tmp_path):

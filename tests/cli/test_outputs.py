@@ -1,4 +1,6 @@
-"""What the command line leaves behind: never over its own input, never a mix of two runs, never a false word."""
+"""What the command line leaves behind: never over its own input, never a mix of two runs, never a
+false word.
+"""
 
 import os
 import shutil
@@ -20,7 +22,9 @@ def fitted_folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fitted")
     frame = load_wine(as_frame=True).frame.rename(columns={"alcohol": "alcohol \U0001f377"})
     frame.to_csv(folder / "wine.csv", index=False)
-    run_to_success(folder, "fit", "wine.csv", "-k", "3", "--label", "target", "--out", "out", "--csv", "-q")
+    run_to_success(
+        folder, "fit", "wine.csv", "-k", "3", "--label", "target", "--out", "out", "--csv", "-q"
+    )
     return folder
 
 
@@ -32,7 +36,9 @@ def folder(fitted_folder, tmp_path):
 
 def run_command(folder, *arguments, **options):
     command = [sys.executable, "-m", "rekmeans", *arguments]
-    return subprocess.run(command, cwd=folder, capture_output="stdout" not in options, text=True, **options)
+    return subprocess.run(
+        command, cwd=folder, capture_output="stdout" not in options, text=True, **options
+    )
 
 
 def run_to_success(folder, *arguments):
@@ -64,7 +70,16 @@ def test_a_summary_that_cannot_be_printed_does_not_fail_the_fit(folder):
     before = file_bytes(folder)
     with open("/dev/full", "w") as full:
         answer = run_command(
-            folder, "fit", "wine.csv", "-k", "4", "--out", "out", "--csv", stdout=full, stderr=subprocess.PIPE
+            folder,
+            "fit",
+            "wine.csv",
+            "-k",
+            "4",
+            "--out",
+            "out",
+            "--csv",
+            stdout=full,
+            stderr=subprocess.PIPE,
         )
     assert file_bytes(folder) != before
     assert "as they were" not in answer.stderr
@@ -72,13 +87,17 @@ def test_a_summary_that_cannot_be_printed_does_not_fail_the_fit(folder):
 
 def test_a_name_that_the_terminal_cannot_print_is_not_a_failure(folder):
     env = os.environ | {"PYTHONIOENCODING": "latin-1"}
-    assert run_command(folder, "fit", "wine.csv", "-k", "3", "--out", "other", env=env).returncode == 0
+    assert (
+        run_command(folder, "fit", "wine.csv", "-k", "3", "--out", "other", env=env).returncode == 0
+    )
 
 
 def test_a_reader_may_go_away(folder):
     read, write = os.pipe()
     os.close(read)
-    answer = run_command(folder, "fit", "wine.csv", "-k", "3", "--out", "other", stdout=write, stderr=subprocess.PIPE)
+    answer = run_command(
+        folder, "fit", "wine.csv", "-k", "3", "--out", "other", stdout=write, stderr=subprocess.PIPE
+    )
     os.close(write)
     assert (answer.returncode, answer.stderr) == (0, "")
 

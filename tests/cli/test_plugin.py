@@ -1,4 +1,6 @@
-"""Commands of other packages: found by name, imported only when needed, and no burden on the others when broken."""
+"""Commands of other packages: found by name, imported only when needed, and no burden on the others
+when broken.
+"""
 
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 
@@ -21,11 +23,18 @@ def greet(name: str, loud: bool = False):
 
 @pytest.fixture
 def plugins(tmp_path, monkeypatch):
-    """A command that works, one whose library is missing and one without its function, for a call of `status`."""
+    """A command that works, one whose library is missing and one without its function, for a call
+    of `status`.
+    """
     (tmp_path / "greeting.py").write_text(FOREIGN)
     (tmp_path / "needy.py").write_text("import a_library_that_is_nowhere  # noqa")
     monkeypatch.syspath_prepend(tmp_path)
-    names = {"greet": "greeting:greet", "beg": "needy:beg", "vanish": "greeting:vanish", "fit": "greeting:greet"}
+    names = {
+        "greet": "greeting:greet",
+        "beg": "needy:beg",
+        "vanish": "greeting:vanish",
+        "fit": "greeting:greet",
+    }
     found = EntryPoints(EntryPoint(name, value, commands.GROUP) for name, value in names.items())
     monkeypatch.setattr(commands, "entry_points", found.select)
     monkeypatch.setenv("COLUMNS", "120")
@@ -57,7 +66,10 @@ def test_help_lists_all_and_a_broken_command_says_why(plugins, capsys):
     page = capsys.readouterr().out
     assert "Greet somebody." in page
     assert "Cluster a table" in page  # the command of this package keeps its name
-    lines = {name: next(line for line in page.splitlines() if f"│ {name} " in line) for name in ("beg", "vanish")}
+    lines = {
+        name: next(line for line in page.splitlines() if f"│ {name} " in line)
+        for name in ("beg", "vanish")
+    }
     assert "No module named 'a_library_that_is_nowhere'" in lines["beg"]
     assert "Not available" in lines["vanish"]
 
@@ -66,7 +78,10 @@ def test_help_lists_all_and_a_broken_command_says_why(plugins, capsys):
 def test_a_broken_command_is_refused_in_one_sentence(arguments, plugins, capsys):
     assert status(arguments) == 2
     error = capsys.readouterr().err
-    assert error == "rekmeans: the command beg cannot be imported: No module named 'a_library_that_is_nowhere'\n"
+    assert (
+        error == "rekmeans: the command beg cannot be imported: No module named "
+        "'a_library_that_is_nowhere'\n"
+    )
 
 
 def test_other_commands_import_none_of_them(plugins, no_import, capsys):

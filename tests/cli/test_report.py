@@ -1,4 +1,6 @@
-"""The report, written by commands: what it contains for other tables than the fit's, and of columns left out."""
+"""The report, written by commands: what it contains for other tables than the fit's, and of columns
+left out.
+"""
 
 import json
 import re
@@ -45,7 +47,9 @@ def report_of(wine, tmp_path, answer):
 
     def run(frame):
         frame.to_csv(tmp_path / "table.csv", index=False)
-        found = answer("report", tmp_path / "model.safetensors", tmp_path / "table.csv", "--label", "kind")
+        found = answer(
+            "report", tmp_path / "model.safetensors", tmp_path / "table.csv", "--label", "kind"
+        )
         return found["summary"], Path(found["report"]).read_text(encoding="utf-8")
 
     return run
@@ -55,14 +59,18 @@ def tables(frame):
     """Other tables of the same wines."""
     yield "shuffled", frame.sample(frac=1, random_state=0)
     yield "fewer rows", frame.iloc[:50]
-    yield "some classes missing", frame.assign(kind=frame["kind"].astype("Int64").where(frame.index % 3 > 0))
+    yield (
+        "some classes missing",
+        frame.assign(kind=frame["kind"].astype("Int64").where(frame.index % 3 > 0)),
+    )
 
 
 @pytest.mark.parametrize("at", range(3), ids=["shuffled", "fewer rows", "some classes missing"])
 def test_scores_are_those_of_this_tables_rows(at, wine, report_of):
     _, other = list(tables(wine[0]))[at]
     known = other["kind"].notna().to_numpy()
-    y, labels = other["kind"][known].astype(int), wine[1].predict(other.drop(columns="kind"))[known]
+    y = other["kind"][known].astype(int)
+    labels = wine[1].predict(other.drop(columns="kind"))[known]
     contents, text = report_of(other)
     assert contents["classes"]["accuracy"] == clustering_accuracy(y, labels) > 0.9
     assert contents["classes"]["nmi"] == normalized_mutual_info(y, labels)
@@ -84,7 +92,10 @@ def test_another_table_does_not_get_the_numbers_of_the_fit(wine, report_of):
     assert contents["history"] == {}
     assert "puts 2 rows of 13 columns into 3 clusters" in text
     assert "made elsewhere" in text
-    assert not any(words in text for words in ("time in passes", "passes</dt>", "after each pass", "same table"))
+    assert not any(
+        words in text
+        for words in ("time in passes", "passes</dt>", "after each pass", "same table")
+    )
     contents, text = report_of(wine[0])
     assert contents["own_fit"]
     assert contents["method"]["passes"] == wine[1].n_iter_
@@ -95,7 +106,9 @@ def test_another_table_does_not_get_the_numbers_of_the_fit(wine, report_of):
 def test_the_page_names_the_columns_left_out_and_why(wine, tmp_path, answer):
     frame = wine[0].assign(cellar="no. 1", nothing=np.nan, **{"<b>": "x"})
     frame.to_csv(tmp_path / "wine.csv", index=False)
-    found = answer("fit", tmp_path / "wine.csv", "-k", 3, "--drop", "kind", "--out", tmp_path / "out")
+    found = answer(
+        "fit", tmp_path / "wine.csv", "-k", 3, "--drop", "kind", "--out", tmp_path / "out"
+    )
     contents = json.loads(Path(found["summary"]).read_text(encoding="utf-8"))
     text = Path(found["report"]).read_text(encoding="utf-8")
     line = unescape(re.search("Left out: (.*?)</p>", text)[1])

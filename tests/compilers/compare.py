@@ -1,8 +1,9 @@
-"""Build the core with every compiler at hand and compare the bits of its fits: `python tests/compilers/compare.py`.
+"""Build the core with every compiler at hand and compare the bits of its fits: `python
+tests/compilers/compare.py`.
 
-Each compiler builds driver.cpp with the flags of CMakeLists.txt, for every instruction set and once without vector
-extensions; an ARM compiler's program runs under qemu-aarch64. All must print the same hashes; sums of floats agree to
-1e-12. Compilers that are not installed are named and left out.
+Each compiler builds driver.cpp with the flags of CMakeLists.txt, for every instruction set and once
+without vector extensions; an ARM compiler's program runs under qemu-aarch64. All must print the
+same hashes; sums of floats agree to 1e-12. Compilers that are not installed are named and left out.
 """
 
 from __future__ import annotations
@@ -17,10 +18,37 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 CORE = HERE.parents[1] / "src" / "rekmeans" / "engines" / "native" / "core"
-COMPILERS = ["g++-11", "g++-12", "clang++-14", "clang++-16", "clang++-19", "aarch64-linux-gnu-g++-12"]
-FLAGS = ["-std=c++20", "-O3", "-ffp-contract=off", "-fno-math-errno", "-fno-fast-math", "-Wno-psabi", f"-I{CORE}"]
-AVX512 = ["-mavx512f", "-mavx512bw", "-mavx512vl", "-mavx512dq", "-mfma", "-mprefer-vector-width=512"]
-SETS = {"baseline": [], "avx2": ["-mavx2", "-mfma"], "avx512": AVX512, "vnni": [*AVX512, "-mavx512vnni"]}
+COMPILERS = [
+    "g++-11",
+    "g++-12",
+    "clang++-14",
+    "clang++-16",
+    "clang++-19",
+    "aarch64-linux-gnu-g++-12",
+]
+FLAGS = [
+    "-std=c++20",
+    "-O3",
+    "-ffp-contract=off",
+    "-fno-math-errno",
+    "-fno-fast-math",
+    "-Wno-psabi",
+    f"-I{CORE}",
+]
+AVX512 = [
+    "-mavx512f",
+    "-mavx512bw",
+    "-mavx512vl",
+    "-mavx512dq",
+    "-mfma",
+    "-mprefer-vector-width=512",
+]
+SETS = {
+    "baseline": [],
+    "avx2": ["-mavx2", "-mfma"],
+    "avx512": AVX512,
+    "vnni": [*AVX512, "-mavx512vnni"],
+}
 TOLERANCE = 1e-12  # of sums of floats: fused or not, in vectors of any width
 
 
@@ -28,16 +56,27 @@ def build(compiler: str, plain: bool, folder: Path) -> Path:
     """The driver as a program."""
     arm = compiler.startswith("aarch64")
     sets = {"baseline": []} if arm or plain else SETS
-    define = ["-DREKMEANS_PLAIN", "-pedantic-errors"] if plain else [] if arm else ["-DREKMEANS_X86"]
+    define = (
+        ["-DREKMEANS_PLAIN", "-pedantic-errors"] if plain else [] if arm else ["-DREKMEANS_X86"]
+    )
     sources = [HERE / "driver.cpp", CORE / "simd" / "instruction_set.cpp", CORE / "large_array.cpp"]
-    sources += [source for room in ("exact", "float", "scales") for source in sorted((CORE / room).glob("*.cpp"))]
+    sources += [
+        source
+        for room in ("exact", "float", "scales")
+        for source in sorted((CORE / room).glob("*.cpp"))
+    ]
     units = [(source, [], source.stem) for source in sources]
-    units += [(CORE / "simd" / "simd.cpp", [f"-DREKMEANS_SIMD={name}", *flags], name) for name, flags in sets.items()]
+    units += [
+        (CORE / "simd" / "simd.cpp", [f"-DREKMEANS_SIMD={name}", *flags], name)
+        for name, flags in sets.items()
+    ]
     folder.mkdir(parents=True, exist_ok=True)
     objects = []
     for source, flags, name in units:
         objects.append(folder / f"{source.parent.name}_{name}.o")
-        subprocess.run([compiler, *FLAGS, *define, *flags, "-c", source, "-o", objects[-1]], check=True)
+        subprocess.run(
+            [compiler, *FLAGS, *define, *flags, "-c", source, "-o", objects[-1]], check=True
+        )
     subprocess.run([compiler, "-static", *objects, "-o", folder / "driver", "-pthread"], check=True)
     return folder / "driver"
 
@@ -48,11 +87,17 @@ def run(program: Path, name: str, arm: bool) -> dict[str, list[str]] | None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         return None
-    return {" ".join(words[:3]): words[3:] for line in done.stdout.splitlines()[1:] if (words := line.split())}
+    return {
+        " ".join(words[:3]): words[3:]
+        for line in done.stdout.splitlines()[1:]
+        if (words := line.split())
+    }
 
 
 def differences(found: dict[str, list[str]], expected: dict[str, list[str]]) -> tuple[int, float]:
-    """How many exact fits and scales differ, in any of three ways; the largest relative difference of floats."""
+    """How many exact fits and scales differ, in any of three ways; the largest relative difference
+    of floats.
+    """
     exact = [key for key in expected if key.startswith("exact")]
     wrong = sum(found[key] != expected[key] or len(set(found[key])) > 1 for key in exact)
     floats = [
@@ -70,15 +115,22 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2)
     arguments = parser.parse_args()
     at_hand = [
-        c for c in COMPILERS if shutil.which(c) and (not c.startswith("aarch64") or shutil.which("qemu-aarch64"))
+        c
+        for c in COMPILERS
+        if shutil.which(c) and (not c.startswith("aarch64") or shutil.which("qemu-aarch64"))
     ]
     print("not installed:", ", ".join(sorted(set(COMPILERS) - set(at_hand))) or "none")
     ways = [(compiler, plain) for compiler in at_hand for plain in (False, True)]
     with ThreadPoolExecutor(arguments.jobs) as pool:
-        programs = list(pool.map(lambda way: build(*way, arguments.out / f"{way[0]}-{way[1]}"), ways))
+        programs = list(
+            pool.map(lambda way: build(*way, arguments.out / f"{way[0]}-{way[1]}"), ways)
+        )
     expected = run(programs[0], "baseline", False)
     failures = 0
-    print("| compiler | instructions | exact fits | that differ | floats differ by at most |\n|---|---|---|---|---|")
+    print(
+        "| compiler | instructions | exact fits | that differ | floats differ by at most "
+        "|\n|---|---|---|---|---|"
+    )
     for (compiler, plain), program in zip(ways, programs, strict=True):
         arm = compiler.startswith("aarch64")
         for name in ["baseline"] if plain or arm else SETS:
@@ -90,7 +142,8 @@ def main() -> int:
             wrong, largest = differences(found, expected)
             failures += wrong > 0 or not largest < TOLERANCE
             print(
-                f"| {compiler} | {shown} | {3 * sum(k.startswith('exact') for k in found)} | {wrong} | {largest:.1e} |"
+                f"| {compiler} | {shown} | {3 * sum(k.startswith('exact') for k in found)} | "
+                f"{wrong} | {largest:.1e} |"
             )
     return int(failures > 0)
 

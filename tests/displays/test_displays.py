@@ -56,7 +56,8 @@ def moons():
 
 def test_import_loads_no_matplotlib_until_a_display_is_asked_for():
     code = (
-        "import sys, rekmeans; assert 'matplotlib' not in sys.modules and 'jinja2' not in sys.modules; "
+        "import sys, rekmeans; assert 'matplotlib' not in sys.modules and 'jinja2' not in "
+        "sys.modules; "
         "rekmeans.CircleDisplay; assert 'matplotlib' in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -67,7 +68,10 @@ def test_import_loads_no_matplotlib_until_a_display_is_asked_for():
 
 @pytest.mark.parametrize(
     ("library", "use"),
-    [("matplotlib", "import rekmeans; rekmeans.CircleDisplay"), ("jinja2", "import rekmeans.html_report.html")],
+    [
+        ("matplotlib", "import rekmeans; rekmeans.CircleDisplay"),
+        ("jinja2", "import rekmeans.html_report.html"),
+    ],
 )
 def test_without_a_library_the_error_names_the_extra(library, use):
     code = f"import sys; sys.modules[{library!r}] = None; {use}"
@@ -84,7 +88,9 @@ def test_profile_draws_the_centres_where_the_quantiles_put_them(wine):
     inside = X.where((low <= X) & (high >= X))
     q05, q95 = (inside.quantile(q).to_numpy()[[6, 12, 2]] for q in (0.05, 0.95))
     for c, line in enumerate(display.marks_):
-        assert_allclose(line.get_xdata(), (model.cluster_centers_[c, [6, 12, 2]] - q05) / (q95 - q05))
+        assert_allclose(
+            line.get_xdata(), (model.cluster_centers_[c, [6, 12, 2]] - q05) / (q95 - q05)
+        )
         assert line.get_color() == cluster_colour(c)
     assert display.figure_ is display.ax_.figure
 
@@ -119,7 +125,9 @@ def test_circle_strokes_stand_at_the_mapped_rows(wine):
 
 def test_circle_bars_of_many_clusters_count_the_rows(wine):
     X = wine[1]
-    display = CircleDisplay.from_estimator(RectifiedEulerKMeans(12, random_state=0).fit(X), X, features=0)
+    display = CircleDisplay.from_estimator(
+        RectifiedEulerKMeans(12, random_state=0).fit(X), X, features=0
+    )
     (bars,) = display.ticks_
     x, y = (v.reshape(-1, 3) for v in bars.get_data())
     length = np.hypot(x[:, 1], y[:, 1]) - np.hypot(x[:, 0], y[:, 0])
@@ -137,7 +145,8 @@ def test_history_is_the_objective_of_each_pass(wine):
 
 @pytest.mark.parametrize("rule", [EulerKMeans, RectifiedEulerKMeans])
 def test_surface_is_what_the_model_predicts(moons, rule):
-    X, model = moons[0], moons[1][rule]
+    X = moons[0]
+    model = moons[1][rule]
     display = SurfaceDisplay.from_estimator(model, X)
     x, y = display.grid
     points = np.stack([m.ravel() for m in np.meshgrid(x, y)], axis=1)
@@ -147,7 +156,8 @@ def test_surface_is_what_the_model_predicts(moons, rule):
         corners = np.concatenate([path.vertices for path in borders.get_paths()])
         inside = corners[np.isin(model.predict(corners), (p, q))]
         D = model.transform(inside)[:, [p, q]]
-        assert_allclose(D[:, 0], D[:, 1], atol=2e-3)  # where two clusters meet, a row is as far from both
+        # where two clusters meet, a row is as far from both
+        assert_allclose(D[:, 0], D[:, 1], atol=2e-3)
 
 
 def test_surface_of_two_of_many_columns_is_that_of_the_others_missing(wine):
@@ -169,12 +179,17 @@ def node_map():
 def test_u_matrix_shows_the_distances_between_nodes_and_counts_the_rows(node_map):
     model, _, y = node_map
     display = UMatrixDisplay.from_estimator(model, labels=y)
-    m, own = model.centroids_.reshape(4, 5, -1), model.labels_
-    between = [np.sqrt((np.abs(m[r, c] - m[s]) ** 2).sum() / 2) for r, c, s in ((1, 2, (0, 2)), (1, 2, (2, 2)),
+    m = model.centroids_.reshape(4, 5, -1)
+    own = model.labels_
+    between = [np.sqrt((np.abs(m[r, c] - m[s]) ** 2).sum() / 2) for r, c, s in ((1, 2, (0, 2)),
+        (1, 2, (2, 2)),
                (1, 2, (1, 1)), (1, 2, (1, 3)))]  # fmt: skip
     shown = np.asarray(display.image_.get_array())
     assert_allclose(shown[1, 2], np.mean(between), rtol=1e-6)
-    assert_allclose(shown[0, 0], np.mean([np.sqrt((np.abs(m[0, 0] - m[s]) ** 2).sum() / 2) for s in ((0, 1), (1, 0))]))
+    assert_allclose(
+        shown[0, 0],
+        np.mean([np.sqrt((np.abs(m[0, 0] - m[s]) ** 2).sum() / 2) for s in ((0, 1), (1, 0))]),
+    )
     for node in range(20):
         row, column = divmod(node, 5)
         assert display.counts[row, column] == (own == node).sum()
@@ -192,7 +207,9 @@ def test_u_matrix_of_other_rows_counts_those(node_map):
     display = UMatrixDisplay.from_estimator(model, X[:7])
     assert_array_equal(display.counts.ravel(), np.bincount(model.predict(X[:7]), minlength=20))
     assert display.winners is None
-    with pytest.raises(ValueError, match=r"^labels must be 7, one for each row; got an array of \(178,\)"):
+    with pytest.raises(
+        ValueError, match=r"^labels must be 7, one for each row; got an array of \(178,\)"
+    ):
         UMatrixDisplay.from_estimator(model, X[:7], labels=node_map[2])
 
 
@@ -201,7 +218,9 @@ def test_graph_joins_prototypes_that_rows_lie_between():
     model = NeuralGas(12, random_state=0).fit(X)
     display = GraphDisplay.from_estimator(model, X)
     D = model.transform(X)
-    pairs, rows = np.unique(np.sort(np.argsort(D, axis=1)[:, :2], axis=1), axis=0, return_counts=True)
+    pairs, rows = np.unique(
+        np.sort(np.argsort(D, axis=1)[:, :2], axis=1), axis=0, return_counts=True
+    )
     segments = {tuple(map(tuple, ends)): w for ends, w in zip(
         display.lines_.get_segments(), display.lines_.get_linewidths(), strict=True)}  # fmt: skip
     assert len(segments) == len(pairs)
@@ -220,14 +239,20 @@ def test_a_graph_lies_over_two_columns(features):
 
 def test_displays_refuse_models_they_cannot_show(wine):
     model, X = wine
-    with pytest.raises(TypeError, match=r"^a U-matrix belongs to a SelfOrganizingMap; got RectifiedEulerKMeans"):
+    with pytest.raises(
+        TypeError, match=r"^a U-matrix belongs to a SelfOrganizingMap; got RectifiedEulerKMeans"
+    ):
         UMatrixDisplay.from_estimator(model)
-    with pytest.raises(TypeError, match=r"^a graph belongs to a NeuralGas; got RectifiedEulerKMeans"):
+    with pytest.raises(
+        TypeError, match=r"^a graph belongs to a NeuralGas; got RectifiedEulerKMeans"
+    ):
         GraphDisplay.from_estimator(model)
     for other in (KernelKMeans(3, kernel="rbf"), MahalanobisFuzzyCMeans(3, max_iter=2)):
         fitted = other.set_params(random_state=0).fit(X)
         for display in (*TABLE_DISPLAYS, summary):
-            with pytest.raises(TypeError, match=r"show rows on circles, so kernel='euler' only; got a fitted"):
+            with pytest.raises(
+                TypeError, match=r"show rows on circles, so kernel='euler' only; got a fitted"
+            ):
                 getattr(display, "from_estimator", display)(fitted, X)
     with pytest.raises(TypeError, match=r"^a report describes hard clusters only; got FuzzyCMeans"):
         summary(FuzzyCMeans(3, random_state=0).fit(X), X)
@@ -236,7 +261,8 @@ def test_displays_refuse_models_they_cannot_show(wine):
 @pytest.mark.parametrize("rule", ["mean", "rectified"])
 def test_kernel_k_means_of_circles_is_drawn_like_its_euler_twin(moons, rule):
     twin = {"mean": EulerKMeans, "rectified": RectifiedEulerKMeans}[rule]
-    X, model = moons[0], KernelKMeans(4, kernel="euler", centroids=rule, random_state=0).fit(moons[0])
+    X = moons[0]
+    model = KernelKMeans(4, kernel="euler", centroids=rule, random_state=0).fit(moons[0])
     ours, theirs = (SurfaceDisplay.from_estimator(fitted, X) for fitted in (model, moons[1][twin]))
     assert_array_equal(ours.response, theirs.response)
     assert list(ours.sides) == list(theirs.sides)
@@ -254,10 +280,14 @@ def test_an_unfitted_model_is_refused(display, wine):
         display.from_estimator(RectifiedEulerKMeans(3), *table)
 
 
-@pytest.mark.parametrize("features", [[], [13], [0, 13], [-1, 0], ["hue", "ash"], [0.5, 1.0], [[0], [1]]], ids=str)
+@pytest.mark.parametrize(
+    "features", [[], [13], [0, 13], [-1, 0], ["hue", "ash"], [0.5, 1.0], [[0], [1]]], ids=str
+)
 @pytest.mark.parametrize("display", TABLE_DISPLAYS)
 def test_columns_that_are_not_there_are_refused(display, features, wine):
-    with pytest.raises(ValueError, match=r"^features must be column numbers from 0 to 12, got .*: .*\.$"):
+    with pytest.raises(
+        ValueError, match=r"^features must be column numbers from 0 to 12, got .*: .*\.$"
+    ):
         display.from_estimator(*wine, features=features)
 
 
@@ -269,11 +299,15 @@ def test_a_surface_lies_over_two_columns(features, wine):
 
 def test_a_surface_of_one_column_is_refused():
     X = np.arange(6.0)[:, None]
-    with pytest.raises(ValueError, match=r"^a surface needs a table of two columns or more, got 1: "):
+    with pytest.raises(
+        ValueError, match=r"^a surface needs a table of two columns or more, got 1: "
+    ):
         SurfaceDisplay.from_estimator(RectifiedEulerKMeans(2, random_state=0).fit(X), X)
 
 
-@pytest.mark.parametrize("names", [["a"], [f"c{j}" for j in range(14)], "abcdefghijklm", []], ids=len)
+@pytest.mark.parametrize(
+    "names", [["a"], [f"c{j}" for j in range(14)], "abcdefghijklm", []], ids=len
+)
 @pytest.mark.parametrize("display", TABLE_DISPLAYS)
 def test_names_are_one_for_each_column(display, names, wine):
     with pytest.raises(ValueError, match=r"^names must be 13, one for each column, got "):

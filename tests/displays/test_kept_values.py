@@ -38,6 +38,9 @@ def test_counts_are_those_of_numpy(model):
     histogram = KeptValuesDisplay.from_estimator(model, X, feature=1).histogram
     for interval in histogram["intervals"]:
         x = X[(X[:, 1] >= interval["low"]) & (X[:, 1] <= interval["high"]), 1]
-        theirs = np.histogram(x, bins=len(interval["counts"]), range=(interval["low"], interval["high"]))[0]
-        assert np.abs(np.cumsum(interval["counts"]) - np.cumsum(theirs)).max() <= 1  # an edge may belong to either bin
+        theirs = np.histogram(
+            x, bins=len(interval["counts"]), range=(interval["low"], interval["high"])
+        )[0]
+        # an edge may belong to either bin
+        assert np.abs(np.cumsum(interval["counts"]) - np.cumsum(theirs)).max() <= 1
     assert histogram["intervals"][1]["low"] > 30

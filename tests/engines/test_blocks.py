@@ -1,4 +1,6 @@
-"""Fits of tables that are not in memory: the bits of the same rows in memory, on both engines, in any blocks."""
+"""Fits of tables that are not in memory: the bits of the same rows in memory, on both engines, in
+any blocks.
+"""
 
 import mmap
 import pickle
@@ -28,10 +30,19 @@ from rekmeans.short_fits import SMALL
 from rekmeans.table import MemoryTable
 from rekmeans.table.array_blocks import ArrayBlocks
 from support.assertions import assert_same_fit, raises_mentioning
-from support.streams import CUTS, FORMS, called_arrays, memmap, stream_rows, stream_weights, weights_of
+from support.streams import (
+    CUTS,
+    FORMS,
+    called_arrays,
+    memmap,
+    stream_rows,
+    stream_weights,
+    weights_of,
+)
 
 K = 4
-X, W = stream_rows(), stream_weights()
+X = stream_rows()
+W = stream_weights()
 LIMIT = "15KB"  # less than the table has: blocks of 256 rows, labels in a file
 POINTS = np.random.default_rng(5).uniform(-2, 14, (K, 3))
 
@@ -46,11 +57,15 @@ pytestmark = pytest.mark.filterwarnings("ignore::rekmeans.scales.left_out.LeftOu
 def is_in_a_file(array):
     while isinstance(array, np.ndarray):
         array = array.base
-    return (isinstance(array, memoryview) and isinstance(array.obj, mmap.mmap)) or isinstance(array, mmap.mmap)
+    return (isinstance(array, memoryview) and isinstance(array.obj, mmap.mmap)) or isinstance(
+        array, mmap.mmap
+    )
 
 
 def fit(estimator, X, w=None, **parameters):
-    return estimator(K, **{"random_state": 0, "memory_limit": LIMIT} | parameters).fit(X, sample_weight=w)
+    return estimator(K, **{"random_state": 0, "memory_limit": LIMIT} | parameters).fit(
+        X, sample_weight=w
+    )
 
 
 def assert_same_scale(one, two):
@@ -72,8 +87,14 @@ def test_every_form_gives_the_fit_of_its_rows_in_memory(form, w, tmp_path):
 @each_form
 @weighted
 def test_kept_bounds_give_the_fit_in_memory(form, w, tmp_path):
-    parameters = {"memory_limit": "1GB", "n_clusters": 9, "init": np.linspace(-2, 14, 27).reshape(9, 3)}
-    stream = RectifiedEulerKMeans(**parameters).fit(form(tmp_path, X, w), sample_weight=weights_of(form, w))
+    parameters = {
+        "memory_limit": "1GB",
+        "n_clusters": 9,
+        "init": np.linspace(-2, 14, 27).reshape(9, 3),
+    }
+    stream = RectifiedEulerKMeans(**parameters).fit(
+        form(tmp_path, X, w), sample_weight=weights_of(form, w)
+    )
     memory = RectifiedEulerKMeans(**parameters).fit(X, sample_weight=w)
     reference = RectifiedEulerKMeans(**parameters, engine="reference").fit(X, sample_weight=w)
     assert memory.n_iter_ > 4
@@ -84,7 +105,8 @@ def test_kept_bounds_give_the_fit_in_memory(form, w, tmp_path):
 
 def test_a_pass_maps_only_the_rows_that_bounds_leave_open():
     placed = place_for_fit(RectifiedEulerKMeans(K, random_state=0), lambda: iter(np.split(X, CUTS)))
-    run, plain = placed.rows.start_run(placed.model), BlockRun(placed.rows, placed.model)
+    run = placed.rows.start_run(placed.model)
+    plain = BlockRun(placed.rows, placed.model)
     assert isinstance(run, NativeBlockRun)
     C = placed.model.kernel.from_points(POINTS)
     for _ in range(6):
@@ -96,7 +118,10 @@ def test_a_pass_maps_only_the_rows_that_bounds_leave_open():
         assert_array_equal(run.labels(), plain.labels())
         C = run.update(one.sums, C)
     assert run.assign(C).n_changed == plain.assign(C).n_changed
-    run.last[:], run.upper[:], run.lower[:] = 0, 0, 1e6  # these prove a wrong label, and no row is looked at
+    # these prove a wrong label, and no row is looked at
+    run.last[:] = 0
+    run.upper[:] = 0
+    run.lower[:] = 1e6
     assert run.assign(C).n_changed == 0
 
 
@@ -126,10 +151,19 @@ def test_every_scale_gives_the_fit_in_memory(scale, beyond, tmp_path):
 
 def test_a_table_seeded_on_its_sample_gives_the_fit_in_memory():
     n = SMALL // 6 + 1000
-    large, cuts = stream_rows(n, 3), [0, 1, 1, 20_000, 20_003]
+    large = stream_rows(n, 3)
+    cuts = [0, 1, 1, 20_000, 20_003]
     for init in ("k-means++", "k-means||", "random"):
-        stream = fit(RectifiedEulerKMeans, lambda: iter(np.split(large, cuts)), init=init, n_init=1, memory_limit="2MB")
-        assert_same_fit(stream, fit(RectifiedEulerKMeans, large, init=init, n_init=1, memory_limit=None))
+        stream = fit(
+            RectifiedEulerKMeans,
+            lambda: iter(np.split(large, cuts)),
+            init=init,
+            n_init=1,
+            memory_limit="2MB",
+        )
+        assert_same_fit(
+            stream, fit(RectifiedEulerKMeans, large, init=init, n_init=1, memory_limit=None)
+        )
 
 
 @each_engine
@@ -181,7 +215,9 @@ def test_a_pass_reads_every_row_once(tmp_path):
 
 
 def test_reads_before_the_first_pass_are_as_the_docs_say(tmp_path):
-    """One to look at the first rows, one for the survey, one for the statistics of columns, one for a sample."""
+    """One to look at the first rows, one for the survey, one for the statistics of columns, one for
+    a sample.
+    """
     n_reads = []
 
     def function():
@@ -190,10 +226,13 @@ def test_reads_before_the_first_pass_are_as_the_docs_say(tmp_path):
 
     fit(RectifiedEulerKMeans, function, max_iter=1, init=POINTS)
     with_points = len(n_reads)
-    assert with_points == 1 + 1 + 1 + 1 + 2 + 1  # first rows, survey, statistics, any row in range; passes; phases
+    # first rows, survey, statistics, any row in range; passes; phases
+    assert with_points == 1 + 1 + 1 + 1 + 2 + 1
 
 
-GAPS = np.where((np.arange(len(X)) % 2 == 0)[:, None] & (np.arange(3) == 0), np.nan, np.nan_to_num(X))
+GAPS = np.where(
+    (np.arange(len(X)) % 2 == 0)[:, None] & (np.arange(3) == 0), np.nan, np.nan_to_num(X)
+)
 
 
 @pytest.mark.parametrize("rows", [np.nan_to_num(X), GAPS], ids=["whole", "with gaps"])
@@ -240,11 +279,14 @@ REAL = {
     "fuzzy-linear": partial(FuzzyCMeans, kernel="linear", fuzziness=2.0),
     "fuzzy-rbf": partial(FuzzyCMeans, kernel="rbf"),
     "map": lambda k, **parameters: SelfOrganizingMap((2, k // 2), stages=3, **parameters),
-    "map-linear": lambda k, **parameters: SelfOrganizingMap((2, k // 2), kernel="linear", stages=3, **parameters),
+    "map-linear": lambda k, **parameters: SelfOrganizingMap(
+        (2, k // 2), kernel="linear", stages=3, **parameters
+    ),
     "gas": partial(NeuralGas, stages=3),
     "gas-rbf": partial(NeuralGas, kernel="rbf", stages=3),
 }
-CLOSE = np.random.default_rng(7).normal(size=(len(X), 1)) + X  # groups that overlap, so that shares matter
+# groups that overlap, so that shares matter
+CLOSE = np.random.default_rng(7).normal(size=(len(X), 1)) + X
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -252,7 +294,8 @@ CLOSE = np.random.default_rng(7).normal(size=(len(X), 1)) + X  # groups that ove
 @weighted
 @pytest.mark.parametrize("init", ["k-means++", "k-means||", "random"])
 def test_sums_of_real_numbers_agree_with_the_fit_in_memory(name, engine, w, init, tmp_path):
-    init = "plane" if "map" in name and init == "k-means++" else init  # else rounding chooses one of its mirror images
+    # else rounding chooses one of its mirror images
+    init = "plane" if "map" in name and init == "k-means++" else init
     parameters = {"engine": engine, "init": init, "n_init": 1, "max_iter": 20}
     stream = fit(REAL[name], called_arrays(tmp_path, CLOSE, w), w, **parameters)
     memory = fit(REAL[name], CLOSE, w, **parameters)
@@ -262,8 +305,12 @@ def test_sums_of_real_numbers_agree_with_the_fit_in_memory(name, engine, w, init
     for answer in ("memberships_", "graph_", "u_matrix_", "topographic_error_"):
         if hasattr(memory, answer):
             one, two = (getattr(model, answer) for model in (stream, memory))
-            assert_allclose(*(each.toarray() if answer == "graph_" else each for each in (one, two)), atol=1e-6)
-    assert_allclose(stream.transform(called_arrays(tmp_path, CLOSE, w)), memory.transform(CLOSE), atol=1e-7)
+            assert_allclose(
+                *(each.toarray() if answer == "graph_" else each for each in (one, two)), atol=1e-6
+            )
+    assert_allclose(
+        stream.transform(called_arrays(tmp_path, CLOSE, w)), memory.transform(CLOSE), atol=1e-7
+    )
 
 
 def test_a_model_whose_labels_are_in_a_file_goes_to_other_processes(tmp_path):
@@ -304,10 +351,16 @@ def test_soft_euler_fits_of_many_rows_start_from_a_sample():
     [
         (KernelKMeans(K, kernel="laplace"), ["all rows at once", "'laplace'"]),
         (KernelKMeans(K, kernel="rbf", centroids="mean"), ["all rows at once"]),
-        (KernelKMeans(K, kernel="precomputed", centroids="mean"), ["kernel='precomputed' needs all rows at once"]),
+        (
+            KernelKMeans(K, kernel="precomputed", centroids="mean"),
+            ["kernel='precomputed' needs all rows at once"],
+        ),
         (MultipleKernelKMeans(K), ["all rows at once", "'Stack'"]),
         (SelfOrganizingMap((1, K), kernel="laplace"), ["all rows at once", "'laplace'"]),
-        (RectifiedEulerKMeans(K, init=lambda X, k, random_state: X[:k]), ["a callable init needs all rows at once"]),
+        (
+            RectifiedEulerKMeans(K, init=lambda X, k, random_state: X[:k]),
+            ["a callable init needs all rows at once"],
+        ),
     ],
     ids=["medians", "kernel means", "precomputed", "stack", "map", "callable"],
 )

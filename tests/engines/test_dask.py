@@ -1,4 +1,6 @@
-"""Fits of Dask collections: the bits of the same rows in memory, for any partitions, on threads and on a cluster."""
+"""Fits of Dask collections: the bits of the same rows in memory, for any partitions, on threads and
+on a cluster.
+"""
 
 import os
 import pickle
@@ -15,7 +17,14 @@ from dask import dataframe as dd
 from distributed import Client, LocalCluster
 from numpy.testing import assert_allclose, assert_array_equal
 
-from rekmeans import EulerKMeans, EulerMap, FuzzyCMeans, KernelKMeans, RectifiedEulerKMeans, watch_passes
+from rekmeans import (
+    EulerKMeans,
+    EulerMap,
+    FuzzyCMeans,
+    KernelKMeans,
+    RectifiedEulerKMeans,
+    watch_passes,
+)
 from rekmeans.engines.dask_groups import PartitionGroups
 from rekmeans.engines.dask_sharing import share_partitions
 from rekmeans.engines.native import Native
@@ -27,10 +36,16 @@ from support.assertions import assert_same_fit, raises_mentioning
 from support.streams import CUTS, frame, parquet_folder, stream_rows, stream_weights
 
 K = 4
-X, W = stream_rows(), stream_weights()
+X = stream_rows()
+W = stream_weights()
 POINTS = np.random.default_rng(5).uniform(-2, 14, (K, 3))
 UNEVEN = tuple(np.diff(CUTS).tolist())  # a single row, none, many
-PARTITIONS = {"uneven": UNEVEN, "one": (1000,), "many": (31,) * 32 + (8,), "first empty": (0, 500, 0, 500, 0)}
+PARTITIONS = {
+    "uneven": UNEVEN,
+    "one": (1000,),
+    "many": (31,) * 32 + (8,),
+    "first empty": (0, 500, 0, 500, 0),
+}
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::rekmeans.scales.left_out.LeftOutWarning"),
@@ -41,7 +56,9 @@ weighted = pytest.mark.parametrize("w", [None, W], ids=["equal", "weighted"])
 
 @pytest.fixture(scope="module")
 def cluster():
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit="1GB") as cluster:
+    with LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit="1GB"
+    ) as cluster:
         yield cluster
 
 
@@ -86,7 +103,9 @@ def test_any_partitions_give_the_fit_in_memory(estimator, partitions, w):
     ids=["plus", "parallel", "random", "circle", "points"],
 )
 def test_frames_of_unknown_lengths_give_the_fit_in_memory(w, init):
-    lazy = fit(RectifiedEulerKMeans, unknown_lengths(w), None if w is None else "w", init=init, n_init=2)
+    lazy = fit(
+        RectifiedEulerKMeans, unknown_lengths(w), None if w is None else "w", init=init, n_init=2
+    )
     assert_same_fit(lazy, fit(RectifiedEulerKMeans, X, w, init=init, n_init=2))
     assert list(lazy.feature_names_in_) == ["c0", "c1", "c2"]
 
@@ -95,7 +114,9 @@ def test_frames_of_unknown_lengths_give_the_fit_in_memory(w, init):
 @pytest.mark.parametrize("partitions", PARTITIONS)
 def test_k_means_parallel_draws_from_all_partitions(partitions, w):
     weights = None if w is None else collection(w, partitions)
-    lazy = fit(RectifiedEulerKMeans, collection(X, partitions), weights, init="k-means||", max_iter=1)
+    lazy = fit(
+        RectifiedEulerKMeans, collection(X, partitions), weights, init="k-means||", max_iter=1
+    )
     assert_same_fit(lazy, fit(RectifiedEulerKMeans, X, w, init="k-means||", max_iter=1))
 
 
@@ -114,7 +135,9 @@ def test_kernels_of_real_numbers_agree_with_the_fit_in_memory(kernel, init, w):
 
 def test_parquet_through_dask_and_columns_in_chunks_give_the_fit_in_memory(tmp_path):
     memory = fit(RectifiedEulerKMeans, X)
-    assert_same_fit(fit(RectifiedEulerKMeans, dd.read_parquet(parquet_folder(tmp_path, X, None))), memory)
+    assert_same_fit(
+        fit(RectifiedEulerKMeans, dd.read_parquet(parquet_folder(tmp_path, X, None))), memory
+    )
     assert_same_fit(fit(RectifiedEulerKMeans, array.from_array(X, chunks=(300, 2))), memory)
     assert_same_fit(fit(RectifiedEulerKMeans, collection(X), W), fit(RectifiedEulerKMeans, X, W))
 
@@ -122,7 +145,9 @@ def test_parquet_through_dask_and_columns_in_chunks_give_the_fit_in_memory(tmp_p
 def test_a_collection_seeded_on_its_sample_gives_the_fit_in_memory():
     large = stream_rows(SMALL // 6 + 1000, 3)
     for init in ("k-means++", "k-means||", "random"):
-        lazy = fit(RectifiedEulerKMeans, array.from_array(large, chunks=(7001, 3)), init=init, n_init=1)
+        lazy = fit(
+            RectifiedEulerKMeans, array.from_array(large, chunks=(7001, 3)), init=init, n_init=1
+        )
         assert_same_fit(lazy, fit(RectifiedEulerKMeans, large, init=init, n_init=1))
 
 
@@ -141,11 +166,15 @@ def test_answers_are_lazy_and_those_in_memory():
         n_read.append(b - a)
         return X[a:b]
 
-    parts = [array.from_delayed(dask.delayed(read)(a, b), (np.nan, 3), float) for a, b in pairwise(CUTS)]
+    parts = [
+        array.from_delayed(dask.delayed(read)(a, b), (np.nan, 3), float) for a, b in pairwise(CUTS)
+    ]
     lazy = array.concatenate(parts, allow_unknown_chunksizes=True)
     answers = [model.predict(lazy), model.transform(lazy), model.score_samples(lazy)]
     assert n_read == []
-    for answer, expected in zip(answers, [model.predict(X), model.transform(X), model.score_samples(X)], strict=True):
+    for answer, expected in zip(
+        answers, [model.predict(X), model.transform(X), model.score_samples(X)], strict=True
+    ):
         assert isinstance(answer, array.Array)
         assert_array_equal(answer.compute(), expected)
     assert model.score(collection(X), sample_weight=W) == model.score(X, sample_weight=W)
@@ -156,11 +185,13 @@ def test_answers_are_lazy_and_those_in_memory():
 
 def test_a_partition_that_forgot_the_last_pass_counts_the_same_changes():
     placed = place_for_fit(RectifiedEulerKMeans(K, random_state=0), X)
-    model, kernel = placed.model, placed.model.kernel
+    model = placed.model
+    kernel = placed.model.kernel
     centroids = [kernel.from_points(POINTS + step) for step in (0.0, 0.5, 1.0)]
 
     def counts(is_kept, forget):
-        part, found = Partition(Native_place(placed.stages), placed.table, 0, is_kept), []
+        part = Partition(Native_place(placed.stages), placed.table, 0, is_kept)
+        found = []
         for t, C in enumerate(centroids):
             part = pickle.loads(pickle.dumps(part)) if forget else part
             run = f"{is_kept}{forget}" + (str(t) if forget and not is_kept else "")
@@ -206,20 +237,32 @@ def test_a_cluster_gives_the_fit_in_memory(client, w):
     lazy = fit(RectifiedEulerKMeans, collection(X), None if w is None else collection(w))
     assert lazy.engine_ == "dask"
     assert_same_fit(lazy, fit(RectifiedEulerKMeans, X, w))
-    frames = fit(EulerKMeans, unknown_lengths(w), None if w is None else "w", init="random", n_init=2)
+    frames = fit(
+        EulerKMeans, unknown_lengths(w), None if w is None else "w", init="random", n_init=2
+    )
     assert_same_fit(frames, fit(EulerKMeans, X, w, init="random", n_init=2))
 
 
 @pytest.fixture
 def on_one_worker(client):
-    """Kept partitions of 100 rows that are all on the first worker, a pass over them, and what it finds."""
+    """Kept partitions of 100 rows that are all on the first worker, a pass over them, and what it
+    finds.
+    """
     placed = place_for_fit(RectifiedEulerKMeans(K, random_state=0), X)
-    kernel, place = placed.model.kernel, Native_place(placed.stages)
+    kernel = placed.model.kernel
+    place = Native_place(placed.stages)
     tables = [MemoryTable(X[at : at + 100]) for at in range(0, len(X), 100)]
     first = list(client.scheduler_info(n_workers=-1)["workers"])[:1]
-    futures = [client.submit(Partition, place, table, i, True, workers=first) for i, table in enumerate(tables)]
+    futures = [
+        client.submit(Partition, place, table, i, True, workers=first)
+        for i, table in enumerate(tables)
+    ]
     one = RunPass("run", 0, placed.model, None, kernel.from_points(POINTS))
-    return PartitionGroups(futures, lambda: 0.0), one, placed.rows.start_run(placed.model).assign(one.C).sums.fetch()
+    return (
+        PartitionGroups(futures, lambda: 0.0),
+        one,
+        placed.rows.start_run(placed.model).assign(one.C).sums.fetch(),
+    )
 
 
 def test_a_worker_with_more_than_its_share_hands_partitions_on(client, on_one_worker):
@@ -248,7 +291,9 @@ def test_labels_need_the_collection_and_not_the_cluster(cluster):
     with Client(cluster) as client:
         client.wait_for_workers(2)
         lazy = fit(RectifiedEulerKMeans, collection(X))
-    assert_array_equal(lazy.labels_.compute(scheduler="threads"), fit(RectifiedEulerKMeans, X).labels_)
+    assert_array_equal(
+        lazy.labels_.compute(scheduler="threads"), fit(RectifiedEulerKMeans, X).labels_
+    )
 
 
 def worker_pids(client):
@@ -257,7 +302,8 @@ def worker_pids(client):
 
 def fit_while(client, act, seconds):
     """A fit during which `act(pid of a worker)` is called so long after its second pass began."""
-    pids, timers = worker_pids(client), []
+    pids = worker_pids(client)
+    timers = []
 
     def start_timer(event):
         if event.number == 0 and not timers:
@@ -266,7 +312,9 @@ def fit_while(client, act, seconds):
 
     rows = np.tile(X, (20, 1))
     with watch_passes(start_timer):
-        lazy = fit(RectifiedEulerKMeans, array.from_array(rows, chunks=(997, 3)), init=POINTS, n_init=1)
+        lazy = fit(
+            RectifiedEulerKMeans, array.from_array(rows, chunks=(997, 3)), init=POINTS, n_init=1
+        )
     timers[0].join()
     assert_same_fit(lazy, fit(RectifiedEulerKMeans, rows, init=POINTS, n_init=1))
 
@@ -302,7 +350,10 @@ def test_a_worker_that_never_returns_is_named(cluster):
 @pytest.mark.long
 @pytest.mark.parametrize("n_workers", [1, 4])
 def test_any_number_of_workers_gives_the_fit_in_memory(n_workers):
-    with LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster):
+    with (
+        LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster),
+    ):
         for partitions in PARTITIONS:
             lazy = fit(RectifiedEulerKMeans, collection(X, partitions), collection(W, partitions))
             assert_same_fit(lazy, fit(RectifiedEulerKMeans, X, W))
@@ -342,6 +393,8 @@ def test_other_collections_and_bad_rows_are_refused():
     with raises_mentioning(ValueError, "lengths of X are not known"):
         RectifiedEulerKMeans(K).fit(unknown_lengths(), sample_weight=W)
     with raises_mentioning(ValueError, "must have the 6 partitions of X, got 1"):
-        RectifiedEulerKMeans(K).fit(unknown_lengths(), sample_weight=array.from_array(W, chunks=1000))
+        RectifiedEulerKMeans(K).fit(
+            unknown_lengths(), sample_weight=array.from_array(W, chunks=1000)
+        )
     with raises_mentioning(ValueError, "at least 2000 rows"):
         RectifiedEulerKMeans(2000).fit(collection(X))

@@ -24,13 +24,20 @@ def fit_in_task(rows, seed):
 
 @pytest.mark.parametrize(("n_workers", "processes"), [(1, True), (2, True), (1, False)])
 def test_fits_in_tasks_give_the_fits_in_memory(n_workers, processes):
-    """Fits at once, on workers with one thread each, of a collection of tasks and of a persisted one."""
+    """Fits at once, on workers with one thread each, of a collection of tasks and of a persisted
+    one.
+    """
     lazy = array.from_array(X, chunks=(250, 3))
     with (
-        LocalCluster(n_workers=n_workers, threads_per_worker=1, processes=processes, dashboard_address=":0") as cluster,
+        LocalCluster(
+            n_workers=n_workers, threads_per_worker=1, processes=processes, dashboard_address=":0"
+        ) as cluster,
         Client(cluster) as client,
     ):
-        tasks = [client.submit(fit_in_task, X, seed) for seed, X in enumerate([lazy, lazy, client.persist(lazy)])]
+        tasks = [
+            client.submit(fit_in_task, X, seed)
+            for seed, X in enumerate([lazy, lazy, client.persist(lazy)])
+        ]
         for seed, task in enumerate(tasks):
             engine, inertia, labels = task.result(timeout=6 * TIMEOUT)
             expected = RectifiedEulerKMeans(K, random_state=seed).fit(X)

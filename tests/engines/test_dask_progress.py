@@ -14,7 +14,9 @@ from rekmeans.engines import dask_rows
 from rekmeans.table.reading import watch_reading
 from support.streams import stream_rows
 
-N_PARTITIONS, SECONDS = 20, 0.15  # of each: the first end a second before the last, though workers read a few ahead
+# of each: the first end a second before the last, though workers read a few ahead
+N_PARTITIONS = 20
+SECONDS = 0.15
 SIZE = 30
 X = stream_rows(N_PARTITIONS * SIZE)
 
@@ -25,25 +27,36 @@ def read_slowly(at):
 
 
 def slow_collection():
-    parts = [array.from_delayed(dask.delayed(read_slowly)(at), (SIZE, 3), float) for at in range(0, len(X), SIZE)]
+    parts = [
+        array.from_delayed(dask.delayed(read_slowly)(at), (SIZE, 3), float)
+        for at in range(0, len(X), SIZE)
+    ]
     return array.concatenate(parts)
 
 
 def reports_by_pass(memory_limit):
     """What is reported until each pass of a fit on a cluster has ended, and after the last."""
-    reports, number = [], [0]
+    reports = []
+    number = [0]
 
     def count_pass(event):
         number[0] = event.number + 1
 
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=memory_limit) as cluster,
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=memory_limit
+        ) as cluster,
         Client(cluster),
         watch_passes(count_pass),
         watch_reading(lambda *report: reports.append((number[0], *report))),
     ):
-        RectifiedEulerKMeans(2, init=np.array([[0.0] * 3, [9.0] * 3]), max_iter=1, scale="range").fit(slow_collection())
-    return {key: [report[1:] for report in group] for key, group in groupby(reports, key=lambda report: report[0])}
+        RectifiedEulerKMeans(
+            2, init=np.array([[0.0] * 3, [9.0] * 3]), max_iter=1, scale="range"
+        ).fit(slow_collection())
+    return {
+        key: [report[1:] for report in group]
+        for key, group in groupby(reports, key=lambda report: report[0])
+    }
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -51,11 +64,13 @@ def reports_by_pass(memory_limit):
 def test_a_cluster_tells_how_many_partitions_are_done(monkeypatch, room):
     monkeypatch.setattr(dask_rows, "room_on_workers", lambda client, limit: room)
     reports = reports_by_pass("1GB")
-    assert list(reports) == [0, 1, 2]  # the first pass and all before it, the closing one, the branches of pre-images
+    # the first pass and all before it, the closing one, the branches of pre-images
+    assert list(reports) == [0, 1, 2]
     for number, of_pass in reports.items():
         assert {report[1:] for report in of_pass} == {(N_PARTITIONS, "partitions done")}
         done = [report[0] for report in of_pass]
         assert done[-1] == N_PARTITIONS
-        assert {one for one, two in pairwise(done) if two < one} <= {N_PARTITIONS}  # only the next step starts anew
+        # only the next step starts anew
+        assert {one for one, two in pairwise(done) if two < one} <= {N_PARTITIONS}
         if number == 0 or room == 0:  # while rows are read
             assert any(0 < count < N_PARTITIONS for count in done)

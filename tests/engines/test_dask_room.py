@@ -15,7 +15,9 @@ from rekmeans.machine_memory import machine_memory
 from support.assertions import assert_same_fit
 from support.streams import stream_rows
 
-K, N_PARTITIONS, SIZE = 4, 5, 200
+K = 4
+N_PARTITIONS = 5
+SIZE = 200
 X = stream_rows()
 POINTS = np.random.default_rng(5).uniform(-2, 14, (K, 3))
 
@@ -30,25 +32,37 @@ def read_rows(at, log):
 
 def count_reads(log, max_iter):
     """How often partitions are read by a fit of so many passes."""
-    parts = [array.from_delayed(dask.delayed(read_rows)(at, str(log)), (SIZE, 3), float) for at in range(0, 1000, SIZE)]
+    parts = [
+        array.from_delayed(dask.delayed(read_rows)(at, str(log)), (SIZE, 3), float)
+        for at in range(0, 1000, SIZE)
+    ]
     log.write_text("")
-    lazy = RectifiedEulerKMeans(K, init=POINTS, scale="range", max_iter=max_iter).fit(array.concatenate(parts))
+    lazy = RectifiedEulerKMeans(K, init=POINTS, scale="range", max_iter=max_iter).fit(
+        array.concatenate(parts)
+    )
     n_reads = log.stat().st_size
     assert lazy.n_iter_ == max_iter
-    assert_same_fit(lazy, RectifiedEulerKMeans(K, init=POINTS, scale="range", max_iter=max_iter).fit(X))
+    assert_same_fit(
+        lazy, RectifiedEulerKMeans(K, init=POINTS, scale="range", max_iter=max_iter).fit(X)
+    )
     return n_reads
 
 
-def test_workers_without_a_memory_limit_keep_partitions_of_a_share_of_the_machine(tmp_path, monkeypatch):
+def test_workers_without_a_memory_limit_keep_partitions_of_a_share_of_the_machine(
+    tmp_path, monkeypatch
+):
     """A pass over kept partitions reads nothing."""
     log = tmp_path / "reads"
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, memory_limit=0, dashboard_address=":0") as cluster,
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, memory_limit=0, dashboard_address=":0"
+        ) as cluster,
         Client(cluster) as client,
     ):
         client.wait_for_workers(2)
         assert count_reads(log, 1) == count_reads(log, 3)
-        assert room_on_workers(client, lambda: 0.0) == machine_memory() / 4  # both share one machine
+        # both share one machine
+        assert room_on_workers(client, lambda: 0.0) == machine_memory() / 4
         monkeypatch.setattr(dask_sharing, "DECODED_SHARE", 2**50)
         assert count_reads(log, 1) + 2 * N_PARTITIONS == count_reads(log, 3)
 

@@ -47,13 +47,17 @@ def fit_and_kill(client):
 @pytest.mark.long
 @pytest.mark.parametrize("worker_timeout", [None, 2])
 def test_a_fit_waits_for_a_worker_that_restarts_slowly(tmp_path, worker_timeout):
-    """The restart takes longer than a task may take; a LocalCluster would close such a nanny after 15 s."""
+    """The restart takes longer than a task may take; a LocalCluster would close such a nanny after
+    15 s.
+    """
     flag = tmp_path / "restart"
     preload = SLOW_START.format(flag=str(flag), seconds=9)
     with (
         dask.config.set({"rekmeans.timeout": 6, "rekmeans.worker-timeout": worker_timeout}),
         dask.config.set({"distributed.deploy.lost-worker-timeout": "120s"}),
-        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0", preload=preload) as cluster,
+        LocalCluster(
+            n_workers=1, threads_per_worker=1, dashboard_address=":0", preload=preload
+        ) as cluster,
         Client(cluster) as client,
     ):
         flag.touch()
@@ -61,7 +65,9 @@ def test_a_fit_waits_for_a_worker_that_restarts_slowly(tmp_path, worker_timeout)
             lazy = fit_and_kill(client)
             assert_same_fit(lazy, RectifiedEulerKMeans(K, init=POINTS).fit(X))
         else:
-            with raises_mentioning(TimeoutError, "No Dask workers are connected", "2 s", "rekmeans.worker-timeout"):
+            with raises_mentioning(
+                TimeoutError, "No Dask workers are connected", "2 s", "rekmeans.worker-timeout"
+            ):
                 fit_and_kill(client)
 
 
@@ -69,7 +75,9 @@ class StuckClient:
     """A client of a cluster on which nothing ever ends."""
 
     def __init__(self, tasks, n_connected):
-        self.tasks, self.n_connected, self.n_cancelled = tasks, n_connected, 0
+        self.tasks = tasks
+        self.n_connected = n_connected
+        self.n_cancelled = 0
 
     def processing(self):
         return self.tasks
@@ -85,18 +93,25 @@ STUCK = {
     "one worker": (
         {"tcp://a:1": ["x"]},
         1,
-        "Worker tcp://a:1 has not finished a task for 0 s. Restart it, or raise rekmeans.timeout in Dask's",
+        "Worker tcp://a:1 has not finished a task for 0 s. Restart it, or raise rekmeans.timeout "
+        "in Dask's",
     ),
     "two workers": (
         {"tcp://b:1": ["x"], "tcp://a:1": ["y"], "tcp://c:1": []},
         3,
-        "Workers tcp://a:1 and tcp://b:1 have not finished a task for 0 s. Restart them, or raise rekmeans.timeout",
+        "Workers tcp://a:1 and tcp://b:1 have not finished a task for 0 s. Restart them, or raise "
+        "rekmeans.timeout",
     ),
-    "many workers": ({str(worker): ["x"] for worker in range(8)}, 8, "Workers 0, 1, 2, 3, 4 and 3 more have not"),
+    "many workers": (
+        {str(worker): ["x"] for worker in range(8)},
+        8,
+        "Workers 0, 1, 2, 3, 4 and 3 more have not",
+    ),
     "no worker": (
         {},
         0,
-        "No Dask workers are connected, and none came within 0 s. Start a worker, or, if workers restart slowly, raise",
+        "No Dask workers are connected, and none came within 0 s. Start a worker, or, if workers "
+        "restart slowly, raise",
     ),
     "one idle worker": ({"a": []}, 1, "1 Dask worker is connected, but got no task for 0 s."),
     "idle workers": ({"a": []}, 2, "2 Dask workers are connected, but got no task for 0 s."),
@@ -130,6 +145,8 @@ def test_the_error_names_the_workers_that_do_not_answer(monkeypatch, tasks, n_co
         ({"rekmeans.worker-timeout": 7}, True, 0, 60),
     ],
 )
-def test_the_wait_depends_on_the_configuration_and_on_whether_workers_have_tasks(config, has_tasks, slow_task, seconds):
+def test_the_wait_depends_on_the_configuration_and_on_whether_workers_have_tasks(
+    config, has_tasks, slow_task, seconds
+):
     with dask.config.set(config):
         assert dask_compute._allowed_seconds(has_tasks, slow_task) == seconds

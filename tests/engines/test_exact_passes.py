@@ -1,4 +1,6 @@
-"""Every engine, every way to cut the rows into blocks: the same bits as one block and as Python's integers."""
+"""Every engine, every way to cut the rows into blocks: the same bits as one block and as Python's
+integers.
+"""
 
 import math
 
@@ -29,13 +31,22 @@ from support.models import euler, scale_of, watch_passes
 
 PLACES = {  # (kernel, table, block borders) -> Rows; one more engine is one more entry
     "reference": ReferenceRows,
-    "native": lambda kernel, table, borders: NativeRows(kernel, table, threads=2),  # cuts its rows by itself
+    # cuts its rows by itself
+    "native": lambda kernel, table, borders: NativeRows(kernel, table, threads=2),
 }
 engines = pytest.mark.parametrize("engine", PLACES)
 rules = pytest.mark.parametrize("rule", [mean, rectified])
 
 
-NAMES = ["plain", "weights", "gaps", "weights and gaps", "scaled weights and gaps", "small alpha", "many columns"]
+NAMES = [
+    "plain",
+    "weights",
+    "gaps",
+    "weights and gaps",
+    "scaled weights and gaps",
+    "small alpha",
+    "many columns",
+]
 examples = pytest.mark.parametrize("name", NAMES)
 cuts = pytest.mark.parametrize("kind", CUTS)
 
@@ -44,7 +55,9 @@ def one_block_and_cut(engine, name, kind):
     """The rows of an example in one block of the reference, and cut on the engine."""
     kernel, table = example(name)
     n = len(table.X)
-    return ReferenceRows(kernel, table, borders(n, "one block")), PLACES[engine](kernel, table, borders(n, kind))
+    return ReferenceRows(kernel, table, borders(n, "one block")), PLACES[engine](
+        kernel, table, borders(n, kind)
+    )
 
 
 def fit_on(rows, rule, d):
@@ -68,7 +81,9 @@ def test_any_cut_of_the_rows_gives_the_same_fit(engine, rule, name, kind):
 @cuts
 @pytest.mark.parametrize("start", ["k-means++", "random"])
 def test_any_cut_of_the_rows_gives_the_same_seeds(engine, name, kind, start):
-    one_block, cut = (STARTS[start](rows, 6, np.random.PCG64(3)) for rows in one_block_and_cut(engine, name, kind))
+    one_block, cut = (
+        STARTS[start](rows, 6, np.random.PCG64(3)) for rows in one_block_and_cut(engine, name, kind)
+    )
     assert one_block == cut
 
 
@@ -91,7 +106,10 @@ def test_any_cut_of_the_rows_gives_the_same_farthest_row_and_middles(engine, nam
 def test_any_set_of_borders_will_do(engine, rule, inner, name):
     kernel, table = example(name, n=40)
     fits = []
-    for rows in (ReferenceRows(kernel, table), PLACES[engine](kernel, table, np.array([0, *sorted(inner), 40]))):
+    for rows in (
+        ReferenceRows(kernel, table),
+        PLACES[engine](kernel, table, np.array([0, *sorted(inner), 40])),
+    ):
         start = STARTS["k-means++"](rows, 3, np.random.PCG64(len(inner)))
         fits.append(run(rows, Model(kernel, Hard(), rule), start, Stop(300, 0.0), watch_passes))
     assert_same_run(*fits)
@@ -116,8 +134,12 @@ def test_an_estimator_gives_the_same_bits_on_any_engine_and_any_threads(engine, 
 
 
 def integer_pass(F, C, w):
-    """Labels, sum w |f - m|^2, totals and counts of one pass over lists of integers; (0, 0) is missing."""
-    d, labels, loss = len(F[0]) // 2, [], 0
+    """Labels, sum w |f - m|^2, totals and counts of one pass over lists of integers; (0, 0) is
+    missing.
+    """
+    d = len(F[0]) // 2
+    labels = []
+    loss = 0
     totals, counts = [[0] * (2 * d) for _ in C], [[0] * (2 * d) for _ in C]
     for f, weight in zip(F, w, strict=True):
         there = [i for i in range(2 * d) if f[i] or f[i - d]]
@@ -142,11 +164,10 @@ NEXT = {mean: lambda a, b, count: round(a / count), rectified: lambda a, b, coun
 
 def assert_integer_pass(rows, rule, F, C, w):
     """Labels, loss, masses and the next centroids are those of Python's integers."""
-    one_pass, d = rows.start_run(Model(rows.kernel, Hard(), rule)), C.shape[1] // 2
-    sums, (labels, loss, totals, counts) = (
-        one_pass.assign(OnCircles(C)).sums,
-        integer_pass(F.tolist(), C.tolist(), w.tolist()),
-    )
+    one_pass = rows.start_run(Model(rows.kernel, Hard(), rule))
+    d = C.shape[1] // 2
+    sums = one_pass.assign(OnCircles(C)).sums
+    (labels, loss, totals, counts) = integer_pass(F.tolist(), C.tolist(), w.tolist())
     assert one_pass.labels().tolist() == labels
     assert sums.loss == loss
     assert sums.mass.tolist() == [sum(w[one_pass.labels() == c].tolist()) for c in range(len(C))]
@@ -170,7 +191,9 @@ def test_a_pass_equals_python_integers(engine, rule, name, kind):
 
 
 def wide(d, weighted=False):
-    """Six rows of d columns: two opposite ones, so that |f - m|^2 is 2^48 d, and random ones with gaps."""
+    """Six rows of d columns: two opposite ones, so that |f - m|^2 is 2^48 d, and random ones with
+    gaps.
+    """
     rng = np.random.default_rng(d)
     X = np.concatenate([np.zeros((1, d)), np.ones((1, d)), rng.uniform(0, 2, (4, d))])
     X[3:, ::3] = np.nan
@@ -198,7 +221,8 @@ def test_a_pass_over_wide_rows_equals_python_integers(engine, rule, d, weighted,
 @engines
 @pytest.mark.parametrize(("rule", "weighted"), [(mean, True), (rectified, False)])
 def test_any_cut_of_wide_rows_gives_the_same_fit_from_the_same_seeds(engine, rule, weighted):
-    kernel, table = wide(NARROW + (engine != "native"), weighted)  # more than the native engine takes
+    # more than the native engine takes
+    kernel, table = wide(NARROW + (engine != "native"), weighted)
     fits = []
     for cut in ([0, 6], [0, 1, 4, 6]):
         rows = PLACES[engine](kernel, table, np.array(cut))

@@ -1,4 +1,6 @@
-"""Rows that pull by real numbers: every engine and block size agrees to rounding, and threads do not change a bit."""
+"""Rows that pull by real numbers: every engine and block size agrees to rounding, and threads do
+not change a bit.
+"""
 
 import numpy as np
 import pytest
@@ -37,11 +39,16 @@ ASSIGN = {
 }
 POINTS = ("linear", "rbf", "laplace", "laplace-l2")
 TRIPLES = [(kernel, assign, rectified) for kernel in POINTS for assign in ASSIGN]
-TRIPLES += [("euler", assign, rule) for assign in ASSIGN if assign != "hard" for rule in (mean, rectified)]
+TRIPLES += [
+    ("euler", assign, rule) for assign in ASSIGN if assign != "hard" for rule in (mean, rectified)
+]
 triples = pytest.mark.parametrize(("kernel", "assign", "rule"), TRIPLES)
-circles = pytest.mark.parametrize(("kernel", "assign", "rule"), [triple for triple in TRIPLES if triple[0] == "euler"])
+circles = pytest.mark.parametrize(
+    ("kernel", "assign", "rule"), [triple for triple in TRIPLES if triple[0] == "euler"]
+)
 ON_TABLES = [name for name, kernel in KERNELS.items() if not kernel.is_pairwise]
-ROUNDING = {"euler": 1e-6}  # a sum that rounds the other way moves a centroid by one step of the grid
+# a sum that rounds the other way moves a centroid by one step of the grid
+ROUNDING = {"euler": 1e-6}
 GAPS = ["plain", "weights and gaps", "scaled weights and gaps"]
 
 
@@ -50,12 +57,14 @@ def model_and_table(kernel, assign, rule, name, n=900):
     euler, table = example(name, n)
     used = euler if kernel == "euler" else KERNELS[kernel](euler.scale, euler.beyond)
     if hasattr(used, "gamma"):
-        used = type(used)(used.scale, used.beyond, 0.2)  # wider than the farthest row: no loss saturates
+        # wider than the farthest row: no loss saturates
+        used = type(used)(used.scale, used.beyond, 0.2)
     return Model(used, ASSIGN[assign], rule), table
 
 
 def passes(rows, model, count=6):
-    start = np.random.default_rng(3).uniform(0, 2, (4, 3))  # of one line, and rows would lie as far from two
+    # of one line, and rows would lie as far from two
+    start = np.random.default_rng(3).uniform(0, 2, (4, 3))
     return run(rows, model, model.kernel.from_points(start), Stop(count, 0.0))
 
 
@@ -77,7 +86,9 @@ def test_real_weights_agree_on_every_engine_and_cut(kernel, assign, rule, name):
     one_block = passes(ReferenceRows(model.kernel, table, borders(900, "one block")), model)
     assert len(one_block.history["n_changed"]) > 2
     for kind in CUTS:
-        assert_alike(passes(ReferenceRows(model.kernel, table, borders(900, kind)), model), one_block, kernel)
+        assert_alike(
+            passes(ReferenceRows(model.kernel, table, borders(900, kind)), model), one_block, kernel
+        )
     assert_alike(passes(place_rows("native", model, table, 2), model), one_block, kernel)
 
 
@@ -93,7 +104,9 @@ def test_real_weights_agree_on_every_instruction_set(kernel, assign, rule, isa, 
 @triples
 def test_real_weights_give_the_same_bits_for_any_number_of_threads(kernel, assign, rule):
     model, table = model_and_table(kernel, assign, rule, "weights and gaps", 9000)
-    one, *others = (passes(place_rows("native", model, table, threads), model, 2) for threads in (1, 2, 5))
+    one, *others = (
+        passes(place_rows("native", model, table, threads), model, 2) for threads in (1, 2, 5)
+    )
     for other in others:
         assert_same_run(one, other)
 
@@ -121,7 +134,9 @@ ESTIMATORS = [
 def test_an_estimator_agrees_on_every_engine(estimator):
     X = example("gaps", 300)[1].X
     one, two, auto = (
-        type(estimator)(**estimator.get_params() | {"engine": engine, "tol": 0.0, "max_iter": 5}).fit(X)
+        type(estimator)(
+            **estimator.get_params() | {"engine": engine, "tol": 0.0, "max_iter": 5}
+        ).fit(X)
         for engine in ("reference", "native", "auto")
     )
     assert_array_equal(one.labels_, two.labels_)
@@ -132,11 +147,15 @@ def test_an_estimator_agrees_on_every_engine(estimator):
 
 
 @pytest.mark.parametrize(
-    "estimator", [MultipleKernelKMeans(2), MahalanobisFuzzyCMeans(2), KernelKMeans(2, centroids="mean")], ids=str
+    "estimator",
+    [MultipleKernelKMeans(2), MahalanobisFuzzyCMeans(2), KernelKMeans(2, centroids="mean")],
+    ids=str,
 )
 def test_the_native_engine_refuses_what_it_does_not_serve(estimator):
     X = example("plain", 40)[1].X
-    with pytest.raises(ValueError, match=r"engine='native' does not know the kernel.*engine='reference'"):
+    with pytest.raises(
+        ValueError, match=r"engine='native' does not know the kernel.*engine='reference'"
+    ):
         type(estimator)(**estimator.get_params() | {"engine": "native"}).fit(X)
     one, two = (
         type(estimator)(**estimator.get_params() | {"engine": engine, "random_state": 0}).fit(X)

@@ -14,7 +14,8 @@ from rekmeans.estimators.placement import place_for_fit
 from support.assertions import assert_same_fit
 from support.streams import stream_rows
 
-K, N_THREADS = 4, 4
+K = 4
+N_THREADS = 4
 X = stream_rows()
 POINTS = np.random.default_rng(5).uniform(-2, 14, (K, 3))
 
@@ -62,7 +63,9 @@ def test_fits_in_threads_on_local_threads_give_the_fit_in_memory(frequent_switch
     with ThreadPoolExecutor(N_THREADS) as pool:
         fits = list(pool.map(fit, range(2 * N_THREADS)))
     for seed, one in enumerate(fits):
-        assert_same_fit(one, RectifiedEulerKMeans(K, init="random", n_init=3, random_state=seed).fit(X))
+        assert_same_fit(
+            one, RectifiedEulerKMeans(K, init="random", n_init=3, random_state=seed).fit(X)
+        )
 
 
 def place_on_native(stages):
@@ -72,7 +75,8 @@ def place_on_native(stages):
 def test_a_kept_partition_gives_each_thread_the_same_pass(frequent_switches):
     placed = place_for_fit(RectifiedEulerKMeans(K, random_state=0), np.tile(X, (20, 1)))
     kernel = placed.model.kernel
-    before, C = kernel.from_points(POINTS), kernel.from_points(POINTS + 0.5)
+    before = kernel.from_points(POINTS)
+    C = kernel.from_points(POINTS + 0.5)
     expected = None
     for attempt in range(20):
         part = Partition(place_on_native(placed.stages), placed.table, 0, is_kept=True)

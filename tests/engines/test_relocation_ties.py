@@ -1,4 +1,6 @@
-"""Of several rows equally far, an empty cluster moves to the one of lowest number: any engine, path and cut."""
+"""Of several rows equally far, an empty cluster moves to the one of lowest number: any engine, path
+and cut.
+"""
 
 import numpy as np
 import pytest
@@ -13,7 +15,8 @@ from rekmeans.scales import identity_scale
 from rekmeans.table import MemoryTable
 from rekmeans.watching import watch_passes
 
-TIED = np.array([[0.0], [0.0], [1.0], [-1.0], [1.0], [-1.0], [0.0]])  # rows 2 to 5 are equally far from 0
+# rows 2 to 5 are equally far from 0
+TIED = np.array([[0.0], [0.0], [1.0], [-1.0], [1.0], [-1.0], [0.0]])
 WEIGHTS = np.array([2.0, 1.0, 0.0, 1.0, 3.0, 1.0, 1.0])  # row 2 does not count
 METHODS = {
     "rectified": RectifiedEulerKMeans(2, alpha=0.25),
@@ -37,9 +40,16 @@ def relocated_to(model, X, weights=None):
 @pytest.mark.parametrize("engine", ["auto", "reference"])
 @pytest.mark.parametrize("name", ["rectified", "mean", "linear", "rbf"])
 def test_the_lowest_row_number_wins_whatever_the_engine_and_the_path(name, engine, is_watched):
-    """Watched fits come back to Python after every pass, others may run compiled; shuffled rows have other numbers."""
+    """Watched fits come back to Python after every pass, others may run compiled; shuffled rows
+    have other numbers.
+    """
     model = METHODS[name].set_params(engine=engine)
-    cases = [(TIED, None, 1.0), (TIED, WEIGHTS, -1.0), (TIED[::-1], None, -1.0), (-TIED, None, -1.0)]
+    cases = [
+        (TIED, None, 1.0),
+        (TIED, WEIGHTS, -1.0),
+        (TIED[::-1], None, -1.0),
+        (-TIED, None, -1.0),
+    ]
     for X, weights, place in cases:
         if is_watched:
             with watch_passes(lambda event: None):
@@ -50,15 +60,20 @@ def test_the_lowest_row_number_wins_whatever_the_engine_and_the_path(name, engin
 
 @pytest.mark.parametrize("cuts", [[0, 7], [0, 3, 7], [0, 1, 2, 3, 4, 5, 6, 7], [0, 5, 6, 7]])
 @pytest.mark.parametrize("weights", [None, WEIGHTS])
-@pytest.mark.parametrize("kernel", [Euler(identity_scale(1), alpha=0.25), Linear(identity_scale(1))])
+@pytest.mark.parametrize(
+    "kernel", [Euler(identity_scale(1), alpha=0.25), Linear(identity_scale(1))]
+)
 def test_any_cut_of_the_rows_gives_the_lowest_number(kernel, weights, cuts):
     rows = ReferenceRows(kernel, MemoryTable(TIED, weights), np.array(cuts))
-    assert rows.farthest(kernel.from_points(np.zeros((1, 1)))).number == (2 if weights is None else 3)
+    assert rows.farthest(kernel.from_points(np.zeros((1, 1)))).number == (
+        2 if weights is None else 3
+    )
 
 
 @pytest.mark.parametrize("n_threads", [1, 2, 5])
 def test_any_number_of_threads_gives_the_lowest_number(n_threads):
-    kernel, X = Euler(identity_scale(1), alpha=0.25), np.tile(TIED, (3000, 1))
+    kernel = Euler(identity_scale(1), alpha=0.25)
+    X = np.tile(TIED, (3000, 1))
     rows = NativeRows(kernel, MemoryTable(X), n_threads)
     assert rows.farthest(kernel.from_points(np.zeros((1, 1)))).number == 2
 

@@ -39,11 +39,14 @@ def tracking_error(model, shift):
 @each_maker
 @pytest.mark.parametrize("scale", ["robust", "range"])
 def test_centroids_follow_a_drift_of_20_sigma(make, scale):
-    random, model = np.random.default_rng(0), make(3, half_life=1000, scale=scale, random_state=0)
+    random = np.random.default_rng(0)
+    model = make(3, half_life=1000, scale=scale, random_state=0)
     shifts = np.linspace(0, 20, 200)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        errors = [tracking_error(model.partial_fit(block_at(shift, random)), shift) for shift in shifts]
+        errors = [
+            tracking_error(model.partial_fit(block_at(shift, random)), shift) for shift in shifts
+        ]
     lag = 1000 / np.log(2) / BLOCK * shifts[1] * np.sqrt(3)  # of a mean that fades, at this speed
     assert max(errors) < lag + 1.0
     assert model.scale_.inside(block_at(20, random)).mean() > 0.95
@@ -60,10 +63,17 @@ def test_without_a_new_scale_the_stream_would_be_lost():
 def test_a_new_scale_keeps_the_centres(make):
     random = np.random.default_rng(0)
     model = make(3, half_life=1000, random_state=0).partial_fit(block_at(0, random, 3000))
-    before, X = model.cluster_centers_, block_at(20, random, 200)
-    with pytest.warns(UserWarning, match="% of the cells of the last 200 rows lie outside the scale"):
-        stream, kernel, C = model._renew_scale(model._read_table(X, fitting=False), _with_rows(model, X))
-    assert_allclose(kernel.preimage(C, kernel.within_bounds().coordinates(before)), before, atol=1e-4)
+    before = model.cluster_centers_
+    X = block_at(20, random, 200)
+    with pytest.warns(
+        UserWarning, match="% of the cells of the last 200 rows lie outside the scale"
+    ):
+        stream, kernel, C = model._renew_scale(
+            model._read_table(X, fitting=False), _with_rows(model, X)
+        )
+    assert_allclose(
+        kernel.preimage(C, kernel.within_bounds().coordinates(before)), before, atol=1e-4
+    )
     assert_array_equal(stream.sums.mass, model.stream_.sums.mass)
 
 
@@ -107,7 +117,8 @@ def test_a_given_scale_stays(monkeypatch, recwarn):
 
 
 def test_memory_is_flat():
-    random, model = np.random.default_rng(0), RectifiedEulerKMeans(3, half_life=1000, random_state=0)
+    random = np.random.default_rng(0)
+    model = RectifiedEulerKMeans(3, half_life=1000, random_state=0)
     sizes = []
     for number in range(400):
         model.partial_fit(block_at(0, random))
@@ -124,27 +135,39 @@ def _stream_bytes(model):
 def test_soak():
     """Ten minutes (REKMEANS_SOAK_SECONDS) of blocks that drift by 20 sigma; prints what it saw.
 
-    The drift goes by the time of the day, so that a pause of the machine is a jump: centroids are held to the mean of
-    the shifts so far, which fade as the rows do. Until 5 % of the cells are outside the scale they are left out:
-    at most 0.45 of a group in one of 3 columns, and then its mean is 0.72 sigma behind.
+    The drift goes by the time of the day, so that a pause of the machine is a jump: centroids are
+    held to the mean of the shifts so far, which fade as the rows do. Until 5 % of the cells are
+    outside the scale they are left out: at most 0.45 of a group in one of 3 columns, and then its
+    mean is 0.72 sigma behind.
     """
     n, half_life = 1000, 3000
-    random, model = np.random.default_rng(0), RectifiedEulerKMeans(3, half_life=half_life, n_threads=1, random_state=0)
-    process, began, resident, faded, weight = psutil.Process(), time.monotonic(), [], 0.0, 0.0
+    random = np.random.default_rng(0)
+    model = RectifiedEulerKMeans(3, half_life=half_life, n_threads=1, random_state=0)
+    process = psutil.Process()
+    began = time.monotonic()
+    resident = []
+    faded = 0.0
+    weight = 0.0
     errors, lags = [], []
     warnings.simplefilter("ignore")
     while (passed := time.monotonic() - began) < SOAK_SECONDS:
-        shift, decay = 20 * passed / SOAK_SECONDS, 2 ** (-n / half_life)
+        shift = 20 * passed / SOAK_SECONDS
+        decay = 2 ** (-n / half_life)
         model.partial_fit(block_at(shift, random, n))
-        faded, weight = (faded * weight * decay + shift) / (weight * decay + 1), weight * decay + 1
+        faded = (faded * weight * decay + shift) / (weight * decay + 1)
+        weight = weight * decay + 1
         errors.append(tracking_error(model, faded))
         lags.append(tracking_error(model, shift))
         if len(errors) % 200 == 0:
             resident.append(process.memory_info().rss / 1e6)
         time.sleep(0.1)  # a few percent of a core
-    print(f"\n{len(errors)} blocks of {n} rows; resident {resident[0]:.1f} MB after 200, {resident[-1]:.1f} at the end")
     print(
-        f"from the faded mean at most {max(errors):.3f} sigma; from the rows {max(lags):.3f}, at the end {lags[-1]:.3f}"
+        f"\n{len(errors)} blocks of {n} rows; resident {resident[0]:.1f} MB after 200, "
+        f"{resident[-1]:.1f} at the end"
+    )
+    print(
+        f"from the faded mean at most {max(errors):.3f} sigma; from the rows {max(lags):.3f}, at "
+        f"the end {lags[-1]:.3f}"
     )
     assert resident[-1] < resident[0] + 20
     assert max(errors) < 0.75

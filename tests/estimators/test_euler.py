@@ -1,4 +1,6 @@
-"""The Euler clusterers as scikit-learn estimators: the contract, starts, stops, the history, failed fits."""
+"""The Euler clusterers as scikit-learn estimators: the contract, starts, stops, the history, failed
+fits.
+"""
 
 import pickle
 
@@ -20,7 +22,8 @@ from support.tables import with_missing_cells
 
 
 @parametrize_with_checks(
-    [EulerKMeans(), RectifiedEulerKMeans(), EulerMap()], expected_failed_checks=weight_equivalence_failures
+    [EulerKMeans(), RectifiedEulerKMeans(), EulerMap()],
+    expected_failed_checks=weight_equivalence_failures,
 )
 def test_scikit_learn_accepts_the_estimator(estimator, check):
     check(estimator)
@@ -48,10 +51,13 @@ def test_a_clone_fits_alike_and_a_pickle_answers_alike(clusterer):
         assert_array_equal(getattr(back, method)(X), getattr(model, method)(X), err_msg=method)
 
 
-@pytest.mark.parametrize("estimator", [EulerKMeans(3, random_state=0), RectifiedEulerKMeans(3), EulerMap()])
+@pytest.mark.parametrize(
+    "estimator", [EulerKMeans(3, random_state=0), RectifiedEulerKMeans(3), EulerMap()]
+)
 @pytest.mark.parametrize("beyond", ["ignore", "clip", "wrap"])
 def test_the_input_is_left_as_it_was(estimator, beyond):
-    X, w = with_missing_cells(blobs()), np.arange(60.0)
+    X = with_missing_cells(blobs())
+    w = np.arange(60.0)
     X[3] = 1e6
     before, weights = X.copy(), w.copy()
     model = clone(estimator).set_params(beyond=beyond).fit(X, sample_weight=w)
@@ -76,7 +82,9 @@ def test_a_seed_gives_one_answer_and_another_seed_another(clusterer, init):
     fits = [clusterer(8, init=init, n_init=1, random_state=seed).fit(X) for seed in (0, 0, 1, 2, 3)]
     assert_same_fit(fits[0], fits[1])
     assert len({fit.inertia_ for fit in fits}) > 1
-    assert_same_fit(clone(fits[0]).set_params(random_state=np.random.RandomState(0)).fit(X), fits[0])
+    assert_same_fit(
+        clone(fits[0]).set_params(random_state=np.random.RandomState(0)).fit(X), fits[0]
+    )
 
 
 @each_clusterer
@@ -98,9 +106,12 @@ def test_the_number_of_threads_changes_nothing(clusterer):
 @each_clusterer
 @pytest.mark.parametrize("engine", ["auto", "reference"])
 def test_a_common_weight_changes_nothing_however_wide_the_table(clusterer, engine):
-    X = np.random.default_rng(0).random((1000, 2000)) * 0.1  # a few hundred rows a block; weighted sums pass 64 bits
-    factor, model = 3.0, clusterer(1, scale=None, init=X[:1], engine=engine)
-    plain, weighted = clone(model).fit(X), clone(model).fit(X, sample_weight=np.full(1000, factor))
+    # a few hundred rows a block; weighted sums pass 64 bits
+    X = np.random.default_rng(0).random((1000, 2000)) * 0.1
+    factor = 3.0
+    model = clusterer(1, scale=None, init=X[:1], engine=engine)
+    plain = clone(model).fit(X)
+    weighted = clone(model).fit(X, sample_weight=np.full(1000, factor))
     assert_array_equal(weighted.centroids_, plain.centroids_)
     assert_allclose(weighted.inertia_, factor * plain.inertia_, rtol=1e-12)
 
@@ -120,7 +131,8 @@ def test_an_array_start_is_the_first_centroids_in_units_of_x(clusterer):
 
 @each_clusterer
 def test_a_callable_start_is_asked_once_a_start_and_its_points_are_used(clusterer):
-    X, asked = blobs(), []
+    X = blobs()
+    asked = []
 
     def last_rows(table, k, random_state):
         asked.append((table.copy(), k, random_state))
@@ -155,8 +167,12 @@ def test_n_init_counts_the_starts(monkeypatch, init, starts, n_init):
 @pytest.mark.parametrize("init", ["k-means++", "random", "circle"])
 def test_more_starts_are_never_worse(clusterer, init):
     X = np.random.default_rng(6).random((80, 4))
-    seeds, counts = range(5), (1, 2, 4, 8)
-    runs = [[clusterer(8, init=init, n_init=n, random_state=seed).fit(X).inertia_ for n in counts] for seed in seeds]
+    seeds = range(5)
+    counts = (1, 2, 4, 8)
+    runs = [
+        [clusterer(8, init=init, n_init=n, random_state=seed).fit(X).inertia_ for n in counts]
+        for seed in seeds
+    ]
     assert all(run == sorted(run, reverse=True) for run in runs)
     assert any(run[-1] < run[0] for run in runs)
 
@@ -169,7 +185,8 @@ def test_more_starts_are_never_worse(clusterer, init):
 def test_max_iter_cuts_the_passes_and_the_rest_belongs_together(clusterer, max_iter):
     X = np.random.default_rng(7).random((200, 3))
     start = X[:6]
-    passes = CLUSTERERS[clusterer](X, start, 0.8, max_iter + 1)  # max_iter moves, and the labels after the last
+    # max_iter moves, and the labels after the last
+    passes = CLUSTERERS[clusterer](X, start, 0.8, max_iter + 1)
     full = clusterer(6, alpha=0.8, scale=None, init=start).fit(X)
     model = clusterer(6, alpha=0.8, scale=None, init=start, max_iter=max_iter).fit(X)
     assert full.n_iter_ > 3
@@ -191,7 +208,8 @@ def test_tol_stops_at_the_first_small_fall(clusterer, tol):
     model = clusterer(8, init=start, tol=tol).fit(X)
     objective = full.history_["inertia"]
     falls = 1 - objective[1:] / objective[:-1]
-    first = int(np.argmax(falls <= tol)) + 1  # the pass that brought the first small fall is kept, and is the last
+    # the pass that brought the first small fall is kept, and is the last
+    first = int(np.argmax(falls <= tol)) + 1
     assert first + 1 < len(objective)
     assert_array_equal(model.history_["inertia"], objective[: first + 1])
     assert_array_equal(model.predict(X), model.labels_)
@@ -219,14 +237,19 @@ def test_verbose_prints_a_line_a_pass(capsys, starts):
     assert capsys.readouterr().out == ""
     fits.set_params(verbose=1).fit(X)
     lines = capsys.readouterr().out.splitlines()
-    firsts = [i for i, line in enumerate(lines) if f"changed {len(X)} " in line]  # all rows, in a start's first pass
+    # all rows, in a start's first pass
+    firsts = [i for i, line in enumerate(lines) if f"changed {len(X)} " in line]
     passes = np.diff([*firsts, len(lines)])
     assert len(firsts) == starts
     assert len(fits.history_["inertia"]) in passes
     assert any(f"objective {fits.inertia_:.6g} " in line for line in lines)
     if starts == 1:
-        assert [line.split()[3] for line in lines] == [f"{value:.6g}" for value in fits.history_["inertia"]]
-        assert [line.split()[:2] for line in lines] == [["pass", str(t + 1)] for t in range(len(lines))]
+        assert [line.split()[3] for line in lines] == [
+            f"{value:.6g}" for value in fits.history_["inertia"]
+        ]
+        assert [line.split()[:2] for line in lines] == [
+            ["pass", str(t + 1)] for t in range(len(lines))
+        ]
 
 
 def test_rows_that_take_no_part_are_counted_in_a_warning():
@@ -276,7 +299,8 @@ def test_a_fit_that_fails_leaves_nothing_fitted(clusterer, parameters, spoiled):
 def test_a_refit_that_fails_leaves_the_old_fit(clusterer, parameters, spoiled, columns):
     X = pd.DataFrame(blobs(), columns=list("abc"))
     model = clusterer(3, random_state=0).fit(X)
-    before, old = pickle.loads(pickle.dumps(model)), model.get_params()
+    before = pickle.loads(pickle.dumps(model))
+    old = model.get_params()
     with pytest.raises((ValueError, RuntimeError)):
         model.set_params(**parameters).fit(spoiled(blobs(seed=1)[:, :columns]))
     model.set_params(**old)

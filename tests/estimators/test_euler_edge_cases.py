@@ -1,4 +1,6 @@
-"""Edge cases of every Euler fit: closed forms, empty clusters, ties, equal rows, one row, constant columns."""
+"""Edge cases of every Euler fit: closed forms, empty clusters, ties, equal rows, one row, constant
+columns.
+"""
 
 import numpy as np
 import pytest
@@ -19,7 +21,10 @@ def test_one_cluster_has_the_closed_form(alpha, weighted):
     X = table(3, n=200, d=4)
     w = np.random.default_rng(0).integers(1, 5, 200) if weighted else np.ones(200)
     R = np.abs(np.average(np.exp(1j * np.pi * alpha * X), axis=0, weights=w))
-    for method, objective in ((EulerKMeans, (1 - R**2).sum() / 2), (RectifiedEulerKMeans, (1 - R).sum())):
+    for method, objective in (
+        (EulerKMeans, (1 - R**2).sum() / 2),
+        (RectifiedEulerKMeans, (1 - R).sum()),
+    ):
         model = method(1, alpha=alpha, scale=None).fit(X, sample_weight=w)
         assert_allclose(model.inertia_, w.sum() * objective, rtol=1e-6)
 
@@ -52,10 +57,12 @@ def test_any_alpha_runs_and_its_centres_lie_among_their_rows(method, alpha, scal
 @pytest.mark.parametrize("offset", [0.0, 0.25, 3.0])
 def test_rows_that_cancel_keep_the_old_angle(offset):
     X = offset + np.array([[0.0, 0.0], [1.0, 0.2]])  # opposite in the first column
-    start, cosine = offset + np.array([[0.3, 0.5]]), np.cos(0.1 * np.pi)
+    start = offset + np.array([[0.3, 0.5]])
+    cosine = np.cos(0.1 * np.pi)
     model = RectifiedEulerKMeans(1, alpha=1.0, scale=None, init=start).fit(X)
     assert_allclose(model.cluster_centers_, offset + np.array([[0.3, 0.1]]), atol=1e-6)
-    assert_allclose(model.inertia_, 2 + 2 * (1 - cosine), rtol=1e-6)  # 1 - cos(0.3 pi) + 1 - cos(0.7 pi) = 2
+    # 1 - cos(0.3 pi) + 1 - cos(0.7 pi) = 2
+    assert_allclose(model.inertia_, 2 + 2 * (1 - cosine), rtol=1e-6)
     flat = EulerKMeans(1, alpha=1.0, scale=None, init=start).fit(X)
     assert flat.centroids_[0, 0] == 0
     assert_allclose(flat.deviation_, 1 - cosine / np.sqrt(2), rtol=1e-6)
@@ -69,7 +76,8 @@ def test_an_empty_cluster_is_relocated_to_the_farthest_row_and_counted(method):
     assert model.history_["n_relocated"].tolist()[:2] == [1, 0]
     assert_array_equal(model.labels_, [0, 0, 0, 1, 1])
     first = method(2, alpha=0.1, scale=None, init=[[0.1], [10.0]], max_iter=1).fit(X)
-    assert_array_equal(first.labels_, [0, 0, 0, 1, 0])  # only the farthest row, until its cluster has moved
+    # only the farthest row, until its cluster has moved
+    assert_array_equal(first.labels_, [0, 0, 0, 1, 0])
     assert_allclose(first.cluster_centers_[1], 1.0, atol=1e-5)
 
 
@@ -87,14 +95,18 @@ def test_several_empty_clusters_take_different_rows_the_first_at_a_tie(method):
 @both
 def test_relocation_ignores_rows_that_do_not_count(method):
     X = np.array([[-1.0], [0.0], [0.1], [0.5]])
-    model = method(2, alpha=0.25, scale=None, init=[[0.0], [4.0]], max_iter=1).fit(X, sample_weight=[0, 1, 1, 1])
+    model = method(2, alpha=0.25, scale=None, init=[[0.0], [4.0]], max_iter=1).fit(
+        X, sample_weight=[0, 1, 1, 1]
+    )
     assert_array_equal(model.labels_, [0, 0, 0, 1])
 
 
 @both
 @pytest.mark.parametrize("start", [[[-1.0], [1.0]], [[1.0], [-1.0]]])
 def test_a_row_half_way_goes_to_the_first_of_two_clusters(method, start):
-    model = method(2, alpha=0.25, scale=None, init=start).fit([[-1.0], [1.0], [0.0]], sample_weight=[1, 1, 0])
+    model = method(2, alpha=0.25, scale=None, init=start).fit(
+        [[-1.0], [1.0], [0.0]], sample_weight=[1, 1, 0]
+    )
     assert model.labels_[2] == 0
     assert model.predict([[0.0], [4.0], [-4.0]]).tolist() == [0, 0, 0]
 
@@ -117,7 +129,11 @@ def test_more_clusters_than_distinct_rows_warn_and_equal_rows_share_a_label(meth
 def test_equal_rows_share_a_label(method, seed, scale):
     rng = np.random.default_rng(seed)
     X = rng.integers(0, 3, (40, 2)).astype(float)
-    labels = method(4, scale=scale, alpha=0.4, init="random", n_init=1, random_state=seed % 99).fit(X).labels_
+    labels = (
+        method(4, scale=scale, alpha=0.4, init="random", n_init=1, random_state=seed % 99)
+        .fit(X)
+        .labels_
+    )
     for row in np.unique(X, axis=0):
         assert len(set(labels[(X == row).all(axis=1)])) == 1
 
@@ -132,7 +148,9 @@ def test_one_row_one_column_and_constant_columns_are_no_special_case(method, sca
     x = np.array([[0.0], [0.1], [0.9], [1.0]])
     line = method(2, scale=scale, init=init, alpha=0.5, random_state=0).fit(x)
     assert line.labels_[0] == line.labels_[1] != line.labels_[2] == line.labels_[3]
-    padded = method(2, scale=scale, init=init, alpha=0.5, random_state=0).fit(np.insert(x, 1, 0.3, axis=1))
+    padded = method(2, scale=scale, init=init, alpha=0.5, random_state=0).fit(
+        np.insert(x, 1, 0.3, axis=1)
+    )
     if init != "circle" and scale != "global":  # these depend on all columns
         assert_same(line, padded, columns=[0])
     assert_allclose(padded.cluster_centers_[:, 1], 0.3, atol=1e-6)

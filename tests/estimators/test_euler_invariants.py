@@ -1,4 +1,6 @@
-"""Laws of every fit: what must fall, what must not change, what has a closed form, and what the edges do."""
+"""Laws of every fit: what must fall, what must not change, what has a closed form, and what the
+edges do.
+"""
 
 import math
 
@@ -35,7 +37,8 @@ def test_the_integer_objective_falls_until_another_pass_gains_nothing(rule, alph
         X = table(seed, gaps=gaps)
         n, d = X.shape
         kernel = euler(float(alpha), scale_of(None, X))
-        rows, model = ReferenceRows(kernel, MemoryTable(X)), Model(kernel, Hard(), rule)
+        rows = ReferenceRows(kernel, MemoryTable(X))
+        model = Model(kernel, Hard(), rule)
         fit = run(rows, model, kernel.from_points(rows_without_gaps(X, 4)), Stop(300, 0.0))
         assert (np.diff(fit.history["inertia"]) < 0).all()
         assert fit.n_iter < 300
@@ -44,7 +47,8 @@ def test_the_integer_objective_falls_until_another_pass_gains_nothing(rule, alph
         assert assignment.sums.loss == fit.loss
         after = more.assign(more.update(assignment.sums, fit.centroids)).sums.loss
         assert after >= fit.loss
-        assert after - fit.loss <= 2 * math.isqrt(2 * n * d * fit.loss) + n * d  # all that half a grid step can do
+        # all that half a grid step can do
+        assert after - fit.loss <= 2 * math.isqrt(2 * n * d * fit.loss) + n * d
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.3])
@@ -53,17 +57,27 @@ def test_a_pass_that_raises_the_objective_is_dropped_with_its_centroids(alpha):
     kernel = euler(alpha, scale_of(None, X))
     rows = ReferenceRows(kernel, MemoryTable(X))
     means = run(rows, Model(kernel, Hard(), mean), kernel.from_points(X[:4]), Stop(300, 0.0))
-    fit = run(rows, Model(kernel, Hard(), rectified), means.centroids, Stop(300, 0.0))  # rectifying means can only cost
+    # rectifying means can only cost
+    fit = run(rows, Model(kernel, Hard(), rectified), means.centroids, Stop(300, 0.0))
     assert (fit.loss, fit.n_iter) == (means.loss, 1)
     assert fit.centroids == means.centroids
     assert_array_equal(fit.labels, means.labels)
 
 
 @both
-@given(seed=seeds, k=st.integers(1, 5), passes=st.sampled_from([1, 2, 3, 300]), gaps=st.sampled_from([0.0, 0.2]))
-def test_labels_centroids_and_objective_belong_together_whenever_the_loop_stops(method, seed, k, passes, gaps):
+@given(
+    seed=seeds,
+    k=st.integers(1, 5),
+    passes=st.sampled_from([1, 2, 3, 300]),
+    gaps=st.sampled_from([0.0, 0.2]),
+)
+def test_labels_centroids_and_objective_belong_together_whenever_the_loop_stops(
+    method, seed, k, passes, gaps
+):
     X = table(seed, gaps=gaps)
-    model = method(k, scale="range", init="random", n_init=1, max_iter=passes, random_state=seed % 99).fit(X)
+    model = method(
+        k, scale="range", init="random", n_init=1, max_iter=passes, random_state=seed % 99
+    ).fit(X)
     assert_array_equal(model.labels_, model.predict(X))
     assert model.inertia_ == -model.score(X) == model.history_["inertia"][-1]
     assert_allclose((model.transform(X).min(axis=1) ** 2).sum(), model.inertia_, rtol=1e-9)
@@ -106,8 +120,11 @@ def test_tolerance_stops_at_the_first_small_fall_and_keeps_it(method, tol):
 @given(seed=seeds)
 @settings(max_examples=12)
 def test_row_order_changes_nothing(method, scale, seed):
-    X, order = table(seed, gaps=0.1), np.random.default_rng(seed).permutation(60)
-    one, two = (method(3, scale=scale, init=rows_without_gaps(X, 3)).fit(rows) for rows in (X[order], X))
+    X = table(seed, gaps=0.1)
+    order = np.random.default_rng(seed).permutation(60)
+    one, two = (
+        method(3, scale=scale, init=rows_without_gaps(X, 3)).fit(rows) for rows in (X[order], X)
+    )
     assert_same(one, two, labels=order)
     assert_array_equal(one.cluster_centers_, two.cluster_centers_)
 
@@ -117,7 +134,8 @@ def test_row_order_changes_nothing(method, scale, seed):
 @given(seed=seeds)
 @settings(max_examples=12)
 def test_column_order_changes_nothing(method, scale, seed):
-    X, order = table(seed, d=5, gaps=0.1), np.random.default_rng(seed).permutation(5)
+    X = table(seed, d=5, gaps=0.1)
+    order = np.random.default_rng(seed).permutation(5)
     start = rows_without_gaps(X, 3)
     one = method(3, scale=scale, init=start[:, order]).fit(X[:, order])
     two = method(3, scale=scale, init=start).fit(X)
@@ -131,8 +149,14 @@ def test_column_order_changes_nothing(method, scale, seed):
 @given(seed=seeds, most=st.sampled_from([1, 2, 5]))
 @settings(max_examples=12)
 def test_a_row_given_twice_is_a_row_of_weight_two(method, scale, init, seed, most):
-    X, times = table(seed, gaps=0.1), np.random.default_rng(seed).integers(1, most + 1, 60)
-    model = method(3, scale=scale, init=rows_without_gaps(X, 3) if init == "array" else init, random_state=seed % 99)
+    X = table(seed, gaps=0.1)
+    times = np.random.default_rng(seed).integers(1, most + 1, 60)
+    model = method(
+        3,
+        scale=scale,
+        init=rows_without_gaps(X, 3) if init == "array" else init,
+        random_state=seed % 99,
+    )
     repeated = np.repeat(np.arange(60), times)
     one = model.fit(X[repeated])
     two = method(**model.get_params()).fit(X, sample_weight=times)
@@ -146,10 +170,14 @@ def test_a_row_given_twice_is_a_row_of_weight_two(method, scale, init, seed, mos
 @pytest.mark.parametrize("weight", [1, 2.0**-40, 3, 0.1, 1e300])
 def test_equal_weights_are_no_weights(method, init, weight):
     X = table(7, gaps=0.1)
-    one, two = (method(3, init=init, random_state=4).fit(X, sample_weight=w) for w in (None, np.full(60, weight)))
+    one, two = (
+        method(3, init=init, random_state=4).fit(X, sample_weight=w)
+        for w in (None, np.full(60, weight))
+    )
     assert_array_equal(one.labels_, two.labels_)
     assert_array_equal(one.centroids_, two.centroids_)
-    assert_allclose(two.inertia_ / weight, one.inertia_, rtol=2.0**-30)  # a weight is rounded to 31 bits
+    # a weight is rounded to 31 bits
+    assert_allclose(two.inertia_ / weight, one.inertia_, rtol=2.0**-30)
 
 
 @both
@@ -158,10 +186,16 @@ def test_equal_weights_are_no_weights(method, init, weight):
 @given(seed=seeds)
 @settings(max_examples=12)
 def test_a_row_of_weight_zero_is_left_out(method, scale, init, seed):
-    X, rng = table(seed, gaps=0.1), np.random.default_rng(seed)
+    X = table(seed, gaps=0.1)
+    rng = np.random.default_rng(seed)
     weights = rng.integers(0, 3, 60)
     X[weights == 0] *= 50
-    model = method(3, scale=scale, init=rng.normal(size=(3, 3)) if init == "array" else init, random_state=seed % 99)
+    model = method(
+        3,
+        scale=scale,
+        init=rng.normal(size=(3, 3)) if init == "array" else init,
+        random_state=seed % 99,
+    )
     kept = weights > 0
     one = model.fit(X[kept], sample_weight=weights[kept])
     two = method(**model.get_params()).fit(X, sample_weight=weights)
@@ -176,7 +210,10 @@ def test_a_row_of_weight_zero_is_left_out(method, scale, init, seed):
 def test_a_full_turn_added_to_a_column_moves_only_its_centres(method, alpha, seed, turns):
     X = np.rint(table(seed, gaps=0.1) * 2**20) / 2**20  # so that adding is exact
     turn = np.array([0, turns * 2 / alpha, 0])
-    one, two = (method(3, alpha=alpha, scale=None, init=rows_without_gaps(X, 3)).fit(rows) for rows in (X, X + turn))
+    one, two = (
+        method(3, alpha=alpha, scale=None, init=rows_without_gaps(X, 3)).fit(rows)
+        for rows in (X, X + turn)
+    )
     assert_same(one, two)
     assert_allclose(two.cluster_centers_ - one.cluster_centers_, np.tile(turn, (3, 1)), atol=1e-9)
 
@@ -187,11 +224,14 @@ def test_a_full_turn_added_to_a_column_moves_only_its_centres(method, alpha, see
 def test_a_column_of_gaps_is_a_column_dropped(method, scale, init):
     for seed in range(4):
         X = 20 + table(seed, gaps=0.1)  # far from 0, which must not stand for the missing
-        with_empty_column, columns = np.insert(X, 1, np.nan, axis=1), [0, 2, 3]
+        with_empty_column = np.insert(X, 1, np.nan, axis=1)
+        columns = [0, 2, 3]
         weights = np.random.default_rng(seed).uniform(0.5, 2, 60) if seed % 2 else None
         start = np.random.default_rng(seed).uniform(20, 22, (3, 4))
         one, two = (
-            method(3, scale=scale, init=start[:, at] if init == "array" else init, random_state=seed)
+            method(
+                3, scale=scale, init=start[:, at] if init == "array" else init, random_state=seed
+            )
             for at in (columns, range(4))
         )
         one.fit(X, sample_weight=weights)
@@ -205,5 +245,7 @@ def test_a_column_of_gaps_is_a_column_dropped(method, scale, init):
 @pytest.mark.parametrize("init", ["k-means++", "random", "circle", "array"])
 def test_rectified_centroids_stay_on_the_circle_where_a_column_is_missing(init):
     X = np.insert(table(2), 1, np.nan, axis=1)
-    model = RectifiedEulerKMeans(3, init=np.ones((3, 4)) if init == "array" else init, random_state=0).fit(X)
+    model = RectifiedEulerKMeans(
+        3, init=np.ones((3, 4)) if init == "array" else init, random_state=0
+    ).fit(X)
     assert_allclose(model.deviation_, 0, atol=1e-6)

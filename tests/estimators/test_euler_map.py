@@ -20,7 +20,8 @@ from support.streams import (
 )
 from support.tables import with_missing_cells
 
-ANGLE = 2.0**-23  # radians: two coordinates rounded to 2^-24 turn a point of the circle by at most 2^-23.5
+# radians: two coordinates rounded to 2^-24 turn a point of the circle by at most 2^-23.5
+ANGLE = 2.0**-23
 
 
 # the map
@@ -41,14 +42,17 @@ def test_the_map_is_cosine_and_sine_of_the_scaled_phase(alpha):
     X = np.random.default_rng(0).normal(3, 5, (60, 4))
     phase = np.pi * alpha * (X - X.min(axis=0)) / np.ptp(X, axis=0)
     F = EulerMap(alpha=alpha, scale="range").fit_transform(X)
-    assert_allclose(F, np.concatenate([np.cos(phase), np.sin(phase)], axis=1), atol=2.0**-24 + 1e-14)
+    assert_allclose(
+        F, np.concatenate([np.cos(phase), np.sin(phase)], axis=1), atol=2.0**-24 + 1e-14
+    )
     assert_array_equal(F * 2**23, np.rint(F * 2**23))
 
 
 def test_a_missing_cell_maps_to_the_centre_of_the_circle_and_back():
     X = with_missing_cells(np.random.default_rng(0).random((40, 3)))
     euler = EulerMap(scale="range").fit(X)
-    F, missing = euler.transform(X), np.isnan(X)
+    F = euler.transform(X)
+    missing = np.isnan(X)
     assert_array_equal(F[:, :3] ** 2 + F[:, 3:] ** 2 == 0, missing)
     assert_array_equal(np.isnan(euler.inverse_transform(F)), missing)
 
@@ -60,7 +64,8 @@ def test_the_inverse_lies_on_the_branch_nearest_the_middle_of_the_range(alpha, s
     euler = EulerMap(alpha=alpha, scale=scale)
     back = euler.inverse_transform(euler.fit_transform(X))
     unit = np.ptp(X, axis=0) if scale else np.ones(2)
-    middle, turn = (X.min(axis=0) + X.max(axis=0)) / 2, 2 * unit / alpha
+    middle = (X.min(axis=0) + X.max(axis=0)) / 2
+    turn = 2 * unit / alpha
     assert (np.abs(back - middle) <= turn / 2 * (1 + 1e-6)).all()
     turns = (back - X) / turn
     assert_allclose(turns, np.rint(turns), atol=1e-6)
@@ -74,10 +79,13 @@ def test_the_inverse_lies_on_the_branch_nearest_the_middle_of_the_range(alpha, s
 @pytest.mark.parametrize("form", FORMS)
 def test_rows_that_are_not_in_memory_map_as_those_in_memory(tmp_path, form, w):
     X = stream_rows()
-    rows, in_memory = form(tmp_path, X, w), EulerMap().fit(X, sample_weight=w)
+    rows = form(tmp_path, X, w)
+    in_memory = EulerMap().fit(X, sample_weight=w)
     in_blocks = EulerMap().fit(rows, sample_weight=weights_of(form, w))
     for name in ("low", "high", "shift", "unit"):
-        assert_array_equal(getattr(in_blocks.kernel_.scale, name), getattr(in_memory.kernel_.scale, name))
+        assert_array_equal(
+            getattr(in_blocks.kernel_.scale, name), getattr(in_memory.kernel_.scale, name)
+        )
     assert_array_equal(in_blocks.middle_, in_memory.middle_)
     assert hasattr(in_blocks, "feature_names_in_") == (form in NAMED)
     mapped = in_blocks.transform(rows)
@@ -86,7 +94,9 @@ def test_rows_that_are_not_in_memory_map_as_those_in_memory(tmp_path, form, w):
 
 
 def zarr_of_large_chunks(folder, X, w):
-    array = zarr.create_array(folder / "X.zarr", shape=X.shape, chunks=(50_000, X.shape[1]), dtype=X.dtype)
+    array = zarr.create_array(
+        folder / "X.zarr", shape=X.shape, chunks=(50_000, X.shape[1]), dtype=X.dtype
+    )
     array[:] = X
     return array
 

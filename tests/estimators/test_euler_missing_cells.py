@@ -34,7 +34,8 @@ STEP = 1 / 64  # table cells and periods are multiples of it: phases are exact
 def unit_table(seed=0):
     """Multiples of 1/64 whose columns run from 0 to 1 exactly, (50, 4)."""
     X = np.random.default_rng(seed).integers(0, 65, (50, 4)) * STEP
-    X[0], X[1] = 0, 1
+    X[0] = 0
+    X[1] = 1
     return X
 
 
@@ -70,14 +71,23 @@ def test_a_value_out_of_range_wraps_round_the_circle(clusterer, alpha):
     model = clusterer(4, alpha=alpha, scale="range", beyond="wrap", random_state=0).fit(X)
     turns = np.random.default_rng(1).integers(-3, 4, X.shape)
     assert_array_equal(model.transform(X + turns * 2 / alpha), model.transform(X))
-    bare = clusterer(4, alpha=alpha, scale=None, beyond="ignore", random_state=0).fit(X + turns * 2 / alpha)
+    bare = clusterer(4, alpha=alpha, scale=None, beyond="ignore", random_state=0).fit(
+        X + turns * 2 / alpha
+    )
     assert_array_equal(bare.labels_, clone(bare).fit(X).labels_)
 
 
 def crowd(gross):
-    """Small integers of which each column has long runs of equal ones, so that few more rows move no quartile."""
-    few = np.array([[0, 7, 2], [1, 6, 3], [2, 5, 1], [3, 4, 4], [6, 1, 9], [7, 2, 8], [8, 0, 7]], dtype=np.float64)
-    return np.concatenate([np.tile(few, (11, 1)), np.array([[1e6, -1e6, 1e6], [-1e6, 1e6, -1e6]])[:gross]])
+    """Small integers of which each column has long runs of equal ones, so that few more rows move
+    no quartile.
+    """
+    few = np.array(
+        [[0, 7, 2], [1, 6, 3], [2, 5, 1], [3, 4, 4], [6, 1, 9], [7, 2, 8], [8, 0, 7]],
+        dtype=np.float64,
+    )
+    return np.concatenate(
+        [np.tile(few, (11, 1)), np.array([[1e6, -1e6, 1e6], [-1e6, 1e6, -1e6]])[:gross]]
+    )
 
 
 @each_clusterer
@@ -122,8 +132,14 @@ def test_a_pair_of_rows_has_its_centre_in_the_middle(clusterer, scale):
 
 
 def test_cell_errors_do_not_pull_the_centre():
-    X = np.random.default_rng(0).normal(0, 1, (200, 2)) + np.repeat([[0.0, 0.0], [8.0, 8.0]], 100, axis=0)
+    X = np.random.default_rng(0).normal(0, 1, (200, 2)) + np.repeat(
+        [[0.0, 0.0], [8.0, 8.0]], 100, axis=0
+    )
     start = np.array([[0.0, 0.0], [8.0, 8.0]])
     clean = RectifiedEulerKMeans(2, init=start).fit(X)
     X[::10, 0] = 1e9
-    assert_allclose(RectifiedEulerKMeans(2, init=start).fit(X).cluster_centers_, clean.cluster_centers_, atol=0.3)
+    assert_allclose(
+        RectifiedEulerKMeans(2, init=start).fit(X).cluster_centers_,
+        clean.cluster_centers_,
+        atol=0.3,
+    )

@@ -12,7 +12,11 @@ from support import oracle
 
 PASSES = 301
 ALPHAS = [1e-4, 0.01, 0.1, 0.5, 1, 1.9, 5]
-METHODS = [(EulerKMeans, oracle.eulerk), (RectifiedEulerKMeans, oracle.rek1), (RectifiedEulerKMeans, oracle.rek2)]
+METHODS = [
+    (EulerKMeans, oracle.eulerk),
+    (RectifiedEulerKMeans, oracle.rek1),
+    (RectifiedEulerKMeans, oracle.rek2),
+]
 NAMES = ["eulerk", "rek1", "rek2"]
 STEP = 2.0**-22  # of the vector f - m at a coordinate, grid rounding moves no more than this
 
@@ -48,7 +52,9 @@ def clear(X, centroids, alpha):
 
 
 def assert_same_history(model, records, rtol):
-    """Same objective and movers at every pass; at most one pass of the oracle, with nothing to gain, is not ours."""
+    """Same objective and movers at every pass; at most one pass of the oracle, with nothing to
+    gain, is not ours.
+    """
     objective, moved = model.history_["inertia"], model.history_["n_changed"]
     ours = len(objective)
     assert len(records) - 1 <= ours <= len(records)
@@ -64,7 +70,9 @@ def test_every_pass_has_the_papers_objective(method, paper, alpha, kind):
     X, start = blobs(gaps=0.2 if "gaps" in kind else 0.0)
     weights = np.random.default_rng(9).uniform(0.1, 3, len(X)) if "weights" in kind else None
     records = paper(X, start, alpha, PASSES, weights)
-    assert_same_history(fit_from(method, X, start, alpha, weights), records, rtol=1e-6 if alpha >= 0.01 else 1e-3)
+    assert_same_history(
+        fit_from(method, X, start, alpha, weights), records, rtol=1e-6 if alpha >= 0.01 else 1e-3
+    )
 
 
 @pytest.mark.parametrize("name", ["wine", "seeds"])
@@ -73,7 +81,9 @@ def test_every_pass_has_the_papers_objective_on_real_data(method, paper, name, s
     X, y = shared_set(name)
     start = X[[np.flatnonzero(y == c)[0] for c in np.unique(y)]]
     for alpha in (0.01, 0.1):
-        assert_same_history(fit_from(method, X, start, alpha), paper(X, start, alpha, PASSES), rtol=1e-6)
+        assert_same_history(
+            fit_from(method, X, start, alpha), paper(X, start, alpha, PASSES), rtol=1e-6
+        )
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
@@ -120,7 +130,9 @@ def test_rectified_centroids_do_not_deviate_from_the_circle(alpha):
 def test_means_deviate_from_the_circle_as_the_paper_says(alpha):
     X, start = blobs(seed=3)
     deviation = fit_from(EulerKMeans, X, start, alpha).deviation_
-    assert_allclose(deviation, oracle.deviation(oracle.eulerk(X, start, alpha, PASSES)[-1].centroids), atol=1e-6)
+    assert_allclose(
+        deviation, oracle.deviation(oracle.eulerk(X, start, alpha, PASSES)[-1].centroids), atol=1e-6
+    )
     assert deviation.min() > 1e-5
 
 
@@ -145,7 +157,8 @@ def test_rectifying_costs_at_most_as_much_again(alpha):
 @pytest.mark.parametrize("gaps", [0.0, 0.1])
 def test_small_alpha_is_plain_k_means(method, alpha, gaps):
     X, start = blobs(seed=5, gaps=gaps)
-    last, model = oracle.kmeans(X, start, PASSES)[-1], fit_from(method, X, start, alpha)
+    last = oracle.kmeans(X, start, PASSES)[-1]
+    model = fit_from(method, X, start, alpha)
     assert_array_equal(model.labels_, last.labels)
     assert_allclose(model.cluster_centers_, last.centroids, atol=1e-3)
     assert_allclose(model.inertia_, (alpha * math.pi) ** 2 / 2 * last.objective, rtol=1e-3)
@@ -154,10 +167,14 @@ def test_small_alpha_is_plain_k_means(method, alpha, gaps):
 @pytest.mark.parametrize("gaps", [0.0, 0.3])
 @pytest.mark.parametrize("scale", [None, "range"])
 def test_distances_to_pre_images_are_the_papers(scale, gaps):
-    alpha, (X, start) = 0.7, blobs(seed=6, n=120, gaps=gaps)
+    alpha = 0.7
+    (X, start) = blobs(seed=6, n=120, gaps=gaps)
     model = RectifiedEulerKMeans(4, alpha=alpha, scale=scale, beyond="wrap", init=start).fit(X)
-    low, width = (np.nanmin(X, axis=0), np.ptp(np.nan_to_num(X, nan=1.0), axis=0)) if scale else (0.0, 1.0)
-    Z, U = (X - low) / width, (model.cluster_centers_ - low) / width
+    low, width = (
+        (np.nanmin(X, axis=0), np.ptp(np.nan_to_num(X, nan=1.0), axis=0)) if scale else (0.0, 1.0)
+    )
+    Z = (X - low) / width
+    U = (model.cluster_centers_ - low) / width
     D = np.array([[oracle.mapped_distance(z, u, alpha) for u in U] for z in Z])
     assert (np.abs(model.transform(X) ** 2 - D) <= slack(D, X.shape[1])).all()
     assert_array_equal(model.predict(X), D.argmin(axis=1))
@@ -166,20 +183,26 @@ def test_distances_to_pre_images_are_the_papers(scale, gaps):
 @pytest.mark.parametrize("gaps", [0.0, 0.3])
 @pytest.mark.parametrize("method", [EulerKMeans, RectifiedEulerKMeans])
 def test_likeness_is_the_cosine_over_observed_cells(method, gaps):
-    alpha, (X, start) = 0.4, blobs(seed=7, n=120, gaps=gaps)
+    alpha = 0.4
+    (X, start) = blobs(seed=7, n=120, gaps=gaps)
     model = fit_from(method, X, start, alpha)
     for x, c, got in zip(X, model.labels_, model.score_samples(X), strict=True):
         dot = length = weight = 0.0
         for value, m in zip(x, model.centroids_[c], strict=True):
             if not math.isnan(value):
-                dot += math.cos(alpha * math.pi * value) * m.real + math.sin(alpha * math.pi * value) * m.imag
-                length, weight = length + 1, weight + abs(m) ** 2
+                dot += (
+                    math.cos(alpha * math.pi * value) * m.real
+                    + math.sin(alpha * math.pi * value) * m.imag
+                )
+                length = length + 1
+                weight = weight + abs(m) ** 2
         assert got == pytest.approx(dot / math.sqrt(length * weight), abs=1e-6)
 
 
 @pytest.mark.parametrize("gaps", [0.0, 0.3])
 def test_distances_to_means_are_the_papers(gaps):
-    alpha, (X, start) = 0.7, blobs(seed=8, n=120, gaps=gaps)
+    alpha = 0.7
+    (X, start) = blobs(seed=8, n=120, gaps=gaps)
     model = fit_from(EulerKMeans, X, start, alpha)
     D = np.zeros((len(X), 4))
     for j, column in np.argwhere(~np.isnan(X)):

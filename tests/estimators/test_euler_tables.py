@@ -47,7 +47,9 @@ def polars_whole(X):
 
 
 def arrow_nulls(X):
-    return pa.table({name: pa.array(X[:, j], mask=np.isnan(X[:, j])) for j, name in enumerate("abc")})
+    return pa.table(
+        {name: pa.array(X[:, j], mask=np.isnan(X[:, j])) for j, name in enumerate("abc")}
+    )
 
 
 def object_array(X):
@@ -56,7 +58,8 @@ def object_array(X):
 
 @each_clusterer
 @pytest.mark.parametrize(
-    "table", [pandas_nullable, pandas_objects, polars_nulls, polars_whole, arrow_nulls, object_array]
+    "table",
+    [pandas_nullable, pandas_objects, polars_nulls, polars_whole, arrow_nulls, object_array],
 )
 def test_a_table_of_any_make_gives_the_fit_of_its_numbers(clusterer, table):
     X = with_missing_cells(blobs())
@@ -77,18 +80,22 @@ def mostly_zero(seed=0):
 @pytest.mark.parametrize("scale", ["robust", "range", "global", None])
 @pytest.mark.parametrize("form", [sparse.csr_array, sparse.csc_matrix, sparse.coo_array])
 def test_a_sparse_table_gives_the_fit_of_its_dense_form(clusterer, scale, form):
-    X, w = mostly_zero(), np.arange(60.0) % 4
+    X = mostly_zero()
+    w = np.arange(60.0) % 4
     dense, other = (clusterer(3, scale=scale, random_state=0) for _ in range(2))
     assert_same_fit(other.fit(form(X)), dense.fit(X))
     for method in ("predict", "transform", "score_samples", "score"):
-        assert_array_equal(getattr(other, method)(form(X)), getattr(dense, method)(X), err_msg=method)
+        assert_array_equal(
+            getattr(other, method)(form(X)), getattr(dense, method)(X), err_msg=method
+        )
     assert_same_fit(other.fit(form(X), sample_weight=w), dense.fit(X, sample_weight=w))
 
 
 @pytest.mark.parametrize("scale", ["robust", "range", "global", None])
 def test_a_sparse_table_maps_like_its_dense_form(scale):
     X = mostly_zero()
-    sparsely, densely = EulerMap(scale=scale).fit(sparse.csr_array(X)), EulerMap(scale=scale).fit(X)
+    sparsely = EulerMap(scale=scale).fit(sparse.csr_array(X))
+    densely = EulerMap(scale=scale).fit(X)
     assert_array_equal(sparsely.transform(sparse.csr_array(X)), densely.transform(X))
 
 
@@ -128,6 +135,17 @@ def test_set_output_names_the_columns(library, frame):
 
 def test_feature_names_out_say_what_the_columns_are():
     X = blobs()
-    assert EulerKMeans(2).fit(X).get_feature_names_out().tolist() == ["eulerkmeans0", "eulerkmeans1"]
-    assert EulerMap().fit(X[:, :2]).get_feature_names_out().tolist() == ["cos(x0)", "cos(x1)", "sin(x0)", "sin(x1)"]
-    assert EulerMap().fit(X[:, :1]).get_feature_names_out(["width"]).tolist() == ["cos(width)", "sin(width)"]
+    assert EulerKMeans(2).fit(X).get_feature_names_out().tolist() == [
+        "eulerkmeans0",
+        "eulerkmeans1",
+    ]
+    assert EulerMap().fit(X[:, :2]).get_feature_names_out().tolist() == [
+        "cos(x0)",
+        "cos(x1)",
+        "sin(x0)",
+        "sin(x1)",
+    ]
+    assert EulerMap().fit(X[:, :1]).get_feature_names_out(["width"]).tolist() == [
+        "cos(width)",
+        "sin(width)",
+    ]

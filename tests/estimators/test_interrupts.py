@@ -1,4 +1,6 @@
-"""Ctrl-C ends a fit within half a second also where kernel values between all rows are made and checked."""
+"""Ctrl-C ends a fit within half a second also where kernel values between all rows are made and
+checked.
+"""
 
 import subprocess
 import sys
@@ -41,7 +43,10 @@ except KeyboardInterrupt:
 def test_ctrl_c_is_heard_at_once(name, moment):
     """Values in one long call of NumPy, 0.65 GB of them, took 2 to 5 seconds to stop."""
     done = subprocess.run(
-        [sys.executable, "-c", SCRIPT, name, str(moment)], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", SCRIPT, name, str(moment)],
+        capture_output=True,
+        text=True,
+        timeout=120,
     )
     assert done.returncode == 0, done.stderr
     assert float(done.stdout) < PROMISE

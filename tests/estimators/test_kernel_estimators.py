@@ -64,7 +64,9 @@ MODELS = {
         for kernel in TABLE_KERNELS
         for rule in ("rectified", "mean")
     },
-    **{f"fuzzy {kernel}": FuzzyCMeans(3, kernel=kernel, random_state=0) for kernel in TABLE_KERNELS},
+    **{
+        f"fuzzy {kernel}": FuzzyCMeans(3, kernel=kernel, random_state=0) for kernel in TABLE_KERNELS
+    },
     "fuzzy rbf mean": FuzzyCMeans(3, kernel="rbf", centroids="mean", random_state=0),
     "map": SelfOrganizingMap((1, 3)),
     "map laplace": SelfOrganizingMap((3, 1), kernel="laplace", reach=0.7, stages=3),
@@ -72,8 +74,11 @@ MODELS = {
     "gas rbf": NeuralGas(3, kernel="rbf", reach=0.6, random_state=0),
     "multiple": MultipleKernelKMeans(3, random_state=0),
     "multiple shared": MultipleKernelKMeans(3, kernels=(0.5, 0.9), shared=True, random_state=0),
-    "multiple mixed": MultipleKernelKMeans(3, kernels=(0.5, ("rbf", "auto"), ("laplace", 2.0)), random_state=0),
-    "mahalanobis": MahalanobisFuzzyCMeans(3, fuzziness=1.5, random_state=0),  # nearer to 1, and rounding grows by 1e7
+    "multiple mixed": MultipleKernelKMeans(
+        3, kernels=(0.5, ("rbf", "auto"), ("laplace", 2.0)), random_state=0
+    ),
+    # nearer to 1, and rounding grows by 1e7
+    "mahalanobis": MahalanobisFuzzyCMeans(3, fuzziness=1.5, random_state=0),
     "mahalanobis linear": MahalanobisFuzzyCMeans(3, kernel="linear", fuzziness=1.5, random_state=0),
 }
 HARD = ("euler", "linear", "rbf", "laplace", "laplace-l2", "multiple", "gas")
@@ -92,8 +97,15 @@ def table(seed=0, n=60, d=2, gaps=0.0):
 
 
 def assert_same(one, two, rows=slice(None), rtol=None):
-    """The same fit to rounding; labels of `two` at `rows`. A sum may round to the next step of Euler's grid, 2^-23."""
-    rtol = (1e-7 if "kernels" in one.get_params() or one.kernel == "euler" else 1e-9) if rtol is None else rtol
+    """The same fit to rounding; labels of `two` at `rows`.
+
+    A sum may round to the next step of Euler's grid, 2^-23.
+    """
+    rtol = (
+        (1e-7 if "kernels" in one.get_params() or one.kernel == "euler" else 1e-9)
+        if rtol is None
+        else rtol
+    )
     assert_array_equal(one.labels_, two.labels_[rows])
     assert_allclose(one.cluster_centers_, two.cluster_centers_, rtol=1e-6, atol=1e-6)
     assert_allclose(one.deviation_, two.deviation_, atol=1e-6)
@@ -128,7 +140,9 @@ def test_a_clone_fits_alike_and_a_pickle_answers_alike(name):
     fit = model(name).fit(X)
     for other in (clone(fit).fit(X), pickle.loads(pickle.dumps(fit))):
         for attribute in ("labels_", "centroids_", "cluster_centers_", "deviation_", "inertia_"):
-            assert_array_equal(getattr(other, attribute), getattr(fit, attribute), err_msg=attribute)
+            assert_array_equal(
+                getattr(other, attribute), getattr(fit, attribute), err_msg=attribute
+            )
         for method in ("predict", "transform", "score_samples", "score"):
             assert_array_equal(getattr(other, method)(X), getattr(fit, method)(X), err_msg=method)
 
@@ -142,7 +156,9 @@ def test_a_table_of_any_make_gives_the_fit_of_its_numbers(name):
     gaps = np.where(np.arange(120).reshape(60, 2) % 17 == 3, np.nan, X) if name in GAPLESS else X
     plain = model(name).fit(gaps)
     assert_same(model(name).fit(pd.DataFrame(gaps, columns=["a", "b"])), plain, rtol=0)
-    assert_same(model(name).fit(pl.DataFrame(gaps, schema=["a", "b"]).fill_nan(None)), plain, rtol=0)
+    assert_same(
+        model(name).fit(pl.DataFrame(gaps, schema=["a", "b"]).fill_nan(None)), plain, rtol=0
+    )
     from_sparse = model(name).fit(sparse.csr_array(gaps))
     assert_same(from_sparse, plain)
     assert_array_equal(from_sparse.predict(sparse.csc_array(gaps)), plain.labels_)
@@ -150,7 +166,8 @@ def test_a_table_of_any_make_gives_the_fit_of_its_numbers(name):
 
 @models
 def test_a_row_of_weight_two_is_the_row_twice(name):
-    X, times = table(2), np.random.default_rng(2).integers(1, 3, 60)
+    X = table(2)
+    times = np.random.default_rng(2).integers(1, 3, 60)
     repeated = np.repeat(np.arange(60), times)
     one, two = (model(name, init=X[:3], tol=0.0, max_iter=5) for _ in range(2))
     one.fit(X[repeated])
@@ -162,33 +179,49 @@ def test_a_row_of_weight_two_is_the_row_twice(name):
 @models
 @pytest.mark.parametrize("scale", ["robust", None])
 def test_a_row_of_weight_zero_is_left_out(name, scale):
-    X, weights = table(3), np.random.default_rng(3).integers(0, 3, 60)
+    X = table(3)
+    weights = np.random.default_rng(3).integers(0, 3, 60)
     X[weights == 0] *= 50
     kept = weights > 0
     start = X[kept][:3]
     one, two = (model(name, init=start, tol=0.0, max_iter=5, scale=scale) for _ in range(2))
     one.fit(X[kept], sample_weight=weights[kept])
     two.fit(X, sample_weight=weights)
-    assert_same(one, two, kept, rtol=1e-7 if "shared" in name else 1e-9)  # its points are rounded to the Euler grid
+    # its points are rounded to the Euler grid
+    assert_same(one, two, kept, rtol=1e-7 if "shared" in name else 1e-9)
 
 
 @models
 def test_row_order_changes_nothing(name):
-    X, order = table(4), np.random.default_rng(4).permutation(60)
-    widths = {"gamma": 3.0, "kernels": (0.5, ("rbf", 3.0), ("laplace", 2.0))}  # given: "auto" draws from the rows
-    own = {key: value for key, value in widths.items() if key in MODELS[name].get_params() and "shared" not in name}
-    one, two = (model(name, init=X[:3], tol=0.0, max_iter=5, **own).fit(rows) for rows in (X[order], X))
+    X = table(4)
+    order = np.random.default_rng(4).permutation(60)
+    # given: "auto" draws from the rows
+    widths = {"gamma": 3.0, "kernels": (0.5, ("rbf", 3.0), ("laplace", 2.0))}
+    own = {
+        key: value
+        for key, value in widths.items()
+        if key in MODELS[name].get_params() and "shared" not in name
+    }
+    one, two = (
+        model(name, init=X[:3], tol=0.0, max_iter=5, **own).fit(rows) for rows in (X[order], X)
+    )
     assert_same(one, two, order)
 
 
 @models
 @pytest.mark.parametrize("scale", ["robust", "range"])
 def test_centres_are_in_units_of_x(name, scale):
-    X, factor, offset = table(5), np.array([0.25, 64.0]), np.array([1024.0, -8.0])
+    X = table(5)
+    factor = np.array([0.25, 64.0])
+    offset = np.array([1024.0, -8.0])
     one = model(name, init=X[:3], scale=scale, max_iter=5).fit(X)
-    two = model(name, init=X[:3] * factor + offset, scale=scale, max_iter=5).fit(X * factor + offset)
+    two = model(name, init=X[:3] * factor + offset, scale=scale, max_iter=5).fit(
+        X * factor + offset
+    )
     assert_array_equal(one.labels_, two.labels_)
     assert_allclose(two.inertia_, one.inertia_, rtol=1e-6)
-    assert_allclose((two.cluster_centers_ - offset) / factor, one.cluster_centers_, rtol=1e-5, atol=1e-5)
+    assert_allclose(
+        (two.cluster_centers_ - offset) / factor, one.cluster_centers_, rtol=1e-5, atol=1e-5
+    )
     middle = np.array([X[one.labels_ == c].mean(axis=0) for c in np.unique(one.labels_)])
     assert_allclose(one.cluster_centers_[np.unique(one.labels_)], middle, atol=1.0)

@@ -1,4 +1,6 @@
-"""Invariants of the kernel estimators: no pass raises the objective, no nearby point is better; edge cases."""
+"""Invariants of the kernel estimators: no pass raises the objective, no nearby point is better;
+edge cases.
+"""
 
 import warnings
 from functools import partial
@@ -33,7 +35,11 @@ RULES = {
     "gas": partial(NeuralGas, K, reach=0.6),
 }
 METHODS = {
-    **{f"{rule} {kernel}": partial(make, kernel=kernel) for rule, make in RULES.items() for kernel in POINTS},
+    **{
+        f"{rule} {kernel}": partial(make, kernel=kernel)
+        for rule, make in RULES.items()
+        for kernel in POINTS
+    },
     **{
         f"{rule} {kernel} mean": partial(RULES[rule], kernel=kernel, centroids="mean")
         for rule in RULES
@@ -43,7 +49,9 @@ METHODS = {
     "multiple": partial(MultipleKernelKMeans, K),
     "multiple mean": partial(MultipleKernelKMeans, K, centroids="mean"),
     "multiple shared": partial(MultipleKernelKMeans, K, kernels=(0.4, 0.9), shared=True),
-    "multiple mixed": partial(MultipleKernelKMeans, K, kernels=(0.5, ("rbf", 2.0), ("laplace", 1.0), ("linear", 1.0))),
+    "multiple mixed": partial(
+        MultipleKernelKMeans, K, kernels=(0.5, ("rbf", 2.0), ("laplace", 1.0), ("linear", 1.0))
+    ),
     "mahalanobis": partial(MahalanobisFuzzyCMeans, K),
     "mahalanobis mean": partial(MahalanobisFuzzyCMeans, K, centroids="mean"),
     "mahalanobis linear": partial(MahalanobisFuzzyCMeans, K, kernel="linear"),
@@ -64,10 +72,16 @@ def table(seed, n=50, d=2):
 
 
 @methods
-@given(seed=seeds, width=st.sampled_from([0.3, 1.0, 4.0]), engine=st.sampled_from(["auto", "reference"]))
+@given(
+    seed=seeds,
+    width=st.sampled_from([0.3, 1.0, 4.0]),
+    engine=st.sampled_from(["auto", "reference"]),
+)
 @settings(max_examples=6)
 def test_no_pass_raises_the_objective(name, seed, width, engine):
-    """Pass by pass without the loop, which would drop a pass that rises; within a stage the reach is fixed."""
+    """Pass by pass without the loop, which would drop a pass that rises; within a stage the reach
+    is fixed.
+    """
     X, w = table(seed)
     own = {"gamma": width} if "gamma" in METHODS[name]().get_params() else {}
     model = METHODS[name](scale="range", engine=engine, **own)
@@ -75,12 +89,17 @@ def test_no_pass_raises_the_objective(name, seed, width, engine):
     placed = place_for_fit(model, X, w)
     C = placed.model.kernel.from_points(X[:K])
     for stage in placed.stages[-3:]:
-        run, losses = placed.rows.start_run(stage), []
+        run = placed.rows.start_run(stage)
+        losses = []
         for _ in range(6):
             assignment = run.assign(C)
             losses.append(float(assignment.sums.loss))
             C = run.update(assignment.sums, C)
-        slack = FLOAT if isinstance(losses[0], float) and "euler" not in name and name[:8] != "multiple" else GRID
+        slack = (
+            FLOAT
+            if isinstance(losses[0], float) and "euler" not in name and name[:8] != "multiple"
+            else GRID
+        )
         assert (np.diff(losses) <= slack * np.array(losses[:-1])).all(), losses
 
 
@@ -116,10 +135,12 @@ def test_no_nearby_pre_image_is_better(rule, kernel, seed, width, weighted):
     least = (shares * losses(U)[1]).sum(axis=0)  # (k,)
     assert_allclose(least.sum(), model.inertia_, rtol=GRID)
     rng = np.random.default_rng(seed)
-    for size in (1e-4, 1e-5) if kernel == "laplace" else (1e-3, 1e-2, 0.1):  # every row's value is a dent of its own
+    # every row's value is a dent of its own
+    for size in (1e-4, 1e-5) if kernel == "laplace" else (1e-3, 1e-2, 0.1):
         for step in (*np.eye(2), *-np.eye(2), *rng.normal(size=(4, 2))):
             there = (shares * losses(U + size * step / np.linalg.norm(step))[1]).sum(axis=0)
-            bend = (size * width) ** 2 * shares.sum(axis=0) if kernel == "laplace" else 0.0  # between two dents it sags
+            # between two dents it sags
+            bend = (size * width) ** 2 * shares.sum(axis=0) if kernel == "laplace" else 0.0
             assert (there >= least * (1 - 1e-9) - 1e-12 - bend).all(), (size, step, there - least)
 
 
@@ -127,9 +148,13 @@ def test_no_nearby_pre_image_is_better(rule, kernel, seed, width, weighted):
 @settings(max_examples=8)
 def test_no_nearby_angle_is_better_in_the_metric_of_a_shape(seed):
     X, w = table(seed)
-    model = MahalanobisFuzzyCMeans(K, alpha=0.2, scale=None, fuzziness=1.6, tol=0.0, max_iter=2000, init=X[:K])
+    model = MahalanobisFuzzyCMeans(
+        K, alpha=0.2, scale=None, fuzziness=1.6, tol=0.0, max_iter=2000, init=X[:K]
+    )
     model.fit(X, sample_weight=w)
-    T, angles, W = 0.2 * np.pi * X, np.angle(model.centroids_), w[:, None] * model.memberships_**1.6
+    T = 0.2 * np.pi * X
+    angles = np.angle(model.centroids_)
+    W = w[:, None] * model.memberships_**1.6
 
     def losses(V):
         gaps = [np.concatenate([np.cos(T) - np.cos(v), np.sin(T) - np.sin(v)], axis=1) for v in V]
@@ -147,14 +172,25 @@ def test_no_nearby_angle_is_better_in_the_metric_of_a_shape(seed):
 @settings(max_examples=8)
 def test_no_nearby_shared_point_and_no_other_shares_are_better(seed):
     X, w = table(seed)
-    alphas, power = (0.1, 0.25), 2.5
-    model = MultipleKernelKMeans(K, kernels=alphas, power=power, shared=True, scale=None, tol=0.0, init=X[:K])
+    alphas = (0.1, 0.25)
+    power = 2.5
+    model = MultipleKernelKMeans(
+        K, kernels=alphas, power=power, shared=True, scale=None, tol=0.0, init=X[:K]
+    )
     model.fit(X, sample_weight=w)
-    U, shares, units = model.cluster_centers_, model.kernel_weights_, model.kernel_.units
+    U = model.cluster_centers_
+    shares = model.kernel_weights_
+    units = model.kernel_.units
 
     def losses(V):  # (b,)
         return (
-            np.array([(w * (1 - np.cos(a * np.pi * (X - V[model.labels_]))).sum(axis=1)).sum() for a in alphas]) / units
+            np.array(
+                [
+                    (w * (1 - np.cos(a * np.pi * (X - V[model.labels_]))).sum(axis=1)).sum()
+                    for a in alphas
+                ]
+            )
+            / units
         )
 
     least = shares**power @ losses(U)
@@ -172,8 +208,13 @@ def test_no_nearby_shared_point_and_no_other_shares_are_better(seed):
 # edges
 
 
-NATIVE = [f"{rule} {kernel}" for rule in RULES for kernel in NATIVE_KERNELS] + [f"{rule} euler mean" for rule in RULES]
-PLACED = [*((name, "reference") for name in METHODS), *((name, "native") for name in METHODS if name in NATIVE)]
+NATIVE = [f"{rule} {kernel}" for rule in RULES for kernel in NATIVE_KERNELS] + [
+    f"{rule} euler mean" for rule in RULES
+]
+PLACED = [
+    *((name, "reference") for name in METHODS),
+    *((name, "native") for name in METHODS if name in NATIVE),
+]
 ROWS = table(0)[0]
 SPOILT = np.where(np.arange(100).reshape(50, 2) == 7, 1e140, ROWS)
 EDGES = {  # a table, and parameters
@@ -230,11 +271,14 @@ def test_an_edge_case_gives_numbers_and_no_numpy_warning(name, case, engine):
 @pytest.mark.parametrize("kernel", POINTS)
 @pytest.mark.parametrize("rule", ["map", "gas"])
 def test_a_reach_near_zero_is_reach_zero(rule, kernel):
-    method, own = RULES[rule].func, {"kernel": kernel, "scale": "range", "stages": 1, "init": ROWS[:K]}
+    method = RULES[rule].func
+    own = {"kernel": kernel, "scale": "range", "stages": 1, "init": ROWS[:K]}
     first = RULES[rule].args[0]
     with warnings.catch_warnings():
         warnings.simplefilter("error", RuntimeWarning)
-        one, *others = (method(first, reach=reach, **own).fit(ROWS) for reach in (0.0, 1e-3, 1e-200, 1e-310))
+        one, *others = (
+            method(first, reach=reach, **own).fit(ROWS) for reach in (0.0, 1e-3, 1e-200, 1e-310)
+        )
     for other in others:
         assert_array_equal(other.labels_, one.labels_)
         assert_allclose(other.cluster_centers_, one.cluster_centers_, atol=1e-6)
@@ -245,7 +289,9 @@ def test_the_largest_exponents_leave_numbers(kernel):
     fuzzy = FuzzyCMeans(K, kernel=kernel, fuzziness=100.0, init=ROWS[:K] + 0.3).fit(ROWS)
     assert fuzzy.inertia_ > 0
     assert_allclose(np.median(fuzzy.memberships_, axis=0), 1 / K, atol=0.05)
-    several = MultipleKernelKMeans(K, kernels=(0.5, (kernel, 1.0)), power=100.0, init=ROWS[:K]).fit(ROWS)
+    several = MultipleKernelKMeans(K, kernels=(0.5, (kernel, 1.0)), power=100.0, init=ROWS[:K]).fit(
+        ROWS
+    )
     assert several.inertia_ > 0
     assert_allclose(several.kernel_weights_, 0.5, atol=0.05)
 
@@ -256,7 +302,9 @@ def test_where_no_cluster_has_weight_all_stay(kernel, engine):
     """(1/k)^m is no number any more: no centroid has a row, and none can be far from the others."""
     X = np.random.default_rng(0).normal(size=(1800, 1))
     own = {"alpha" if kernel == "euler" else "gamma": 1e-3}
-    model = FuzzyCMeans(1800, kernel=kernel, fuzziness=100.0, init=X[::-1] + 1e3, engine=engine, scale=None, **own)
+    model = FuzzyCMeans(
+        1800, kernel=kernel, fuzziness=100.0, init=X[::-1] + 1e3, engine=engine, scale=None, **own
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         fit = model.fit(X)

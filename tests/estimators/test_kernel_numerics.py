@@ -21,13 +21,17 @@ from rekmeans.kernels import combination, gram
 from rekmeans.table import MemoryTable
 from support.kernels import WIDTH_KERNELS
 
-PAIR = np.random.default_rng(0).normal(size=(80, 2)) * [0.3, 0.1] + np.repeat([[0.0, 0.0], [2.0, 1.0]], 40, axis=0)
+PAIR = np.random.default_rng(0).normal(size=(80, 2)) * [0.3, 0.1] + np.repeat(
+    [[0.0, 0.0], [2.0, 1.0]], 40, axis=0
+)
 
 
 def test_shapes_do_not_depend_on_where_zero_is():
     """To the rounding of the table itself, which keeps eight digits."""
     near, far = (
-        MahalanobisFuzzyCMeans(2, kernel="linear", scale=None, tol=0.0, init=PAIR[[0, -1]] + zero).fit(PAIR + zero)
+        MahalanobisFuzzyCMeans(
+            2, kernel="linear", scale=None, tol=0.0, init=PAIR[[0, -1]] + zero
+        ).fit(PAIR + zero)
         for zero in (0.0, 1e7)
     )
     assert_allclose(far.shapes_, near.shapes_, rtol=1e-6)
@@ -38,23 +42,31 @@ def test_shapes_do_not_depend_on_where_zero_is():
 @pytest.mark.parametrize("exponent", [-400, -20, 20, 40, 400])
 def test_the_width_nobody_named_follows_the_units(kernel, degree, exponent):
     plain, other = (
-        KernelKMeans(3, kernel=kernel, scale=None, random_state=0).fit(PAIR * unit) for unit in (1.0, 2.0**exponent)
+        KernelKMeans(3, kernel=kernel, scale=None, random_state=0).fit(PAIR * unit)
+        for unit in (1.0, 2.0**exponent)
     )
     assert other.gamma_ == plain.gamma_ * 2.0 ** (-exponent * degree)
 
 
 def test_a_second_fit_leaves_nothing_of_the_first():
     model = KernelKMeans(2, kernel="rbf", random_state=0).fit(PAIR)
-    for change in ({"kernel": "euler"}, {"kernel": "linear"}, {"kernel": "precomputed", "centroids": "mean"}):
+    for change in (
+        {"kernel": "euler"},
+        {"kernel": "linear"},
+        {"kernel": "precomputed", "centroids": "mean"},
+    ):
         X = PAIR @ PAIR.T if change["kernel"] == "precomputed" else PAIR
         fresh = clone(model.set_params(**change)).fit(X)
         assert vars(model.fit(X)).keys() == vars(fresh).keys()
 
 
 def test_an_outlier_in_the_first_row_does_not_change_weights_of_kernels():
-    kernels, start = (("rbf", 3.0), ("laplace", 2.0), ("laplace-l2", 1.0)), PAIR[[0, -1]]
+    kernels = (("rbf", 3.0), ("laplace", 2.0), ("laplace-l2", 1.0))
+    start = PAIR[[0, -1]]
     first, last = (
-        MultipleKernelKMeans(2, kernels=kernels, scale=None, tol=0, init=start).fit(X).kernel_weights_
+        MultipleKernelKMeans(2, kernels=kernels, scale=None, tol=0, init=start)
+        .fit(X)
+        .kernel_weights_
         for X in (np.r_[[[90.0, 90.0]], PAIR], np.r_[PAIR, [[90.0, 90.0]]])
     )
     assert_allclose(first, last, rtol=1e-6)
@@ -65,13 +77,18 @@ def test_an_outlier_in_the_first_row_does_not_change_weights_of_kernels():
 def test_a_shared_pre_image_is_the_best_of_a_fine_line(kernels, scale):
     """Also where all kernels turn more than once over the table: u and u + 2/alpha then differ."""
     X = np.random.default_rng(0).normal(0, 0.05, (80, 2)) + np.repeat([[-0.8], [0.8]], 40, axis=0)
-    model = MultipleKernelKMeans(2, kernels=kernels, shared=True, scale=scale, init=X[[3, -3]], tol=0).fit(X)
-    share, Z = model.kernel_weights_**2 / np.array(model.kernel_.units), model.kernel_.scale.to_units(X, "wrap")
-    line, least = np.linspace(-3, 3, 6001), 0.0
+    model = MultipleKernelKMeans(
+        2, kernels=kernels, shared=True, scale=scale, init=X[[3, -3]], tol=0
+    ).fit(X)
+    share = model.kernel_weights_**2 / np.array(model.kernel_.units)
+    Z = model.kernel_.scale.to_units(X, "wrap")
+    line = np.linspace(-3, 3, 6001)
+    least = 0.0
     for c, column in np.ndindex(2, 2):
         own = Z[model.labels_ == c, column]
         loss = [
-            s * (1 - np.cos(a * np.pi * (line[:, None] - own))).sum(axis=1) for s, a in zip(share, kernels, strict=True)
+            s * (1 - np.cos(a * np.pi * (line[:, None] - own))).sum(axis=1)
+            for s, a in zip(share, kernels, strict=True)
         ]
         least += np.sum(loss, axis=0).min()
     assert model.inertia_ <= least * (1 + 1e-6)
@@ -82,7 +99,9 @@ def test_kernel_values_that_are_kept_are_kept_once(kernel, monkeypatch):
     for module in (gram, combination):
         monkeypatch.setattr(module, "BLOCK_VALUES", 1 << 16)
     X = np.tile(PAIR, (20, 1))
-    model = KernelKMeans(2, kernel=kernel, centroids="mean", init=PAIR[[0, -1]], max_iter=1, n_threads=1)
+    model = KernelKMeans(
+        2, kernel=kernel, centroids="mean", init=PAIR[[0, -1]], max_iter=1, n_threads=1
+    )
     tracemalloc.start()
     model.fit(X)
     peak = tracemalloc.get_traced_memory()[1]
@@ -93,7 +112,9 @@ def test_kernel_values_that_are_kept_are_kept_once(kernel, monkeypatch):
 def test_a_prediction_by_means_keeps_no_kernel_values(monkeypatch):
     for module in (gram, combination):
         monkeypatch.setattr(module, "BLOCK_VALUES", 1 << 16)
-    model = KernelKMeans(2, kernel="rbf", centroids="mean", random_state=0).fit(np.tile(PAIR, (4, 1)))
+    model = KernelKMeans(2, kernel="rbf", centroids="mean", random_state=0).fit(
+        np.tile(PAIR, (4, 1))
+    )
     X = np.tile(PAIR, (100, 1))
     tracemalloc.start()
     model.predict(X)
@@ -102,7 +123,9 @@ def test_a_prediction_by_means_keeps_no_kernel_values(monkeypatch):
     assert peak < 0.2 * 8 * len(X) * 4 * len(PAIR)
 
 
-@pytest.mark.parametrize("model", [KernelKMeans(2), FuzzyCMeans(2), KernelKMeans(2, kernel="linear")])
+@pytest.mark.parametrize(
+    "model", [KernelKMeans(2), FuzzyCMeans(2), KernelKMeans(2, kernel="linear")]
+)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("engine", ["native", "reference"])
 def test_weights_whose_sums_overflow_give_the_centroids_of_small_ones(model, engine):
@@ -117,7 +140,8 @@ def test_weights_whose_sums_overflow_give_the_centroids_of_small_ones(model, eng
 @pytest.mark.parametrize("engine", ["native", "reference"])
 def test_the_least_positive_reach_is_reach_zero(engine):
     least, none = (
-        NeuralGas(3, reach=reach, stages=1, engine=engine, random_state=0).fit(PAIR) for reach in (5e-324, 0)
+        NeuralGas(3, reach=reach, stages=1, engine=engine, random_state=0).fit(PAIR)
+        for reach in (5e-324, 0)
     )
     assert_array_equal(least.labels_, none.labels_)
     assert_allclose(least.cluster_centers_, none.cluster_centers_, rtol=1e-6)
@@ -145,7 +169,9 @@ def test_an_objective_that_overflows_is_infinite_and_the_labels_are_right(engine
 def test_rows_in_periodic_order_are_all_sampled(kernel, kinds):
     """As many rows as make a sample of every so many see one kind only."""
     middles = 3.0 * np.arange(kinds)
-    X = np.random.default_rng(0).normal(0, 0.05, (16_000 * kinds, 1)) + np.resize(middles, (16_000 * kinds, 1))
+    X = np.random.default_rng(0).normal(0, 0.05, (16_000 * kinds, 1)) + np.resize(
+        middles, (16_000 * kinds, 1)
+    )
     model = KernelKMeans(kinds, kernel=kernel, scale="range", random_state=0).fit(X)
     assert_allclose(np.sort(model.cluster_centers_[:, 0]), middles, atol=0.01)
 
@@ -164,9 +190,12 @@ def test_a_sample_stands_for_the_weight():
         assert weights.sum() == most
         assert len(at) == len(np.unique(at)) <= most
         assert (w[at] > 0).all()
-        near = np.array([weights[at < end].sum() / weights.sum() for end in (1234, 1235, 2000, 4000)])
+        near = np.array(
+            [weights[at < end].sum() / weights.sum() for end in (1234, 1235, 2000, 4000)]
+        )
         share = np.array([w[:end].sum() / w.sum() for end in (1234, 1235, 2000, 4000)])
-        assert (np.abs(near - share) <= 3 * np.sqrt(share * (1 - share) / most)).all()  # of independent draws
+        # of independent draws
+        assert (np.abs(near - share) <= 3 * np.sqrt(share * (1 - share) / most)).all()
     at, weights = sample_rows(w, 5000)
     assert_array_equal(at, np.flatnonzero(w))
     assert_array_equal(weights, w[at])
@@ -189,11 +218,15 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss has other units elsewhere")
 def test_a_prediction_keeps_no_shares():
     """Of 200 000 rows and 100 clusters they would be 160 MB; the rows themselves are 3 MB."""
-    printed = subprocess.run([sys.executable, "-c", PREDICTS], capture_output=True, text=True, check=True).stdout
+    printed = subprocess.run(
+        [sys.executable, "-c", PREDICTS], capture_output=True, text=True, check=True
+    ).stdout
     assert int(printed) < 80_000
 
 
-@pytest.mark.parametrize("make", [FuzzyCMeans, NeuralGas, lambda k, **own: SelfOrganizingMap((1, k), **own)])
+@pytest.mark.parametrize(
+    "make", [FuzzyCMeans, NeuralGas, lambda k, **own: SelfOrganizingMap((1, k), **own)]
+)
 def test_soft_rules_take_more_columns_than_64_bits_hold(make):
     wide = np.random.default_rng(1).normal(size=(6, 33_000))
     model = make(2, init=wide[:2], max_iter=2).fit(wide)

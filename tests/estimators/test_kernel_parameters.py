@@ -1,4 +1,6 @@
-"""Parameters of the kernel estimators, and combinations of them, that are refused in one sentence."""
+"""Parameters of the kernel estimators, and combinations of them, that are refused in one
+sentence.
+"""
 
 import time
 
@@ -33,7 +35,10 @@ PARAMETERS = {
         "init": [("circle", ["'k-means++'", "'random'"])],
     },
     FuzzyCMeans: {
-        "fuzziness": [(value, ["greater than 1", "at most 100"]) for value in (1, 0.5, 101, np.nan, np.inf, "2", None)],
+        "fuzziness": [
+            (value, ["greater than 1", "at most 100"])
+            for value in (1, 0.5, 101, np.nan, np.inf, "2", None)
+        ],
         "kernel": [("precomputed", ["'rbf'"])],
     },
     SelfOrganizingMap: {
@@ -73,29 +78,64 @@ def test_a_bad_parameter_is_refused(method, name, value, words):
 
 
 SQUARE = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
-LOPSIDED, HOLED, BELOW = SQUARE.copy(), SQUARE.copy(), SQUARE - 2 * np.eye(12)
-LOPSIDED[0, 1], HOLED[2, 3] = 9.0, np.nan
+LOPSIDED = SQUARE.copy()
+HOLED = SQUARE.copy()
+BELOW = SQUARE - 2 * np.eye(12)
+LOPSIDED[0, 1] = 9.0
+HOLED[2, 3] = np.nan
 MEANS = KernelKMeans(2, kernel="precomputed", centroids="mean")
 COMBINATIONS = {
     "a side of no nodes": (SelfOrganizingMap((0, 3)), X, ["grid", "at least 1", "got 0"]),
-    "more nodes than rows": (SelfOrganizingMap((5, 5)), X, ["grid=(5, 5)", "25", "12", "lower grid"]),
-    "an unknown kernel of several": (MultipleKernelKMeans(2, kernels=(("gauss", 1.0),)), X, ["kernels", "'gauss'"]),
-    "a triple of several": (MultipleKernelKMeans(2, kernels=(("rbf", 1.0, 2),)), X, ["kernels", "('rbf', 1.0, 2)"]),
-    "a width of several": (MultipleKernelKMeans(2, kernels=(0.5, -1)), X, ["kernels", "greater than 0", "-1"]),
+    "more nodes than rows": (
+        SelfOrganizingMap((5, 5)),
+        X,
+        ["grid=(5, 5)", "25", "12", "lower grid"],
+    ),
+    "an unknown kernel of several": (
+        MultipleKernelKMeans(2, kernels=(("gauss", 1.0),)),
+        X,
+        ["kernels", "'gauss'"],
+    ),
+    "a triple of several": (
+        MultipleKernelKMeans(2, kernels=(("rbf", 1.0, 2),)),
+        X,
+        ["kernels", "('rbf', 1.0, 2)"],
+    ),
+    "a width of several": (
+        MultipleKernelKMeans(2, kernels=(0.5, -1)),
+        X,
+        ["kernels", "greater than 0", "-1"],
+    ),
     "shared points of other kernels": (
         MultipleKernelKMeans(2, kernels=(0.5, ("rbf", 1.0)), shared=True),
         X,
         ["shared", "Euler", "'rbf'"],
     ),
-    "shared means": (MultipleKernelKMeans(2, shared=True, centroids="mean"), X, ["shared", "'mean'", "'rectified'"]),
+    "shared means": (
+        MultipleKernelKMeans(2, shared=True, centroids="mean"),
+        X,
+        ["shared", "'mean'", "'rectified'"],
+    ),
     "a start on circles of mixed kernels": (
         MultipleKernelKMeans(2, kernels=(0.5, ("rbf", 1.0)), init="circle"),
         X,
         ["init must be", "'k-means++'", "'random'", "got 'circle'"],
     ),
-    "means of several": (MultipleKernelKMeans(2, kernels=(("rbf", 1.0),), centroids="mean"), X, ["'mean'", "'rbf'"]),
-    "precomputed, rectified": (KernelKMeans(2, kernel="precomputed"), SQUARE, ["precomputed", "centroids='mean'"]),
-    "precomputed, points": (clone(MEANS).set_params(init=X[:2]), SQUARE, ["precomputed", "init", "'k-means++'"]),
+    "means of several": (
+        MultipleKernelKMeans(2, kernels=(("rbf", 1.0),), centroids="mean"),
+        X,
+        ["'mean'", "'rbf'"],
+    ),
+    "precomputed, rectified": (
+        KernelKMeans(2, kernel="precomputed"),
+        SQUARE,
+        ["precomputed", "centroids='mean'"],
+    ),
+    "precomputed, points": (
+        clone(MEANS).set_params(init=X[:2]),
+        SQUARE,
+        ["precomputed", "init", "'k-means++'"],
+    ),
     "not square": (MEANS, SQUARE[:, :5], ["precomputed", "square", "(12, 5)"]),
     "asymmetric": (MEANS, LOPSIDED, ["precomputed", "symmetric"]),
     "negative lengths": (MEANS, BELOW, ["precomputed", "diagonal"]),
@@ -131,7 +171,9 @@ def test_precomputed_values_answer_by_predict_alone(method):
 def test_too_many_pairs_are_refused_at_once(method, kernel):
     rows = np.zeros((1_000_000, 1))
     began = time.perf_counter()
-    with raises_mentioning(ValueError, "centroids='mean'", "50000", "1000000", "8e+03 GB", "'rectified'", "sample"):
+    with raises_mentioning(
+        ValueError, "centroids='mean'", "50000", "1000000", "8e+03 GB", "'rectified'", "sample"
+    ):
         method(kernel=kernel, centroids="mean").fit(rows)
     assert time.perf_counter() - began < 5
 

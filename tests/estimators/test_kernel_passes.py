@@ -1,4 +1,6 @@
-"""The kernel estimators, pass by pass, against plain loops, a public package and the methods they tend to."""
+"""The kernel estimators, pass by pass, against plain loops, a public package and the methods they
+tend to.
+"""
 
 import json
 from functools import partial
@@ -21,11 +23,16 @@ from support import kernel_oracle, multiple_kernel_oracle, oracle
 from support.kernels import WIDTH_KERNELS, engines_of
 from support.paths import DATA
 
-K, PASSES = 3, 6
+K = 3
+PASSES = 6
 WIDTHS = {"euler": 0.15, "rbf": 0.2, "laplace": 0.3, "laplace-l2": 0.4}
-FUZZINESS, REACH, POWER, PRIOR = 1.7, 0.8, 2.5, 0.2
+FUZZINESS = 1.7
+REACH = 0.8
+POWER = 2.5
+PRIOR = 0.2
 ALPHAS = (0.05, 0.1, 0.2)
-LINE = np.exp(-(np.subtract.outer(np.arange(K), np.arange(K)) ** 2) / (2 * REACH**2))  # of a map of K nodes in a row
+# of a map of K nodes in a row
+LINE = np.exp(-(np.subtract.outer(np.arange(K), np.arange(K)) ** 2) / (2 * REACH**2))
 LINE /= LINE.sum(axis=1, keepdims=True)  # h
 GRID = 1e-6  # Euler features are rounded to 2^-23, their angles to about 1e-7
 ROUNDING = 1e-9  # of sums in another order
@@ -36,7 +43,9 @@ kernels = pytest.mark.parametrize("kernel", WIDTHS)
 
 
 def example(kind, n=60, d=2):
-    """Rows round K centres, starting points that are no rows, weights or None; the first K rows have no gaps."""
+    """Rows round K centres, starting points that are no rows, weights or None; the first K rows
+    have no gaps.
+    """
     rng = np.random.default_rng(7)
     X = rng.uniform(0, 5, (K, d))[np.arange(n) % K] + 1.3 * rng.standard_normal((n, d))
     holes = rng.uniform(size=(n, d)) < (0.15 if "gaps" in kind else 0)
@@ -57,15 +66,26 @@ def width(kernel):
 COMMON = {"scale": None, "tol": 0.0}
 RULES = {  # rule: the estimator, the rule of the oracle
     "hard": (partial(KernelKMeans, K), kernel_oracle.hard_rule),
-    "fuzzy": (partial(FuzzyCMeans, K, fuzziness=FUZZINESS), partial(kernel_oracle.fuzzy_rule, fuzziness=FUZZINESS)),
-    "map": (partial(SelfOrganizingMap, (1, K), reach=REACH, stages=1), partial(kernel_oracle.som_rule, h=LINE)),
-    "gas": (partial(NeuralGas, K, reach=REACH, stages=1), partial(kernel_oracle.gas_rule, reach=REACH)),
+    "fuzzy": (
+        partial(FuzzyCMeans, K, fuzziness=FUZZINESS),
+        partial(kernel_oracle.fuzzy_rule, fuzziness=FUZZINESS),
+    ),
+    "map": (
+        partial(SelfOrganizingMap, (1, K), reach=REACH, stages=1),
+        partial(kernel_oracle.som_rule, h=LINE),
+    ),
+    "gas": (
+        partial(NeuralGas, K, reach=REACH, stages=1),
+        partial(kernel_oracle.gas_rule, reach=REACH),
+    ),
 }
 rules = pytest.mark.parametrize("rule", RULES)
 
 
 def assert_passes(model, records, X, rtol):
-    """The objectives of all passes and the labels of the last; returns the oracle's last record of as many."""
+    """The objectives of all passes and the labels of the last; returns the oracle's last record of
+    as many.
+    """
     inertias = model.history_["inertia"]
     assert len(inertias) > 1
     assert_allclose(inertias, [record.objective for record in records[: len(inertias)]], rtol=rtol)
@@ -77,11 +97,18 @@ def assert_passes(model, records, X, rtol):
 
 @kinds
 @rules
-@pytest.mark.parametrize(("kernel", "engine"), [(kernel, engine) for kernel in WIDTHS for engine in engines_of(kernel)])
+@pytest.mark.parametrize(
+    ("kernel", "engine"), [(kernel, engine) for kernel in WIDTHS for engine in engines_of(kernel)]
+)
 def test_rectified_passes_are_those_of_the_loops(kernel, rule, kind, engine):
-    (X, start, w), (method, shares) = example(kind), RULES[rule]
-    records = kernel_oracle.rectified_passes(X, start, kernel, WIDTHS[kernel], shares, PASSES + 1, w)
-    model = method(**width(kernel), **COMMON, init=start, max_iter=PASSES, engine=engine).fit(X, sample_weight=w)
+    (X, start, w) = example(kind)
+    (method, shares) = RULES[rule]
+    records = kernel_oracle.rectified_passes(
+        X, start, kernel, WIDTHS[kernel], shares, PASSES + 1, w
+    )
+    model = method(**width(kernel), **COMMON, init=start, max_iter=PASSES, engine=engine).fit(
+        X, sample_weight=w
+    )
     last = assert_passes(model, records, X, tolerance(kernel))
     assert_allclose(model.cluster_centers_, last.centroids, atol=10 * tolerance(kernel))
     assert_allclose(model.deviation_, 0, atol=GRID)
@@ -94,15 +121,19 @@ def square(X, kernel):
     return kernel_oracle.MATRICES[kernel](X, X, WIDTHS[kernel])
 
 
-@pytest.mark.parametrize("kind", ["plain", "weights"])  # of shared cells alone the matrix is no kernel any more
+# of shared cells alone the matrix is no kernel any more
+@pytest.mark.parametrize("kind", ["plain", "weights"])
 @rules
 @kernels
 def test_mean_passes_are_those_of_the_loops_over_the_kernel_matrix(kernel, rule, kind):
-    (X, _, w), (method, shares) = example(kind), RULES[rule]
+    (X, _, w) = example(kind)
+    (method, shares) = RULES[rule]
     gram = square(X, kernel)
     at = np.arange(K) if w is None else np.flatnonzero(w)[:K]  # a row of weight 0 is no start
     records = kernel_oracle.mean_passes(gram, np.eye(len(X))[at], shares, PASSES + 1, w)
-    model = method(**width(kernel), **COMMON, centroids="mean", init=X[at], max_iter=PASSES).fit(X, sample_weight=w)
+    model = method(**width(kernel), **COMMON, centroids="mean", init=X[at], max_iter=PASSES).fit(
+        X, sample_weight=w
+    )
     last = assert_passes(model, records, X, tolerance(kernel))
     lengths = np.sqrt(kernel_oracle.norms(gram, last.centroids) / gram[0, 0])
     assert_allclose(model.deviation_, 1 - lengths, atol=tolerance(kernel))
@@ -115,10 +146,14 @@ def test_mean_passes_are_those_of_the_loops_over_the_kernel_matrix(kernel, rule,
 @kernels
 def test_kernel_k_means_ends_at_the_trace_form(kernel, memory_limit):
     X, _, w = example("weights")
-    model = KernelKMeans(K, **width(kernel), **COMMON, centroids="mean", random_state=0, memory_limit=memory_limit)
+    model = KernelKMeans(
+        K, **width(kernel), **COMMON, centroids="mean", random_state=0, memory_limit=memory_limit
+    )
     model.fit(X, sample_weight=w)
     assert_allclose(
-        model.inertia_, kernel_oracle.trace_objective(square(X, kernel), model.labels_, w), rtol=tolerance(kernel)
+        model.inertia_,
+        kernel_oracle.trace_objective(square(X, kernel), model.labels_, w),
+        rtol=tolerance(kernel),
     )
 
 
@@ -133,7 +168,9 @@ def test_precomputed_values_give_the_fit_of_their_kernel(kernel, init):
     assert_allclose(given.history_["inertia"], named.history_["inertia"], rtol=ROUNDING)
     assert_allclose(given.deviation_, named.deviation_, atol=ROUNDING)
     new = X + 0.4 * np.random.default_rng(1).standard_normal(X.shape)
-    assert_array_equal(given.predict(kernel_oracle.MATRICES[kernel](new, X, WIDTHS[kernel])), named.predict(new))
+    assert_array_equal(
+        given.predict(kernel_oracle.MATRICES[kernel](new, X, WIDTHS[kernel])), named.predict(new)
+    )
     assert len(set(named.predict(new))) == K
 
 
@@ -143,18 +180,29 @@ def test_several_kernels_are_those_of_the_loops(points, kind):
     X, start, w = example(kind)
     records = multiple_kernel_oracle.multiple_euler(X, start, ALPHAS, POWER, PASSES + 1, w, points)
     model = MultipleKernelKMeans(
-        K, kernels=ALPHAS, power=POWER, shared=points == "shared", init=start, max_iter=PASSES, **COMMON
+        K,
+        kernels=ALPHAS,
+        power=POWER,
+        shared=points == "shared",
+        init=start,
+        max_iter=PASSES,
+        **COMMON,
     ).fit(X, sample_weight=w)
-    inertias, total = model.history_["inertia"], len(X) if w is None else w.sum()
+    inertias = model.history_["inertia"]
+    total = len(X) if w is None else w.sum()
     assert len(inertias) > 2
-    assert_allclose(inertias / total, [record.objective for record in records[: len(inertias)]], rtol=GRID)
+    assert_allclose(
+        inertias / total, [record.objective for record in records[: len(inertias)]], rtol=GRID
+    )
     last = records[len(inertias) - 1]
     assert_array_equal(model.labels_, last.labels)
     assert_array_equal(model.predict(X), last.labels)
     assert_allclose(model.kernel_weights_, last.shares, rtol=GRID)
     turns = (model.kernel_centers_ - last.centroids) * np.array(ALPHAS)[:, None, None] / 2
     assert_allclose(turns - np.rint(turns), 0, atol=GRID)
-    assert_array_equal(model.cluster_centers_, model.kernel_centers_[model.kernel_weights_.argmax()])
+    assert_array_equal(
+        model.cluster_centers_, model.kernel_centers_[model.kernel_weights_.argmax()]
+    )
 
 
 @pytest.mark.parametrize("kernel", ["euler", "linear"])
@@ -170,9 +218,18 @@ def test_shapes_are_those_of_the_loops(kernel, kind):
     records = multiple_kernel_oracle.mahalanobis_fuzzy(
         mapped_rows(X), mapped_rows(start), FUZZINESS, PRIOR, PASSES + 1, w
     )
-    own = {"kernel": kernel, "alpha": alpha, "fuzziness": FUZZINESS, "prior": PRIOR, "centroids": "mean"}
-    model = MahalanobisFuzzyCMeans(K, **own, init=start, max_iter=PASSES, **COMMON).fit(X, sample_weight=w)
-    inertias, rtol = model.history_["inertia"], tolerance(kernel)
+    own = {
+        "kernel": kernel,
+        "alpha": alpha,
+        "fuzziness": FUZZINESS,
+        "prior": PRIOR,
+        "centroids": "mean",
+    }
+    model = MahalanobisFuzzyCMeans(K, **own, init=start, max_iter=PASSES, **COMMON).fit(
+        X, sample_weight=w
+    )
+    inertias = model.history_["inertia"]
+    rtol = tolerance(kernel)
     assert len(inertias) == PASSES + 1
     assert_allclose(inertias, [record.objective for record in records], rtol=rtol)
     assert_allclose(model.memberships_, records[-1].memberships, atol=100 * rtol)
@@ -190,10 +247,18 @@ PEER = json.loads((DATA / "kfcm_reference.json").read_text())
 
 
 @engines
-@pytest.mark.parametrize("run", PEER["runs"], ids=lambda run: f"m={run['m']}, {run['passes']} passes")
+@pytest.mark.parametrize(
+    "run", PEER["runs"], ids=lambda run: f"m={run['m']}, {run['passes']} passes"
+)
 def test_fuzzy_rbf_is_the_kfcm_of_fuzzy_c_means(run, engine):
     model = FuzzyCMeans(
-        3, kernel="rbf", fuzziness=run["m"], gamma=run["gamma"], init=PEER["start"], max_iter=run["passes"], **COMMON
+        3,
+        kernel="rbf",
+        fuzziness=run["m"],
+        gamma=run["gamma"],
+        init=PEER["start"],
+        max_iter=run["passes"],
+        **COMMON,
     )
     model.set_params(engine=engine).fit(PEER["X"])
     atol = 1e-6 if run["passes"] > 5 else 1e-10  # a run to the end stops a little earlier or later
@@ -209,7 +274,9 @@ def test_fuzzy_rbf_is_the_kfcm_of_fuzzy_c_means(run, engine):
 def test_a_wide_rbf_is_k_means(kernel, engine):
     X, start, w = example("weights")
     peer = KMeans(K, init=start, n_init=1, algorithm="lloyd", tol=0).fit(X, sample_weight=w)
-    model = KernelKMeans(K, kernel=kernel, gamma=1e-9, init=start, engine=engine, **COMMON).fit(X, sample_weight=w)
+    model = KernelKMeans(K, kernel=kernel, gamma=1e-9, init=start, engine=engine, **COMMON).fit(
+        X, sample_weight=w
+    )
     assert_array_equal(model.labels_, peer.labels_)
     assert_allclose(model.cluster_centers_, peer.cluster_centers_, rtol=1e-6)
     assert_allclose(model.inertia_ / (2e-9 if kernel == "rbf" else 1), peer.inertia_, rtol=1e-6)

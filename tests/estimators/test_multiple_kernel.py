@@ -11,7 +11,9 @@ PAIR = np.repeat([[0.0, 1.0], [1.0, 3.0]], 5, axis=0)
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("power", [1.001, 1.1, 2.0, 50.0])
-@pytest.mark.parametrize("kernels", [(0.1, 0.2, 0.5, 0.75, 1.0, 1.25), (0.5, ("rbf", 1.0)), (0.9,)], ids=len)
+@pytest.mark.parametrize(
+    "kernels", [(0.1, 0.2, 0.5, 0.75, 1.0, 1.25), (0.5, ("rbf", 1.0)), (0.9,)], ids=len
+)
 def test_perfect_clusters_share_the_weight(kernels, power):
     model = MultipleKernelKMeans(2, kernels=kernels, power=power, random_state=0).fit(PAIR)
     np.testing.assert_allclose(model.kernel_weights_, 1 / len(kernels))
@@ -32,7 +34,9 @@ def own_loss(kernel, unit, C, X, labels):
 
 def test_weights_follow_the_objectives_of_the_kernels():
     X = np.random.default_rng(0).normal(size=(120, 3)) + np.repeat([[0.0], [3.0]], 60, axis=0)
-    model = MultipleKernelKMeans(2, kernels=(0.4, 0.9, 1.8), power=3.0, tol=0, random_state=0).fit(X)
+    model = MultipleKernelKMeans(2, kernels=(0.4, 0.9, 1.8), power=3.0, tol=0, random_state=0).fit(
+        X
+    )
     losses = np.array([own_loss(*part, X, model.labels_) for part in parts(model)])
     expected = losses ** (-1 / 2)
     np.testing.assert_allclose(model.kernel_weights_, expected / expected.sum(), rtol=1e-4)

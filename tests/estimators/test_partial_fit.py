@@ -1,4 +1,6 @@
-"""partial_fit: the first block is a pass of fit; sums that fade against plain loops; engines, cuts, weights, forms."""
+"""partial_fit: the first block is a pass of fit; sums that fade against plain loops; engines, cuts,
+weights, forms.
+"""
 
 import pickle
 from itertools import pairwise
@@ -17,7 +19,8 @@ from rekmeans.model import Model
 from support.assertions import FITTED, assert_one_sentence_with_a_way_out, assert_same_fit
 from support.plain_stream import PlainStream
 
-K, D = 3, 4
+K = 3
+D = 4
 EXACT = {
     "EulerKMeans": EulerKMeans,
     "RectifiedEulerKMeans": RectifiedEulerKMeans,
@@ -61,7 +64,9 @@ def assert_same_stream(one, two):
 
 def assert_same_sums(one, two):
     for name in ("mass", "totals", "observed"):
-        assert_array_equal(getattr(one.stream_.sums, name), getattr(two.stream_.sums, name), err_msg=name)
+        assert_array_equal(
+            getattr(one.stream_.sums, name), getattr(two.stream_.sums, name), err_msg=name
+        )
 
 
 @each_exact
@@ -79,11 +84,16 @@ def test_the_first_block_is_one_pass_of_fit(make, init):
 def test_one_block_leaves_the_sums_of_a_pass(make):
     X = stream_rows(300)
     start = make(K, random_state=0).fit(X)
-    kernel, C = start.kernel_, start._fitted_centroids()
-    sums = Model(kernel, start._assignment_rule(), None).assign_block(kernel.embed(X), np.ones(len(X), np.int64), C)[1]
+    kernel = start.kernel_
+    C = start._fitted_centroids()
+    sums = Model(kernel, start._assignment_rule(), None).assign_block(
+        kernel.embed(X), np.ones(len(X), np.int64), C
+    )[1]
     found = start.partial_fit(X).stream_.sums
     for name in ("mass", "totals", "observed"):
-        assert_array_equal(getattr(found, name), getattr(sums, name).astype(object) << (19 + 32), err_msg=name)
+        assert_array_equal(
+            getattr(found, name), getattr(sums, name).astype(object) << (19 + 32), err_msg=name
+        )
 
 
 @each_exact
@@ -98,9 +108,11 @@ def test_sums_against_plain_loops(make, half_life, weighted):
     kernel, first = model.kernel_, model.stream_
     plain = PlainStream(K, 2 * D, first.clock.half_life)
     plain.time = first.clock.position if half_life else 0
-    plain.mass, plain.totals = first.sums.mass.tolist(), first.sums.totals.tolist()
+    plain.mass = first.sums.mass.tolist()
+    plain.totals = first.sums.totals.tolist()
     for a, b in pairwise((200, 201, 450, 1200)):
-        labels, F = model.predict(X[a:b]), kernel.embed(X[a:b])
+        labels = model.predict(X[a:b])
+        F = kernel.embed(X[a:b])
         w = np.ones(b - a) if weights is None else weights[a:b]
         for f, units, c in zip(F, np.ldexp(w, first.clock.weight_bits), labels, strict=True):
             plain.add_row(f, int(units), c)
@@ -108,7 +120,8 @@ def test_sums_against_plain_loops(make, half_life, weighted):
         assert model.stream_.sums.mass.tolist() == plain.mass
         assert model.stream_.sums.totals.tolist() == plain.totals
         centroids = np.array(plain.totals, float)
-        a, b = centroids[:, :D], centroids[:, D:]
+        a = centroids[:, :D]
+        b = centroids[:, D:]
         if model.centroids == "rectified":
             assert_allclose(model.centroids_, (a + 1j * b) / np.hypot(a, b), atol=2e-7)
 
@@ -144,7 +157,8 @@ def test_blocks_of_any_size_leave_the_same_sums(make, half_life):
 def test_weight_two_is_the_row_twice(make, half_life):
     X = stream_rows(300)
     times = np.random.default_rng(2).integers(1, 4, len(X))
-    repeated, cuts = np.repeat(X, times, axis=0), [0, 100, 300]
+    repeated = np.repeat(X, times, axis=0)
+    cuts = [0, 100, 300]
     starts = stream_rows(K, seed=3, missing=0)
     options = {"half_life": half_life, "init": starts, "scale": "global"}
     one = feed(make(K, **options), X, cuts, times.astype(float))
@@ -166,7 +180,16 @@ def test_forms_of_a_block(make):
         for a, b in pairwise(CUTS):
             is_frame = form in (pd.DataFrame, pl.DataFrame)
             model.partial_fit(
-                form(X[a:b], **({"columns": names} if form is pd.DataFrame else {"schema": names} if is_frame else {}))
+                form(
+                    X[a:b],
+                    **(
+                        {"columns": names}
+                        if form is pd.DataFrame
+                        else {"schema": names}
+                        if is_frame
+                        else {}
+                    ),
+                )
             )
         assert_allclose(model.cluster_centers_, whole.cluster_centers_, rtol=1e-9)
         if make in EXACT.values():
@@ -187,7 +210,8 @@ def test_labels_are_those_that_predict_gives(make):
 def test_engines_agree_where_numbers_are_real(name):
     X = stream_rows()
     one, two = (
-        feed(REAL[name](K, half_life=200, random_state=0, engine=engine), X) for engine in ("reference", "native")
+        feed(REAL[name](K, half_life=200, random_state=0, engine=engine), X)
+        for engine in ("reference", "native")
     )
     assert_allclose(one.cluster_centers_, two.cluster_centers_, rtol=1e-7)
 
@@ -213,7 +237,9 @@ def test_saved_pickled_and_cloned(tmp_path):
     assert_same_stream(copy.partial_fit(X[900:]), model.partial_fit(X[900:]))
     assert not hasattr(clone(model), "stream_")
     loaded.partial_fit(X[900:])  # by the centroids of the file, which have no weight
-    assert_allclose(np.sort(loaded.cluster_centers_, axis=0), np.sort(model.cluster_centers_, axis=0), atol=0.5)
+    assert_allclose(
+        np.sort(loaded.cluster_centers_, axis=0), np.sort(model.cluster_centers_, axis=0), atol=0.5
+    )
 
 
 def test_fit_begins_anew():
@@ -226,7 +252,8 @@ def test_fit_begins_anew():
 def test_a_cluster_without_rows_stays():
     X = stream_rows(missing=0)
     model = RectifiedEulerKMeans(K, random_state=0).fit(X)
-    before, c = model.cluster_centers_, model.labels_[0]
+    before = model.cluster_centers_
+    c = model.labels_[0]
     model.partial_fit(X[:1])
     assert_array_equal(np.delete(model.cluster_centers_, c, 0), np.delete(before, c, 0))
 
@@ -234,9 +261,9 @@ def test_a_cluster_without_rows_stays():
 @pytest.mark.parametrize("kernel", sorted(set(KERNELS) - {"euler", "linear", "rbf", "laplace-l2"}))
 def test_kernels_whose_sums_do_not_add_are_refused(kernel):
     with pytest.raises(ValueError, match="sums that add up") as caught:
-        KernelKMeans(2, kernel=kernel, centroids="mean" if kernel == "precomputed" else "rectified").partial_fit(
-            np.eye(5)
-        )
+        KernelKMeans(
+            2, kernel=kernel, centroids="mean" if kernel == "precomputed" else "rectified"
+        ).partial_fit(np.eye(5))
     assert_one_sentence_with_a_way_out(caught.value)
 
 
@@ -278,7 +305,9 @@ def test_a_half_life_too_short_for_its_rows_is_refused(weight):
         (RectifiedEulerKMeans(K, half_life=1e-3 * weight), np.full(500, weight)),
         (RectifiedEulerKMeans(K, half_life=weight / 100).fit(X), np.full(500, weight)),
     ):
-        with pytest.raises(ValueError, match=r"half_life=.*must be at least 1/64 of the weight") as caught:
+        with pytest.raises(
+            ValueError, match=r"half_life=.*must be at least 1/64 of the weight"
+        ) as caught:
             model.partial_fit(X, sample_weight=weights)
         assert_one_sentence_with_a_way_out(caught.value)
         assert not hasattr(model, "stream_")

@@ -1,15 +1,19 @@
-"""Quality on real tables (skipped where REKMEANS_DATA has none): the defaults clean and dirty, the paper's figures."""
+"""Quality on real tables (skipped where REKMEANS_DATA has none): the defaults clean and dirty, the
+paper's figures.
+"""
 
 import numpy as np
 import pytest
 
 from rekmeans import RectifiedEulerKMeans, clustering_accuracy, normalized_mutual_info
 
-TENTHS = [round(0.1 * step, 1) for step in range(1, 20)]  # 0.1 .. 1.9: the part of the paper's grid that does not alias
+# 0.1 .. 1.9: the part of the paper's grid that does not alias
+TENTHS = [round(0.1 * step, 1) for step in range(1, 20)]
 
-# Lin & Chen, Rectified Euler k-means and Beyond (2021), tables of NMI and ACC, in percent: the highest figure printed
-# for EulerK, REK1 or REK2. The NMI columns of yeast, isolet and satimage are rotated in print and are turned back
-# here; isolet and pendigits may be exchanged too, so both are held against the higher of the two.
+# Lin & Chen, Rectified Euler k-means and Beyond (2021), tables of NMI and ACC, in percent: the
+# highest figure printed for EulerK, REK1 or REK2. The NMI columns of yeast, isolet and satimage are
+# rotated in print and are turned back here; isolet and pendigits may be exchanged too, so both are
+# held against the higher of the two.
 PUBLISHED = {  # set: (NMI, ACC, alphas tried)
     "wine": (49.35, 78.76, TENTHS),
     "seeds": (54.69, 80.29, TENTHS),
@@ -21,7 +25,9 @@ PUBLISHED = {  # set: (NMI, ACC, alphas tried)
 
 
 def labels_of(X, y, seed, **parameters):
-    return RectifiedEulerKMeans(len(set(y)), random_state=seed, n_threads=1, **parameters).fit_predict(X)
+    return RectifiedEulerKMeans(
+        len(set(y)), random_state=seed, n_threads=1, **parameters
+    ).fit_predict(X)
 
 
 @pytest.mark.parametrize("name", PUBLISHED)
@@ -31,7 +37,11 @@ def test_with_alpha_chosen_by_labels_both_measures_are_above_every_printed_figur
     means = []  # over ten starts, one entry an alpha
     for alpha in alphas:
         found = [labels_of(X, y, seed, alpha=alpha, scale="range", n_init=1) for seed in range(10)]
-        means.append(np.mean([(normalized_mutual_info(y, f), clustering_accuracy(y, f)) for f in found], axis=0))
+        means.append(
+            np.mean(
+                [(normalized_mutual_info(y, f), clustering_accuracy(y, f)) for f in found], axis=0
+            )
+        )
     best = 100 * np.max(means, axis=0)
     print(f"{name}: NMI {best[0]:.2f} (printed {nmi}), ACC {best[1]:.2f} (printed {acc})")
     assert best[0] > nmi
@@ -42,7 +52,10 @@ def test_with_alpha_chosen_by_labels_both_measures_are_above_every_printed_figur
 def test_the_defaults_find_the_classes(name, least, shared_set):
     X, y = shared_set(name)
     accuracies = [clustering_accuracy(y, labels_of(X, y, seed)) for seed in range(10)]
-    print(f"{name}: ACC {accuracies[0]:.4f} at seed 0, median {np.median(accuracies):.4f}, least {min(accuracies):.4f}")
+    print(
+        f"{name}: ACC {accuracies[0]:.4f} at seed 0, median {np.median(accuracies):.4f}, least "
+        f"{min(accuracies):.4f}"
+    )
     assert accuracies[0] >= least
     assert np.median(accuracies) >= least
 
@@ -60,13 +73,16 @@ def test_three_rows_at_fifty_sigma_do_not_spoil_wine(draw, shared_set):
     assert accuracy >= 0.93
 
 
-# The share kept varies from draw to draw by 0.05 on the two small tables, so that the mean of three on wine (0.82 in
-# the long run) falls below 0.8 one time in four; with sixty the error is 0.007. The large ones vary by less than 0.02.
+# The share kept varies from draw to draw by 0.05 on the two small tables, so that the mean of three
+# on wine (0.82 in the long run) falls below 0.8 one time in four; with sixty the error is 0.007.
+# The large ones vary by less than 0.02.
 DRAWS = {"wine": 60, "seeds": 60, "pendigits": 3, "satimage": 3}
 
 
 @pytest.mark.parametrize("name", DRAWS)
-def test_with_a_fifth_of_the_cells_in_gross_error_the_defaults_keep_four_fifths_of_their_nmi(name, shared_set):
+def test_with_a_fifth_of_the_cells_in_gross_error_the_defaults_keep_four_fifths_of_their_nmi(
+    name, shared_set
+):
     X, y = shared_set(name)
     clean, dirty = [], []
     for draw in range(DRAWS[name]):

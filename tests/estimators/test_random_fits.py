@@ -1,4 +1,6 @@
-"""200 random fits against the numbers stored of them: hard Euler fits to the bit, the others to rounding."""
+"""200 random fits against the numbers stored of them: hard Euler fits to the bit, the others to
+rounding.
+"""
 
 from functools import partial
 
@@ -11,11 +13,14 @@ from support.random_fits import COUNT, HARD_EULER, KINDS, STORED, fitted_numbers
 
 COUNTED = ("labels", "n_iter")
 ROUNDING = 1e-12
-# Inverses of covariances, again and again: OpenBLAS for SkylakeX, for Haswell and for Zen differ by 8e-12 in one fit.
+# Inverses of covariances, again and again: OpenBLAS for SkylakeX, for Haswell and for Zen differ by
+# 8e-12 in one fit.
 ROUNDING_OF_INVERSES = 1e-10
-# Laplace weights 1/|x - v| in one column: one unit in the last place of the table moves these centres by 5e-5. Between
-# processors with and without AVX-512, whose NumPy rounds exp otherwise, they differ by 9e-12.
-ILL_CONDITIONED, ROUNDING_OF_ILL_CONDITIONED = {57}, 1e-10
+# Laplace weights 1/|x - v| in one column: one unit in the last place of the table moves these
+# centres by 5e-5. Between processors with and without AVX-512, whose NumPy rounds exp otherwise,
+# they differ by 9e-12.
+ILL_CONDITIONED = {57}
+ROUNDING_OF_ILL_CONDITIONED = 1e-10
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +32,11 @@ def stored_arrays():
 def numbers_of(stored_arrays, number):
     """The stored numbers of one fit by name."""
     start = f"{number}."
-    return {key.removeprefix(start): values for key, values in stored_arrays.items() if key.startswith(start)}
+    return {
+        key.removeprefix(start): values
+        for key, values in stored_arrays.items()
+        if key.startswith(start)
+    }
 
 
 def kind_of(number):
@@ -50,9 +59,12 @@ def compare_to_rounding(name, found, expected, rounding=ROUNDING):
         assert_allclose(found, expected, rtol=rounding, atol=rounding, err_msg=name)
 
 
-@pytest.mark.parametrize("number", range(COUNT), ids=lambda number: f"{number}-{kind_of(number).__name__}")
+@pytest.mark.parametrize(
+    "number", range(COUNT), ids=lambda number: f"{number}-{kind_of(number).__name__}"
+)
 def test_a_drawn_fit_gives_the_stored_numbers(stored_arrays, number):
-    found, expected = fitted_numbers(number), numbers_of(stored_arrays, number)
+    found = fitted_numbers(number)
+    expected = numbers_of(stored_arrays, number)
     assert found.keys() == expected.keys()
     compare = compare_bits if kind_of(number) in HARD_EULER else compare_to_rounding
     if kind_of(number) is MahalanobisFuzzyCMeans:

@@ -1,4 +1,6 @@
-"""Small edges of the estimators: parameters changed after a fit, where warnings point, the demo's table."""
+"""Small edges of the estimators: parameters changed after a fit, where warnings point, the demo's
+table.
+"""
 
 import inspect
 import runpy
@@ -24,7 +26,8 @@ from support.paths import ROOT
 
 X = np.random.default_rng(0).normal(size=(30, 2))
 MODELS = {
-    kind.__name__: kind for kind in (KernelKMeans, FuzzyCMeans, NeuralGas, MultipleKernelKMeans, MahalanobisFuzzyCMeans)
+    kind.__name__: kind
+    for kind in (KernelKMeans, FuzzyCMeans, NeuralGas, MultipleKernelKMeans, MahalanobisFuzzyCMeans)
 } | {"SelfOrganizingMap": lambda n_clusters: SelfOrganizingMap((1, n_clusters))}
 BAD_VALUES = {
     "centroids": "bogus",
@@ -61,7 +64,9 @@ def warned_line(call):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call()
-    assert len({(warning.filename, warning.lineno) for warning in caught}) == 1, [str(w.message) for w in caught]
+    assert len({(warning.filename, warning.lineno) for warning in caught}) == 1, [
+        str(w.message) for w in caught
+    ]
     return caught[0].filename, caught[0].lineno
 
 

@@ -1,4 +1,6 @@
-"""Self-organising maps as maps: they unfold over the data, and nodes without rows give no warning."""
+"""Self-organising maps as maps: they unfold over the data, and nodes without rows give no
+warning.
+"""
 
 import warnings
 
@@ -16,7 +18,9 @@ def test_every_node_shares_out_one_row_in_all(grid, reach):
     h = SomNeighbourhood(grid, reach).neighbourhood
     np.testing.assert_allclose(h.sum(axis=1), 1)
     for c, here in enumerate(node_places(grid)):
-        bare = [np.exp(-((here - there) ** 2).sum() / (2 * reach**2)) for there in node_places(grid)]
+        bare = [
+            np.exp(-((here - there) ** 2).sum() / (2 * reach**2)) for there in node_places(grid)
+        ]
         np.testing.assert_allclose(h[c], np.array(bare) / np.sum(bare))
 
 
@@ -26,7 +30,8 @@ def test_a_map_unfolds_over_a_square(kernel, engine):
     X = np.random.default_rng(0).uniform(size=(600, 2))
     model = SelfOrganizingMap((6, 6), kernel=kernel, engine=engine, random_state=0).fit(X)
     counts = np.bincount(model.labels_, minlength=36)
-    assert counts.min() > 0  # with unequal sums of h the rim took nearly all rows, and most nodes had none
+    # with unequal sums of h the rim took nearly all rows, and most nodes had none
+    assert counts.min() > 0
     assert counts.max() < 4 * 600 / 36
     between = cdist(model.cluster_centers_, model.cluster_centers_)
     steps = cdist(node_places((6, 6)), node_places((6, 6)), "cityblock")
@@ -42,7 +47,10 @@ def test_nodes_without_rows_give_no_warning():
 
 def test_fuzzy_centroids_that_run_together_give_a_warning():
     X = np.linspace(0, 1, 9)[:, None]
-    with pytest.warns(UserWarning, match=r"only 1 clusters have rows: centroids have run together at fuzziness=2\. "):
+    with pytest.warns(
+        UserWarning,
+        match=r"only 1 clusters have rows: centroids have run together at fuzziness=2\. ",
+    ):
         FuzzyCMeans(2, fuzziness=2.0, init=[[0.5], [0.5]]).fit(X)
 
 

@@ -1,4 +1,6 @@
-"""Every start of every clusterer under every scale, with missing values and weights: sane numbers, or a refusal."""
+"""Every start of every clusterer under every scale, with missing values and weights: sane numbers,
+or a refusal.
+"""
 
 import warnings
 
@@ -12,11 +14,14 @@ from support.assertions import assert_one_sentence_with_a_way_out
 from support.clusterers import CLUSTERERS, K
 
 N = 40
-FAR = 1000  # times the last objective: what an honest start of this table never reaches (22 at most)
+# times the last objective: what an honest start of this table never reaches (22 at most)
+FAR = 1000
 SCALES = ("robust", "range", "global", None)
 DRAWN = np.random.default_rng(5)
-WHOLE = DRAWN.uniform(0, 3, (K, 2))[DRAWN.integers(0, K, N)] + 0.4 * DRAWN.standard_t(4, (N, 2))  # (N, 2)
-HOLES = np.where((np.arange(2 * N).reshape(N, 2) % 9) == 4, np.nan, WHOLE)  # never both cells of a row
+# (N, 2)
+WHOLE = DRAWN.uniform(0, 3, (K, 2))[DRAWN.integers(0, K, N)] + 0.4 * DRAWN.standard_t(4, (N, 2))
+# never both cells of a row
+HOLES = np.where((np.arange(2 * N).reshape(N, 2) % 9) == 4, np.nan, WHOLE)
 WEIGHTS = DRAWN.uniform(0.5, 2, N)
 SIMILARITY = np.exp(-0.5 * ((WHOLE[:, None] - WHOLE) ** 2).sum(axis=2))  # (N, N)
 HOLED_SIMILARITY = np.where(np.eye(N)[::-1] == 1, np.nan, SIMILARITY)
@@ -47,12 +52,20 @@ STARTS = {
 # What is refused; anything else has to fit.
 PRECOMPUTED = {name for name in CLUSTERERS if "precomputed" in name}
 SHAPED = {name for name in CLUSTERERS if name.startswith("Mahalanobis")}
-NOT_EULER = {name for name in CLUSTERERS for word in (*KERNELS, "mixed") if word != "euler" and f"-{word}" in name}
-REFUSED = {"KernelKMeans-precomputed-rectified"}  # kernel values know no points to put a centroid on
+NOT_EULER = {
+    name
+    for name in CLUSTERERS
+    for word in (*KERNELS, "mixed")
+    if word != "euler" and f"-{word}" in name
+}
+# kernel values know no points to put a centroid on
+REFUSED = {"KernelKMeans-precomputed-rectified"}
 NOT_ADDITIVE = {  # medians, and means by kernel values
     name
     for name in CLUSTERERS
-    if "-laplace" in name.replace("laplace-l2-rectified", "") or "-mixed" in name or ("-rbf-mean" in name)
+    if "-laplace" in name.replace("laplace-l2-rectified", "")
+    or "-mixed" in name
+    or ("-rbf-mean" in name)
 }
 REFUSED_STARTS = {
     "k-means||": NOT_ADDITIVE | PRECOMPUTED,
@@ -76,7 +89,9 @@ def table_of(name, has_missing):
 
 def fit_without_numpy_warnings(name, start, scale, X, weights, max_iter):
     """A fit in which NumPy has nothing to complain about."""
-    model = CLUSTERERS[name](init=STARTS[start], scale=scale, max_iter=max_iter, n_init=2, random_state=3)
+    model = CLUSTERERS[name](
+        init=STARTS[start], scale=scale, max_iter=max_iter, n_init=2, random_state=3
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # rows out of range, empty clusters
         warnings.simplefilter("error", RuntimeWarning)
@@ -90,7 +105,9 @@ def objectives(model):
 def assert_objective_never_rises(model):
     found = objectives(model)
     assert np.isfinite(found).all()
-    stage = np.asarray(model.history_.get("stage", model.history_.get("reach", np.zeros(len(found)))))
+    stage = np.asarray(
+        model.history_.get("stage", model.history_.get("reach", np.zeros(len(found))))
+    )
     within = stage[1:] == stage[:-1]
     assert (np.diff(found)[within] <= 0).all(), found
     assert found[0] <= FAR * found[-1], found
@@ -154,7 +171,8 @@ def test_a_start_gives_a_sane_fit_or_is_refused(name, start, scale):
 @pytest.mark.parametrize("name", [name for name in CLUSTERERS if name not in PRECOMPUTED])
 def test_a_callable_and_the_array_it_returns_give_one_fit(name, scale):
     by_call, by_array = (
-        fit_without_numpy_warnings(name, start, scale, WHOLE, WEIGHTS, 10) for start in ("callable", "array")
+        fit_without_numpy_warnings(name, start, scale, WHOLE, WEIGHTS, 10)
+        for start in ("callable", "array")
     )
     assert_array_equal(by_call.labels_, by_array.labels_)
     assert_array_equal(by_call.cluster_centers_, by_array.cluster_centers_)
@@ -162,13 +180,18 @@ def test_a_callable_and_the_array_it_returns_give_one_fit(name, scale):
 
 
 def test_heavy_candidates_of_a_large_weighted_table_give_the_same_start_on_every_engine():
-    """The weight of a candidate, the sum over the rows nearest to it, exceeds 2^43 units: Python integers inside."""
+    """The weight of a candidate, the sum over the rows nearest to it, exceeds 2^43 units:
+
+    Python integers inside.
+    """
     random = np.random.default_rng(0)
     rows = random.normal(size=(20_000, 2)) * 0.1
     rows[:50] += random.normal(size=(50, 2)) * 5
     weights = random.integers(1, 5, len(rows))
     one, two = (
-        RectifiedEulerKMeans(4, init="k-means||", engine=engine, max_iter=2, random_state=0).fit(rows, None, weights)
+        RectifiedEulerKMeans(4, init="k-means||", engine=engine, max_iter=2, random_state=0).fit(
+            rows, None, weights
+        )
         for engine in ("reference", "native")
     )
     assert_array_equal(one.labels_, two.labels_)

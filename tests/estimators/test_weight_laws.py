@@ -1,4 +1,6 @@
-"""A row of weight w is the row w times, and a row of weight 0 is absent, for every clusterer and every start."""
+"""A row of weight w is the row w times, and a row of weight 0 is absent, for every clusterer and
+every start.
+"""
 
 import warnings
 from functools import partial
@@ -36,7 +38,12 @@ def starts(name):
     return ["array", "k-means++", "random", *circle, *plane]
 
 
-CASES = [(name, start) for name in METHODS if name != "KernelKMeans-precomputed-rectified" for start in starts(name)]
+CASES = [
+    (name, start)
+    for name in METHODS
+    if name != "KernelKMeans-precomputed-rectified"
+    for start in starts(name)
+]
 
 
 def drawn_table(seed):
@@ -59,10 +66,14 @@ def fit_of_rows(name, start, X, numbers, weights=None):
 
 
 def assert_one_fit(one, two, numbers):
-    """The same labels and objective, and the same points, where these are not medians that rounding may turn."""
+    """The same labels and objective, and the same points, where these are not medians that rounding
+    may turn.
+    """
     assert_array_equal(one.labels_, two.labels_[numbers])
     assert_allclose(one.inertia_, two.inertia_, rtol=1e-7)
-    has_medians = one.get_params().get("kernel") in ("laplace", "laplace-l2") and one.centroids == "mean"
+    has_medians = (
+        one.get_params().get("kernel") in ("laplace", "laplace-l2") and one.centroids == "mean"
+    )
     if hasattr(one, "cluster_centers_") and not has_medians:
         assert_allclose(one.cluster_centers_, two.cluster_centers_, rtol=1e-5, atol=1e-6)
 
@@ -72,7 +83,11 @@ def test_a_whole_weight_is_the_row_so_many_times(name, start):
     """A random start draws different rows, of which two may be the copies of one."""
     X, times = drawn_table(11)
     repeated = np.repeat(np.arange(N), times)
-    assert_one_fit(fit_of_rows(name, start, X, repeated), fit_of_rows(name, start, X, np.arange(N), times), repeated)
+    assert_one_fit(
+        fit_of_rows(name, start, X, repeated),
+        fit_of_rows(name, start, X, np.arange(N), times),
+        repeated,
+    )
 
 
 @pytest.mark.parametrize(("name", "start"), CASES)
@@ -80,23 +95,35 @@ def test_a_row_of_weight_zero_is_absent(name, start):
     X, weights = drawn_table(11)
     there = np.flatnonzero(weights)
     assert_one_fit(
-        fit_of_rows(name, start, X, there, weights[there]), fit_of_rows(name, start, X, np.arange(N), weights), there
+        fit_of_rows(name, start, X, there, weights[there]),
+        fit_of_rows(name, start, X, np.arange(N), weights),
+        there,
     )
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplace", "laplace-l2"])
 def test_kernel_means_do_not_start_on_a_row_that_does_not_count(kernel):
-    """A given start is replaced by the nearest row of weight, not by the row of weight 0 that lies on it."""
+    """A given start is replaced by the nearest row of weight, not by the row of weight 0 that lies
+    on it.
+    """
     X = np.array([[0.0], [0.2], [1.0], [5.0], [6.0], [6.2]])
-    model = KernelKMeans(2, kernel=kernel, centroids="mean", gamma=0.5, scale=None, init=[[5.0], [6.2]], max_iter=1)
-    one, two = model.fit(X[[0, 1, 2, 4, 5]]).inertia_, model.fit(X, sample_weight=[1, 1, 1, 0, 1, 1]).inertia_
+    model = KernelKMeans(
+        2, kernel=kernel, centroids="mean", gamma=0.5, scale=None, init=[[5.0], [6.2]], max_iter=1
+    )
+    one = model.fit(X[[0, 1, 2, 4, 5]]).inertia_
+    two = model.fit(X, sample_weight=[1, 1, 1, 0, 1, 1]).inertia_
     assert one == pytest.approx(two, rel=1e-12)
 
 
 def test_kernel_means_do_not_start_on_a_row_that_the_scale_leaves_out():
-    """A row of which every value is beyond the range has weight 0: a centroid begins on the nearest other row."""
+    """A row of which every value is beyond the range has weight 0: a centroid begins on the nearest
+    other row.
+    """
     X = np.concatenate([np.linspace(0, 1, 40), [30.0]])[:, None]
     model = KernelKMeans(2, kernel="rbf", centroids="mean", gamma=2.0, max_iter=1)
     with pytest.warns(UserWarning, match="1 of 41 rows take no part"):
-        first = [model.set_params(init=[[start], [0.0]]).fit(X).history_["inertia"][0] for start in (30.0, 1.0)]
+        first = [
+            model.set_params(init=[[start], [0.0]]).fit(X).history_["inertia"][0]
+            for start in (30.0, 1.0)
+        ]
     assert first[0] == first[1]

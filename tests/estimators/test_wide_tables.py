@@ -1,4 +1,6 @@
-"""Tables of few rows and very many columns: no step goes through the columns one by one in Python."""
+"""Tables of few rows and very many columns: no step goes through the columns one by one in
+Python.
+"""
 
 import sys
 from functools import partial
@@ -20,7 +22,11 @@ from rekmeans.table.refusals import as_rows
 from support.clusterers import CLUSTERERS
 
 WIDE = NARROW + 1000  # columns beyond which distances take more than 64 bits
-TALL_AS_WIDE = {name: make for name, make in CLUSTERERS.items() if "precomputed" not in name and "Mahala" not in name}
+TALL_AS_WIDE = {
+    name: make
+    for name, make in CLUSTERERS.items()
+    if "precomputed" not in name and "Mahala" not in name
+}
 
 
 def count_calls(call):
@@ -59,13 +65,16 @@ def test_a_fit_takes_few_calls_however_many_columns(name):
 @pytest.mark.parametrize("method", [RectifiedEulerKMeans, EulerKMeans])
 def test_three_rows_of_a_hundred_thousand_columns_are_fitted_at_once(method):
     """It took 12 seconds; now 0.8, of which four fifths are exact distances."""
-    X, started = two_groups(100_000), perf_counter()
+    X = two_groups(100_000)
+    started = perf_counter()
     model = method(2, random_state=0).fit(X)
     assert perf_counter() - started < 8
     assert model.labels_[0] != model.labels_[1] == model.labels_[2]
 
 
-@pytest.mark.parametrize("options", [{}, {"kernels": (0.4, ("rbf", 1.0))}, {"kernels": (0.4, 0.9), "shared": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"kernels": (0.4, ("rbf", 1.0))}, {"kernels": (0.4, 0.9), "shared": True}]
+)
 def test_several_kernels_take_rows_whose_distances_need_long_integers(options):
     model = MultipleKernelKMeans(2, random_state=0, max_iter=3, **options).fit(two_groups(WIDE))
     assert model.labels_[0] != model.labels_[1] == model.labels_[2]
@@ -82,12 +91,15 @@ def test_many_columns_at_a_time_have_the_scale_of_each_alone(weights):
     X = rng.standard_cauchy((7, 400)) * 10.0 ** rng.integers(-9, 9, 400)
     X[rng.random(X.shape) < 0.3] = np.nan
     X[:, :40] = np.rint(X[:, 40:80])  # ties
-    X[:, 80], X[:, 81] = np.nan, 5.0
+    X[:, 80] = np.nan
+    X[:, 81] = 5.0
     together = robust_scale(MemoryTable(X, weights).column_summary())
     for j in range(400):
         alone = robust_scale(MemoryTable(X[:, [j]], weights).column_summary())
         m = alone.low.shape[1]
-        assert_array_equal([alone.shift[0], alone.low[0]], [together.shift[j, :m], together.low[j, :m]])
+        assert_array_equal(
+            [alone.shift[0], alone.low[0]], [together.shift[j, :m], together.low[j, :m]]
+        )
         assert np.isnan(together.low[j, m:]).all()
         assert alone.unit[0] == together.unit[j]
 
@@ -98,7 +110,9 @@ def test_many_columns_at_a_time_have_the_scale_of_each_alone(weights):
 FRAMES = {
     "pandas": pd.DataFrame,
     "polars": lambda columns: pl.DataFrame(columns),
-    "pyarrow": lambda columns: pa.table({name: pa.array(values) for name, values in columns.items()}),
+    "pyarrow": lambda columns: pa.table(
+        {name: pa.array(values) for name, values in columns.items()}
+    ),
 }
 
 
@@ -108,7 +122,8 @@ def test_a_frame_of_many_columns_is_read_at_once(make):
     X = two_groups(3000)
     frame = make({f"c{j}": x for j, x in enumerate(X.T)})
     calls = count_calls(lambda: as_rows(frame))
-    assert calls < 20 * 3000  # a few of the frame's own for each column; one by one they were over a hundred
+    # a few of the frame's own for each column; one by one they were over a hundred
+    assert calls < 20 * 3000
     assert_array_equal(as_rows(frame), X)
 
 
@@ -116,15 +131,22 @@ def test_a_frame_of_many_columns_is_read_at_once(make):
 @pytest.mark.parametrize("text", [False, True])
 def test_integers_that_float64_rounds_are_taken_from_any_frame(make, text):
     """Arrow refuses to cast them in its own words."""
-    columns = {"a": np.array([2**62 + 1, 5, 2**53 + 1]), "b": np.array([2**64 - 1, 1, 2], np.uint64)}
+    columns = {
+        "a": np.array([2**62 + 1, 5, 2**53 + 1]),
+        "b": np.array([2**64 - 1, 1, 2], np.uint64),
+    }
     if text:  # then columns are taken one by one
         with pytest.raises(ValueError, match=r"column 'c' is not: found str_?; drop or encode it"):
             as_rows(make(columns | {"c": ["x", "y", "z"]}))
     else:
-        assert_array_equal(as_rows(make(columns)), np.stack([x.astype(float) for x in columns.values()], axis=1))
+        assert_array_equal(
+            as_rows(make(columns)), np.stack([x.astype(float) for x in columns.values()], axis=1)
+        )
 
 
-@pytest.mark.parametrize("names", list(combinations(("float", "gaps", "int", "bool", "small", "unsigned"), 2)))
+@pytest.mark.parametrize(
+    "names", list(combinations(("float", "gaps", "int", "bool", "small", "unsigned"), 2))
+)
 @pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
 def test_columns_side_by_side_are_those_taken_one_by_one(make, names):
     cells = {

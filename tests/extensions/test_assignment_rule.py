@@ -18,7 +18,9 @@ from support.extension_rows import K, X
 
 @dataclass(frozen=True)
 class Trimmed:
-    """Nearest centroid, but a row farther than `cut` counts for none and has the loss of one at the cut."""
+    """Nearest centroid, but a row farther than `cut` counts for none and has the loss of one at the
+    cut.
+    """
 
     labels_are_nearest: ClassVar[bool] = True
     is_hard: ClassVar[bool] = False
@@ -43,11 +45,14 @@ class TrimmedKMeans(KernelKMeans):
 
 def test_a_new_rule_gives_the_answer_of_its_method_written_out():
     far = np.concatenate([X, [[40.0, -40.0], [50.0, 50.0]]])
-    model = TrimmedKMeans(K, kernel="linear", scale=None, init=X[:K], max_iter=5, tol=0, engine="auto").fit(far)
+    model = TrimmedKMeans(
+        K, kernel="linear", scale=None, init=X[:K], max_iter=5, tol=0, engine="auto"
+    ).fit(far)
     C = X[:K]
     for _ in range(model.n_iter_):
         D = ((far[:, None] - C) ** 2).sum(axis=2)
-        labels, kept = D.argmin(axis=1), D.min(axis=1) <= 0.2
+        labels = D.argmin(axis=1)
+        kept = D.min(axis=1) <= 0.2
         C = np.stack([far[kept & (labels == c)].mean(axis=0) for c in range(K)])
     D = ((far[:, None] - C) ** 2).sum(axis=2)
     assert model.engine_ == "reference"
@@ -62,5 +67,7 @@ def test_a_new_rule_runs_with_every_kernel_and_is_in_the_attributes(kernel):
     assert model.engine_ == "reference"
     assert_array_equal(model.predict(X), model.labels_)
     assert (np.diff(model.history_["inertia"]) <= 1e-9).all()
-    with pytest.raises(ValueError, match="engine='native' does not know the assignment rule Trimmed"):
+    with pytest.raises(
+        ValueError, match="engine='native' does not know the assignment rule Trimmed"
+    ):
         TrimmedKMeans(K, kernel=kernel, engine="native").fit(X)

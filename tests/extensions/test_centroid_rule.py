@@ -1,4 +1,6 @@
-"""A centroid rule from outside the package, registered by one line, runs on the reference engine."""
+"""A centroid rule from outside the package, registered by one line, runs on the reference
+engine.
+"""
 
 import numpy as np
 import pytest
@@ -20,5 +22,7 @@ def test_a_new_centroid_rule_runs_on_the_reference(monkeypatch):
     model = OwnRule(3, init=X[:3]).fit(X)
     assert model.engine_ == "reference"
     assert model.inertia_ == RectifiedEulerKMeans(3, init=X[:3]).fit(X).inertia_
-    with pytest.raises(ValueError, match="engine='native' knows the centroid rules mean and rectified only"):
+    with pytest.raises(
+        ValueError, match="engine='native' knows the centroid rules mean and rectified only"
+    ):
         OwnRule(3, init=X[:3], engine="native").fit(X)

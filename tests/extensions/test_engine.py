@@ -30,7 +30,9 @@ class Toy:
         return table.n_rows <= 1000
 
     def unsupported(self, stages, table):
-        return "" if all(model.kernel.is_exact for model in stages) else "serves rows on circles only."
+        return (
+            "" if all(model.kernel.is_exact for model in stages) else "serves rows on circles only."
+        )
 
     def twins(self):
         return {}
@@ -57,7 +59,9 @@ def test_a_new_engine_is_taken_where_it_is_home_and_serves(toy):
 
 
 def test_a_new_engine_is_named_in_the_lists_of_errors_and_says_what_it_does_not_serve(toy):
-    with pytest.raises(ValueError, match="'auto', 'toy', 'torch', 'dask', 'native', 'reference'; got 'gpu'"):
+    with pytest.raises(
+        ValueError, match="'auto', 'toy', 'torch', 'dask', 'native', 'reference'; got 'gpu'"
+    ):
         RectifiedEulerKMeans(K, engine="gpu").fit(X)
     with pytest.raises(ValueError, match="engine='toy' serves rows on circles only"):
         KernelKMeans(K, engine="toy").fit(X)

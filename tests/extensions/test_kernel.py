@@ -57,8 +57,11 @@ def cosine(monkeypatch):
 
 
 def spherical_k_means(X, C, passes):
-    """The same method written out: unit rows, the nearest direction, the mean direction of each cluster."""
-    F, C = X / np.linalg.norm(X, axis=1, keepdims=True), C / np.linalg.norm(C, axis=1, keepdims=True)
+    """The same method written out: unit rows, the nearest direction, the mean direction of each
+    cluster.
+    """
+    F = X / np.linalg.norm(X, axis=1, keepdims=True)
+    C = C / np.linalg.norm(C, axis=1, keepdims=True)
     for _ in range(passes):
         labels = (F @ C.T).argmax(axis=1)
         sums = np.stack([F[labels == c].sum(axis=0) for c in range(len(C))])
@@ -89,7 +92,9 @@ RULES = {
 def test_a_new_kernel_runs_with_every_rule_on_auto_as_on_the_reference(cosine, rule, init):
     fits = []
     for engine in ("auto", "reference"):
-        model = RULES[rule].set_params(kernel="cosine", scale=None, init=init, random_state=0, engine=engine)
+        model = RULES[rule].set_params(
+            kernel="cosine", scale=None, init=init, random_state=0, engine=engine
+        )
         fits.append(model.fit(X).labels_)
         assert model.engine_ == "reference"
         assert_array_equal(model.predict(X), model.labels_)
@@ -103,15 +108,21 @@ def test_a_new_kernel_is_named_in_the_lists_of_errors_and_asked_for_what_it_has(
     with pytest.raises(ValueError, match="engine='native' does not know the kernel 'cosine'"):
         KernelKMeans(K, kernel="cosine", engine="native").fit(X)
     with pytest.raises(
-        ValueError, match="kernel='cosine' has no points for centroids='mean': use centroids='rectified'"
+        ValueError,
+        match="kernel='cosine' has no points for centroids='mean': use centroids='rectified'",
     ):
         KernelKMeans(K, kernel="cosine", centroids="mean").fit(X)
-    with pytest.raises(ValueError, match=r"init must be one of 'k-means\+\+', 'random', 'k-means\|\|'; got 'circle'"):
+    with pytest.raises(
+        ValueError,
+        match=r"init must be one of 'k-means\+\+', 'random', 'k-means\|\|'; got 'circle'",
+    ):
         KernelKMeans(K, kernel="cosine", init="circle").fit(X)
 
 
 def test_a_new_kernel_joins_others_in_a_stack(cosine):
-    model = MultipleKernelKMeans(K, kernels=(0.5, ("cosine", 1.0)), scale="range", random_state=0).fit(X)
+    model = MultipleKernelKMeans(
+        K, kernels=(0.5, ("cosine", 1.0)), scale="range", random_state=0
+    ).fit(X)
     assert model.engine_ == "reference"
     assert_allclose(model.kernel_weights_.sum(), 1)
     assert_array_equal(model.predict(X), model.labels_)
@@ -135,14 +146,18 @@ class MeanOnly(Cosine):
         return PointSums(mass=mass_of(W), totals=totals, pull=product(W, observed * 1.0))
 
     def mean(self, sums, C):
-        return Points(np.where(sums.pull > 0, sums.totals / np.where(sums.pull > 0, sums.pull, 1.0), C.x))
+        return Points(
+            np.where(sums.pull > 0, sums.totals / np.where(sums.pull > 0, sums.pull, 1.0), C.x)
+        )
 
 
 def test_a_kernel_may_have_means_only(monkeypatch):
     monkeypatch.setitem(KERNELS, "mean-only", MeanOnly)
     table = X.copy()
     table[3, 0] = table[10, 1] = np.nan
-    model = KernelKMeans(K, kernel="mean-only", centroids="mean", scale="range", random_state=0).fit(table)
+    model = KernelKMeans(
+        K, kernel="mean-only", centroids="mean", scale="range", random_state=0
+    ).fit(table)
     assert_array_equal(model.predict(table), model.labels_)
     with pytest.raises(ValueError, match="use centroids='mean'"):
         KernelKMeans(K, kernel="mean-only").fit(table)
@@ -150,5 +165,7 @@ def test_a_kernel_may_have_means_only(monkeypatch):
 
 def test_a_kernel_with_a_parameter_that_no_estimator_has_is_refused(monkeypatch):
     monkeypatch.setitem(KERNELS, "odd", type("Odd", (Cosine,), {"parameters": ("nu",)}))
-    with pytest.raises(ValueError, match="kernel='odd' takes 'nu', which KernelKMeans does not have"):
+    with pytest.raises(
+        ValueError, match="kernel='odd' takes 'nu', which KernelKMeans does not have"
+    ):
         KernelKMeans(K, kernel="odd").fit(X)

@@ -25,7 +25,9 @@ from support.extension_rows import RANDOM, K, X
 
 
 def two_intervals(summary):
-    """The lower and the upper fifth of each column's range, the gap between them folded to a tenth of it."""
+    """The lower and the upper fifth of each column's range, the gap between them folded to a tenth
+    of it.
+    """
     low, high = (np.nan_to_num(end) for end in summary.extent)
     width = np.where(high > low, high - low, 1.0)
     fifth = width / 5
@@ -58,14 +60,17 @@ EVERY = [
 
 @pytest.mark.parametrize("estimator", EVERY, ids=lambda estimator: type(estimator).__name__)
 def test_a_new_scale_serves_every_estimator_on_auto_as_on_the_reference(folding_scale, estimator):
-    table, fits = RANDOM.permutation(np.concatenate([X, X + 40])), []
+    table = RANDOM.permutation(np.concatenate([X, X + 40]))
+    fits = []
     for engine in ("auto", "reference"):
         model = estimator.set_params(scale="folded", engine=engine, random_state=0).fit(table)
         assert_array_equal(model.predict(table), model.labels_)
         assert -model.score(table) == model.inertia_
         low, high = model.scale_.low, model.scale_.high
         assert low.shape == (2, 2)
-        inside = (model.cluster_centers_[..., None] >= low - 8) & (model.cluster_centers_[..., None] <= high + 8)
+        inside = (model.cluster_centers_[..., None] >= low - 8) & (
+            model.cluster_centers_[..., None] <= high + 8
+        )
         assert inside.any(axis=-1).all()
         fits.append(model.labels_)
     assert_array_equal(*fits)
@@ -92,13 +97,16 @@ def keep_unit_interval(summary):
 def test_a_scale_that_keeps_no_row_of_the_sample_gives_the_reference_bits(monkeypatch, form):
     monkeypatch.setitem(SCALES, "unit interval", keep_unit_interval)
     random = np.random.default_rng(0)
-    table = random.normal(100.0, 1.0, (6000, 20))  # enough cells that starts are chosen from a sample of the rows
+    # enough cells that starts are chosen from a sample of the rows
+    table = random.normal(100.0, 1.0, (6000, 20))
     table[:4] = random.random((4, 20))
     table[4, 0] = np.nan
     for clusterer in (EulerKMeans, RectifiedEulerKMeans):
         fits = []
         for engine in ("native", "reference"):
-            model = clusterer(3, scale="unit interval", beyond="ignore", random_state=0, engine=engine)
+            model = clusterer(
+                3, scale="unit interval", beyond="ignore", random_state=0, engine=engine
+            )
             with pytest.warns(UserWarning, match=r"\d"):
                 fits.append(model.fit(form(table)))
         assert fits[0].inertia_ == fits[1].inertia_
@@ -111,7 +119,9 @@ def test_a_scale_that_keeps_no_row_of_the_sample_gives_the_reference_bits(monkey
 
 def test_a_scale_within_which_no_row_lies_is_refused(monkeypatch):
     ones = np.ones(2)
-    monkeypatch.setitem(SCALES, "far", lambda summary: Scale.of_intervals(ones * 1e6, ones * 2e6, ones * 1e6, ones))
+    monkeypatch.setitem(
+        SCALES, "far", lambda summary: Scale.of_intervals(ones * 1e6, ones * 2e6, ones * 1e6, ones)
+    )
     for engine in ("native", "reference"):
         for estimator in (RectifiedEulerKMeans(K), KernelKMeans(K), FuzzyCMeans(K)):
             with pytest.raises(ValueError, match="no row of X has a value within the far range"):
@@ -139,7 +149,9 @@ def test_a_scale_of_other_columns_or_of_another_type_is_refused(monkeypatch):
     monkeypatch.setitem(SCALES, "none", lambda summary: None)
     monkeypatch.setitem(SCALES, "narrow", lambda summary: SCALES["range"](summary).take([0]))
     for name, got in {"none": "None", "narrow": "one of 1"}.items():
-        with pytest.raises(ValueError, match=f"scale='{name}' must give a Scale of 2 columns; got {got}"):
+        with pytest.raises(
+            ValueError, match=f"scale='{name}' must give a Scale of 2 columns; got {got}"
+        ):
             RectifiedEulerKMeans(K, scale=name).fit(X)
 
 

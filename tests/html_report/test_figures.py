@@ -37,12 +37,17 @@ def parts(figure, tag):
 
 def test_figures_hold_a_mark_for_everything_they_show(drawn_summary):
     contents, shown, _ = drawn_summary
-    assert len(parts(shown["map"], "use")) == len(contents["map"]["points"]) + 3  # and the centroids
+    # and the centroids
+    assert len(parts(shown["map"], "use")) == len(contents["map"]["points"]) + 3
     assert sum(len(parts(figure, "use")) for figure in shown["profile"]) == 3 * 7
     bars = [p for p in parts(shown["sizes"], "path") if "var(--c" in p.get("style", "")]
     assert len(bars) == 3
     for figure, one in zip(shown["circles"], contents["circles"]["features"], strict=True):
-        strokes = [p.get("d").count("M") for p in parts(figure, "path") if "stroke-width: 0.9" in p.get("style", "")]
+        strokes = [
+            p.get("d").count("M")
+            for p in parts(figure, "path")
+            if "stroke-width: 0.9" in p.get("style", "")
+        ]
         assert sum(strokes) == sum(t is not None for t in one["turns"])
     assert len(parts(shown["history"], "use")) >= len(contents["history"]["inertia"])
     assert len(shown["circles"]) == 6
@@ -66,16 +71,26 @@ def test_figures_name_every_part_once_and_nothing_outside(drawn_summary):
 
 def test_many_clusters_leave_a_page_under_a_megabyte():
     random = np.random.default_rng(0)
-    X, y = random.normal(size=(4000, 16)), random.integers(0, 26, 4000)
+    X = random.normal(size=(4000, 16))
+    y = random.integers(0, 26, 4000)
     contents = summary(RectifiedEulerKMeans(26, random_state=0).fit(X), X, y=y)
     assert len(render_page(contents)) < 1_000_000
-    assert len(parts(profile_figures(contents)[0], "image")) == len(parts(classes_figure(contents), "image")) == 1
+    assert (
+        len(parts(profile_figures(contents)[0], "image"))
+        == len(parts(classes_figure(contents), "image"))
+        == 1
+    )
     assert len(parts(kappa_figure(contents), "use")) >= 2 * 26
 
 
 def test_the_map_numbers_the_clusters_that_other_figures_show():
     random = np.random.default_rng(0)
-    X = np.concatenate([np.repeat(np.arange(50.0)[:, None], 2, axis=1), random.permutation(50)[:45, None].repeat(2, 1)])
+    X = np.concatenate(
+        [
+            np.repeat(np.arange(50.0)[:, None], 2, axis=1),
+            random.permutation(50)[:45, None].repeat(2, 1),
+        ]
+    )
     contents = summary(RectifiedEulerKMeans(50, random_state=0, scale="range").fit(X), X)
     shown = sorted(np.argsort(-np.array(contents["sizes"]), kind="stable")[:40].tolist())
     assert shown != list(range(40))

@@ -1,4 +1,6 @@
-"""The report in a real Chromium: offline, no console messages, on the width of a phone, in print."""
+"""The report in a real Chromium: offline, no console messages, on the width of a phone, in
+print.
+"""
 
 import base64
 import json
@@ -15,7 +17,9 @@ from rekmeans import RectifiedEulerKMeans
 from rekmeans.analysis.summary import summary
 from rekmeans.html_report.html import render_page
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 DRIVER = shutil.which("chromedriver")
 NAME = "<script>document.title='broken'</script>"
 A4 = (210 - 2 * 14, 297 - 2 * 15)  # mm inside the margins
@@ -23,10 +27,16 @@ MM = 96 / 25.4  # CSS pixels
 
 
 def tables():
-    random, (wine, classes) = np.random.default_rng(0), load_wine(return_X_y=True)
+    random = np.random.default_rng(0)
+    (wine, classes) = load_wine(return_X_y=True)
     wine[random.random(wine.shape) < 0.05] = np.nan
     wine[random.random(wine.shape) < 0.04] *= 40
-    yield "wine", wine, 3, {"y": classes, "names": [NAME, *(f"column {j}" for j in range(1, 13))], "title": NAME}
+    yield (
+        "wine",
+        wine,
+        3,
+        {"y": classes, "names": [NAME, *(f"column {j}" for j in range(1, 13))], "title": NAME},
+    )
     yield "many", random.normal(size=(1500, 100)), 26, {"y": random.integers(0, 26, 1500)}
     yield "one column", random.normal(size=(50, 1)), 10, {}
 
@@ -73,7 +83,9 @@ def open_page(browser, address, width=1200, media="screen", scheme="light"):
 def test_it_loads_without_a_network_request_or_a_message_in_the_console(browser, report):
     ask = open_page(browser, report[0])
     events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    asked = [e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"]
+    asked = [
+        e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"
+    ]
     assert [address for address in asked if not address.startswith("data:")] == [report[0]]
     assert ask("return performance.getEntriesByType('resource').length") == 0
     assert browser.get_log("browser") == []
@@ -86,26 +98,36 @@ def test_names_from_the_table_show_as_text(browser, report):
     assert browser.title != "broken"
     if NAME in browser.title:
         assert NAME in ask("return document.querySelector('h1').innerText")
-        assert NAME in ask("return [...document.querySelectorAll('td')].map(cell => cell.innerText)")
+        assert NAME in ask(
+            "return [...document.querySelectorAll('td')].map(cell => cell.innerText)"
+        )
 
 
 def test_a_phone_needs_no_sideways_scroll_and_reads_the_figures(browser, report):
     ask = open_page(browser, report[0], width=390)
     assert ask("return document.documentElement.scrollWidth") == 390
-    wide = "return Math.max(...[...document.querySelectorAll('figure svg')].map(s => s.getBoundingClientRect().right))"
+    wide = (
+        "return Math.max(...[...document.querySelectorAll('figure svg')].map(s => "
+        "s.getBoundingClientRect().right))"
+    )
     assert ask(wide) <= 390
-    sizes = """return [...document.querySelectorAll('figure svg text')].filter(t => t.textContent.trim()).map(
-        t => parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().a || 99)"""
+    sizes = """return [...document.querySelectorAll('figure svg text')]
+        .filter(t => t.textContent.trim())
+        .map(t => parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().a || 99)"""
     assert np.quantile(ask(sizes), 0.1) > 6.5  # CSS pixels, as drawn
 
 
 def test_dark_is_dark_and_text_stands_out_in_both(browser, report):
-    colours = "const s = getComputedStyle(document.querySelector('figure svg text')); return [s.fill, %s]"
+    colours = (
+        "const s = getComputedStyle(document.querySelector('figure svg text')); return [s.fill, %s]"
+    )
     ground = "getComputedStyle(document.body).backgroundColor"
     backgrounds = {}
     for scheme in ("light", "dark"):
         pair = open_page(browser, report[0], scheme=scheme)(colours % ground)
-        foreground, background = (np.array(re.findall(r"\d+", colour)[:3], float).mean() for colour in pair)
+        foreground, background = (
+            np.array(re.findall(r"\d+", colour)[:3], float).mean() for colour in pair
+        )
         assert abs(foreground - background) > 90
         backgrounds[scheme] = background
     assert backgrounds["light"] > 200 > 60 > backgrounds["dark"]
@@ -113,16 +135,22 @@ def test_dark_is_dark_and_text_stands_out_in_both(browser, report):
 
 def test_figures_are_complete_in_print(browser, report, tmp_path):
     ask = open_page(browser, report[0], width=round(A4[0] * MM), media="print")
-    heights = ask("return [...document.querySelectorAll('figure')].map(f => f.getBoundingClientRect().height)")
+    heights = ask(
+        "return [...document.querySelectorAll('figure')].map(f => f.getBoundingClientRect().height)"
+    )
     assert max(heights) < A4[1] * MM
-    breaks = ask("return [...document.querySelectorAll('figure')].map(f => getComputedStyle(f).breakInside)")
+    breaks = ask(
+        "return [...document.querySelectorAll('figure')].map(f => getComputedStyle(f).breakInside)"
+    )
     assert set(breaks) == {"avoid"}
     printed = browser.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True})
     if not shutil.which("pdftotext"):
         pytest.skip("pdftotext is not on this machine: the pages of the PDF were not read")
     path = tmp_path / "report.pdf"
     path.write_bytes(base64.b64decode(printed["data"]))
-    pdf_text = subprocess.run(["pdftotext", "-layout", path, "-"], capture_output=True, text=True, check=True)
+    pdf_text = subprocess.run(
+        ["pdftotext", "-layout", path, "-"], capture_output=True, text=True, check=True
+    )
     pages = [re.sub(r"\s", "", page_text) for page_text in pdf_text.stdout.split("\f")]
     for figure in re.findall(r"<svg.*?</svg>", report[1], flags=re.DOTALL):
         words = [re.sub(r"\s", "", t.text) for t in ET.fromstring(figure).iter("text") if t.text]

@@ -12,11 +12,22 @@ from support.frames import FRAME, NUMBERS
 
 
 def test_many_blocks_of_csv_are_the_table_that_was_written(tmp_path):
-    """A column of integers turns into floats, another into text, a third has its first value, far down the file."""
+    """A column of integers turns into floats, another into text, a third has its first value, far
+    down the file.
+    """
     n = 150_000  # some 4 MB, read in blocks of 1 MB
     random = np.random.default_rng(0)
-    frame = pd.DataFrame({"a": random.normal(size=n), "late": np.arange(n).astype(object), "word": "7", "first": None})
-    frame.loc[n - 2, "late"], frame.loc[n - 1, "word"], frame.loc[n - 1, "first"] = 0.5, "seven", 3.25
+    frame = pd.DataFrame(
+        {
+            "a": random.normal(size=n),
+            "late": np.arange(n).astype(object),
+            "word": "7",
+            "first": None,
+        }
+    )
+    frame.loc[n - 2, "late"] = 0.5
+    frame.loc[n - 1, "word"] = "seven"
+    frame.loc[n - 1, "first"] = 3.25
     frame.to_csv(tmp_path / "t.csv", index=False)
     table = read_table_file(tmp_path / "t.csv", ColumnSelection(label="word"))
     assert table.names == ["a", "late", "first"]
@@ -51,7 +62,9 @@ def test_a_quoted_line_break_is_part_of_its_cell(tmp_path):
 
 
 def test_row_names_and_classes_of_csv_stay_integers(tmp_path):
-    """Also above 2^53, where floats are no longer all integers, and beside missing or longer ones."""
+    """Also above 2^53, where floats are no longer all integers, and beside missing or longer
+    ones.
+    """
     frame = pd.DataFrame({"a": [1, 2, 3], "kind": [0, 2, 0]}, index=[2**53, 2**53 + 1, 7])
     frame.to_csv(tmp_path / "t.csv")
     table = read_table_file(tmp_path / "t.csv", ColumnSelection(label="kind"))
@@ -79,7 +92,9 @@ def test_bytes_that_are_not_utf8_are_refused_wherever_they_are(tmp_path):
     head, row = b"a,kind\n", b"1,red\n"
     for before in (10, 20_000, 500_000):  # in the head, the first block, a later block
         (tmp_path / "t.csv").write_bytes(head + row * before + b"1,gr\xfcn\n" + row)
-        with pytest.raises(UnreadableFileError, match=r"t\.csv is not UTF-8 text .*: save it as UTF-8\."):
+        with pytest.raises(
+            UnreadableFileError, match=r"t\.csv is not UTF-8 text .*: save it as UTF-8\."
+        ):
             read_table_file(tmp_path / "t.csv", ColumnSelection(label="kind"))
 
 
@@ -129,7 +144,9 @@ FIRST_LINES = {  # the text, whether its first line is a header, the numbers
 def test_a_first_line_of_numbers_and_others_is_classified_with_a_warning(case, tmp_path):
     text, headed, numbers = FIRST_LINES[case]
     (tmp_path / "t.csv").write_text(text)
-    with pytest.warns(UserWarning, match=f"first line of t.csv taken as {'header' if headed else 'a row'}: "):
+    with pytest.warns(
+        UserWarning, match=f"first line of t.csv taken as {'header' if headed else 'a row'}: "
+    ):
         table = read_table_file(tmp_path / "t.csv")
     assert_array_equal(table.X, numbers)
     assert table.has_names == headed
@@ -154,7 +171,11 @@ def test_names_have_no_blanks_round_them(tmp_path):
 def test_empty_columns_without_a_name_are_dropped(tmp_path):
     (tmp_path / "t.csv").write_text(",a,b,,\nu,1,2,,\nv,3,4,,\n")
     table = read_table_file(tmp_path / "t.csv")
-    assert (table.names, table.X.tolist(), table.ids.tolist()) == (["a", "b"], [[1, 2], [3, 4]], ["u", "v"])
+    assert (table.names, table.X.tolist(), table.ids.tolist()) == (
+        ["a", "b"],
+        [[1, 2], [3, 4]],
+        ["u", "v"],
+    )
     (tmp_path / "t.csv").write_text("a,,b,\n1,2,3,4\n")
     with pytest.raises(UnreadableFileError, match="2 with values have no name"):
         read_table_file(tmp_path / "t.csv")
@@ -168,7 +189,8 @@ def test_utf16_is_named(tmp_path):
 
 @pytest.mark.parametrize("headed", [True, False])
 def test_a_line_may_be_longer_than_the_first_block_read(headed, tmp_path):
-    frame = pd.DataFrame(np.random.default_rng(0).random((3, 9000))).add_prefix("measure ")  # lines of some 170 kB
+    # lines of some 170 kB
+    frame = pd.DataFrame(np.random.default_rng(0).random((3, 9000))).add_prefix("measure ")
     frame.to_csv(tmp_path / "t.csv", index=False, header=headed)
     table = read_table_file(tmp_path / "t.csv")
     assert_array_equal(table.X, frame)

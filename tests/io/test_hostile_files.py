@@ -1,4 +1,6 @@
-"""Small files that promise large tables, and damaged ones: one sentence that names the file, in bounded memory."""
+"""Small files that promise large tables, and damaged ones: one sentence that names the file, in
+bounded memory.
+"""
 
 import io
 import pickle
@@ -16,7 +18,9 @@ from rekmeans.io.read import read_table_file
 
 
 def refusal(folder, *words):
-    """The one sentence of a command that may take a gigabyte of addresses beyond its imports, and use half of it."""
+    """The one sentence of a command that may take a gigabyte of addresses beyond its imports, and
+    use half of it.
+    """
     answer = command_server().run(words, folder)
     assert (answer.status, answer.out) == (2, ""), answer
     answer.refuse_unclean()
@@ -35,7 +39,9 @@ def test_names_with_escape_codes_do_not_reach_the_terminal(tmp_path):
 
 def npy_header(shape, dtype="<f8"):
     file = io.BytesIO()
-    np.lib.format.write_array_header_1_0(file, {"descr": dtype, "fortran_order": False, "shape": shape})
+    np.lib.format.write_array_header_1_0(
+        file, {"descr": dtype, "fortran_order": False, "shape": shape}
+    )
     return file.getvalue()
 
 
@@ -47,7 +53,9 @@ def npz(path, **members):
 
 
 def write_parquet_of_many_columns(path):
-    parquet.write_table(pa.table({f"c{j}": pa.array([1.0]) for j in range(MOST_COLUMNS // 50)}), path)
+    parquet.write_table(
+        pa.table({f"c{j}": pa.array([1.0]) for j in range(MOST_COLUMNS // 50)}), path
+    )
 
 
 def write_large(path):
@@ -89,25 +97,34 @@ def test_a_small_file_does_not_take_the_machine(name, tmp_path):
 
 
 def test_a_table_that_grows_while_it_is_read_stops_at_the_memory(tmp_path, monkeypatch):
-    """The rows of a packed csv, or of feather, are not known before; zeros pack well, and bool becomes float32."""
+    """The rows of a packed csv, or of feather, are not known before; zeros pack well, and bool
+    becomes float32.
+    """
     monkeypatch.setattr(size_limits, "machine_memory", lambda: 1 << 20)
     frame = pa.table({name: np.arange(100_000.0) for name in "ab"})
     parquet.write_table(frame, tmp_path / "t.parquet")
-    with pa.OSFile(str(tmp_path / "t.feather"), "wb") as file, pa.ipc.new_file(file, frame.schema) as writer:
+    with (
+        pa.OSFile(str(tmp_path / "t.feather"), "wb") as file,
+        pa.ipc.new_file(file, frame.schema) as writer,
+    ):
         writer.write_table(frame)
     with pa.output_stream(str(tmp_path / "t.csv.gz"), compression="gzip") as stream:
         stream.write(b"a,b\n" + b"1,2\n" * 100_000)
     np.savez_compressed(tmp_path / "t.npz", X=np.zeros((100_000, 2)))
     np.save(tmp_path / "t.npy", np.zeros((100_000, 20), np.bool_))
     for name in ("t.parquet", "t.feather", "t.csv.gz", "t.npz", "t.npy"):
-        with pytest.raises(UnreadableFileError, match=rf"^{name} would take .* this machine has 1\.05 MB"):
+        with pytest.raises(
+            UnreadableFileError, match=rf"^{name} would take .* this machine has 1\.05 MB"
+        ):
             read_table_file(tmp_path / name)
 
 
 def test_a_csv_is_refused_before_pyarrow_finds_no_memory(tmp_path):
     """91 000 columns took 800 MB; near the limit pyarrow ended the process with std::bad_alloc."""
     (tmp_path / "t.csv").write_text((",".join(["1e9"] * 91_000) + "\n") * 2)
-    assert "t.csv would take 1.46 GB of memory (91,000 columns)" in refusal(tmp_path, "fit", "t.csv", "-k", "2")
+    assert "t.csv would take 1.46 GB of memory (91,000 columns)" in refusal(
+        tmp_path, "fit", "t.csv", "-k", "2"
+    )
 
 
 def test_more_columns_are_taken_where_they_are_asked_for(tmp_path):
@@ -124,12 +141,25 @@ def test_more_columns_are_taken_where_they_are_asked_for(tmp_path):
 
 
 def test_numbered_names_are_a_list_that_is_not_made():
-    names, plain = NumberedNames(12), [f"x{j}" for j in range(12)]
+    names = NumberedNames(12)
+    plain = [f"x{j}" for j in range(12)]
     assert names == plain
     assert plain != NumberedNames(11)
     assert (list(names), names[3:5], names[-1], len(names)) == (plain, plain[3:5], "x11", 12)
     assert all(name in names and names.index(name) == j for j, name in enumerate(plain))
-    for name in ("x12", "x01", "x", "y", "", "x-1", "x1 ", "x\N{SUPERSCRIPT TWO}", 3, None, "x" + "9" * 10_000):
+    for name in (
+        "x12",
+        "x01",
+        "x",
+        "y",
+        "",
+        "x-1",
+        "x1 ",
+        "x\N{SUPERSCRIPT TWO}",
+        3,
+        None,
+        "x" + "9" * 10_000,
+    ):
         assert name not in names
         with pytest.raises(ValueError, match="is not a column"):
             names.index(name)

@@ -1,4 +1,6 @@
-"""Model files made to harm: a name twice, megabytes of text, sizes that lie; each a short sentence, nothing is run."""
+"""Model files made to harm: a name twice, megabytes of text, sizes that lie; each a short sentence,
+nothing is run.
+"""
 
 import json
 
@@ -42,17 +44,32 @@ def with_inner(header, **values):
 
 CHANGES = {
     "an array twice": (lambda h: h.replace('"unit":', '"unit":{},"unit":'), "'unit' twice"),
-    "metadata twice": (lambda h: h.replace('"__metadata__":', '"__metadata__":{},"__metadata__":'), "twice"),
-    "an entry twice": (lambda h: h.replace(r"{\"format\":", r"{\"alpha\":1,\"format\":"), "'alpha' twice"),
+    "metadata twice": (
+        lambda h: h.replace('"__metadata__":', '"__metadata__":{},"__metadata__":'),
+        "twice",
+    ),
+    "an entry twice": (
+        lambda h: h.replace(r"{\"format\":", r"{\"alpha\":1,\"format\":"),
+        "'alpha' twice",
+    ),
     "a long array": (lambda h: h.replace('"unit"', f'"{LONG}"'), "unknown: nnn"),
     "a long type": (lambda h: h.replace('"F64"', f'"{LONG}"', 1), "must be of type F64, got nnn"),
     "a long estimator": (lambda h: with_inner(h, estimator=LONG), "estimator must be one of"),
     "a long engine": (lambda h: with_inner(h, engine=LONG), "engine must be text of at most 200"),
-    "a long parameter": (lambda h: with_inner(h, parameters={"scale": LONG}), "text of at most 200"),
+    "a long parameter": (
+        lambda h: with_inner(h, parameters={"scale": LONG}),
+        "text of at most 200",
+    ),
     "a long version": (lambda h: with_inner(h, version=10**4000), "version 1000"),
     "a long answer version": (lambda h: with_inner(h, answer_version=10**4000), "at most 1000000"),
-    "names alike": (lambda h: with_inner(h, feature_names=["a", "b", "a"]), "feature_names must differ"),
-    "a negative side": (lambda h: h.replace('"shape":[3]', '"shape":[-3]'), "type and shape of every array"),
+    "names alike": (
+        lambda h: with_inner(h, feature_names=["a", "b", "a"]),
+        "feature_names must differ",
+    ),
+    "a negative side": (
+        lambda h: h.replace('"shape":[3]', '"shape":[-3]'),
+        "type and shape of every array",
+    ),
     "a giant side": (lambda h: h.replace('"shape":[3]', f'"shape":[{2**62}]'), "this machine has"),
     "no entries": (lambda h: "[]", "not a table"),
     "many values": (lambda h: '{"a":[' + "{}," * 6_000_000 + "0]}", "longer than 16 MB"),

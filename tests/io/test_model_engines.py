@@ -1,4 +1,6 @@
-"""Models that were fitted on an engine which the machine that loads them lacks, or which takes other tables."""
+"""Models that were fitted on an engine which the machine that loads them lacks, or which takes
+other tables.
+"""
 
 import pytest
 from dask import array
@@ -36,7 +38,9 @@ def assert_same_answers(one, two, rows):
 
 @pytest.mark.parametrize("is_installed", [True, False])
 def test_a_model_of_dask_predicts_rows_in_memory(tmp_path, monkeypatch, fitted, is_installed):
-    lazy = RectifiedEulerKMeans(3, random_state=0, engine="dask").fit(array.from_array(X, chunks=(200, 3)))
+    lazy = RectifiedEulerKMeans(3, random_state=0, engine="dask").fit(
+        array.from_array(X, chunks=(200, 3))
+    )
     if not is_installed:
         lazy.labels_ = lazy.labels_.compute()
         without(monkeypatch, "dask", "Dask: pip install 'rekmeans[dask]'.")
@@ -49,7 +53,9 @@ def test_a_model_of_dask_predicts_rows_in_memory(tmp_path, monkeypatch, fitted, 
 def test_a_model_of_dask_still_fits_dask_collections_only(tmp_path, fitted):
     loaded = saved_and_loaded(fitted.set_params(engine="dask"), tmp_path)
     for fit in (loaded.fit, loaded.partial_fit):
-        with raises_mentioning(ValueError, "engine='dask' takes a dask.array or a dask.dataframe only"):
+        with raises_mentioning(
+            ValueError, "engine='dask' takes a dask.array or a dask.dataframe only"
+        ):
             fit(X)
     assert_array_equal(loaded.predict(array.from_array(X)).compute(), fitted.labels_)
 
@@ -59,11 +65,15 @@ def test_an_engine_that_takes_other_tables_is_an_error_of_predict(fitted):
         fitted.set_params(engine="native").predict(array.from_array(X))
 
 
-def test_a_model_loads_without_its_engine_and_predict_says_how_to_go_on(tmp_path, monkeypatch, fitted):
+def test_a_model_loads_without_its_engine_and_predict_says_how_to_go_on(
+    tmp_path, monkeypatch, fitted
+):
     without(monkeypatch, "torch", "torch: pip install 'rekmeans[gpu]'.")
     loaded = saved_and_loaded(fitted.set_params(engine="torch"), tmp_path)
     for act in (loaded.predict, loaded.transform, loaded.score, loaded.fit, loaded.partial_fit):
-        with raises_mentioning(ImportError, "engine='torch' needs torch", "rekmeans[gpu]", "set_params(engine='auto')"):
+        with raises_mentioning(
+            ImportError, "engine='torch' needs torch", "rekmeans[gpu]", "set_params(engine='auto')"
+        ):
             act(X)
     assert_same_answers(loaded.set_params(engine="auto"), fitted.set_params(engine="auto"), X)
 

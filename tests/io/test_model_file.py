@@ -1,4 +1,6 @@
-"""Model files: a loaded model is the saved one to the last bit, also one of another answer version."""
+"""Model files: a loaded model is the saved one to the last bit, also one of another answer
+version.
+"""
 
 import subprocess
 import sys
@@ -18,7 +20,9 @@ numpy_tensors = pytest.importorskip("safetensors.numpy")
 
 
 def assert_same(one, two, name="model"):
-    """Equal to the last bit and of the same types, through estimators, dataclasses, dicts and arrays."""
+    """Equal to the last bit and of the same types, through estimators, dataclasses, dicts and
+    arrays.
+    """
     assert type(one) is type(two), name
     if isinstance(one, np.ndarray):
         assert one.dtype == two.dtype, name
@@ -40,10 +44,14 @@ def assert_same(one, two, name="model"):
 @each_map
 @pytest.mark.parametrize("engine", ["auto", "reference"])
 @pytest.mark.filterwarnings(IGNORED_ROWS)
-def test_a_loaded_clusterer_is_the_saved_one_to_the_last_bit(clusterer, scale, beyond, engine, tmp_path):
+def test_a_loaded_clusterer_is_the_saved_one_to_the_last_bit(
+    clusterer, scale, beyond, engine, tmp_path
+):
     table = pd.DataFrame(DIRTY, columns=[f"größe {j}" for j in range(DIRTY.shape[1])])
     weights = np.random.default_rng(1).random(len(table))
-    model = clusterer(4, alpha=1 / 3, scale=scale, beyond=beyond, engine=engine, n_threads=1, random_state=5)
+    model = clusterer(
+        4, alpha=1 / 3, scale=scale, beyond=beyond, engine=engine, n_threads=1, random_state=5
+    )
     model.fit(table, sample_weight=weights)
     save(model, tmp_path / "one")
     same = load(tmp_path / "one")
@@ -111,7 +119,12 @@ def test_what_a_file_cannot_hold_is_named_and_replaced_by_the_default(name, valu
 
 
 def test_numbers_of_other_classes_are_stored_as_numbers(tmp_path):
-    params = {"n_clusters": np.int64(3), "alpha": Fraction(1, 2), "tol": np.float32(0.1), "verbose": False}
+    params = {
+        "n_clusters": np.int64(3),
+        "alpha": Fraction(1, 2),
+        "tol": np.float32(0.1),
+        "verbose": False,
+    }
     save(RectifiedEulerKMeans(**params, random_state=np.uint8(3)).fit(WINE), tmp_path / "one")
     loaded = load(tmp_path / "one").get_params()
     assert {name: loaded[name] for name in params} == params
@@ -130,7 +143,8 @@ def test_any_reader_of_safetensors_can_open_the_file(tmp_path):
 READER = """
 import sys
 import rekmeans
-assert not {"safetensors", "onnx", "onnxruntime"} & set(sys.modules), "import rekmeans brings optional libraries"
+optional = {"safetensors", "onnx", "onnxruntime"}
+assert not optional & set(sys.modules), "import rekmeans brings optional libraries"
 rekmeans.save(rekmeans.load(sys.argv[1]), sys.argv[2])
 """
 
@@ -141,10 +155,13 @@ def test_another_process_writes_the_same_bytes(tmp_path):
     assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
 
 
-@pytest.mark.parametrize(("library", "call"), [("safetensors", "load('x')"), ("onnx", "to_onnx(m, 'x')")])
+@pytest.mark.parametrize(
+    ("library", "call"), [("safetensors", "load('x')"), ("onnx", "to_onnx(m, 'x')")]
+)
 def test_a_missing_library_is_named_with_its_extra(library, call):
     code = (
-        f"import sys; sys.modules[{library!r}] = None; from rekmeans import *; m = EulerMap().fit([[1.], [2.]]); {call}"
+        f"import sys; sys.modules[{library!r}] = None; from rekmeans import *; m = "
+        f"EulerMap().fit([[1.], [2.]]); {call}"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     last = done.stderr.splitlines()[-1]
@@ -163,20 +180,39 @@ def test_the_answer_version_is_in_the_file_and_its_own_loads_without_a_warning(t
     assert len(recwarn) == 0
 
 
-FIRST_NAMES = {"inertia": "objective", "n_changed": "moved", "n_relocated": "refilled", "seconds": "seconds"}
+FIRST_NAMES = {
+    "inertia": "objective",
+    "n_changed": "moved",
+    "n_relocated": "refilled",
+    "seconds": "seconds",
+}
 
 
 def first_version(header, arrays):
-    """Header and arrays as version 1 of the format had them: one interval a column, no periods, no engine."""
-    header = {key: value for key, value in header.items() if key not in ("answer_version", "engine")} | {"version": 1}
-    same = {name: arrays[name] for name in ("centroids", "cluster_centers", "unit", "init", "labels")}
-    scale = {"centre": arrays["shift"][:, 0], "low": arrays["low"][:, 0], "high": arrays["high"][:, 0]}
+    """Header and arrays as version 1 of the format had them: one interval a column, no periods, no
+    engine.
+    """
+    header = {
+        key: value for key, value in header.items() if key not in ("answer_version", "engine")
+    } | {"version": 1}
+    same = {
+        name: arrays[name] for name in ("centroids", "cluster_centers", "unit", "init", "labels")
+    }
+    scale = {
+        "centre": arrays["shift"][:, 0],
+        "low": arrays["low"][:, 0],
+        "high": arrays["high"][:, 0],
+    }
     history = {f"history.{old}": arrays[f"history.{new}"] for new, old in FIRST_NAMES.items()}
     return header, same | {name: values.copy() for name, values in (scale | history).items()}
 
 
-@pytest.mark.parametrize("of_format", [first_version, lambda *parts: parts], ids=["version 1", "version 2"])
-@pytest.mark.parametrize(("change", "version"), [({}, 1), ({"answer_version": 1}, 1), ({"answer_version": 7}, 7)])
+@pytest.mark.parametrize(
+    "of_format", [first_version, lambda *parts: parts], ids=["version 1", "version 2"]
+)
+@pytest.mark.parametrize(
+    ("change", "version"), [({}, 1), ({"answer_version": 1}, 1), ({"answer_version": 7}, 7)]
+)
 def test_a_model_of_another_answer_version_loads_with_one_warning_and_keeps_it(
     change, version, of_format, saved_file, tmp_path
 ):

@@ -1,4 +1,6 @@
-"""Damaged, foreign and hostile model files are refused in one sentence, and a failed write leaves the earlier file."""
+"""Damaged, foreign and hostile model files are refused in one sentence, and a failed write leaves
+the earlier file.
+"""
 
 import os
 import pickle
@@ -33,7 +35,10 @@ HEADERS = {
     "another version": ({"version": 3}, "version 3, this rekmeans reads 1 to 2; update"),
     "no version": ({"version": None}, "version None"),
     "another format": ({"format": "other"}, "not written by rekmeans.save"),
-    "a class of another library": ({"estimator": "sklearn.cluster.KMeans"}, "estimator must be one of 'EulerKMeans'"),
+    "a class of another library": (
+        {"estimator": "sklearn.cluster.KMeans"},
+        "estimator must be one of 'EulerKMeans'",
+    ),
     "a class by its path": ({"estimator": "os.system"}, "got 'os.system'"),
     "a class that is a list": ({"estimator": ["EulerKMeans"]}, "estimator must be one of"),
     "the wrong class": ({"estimator": "EulerMap"}, "unknown: engine, inertia, n_iter"),
@@ -43,7 +48,10 @@ HEADERS = {
     ),
     "a private parameter": ({"parameters": {"__class__": "x"}}, "unknown: __class__"),
     "parameters in a list": ({"parameters": [1]}, "parameters must be a table"),
-    "a nested parameter": ({"parameters": {"init": [[1.0]]}}, "parameters must be numbers and text"),
+    "a nested parameter": (
+        {"parameters": {"init": [[1.0]]}},
+        "parameters must be numbers and text",
+    ),
     "a bad parameter": ({"parameters": {"n_clusters": -3}}, "n_clusters must be an integer"),
     "a bad engine": ({"parameters": {"engine": "os"}}, "engine must be one of"),
     "a bad seed": ({"parameters": {"random_state": "x"}}, "random_state must be"),
@@ -53,13 +61,22 @@ HEADERS = {
     "alpha of zero": ({"alpha": 0}, "alpha must be a finite number"),
     "another beyond": ({"beyond": "explode"}, "beyond must be one of"),
     "too few names": ({"feature_names": ["a"]}, "feature_names must be 13 texts"),
-    "names that are numbers": ({"feature_names": list(range(13))}, "feature_names must be 13 texts"),
+    "names that are numbers": (
+        {"feature_names": list(range(13))},
+        "feature_names must be 13 texts",
+    ),
     "names that are a table": ({"feature_names": {}}, "feature_names a list"),
     "no passes": ({"n_iter": 0}, "n_iter must be an integer of at least 1"),
     "more passes than seen": ({"n_iter": 10**6}, "n_iter=1000000 needs a history as long"),
     "a negative objective": ({"inertia": -1.0}, "inertia must be a finite number"),
-    "an answer version that is text": ({"answer_version": "2"}, "answer_version must be an integer"),
-    "an answer version that is a list": ({"answer_version": [2]}, "answer_version must be an integer"),
+    "an answer version that is text": (
+        {"answer_version": "2"},
+        "answer_version must be an integer",
+    ),
+    "an answer version that is a list": (
+        {"answer_version": [2]},
+        "answer_version must be an integer",
+    ),
     "an entry too many": ({"run": "me"}, "the header must be those of its version; unknown: run"),
 }
 
@@ -98,11 +115,23 @@ def with_value(name, value, at=()):
 
 
 ARRAYS = {
-    "no centroids": (lambda a: {k: v for k, v in a.items() if k != "centroids"}, "missing: centroids"),
+    "no centroids": (
+        lambda a: {k: v for k, v in a.items() if k != "centroids"},
+        "missing: centroids",
+    ),
     "an array too many": (lambda a: a | {"weights": np.ones(3)}, "unknown: weights"),
-    "centroids of another type": (lambda a: a | {"centroids": a["centroids"] / 2.0}, "centroids must be of type I32"),
-    "NaN centroids": (lambda a: a | {"centroids": a["centroids"] * np.nan}, "centroids must be of type I32, got F64"),
-    "half-width numbers": (lambda a: a | {"shift": a["shift"].astype(np.float16)}, "shift must be of type F64"),
+    "centroids of another type": (
+        lambda a: a | {"centroids": a["centroids"] / 2.0},
+        "centroids must be of type I32",
+    ),
+    "NaN centroids": (
+        lambda a: a | {"centroids": a["centroids"] * np.nan},
+        "centroids must be of type I32, got F64",
+    ),
+    "half-width numbers": (
+        lambda a: a | {"shift": a["shift"].astype(np.float16)},
+        "shift must be of type F64",
+    ),
     "centroids off the grid": (with_value("centroids", 2**24, (0, 0)), "outside the circles"),
     "the lowest integer": (with_value("centroids", -(2**31), (0, 0)), "outside the circles"),
     "no cluster": (lambda a: a | {"centroids": a["centroids"][:0]}, "it has no centroids"),
@@ -110,16 +139,34 @@ ARRAYS = {
         lambda a: a | {"centroids": a["centroids"][:, :-1].copy()},
         "shape (3, 26), got (3, 25)",
     ),
-    "centroids in a row": (lambda a: a | {"centroids": a["centroids"].ravel()}, "centroids must have shape"),
+    "centroids in a row": (
+        lambda a: a | {"centroids": a["centroids"].ravel()},
+        "centroids must have shape",
+    ),
     "a centroid that is a number": (
         lambda a: a | {"centroids": np.array(1, np.int32)},
         "centroids must have",
     ),
-    "a shift that is a number": (lambda a: a | {"shift": np.array(1.0)}, "shift must have shape (13, 1), got ()"),
-    "no columns": (lambda a: a | {n: a[n][:0] for n in ("shift", "unit", "low", "high", "period")}, "have a column"),
-    "no intervals": (lambda a: a | {n: a[n][:, :0] for n in ("shift", "low", "high")}, "1 to 8 intervals"),
-    "nine intervals": (lambda a: a | {n: a[n].repeat(9, axis=1) for n in ("shift", "low", "high")}, "8 intervals"),
-    "a short scale": (lambda a: a | {"period": a["period"][:5]}, "period must have shape (13,), got (5,)"),
+    "a shift that is a number": (
+        lambda a: a | {"shift": np.array(1.0)},
+        "shift must have shape (13, 1), got ()",
+    ),
+    "no columns": (
+        lambda a: a | {n: a[n][:0] for n in ("shift", "unit", "low", "high", "period")},
+        "have a column",
+    ),
+    "no intervals": (
+        lambda a: a | {n: a[n][:, :0] for n in ("shift", "low", "high")},
+        "1 to 8 intervals",
+    ),
+    "nine intervals": (
+        lambda a: a | {n: a[n].repeat(9, axis=1) for n in ("shift", "low", "high")},
+        "8 intervals",
+    ),
+    "a short scale": (
+        lambda a: a | {"period": a["period"][:5]},
+        "period must have shape (13,), got (5,)",
+    ),
     "few units": (lambda a: a | {"unit": a["unit"][:5]}, "low must have shape (5, 1), got (13, 1)"),
     "a NaN shift": (with_value("shift", np.nan, (2, 0)), "shift must have no NaN"),
     "an infinite shift": (with_value("shift", np.inf, (2, 0)), "scale must be finite"),
@@ -128,9 +175,18 @@ ARRAYS = {
     "a unit of zero": (with_value("unit", 0.0, 2), "positive units"),
     "a negative unit": (with_value("unit", -1.0, 2), "positive units"),
     "bounds out of order": (with_value("low", 1e9, 2), "ordered bounds"),
-    "NaN pre-images": (with_value("cluster_centers", np.nan, (1, 1)), "cluster_centers must have no NaN"),
-    "other pre-images": (lambda a: a | {"cluster_centers": a["cluster_centers"][:2]}, "shape (3, 13), got (2, 13)"),
-    "histories of two lengths": (lambda a: a | {"history.seconds": np.ones(1)}, "history.seconds must have shape"),
+    "NaN pre-images": (
+        with_value("cluster_centers", np.nan, (1, 1)),
+        "cluster_centers must have no NaN",
+    ),
+    "other pre-images": (
+        lambda a: a | {"cluster_centers": a["cluster_centers"][:2]},
+        "shape (3, 13), got (2, 13)",
+    ),
+    "histories of two lengths": (
+        lambda a: a | {"history.seconds": np.ones(1)},
+        "history.seconds must have shape",
+    ),
     "a label too high": (with_value("labels", 3, 5), "labels must be numbers of its 3 clusters"),
     "a negative label": (with_value("labels", -1, 5), "labels must be numbers of its 3 clusters"),
     "starting points for others": (lambda a: a | {"init": a["init"][:2]}, "init must have shape"),
@@ -163,7 +219,8 @@ def test_a_foreign_file_is_refused(data, tmp_path):
 
 
 def test_every_truncated_file_is_refused(saved_file, tmp_path):
-    data, bad = saved_file.read_bytes(), tmp_path / "bad"
+    data = saved_file.read_bytes()
+    bad = tmp_path / "bad"
     for length in {*range(0, len(data), 37), *range(12), len(data) - 1}:
         bad.write_bytes(data[:length])
         assert "damaged" in refusal(bad)
@@ -172,9 +229,14 @@ def test_every_truncated_file_is_refused(saved_file, tmp_path):
 
 
 def test_a_damaged_byte_is_a_model_or_one_clear_error(saved_file, tmp_path):
-    """A changed byte inside a number cannot be detected; all others are refused, and none does worse."""
-    data, bad, random = saved_file.read_bytes(), tmp_path / "bad", np.random.default_rng(0)
-    refused, header = 0, int.from_bytes(data[:8], "little") + 8
+    """A changed byte inside a number cannot be detected; all others are refused, and none does
+    worse.
+    """
+    data = saved_file.read_bytes()
+    bad = tmp_path / "bad"
+    random = np.random.default_rng(0)
+    refused = 0
+    header = int.from_bytes(data[:8], "little") + 8
     places = random.integers(0, header, 600)
     for at in places:
         damaged = bytearray(data)
@@ -224,7 +286,8 @@ def test_a_disk_that_fills_leaves_the_earlier_file(write, tmp_path):
     write(RectifiedEulerKMeans(2, random_state=0).fit(WINE), tmp_path / "model")
     before = (tmp_path / "model").read_bytes()
     model = RectifiedEulerKMeans(3, random_state=0).fit(WINE)
-    limits, ignored = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     try:
         resource.setrlimit(resource.RLIMIT_FSIZE, (1000, limits[1]))
         with pytest.raises(OSError, match="large"):

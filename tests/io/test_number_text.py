@@ -1,4 +1,6 @@
-"""Numbers as people write them: each is the number that was formatted; dates, phones and versions are none."""
+"""Numbers as people write them: each is the number that was formatted; dates, phones and versions
+are none.
+"""
 
 import pyarrow as pa
 import pytest
@@ -27,7 +29,11 @@ def format_number(number, places, style, unit):
     """A number as a person would write it."""
     group, decimal = STYLES[style]
     digits = f"{abs(number):,.{places}f}".translate({ord(","): group, ord("."): decimal})
-    return ("-" if number < 0 else "") + unit.format(digits).strip() if unit != "  {} " else f"  {digits} "
+    return (
+        ("-" if number < 0 else "") + unit.format(digits).strip()
+        if unit != "  {} "
+        else f"  {digits} "
+    )
 
 
 @given(
@@ -72,5 +78,7 @@ def test_a_text_may_be_a_number_with_one_mark_only():
 
 
 def test_missing_marks_and_bytes_that_are_not_text_are_no_numbers():
-    assert tidy_cells(pa.array(["", " ", "NA", " ? ", "null", " 5 "])).to_pylist() == [None] * 5 + ["5"]
+    assert tidy_cells(pa.array(["", " ", "NA", " ? ", "null", " 5 "])).to_pylist() == [None] * 5 + [
+        "5"
+    ]
     assert tidy_cells(pa.array([b"5", b"gr\xfcn", None])).to_pylist() == ["5", "gr\ufffdn", None]

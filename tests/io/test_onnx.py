@@ -27,7 +27,8 @@ LOW_DIMENSIONAL = {
     "letter": 26,
     "isolet": 26,
 }
-TIES = 4 / 2**23  # of d: what a feature rounded the other way can change in the difference of two squared distances
+# of d: what a feature rounded the other way can change in the difference of two squared distances
+TIES = 4 / 2**23
 
 
 def table(name, shared_set):
@@ -43,7 +44,9 @@ def outputs(model, path, X):
 
 
 def assert_labels_but_for_ties(model, out, X):
-    """Labels of predict, save where the two nearest centroids tie to the grid's rounding; how many differ, and tie."""
+    """Labels of predict, save where the two nearest centroids tie to the grid's rounding; how many
+    differ, and tie.
+    """
     D = np.sort(model.transform(X) ** 2, axis=1)
     margin = D[:, 1] - D[:, 0]
     differ = out["label"] != model.predict(X)
@@ -61,11 +64,23 @@ def test_onnx_labels_are_those_of_predict(name, shared_set, tmp_path):
         (EulerKMeans, "robust", "clip"),
         (RectifiedEulerKMeans, None, "wrap"),
     ):
-        params = {"alpha": 0.9 if scale else 0.9 / np.ptp(X), "scale": scale, "beyond": beyond, "random_state": 0}
-        model = clusterer(LOW_DIMENSIONAL[name], init="random", n_init=1, max_iter=20, **params).fit(X)
+        params = {
+            "alpha": 0.9 if scale else 0.9 / np.ptp(X),
+            "scale": scale,
+            "beyond": beyond,
+            "random_state": 0,
+        }
+        model = clusterer(
+            LOW_DIMENSIONAL[name], init="random", n_init=1, max_iter=20, **params
+        ).fit(X)
         for rows in (X, dirty(X)):
-            differ, close = assert_labels_but_for_ties(model, outputs(model, tmp_path / "model.onnx", rows), rows)
-            print(f"{name} {clusterer.__name__} {beyond}: {differ} of {len(rows)} rows differ, {close} in doubt")
+            differ, close = assert_labels_but_for_ties(
+                model, outputs(model, tmp_path / "model.onnx", rows), rows
+            )
+            print(
+                f"{name} {clusterer.__name__} {beyond}: {differ} of {len(rows)} rows differ, "
+                f"{close} in doubt"
+            )
             assert differ == 0  # measured on every set: none
 
 
@@ -78,12 +93,15 @@ def test_onnx_distances_are_those_of_transform(clusterer, scale, beyond, tmp_pat
         out = outputs(model, tmp_path / "model.onnx", rows)
         assert out["label"].dtype == np.int64
         assert_array_equal(out["label"], model.predict(rows))
-        assert_array_equal(out["distance"], model.transform(rows))  # 13 columns: the sums are exact as double too
+        # 13 columns: the sums are exact as double too
+        assert_array_equal(out["distance"], model.transform(rows))
 
 
 @each_clusterer
 def test_onnx_decides_rows_on_the_border_of_two_clusters_as_predict_does(clusterer, tmp_path):
-    """Rows halved onto the border, to neighbouring doubles: the worst there are, as there a feature rounds over."""
+    """Rows halved onto the border, to neighbouring doubles: the worst there are, as there a feature
+    rounds over.
+    """
     model = clusterer(3, random_state=0).fit(WINE)
     labels = model.predict(WINE)
     near, far = (WINE[labels == c][:40] for c in (0, 1))
@@ -94,7 +112,9 @@ def test_onnx_decides_rows_on_the_border_of_two_clusters_as_predict_does(cluster
         near, far = np.where(same, middle, near), np.where(same, far, middle)
         borders.append(middle)
     rows = np.concatenate(borders)
-    differ, close = assert_labels_but_for_ties(model, outputs(model, tmp_path / "model.onnx", rows), rows)
+    differ, close = assert_labels_but_for_ties(
+        model, outputs(model, tmp_path / "model.onnx", rows), rows
+    )
     print(f"{clusterer.__name__}: {differ} of {len(rows)} rows differ, {close} in doubt")
     assert close > len(rows) / 4
     assert differ < close / 20
@@ -115,7 +135,9 @@ def test_onnx_separates_what_float64_cannot_and_takes_the_first_of_equals(tmp_pa
 @each_map
 def test_onnx_maps_as_the_transformer_does(scale, beyond, tmp_path):
     model = EulerMap(scale=scale, beyond=beyond).fit(WINE)
-    assert_array_equal(outputs(model, tmp_path / "map.onnx", DIRTY)["mapped"], model.transform(DIRTY))
+    assert_array_equal(
+        outputs(model, tmp_path / "map.onnx", DIRTY)["mapped"], model.transform(DIRTY)
+    )
 
 
 def test_onnx_files_are_checked_named_and_repeatable(tmp_path):

@@ -45,7 +45,9 @@ def test_columns_are_dropped_or_taken_in_the_order_asked(name, tmp_path):
 
 
 def test_columns_exact_in_float32_stay_narrow(tmp_path):
-    frame = pd.DataFrame({"a": np.array([0.1, np.nan], np.float32), "b": np.array([7, -7], np.int16)})
+    frame = pd.DataFrame(
+        {"a": np.array([0.1, np.nan], np.float32), "b": np.array([7, -7], np.int16)}
+    )
     frame.to_parquet(tmp_path / "t.parquet")
     assert read_table_file(tmp_path / "t.parquet").X.dtype == np.float32
     frame.astype({"b": np.int64}).to_parquet(tmp_path / "t.parquet")
@@ -56,7 +58,8 @@ def test_columns_exact_in_float32_stay_narrow(tmp_path):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint8, np.int64, np.bool_])
 def test_arrays_of_numpy(dtype, tmp_path):
-    X, y = np.arange(12).reshape(4, 3).astype(dtype), np.array(["b", "a", "b", "c"])
+    X = np.arange(12).reshape(4, 3).astype(dtype)
+    y = np.array(["b", "a", "b", "c"])
     np.save(tmp_path / "t.npy", X)
     np.savez(tmp_path / "t.npz", X=X, y=y)
     assert_array_equal(read_table_file(tmp_path / "t.npy").X, X.astype(np.float64))
@@ -79,21 +82,32 @@ def test_libsvm_stays_sparse(tmp_path):
 
 def test_missing_classes_are_counted_apart(tmp_path):
     (tmp_path / "t.csv").write_text("a,kind\n1,x\n2,\n3,y\n")
-    assert read_table_file(tmp_path / "t.csv", ColumnSelection(label="kind")).y.tolist() == [0, -1, 1]
+    assert read_table_file(tmp_path / "t.csv", ColumnSelection(label="kind")).y.tolist() == [
+        0,
+        -1,
+        1,
+    ]
 
 
 def test_unknown_columns_are_named(tmp_path):
     (tmp_path / "t.csv").write_text("a,b\n1,2\n")
     for asked in ({"label": "nope"}, {"drop": ("nope",)}, {"only": ("a", "nope")}):
-        with pytest.raises(UnreadableFileError, match=r"t\.csv has no column nope: its columns are a, b\."):
+        with pytest.raises(
+            UnreadableFileError, match=r"t\.csv has no column nope: its columns are a, b\."
+        ):
             read_table_file(tmp_path / "t.csv", ColumnSelection(**asked))
 
 
 def test_labels_are_written_alike_in_both_formats(tmp_path):
-    labels, ids = np.array([2, 0, 1], np.int32), np.array(["a", 'b"', "c,d"], object)
+    labels = np.array([2, 0, 1], np.int32)
+    ids = np.array(["a", 'b"', "c,d"], object)
     for name in ("l.csv", "l.parquet"):
         write_labels(tmp_path / name, labels, ids)
-        theirs = pd.read_csv(tmp_path / name) if name.endswith("csv") else pd.read_parquet(tmp_path / name)
+        theirs = (
+            pd.read_csv(tmp_path / name)
+            if name.endswith("csv")
+            else pd.read_parquet(tmp_path / name)
+        )
         assert theirs["cluster"].tolist() == labels.tolist()
         assert theirs["row"].tolist() == ids.tolist()
 
@@ -122,7 +136,9 @@ def test_a_class_that_is_nan_is_missing(tmp_path):
     assert (table.y.tolist(), table.classes) == ([0, -1, 1, -1], ["2.0", "1.0"])
 
 
-@pytest.mark.parametrize(("ending", "packing"), {".GZ": "gzip", ".Bz2": "bz2", ".ZST": "zstd"}.items())
+@pytest.mark.parametrize(
+    ("ending", "packing"), {".GZ": "gzip", ".Bz2": "bz2", ".ZST": "zstd"}.items()
+)
 def test_endings_may_be_large(ending, packing, tmp_path):
     import pyarrow as pa
 

@@ -20,7 +20,12 @@ GERMAN = str.maketrans(",.", ".,")
 
 def plain_frame(n=200):
     random = np.random.default_rng(0)
-    frame = pd.DataFrame({name: random.uniform(-9000, 9000, n).round(2) for name in ("price", "sales", "share", "age")})
+    frame = pd.DataFrame(
+        {
+            name: random.uniform(-9000, 9000, n).round(2)
+            for name in ("price", "sales", "share", "age")
+        }
+    )
     frame.loc[3, "price"] = frame.loc[5:9, "age"] = np.nan
     return frame
 
@@ -28,7 +33,9 @@ def plain_frame(n=200):
 def messy_frame(frame):
     return pd.DataFrame(
         {
-            "price": [f"${x:,.2f}".replace("$-", "-$") if x == x else "n/a?" for x in frame["price"]],
+            "price": [
+                f"${x:,.2f}".replace("$-", "-$") if x == x else "n/a?" for x in frame["price"]
+            ],
             "sales": [f"{x:,.2f} €".translate(GERMAN) for x in frame["sales"]],
             "share": [f"({-x} %)" if x < 0 else f"{x} %" for x in frame["share"]],
             "age": [str(x) if x == x else "unknown" for x in frame["age"]],
@@ -55,9 +62,13 @@ def test_formatted_numbers_are_read_as_the_plain_ones(name, tmp_path):
 
 @pytest.mark.parametrize("text", ["unknown", "1,234.5", " NA", "gr\xfcn"])
 def test_text_far_down_the_file_is_as_text_at_its_beginning(text, tmp_path):
-    """The file, some 4 MB, is read in blocks of 1 MB; the second file has the rows of the first from last to first."""
+    """The file, some 4 MB, is read in blocks of 1 MB; the second file has the rows of the first
+    from last to first.
+    """
     n = 150_000
-    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(n, 3)).round(6), columns=["a", "b", "c"]).astype(str)
+    frame = pd.DataFrame(
+        np.random.default_rng(0).normal(size=(n, 3)).round(6), columns=["a", "b", "c"]
+    ).astype(str)
     frame.loc[n - 1, ["a", "c"]] = text
     frame.to_csv(tmp_path / "late.csv", index=False)
     frame[::-1].to_csv(tmp_path / "early.csv", index=False)
@@ -96,15 +107,21 @@ DECIMALS = {  # the cells of a column in a file of this separator: what they are
 def test_the_decimal_mark_is_that_of_the_column(case, tmp_path):
     separator, cells, numbers = DECIMALS[case]
     frame = pd.DataFrame({"a": cells, "b": [0.5, 2.25], "c": [1.5, 2.5], "d": [0.1, 0.2]})
-    frame.to_csv(tmp_path / "t.csv", index=False, sep=separator, decimal="," if separator == ";" else ".")
+    frame.to_csv(
+        tmp_path / "t.csv", index=False, sep=separator, decimal="," if separator == ";" else "."
+    )
     table = read_table_file(tmp_path / "t.csv")
     assert_array_equal(table.X[:, 0], numbers)
     assert_array_equal(table.X[:, 1:], frame.drop(columns="a"))
 
 
-@pytest.mark.parametrize("cell", ["2020-01-{:02}.", "12:3{}h", "555-{:04}", "612 345 {:03}", "1.2.{}", "no. {}"])
+@pytest.mark.parametrize(
+    "cell", ["2020-01-{:02}.", "12:3{}h", "555-{:04}", "612 345 {:03}", "1.2.{}", "no. {}"]
+)
 def test_dates_phones_and_versions_stay_text(cell, tmp_path):
-    pd.DataFrame({"a": [cell.format(i) for i in range(20)], "b": 0.5}).to_csv(tmp_path / "t.csv", index=False)
+    pd.DataFrame({"a": [cell.format(i) for i in range(20)], "b": 0.5}).to_csv(
+        tmp_path / "t.csv", index=False
+    )
     assert read_table_file(tmp_path / "t.csv").skipped == {"a": "text"}
 
 

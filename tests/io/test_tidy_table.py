@@ -45,7 +45,9 @@ def test_ids_are_left_out_unless_asked_for(case, file, tmp_path):
     frame = write_frame(tmp_path / file, name, cells)
     table = read_table_file(tmp_path / file)
     assert (table.names, table.skipped) == (["a"], {name: "an id"})
-    assert table.notes == [f"left out as ids: {name} (40 integers); --keep NAME takes one as a feature"]
+    assert table.notes == [
+        f"left out as ids: {name} (40 integers); --keep NAME takes one as a feature"
+    ]
     assert_array_equal(table.X, frame[["a"]])
     for selection in (ColumnSelection(keep=(name,)), ColumnSelection(only=(name, "a"))):
         assert_array_equal(read_table_file(tmp_path / file, selection).X, frame)
@@ -75,15 +77,24 @@ def test_a_line_of_totals_and_an_empty_line_do_not_hide_ids(tmp_path):
 
 def test_a_table_of_ids_alone_names_the_way_out(tmp_path):
     (tmp_path / "t.csv").write_text("id\n4\n9\n")
-    with pytest.raises(UnreadableFileError, match=r"skipped id \(an id\); take one with --keep NAME\."):
+    with pytest.raises(
+        UnreadableFileError, match=r"skipped id \(an id\); take one with --keep NAME\."
+    ):
         read_table_file(tmp_path / "t.csv")
     with pytest.raises(UnreadableFileError, match="no column nope"):
         read_table_file(tmp_path / "t.csv", ColumnSelection(keep=("nope",)))
 
 
 def test_names_of_ids_are_found_by_their_words():
-    assert all(map(has_id_name, ["id", "ID", "customer_id", "Customer Id", "userID", "IDNumber", "row-index", "UUID"]))
-    assert not any(map(has_id_name, ["width", "kid", "Idaho", "monkey", "solid", "paid", "indexed", "", "x1"]))
+    assert all(
+        map(
+            has_id_name,
+            ["id", "ID", "customer_id", "Customer Id", "userID", "IDNumber", "row-index", "UUID"],
+        )
+    )
+    assert not any(
+        map(has_id_name, ["width", "kid", "Idaho", "monkey", "solid", "paid", "indexed", "", "x1"])
+    )
 
 
 def test_constants_are_named_and_stay(tmp_path):
@@ -110,7 +121,9 @@ def test_rows_without_a_value_are_left_out_and_counted(name, tmp_path):
     assert_array_equal(table.has_value, has_value)
     assert [[*table.classes, None][c] for c in table.y] == ["x", "x", None, "y"]
     place = "row 1 (counted from 0)" if "parquet" in name else "line 5"
-    expected = f"left out 4 of 8 rows, which have no value (the first is {place}): their cluster is empty"
+    expected = (
+        f"left out 4 of 8 rows, which have no value (the first is {place}): their cluster is empty"
+    )
     assert table.notes == [expected]
 
 
@@ -138,7 +151,13 @@ def test_a_file_without_any_value_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "text", ["a,b\n1,2\n3,inf\n", "\n\na,b\n\n1,inf\n", '"a",b\n"1\n\n",2\n\n"3 ""x""",inf\n', "1,2\n\n3,inf\n"]
+    "text",
+    [
+        "a,b\n1,2\n3,inf\n",
+        "\n\na,b\n\n1,inf\n",
+        '"a",b\n"1\n\n",2\n\n"3 ""x""",inf\n',
+        "1,2\n\n3,inf\n",
+    ],
 )
 def test_messages_name_the_line_of_the_file(text, tmp_path):
     (tmp_path / "t.csv").write_text(text)

@@ -1,4 +1,6 @@
-"""Data sets: every source gives the same bits; what is missing or bad is reported in one sentence and not cached."""
+"""Data sets: every source gives the same bits; what is missing or bad is reported in one sentence
+and not cached.
+"""
 
 import hashlib
 import pickle
@@ -40,14 +42,18 @@ def server(monkeypatch):
 
 
 def serve_locally(name, server, monkeypatch, files, shape=None):
-    """Let the source of a set be the local server, with these files and their checksums; no folder comes first."""
+    """Let the source of a set be the local server, with these files and their checksums; no folder
+    comes first.
+    """
     monkeypatch.delenv("REKMEANS_DATA", raising=False)
     origin = FETCHABLE[name]
     serve_locally = tuple(
         File(server.serve(file.name, content), hashlib.sha256(content).hexdigest())
         for file, content in zip(origin.files, files, strict=True)
     )
-    monkeypatch.setitem(datasets.ORIGINS, name, replace(origin, files=serve_locally, shape=shape or origin.shape))
+    monkeypatch.setitem(
+        datasets.ORIGINS, name, replace(origin, files=serve_locally, shape=shape or origin.shape)
+    )
 
 
 def cached_files(folder):
@@ -70,7 +76,9 @@ def load_error(name, cache):
 def test_a_set_is_fetched_from_its_source_once(name, server, tmp_path, monkeypatch):
     X, y = random_table(name)
     serve_locally(name, server, monkeypatch, file_contents(name, X, y), shape=X.shape)
-    assert datasets.available(cache=tmp_path)[name].startswith(f"not here yet, load fetches it from {server.url}/")
+    assert datasets.available(cache=tmp_path)[name].startswith(
+        f"not here yet, load fetches it from {server.url}/"
+    )
     for _ in range(2):
         found = datasets.load(name, cache=tmp_path)
         assert_array_equal(found.X, X, strict=True)
@@ -103,7 +111,10 @@ def test_a_wrong_checksum_is_reported_and_not_cached(server, tmp_path, monkeypat
     good = file_contents("wine", *random_table("wine"))
     serve_locally("wine", server, monkeypatch, good)
     server.serve("wine.data", good[0].replace(b"1", b"2", 1))
-    assert f"{server.url}/wine.data sent a file with another sha256 than the known one;" in load_error("wine", tmp_path)
+    assert (
+        f"{server.url}/wine.data sent a file with another sha256 than the known one;"
+        in load_error("wine", tmp_path)
+    )
     assert cached_files(tmp_path) == []
 
 
@@ -112,7 +123,9 @@ def test_a_cut_connection_is_reported_and_not_cached(sent, server, tmp_path, mon
     good = file_contents("wine", *random_table("wine"))
     serve_locally("wine", server, monkeypatch, good)
     server.serve("wine.data", good[0][: int(sent * len(good[0]))], missing=100)
-    assert f"{server.url}/wine.data broke off before the end of the file;" in load_error("wine", tmp_path)
+    assert f"{server.url}/wine.data broke off before the end of the file;" in load_error(
+        "wine", tmp_path
+    )
     assert cached_files(tmp_path) == []
 
 
@@ -191,7 +204,10 @@ def test_a_file_that_is_not_its_name_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("REKMEANS_DATA", str(tmp_path))
     X, y = random_table("wine")
     for arrays, what in [
-        ({"X": X[:, :12], "y": y}, "it has 178 x 12 values instead of 178 x 13: rename it or take it away."),
+        (
+            {"X": X[:, :12], "y": y},
+            "it has 178 x 12 values instead of 178 x 13: rename it or take it away.",
+        ),
         ({"X": X, "y": y // 2}, "it has 2 classes instead of 3: rename it or take it away."),
         ({"X": X}, "wine.npz has no column y"),
     ]:
@@ -202,7 +218,9 @@ def test_a_file_that_is_not_its_name_is_refused(tmp_path, monkeypatch):
 
 def test_a_path_that_is_not_a_folder_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("REKMEANS_DATA", str(tmp_path / "nowhere"))
-    with pytest.raises(NotADirectoryError, match=r"^REKMEANS_DATA must name a folder, got '.*nowhere'"):
+    with pytest.raises(
+        NotADirectoryError, match=r"^REKMEANS_DATA must name a folder, got '.*nowhere'"
+    ):
         datasets.load("wine")
 
 
@@ -234,7 +252,9 @@ def test_notes_say_where_the_printed_table_is_wrong():
     assert (*PRINTED,) == datasets.NAMES[1:]
     for name, printed in PRINTED.items():
         origin = datasets.ORIGINS[name]
-        wrong = [old for old, new in zip(printed, (*origin.shape, origin.k), strict=True) if old != new]
+        wrong = [
+            old for old, new in zip(printed, (*origin.shape, origin.k), strict=True) if old != new
+        ]
         stated = re.findall(r"The paper's table says (\d+)", origin.note)
         assert [int(number) for number in stated] == wrong
         if name in datasets.LOW:
@@ -278,6 +298,8 @@ def test_without_pooch_the_extra_is_named(tmp_path, monkeypatch):
 def test_the_module_prints_where_each_set_is(tmp_path, monkeypatch):
     monkeypatch.setenv("REKMEANS_DATA", str(tmp_path))
     command = [sys.executable, "-W", "error", "-m", "rekmeans_paper.datasets"]
-    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()
+    printed = subprocess.run(
+        command, capture_output=True, text=True, check=True
+    ).stdout.splitlines()
     assert [line.split()[0] for line in printed] == [*datasets.NAMES, *datasets.HIGH]
     assert re.match(r"yeast +1484 x 8 +10 classes  not here yet", printed[3])

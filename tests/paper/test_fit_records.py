@@ -28,7 +28,9 @@ def run_all(folder, workers=1):
 def test_a_record_says_what_the_estimator_found(wine_folder, tmp_path):
     found = run_cells(FEW, tmp_path / "cells.jsonl")
     X, y = load_wine(return_X_y=True)
-    model = RectifiedEulerKMeans(3, alpha=0.5, scale="range", beyond="wrap", init="random", n_init=1, random_state=2)
+    model = RectifiedEulerKMeans(
+        3, alpha=0.5, scale="range", beyond="wrap", init="random", n_init=1, random_state=2
+    )
     model.fit(X.astype(np.float32))
     record = found[Cell("wine", "range", "random", "REK1", 0.5, 0, 2)]
     assert record["acc"] == clustering_accuracy(y, model.labels_)
@@ -52,7 +54,9 @@ def test_a_killed_run_continues_to_the_same_bytes(wine_folder, tmp_path):
     complete = run_all(tmp_path / "whole")
     path = tmp_path / "killed" / "cells.jsonl"
     here = os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT / "tests"), *sys.path])}
-    process = subprocess.Popen([sys.executable, "-c", KILLED, str(path)], stdin=-1, stdout=-1, env=here, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(path)], stdin=-1, stdout=-1, env=here, text=True
+    )
     for _ in range(3):
         done = int(process.stdout.readline())
         if done < len(FEW):

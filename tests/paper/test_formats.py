@@ -1,4 +1,6 @@
-"""The sources' formats: what a source would send is read back exactly; .Z files unpack as gzip unpacks them."""
+"""The sources' formats: what a source would send is read back exactly; .Z files unpack as gzip
+unpacks them.
+"""
 
 import hashlib
 import shutil
@@ -32,7 +34,9 @@ def test_real_values_are_read_back_exactly(name, shared_set):
 
 @pytest.mark.parametrize("name", ["seeds", "pendigits", "satimage"])
 def test_real_values_written_in_the_format_of_the_source_have_its_checksum(name, shared_set):
-    sums = [hashlib.sha256(content).hexdigest() for content in file_contents(name, *shared_set(name))]
+    sums = [
+        hashlib.sha256(content).hexdigest() for content in file_contents(name, *shared_set(name))
+    ]
     assert sums == [file.sha256 for file in FETCHABLE[name].files]
 
 
@@ -48,11 +52,16 @@ def test_unpacked_gives_what_gzip_gives(widest, clears):
     text = b"a" * 1000 + rng.integers(48, 58, 300_000, np.uint8).tobytes() + b", 26.\n"
     file = pack_lzw(text, widest, clears)
     if shutil.which("gzip"):  # an oracle for the packer, which is ours too
-        assert subprocess.run(["gzip", "-dc"], input=file, capture_output=True, check=True).stdout == text
+        assert (
+            subprocess.run(["gzip", "-dc"], input=file, capture_output=True, check=True).stdout
+            == text
+        )
     assert unpack_lzw(file) == text
 
 
-@pytest.mark.parametrize("file", [b"", b"\x1f\x9d", b"\x1f\x8b\x08plain gzip", b"\x1f\x9d\x90\xff\xff\xff\xff"])
+@pytest.mark.parametrize(
+    "file", [b"", b"\x1f\x9d", b"\x1f\x8b\x08plain gzip", b"\x1f\x9d\x90\xff\xff\xff\xff"]
+)
 def test_a_damaged_archive_is_refused(file):
     with pytest.raises(ValueError, match=r"it is (not a|a damaged) \.Z file"):
         unpack_lzw(file)

@@ -14,12 +14,16 @@ COLOURED = np.random.default_rng(0).integers(0, 256, (40, 56, 3), dtype=np.uint8
 
 @pytest.fixture
 def cv2():
-    return pytest.importorskip("cv2", reason="OpenCV is not installed: pip install 'rekmeans[paper]'")
+    return pytest.importorskip(
+        "cv2", reason="OpenCV is not installed: pip install 'rekmeans[paper]'"
+    )
 
 
 def test_grey_is_the_luma_of_a_pixel():
     r, g, b = (COLOURED[..., c].astype(float) for c in range(3))
-    np.testing.assert_allclose(grey_image(COLOURED, "it"), (0.299 * r + 0.587 * g + 0.114 * b) / 255, rtol=1e-12)
+    np.testing.assert_allclose(
+        grey_image(COLOURED, "it"), (0.299 * r + 0.587 * g + 0.114 * b) / 255, rtol=1e-12
+    )
 
 
 def test_a_grey_image_is_the_same_in_any_shape():
@@ -73,7 +77,8 @@ def test_files_that_are_not_images_are_refused_by_name(cv2, tmp_path):
     spoiled = {
         "text.jpg": (b"no image at all", "a format OpenCV reads"),
         "none.png": (b"", "a format OpenCV reads"),
-        "cut.jpg": (jpeg[: int(0.9 * len(jpeg))], "complete", "truncated"),  # OpenCV 4 fills the rest with grey
+        # OpenCV 4 fills the rest with grey
+        "cut.jpg": (jpeg[: int(0.9 * len(jpeg))], "complete", "truncated"),
         "cut.png": (png[:60], "a format OpenCV reads"),
     }
     for name, (data, *words) in spoiled.items():
@@ -124,7 +129,11 @@ def classes(tmp_path):
 
 def test_a_folder_gives_images_by_class(classes):
     paths, y, names = folder(classes, skip=["cup"])
-    assert [path.relative_to(classes).as_posix() for path in paths] == ["ant/9.jpeg", "bee/1.png", "bee/2.JPG"]
+    assert [path.relative_to(classes).as_posix() for path in paths] == [
+        "ant/9.jpeg",
+        "bee/1.png",
+        "bee/2.JPG",
+    ]
     assert y.tolist() == [0, 1, 1]
     assert names == ["ant", "bee"]
 

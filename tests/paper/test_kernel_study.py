@@ -1,4 +1,6 @@
-"""The kernel study, end to end on half-moons; its figures against fits made here, its counts against plain ones."""
+"""The kernel study, end to end on half-moons; its figures against fits made here, its counts
+against plain ones.
+"""
 
 import csv
 import json
@@ -52,21 +54,36 @@ def moons():
 
 def test_the_folder_holds_the_page_the_tables_and_the_figures(study):
     folder, results = study
-    wanted = {"index.html", "results.json", *results["figures"], *(f"{name}.csv" for name in KERNEL_TABLES)}
+    wanted = {
+        "index.html",
+        "results.json",
+        *results["figures"],
+        *(f"{name}.csv" for name in KERNEL_TABLES),
+    }
     assert {path.name for path in folder.iterdir()} == wanted
     assert json.loads((folder / "results.json").read_text()) == json.loads(json.dumps(results))
     page = (folder / "index.html").read_text()
     assert all(f"<h2>{table.title}</h2>" in page for table in KERNEL_TABLES.values())
     assert page.count("<figure>") == len(results["figures"]) / 2
     assert "reproduced" not in page
-    assert all((folder / name).read_bytes()[1:4] == b"PNG" for name in results["figures"] if name.endswith("png"))
+    assert all(
+        (folder / name).read_bytes()[1:4] == b"PNG"
+        for name in results["figures"]
+        if name.endswith("png")
+    )
     with (folder / "robustness.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert [float(row["nmi"]) for row in rows] == [row["nmi"] for row in results["tables"]["robustness"]]
+    assert [float(row["nmi"]) for row in rows] == [
+        row["nmi"] for row in results["tables"]["robustness"]
+    ]
 
 
 def row(results, table, **wanted):
-    (one,) = [row for row in results["tables"][table] if all(row[name] == value for name, value in wanted.items())]
+    (one,) = [
+        row
+        for row in results["tables"][table]
+        if all(row[name] == value for name, value in wanted.items())
+    ]
     return one
 
 
@@ -75,7 +92,9 @@ def test_deviation_and_score_are_those_of_a_fit_made_here(study, moons, kernel, 
     X, _ = moons
     auto = KernelKMeans(2, kernel=kernel, beyond="clip", random_state=0).fit(X)
     steep = {"alpha": width} if kernel == "euler" else {"gamma": width * auto.gamma_}
-    model = KernelKMeans(2, kernel=kernel, centroids="mean", beyond="clip", random_state=0, **steep).fit(X)
+    model = KernelKMeans(
+        2, kernel=kernel, centroids="mean", beyond="clip", random_state=0, **steep
+    ).fit(X)
     found = row(study[1], "widths", kernel=kernel, width=width)
     assert found["kappa"] == pytest.approx(model.deviation_.mean(), rel=1e-5)
     assert found["score"] == pytest.approx(representation_score(model, X), rel=1e-5)
@@ -85,7 +104,9 @@ def test_an_explicit_map_takes_the_same_gamma_and_rows(study, moons):
     X, y = moons
     gamma = KernelKMeans(2, kernel="laplace", beyond="clip", random_state=0).fit(X).gamma_
     scale = KernelKMeans(2, kernel="linear", beyond="clip", random_state=0).fit(X).kernel_
-    F = Nystroem("laplacian", gamma=gamma, n_components=120, random_state=0).fit_transform(scale.embed(X))
+    F = Nystroem("laplacian", gamma=gamma, n_components=120, random_state=0).fit_transform(
+        scale.embed(X)
+    )
     labels = KMeans(2, n_init=1, random_state=0).fit_predict(F)
     found = row(study[1], "rectification", method="laplace Nystroem", width=1.0)
     assert found["nmi"] == pytest.approx(normalized_mutual_info(y, labels), rel=1e-5)
@@ -107,7 +128,9 @@ def test_every_method_is_there_at_every_share_and_the_clean_fit_stands_for_both_
     assert len(rows) == len(kernel_study_fits.ROBUST) * 2 * 3
     for method in {row["method"] for row in rows}:
         clean = [
-            row["nmi"] for row in rows if row["method"] == method and row["share"] == 0 and row["beyond"] != "wrap"
+            row["nmi"]
+            for row in rows
+            if row["method"] == method and row["share"] == 0 and row["beyond"] != "wrap"
         ]
         assert len(clean) == 2
         assert clean[0] == clean[1]
@@ -127,7 +150,10 @@ def test_a_method_breaks_where_it_first_falls_below_half(course, where):
 
 def test_the_claims_hold_on_half_moons(study):
     claims = {row["claim"]: row for row in study[1]["tables"]["claims"]}
-    for claim in ("means deviate less as the kernel flattens", "means deviate less as clusters become more"):
+    for claim in (
+        "means deviate less as the kernel flattens",
+        "means deviate less as clusters become more",
+    ):
         assert claims[claim]["verdict"] == "holds"
         assert claims[claim]["of"] == 3
     assert claims["the representation score lies between 0 and 1"]["of"] == 12
@@ -138,7 +164,8 @@ def test_two_workers_give_the_same_records():
         kernel_study_fits.KernelFit(datasets.MOONS, "dirt", method, share=0.1)
         for method in ("REK", "rectified RBF, wrap")
     ]
-    kind, present = KERNEL_STUDY.fit_kind(replace(TINY, rows=90)), fingerprint_datasets([datasets.MOONS])[0]
+    kind = KERNEL_STUDY.fit_kind(replace(TINY, rows=90))
+    present = fingerprint_datasets([datasets.MOONS])[0]
     assert run_fits(fits, kind, present, workers=2) == run_fits(fits, kind, present, workers=1)
 
 
@@ -157,6 +184,25 @@ def test_an_unknown_table_is_refused_before_anything_runs(tmp_path):
 def test_the_command_makes_the_tables_asked_for(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(kernel_study, "KERNEL_STUDY", replace(KERNEL_STUDY, quick=TINY))
     out = tmp_path / "there"
-    assert status(["reproduce", "--kernels", "--quick", "--only", "clusters", "--out", str(out), "--workers", "1"]) == 0
-    assert {path.name for path in out.iterdir()} >= {"index.html", "clusters.csv", "deviation_clusters.png"}
+    assert (
+        status(
+            [
+                "reproduce",
+                "--kernels",
+                "--quick",
+                "--only",
+                "clusters",
+                "--out",
+                str(out),
+                "--workers",
+                "1",
+            ]
+        )
+        == 0
+    )
+    assert {path.name for path in out.iterdir()} >= {
+        "index.html",
+        "clusters.csv",
+        "deviation_clusters.png",
+    }
     assert str(out / "index.html") in capsys.readouterr().out.replace("\n", "")

@@ -11,7 +11,15 @@ from sklearn.datasets import load_wine
 from rekmeans.kernels.euler import CircleSums, OnCircles
 from rekmeans_paper import angles
 from rekmeans_paper import reproduction_plans as plans
-from rekmeans_paper.methods import PAPER_METHODS, Case, count_rises, rek1, rek2, rek2_printed, starting_state
+from rekmeans_paper.methods import (
+    PAPER_METHODS,
+    Case,
+    count_rises,
+    rek1,
+    rek2,
+    rek2_printed,
+    starting_state,
+)
 from rekmeans_paper.reproduction_plans import SCALINGS
 from support.models import euler, scale_of
 
@@ -25,7 +33,9 @@ def drawn_case(draw):
     """A small table with copies of rows, more clusters than groups, any map and start."""
     random = np.random.default_rng(draw)
     n, d, k = random.integers(12, 150), random.integers(1, 12), random.integers(1, 9)
-    X = random.choice([random.random((n, d)), random.integers(0, 3, (n, d)), random.standard_t(1, (n, d))])
+    X = random.choice(
+        [random.random((n, d)), random.integers(0, 3, (n, d)), random.standard_t(1, (n, d))]
+    )
     scaling = SCALINGS[random.choice(["none", "range", "robust"])]
     alpha = float(random.choice([1e-4, 0.1, 0.9, 1.7, 50, 1e4]))
     init = str(random.choice(["random", "k-means++", "circle"]))
@@ -61,7 +71,11 @@ def test_wide_counts_give_the_same_bits_dense_and_sparse_by_both_loops(scaling, 
     by = SCALINGS[scaling]
     case = Case(X, 4, 0.3, by.scale, by.beyond, "random", seed)
     assert sparse.issparse(angles.prepare_rows(starting_state(case)[0]).rest)
-    first, *others = [method(replace(case, X=form)) for method in (rek1, rek2) for form in (X, sparse.csr_array(X))]
+    first, *others = [
+        method(replace(case, X=form))
+        for method in (rek1, rek2)
+        for form in (X, sparse.csr_array(X))
+    ]
     assert len(first.course) > 1
     for other in others:
         assert_array_equal(other.labels, first.labels)
@@ -70,13 +84,16 @@ def test_wide_counts_give_the_same_bits_dense_and_sparse_by_both_loops(scaling, 
 
 def test_angles_and_quotients_round_to_the_same_grid_points_also_next_to_ties():
     random = np.random.default_rng(0)
-    half = (random.integers(-(1 << 22), 1 << 22, 4000) + 0.5) / (1 << 23)  # cosines halfway between two grid points
+    # cosines halfway between two grid points
+    half = (random.integers(-(1 << 22), 1 << 22, 4000) + 0.5) / (1 << 23)
     turn = np.stack([half, np.sqrt(1 - half**2) * random.choice([-1, 1], 4000)], axis=1)
     near = np.rint(turn * 2.0**52).astype(np.int64)
     far = random.integers(-(1 << 40), 1 << 40, (4000, 2))
     S = np.concatenate([near, near[:, ::-1], far])
     C = np.zeros_like(S, dtype=np.int32)
-    sums = CircleSums(mass=np.ones(len(S), np.int64), totals=S, observed=np.ones((len(S), 1), np.int64))
+    sums = CircleSums(
+        mass=np.ones(len(S), np.int64), totals=S, observed=np.ones((len(S), 1), np.int64)
+    )
     exact = euler(1.0, scale_of(None, S[:, :1])).rectify(sums, OnCircles(C)).f
     assert_array_equal(angles.rectified_points(S, C), exact)
     blind = angles._grid_points(np.arctan2(S[:, 1:], S[:, :1]) / np.pi, C)
@@ -85,8 +102,12 @@ def test_angles_and_quotients_round_to_the_same_grid_points_also_next_to_ties():
 
 
 def test_a_pass_that_leaves_the_objective_as_it_was_is_dropped():
-    """Where a mapped row f and its rectified form m differ, a start as far to the other side is as good as m."""
-    rows, f = starting_state(Case(np.linspace(0.1, 0.15, 5000)[None], 1, 1.0, None, "wrap", "random", 0))
+    """Where a mapped row f and its rectified form m differ, a start as far to the other side is as
+    good as m.
+    """
+    rows, f = starting_state(
+        Case(np.linspace(0.1, 0.15, 5000)[None], 1, 1.0, None, "wrap", "random", 0)
+    )
     m = angles.rectified_points(f.astype(np.int64), f)
     assert (m != f).any()
     course = angles.fit_angles(rows, 2 * f - m)
@@ -121,7 +142,9 @@ def test_the_objective_is_that_of_the_labels(method):
     loss = 0.0
     for c in np.unique(outcome.labels):
         R = np.abs(Z[outcome.labels == c].mean(axis=0))
-        loss += (outcome.labels == c).sum() * (((1 - R**2) / 2) if method == "EulerK" else 1 - R).sum()
+        loss += (outcome.labels == c).sum() * (
+            ((1 - R**2) / 2) if method == "EulerK" else 1 - R
+        ).sum()
     if method == "REK2 printed":
         assert outcome.objective > loss * 1.01  # its centroids are not those of its labels
     else:

@@ -25,7 +25,9 @@ def test_turning_the_columns_back_loses_no_figure_and_touches_nmi_only():
         )
         assert sorted(as_printed) == sorted(as_read)
         assert sum(a != b for a, b in zip(as_printed, as_read, strict=True)) == 3
-    assert published.reference_value("ACC", "REK1", "yeast") == published.printed_value("ACC", "REK1", "yeast")
+    assert published.reference_value("ACC", "REK1", "yeast") == published.printed_value(
+        "ACC", "REK1", "yeast"
+    )
     assert tables.comparison(68.07, "NMI", "REK1", "isolet") == {
         "printed": 52.36, "printed_std": 0.0, "read": 68.07, "difference": 0.0, "verdict": "level",
     }  # fmt: skip

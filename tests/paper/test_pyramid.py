@@ -25,7 +25,11 @@ def draw_waves(shape, seed):
     """A picture of waves, uint8."""
     a, b, c = np.random.default_rng(seed).uniform(-0.5, 0.5, 3)
     y, x = np.mgrid[: shape[0], : shape[1]]
-    waves = np.sin(a * y + b * x) + np.sin(c * x * y / 40) + np.random.default_rng(seed).normal(0, 0.2, shape)
+    waves = (
+        np.sin(a * y + b * x)
+        + np.sin(c * x * y / 40)
+        + np.random.default_rng(seed).normal(0, 0.2, shape)
+    )
     return np.clip(128 + 50 * waves, 0, 255).astype(np.uint8)
 
 
@@ -51,7 +55,8 @@ def test_each_square_counts_for_its_nearest_word_in_its_cell_of_each_level(level
 def test_soft_coding_shares_a_square_among_its_nearest_words(pyramid):
     soft = pickle.loads(pickle.dumps(pyramid)).set_params(coding="soft", levels=1)
     V = describe_squares(grey_image(PICTURES[0], "it"), 8, 16).descriptors.astype(float)
-    codebook, wanted = soft.codebook_, np.zeros(WORDS)
+    codebook = soft.codebook_
+    wanted = np.zeros(WORDS)
     for v in V:
         D = (1 - np.cos(codebook.alpha * np.pi * (v - soft.words_))).sum(axis=1)
         near = np.argsort(D)[:5]
@@ -68,21 +73,28 @@ def test_soft_coding_with_fewer_words_than_neighbours():
 def test_normalisations_come_from_the_counts(pyramid):
     counts = pyramid.transform(PICTURES).astype(float)
     share = counts / counts[:, :WORDS].sum(axis=1)[:, None]
-    wanted = {"l1": share, "sqrt": np.sqrt(share), "l2": counts / np.linalg.norm(counts, axis=1)[:, None]}
+    wanted = {
+        "l1": share,
+        "sqrt": np.sqrt(share),
+        "l2": counts / np.linalg.norm(counts, axis=1)[:, None],
+    }
     for name, rows in wanted.items():
         model = pickle.loads(pickle.dumps(pyramid)).set_params(normalize=name)
         np.testing.assert_allclose(model.transform(PICTURES), rows, rtol=1e-6)
 
 
 def test_sparse_output_holds_the_same(pyramid):
-    in_sparse_form = pickle.loads(pickle.dumps(pyramid)).set_params(sparse_output=True).transform(PICTURES)
+    in_sparse_form = (
+        pickle.loads(pickle.dumps(pyramid)).set_params(sparse_output=True).transform(PICTURES)
+    )
     assert sparse.issparse(in_sparse_form)
     assert in_sparse_form.format == "csr"
     np.testing.assert_array_equal(in_sparse_form.toarray(), pyramid.transform(PICTURES))
 
 
 def test_order_and_number_of_the_images_change_nothing(pyramid):
-    counts, order = pyramid.transform(PICTURES), np.random.default_rng(1).permutation(20)
+    counts = pyramid.transform(PICTURES)
+    order = np.random.default_rng(1).permutation(20)
     np.testing.assert_array_equal(pyramid.transform([PICTURES[i] for i in order]), counts[order])
     np.testing.assert_array_equal(pyramid.transform(PICTURES[18:19]), counts[18:19])
 
@@ -92,13 +104,18 @@ def test_an_array_of_images_and_a_list_of_them_are_one():
     model = SpatialPyramid(WORDS, random_state=0)
     found = model.fit_transform(stack)
     np.testing.assert_array_equal(model.fit_transform(list(stack)), found)
-    np.testing.assert_array_equal(model.fit_transform(np.repeat(stack[..., None], 3, axis=3)), found)
+    np.testing.assert_array_equal(
+        model.fit_transform(np.repeat(stack[..., None], 3, axis=3)), found
+    )
 
 
 def test_the_seed_alone_decides(pyramid):
     again = clone(pyramid).fit(PICTURES)
     np.testing.assert_array_equal(again.words_, pyramid.words_)
-    legacy = [SpatialPyramid(WORDS, random_state=np.random.RandomState(4)).fit(PICTURES).words_ for _ in range(2)]
+    legacy = [
+        SpatialPyramid(WORDS, random_state=np.random.RandomState(4)).fit(PICTURES).words_
+        for _ in range(2)
+    ]
     np.testing.assert_array_equal(*legacy)
     assert not np.array_equal(legacy[0], pyramid.words_)
 
@@ -108,7 +125,8 @@ def test_few_descriptors_come_from_few_images_evenly():
     for most, used in ((50, 1), (150, 3), (999, 19), (10_000, 20)):
         model = SpatialPyramid(4, max_descriptors=most, random_state=0).fit(stack)
         assert len(model.codebook_.labels_) == used * 16
-    model = SpatialPyramid(4, max_descriptors=100, random_state=0).fit(PICTURES[:1] * 2)  # 2 x 77 squares
+    # 2 x 77 squares
+    model = SpatialPyramid(4, max_descriptors=100, random_state=0).fit(PICTURES[:1] * 2)
     assert len(model.codebook_.labels_) == 100
 
 
@@ -122,7 +140,9 @@ def test_names_give_level_row_column_and_word(pyramid):
 
 
 def test_it_heads_a_pipeline():
-    pipe = make_pipeline(SpatialPyramid(WORDS, normalize="l1"), RectifiedEulerKMeans(3, scale=None, alpha=5.0))
+    pipe = make_pipeline(
+        SpatialPyramid(WORDS, normalize="l1"), RectifiedEulerKMeans(3, scale=None, alpha=5.0)
+    )
     pipe.set_params(spatialpyramid__random_state=0, rectifiedeulerkmeans__random_state=0)
     labels = pipe.fit_predict(PICTURES)
     np.testing.assert_array_equal(clone(pipe).fit(PICTURES).predict(PICTURES), labels)
@@ -152,7 +172,9 @@ PARAMETERS = {
 }
 
 
-@pytest.mark.parametrize(("name", "value"), [(name, value) for name, bad in PARAMETERS.items() for value in bad])
+@pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, bad in PARAMETERS.items() for value in bad]
+)
 def test_a_bad_parameter_is_refused(name, value):
     with raises_mentioning(ValueError, f"{name} must be", f"got {value!r}"):
         SpatialPyramid(**{"n_words": WORDS, name: value}).fit(PICTURES)

@@ -1,4 +1,6 @@
-"""Spatial pyramids of real photographs (skipped where REKMEANS_DATA has none): counts, threads, published features."""
+"""Spatial pyramids of real photographs (skipped where REKMEANS_DATA has none): counts, threads,
+published features.
+"""
 
 import os
 import pickle
@@ -20,7 +22,9 @@ SAMPLE = "caltech101_images_sample.zip"
 
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory):
-    """(paths, y, classes) of 360 photographs; skips the test where they or OpenCV are not on this machine."""
+    """(paths, y, classes) of 360 photographs; skips the test where they or OpenCV are not on this
+    machine.
+    """
     pytest.importorskip("cv2", reason="OpenCV is not installed: pip install 'rekmeans[paper]'")
     path = Path(os.environ.get("REKMEANS_DATA", "")) / SAMPLE
     if not path.is_file():
@@ -34,7 +38,9 @@ def photos(tmp_path_factory):
 @pytest.fixture(scope="module")
 def fitted_pyramid(photos):
     """A pyramid of the photographs and its counts."""
-    model = SpatialPyramid(64, max_descriptors=12_000, sparse_output=True, random_state=0).fit(photos[0])
+    model = SpatialPyramid(64, max_descriptors=12_000, sparse_output=True, random_state=0).fit(
+        photos[0]
+    )
     return model, model.transform(photos[0])
 
 
@@ -60,10 +66,14 @@ def blocks(counts, k):
 
 @pytest.mark.parametrize("coding", ["hard", "soft"])
 def test_cells_add_up_to_the_cell_above(coding, photos, fitted_pyramid):
-    model = pickle.loads(pickle.dumps(fitted_pyramid[0])).set_params(coding=coding, sparse_output=False)
+    model = pickle.loads(pickle.dumps(fitted_pyramid[0])).set_params(
+        coding=coding, sparse_output=False
+    )
     top, quarters, sixteenths = blocks(model.transform(photos[0][::18]), 64)
     np.testing.assert_allclose(quarters.sum(axis=(1, 2)), top[:, 0, 0], rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(sixteenths.reshape(-1, 2, 2, 2, 2, 64).sum(axis=(2, 4)), quarters, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        sixteenths.reshape(-1, 2, 2, 2, 2, 64).sum(axis=(2, 4)), quarters, rtol=1e-5, atol=1e-5
+    )
     sizes = [shrink_image(grey_image(path, "it"), 300).shape for path in photos[0][::18]]
     squares_of = [((h - 16) // 8 + 1) * ((w - 16) // 8 + 1) for h, w in sizes]
     np.testing.assert_allclose(top.sum(axis=(1, 2, 3)), squares_of, rtol=1e-5)
@@ -72,16 +82,21 @@ def test_cells_add_up_to_the_cell_above(coding, photos, fitted_pyramid):
 @pytest.mark.parametrize("coding", ["hard", "soft"])
 def test_any_number_of_threads_gives_the_same(coding, photos):
     model = SpatialPyramid(32, coding=coding, max_descriptors=3000, random_state=3)
-    alone, together = (clone(model).set_params(n_threads=n).fit_transform(photos[0][::24]) for n in (1, 5))
+    alone, together = (
+        clone(model).set_params(n_threads=n).fit_transform(photos[0][::24]) for n in (1, 5)
+    )
     np.testing.assert_array_equal(together, alone)
 
 
 def test_the_sample_is_clustered_far_above_chance(photos, fitted_pyramid):
-    y, counts = photos[1], fitted_pyramid[1].toarray()
+    y = photos[1]
+    counts = fitted_pyramid[1].toarray()
     roots = np.sqrt(counts / counts[:, :64].sum(axis=1, keepdims=True))
     labels = RectifiedEulerKMeans(12, alpha=3.0, scale=None, random_state=0).fit_predict(roots)
     found = normalized_mutual_info(y, labels)
-    chance = [normalized_mutual_info(np.random.default_rng(s).permutation(y), labels) for s in range(99)]
+    chance = [
+        normalized_mutual_info(np.random.default_rng(s).permutation(y), labels) for s in range(99)
+    ]
     print(f"12 classes of photographs: NMI {found:.3f}, shuffled labels at most {max(chance):.3f}")
     assert found > 0.5
     assert found > 5 * max(chance)
@@ -89,7 +104,9 @@ def test_the_sample_is_clustered_far_above_chance(photos, fitted_pyramid):
 
 @pytest.fixture(scope="module")
 def published_counts(photos):
-    """Rows of caltech101_spm for the photographs, (n, 10752); skips the test where it is not on this machine."""
+    """Rows of caltech101_spm for the photographs, (n, 10752); skips the test where it is not on
+    this machine.
+    """
     file = Path(os.environ["REKMEANS_DATA"]) / "caltech101_spm.npz"
     if not file.is_file():
         pytest.skip(f"no {file}")
@@ -98,8 +115,12 @@ def published_counts(photos):
         return arrays["X"][[rows["/".join(path.parts[-2:])] for path in photos[0]]]
 
 
-def test_the_defaults_cut_photographs_as_the_published_features_do(published_counts, fitted_pyramid):
-    for wanted, found in zip(blocks(published_counts, 512), blocks(fitted_pyramid[1].toarray(), 64), strict=True):
+def test_the_defaults_cut_photographs_as_the_published_features_do(
+    published_counts, fitted_pyramid
+):
+    for wanted, found in zip(
+        blocks(published_counts, 512), blocks(fitted_pyramid[1].toarray(), 64), strict=True
+    ):
         np.testing.assert_array_equal(found.sum(axis=3), wanted.sum(axis=3))
 
 
@@ -113,9 +134,12 @@ def likeness(counts):
 def test_photographs_alike_in_the_published_features_are_alike_here(photos, published_counts):
     found = []
     for seed in range(3):  # one codebook or another moves it by .002
-        counts = SpatialPyramid(max_descriptors=12_000, random_state=seed).fit_transform(photos[0][::3])
+        counts = SpatialPyramid(max_descriptors=12_000, random_state=seed).fit_transform(
+            photos[0][::3]
+        )
         assert counts.shape == (120, 10_752)
         found.append(np.corrcoef(likeness(counts), likeness(published_counts[::3]))[0, 1])
     r = np.median(found)
     print(f"likeness of pairs of photographs, here and published: correlation {r:.4f}")
-    assert r > 0.979  # without the clip 0.976, with the faint squares cut off at 0.4 instead of 0.1 0.908
+    # without the clip 0.976, with the faint squares cut off at 0.4 instead of 0.1 0.908
+    assert r > 0.979

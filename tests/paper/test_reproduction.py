@@ -1,4 +1,6 @@
-"""The reproduction of the paper, small: its results against stored ones, its page and its command."""
+"""The reproduction of the paper, small: its results against stored ones, its page and its
+command.
+"""
 
 import json
 import os
@@ -38,19 +40,41 @@ def test_a_small_reproduction_gives_the_stored_results(wine_folder, tmp_path):
     contents = json.loads((tmp_path / "out" / "results.json").read_text())
     assert contents["tables"] == json.loads(json.dumps(results["tables"]))
     names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {"index.html", "results.json", "cells.jsonl", *(f"{name}.csv" for name in REPRODUCTION.tables)} <= names
-    drawn = {"half_moons", "surfaces", "surfaces_plane", "starts_circle", "starts_random", "clusters", "alphas_range"}
-    assert {f"{name}.{kind}" for name in drawn for kind in ("svg", "png")} <= set(contents["figures"]) <= names
+    assert {
+        "index.html",
+        "results.json",
+        "cells.jsonl",
+        *(f"{name}.csv" for name in REPRODUCTION.tables),
+    } <= names
+    drawn = {
+        "half_moons",
+        "surfaces",
+        "surfaces_plane",
+        "starts_circle",
+        "starts_random",
+        "clusters",
+        "alphas_range",
+    }
+    assert (
+        {f"{name}.{kind}" for name in drawn for kind in ("svg", "png")}
+        <= set(contents["figures"])
+        <= names
+    )
     for name in drawn:
-        (text, picture) = ((tmp_path / "out" / f"{name}.{kind}").read_bytes() for kind in ("svg", "png"))
+        (text, picture) = (
+            (tmp_path / "out" / f"{name}.{kind}").read_bytes() for kind in ("svg", "png")
+        )
         wide, high = map(float, re.search(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"', text).groups())
         assert picture[:8] == b"\x89PNG\r\n\x1a\n"
         size = np.frombuffer(picture[16:24], ">u4")
-        assert_allclose(size, np.array([wide, high]) / 72 * 150, atol=1)  # the same picture at 150 dots an inch
+        # the same picture at 150 dots an inch
+        assert_allclose(size, np.array([wide, high]) / 72 * 150, atol=1)
     page = (tmp_path / "out" / "index.html").read_text()
-    assert not re.findall(r"""(?:src|href)=["'](?!data:|#)|url\((?!#)|@import""", page)  # it fetches nothing
+    # it fetches nothing
+    assert not re.findall(r"""(?:src|href)=["'](?!data:|#)|url\((?!#)|@import""", page)
     ours = {
-        name: [row for row in rows if not row.get("method", "").startswith("k-means")]  # scikit-learn's bits may change
+        # scikit-learn's bits may change
+        name: [row for row in rows if not row.get("method", "").startswith("k-means")]
         for name, rows in contents["tables"].items()
         if name != "datasets"
     }
@@ -65,14 +89,22 @@ def test_the_page_of_the_docs_says_what_the_results_say(wine_folder, tmp_path, m
 
     results = reproduce_paper(tmp_path / "out", SMALL, [*docs.COLUMNS, "nmi", "acc"], workers=1)
     page = docs.page(results)
-    (row,) = [r for r in results["tables"]["acc"] if (r["protocol"], r["method"]) == ("range", "REK1")]
-    cell = f"{row['mean']:.1f} ± {row['std']:.1f} ({row['mean'] - row['read']:+.1f} to {row['read']:.1f})"
+    (row,) = [
+        r for r in results["tables"]["acc"] if (r["protocol"], r["method"]) == ("range", "REK1")
+    ]
+    cell = (
+        f"{row['mean']:.1f} ± {row['std']:.1f} ({row['mean'] - row['read']:+.1f} to "
+        f"{row['read']:.1f})"
+    )
     (line,) = [line for line in page[page.index("### ACC, low") :].splitlines() if cell in line]
     assert line.startswith("| wine |")
     assert line.endswith(f"| {row['verdict']} | {row['alpha']:g} |")
     for name, columns in docs.COLUMNS.items():
         if name != "scaling":
-            assert all(docs.table([row], columns).splitlines()[2] in page for row in results["tables"][name])
+            assert all(
+                docs.table([row], columns).splitlines()[2] in page
+                for row in results["tables"][name]
+            )
     assert "undefined" not in page.lower()
 
 
@@ -100,16 +132,42 @@ def test_the_tables_say_what_their_records_say(wine_folder, tmp_path):
     (row,) = [row for row in rows if (row["protocol"], row["method"]) == ("range", "REK1")]
     assert (row["alpha"], row["mean"]) == ((0.5, 0.9, 5.0)[best], round(nmi[best].mean(), 2))
     assert (row["printed"], row["difference"]) == (49.35, round(row["mean"] - 49.35, 2))
-    assert all(row["same"] == row["fits"] > 0 < row["printed_rises"] for row in results["tables"]["equality"])
+    assert all(
+        row["same"] == row["fits"] > 0 < row["printed_rises"]
+        for row in results["tables"]["equality"]
+    )
     shown = {row["number"]: row["verdict"] for row in results["tables"]["errata"]}
-    assert [number for number, verdict in shown.items() if verdict == "shown"] == [*range(1, 7), 9, 10, 11]
-    assert [row["found"] for row in results["tables"]["claims"]] == [*3 * ["2 of 2 cells"], "15 of 15 fits"]
+    assert [number for number, verdict in shown.items() if verdict == "shown"] == [
+        *range(1, 7),
+        9,
+        10,
+        11,
+    ]
+    assert [row["found"] for row in results["tables"]["claims"]] == [
+        *3 * ["2 of 2 cells"],
+        "15 of 15 fits",
+    ]
     assert {row["set"] for row in results["tables"]["halves"]} == {"halfmoon", "wine"}
 
 
 def test_the_command_writes_the_tables_asked_for(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert status(["reproduce", "--quick", "--only", "moons", "--only", "clusters", "--out", "here", "--json"]) == 0
+    assert (
+        status(
+            [
+                "reproduce",
+                "--quick",
+                "--only",
+                "moons",
+                "--only",
+                "clusters",
+                "--out",
+                "here",
+                "--json",
+            ]
+        )
+        == 0
+    )
     contents = json.loads(capsys.readouterr().out)
     assert list(contents["tables"]) == ["moons", "clusters"]
     kappas = [row["kappa"] for row in contents["tables"]["clusters"]]
@@ -124,6 +182,8 @@ def test_a_table_that_is_not_there_is_refused_in_one_sentence(tmp_path, monkeypa
     monkeypatch.chdir(tmp_path)
     assert status(["reproduce", "--only", "nothing"]) == 2
     contents = capsys.readouterr().err
-    assert contents.startswith("rekmeans: there is no table 'nothing': choose from claims, datasets, ")
+    assert contents.startswith(
+        "rekmeans: there is no table 'nothing': choose from claims, datasets, "
+    )
     assert len(contents.splitlines()) == 1
     assert not list(tmp_path.iterdir())

@@ -1,4 +1,6 @@
-"""Dense SIFT against its definition in plain loops, and its invariants: light, mirrors, transposition, translation."""
+"""Dense SIFT against its definition in plain loops, and its invariants: light, mirrors,
+transposition, translation.
+"""
 
 import math
 
@@ -7,9 +9,11 @@ import pytest
 
 from rekmeans_paper.sift import describe_squares
 
-STEP, SIZE = 8, 16
+STEP = 8
+SIZE = 16
 DRAWN = np.random.default_rng(0)
-PICTURE = np.clip(DRAWN.normal(0.5, 0.2, (48, 64)).cumsum(axis=1) % 1, 0, 1)  # noise, and edges where it wraps
+# noise, and edges where it wraps
+PICTURE = np.clip(DRAWN.normal(0.5, 0.2, (48, 64)).cumsum(axis=1) % 1, 0, 1)
 
 
 def pixel(picture, y, x):
@@ -32,14 +36,23 @@ def describe_by_definition(picture, top, left, size=SIZE):
     """The descriptor of one square by its definition, (128,) in steps of 1/512."""
     found = np.zeros((4, 4, 8))
     width = size / 4
-    reach = range(-size, 2 * size)  # the outer bins reach a little beyond the square, though not beyond the picture
-    for y in (y for y in reach if 0 <= top + y < len(picture) and -width / 2 < y + 0.5 < size + width / 2):
-        for x in (x for x in reach if 0 <= left + x < len(picture[0]) and -width / 2 < x + 0.5 < size + width / 2):
+    # the outer bins reach a little beyond the square, though not beyond the picture
+    reach = range(-size, 2 * size)
+    for y in (
+        y for y in reach if 0 <= top + y < len(picture) and -width / 2 < y + 0.5 < size + width / 2
+    ):
+        for x in (
+            x
+            for x in reach
+            if 0 <= left + x < len(picture[0]) and -width / 2 < x + 0.5 < size + width / 2
+        ):
             dy, dx = gradient(picture, top + y, left + x)
             turn = math.atan2(dy, dx) % (2 * math.pi) * 4 / math.pi
             for v in range(4):
                 for u in range(4):
-                    near = [1 - abs(at + 0.5 - (b + 0.5) * width) / width for at, b in ((y, v), (x, u))]
+                    near = [
+                        1 - abs(at + 0.5 - (b + 0.5) * width) / width for at, b in ((y, v), (x, u))
+                    ]
                     for o in range(8):
                         apart = min(abs(turn - o), 8 - abs(turn - o))
                         share = max(0, near[0]) * max(0, near[1]) * max(0, 1 - apart)
@@ -52,13 +65,16 @@ def describe_by_definition(picture, top, left, size=SIZE):
     return np.minimum(np.rint(512 * found), 255).ravel()
 
 
-@pytest.mark.parametrize(("shape", "at"), [((48, 64), 3), ((48, 64), 29), ((21, 35), 1), ((16, 16), 0)])
+@pytest.mark.parametrize(
+    ("shape", "at"), [((48, 64), 3), ((48, 64), 29), ((21, 35), 1), ((16, 16), 0)]
+)
 def test_a_square_is_described_by_the_definition(shape, at):
     picture = PICTURE[: shape[0], : shape[1]]
     tops, lefts = (range((n - SIZE) % STEP // 2, n - SIZE + 1, STEP) for n in shape)
     found = describe_squares(picture, STEP, SIZE)
     assert found.descriptors.shape == (len(tops) * len(lefts), 128)
-    top, left = tops[at // len(lefts)], lefts[at % len(lefts)]
+    top = tops[at // len(lefts)]
+    left = lefts[at % len(lefts)]
     assert np.abs(found.descriptors[at] - describe_by_definition(picture, top, left)).max() == 0
     assert found.down[at] * shape[0] == pytest.approx(top + SIZE / 2)
     assert found.right[at] * shape[1] == pytest.approx(left + SIZE / 2)
@@ -66,7 +82,9 @@ def test_a_square_is_described_by_the_definition(shape, at):
 
 def test_bins_of_a_broken_width_too():
     found = describe_squares(PICTURE, 5, 10).descriptors  # bins of 2.5 pixels
-    np.testing.assert_array_equal(found[0], describe_by_definition(PICTURE, (48 - 10) % 5 // 2, (64 - 10) % 5 // 2, 10))
+    np.testing.assert_array_equal(
+        found[0], describe_by_definition(PICTURE, (48 - 10) % 5 // 2, (64 - 10) % 5 // 2, 10)
+    )
 
 
 def test_faint_squares_stay_short():
@@ -85,7 +103,8 @@ def same(found, wanted):
 
 def test_light_changes_nothing():
     same(
-        describe_squares(0.5 * PICTURE + 0.3, STEP, SIZE).descriptors, describe_squares(PICTURE, STEP, SIZE).descriptors
+        describe_squares(0.5 * PICTURE + 0.3, STEP, SIZE).descriptors,
+        describe_squares(PICTURE, STEP, SIZE).descriptors,
     )
 
 
@@ -109,5 +128,6 @@ def test_a_transposed_picture_transposes_squares_bins_and_directions():
 
 
 def test_a_picture_moved_by_a_step_moves_its_squares():
-    moved = np.roll(PICTURE, (STEP, 2 * STEP), axis=(0, 1))  # away from the seams, by one square down, two right
+    # away from the seams, by one square down, two right
+    moved = np.roll(PICTURE, (STEP, 2 * STEP), axis=(0, 1))
     np.testing.assert_array_equal(grid(moved)[2:-1, 3:-1], grid(PICTURE)[1:-2, 1:-3])

@@ -1,4 +1,6 @@
-"""A short slice of every attack of fuzz/, so that each run of the tests holds its laws; `make fuzz` runs them all."""
+"""A short slice of every attack of fuzz/, so that each run of the tests holds its laws; `make fuzz`
+runs them all.
+"""
 
 import sys
 
@@ -17,7 +19,8 @@ def test_a_slice_of_the_attack_keeps_its_law(attack):
     assert [str(failure) for failure in tally.failures] == []
 
 
-@pytest.mark.parametrize(("attack", "number"), [("files.feather-plain", 11)])  # text read before it was checked
+# text read before it was checked
+@pytest.mark.parametrize(("attack", "number"), [("files.feather-plain", 11)])
 def test_what_once_failed_keeps_its_law(attack, number):
     assert run_case(ATTACKS[attack], 0, number) is None
 
@@ -32,7 +35,9 @@ def test_failures_are_counted_and_can_be_repeated():
     assert 25 < len(tally.failures) < 75
     for failure in tally.failures:
         assert run_case(attack, failure.seed, failure.number) == failure
-        assert str(failure).startswith(f"python -m fuzz numbers --seed 3 --case {failure.number}  # AssertionError: 0.")
+        assert str(failure).startswith(
+            f"python -m fuzz numbers --seed 3 --case {failure.number}  # AssertionError: 0."
+        )
 
 
 def test_an_unknown_attack_is_refused(monkeypatch, capsys):
@@ -42,7 +47,9 @@ def test_an_unknown_attack_is_refused(monkeypatch, capsys):
 
 
 def test_the_runner_counts_and_writes_how_to_repeat(monkeypatch, capsys, tmp_path):
-    monkeypatch.setitem(ATTACKS, "numbers", Attack("numbers", lambda rng: rng.integers(0, 4), check_that_it_is_zero))
+    monkeypatch.setitem(
+        ATTACKS, "numbers", Attack("numbers", lambda rng: rng.integers(0, 4), check_that_it_is_zero)
+    )
     out = tmp_path / "failures.txt"
     monkeypatch.setattr(sys, "argv", ["fuzz", "numbers", "--cases", "40", "--out", str(out)])
     assert main() == 1

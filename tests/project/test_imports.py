@@ -1,4 +1,6 @@
-"""Imports point one way: a room imports only from rooms above it in docs/method.md, at the top of its files."""
+"""Imports point one way: a room imports only from rooms above it in docs/method.md, at the top of
+its files.
+"""
 
 import ast
 import re
@@ -12,10 +14,21 @@ import rekmeans
 import rekmeans_paper
 from rekmeans.kernels import KERNELS
 
-SOURCE, PAPER = Path(rekmeans.__file__).parent, Path(rekmeans_paper.__file__).parent
-# Rooms from the first to the last, as docs/method.md lists them; those of one line may import one another.
+SOURCE = Path(rekmeans.__file__).parent
+PAPER = Path(rekmeans_paper.__file__).parent
+# Rooms from the first to the last, as docs/method.md lists them; those of one line may import one
+# another.
 ROOMS = (
-    ("_caller", "_grid", "_arctan", "_lazy_property", "threads", "machine_memory", "atomic", "regular_file"),
+    (
+        "_caller",
+        "_grid",
+        "_arctan",
+        "_lazy_property",
+        "threads",
+        "machine_memory",
+        "atomic",
+        "regular_file",
+    ),
     ("model",),
     ("table",),
     ("_parameters",),
@@ -42,10 +55,12 @@ ROOMS = (
     ("__main__",),
 )
 LEVELS = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
-PUBLIC = "__init__"  # read by every import of the package: its version and public names may be taken from below
+# read by every import of the package: its version and public names may be taken from below
+PUBLIC = "__init__"
 
 
-PRIVATE_BUT_SHARED = {"rekmeans.displays._style"}  # colours of pages: those of the study are the displays'
+# colours of pages: those of the study are the displays'
+PRIVATE_BUT_SHARED = {"rekmeans.displays._style"}
 
 
 def modules(source=SOURCE):
@@ -54,7 +69,11 @@ def modules(source=SOURCE):
 
 def room_of(path):
     """The study is one room: it comes after everything."""
-    return path.relative_to(SOURCE).with_suffix("").parts[0] if path.is_relative_to(SOURCE) else PAPER.name
+    return (
+        path.relative_to(SOURCE).with_suffix("").parts[0]
+        if path.is_relative_to(SOURCE)
+        else PAPER.name
+    )
 
 
 def imported_rooms(path):
@@ -92,7 +111,9 @@ def test_a_room_imports_only_from_rooms_above(path):
     for other, line, _ in imported_rooms(path):
         if other in (room, PUBLIC):
             continue
-        assert LEVELS[other] <= LEVELS[room], f"{path}:{line} imports {other}, which comes after {room}"
+        assert LEVELS[other] <= LEVELS[room], (
+            f"{path}:{line} imports {other}, which comes after {room}"
+        )
 
 
 def absolute_imports(path):
@@ -126,14 +147,21 @@ def test_the_study_takes_public_names_of_public_modules_only(path):
 
 def module_graph(source):
     """Modules and the modules they import at any place, by dotted name."""
-    names = {path: ".".join((source.name, *path.relative_to(source).with_suffix("").parts)) for path in modules(source)}
-    known, graph = set(names.values()), {}
+    names = {
+        path: ".".join((source.name, *path.relative_to(source).with_suffix("").parts))
+        for path in modules(source)
+    }
+    known = set(names.values())
+    graph = {}
     for path, name in names.items():
-        package, targets = name.split(".")[:-1], set()
+        package = name.split(".")[:-1]
+        targets = set()
         for node in ast.walk(ast.parse(path.read_text())):
             if not isinstance(node, ast.ImportFrom) or not node.level:
                 continue
-            base = package[: len(package) - node.level + 1] + (node.module.split(".") if node.module else [])
+            base = package[: len(package) - node.level + 1] + (
+                node.module.split(".") if node.module else []
+            )
             for alias in node.names:
                 if alias.name == "_core":  # compiled: it imports nothing
                     continue
@@ -146,7 +174,9 @@ def module_graph(source):
 
 @pytest.mark.parametrize("source", [SOURCE, PAPER], ids=lambda source: source.name)
 def test_no_modules_import_one_another_in_a_circle_not_even_inside_functions(source):
-    graph, done, path = module_graph(source), set(), []
+    graph = module_graph(source)
+    done = set()
+    path = []
 
     def visit(name):
         if name in path:
@@ -190,7 +220,12 @@ SHARED = [path for path in (*modules(), *modules(PAPER)) if room_of(path) != "ke
 
 def test_shared_code_asks_for_values_of_a_kernel_or_rule_never_for_its_type_or_name():
     """Engines say by type what they serve: their own tables are the one exception."""
-    kinds = {kernel.__name__ for kernel in KERNELS.values()} | {"Gram", "Stack", "Mahalanobis", "Kernel"}
+    kinds = {kernel.__name__ for kernel in KERNELS.values()} | {
+        "Gram",
+        "Stack",
+        "Mahalanobis",
+        "Kernel",
+    }
     kinds |= {"Hard", "Fuzzy", "NeuralGas", "SomNeighbourhood"}
     names = set(KERNELS)
     found = []
@@ -201,7 +236,11 @@ def test_shared_code_asks_for_values_of_a_kernel_or_rule_never_for_its_type_or_n
                 words = set(re.findall(r"\w+", ast.unparse(node.args[1])))
                 found += [f"{path.name}:{node.lineno} {text}"] if words & kinds else []
             if isinstance(node, ast.Compare):
-                sides = [part for side in (node.left, *node.comparators) for part in getattr(side, "elts", [side])]
+                sides = [
+                    part
+                    for side in (node.left, *node.comparators)
+                    for part in getattr(side, "elts", [side])
+                ]
                 values = {side.value for side in sides if isinstance(side, ast.Constant)}
                 found += [f"{path.name}:{node.lineno} {text}"] if values & names else []
     assert found == []
@@ -213,6 +252,11 @@ def test_shared_code_asks_for_values_of_a_kernel_or_rule_never_for_its_type_or_n
      ("displays", ("jinja2", "rekmeans.html_report"))],
 )  # fmt: skip
 def test_analysis_comes_before_displays_and_these_before_the_report(package, later):
-    code = f"import sys, rekmeans.{package}; print([name for name in {later!r} if name in sys.modules])"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    code = (
+        f"import sys, rekmeans.{package}; print([name for name in {later!r} if name in "
+        f"sys.modules])"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert loaded.stdout == "[]\n"

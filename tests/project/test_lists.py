@@ -1,4 +1,6 @@
-"""Lists written by hand in several places name the same things: kernels in docstrings, displays in the package."""
+"""Lists written by hand in several places name the same things: kernels in docstrings, displays in
+the package.
+"""
 
 import re
 
@@ -11,33 +13,61 @@ from support.kernels import TABLE_KERNELS
 from support.paths import ROOT
 
 FOLDERS = ("src", "tests", "docs", "benchmarks", "examples", "fuzz")
-PAGES = {path: (ROOT / path).read_text(encoding="utf-8") for path in ("README.md", "docs/choose.md")}
+PAGES = {
+    path: (ROOT / path).read_text(encoding="utf-8") for path in ("README.md", "docs/choose.md")
+}
 
 
-@pytest.mark.parametrize("estimator", ["KernelKMeans", "FuzzyCMeans", "SelfOrganizingMap", "NeuralGas"])
+@pytest.mark.parametrize(
+    "estimator", ["KernelKMeans", "FuzzyCMeans", "SelfOrganizingMap", "NeuralGas"]
+)
 def test_the_docstring_of_kernel_names_every_kernel(estimator):
-    listed = re.search(r"^    kernel : \{(.*)\}", getattr(rekmeans, estimator).__doc__, flags=re.MULTILINE)[1]
-    assert set(re.findall(r'"(.*?)"', listed)) == set(TABLE_KERNELS), f"write every kernel in {estimator}.__doc__"
+    listed = re.search(
+        r"^    kernel : \{(.*)\}", getattr(rekmeans, estimator).__doc__, flags=re.MULTILINE
+    )[1]
+    assert set(re.findall(r'"(.*?)"', listed)) == set(TABLE_KERNELS), (
+        f"write every kernel in {estimator}.__doc__"
+    )
 
 
 @pytest.mark.parametrize("kernel", TABLE_KERNELS)
 def test_the_guide_names_every_kernel(kernel):
-    assert f'"{kernel}"' in PAGES["docs/choose.md"], "write what the kernel is for in docs/choose.md"
+    assert f'"{kernel}"' in PAGES["docs/choose.md"], (
+        "write what the kernel is for in docs/choose.md"
+    )
 
 
 def test_every_display_is_a_name_of_the_package_and_in_the_readme():
-    assert sorted(displays.__all__) == sorted(rekmeans.DISPLAYS), "write it in DISPLAYS of src/rekmeans/__init__.py"
+    assert sorted(displays.__all__) == sorted(rekmeans.DISPLAYS), (
+        "write it in DISPLAYS of src/rekmeans/__init__.py"
+    )
     assert [name for name in displays.__all__ if f"`{name}`" not in PAGES["README.md"]] == []
 
 
-@pytest.mark.parametrize("page", sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/*.md")))
+@pytest.mark.parametrize(
+    "page", sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/*.md"))
+)
 def test_every_file_that_a_page_names_is_there(page):
-    named = set(re.findall(r"[\w./-]+/[\w.-]+\.(?:py|cpp|hpp)\b", (ROOT / page).read_text(encoding="utf-8")))
-    files = [f"/{path.relative_to(ROOT).as_posix()}" for folder in FOLDERS for path in (ROOT / folder).rglob("*.*")]
-    absent = [name for name in named if "NAME" not in name and not any(path.endswith(f"/{name}") for path in files)]
+    named = set(
+        re.findall(r"[\w./-]+/[\w.-]+\.(?:py|cpp|hpp)\b", (ROOT / page).read_text(encoding="utf-8"))
+    )
+    files = [
+        f"/{path.relative_to(ROOT).as_posix()}"
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*.*")
+    ]
+    absent = [
+        name
+        for name in named
+        if "NAME" not in name and not any(path.endswith(f"/{name}") for path in files)
+    ]
     assert absent == []
 
 
 def test_the_glossary_names_every_engine():
-    line = re.search(r"^\| engine \|(.*)$", (ROOT / "docs/glossary.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+    line = re.search(
+        r"^\| engine \|(.*)$",
+        (ROOT / "docs/glossary.md").read_text(encoding="utf-8"),
+        flags=re.MULTILINE,
+    )
     assert [name for name in ENGINES if name not in line[1]] == []

@@ -1,4 +1,6 @@
-"""Packaging: the version stands in one file, and every package of an extra is used somewhere in the repository."""
+"""Packaging: the version stands in one file, and every package of an extra is used somewhere in the
+repository.
+"""
 
 import ast
 import re
@@ -39,15 +41,23 @@ def tracked_files():
 def test_the_version_stands_in_one_file():
     suffixes = {".py", ".toml", ".cff", ".txt", ".hpp", ".cpp"}
     files = [path for path in tracked_files() if path.suffix in suffixes]
-    found = [str(path.relative_to(ROOT)) for path in files if LITERAL.search(path.read_text(encoding="utf-8"))]
+    found = [
+        str(path.relative_to(ROOT))
+        for path in files
+        if LITERAL.search(path.read_text(encoding="utf-8"))
+    ]
     assert found == ["src/rekmeans/__init__.py"]
     assert SETTINGS["project"]["dynamic"] == ["version"]
     assert SETTINGS["tool"]["scikit-build"]["metadata"]["version"]["input"] == found[0]
-    assert version("rekmeans") == rekmeans.__version__, "install again: the metadata are those of another version"
+    assert version("rekmeans") == rekmeans.__version__, (
+        "install again: the metadata are those of another version"
+    )
 
 
 def imported_modules():
-    """First names of imported modules, and of modules named in strings: extensions of Sphinx, optional imports."""
+    """First names of imported modules, and of modules named in strings: extensions of Sphinx,
+    optional imports.
+    """
     modules = set()
     for folder in FOLDERS:
         for path in (ROOT / folder).rglob("*.py"):
@@ -86,5 +96,10 @@ def test_every_package_of_an_extra_is_used(extra, used_modules):
 
 
 def test_an_extra_names_extras_that_are_there():
-    named = {name for needs in EXTRAS.values() for need in needs for name in re.findall(r"\[(.+)\]", need)}
+    named = {
+        name
+        for needs in EXTRAS.values()
+        for need in needs
+        for name in re.findall(r"\[(.+)\]", need)
+    }
     assert {name for group in named for name in group.split(",")} <= EXTRAS.keys()

@@ -1,4 +1,6 @@
-"""The README, copied line by line: its Python block and its commands run, agree, and lead to files that are there."""
+"""The README, copied line by line: its Python block and its commands run, agree, and lead to files
+that are there.
+"""
 
 import re
 import shlex
@@ -25,7 +27,9 @@ def test_commands_run_and_give_what_python_gives(tmp_path):
         command, *arguments = shlex.split(line, comments=True)
         if command in ("python", "rekmeans"):
             start = [sys.executable] if command == "python" else [sys.executable, "-m", "rekmeans"]
-            done = subprocess.run([*start, *arguments], cwd=tmp_path, capture_output=True, text=True)
+            done = subprocess.run(
+                [*start, *arguments], cwd=tmp_path, capture_output=True, text=True
+            )
             assert done.returncode == 0, f"{line}\n{done.stderr}"
     for labels in ("wine-rekmeans/labels.parquet", "wine-labels.parquet"):
         found = pq.read_table(tmp_path / labels)["cluster"].to_numpy()

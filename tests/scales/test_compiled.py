@@ -1,4 +1,6 @@
-"""The compiled robust scale and counts of cells left out against the Python code, bit for bit, over drawn columns."""
+"""The compiled robust scale and counts of cells left out against the Python code, bit for bit, over
+drawn columns.
+"""
 
 import numpy as np
 import pytest
@@ -16,7 +18,8 @@ pytest.importorskip("rekmeans.engines.native._core")
 from rekmeans.engines import ENGINES
 
 TWINS = ENGINES["native"].twins()
-N_ROWS = (1, 2, 3, 4, 5, 17, 178, 700, 3000)  # below and above the size from which on cells are sorted by digits
+# below and above the size from which on cells are sorted by digits
+N_ROWS = (1, 2, 3, 4, 5, 17, 178, 700, 3000)
 
 
 def normal(random, n):
@@ -33,14 +36,17 @@ def skew(random, n):
 
 def groups(random, n):
     k = int(random.integers(2, 7))
-    places, spreads = random.normal(0, 10 ** random.uniform(0.5, 4), k), random.lognormal(0, 1, k)
+    places = random.normal(0, 10 ** random.uniform(0.5, 4), k)
+    spreads = random.lognormal(0, 1, k)
     group = random.choice(k, n, p=random.dirichlet(np.full(k, 0.7)))
     return places[group] + spreads[group] * random.normal(size=n)
 
 
 def many_groups(random, n):
     """More groups than a scale keeps, evenly apart."""
-    return np.where(random.random(n) < 0.6, 0, 14 * random.integers(-9, 10, n)) + random.normal(size=n)
+    return np.where(random.random(n) < 0.6, 0, 14 * random.integers(-9, 10, n)) + random.normal(
+        size=n
+    )
 
 
 def far_errors(random, n):
@@ -50,7 +56,9 @@ def far_errors(random, n):
 
 def steps(random, n):
     """A few values, some far, and codes."""
-    values = np.append(random.integers(-6, 7, int(random.integers(2, 9))), random.choice([-999, 9, 25, 99]))
+    values = np.append(
+        random.integers(-6, 7, int(random.integers(2, 9))), random.choice([-999, 9, 25, 99])
+    )
     return random.choice(values, n, p=random.dirichlet(np.ones(len(values)))).astype(float)
 
 
@@ -64,16 +72,22 @@ def rare_counts(random, n):
 
 def mostly_one_value(random, n):
     tie = random.choice([0.0, -3.5, 1e16])
-    return np.where(random.random(n) < random.uniform(0.4, 0.9), tie, tie + random.normal(0, 5, n).round(1))
+    return np.where(
+        random.random(n) < random.uniform(0.4, 0.9), tie, tie + random.normal(0, 5, n).round(1)
+    )
 
 
 def codes(random, n):
     code = random.choice([-999.0, 9999.0, 1e6])
-    return np.where(random.random(n) < random.uniform(0, 0.3), code, random.poisson(random.uniform(0.2, 3), n))
+    return np.where(
+        random.random(n) < random.uniform(0, 0.3), code, random.poisson(random.uniform(0.2, 3), n)
+    )
 
 
 def gaps(random, n):
-    return np.where(random.random(n) < random.uniform(0, 1), np.nan, random.normal(-4, 3, n).round(2))
+    return np.where(
+        random.random(n) < random.uniform(0, 1), np.nan, random.normal(-4, 3, n).round(2)
+    )
 
 
 def constants(random, n):
@@ -93,7 +107,18 @@ def signed_zeros(random, n):
 
 
 SHAPES = (
-    *(normal, heavy_tails, skew, groups, many_groups, far_errors, steps, counts, rare_counts, mostly_one_value),
+    *(
+        normal,
+        heavy_tails,
+        skew,
+        groups,
+        many_groups,
+        far_errors,
+        steps,
+        counts,
+        rare_counts,
+        mostly_one_value,
+    ),
     *(codes, gaps, constants, denormal, huge, signed_zeros),
 )
 WEIGHTS = {
@@ -114,9 +139,13 @@ def assert_same_bits(table):
     ours, theirs = (table.column_summary(n_threads=2, twins=twins) for twins in (TWINS, {}))
     found, expected = (summary.twin_of(place_columns)(summary) for summary in (ours, theirs))
     different = np.flatnonzero((found.view(np.int64) != expected.view(np.int64)).any(axis=0))
-    assert different.tolist() == [], f"{found[:, different[:1]]} is not {expected[:, different[:1]]}"
+    assert different.tolist() == [], (
+        f"{found[:, different[:1]]} is not {expected[:, different[:1]]}"
+    )
     scale = robust_scale(ours)
-    assert_array_equal(*(summary.twin_of(cells_left_out_by_row)(summary, scale) for summary in (ours, theirs)))
+    assert_array_equal(
+        *(summary.twin_of(cells_left_out_by_row)(summary, scale) for summary in (ours, theirs))
+    )
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
@@ -129,7 +158,9 @@ def test_columns_of_every_shape_have_the_same_bits(n, weights):
 @pytest.mark.parametrize("n", [5, 300, 2000])
 def test_sparse_columns_have_the_same_bits(n, weights):
     table = table_of(n, weights, seed=1)
-    keep = np.random.default_rng(n).random(table.X.shape) < np.random.default_rng(0).random(table.n_columns)
+    keep = np.random.default_rng(n).random(table.X.shape) < np.random.default_rng(0).random(
+        table.n_columns
+    )
     X = sparse.csr_array(np.where(keep, table.X, 0.0))
     X.data[::7] = 0.0  # stored, and zero
     assert_same_bits(MemoryTable(X, table.weights))
@@ -143,7 +174,12 @@ def test_cells_of_every_type_have_the_same_bits(dtype):
 
 @pytest.mark.parametrize(
     "view",
-    [np.asfortranarray, lambda X: X[::-2, ::3], lambda X: np.broadcast_to(X[:, :1], X.shape), lambda X: X[:, 1:2]],
+    [
+        np.asfortranarray,
+        lambda X: X[::-2, ::3],
+        lambda X: np.broadcast_to(X[:, :1], X.shape),
+        lambda X: X[:, 1:2],
+    ],
     ids=["columns first", "every third column backwards", "one column repeated", "one column"],
 )
 def test_cells_at_any_strides_have_the_same_bits(view):
@@ -156,7 +192,9 @@ def test_a_field_of_records_has_the_same_bits():
     assert_same_bits(MemoryTable(records["cells"]))
 
 
-@pytest.mark.parametrize("weights", [None, 1 + np.arange(EXACT_ROWS + 5) % 7.0], ids=["equal", "weighted"])
+@pytest.mark.parametrize(
+    "weights", [None, 1 + np.arange(EXACT_ROWS + 5) % 7.0], ids=["equal", "weighted"]
+)
 @pytest.mark.parametrize("as_table", [np.asarray, sparse.csr_array])
 def test_the_sample_of_a_large_table_has_the_same_bits(weights, as_table):
     random = np.random.default_rng(5)

@@ -1,4 +1,6 @@
-"""What is left out is counted as plain loops count it, and said where it matters, by name and with the way out."""
+"""What is left out is counted as plain loops count it, and said where it matters, by name and with
+the way out.
+"""
 
 import re
 import warnings
@@ -49,7 +51,9 @@ def test_columns_are_named_with_their_shares_and_the_way_out():
 
 def test_rows_left_out_in_several_columns_at_once_are_told_from_chance():
     together = warned(with_far_cells(0.05, [0, 1, 2]))
-    assert re.search(r"5\d of 1,000 rows are left out in several columns at once, \d+ by chance", together)
+    assert re.search(
+        r"5\d of 1,000 rows are left out in several columns at once, \d+ by chance", together
+    )
     random = np.random.default_rng(1)
     X = random.normal(size=(1000, 4))
     apart = np.where(random.random(X.shape) < 0.05, random.uniform(50, 500, X.shape), X)
@@ -57,7 +61,9 @@ def test_rows_left_out_in_several_columns_at_once_are_told_from_chance():
 
 
 def test_rows_that_take_no_part_are_counted():
-    assert "30 of 1,000 rows take no part: all their cells are left out." in warned(with_far_cells(0.03, [0, 1, 2, 3]))
+    assert "30 of 1,000 rows take no part: all their cells are left out." in warned(
+        with_far_cells(0.03, [0, 1, 2, 3])
+    )
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -1,4 +1,6 @@
-"""The scale is a record of intervals, shifts, a unit and a period: every engine, file and graph reads it alike."""
+"""The scale is a record of intervals, shifts, a unit and a period: every engine, file and graph
+reads it alike.
+"""
 
 import numpy as np
 import pytest
@@ -25,7 +27,9 @@ seeds = st.integers(0, 10**6)
 
 
 def drawn_scale(rng, d, m, periods=True):
-    """A scale of up to m disjoint intervals a column, gaps folded to any width, some columns periodic."""
+    """A scale of up to m disjoint intervals a column, gaps folded to any width, some columns
+    periodic.
+    """
     ends = np.sort(rng.uniform(-3, 3, (d, m, 2)).reshape(d, -1), axis=1).reshape(d, m, 2)
     low, high = ends[..., 0].copy(), ends[..., 1].copy()
     shift = rng.uniform(-1, 1, (d, m))
@@ -46,7 +50,9 @@ def drawn_table(rng, n, d):
 def phase_by_hand(scale, alpha, beyond, x, row, column):
     """The phase of one cell in plain loops, as the record defines it; None where it is left out."""
     count = int((~np.isnan(scale.low[column])).sum())
-    spans = [(scale.low[column, i], scale.high[column, i], scale.shift[column, i]) for i in range(count)]
+    spans = [
+        (scale.low[column, i], scale.high[column, i], scale.shift[column, i]) for i in range(count)
+    ]
 
     def holds(value, at):
         return any(low <= value <= high for low, high, _ in spans_of(scale, at))
@@ -59,7 +65,9 @@ def phase_by_hand(scale, alpha, beyond, x, row, column):
     elif own:
         shift = own[0][2]
     elif beyond == "clip" or not any(holds(value, at) for at, value in enumerate(row)):
-        _, x, shift = min(((abs(min(max(x, low), high) - x), min(max(x, low), high), s) for low, high, s in spans))
+        _, x, shift = min(
+            ((abs(min(max(x, low), high) - x), min(max(x, low), high), s) for low, high, s in spans)
+        )
     else:
         return None
     if scale.period[column] > 0:
@@ -69,14 +77,17 @@ def phase_by_hand(scale, alpha, beyond, x, row, column):
 
 def spans_of(scale, column):
     count = int((~np.isnan(scale.low[column])).sum())
-    return [(scale.low[column, i], scale.high[column, i], scale.shift[column, i]) for i in range(count)]
+    return [
+        (scale.low[column, i], scale.high[column, i], scale.shift[column, i]) for i in range(count)
+    ]
 
 
 @given(seed=seeds, m=st.integers(1, 8), beyond=st.sampled_from(BEYOND))
 @settings(max_examples=40)
 def test_phases_are_those_of_the_record_in_plain_loops(seed, m, beyond):
     rng = np.random.default_rng(seed)
-    scale, X = drawn_scale(rng, 3, m), drawn_table(rng, 12, 3)
+    scale = drawn_scale(rng, 3, m)
+    X = drawn_table(rng, 12, 3)
     found = euler(0.7, scale, beyond).coordinates(X)
     for (j, column), x in np.ndenumerate(X):
         expected = phase_by_hand(scale, 0.7, beyond, x, X[j], column)
@@ -87,7 +98,9 @@ FORMS = {
     "dense": lambda X: X,
     "sparse": lambda X: as_rows(sparse.csr_array(X)),
     "columns first": np.asfortranarray,
-    "mostly zero": lambda X: np.where(np.isnan(X) | (np.arange(X.size).reshape(X.shape) % 7 > 0), 0.0, X),
+    "mostly zero": lambda X: np.where(
+        np.isnan(X) | (np.arange(X.size).reshape(X.shape) % 7 > 0), 0.0, X
+    ),
 }
 
 
@@ -101,7 +114,8 @@ def test_the_native_engine_gives_the_bits_of_the_reference(form, beyond, rule, s
     n, d, k = (700, 12, 4) if form == "mostly zero" else (300, 5, 4)
     X = FORMS[form](drawn_table(rng, n, d))
     weights = rng.uniform(0.1, 4, n) if seed % 2 else None
-    kernel, table = euler(rng.uniform(0.1, 2), drawn_scale(rng, d, m), beyond), MemoryTable(X, weights)
+    kernel = euler(rng.uniform(0.1, 2), drawn_scale(rng, d, m), beyond)
+    table = MemoryTable(X, weights)
     reference = ReferenceRows(kernel, table)
     native = NativeRows(kernel, table, threads=2, memory_limit=None if kept else 1)
     assert_array_equal(native.map_blocks(np.asarray), reference.F)
@@ -118,7 +132,9 @@ def test_the_native_engine_gives_the_bits_of_the_reference(form, beyond, rule, s
 @given(seed=seeds, m=st.integers(1, 8))
 @settings(max_examples=40)
 def test_pre_images_invert_the_record(seed, m):
-    """Intervals whose images do not meet, within a turn: every kept value comes back, whichever interval holds it."""
+    """Intervals whose images do not meet, within a turn: every kept value comes back, whichever
+    interval holds it.
+    """
     rng = np.random.default_rng(seed)
     scale = drawn_scale(rng, 2, m, periods=False)
     width = np.nan_to_num(scale.high - scale.low)
@@ -141,7 +157,9 @@ def hours(summary):
     period = np.zeros(summary.n_columns)
     period[0] = 24.0
     low, high, shift = (values.copy() for values in (scale.low, scale.high, scale.shift))
-    low[0], high[0], shift[0] = -np.inf, np.inf, 0.0
+    low[0] = -np.inf
+    high[0] = np.inf
+    shift[0] = 0.0
     return Scale(low, high, shift, scale.unit, period)
 
 
@@ -150,7 +168,9 @@ def day(monkeypatch):
     monkeypatch.setitem(SCALES, "hours", hours)
     rng = np.random.default_rng(1)
     at = np.repeat([23.8, 12.0, 6.0], 40)
-    return np.column_stack([np.mod(at + rng.normal(0, 0.7, 120), 24), rng.uniform(size=120)]), np.repeat([0, 1, 2], 40)
+    return np.column_stack(
+        [np.mod(at + rng.normal(0, 0.7, 120), 24), rng.uniform(size=120)]
+    ), np.repeat([0, 1, 2], 40)
 
 
 @pytest.mark.parametrize("method", [EulerKMeans, RectifiedEulerKMeans])
@@ -168,7 +188,9 @@ def test_a_period_joins_the_ends_of_a_day(day, method, engine):
 
 
 def test_a_period_is_refused_where_no_circle_can_take_it(day):
-    with pytest.raises(ValueError, match="column 0 has a period, which only the Euler kernel can take"):
+    with pytest.raises(
+        ValueError, match="column 0 has a period, which only the Euler kernel can take"
+    ):
         KernelKMeans(3, kernel="rbf", scale="hours").fit(day[0])
 
 
@@ -177,7 +199,9 @@ def folded_hours(summary):
     scale = hours(summary)
     gap = np.array([[np.nan], [0.6]])
     low = np.concatenate([scale.low, gap], axis=1)
-    high = np.concatenate([np.where([[False], [True]], 0.4, scale.high), np.where(np.isnan(gap), gap, 1.0)], axis=1)
+    high = np.concatenate(
+        [np.where([[False], [True]], 0.4, scale.high), np.where(np.isnan(gap), gap, 1.0)], axis=1
+    )
     shift = np.concatenate([scale.shift, np.where(np.isnan(gap), gap, 0.15)], axis=1)
     return Scale(low, high, shift, scale.unit, scale.period)
 
@@ -196,7 +220,9 @@ def test_files_and_graphs_carry_the_record(day, monkeypatch, tmp_path, beyond):
         same = load(tmp_path / "model.safetensors")
         assert_array_equal(same.transform(X), model.transform(X))
         for name in ("low", "high", "shift", "unit", "period"):
-            assert_array_equal(getattr(same.kernel_.scale, name), getattr(model.kernel_.scale, name))
+            assert_array_equal(
+                getattr(same.kernel_.scale, name), getattr(model.kernel_.scale, name)
+            )
         to_onnx(model, tmp_path / "model.onnx")
         session = InferenceSession(tmp_path / "model.onnx")
         if isinstance(model, EulerMap):

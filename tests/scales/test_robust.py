@@ -1,4 +1,6 @@
-"""The robust scale against plain loops; groups kept, errors left out, sentinels seen, by laws and counts over draws."""
+"""The robust scale against plain loops; groups kept, errors left out, sentinels seen, by laws and
+counts over draws.
+"""
 
 import numpy as np
 import pytest
@@ -83,7 +85,10 @@ def test_every_column_is_placed_as_plain_loops_place_it(shape, n):
         assert_allclose(np.stack([scale.low[j, :m], scale.high[j, :m]], axis=1), ends, **within)
         assert_allclose(scale.shift[j, :m], shifts, **within)
         observed = column[~np.isnan(column)]
-        kept = [any(low <= x <= high for low, high in zip(scale.low[j], scale.high[j], strict=True)) for x in observed]
+        kept = [
+            any(low <= x <= high for low, high in zip(scale.low[j], scale.high[j], strict=True))
+            for x in observed
+        ]
         assert_allclose(scale.left_out[j], 1 - np.mean(kept), atol=1e-12)
 
 
@@ -91,13 +96,17 @@ def test_intervals_are_in_order_apart_and_folded():
     random = np.random.default_rng(3)
     scale = scale_of("robust", np.stack([mixed_groups(random, 500) for _ in range(200)], axis=1))
     assert scale.low.shape[1] > 2
-    images = (scale.low - scale.shift) / scale.unit[:, None], (scale.high - scale.shift) / scale.unit[:, None]
+    images = (
+        (scale.low - scale.shift) / scale.unit[:, None],
+        (scale.high - scale.shift) / scale.unit[:, None],
+    )
     for low, high, start, end in zip(scale.low, scale.high, *images, strict=True):
         m = np.count_nonzero(~np.isnan(low))
         assert 1 <= m <= MOST_INTERVALS
         assert (low[1:m] > high[: m - 1]).all()
         assert (start[1:m] >= end[: m - 1]).all()
-        assert end[m - 1] - start[0] <= 2 + 1e-9 or m == 1  # what is kept goes at most once round the circle
+        # what is kept goes at most once round the circle
+        assert end[m - 1] - start[0] <= 2 + 1e-9 or m == 1
 
 
 @pytest.mark.parametrize(
@@ -110,7 +119,10 @@ def test_intervals_are_in_order_apart_and_folded():
         lambda random, n: random.exponential(size=n),
         lambda random, n: random.poisson(0.7, n).astype(float),
         lambda random, n: random.poisson(3, n).astype(float),
-        *(lambda random, n, w=w: with_errors(random, n, w * random.normal(size=n)) for w in (5, 15, 100)),
+        *(
+            lambda random, n, w=w: with_errors(random, n, w * random.normal(size=n))
+            for w in (5, 15, 100)
+        ),
         lambda random, n: with_errors(random, n, random.uniform(-30, 30, n)),
         lambda random, n: with_errors(random, n, 20 * np.abs(random.normal(size=n))),
     ],
@@ -119,11 +131,14 @@ def test_intervals_are_in_order_apart_and_folded():
 def test_errors_and_tails_are_no_groups(draw, n):
     random = np.random.default_rng(n)
     scale = scale_of("robust", np.stack([draw(random, n) for _ in range(400)], axis=1))
-    assert np.count_nonzero(~np.isnan(scale.low), axis=1).sum() <= 400 * 1.0075  # three in four hundred
+    # three in four hundred
+    assert np.count_nonzero(~np.isnan(scale.low), axis=1).sum() <= 400 * 1.0075
 
 
 def with_errors(random, n, errors):
-    return np.where(random.random(n) < random.choice([0.05, 0.1, 0.2, 0.3]), errors, random.normal(size=n))
+    return np.where(
+        random.random(n) < random.choice([0.05, 0.1, 0.2, 0.3]), errors, random.normal(size=n)
+    )
 
 
 @pytest.mark.parametrize(("share", "away"), [(0.2, 6), (0.1, 8), (0.05, 12), (0.05, 100)])
@@ -139,9 +154,12 @@ def test_a_far_group_is_kept_and_found(share, away, dirt):
 
 def test_the_ends_of_a_column_with_groups_on_both_sides_do_not_meet():
     random = np.random.default_rng(1)
-    x = np.concatenate([random.normal(-9, 1, 150), random.normal(0, 1, 700), random.normal(9, 1, 150)])
+    x = np.concatenate(
+        [random.normal(-9, 1, 150), random.normal(0, 1, 700), random.normal(9, 1, 150)]
+    )
     scale = scale_of("robust", x[:, None])
-    turns = 0.9 * scale.to_units(np.array([[-9.0], [0.0], [9.0]]), "ignore")[:, 0]  # half-turns at the default alpha
+    # half-turns at the default alpha
+    turns = 0.9 * scale.to_units(np.array([[-9.0], [0.0], [9.0]]), "ignore")[:, 0]
     closeness = np.cos(np.pi * (turns[:, None] - turns))
     assert closeness[0, 2] < 0
     assert closeness[0, 1] < 0.2
@@ -157,7 +175,9 @@ def test_a_code_for_unknown_is_left_out_and_moves_nothing_much(shape, share, cod
     coded = np.where(random.random(clean.shape) < share, code, clean)
     before, after = scale_of("robust", clean), scale_of("robust", coded)
     assert not after.inside(np.full((1, 20), code)).any()
-    informative = np.array([np.mean(column != np.median(column)) > 0.25 * share for column in clean.T])
+    informative = np.array(
+        [np.mean(column != np.median(column)) > 0.25 * share for column in clean.T]
+    )
     ratio = (after.unit / before.unit)[informative]
     assert ratio.max() < 3
     assert ratio.min() > 1 / 3
@@ -165,6 +185,8 @@ def test_a_code_for_unknown_is_left_out_and_moves_nothing_much(shape, share, cod
 
 def test_fractional_weights_are_counted_by_their_mean():
     random = np.random.default_rng(5)
-    X, w = far_group(random, 500)[:, None], random.uniform(0.2, 3, 500)
-    one, other = scale_of("robust", X, w), scale_of("robust", X, 8 * w)
+    X = far_group(random, 500)[:, None]
+    w = random.uniform(0.2, 3, 500)
+    one = scale_of("robust", X, w)
+    other = scale_of("robust", X, 8 * w)
     assert (one.low.tolist(), one.unit.tolist()) == (other.low.tolist(), other.unit.tolist())

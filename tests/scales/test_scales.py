@@ -1,4 +1,6 @@
-"""Units of the columns against plain loops and closed forms; repeated rows are weights, row order cannot show."""
+"""Units of the columns against plain loops and closed forms; repeated rows are weights, row order
+cannot show.
+"""
 
 import numpy as np
 import pytest
@@ -45,7 +47,8 @@ def test_the_range_runs_from_minimum_to_maximum_of_each_column():
     assert_array_equal(scale.unit, [2.5, 12, 1])
     assert_array_equal([scale.low[:, 0], scale.high[:, 0]], [[1, -8, 5], [3.5, 4, 5]])
     assert_array_equal(
-        scale.to_units(TABLE, "wrap"), [[0, 0, 0], [np.nan, 1, 0], [1, 8 / 12, np.nan], [1 / 2.5, 0.5, 0]]
+        scale.to_units(TABLE, "wrap"),
+        [[0, 0, 0], [np.nan, 1, 0], [1, 8 / 12, np.nan], [1 / 2.5, 0.5, 0]],
     )
 
 
@@ -89,7 +92,9 @@ def test_scaling_and_back_is_the_table():
     X = np.random.default_rng(0).normal(3, 50, (40, 3))
     for name in SCALES:
         scale = scale_of(name, X)
-        assert_allclose(scale.from_units(scale.to_units(X, "wrap")), X, rtol=1e-12, err_msg=str(name))
+        assert_allclose(
+            scale.from_units(scale.to_units(X, "wrap")), X, rtol=1e-12, err_msg=str(name)
+        )
 
 
 cells = st.one_of(st.integers(-4, 4).map(float), st.floats(-1e3, 1e3, width=32), st.just(np.nan))
@@ -104,10 +109,13 @@ def assert_same_scale(one, other):
 @pytest.mark.parametrize("name", SCALES)
 @given(X=tables, data=st.data())
 def test_a_weight_is_the_row_repeated(name, X, data):
-    w = np.array(data.draw(st.lists(st.integers(0, 5), min_size=len(X), max_size=len(X)).filter(any)))
+    w = np.array(
+        data.draw(st.lists(st.integers(0, 5), min_size=len(X), max_size=len(X)).filter(any))
+    )
     repeated = np.repeat(X, w, axis=0)
     assert_same_scale(scale_of(name, X, w.astype(float)), scale_of(name, repeated))
-    fractional = w + 0.3 * (w > 0)  # no counts: told by their mean, so that a factor changes nothing
+    # no counts: told by their mean, so that a factor changes nothing
+    fractional = w + 0.3 * (w > 0)
     assert_same_scale(scale_of(name, X, fractional), scale_of(name, X, fractional / 8))
 
 

@@ -9,7 +9,8 @@ from rekmeans.scales.sorted_columns import SortedColumns
 
 def drawn(n, is_weighted):
     random = np.random.default_rng(n)
-    X, w = random.normal(size=(n, 30)).round(1), random.integers(1, 5, n)
+    X = random.normal(size=(n, 30)).round(1)
+    w = random.integers(1, 5, n)
     X[random.random(X.shape) < 0.2] = np.nan
     return X, w, SortedColumns.sort(X, w if is_weighted else None, 1.0)
 
@@ -23,7 +24,11 @@ def test_quantiles_of_columns_are_those_of_numpy(n, is_weighted):
     for j, (x, mine) in enumerate(zip(X.T, found.T, strict=True)):
         at = ~np.isnan(x)
         weights = w[at] if is_weighted else None
-        theirs = np.quantile(x[at], shares, weights=weights, method="inverted_cdf") if at.any() else np.nan
+        theirs = (
+            np.quantile(x[at], shares, weights=weights, method="inverted_cdf")
+            if at.any()
+            else np.nan
+        )
         assert_allclose(mine, theirs, rtol=0)
         if at.any():
             assert_array_equal([columns.cells(j).quantile(share) for share in shares], theirs)
@@ -47,7 +52,10 @@ def test_masses_are_sums_over_the_cells(n, is_weighted):
     for j, (x, bound) in enumerate(zip(X.T, bounds, strict=True)):
         if columns.n_observed[j]:
             cells = columns.cells(j)
-            assert cells.mass_within(-bound, bound) == mass[(x >= -bound) & (x <= bound)].sum() or bound < 0
+            assert (
+                cells.mass_within(-bound, bound) == mass[(x >= -bound) & (x <= bound)].sum()
+                or bound < 0
+            )
             values, counts = cells.distinct()
             assert_array_equal(values, np.unique(x[~np.isnan(x)]))
             assert_array_equal(counts, [mass[x == value].sum() for value in values])
@@ -57,7 +65,8 @@ def test_masses_are_sums_over_the_cells(n, is_weighted):
 def test_cells_at_a_mass_from_either_end(is_weighted):
     X, w, columns = drawn(50, is_weighted)
     for goal in (0.0, 3.0, 10.5):
-        first, last = (columns.first_after_mass(np.full(30, goal)), columns.last_before_mass(columns.total - goal))
+        first = columns.first_after_mass(np.full(30, goal))
+        last = columns.last_before_mass(columns.total - goal)
         for j, x in enumerate(X.T):
             x, repeats = x[~np.isnan(x)], (w if is_weighted else np.ones(50, int))[~np.isnan(x)]
             rows = np.sort(np.repeat(x, repeats))

@@ -1,1 +1,4 @@
-"""What tests share: oracles, estimators in every form, random fits, assertions. Stored results are in tests/data."""
+"""What tests share: oracles, estimators in every form, random fits, assertions.
+
+Stored results are in tests/data.
+"""

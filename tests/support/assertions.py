@@ -1,17 +1,29 @@
-"""Assertions that several tests share: errors and their messages, fits that are equal to the last bit."""
+"""Assertions that several tests share: errors and their messages, fits that are equal to the last
+bit.
+"""
 
 import re
 
 import pytest
 from numpy.testing import assert_array_equal
 
-FITTED = ("labels_", "centroids_", "cluster_centers_", "deviation_", "inertia_", "n_iter_", "alpha_")
+FITTED = (
+    "labels_",
+    "centroids_",
+    "cluster_centers_",
+    "deviation_",
+    "inertia_",
+    "n_iter_",
+    "alpha_",
+)
 WAY_OUT = re.compile(r"must be |: (use|fill|drop|pass|lower|raise|set|select|init must be) ")
 
 
 def raises_mentioning(error, *words):
     """pytest.raises whose message has all the words, in any order."""
-    return pytest.raises(error, match="(?s)" + "".join(f"(?=.*{re.escape(str(word))})" for word in words))
+    return pytest.raises(
+        error, match="(?s)" + "".join(f"(?=.*{re.escape(str(word))})" for word in words)
+    )
 
 
 def assert_one_sentence(error):

@@ -7,17 +7,23 @@ from support.models import euler, scale_of
 
 
 def example(name, n=900):
-    """(kernel, table) of a name; most rows lie together, so that their weighted sums need more than 64 bits."""
+    """(kernel, table) of a name; most rows lie together, so that their weighted sums need more than
+    64 bits.
+    """
     rng = np.random.default_rng(5)
     n, d = (300, 400) if name == "many columns" else (n, 3)
-    X = rng.uniform(0, 2, (5, d))[np.minimum(rng.geometric(0.8, n) - 1, 4)] + 0.3 * rng.standard_t(3, (n, d))
+    X = rng.uniform(0, 2, (5, d))[np.minimum(rng.geometric(0.8, n) - 1, 4)] + 0.3 * rng.standard_t(
+        3, (n, d)
+    )
     if "gaps" in name:
         X[rng.uniform(size=X.shape) < 0.2] = np.nan
         X[np.isnan(X).all(axis=1)] = 1.0
     weights = rng.uniform(0.9, 1, n) if "weights" in name else None
     if "scaled" in name:
         return euler(0.75, scale_of("robust", X, weights), "ignore"), MemoryTable(X, weights)
-    return euler({"small alpha": 1e-3, "many columns": 1.0}.get(name, 0.3), scale_of(None, X)), MemoryTable(X, weights)
+    return euler(
+        {"small alpha": 1e-3, "many columns": 1.0}.get(name, 0.3), scale_of(None, X)
+    ), MemoryTable(X, weights)
 
 
 def borders(n, kind):

@@ -29,15 +29,21 @@ CLUSTERERS = {
     "FuzzyCMeans-rbf": partial(FuzzyCMeans, K, kernel="rbf"),
     "SelfOrganizingMap": partial(SelfOrganizingMap, (1, K), stages=3),
     "SelfOrganizingMap-rbf": partial(SelfOrganizingMap, (1, K), stages=3, kernel="rbf"),
-    "SelfOrganizingMap-laplace-mean": partial(SelfOrganizingMap, (1, K), stages=3, kernel="laplace", centroids="mean"),
+    "SelfOrganizingMap-laplace-mean": partial(
+        SelfOrganizingMap, (1, K), stages=3, kernel="laplace", centroids="mean"
+    ),
     "NeuralGas": partial(NeuralGas, K, stages=3),
     "NeuralGas-laplace": partial(NeuralGas, K, stages=3, kernel="laplace", reach=0.4),
     "MultipleKernelKMeans": partial(MultipleKernelKMeans, K),
     "MultipleKernelKMeans-mixed": partial(MultipleKernelKMeans, K, kernels=MIXED),
-    "MultipleKernelKMeans-shared": partial(MultipleKernelKMeans, K, kernels=(0.4, 0.9), shared=True),
+    "MultipleKernelKMeans-shared": partial(
+        MultipleKernelKMeans, K, kernels=(0.4, 0.9), shared=True
+    ),
     "MultipleKernelKMeans-mean": partial(MultipleKernelKMeans, K, centroids="mean"),
     **{
-        f"MahalanobisFuzzyCMeans-{kernel}-{rule}": partial(MahalanobisFuzzyCMeans, K, kernel=kernel, centroids=rule)
+        f"MahalanobisFuzzyCMeans-{kernel}-{rule}": partial(
+            MahalanobisFuzzyCMeans, K, kernel=kernel, centroids=rule
+        )
         for kernel in ("euler", "linear")
         for rule in RULES
     },

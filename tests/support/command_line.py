@@ -8,7 +8,8 @@ from sklearn.datasets import load_wine
 OUTPUTS = ["labels.parquet", "model.safetensors", "report.html", "summary.json"]
 COMMAND = [sys.executable, "-m", "rekmeans"]
 
-# Importing takes longer than most commands: one process imports, and runs each command in a child of its own.
+# Importing takes longer than most commands: one process imports, and runs each command in a child
+# of its own.
 SERVER = """
 import gc, json, os, resource, sys
 from rekmeans.cli import main
@@ -20,7 +21,8 @@ for line in sys.stdin:
     if child == 0:
         os.chdir(folder)
         for number, name in ((1, "stdout"), (2, "stderr")):
-            os.dup2(os.open(os.environ["ANSWERS"] + name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
+            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC
+            os.dup2(os.open(os.environ["ANSWERS"] + name, flags), number)
         if limit:
             resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
         sys.argv[1:] = arguments

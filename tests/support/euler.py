@@ -15,4 +15,6 @@ def blobs(seed=0, n=60, d=3, k=3):
     """Integers of 0..255 in k loose groups, (n, d)."""
     random = np.random.default_rng(seed)
     groups = random.integers(40, 210, (k, d))
-    return np.clip(groups[np.arange(n) % k] + random.integers(-30, 31, (n, d)), 0, 255).astype(np.float64)
+    return np.clip(groups[np.arange(n) % k] + random.integers(-30, 31, (n, d)), 0, 255).astype(
+        np.float64
+    )

@@ -1,4 +1,6 @@
-"""A public source of data sets: files in the sources' own formats, written from X and y; a web server that can fail."""
+"""A public source of data sets: files in the sources' own formats, written from X and y; a web
+server that can fail.
+"""
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -29,19 +31,25 @@ def wine(X, y):
 def seeds(X, y):
     """Tabs, two of them after a field of fewer than four signs; no newline at the end."""
     rows = ([*map(shortest_decimal, x), str(c + 1)] for x, c in zip(X, y, strict=True))
-    return "\n".join("".join(f + "\t" * (1 + (len(f) < 4)) for f in row[:-1]) + row[-1] for row in rows)
+    return "\n".join(
+        "".join(f + "\t" * (1 + (len(f) < 4)) for f in row[:-1]) + row[-1] for row in rows
+    )
 
 
 def yeast(X, y):
     """A name of ten places, values of two decimals and a site, parted by two blanks."""
     names = (f"{'AB' if row % 3 else 'A'}{row % 97}_YEAST" for row in range(len(X)))
     rows = zip(names, X, y, strict=True)
-    return "".join(f"{name:<10}  {'  '.join(f'{v:.2f}' for v in x)}  {SITES[c]}\n" for name, x, c in rows)
+    return "".join(
+        f"{name:<10}  {'  '.join(f'{v:.2f}' for v in x)}  {SITES[c]}\n" for name, x, c in rows
+    )
 
 
 def isolet(X, y):
     """Four decimals, commas with a blank, the class as `26.`."""
-    return "".join(f"{', '.join(f'{v:.4f}' for v in x)}, {c + 1}.\n" for x, c in zip(X, y, strict=True))
+    return "".join(
+        f"{', '.join(f'{v:.4f}' for v in x)}, {c + 1}.\n" for x, c in zip(X, y, strict=True)
+    )
 
 
 def pendigits(X, y):
@@ -51,12 +59,17 @@ def pendigits(X, y):
 
 def satimage(X, y):
     """Single blanks, a code for the class."""
-    return "".join(f"{' '.join(f'{v:.0f}' for v in x)} {CODES[c]}\n" for x, c in zip(X, y, strict=True))
+    return "".join(
+        f"{' '.join(f'{v:.0f}' for v in x)} {CODES[c]}\n" for x, c in zip(X, y, strict=True)
+    )
 
 
 def pack_lzw(data, widest=16, clears=()):
     """data as a .Z file; the dictionary is emptied after each of the `clears` codes."""
-    out, group, width, count = bytearray([0x1F, 0x9D, 0x80 | widest]), [], 9, 0
+    out = bytearray([0x1F, 0x9D, 0x80 | widest])
+    group = []
+    width = 9
+    count = 0
     strings = {bytes([byte]): byte for byte in range(256)} | {None: 256}
 
     def put(code, end=False):
@@ -74,10 +87,12 @@ def pack_lzw(data, widest=16, clears=()):
             continue
         grows = len(strings) >= 1 << width and width < widest
         put(strings[string], end=grows)
-        width, count = width + grows, count + 1
+        width = width + grows
+        count = count + 1
         if count in clears:
             put(256, end=True)
-            strings, width = dict(islice(strings.items(), 257)), 9
+            strings = dict(islice(strings.items(), 257))
+            width = 9
         elif len(strings) < 1 << widest:
             strings[string + byte] = len(strings)
         string = byte
@@ -87,12 +102,20 @@ def pack_lzw(data, widest=16, clears=()):
     return bytes(out) + bits.to_bytes(-(-len(group) * width // 8), "little")
 
 
-WRITERS = {"wine": wine, "seeds": seeds, "yeast": yeast, "isolet": isolet, "pendigits": pendigits, "satimage": satimage}
+WRITERS = {
+    "wine": wine,
+    "seeds": seeds,
+    "yeast": yeast,
+    "isolet": isolet,
+    "pendigits": pendigits,
+    "satimage": satimage,
+}
 
 
 def random_table(name):
     """X, y with the rows, classes and decimals of a set, and at most 40 columns."""
-    origin, rng = FETCHABLE[name], np.random.default_rng(0)
+    origin = FETCHABLE[name]
+    rng = np.random.default_rng(0)
     shape = (origin.shape[0], min(origin.shape[1], 40))
     X = np.float32(np.round(rng.uniform(0, 100, shape), DECIMALS[name]))
     return X, rng.permutation(np.repeat(np.arange(origin.k), origin.classes)).astype(np.int32)
@@ -111,13 +134,16 @@ class DatasetServer:
     """A web server on this machine; `files` maps a path to (status, content, announced length)."""
 
     def __init__(self):
-        self.files, self.requested_paths = {}, []
+        self.files = {}
+        self.requested_paths = []
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self.url = f"http://127.0.0.1:{self.server.server_port}"
         threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
     def serve(self, name, content, status=200, missing=0):
-        """Serve content under a name, announcing `missing` bytes more than are sent; its address."""
+        """Serve content under a name, announcing `missing` bytes more than are sent; its
+        address.
+        """
         self.files[f"/{name}"] = status, content, len(content) + missing
         return f"{self.url}/{name}"
 

@@ -14,4 +14,8 @@ FRAME = pd.DataFrame(
         "width": [0.1, 0.2, 0.3, 0.1 + 0.2],
     }
 )
-NUMBERS = FRAME[["length", "count", "ok", "width"]].astype("Float64").to_numpy(np.float64, na_value=np.nan)
+NUMBERS = (
+    FRAME[["length", "count", "ok", "width"]]
+    .astype("Float64")
+    .to_numpy(np.float64, na_value=np.nan)
+)

@@ -1,4 +1,7 @@
-"""Kernel methods in plain float64: J = sum_jc w_j W_jc |phi(x_j) - m_c|^2, W by a rule; imports nothing of ours."""
+"""Kernel methods in plain float64:
+
+J = sum_jc w_j W_jc |phi(x_j) - m_c|^2, W by a rule; imports nothing of ours.
+"""
 
 import math
 from collections.abc import Callable
@@ -7,17 +10,30 @@ from typing import NamedTuple
 
 import numpy as np
 
-from support.oracle import TIE, angle_distances, mean, mean_angle, memberships, nearest, phases, squared_distances
+from support.oracle import (
+    TIE,
+    angle_distances,
+    mean,
+    mean_angle,
+    memberships,
+    nearest,
+    phases,
+    squared_distances,
+)
 
-# Rectified: m_c = phi(v_c), v_c a point in the units of X (Euler: modulo 2/alpha), moved by a step that cannot raise J.
-# Mean: m_c = sum_q A_cq phi(x_q), known by its weights A (k, n) alone. A missing cell is NaN, left out of distances and
-# sums; X is taken as it is. Every pass asked for is run, and records what it used, before the centroids move.
+# Rectified: m_c = phi(v_c), v_c a point in the units of X (Euler: modulo 2/alpha), moved by a step
+# that cannot raise J. Mean: m_c = sum_q A_cq phi(x_q), known by its weights A (k, n) alone. A
+# missing cell is NaN, left out of distances and sums; X is taken as it is. Every pass asked for is
+# run, and records what it used, before the centroids move.
 
-NEAR = 1e-9  # a row nearer than this to its prototype pulls as if it were this far: 1/r has no bound
+# a row nearer than this to its prototype pulls as if it were this far: 1/r has no bound
+NEAR = 1e-9
 
 
 class Pass(NamedTuple):
-    """One assignment pass: what the rule made of these centroids, and the objective of that pair."""
+    """One assignment pass: what the rule made of these centroids, and the objective of that
+    pair.
+    """
 
     labels: np.ndarray  # (n,)
     memberships: np.ndarray  # (n, k) before any power: 0 or 1, u, h[winner], exp(-rank/reach)
@@ -51,7 +67,12 @@ def euler_matrix(X, Y, alpha):
     return K
 
 
-MATRICES = {"euler": euler_matrix, "rbf": rbf_matrix, "laplace": laplace_matrix, "laplace-l2": laplace_l2_matrix}
+MATRICES = {
+    "euler": euler_matrix,
+    "rbf": rbf_matrix,
+    "laplace": laplace_matrix,
+    "laplace-l2": laplace_l2_matrix,
+}
 
 
 def city_distances(X, V):
@@ -67,11 +88,14 @@ def straight_distances(X, V):
     return np.sqrt(squared_distances(X, V))
 
 
-# rectified centroids: radii R (n, k) that grow as k(x, v) falls, losses L = |phi(x) - phi(v)|^2, and the step
+# rectified centroids: radii R (n, k) that grow as k(x, v) falls, losses L = |phi(x) - phi(v)|^2,
+# and the step
 
 
 class Kernel(NamedTuple):
-    """Radii R of rows to points, the loss L(R), the log of the weight a row pulls with, the centre of pulled cells."""
+    """Radii R of rows to points, the loss L(R), the log of the weight a row pulls with, the centre
+    of pulled cells.
+    """
 
     radii: Callable
     loss: Callable
@@ -97,7 +121,9 @@ def weighted_median(v, w, old, width):
 
 
 def circular_mean(v, w, old, alpha):
-    """atan2(sum w sin, sum w cos) / (alpha pi) of alpha pi v; a zero resultant keeps the old point."""
+    """atan2(sum w sin, sum w cos) / (alpha pi) of alpha pi v; a zero resultant keeps the old
+    point.
+    """
     return mean_angle(phases(v, alpha), w, phases(old, alpha)) / (alpha * math.pi)
 
 
@@ -123,14 +149,17 @@ KERNELS = {
     "laplace-l2": Kernel(
         radii=lambda X, V, gamma: straight_distances(X, V),
         loss=welsch,
-        log_pull=lambda R, gamma: -gamma * R - np.log(np.maximum(R, NEAR)),  # Weiszfeld: k(x, v) / |x - v|
+        # Weiszfeld: k(x, v) / |x - v|
+        log_pull=lambda R, gamma: -gamma * R - np.log(np.maximum(R, NEAR)),
         centre=weighted_mean,
     ),
 }
 
 
 def rectified_step(X, V, W, kernel, width):
-    """v_cl = centre(observed x_jl, weights W_jc pull_jc); a coordinate that no row observes keeps its old value."""
+    """v_cl = centre(observed x_jl, weights W_jc pull_jc); a coordinate that no row observes keeps
+    its old value.
+    """
     radii, _, log_pull, centre = KERNELS[kernel]
     pulls = log_pull(radii(X, V, width), width)  # (n, k)
     new = V.copy()
@@ -140,13 +169,16 @@ def rectified_step(X, V, W, kernel, width):
             if counted.any():
                 e = np.log(W[counted, c]) + pulls[counted, c]
                 # less the largest, which cancels in the centre: far rows would all weigh 0.0
-                new[c, column] = centre(X[counted, column], np.exp(e - e.max()), V[c, column], width)
+                new[c, column] = centre(
+                    X[counted, column], np.exp(e - e.max()), V[c, column], width
+                )
     return new
 
 
 def rectified_passes(X, start, kernel, width, rule, passes, w):
     """Weigh by the rule, record sum_jc w_j W_jc L_jc, step."""
-    X, V = np.asarray(X, dtype=np.float64), np.array(start, dtype=np.float64)
+    X = np.asarray(X, dtype=np.float64)
+    V = np.array(start, dtype=np.float64)
     w = np.ones(len(X)) if w is None else np.asarray(w, dtype=np.float64)
     records = []
     for _ in range(passes):
@@ -185,7 +217,9 @@ def mean_distances(K, A):
 
 
 def mean_passes(K, start, rule, passes, w):
-    """Weigh by the rule, record sum_jc w_j W_jc D_jc, average; start: labels (n,) or weights A (k, n)."""
+    """Weigh by the rule, record sum_jc w_j W_jc D_jc, average; start: labels (n,) or weights A (k,
+    n).
+    """
     w = np.ones(len(K)) if w is None else np.asarray(w, dtype=np.float64)
     start = np.asarray(start)
     if start.ndim == 1:
@@ -202,7 +236,8 @@ def mean_passes(K, start, rule, passes, w):
     return records
 
 
-# rules: radii R and losses L (n, k) -> labels (n,), memberships P (n, k), weights W (n, k) of the losses
+# rules: radii R and losses L (n, k) -> labels (n,), memberships P (n, k), weights W (n, k) of the
+# losses
 
 
 def hard_rule(R, L):
@@ -213,7 +248,9 @@ def hard_rule(R, L):
 
 
 def fuzzy_rule(R, L, fuzziness):
-    """W_jc = u_jc^m, u_jc = L_jc^(-1/(m-1)) / sum_r L_jr^(-1/(m-1)); a row on prototypes shares itself among those."""
+    """W_jc = u_jc^m, u_jc = L_jc^(-1/(m-1)) / sum_r L_jr^(-1/(m-1)); a row on prototypes shares
+    itself among those.
+    """
     P = memberships(L, fuzziness)
     return nearest(R), P, P**fuzziness
 
@@ -226,7 +263,9 @@ def som_rule(R, L, h):
 
 
 def gas_rule(R, L, reach):
-    """W_jc = exp(-rank_jc / reach), rank_jc = how many are nearer (or as near, with a lower index); reach 0: rank 0."""
+    """W_jc = exp(-rank_jc / reach), rank_jc = how many are nearer (or as near, with a lower index);
+    reach 0: rank 0.
+    """
     ranks = np.zeros(R.shape)
     for c in range(R.shape[1]):
         for r in range(R.shape[1]):
@@ -246,22 +285,30 @@ def rectified_rbf(X, start, gamma, passes, w=None):
 
 
 def rectified_laplace(X, start, gamma, passes, w=None):
-    """Rectified Laplace k-means: min 2 sum_j w_j (1 - exp(-gamma |x_j - v|_1)), v by weighted medians."""
+    """Rectified Laplace k-means: min 2 sum_j w_j (1 - exp(-gamma |x_j - v|_1)), v by weighted
+    medians.
+    """
     return rectified_passes(X, start, "laplace", gamma, hard_rule, passes, w)
 
 
 def rectified_laplace_l2(X, start, gamma, passes, w=None):
-    """Rectified Laplace k-means in L2: min 2 sum_j w_j (1 - exp(-gamma |x_j - v|_2)), v by Weiszfeld's weights."""
+    """Rectified Laplace k-means in L2: min 2 sum_j w_j (1 - exp(-gamma |x_j - v|_2)), v by
+    Weiszfeld's weights.
+    """
     return rectified_passes(X, start, "laplace-l2", gamma, hard_rule, passes, w)
 
 
 def fuzzy(X, start, kernel, width, fuzziness, passes, w=None):
     """Rectified kernel fuzzy c-means: min sum_jc w_j u_jc^m L_jc."""
-    return rectified_passes(X, start, kernel, width, partial(fuzzy_rule, fuzziness=fuzziness), passes, w)
+    return rectified_passes(
+        X, start, kernel, width, partial(fuzzy_rule, fuzziness=fuzziness), passes, w
+    )
 
 
 def som(X, start, h, kernel, width, passes, w=None):
-    """Rectified kernel self-organising map at a fixed h (k, k): min sum_jc w_j h_winner(j),c L_jc."""
+    """Rectified kernel self-organising map at a fixed h (k, k): min sum_jc w_j h_winner(j),c
+    L_jc.
+    """
     return rectified_passes(X, start, kernel, width, partial(som_rule, h=np.asarray(h)), passes, w)
 
 
@@ -274,7 +321,9 @@ def gas(X, start, reach, kernel, width, passes, w=None):
 
 
 def kernel_kmeans(K, start, passes, w=None):
-    """Kernel k-means: min sum_j w_j (K_jj - (2/s_c) sum_q w_q K_jq + (1/s_c^2) sum_qr w_q w_r K_qr), s_c = sum w."""
+    """Kernel k-means: min sum_j w_j (K_jj - (2/s_c) sum_q w_q K_jq + (1/s_c^2) sum_qr w_q w_r
+    K_qr), s_c = sum w.
+    """
     return mean_passes(K, start, hard_rule, passes, w)
 
 
@@ -284,7 +333,9 @@ def kernel_fuzzy(K, start, fuzziness, passes, w=None):
 
 
 def kernel_som(K, start, h, passes, w=None):
-    """Kernel self-organising map with mean centroids, A_cq ~ w_q h_winner(q),c: min sum_jc w_j h_winner(j),c D_jc."""
+    """Kernel self-organising map with mean centroids, A_cq ~ w_q h_winner(q),c: min sum_jc w_j
+    h_winner(j),c D_jc.
+    """
     return mean_passes(K, start, partial(som_rule, h=np.asarray(h)), passes, w)
 
 
@@ -294,7 +345,9 @@ def kernel_gas(K, start, reach, passes, w=None):
 
 
 def trace_objective(K, labels, w=None):
-    """tr(W K) - tr(Z' W^1/2 K W^1/2 Z), W = diag(w), Z_jc = sqrt(w_j / s_c) [label_j = c]: a partition at its means."""
+    """tr(W K) - tr(Z' W^1/2 K W^1/2 Z), W = diag(w), Z_jc = sqrt(w_j / s_c) [label_j = c]: a
+    partition at its means.
+    """
     w = np.ones(len(K)) if w is None else np.asarray(w, dtype=np.float64)
     root = np.diag(np.sqrt(w))
     Z = np.zeros((len(K), max(labels) + 1))
@@ -308,7 +361,9 @@ def trace_objective(K, labels, w=None):
 
 
 class Representation(NamedTuple):
-    """The loss of a partition at its means, at the points given, and the score 2 - rectified / mean."""
+    """The loss of a partition at its means, at the points given, and the score 2 - rectified /
+    mean.
+    """
 
     mean: float
     rectified: float
@@ -316,10 +371,12 @@ class Representation(NamedTuple):
 
 
 def representation(X, V, labels, kernel, width, w=None):
-    """J_mean = sum_c [sum_j w_j K_jj - (1/s_c) sum_jq w_j w_q K_jq], J_rect = sum_j w_j |phi_j - phi(v)|^2; no NaN.
+    """J_mean = sum_c [sum_j w_j K_jj - (1/s_c) sum_jq w_j w_q K_jq], J_rect = sum_j w_j |phi_j -
+    phi(v)|^2; no NaN.
 
-    J_rect - J_mean = sum_c s_c |m_c - phi(v_c)|^2, so the score is 1 where every mean lies on the mapped data, and
-    at least 0 for the best points: a row drawn from its own cluster would already make J_rect = 2 J_mean on average.
+    J_rect - J_mean = sum_c s_c |m_c - phi(v_c)|^2, so the score is 1 where every mean lies on the
+    mapped data, and at least 0 for the best points: a row drawn from its own cluster would already
+    make J_rect = 2 J_mean on average.
     """
     w = np.ones(len(X)) if w is None else np.asarray(w, dtype=np.float64)
     K = MATRICES[kernel](X, X, width)

@@ -6,8 +6,11 @@ from support import kernel_oracle, multiple_kernel_oracle, oracle
 
 WIDTHS = {"euler": 0.3, "rbf": 0.4, "laplace": 0.5, "laplace-l2": 0.6}
 K = 3
-ALPHAS, POWER = (0.05, 0.1, 0.2), 2.5  # of several widths
-LINE = np.exp(-np.abs(np.subtract.outer(np.arange(K), np.arange(K))) / 0.8)  # h of a map of K nodes in a row
+# of several widths
+ALPHAS = (0.05, 0.1, 0.2)
+POWER = 2.5
+# h of a map of K nodes in a row
+LINE = np.exp(-np.abs(np.subtract.outer(np.arange(K), np.arange(K))) / 0.8)
 
 
 def blobs(seed=0, n=60, d=2, gaps=0.0):
@@ -30,9 +33,15 @@ def rule_runs(kernel):
         f"hard {kernel}": lambda *a: kernel_oracle.rectified_passes(
             a[0], a[1], kernel, width, kernel_oracle.hard_rule, a[2], a[3]
         ),
-        f"fuzzy {kernel}": lambda X, start, t, w: kernel_oracle.fuzzy(X, start, kernel, width, 1.7, t, w),
-        f"som {kernel}": lambda X, start, t, w: kernel_oracle.som(X, start, LINE, kernel, width, t, w),
-        f"gas {kernel}": lambda X, start, t, w: kernel_oracle.gas(X, start, 0.7, kernel, width, t, w),
+        f"fuzzy {kernel}": lambda X, start, t, w: kernel_oracle.fuzzy(
+            X, start, kernel, width, 1.7, t, w
+        ),
+        f"som {kernel}": lambda X, start, t, w: kernel_oracle.som(
+            X, start, LINE, kernel, width, t, w
+        ),
+        f"gas {kernel}": lambda X, start, t, w: kernel_oracle.gas(
+            X, start, 0.7, kernel, width, t, w
+        ),
     }
 
 
@@ -43,7 +52,9 @@ def mapped_rows(X, alpha):
 
 
 RECTIFIED = {name: run for kernel in WIDTHS for name, run in rule_runs(kernel).items()}
-RECTIFIED["multiple"] = lambda X, start, t, w: multiple_kernel_oracle.multiple_euler(X, start, ALPHAS, POWER, t, w)
+RECTIFIED["multiple"] = lambda X, start, t, w: multiple_kernel_oracle.multiple_euler(
+    X, start, ALPHAS, POWER, t, w
+)
 RECTIFIED["shared"] = lambda X, start, t, w: multiple_kernel_oracle.multiple_euler(
     X, start, ALPHAS, POWER, t, w, "shared"
 )

@@ -1,6 +1,8 @@
-"""Writes data/kfcm_reference.json: kernel fuzzy c-means by the public package fuzzy-c-means, for comparison.
+"""Writes data/kfcm_reference.json: kernel fuzzy c-means by the public package fuzzy-c-means, for
+comparison.
 
-Run by hand, in an environment of its own (the package needs numpy < 2): pip install fuzzy-c-means==2.3.1
+Run by hand, in an environment of its own (the package needs numpy < 2): pip install
+fuzzy-c-means==2.3.1
 """
 
 import json
@@ -10,16 +12,31 @@ from pathlib import Path
 import numpy as np
 
 # m, gamma, passes
-SETTINGS = ((2.0, 0.3, 1), (2.0, 0.3, 2), (2.0, 0.3, 5), (2.0, 0.3, 40), (1.3, 1.5, 5), (3.0, 0.05, 5))
+SETTINGS = (
+    (2.0, 0.3, 1),
+    (2.0, 0.3, 2),
+    (2.0, 0.3, 5),
+    (2.0, 0.3, 40),
+    (1.3, 1.5, 5),
+    (3.0, 0.05, 5),
+)
 NOTE = (
-    "KFCM: k(x, v) = exp(-gamma |x - v|^2); u_jc = d_jc^(-2/(m-1)) / sum_r d_jr^(-2/(m-1)), d^2 = 2 (1 - k); "
-    "v_c = sum_j u_jc^m k_jc x_j / sum_j u_jc^m k_jc, k at the old v; a row on centres (d = 0) shares itself among "
-    "them; a centre with no weight stays. Its gamma is 1/(2 sigma^2) of a normal density; if not given it is "
-    "1/(d var X). Squared distances at or below 1e-12 (1 + |x - mean of v|^2) are set to 0. It moves the centres "
-    "first, then the memberships, so its pass t leaves the centres and memberships of assignment pass t + 1, and "
-    "it starts from its own FCM run, whose u are those of plain distances; it stops when the Frobenius norm of the "
-    "change of u falls below its error. 'runs' start from given centres instead, with the u of those centres, and "
-    "leave every step to the package; 'whole' is a fit with nothing changed, beside the FCM run it starts from."
+    "KFCM: k(x, v) = exp(-gamma |x - v|^2); u_jc = d_jc^(-2/(m-1)) / sum_r d_jr^(-2/(m-1)), d^2 = "
+    "2 (1 - k); "
+    "v_c = sum_j u_jc^m k_jc x_j / sum_j u_jc^m k_jc, k at the old v; a row on centres (d = 0) "
+    "shares itself among "
+    "them; a centre with no weight stays. Its gamma is 1/(2 sigma^2) of a normal density; if not "
+    "given it is "
+    "1/(d var X). Squared distances at or below 1e-12 (1 + |x - mean of v|^2) are set to 0. It "
+    "moves the centres "
+    "first, then the memberships, so its pass t leaves the centres and memberships of assignment "
+    "pass t + 1, and "
+    "it starts from its own FCM run, whose u are those of plain distances; it stops when the "
+    "Frobenius norm of the "
+    "change of u falls below its error. 'runs' start from given centres instead, with the u of "
+    "those centres, and "
+    "leave every step to the package; 'whole' is a fit with nothing changed, beside the FCM run "
+    "it starts from."
 )
 
 
@@ -30,7 +47,10 @@ def numbers(array):
 def table():
     """Three groups of 18 rows and six far ones, (60, 2)."""
     rng = np.random.default_rng(2003)
-    groups = [centre + 0.7 * rng.standard_normal((18, 2)) for centre in ([0.0, 0.0], [3.0, 0.5], [1.0, 3.0])]
+    groups = [
+        centre + 0.7 * rng.standard_normal((18, 2))
+        for centre in ([0.0, 0.0], [3.0, 0.5], [1.0, 3.0])
+    ]
     return np.round(np.concatenate([*groups, rng.uniform(-6, 9, (6, 2))]), 6)
 
 
@@ -41,7 +61,8 @@ def main():
         """KFCM from given centres."""
 
         def _init_u(self, X):
-            self._centers, self.gamma_ = self.given.copy(), self.gamma
+            self._centers = self.given.copy()
+            self.gamma_ = self.gamma
             self.u = self.soft_predict(X)
 
     X = table()
@@ -53,7 +74,8 @@ def main():
         outcome = {"centres": numbers(model.centers), "memberships": numbers(model.u)}
         runs.append({"m": m, "gamma": gamma, "passes": passes, **outcome})
     settings = {"n_clusters": 3, "m": 2.0, "max_iter": 5, "error": 1e-9, "random_state": 4}
-    first, whole = FCM(**settings), KFCM(gamma=0.3, **settings)
+    first = FCM(**settings)
+    whole = KFCM(gamma=0.3, **settings)
     first.fit(X)
     whole.fit(X)
     contents = {
@@ -69,7 +91,9 @@ def main():
             "memberships": numbers(whole.u),
         },
     }
-    Path(__file__).parents[1].joinpath("data", "kfcm_reference.json").write_text(json.dumps(contents) + "\n")
+    Path(__file__).parents[1].joinpath("data", "kfcm_reference.json").write_text(
+        json.dumps(contents) + "\n"
+    )
 
 
 if __name__ == "__main__":

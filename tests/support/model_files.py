@@ -9,13 +9,21 @@ from sklearn.datasets import load_wine
 
 each_map = pytest.mark.parametrize(
     ("scale", "beyond"),
-    [("robust", "ignore"), ("robust", "clip"), ("range", "wrap"), ("global", "clip"), (None, "wrap")],
+    [
+        ("robust", "ignore"),
+        ("robust", "clip"),
+        ("range", "wrap"),
+        ("global", "clip"),
+        (None, "wrap"),
+    ],
 )
 IGNORED_ROWS = "ignore:.*rows take no part"  # another test checks this warning
 
 
 def dirty(X, seed=0):
-    """X with a tenth of its cells missing, a twentieth far off, and some rows of gross errors only."""
+    """X with a tenth of its cells missing, a twentieth far off, and some rows of gross errors
+    only.
+    """
     random = np.random.default_rng(seed)
     D = X.copy()
     D[random.random(X.shape) < 0.05] = 1e6
@@ -34,7 +42,9 @@ def read_parts(path):
     """Header and arrays of a model file."""
     data = path.read_bytes()
     size = int.from_bytes(data[:8], "little")
-    return json.loads(json.loads(data[8 : 8 + size])["__metadata__"]["rekmeans"]), numpy_tensors.load(data)
+    return json.loads(
+        json.loads(data[8 : 8 + size])["__metadata__"]["rekmeans"]
+    ), numpy_tensors.load(data)
 
 
 def write_parts(path, header, arrays):

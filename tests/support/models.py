@@ -18,8 +18,12 @@ def euler(alpha, scale, beyond="wrap"):
 
 def place_rows(engine, model, table, n_threads=None, memory_limit=None):
     """The rows of a table on the engine of that name, for fits of one model."""
-    return choose_engine(engine, ENGINES, [model], table).place([model], table, n_threads, memory_limit)
+    return choose_engine(engine, ENGINES, [model], table).place(
+        [model], table, n_threads, memory_limit
+    )
 
 
 def watch_passes(t, record):
-    """A watcher that ends no run: with it an engine comes back after every pass, and cannot go on by itself."""
+    """A watcher that ends no run: with it an engine comes back after every pass, and cannot go on
+    by itself.
+    """

@@ -27,29 +27,41 @@ def separate_step(X, V, W, alphas, pulls):
 
 
 def shared_step(X, V, W, alphas, pulls):
-    """One point for all alphas: argmin_u sum_b pull_b sum_j W_jc (1 - cos(alpha_b pi (x_jl - u))), u between cells."""
+    """One point for all alphas: argmin_u sum_b pull_b sum_j W_jc (1 - cos(alpha_b pi (x_jl - u))),
+    u between cells.
+    """
     new = V[0].copy()
     for c in range(new.shape[0]):
         for column in range(new.shape[1]):
             counted = ~np.isnan(X[:, column]) & (W[:, c] > 0)
             if counted.any():
-                new[c, column] = shared_point(X[counted, column], W[counted, c], new[c, column], alphas, pulls)
+                new[c, column] = shared_point(
+                    X[counted, column], W[counted, c], new[c, column], alphas, pulls
+                )
     return np.array([new for _ in alphas])
 
 
 def shared_point(x, w, old, alphas, pulls):
-    """The best of 401 points between the least and the largest cell, then bisection on the slope beside it; or old."""
+    """The best of 401 points between the least and the largest cell, then bisection on the slope
+    beside it; or old.
+    """
 
     def loss(u):  # of one point or of many
         gaps = np.subtract.outer(x, u)
-        return sum(pull * (w @ (1 - np.cos(phases(gaps, a)))) for a, pull in zip(alphas, pulls, strict=True))
+        return sum(
+            pull * (w @ (1 - np.cos(phases(gaps, a))))
+            for a, pull in zip(alphas, pulls, strict=True)
+        )
 
     def slope(u):
-        return -sum(pull * a * (w @ np.sin(phases(x - u, a))) for a, pull in zip(alphas, pulls, strict=True))
+        return -sum(
+            pull * a * (w @ np.sin(phases(x - u, a))) for a, pull in zip(alphas, pulls, strict=True)
+        )
 
     grid = np.linspace(x.min(), x.max(), 401)
     best = np.argmin(loss(grid))
-    low, high = grid[max(best - 1, 0)], grid[min(best + 1, 400)]
+    low = grid[max(best - 1, 0)]
+    high = grid[min(best + 1, 400)]
     for _ in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if slope(middle) < 0 else (low, middle)
@@ -60,7 +72,9 @@ STEPS = {"separate": separate_step, "shared": shared_step}
 
 
 def multiple_euler(X, start, alphas, p, passes, w=None, points="separate"):
-    """min sum_b s_b^p L_b / L1_b, sum_b s_b = 1, L_b the REK loss at alpha_b, L1_b that of all rows round one point."""
+    """min sum_b s_b^p L_b / L1_b, sum_b s_b = 1, L_b the REK loss at alpha_b, L1_b that of all rows
+    round one point.
+    """
     X = np.asarray(X, dtype=np.float64)
     w = np.ones(len(X)) if w is None else np.asarray(w, dtype=np.float64)
     V = np.array([start for _ in alphas], dtype=np.float64)  # (b, k, d)
@@ -97,11 +111,15 @@ class MahalanobisPass(NamedTuple):
 
 
 def mahalanobis_fuzzy(F, start, fuzziness, nu, passes, w=None):
-    """min sum_jc w_j u_jc^m D_jc, D_jc = (f_j - m_c)' A_c (f_j - m_c) + nu s2 tr A_c, det A_c = 1, A_c = I at first."""
-    F, M = np.asarray(F, dtype=np.float64), np.array(start, dtype=np.float64)
+    """min sum_jc w_j u_jc^m D_jc, D_jc = (f_j - m_c)' A_c (f_j - m_c) + nu s2 tr A_c, det A_c = 1,
+    A_c = I at first.
+    """
+    F = np.asarray(F, dtype=np.float64)
+    M = np.array(start, dtype=np.float64)
     w = np.ones(len(F)) if w is None else np.asarray(w, dtype=np.float64)
     k, p = M.shape
-    s2 = np.sum(w[:, None] * (F - w @ F / w.sum()) ** 2) / w.sum() / p  # mean squared distance to the mean, per column
+    # mean squared distance to the mean, per column
+    s2 = np.sum(w[:, None] * (F - w @ F / w.sum()) ** 2) / w.sum() / p
     A = np.array([np.eye(p) for _ in range(k)])  # (k, p, p)
     records = []
     for _ in range(passes):
@@ -113,7 +131,8 @@ def mahalanobis_fuzzy(F, start, fuzziness, nu, passes, w=None):
         U = memberships(D, fuzziness)
         W = w[:, None] * U**fuzziness  # (n, k)
         records.append(MahalanobisPass(U, M, A, math.fsum((W * D).ravel())))
-        M, A = M.copy(), A.copy()
+        M = M.copy()
+        A = A.copy()
         for c in range(k):
             M[c] = W[:, c] @ F / W[:, c].sum()
             gaps = F - M[c]  # (n, p)

@@ -1,11 +1,15 @@
-"""The paper in plain float64: D_jc = sum_l (1 - cos(theta_jl - u_cl)), theta = alpha pi x; imports nothing of ours."""
+"""The paper in plain float64:
+
+D_jc = sum_l (1 - cos(theta_jl - u_cl)), theta = alpha pi x; imports nothing of ours.
+"""
 
 import math
 from typing import NamedTuple
 
 import numpy as np
 
-ZERO = 1e-12  # a resultant this far below its mass is rounding: antipodal rows cancel to 1e-16, not to 0.0
+# a resultant this far below its mass is rounding: antipodal rows cancel to 1e-16, not to 0.0
+ZERO = 1e-12
 TIE = 1e-12  # a relative gap this small is rounding: equal distances differ in their last bits
 
 
@@ -23,7 +27,9 @@ def phases(X, alpha):
 
 
 def euler_kernel(x, q, alpha):
-    """K(x, q) = 1/2 sum_l cos(theta_l - eta_l) - i/2 sum_l sin(theta_l - eta_l), theta, eta the phases of x, q."""
+    """K(x, q) = 1/2 sum_l cos(theta_l - eta_l) - i/2 sum_l sin(theta_l - eta_l), theta, eta the
+    phases of x, q.
+    """
     gap = phases(x, alpha) - phases(q, alpha)
     return complex(0.5 * np.nansum(np.cos(gap)), -0.5 * np.nansum(np.sin(gap)))
 
@@ -45,7 +51,9 @@ def squared_distances(V, C):
 
 
 def half_squared_distances(F, M):
-    """D_jc = |phi_j - m_c|^2 = 1/2 sum_l |f_jl - (a+ib)_cl|^2, f = e^{i theta}, both of modulus 1 on the circle."""
+    """D_jc = |phi_j - m_c|^2 = 1/2 sum_l |f_jl - (a+ib)_cl|^2, f = e^{i theta}, both of modulus 1
+    on the circle.
+    """
     return 0.5 * squared_distances(F, M)
 
 
@@ -84,14 +92,18 @@ def mean_angle(theta, w, old):
 
 
 def printed_angle(theta, w, old):
-    """-arccos(sum w cos theta / A), A = sqrt((sum w cos)^2 + (sum w sin)^2); wrong unless sum w sin <= 0."""
+    """-arccos(sum w cos theta / A), A = sqrt((sum w cos)^2 + (sum w sin)^2); wrong unless sum w sin
+    <= 0.
+    """
     a, b = np.sum(w * np.cos(theta)), np.sum(w * np.sin(theta))
     length = math.hypot(a, b)
     return -math.acos(max(-1.0, min(1.0, a / length))) if length > ZERO * np.sum(w) else old
 
 
 def weighted_centres(V, W, C, centre):
-    """C_cl = centre(observed v_jl, weights W_jc); a coordinate that no row observes keeps its old value."""
+    """C_cl = centre(observed v_jl, weights W_jc); a coordinate that no row observes keeps its old
+    value.
+    """
     new = C.copy()
     for c in range(C.shape[0]):
         for column in range(C.shape[1]):
@@ -121,34 +133,45 @@ def hard_passes(V, C, passes, weights, distances, centre):
 
 def kmeans(X, start, passes, weights=None):
     """Plain k-means: min sum_j |x_j - c|^2, c the mean."""
-    X, C = np.asarray(X, dtype=np.float64), np.array(start, dtype=np.float64)
+    X = np.asarray(X, dtype=np.float64)
+    C = np.array(start, dtype=np.float64)
     return hard_passes(X, C, passes, weights, squared_distances, mean)
 
 
 def eulerk(X, start, alpha, passes, weights=None):
     """EulerK: min sum_j 1/2 |f_j - m|^2, m = a+ib = (1/n_c) sum f, inside the circle."""
-    F, M = np.exp(1j * phases(X, alpha)), np.exp(1j * phases(start, alpha))
+    F = np.exp(1j * phases(X, alpha))
+    M = np.exp(1j * phases(start, alpha))
     return hard_passes(F, M, passes, weights, half_squared_distances, mean)
 
 
 def rek1(X, start, alpha, passes, weights=None):
     """REK1: min sum_j 1/2 |f_j - m|^2 with |m_cl| = 1, m_cl = S_cl / |S_cl|."""
-    F, M = np.exp(1j * phases(X, alpha)), np.exp(1j * phases(start, alpha))
+    F = np.exp(1j * phases(X, alpha))
+    M = np.exp(1j * phases(start, alpha))
     return hard_passes(F, M, passes, weights, half_squared_distances, rectified)
 
 
 def rek2(X, start, alpha, passes, weights=None):
     """REK2: min sum_j sum_l (1 - cos(theta_jl - u_cl)), u_cl = atan2(sum sin, sum cos)."""
-    return hard_passes(phases(X, alpha), phases(start, alpha), passes, weights, angle_distances, mean_angle)
+    return hard_passes(
+        phases(X, alpha), phases(start, alpha), passes, weights, angle_distances, mean_angle
+    )
 
 
 def rek2_printed(X, start, alpha, passes, weights=None):
-    """REK2 with the printed update u_cl = -arccos(sum cos / A): its objective can rise (erratum 1)."""
-    return hard_passes(phases(X, alpha), phases(start, alpha), passes, weights, angle_distances, printed_angle)
+    """REK2 with the printed update u_cl = -arccos(sum cos / A): its objective can rise (erratum
+    1).
+    """
+    return hard_passes(
+        phases(X, alpha), phases(start, alpha), passes, weights, angle_distances, printed_angle
+    )
 
 
 def memberships(D, fuzziness):
-    """u_jc = D_jc^(-1/(m-1)) / sum_r D_jr^(-1/(m-1)); a row on prototypes shares itself among those."""
+    """u_jc = D_jc^(-1/(m-1)) / sum_r D_jr^(-1/(m-1)); a row on prototypes shares itself among
+    those.
+    """
     U = np.zeros_like(D)
     for j in range(len(D)):
         least = D[j].min()
@@ -159,20 +182,27 @@ def memberships(D, fuzziness):
 
 
 def fuzzy(X, start, alpha, fuzziness, passes):
-    """Euler fuzzy c-means: min sum_jc u_jc^m D_jc, angles atan2(sum u^m sin, sum u^m cos); every pass is run."""
-    T, C = phases(X, alpha), phases(start, alpha)
+    """Euler fuzzy c-means: min sum_jc u_jc^m D_jc, angles atan2(sum u^m sin, sum u^m cos); every
+    pass is run.
+    """
+    T = phases(X, alpha)
+    C = phases(start, alpha)
     records = []
     for _ in range(passes):
         D = angle_distances(T, C)  # (n, k)
         W = memberships(D, fuzziness) ** fuzziness  # (n, k)
-        records.append(Pass(nearest(D), C, math.fsum((W * D).ravel())))  # the nearest has the largest u
+        # the nearest has the largest u
+        records.append(Pass(nearest(D), C, math.fsum((W * D).ravel())))
         C = weighted_centres(T, W, C, mean_angle)
     return records
 
 
 def rbf(X, start, sigma, passes):
-    """Rectified RBF k-means: min 2 sum_j (1 - k(x_j, v)), v = sum w x / sum w, w = k = exp(-|x-v|^2 / (2 sigma^2))."""
-    X, C = np.asarray(X, dtype=np.float64), np.array(start, dtype=np.float64)
+    """Rectified RBF k-means: min 2 sum_j (1 - k(x_j, v)), v = sum w x / sum w, w = k = exp(-|x-v|^2
+    / (2 sigma^2)).
+    """
+    X = np.asarray(X, dtype=np.float64)
+    C = np.array(start, dtype=np.float64)
     records = []
     for _ in range(passes):
         D = squared_distances(X, C)  # (n, k)
@@ -202,7 +232,9 @@ def deviation_printed(centroids):
 
 
 def surface_eulerk(p, q, z):
-    """Lemma 1: 2(a_p-a_q).a + 2(b_p-b_q).b - (|a_p|^2-|a_q|^2+|b_p|^2-|b_q|^2) at z = a+ib; > 0 nearer p."""
+    """Lemma 1: 2(a_p-a_q).a + 2(b_p-b_q).b - (|a_p|^2-|a_q|^2+|b_p|^2-|b_q|^2) at z = a+ib; > 0
+    nearer p.
+    """
     total = 0.0
     for p_l, q_l, z_l in zip(p, q, z, strict=True):
         total += 2 * (p_l.real - q_l.real) * z_l.real - (p_l.real**2 - q_l.real**2)
@@ -235,13 +267,17 @@ def accuracy(truth, labels):
         row.extend([0] * (len(N) - len(row)))  # classes left without a label
 
     def most(r, free):
-        return max((N[r][s] + most(r + 1, free - {s}) for s in free), default=0) if r < len(N) else 0
+        return (
+            max((N[r][s] + most(r + 1, free - {s}) for s in free), default=0) if r < len(N) else 0
+        )
 
     return most(0, frozenset(range(len(N[0])))) / len(truth)
 
 
 def nmi(truth, labels):
-    """NMI = 2 I / (H + H'), I = sum p_rs log(p_rs / (p_r p_s)), H = -sum p log p; 1 when both have one class."""
+    """NMI = 2 I / (H + H'), I = sum p_rs log(p_rs / (p_r p_s)), H = -sum p log p; 1 when both have
+    one class.
+    """
     truth, labels = np.asarray(truth).tolist(), np.asarray(labels).tolist()
     n = len(truth)
     P = [[count / n for count in row] for row in contingency(truth, labels)]

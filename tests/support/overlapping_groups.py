@@ -1,4 +1,6 @@
-"""Rows of overlapping groups, fits of them that are compared, and the two Euler clusterers as a parameter."""
+"""Rows of overlapping groups, fits of them that are compared, and the two Euler clusterers as a
+parameter.
+"""
 
 import numpy as np
 import pytest
@@ -22,7 +24,9 @@ def table(seed, n=60, d=3, gaps=0.0):
 
 
 def assert_same(one, two, labels=slice(None), columns=slice(None)):
-    """Equal bits: labels of `two` at `labels`, centroids of `two` at `columns`, objective at every pass."""
+    """Equal bits: labels of `two` at `labels`, centroids of `two` at `columns`, objective at every
+    pass.
+    """
     assert_array_equal(one.labels_, two.labels_[labels])
     assert_array_equal(one.centroids_, two.centroids_[:, columns])
     assert_array_equal(one.history_["inertia"], two.history_["inertia"])

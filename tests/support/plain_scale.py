@@ -1,4 +1,6 @@
-"""The robust scale of one column in plain loops over its cells, by the words of docs/method.md: an oracle."""
+"""The robust scale of one column in plain loops over its cells, by the words of docs/method.md: an
+oracle.
+"""
 
 import math
 from itertools import pairwise
@@ -20,7 +22,9 @@ def plain_robust(cells):
     u = (x - centre) / sigma
     step = category_step(x, sigma)
     groups = tail_groups(np.sort(u[u > 0]), len(x), step, 2.5, 1e6)
-    groups += [(-high, -low) for low, high in tail_groups(np.sort(-u[u < 0]), len(x), step, 2.5, 1e6)]
+    groups += [
+        (-high, -low) for low, high in tail_groups(np.sort(-u[u < 0]), len(x), step, 2.5, 1e6)
+    ]
     return place(u, centre, sigma, groups)
 
 
@@ -30,7 +34,8 @@ def quantile(x, share):
 
 def fenced(x):
     """Mean and deviation of the cells within 3 IQR/1.349 of the median."""
-    median, fence = quantile(x, 0.5), 3 * (quantile(x, 0.75) - quantile(x, 0.25)) / 1.349
+    median = quantile(x, 0.5)
+    fence = 3 * (quantile(x, 0.75) - quantile(x, 0.25)) / 1.349
     if fence <= 0:
         return median, 0.0
     inside = x[np.abs(x - median) <= fence]
@@ -71,11 +76,13 @@ def tail_edges(u, u_in, step, low):
     last = u_in[-1]
     first = low if step is None else u[u > low][0] - step / 2
     width = 0.5 if step is None else max(0.5, step)
-    edges, i = [min(first, low), last], 0
+    edges = [min(first, low), last]
+    i = 0
     while first + i * width < min(last, 20.0):
         edges.append(first + i * width)
         i += 1
-    i, base = 1, max(first, 20.0)
+    i = 1
+    base = max(first, 20.0)
     while base * 1.025**i < last:
         edges.append(base * 1.025**i)
         i += 1
@@ -97,7 +104,8 @@ def first_rise(edges, mass, n):
     for i, j in pairwise(corners):
         gained = mass[j] - mass[i]
         lags = [
-            (mass[i] + (edges[t] - edges[i]) * gained / (edges[j] - edges[i]) - mass[t], -t) for t in range(i + 1, j)
+            (mass[i] + (edges[t] - edges[i]) * gained / (edges[j] - edges[i]) - mass[t], -t)
+            for t in range(i + 1, j)
         ]
         if lags and gained > 0:
             lag, at = max(lags)
@@ -117,7 +125,8 @@ def group_end(points):
 
 
 def widened(u, centre, sigma):
-    low, high = centre - 3 * sigma, centre + 3 * sigma
+    low = centre - 3 * sigma
+    high = centre + 3 * sigma
     for _ in range(20):
         more = np.sum((u > high) & (u <= high + sigma))
         if not more or more < np.sum((u > high - sigma) & (u <= high)) / 2:
@@ -148,7 +157,9 @@ def place(u, centre, sigma, groups):
         folded.append(folded[-1] + max(0.0, c - b - 1))
     whole = merged[-1][1] - folded[-1] - merged[0][0]
     shifts = [fold + merged[0][0] + whole / 2 for fold in folded]
-    image = np.concatenate([u[(u >= a) & (u <= b)] - shift for (a, b), shift in zip(merged, shifts, strict=True)])
+    image = np.concatenate(
+        [u[(u >= a) & (u <= b)] - shift for (a, b), shift in zip(merged, shifts, strict=True)]
+    )
     inner = max(4.0, trimmed_extent(u, image, merged[0][0], merged[-1][1]))
     share = 1.0 if len(merged) == 1 else 0.85
     unit = inner if not groups else max(whole / 2, share * inner)
@@ -186,7 +197,9 @@ def tied(x):
         usual = {d: c for d, c in usual.items() if d in often}
         largest = weighted_quantile(usual, 0.95)
     else:
-        largest = min(2 * weighted_quantile(usual, 0.5) - weighted_quantile(usual, 0.25), max(map(abs, usual)))
+        largest = min(
+            2 * weighted_quantile(usual, 0.5) - weighted_quantile(usual, 0.25), max(map(abs, usual))
+        )
     kept = 1.5 * largest
     sigma = x[np.abs(x - tie) <= kept].std()
     near = {d: c for d, c in usual.items() if abs(d) <= kept}
@@ -197,7 +210,8 @@ def tied(x):
 
 
 def weighted_quantile(counts, share):
-    total, running = sum(counts.values()), 0
+    total = sum(counts.values())
+    running = 0
     for distance in sorted(map(abs, counts)):
         running += sum(c for d, c in counts.items() if abs(d) == distance) / max(
             1, sum(abs(d) == distance for d in counts)

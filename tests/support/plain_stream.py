@@ -1,4 +1,6 @@
-"""Sums that forget, in plain loops over Python's integers: a row and a tick at a time; imports nothing of ours."""
+"""Sums that forget, in plain loops over Python's integers: a row and a tick at a time; imports
+nothing of ours.
+"""
 
 from decimal import ROUND_HALF_EVEN, Decimal, getcontext
 
@@ -12,11 +14,15 @@ FRACTION = 2**32
 
 
 class PlainStream:
-    """`mass` (k,) and `totals` (k, p) of rows whose weight halves with every half-life (units) that follows."""
+    """`mass` (k,) and `totals` (k, p) of rows whose weight halves with every half-life (units) that
+    follows.
+    """
 
     def __init__(self, k, p, half_life):
-        self.half_life, self.time = half_life, 0
-        self.mass, self.totals = [0] * k, [[0] * p for _ in range(k)]
+        self.half_life = half_life
+        self.time = 0
+        self.mass = [0] * k
+        self.totals = [[0] * p for _ in range(k)]
 
     def add_row(self, f, units, c):
         """A row of so many units of weight in cluster c."""
@@ -27,7 +33,8 @@ class PlainStream:
             tick = self.half_life // TICKS
             step = min(units, tick - self.time % tick)
             self._add(f, step * TICK_WEIGHTS[self.time // tick], c)
-            self.time, units = self.time + step, units - step
+            self.time = self.time + step
+            units = units - step
             if self.time == self.half_life:
                 self.time = 0
                 self._halve()

@@ -25,6 +25,8 @@ def count_words(model, image):
     for (top, left), v in zip(corners, described, strict=True):
         word = nearest_word(model.words_, v, model.codebook_.alpha)
         for level in levels:
-            r, c = ((2 * at + model.size) * len(level) // (2 * n) for at, n in ((top, h), (left, w)))
+            r, c = (
+                (2 * at + model.size) * len(level) // (2 * n) for at, n in ((top, h), (left, w))
+            )
             level[r, c, word] += 1
     return np.concatenate([level.ravel() for level in levels])

@@ -1,7 +1,9 @@
-"""200 random fits over all estimators with given starts and explicit scales, stored in data/random_fits.npz.
+"""200 random fits over all estimators with given starts and explicit scales, stored in
+data/random_fits.npz.
 
 The numbers were stored once, by `python tests/support/random_fits.py`; the test compares
-every later state with them. A change that gives other numbers on purpose raises the answer version and stores anew.
+every later state with them. A change that gives other numbers on purpose raises the answer version
+and stores anew.
 """
 
 import sys
@@ -33,7 +35,8 @@ KINDS = (
     MultipleKernelKMeans,
     MahalanobisFuzzyCMeans,
 )
-KERNELS = ("euler", "linear", "rbf", "laplace", "laplace-l2")  # as they were drawn: another moves every stored fit
+# as they were drawn: another moves every stored fit
+KERNELS = ("euler", "linear", "rbf", "laplace", "laplace-l2")
 
 
 def drawn_case(number):
@@ -47,13 +50,25 @@ def drawn_case(number):
         X[rng.uniform(size=X.shape) < 0.15] = np.nan
         X[np.isnan(X).all(axis=1)] = 0.5
     weights = rng.uniform(0.2, 3, n) if rng.uniform() < 0.4 else None
-    beyond = str(rng.choice(["clip", "wrap"] if kind is MahalanobisFuzzyCMeans else ["ignore", "clip", "wrap"]))
-    own = {"scale": (None, "range", "global")[int(rng.integers(3))], "beyond": beyond, "init": start}
+    beyond = str(
+        rng.choice(
+            ["clip", "wrap"] if kind is MahalanobisFuzzyCMeans else ["ignore", "clip", "wrap"]
+        )
+    )
+    own = {
+        "scale": (None, "range", "global")[int(rng.integers(3))],
+        "beyond": beyond,
+        "init": start,
+    }
     own |= {"max_iter": int(rng.integers(1, 25)), "n_threads": 1}
     alpha, gamma = float(rng.uniform(0.2, 1.1)), float(rng.uniform(0.2, 3))
     if kind is MultipleKernelKMeans:
         mixed = rng.uniform() < 0.5
-        kernels = [alpha, 2 * alpha, *([("rbf", gamma), ("laplace", 1.0), ("linear", 1.0)] if mixed else [])]
+        kernels = [
+            alpha,
+            2 * alpha,
+            *([("rbf", gamma), ("laplace", 1.0), ("linear", 1.0)] if mixed else []),
+        ]
         own |= {
             "kernels": kernels,
             "power": float(rng.uniform(1.5, 3)),
@@ -65,12 +80,19 @@ def drawn_case(number):
         own |= {"kernel": str(rng.choice(KERNELS)), "gamma": gamma}
         own |= {"centroids": str(rng.choice(["rectified", "rectified", "mean"]))}
     if kind is MahalanobisFuzzyCMeans:
-        own |= {"kernel": str(rng.choice(["euler", "linear"])), "centroids": str(rng.choice(["rectified", "mean"]))}
+        own |= {
+            "kernel": str(rng.choice(["euler", "linear"])),
+            "centroids": str(rng.choice(["rectified", "mean"])),
+        }
     if kind in (FuzzyCMeans, MahalanobisFuzzyCMeans):
         own |= {"fuzziness": float(rng.uniform(1.1, 2.2))}
     if kind in (NeuralGas, SelfOrganizingMap):
         own |= {"reach": float(rng.choice([0.0, 0.4])), "stages": int(rng.integers(1, 5))}
-    return kind(**({"grid": (1, k)} if kind is SelfOrganizingMap else {"n_clusters": k}), **own), X, weights
+    return (
+        kind(**({"grid": (1, k)} if kind is SelfOrganizingMap else {"n_clusters": k}), **own),
+        X,
+        weights,
+    )
 
 
 def fitted_numbers(number):
@@ -79,12 +101,21 @@ def fitted_numbers(number):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         model.fit(X, sample_weight=weights)
-    found = {"labels": model.labels_, "centers": model.cluster_centers_, "deviation": model.deviation_}
+    found = {
+        "labels": model.labels_,
+        "centers": model.cluster_centers_,
+        "deviation": model.deviation_,
+    }
     found |= {"inertia": np.array(model.inertia_), "n_iter": np.array(model.n_iter_)}
-    found |= {"score": np.array(model.score(X, sample_weight=weights)), "distances": model.transform(X[:5])}
+    found |= {
+        "score": np.array(model.score(X, sample_weight=weights)),
+        "distances": model.transform(X[:5]),
+    }
     return found | ({"centroids": model.centroids_} if isinstance(model, HARD_EULER) else {})
 
 
 if __name__ == "__main__":
-    arrays = {f"{i}.{name}": values for i in range(COUNT) for name, values in fitted_numbers(i).items()}
+    arrays = {
+        f"{i}.{name}": values for i in range(COUNT) for name, values in fitted_numbers(i).items()
+    }
     np.savez_compressed(STORED if len(sys.argv) < 2 else sys.argv[1], **arrays)

@@ -11,4 +11,8 @@ SHUFFLED = (
 def weight_equivalence_failures(estimator):
     """{check: reason}: none for estimators that draw nothing."""
     checks = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
-    return {} if isinstance(estimator, EulerMap | SelfOrganizingMap) else dict.fromkeys(checks, SHUFFLED)
+    return (
+        {}
+        if isinstance(estimator, EulerMap | SelfOrganizingMap)
+        else dict.fromkeys(checks, SHUFFLED)
+    )

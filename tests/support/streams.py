@@ -1,4 +1,6 @@
-"""One table in every form whose rows are not in memory, with a column of weights where the form has column names."""
+"""One table in every form whose rows are not in memory, with a column of weights where the form has
+column names.
+"""
 
 from itertools import pairwise
 
@@ -11,7 +13,8 @@ from pyarrow import dataset
 
 from support.tables import with_missing_cells
 
-N, D = 1000, 3
+N = 1000
+D = 3
 CUTS = (0, 1, 1, 137, 512, 999, 1000)  # of uneven blocks: a single row, none, many
 
 
@@ -43,7 +46,9 @@ def npy_path(folder, X, w):
 
 
 def zarr_array(folder, X, w):
-    array = zarr.create_array(folder / "X.zarr", shape=X.shape, chunks=(300, X.shape[1]), dtype=X.dtype)
+    array = zarr.create_array(
+        folder / "X.zarr", shape=X.shape, chunks=(300, X.shape[1]), dtype=X.dtype
+    )
     array[:] = X
     return array
 
@@ -85,5 +90,7 @@ FORMS = (*NAMELESS, *NAMED)
 
 
 def weights_of(form, w):
-    """The weights as `sample_weight` takes them with this form: by the name of their column where it has one."""
+    """The weights as `sample_weight` takes them with this form: by the name of their column where
+    it has one.
+    """
     return "w" if w is not None and form in NAMED else w

@@ -1,4 +1,6 @@
-"""The kernel oracles against other oracles, closed forms and a public package; no objective rises."""
+"""The kernel oracles against other oracles, closed forms and a public package; no objective
+rises.
+"""
 
 import json
 import math
@@ -19,10 +21,18 @@ def kernel_runs(kernel):
         return kernel_oracle.MATRICES[kernel](X, X, WIDTHS[kernel])
 
     return {
-        f"mean hard {kernel}": lambda X, _, t, w: kernel_oracle.kernel_kmeans(square(X), np.eye(K, len(X)), t, w),
-        f"mean fuzzy {kernel}": lambda X, _, t, w: kernel_oracle.kernel_fuzzy(square(X), np.eye(K, len(X)), 1.7, t, w),
-        f"mean som {kernel}": lambda X, _, t, w: kernel_oracle.kernel_som(square(X), np.eye(K, len(X)), LINE, t, w),
-        f"mean gas {kernel}": lambda X, _, t, w: kernel_oracle.kernel_gas(square(X), np.eye(K, len(X)), 0.7, t, w),
+        f"mean hard {kernel}": lambda X, _, t, w: kernel_oracle.kernel_kmeans(
+            square(X), np.eye(K, len(X)), t, w
+        ),
+        f"mean fuzzy {kernel}": lambda X, _, t, w: kernel_oracle.kernel_fuzzy(
+            square(X), np.eye(K, len(X)), 1.7, t, w
+        ),
+        f"mean som {kernel}": lambda X, _, t, w: kernel_oracle.kernel_som(
+            square(X), np.eye(K, len(X)), LINE, t, w
+        ),
+        f"mean gas {kernel}": lambda X, _, t, w: kernel_oracle.kernel_gas(
+            square(X), np.eye(K, len(X)), 0.7, t, w
+        ),
     }
 
 
@@ -51,7 +61,8 @@ def test_no_rectified_objective_rises(name, kind):
     for seed in range(2):
         X, start = blobs(seed, gaps=0.15 if kind == "gaps" else 0.0)
         w = weights_of(len(X)) if kind == "weights" else None
-        # the kink of |x - v| is rounded within NEAR, for the one row a prototype of laplace-l2 starts on
+        # the kink of |x - v| is rounded within NEAR, for the one row a prototype of laplace-l2
+        # starts on
         slack = 3 * K * WIDTHS["laplace-l2"] * kernel_oracle.NEAR if name.endswith("l2") else 0.0
         assert rises(RECTIFIED[name](X, start, 15, w), slack) <= 0
 
@@ -61,7 +72,9 @@ def test_no_rectified_objective_rises(name, kind):
 def test_no_mean_objective_rises(name, kind):
     for seed in range(2):
         X, start = blobs(seed)
-        assert rises(MEAN[name](X, start, 8, weights_of(len(X)) if kind == "weights" else None)) <= 0
+        assert (
+            rises(MEAN[name](X, start, 8, weights_of(len(X)) if kind == "weights" else None)) <= 0
+        )
 
 
 @pytest.mark.parametrize("name", [*RECTIFIED, *MEAN])
@@ -99,12 +112,16 @@ def test_matrices_and_losses_are_the_formulas(kernel, gaps):
     X, start = blobs(n=20, d=3, gaps=gaps)
     width = WIDTHS[kernel]
     M = kernel_oracle.MATRICES[kernel](X, start, width)
-    L = kernel_oracle.KERNELS[kernel].loss(kernel_oracle.KERNELS[kernel].radii(X, start, width), width)
+    L = kernel_oracle.KERNELS[kernel].loss(
+        kernel_oracle.KERNELS[kernel].radii(X, start, width), width
+    )
     for j, x in enumerate(X):
         for c, v in enumerate(start):
             near = plain_kernel(kernel, x, v, width)
             partial_v = np.where(np.isnan(x), np.nan, v)  # v where x is observed
-            own = plain_kernel(kernel, x, x, width) + plain_kernel(kernel, partial_v, partial_v, width)
+            own = plain_kernel(kernel, x, x, width) + plain_kernel(
+                kernel, partial_v, partial_v, width
+            )
             assert M[j, c] == pytest.approx(near, abs=1e-14)
             assert L[j, c] == pytest.approx(own - 2 * near, abs=1e-14)
             if kernel == "euler":
@@ -124,14 +141,20 @@ def test_matrices_are_kernels(kernel):
 
 
 def test_one_step_of_every_kernel_by_hand():
-    x, v, g = [0.0, 1.0, 3.0], 0.5, 0.7
+    x = [0.0, 1.0, 3.0]
+    v = 0.5
+    g = 0.7
     X = np.array(x)[:, None]
     pulls = [math.exp(-g * (a - v) ** 2) for a in x]
     shifted = sum(p * a for p, a in zip(pulls, x, strict=True)) / sum(pulls)
-    assert kernel_oracle.rectified_rbf(X, [[v]], g, 2)[1].centroids[0, 0] == pytest.approx(shifted, rel=1e-14)
+    assert kernel_oracle.rectified_rbf(X, [[v]], g, 2)[1].centroids[0, 0] == pytest.approx(
+        shifted, rel=1e-14
+    )
     pulls = [math.exp(-g * abs(a - v)) / abs(a - v) for a in x]
     weiszfeld = sum(p * a for p, a in zip(pulls, x, strict=True)) / sum(pulls)
-    assert kernel_oracle.rectified_laplace_l2(X, [[v]], g, 2)[1].centroids[0, 0] == pytest.approx(weiszfeld, rel=1e-14)
+    assert kernel_oracle.rectified_laplace_l2(X, [[v]], g, 2)[1].centroids[0, 0] == pytest.approx(
+        weiszfeld, rel=1e-14
+    )
     # pulls 0.70, 0.70, 0.17: the half, 0.79, is reached at 1
     assert kernel_oracle.rectified_laplace(X, [[v]], g, 2)[1].centroids[0, 0] == 1.0
     # of two rows that pull alike the smaller reaches half
@@ -148,7 +171,8 @@ def test_far_rows_have_a_nearest_prototype_and_move_the_only_one_they_have():
 
 def test_the_winner_of_a_map_is_heskes_not_the_nearest():
     h = np.array([[1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 1.0]])
-    # 1 is nearest to 0.9 but shares its pull with the node at -4: 1 + 0.9 * 24.0 > 2.6^2, so the node at 3.5 wins
+    # 1 is nearest to 0.9 but shares its pull with the node at -4: 1 + 0.9 * 24.0 > 2.6^2, so the
+    # node at 3.5 wins
     record = kernel_oracle.som([[0.9]], [[-4.0], [1.9], [3.5]], h, "rbf", 1e-9, 1)[0]
     assert_array_equal(record.labels, [2])
     assert_allclose(record.memberships, [[0.0, 0.0, 1.0]])
@@ -156,12 +180,15 @@ def test_the_winner_of_a_map_is_heskes_not_the_nearest():
 
 def test_ranks_of_a_gas_by_hand():
     record = kernel_oracle.gas([[0.0], [5.0]], [[4.0], [1.0], [-1.0]], 2.0, "rbf", 0.1, 1)[0]
-    assert_allclose(record.memberships, np.exp([[-1.0, 0.0, -0.5], [0.0, -0.5, -1.0]]))  # a tie goes to the lower index
+    # a tie goes to the lower index
+    assert_allclose(record.memberships, np.exp([[-1.0, 0.0, -0.5], [0.0, -0.5, -1.0]]))
     assert_array_equal(record.labels, [1, 0])
 
 
 def test_a_row_on_prototypes_shares_itself_among_them():
-    record = kernel_oracle.fuzzy([[1.0, 2.0]], [[1.0, 2.0], [0.0, 0.0], [1.0, 2.0]], "rbf", 0.3, 2.0, 1)[0]
+    record = kernel_oracle.fuzzy(
+        [[1.0, 2.0]], [[1.0, 2.0], [0.0, 0.0], [1.0, 2.0]], "rbf", 0.3, 2.0, 1
+    )[0]
     assert_array_equal(record.memberships, [[0.5, 0.0, 0.5]])
     assert record.objective == 0
 
@@ -185,16 +212,20 @@ def peer():
 def test_fuzzy_rbf_is_the_kfcm_of_fuzzy_c_means(peer):
     X = np.array(peer["X"])
     for run in peer["runs"]:
-        record = kernel_oracle.fuzzy(X, peer["start"], "rbf", run["gamma"], run["m"], run["passes"] + 1)[-1]
+        record = kernel_oracle.fuzzy(
+            X, peer["start"], "rbf", run["gamma"], run["m"], run["passes"] + 1
+        )[-1]
         assert_allclose(record.centroids, run["centres"], rtol=1e-10)
         assert_allclose(record.memberships, run["memberships"], rtol=1e-10, atol=1e-14)
 
 
 def test_fuzzy_rbf_goes_on_from_fcm_as_kfcm_does(peer):
-    X, whole = np.array(peer["X"]), peer["whole"]
+    X = np.array(peer["X"])
+    whole = peer["whole"]
     m, gamma, passes = (whole["settings"][name] for name in ("m", "gamma", "max_iter"))
     V, U = (np.array(whole["start"][name]) for name in ("centres", "memberships"))
-    moved = kernel_oracle.rectified_step(X, V, U**m, "rbf", gamma)  # its first step weighs by the u of plain distances
+    # its first step weighs by the u of plain distances
+    moved = kernel_oracle.rectified_step(X, V, U**m, "rbf", gamma)
     record = kernel_oracle.fuzzy(X, moved, "rbf", gamma, m, passes)[-1]
     assert_allclose(record.centroids, whole["centres"], rtol=1e-10)
     assert_allclose(record.memberships, whole["memberships"], rtol=1e-10)

@@ -36,13 +36,16 @@ def test_wide_laplace_is_k_medians():
     for before, after in pairwise(kernel_oracle.rectified_laplace(X, start, 1e-9, 10)):
         for c in range(K):
             inside = np.sort(X[before.labels == c], axis=0)
-            low, high = inside[(len(inside) - 1) // 2], inside[len(inside) // 2]  # one row, or two of an even number
+            # one row, or two of an even number
+            low = inside[(len(inside) - 1) // 2]
+            high = inside[len(inside) // 2]
             assert ((after.centroids[c] == low) | (after.centroids[c] == high)).all()
 
 
 @pytest.mark.parametrize("kind", ["plain", "weights", "gaps"])
 def test_gas_without_reach_a_map_without_neighbours_and_hard_euler_are_rek(kind):
-    alpha, (X, start) = WIDTHS["euler"], blobs(2, gaps=0.15 if kind == "gaps" else 0.0)
+    alpha = WIDTHS["euler"]
+    (X, start) = blobs(2, gaps=0.15 if kind == "gaps" else 0.0)
     w = weights_of(len(X)) if kind == "weights" else None
     runs = (
         kernel_oracle.gas(X, start, 0, "euler", alpha, 20, w),
@@ -55,27 +58,42 @@ def test_gas_without_reach_a_map_without_neighbours_and_hard_euler_are_rek(kind)
     for records in runs:
         for record, rek in zip(records, paper, strict=False):
             assert_array_equal(record.labels, rek.labels)
-            assert_allclose(np.exp(1j * oracle.phases(record.centroids, alpha)), np.exp(1j * rek.centroids), atol=1e-12)
+            assert_allclose(
+                np.exp(1j * oracle.phases(record.centroids, alpha)),
+                np.exp(1j * rek.centroids),
+                atol=1e-12,
+            )
             assert record.objective == pytest.approx(rek.objective, rel=1e-12)
 
 
 def test_fuzzy_near_one_is_rek():
-    alpha, (X, start) = WIDTHS["euler"], blobs(2)
+    alpha = WIDTHS["euler"]
+    (X, start) = blobs(2)
     for record, rek in zip(
-        kernel_oracle.fuzzy(X, start, "euler", alpha, 1.01, 20), oracle.rek2(X, start, alpha, 20), strict=False
+        kernel_oracle.fuzzy(X, start, "euler", alpha, 1.01, 20),
+        oracle.rek2(X, start, alpha, 20),
+        strict=False,
     ):
         clear = np.sort(record.memberships, axis=1)[:, -1] > 1 - 1e-6
         assert clear.mean() > 0.8
         assert_array_equal(record.labels, rek.labels)
         assert record.objective == pytest.approx(rek.objective, rel=0.01)
-    assert_allclose(np.exp(1j * oracle.phases(record.centroids, alpha)), np.exp(1j * rek.centroids), atol=0.02)
+    assert_allclose(
+        np.exp(1j * oracle.phases(record.centroids, alpha)), np.exp(1j * rek.centroids), atol=0.02
+    )
 
 
 def test_what_both_oracles_hold_is_the_same():
     X, start = blobs(4)
     for ours, theirs in (
-        (kernel_oracle.fuzzy(X, start, "euler", 0.3, 1.7, 10), oracle.fuzzy(X, start, 0.3, 1.7, 10)),
-        (kernel_oracle.rectified_rbf(X, start, 1 / (2 * 0.8**2), 10), oracle.rbf(X, start, 0.8, 10)),
+        (
+            kernel_oracle.fuzzy(X, start, "euler", 0.3, 1.7, 10),
+            oracle.fuzzy(X, start, 0.3, 1.7, 10),
+        ),
+        (
+            kernel_oracle.rectified_rbf(X, start, 1 / (2 * 0.8**2), 10),
+            oracle.rbf(X, start, 0.8, 10),
+        ),
     ):
         for one, two in zip(ours, theirs, strict=True):
             assert_array_equal(one.labels, two.labels)
@@ -83,7 +101,8 @@ def test_what_both_oracles_hold_is_the_same():
 
 
 def test_a_map_of_one_node_is_the_resultant():
-    alpha, (X, start) = WIDTHS["euler"], blobs(6)
+    alpha = WIDTHS["euler"]
+    (X, start) = blobs(6)
     node = kernel_oracle.som(X, start[:1], [[1.0]], "euler", alpha, 2)[1].centroids[0]
     S = np.exp(1j * oracle.phases(X, alpha)).sum(axis=0)
     assert_allclose(node, np.angle(S) / (alpha * math.pi), rtol=1e-12)
@@ -105,7 +124,8 @@ def test_kernel_k_means_of_the_linear_kernel_is_k_means(weighted):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_kernel_k_means_of_the_euler_kernel_is_eulerk(weighted):
-    alpha, (X, start) = 0.3, blobs(1, d=3)
+    alpha = 0.3
+    (X, start) = blobs(1, d=3)
     w = weights_of(len(X)) if weighted else None
     E = kernel_oracle.euler_matrix(X, X, alpha)
     records = kernel_oracle.kernel_kmeans(E, np.eye(K, len(X)), 20, w)
@@ -127,7 +147,9 @@ def test_the_trace_form_lies_between_two_passes_and_meets_the_last(kernel, weigh
         trace = kernel_oracle.trace_objective(M, now.labels, w)
         assert after.objective - 1e-12 <= trace <= now.objective + 1e-12
     assert_array_equal(records[-1].labels, records[-2].labels)
-    assert kernel_oracle.trace_objective(M, records[-1].labels, w) == pytest.approx(records[-1].objective, rel=1e-12)
+    assert kernel_oracle.trace_objective(M, records[-1].labels, w) == pytest.approx(
+        records[-1].objective, rel=1e-12
+    )
     for c, a in enumerate(records[-1].centroids):  # |m_c|^2 as a double sum
         square = sum(a[q] * a[r] * M[q, r] for q in range(len(X)) for r in range(len(X)))
         assert kernel_oracle.norms(M, records[-1].centroids)[c] == pytest.approx(square, rel=1e-12)
@@ -140,7 +162,8 @@ def test_mean_distances_are_those_of_explicit_rows():
     for record in records:
         means = record.centroids @ F  # (k, 2d)
         D = ((F[:, None] - means) ** 2).sum(axis=2)
-        U = D ** (-1 / 0.7) if record is not records[0] else record.memberships  # the first sits on rows: 1/0
+        # the first sits on rows: 1/0
+        U = D ** (-1 / 0.7) if record is not records[0] else record.memberships
         U = U / U.sum(axis=1, keepdims=True)
         assert_allclose(record.memberships, U, atol=1e-9)
         assert record.objective == pytest.approx((U**1.7 * D).sum(), rel=1e-9)
@@ -148,9 +171,13 @@ def test_mean_distances_are_those_of_explicit_rows():
 
 def test_mean_gas_without_reach_and_mean_map_without_neighbours_are_kernel_k_means():
     X, _ = blobs(8)
-    M, A = kernel_oracle.rbf_matrix(X, X, 0.4), np.eye(K, len(X))
+    M = kernel_oracle.rbf_matrix(X, X, 0.4)
+    A = np.eye(K, len(X))
     hard = kernel_oracle.kernel_kmeans(M, A, 8)
-    for records in (kernel_oracle.kernel_gas(M, A, 0, 8), kernel_oracle.kernel_som(M, A, np.eye(K), 8)):
+    for records in (
+        kernel_oracle.kernel_gas(M, A, 0, 8),
+        kernel_oracle.kernel_som(M, A, np.eye(K), 8),
+    ):
         for one, two in zip(records, hard, strict=True):
             assert_array_equal(one.labels, two.labels)
             assert one.objective == pytest.approx(two.objective, rel=1e-12)

@@ -1,4 +1,6 @@
-"""The kernel oracles end where nothing nearby is better: points, weights, shapes; representation scores."""
+"""The kernel oracles end where nothing nearby is better: points, weights, shapes; representation
+scores.
+"""
 
 import math
 from itertools import pairwise
@@ -8,7 +10,16 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from support import kernel_oracle, multiple_kernel_oracle, oracle
-from support.kernel_oracle_tables import ALPHAS, POWER, RECTIFIED, WIDTHS, K, blobs, mapped_rows, weights_of
+from support.kernel_oracle_tables import (
+    ALPHAS,
+    POWER,
+    RECTIFIED,
+    WIDTHS,
+    K,
+    blobs,
+    mapped_rows,
+    weights_of,
+)
 
 # nothing nearby is better
 
@@ -25,12 +36,19 @@ def converged_pass(run, X, start, w):
 @pytest.mark.parametrize("rule", ["hard", "fuzzy", "som", "gas"])
 def test_no_nearby_point_is_better_at_the_end(rule, kernel):
     X, start = blobs(11, gaps=0.05)
-    w, width = weights_of(len(X)), WIDTHS[kernel]
+    w = weights_of(len(X))
+    width = WIDTHS[kernel]
     last = converged_pass(RECTIFIED[f"{rule} {kernel}"], X, start, w)
     W = w[:, None] * (last.memberships**1.7 if rule == "fuzzy" else last.memberships)
 
-    def objective(V):  # rows held where they are: with them free, the row nearest a border may make a nearby gain
-        return (W * kernel_oracle.KERNELS[kernel].loss(kernel_oracle.KERNELS[kernel].radii(X, V, width), width)).sum()
+    # rows held where they are: with them free, the row nearest a border may make a nearby gain
+    def objective(V):
+        return (
+            W
+            * kernel_oracle.KERNELS[kernel].loss(
+                kernel_oracle.KERNELS[kernel].radii(X, V, width), width
+            )
+        ).sum()
 
     assert objective(last.centroids) == pytest.approx(last.objective, rel=1e-12)
     rng = np.random.default_rng(0)
@@ -43,7 +61,8 @@ def test_no_nearby_point_is_better_at_the_end(rule, kernel):
 @pytest.mark.parametrize("points", ["multiple", "shared"])
 def test_no_nearby_points_or_shares_are_better_at_the_end(points):
     X, start = blobs(11, gaps=0.05)
-    w, rng = weights_of(len(X)), np.random.default_rng(0)
+    w = weights_of(len(X))
+    rng = np.random.default_rng(0)
     last = RECTIFIED[points](X, start, 12, w)[-1]
     single = [oracle.rek2(X, [[0.0] * X.shape[1]], alpha, 2, w)[-1].objective for alpha in ALPHAS]
 
@@ -60,7 +79,10 @@ def test_no_nearby_points_or_shares_are_better_at_the_end(points):
         for _ in range(10):
             shape = (1 if points == "shared" else len(ALPHAS), *start.shape)
             other = last.shares * np.exp(step * rng.standard_normal(len(ALPHAS)))
-            assert objective(last.centroids + step * rng.standard_normal(shape), last.shares) >= last.objective
+            assert (
+                objective(last.centroids + step * rng.standard_normal(shape), last.shares)
+                >= last.objective
+            )
             assert objective(last.centroids, other / other.sum()) >= last.objective
 
 
@@ -70,12 +92,15 @@ def test_no_nearby_points_or_shares_are_better_at_the_end(points):
 @pytest.mark.parametrize("points", multiple_kernel_oracle.STEPS)
 def test_one_width_is_rek_and_equal_widths_share_equally(points):
     X, start = blobs(2)
-    alpha = 0.1  # the table spans less than one half-turn, so that the circular mean lies among the cells
+    # the table spans less than one half-turn, so that the circular mean lies among the cells
+    alpha = 0.1
     assert alpha * np.ptp(X, axis=0).max() < 1
     single = oracle.rek2(X, start[:1], alpha, 2)[-1].objective  # all rows round one point
     paper = oracle.rek2(X, start, alpha, 15)
     for widths in ([alpha], [alpha, alpha]):
-        records = multiple_kernel_oracle.multiple_euler(X, start, widths, 3, len(paper), None, points)
+        records = multiple_kernel_oracle.multiple_euler(
+            X, start, widths, 3, len(paper), None, points
+        )
         for record, rek in zip(records, paper, strict=True):
             assert_array_equal(record.labels, rek.labels)
             assert_allclose(record.centroids[-1], rek.centroids / (alpha * math.pi), atol=1e-6)
@@ -99,7 +124,9 @@ def test_shares_follow_the_losses_and_rows_the_shares():
             sums = [
                 sum(
                     s**2 * oracle.mapped_distance(x, v, alpha) / one
-                    for s, v, alpha, one in zip(after.shares, after.centroids[:, c], alphas, single, strict=True)
+                    for s, v, alpha, one in zip(
+                        after.shares, after.centroids[:, c], alphas, single, strict=True
+                    )
                 )
                 for c in range(K)
             ]
@@ -111,11 +138,14 @@ def test_shares_follow_the_losses_and_rows_the_shares():
 
 def test_one_shape_is_the_covariance_with_its_prior():
     F = np.random.default_rng(0).standard_normal((40, 3)) @ np.diag([3.0, 1.0, 0.2])
-    w, nu = weights_of(40), 0.05
+    w = weights_of(40)
+    nu = 0.05
     first, second = multiple_kernel_oracle.mahalanobis_fuzzy(F, F[:1], 2.0, nu, 2, w)
     S = np.cov(F.T, aweights=w, ddof=0)
     s2 = np.trace(S) / 3
-    assert first.objective == pytest.approx((w * (((F - F[0]) ** 2).sum(axis=1) + 3 * nu * s2)).sum())
+    assert first.objective == pytest.approx(
+        (w * (((F - F[0]) ** 2).sum(axis=1) + 3 * nu * s2)).sum()
+    )
     S += nu * s2 * np.eye(3)
     assert_allclose(second.shapes[0] @ S, np.linalg.det(S) ** (1 / 3) * np.eye(3), atol=1e-12)
     assert second.objective == pytest.approx(w.sum() * 3 * np.linalg.det(S) ** (1 / 3))
@@ -124,7 +154,9 @@ def test_one_shape_is_the_covariance_with_its_prior():
 @pytest.mark.parametrize("nu", [0.001, 0.1])
 def test_shapes_have_determinant_one_and_none_nearby_is_better(nu):
     X, start = blobs(11)
-    F, w, m = mapped_rows(X, 0.3), weights_of(len(X)), 1.7
+    F = mapped_rows(X, 0.3)
+    w = weights_of(len(X))
+    m = 1.7
     last = multiple_kernel_oracle.mahalanobis_fuzzy(F, mapped_rows(start, 0.3), m, nu, 150, w)[-1]
     assert_allclose(np.linalg.det(last.shapes), 1, rtol=1e-9)
     s2 = np.trace(np.cov(F.T, aweights=w, ddof=0)) / F.shape[1]
@@ -155,7 +187,9 @@ def test_shapes_part_two_sticks_that_round_clusters_cut_across():
     truth = np.arange(120) % 2
     F = np.stack([rng.uniform(-5, 5, 120), 1.5 * truth + 0.1 * rng.standard_normal(120)], axis=1)
     start = [[-0.5, 0.2], [0.5, 1.3]]
-    shaped = multiple_kernel_oracle.mahalanobis_fuzzy(F, start, 2.0, 1e-3, 60)[-1].memberships.argmax(axis=1)
+    shaped = multiple_kernel_oracle.mahalanobis_fuzzy(F, start, 2.0, 1e-3, 60)[
+        -1
+    ].memberships.argmax(axis=1)
     round_ = kernel_oracle.fuzzy(F, start, "rbf", 1e-9, 2.0, 60)[-1].labels
     assert oracle.accuracy(truth, shaped) == 1
     assert oracle.accuracy(truth, round_) < 0.7
@@ -167,8 +201,11 @@ def test_shapes_part_two_sticks_that_round_clusters_cut_across():
 @pytest.mark.parametrize("kernel", WIDTHS)
 def test_points_lose_what_they_lie_off_the_means(kernel):
     X, start = blobs(12)
-    w, width = weights_of(len(X)), WIDTHS[kernel]
-    last = kernel_oracle.rectified_passes(X, start, kernel, width, kernel_oracle.hard_rule, 100, w)[-1]
+    w = weights_of(len(X))
+    width = WIDTHS[kernel]
+    last = kernel_oracle.rectified_passes(X, start, kernel, width, kernel_oracle.hard_rule, 100, w)[
+        -1
+    ]
     found = kernel_oracle.representation(X, last.centroids, last.labels, kernel, width, w)
     M = kernel_oracle.MATRICES[kernel](X, X, width)
     assert found.rectified == pytest.approx(last.objective, rel=1e-12)
@@ -178,7 +215,9 @@ def test_points_lose_what_they_lie_off_the_means(kernel):
         s = w * (last.labels == c)
         a = s / s.sum()
         own = kernel_oracle.MATRICES[kernel](v[None], v[None], width)[0, 0]
-        off += s.sum() * (a @ M @ a - 2 * a @ kernel_oracle.MATRICES[kernel](X, v[None], width)[:, 0] + own)
+        off += s.sum() * (
+            a @ M @ a - 2 * a @ kernel_oracle.MATRICES[kernel](X, v[None], width)[:, 0] + own
+        )
     assert found.rectified - found.mean == pytest.approx(off, rel=1e-9)
     assert 0 < found.score < 1
 
@@ -186,8 +225,11 @@ def test_points_lose_what_they_lie_off_the_means(kernel):
 @pytest.mark.parametrize("kernel", WIDTHS)
 def test_rows_as_points_score_zero_on_average_and_narrow_kernels_score_low(kernel):
     X, _ = blobs(12, n=30)
-    labels, w = np.zeros(30, dtype=int), weights_of(30)
-    rows = [kernel_oracle.representation(X, x[None], labels, kernel, WIDTHS[kernel], w).score for x in X]
+    labels = np.zeros(30, dtype=int)
+    w = weights_of(30)
+    rows = [
+        kernel_oracle.representation(X, x[None], labels, kernel, WIDTHS[kernel], w).score for x in X
+    ]
     assert np.average(rows, weights=w) == pytest.approx(0, abs=1e-12)
     scores = []
     for factor in (0.01, 1, 100):
@@ -195,12 +237,15 @@ def test_rows_as_points_score_zero_on_average_and_narrow_kernels_score_low(kerne
         last = kernel_oracle.rectified_passes(
             X, X[np.argmax(rows)][None], kernel, width, kernel_oracle.hard_rule, 60, w
         )[-1]
-        scores.append(kernel_oracle.representation(X, last.centroids, last.labels, kernel, width, w).score)
+        scores.append(
+            kernel_oracle.representation(X, last.centroids, last.labels, kernel, width, w).score
+        )
     assert scores[0] > scores[1] > scores[2]
 
 
 def test_the_euler_score_is_one_of_resultant_lengths():
-    alpha, (X, start) = 0.3, blobs(12)
+    alpha = 0.3
+    (X, start) = blobs(12)
     last = oracle.rek2(X, start, alpha, 50)[-1]
     at_means = at_points = 0.0
     for c in range(K):
@@ -208,5 +253,7 @@ def test_the_euler_score_is_one_of_resultant_lengths():
         R = np.abs(np.exp(1j * oracle.phases(inside, alpha)).mean(axis=0))
         at_means += len(inside) * (1 - R**2).sum() / 2
         at_points += len(inside) * (1 - R).sum()
-    found = kernel_oracle.representation(X, last.centroids / (alpha * math.pi), last.labels, "euler", alpha)
+    found = kernel_oracle.representation(
+        X, last.centroids / (alpha * math.pi), last.labels, "euler", alpha
+    )
     assert_allclose(found, (at_means, at_points, 2 - at_points / at_means), rtol=1e-9)

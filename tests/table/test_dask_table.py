@@ -11,7 +11,8 @@ from rekmeans.table.base import EXACT_ROWS, SUMMARY_ROWS
 from rekmeans.table.stream_input import read_any_table
 from support.streams import CUTS, frame, stream_rows, stream_weights
 
-X, W = stream_rows(), stream_weights()
+X = stream_rows()
+W = stream_weights()
 weighted = pytest.mark.parametrize("w", [None, W], ids=["equal", "weighted"])
 
 
@@ -24,7 +25,8 @@ def read(rows, w, lengths):
 @weighted
 @pytest.mark.parametrize("lengths", [tuple(np.diff(CUTS).tolist()), (1000,), (0, 1, 0, 999)])
 def test_any_partitions_answer_as_the_rows_in_memory(lengths, w):
-    table, memory = read(X, w, lengths), MemoryTable(X, w)
+    table = read(X, w, lengths)
+    memory = MemoryTable(X, w)
     assert (table.n_rows, table.n_columns, table.has_missing()) == (1000, 3, True)
     for count, seed in [(20, 1), (400, 2), (2000, 3)]:
         one, two = table.sample(count, seed), memory.sample(count, seed)

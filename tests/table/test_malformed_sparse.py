@@ -1,4 +1,6 @@
-"""Sparse tables whose arrays do not fit together are refused in a sentence; they ended the process."""
+"""Sparse tables whose arrays do not fit together are refused in a sentence; they ended the
+process.
+"""
 
 import numpy as np
 import pytest
@@ -9,7 +11,11 @@ from fuzz.sparse_tables import BROKEN, COO_BROKEN, VALID, in_child
 from rekmeans import RectifiedEulerKMeans
 from rekmeans.table.refusals import as_rows
 
-X = np.where(np.random.default_rng(0).random((12, 6)) < 0.5, np.random.default_rng(1).normal(size=(12, 6)), 0.0)
+X = np.where(
+    np.random.default_rng(0).random((12, 6)) < 0.5,
+    np.random.default_rng(1).normal(size=(12, 6)),
+    0.0,
+)
 FORMATS = {
     "csr": sparse.csr_array,
     "csc": sparse.csc_array,

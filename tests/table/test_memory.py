@@ -23,11 +23,15 @@ X = RANDOM.normal(size=(60, 3)) + 3 * RANDOM.integers(0, 3, (60, 1))
 
 
 def drawn_by_hand(weights, count, seed):
-    """Each draw the first row whose running sum of weights exceeds r total/2^64, in Python's integers."""
-    bits, total = np.random.PCG64(seed), sum(weights)
+    """Each draw the first row whose running sum of weights exceeds r total/2^64, in Python's
+    integers.
+    """
+    bits = np.random.PCG64(seed)
+    total = sum(weights)
     numbers = []
     for _ in range(count):
-        goal, running = (int(bits.random_raw()) * total) >> 64, 0
+        goal = (int(bits.random_raw()) * total) >> 64
+        running = 0
         for number, weight in enumerate(weights):
             running += weight
             if running > goal:
@@ -77,7 +81,11 @@ def test_a_sample_of_kernel_values_takes_both_sides():
 
 
 def test_rows_of_a_sample_live_on_the_same_engine():
-    for estimator in (EulerKMeans(K), KernelKMeans(K), FuzzyCMeans(K, kernel="laplace", engine="reference")):
+    for estimator in (
+        EulerKMeans(K),
+        KernelKMeans(K),
+        FuzzyCMeans(K, kernel="laplace", engine="reference"),
+    ):
         rows = place_for_fit(estimator, X).rows
         few = rows.sample(25, 1)
         assert type(few) is type(rows)
@@ -98,7 +106,9 @@ def test_summaries_of_a_large_table_have_its_extent_and_the_quantiles_of_its_sam
     sample = table.sample(SUMMARY_ROWS, 0)
     cells = np.repeat(sample.dense()[:, 0], sample.weights.astype(int))
     assert len(cells) == SUMMARY_ROWS
-    (median,) = summary.by_column(lambda x, w: float(np.quantile(x, 0.5, weights=w, method="inverted_cdf")))
+    (median,) = summary.by_column(
+        lambda x, w: float(np.quantile(x, 0.5, weights=w, method="inverted_cdf"))
+    )
     assert median == np.quantile(cells, 0.5, method="inverted_cdf")
     exact = MemoryTable(x[:-1]).column_summary().by_column(lambda x, w: (len(x), w))
     assert exact == [(EXACT_ROWS, None)]
@@ -109,7 +119,8 @@ def test_rows_of_no_weight_do_not_change_the_scale_of_a_large_table():
     more = np.concatenate([table, table[:2000] + 5])
     weights = np.concatenate([np.ones(len(table)), np.zeros(2000)])
     own = {"n_clusters": 3, "init": table[:3], "max_iter": 3}
-    alone, beside = RectifiedEulerKMeans(**own).fit(table), RectifiedEulerKMeans(**own).fit(more, sample_weight=weights)
+    alone = RectifiedEulerKMeans(**own).fit(table)
+    beside = RectifiedEulerKMeans(**own).fit(more, sample_weight=weights)
     assert alone.inertia_ == beside.inertia_
     assert_array_equal(alone.labels_, beside.labels_[: len(table)])
 
@@ -119,12 +130,15 @@ def test_rows_are_drawn_by_exact_products_of_words():
     random = np.random.default_rng(3)
     for largest in (1, 5, 2**31, 2**40):
         weights = random.integers(0, largest, 1000, endpoint=True)
-        ends, bits = np.cumsum(weights).tolist(), np.random.PCG64(9)
+        ends = np.cumsum(weights).tolist()
+        bits = np.random.PCG64(9)
         expected = [bisect_right(ends, int(bits.random_raw()) * ends[-1] >> 64) for _ in range(500)]
         assert draw_rows(weights, np.random.PCG64(9).random_raw(500)).tolist() == expected
 
 
 def test_high_words_are_those_of_python_integers():
-    words = np.concatenate([np.random.PCG64(5).random_raw(1000), [0, 2**64 - 1, 2**32, 2**32 - 1]]).astype(np.uint64)
+    words = np.concatenate(
+        [np.random.PCG64(5).random_raw(1000), [0, 2**64 - 1, 2**32, 2**32 - 1]]
+    ).astype(np.uint64)
     for factor in (1, 2**32 - 1, 2**32, 2**33 + 12345, 2**63 - 1):
         assert _high_words(words, factor).tolist() == [int(word) * factor >> 64 for word in words]

@@ -1,4 +1,6 @@
-"""Input that is not a table: each kind is refused by a sentence of ours that says how to pass it."""
+"""Input that is not a table: each kind is refused by a sentence of ours that says how to pass
+it.
+"""
 
 import dask
 import numpy as np
@@ -19,7 +21,9 @@ X = np.random.default_rng(0).normal(size=(300, 3))
 FRAME = pd.DataFrame(X, columns=list("abc"))
 
 
-def assert_refused(rows, error, *words, estimator=RectifiedEulerKMeans, sample_weight=None, **parameters):
+def assert_refused(
+    rows, error, *words, estimator=RectifiedEulerKMeans, sample_weight=None, **parameters
+):
     with raises_mentioning(error, *words) as caught:
         estimator(**parameters).fit(rows, sample_weight=sample_weight)
     assert_one_sentence(caught.value)
@@ -38,12 +42,19 @@ def damaged(content, whole):
 def test_a_damaged_npy_file(content, tmp_path):
     np.save(tmp_path / "x.npy", X)
     (tmp_path / "x.npy").write_bytes(damaged(content, (tmp_path / "x.npy").read_bytes()))
-    assert_refused(tmp_path / "x.npy", ValueError, "x.npy must be a .npy file of numbers", "np.save")
+    assert_refused(
+        tmp_path / "x.npy", ValueError, "x.npy must be a .npy file of numbers", "np.save"
+    )
 
 
 def test_npy_files_of_other_things(tmp_path):
     np.save(tmp_path / "objects.npy", X.astype(object))
-    assert_refused(tmp_path / "objects.npy", ValueError, "objects.npy must be a .npy file of numbers", "objects")
+    assert_refused(
+        tmp_path / "objects.npy",
+        ValueError,
+        "objects.npy must be a .npy file of numbers",
+        "objects",
+    )
     np.savez(tmp_path / "x.npz", X=X)
     (tmp_path / "x.npz").rename(tmp_path / "several.npy")
     assert_refused(tmp_path / "several.npy", ValueError, "of one array")
@@ -54,17 +65,28 @@ def test_readers_of_files(tmp_path):
     data = dataset.dataset(tmp_path / "x.parquet")
     assert_refused(data.scanner(), TypeError, "pyarrow dataset", "Scanner")
     assert_refused(next(data.get_fragments()), TypeError, "pyarrow dataset", "Fragment")
-    assert_refused(pyarrow.parquet.ParquetFile(tmp_path / "x.parquet"), TypeError, "got a ParquetFile", "pass its path")
-    assert_refused([str(tmp_path / "x.parquet")] * 2, TypeError, "a list of 2 paths", "pass a pattern")
+    assert_refused(
+        pyarrow.parquet.ParquetFile(tmp_path / "x.parquet"),
+        TypeError,
+        "got a ParquetFile",
+        "pass its path",
+    )
+    assert_refused(
+        [str(tmp_path / "x.parquet")] * 2, TypeError, "a list of 2 paths", "pass a pattern"
+    )
     assert_refused((tmp_path / "x.parquet",), TypeError, "a tuple of 1 paths")
-    assert_refused((block for block in [X]), TypeError, "got a generator", "function that gives a new one")
+    assert_refused(
+        (block for block in [X]), TypeError, "got a generator", "function that gives a new one"
+    )
     assert_refused(zarr.open_group(tmp_path / "g.zarr", mode="w"), TypeError, "zarr array", "Group")
 
 
 def test_blocks_of_other_things():
     for block, kind in ((X.tolist(), "list"), (None, "NoneType"), (X[0], "ndarray")):
         for blocks in ([block], [X, block]):
-            assert_refused(lambda blocks=blocks: iter(blocks), TypeError, "blocks of rows", f"got {kind}")
+            assert_refused(
+                lambda blocks=blocks: iter(blocks), TypeError, "blocks of rows", f"got {kind}"
+            )
     for blocks in ([sparse.csr_array(X)], [X, sparse.csr_array(X)]):
         assert_refused(lambda blocks=blocks: iter(blocks), TypeError, "dense blocks", "sparse")
     twice = pd.DataFrame(X, columns=["a", "b", "a"])
@@ -76,7 +98,9 @@ def test_other_collections_of_dask():
     frame = dataframe.from_pandas(FRAME, npartitions=2)
     assert_refused(dask.delayed(X), TypeError, "got a Delayed", "from_delayed")
     assert_refused(frame["a"], TypeError, "2-D dask.array or a dask.dataframe", "Series")
-    assert_refused(dataframe.concat([frame, frame[["a"]]], axis=1), ValueError, "different column names")
+    assert_refused(
+        dataframe.concat([frame, frame[["a"]]], axis=1), ValueError, "different column names"
+    )
     for rows in (array.from_array(X, chunks=(150, 3)), frame):
         weights = array.ones((300, 1), chunks=(150, 1))
         assert_refused(rows, ValueError, "sample_weight must be 1-D", "2-D", sample_weight=weights)
@@ -101,7 +125,13 @@ def test_a_method_that_needs_rows_in_memory_says_what_it_takes(tmp_path):
 def test_a_checkpoint_is_a_file(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
-    assert_refused(X, ValueError, "checkpoint must be the path of a file", f"got the folder {name!r}", checkpoint=name)
+    assert_refused(
+        X,
+        ValueError,
+        "checkpoint must be the path of a file",
+        f"got the folder {name!r}",
+        checkpoint=name,
+    )
 
 
 def test_a_file_that_goes_while_it_is_read(tmp_path):
@@ -127,7 +157,10 @@ def test_a_container_does_not_gather_the_rows_of_dask():
     rows = array.from_array(X, chunks=(100, 3))
     model = RectifiedEulerKMeans(3, random_state=0).fit(X)
     assert isinstance(model.transform(rows), array.Array)
-    with config_context(transform_output="pandas"), raises_mentioning(ValueError, "'pandas'", "would gather all rows"):
+    with (
+        config_context(transform_output="pandas"),
+        raises_mentioning(ValueError, "'pandas'", "would gather all rows"),
+    ):
         model.transform(rows)
     model.set_output(transform="pandas")
     with raises_mentioning(ValueError, "would gather all rows", "transform='default'") as caught:

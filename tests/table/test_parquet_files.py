@@ -1,4 +1,6 @@
-"""Parquet files of one table: their columns are compared, their number types united, other files refused by name."""
+"""Parquet files of one table: their columns are compared, their number types united, other files
+refused by name.
+"""
 
 import numpy as np
 import pandas as pd
@@ -34,11 +36,15 @@ def assert_refused(name, *words, error=ValueError):
     assert_one_sentence(caught.value)
 
 
-@pytest.mark.parametrize("kinds", [("int8", "int64"), ("int64", "float64"), ("float32", "int8"), ("uint64", "int8")])
+@pytest.mark.parametrize(
+    "kinds", [("int8", "int64"), ("int64", "float64"), ("float32", "int8"), ("uint64", "int8")]
+)
 @pytest.mark.parametrize("order", [1, -1], ids=["narrow first", "wide first"])
 def test_numbers_of_several_types_are_the_numbers(kinds, order, tmp_path):
     one, two = ((FRAME.abs() + 0.25 * ("float" in kind)).astype(kind) for kind in kinds[::order])
-    assert_array_equal(read(write(tmp_path, p=one, q=two)), pd.concat([one, two]).to_numpy(np.float64))
+    assert_array_equal(
+        read(write(tmp_path, p=one, q=two)), pd.concat([one, two]).to_numpy(np.float64)
+    )
 
 
 def test_a_column_without_values_or_of_decimals_is_one_of_numbers(tmp_path):
@@ -55,8 +61,12 @@ IN_SCHEMA = [*IN_FILE, pa.int8(), pa.uint32(), pa.float16(), pa.decimal128(10, 2
 
 @pytest.mark.parametrize("in_file", IN_FILE, ids=str)
 @pytest.mark.parametrize("in_schema", IN_SCHEMA, ids=str)
-@pytest.mark.parametrize("values", [[0, 1, 1, 0], [0, 1, 5, 200], [-3, 0, 2, None], [0.1, 1.5, None, 3.25]], ids=str)
-def test_a_schema_of_the_user_gives_the_numbers_of_pyarrow_or_its_error(in_file, in_schema, values, tmp_path):
+@pytest.mark.parametrize(
+    "values", [[0, 1, 1, 0], [0, 1, 5, 200], [-3, 0, 2, None], [0.1, 1.5, None, 3.25]], ids=str
+)
+def test_a_schema_of_the_user_gives_the_numbers_of_pyarrow_or_its_error(
+    in_file, in_schema, values, tmp_path
+):
     column = pa.array(values, pa.float64()).cast(in_file, safe=False)
     pyarrow.parquet.write_table(pa.table({"a": column}), tmp_path / "t.parquet")
     data = dataset.dataset(tmp_path / "t.parquet", schema=pa.schema([("a", in_schema)]))
@@ -72,12 +82,18 @@ def test_a_schema_of_the_user_gives_the_numbers_of_pyarrow_or_its_error(in_file,
 
 def test_a_dataset_with_a_schema_of_its_own_fits_like_the_table_in_memory(tmp_path):
     random = np.random.default_rng(0)
-    frame = pd.DataFrame(random.normal(size=(3000, 2)) + 3 * random.integers(0, 3, (3000, 1)), columns=["a", "b"])
+    frame = pd.DataFrame(
+        random.normal(size=(3000, 2)) + 3 * random.integers(0, 3, (3000, 1)), columns=["a", "b"]
+    )
     frame.to_parquet(tmp_path / "t.parquet", row_group_size=700)
-    narrow = dataset.dataset(tmp_path / "t.parquet", schema=pa.schema([("a", pa.float32()), ("b", pa.float32())]))
+    narrow = dataset.dataset(
+        tmp_path / "t.parquet", schema=pa.schema([("a", pa.float32()), ("b", pa.float32())])
+    )
     model = RectifiedEulerKMeans(3, random_state=0)
     assert_same_fit(clone(model).fit(narrow), clone(model).fit(narrow.to_table()))
-    integers = dataset.dataset(tmp_path / "t.parquet", schema=pa.schema([("a", pa.int32()), ("b", pa.int32())]))
+    integers = dataset.dataset(
+        tmp_path / "t.parquet", schema=pa.schema([("a", pa.int32()), ("b", pa.int32())])
+    )
     with raises_mentioning(ValueError, "X cannot be read", "truncated"):
         model.fit(integers)
 
@@ -90,7 +106,11 @@ def test_columns_that_are_not_in_every_file_are_refused(tmp_path):
         assert_refused(write(folder, p=p, q=q), "same columns in every file", words)
         assert_refused(folder, words)
     (other := tmp_path / "other").mkdir()
-    assert_refused(write(other, p=FRAME, q=FRAME.rename(columns=str.upper)), "'a' is in", "p.parquet and not in")
+    assert_refused(
+        write(other, p=FRAME, q=FRAME.rename(columns=str.upper)),
+        "'a' is in",
+        "p.parquet and not in",
+    )
 
 
 def test_text_and_numbers_in_one_column_are_refused(tmp_path):
@@ -100,7 +120,9 @@ def test_text_and_numbers_in_one_column_are_refused(tmp_path):
 
 
 def test_columns_in_another_order_are_taken_by_name(tmp_path):
-    assert_array_equal(read(write(tmp_path, p=FRAME, q=FRAME[["b", "a"]])), pd.concat([FRAME, FRAME]))
+    assert_array_equal(
+        read(write(tmp_path, p=FRAME, q=FRAME[["b", "a"]])), pd.concat([FRAME, FRAME])
+    )
 
 
 def test_files_that_are_not_parquet_are_named(tmp_path):
@@ -108,7 +130,8 @@ def test_files_that_are_not_parquet_are_named(tmp_path):
     for content in (b"", b"some text that is no parquet file"):
         (tmp_path / "q.parquet").write_bytes(content)
         assert_refused(tmp_path, "must be a parquet file", f"{tmp_path}/q.parquet")
-    (tmp_path / "q.parquet").rename(tmp_path / "_q.parquet")  # names that begin so are for other things
+    # names that begin so are for other things
+    (tmp_path / "q.parquet").rename(tmp_path / "_q.parquet")
     assert_array_equal(read(tmp_path), FRAME)
 
 
@@ -135,7 +158,9 @@ def test_names_with_brackets_are_names_of_files_that_are_there(tmp_path):
     assert_array_equal(read(tmp_path / "a[12].parquet"), FRAME + 1)
     np.save(tmp_path / "x[0].npy", FRAME.to_numpy())
     model = RectifiedEulerKMeans(2, random_state=0).fit(tmp_path / "x[0].npy")
-    assert_array_equal(model.labels_, RectifiedEulerKMeans(2, random_state=0).fit(FRAME.to_numpy()).labels_)
+    assert_array_equal(
+        model.labels_, RectifiedEulerKMeans(2, random_state=0).fit(FRAME.to_numpy()).labels_
+    )
 
 
 PATTERNS = ["*", "*.parquet", "**/*.parquet", "d", "d/*", "**", "?[ab].parquet", "d/**/e/*", "."]
@@ -145,7 +170,15 @@ PATTERNS = ["*", "*.parquet", "**/*.parquet", "d", "d/*", "**", "?[ab].parquet",
 def test_what_would_be_read_is_what_is_read_once_it_is_there(pattern, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "d" / "e" / "e").mkdir(parents=True)
-    paths = ["xa.parquet", ".xa.parquet", "_x.parquet", "d/y.parquet", "d/e/z.parquet", "d/e/e/z.csv", "d/_y.csv"]
+    paths = [
+        "xa.parquet",
+        ".xa.parquet",
+        "_x.parquet",
+        "d/y.parquet",
+        "d/e/z.parquet",
+        "d/e/e/z.csv",
+        "d/_y.csv",
+    ]
     for path in paths:
         before = would_read(pattern, tmp_path / path)
         (tmp_path / path).write_bytes(b"")

@@ -1,4 +1,6 @@
-"""The sample of recent rows: bounded, cut-free, and a row stays half as likely with every half-life."""
+"""The sample of recent rows: bounded, cut-free, and a row stays half as likely with every
+half-life.
+"""
 
 from itertools import pairwise
 
@@ -10,7 +12,8 @@ from scipy import sparse
 from rekmeans.table import MemoryTable
 from rekmeans.table.recent_rows import FEWEST_RECENT, MOST_RECENT, RecentRows
 
-N, HALF_LIFE = 60_000, 5000
+N = 60_000
+HALF_LIFE = 5000
 NUMBERS = np.arange(N, dtype=float)[:, None]  # each row is its own number
 EPOCHS = np.arange(N) // HALF_LIFE
 
@@ -18,7 +21,9 @@ EPOCHS = np.arange(N) // HALF_LIFE
 def feed(cuts, X=NUMBERS, epochs=EPOCHS, weights=None):
     recent = RecentRows()
     for a, b in pairwise(cuts):
-        recent = recent.add(MemoryTable(X[a:b], None if weights is None else weights[a:b]), epochs[a:b])
+        recent = recent.add(
+            MemoryTable(X[a:b], None if weights is None else weights[a:b]), epochs[a:b]
+        )
     return recent
 
 
@@ -26,7 +31,9 @@ def test_few_rows_are_all_kept():
     assert_array_equal(feed((0, 1, 4000)).X, NUMBERS[:4000])
 
 
-@pytest.mark.parametrize("cuts", [(0, N), (0, 1, 2, 30_000, N), tuple(range(0, N + 1, 500))], ids=len)
+@pytest.mark.parametrize(
+    "cuts", [(0, N), (0, 1, 2, 30_000, N), tuple(range(0, N + 1, 500))], ids=len
+)
 def test_where_blocks_are_cut_does_not_show(cuts):
     recent = feed(cuts)
     assert MOST_RECENT / 3 < len(recent.levels) <= MOST_RECENT

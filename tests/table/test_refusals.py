@@ -1,4 +1,6 @@
-"""Bad input: each case is refused with the right exception and a message that names the parameter and what came."""
+"""Bad input: each case is refused with the right exception and a message that names the parameter
+and what came.
+"""
 
 import numpy as np
 import pandas as pd
@@ -15,7 +17,8 @@ from support.assertions import raises_mentioning
 X = np.random.default_rng(0).normal(size=(12, 3))
 NAMED = pd.DataFrame(X, columns=["length", "width", "height"])
 ONES = np.ones(12)
-GAP = np.where(np.arange(12)[:, None] == 7, np.nan, np.where(X < 0, 0, X))  # row 7 is missing; about half are zeros
+# row 7 is missing; about half are zeros
+GAP = np.where(np.arange(12)[:, None] == 7, np.nan, np.where(X < 0, 0, X))
 
 
 def with_cell(value, table=X):
@@ -50,29 +53,89 @@ TABLES = {
     "an empty frame": (pd.DataFrame(), ValueError, ["X", "0 sample(s)", "(0, 0)"]),
     "infinity": (with_cell(np.inf), ValueError, ["X", "infinity", "row 4", "column 1"]),
     "minus infinity": (with_cell(-np.inf), ValueError, ["X", "infinity", "row 4", "column 1"]),
-    "infinity in a named column": (NAMED.replace(X[4, 1], np.inf), ValueError, ["X", "infinity", "row 4", "'width'"]),
+    "infinity in a named column": (
+        NAMED.replace(X[4, 1], np.inf),
+        ValueError,
+        ["X", "infinity", "row 4", "'width'"],
+    ),
     "a huge value": (with_cell(1e200), ValueError, ["X", "1e+200", "row 4", "column 1"]),
     "a huge negative value": (with_cell(-3e151), ValueError, ["X", "-3e+151", "row 4", "column 1"]),
     "a row of only NaN": (GAP, ValueError, ["X", "row 7", "only NaN"]),
-    "a row of only nulls": (pl.DataFrame({"a": [1.0, None], "b": [2.0, None]}), ValueError, ["X", "row 1", "only NaN"]),
+    "a row of only nulls": (
+        pl.DataFrame({"a": [1.0, None], "b": [2.0, None]}),
+        ValueError,
+        ["X", "row 1", "only NaN"],
+    ),
     "text in pandas": (NAMED.assign(colour="red"), ValueError, ["X", "numeric", "'colour'", "str"]),
-    "text in polars": (pl.DataFrame(NAMED.assign(colour="red")), ValueError, ["X", "numeric", "'colour'", "str"]),
-    "text in arrow": (pa.table(NAMED.assign(colour="red")), ValueError, ["X", "numeric", "'colour'", "str"]),
+    "text in polars": (
+        pl.DataFrame(NAMED.assign(colour="red")),
+        ValueError,
+        ["X", "numeric", "'colour'", "str"],
+    ),
+    "text in arrow": (
+        pa.table(NAMED.assign(colour="red")),
+        ValueError,
+        ["X", "numeric", "'colour'", "str"],
+    ),
     "numbers as text": (NAMED.assign(width="7"), ValueError, ["X", "numeric", "'width'", "str"]),
-    "text categories": (NAMED.assign(kind=pd.Categorical(["a"] * 12)), ValueError, ["X", "numeric", "'kind'", "str"]),
-    "dates": (NAMED.assign(day=pd.Timestamp("2021-01-01")), ValueError, ["X", "numeric", "'day'", "datetime64"]),
-    "durations": (NAMED.assign(took=pd.Timedelta(1, "s")), ValueError, ["X", "numeric", "'took'", "timedelta64"]),
-    "lists in cells": (pl.DataFrame({"a": [1.0], "b": [[1, 2]]}), (TypeError, ValueError), ["X", "numeric", "'b'"]),
-    "objects": (with_cell("red", X.astype(object)), ValueError, ["X", "numeric", "column 1", "str"]),
-    "dicts": (with_cell({}, X.astype(object)), (TypeError, ValueError), ["X", "numeric", "column 1", "dict"]),
+    "text categories": (
+        NAMED.assign(kind=pd.Categorical(["a"] * 12)),
+        ValueError,
+        ["X", "numeric", "'kind'", "str"],
+    ),
+    "dates": (
+        NAMED.assign(day=pd.Timestamp("2021-01-01")),
+        ValueError,
+        ["X", "numeric", "'day'", "datetime64"],
+    ),
+    "durations": (
+        NAMED.assign(took=pd.Timedelta(1, "s")),
+        ValueError,
+        ["X", "numeric", "'took'", "timedelta64"],
+    ),
+    "lists in cells": (
+        pl.DataFrame({"a": [1.0], "b": [[1, 2]]}),
+        (TypeError, ValueError),
+        ["X", "numeric", "'b'"],
+    ),
+    "objects": (
+        with_cell("red", X.astype(object)),
+        ValueError,
+        ["X", "numeric", "column 1", "str"],
+    ),
+    "dicts": (
+        with_cell({}, X.astype(object)),
+        (TypeError, ValueError),
+        ["X", "numeric", "column 1", "dict"],
+    ),
     "strings": (X.astype(str), ValueError, ["X", "numeric", "column 0", "str"]),
     "bytes": (X.astype(bytes), ValueError, ["X", "numeric", "column 0", "bytes"]),
     "complex numbers": (X + 1j, ValueError, ["X", "Complex", "complex128"]),
-    "complex objects": (with_cell(1j, X.astype(object)), (TypeError, ValueError), ["X", "column 1", "complex"]),
-    "a complex column": (NAMED.assign(width=X[:, 1] + 1j), (TypeError, ValueError), ["X", "'width'", "complex"]),
-    "complex numbers, sparse": (sparse.csr_array(X + 1j), ValueError, ["X", "Complex", "complex128"]),
-    "infinity, sparse": (sparse.csr_array(with_cell(np.inf)), ValueError, ["X", "inf", "row 4", "column 1"]),
-    "a huge value, sparse": (sparse.csc_array(with_cell(1e200)), ValueError, ["X", "1e+200", "row 4", "column 1"]),
+    "complex objects": (
+        with_cell(1j, X.astype(object)),
+        (TypeError, ValueError),
+        ["X", "column 1", "complex"],
+    ),
+    "a complex column": (
+        NAMED.assign(width=X[:, 1] + 1j),
+        (TypeError, ValueError),
+        ["X", "'width'", "complex"],
+    ),
+    "complex numbers, sparse": (
+        sparse.csr_array(X + 1j),
+        ValueError,
+        ["X", "Complex", "complex128"],
+    ),
+    "infinity, sparse": (
+        sparse.csr_array(with_cell(np.inf)),
+        ValueError,
+        ["X", "inf", "row 4", "column 1"],
+    ),
+    "a huge value, sparse": (
+        sparse.csc_array(with_cell(1e200)),
+        ValueError,
+        ["X", "1e+200", "row 4", "column 1"],
+    ),
     "one row, sparse": (sparse.coo_array(X[0]), ValueError, ["X", "2-D", "1-D", "(3,)"]),
     "no rows, sparse": (sparse.csr_array((0, 3)), ValueError, ["X", "0 sample(s)", "(0, 3)"]),
     "no columns, sparse": (sparse.csr_array((12, 0)), ValueError, ["X", "0 feature(s)", "(12, 0)"]),
@@ -129,13 +192,19 @@ def test_score_refuses_bad_weights(weights, words):
 
 @pytest.mark.parametrize("smallest", [1.0, 2.0**-30])
 def test_weights_within_the_ratio_are_taken(smallest):
-    assert RectifiedEulerKMeans(2, random_state=0).fit(X, sample_weight=with_weight(smallest)).inertia_ > 0
+    assert (
+        RectifiedEulerKMeans(2, random_state=0).fit(X, sample_weight=with_weight(smallest)).inertia_
+        > 0
+    )
 
 
 SCALES = ["'robust'", "'range'", "'global'", "None"]
 BEYOND = ["'ignore'", "'clip'", "'wrap'"]
 MAP = {
-    "alpha": [(value, ["greater than 0"]) for value in (0, 0.0, -1, np.nan, np.inf, "1", True, None, 1j, [0.5])],
+    "alpha": [
+        (value, ["greater than 0"])
+        for value in (0, 0.0, -1, np.nan, np.inf, "1", True, None, 1j, [0.5])
+    ],
     "scale": [(value, SCALES) for value in ("minmax", 1, True, ["robust"])],
     "beyond": [(value, BEYOND) for value in ("drop", None, 0)],
 }
@@ -175,7 +244,9 @@ def test_the_map_refuses_a_bad_parameter(name, value, words):
 
 
 @pytest.mark.parametrize("estimator", [EulerKMeans(2), RectifiedEulerKMeans(2), EulerMap()])
-@pytest.mark.parametrize(("scale", "factor"), [("robust", 0.01), ("range", 0.01), ("global", 0.01), (None, 100.0)])
+@pytest.mark.parametrize(
+    ("scale", "factor"), [("robust", 0.01), ("range", 0.01), ("global", 0.01), (None, 100.0)]
+)
 def test_an_alpha_that_overflows_on_the_table_is_refused(estimator, scale, factor):
     with raises_mentioning(ValueError, "alpha", "1e+308"):
         clone(estimator).set_params(alpha=1e308, scale=scale).fit(factor * X)
@@ -219,7 +290,9 @@ METHODS = ["predict", "transform", "score", "score_samples"]
 @pytest.mark.parametrize("columns", [1, 2, 4])
 def test_another_number_of_columns_is_refused(method, columns):
     model = RectifiedEulerKMeans(2, random_state=0).fit(X)
-    with raises_mentioning(ValueError, f"X has {columns} features", "RectifiedEulerKMeans", "expecting 3 features"):
+    with raises_mentioning(
+        ValueError, f"X has {columns} features", "RectifiedEulerKMeans", "expecting 3 features"
+    ):
         getattr(model, method)(np.tile(X, (1, 2))[:, :columns])
 
 

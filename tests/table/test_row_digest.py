@@ -1,4 +1,6 @@
-"""The digest of rows: the formula in Python's integers; the same for any blocks and forms; other for other rows."""
+"""The digest of rows: the formula in Python's integers; the same for any blocks and forms; other
+for other rows.
+"""
 
 import struct
 
@@ -26,7 +28,9 @@ def plain_digest(X, w):
     factors = [int(word) | 1 for word in np.random.PCG64(0).random_raw(X.shape[1])]
     total = 0
     for i, row in enumerate(X):
-        h = sum(a * bits(x) for a, x in zip(factors, row, strict=True)) + 0xD6E8FEB86659FD93 * bits(w[i])
+        h = sum(a * bits(x) for a, x in zip(factors, row, strict=True)) + 0xD6E8FEB86659FD93 * bits(
+            w[i]
+        )
         h %= MODULUS
         h ^= h >> 29
         h = h * 0xFF51AFD7ED558CCD % MODULUS
@@ -77,5 +81,7 @@ def test_other_rows_have_other_digests(seed):
         swapped[[i, k]] = swapped[[k, i]]
         moved[i, [j, m]] = moved[i, [m, j]]
         tables += [(table, W) for table in (changed, flipped, swapped, moved)]
-    contents = {(repr((table + 0.0).tolist()), repr(w if w is None else w.tolist())) for table, w in tables}
+    contents = {
+        (repr((table + 0.0).tolist()), repr(w if w is None else w.tolist())) for table, w in tables
+    }
     assert len({digest_rows(*table) for table in tables}) == len(contents) > 900

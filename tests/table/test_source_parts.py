@@ -1,4 +1,6 @@
-"""Parts of a source that several threads read: every row once, faults raised, decoded blocks kept in their room."""
+"""Parts of a source that several threads read: every row once, faults raised, decoded blocks kept
+in their room.
+"""
 
 import threading
 
@@ -84,7 +86,9 @@ def test_a_read_that_is_given_up_ends_its_threads():
         while True:
             yield RawBlock(np.zeros((1, 1)), None)
 
-    reading = map_parts([SourcePart(0, blocks), SourcePart(0, blocks)], lambda start, block: start, 2)
+    reading = map_parts(
+        [SourcePart(0, blocks), SourcePart(0, blocks)], lambda start, block: start, 2
+    )
     next(reading)
     reading.close()
     assert threading.active_count() == before
@@ -96,7 +100,8 @@ def test_decoded_blocks_are_kept_as_far_as_there_is_room(folder):
     source.keep_blocks(first_file + 100)
     for _ in range(3):
         np.testing.assert_array_equal(rows_of(source.parts(500)), X)
-    assert sum(group.n_rows for group in source.kept) in (4000, 500, 4500)  # whoever came first, and never more
+    # whoever came first, and never more
+    assert sum(group.n_rows for group in source.kept) in (4000, 500, 4500)
     assert source.room >= 0
 
 
@@ -107,7 +112,9 @@ def test_a_table_that_is_kept_is_decoded_once(folder):
     for path in folder.glob("*.parquet"):
         path.unlink()
     np.testing.assert_array_equal(rows_of(source.parts(700)), X)
-    np.testing.assert_array_equal(np.concatenate([np.asarray(block.X) for block in source.blocks(700)]), X)
+    np.testing.assert_array_equal(
+        np.concatenate([np.asarray(block.X) for block in source.blocks(700)]), X
+    )
 
 
 def test_a_read_that_is_given_up_takes_no_room(folder):

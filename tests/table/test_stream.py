@@ -1,4 +1,6 @@
-"""Tables that are not in memory answer what the same rows answer in memory, and are read once for each question."""
+"""Tables that are not in memory answer what the same rows answer in memory, and are read once for
+each question.
+"""
 
 import threading
 from functools import partial
@@ -29,7 +31,8 @@ from support.streams import (
     weights_of,
 )
 
-X, W = stream_rows(), stream_weights()
+X = stream_rows()
+W = stream_weights()
 SMALL = 20_000  # bytes, less than the table has: blocks of 256 rows
 
 each_form = pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
@@ -52,17 +55,22 @@ def middle(x, w):
 
 
 def place(cells, w, v):
-    return np.stack([np.nanmean(cells, axis=0), np.full(cells.shape[1], v if w is None else v + w.sum())])
+    return np.stack(
+        [np.nanmean(cells, axis=0), np.full(cells.shape[1], v if w is None else v + w.sum())]
+    )
 
 
 @each_form
 @weighted
 def test_every_form_answers_as_the_rows_in_memory(form, w, tmp_path):
-    stream, memory = read(form(tmp_path, X, w), weights_of(form, w)), MemoryTable(X, w)
+    stream = read(form(tmp_path, X, w), weights_of(form, w))
+    memory = MemoryTable(X, w)
     assert isinstance(stream, StreamTable)
     assert (stream.n_rows, stream.n_columns, stream.has_missing()) == (1000, 3, True)
     assert stream.columns["n_features_in_"] == 3
-    assert list(stream.columns.get("feature_names_in_", [])) == (["c0", "c1", "c2"] if form in NAMED else [])
+    assert list(stream.columns.get("feature_names_in_", [])) == (
+        ["c0", "c1", "c2"] if form in NAMED else []
+    )
     for count, seed in [(20, 1), (400, 2), (2000, 3)]:
         assert_same_table(stream.sample(count, seed), memory.sample(count, seed))
     one, two = stream.column_summary(), memory.column_summary()
@@ -80,7 +88,8 @@ def test_summaries_of_large_tables_are_those_of_the_same_sample(w, tmp_path):
     n = EXACT_ROWS + 40_000
     large = np.random.default_rng(3).normal(size=(n, 2)).astype(np.float32)
     weights = None if w is None else np.resize(w, n)
-    stream, memory = read(lambda: iter(np.array_split(large, 7)), weights), MemoryTable(large, weights)
+    stream = read(lambda: iter(np.array_split(large, 7)), weights)
+    memory = MemoryTable(large, weights)
     one, two = stream.column_summary(), memory.column_summary()
     assert one.rows.n_rows == two.rows.n_rows == SUMMARY_ROWS
     assert_array_equal(one.rows.columns(slice(0, 2)), two.rows.columns(slice(0, 2)))
@@ -88,7 +97,9 @@ def test_summaries_of_large_tables_are_those_of_the_same_sample(w, tmp_path):
 
 
 class CountedReads(ArrayBlocks):
-    """An array that counts how often it is read from its first row on, and cannot find single rows."""
+    """An array that counts how often it is read from its first row on, and cannot find single
+    rows.
+    """
 
     def __init__(self, array):
         object.__setattr__(self, "array", array)
@@ -126,7 +137,8 @@ def test_blocks_follow_the_memory_limit():
 
 
 def test_the_next_block_is_read_in_a_thread_while_the_last_is_used():
-    asked, threads = threading.Semaphore(0), set()
+    asked = threading.Semaphore(0)
+    threads = set()
 
     def blocks():
         for number in range(4):
@@ -167,17 +179,25 @@ def refilled(make_blocks, n_rows, n_buffers, size=7000):
 @pytest.mark.parametrize("n_buffers", [1, 2])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_blocks_in_the_same_memory_give_the_bits_of_a_table_in_memory(n_rows, n_buffers, weighted):
-    X, w = stream_rows(n_rows), stream_weights(n_rows)
+    X = stream_rows(n_rows)
+    w = stream_weights(n_rows)
 
     def fill(buffer, rows):
         n = rows.stop - rows.start
-        buffer[:n, :D], buffer[:n, D] = X[rows], w[rows]
-        return pd.DataFrame(buffer[:n], columns=[*"abc", "w"], copy=False) if weighted else buffer[:n, :D]
+        buffer[:n, :D] = X[rows]
+        buffer[:n, D] = w[rows]
+        return (
+            pd.DataFrame(buffer[:n], columns=[*"abc", "w"], copy=False)
+            if weighted
+            else buffer[:n, :D]
+        )
 
     size = 100 if n_rows == N else 7000
     function = refilled(fill, n_rows, n_buffers, size)
     expected = RectifiedEulerKMeans(3, random_state=0).fit(X, sample_weight=w if weighted else None)
-    found = RectifiedEulerKMeans(3, random_state=0).fit(function, sample_weight="w" if weighted else None)
+    found = RectifiedEulerKMeans(3, random_state=0).fit(
+        function, sample_weight="w" if weighted else None
+    )
     assert_same_fit(found, expected)
 
 
@@ -200,7 +220,9 @@ def test_memory_that_is_used_for_something_else_after_the_last_block():
 def test_bad_cells_are_refused_with_their_row_and_column(form, tmp_path):
     bad = X.copy()
     bad[700, 1] = np.inf
-    with raises_mentioning(ValueError, "infinity in row 700", "'c1'" if form in NAMED else "column 1"):
+    with raises_mentioning(
+        ValueError, "infinity in row 700", "'c1'" if form in NAMED else "column 1"
+    ):
         read(form(tmp_path, bad, None))
     (tmp_path / "more").mkdir()
     bad[700] = np.nan
@@ -218,7 +240,9 @@ def test_a_name_of_weights_needs_column_names(form, tmp_path):
 def test_weights_are_refused_as_in_memory(form, tmp_path):
     with raises_mentioning(ValueError, "sample_weight='v' must name a column"):
         read(form(tmp_path, X, W), "v")
-    for number, (weight, sentence) in enumerate([(-1.0, "not negative"), (1e30, "ratio"), (np.nan, "finite")]):
+    for number, (weight, sentence) in enumerate(
+        [(-1.0, "not negative"), (1e30, "ratio"), (np.nan, "finite")]
+    ):
         (folder := tmp_path / str(number)).mkdir()
         with raises_mentioning(ValueError, sentence):
             read(form(folder, X, np.where(np.arange(len(X)) == 600, weight, W)), "w")
@@ -259,7 +283,12 @@ def test_frames_of_a_function_have_one_set_of_names():
     mixed = read(lambda: iter([whole[:400], whole[400:][["c2", "c0", "c1"]]]))
     assert_array_equal(mixed.dense(), dense)  # by name
     sentence = "every block the same column names"
-    for other in (whole.rename(columns={"c1": "z"}), whole.assign(z=0.0), whole[["c0", "c1"]], dense):
+    for other in (
+        whole.rename(columns={"c1": "z"}),
+        whole.assign(z=0.0),
+        whole[["c0", "c1"]],
+        dense,
+    ):
         for blocks in ([whole, other], [other, whole]):
             with raises_mentioning(ValueError, sentence) as caught:
                 read(lambda blocks=blocks: iter(blocks))

@@ -33,14 +33,19 @@ def drawn_cells(n=300, d=4):
 
 
 def both_tables(X, weights):
-    return MemoryTable(X, weights), TorchTable(torch.from_numpy(X), None if weights is None else torch.tensor(weights))
+    return MemoryTable(X, weights), TorchTable(
+        torch.from_numpy(X), None if weights is None else torch.tensor(weights)
+    )
 
 
 @each_weight
 @pytest.mark.parametrize("n", [300, 130_000])
 @pytest.mark.parametrize("scale", SCALES)
 def test_a_scale_has_the_same_bits(weight, n, scale):
-    one, two = (SCALES[scale](table.column_summary()) for table in both_tables(drawn_cells(n, 2), WEIGHTS[weight](n)))
+    one, two = (
+        SCALES[scale](table.column_summary())
+        for table in both_tables(drawn_cells(n, 2), WEIGHTS[weight](n))
+    )
     for name in ("low", "high", "shift", "unit", "period"):
         assert_array_equal(getattr(one, name), getattr(two, name), err_msg=name)
 
@@ -48,7 +53,9 @@ def test_a_scale_has_the_same_bits(weight, n, scale):
 @each_weight
 @pytest.mark.parametrize("count", [20, 5000])
 def test_a_sample_has_the_same_rows(weight, count):
-    one, two = (table.sample(count, 7) for table in both_tables(drawn_cells(), WEIGHTS[weight](300)))
+    one, two = (
+        table.sample(count, 7) for table in both_tables(drawn_cells(), WEIGHTS[weight](300))
+    )
     assert_array_equal(one.dense(), two.dense())
     assert_array_equal(one.weights, two.weights)
 
@@ -64,20 +71,32 @@ def test_an_extent_is_of_rows_that_count(weight, monkeypatch):
 
 def test_a_table_is_not_changed_by_what_is_asked_of_it():
     X = drawn_cells()
-    before, table = X.copy(), both_tables(X, None)[1]
+    before = X.copy()
+    table = both_tables(X, None)[1]
     SCALES["robust"](table.column_summary())
     assert table.has_missing()
     assert_array_equal(X, before)
 
 
-TYPES = [torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.int8, torch.int64, torch.uint8, torch.bool]
+TYPES = [
+    torch.float16,
+    torch.bfloat16,
+    torch.float32,
+    torch.float64,
+    torch.int8,
+    torch.int64,
+    torch.uint8,
+    torch.bool,
+]
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 @pytest.mark.parametrize("engine", ["torch", "reference"])
 def test_every_type_of_number_is_fitted_as_its_float64(dtype, engine):
     X = (torch.arange(120).reshape(60, 2) % 37).to(dtype)
-    one = RectifiedEulerKMeans(3, random_state=0, engine="reference").fit(X.to(torch.float64).numpy())
+    one = RectifiedEulerKMeans(3, random_state=0, engine="reference").fit(
+        X.to(torch.float64).numpy()
+    )
     two = RectifiedEulerKMeans(3, random_state=0, engine=engine).fit(X)
     assert isinstance(two.labels_, torch.Tensor)
     assert_array_equal(one.labels_, two.labels_.numpy())
@@ -144,18 +163,23 @@ BAD_WEIGHTS = {
 @pytest.mark.parametrize("name", BAD_WEIGHTS)
 @pytest.mark.parametrize("kind", [torch.from_numpy, np.asarray])
 def test_bad_weights_are_refused_in_the_words_for_arrays(name, kind):
-    X, weights = np.arange(8.0).reshape(4, 2), BAD_WEIGHTS[name]
+    X = np.arange(8.0).reshape(4, 2)
+    weights = BAD_WEIGHTS[name]
     with pytest.raises(ValueError) as array:  # noqa: PT011
         RectifiedEulerKMeans(2).fit(X, sample_weight=weights)
     with pytest.raises(ValueError) as tensor:  # noqa: PT011
-        RectifiedEulerKMeans(2, engine="torch").fit(torch.from_numpy(X), sample_weight=kind(weights))
+        RectifiedEulerKMeans(2, engine="torch").fit(
+            torch.from_numpy(X), sample_weight=kind(weights)
+        )
     assert str(tensor.value) == str(array.value)
 
 
 def test_weights_on_another_device_are_refused():
     weights = torch.ones(4, device="meta")
     for engine in ("torch", "auto"):
-        with pytest.raises(ValueError, match=r"must be on one device, got cpu and meta: pass sample_weight.to"):
+        with pytest.raises(
+            ValueError, match=r"must be on one device, got cpu and meta: pass sample_weight.to"
+        ):
             RectifiedEulerKMeans(2, engine=engine).fit(torch.ones(4, 2), sample_weight=weights)
 
 
@@ -165,7 +189,9 @@ def test_a_sparse_tensor_is_refused():
 
 
 class OtherLibrary:
-    """An array of a library of its own, which shares its memory by DLPack and calls it that of a card."""
+    """An array of a library of its own, which shares its memory by DLPack and calls it that of a
+    card.
+    """
 
     def __init__(self, array):
         self.array = array
@@ -196,6 +222,11 @@ def test_a_tensor_on_the_host_is_numpys_view_of_it():
 
 
 def test_importing_rekmeans_does_not_import_torch():
-    code = "import sys, rekmeans.engines, rekmeans.cli; print({'torch', 'triton'} & sys.modules.keys())"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    code = (
+        "import sys, rekmeans.engines, rekmeans.cli; print({'torch', 'triton'} & "
+        "sys.modules.keys())"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert loaded.stdout == "set()\n"

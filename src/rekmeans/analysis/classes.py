@@ -16,17 +16,25 @@ MISSING_TEXTS = {"None", "nan", "NaT", "<NA>"}  # str() of a missing class, in a
 
 
 def class_comparison(y: ArrayLike, analysis: FitAnalysis) -> dict[str, Any] | None:
-    """Known classes beside the clusters: accuracy by best matching, NMI, and the table of both; None without any.
+    """Known classes beside the clusters: accuracy by best matching, NMI, and the table of both;
+    None without any.
 
     Rows of unknown class count in none of them.
     """
-    known, k = ~is_class_missing(y), len(analysis.sizes)
+    known = ~is_class_missing(y)
+    k = len(analysis.sizes)
     if known.shape != analysis.labels.shape:
-        raise ValueError(f"y must have one class for each of the {len(analysis.labels)} rows, got shape {known.shape}.")
+        raise ValueError(
+            f"y must have one class for each of the {len(analysis.labels)} rows, got shape "
+            f"{known.shape}."
+        )
     if not known.any():
         return None
-    classes, labels = np.asarray(y)[known], analysis.labels[known]
-    names, codes = np.unique(classes.astype(str) if classes.dtype == object else classes, return_inverse=True)
+    classes = np.asarray(y)[known]
+    labels = analysis.labels[known]
+    names, codes = np.unique(
+        classes.astype(str) if classes.dtype == object else classes, return_inverse=True
+    )
     counts = np.zeros((len(names), k), np.int64)
     np.add.at(counts, (codes, labels), 1)
     is_readable = max(len(names), k) <= MAX_CLASSES

@@ -1,4 +1,6 @@
-"""Columns of the table: their spread, centres, circles, and what is missing or outside the bounds."""
+"""Columns of the table: their spread, centres, circles, and what is missing or outside the
+bounds.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,8 @@ from ..scales.left_out import LeftOut
 from .fit_analysis import FitAnalysis
 
 QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
-MAX_COLUMNS_DESCRIBED = 100  # columns described one by one: tables of ten thousand columns stay readable
+# columns described one by one: tables of ten thousand columns stay readable
+MAX_COLUMNS_DESCRIBED = 100
 ROWS_ON_CIRCLE = 600  # rows drawn on each circle
 MAX_HISTOGRAMS = 4  # columns whose kept and left-out values are drawn
 HAIR = 1e-9  # of a half-turn: what rounding may move a value
@@ -33,9 +36,15 @@ def column_names(model: Any, names: ArrayLike | None) -> list[str]:
 
 
 def column_profile(analysis: FitAnalysis, names: list[str], column: int) -> dict[str, Any]:
-    """One column: its overall spread, each cluster's centre in its units, and how well it separates."""
+    """One column: its overall spread, each cluster's centre in its units, and how well it
+    separates.
+    """
     x = analysis.column_values(column)
-    spread = np.quantile(x, list(QUANTILES.values()), overwrite_input=True) if len(x) else [math.nan] * len(QUANTILES)
+    spread = (
+        np.quantile(x, list(QUANTILES.values()), overwrite_input=True)
+        if len(x)
+        else [math.nan] * len(QUANTILES)
+    )
     return {
         "name": names[column],
         "column": int(column),
@@ -48,7 +57,9 @@ def column_profile(analysis: FitAnalysis, names: list[str], column: int) -> dict
 
 
 def circle_coordinates(analysis: FitAnalysis, names: list[str], columns: Array) -> dict[str, Any]:
-    """Phases in half-turns of the rows to draw, and the centroids a + ib, for each of these columns."""
+    """Phases in half-turns of the rows to draw, and the centroids a + ib, for each of these
+    columns.
+    """
     numbers = analysis.rows_to_draw(ROWS_ON_CIRCLE)
     phases = analysis.phases(numbers)[:, columns]  # (m, columns)
     return {
@@ -63,17 +74,25 @@ def _circle(analysis: FitAnalysis, name: str, column: int, phases: Array) -> dic
         "name": name,
         "column": int(column),
         "turns": np.round(np.mod(phases, 2), 4),
-        "centroids": [[round(m.real, 6), round(m.imag, 6)] for m in analysis.model.centroids_[:, column]],
-        "half_turn": 1 / analysis.kernel.rates[column],  # the step of values that turns half a circle
+        "centroids": [
+            [round(m.real, 6), round(m.imag, 6)] for m in analysis.model.centroids_[:, column]
+        ],
+        # the step of values that turns half a circle
+        "half_turn": 1 / analysis.kernel.rates[column],
         "arcs": list(_arcs(analysis.kernel, column, phases)),
     }
 
 
 def _arcs(kernel: Any, column: int, phases: Array) -> Iterator[dict[str, float]]:
-    """The least and largest value of each kept interval that has rows, and the value at angle 0 if it went on there."""
-    half_turn, scale = 1 / kernel.rates[column], kernel.scale
+    """The least and largest value of each kept interval that has rows, and the value at angle 0 if
+    it went on there.
+    """
+    half_turn = 1 / kernel.rates[column]
+    scale = kernel.scale
     intervals = zip(scale.low[column], scale.high[column], scale.shift[column], strict=True)
-    for low, high, shift in intervals if kernel.beyond != "wrap" else [(-np.inf, np.inf, scale.origin[column])]:
+    for low, high, shift in (
+        intervals if kernel.beyond != "wrap" else [(-np.inf, np.inf, scale.origin[column])]
+    ):
         values = shift + phases * half_turn
         inside = values[(values >= low - HAIR * half_turn) & (values <= high + HAIR * half_turn)]
         if len(inside):
@@ -81,10 +100,19 @@ def _arcs(kernel: Any, column: int, phases: Array) -> Iterator[dict[str, float]]
 
 
 def missing_and_beyond(analysis: FitAnalysis, names: list[str]) -> dict[str, Any]:
-    """Values missing and in no kept interval, per column that has any, and what has to be said of them."""
-    missing, beyond, n = analysis.sums.missing, analysis.sums.beyond, analysis.table.n_rows
+    """Values missing and in no kept interval, per column that has any, and what has to be said of
+    them.
+    """
+    missing = analysis.sums.missing
+    beyond = analysis.sums.beyond
+    n = analysis.table.n_rows
     most_affected = np.argsort(-(missing + beyond), kind="stable")[:MAX_COLUMNS_DESCRIBED]
-    record = LeftOut(beyond / np.maximum(n - missing, 1), n, analysis.sums.in_several, analysis.sums.uninformative)
+    record = LeftOut(
+        beyond / np.maximum(n - missing, 1),
+        n,
+        analysis.sums.in_several,
+        analysis.sums.uninformative,
+    )
     is_ignored = analysis.kernel.beyond == "ignore"
     return {
         "missing": missing.sum(),
@@ -94,9 +122,15 @@ def missing_and_beyond(analysis: FitAnalysis, names: list[str]) -> dict[str, Any
         "rows_in_several_columns": analysis.sums.in_several,
         "rule": analysis.kernel.beyond,
         "notes": record.sentences(names) if is_ignored else [],
-        "columns": [_kept_and_left_out(analysis, names, j) for j in most_affected if missing[j] + beyond[j]],
+        "columns": [
+            _kept_and_left_out(analysis, names, j) for j in most_affected if missing[j] + beyond[j]
+        ],
         "columns_with_any": (missing + beyond > 0).sum(),
-        "histograms": [column_histogram(analysis, names, j) for j in histogram_columns(analysis, beyond) if is_ignored],
+        "histograms": [
+            column_histogram(analysis, names, j)
+            for j in histogram_columns(analysis, beyond)
+            if is_ignored
+        ],
     }
 
 
@@ -121,19 +155,25 @@ def kept_intervals(analysis: FitAnalysis, column: int) -> list[tuple[float, floa
 
 
 def histogram_columns(analysis: FitAnalysis, beyond: Array) -> Array:
-    """The columns whose picture shows something: those with several kept intervals, or with most values left out."""
+    """The columns whose picture shows something: those with several kept intervals, or with most
+    values left out.
+    """
     n_intervals = np.count_nonzero(~np.isnan(analysis.kernel.scale.low), axis=1)
     order = np.lexsort((-beyond, -n_intervals))
     return order[(n_intervals > 1)[order] | (beyond > 0)[order]][:MAX_HISTOGRAMS]
 
 
 def column_histogram(analysis: FitAnalysis, names: list[str], column: int) -> dict[str, Any]:
-    """Counts of a column's values in bins of its kept intervals, and below, between and above these."""
+    """Counts of a column's values in bins of its kept intervals, and below, between and above
+    these.
+    """
     x = analysis.table.column(column)
     x = np.sort(x[~np.isnan(x)])
     if not len(x):
         return {"name": names[column], "column": int(column), "intervals": [], "left_out": []}
-    intervals = [(max(low, x[0]), min(high, x[-1])) for low, high in kept_intervals(analysis, column)]
+    intervals = [
+        (max(low, x[0]), min(high, x[-1])) for low, high in kept_intervals(analysis, column)
+    ]
     intervals = [(low, high) for low, high in intervals if low <= high]
     first = np.searchsorted(x, [low for low, _ in intervals], side="left")
     last = np.searchsorted(x, [high for _, high in intervals], side="right")
@@ -153,4 +193,6 @@ def _bin_counts(values: Array, low: float, high: float, whole: float) -> Array:
     """Counts in equal bins of an interval that is part of a whole width."""
     n_bins = max(1, round(HISTOGRAM_BINS * (high - low) / whole)) if whole > 0 else 1
     edges = np.linspace(low, high, n_bins + 1)
-    return np.diff(np.searchsorted(values, edges[1:-1], side="right"), prepend=0, append=len(values))
+    return np.diff(
+        np.searchsorted(values, edges[1:-1], side="right"), prepend=0, append=len(values)
+    )

@@ -48,7 +48,8 @@ class FitAnalysis:
     is_hard: bool  # whether each row belongs to one cluster
     labels: Array  # (n,) int32
     scores: Array  # (n,) cosine between a row and its centroid: 1 at the centroid
-    margins: Array  # (n,) 1 - nearest/second nearest distance: 0 on the border between two clusters; NaN for k = 1
+    # (n,) 1 - nearest/second nearest distance: 0 on the border between two clusters; NaN for k = 1
+    margins: Array
     sums: TableSums
 
     @property
@@ -68,17 +69,22 @@ class FitAnalysis:
 
     @cached_property
     def resultant_lengths(self) -> Array:
-        """Mean resultant length R of each cluster and column, (k, d); 1 where no value is observed."""
-        totals, observed = self.sums.totals.astype(np.float64) / GRID, self.sums.observed.astype(np.float64)
+        """Mean resultant length R of each cluster and column, (k, d); 1 where no value is
+        observed.
+        """
+        totals = self.sums.totals.astype(np.float64) / GRID
+        observed = self.sums.observed.astype(np.float64)
         d = observed.shape[1]
         lengths = np.hypot(totals[:, :d], totals[:, d:]) / np.where(observed > 0, observed, 1)
         return np.where(observed > 0, lengths, 1.0)
 
     @cached_property
     def separation(self) -> Array:
-        """Share of each column's circular variance 1 - R that lies between the clusters, (d,) in [0, 1].
+        """Share of each column's circular variance 1 - R that lies between the clusters, (d,) in
+        [0, 1].
 
-        1 - (1 - sum_c n_c R_c / n)/(1 - R): 0 where clusters are alike, 1 where each sits on one angle of its own.
+        1 - (1 - sum_c n_c R_c / n)/(1 - R): 0 where clusters are alike, 1 where each sits on one
+        angle of its own.
         """
         totals = self.sums.totals.sum(axis=0).astype(np.float64) / GRID  # (2d,)
         observed = self.sums.observed.astype(np.float64)  # (k, d)
@@ -86,21 +92,30 @@ class FitAnalysis:
         counts = np.maximum(observed.sum(axis=0), 1)
         spread = 1 - np.minimum(np.hypot(totals[:d], totals[d:]) / counts, 1)
         within = 1 - (observed * self.resultant_lengths).sum(axis=0) / counts
-        has_spread = (spread > 1 / GRID) & (observed.sum(axis=0) > 0)  # less is the grid's rounding, not spread
-        return np.where(has_spread, np.clip(1 - within / np.where(has_spread, spread, 1.0), 0, 1), 0.0)
+        # less is the grid's rounding, not spread
+        has_spread = (spread > 1 / GRID) & (observed.sum(axis=0) > 0)
+        return np.where(
+            has_spread, np.clip(1 - within / np.where(has_spread, spread, 1.0), 0, 1), 0.0
+        )
 
     def column_numbers(self, features: Any, most: int) -> Array:
         """Column numbers: those given, or the most separating where none are."""
         if features is None:
             return np.argsort(-self.separation, kind="stable")[:most]
-        d, numbers = self.table.n_columns, np.atleast_1d(features)
+        d = self.table.n_columns
+        numbers = np.atleast_1d(features)
         are_integers = numbers.ndim == 1 and numbers.dtype.kind in "iu" and len(numbers) > 0
         if not are_integers or numbers.min() < 0 or numbers.max() >= d:
-            raise ValueError(f"features must be column numbers from 0 to {d - 1}, got {features!r}: give one or more.")
+            raise ValueError(
+                f"features must be column numbers from 0 to {d - 1}, got {features!r}: give one "
+                f"or more."
+            )
         return numbers
 
     def rows_to_draw(self, most: int = MAX_ROWS_DRAWN) -> Array:
-        """Row numbers to draw: all, or evenly spaced ones of the rows sorted by cluster, so each has its share."""
+        """Row numbers to draw: all, or evenly spaced ones of the rows sorted by cluster, so each
+        has its share.
+        """
         n = len(self.labels)
         if n <= most:
             return np.arange(n)
@@ -112,7 +127,9 @@ class FitAnalysis:
         return np.asarray(self.table.dense(numbers), np.float64)
 
     def column_values(self, column: int) -> Array:
-        """The values of a column that count: observed, and inside the bounds where others are ignored."""
+        """The values of a column that count: observed, and inside the bounds where others are
+        ignored.
+        """
         x = self.table.column(column)
         if self.kernel.beyond != "ignore":
             return x[~np.isnan(x)]
@@ -138,9 +155,14 @@ def analyse_fit(model: Any, X: Any) -> FitAnalysis:
     check_is_fitted(model)
     if not model.kernel_.is_exact:
         what = f"a fitted {type(model).__name__} with a kernel of its own"
-        raise TypeError(f"the report and its displays show rows on circles, so kernel='euler' only; got {what}.")
-    placed, C = place_fitted(model, X), fitted_centroids(model)
-    kernel, table, rows = placed.model.kernel, placed.table, placed.rows
+        raise TypeError(
+            f"the report and its displays show rows on circles, so kernel='euler' only; got {what}."
+        )
+    placed = place_fitted(model, X)
+    C = fitted_centroids(model)
+    kernel = placed.model.kernel
+    table = placed.table
+    rows = placed.rows
     refuse_table_on_card(table, "an analysis")
 
     def scores_and_margins(F: Array) -> Array:
@@ -156,8 +178,12 @@ def analyse_fit(model: Any, X: Any) -> FitAnalysis:
         scores, margins = rows.map_blocks(scores_and_margins).T
     missing, beyond, in_several = (sum(parts) for parts in zip(*counts, strict=True))
     n_silent = int((rows.weights() == 0).sum())
-    sums = TableSums(found.totals, found.observed, found.loss, missing, beyond, in_several, n_silent)
-    return FitAnalysis(model, table, C, placed.model.assignment.is_hard, run.labels(), scores, margins, sums)
+    sums = TableSums(
+        found.totals, found.observed, found.loss, missing, beyond, in_several, n_silent
+    )
+    return FitAnalysis(
+        model, table, C, placed.model.assignment.is_hard, run.labels(), scores, margins, sums
+    )
 
 
 def thread_pool(model: Any) -> ThreadPoolExecutor:
@@ -170,14 +196,22 @@ def _dense_blocks(table: Table) -> Iterator[Array]:
 
 
 def _missing_and_beyond(kernel: Any, X: Array) -> tuple[Array, Array, int]:
-    """How many values of each column are missing, and in no kept interval, (d,); rows with several such values."""
+    """How many values of each column are missing, and in no kept interval, (d,); rows with several
+    such values.
+    """
     missing = np.isnan(X)
     beyond = ~missing & ~kernel.scale.inside(X)
-    return missing.sum(axis=0), beyond.sum(axis=0), int((np.count_nonzero(beyond, axis=1) > 1).sum())
+    return (
+        missing.sum(axis=0),
+        beyond.sum(axis=0),
+        int((np.count_nonzero(beyond, axis=1) > 1).sum()),
+    )
 
 
 def row_margins(D: Array, labels: Array) -> Array:
-    """1 - sqrt(nearest/second nearest) of squared distances D (n, k); 0 where both are 0, NaN with one cluster."""
+    """1 - sqrt(nearest/second nearest) of squared distances D (n, k); 0 where both are 0, NaN with
+    one cluster.
+    """
     if D.shape[1] == 1:
         return np.full(len(D), np.nan)
     nearest = np.take_along_axis(D, labels[:, None], 1)[:, 0].astype(np.float64)

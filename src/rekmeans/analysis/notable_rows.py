@@ -22,7 +22,10 @@ def notable_rows(analysis: FitAnalysis, names: list[str], columns: Array) -> dic
     }
     return {
         "columns": [names[j] for j in columns],
-        **{name: [_row_record(analysis, columns, i) for i in numbers] for name, numbers in lists.items()},
+        **{
+            name: [_row_record(analysis, columns, i) for i in numbers]
+            for name, numbers in lists.items()
+        },
     }
 
 
@@ -37,11 +40,17 @@ def typical_rows(analysis: FitAnalysis) -> Array:
 
 def doubtful_rows(analysis: FitAnalysis) -> Array:
     """Row numbers of the smallest margins; none with one cluster."""
-    return smallest_first(analysis.margins, LIST_LENGTH) if len(analysis.sizes) > 1 else np.empty(0, np.intp)
+    return (
+        smallest_first(analysis.margins, LIST_LENGTH)
+        if len(analysis.sizes) > 1
+        else np.empty(0, np.intp)
+    )
 
 
 def smallest_first(values: Array, count: int) -> Array:
-    """Places of the smallest values, in order, the first of several first; without sorting them all."""
+    """Places of the smallest values, in order, the first of several first; without sorting them
+    all.
+    """
     if len(values) <= count:
         return np.argsort(values, kind="stable")
     bound = np.partition(values, count - 1)[count - 1]
@@ -50,7 +59,9 @@ def smallest_first(values: Array, count: int) -> Array:
 
 
 def _row_record(analysis: FitAnalysis, columns: Array, row: Any) -> dict[str, Any]:
-    """One row of the table: its number, cluster, score, margin, second nearest cluster and some values."""
+    """One row of the table: its number, cluster, score, margin, second nearest cluster and some
+    values.
+    """
     clusters = analysis.clusters_by_distance(row)
     return {
         "row": int(row),

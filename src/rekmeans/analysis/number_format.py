@@ -5,11 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-NO_VALUE, MINUS, RANGE = "\N{EN DASH}", "\N{MINUS SIGN}", " \N{EN DASH} "
+NO_VALUE = "\N{EN DASH}"
+MINUS = "\N{MINUS SIGN}"
+RANGE = " \N{EN DASH} "
 
 
 def format_number(value: float | None, width: float | None = None) -> str:
-    """A number as text: three digits, or the decimals that distinguish values over a range of this width."""
+    """A number as text: three digits, or the decimals that distinguish values over a range of this
+    width.
+    """
     if value is None or not math.isfinite(value):
         return NO_VALUE
     if width and 1e-4 <= width < 1e7 and abs(value) < 1e9:
@@ -36,7 +40,10 @@ def band_width(profile: dict[str, Any]) -> float | None:
 
 def printable_text(text: str) -> str:
     """Text without what a terminal would obey: a name in a file may hold escape codes."""
-    return "".join(letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}" for letter in text)
+    return "".join(
+        letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}"
+        for letter in text
+    )
 
 
 def shorten_name(name: str, most: int = 26) -> str:

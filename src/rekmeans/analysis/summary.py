@@ -1,4 +1,6 @@
-"""The summary: what a fitted model finds in a table, as a plain dict of bounded size that JSON can hold."""
+"""The summary: what a fitted model finds in a table, as a plain dict of bounded size that JSON can
+hold.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,13 @@ from numpy.typing import ArrayLike
 from ..metrics import deviation_degree
 from ..table.device_arrays import host_values
 from .classes import class_comparison
-from .columns import MAX_COLUMNS_DESCRIBED, circle_coordinates, column_names, column_profile, missing_and_beyond
+from .columns import (
+    MAX_COLUMNS_DESCRIBED,
+    circle_coordinates,
+    column_names,
+    column_profile,
+    missing_and_beyond,
+)
 from .fit_analysis import FitAnalysis, analyse_fit, thread_pool
 from .notable_rows import notable_rows
 from .projection import principal_projection
@@ -25,7 +33,12 @@ METHOD_NAMES = {"rectified": "Rectified Euler k-means", "mean": "Euler k-means"}
 
 
 def summary(
-    model: Any, X: Any, *, names: ArrayLike | None = None, y: ArrayLike | None = None, title: str | None = None
+    model: Any,
+    X: Any,
+    *,
+    names: ArrayLike | None = None,
+    y: ArrayLike | None = None,
+    title: str | None = None,
 ) -> dict[str, Any]:
     """What the model finds in X: sizes, profiles, separating columns, notable rows, settings.
 
@@ -35,13 +48,15 @@ def summary(
     X : table
         The table it was fitted on, or another with the same columns.
     names : (n_features,) column names; by default those of the fit, else x0, x1, ...
-    y : (n_samples,) known classes, to compare the clusters with; masked, None or NaN where a row has none; or None
+    y : (n_samples,) known classes, to compare the clusters with; masked, None or NaN where a row
+    has none; or None
     title : text at the head of the report
 
     Returns
     -------
     dict
-        Of numbers, text, lists and dicts. Its size does not grow with the rows: figures get at most 1200 of them.
+        Of numbers, text, lists and dicts. Its size does not grow with the rows: figures get at most
+        1200 of them.
 
     Examples
     --------
@@ -54,13 +69,18 @@ def summary(
     """
     analysis = analyse_fit(model, X)
     if not analysis.is_hard:
-        raise TypeError(f"a report describes hard clusters only; got {type(model).__name__}: draw its displays.")
+        raise TypeError(
+            f"a report describes hard clusters only; got {type(model).__name__}: draw its displays."
+        )
     return json_value(_sections(analysis, column_names(model, names), y, title))
 
 
-def _sections(analysis: FitAnalysis, names: list[str], y: ArrayLike | None, title: str | None) -> dict[str, Any]:
+def _sections(
+    analysis: FitAnalysis, names: list[str], y: ArrayLike | None, title: str | None
+) -> dict[str, Any]:
     """The summary with its arrays as they are."""
-    model, is_own = analysis.model, is_fit_table(analysis)
+    model = analysis.model
+    is_own = is_fit_table(analysis)
     order = analysis.column_numbers(None, MAX_COLUMNS_DESCRIBED)  # most separating first
     with thread_pool(model) as pool:
         profiles = list(pool.map(lambda j: column_profile(analysis, names, j), order))
@@ -73,7 +93,9 @@ def _sections(analysis: FitAnalysis, names: list[str], y: ArrayLike | None, titl
         "features": profiles,
         "circles": circle_coordinates(analysis, names, order[:MAX_CIRCLES]),
         "map": principal_projection(analysis),
-        "history": {name: values[:MAX_PASSES] for name, values in model.history_.items()} if is_own else {},
+        "history": {name: values[:MAX_PASSES] for name, values in model.history_.items()}
+        if is_own
+        else {},
         "kappa": {"model": model.deviation_, "mean": deviation_degree(analysis.resultant_lengths)},
         "rows": notable_rows(analysis, names, order[:MAX_VALUES]),
         "left_out": missing_and_beyond(analysis, names),
@@ -85,19 +107,28 @@ def _sections(analysis: FitAnalysis, names: list[str], y: ArrayLike | None, titl
 def table_size(analysis: FitAnalysis) -> dict[str, Any]:
     """Size of the table and of what figures draw of it."""
     n, d = analysis.table.n_rows, analysis.table.n_columns
-    return {"rows": n, "columns": d, "described": min(d, MAX_COLUMNS_DESCRIBED), "drawn": len(analysis.rows_to_draw())}
+    return {
+        "rows": n,
+        "columns": d,
+        "described": min(d, MAX_COLUMNS_DESCRIBED),
+        "drawn": len(analysis.rows_to_draw()),
+    }
 
 
 def is_fit_table(analysis: FitAnalysis) -> bool:
-    """Whether this is the table that the model was fitted on: its labels and its objective, bit for bit.
+    """Whether this is the table that the model was fitted on: its labels and its objective, bit for
+    bit.
 
-    Labels alone do not show it: with one cluster all tables of a length share them. The objective alone does not depend
-    on the order of rows. A fit with row weights has another objective: its report would describe a run without them.
+    Labels alone do not show it: with one cluster all tables of a length share them. The objective
+    alone does not depend on the order of rows. A fit with row weights has another objective: its
+    report would describe a run without them.
     """
     model = analysis.model
     has_fit = hasattr(model, "labels_") and hasattr(model, "history_")
     return (
-        has_fit and np.array_equal(host_values(model.labels_), analysis.labels) and model.inertia_ == analysis.inertia
+        has_fit
+        and np.array_equal(host_values(model.labels_), analysis.labels)
+        and model.inertia_ == analysis.inertia
     )
 
 
@@ -124,7 +155,10 @@ def json_value(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(name): json_value(item) for name, item in value.items()}
     if isinstance(value, np.ndarray | list | tuple):
-        return [json_value(item) for item in (value.tolist() if isinstance(value, np.ndarray) else value)]
+        return [
+            json_value(item)
+            for item in (value.tolist() if isinstance(value, np.ndarray) else value)
+        ]
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value

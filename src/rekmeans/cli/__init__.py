@@ -12,14 +12,17 @@ from typing import NoReturn
 
 from ..machine_memory import check_address_space
 
-REFUSED, INTERRUPTED = 2, 130
-BLAMED = (ValueError, OSError, ImportError, MemoryError)  # the input or the machine; anything else is our fault
+REFUSED = 2
+INTERRUPTED = 130
+# the input or the machine; anything else is our fault
+BLAMED = (ValueError, OSError, ImportError, MemoryError)
 
 
 def main() -> NoReturn:
     """The command `rekmeans`."""
     if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="replace")  # a name that this terminal cannot show must not end the command
+        # a name that this terminal cannot show must not end the command
+        sys.stdout.reconfigure(errors="replace")
     sys.exit(status(sys.argv[1:]))
 
 
@@ -27,7 +30,9 @@ def status(arguments: Sequence[str]) -> int:
     """Run one command; its exit status."""
     try:
         if absent := [name for name in ("typer", "rich") if find_spec(name) is None]:
-            raise ImportError(f"the command line needs {' and '.join(absent)}: pip install 'rekmeans[cli]'.")
+            raise ImportError(
+                f"the command line needs {' and '.join(absent)}: pip install 'rekmeans[cli]'."
+            )
         check_address_space()
         from .commands import app
 
@@ -40,7 +45,8 @@ def status(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
-        if type(error).__name__ == "Abort":  # typer's word for Ctrl-C, of another type in each of its versions
+        # typer's word for Ctrl-C, of another type in each of its versions
+        if type(error).__name__ == "Abort":
             return _report_interruption(arguments)
         if "--debug" in arguments:
             traceback.print_exc()
@@ -52,7 +58,9 @@ def status(arguments: Sequence[str]) -> int:
 def _report_interruption(arguments: Sequence[str]) -> int:
     """The exit status of a command that Ctrl-C ended; how it goes on, where it can."""
     if any(argument.split("=")[0] == "--checkpoint" for argument in arguments):
-        print("rekmeans: interrupted; the same command goes on from its checkpoint.", file=sys.stderr)
+        print(
+            "rekmeans: interrupted; the same command goes on from its checkpoint.", file=sys.stderr
+        )
     return INTERRUPTED
 
 
@@ -60,13 +68,16 @@ def error_sentence(error: Exception) -> str:
     """What went wrong, on one line."""
     if hasattr(error, "format_message"):  # wrong usage, found by typer
         text = _one_line(error.format_message()).rstrip(".")
-        return f"{text}. See rekmeans --help." if text else ""  # without arguments it has shown the help
+        # without arguments it has shown the help
+        return f"{text}. See rekmeans --help." if text else ""
     if isinstance(error, OSError) and error.strerror:
         where = f": {error.filename}" if error.filename else ""
         return "; ".join([f"{error.strerror}{where}", *getattr(error, "__notes__", ())]) + "."
     text = _one_line(str(error)) or type(error).__name__
     return (
-        text if isinstance(error, BLAMED) else f"a fault of rekmeans, {type(error).__name__}: {text} (--debug: where)"
+        text
+        if isinstance(error, BLAMED)
+        else f"a fault of rekmeans, {type(error).__name__}: {text} (--debug: where)"
     )
 
 
@@ -77,9 +88,15 @@ def _one_line(text: str) -> str:
 
 
 def _show_warnings_as_lines() -> None:
-    """A warning of the library is one line on stderr; those of other libraries for their own developers are none."""
+    """A warning of the library is one line on stderr; those of other libraries for their own
+    developers are none.
+    """
     warnings.simplefilter("ignore")
     warnings.simplefilter("always", UserWarning)
-    warnings.filterwarnings("ignore", "X (does not have|has) .*feature names")  # columns are matched by name before
-    warnings.filterwarnings("ignore", ".*If these are not errors, use scale=")  # the screen says it by column names
-    warnings.showwarning = lambda message, *_: print(f"warning: {_one_line(str(message))}", file=sys.stderr)
+    # columns are matched by name before
+    warnings.filterwarnings("ignore", "X (does not have|has) .*feature names")
+    # the screen says it by column names
+    warnings.filterwarnings("ignore", ".*If these are not errors, use scale=")
+    warnings.showwarning = lambda message, *_: print(
+        f"warning: {_one_line(str(message))}", file=sys.stderr
+    )

@@ -1,4 +1,6 @@
-"""What the commands share: the table for a model, the summary of both, names of outputs, refusals before any work."""
+"""What the commands share: the table for a model, the summary of both, names of outputs, refusals
+before any work.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,10 @@ def load_clusterer(path: Path) -> Any:
     """The clusterer in a model file."""
     model = load(path)
     if not hasattr(model, "centroids_"):
-        raise ValueError(f"{path} holds a {type(model).__name__}, which has no clusters: use a model that fit wrote.")
+        raise ValueError(
+            f"{path} holds a {type(model).__name__}, which has no clusters: use a model that fit "
+            f"wrote."
+        )
     return model
 
 
@@ -42,11 +47,13 @@ def read_table_of_model(model: Any, path: Path, selection: ColumnSelection) -> F
     names = getattr(model, "feature_names_in_", None)
     only = None if names is None else tuple(name for name in names if name != selection.label)
     table = read_table_file(path, replace(selection, only=only, is_of_model=True))
-    if sparse.issparse(table.X) and table.X.shape[1] < model.n_features_in_:  # the file has no cell in the last columns
+    # the file has no cell in the last columns
+    if sparse.issparse(table.X) and table.X.shape[1] < model.n_features_in_:
         table.X.resize((table.X.shape[0], model.n_features_in_))
     if table.X.shape[1] != model.n_features_in_:
         raise ValueError(
-            f"{path.name} must have the {model.n_features_in_} columns of the model, got {table.X.shape[1]} "
+            f"{path.name} must have the {model.n_features_in_} columns of the model, got "
+            f"{table.X.shape[1]} "
             f"({name_list(table.names)}): leave others out with --drop."
         )
     return table
@@ -87,7 +94,9 @@ def fit_result(model: Any, table: FileTable, summary: dict[str, Any]) -> dict[st
         "sizes": np.bincount(model.labels_, minlength=model.n_clusters).tolist(),
         "objective": model.inertia_,
         "passes": model.n_iter_,
-        "left_out": {name: summary["left_out"][name] for name in ("beyond", "missing", "cells", "notes")},
+        "left_out": {
+            name: summary["left_out"][name] for name in ("beyond", "missing", "cells", "notes")
+        },
         **{name: summary["classes"][name] for name in ("accuracy", "nmi") if summary["classes"]},
     }
 
@@ -98,7 +107,9 @@ def table_stem(path: Path) -> str:
 
 
 def place_beside(table: Path, ending: str) -> Path:
-    """The name of an output beside a table; beside the folder where the table is a folder or a pattern of files."""
+    """The name of an output beside a table; beside the folder where the table is a folder or a
+    pattern of files.
+    """
     whole = table
     while is_pattern(whole):
         whole = whole.parent
@@ -126,15 +137,26 @@ def refuse_other_endings(path: Path, *endings: str) -> None:
 
 
 def refuse_overwriting(paths: Iterable[Path], *sources: Path | None) -> None:
-    """Refuse to write over a file that the command reads, or where a folder or a pattern would read it next time."""
+    """Refuse to write over a file that the command reads, or where a folder or a pattern would read
+    it next time.
+    """
     given = [source for source in sources if source is not None]
-    read = {_file_number(Path(file)) for source in given for file in table_files(source) if Path(file).exists()}
+    read = {
+        _file_number(Path(file))
+        for source in given
+        for file in table_files(source)
+        if Path(file).exists()
+    }
     for path in paths:
         if path.exists() and _file_number(path) in read:
-            raise ValueError(f"{path} is both read and written: name another --out, or rename the file.")
+            raise ValueError(
+                f"{path} is both read and written: name another --out, or rename the file."
+            )
         for source in given:
             if is_several_files(source) and would_read(source, path):
-                raise ValueError(f"{path} would belong to the table {source} next time: name an --out elsewhere.")
+                raise ValueError(
+                    f"{path} would belong to the table {source} next time: name an --out elsewhere."
+                )
 
 
 def _file_number(path: Path) -> tuple[int, int]:
@@ -152,7 +174,8 @@ def explain_memory(name: str, table: FileTable) -> Iterator[None]:
         n, d = table.X.shape
         reason = str(error).rstrip(".") or "no more memory is given"
         raise MemoryError(
-            f"{name} ({n:,} rows, {d:,} columns) takes more memory than this machine gives, at most "
+            f"{name} ({n:,} rows, {d:,} columns) takes more memory than this machine gives, at "
+            f"most "
             f"{size_text(machine_memory())} ({reason}): use fewer rows or columns (--drop)."
         ) from error
 

@@ -14,7 +14,21 @@ from ..io.labels import write_label_blocks, write_labels
 from ..io.model_file import load
 from ..io.onnx import to_onnx
 from . import _console, _workflow, stream
-from ._options import FLAG, RUN, Csv, Debug, Drop, Json, Label, MaxColumns, Memory, ModelPath, Quiet, TablePath, Threads
+from ._options import (
+    FLAG,
+    RUN,
+    Csv,
+    Debug,
+    Drop,
+    Json,
+    Label,
+    MaxColumns,
+    Memory,
+    ModelPath,
+    Quiet,
+    TablePath,
+    Threads,
+)
 
 
 def predict(
@@ -22,7 +36,11 @@ def predict(
     table: TablePath,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", rich_help_panel=RUN, help="The labels; NAME-labels.parquet beside TABLE."),
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=RUN,
+            help="The labels; NAME-labels.parquet beside TABLE.",
+        ),
     ] = None,
     drop: Drop = None,
     max_columns: MaxColumns = MOST_COLUMNS,
@@ -56,7 +74,13 @@ def predict(
                 write_labels(part, rows.labels_of_file(labels), rows.ids)
             sizes = np.bincount(labels, minlength=len(clusterer.centroids_)).tolist()
     if as_json:
-        result = {"command": "predict", "rows": sum(sizes), "sizes": sizes, "reading": rows.notes, "labels": str(path)}
+        result = {
+            "command": "predict",
+            "rows": sum(sizes),
+            "sizes": sizes,
+            "reading": rows.notes,
+            "labels": str(path),
+        }
         _console.print_json(result)
     elif not quiet:
         _console.print_shares(sizes)
@@ -67,7 +91,9 @@ def predict(
 def _label_stream(
     clusterer: Any, table: Path, selection: ColumnSelection, path: Path, bar: _console.Bar
 ) -> tuple[FileTable, list[int]]:
-    """The columns of a table whose rows are read and labelled a block at a time, and the sizes of its clusters."""
+    """The columns of a table whose rows are read and labelled a block at a time, and the sizes of
+    its clusters.
+    """
     source, rows = stream.open_stream_of_model(clusterer, table, selection)
     sizes = np.zeros(len(clusterer.centroids_), np.int64)
     blocks = stream.predict_blocks(clusterer, source, rows.names, sizes)
@@ -80,7 +106,10 @@ def report(
     model: ModelPath,
     table: TablePath,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE", rich_help_panel=RUN, help="The page; NAME-report.html beside TABLE.")
+        Path | None,
+        typer.Option(
+            metavar="FILE", rich_help_panel=RUN, help="The page; NAME-report.html beside TABLE."
+        ),
     ] = None,
     label: Label = None,
     drop: Drop = None,
@@ -99,7 +128,9 @@ def report(
     clusterer = _workflow.load_clusterer(model).set_params(memory_limit=memory)
     selection = ColumnSelection(label, tuple(drop or ()), max_columns=max_columns)
     if stream.is_streamed(table, memory, None):
-        rows = stream.describe_by_sample(clusterer, *stream.open_stream_of_model(clusterer, table, selection))
+        rows = stream.describe_by_sample(
+            clusterer, *stream.open_stream_of_model(clusterer, table, selection)
+        )
     else:
         rows = _workflow.read_table_of_model(clusterer, table, selection)
     with _workflow.explain_memory(table.name, rows):
@@ -114,7 +145,9 @@ def report(
 
 def export(
     model: ModelPath,
-    onnx: Annotated[bool, typer.Option("--onnx", metavar=FLAG, help="Write an ONNX graph beside MODEL.")] = False,
+    onnx: Annotated[
+        bool, typer.Option("--onnx", metavar=FLAG, help="Write an ONNX graph beside MODEL.")
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,

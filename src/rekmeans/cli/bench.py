@@ -1,4 +1,6 @@
-"""A self-measurement against scikit-learn's KMeans: a first fit at the defaults of both, and the same clustering."""
+"""A self-measurement against scikit-learn's KMeans: a first fit at the defaults of both, and the
+same clustering.
+"""
 
 from __future__ import annotations
 
@@ -21,11 +23,14 @@ from sklearn.preprocessing import StandardScaler
 from .. import EulerKMeans, EulerMap, RectifiedEulerKMeans, __version__
 from .._grid import Array
 
-FIRST_SIZES = ((500, 8, 5), (20_000, 16, 10), (200_000, 20, 10), (100_000, 16, 50))  # rows, columns, clusters
-SIZES = ((20_000, 8, 8), (100_000, 16, 16), (50_000, 64, 50), (200_000, 32, 100))  # rows, columns, clusters
+# rows, columns, clusters
+FIRST_SIZES = ((500, 8, 5), (20_000, 16, 10), (200_000, 20, 10), (100_000, 16, 50))
+# rows, columns, clusters
+SIZES = ((20_000, 8, 8), (100_000, 16, 16), (50_000, 64, 50), (200_000, 32, 100))
 MAX_ROUNDS = 5  # alternating runs at most; their median counts
 MAX_PASSES_RACED = 50  # at most, for both
-BUDGET = 50.0  # seconds for the sizes of each: no round begins that would end after its share of them
+# seconds for the sizes of each: no round begins that would end after its share of them
+BUDGET = 50.0
 MAP: dict[str, Any] = {"alpha": 0.9, "scale": "range", "beyond": "wrap"}
 
 
@@ -56,14 +61,18 @@ class Race(NamedTuple):
 
 
 def first_fits(show_step: Callable[[str], None] = lambda what: None) -> Iterator[FirstFit]:
-    """One first fit for each size: all parameters but the number of clusters at their defaults, scaling included."""
+    """One first fit for each size: all parameters but the number of clusters at their defaults,
+    scaling included.
+    """
     for n, d, k in FIRST_SIZES:
         show_step(f"a first fit of {n:,} rows, {d} columns, {k} clusters")
         X, groups = make_blobs(n, d, centers=k, cluster_std=4.0, random_state=0)
         ours = RectifiedEulerKMeans(k, random_state=0)
         theirs = make_pipeline(StandardScaler(), KMeans(k, random_state=0))
         seconds = _alternate(ours, X, theirs, X, BUDGET / len(FIRST_SIZES))
-        scores = (adjusted_rand_score(groups, labels) for labels in (theirs[-1].labels_, ours.labels_))
+        scores = (
+            adjusted_rand_score(groups, labels) for labels in (theirs[-1].labels_, ours.labels_)
+        )
         yield FirstFit(n, d, k, len(seconds), *_medians(seconds), *scores)
 
 
@@ -91,7 +100,9 @@ def race(ours: Any, X: Array, theirs: Any, F: Array) -> Race:
     return Race(n, d, ours.n_clusters, ours.n_iter_, len(seconds), *_medians(seconds), same)
 
 
-def _alternate(ours: Any, X: Array, theirs: Any, F: Array, budget: float) -> list[tuple[float, float]]:
+def _alternate(
+    ours: Any, X: Array, theirs: Any, F: Array, budget: float
+) -> list[tuple[float, float]]:
     """Seconds of theirs and of ours, round by round."""
     for model, rows in ((ours, X), (theirs, F)):
         model.fit(rows)  # starts thread pools; not timed
@@ -120,5 +131,8 @@ def machine() -> str:
     lines = known.read_text().splitlines() if known.exists() else []
     names = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
     processor = names[0] if names else platform.processor() or platform.machine()
-    versions = f"rekmeans {__version__}, scikit-learn {sklearn.__version__}, Python {platform.python_version()}"
+    versions = (
+        f"rekmeans {__version__}, scikit-learn {sklearn.__version__}, Python "
+        f"{platform.python_version()}"
+    )
     return f"{processor}, {os.cpu_count()} cores, {platform.system()}; {versions}"

@@ -1,4 +1,6 @@
-"""The command `rekmeans`: its own commands, and those of other packages, found through entry points."""
+"""The command `rekmeans`: its own commands, and those of other packages, found through entry
+points.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,9 @@ ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
 class PluginGroup(TyperGroup):
-    """Commands of which some come from entry points; these are imported when one is called or the help is shown."""
+    """Commands of which some come from entry points; these are imported when one is called or the
+    help is shown.
+    """
 
     def list_commands(self, ctx: Any) -> list[str]:
         self._add_plugins(entry_points(group=GROUP))
@@ -50,7 +54,9 @@ def _plugin_command(plugin: EntryPoint) -> Any:
         def refuse() -> NoReturn:
             raise ImportError(reason)
 
-        alone.command(plugin.name, help=escape(f"Not available: {reason}"), context_settings=ANYTHING)(refuse)
+        alone.command(
+            plugin.name, help=escape(f"Not available: {reason}"), context_settings=ANYTHING
+        )(refuse)
     return typer.main.get_command(alone)
 
 
@@ -69,10 +75,16 @@ def _print_version(asked: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(epilog="Exit status: 0 done · 2 wrong usage or bad data, one sentence says what · 130 stopped by Ctrl-C.")
+@app.callback(
+    epilog="Exit status: 0 done · 2 wrong usage or bad data, one sentence says what · 130 stopped "
+    "by Ctrl-C."
+)
 def rekmeans(
     version: Annotated[
-        bool, typer.Option("--version", metavar=FLAG, callback=_print_version, is_eager=True, help="Print it.")
+        bool,
+        typer.Option(
+            "--version", metavar=FLAG, callback=_print_version, is_eager=True, help="Print it."
+        ),
     ] = False,
 ) -> None:
     """Rectified Euler k-means: robust clustering of tables, dirty ones too.

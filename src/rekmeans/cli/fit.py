@@ -17,7 +17,21 @@ from ..io.labels import write_labels
 from ..io.model_file import save
 from ..io.read import read_table_file
 from . import _console, _workflow, stream
-from ._options import FLAG, METHOD, RUN, Csv, Debug, Drop, Json, Keep, Label, MaxColumns, Memory, Quiet, Threads
+from ._options import (
+    FLAG,
+    METHOD,
+    RUN,
+    Csv,
+    Debug,
+    Drop,
+    Json,
+    Keep,
+    Label,
+    MaxColumns,
+    Memory,
+    Quiet,
+    Threads,
+)
 
 MethodName = Literal["rek", "eulerk"]
 ScaleName = Literal["robust", "range", "global", "none"]
@@ -66,10 +80,12 @@ class Outputs:
 
     @property
     def paths(self) -> list[Path]:
-        return [self.labels, self.model, self.report, self.summary]  # the summary last: it has digests of the others
+        # the summary last: it has digests of the others
+        return [self.labels, self.model, self.report, self.summary]
 
     def write(self, model: Any, table: FileTable, summary: dict[str, Any]) -> None:
-        """All files, the summary last, with SHA-256 digests of the others; a new folder appears with all of them.
+        """All files, the summary last, with SHA-256 digests of the others; a new folder appears
+        with all of them.
 
         Labels of an earlier fit in the other format go, as they would be mistaken for these.
         """
@@ -80,30 +96,44 @@ class Outputs:
             save(model, model_file)
             _workflow.write_report(report, summary)
             digests = {part.name: sha256_digest(part) for part in (labels, model_file, report)}
-            summary_file.write_text(json.dumps(summary | {"sha256": digests}, indent=1), encoding="utf-8")
+            summary_file.write_text(
+                json.dumps(summary | {"sha256": digests}, indent=1), encoding="utf-8"
+            )
         if is_second:
-            self.labels.with_suffix(".parquet" if self.labels.suffix == ".csv" else ".csv").unlink(missing_ok=True)
+            self.labels.with_suffix(".parquet" if self.labels.suffix == ".csv" else ".csv").unlink(
+                missing_ok=True
+            )
 
 
 def fit(
     table: Annotated[
         Path | None,
         typer.Argument(
-            metavar="TABLE", help="csv, tsv, parquet, feather, npy, npz or libsvm file; parquet folder or pattern."
+            metavar="TABLE",
+            help="csv, tsv, parquet, feather, npy, npz or libsvm file; parquet folder or pattern.",
         ),
     ] = None,
-    clusters: Annotated[int | None, typer.Option("-k", "--clusters", help="Number of clusters.")] = None,
+    clusters: Annotated[
+        int | None, typer.Option("-k", "--clusters", help="Number of clusters.")
+    ] = None,
     alpha: Annotated[
-        float, typer.Option(rich_help_panel=METHOD, help="Half-turns of the circle per unit of a scaled feature.")
+        float,
+        typer.Option(
+            rich_help_panel=METHOD, help="Half-turns of the circle per unit of a scaled feature."
+        ),
     ] = 0.9,
-    method: Annotated[MethodName, typer.Option(rich_help_panel=METHOD, help="Rectified centroids, or means.")] = "rek",
+    method: Annotated[
+        MethodName, typer.Option(rich_help_panel=METHOD, help="Rectified centroids, or means.")
+    ] = "rek",
     scale: Annotated[
         ScaleName,
         typer.Option(rich_help_panel=METHOD, help="What a unit of a feature is."),
     ] = "robust",
     beyond: Annotated[
         BeyondName,
-        typer.Option(rich_help_panel=METHOD, help="What a value far outside its column's range does."),
+        typer.Option(
+            rich_help_panel=METHOD, help="What a value far outside its column's range does."
+        ),
     ] = "ignore",
     label: Label = None,
     drop: Drop = None,
@@ -111,7 +141,11 @@ def fit(
     max_columns: MaxColumns = MOST_COLUMNS,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", rich_help_panel=RUN, help="Folder for the outputs; NAME-rekmeans beside TABLE."),
+        typer.Option(
+            metavar="DIR",
+            rich_help_panel=RUN,
+            help="Folder for the outputs; NAME-rekmeans beside TABLE.",
+        ),
     ] = None,
     seed: Annotated[int, typer.Option(rich_help_panel=METHOD, help="Seed of the starts.")] = 0,
     starts: Annotated[
@@ -121,14 +155,25 @@ def fit(
     memory: Memory = None,
     checkpoint: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", rich_help_panel=RUN, help="Where a fit that is killed goes on when called again."),
+        typer.Option(
+            metavar="FILE",
+            rich_help_panel=RUN,
+            help="Where a fit that is killed goes on when called again.",
+        ),
     ] = None,
     cluster: Annotated[
         str | None,
-        typer.Option(metavar="ADDRESS", rich_help_panel=RUN, help="Dask scheduler to compute on, tcp://HOST:PORT."),
+        typer.Option(
+            metavar="ADDRESS",
+            rich_help_panel=RUN,
+            help="Dask scheduler to compute on, tcp://HOST:PORT.",
+        ),
     ] = None,
     demo: Annotated[
-        bool, typer.Option("--demo", metavar=FLAG, help="Cluster 178 Italian wines; needs no table and no -k.")
+        bool,
+        typer.Option(
+            "--demo", metavar=FLAG, help="Cluster 178 Italian wines; needs no table and no -k."
+        ),
     ] = False,
     csv: Csv = False,
     as_json: Json = False,
@@ -146,7 +191,9 @@ def fit(
     outputs = _outputs(table, out, csv)
     refuse_unwritable(outputs.model.parent)
     _workflow.refuse_overwriting(outputs.paths, table)
-    choices = Method(clusters, alpha, method, scale, beyond, seed, starts, threads, memory, checkpoint)
+    choices = Method(
+        clusters, alpha, method, scale, beyond, seed, starts, threads, memory, checkpoint
+    )
     is_large = stream.is_streamed(table, memory, cluster)
     if table is not None and is_large:
         stream.refuse_unstreamed(table, selection, cluster)
@@ -155,7 +202,9 @@ def fit(
         if table is not None and is_large:
             source, rows = stream.open_stream(table, selection, cluster)
         else:
-            rows = _workflow.load_wine_table() if table is None else read_table_file(table, selection)
+            rows = (
+                _workflow.load_wine_table() if table is None else read_table_file(table, selection)
+            )
             source = rows.X
         model = choices.make_model(rows)
         bar.show_step("choosing starts")
@@ -164,7 +213,8 @@ def fit(
             with bar.show_passes():
                 model.fit(source)
             if is_large:
-                rows, model.labels_ = stream.describe_by_sample(model, source, rows), np.asarray(model.labels_)
+                rows = stream.describe_by_sample(model, source, rows)
+                model.labels_ = np.asarray(model.labels_)
             bar.show_step("looking at the clusters")
             summary = _workflow.summarize(model, rows, title)
         _workflow.set_feature_names(model, rows)
@@ -172,7 +222,9 @@ def fit(
         outputs.write(model, rows, summary)
     result = _workflow.fit_result(model, rows, summary)
     if as_json:
-        _console.print_json({"command": "fit"} | result | {path.stem: str(path) for path in outputs.paths})
+        _console.print_json(
+            {"command": "fit"} | result | {path.stem: str(path) for path in outputs.paths}
+        )
     elif not quiet:
         _console.print_clusters(model, rows, result)
         _console.print_notes(rows)
@@ -181,10 +233,18 @@ def fit(
 
 
 def _refuse_usage(
-    table: Path | None, n_clusters: int | None, selection: ColumnSelection, demo: bool, cluster: str | None
+    table: Path | None,
+    n_clusters: int | None,
+    selection: ColumnSelection,
+    demo: bool,
+    cluster: str | None,
 ) -> None:
-    if demo and (table is not None or selection.label or selection.drop or selection.keep or cluster):
-        raise ValueError("--demo brings its own table: leave out TABLE, --label, --drop, --keep and --cluster.")
+    if demo and (
+        table is not None or selection.label or selection.drop or selection.keep or cluster
+    ):
+        raise ValueError(
+            "--demo brings its own table: leave out TABLE, --label, --drop, --keep and --cluster."
+        )
     if not demo and table is None:
         raise ValueError("name a TABLE to cluster, or try --demo.")
     if not demo and n_clusters is None:
@@ -194,5 +254,10 @@ def _refuse_usage(
 def _outputs(table: Path | None, out: Path | None, csv: bool) -> Outputs:
     """The files of a fit in the folder given, or in NAME-rekmeans beside the table."""
     beside = Path("demo-rekmeans") if table is None else _workflow.place_beside(table, "-rekmeans")
-    names = f"labels{_workflow.labels_ending(csv)}", "model.safetensors", "summary.json", "report.html"
+    names = (
+        f"labels{_workflow.labels_ending(csv)}",
+        "model.safetensors",
+        "summary.json",
+        "report.html",
+    )
     return Outputs(*((out or beside) / name for name in names))

@@ -22,7 +22,9 @@ def describe_engines() -> dict[str, str]:
     """What each engine is here, or how to get it."""
     missing = {name: engine.missing() for name, engine in ENGINES.items()}
     return {
-        name: f"not available: it needs {missing[name]}" if missing[name] else f"available: {engine.describe()}"
+        name: f"not available: it needs {missing[name]}"
+        if missing[name]
+        else f"available: {engine.describe()}"
         for name, engine in reversed(ENGINES.items())
     }
 
@@ -39,11 +41,26 @@ def bench(as_json: Json = False, quiet: Quiet = False, debug: Debug = False) -> 
     with _console.progress_bar(quiet) as bar:
         firsts, results = list(first_fits(bar.show_step)), list(races(bar.show_step))
     if as_json:
-        lists = {"first_fits": [first._asdict() for first in firsts], "races": [race._asdict() for race in results]}
+        lists = {
+            "first_fits": [first._asdict() for first in firsts],
+            "races": [race._asdict() for race in results],
+        }
         _console.print_json({"command": "bench", "machine": machine()} | lists)
         return
-    columns = ["rows", "columns", "k", "sklearn", "rekmeans", "ratio", "sklearn's score", "rekmeans' score"]
-    title = "A first fit: median seconds of StandardScaler + KMeans and of RectifiedEulerKMeans, adjusted Rand index"
+    columns = [
+        "rows",
+        "columns",
+        "k",
+        "sklearn",
+        "rekmeans",
+        "ratio",
+        "sklearn's score",
+        "rekmeans' score",
+    ]
+    title = (
+        "A first fit: median seconds of StandardScaler + KMeans and of "
+        "RectifiedEulerKMeans, adjusted Rand index"
+    )
     _console.print_table(title, columns, [_first_fit_cells(first) for first in firsts], columns)
     columns = ["rows", "columns", "k", "passes", "sklearn", "rekmeans", "ratio", "same labels"]
     title = "Euler k-means: median seconds of a fit, scikit-learn's KMeans and rekmeans"

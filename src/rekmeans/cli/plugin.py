@@ -1,4 +1,6 @@
-"""What a command of another package may use; the entry point group `rekmeans.commands` names its function."""
+"""What a command of another package may use; the entry point group `rekmeans.commands` names its
+function.
+"""
 
 from ._console import is_watched, print_json, print_lines, print_table
 from ._options import FLAG, RUN, Debug, Json, Quiet

@@ -1,9 +1,13 @@
-"""Displays in scikit-learn's way: from_estimator reads the numbers, plot draws them with matplotlib."""
+"""Displays in scikit-learn's way: from_estimator reads the numbers, plot draws them with
+matplotlib.
+"""
 
 from importlib.util import find_spec
 
 if find_spec("matplotlib") is None:
-    raise ImportError("the displays and the report need matplotlib: pip install 'rekmeans[report]'.")
+    raise ImportError(
+        "the displays and the report need matplotlib: pip install 'rekmeans[report]'."
+    )
 
 from .circle import CircleDisplay
 from .graph import GraphDisplay

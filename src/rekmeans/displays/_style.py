@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from matplotlib.axes import Axes
 
-COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377")  # Paul Tol's bright: safe for all eyes
+# Paul Tol's bright: safe for all eyes
+COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377")
 LIGHT = ("#ee6677", "#ccbb44", "#66ccee")  # those on which dark text reads better than white
 MARKERS = "osD^vPX<>*"  # the next shape where the colours begin again
-ON_DARK, ON_LIGHT = "#ffffff", "#141a20"  # text on a mark
-TEXT, SOFT, FAINT, BACKGROUND = "#202a33", "#6b7884", "#dde3e8", "#fdfdfc"
+# text on a mark
+ON_DARK = "#ffffff"
+ON_LIGHT = "#141a20"
+TEXT = "#202a33"
+SOFT = "#6b7884"
+FAINT = "#dde3e8"
+BACKGROUND = "#fdfdfc"
 MAX_LANES = 10  # clusters that have room for a lane and a number each
 
 
@@ -27,7 +33,17 @@ def draw_numbered_mark(ax: Axes, cluster: int, x: float, y: float) -> None:
     colour = cluster_colour(cluster)
     text_colour = ON_LIGHT if colour in LIGHT else ON_DARK
     ax.plot([x], [y], "o", ms=12, color=colour, mec=BACKGROUND, mew=1, zorder=4)
-    ax.text(x, y, str(cluster), size=7.5, color=text_colour, ha="center", va="center_baseline", weight="bold", zorder=5)
+    ax.text(
+        x,
+        y,
+        str(cluster),
+        size=7.5,
+        color=text_colour,
+        ha="center",
+        va="center_baseline",
+        weight="bold",
+        zorder=5,
+    )
 
 
 def rgb(colour: str) -> tuple[float, ...]:

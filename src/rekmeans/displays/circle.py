@@ -1,4 +1,6 @@
-"""Rows and centroids of single columns on the mapped circle: angle pi (x - origin of its arc)/half_turn."""
+"""Rows and centroids of single columns on the mapped circle: angle pi (x - origin of its
+arc)/half_turn.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,8 @@ BINS = 48  # angles at which rows are counted where clusters are too many for a 
 
 
 class CircleDisplay:
-    """Rows on the mapped circle of one or several columns, a lane outside it for each cluster, and the centroids.
+    """Rows on the mapped circle of one or several columns, a lane outside it for each cluster, and
+    the centroids.
 
     For more than 10 clusters the rings give way to bars that count the rows at each angle.
 
@@ -58,7 +61,8 @@ class CircleDisplay:
     >>> from rekmeans import RectifiedEulerKMeans
     >>> from rekmeans.displays import CircleDisplay
     >>> X = np.array([[0.0, 5.0], [0.1, 6.0], [0.9, 9.0], [1.0, 9.5]])
-    >>> display = CircleDisplay.from_estimator(RectifiedEulerKMeans(2, random_state=0).fit(X), X, features=[0, 1])
+    >>> display = CircleDisplay.from_estimator(RectifiedEulerKMeans(2, random_state=0).fit(X), X,
+    ...     features=[0, 1])
     >>> len(display.ax_)
     2
     """
@@ -76,10 +80,14 @@ class CircleDisplay:
         names: ArrayLike | None = None,
         ax: Any = None,
     ) -> Self:
-        """The circles of a fitted model on X; `features` are column numbers, by default the two most separating."""
+        """The circles of a fitted model on X; `features` are column numbers, by default the two
+        most separating.
+        """
         analysis = analyse_fit(model, X)
         columns = column_names(model, names)
-        return cls(circle_coordinates(analysis, columns, analysis.column_numbers(features, 2))).plot(ax)
+        return cls(
+            circle_coordinates(analysis, columns, analysis.column_numbers(features, 2))
+        ).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw it, on an Axes for each column."""
@@ -89,8 +97,11 @@ class CircleDisplay:
             ax = plt.subplots(1, len(columns), figsize=size, layout="constrained", squeeze=False)[1]
         axes = np.ravel(np.asarray(ax, dtype=object))
         pairs = zip(axes, columns, strict=True)
-        self.ticks_ = [tick for one_ax, column in pairs for tick in self._draw_circle(one_ax, column)]
-        self.ax_, self.figure_ = axes if len(axes) > 1 else axes[0], axes[0].figure
+        self.ticks_ = [
+            tick for one_ax, column in pairs for tick in self._draw_circle(one_ax, column)
+        ]
+        self.ax_ = axes if len(axes) > 1 else axes[0]
+        self.figure_ = axes[0].figure
         return self
 
     def _draw_circle(self, ax: Axes, column: dict[str, Any]) -> list[Any]:
@@ -102,7 +113,11 @@ class CircleDisplay:
         ax.add_patch(Circle((0, 0), 1, fill=False, ec=SOFT, lw=1))
         _draw_values(ax, column)
         observed = ~np.isnan(turns)
-        strokes = _lane_strokes(turns[observed], labels[observed]) if k <= MAX_LANES else _count_bars(turns[observed])
+        strokes = (
+            _lane_strokes(turns[observed], labels[observed])
+            if k <= MAX_LANES
+            else _count_bars(turns[observed])
+        )
         ticks = [ax.plot(x, y, solid_capstyle="butt", **style)[0] for x, y, style in strokes]
         _draw_centroids(ax, centroids)
         edge = FIRST_LANE + (LANE * k if k <= MAX_LANES else LONGEST) + 0.02
@@ -124,7 +139,15 @@ def _draw_values(ax: Axes, column: dict[str, Any]) -> None:
                 angle = np.pi * (value - arc["origin"]) / column["half_turn"]
                 x, y = np.cos(angle), np.sin(angle)
                 ax.plot([0.95 * x, x], [0.95 * y, y], color=SOFT, lw=1)
-                ax.text(0.76 * x, 0.76 * y, format_number(value), size=8, color=SOFT, ha="center", va="center_baseline")
+                ax.text(
+                    0.76 * x,
+                    0.76 * y,
+                    format_number(value),
+                    size=8,
+                    color=SOFT,
+                    ha="center",
+                    va="center_baseline",
+                )
 
 
 def _draw_centroids(ax: Axes, centroids: Array) -> None:
@@ -144,7 +167,9 @@ def _draw_centroids(ax: Axes, centroids: Array) -> None:
 def _lane_strokes(turns: Array, labels: Array) -> Iterator[tuple[Array, Array, dict[str, Any]]]:
     """A stroke for each row, in its cluster's lane."""
     for c in np.unique(labels):
-        strokes = _radial_strokes(turns[labels == c], FIRST_LANE + LANE * (c + 0.1), FIRST_LANE + LANE * (c + 0.9))
+        strokes = _radial_strokes(
+            turns[labels == c], FIRST_LANE + LANE * (c + 0.1), FIRST_LANE + LANE * (c + 0.9)
+        )
         yield *strokes, STROKE | {"color": cluster_colour(c)}
 
 
@@ -153,7 +178,12 @@ def _count_bars(turns: Array) -> Iterator[tuple[Array, Array, dict[str, Any]]]:
     counts, edges = np.histogram(np.mod(turns, 2), bins=BINS, range=(0, 2))
     filled = counts > 0
     angles = (edges[:-1] + edges[1:])[filled] / 2
-    yield *_radial_strokes(angles, FIRST_LANE, FIRST_LANE + LONGEST * counts[filled] / counts.max(initial=1)), BAR
+    yield (
+        *_radial_strokes(
+            angles, FIRST_LANE, FIRST_LANE + LONGEST * counts[filled] / counts.max(initial=1)
+        ),
+        BAR,
+    )
 
 
 def _radial_strokes(turns: Array, near: ArrayLike, far: ArrayLike) -> tuple[Array, Array]:

@@ -1,4 +1,6 @@
-"""The topology that neural gas learns: prototypes over two columns, a line for each pair that rows lie between."""
+"""The topology that neural gas learns: prototypes over two columns, a line for each pair that rows
+lie between.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ WIDEST = 4.0  # points of the line with the most rows
 
 
 class GraphDisplay:
-    """Prototypes over two columns, joined where rows have both as their two nearest; the more rows, the wider.
+    """Prototypes over two columns, joined where rows have both as their two nearest; the more rows,
+    the wider.
 
     Parameters
     ----------
@@ -50,7 +53,10 @@ class GraphDisplay:
     """
 
     def __init__(self, centres: Array, graph: Any, rows: Array, names: Sequence[str]) -> None:
-        self.centres, self.graph, self.rows, self.names = centres, graph, rows, names
+        self.centres = centres
+        self.graph = graph
+        self.rows = rows
+        self.names = names
 
     @classmethod
     def from_estimator(
@@ -62,19 +68,27 @@ class GraphDisplay:
         names: ArrayLike | None = None,
         ax: Any = None,
     ) -> Self:
-        """The graph of a fitted NeuralGas over two columns; the rows of X, where given, are drawn below it."""
+        """The graph of a fitted NeuralGas over two columns; the rows of X, where given, are drawn
+        below it.
+        """
         check_is_fitted(model)
         if not hasattr(model, "graph_"):
             raise TypeError(f"a graph belongs to a NeuralGas; got {type(model).__name__}.")
-        columns, pair, d = column_names(model, names), np.asarray(features), model.n_features_in_
+        columns = column_names(model, names)
+        pair = np.asarray(features)
+        d = model.n_features_in_
         if pair.shape != (2,) or pair.dtype.kind not in "iu" or pair.min() < 0 or pair.max() >= d:
-            raise ValueError(f"features must be two column numbers from 0 to {d - 1}, got {features!r}.")
+            raise ValueError(
+                f"features must be two column numbers from 0 to {d - 1}, got {features!r}."
+            )
         rows = np.empty((0, 2))
         if X is not None:
             table = read_table(model, X, fitting=False)
             step = max(1, -(-table.n_rows // MAX_ROWS_DRAWN))
             rows = np.asarray(table.dense(slice(None, None, step)), np.float64)[:, pair]
-        return cls(model.cluster_centers_[:, pair], model.graph_, rows, [columns[j] for j in pair]).plot(ax)
+        return cls(
+            model.cluster_centers_[:, pair], model.graph_, rows, [columns[j] for j in pair]
+        ).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw it."""
@@ -83,11 +97,16 @@ class GraphDisplay:
         pairs = sparse.triu(self.graph, 1).tocoo()
         ends = np.stack([self.centres[pairs.row], self.centres[pairs.col]], axis=1)  # (edges, 2, 2)
         widths = WIDEST * np.sqrt(pairs.data / pairs.data.max(initial=np.finfo(float).tiny))
-        self.lines_ = LineCollection(list(ends), linewidths=widths, colors=SOFT, capstyle="round", zorder=2)
+        self.lines_ = LineCollection(
+            list(ends), linewidths=widths, colors=SOFT, capstyle="round", zorder=2
+        )
         ax.add_collection(self.lines_)
-        (self.marks_,) = ax.plot(*self.centres.T, "o", ms=8, color=COLOURS[0], mec=BACKGROUND, mew=1, zorder=3)
+        (self.marks_,) = ax.plot(
+            *self.centres.T, "o", ms=8, color=COLOURS[0], mec=BACKGROUND, mew=1, zorder=3
+        )
         ax.set_xlabel(shorten_name(self.names[0]), parse_math=False)
         ax.set_ylabel(shorten_name(self.names[1]), parse_math=False)
         ax.spines[["top", "right"]].set_visible(False)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_ = ax
+        self.figure_ = ax.figure
         return self

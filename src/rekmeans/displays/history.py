@@ -50,10 +50,13 @@ class HistoryDisplay:
         objective = np.asarray(self.history["inertia"], dtype=np.float64)
         passes = np.arange(1, len(objective) + 1)
         style = "o-" if len(passes) <= 40 else "-"
-        (self.line_,) = ax.plot(passes, objective, style, color=COLOURS[0], lw=1.6, ms=4.5, mec=BACKGROUND, mew=0.6)
+        (self.line_,) = ax.plot(
+            passes, objective, style, color=COLOURS[0], lw=1.6, ms=4.5, mec=BACKGROUND, mew=0.6
+        )
         ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         ax.yaxis.set_major_locator(MaxNLocator(4))
         ax.set(xlabel="pass", ylabel="objective", xlim=(0.7, max(len(passes), 2) + 0.3))
         ax.spines[["top", "right"]].set_visible(False)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_ = ax
+        self.figure_ = ax.figure
         return self

@@ -1,4 +1,6 @@
-"""One column as its scale sees it: a histogram of the kept intervals, and the values left out, counted."""
+"""One column as its scale sees it: a histogram of the kept intervals, and the values left out,
+counted.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,14 @@ GAP = 0.12  # width, as a share of all kept intervals together, in which values 
 
 
 class KeptValuesDisplay:
-    """A histogram of one column: its kept intervals side by side, and between them how many values are left out.
+    """A histogram of one column: its kept intervals side by side, and between them how many values
+    are left out.
 
     Parameters
     ----------
     histogram : dict
-        name, intervals (low, high and counts of each) and left_out (values below, between and above them), as in a
-        summary's "left_out".
+        name, intervals (low, high and counts of each) and left_out (values below, between and above
+        them), as in a summary's "left_out".
 
     Attributes
     ----------
@@ -61,31 +64,42 @@ class KeptValuesDisplay:
         widths = np.array([interval["high"] - interval["low"] for interval in intervals])
         whole = widths.sum() or 1.0
         starts = np.concatenate([[0.0], np.cumsum(np.maximum(widths, 0.02 * whole) + GAP * whole)])
-        self.bars_ = [self._draw_interval(ax, *pair, whole) for pair in zip(starts, intervals, strict=False)]
+        self.bars_ = [
+            self._draw_interval(ax, *pair, whole) for pair in zip(starts, intervals, strict=False)
+        ]
         most = max((max(interval["counts"]) for interval in intervals), default=1)
         for start, count in zip(starts, self.histogram["left_out"], strict=False):
             if count:
                 _draw_left_out(ax, start - GAP * whole, GAP * whole, most, int(count))
         ticks = [(start, interval) for start, interval in zip(starts, intervals, strict=False)]
         ax.set_xticks(
-            [start + share * (one["high"] - one["low"]) for start, one in ticks for share in (0, 1)],
+            [
+                start + share * (one["high"] - one["low"])
+                for start, one in ticks
+                for share in (0, 1)
+            ],
             [format_number(one[end]) for _, one in ticks for end in ("low", "high")],
         )
         ax.set(yticks=[], xlim=(-GAP * whole, starts[-1]), ylim=(0, 1.12 * most))
         ax.set_title(shorten_name(self.histogram["name"]), size=10, weight="bold", parse_math=False)
         ax.spines[["top", "right", "left"]].set_visible(False)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_ = ax
+        self.figure_ = ax.figure
         return self
 
     def _draw_interval(self, ax: Axes, start: float, interval: dict[str, Any], whole: float) -> Any:
         """The bars of one kept interval, from `start` on."""
         counts = np.asarray(interval["counts"])
         width = max(interval["high"] - interval["low"], 0.02 * whole) / len(counts)
-        return ax.bar(start + width * np.arange(len(counts)), counts, width, align="edge", color=COLOURS[0])
+        return ax.bar(
+            start + width * np.arange(len(counts)), counts, width, align="edge", color=COLOURS[0]
+        )
 
 
 def _draw_left_out(ax: Axes, start: float, width: float, most: float, count: int) -> None:
     """A grey field with the number of values left out there."""
     ax.axvspan(start, start + width, color=FAINT, lw=0)
     text = f"{count:,} left out"
-    ax.text(start + width / 2, most / 2, text, size=8, color=SOFT, ha="center", va="center", rotation=90)
+    ax.text(
+        start + width / 2, most / 2, text, size=8, color=SOFT, ha="center", va="center", rotation=90
+    )

@@ -17,7 +17,9 @@ from ..analysis.fit_analysis import analyse_fit
 from ..analysis.number_format import RANGE, band_width, format_number, shorten_name
 from ._style import BACKGROUND, FAINT, MAX_LANES, SOFT, cluster_colour, cluster_marker, rgb
 
-BELOW, ABOVE = "#4477aa", "#cc4455"  # the middle, in the table of many clusters
+# the middle, in the table of many clusters
+BELOW = "#4477aa"
+ABOVE = "#cc4455"
 POINT = 1 / 72  # inches
 LANE_POINTS = 10.0  # points
 MAX_COLUMNS_DRAWN = 24  # columns drawn where none are given
@@ -30,7 +32,8 @@ class ProfileDisplay:
     Parameters
     ----------
     features : list of dict
-        name, q05, q25, median, q75, q95 and centres (one a cluster) of each column, as in a summary's "features".
+        name, q05, q25, median, q75, q95 and centres (one a cluster) of each column, as in a
+        summary's "features".
 
     Attributes
     ----------
@@ -61,15 +64,19 @@ class ProfileDisplay:
         names: ArrayLike | None = None,
         ax: Any = None,
     ) -> Self:
-        """The profile of a fitted model on X; `features` are column numbers, by default the 24 most separating."""
+        """The profile of a fitted model on X; `features` are column numbers, by default the 24 most
+        separating.
+        """
         analysis = analyse_fit(model, X)
-        columns, numbers = column_names(model, names), analysis.column_numbers(features, MAX_COLUMNS_DRAWN)
+        columns = column_names(model, names)
+        numbers = analysis.column_numbers(features, MAX_COLUMNS_DRAWN)
         return cls([column_profile(analysis, columns, j) for j in numbers]).plot(ax)
 
     @property
     def height(self) -> float:
         """Inches that the drawing needs."""
-        d, k = len(self.features), len(self.features[0]["centres"])
+        d = len(self.features)
+        k = len(self.features[0]["centres"])
         points = d * (k + 2.6) * LANE_POINTS + 26 if k <= MAX_LANES else d * 15 + 34
         return points * POINT
 
@@ -80,12 +87,16 @@ class ProfileDisplay:
         self.marks_ = (self._draw_lanes if k <= MAX_LANES else self._draw_cells)(ax, k)
         for spine in ax.spines.values():
             spine.set_visible(False)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_ = ax
+        self.figure_ = ax.figure
         return self
 
     def _draw_lanes(self, ax: Axes, k: int) -> list[Any]:
-        """Bars of the 5-95 % and 25-75 % range, a tick at the median, a numbered mark at each centre."""
-        tall, d = k + 2.6, len(self.features)
+        """Bars of the 5-95 % and 25-75 % range, a tick at the median, a numbered mark at each
+        centre.
+        """
+        tall = k + 2.6
+        d = len(self.features)
         at = np.array([_band_positions(f, f["centres"]) for f in self.features])  # (d, k)
         for row, f in enumerate(self.features):
             top = row * tall + 1.7
@@ -93,24 +104,40 @@ class ProfileDisplay:
             ax.add_patch(Rectangle((0, top), 1, k, color=FAINT, lw=0))
             ax.add_patch(Rectangle((q25, top), q75 - q25, k, color=SOFT, alpha=0.35, lw=0))
             ax.plot([median, median], [top, top + k], color=SOFT, lw=1.2, solid_capstyle="butt")
-            ax.text(0, top - 0.25, shorten_name(f["name"], 34), size=9.5, weight="bold", va="bottom", parse_math=False)
+            ax.text(
+                0,
+                top - 0.25,
+                shorten_name(f["name"], 34),
+                size=9.5,
+                weight="bold",
+                va="bottom",
+                parse_math=False,
+            )
             ends = RANGE.join(format_number(f[q], band_width(f)) for q in ("q05", "q95"))
             ax.text(1, top - 0.25, ends, size=8.5, color=SOFT, ha="right", va="bottom")
         y = np.arange(d)[:, None] * tall + 1.7 + np.arange(k) + 0.5  # (d, k)
         for x_, y_, c in ((at[r, c], y[r, c], c) for r in range(d) for c in range(k)):
             ax.text(x_ + 0.02, y_, str(c), size=8.5, va="center_baseline")
-        ax.set(xlim=(min(-0.03, at.min() - 0.03), max(1.03, at.max() + 0.05)), ylim=(d * tall + 0.1, 0), yticks=[])
+        ax.set(
+            xlim=(min(-0.03, at.min() - 0.03), max(1.03, at.max() + 0.05)),
+            ylim=(d * tall + 0.1, 0),
+            yticks=[],
+        )
         ax.set_xticks([0, 1], ["5 % of rows below", "95 % below"], size=8.5, color=SOFT)
         left, right = ax.get_xticklabels()
         left.set_horizontalalignment("left")
         right.set_horizontalalignment("right")
         ax.tick_params(length=0)
         style: Any = {"ms": 7.5, "mec": BACKGROUND, "mew": 0.7, "zorder": 3}
-        return [ax.plot(at[:, c], y[:, c], cluster_marker(c), color=cluster_colour(c), **style)[0] for c in range(k)]
+        return [
+            ax.plot(at[:, c], y[:, c], cluster_marker(c), color=cluster_colour(c), **style)[0]
+            for c in range(k)
+        ]
 
     def _draw_cells(self, ax: Axes, k: int) -> list[Any]:
         """A table of columns by clusters: blue below the middle, red above, deeper farther out."""
-        z = np.array([2 * _band_positions(f, f["centres"]) - 1 for f in self.features])  # (d, k), -1 at 5 %, 1 at 95 %
+        # (d, k), -1 at 5 %, 1 at 95 %
+        z = np.array([2 * _band_positions(f, f["centres"]) - 1 for f in self.features])
         tints = np.where((z > 0)[..., None], rgb(ABOVE), rgb(BELOW))
         shades = np.concatenate([tints, np.clip(np.abs(z), 0, 1)[..., None]], axis=2)  # (d, k, 4)
         image = ax.imshow(shades, extent=(0, k, len(z), 0), aspect="auto", interpolation="none")
@@ -130,7 +157,9 @@ class ProfileDisplay:
 
 
 def _band_positions(f: dict[str, Any], values: ArrayLike) -> Array:
-    """Values as places in the column's 5-95 % band, 0 to 1; far ones at its EDGE; 0.5 without a width."""
+    """Values as places in the column's 5-95 % band, 0 to 1; far ones at its EDGE; 0.5 without a
+    width.
+    """
     low, high = (np.nan if f[q] is None else f[q] for q in ("q05", "q95"))
     values = np.array(values, dtype=np.float64)
     if not high > low:

@@ -22,7 +22,8 @@ SURFACES = {"mean": mean_surface, "rectified": rectified_surface}
 
 
 class SurfaceDisplay:
-    """Which cluster each pair of values belongs to, with the surfaces of Lemma 1 or 2 where two clusters meet.
+    """Which cluster each pair of values belongs to, with the surfaces of Lemma 1 or 2 where two
+    clusters meet.
 
     The other columns count as missing here.
 
@@ -30,7 +31,8 @@ class SurfaceDisplay:
     ----------
     grid : (x, y), the values of the two columns on the axes.
     response : (len(y), len(x)) cluster of each point.
-    sides : dict of (p, q) -> (len(y), len(x)), positive on p's side, zero where the clusters p and q meet.
+    sides : dict of (p, q) -> (len(y), len(x)), positive on p's side, zero where the clusters p and
+    q meet.
     rows : (m, 2) rows to draw.
     labels : (m,) their clusters.
     centres : (k, 2) cluster centres.
@@ -54,21 +56,35 @@ class SurfaceDisplay:
     """
 
     def __init__(
-        self, grid: tuple[Array, Array], response: Array, sides: dict[tuple[int, int], Array], rows: Array,
+        self, grid: tuple[Array, Array], response: Array, sides: dict[tuple[int, int], Array],
+        rows: Array,
         labels: Array, centres: Array, names: Sequence[str],
     ) -> None:  # fmt: skip
-        self.grid, self.response, self.sides = grid, response, sides
-        self.rows, self.labels, self.centres, self.names = rows, labels, centres, names
+        self.grid = grid
+        self.response = response
+        self.sides = sides
+        self.rows = rows
+        self.labels = labels
+        self.centres = centres
+        self.names = names
 
     @classmethod
     def from_estimator(
-        cls, model: Any, X: Any, *, features: tuple[int, int] = (0, 1), names: ArrayLike | None = None, ax: Any = None
+        cls,
+        model: Any,
+        X: Any,
+        *,
+        features: tuple[int, int] = (0, 1),
+        names: ArrayLike | None = None,
+        ax: Any = None,
     ) -> Self:
         """The decision surface of a fitted model for two columns, over the range of X."""
         analysis, columns = analyse_fit(model, X), column_names(model, names)
         d = analysis.table.n_columns
         if d < 2:
-            raise ValueError(f"a surface needs a table of two columns or more, got {d}: draw its CircleDisplay.")
+            raise ValueError(
+                f"a surface needs a table of two columns or more, got {d}: draw its CircleDisplay."
+            )
         pair = analysis.column_numbers(features, 2).tolist()
         if len(pair) != 2:
             raise ValueError(f"features must be two column numbers, got {features!r}.")
@@ -90,21 +106,28 @@ class SurfaceDisplay:
         k = len(self.centres)
         tints = np.array([[*rgb(cluster_colour(c)), 0.25] for c in range(k)])
         extent = (x[0], x[-1], y[0], y[-1])
-        self.surface_ = ax.imshow(tints[self.response], origin="lower", extent=extent, aspect="auto")
+        self.surface_ = ax.imshow(
+            tints[self.response], origin="lower", extent=extent, aspect="auto"
+        )
         self.borders_ = {}
         for (p, q), side in self.sides.items():
             side_of_pair = np.where((self.response == p) | (self.response == q), side, np.nan)
-            self.borders_[p, q] = ax.contour(x, y, side_of_pair, levels=[0.0], colors=[SOFT], linewidths=1)
+            self.borders_[p, q] = ax.contour(
+                x, y, side_of_pair, levels=[0.0], colors=[SOFT], linewidths=1
+            )
         for c in range(k):
             x_c, y_c = self.rows[np.asarray(self.labels) == c].T
-            ax.plot(x_c, y_c, cluster_marker(c), ms=3.5, color=cluster_colour(c), alpha=0.8, mec="none")
+            ax.plot(
+                x_c, y_c, cluster_marker(c), ms=3.5, color=cluster_colour(c), alpha=0.8, mec="none"
+            )
         for c in range(k):
             draw_numbered_mark(ax, c, *self.centres[c])
         ax.set(xlim=extent[:2], ylim=extent[2:])
         ax.set_xlabel(shorten_name(self.names[0]), parse_math=False)
         ax.set_ylabel(shorten_name(self.names[1]), parse_math=False)
         ax.spines[["top", "right"]].set_visible(False)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_ = ax
+        self.figure_ = ax.figure
         return self
 
 
@@ -119,14 +142,19 @@ def _axis_values(analysis: FitAnalysis, column: int) -> Array:
 def _decision_surface(
     analysis: FitAnalysis, pair: list[int], grid: tuple[Array, Array]
 ) -> tuple[Array, dict[tuple[int, int], Array]]:
-    """The nearest cluster at each point of the grid, and the sides of the surface between each two that meet."""
-    points = np.stack([values.ravel() for values in np.meshgrid(*grid)], axis=1)  # (GRID_POINTS^2, 2)
-    d, kernel = analysis.table.n_columns, replace(analysis.kernel, scale=analysis.kernel.scale.take(pair))
+    """The nearest cluster at each point of the grid, and the sides of the surface between each two
+    that meet.
+    """
+    # (GRID_POINTS^2, 2)
+    points = np.stack([values.ravel() for values in np.meshgrid(*grid)], axis=1)
+    d = analysis.table.n_columns
+    kernel = replace(analysis.kernel, scale=analysis.kernel.scale.take(pair))
     C = kernel.from_rows(analysis.C.f[:, [*pair, *(d + j for j in pair)]])
     F = kernel.embed(points)
     shape = (len(grid[1]), len(grid[0]))
     response = kernel.distance(F, C).argmin(axis=1).reshape(shape)
-    m, surface = analysis.model.centroids_[:, pair], SURFACES[analysis.model.centroids]
+    m = analysis.model.centroids_[:, pair]
+    surface = SURFACES[analysis.model.centroids]
     pairs = _adjacent_clusters(response)
     return response, {(p, q): surface(m[p], m[q]).side(F / GRID).reshape(shape) for p, q in pairs}
 

@@ -1,4 +1,6 @@
-"""The U-matrix of a self-organising map: mean distance of each node to its neighbours on the grid."""
+"""The U-matrix of a self-organising map: mean distance of each node to its neighbours on the
+grid.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ LARGEST_MARK = 0.38  # radius of the mark of the fullest node, in nodes
 
 
 class UMatrixDisplay:
-    """The U-matrix of a map, dark where neighbours differ, with a mark on each node as large as its rows are many.
+    """The U-matrix of a map, dark where neighbours differ, with a mark on each node as large as its
+    rows are many.
 
     With labels, each mark has the colour of the most frequent label among the rows of its node.
 
@@ -27,7 +30,8 @@ class UMatrixDisplay:
     ----------
     ridges : (rows, columns) mean distance of each node to its neighbours.
     counts : (rows, columns) rows of each node.
-    winners : (rows, columns) place in `names` of the most frequent label, the first of several; -1 without rows. None
+    winners : (rows, columns) place in `names` of the most frequent label, the first of several; -1
+    without rows. None
         without labels.
     names : list of str, the labels there are, or None.
 
@@ -43,56 +47,89 @@ class UMatrixDisplay:
     >>> from rekmeans import SelfOrganizingMap
     >>> from rekmeans.displays import UMatrixDisplay
     >>> X = np.random.default_rng(0).uniform(size=(200, 2))
-    >>> display = UMatrixDisplay.from_estimator(SelfOrganizingMap(grid=(3, 4)).fit(X), labels=X[:, 0] > 0.5)
+    >>> display = UMatrixDisplay.from_estimator(SelfOrganizingMap(grid=(3, 4)).fit(X), labels=X[:,
+    ...     0] > 0.5)
     >>> display.counts.shape, int(display.counts.sum()), display.names
     ((3, 4), 200, ['False', 'True'])
     """
 
     def __init__(
-        self, ridges: Array, counts: Array, winners: Array | None = None, names: list[str] | None = None
+        self,
+        ridges: Array,
+        counts: Array,
+        winners: Array | None = None,
+        names: list[str] | None = None,
     ) -> None:
-        self.ridges, self.counts, self.winners, self.names = ridges, counts, winners, names
+        self.ridges = ridges
+        self.counts = counts
+        self.winners = winners
+        self.names = names
 
     @classmethod
-    def from_estimator(cls, model: Any, X: Any = None, *, labels: ArrayLike | None = None, ax: Any = None) -> Self:
-        """The U-matrix of a fitted map with the rows of X, by default those it was fitted on, and their labels."""
+    def from_estimator(
+        cls, model: Any, X: Any = None, *, labels: ArrayLike | None = None, ax: Any = None
+    ) -> Self:
+        """The U-matrix of a fitted map with the rows of X, by default those it was fitted on, and
+        their labels.
+        """
         check_is_fitted(model)
         if not hasattr(model, "u_matrix_"):
-            raise TypeError(f"a U-matrix belongs to a SelfOrganizingMap; got {type(model).__name__}.")
-        nodes, shape = host_values(model.labels_ if X is None else model.predict(X)), model.u_matrix_.shape
+            raise TypeError(
+                f"a U-matrix belongs to a SelfOrganizingMap; got {type(model).__name__}."
+            )
+        nodes = host_values(model.labels_ if X is None else model.predict(X))
+        shape = model.u_matrix_.shape
         counts = np.bincount(nodes, minlength=model.u_matrix_.size)
         if labels is None:
             return cls(model.u_matrix_, counts.reshape(shape)).plot(ax)
         if np.shape(labels) != nodes.shape:
-            raise ValueError(f"labels must be {len(nodes)}, one for each row; got an array of {np.shape(labels)}.")
+            raise ValueError(
+                f"labels must be {len(nodes)}, one for each row; got an array of "
+                f"{np.shape(labels)}."
+            )
         names, codes = np.unique(np.asarray(labels), return_inverse=True)
         table = np.zeros((len(counts), len(names)), np.int64)
         np.add.at(table, (nodes, codes), 1)
         winners = np.where(counts > 0, table.argmax(axis=1), -1)
-        return cls(model.u_matrix_, counts.reshape(shape), winners.reshape(shape), [str(n) for n in names]).plot(ax)
+        return cls(
+            model.u_matrix_, counts.reshape(shape), winners.reshape(shape), [str(n) for n in names]
+        ).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw it."""
         high, wide = self.ridges.shape
         if ax is None:
-            ax = plt.subplots(figsize=(min(1.6 + 0.5 * wide, 12), min(1.0 + 0.5 * high, 12)), layout="constrained")[1]
+            ax = plt.subplots(
+                figsize=(min(1.6 + 0.5 * wide, 12), min(1.0 + 0.5 * high, 12)), layout="constrained"
+            )[1]
         self.image_ = ax.imshow(self.ridges, cmap="Greys", interpolation="none")
-        ax.figure.colorbar(self.image_, ax=ax, shrink=0.8, label="distance to neighbours").outline.set_visible(False)
+        ax.figure.colorbar(
+            self.image_, ax=ax, shrink=0.8, label="distance to neighbours"
+        ).outline.set_visible(False)
         y, x = np.nonzero(self.counts)
         radius = LARGEST_MARK * np.sqrt(self.counts[y, x] / self.counts.max(initial=1))
         winners = np.full(len(x), -1) if self.winners is None else self.winners[y, x]
-        points = 72 * ax.figure.get_figwidth() / (wide + 2.2)  # of a node, roughly: axes have no size before drawing
+        # of a node, roughly: axes have no size before drawing
+        points = 72 * ax.figure.get_figwidth() / (wide + 2.2)
         self.marks_ = []
         for c in np.unique(winners):
             at = winners == c
             style: dict[str, Any] = {"color": SOFT}
             if c >= 0:
                 name = str(c) if self.names is None else self.names[c]
-                style = {"color": cluster_colour(c), "marker": cluster_marker(c), "label": shorten_name(name)}
+                style = {
+                    "color": cluster_colour(c),
+                    "marker": cluster_marker(c),
+                    "label": shorten_name(name),
+                }
             size = (2 * radius[at] * points) ** 2 * np.pi / 4
-            self.marks_.append(ax.scatter(x[at], y[at], s=size, edgecolors=BACKGROUND, linewidths=0.8, **style))
+            self.marks_.append(
+                ax.scatter(x[at], y[at], s=size, edgecolors=BACKGROUND, linewidths=0.8, **style)
+            )
         if self.winners is not None:
-            legend = ax.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=5, frameon=False)
+            legend = ax.legend(
+                loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=5, frameon=False
+            )
             for handle in legend.legend_handles:
                 handle.set(sizes=[40.0])
         for axis in (ax.xaxis, ax.yaxis):
@@ -100,5 +137,6 @@ class UMatrixDisplay:
         ax.tick_params(length=0)
         ax.set(xlabel="column of the map", ylabel="row of the map")
         ax.spines[:].set_visible(False)
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_ = ax
+        self.figure_ = ax.figure
         return self

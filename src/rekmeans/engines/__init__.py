@@ -1,4 +1,7 @@
-"""Engines: where mapped rows are and passes run. A new one is a file and an entry here; the last is tried first."""
+"""Engines: where mapped rows are and passes run.
+
+A new one is a file and an entry here; the last is tried first.
+"""
 
 from ..table import Table
 from .base import Engine, Rows, Run, choose_engine, refuse_missing_engine
@@ -26,10 +29,11 @@ OF_PARTITIONS = frozenset({Dask.name})  # engines that take partitioned tables o
 
 
 def engine_for_prediction(name: str, table: Table) -> str:
-    """Return the name of the engine that predicts rows of this table for a model that was fitted with this engine.
+    """Return the name of the engine that predicts rows of this table for a model that was fitted
+    with this engine.
 
-    If an engine takes only Dask collections, the engine that "auto" chooses predicts rows of any other table. Any
-    other engine that does not take a table raises an error, as in `fit`.
+    If an engine takes only Dask collections, the engine that "auto" chooses predicts rows of any
+    other table. Any other engine that does not take a table raises an error, as in `fit`.
     """
     return "auto" if name in OF_PARTITIONS and not table.is_partitioned else name
 

@@ -1,4 +1,6 @@
-"""What an engine is: it says what it serves, and places the rows of a table where its runs go over them."""
+"""What an engine is: it says what it serves, and places the rows of a table where its runs go over
+them.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ from ..table import Table, Twins
 
 
 class Run(Protocol):
-    """One run's own state over shared rows: bounds, changed labels, the labels of the pass before."""
+    """One run's own state over shared rows: bounds, changed labels, the labels of the pass
+    before.
+    """
 
     n_passes: int  # so far
 
@@ -22,10 +26,15 @@ class Run(Protocol):
         """Assign every row to C and add up."""
 
     def update(self, sums: Any, C: Any) -> Any:
-        """The next centroids from the sums of the last pass: `model.update`, or the same bits where the sums are."""
+        """The next centroids from the sums of the last pass: `model.update`, or the same bits where
+        the sums are.
+        """
 
     def advance(self, state: State, stop: Stop, most_passes: int) -> State | None:
-        """Several passes in one call, to the same bits; None where `assign` and `update` are all there is."""
+        """Several passes in one call, to the same bits;
+
+        None where `assign` and `update` are all there is.
+        """
 
     def labels(self) -> Array:
         """Label of each row in the last pass, (n,)."""
@@ -36,7 +45,8 @@ class Rows(Protocol):
 
     kernel: Any
     weight_bits: int  # the weights in the sums are the user's times 2^weight_bits
-    most_gathered: ClassVar[int | None]  # rows brought to memory to choose starts from; None: they are there
+    # rows brought to memory to choose starts from; None: they are there
+    most_gathered: ClassVar[int | None]
 
     def __len__(self) -> int: ...
 
@@ -47,7 +57,9 @@ class Rows(Protocol):
         """Whether any row counts."""
 
     def n_silent(self) -> int:
-        """How many rows whose weight in the table is not 0 take no part, as all their values are ignored."""
+        """How many rows whose weight in the table is not 0 take no part, as all their values are
+        ignored.
+        """
 
     def label_counts(self, labels: Any, k: int) -> Array:
         """How many rows have each label, (k,)."""
@@ -65,14 +77,21 @@ class Rows(Protocol):
     def in_memory(self) -> Rows:
         """These rows in memory: those of a small table."""
 
-    def best_of_drawn(self, model: Model, plan: SeedingPlan, words: Array, stop: Stop) -> State | None:
-        """The best end of runs from k-means++ starts, one a row of words, in one call; None for one by one."""
+    def best_of_drawn(
+        self, model: Model, plan: SeedingPlan, words: Array, stop: Stop
+    ) -> State | None:
+        """The best end of runs from k-means++ starts, one a row of words, in one call;
+
+        None for one by one.
+        """
 
     def take(self, numbers: Array, weights: Array) -> Rows:
         """These rows with these weights."""
 
     def rows_as_centroids(self, numbers: Array) -> Any:
-        """Centroids at the mapped rows of these numbers, missing coordinates from the table's overall centroid."""
+        """Centroids at the mapped rows of these numbers, missing coordinates from the table's
+        overall centroid.
+        """
 
     def label(self, model: Model, C: Any) -> Array:
         """The label that the model gives each row for these centroids, (n,)."""
@@ -87,7 +106,9 @@ class Rows(Protocol):
         """`answer` of every block of mapped rows, one below the other."""
 
     def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
-        """Sums of the coordinates of each cluster's own rows on the TURN grid, and of observed weights, (k, d) each."""
+        """Sums of the coordinates of each cluster's own rows on the TURN grid, and of observed
+        weights, (k, d) each.
+        """
 
     def mean_phases(self, labels: Array, k: int) -> Array:
         """Mean coordinates of each cluster's own rows, (k, d)."""
@@ -113,12 +134,16 @@ class Engine(Protocol):
     def twins(self) -> Twins:
         """Functions of `scales` that it has compiled, to the same bits."""
 
-    def place(self, stages: Sequence[Model], table: Table, n_threads: int | None, memory_limit: int | None) -> Rows: ...
+    def place(
+        self, stages: Sequence[Model], table: Table, n_threads: int | None, memory_limit: int | None
+    ) -> Rows: ...
 
 
 def refuse_device(table: Table) -> str:
     """'' or why an engine of the host does not take a table of torch's."""
-    return "" if table.is_on_host else "takes tables on the host: pass X.cpu(), or use engine='torch'."
+    return (
+        "" if table.is_on_host else "takes tables on the host: pass X.cpu(), or use engine='torch'."
+    )
 
 
 def count_silent_rows(rows: Rows, table: Table) -> int:
@@ -131,11 +156,17 @@ def refuse_missing_engine(engine: Engine) -> None:
     """Raise an ImportError if an engine is not installed."""
     if missing := engine.missing():
         what = missing.rstrip(".")
-        raise ImportError(f"engine={engine.name!r} needs {what}; or choose another engine: set_params(engine='auto').")
+        raise ImportError(
+            f"engine={engine.name!r} needs {what}; or choose another engine: "
+            f"set_params(engine='auto')."
+        )
 
 
-def choose_engine(name: str, engines: dict[str, Engine], stages: Sequence[Model], table: Table) -> Engine:
-    """The engine of this name; for "auto" the first that is installed, is home of the table and serves every stage.
+def choose_engine(
+    name: str, engines: dict[str, Engine], stages: Sequence[Model], table: Table
+) -> Engine:
+    """The engine of this name; for "auto" the first that is installed, is home of the table and
+    serves every stage.
 
     They are tried from the last entry to the first, which serves what no other does.
     """

@@ -1,4 +1,6 @@
-"""Starts of rows that are not in memory: draws by weight and by loss over all of them, the rest on what was drawn."""
+"""Starts of rows that are not in memory: draws by weight and by loss over all of them, the rest on
+what was drawn.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,20 @@ from ..seeding import Seeding
 
 
 class BlockSeeding(Seeding):
-    """Draws over all blocks, by weight and then by loss; what needs more is done in memory, on the rows drawn."""
+    """Draws over all blocks, by weight and then by loss; what needs more is done in memory, on the
+    rows drawn.
+    """
 
     def __init__(self, rows: Any) -> None:
         self.rows = rows
         self.centroids: Any = None
 
     def sample(self, words: Array) -> Array:
-        draw = self.rows.draw_rows if self.centroids is None else partial(self.rows.draw_by_loss, self.centroids)
+        draw = (
+            self.rows.draw_rows
+            if self.centroids is None
+            else partial(self.rows.draw_by_loss, self.centroids)
+        )
         return draw(words)
 
     def add_all(self, numbers: Array) -> None:

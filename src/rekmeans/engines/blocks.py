@@ -1,4 +1,6 @@
-"""Rows of a table that is not in memory: each pass reads them once, block by block, and adds up what blocks leave."""
+"""Rows of a table that is not in memory: each pass reads them once, block by block, and adds up
+what blocks leave.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,10 @@ def refuse_blocks(stages: Sequence[Model]) -> str:
         kernel = model.kernel
         if not kernel.is_additive or kernel.statistics or kernel.learns_from_all_rows:
             name = kernel.name or type(kernel).__name__
-            return f"needs all rows at once for the kernel {name!r}, X is not in memory: pass a table that is."
+            return (
+                f"needs all rows at once for the kernel {name!r}, X is not in memory: pass "
+                f"a table that is."
+            )
     return ""
 
 
@@ -48,7 +53,9 @@ def middle_centroid(kernel: Any) -> Any:
 
 
 def weight_bits(kernel: Any, largest: float | None) -> int:
-    """The power of two by which weights up to the largest are multiplied in the sums of this kernel."""
+    """The power of two by which weights up to the largest are multiplied in the sums of this
+    kernel.
+    """
     bits = integer_weight_bits if kernel.is_exact else small_weight_bits
     return 0 if largest is None else bits(largest)
 
@@ -75,7 +82,9 @@ class RowsElsewhere:
     def start_seeding(self) -> BlockSeeding:
         return BlockSeeding(self)
 
-    def best_of_drawn(self, model: Model, plan: SeedingPlan, words: Array, stop: Stop) -> State | None:
+    def best_of_drawn(
+        self, model: Model, plan: SeedingPlan, words: Array, stop: Stop
+    ) -> State | None:
         return None
 
     def rows_as_centroids(self, numbers: Array) -> Any:
@@ -99,10 +108,15 @@ class RowsElsewhere:
 class BlockRows(RowsElsewhere):
     """Rows that are read anew in every pass; `place` puts a block of them on the engine."""
 
-    def __init__(self, kernel: Any, table: StreamTable, place: Callable[[MemoryTable], Any]) -> None:
-        self.kernel, self.table, self.place = kernel, table, place
+    def __init__(
+        self, kernel: Any, table: StreamTable, place: Callable[[MemoryTable], Any]
+    ) -> None:
+        self.kernel = kernel
+        self.table = table
+        self.place = place
         self.weight_bits = weight_bits(kernel, table.largest_weight)
-        self.silent: int | None = None  # rows that count and take no part, once a pass has counted them
+        # rows that count and take no part, once a pass has counted them
+        self.silent: int | None = None
 
     def __len__(self) -> int:
         return self.table.n_rows
@@ -148,7 +162,9 @@ class BlockRows(RowsElsewhere):
     def draw_rows(self, words: Array) -> Array:
         """Row numbers drawn by weight, as from a table in memory."""
         goals = draw_goals(self._total_weight, words)
-        order, found, before = np.argsort(goals, kind="stable"), [], 0
+        order = np.argsort(goals, kind="stable")
+        found = []
+        before = 0
         for at, rows in self.read_rows():
             ends = before + np.cumsum(draw_weights(rows), dtype=np.int64)
             here = slice(*np.searchsorted(goals[order], [before, ends[-1]]))
@@ -164,11 +180,14 @@ class BlockRows(RowsElsewhere):
         return sum(int(draw_weights(rows).sum()) for _, rows in self.read_rows())
 
     def draw_by_loss(self, C: Any, words: Array) -> Array:
-        """Row numbers drawn by weight times loss at C, as from a table in memory; by weight where all losses are 0."""
+        """Row numbers drawn by weight times loss at C, as from a table in memory; by weight where
+        all losses are 0.
+        """
         losses: Any = None
         weights = None if self.table.largest_weight is None else self.row_numbers(self._weight_kind)
         for at, rows in self.read_rows():
-            w, found = rows.weights(), rows.nearest_losses(C)
+            w = rows.weights()
+            found = rows.nearest_losses(C)
             losses = self.row_numbers(found.dtype) if losses is None else losses
             losses[at] = np.where(w > 0, found, 0)
             if weights is not None:
@@ -191,19 +210,27 @@ class BlockRows(RowsElsewhere):
 
     def farthest(self, C: Any) -> FarthestRow:
         found = ((at, rows.farthest(C)) for at, rows in self.read_rows())
-        return reduce(FarthestRow.merge, (replace(row, number=at.start + row.number) for at, row in found))
+        return reduce(
+            FarthestRow.merge, (replace(row, number=at.start + row.number) for at, row in found)
+        )
 
     def map_blocks(self, answer: Callable[[Array], Array]) -> Array:
         answers: Any = None
         for at, rows in self.read_rows():
             found = rows.map_blocks(answer)
-            answers = self.row_numbers(found.dtype, *found.shape[1:]) if answers is None else answers
+            answers = (
+                self.row_numbers(found.dtype, *found.shape[1:]) if answers is None else answers
+            )
             answers[at] = found
         return answers
 
     def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
-        """Sums of coordinates on the TURN grid and of observed weights of each cluster, (k, d) each."""
-        return add_phase_sums(rows.phase_sums(np.ascontiguousarray(labels[at]), k) for at, rows in self.read_rows())
+        """Sums of coordinates on the TURN grid and of observed weights of each cluster, (k, d)
+        each.
+        """
+        return add_phase_sums(
+            rows.phase_sums(np.ascontiguousarray(labels[at]), k) for at, rows in self.read_rows()
+        )
 
     def empty_labels(self) -> Array:
         """Labels of all rows, none of them known."""
@@ -217,13 +244,17 @@ class BlockRows(RowsElsewhere):
         return np.int64 if self.kernel.is_exact else np.float64
 
     def row_numbers(self, kind: Any, *width: int) -> Array:
-        """An array of numbers for each row; in a file without a name where they are too many for memory."""
-        shape, limit = (len(self), *width), self.table.memory_limit
+        """An array of numbers for each row; in a file without a name where they are too many for
+        memory.
+        """
+        shape = (len(self), *width)
+        limit = self.table.memory_limit
         size = np.dtype(kind).itemsize * math.prod(shape)
         if limit is None or size * LABEL_SHARE <= limit or np.dtype(kind).hasobject:
             return np.empty(shape, kind)
         with tempfile.TemporaryFile(prefix="rekmeans-labels-") as file:
-            if hasattr(os, "posix_fallocate"):  # a full disk is an error here, and not a crash at some later label
+            # a full disk is an error here, and not a crash at some later label
+            if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(file.fileno(), 0, size)
             # Not a np.memmap, which other processes would look for by its name.
             return np.frombuffer(mmap.mmap(file.fileno(), size), kind).reshape(shape)
@@ -233,7 +264,9 @@ class BlockRun:
     """Every pass goes over every row; labels are kept, to count those that change."""
 
     def __init__(self, rows: BlockRows, model: Model) -> None:
-        self.rows, self.model, self.n_passes = rows, model, 0
+        self.rows = rows
+        self.model = model
+        self.n_passes = 0
         self.last: Array = rows.empty_labels()
 
     def assign(self, C: Any) -> Assignment:
@@ -261,12 +294,18 @@ class BlockRun:
 def sums_with_room(sums: Any) -> Any:
     """Sums of a block to which a million others can be added without overflow."""
     parts = {field.name: getattr(sums, field.name) for field in fields(sums)}
-    return replace(sums, **{name: with_room(part) for name, part in parts.items() if isinstance(part, np.ndarray)})
+    return replace(
+        sums,
+        **{name: with_room(part) for name, part in parts.items() if isinstance(part, np.ndarray)},
+    )
 
 
 def with_room(values: Array) -> Array:
     """Integers of 64 bits as Python's, where a million of them might not add up inside."""
-    is_large = values.dtype.kind == "i" and max(int(values.max(initial=0)), -int(values.min(initial=0))) >> ROOM
+    is_large = (
+        values.dtype.kind == "i"
+        and max(int(values.max(initial=0)), -int(values.min(initial=0))) >> ROOM
+    )
     return values.astype(object) if is_large else values
 
 

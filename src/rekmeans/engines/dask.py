@@ -1,4 +1,6 @@
-"""The Dask engine says what it serves: hard labels of rows in the partitions of a collection, where they are."""
+"""The Dask engine says what it serves: hard labels of rows in the partitions of a collection, where
+they are.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from .reference import Reference
 
 
 class Dask:
-    """Tasks on the cluster of the current client, or on Dask's local threads; each runs another engine on its rows."""
+    """Tasks on the cluster of the current client, or on Dask's local threads; each runs another
+    engine on its rows.
+    """
 
     name = "dask"
 
@@ -23,7 +27,10 @@ class Dask:
         return "" if find_spec("dask") else "Dask: pip install 'rekmeans[dask]'."
 
     def describe(self) -> str:
-        return "the partitions of Dask's collections, on the cluster of the current client or on local threads"
+        return (
+            "the partitions of Dask's collections, on the cluster of the current client or "
+            "on local threads"
+        )
 
     def is_home_of(self, table: Table) -> bool:
         return table.is_partitioned
@@ -42,7 +49,9 @@ class Dask:
         native = Native()
         return {} if native.missing() else native.twins()
 
-    def place(self, stages: Sequence[Model], table: Any, n_threads: int | None, memory_limit: int | None) -> Any:
+    def place(
+        self, stages: Sequence[Model], table: Any, n_threads: int | None, memory_limit: int | None
+    ) -> Any:
         from .dask_rows import DaskRows  # Dask is loaded only where its rows are placed
 
         inner: dict[str, Engine] = {engine.name: engine for engine in (Reference(), Native())}

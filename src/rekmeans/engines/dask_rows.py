@@ -1,4 +1,6 @@
-"""Rows in the partitions of a Dask collection: a task for each partition and pass, their sums added up in a tree."""
+"""Rows in the partitions of a Dask collection: a task for each partition and pass, their sums added
+up in a tree.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +31,24 @@ from .dask_sharing import compute_merged, room_on_workers
 from .loss_draws import draw_goal
 from .partition import BYTES_PER_CELL, BYTES_PER_ROW, Partition, PartPass, RunPass, assign_parts
 
-TASK_SECONDS = 1.0  # of partitions that one task goes over: a task costs the scheduler some milliseconds
+# of partitions that one task goes over: a task costs the scheduler some milliseconds
+TASK_SECONDS = 1.0
 PATIENCE = 20  # times the median task without any task ending, and a cluster is given up
 
 
 class DaskRows(RowsElsewhere):
-    """Partitions that are mapped once and kept on the workers where they fit, and else in every pass."""
+    """Partitions that are mapped once and kept on the workers where they fit, and else in every
+    pass.
+    """
 
-    def __init__(self, stages: Sequence[Model], table: DaskTable, engine: Engine, n_threads: int | None) -> None:
-        self.kernel, self.table, self.stages = stages[-1].kernel, table, tuple(stages)
-        self.engine, self.n_threads = engine, n_threads
+    def __init__(
+        self, stages: Sequence[Model], table: DaskTable, engine: Engine, n_threads: int | None
+    ) -> None:
+        self.kernel = stages[-1].kernel
+        self.table = table
+        self.stages = tuple(stages)
+        self.engine = engine
+        self.n_threads = n_threads
         self.silent: int | None = None
         self.task_seconds: list[float] = []
 
@@ -60,9 +70,15 @@ class DaskRows(RowsElsewhere):
 
     @lazy_property
     def partitions(self) -> list[Any]:
-        """A delayed Partition each; or its future, on the workers from now on, where they fit there."""
+        """A delayed Partition each; or its future, on the workers from now on, where they fit
+        there.
+        """
         parts = self._place(self.table.parts, self.table.largest_weight, self.is_kept)
-        return futures_of(current_client().persist(parts, optimize_graph=False)) if self.is_kept else parts
+        return (
+            futures_of(current_client().persist(parts, optimize_graph=False))
+            if self.is_kept
+            else parts
+        )
 
     @lazy_property
     def groups(self) -> PartitionGroups:
@@ -70,11 +86,15 @@ class DaskRows(RowsElsewhere):
         return PartitionGroups(self.partitions, self._longest_wait)
 
     def assign(self, one: RunPass) -> PartPass:
-        """A pass by tasks where partitions are kept: of one each at first, then of as many as take a second."""
+        """A pass by tasks where partitions are kept: of one each at first, then of as many as take
+        a second.
+        """
         found = None
         if self.is_kept:
             seconds = statistics.median(self.task_seconds) if self.task_seconds else TASK_SECONDS
-            found = self.groups.assign(current_client(), one, max(1, int(TASK_SECONDS / max(seconds, 1e-6))))
+            found = self.groups.assign(
+                current_client(), one, max(1, int(TASK_SECONDS / max(seconds, 1e-6)))
+            )
         return self._assign_anywhere(one) if found is None else found
 
     def _assign_anywhere(self, one: RunPass) -> PartPass:
@@ -84,9 +104,16 @@ class DaskRows(RowsElsewhere):
         found: PartPass = self.merge_tasks(PartPass.merge, parts)
         return found
 
-    def _place(self, parts: Sequence[Any], largest: float | None = None, is_kept: bool = False) -> list[Any]:
-        threads = self.n_threads if current_client() is not None else 1  # Dask's local threads are as many as CPUs
-        place = delayed(partial(_place_rows, self.engine, self.stages, threads, largest), pure=False, traverse=False)
+    def _place(
+        self, parts: Sequence[Any], largest: float | None = None, is_kept: bool = False
+    ) -> list[Any]:
+        # Dask's local threads are as many as CPUs
+        threads = self.n_threads if current_client() is not None else 1
+        place = delayed(
+            partial(_place_rows, self.engine, self.stages, threads, largest),
+            pure=False,
+            traverse=False,
+        )
         return [delayed(Partition)(place, part, i, is_kept) for i, part in enumerate(parts)]
 
     def _fit_in_memory(self) -> bool:
@@ -104,7 +131,11 @@ class DaskRows(RowsElsewhere):
         return compute_merged(merge, tasks, self._longest_wait)
 
     def _longest_wait(self) -> float:
-        return PATIENCE * max(TASK_SECONDS, statistics.median(self.task_seconds)) if self.task_seconds else 0.0
+        return (
+            PATIENCE * max(TASK_SECONDS, statistics.median(self.task_seconds))
+            if self.task_seconds
+            else 0.0
+        )
 
     def weights(self) -> Array:
         return np.concatenate(self.run_tasks([delayed(_weights)(part) for part in self.partitions]))
@@ -118,7 +149,9 @@ class DaskRows(RowsElsewhere):
         return any(weight for weight, _ in self._weight_counts)
 
     def n_silent(self) -> int:
-        return sum(silent for _, silent in self._weight_counts) if self.silent is None else self.silent
+        return (
+            sum(silent for _, silent in self._weight_counts) if self.silent is None else self.silent
+        )
 
     def label_counts(self, labels: Any, k: int) -> Array:
         counts = [delayed(_count_labels)(block, k) for block in labels.to_delayed().ravel()]
@@ -143,7 +176,8 @@ class DaskRows(RowsElsewhere):
         """Row numbers drawn by weight, as from a table in memory."""
         ends = np.cumsum([weight for weight, _ in self._weight_counts], dtype=np.int64)
         goals = draw_goals(int(ends[-1]), words)
-        owners, before = np.searchsorted(ends, goals, side="right"), np.append(0, ends[:-1])
+        owners = np.searchsorted(ends, goals, side="right")
+        before = np.append(0, ends[:-1])
         tasks = {
             i: delayed(Partition.row_numbers)(self.partitions[i], goals[owners == i] - before[i])
             for i in np.unique(owners)
@@ -151,9 +185,13 @@ class DaskRows(RowsElsewhere):
         return self._numbers_of_rows(owners, tasks)
 
     def draw_by_loss(self, C: Any, words: Array) -> Array:
-        """Row numbers drawn by weight times loss at C, as from a table in memory; by weight where all losses are 0."""
+        """Row numbers drawn by weight times loss at C, as from a table in memory; by weight where
+        all losses are 0.
+        """
         centroids = delayed(C, pure=False, traverse=False)
-        losses = self.run_tasks([delayed(Partition.loss_total)(part, centroids) for part in self.partitions])
+        losses = self.run_tasks(
+            [delayed(Partition.loss_total)(part, centroids) for part in self.partitions]
+        )
         ends = list(accumulate(losses))
         if not ends[-1]:
             return self.draw_rows(words)
@@ -161,7 +199,11 @@ class DaskRows(RowsElsewhere):
         owners = np.array([min(bisect_right(ends, goal), len(ends) - 1) for goal in goals])
         tasks = {}
         for i in np.unique(owners):
-            here = [goal - (ends[i - 1] if i else 0) for goal, owner in zip(goals, owners, strict=True) if owner == i]
+            here = [
+                goal - (ends[i - 1] if i else 0)
+                for goal, owner in zip(goals, owners, strict=True)
+                if owner == i
+            ]
             tasks[i] = delayed(Partition.rows_at_losses)(self.partitions[i], centroids, here)
         return self._numbers_of_rows(owners, tasks)
 
@@ -176,14 +218,18 @@ class DaskRows(RowsElsewhere):
         return self.merge_tasks(add, masses)
 
     def _numbers_of_rows(self, owners: Array, tasks: dict[int, Any]) -> Array:
-        """Numbers of drawn rows in the table, by the partition of each, and the task that finds them there."""
-        numbers, first = np.empty(len(owners), np.int64), np.append(0, self.table.ends[:-1])
+        """Numbers of drawn rows in the table, by the partition of each, and the task that finds
+        them there.
+        """
+        numbers = np.empty(len(owners), np.int64)
+        first = np.append(0, self.table.ends[:-1])
         for i, found in zip(tasks, self.run_tasks(list(tasks.values())), strict=True):
             numbers[owners == i] = first[i] + found
         return numbers
 
     def farthest(self, C: Any) -> FarthestRow:
-        starts, centroids = np.append(0, self.table.ends[:-1]).tolist(), delayed(C, pure=False, traverse=False)
+        starts = np.append(0, self.table.ends[:-1]).tolist()
+        centroids = delayed(C, pure=False, traverse=False)
         pairs = zip(self.partitions, starts, strict=True)
         rows = [delayed(Partition.farthest)(part, centroids, start) for part, start in pairs]
         return self.merge_tasks(FarthestRow.merge, rows)
@@ -202,12 +248,17 @@ class DaskRows(RowsElsewhere):
         return self._lazy(blocks, empty)
 
     def _lazy(self, blocks: list[Any], empty: Array) -> Any:
-        """Blocks below one another as a Dask array; its length is known where that of the table is."""
+        """Blocks below one another as a Dask array; its length is known where that of the table
+        is.
+        """
         lengths: Any = self.table.known_lengths() or [np.nan] * len(blocks)
-        name, rest = f"rekmeans-{secrets.token_hex(8)}", (0,) * (empty.ndim - 1)
+        name = f"rekmeans-{secrets.token_hex(8)}"
+        rest = (0,) * (empty.ndim - 1)
         layer: Any = {(name, i, *rest): (_same, block.key) for i, block in enumerate(blocks)}
         graph = HighLevelGraph.from_collections(name, layer, dependencies=blocks)
-        return array.Array(graph, name, (tuple(lengths), *((width,) for width in empty.shape[1:])), meta=empty)
+        return array.Array(
+            graph, name, (tuple(lengths), *((width,) for width in empty.shape[1:])), meta=empty
+        )
 
     def phase_sums(self, labels: Any, k: int) -> tuple[Array, Array]:
         pairs = zip(self.partitions, labels.to_delayed().ravel(), strict=True)
@@ -220,14 +271,19 @@ class DaskRun:
     """A pass is a task for each partition; labels stay where they are."""
 
     def __init__(self, rows: DaskRows, model: Model) -> None:
-        self.rows, self.model, self.n_passes = rows, model, 0
-        self.name, self.before = secrets.token_hex(8), None
+        self.rows = rows
+        self.model = model
+        self.n_passes = 0
+        self.name = secrets.token_hex(8)
+        self.before = None
 
     def assign(self, C: Any) -> Assignment:
         one = RunPass(self.name, self.n_passes, self.model, self.before, C)
         found = self.rows.assign(one)
-        self.rows.silent, self.rows.task_seconds = found.n_silent, found.seconds
-        self.before, self.n_passes = C, self.n_passes + 1
+        self.rows.silent = found.n_silent
+        self.rows.task_seconds = found.seconds
+        self.before = C
+        self.n_passes = self.n_passes + 1
         return Assignment(found.n_changed, found.sums)
 
     def update(self, sums: Any, C: Any) -> Any:
@@ -244,7 +300,11 @@ class DaskRun:
 
 
 def _place_rows(
-    engine: Engine, stages: tuple[Model, ...], n_threads: int | None, largest: float | None, table: MemoryTable
+    engine: Engine,
+    stages: tuple[Model, ...],
+    n_threads: int | None,
+    largest: float | None,
+    table: MemoryTable,
 ) -> Any:
     return engine.place(stages, part_of(table, largest), n_threads, None)
 

@@ -1,4 +1,6 @@
-"""How partitions are shared among workers, and how what they leave is merged: in a tree of few tasks."""
+"""How partitions are shared among workers, and how what they leave is merged: in a tree of few
+tasks.
+"""
 
 from __future__ import annotations
 
@@ -14,18 +16,22 @@ from ..table.stream_input import DECODED_SHARE
 from .partition import merge_some
 
 FAN_IN = 8  # results that one task of the tree adds up
-KEPT_SHARE = 0.5  # of the memory limit of a worker that kept rows may take: Dask spills rows above 0.6
+# of the memory limit of a worker that kept rows may take: Dask spills rows above 0.6
+KEPT_SHARE = 0.5
 
 
 def room_on_workers(client: Any, limit: Callable[[], float]) -> float:
     """Return how many bytes kept rows may take on all workers.
 
-    Workers with a memory limit keep a share of it. Workers without one together keep the part of their machine's memory
-    that decoded blocks may take without a limit; one worker of each machine measures that memory.
+    Workers with a memory limit keep a share of it. Workers without one together keep the part of
+    their machine's memory that decoded blocks may take without a limit; one worker of each machine
+    measures that memory.
     """
     workers = client.scheduler_info(n_workers=-1)["workers"]
     limits = sum(worker["memory_limit"] or 0 for worker in workers.values())
-    unlimited = {worker["host"]: address for address, worker in workers.items() if not worker["memory_limit"]}
+    unlimited = {
+        worker["host"]: address for address, worker in workers.items() if not worker["memory_limit"]
+    }
     tasks = [
         client.submit(machine_memory, workers=[address], allow_other_workers=True, pure=False)
         for address in unlimited.values()
@@ -33,8 +39,12 @@ def room_on_workers(client: Any, limit: Callable[[], float]) -> float:
     return KEPT_SHARE * limits + sum(gather(client, tasks, limit)) / DECODED_SHARE
 
 
-def share_partitions(owners: Sequence[Sequence[str]], threads: dict[str, int]) -> dict[str, list[int]]:
-    """Numbers of partitions for each worker, by its threads: its own first, and what others have too many of."""
+def share_partitions(
+    owners: Sequence[Sequence[str]], threads: dict[str, int]
+) -> dict[str, list[int]]:
+    """Numbers of partitions for each worker, by its threads: its own first, and what others have
+    too many of.
+    """
     total = sum(threads.values())
     shares: dict[str, list[int]] = {worker: [] for worker in threads}
 
@@ -50,9 +60,14 @@ def share_partitions(owners: Sequence[Sequence[str]], threads: dict[str, int]) -
     return shares
 
 
-def compute_merged(merge: Callable[[Any, Any], Any], parts: Sequence[Any], limit: Callable[[], float]) -> Any:
-    """What a task for each partition gives, merged in a tree; a client is told of each that is done."""
-    client, tree = current_client(), reduce_tree(merge, parts)
+def compute_merged(
+    merge: Callable[[Any, Any], Any], parts: Sequence[Any], limit: Callable[[], float]
+) -> Any:
+    """What a task for each partition gives, merged in a tree; a client is told of each that is
+    done.
+    """
+    client = current_client()
+    tree = reduce_tree(merge, parts)
     if client is None:
         return compute([tree])[0]
     merged, *futures = client.compute([tree, *parts], optimize_graph=False)

@@ -1,4 +1,6 @@
-"""Draws by weight times loss: the first row whose running sum exceeds total r/2^64, exact for integers."""
+"""Draws by weight times loss: the first row whose running sum exceeds total r/2^64, exact for
+integers.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ def running_totals(parts: Sequence[slice], w: Array, losses: Array) -> list[Any]
 
 
 def nearest_masses(rows: Any, C: Any) -> Array:
-    """Weight of the rows that each of these centroids is the nearest of by loss, the first of several, (k,)."""
+    """Weight of the rows that each of these centroids is the nearest of by loss, the first of
+    several, (k,).
+    """
     kernel = rows.kernel
     if kernel.is_exact:  # its losses are its distances
         return rows.start_run(Model(kernel, Hard(), rectified)).assign(C).sums.mass
@@ -58,10 +62,13 @@ def draw_by_weighted_loss(w: Array, losses: Array, words: Array) -> Array | None
     return np.array([row_at_goal(parts, totals, w, losses, goal) for goal in goals])
 
 
-def row_at_goal(parts: Sequence[slice], totals: Sequence[Any], w: Array, losses: Array, goal: Any) -> int:
+def row_at_goal(
+    parts: Sequence[slice], totals: Sequence[Any], w: Array, losses: Array, goal: Any
+) -> int:
     """The row at which the running sum of weight times loss first exceeds the goal."""
     b = min(bisect_right(totals, goal), len(parts) - 1)
-    before, at = totals[b - 1] if b else 0, parts[b]
+    before = totals[b - 1] if b else 0
+    at = parts[b]
     kind = float if w.dtype.kind == "f" else object
     mass = np.cumsum(w[at].astype(kind) * losses[at].astype(kind))
     return at.start + min(int(np.searchsorted(mass, goal - before, side="right")), len(mass) - 1)

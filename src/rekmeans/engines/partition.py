@@ -1,4 +1,6 @@
-"""One partition of a table on a worker: its rows on an engine, and what is left of the last pass over them."""
+"""One partition of a table on a worker: its rows on an engine, and what is left of the last pass
+over them.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ from ..table import MemoryTable
 from .blocks import draw_weights, sums_with_room, with_room
 from .loss_draws import draw_parts, nearest_masses, row_at_goal, running_totals
 
-BYTES_PER_CELL, BYTES_PER_ROW = 8, 32  # of the mapped copy of a row, and of its labels and bounds
+# of the mapped copy of a row, and of its labels and bounds
+BYTES_PER_CELL = 8
+BYTES_PER_ROW = 32
 MOST_LABELS_KEPT = 2  # runs whose labels a process keeps for partitions that are mapped anew
 NO_RUN: tuple[str, int, Any] = ("", 0, None)
 
@@ -45,10 +49,18 @@ class RunPass(NamedTuple):
 
 
 class Partition:
-    """Rows of a partition on an engine. What it remembers of a run only saves work: without it the pass is plain."""
+    """Rows of a partition on an engine.
 
-    def __init__(self, place: Callable[[MemoryTable], Any], table: MemoryTable, number: int, is_kept: bool) -> None:
-        self.place, self.table, self.number, self.is_kept = place, table, number, is_kept
+    What it remembers of a run only saves work: without it the pass is plain.
+    """
+
+    def __init__(
+        self, place: Callable[[MemoryTable], Any], table: MemoryTable, number: int, is_kept: bool
+    ) -> None:
+        self.place = place
+        self.table = table
+        self.number = number
+        self.is_kept = is_kept
         self.rows: Any = place(table) if table.n_rows else None
         self.last = NO_RUN  # run, its next pass, its state on the engine
 
@@ -108,8 +120,12 @@ class Partition:
         return (int(draw_weights(self.rows).sum()), self.n_silent) if self.rows else (0, 0)
 
     def row_numbers(self, goals: Array) -> Array:
-        """Numbers in this partition of the rows whose running sum of weights first exceeds these goals."""
-        return np.searchsorted(np.cumsum(draw_weights(self.rows), dtype=np.int64), goals, side="right")
+        """Numbers in this partition of the rows whose running sum of weights first exceeds these
+        goals.
+        """
+        return np.searchsorted(
+            np.cumsum(draw_weights(self.rows), dtype=np.int64), goals, side="right"
+        )
 
     def weighted_losses(self, C: Any) -> tuple[Array, Array]:
         """Weight of each row, and its loss at the nearest of these centroids."""
@@ -127,8 +143,11 @@ class Partition:
         return running_totals(parts, *self.weighted_losses(C))[-1] if parts else 0
 
     def rows_at_losses(self, C: Any, goals: list[Any]) -> Array:
-        """Numbers in this partition of the rows whose running sum of weight times loss first exceeds these goals."""
-        parts, (w, losses) = draw_parts(self.table.n_rows), self.weighted_losses(C)
+        """Numbers in this partition of the rows whose running sum of weight times loss first
+        exceeds these goals.
+        """
+        parts = draw_parts(self.table.n_rows)
+        (w, losses) = self.weighted_losses(C)
         totals = running_totals(parts, w, losses)
         return np.array([row_at_goal(parts, totals, w, losses, goal) for goal in goals])
 

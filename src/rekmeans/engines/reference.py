@@ -1,4 +1,7 @@
-"""The reference engine: NumPy blocks, exact integers. It defines the answer; other engines must give its bits."""
+"""The reference engine:
+
+NumPy blocks, exact integers. It defines the answer; other engines must give its bits.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,8 @@ from .loss_draws import draw_goal, row_at_goal, running_totals, weighted_loss
 
 BLOCK_CELLS_HELD = 1 << 21  # cells of one block: a few of its float64 copies stay near the cache
 MOST_BLOCK_ROWS = 1 << 15  # rows of a block at most
-FARTHEST = {"i": np.iinfo(np.int64).max, "O": 1 << 100, "f": np.inf}  # above every distance of that kind of number
+# above every distance of that kind of number
+FARTHEST = {"i": np.iinfo(np.int64).max, "O": 1 << 100, "f": np.inf}
 
 
 class Reference:
@@ -49,7 +53,11 @@ class Reference:
         return {}
 
     def place(
-        self, stages: Sequence[Model], table: Any, n_threads: int | None = None, memory_limit: int | None = None
+        self,
+        stages: Sequence[Model],
+        table: Any,
+        n_threads: int | None = None,
+        memory_limit: int | None = None,
     ) -> Any:
         kernel = stages[-1].kernel
         place = partial(ReferenceRows, kernel)
@@ -62,13 +70,16 @@ class ReferenceRows:
     most_gathered: ClassVar[int | None] = None
 
     def __init__(self, kernel: Any, table: Table, cuts: Array | None = None) -> None:
-        self.kernel, self.table = kernel, table
+        self.kernel = kernel
+        self.table = table
         n = table.n_rows
         size = max(1, min(MOST_BLOCK_ROWS, BLOCK_CELLS_HELD // (2 * table.n_columns)))
         self.cuts = np.append(np.arange(0, n, size), n) if cuts is None else cuts
         parts = [kernel.embed(table.dense(at)) for at in self.blocks()]
         self.F = parts[0] if len(parts) == 1 else np.concatenate(parts)  # (n, p)
-        informative = ~np.concatenate([kernel.uninformative_rows(table.dense(at)) for at in self.blocks()])
+        informative = ~np.concatenate(
+            [kernel.uninformative_rows(table.dense(at)) for at in self.blocks()]
+        )
         self.w: Array = np.ones(n, np.int64 if kernel.is_exact else np.float64)
         self.weight_bits = 0
         if table.weights is not None:
@@ -112,7 +123,9 @@ class ReferenceRows:
     def start_seeding(self) -> ReferenceSeeding:
         return ReferenceSeeding(self)
 
-    def best_of_drawn(self, model: Model, plan: SeedingPlan, words: Array, stop: Stop) -> State | None:
+    def best_of_drawn(
+        self, model: Model, plan: SeedingPlan, words: Array, stop: Stop
+    ) -> State | None:
         return None
 
     def rows_as_centroids(self, numbers: Array) -> Any:
@@ -122,14 +135,24 @@ class ReferenceRows:
     @cached_property
     def _overall(self) -> Any:
         """The rectified centroid of all rows."""
-        kernel, start, sums = self.kernel, middle_centroid(self.kernel), self.overall_sums()
-        blocks = [(F, kernel.row_weights(D, W)) for F, D, W in self._undivided_parts()] if kernel.statistics else []
+        kernel = self.kernel
+        start = middle_centroid(self.kernel)
+        sums = self.overall_sums()
+        blocks = (
+            [(F, kernel.row_weights(D, W)) for F, D, W in self._undivided_parts()]
+            if kernel.statistics
+            else []
+        )
         return rectified_update(kernel, with_statistics(kernel, blocks, sums, start), start)
 
     def overall_sums(self) -> Any:
-        """The sums of all rows in one cluster, each of which pulls as if it were at the centroid."""
+        """The sums of all rows in one cluster, each of which pulls as if it were at the
+        centroid.
+        """
         start = middle_centroid(self.kernel)
-        return reduce(add, (self.kernel.accumulate(F, start, D, W) for F, D, W in self._undivided_parts()))
+        return reduce(
+            add, (self.kernel.accumulate(F, start, D, W) for F, D, W in self._undivided_parts())
+        )
 
     def _undivided_parts(self) -> Iterator[tuple[Array, Array, Any]]:
         """Mapped rows, distances of 0 to the one centroid, and weights, block by block."""
@@ -154,7 +177,10 @@ class ReferenceRows:
     def label(self, model: Model, C: Any) -> Array:
         if model.assignment.labels_are_nearest:
             return self.map_blocks(lambda F: nearest(self.kernel.distance(F, C)))
-        parts = [model.assignment(self.kernel.distance(F, C), self.kernel.loss, w).labels for F, w in self.parts()]
+        parts = [
+            model.assignment(self.kernel.distance(F, C), self.kernel.loss, w).labels
+            for F, w in self.parts()
+        ]
         return np.concatenate(parts)
 
     def map_blocks(self, answer: Callable[[Array], Array]) -> Array:
@@ -170,23 +196,34 @@ class ReferenceRows:
             phases = self.kernel.coordinates(self.table.dense(at))
             observed = ~np.isnan(phases)
             W = one_hot(labels[at], self.w[at], k)
-            V = np.rint(np.clip(np.where(observed, phases, 0.0), -(2.0**46), 2.0**46) * TURN).astype(np.int64)
-            turns, masses = turns + product(W, V), masses + product(W, observed.astype(np.int64))
+            V = np.rint(
+                np.clip(np.where(observed, phases, 0.0), -(2.0**46), 2.0**46) * TURN
+            ).astype(np.int64)
+            turns = turns + product(W, V)
+            masses = masses + product(W, observed.astype(np.int64))
         return turns, masses
 
 
 class ReferenceRun:
-    """Every pass goes over every row; only the labels are remembered, to count those that change."""
+    """Every pass goes over every row; only the labels are remembered, to count those that
+    change.
+    """
 
     def __init__(self, rows: ReferenceRows, model: Model) -> None:
-        self.rows, self.model, self.last, self.n_passes = rows, model, np.full(len(rows), -1, np.int32), 0
-        self.weights: list[Any] = []  # of the rows in the last pass, by block, where the kernel has statistics
+        self.rows = rows
+        self.model = model
+        self.last = np.full(len(rows), -1, np.int32)
+        self.n_passes = 0
+        # of the rows in the last pass, by block, where the kernel has statistics
+        self.weights: list[Any] = []
 
     def assign(self, C: Any) -> Assignment:
         parts = [self.model.assign_block(F, w, C) for F, w in self.rows.parts()]
         labels = np.concatenate([part[0] for part in parts])
-        n_changed, self.last = int((labels != self.last).sum()), labels
-        self.weights, self.n_passes = [part[2] for part in parts], self.n_passes + 1
+        n_changed = int((labels != self.last).sum())
+        self.last = labels
+        self.weights = [part[2] for part in parts]
+        self.n_passes = self.n_passes + 1
         return Assignment(n_changed, reduce(add, (part[1] for part in parts)))
 
     def update(self, sums: Any, C: Any) -> Any:
@@ -201,15 +238,22 @@ class ReferenceRun:
 
 
 class ReferenceSeeding(Seeding):
-    """Nearest and second-nearest distance of every row to the centroids chosen so far, updated as they change."""
+    """Nearest and second-nearest distance of every row to the centroids chosen so far, updated as
+    they change.
+    """
 
     def __init__(self, rows: ReferenceRows) -> None:
-        self.rows, self.blocks, self.F, self.w = rows, list(rows.blocks()), rows.F, rows.w
+        self.rows = rows
+        self.blocks = list(rows.blocks())
+        self.F = rows.F
+        self.w = rows.w
         first = rows.rows_as_centroids(np.zeros(1, np.int64))
         self.centroids: Any = first.take([])
         probe = rows.kernel.loss(rows.kernel.distance(rows.F[:1], first))
         far = np.full(len(rows), FARTHEST[probe.dtype.kind], dtype=probe.dtype)
-        self.near, self.next = far, far.copy()  # (n,) each
+        # (n,) each
+        self.near = far
+        self.next = far.copy()
         self.owner, self.second = (np.full(len(rows), -1, np.int32) for _ in range(2))
 
     def sample(self, words: Array) -> Array:
@@ -217,10 +261,16 @@ class ReferenceSeeding(Seeding):
             return draw_rows(self._integer_weights(), words)
         totals = running_totals(self.blocks, self.w, self.near)
         goals = (draw_goal(totals[-1], word) for word in words.tolist())
-        return np.array([row_at_goal(self.blocks, totals, self.w, self.near, goal) for goal in goals])
+        return np.array(
+            [row_at_goal(self.blocks, totals, self.w, self.near, goal) for goal in goals]
+        )
 
     def _integer_weights(self) -> Array:
-        return self.w if self.w.dtype.kind == "i" else integer_weights(self.w if self.w.any() else self.w + 1)[0]
+        return (
+            self.w
+            if self.w.dtype.kind == "i"
+            else integer_weights(self.w if self.w.any() else self.w + 1)[0]
+        )
 
     def _total(self, D: Array) -> Any:
         """Weighted sum over rows, exact for integers."""
@@ -228,12 +278,17 @@ class ReferenceSeeding(Seeding):
 
     def _losses(self, P: Any) -> Array:
         kernel = self.rows.kernel
-        return np.concatenate([kernel.loss(kernel.distance(self.F[at], P)) for at in self.blocks])  # (n, candidates)
+        # (n, candidates)
+        return np.concatenate([kernel.loss(kernel.distance(self.F[at], P)) for at in self.blocks])
 
     def add_best(self, numbers: Array) -> None:
         P = self.rows.rows_as_centroids(numbers)
         D = self._losses(P)
-        left = [self._total(np.minimum(self.near, D[:, i])) for i in range(len(P))] if len(P) > 1 else [0]
+        left = (
+            [self._total(np.minimum(self.near, D[:, i])) for i in range(len(P))]
+            if len(P) > 1
+            else [0]
+        )
         best = min(range(len(P)), key=left.__getitem__)
         self.centroids = self.centroids.append(P.take([best]))
         self._insert(D[:, best], len(self.centroids) - 1)
@@ -246,7 +301,9 @@ class ReferenceSeeding(Seeding):
         self.near, self.owner = np.where(closer, D, self.near), np.where(closer, c, self.owner)
 
     def add_all(self, numbers: Array) -> None:
-        P, kernel, first = self.rows.rows_as_centroids(numbers), self.rows.kernel, len(self.centroids)
+        P = self.rows.rows_as_centroids(numbers)
+        kernel = self.rows.kernel
+        first = len(self.centroids)
         for at in self.blocks:
             D = kernel.loss(kernel.distance(self.F[at], P))
             least = D.argmin(axis=1)
@@ -261,7 +318,8 @@ class ReferenceSeeding(Seeding):
 
     def swap_best(self, numbers: Array) -> bool:
         P = self.rows.rows_as_centroids(numbers)
-        D, k = self._losses(P), len(self.centroids)
+        D = self._losses(P)
+        k = len(self.centroids)
         left = reduce(add, (self._loss_left(at, D[at], k) for at in self.blocks))  # (k, candidates)
         q, p = divmod(int(np.argmin(left)), len(P))
         if left[q, p] >= self._total(self.near):
@@ -273,7 +331,9 @@ class ReferenceSeeding(Seeding):
         return True
 
     def _loss_left(self, at: slice, D: Array, k: int) -> Array:
-        """Loss left if candidate p replaces centroid q: sum min(D_p, near), and more for the rows of q."""
+        """Loss left if candidate p replaces centroid q: sum min(D_p, near), and more for the rows
+        of q.
+        """
         w, owner = self.w[at], self.owner[at]
         kept = np.minimum(D, self.near[at][:, None])
         rest = np.minimum(D, self.next[at][:, None]) - kept
@@ -281,10 +341,13 @@ class ReferenceSeeding(Seeding):
 
     def _recount(self, hit: Array) -> None:
         """The two nearest of these rows, from all centroids."""
-        kernel, k = self.rows.kernel, len(self.centroids)
+        kernel = self.rows.kernel
+        k = len(self.centroids)
         for i in np.array_split(hit, max(1, len(hit) * k // BLOCK_CELLS_HELD)):
             D = kernel.loss(kernel.distance(self.F[i], self.centroids))
             order = np.argsort(D, axis=1, kind="stable")[:, :2]
-            self.near[i], self.owner[i] = np.take_along_axis(D, order[:, :1], 1)[:, 0], order[:, 0]
+            self.near[i] = np.take_along_axis(D, order[:, :1], 1)[:, 0]
+            self.owner[i] = order[:, 0]
             if k > 1:
-                self.next[i], self.second[i] = np.take_along_axis(D, order[:, 1:], 1)[:, 0], order[:, 1]
+                self.next[i] = np.take_along_axis(D, order[:, 1:], 1)[:, 0]
+                self.second[i] = order[:, 1]

@@ -1,4 +1,6 @@
-"""The width of a kernel with gamma="auto": gamma = 1/(2 median distance of a row to the nearest of k spread rows)."""
+"""The width of a kernel with gamma="auto": gamma = 1/(2 median distance of a row to the nearest of
+k spread rows).
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,19 @@ from ..seeding import plus_plus
 from ..table import MemoryTable, Table
 
 GAMMA_ROWS = 1 << 12  # rows of the sample
-GAMMA_SEED = 0  # of the sample and of the spread rows: the width is a number of the table, not of a start
-MEDIAN_DISTANCE = 0.5  # of the distance at which the median row lies; twice as steep, and clean tables begin to suffer
+# of the sample and of the spread rows: the width is a number of the table, not of a start
+GAMMA_SEED = 0
+# of the distance at which the median row lies; twice as steep, and clean tables begin to suffer
+MEDIAN_DISTANCE = 0.5
 LEAST_DISTANCE = np.finfo(float).tiny  # a smaller distance is none: its inverse would overflow
-FLAT_EXPONENT = -30  # power of 2 of the largest distance at which losses are taken for distances: they err by 1e-9
+# power of 2 of the largest distance at which losses are taken for distances: they err by 1e-9
+FLAT_EXPONENT = -30
 
 
 def auto_gamma(kernel: Any, table: Table, k: int) -> float:
-    """The width at which the median row lies at distance 1/2 of the nearest of k rows spread over the table."""
+    """The width at which the median row lies at distance 1/2 of the nearest of k rows spread over
+    the table.
+    """
     sample = table.sample(GAMMA_ROWS, GAMMA_SEED)
     X = sample.dense(slice(None))
     flat = _flat_kernel(kernel, X)
@@ -35,14 +42,25 @@ def auto_gamma(kernel: Any, table: Table, k: int) -> float:
 
 
 def _flat_kernel(kernel: Any, X: Array) -> Any:
-    """The kernel at a width, a power of 2, so small that losses are distances, whatever the units of the rows."""
-    F, even = kernel.within_bounds().embed(X), replace(kernel, gamma=1.0)
+    """The kernel at a width, a power of 2, so small that losses are distances, whatever the units
+    of the rows.
+    """
+    F = kernel.within_bounds().embed(X)
+    even = replace(kernel, gamma=1.0)
     middle = kernel.from_points(kernel.scale.middle[None])
     widest = float(even.distance(F, kernel.from_rows(F[:1], middle)).max())
-    return replace(kernel, gamma=math.ldexp(1.0, FLAT_EXPONENT - math.frexp(max(widest, LEAST_DISTANCE))[1]))
+    return replace(
+        kernel, gamma=math.ldexp(1.0, FLAT_EXPONENT - math.frexp(max(widest, LEAST_DISTANCE))[1])
+    )
 
 
 def _median(values: Array, weights: Array) -> float:
-    """Weighted median of the values above zero: a row that is itself one of the k has no distance to it."""
+    """Weighted median of the values above zero: a row that is itself one of the k has no distance
+    to it.
+    """
     some = (weights > 0) & (values > 0)
-    return float(np.quantile(values[some], 0.5, weights=weights[some], method="inverted_cdf")) if some.any() else 0.0
+    return (
+        float(np.quantile(values[some], 0.5, weights=weights[some], method="inverted_cdf"))
+        if some.any()
+        else 0.0
+    )

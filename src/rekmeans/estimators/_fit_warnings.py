@@ -34,7 +34,9 @@ def warn_of_empty_clusters(rows: Rows, labels: Array, k: int, why: str) -> None:
 
 
 def warn_of_what_is_left_out(placed: Placement, table: Table) -> None:
-    """Cells that the scale leaves out may be gross errors, or a small group far away: the user has to know."""
+    """Cells that the scale leaves out may be gross errors, or a small group far away: the user has
+    to know.
+    """
     rows = placed.rows
     if rows.kernel.beyond != "ignore":
         return

@@ -1,4 +1,6 @@
-"""What tells a fit from others when it goes on from a checkpoint, and what its starts are drawn with."""
+"""What tells a fit from others when it goes on from a checkpoint, and what its starts are drawn
+with.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +23,24 @@ WITHOUT_INFLUENCE = (
     "half_life",
     "engine",
 )  # the engine itself is compared
-DIGEST_SHOWN, LONGEST_VALUE = 16, 100  # letters
+# letters
+DIGEST_SHOWN = 16
+LONGEST_VALUE = 100
 
 
 class StartDraws(NamedTuple):
-    """What the starts of a fit are drawn with, and how many of them an interrupted fit has begun."""
+    """What the starts of a fit are drawn with, and how many of them an interrupted fit has
+    begun.
+    """
 
     random: np.random.RandomState | None  # for a callable init, where the user gives one
     entropy: list[int]
     n_begun: int = 0
 
     def random_state(self) -> np.random.RandomState:
-        """What a callable init draws with: the user's own, or one that a fit that goes on has again."""
+        """What a callable init draws with: the user's own, or one that a fit that goes on has
+        again.
+        """
         if self.random is not None:
             return self.random
         return np.random.RandomState(np.random.MT19937(np.random.SeedSequence(self.entropy)))
@@ -78,9 +86,15 @@ def fit_limits(estimator: Any, placed: Placement) -> FitLimits:
 
 
 def _value_text(value: Any, within: tuple[Any, ...] = ()) -> str:
-    """A parameter as text: numbers by their value, a digest of an array or of what a function does."""
+    """A parameter as text: numbers by their value, a digest of an array or of what a function
+    does.
+    """
     if callable(value):
-        return "itself" if any(value is one for one in within) else _callable_text(value, (*within, value))
+        return (
+            "itself"
+            if any(value is one for one in within)
+            else _callable_text(value, (*within, value))
+        )
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
     if isinstance(value, numbers.Integral):
@@ -90,31 +104,41 @@ def _value_text(value: Any, within: tuple[Any, ...] = ()) -> str:
         return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
     if hasattr(value, "__array__"):
         array = np.asarray(value)
-        return f"{array.shape} {_digest(str(array.dtype).encode(), np.ascontiguousarray(array).tobytes())}"
+        return (
+            f"{array.shape} "
+            f"{_digest(str(array.dtype).encode(), np.ascontiguousarray(array).tobytes())}"
+        )
     text = _items_text(value, within)
     return text if len(text) <= LONGEST_VALUE else _digest(text.encode())
 
 
 def _items_text(value: Any, within: tuple[Any, ...]) -> str:
-    """A list, tuple or dict by its items, because `repr` shortens long arrays in it; else the `repr`."""
+    """A list, tuple or dict by its items, because `repr` shortens long arrays in it; else the
+    `repr`.
+    """
     if isinstance(value, list | tuple):
         return f"[{', '.join(_value_text(part, within) for part in value)}]"
     if isinstance(value, dict):
-        return f"{{{', '.join(f'{name!r}: {_value_text(part, within)}' for name, part in value.items())}}}"
+        items = (f"{name!r}: {_value_text(part, within)}" for name, part in value.items())
+        return f"{{{', '.join(items)}}}"
     return repr(value)
 
 
 def _callable_text(value: Any, within: tuple[Any, ...]) -> str:
-    """The name of a function with a digest of its code, its defaults and what it has from outside."""
+    """The name of a function with a digest of its code, its defaults and what it has from
+    outside.
+    """
     name = str(getattr(value, "__qualname__", type(value).__qualname__))
     if isinstance(value, types.FunctionType):
         cells = [cell.cell_contents for cell in value.__closure__ or ()]
         outside = [*(value.__defaults__ or ()), *(value.__kwdefaults__ or {}).values(), *cells]
         texts = [_code_text(value.__code__)]
     elif isinstance(value, types.MethodType):
-        outside, texts = [value.__func__, *getattr(value.__self__, "__dict__", {}).values()], []
+        outside = [value.__func__, *getattr(value.__self__, "__dict__", {}).values()]
+        texts = []
     elif isinstance(value, functools.partial):
-        outside, texts = [value.func, *value.args, *value.keywords.values()], [*value.keywords]
+        outside = [value.func, *value.args, *value.keywords.values()]
+        texts = [*value.keywords]
     else:  # a class, or an object that can be called
         outside = [] if isinstance(value, type) else list(getattr(value, "__dict__", {}).values())
         texts = [str(getattr(value, "__module__", ""))]
@@ -130,7 +154,8 @@ def _code_text(code: types.CodeType) -> str:
 def _constant_text(value: Any) -> str:
     if isinstance(value, types.CodeType):
         return _code_text(value)
-    return repr(sorted(map(repr, value))) if isinstance(value, frozenset) else repr(value)  # sets have no order
+    # sets have no order
+    return repr(sorted(map(repr, value))) if isinstance(value, frozenset) else repr(value)
 
 
 def _digest(*parts: bytes) -> str:

@@ -1,4 +1,6 @@
-"""What estimators on scaled and mapped rows share: the parameters of the map, and how fitted attributes are set."""
+"""What estimators on scaled and mapped rows share: the parameters of the map, and how fitted
+attributes are set.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,11 @@ class Mapped(_watch.Callbacks, BaseEstimator):
 
 
 def set_fitted_attributes(estimator: Any, table: Table, attributes: dict[str, Any]) -> None:
-    """Give an estimator the columns of its table and its attributes; nothing of a fit before is left."""
-    for name in [name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")]:
+    """Give an estimator the columns of its table and its attributes; nothing of a fit before is
+    left.
+    """
+    for name in [
+        name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")
+    ]:
         delattr(estimator, name)
     vars(estimator).update(table.columns | attributes)

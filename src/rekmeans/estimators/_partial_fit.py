@@ -1,4 +1,6 @@
-"""partial_fit: the sums of a block are added to those before it, which fade, and the centroids follow the total."""
+"""partial_fit: the sums of a block are added to those before it, which fade, and the centroids
+follow the total.
+"""
 
 from __future__ import annotations
 
@@ -27,10 +29,13 @@ from ._mapped import set_fitted_attributes
 from .base import Clusterer
 from .placement import Placement, place_fitted_table, place_table
 
-OUTSIDE_SHARE = 0.05  # of the cells outside the scale, beyond those that it left out when it was made, renew it
+# of the cells outside the scale, beyond those that it left out when it was made, renew it
+OUTSIDE_SHARE = 0.05
 OUTSIDE_COLUMN = 0.5  # or so many of one column
 ROWS_CHECKED = 100  # at least, of one block or several: a share of fewer says little
-LARGEST_EXACT, LARGEST_REAL = 2.0**31, 0.5  # largest weights at which those of integers, or of real numbers, stay
+# largest weights at which those of integers, or of real numbers, stay
+LARGEST_EXACT = 2.0**31
+LARGEST_REAL = 0.5
 
 
 @dataclass(frozen=True)
@@ -80,19 +85,22 @@ class PartialFitMixin(Clusterer):
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Move the centroids by one block of a stream of rows.
 
-        The first block gives the scale and the start, as `fit` with max_iter=1; it needs n_clusters rows. Each block is
-        assigned to the centroids so far, its sums are added to those of the blocks before, which fade with
-        `half_life`, and the centroids become those of the total. A cluster without rows stays where it is. On a
-        model that `fit` or `load` gave, the scale and the centroids are the model's, without any weight.
+        The first block gives the scale and the start, as `fit` with max_iter=1; it needs n_clusters
+        rows. Each block is assigned to the centroids so far, its sums are added to those of the
+        blocks before, which fade with `half_life`, and the centroids become those of the total. A
+        cluster without rows stays where it is. On a model that `fit` or `load` gave, the scale and
+        the centroids are the model's, without any weight.
 
-        Where more than 5 % of the cells of a block (of 100 rows or more) lie outside the scale, it is made anew of a
-        sample of the rows so far in which older ones fade as in the sums, and the centroids are mapped anew through
-        their pre-images, with a warning. One of your own (`SCALES["mine"] = lambda summary: scale`) stays as it is.
+        Where more than 5 % of the cells of a block (of 100 rows or more) lie outside the scale, it
+        is made anew of a sample of the rows so far in which older ones fade as in the sums, and the
+        centroids are mapped anew through their pre-images, with a warning. One of your own
+        (`SCALES["mine"] = lambda summary: scale`) stays as it is.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            A block in memory: NumPy array, SciPy sparse, pandas, polars or pyarrow table; NaN or null where missing.
+            A block in memory: NumPy array, SciPy sparse, pandas, polars or pyarrow table; NaN or
+            null where missing.
         y : ignored
         sample_weight : array of shape (n_samples,) or None
             Row weights; weight 2 is the row twice.
@@ -100,23 +108,30 @@ class PartialFitMixin(Clusterer):
         Returns
         -------
         self
-            `labels_`, `inertia_` and `history_` are those of this block; `n_steps_` counts blocks and
-            `n_samples_seen_` rows.
+            `labels_`, `inertia_` and `history_` are those of this block; `n_steps_` counts blocks
+            and `n_samples_seen_` rows.
         """
         self._check_parameters()
         self._refuse_partial_fit()
         is_first = not hasattr(self, "kernel_")
         table = self._read_table(X, sample_weight, fitting=is_first)
         if not table.is_in_memory:
-            raise ValueError("partial_fit takes one block in memory, X is not: pass its blocks one by one, or use fit.")
+            raise ValueError(
+                "partial_fit takes one block in memory, X is not: pass its blocks one by one, or "
+                "use fit."
+            )
         refuse_table_on_card(table, "partial_fit")
         with limit_threads(self.n_threads):
-            stream = getattr(self, "stream_", None) or Stream(Clock.begin(self.half_life, table.weights))
+            stream = getattr(self, "stream_", None) or Stream(
+                Clock.begin(self.half_life, table.weights)
+            )
             stream = replace(stream, clock=stream.clock.with_half_life(self.half_life))
             units = stream.clock.units(table.weights, table.n_rows)
             stream.clock.refuse_heavy_rows(units, self.half_life)
             if self.scale is not None:
-                stream = replace(stream, recent=stream.recent.add(table, stream.clock.epochs(units)))
+                stream = replace(
+                    stream, recent=stream.recent.add(table, stream.clock.epochs(units))
+                )
             if is_first:
                 placed = place_table(self, table)
                 refuse_uninformative_table(placed.rows, self.scale)
@@ -140,24 +155,35 @@ class PartialFitMixin(Clusterer):
         kernel = self._make_kernel(NO_COLUMNS)
         if not kernel.is_additive or kernel.statistics:
             name = kernel.name or type(kernel).__name__
-            raise ValueError(f"partial_fit needs sums that add up, those of the kernel {name!r} do not: use fit.")
+            raise ValueError(
+                f"partial_fit needs sums that add up, those of the kernel {name!r} do not: use fit."
+            )
         if hasattr(self, "deviation_") and len(self.deviation_) != self.n_clusters:
             n = len(self.deviation_)
-            raise ValueError(f"partial_fit goes on with the {n} clusters so far, got n_clusters={self.n_clusters}.")
+            raise ValueError(
+                f"partial_fit goes on with the {n} clusters so far, got "
+                f"n_clusters={self.n_clusters}."
+            )
 
     def _renew_scale(self, table: MemoryTable, stream: Stream) -> tuple[Stream, Any, Any]:
-        """The stream, kernel and centroids for a block: on a new scale where too much lies outside the old."""
-        kernel, C = self.kernel_, self._fitted_centroids()
+        """The stream, kernel and centroids for a block: on a new scale where too much lies outside
+        the old.
+        """
+        kernel = self.kernel_
+        C = self._fitted_centroids()
         if self.scale is None:
             return stream, kernel, C
         cells = stream.cells.add(kernel.scale, table)
         if cells.n_rows < ROWS_CHECKED:
             return replace(stream, cells=cells), kernel, C
-        share, stream = cells.share_outside(kernel.scale), replace(stream, cells=CellCounts())
+        share = cells.share_outside(kernel.scale)
+        stream = replace(stream, cells=CellCounts())
         if not share:
             return stream, kernel, C
         twins = choose_engine(self.engine, ENGINES, self._make_stages(kernel), table).twins()
-        scale = self._find_scale(stream.recent.table(table.columns).column_summary(self.n_threads, twins))
+        scale = self._find_scale(
+            stream.recent.table(table.columns).column_summary(self.n_threads, twins)
+        )
         if scale is kernel.scale:  # a given one, whatever the rows are
             return stream, kernel, C
         what = f"{share:.0%} of the cells of the last {cells.n_rows} rows lie outside the scale"
@@ -169,18 +195,27 @@ class PartialFitMixin(Clusterer):
             C = self._make_stages(kernel)[-1].update(without_faded(stream.sums), C)
         return stream, kernel, C
 
-    def _add_block(self, stream: Stream, placed: Any, C: Any, units: Array, is_first: bool) -> dict[str, Any]:
-        """What the block leaves on the estimator: it is assigned to C, and then to the centroids of all sums."""
-        model, table, started = placed.model, placed.table, perf_counter()
+    def _add_block(
+        self, stream: Stream, placed: Any, C: Any, units: Array, is_first: bool
+    ) -> dict[str, Any]:
+        """What the block leaves on the estimator: it is assigned to C, and then to the centroids of
+        all sums.
+        """
+        model = placed.model
+        table = placed.table
+        started = perf_counter()
         run = placed.rows.start_run(model)
         before = run.assign(C)
-        block_sums, total = before.sums.fetch(), stream.sums
+        block_sums = before.sums.fetch()
+        total = stream.sums
         for number, piece in enumerate(stream.clock.pieces(units)):
             total = halved_sums(total) if number and total is not None else total
             if piece.weights.any():
-                sums = replace(self._piece_sums(placed, piece, C, block_sums), loss=0)  # of centroids that were
+                # of centroids that were
+                sums = replace(self._piece_sums(placed, piece, C, block_sums), loss=0)
                 total = sums if total is None else total + sums
-        candidate, n_relocated = model.update(without_faded(total), C), 0
+        candidate = model.update(without_faded(total), C)
+        n_relocated = 0
         if is_first:
             candidate, n_relocated = relocate_empty_clusters(
                 model.kernel, placed.rows.farthest, candidate, block_sums.mass
@@ -191,20 +226,30 @@ class PartialFitMixin(Clusterer):
             Pass(block_sums.loss, before.n_changed, n_relocated, passed - started),
             Pass(after.sums.loss, after.n_changed, 0, perf_counter() - passed),
         )
-        state = State(candidate, candidate, after.sums.loss, passes, is_done=True, labels=run.labels())
+        state = State(
+            candidate, candidate, after.sums.loss, passes, is_done=True, labels=run.labels()
+        )
         fit = lloyd.make_fit(placed.rows, [lloyd.Ending(run, model, state, Stop(1, 0.0))])
-        n_blocks, n_rows = stream.n_blocks + 1, stream.n_rows + table.n_rows
-        stream = replace(stream, clock=stream.clock.advance(units), sums=total, n_blocks=n_blocks, n_rows=n_rows)
+        n_blocks = stream.n_blocks + 1
+        n_rows = stream.n_rows + table.n_rows
+        stream = replace(
+            stream, clock=stream.clock.advance(units), sums=total, n_blocks=n_blocks, n_rows=n_rows
+        )
         counts = {"n_steps_": n_blocks, "n_samples_seen_": n_rows, "stream_": stream}
         return self._attributes(placed, fit) | self._centers(placed, fit) | counts
 
     def _centers(self, placed: Placement, fit: Fit) -> dict[str, Any]:
-        """Pre-images where the branch of a cluster without rows in this block is that of its last one."""
-        kernel, last = placed.model.kernel, getattr(self, "cluster_centers_", None)
+        """Pre-images where the branch of a cluster without rows in this block is that of its last
+        one.
+        """
+        kernel = placed.model.kernel
+        last = getattr(self, "cluster_centers_", None)
         if last is None or not kernel.is_periodic:
             return {}
         turns, observed = placed.rows.phase_sums(fit.labels, len(fit.centroids))
-        near = np.where(observed > 0, mean_turns(turns, observed), kernel.within_bounds().coordinates(last))
+        near = np.where(
+            observed > 0, mean_turns(turns, observed), kernel.within_bounds().coordinates(last)
+        )
         return {"cluster_centers_": kernel.preimage(fit.centroids, near)}
 
     def _piece_sums(self, placed: Any, piece: Piece, C: Any, block_sums: Any) -> Any:
@@ -214,6 +259,8 @@ class PartialFitMixin(Clusterer):
         if is_even and table.weights is None:
             return weighed_sums(block_sums, int(piece.weights[0]))
         largest = LARGEST_EXACT if model.kernel.is_exact else LARGEST_REAL
-        rows = MemoryTable(table.X[piece.rows], piece.weights.astype(np.float64), table.columns, largest)
+        rows = MemoryTable(
+            table.X[piece.rows], piece.weights.astype(np.float64), table.columns, largest
+        )
         on_engine = ENGINES[placed.engine].place([model], rows, self.n_threads, None)
         return weighed_sums(on_engine.start_run(model).assign(C).sums.fetch())

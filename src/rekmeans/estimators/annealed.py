@@ -1,4 +1,6 @@
-"""What map and gas share: a reach that falls from stage to stage of the one loop, and prototypes with neighbours."""
+"""What map and gas share: a reach that falls from stage to stage of the one loop, and prototypes
+with neighbours.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,10 @@ class Annealed(KernelClusterer):
 
     def _make_stages(self, kernel: Any) -> Sequence[Model]:
         last = super()._make_stages(kernel)[-1]
-        return [*(replace(last, assignment=self._rule(float(reach))) for reach in self._reaches()[:-1]), last]
+        return [
+            *(replace(last, assignment=self._rule(float(reach))) for reach in self._reaches()[:-1]),
+            last,
+        ]
 
     def _max_passes(self) -> int:
         return self.max_iter + (self.stages - 1) * (lloyd.STAGE + 1)

@@ -1,4 +1,6 @@
-"""What clusterers share: a kernel, an assignment rule and a centroid rule in the one loop, scikit-learn's methods."""
+"""What clusterers share: a kernel, an assignment rule and a centroid rule in the one loop,
+scikit-learn's methods.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,11 @@ from ..table.other_input import refuse_gathering
 from ..table.refusals import refuse_table_elsewhere
 from ..table.stream_input import read_any_table
 from ..threads import limit_threads
-from ._fit_warnings import refuse_uninformative_table, warn_of_empty_clusters, warn_of_what_is_left_out
+from ._fit_warnings import (
+    refuse_uninformative_table,
+    warn_of_empty_clusters,
+    warn_of_what_is_left_out,
+)
 from ._identity import StartDraws, fit_identity, fit_limits
 from ._mapped import Mapped, set_fitted_attributes
 from .placement import FitPreparation, Placement, place_fitted, place_table
@@ -35,7 +41,9 @@ MANY_STARTS = 10  # where a start is no better than chance
 
 
 class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Mapped):
-    """Lloyd's loop and its answers; a subclass has the parameters, and says which kernel and which rules."""
+    """Lloyd's loop and its answers; a subclass has the parameters, and says which kernel and which
+    rules.
+    """
 
     n_clusters: int
     init: Any
@@ -56,15 +64,17 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            NumPy array, SciPy sparse, pandas, polars or pyarrow table, torch tensor, CuPy or another DLPack array on a
-            card; NaN or null for missing values. Where sums
-            of rows are enough also a table that is read block by block in every pass: the path of a .npy file, of a
-            parquet file, a folder of them or a pattern, a pyarrow dataset, a zarr array, a NumPy memmap larger than
-            `memory_limit`, or a function that gives a new iterator over blocks each time; for hard labels a dask.array
-            or dask.dataframe, whose labels stay lazy.
+            NumPy array, SciPy sparse, pandas, polars or pyarrow table, torch tensor, CuPy or
+            another DLPack array on a card; NaN or null for missing values. Where sums of rows are
+            enough also a table that is read block by block in every pass: the path of a .npy file,
+            of a parquet file, a folder of them or a pattern, a pyarrow dataset, a zarr array, a
+            NumPy memmap larger than `memory_limit`, or a function that gives a new iterator over
+            blocks each time; for hard labels a dask.array or dask.dataframe, whose labels stay
+            lazy.
         y : ignored
         sample_weight : array of shape (n_samples,), str or None
-            Row weights; weight 2 is the row twice. The name of a column where the table is not in memory.
+            Row weights; weight 2 is the row twice. The name of a column where the table is not in
+            memory.
 
         Returns
         -------
@@ -87,12 +97,20 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
                 _watch.print_passes(n_starts) if self.verbose else None,
                 tasks.watch(lambda fit: table.columns | self._attributes(placed, fit)),
             )
-            draws, stop = self._start_draws(), Stop(self.max_iter, float(self.tol))
-            identity, limits = partial(fit_identity, self, placed), partial(fit_limits, self, placed)
+            draws = self._start_draws()
+            stop = Stop(self.max_iter, float(self.tol))
+            identity, limits = (
+                partial(fit_identity, self, placed),
+                partial(fit_limits, self, placed),
+            )
             with use_checkpoint(self.checkpoint, identity, limits, draws.entropy) as checkpoint:
-                draws = draws._replace(entropy=checkpoint.entropy, n_begun=checkpoint.n_starts_begun)
+                draws = draws._replace(
+                    entropy=checkpoint.entropy, n_begun=checkpoint.n_starts_begun
+                )
                 starts = tasks.starts(self._make_starts(placed.rows, table, draws))
-                fit = lloyd.best(placed.rows, placed.stages, starts, stop, watch, checkpoint.journal)
+                fit = lloyd.best(
+                    placed.rows, placed.stages, starts, stop, watch, checkpoint.journal
+                )
                 attributes = self._attributes(placed, fit)
         warn_of_what_is_left_out(placed, table)
         self._warn_of_empty_clusters(placed.rows, fit)
@@ -107,11 +125,15 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         scale = SCALES[self.scale](summary)
         if not isinstance(scale, Scale) or scale.n_columns != summary.n_columns:
             got = f"one of {scale.n_columns}" if isinstance(scale, Scale) else f"{scale!r:.60}"
-            raise ValueError(f"scale={self.scale!r} must give a Scale of {summary.n_columns} columns; got {got}.")
+            raise ValueError(
+                f"scale={self.scale!r} must give a Scale of {summary.n_columns} columns; got {got}."
+            )
         return scale
 
     def _make_kernel(self, scale: Scale) -> Any:
-        """The kernel that the parameters name, for columns of this scale; it has learned nothing yet."""
+        """The kernel that the parameters name, for columns of this scale; it has learned nothing
+        yet.
+        """
         return self._euler_kernel(scale)
 
     def _make_stages(self, kernel: Any) -> Sequence[Model]:
@@ -121,13 +143,17 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     def _make_preparation(self) -> FitPreparation:
         """What a kernel may ask for while it learns from the table."""
         limit = _parameters.check_bytes("memory_limit", self.memory_limit)
-        return FitPreparation(self._n_centroids(), self.centroids, self.n_threads, limit, self.engine, float(self.tol))
+        return FitPreparation(
+            self._n_centroids(), self.centroids, self.n_threads, limit, self.engine, float(self.tol)
+        )
 
     def _start_draws(self) -> StartDraws:
         """What the starts are drawn with."""
         has_state = callable(self.init) and self.random_state is not None
         random = _parameters.check_random_state(self.random_state) if has_state else None
-        return StartDraws(random, _parameters.fit_entropy(self.random_state if random is None else random))
+        return StartDraws(
+            random, _parameters.fit_entropy(self.random_state if random is None else random)
+        )
 
     def _make_starts(self, rows: Rows, table: Any, draws: StartDraws) -> Iterator[Any]:
         """Starting centroids of each run; None for those that an interrupted fit has begun."""
@@ -137,7 +163,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         random = draws.random_state() if callable(self.init) else None
         for number in range(self._n_starts()):
             seed = np.random.SeedSequence(draws.entropy, spawn_key=(number,))
-            if number < draws.n_begun and not callable(self.init):  # which may draw, and has to do so again
+            # which may draw, and has to do so again
+            if number < draws.n_begun and not callable(self.init):
                 yield None
             elif model is not None:
                 yield best_short_fit(rows, model, k, np.random.PCG64(seed), float(self.tol))
@@ -146,14 +173,22 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             else:
                 if callable(self.init):
                     refuse_table_elsewhere(table, "a callable init")
-                points = self.init(table.X, k, random_state=random) if callable(self.init) else self.init
-                yield rows.kernel.from_points(_parameters.check_starting_points(points, k, table.n_columns))
+                points = (
+                    self.init(table.X, k, random_state=random) if callable(self.init) else self.init
+                )
+                yield rows.kernel.from_points(
+                    _parameters.check_starting_points(points, k, table.n_columns)
+                )
 
     def _read_table(self, X: Any, sample_weight: Any = None, *, fitting: bool) -> Any:
-        """The rows of X as numbers, with their weights; refused in a sentence where they are not."""
+        """The rows of X as numbers, with their weights; refused in a sentence where they are
+        not.
+        """
         k, k_parameter = (self._n_centroids(), self._k_parameter()) if fitting else (1, "")
         limit = _parameters.check_bytes("memory_limit", self.memory_limit)
-        return read_any_table(self, X, sample_weight, limit, fitting=fitting, k=k, k_parameter=k_parameter)
+        return read_any_table(
+            self, X, sample_weight, limit, fitting=fitting, k=k, k_parameter=k_parameter
+        )
 
     def _n_centroids(self) -> int:
         return self.n_clusters
@@ -192,7 +227,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _attributes(self, placed: Placement, fit: Fit) -> dict[str, Any]:
         """What a fit leaves on the estimator."""
-        kernel, C = placed.model.kernel, fit.centroids
+        kernel = placed.model.kernel
+        C = fit.centroids
         attributes = {
             "kernel_": kernel.for_prediction(),
             "labels_": placed.table.answer(fit.labels),
@@ -240,17 +276,23 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """
         refuse_gathering(self, X)
         return self._apply(
-            X, lambda kernel, F, C: np.sqrt(kernel.loss(kernel.distance(F, C)).astype(np.float64) * kernel.loss_unit)
+            X,
+            lambda kernel, F, C: np.sqrt(
+                kernel.loss(kernel.distance(F, C)).astype(np.float64) * kernel.loss_unit
+            ),
         )
 
     def score_samples(self, X: Any) -> Array:
-        """How well its centroid represents each row: cosine of the angle between them, 1 at the centroid, (n,)."""
+        """How well its centroid represents each row: cosine of the angle between them, 1 at the
+        centroid, (n,).
+        """
         return self._apply(X, lambda kernel, F, C: kernel.centroid_similarity(F, C))
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
         """Minus the objective of X for the fitted centroids.
 
-        Comparable between fits of one kernel, width, scale and beyond only: a wider kernel shrinks every distance.
+        Comparable between fits of one kernel, width, scale and beyond only: a wider kernel shrinks
+        every distance.
         """
         placed = place_fitted(self, X, sample_weight)
         with limit_threads(self.n_threads):
@@ -259,9 +301,12 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
 
     def _apply(self, X: Any, answer: Callable[[Any, Array, Any], Array]) -> Array:
         """`answer` of the fitted kernel, the mapped rows of X and the centroids."""
-        placed, C = place_fitted(self, X), self._fitted_centroids()
+        placed = place_fitted(self, X)
+        C = self._fitted_centroids()
         with limit_threads(self.n_threads):
-            return placed.table.answer(placed.rows.map_blocks(lambda F: answer(placed.rows.kernel, F, C)))
+            return placed.table.answer(
+                placed.rows.map_blocks(lambda F: answer(placed.rows.kernel, F, C))
+            )
 
     def _fitted_centroids(self) -> Any:
         """The centroids as the loop holds them: a record of the kernel's own."""
@@ -277,7 +322,11 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         _parameters.check_int("max_iter", self.max_iter)
         _parameters.check_path("checkpoint", self.checkpoint)
         _parameters.refuse_random_state(self.random_state)
-        _parameters.check_int("verbose", int(self.verbose) if isinstance(self.verbose, bool) else self.verbose, least=0)
+        _parameters.check_int(
+            "verbose",
+            int(self.verbose) if isinstance(self.verbose, bool) else self.verbose,
+            least=0,
+        )
 
     def _check_prediction_parameters(self) -> None:
         """Refuse values of those parameters that a fitted estimator still reads."""

@@ -53,49 +53,56 @@ class _EulerClusterer(PartialFitMixin):
 class EulerKMeans(_EulerClusterer):
     """Euler k-means: k-means of rows mapped by phi(x) = exp(i alpha pi x)/sqrt(2).
 
-    Its centroids are means inside the circle, off the mapped data ("pseudo-centroids"); `deviation_` says how far.
+    Its centroids are means inside the circle, off the mapped data ("pseudo-centroids");
+    `deviation_` says how far.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     alpha : float, default=0.9
-        Half-turns of the circle per unit of the scaled feature, for the Euler kernel. With a scale on, 1 is the largest
-        that keeps near near.
+        Half-turns of the circle per unit of the scaled feature, for the Euler kernel. With a scale
+        on, 1 is the largest that keeps near near.
     scale : {"robust", "range", "global"} or None, default="robust"
-        What a unit of a feature is, and what is kept: the bulk of the column and groups far from it, with the gaps
-        between them folded; the column's range; the range of the table; 1 (the paper's bare map).
+        What a unit of a feature is, and what is kept: the bulk of the column and groups far from
+        it, with the gaps between them folded; the column's range; the range of the table; 1 (the
+        paper's bare map).
     beyond : {"ignore", "clip", "wrap"}, default="ignore"
         What a value outside the kept intervals (robust; the range of the fitted rows) does:
-        counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler kernel). A
-        row with nothing inside is labelled by its clipped values and takes no part in the centroids. Without a scale
-        nothing is outside.
-    init : {"k-means++", "k-means||", "random", "circle"}, array (n_clusters, n_features), callable, default="k-means++"
-        Start: the best of a few short fits from greedy k-means++, k-means|| over all rows, random mapped rows, random
-        points of the circle, or points in the units of X; a callable is called as
-        init(X, n_clusters, random_state=...) and returns such points.
+        counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler
+        kernel). A row with nothing inside is labelled by its clipped values and takes no part in
+        the centroids. Without a scale nothing is outside.
+    init : {"k-means++", "k-means||", "random", "circle"}, array (n_clusters, n_features), callable,
+    default="k-means++"
+        Start: the best of a few short fits from greedy k-means++, k-means|| over all rows, random
+        mapped rows, random points of the circle, or points in the units of X; a callable is called
+        as init(X, n_clusters, random_state=...) and returns such points.
     n_init : int or "auto", default="auto"
-        Whole fits of which the best is kept; "auto" is 10 for "random" and "circle", and 1 for the others: "k-means++"
-        starts where the best of up to ten short fits ends.
+        Whole fits of which the best is kept; "auto" is 10 for "random" and "circle", and 1 for the
+        others: "k-means++" starts where the best of up to ten short fits ends.
     max_iter : int, default=300
         Largest number of passes of one start.
     tol : float, default=0.0
         Stop when the objective falls by no more than this share; 0 stops only when nothing changes.
     half_life : float or None, default=None
-        In `partial_fit`, rows (or their weight) after which a row counts half as much; None: all count alike.
+        In `partial_fit`, rows (or their weight) after which a row counts half as much; None: all
+        count alike.
     engine : str, default="auto"
-        Where the passes run: "auto", "native" (compiled), "reference" (NumPy), "dask" (the partitions of Dask's
-        collections) or "torch" (a card; "auto" takes it where X is on one). For hard Euler clustering the answer is the
-        same, bit for bit; where rows are weighed by real numbers it agrees to rounding.
+        Where the passes run: "auto", "native" (compiled), "reference" (NumPy), "dask" (the
+        partitions of Dask's collections) or "torch" (a card; "auto" takes it where X is on one).
+        For hard Euler clustering the answer is the same, bit for bit; where rows are weighed by
+        real numbers it agrees to rounding.
     n_threads : int or None, default=None
-        Threads to use; None for all that the process may: its CPU affinity, its container's quota, OMP_NUM_THREADS (set
-        in workers of joblib and Dask). The answer is the same for any number.
+        Threads to use; None for all that the process may: its CPU affinity, its container's quota,
+        OMP_NUM_THREADS (set in workers of joblib and Dask). The answer is the same for any number.
     memory_limit : int, str or None, default=None
-        Bytes, or text such as "2GB", that the rows on circles (native engine, card) or the kernel values between rows
-        may take; where they do not fit, they are made anew in every pass. Scaled rows of other kernels are always kept.
+        Bytes, or text such as "2GB", that the rows on circles (native engine, card) or the kernel
+        values between rows may take; where they do not fit, they are made anew in every pass.
+        Scaled rows of other kernels are always kept.
     checkpoint : str, path or None, default=None
-        A file to which the fit writes how far it has come, between passes and at most once a second. The same fit,
-        interrupted and called again with it, goes on to the same bits; the file goes when the fit ends.
+        A file to which the fit writes how far it has come, between passes and at most once a
+        second. The same fit, interrupted and called again with it, goes on to the same bits; the
+        file goes when the fit ends.
     random_state : int, RandomState or None, default=None
         Seed of the starts.
     verbose : int, default=0
@@ -103,7 +110,8 @@ class EulerKMeans(_EulerClusterer):
 
     Attributes
     ----------
-    labels_, cluster_centers_, centroids_, deviation_, inertia_, n_iter_, history_, alpha_, scale_, engine_
+    labels_, cluster_centers_, centroids_, deviation_, inertia_, n_iter_, history_, alpha_, scale_,
+    engine_
         As in :class:`RectifiedEulerKMeans`.
 
     Examples
@@ -122,49 +130,56 @@ class EulerKMeans(_EulerClusterer):
 class RectifiedEulerKMeans(_EulerClusterer):
     """Rectified Euler k-means (REK1 = REK2): Euler k-means whose centroids stay on the mapped data.
 
-    Minimises sum_j sum_l (1 - cos(alpha pi (x_jl - u_cl))), a bounded loss, so far values lose their influence.
+    Minimises sum_j sum_l (1 - cos(alpha pi (x_jl - u_cl))), a bounded loss, so far values lose
+    their influence.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     alpha : float, default=0.9
-        Half-turns of the circle per unit of the scaled feature, for the Euler kernel. With a scale on, 1 is the largest
-        that keeps near near.
+        Half-turns of the circle per unit of the scaled feature, for the Euler kernel. With a scale
+        on, 1 is the largest that keeps near near.
     scale : {"robust", "range", "global"} or None, default="robust"
-        What a unit of a feature is, and what is kept: the bulk of the column and groups far from it, with the gaps
-        between them folded; the column's range; the range of the table; 1 (the paper's bare map).
+        What a unit of a feature is, and what is kept: the bulk of the column and groups far from
+        it, with the gaps between them folded; the column's range; the range of the table; 1 (the
+        paper's bare map).
     beyond : {"ignore", "clip", "wrap"}, default="ignore"
         What a value outside the kept intervals (robust; the range of the fitted rows) does:
-        counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler kernel). A
-        row with nothing inside is labelled by its clipped values and takes no part in the centroids. Without a scale
-        nothing is outside.
-    init : {"k-means++", "k-means||", "random", "circle"}, array (n_clusters, n_features), callable, default="k-means++"
-        Start: the best of a few short fits from greedy k-means++, k-means|| over all rows, random mapped rows, random
-        points of the circle, or points in the units of X; a callable is called as
-        init(X, n_clusters, random_state=...) and returns such points.
+        counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler
+        kernel). A row with nothing inside is labelled by its clipped values and takes no part in
+        the centroids. Without a scale nothing is outside.
+    init : {"k-means++", "k-means||", "random", "circle"}, array (n_clusters, n_features), callable,
+    default="k-means++"
+        Start: the best of a few short fits from greedy k-means++, k-means|| over all rows, random
+        mapped rows, random points of the circle, or points in the units of X; a callable is called
+        as init(X, n_clusters, random_state=...) and returns such points.
     n_init : int or "auto", default="auto"
-        Whole fits of which the best is kept; "auto" is 10 for "random" and "circle", and 1 for the others: "k-means++"
-        starts where the best of up to ten short fits ends.
+        Whole fits of which the best is kept; "auto" is 10 for "random" and "circle", and 1 for the
+        others: "k-means++" starts where the best of up to ten short fits ends.
     max_iter : int, default=300
         Largest number of passes of one start.
     tol : float, default=0.0
         Stop when the objective falls by no more than this share; 0 stops only when nothing changes.
     half_life : float or None, default=None
-        In `partial_fit`, rows (or their weight) after which a row counts half as much; None: all count alike.
+        In `partial_fit`, rows (or their weight) after which a row counts half as much; None: all
+        count alike.
     engine : str, default="auto"
-        Where the passes run: "auto", "native" (compiled), "reference" (NumPy), "dask" (the partitions of Dask's
-        collections) or "torch" (a card; "auto" takes it where X is on one). For hard Euler clustering the answer is the
-        same, bit for bit; where rows are weighed by real numbers it agrees to rounding.
+        Where the passes run: "auto", "native" (compiled), "reference" (NumPy), "dask" (the
+        partitions of Dask's collections) or "torch" (a card; "auto" takes it where X is on one).
+        For hard Euler clustering the answer is the same, bit for bit; where rows are weighed by
+        real numbers it agrees to rounding.
     n_threads : int or None, default=None
-        Threads to use; None for all that the process may: its CPU affinity, its container's quota, OMP_NUM_THREADS (set
-        in workers of joblib and Dask). The answer is the same for any number.
+        Threads to use; None for all that the process may: its CPU affinity, its container's quota,
+        OMP_NUM_THREADS (set in workers of joblib and Dask). The answer is the same for any number.
     memory_limit : int, str or None, default=None
-        Bytes, or text such as "2GB", that the rows on circles (native engine, card) or the kernel values between rows
-        may take; where they do not fit, they are made anew in every pass. Scaled rows of other kernels are always kept.
+        Bytes, or text such as "2GB", that the rows on circles (native engine, card) or the kernel
+        values between rows may take; where they do not fit, they are made anew in every pass.
+        Scaled rows of other kernels are always kept.
     checkpoint : str, path or None, default=None
-        A file to which the fit writes how far it has come, between passes and at most once a second. The same fit,
-        interrupted and called again with it, goes on to the same bits; the file goes when the fit ends.
+        A file to which the fit writes how far it has come, between passes and at most once a
+        second. The same fit, interrupted and called again with it, goes on to the same bits; the
+        file goes when the fit ends.
     random_state : int, RandomState or None, default=None
         Seed of the starts.
     verbose : int, default=0
@@ -178,9 +193,11 @@ class RectifiedEulerKMeans(_EulerClusterer):
     deviation_ : (n_clusters,) how far each centroid lies off the circle; 0 here.
     inertia_ : float, the objective.
     n_iter_ : int, passes of the best start.
-    history_ : dict of arrays, one entry a pass: inertia, n_changed (rows), n_relocated (empty clusters), seconds.
+    history_ : dict of arrays, one entry a pass: inertia, n_changed (rows), n_relocated (empty
+    clusters), seconds.
     alpha_ : float, the alpha used.
-    scale_ : the kept intervals, shifts and unit of each column, and the share of its cells left out.
+    scale_ : the kept intervals, shifts and unit of each column, and the share of its cells left
+    out.
     engine_ : str, the engine that ran.
     n_steps_, n_samples_seen_ : int, after `partial_fit`: blocks and rows so far.
 

@@ -1,4 +1,6 @@
-"""The Euler map as a scikit-learn transformer: each feature becomes (cos, sin) of alpha pi (x - shift)/unit."""
+"""The Euler map as a scikit-learn transformer: each feature becomes (cos, sin) of alpha pi (x -
+shift)/unit.
+"""
 
 from __future__ import annotations
 
@@ -57,12 +59,14 @@ class EulerMap(TransformerMixin, Mapped):
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            NumPy array, SciPy sparse, pandas, polars or pyarrow table; NaN or null for missing values. Also a table
-            that is read block by block: the path of a .npy file, of a parquet file, a folder of them or a pattern,
-            a pyarrow dataset, a zarr array, or a function that returns a new iterator over blocks each time.
+            NumPy array, SciPy sparse, pandas, polars or pyarrow table; NaN or null for missing
+            values. Also a table that is read block by block: the path of a .npy file, of a parquet
+            file, a folder of them or a pattern, a pyarrow dataset, a zarr array, or a function that
+            returns a new iterator over blocks each time.
         y : ignored
         sample_weight : array of shape (n_samples,), str or None
-            Row weights. The name of a column where the table is read block by block and has column names.
+            Row weights. The name of a column where the table is read block by block and has column
+            names.
 
         Returns
         -------
@@ -94,8 +98,8 @@ class EulerMap(TransformerMixin, Mapped):
         Returns
         -------
         mapped : array of shape (n_samples, 2 * n_features)
-            [cos | sin] in float64; (0, 0) for a missing or ignored cell. The array is in memory; the rows of X are
-            read block by block.
+            [cos | sin] in float64; (0, 0) for a missing or ignored cell. The array is in memory;
+            the rows of X are read block by block.
         """
         check_is_fitted(self)
         table = read_host_table(self, X, fitting=False)
@@ -105,7 +109,10 @@ class EulerMap(TransformerMixin, Mapped):
         return mapped
 
     def inverse_transform(self, X: ArrayLike) -> Array:
-        """Values in the units of the table, on the branch nearest the middle of each range; NaN from (0, 0)."""
+        """Values in the units of the table, on the branch nearest the middle of each range;
+
+        NaN from (0, 0).
+        """
         check_is_fitted(self)
         d = self.n_features_in_
         F = circle_points(X, d)
@@ -117,4 +124,6 @@ class EulerMap(TransformerMixin, Mapped):
         """cos(name) for all features, then sin(name)."""
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
-        return np.array([f"{part}({name})" for part in ("cos", "sin") for name in names], dtype=object)
+        return np.array(
+            [f"{part}({name})" for part in ("cos", "sin") for name in names], dtype=object
+        )

@@ -48,8 +48,13 @@ class KernelClusterer(Clusterer):
         kind = KERNELS[self.kernel]
         for name in kind.parameters:
             if not hasattr(self, name):
-                raise ValueError(f"kernel={self.kernel!r} takes {name!r}, which {type(self).__name__} does not have.")
-        return kind(scale, self._beyond(), *(_number(getattr(self, name)) for name in kind.parameters))
+                raise ValueError(
+                    f"kernel={self.kernel!r} takes {name!r}, which {type(self).__name__} does not "
+                    f"have."
+                )
+        return kind(
+            scale, self._beyond(), *(_number(getattr(self, name)) for name in kind.parameters)
+        )
 
 
 def _number(value: Any) -> Any:
@@ -60,61 +65,70 @@ def _number(value: Any) -> Any:
 class KernelKMeans(PartialFitMixin, KernelClusterer):
     """Kernel k-means, with centroids put back on the mapped data, or with its own means.
 
-    Rectified centroids are points: a fit is linear in the rows, and a prediction compares with n_clusters points.
-    For a radial kernel the nearest centroid is the nearest point: borders are flat, what is gained is robustness.
+    Rectified centroids are points: a fit is linear in the rows, and a prediction compares with
+    n_clusters points. For a radial kernel the nearest centroid is the nearest point: borders are
+    flat, what is gained is robustness.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     kernel : {"euler", "rbf", "laplace", "laplace-l2", "linear"}, default="rbf"
-        What near means: features on circles; `exp(-gamma |x - v|^2)`; `exp(-gamma |x - v|)` in the L1 or the L2 norm;
-        plain distance.
-        "precomputed": X holds the kernel values between rows, (n_samples, n_samples), and in predict those between new
-        and fitted rows; means only.
+        What near means: features on circles; `exp(-gamma |x - v|^2)`; `exp(-gamma |x - v|)` in the
+        L1 or the L2 norm; plain distance. "precomputed": X holds the kernel values between rows,
+        (n_samples, n_samples), and in predict those between new and fitted rows; means only.
     centroids : {"rectified", "mean"}, default="rectified"
-        Centroids that are images of points; or means in the mapped space, off the mapped data. Means of the RBF and
-        Laplace kernels are known by kernel values between rows only: their cost grows with the square of the rows.
+        Centroids that are images of points; or means in the mapped space, off the mapped data.
+        Means of the RBF and Laplace kernels are known by kernel values between rows only: their
+        cost grows with the square of the rows.
     gamma : float or "auto", default="auto"
-        Width of the RBF and Laplace kernels, on the scaled features. "auto" takes it from the distance of the middle
-        row to its nearest of n_clusters spread rows.
+        Width of the RBF and Laplace kernels, on the scaled features. "auto" takes it from the
+        distance of the middle row to its nearest of n_clusters spread rows.
     alpha : float, default=0.9
-        Half-turns of the circle per unit of the scaled feature, for the Euler kernel. With a scale on, 1 is the largest
-        that keeps near near.
+        Half-turns of the circle per unit of the scaled feature, for the Euler kernel. With a scale
+        on, 1 is the largest that keeps near near.
     scale : {"robust", "range", "global"} or None, default="robust"
-        What a unit of a feature is, and what is kept: the bulk of the column and groups far from it, with the gaps
-        between them folded; the column's range; the range of the table; 1 (the paper's bare map).
+        What a unit of a feature is, and what is kept: the bulk of the column and groups far from
+        it, with the gaps between them folded; the column's range; the range of the table; 1 (the
+        paper's bare map).
     beyond : {"ignore", "clip", "wrap"}, default="ignore"
         What a value outside the kept intervals (robust; the range of the fitted rows) does:
-        counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler kernel). A
-        row with nothing inside is labelled by its clipped values and takes no part in the centroids. Without a scale
-        nothing is outside.
-    init : {"k-means++", "k-means||", "random", "circle"}, array (n_clusters, n_features), callable, default="k-means++"
-        Start: greedy k-means++ with swaps, k-means|| over all rows (not of kernels that need all rows at once: Laplace,
-        kernel means), random mapped rows, random points of the circle (Euler), or points in the units of X; a callable
-        is called as init(X, n_clusters, random_state=...) and returns such points.
+        counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler
+        kernel). A row with nothing inside is labelled by its clipped values and takes no part in
+        the centroids. Without a scale nothing is outside.
+    init : {"k-means++", "k-means||", "random", "circle"}, array (n_clusters, n_features), callable,
+    default="k-means++"
+        Start: greedy k-means++ with swaps, k-means|| over all rows (not of kernels that need all
+        rows at once: Laplace, kernel means), random mapped rows, random points of the circle
+        (Euler), or points in the units of X; a callable is called as init(X, n_clusters,
+        random_state=...) and returns such points.
     n_init : int or "auto", default="auto"
-        Starts of which the best is kept; "auto" is 10 for "random" and "circle", else 1 (for the Euler kernel
-        as in :class:`RectifiedEulerKMeans`).
+        Starts of which the best is kept; "auto" is 10 for "random" and "circle", else 1 (for the
+        Euler kernel as in :class:`RectifiedEulerKMeans`).
     max_iter : int, default=300
         Largest number of passes of one start.
     tol : float, default=1e-06
         Stop when the objective falls by no more than this share; 0 stops only when nothing changes.
     half_life : float or None, default=None
-        In `partial_fit`, rows (or their weight) after which a row counts half as much; None: all count alike.
+        In `partial_fit`, rows (or their weight) after which a row counts half as much; None: all
+        count alike.
     engine : str, default="auto"
-        Where the passes run: "auto", "native" (compiled), "reference" (NumPy), "dask" (the partitions of Dask's
-        collections) or "torch" (a card; "auto" takes it where X is on one). For hard Euler clustering the answer is the
-        same, bit for bit; where rows are weighed by real numbers it agrees to rounding.
+        Where the passes run: "auto", "native" (compiled), "reference" (NumPy), "dask" (the
+        partitions of Dask's collections) or "torch" (a card; "auto" takes it where X is on one).
+        For hard Euler clustering the answer is the same, bit for bit; where rows are weighed by
+        real numbers it agrees to rounding.
     n_threads : int or None, default=None
-        Threads to use; None for all that the process may: its CPU affinity, its container's quota, OMP_NUM_THREADS (set
-        in workers of joblib and Dask). The answer is the same for any number, that of kernel means to rounding.
+        Threads to use; None for all that the process may: its CPU affinity, its container's quota,
+        OMP_NUM_THREADS (set in workers of joblib and Dask). The answer is the same for any number,
+        that of kernel means to rounding.
     memory_limit : int, str or None, default=None
-        Bytes, or text such as "2GB", that the rows on circles (native engine, card) or the kernel values between rows
-        may take; where they do not fit, they are made anew in every pass. Scaled rows of other kernels are always kept.
+        Bytes, or text such as "2GB", that the rows on circles (native engine, card) or the kernel
+        values between rows may take; where they do not fit, they are made anew in every pass.
+        Scaled rows of other kernels are always kept.
     checkpoint : str, path or None, default=None
-        A file to which the fit writes how far it has come, between passes and at most once a second. The same fit,
-        interrupted and called again with it, goes on to the same bits; the file goes when the fit ends.
+        A file to which the fit writes how far it has come, between passes and at most once a
+        second. The same fit, interrupted and called again with it, goes on to the same bits; the
+        file goes when the fit ends.
     random_state : int, RandomState or None, default=None
         Seed of the starts.
     verbose : int, default=0
@@ -124,13 +138,16 @@ class KernelKMeans(PartialFitMixin, KernelClusterer):
     ----------
     labels_ : (n_samples,) cluster of each row.
     cluster_centers_ : (n_clusters, n_features) pre-images of the centroids, in the units of X.
-    centroids_ : the centroids in the mapped space: complex a + ib, (n_clusters, n_features), for the Euler kernel;
-        points in scaled units for the others; for means of RBF or Laplace kernels the weights of the
-        fitted rows, (n_clusters, n_samples), with `squared_lengths_` (n_clusters,).
-    deviation_ : (n_clusters,) `1 - |m|/|phi|`: how far each centroid lies off the mapped data; 0 where it is rectified.
+    centroids_ : the centroids in the mapped space: complex a + ib, (n_clusters, n_features), for
+    the Euler kernel;
+        points in scaled units for the others; for means of RBF or Laplace kernels the weights of
+        the fitted rows, (n_clusters, n_samples), with `squared_lengths_` (n_clusters,).
+    deviation_ : (n_clusters,) `1 - |m|/|phi|`: how far each centroid lies off the mapped data; 0
+    where it is rectified.
     inertia_ : float, the objective.
     n_iter_ : int, passes of the best start.
-    history_ : dict of arrays, one entry a pass: inertia, n_changed (rows), n_relocated (empty clusters), seconds.
+    history_ : dict of arrays, one entry a pass: inertia, n_changed (rows), n_relocated (empty
+    clusters), seconds.
     scale_ : the intervals, shifts and unit of each column.
     engine_ : str, the engine that ran.
     n_steps_, n_samples_seen_ : int, after `partial_fit`: blocks and rows so far.
@@ -141,7 +158,8 @@ class KernelKMeans(PartialFitMixin, KernelClusterer):
     >>> import numpy as np
     >>> from rekmeans import KernelKMeans
     >>> X = np.array([[0.0], [0.1], [0.9], [1.0], [50.0]])
-    >>> model = KernelKMeans(n_clusters=2, kernel="rbf", scale=None, gamma=10.0, init=[[0.2], [0.8]]).fit(X)
+    >>> model = KernelKMeans(n_clusters=2, kernel="rbf", scale=None, gamma=10.0, init=[[0.2],
+    ...     [0.8]]).fit(X)
     >>> model.cluster_centers_.round(2).ravel()  # the last row has no influence
     array([0.05, 0.95])
     """
@@ -189,7 +207,9 @@ class KernelKMeans(PartialFitMixin, KernelClusterer):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = isinstance(self.kernel, str) and self.kernel in KERNELS and self._is_pairwise()
+        tags.input_tags.pairwise = (
+            isinstance(self.kernel, str) and self.kernel in KERNELS and self._is_pairwise()
+        )
         return tags
 
     def _kernel_names(self) -> list[str]:
@@ -210,7 +230,11 @@ class KernelKMeans(PartialFitMixin, KernelClusterer):
         return bool(KERNELS[self.kernel].is_pairwise)
 
     def _find_scale(self, summary: ColumnSummary) -> Scale:
-        return identity_scale(summary.n_columns) if self._is_pairwise() else super()._find_scale(summary)
+        return (
+            identity_scale(summary.n_columns)
+            if self._is_pairwise()
+            else super()._find_scale(summary)
+        )
 
     def _beyond(self) -> str:
         return "wrap" if self._is_pairwise() else super()._beyond()
@@ -221,12 +245,16 @@ class KernelKMeans(PartialFitMixin, KernelClusterer):
         return super().transform(X)
 
     def score_samples(self, X: Any) -> Any:
-        """How well its centroid represents each row: cosine of the angle between them, 1 at the centroid, (n,)."""
+        """How well its centroid represents each row: cosine of the angle between them, 1 at the
+        centroid, (n,).
+        """
         self._refuse_without_points("score_samples")
         return super().score_samples(X)
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
-        """Minus the objective of X for the fitted centroids; comparable between fits of one kernel and width only."""
+        """Minus the objective of X for the fitted centroids; comparable between fits of one kernel
+        and width only.
+        """
         self._refuse_without_points("score")
         return super().score(X, y, sample_weight)
 

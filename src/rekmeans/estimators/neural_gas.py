@@ -17,7 +17,8 @@ from .placement import Placement
 
 
 class NeuralGas(Annealed):
-    """Kernel batch neural gas: every row pulls all prototypes, the nearest most, by exp(-rank/reach).
+    """Kernel batch neural gas: every row pulls all prototypes, the nearest most, by
+    exp(-rank/reach).
 
     As the reach falls to 0 it ends as k-means, with less dependence on the start.
 
@@ -26,29 +27,33 @@ class NeuralGas(Annealed):
     n_clusters : int, default=8
         Number of clusters.
     kernel : {"euler", "rbf", "laplace", "laplace-l2", "linear"}, default="euler"
-        What near means: features on circles; `exp(-gamma |x - v|^2)`; `exp(-gamma |x - v|)` in the L1 or the L2 norm;
-        plain distance.
+        What near means: features on circles; `exp(-gamma |x - v|^2)`; `exp(-gamma |x - v|)` in the
+        L1 or the L2 norm; plain distance.
     centroids : {"rectified", "mean"}, default="rectified"
-        Centroids that are images of points; or means in the mapped space, off the mapped data. Means of the RBF and
-        Laplace kernels are known by kernel values between rows only: their cost grows with the square of the rows.
+        Centroids that are images of points; or means in the mapped space, off the mapped data.
+        Means of the RBF and Laplace kernels are known by kernel values between rows only: their
+        cost grows with the square of the rows.
     gamma : float or "auto", default="auto"
-        Width of the RBF and Laplace kernels, on the scaled features. "auto" takes it from the distance of the middle
-        row to its nearest of n_clusters spread rows.
+        Width of the RBF and Laplace kernels, on the scaled features. "auto" takes it from the
+        distance of the middle row to its nearest of n_clusters spread rows.
     alpha : float, default=0.9
-        Half-turns of the circle per unit of the scaled feature, for the Euler kernel. With a scale on, 1 is the largest
-        that keeps near near.
+        Half-turns of the circle per unit of the scaled feature, for the Euler kernel. With a scale
+        on, 1 is the largest that keeps near near.
     scale : {"robust", "range", "global"} or None, default="robust"
-        What a unit of a feature is, and what is kept: the bulk of the column and groups far from it, with the gaps
-        between them folded; the column's range; the range of the table; 1 (the paper's bare map).
+        What a unit of a feature is, and what is kept: the bulk of the column and groups far from
+        it, with the gaps between them folded; the column's range; the range of the table; 1 (the
+        paper's bare map).
     beyond : {"ignore", "clip", "wrap"}, default="ignore"
         What a value outside the kept intervals (robust; the range of the fitted rows) does:
-        counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler kernel). A
-        row with nothing inside is labelled by its clipped values and takes no part in the centroids. Without a scale
-        nothing is outside.
-    init : {"k-means++", "k-means||", "random", "circle"}, array (n_clusters, n_features), callable, default="k-means++"
-        Start: greedy k-means++ with swaps, k-means|| over all rows (not of kernels that need all rows at once: Laplace,
-        kernel means), random mapped rows, random points of the circle (Euler), or points in the units of X; a callable
-        is called as init(X, n_clusters, random_state=...) and returns such points.
+        counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler
+        kernel). A row with nothing inside is labelled by its clipped values and takes no part in
+        the centroids. Without a scale nothing is outside.
+    init : {"k-means++", "k-means||", "random", "circle"}, array (n_clusters, n_features), callable,
+    default="k-means++"
+        Start: greedy k-means++ with swaps, k-means|| over all rows (not of kernels that need all
+        rows at once: Laplace, kernel means), random mapped rows, random points of the circle
+        (Euler), or points in the units of X; a callable is called as init(X, n_clusters,
+        random_state=...) and returns such points.
     n_init : int or "auto", default="auto"
         Starts of which the best is kept; "auto" is 10 for "random" and "circle", else 1.
     max_iter : int, default=300
@@ -56,41 +61,51 @@ class NeuralGas(Annealed):
     tol : float, default=1e-06
         Stop when the objective falls by no more than this share; 0 stops only when nothing changes.
     engine : str, default="auto"
-        Where the passes run: "auto", "native" (compiled) or "reference" (NumPy). For hard Euler clustering the answer
-        is the same, bit for bit; where rows are weighed by real numbers it agrees to rounding.
+        Where the passes run: "auto", "native" (compiled) or "reference" (NumPy). For hard Euler
+        clustering the answer is the same, bit for bit; where rows are weighed by real numbers it
+        agrees to rounding.
     n_threads : int or None, default=None
-        Threads to use; None for all that the process may: its CPU affinity, its container's quota, OMP_NUM_THREADS (set
-        in workers of joblib and Dask). The answer is the same for any number, that of kernel means to rounding.
+        Threads to use; None for all that the process may: its CPU affinity, its container's quota,
+        OMP_NUM_THREADS (set in workers of joblib and Dask). The answer is the same for any number,
+        that of kernel means to rounding.
     memory_limit : int, str or None, default=None
-        Bytes, or text such as "2GB", that the rows on circles (native engine) or the kernel values between rows may
-        take; where they do not fit, they are made anew in every pass. Scaled rows of other kernels are always kept.
+        Bytes, or text such as "2GB", that the rows on circles (native engine) or the kernel values
+        between rows may take; where they do not fit, they are made anew in every pass. Scaled rows
+        of other kernels are always kept.
     checkpoint : str, path or None, default=None
-        A file to which the fit writes how far it has come, between passes and at most once a second. The same fit,
-        interrupted and called again with it, goes on to the same bits; the file goes when the fit ends.
+        A file to which the fit writes how far it has come, between passes and at most once a
+        second. The same fit, interrupted and called again with it, goes on to the same bits; the
+        file goes when the fit ends.
     random_state : int, RandomState or None, default=None
         Seed of the starts.
     verbose : int, default=0
         1 prints a line for each pass.
     reach : float, default=0.0
-        How far a row pulls the neighbours of its winner in the end; 0 pulls the winner alone, as in k-means.
+        How far a row pulls the neighbours of its winner in the end; 0 pulls the winner alone, as in
+        k-means.
     start_reach : float or None, default=None
         The reach of the first stage; None for half of n_clusters, of the longer side for a map.
     stages : int, default=10
-        Steps in which the reach falls from its start to its end, a few passes each; 1 keeps it at the end.
+        Steps in which the reach falls from its start to its end, a few passes each; 1 keeps it at
+        the end.
 
     Attributes
     ----------
-    graph_ : (n_clusters, n_clusters) sparse, weight of the rows whose two nearest prototypes these are: the learned
+    graph_ : (n_clusters, n_clusters) sparse, weight of the rows whose two nearest prototypes these
+    are: the learned
         topology.
     labels_ : (n_samples,) cluster of each row.
     cluster_centers_ : (n_clusters, n_features) pre-images of the centroids, in the units of X.
-    centroids_ : the centroids in the mapped space: complex a + ib, (n_clusters, n_features), for the Euler kernel;
-        points in scaled units for the others; for means of RBF or Laplace kernels the weights of the
-        fitted rows, (n_clusters, n_samples), with `squared_lengths_` (n_clusters,).
-    deviation_ : (n_clusters,) `1 - |m|/|phi|`: how far each centroid lies off the mapped data; 0 where it is rectified.
+    centroids_ : the centroids in the mapped space: complex a + ib, (n_clusters, n_features), for
+    the Euler kernel;
+        points in scaled units for the others; for means of RBF or Laplace kernels the weights of
+        the fitted rows, (n_clusters, n_samples), with `squared_lengths_` (n_clusters,).
+    deviation_ : (n_clusters,) `1 - |m|/|phi|`: how far each centroid lies off the mapped data; 0
+    where it is rectified.
     inertia_ : float, the objective.
     n_iter_ : int, passes of the best start.
-    history_ : dict of arrays, one entry a pass: inertia, n_changed (rows), n_relocated (empty clusters), seconds.
+    history_ : dict of arrays, one entry a pass: inertia, n_changed (rows), n_relocated (empty
+    clusters), seconds.
     scale_ : the intervals, shifts and unit of each column.
     engine_ : str, the engine that ran.
 
@@ -153,7 +168,9 @@ class NeuralGas(Annealed):
         return assignment.NeuralGas(reach) if reach > 0 else assignment.Hard()
 
     def _attributes(self, placed: Placement, fit: Fit) -> dict[str, Any]:
-        rows, C, k = placed.rows, fit.centroids, len(fit.centroids)
+        rows = placed.rows
+        C = fit.centroids
+        k = len(fit.centroids)
         near = rows.map_blocks(lambda F: two_nearest(rows.kernel.distance(F, C)))
         w = np.ldexp(rows.weights().astype(np.float64), -rows.weight_bits) * (k > 1)
         graph = sparse.coo_array((w, (near[:, 0], near[:, 1])), shape=(k, k)).tocsr()

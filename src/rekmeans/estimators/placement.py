@@ -1,4 +1,6 @@
-"""From an estimator and its input to rows on an engine: the kernel with what it learns, the stages of the fit."""
+"""From an estimator and its input to rows on an engine: the kernel with what it learns, the stages
+of the fit.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,9 @@ def place_for_fit(estimator: Any, X: Any, sample_weight: ArrayLike | None = None
 
 
 def place_table(estimator: Any, table: Table) -> Placement:
-    """The rows of a table for a fit of the estimator; what no engine serves is refused before any work."""
+    """The rows of a table for a fit of the estimator; what no engine serves is refused before any
+    work.
+    """
     prototype = estimator._make_kernel(NO_COLUMNS)
     prototype.check_table(table)
     _refuse_missing_values(estimator, prototype, table)
@@ -89,7 +93,9 @@ def place_fitted(estimator: Any, X: Any, sample_weight: ArrayLike | None = None)
     check_is_fitted(estimator)
     estimator._check_prediction_parameters()
     table = estimator._read_table(X, sample_weight, fitting=False)
-    return place_fitted_table(estimator, estimator.kernel_, table, engine_for_prediction(estimator.engine, table))
+    return place_fitted_table(
+        estimator, estimator.kernel_, table, engine_for_prediction(estimator.engine, table)
+    )
 
 
 def place_fitted_table(estimator: Any, kernel: Any, table: Table, engine_name: str) -> Placement:
@@ -99,7 +105,9 @@ def place_fitted_table(estimator: Any, kernel: Any, table: Table, engine_name: s
     engine = choose_engine(engine_name, ENGINES, stages, table)
     limit = estimator._make_preparation().memory_limit
     summary = table.column_summary(estimator.n_threads, engine.twins())
-    return Placement(table, summary, engine.place(stages, table, estimator.n_threads, limit), stages, engine.name)
+    return Placement(
+        table, summary, engine.place(stages, table, estimator.n_threads, limit), stages, engine.name
+    )
 
 
 def _refuse_missing_values(estimator: Any, kernel: Any, table: Table) -> None:

@@ -1,1 +1,3 @@
-"""The report: figures.py (summary -> SVG, drawn by svg.py) -> html.py (summary and figures -> one HTML file)."""
+"""The report: figures.py (summary -> SVG, drawn by svg.py) -> html.py (summary and figures -> one
+HTML file).
+"""

@@ -10,7 +10,15 @@ from scipy.optimize import linear_sum_assignment
 
 from ..analysis.number_format import format_number, shorten_name
 from ..displays import CircleDisplay, HistoryDisplay, KeptValuesDisplay, ProfileDisplay
-from ..displays._style import BACKGROUND, FAINT, MAX_LANES, cluster_colour, cluster_marker, draw_numbered_mark, rgb
+from ..displays._style import (
+    BACKGROUND,
+    FAINT,
+    MAX_LANES,
+    cluster_colour,
+    cluster_marker,
+    draw_numbered_mark,
+    rgb,
+)
 from .svg import render_svg
 
 MAX_HEIGHT = 9.0  # inches; a taller figure is cut in two, so that each fits a printed page
@@ -20,7 +28,10 @@ MAX_PROFILES = 24  # columns in the profile
 
 
 def all_figures(summary: dict[str, Any]) -> dict[str, Any]:
-    """Every figure of a summary by its name: an SVG, or a list of them; None where the summary has nothing to draw."""
+    """Every figure of a summary by its name: an SVG, or a list of them;
+
+    None where the summary has nothing to draw.
+    """
     return {
         "sizes": sizes_figure(summary),
         "classes": classes_figure(summary),
@@ -36,11 +47,17 @@ def all_figures(summary: dict[str, Any]) -> dict[str, Any]:
 
 def sizes_figure(summary: dict[str, Any]) -> str:
     """A bar for each cluster, the 40 largest at most."""
-    counts, clusters = np.array(summary["sizes"]), largest_clusters(summary)
+    counts = np.array(summary["sizes"])
+    clusters = largest_clusters(summary)
     share = counts / max(counts.sum(), 1)
 
     def draw(ax: Any) -> None:
-        ax.barh(range(len(clusters)), counts[clusters], height=0.72, color=[cluster_colour(c) for c in clusters])
+        ax.barh(
+            range(len(clusters)),
+            counts[clusters],
+            height=0.72,
+            color=[cluster_colour(c) for c in clusters],
+        )
         for at, c in enumerate(clusters):
             _write_beside(ax, counts[c], at, f"{counts[c]:,} · {share[c]:.1%}")
         _label_bars(ax, [str(c) for c in clusters], counts[clusters].max() * 1.36)
@@ -52,8 +69,14 @@ def sizes_figure(summary: dict[str, Any]) -> str:
 
 
 def classes_figure(summary: dict[str, Any]) -> str | None:
-    """Known classes by clusters, matched clusters along the diagonal, where there are too many for a table."""
-    if not summary["classes"] or not summary["classes"]["counts"] or len(summary["sizes"]) <= MAX_LANES:
+    """Known classes by clusters, matched clusters along the diagonal, where there are too many for
+    a table.
+    """
+    if (
+        not summary["classes"]
+        or not summary["classes"]["counts"]
+        or len(summary["sizes"]) <= MAX_LANES
+    ):
         return None
     counts = np.array(summary["classes"]["counts"])  # (classes, k)
     shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
@@ -62,24 +85,37 @@ def classes_figure(summary: dict[str, Any]) -> str | None:
 
     def draw(ax: Any) -> None:
         shades = np.empty((*shares.shape, 4))
-        shades[..., :3], shades[..., 3] = rgb(cluster_colour(0)), shares[:, order] / shares.max()
+        shades[..., :3] = rgb(cluster_colour(0))
+        shades[..., 3] = shares[:, order] / shares.max()
         ax.imshow(shades, aspect="auto", interpolation="none")
         ax.set_xticks(range(len(order)), [str(c) for c in order], size=7 if len(order) <= 30 else 4)
-        ax.set_yticks(range(len(counts)), [shorten_name(name, 12) for name in summary["classes"]["names"]], size=7.5)
+        ax.set_yticks(
+            range(len(counts)),
+            [shorten_name(name, 12) for name in summary["classes"]["names"]],
+            size=7.5,
+        )
         ax.set(xlabel="cluster, the best match of each class first", ylabel="class")
         ax.tick_params(length=0)
         ax.spines[:].set_color(FAINT)
 
-    return render_svg(draw, min(0.16 * len(counts) + 0.6, MAX_HEIGHT), "Share of each class in each cluster")
+    return render_svg(
+        draw, min(0.16 * len(counts) + 0.6, MAX_HEIGHT), "Share of each class in each cluster"
+    )
 
 
 def profile_figures(summary: dict[str, Any]) -> list[str]:
     """Centres against the spread of each column, cut into figures that fit a page."""
     features = summary["features"][:MAX_PROFILES]
-    cuts = np.array_split(np.arange(len(features)), math.ceil(ProfileDisplay(features).height / MAX_HEIGHT))
+    cuts = np.array_split(
+        np.arange(len(features)), math.ceil(ProfileDisplay(features).height / MAX_HEIGHT)
+    )
     parts = [ProfileDisplay([features[j] for j in cut]) for cut in cuts]
     return [
-        render_svg(part.plot, part.height, f"Cluster centres for {', '.join(f['name'] for f in part.features)}")
+        render_svg(
+            part.plot,
+            part.height,
+            f"Cluster centres for {', '.join(f['name'] for f in part.features)}",
+        )
         for part in parts
     ]
 
@@ -122,7 +158,9 @@ def kept_figures(summary: dict[str, Any]) -> list[str]:
             KeptValuesDisplay(one).plot,
             2.0,
             f"{one['name']}: {sum(one['left_out']):,} values left out, "
-            + " and ".join(f"{format_number(i['low'])} to {format_number(i['high'])}" for i in one["intervals"])
+            + " and ".join(
+                f"{format_number(i['low'])} to {format_number(i['high'])}" for i in one["intervals"]
+            )
             + " kept",
             width=3.4,
         )
@@ -139,15 +177,29 @@ def projection_figure(summary: dict[str, Any]) -> str:
     def draw(ax: Any) -> None:
         for c in np.unique(labels):
             x, y = points[labels == c].T
-            ax.plot(x, y, cluster_marker(c), ms=3.6, color=cluster_colour(c), alpha=0.65, mec="none", ls="none")
+            ax.plot(
+                x,
+                y,
+                cluster_marker(c),
+                ms=3.6,
+                color=cluster_colour(c),
+                alpha=0.65,
+                mec="none",
+                ls="none",
+            )
         for c in largest_clusters(summary):
             draw_numbered_mark(ax, c, *centroids[c])
         first, second = summary["map"]["share"]
-        ax.set(xlabel=f"first direction ({first:.0%} of the variation)", ylabel=f"second ({second:.0%})")
+        ax.set(
+            xlabel=f"first direction ({first:.0%} of the variation)",
+            ylabel=f"second ({second:.0%})",
+        )
         ax.set(xticks=[], yticks=[])
         ax.spines[["top", "right"]].set_visible(False)
 
-    return render_svg(draw, 4.6, f"{len(points)} mapped rows in two dimensions, coloured by cluster")
+    return render_svg(
+        draw, 4.6, f"{len(points)} mapped rows in two dimensions, coloured by cluster"
+    )
 
 
 def history_figure(summary: dict[str, Any]) -> str | None:
@@ -155,7 +207,10 @@ def history_figure(summary: dict[str, Any]) -> str | None:
     passes = summary["history"].get("inertia")
     if not passes:
         return None
-    text = f"The objective falls from {format_number(passes[0])} to {format_number(passes[-1])} in {len(passes)} passes"
+    text = (
+        f"The objective falls from {format_number(passes[0])} to "
+        f"{format_number(passes[-1])} in {len(passes)} passes"
+    )
     return render_svg(HistoryDisplay(summary["history"]).plot, 2.6, text)
 
 
@@ -172,8 +227,19 @@ def kappa_figure(summary: dict[str, Any]) -> str:
         ax.plot(means, at, "o", ms=7, label="averages (Euler k-means)", **outline)
         ax.plot(0 * means, at, "o", ms=7, label="rectified", **filled)
         _label_bars(ax, [str(c) for c in clusters], max(float(means.max()) * 1.12, 1e-3))
-        ax.set(xlabel="deviation degree κ", ylabel="cluster", xlim=(-0.03 * ax.get_xlim()[1], ax.get_xlim()[1]))
-        ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False, borderaxespad=0.2, handletextpad=0.2)
+        ax.set(
+            xlabel="deviation degree κ",
+            ylabel="cluster",
+            xlim=(-0.03 * ax.get_xlim()[1], ax.get_xlim()[1]),
+        )
+        ax.legend(
+            loc="lower left",
+            bbox_to_anchor=(0, 1),
+            ncols=2,
+            frameon=False,
+            borderaxespad=0.2,
+            handletextpad=0.2,
+        )
 
     text = ", ".join(f"{c}: {mean:.3f}" for c, mean in zip(clusters, means, strict=True))
     alt = f"Deviation degree of plain averages: {text}; of rectified centroids 0"

@@ -29,11 +29,14 @@ def render_page(summary: dict[str, Any]) -> str:
     >>> from rekmeans.analysis.summary import summary
     >>> from rekmeans.html_report.html import render_page
     >>> X = np.array([[0.0], [0.1], [0.9], [1.0]])
-    >>> render_page(summary(RectifiedEulerKMeans(2, random_state=0).fit(X), X, title="Four numbers"))[:15]
+    >>> render_page(summary(RectifiedEulerKMeans(2, random_state=0).fit(X), X,
+    ...     title="Four numbers"))[:15]
     '<!doctype html>'
     """
     filters = (format_number, format_seconds, band_width, shorten_name)
-    return load_template(FOLDER, {f.__name__: f for f in filters} | {"percent": "{:.1%}".format}).render(
+    return load_template(
+        FOLDER, {f.__name__: f for f in filters} | {"percent": "{:.1%}".format}
+    ).render(
         summary=summary,
         figures={name: _as_markup(figure) for name, figure in all_figures(summary).items()},
         profiles=summary["features"][:MAX_PROFILES],
@@ -44,7 +47,9 @@ def render_page(summary: dict[str, Any]) -> str:
 
 
 def load_template(folder: Path, filters: dict[str, Any], name: str = "page.html.j2") -> Template:
-    """The template of that name in the folder, or here; values are escaped, and an undefined name is an error."""
+    """The template of that name in the folder, or here; values are escaped, and an undefined name
+    is an error.
+    """
     environment = Environment(
         loader=FileSystemLoader([folder, FOLDER]),
         autoescape=True,

@@ -16,15 +16,18 @@ from matplotlib.figure import Figure
 from ..displays._style import BACKGROUND, COLOURS, FAINT, ON_DARK, SOFT, TEXT
 
 FIGURE_WIDTH = 4.9  # inches; at 72 points each the width of a phone
-CSS_NAMES = {TEXT: "ink", SOFT: "soft", FAINT: "faint", BACKGROUND: "paper", ON_DARK: "onto"}  # of colours.css.j2
-CSS_NAMES |= {colour: f"c{at}" for at, colour in enumerate(COLOURS)}  # the page lightens them in the dark
+# of colours.css.j2
+CSS_NAMES = {TEXT: "ink", SOFT: "soft", FAINT: "faint", BACKGROUND: "paper", ON_DARK: "onto"}
+# the page lightens them in the dark
+CSS_NAMES |= {colour: f"c{at}" for at, colour in enumerate(COLOURS)}
 METADATA: dict[str, Any] = {  # the same bytes whoever draws, whenever
     "svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
     "png": {"Software": None},
 }
 PNG_DPI = 150
 RC_PARAMS: Any = {
-    "svg.fonttype": "none",  # text stays text: it can be read aloud, searched and set in the page's font
+    # text stays text: it can be read aloud, searched and set in the page's font
+    "svg.fonttype": "none",
     "svg.hashsalt": "rekmeans",
     "path.simplify": False,
     "text.parse_math": False,
@@ -35,16 +38,23 @@ RC_PARAMS: Any = {
 }
 
 
-def render_svg(draw: Callable[[Any], Any], height: float, text: str, width: float = FIGURE_WIDTH) -> str:
+def render_svg(
+    draw: Callable[[Any], Any], height: float, text: str, width: float = FIGURE_WIDTH
+) -> str:
     """What `draw` draws on an Axes as an inline SVG image described by `text`."""
     return _inline_svg(render_image(draw, height, width).decode(), text, 72 * width, 72 * height)
 
 
-def render_image(draw: Callable[[Any], Any], height: float, width: float = FIGURE_WIDTH, kind: str = "svg") -> bytes:
-    """What `draw` draws on an Axes as a file of this kind, without date or maker; a PNG has a background."""
+def render_image(
+    draw: Callable[[Any], Any], height: float, width: float = FIGURE_WIDTH, kind: str = "svg"
+) -> bytes:
+    """What `draw` draws on an Axes as a file of this kind, without date or maker; a PNG has a
+    background.
+    """
     out = BytesIO()
     with rc_context(RC_PARAMS), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Glyph")  # the browser's fonts have more letters than ours
+        # the browser's fonts have more letters than ours
+        warnings.filterwarnings("ignore", message="Glyph")
         figure = Figure(figsize=(width, height), layout="constrained", facecolor=BACKGROUND)
         figure.patch.set_visible(kind == "png")
         draw(figure.subplots())
@@ -53,20 +63,29 @@ def render_image(draw: Callable[[Any], Any], height: float, width: float = FIGUR
 
 
 def _inline_svg(source: str, text: str, width: float, height: float) -> str:
-    """matplotlib's SVG for a page: no fixed size, no page-wide style, no unused names, short numbers, page colours."""
+    """matplotlib's SVG for a page: no fixed size, no page-wide style, no unused names, short
+    numbers, page colours.
+    """
     body = source[source.index(">", source.index("<svg")) + 1 :]
-    body = re.sub(r"<style.*?</style>|<metadata>.*?</metadata>|<!--.*?-->", "", body, flags=re.DOTALL)
+    body = re.sub(
+        r"<style.*?</style>|<metadata>.*?</metadata>|<!--.*?-->", "", body, flags=re.DOTALL
+    )
     used = set(re.findall(r"(?:url\(|href=\")#([\w.-]+)", body))
     key = f"f{crc32(body.encode()):08x}-"  # names must differ between the figures of a page
-    body = re.sub(r"<[^>]+>", lambda tag: _page_tag(tag[0], used, key), body)  # never the text between tags
+    # never the text between tags
+    body = re.sub(r"<[^>]+>", lambda tag: _page_tag(tag[0], used, key), body)
     body = re.sub(r"\s*\n\s*", " ", body)
-    body = re.sub(r'(?:<use [^>]* style="([^"]*)"/> )(?:<use [^>]* style="\1"/> )+', _group_marks, body)
+    body = re.sub(
+        r'(?:<use [^>]* style="([^"]*)"/> )(?:<use [^>]* style="\1"/> )+', _group_marks, body
+    )
     size = f'viewBox="0 0 {width:g} {height:g}" style="--w: {width:g}"'
     return f'<svg role="img" aria-label="{escape(text)}" {size}>{body}'
 
 
 def _group_marks(run: re.Match[str]) -> str:
-    """Markers of one style with that style given once; a group's own opacity would melt them into one."""
+    """Markers of one style with that style given once; a group's own opacity would melt them into
+    one.
+    """
     style = re.sub(r"(?<!-)opacity: ([\d.]+)", r"fill-opacity: \1; stroke-opacity: \1", run[1])
     marks = run[0].replace(f' style="{run[1]}"', "").replace("/> ", "/>")
     return f'<g style="{style}">{marks}</g>'

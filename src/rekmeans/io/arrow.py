@@ -22,7 +22,9 @@ from .tidy_table import without_ids
 
 @dataclass(frozen=True)
 class ColumnSource:
-    """A file's column types, as its beginning shows them, and a way to read some of the columns batch by batch."""
+    """A file's column types, as its beginning shows them, and a way to read some of the columns
+    batch by batch.
+    """
 
     types: dict[str, Any]
     batches: Callable[[dict[str, Any]], Iterator[Any]]  # {name: type} -> record batches
@@ -31,7 +33,8 @@ class ColumnSource:
     index: list[str] = field(default_factory=list)  # the columns of row names
     integers: frozenset[str] = frozenset()  # the columns of integers, as the beginning shows them
     decimal: str = "."
-    numbers: dict[str, NumberColumn] = field(default_factory=dict)  # the columns of text that are read as numbers
+    # the columns of text that are read as numbers
+    numbers: dict[str, NumberColumn] = field(default_factory=dict)
     line_of_row: Callable[[int], int] | None = None
 
     def text_batches(self, names: list[str]) -> Iterator[Any]:
@@ -39,7 +42,9 @@ class ColumnSource:
         return self.valid_batches(dict.fromkeys(names, pa.binary()))
 
     def valid_batches(self, columns: dict[str, Any]) -> Iterator[Any]:
-        """Record batches of `columns`, {name: type}; a damaged file may point outside of its own bytes."""
+        """Record batches of `columns`, {name: type}; a damaged file may point outside of its own
+        bytes.
+        """
         for batch in self.batches(columns):
             batch.validate(full=True)
             yield batch
@@ -51,14 +56,17 @@ class LateTextError(Exception):
 
 def read_parquet(path: Path, selection: ColumnSelection) -> FileTable:
     with parquet.ParquetFile(str(path)) as file:
-        schema, n = file.schema_arrow, file.metadata.num_rows
+        schema = file.schema_arrow
+        n = file.metadata.num_rows
 
     def batches(columns: dict[str, Any]) -> Iterator[Any]:
         with parquet.ParquetFile(str(path)) as file:
             yield from file.iter_batches(columns=list(columns))
 
     kinds = distinct_types(path, schema)
-    source = ColumnSource(kinds, batches, n, index=_pandas_index(schema), integers=integer_names(kinds))
+    source = ColumnSource(
+        kinds, batches, n, index=_pandas_index(schema), integers=integer_names(kinds)
+    )
     return table_of_source(path, source, selection)
 
 
@@ -67,19 +75,25 @@ def read_feather(path: Path, selection: ColumnSelection) -> FileTable:
         schema = ipc.open_file(file).schema
 
     def batches(columns: dict[str, Any]) -> Iterator[Any]:
-        options = ipc.IpcReadOptions(included_fields=[schema.get_field_index(name) for name in columns])
+        options = ipc.IpcReadOptions(
+            included_fields=[schema.get_field_index(name) for name in columns]
+        )
         with pa.memory_map(str(path)) as file:
             reader = ipc.open_file(file, options=options)
             yield from (reader.get_batch(i) for i in range(reader.num_record_batches))
 
     kinds = distinct_types(path, schema)
-    source = ColumnSource(kinds, batches, 0, index=_pandas_index(schema), integers=integer_names(kinds))
+    source = ColumnSource(
+        kinds, batches, 0, index=_pandas_index(schema), integers=integer_names(kinds)
+    )
     return table_of_source(path, source, selection)
 
 
 def write_parquet(path: Path, columns: dict[str, Array]) -> None:
     """Write named columns as parquet; what is masked is null."""
-    arrays = {name: pa.array(np.ma.getdata(cells), mask=_mask(cells)) for name, cells in columns.items()}
+    arrays = {
+        name: pa.array(np.ma.getdata(cells), mask=_mask(cells)) for name, cells in columns.items()
+    }
     parquet.write_table(pa.table(arrays), str(path))
 
 
@@ -108,26 +122,36 @@ def table_of_source(path: Path, source: ColumnSource, selection: ColumnSelection
     selection.refuse_missing_columns(path, list(source.types))
     label = selection.label
     skipped = dict.fromkeys(selection.drop, "dropped") | dict.fromkeys(source.index, "row names")
-    candidates = [name for name in (selection.only or source.types) if name not in skipped and name != label]
+    candidates = [
+        name for name in (selection.only or source.types) if name not in skipped and name != label
+    ]
     source = _with_number_columns(source, candidates)
     skipped |= {
-        name: why for name in candidates if name not in source.numbers and (why := _skip_reason(source.types[name]))
+        name: why
+        for name in candidates
+        if name not in source.numbers and (why := _skip_reason(source.types[name]))
     }
-    if selection.only and (bad := [f"{name} ({skipped[name]})" for name in candidates if name in skipped]):
+    if selection.only and (
+        bad := [f"{name} ({skipped[name]})" for name in candidates if name in skipped]
+    ):
         what = f"{path.name} must have numbers in the columns of the model, got {name_list(bad)}."
         raise UnreadableFileError(what)
     names = [name for name in candidates if name not in skipped]
     if not names:
         return FileTable(np.empty((0, 0)), names, source.has_names, skipped)
     try:
-        X, others = _gather_columns(path, source, names, [*source.index, *([] if label is None else [label])])
+        X, others = _gather_columns(
+            path, source, names, [*source.index, *([] if label is None else [label])]
+        )
     except LateTextError as column:
         return table_of_source(path, _with_late_text(source, names, str(column)), selection)
     pa.default_memory_pool().release_unused()
     y, classes = (None, []) if label is None or not len(X) else _encode_arrow_classes(others[label])
     ids = _row_names(others[source.index[0]]) if source.index and len(X) else None
     notes = number_notes(source.numbers)
-    table = FileTable(X, names, source.has_names, skipped, y, classes, ids, notes, line_of_row=source.line_of_row)
+    table = FileTable(
+        X, names, source.has_names, skipped, y, classes, ids, notes, line_of_row=source.line_of_row
+    )
     return without_ids(table, _integer_columns(source), selection) if len(X) else table
 
 
@@ -136,31 +160,49 @@ def _with_number_columns(source: ColumnSource, names: list[str]) -> ColumnSource
     texts = [name for name in names if is_text(source.types[name])]
     if not texts:
         return source
-    return replace(source, numbers=find_number_columns(source.text_batches(texts), texts, source.decimal))
+    return replace(
+        source, numbers=find_number_columns(source.text_batches(texts), texts, source.decimal)
+    )
 
 
 def _with_late_text(source: ColumnSource, names: list[str], late: str) -> ColumnSource:
     """The source whose columns that turn into text, of which one was met, are columns of text."""
     floats = [name for name in names if source.types[name] == pa.float64()]
-    found = find_late_text(source.text_batches(floats), floats, source.decimal) if late in names else set()
+    found = (
+        find_late_text(source.text_batches(floats), floats, source.decimal)
+        if late in names
+        else set()
+    )
     return replace(source, types=source.types | dict.fromkeys({late, *found}, pa.string()))
 
 
 def _integer_columns(source: ColumnSource) -> dict[str, int]:
     """The columns of integers, with the number of texts in each; formatted numbers are not ids."""
-    counts = {name: column.count for name, column in source.numbers.items() if not column.count.n_formatted}
-    return dict.fromkeys(source.integers, 0) | {name: one.n_cells - one.n_numbers for name, one in counts.items()}
+    counts = {
+        name: column.count
+        for name, column in source.numbers.items()
+        if not column.count.n_formatted
+    }
+    return dict.fromkeys(source.integers, 0) | {
+        name: one.n_cells - one.n_numbers for name, one in counts.items()
+    }
 
 
 def _gather_columns(
     path: Path, source: ColumnSource, names: list[str], others: list[str]
 ) -> tuple[Array, dict[str, Any]]:
-    """The columns `names` as rows (n, d), batch by batch so that the table is not in memory twice, and the others."""
+    """The columns `names` as rows (n, d), batch by batch so that the table is not in memory twice,
+    and the others.
+    """
     dtype = np.float32 if all(source.types[name] in NARROW_TYPES for name in names) else np.float64
     refuse_oversize(path, source.n_rows, len(names), np.dtype(dtype).itemsize)
-    number, n, X = pa.from_numpy_dtype(dtype), 0, np.empty((source.n_rows, len(names)), dtype)
+    number = pa.from_numpy_dtype(dtype)
+    n = 0
+    X = np.empty((source.n_rows, len(names)), dtype)
     chunks: dict[str, list[Any]] = {name: [] for name in others}
-    kinds = {name: source.types[name] for name in [*names, *others]} | dict.fromkeys(source.numbers, pa.binary())
+    kinds = {name: source.types[name] for name in [*names, *others]} | dict.fromkeys(
+        source.numbers, pa.binary()
+    )
     for batch in source.valid_batches(kinds):
         m = batch.num_rows
         if n + m > len(X):
@@ -202,8 +244,16 @@ def _encode_arrow_classes(column: Any) -> tuple[Array, list[str]]:
 
 
 def _skip_reason(kind: Any) -> str:
-    """Why a column of this type is not a feature, or ''. A column without any value yet may still be numbers."""
-    if types.is_integer(kind) or types.is_floating(kind) or types.is_boolean(kind) or types.is_decimal(kind):
+    """Why a column of this type is not a feature, or ''.
+
+    A column without any value yet may still be numbers.
+    """
+    if (
+        types.is_integer(kind)
+        or types.is_floating(kind)
+        or types.is_boolean(kind)
+        or types.is_decimal(kind)
+    ):
         return ""
     if types.is_null(kind):
         return ""
@@ -218,7 +268,8 @@ def distinct_types(path: Path, schema: Any) -> dict[str, Any]:
     """Column types by name; a name that comes twice is refused."""
     if twice := [name for name, count in Counter(schema.names).items() if count > 1]:
         raise UnreadableFileError(
-            f"{path.name} must have different column names: {name_list(sorted(twice))} comes more than once."
+            f"{path.name} must have different column names: {name_list(sorted(twice))} comes more "
+            f"than once."
         )
     return dict(zip(schema.names, schema.types, strict=True))
 
@@ -232,4 +283,5 @@ def _pandas_index(schema: Any) -> list[str]:
     """The columns in which pandas keeps its row names."""
     stored = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
     columns = stored.get("index_columns", []) if isinstance(stored, dict) else []
-    return [name for name in columns if name in schema.names]  # a column may have been taken out since
+    # a column may have been taken out since
+    return [name for name in columns if name in schema.names]

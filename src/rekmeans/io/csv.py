@@ -1,4 +1,6 @@
-"""csv and tsv files, packed or not: layout from the first lines, types from the first block, then some columns."""
+"""csv and tsv files, packed or not: layout from the first lines, types from the first block, then
+some columns.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ from .size_limits import refuse_bytes
 
 PEEK = 1 << 16  # bytes read for separator and header, more where lines are long
 BLOCK_BYTES = 1 << 20  # bytes read at a time
-COLUMN_BYTES = 16_000  # that pyarrow may take for each column; it ends the process where it finds no memory
+# that pyarrow may take for each column; it ends the process where it finds no memory
+COLUMN_BYTES = 16_000
 UNNAMED = ("", "Unnamed: 0")  # the second once pandas has read and written the first
 
 
@@ -49,7 +52,9 @@ class CsvFile:
             return reader.schema
 
     def batches(self, raw_names: dict[str, str], columns: dict[str, Any]) -> Iterator[Any]:
-        """Record batches of `columns`, {name: type}; `raw_names` are the names as the file has them."""
+        """Record batches of `columns`, {name: type}; `raw_names` are the names as the file has
+        them.
+        """
         try:
             with self._open({raw_names[name]: kind for name, kind in columns.items()}) as reader:
                 yield from (batch.rename_columns(list(columns)) for batch in reader)
@@ -64,7 +69,9 @@ class CsvFile:
             raise LateTextError(name) from None
 
     def line_of_row(self, row: int) -> int:
-        """The line, counted from 1, in which a row begins: a cell in quotes may have several lines."""
+        """The line, counted from 1, in which a row begins: a cell in quotes may have several
+        lines.
+        """
         n_before = row + (self.layout.names is None) + self.layout.n_blank_lines
         if not self.layout.has_quotes:
             return n_before + 1
@@ -86,7 +93,8 @@ class CsvFile:
             column_types=columns,
         )
         read = csv.ReadOptions(
-            use_threads=False,  # it parses one block after the other anyway, and then errors have line numbers
+            # it parses one block after the other anyway, and then errors have line numbers
+            use_threads=False,
             block_size=BLOCK_BYTES,
             column_names=self.layout.names,
             skip_rows=self.layout.n_blank_lines,
@@ -100,18 +108,29 @@ class CsvFile:
 
 
 def read_delimited(path: Path, selection: ColumnSelection) -> FileTable:
-    """csv and tsv. A first line of numbers is not a header; a first column without a name holds row names."""
+    """csv and tsv.
+
+    A first line of numbers is not a header; a first column without a name holds row names.
+    """
     layout = read_layout(path, selection)
     file = CsvFile(path, layout)
     schema = file.schema()
     raw_names = _raw_names(path, schema)
     first = next(iter(raw_names))
-    is_index = layout.names is None and first in UNNAMED and first not in (selection.label, *(selection.only or ()))
+    is_index = (
+        layout.names is None
+        and first in UNNAMED
+        and first not in (selection.label, *(selection.only or ()))
+    )
     index = [first] if is_index else []
-    kind_of = dict(zip(reversed(schema.names), reversed(schema.types), strict=True))  # of the first, where two are ""
+    # of the first, where two are ""
+    kind_of = dict(zip(reversed(schema.names), reversed(schema.types), strict=True))
     kinds = {name: kind_of[raw] for name, raw in raw_names.items()}
     exact = (*index, selection.label)
-    types_of = {name: _exact_type(kind) if name in exact else _column_float_type(kind) for name, kind in kinds.items()}
+    types_of = {
+        name: _exact_type(kind) if name in exact else _column_float_type(kind)
+        for name, kind in kinds.items()
+    }
     batches = partial(file.batches, raw_names)
     source = ColumnSource(
         types_of,
@@ -127,13 +146,16 @@ def read_delimited(path: Path, selection: ColumnSelection) -> FileTable:
 
 
 def _raw_names(path: Path, schema: Any) -> dict[str, str]:
-    """Column names without blanks round them: the name as the file has it; empty columns without one are left out."""
+    """Column names without blanks round them: the name as the file has it; empty columns without
+    one are left out.
+    """
     names, kinds = schema.names, schema.types
     tidy = [name.strip() for name in names]
     nameless = [j for j, name in enumerate(tidy) if j and not name]
     if used := sum(not types.is_null(kinds[j]) for j in nameless):
         raise UnreadableFileError(
-            f"{path.name} must name its columns: {used} with values have no name; name or empty them."
+            f"{path.name} must name its columns: {used} with values have no name; name or empty "
+            f"them."
         )
     kept = [j for j, name in enumerate(tidy) if name or not j]
     distinct_types(path, pa.schema([(tidy[j], kinds[j]) for j in kept]))
@@ -144,17 +166,26 @@ def read_layout(path: Path, selection: ColumnSelection = ColumnSelection()) -> C
     """The layout that the first bytes of a csv or tsv file show."""
     with _open_bytes(path) as stream:
         start = stream.read(PEEK)
-        while start.count(b"\n") < 3 and len(start) < BLOCK_BYTES and (more := stream.read(PEEK)):  # lines may be long
+        # lines may be long
+        while start.count(b"\n") < 3 and len(start) < BLOCK_BYTES and (more := stream.read(PEEK)):
             start += more
         is_cut = bool(stream.read(1))
     lines = _decode_lines(path, start, is_cut)
-    separator = "\t" if ".tsv" in (ending.lower() for ending in path.suffixes[-2:]) else _separator(lines)
-    rows = [row for row in cells_of(lines[:-1] if is_cut and len(lines) > 1 else lines, delimiter=separator) if row]
+    separator = (
+        "\t" if ".tsv" in (ending.lower() for ending in path.suffixes[-2:]) else _separator(lines)
+    )
+    rows = [
+        row
+        for row in cells_of(lines[:-1] if is_cut and len(lines) > 1 else lines, delimiter=separator)
+        if row
+    ]
     selection.refuse_many_columns(path, len(rows[0]))
     refuse_bytes(path, len(rows[0]) * COLUMN_BYTES, f"{len(rows[0]):,} columns")
     has_header = _has_header(path, rows)
     if has_header and len(lines) == 1:
-        raise UnreadableFileError(f"{path.name} has no rows: below its header a table needs at least one.")
+        raise UnreadableFileError(
+            f"{path.name} has no rows: below its header a table needs at least one."
+        )
     return CsvLayout(
         separator,
         decimal=_decimal_mark(rows, separator),
@@ -175,11 +206,20 @@ def _decode_lines(path: Path, start: bytes, is_cut: bool) -> list[str]:
     if start[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise UnreadableFileError(f"{path.name} is UTF-16 text: save it as UTF-8.")
     if b"\0" in start:
-        raise UnreadableFileError(f"{path.name} is not text: a csv file is UTF-8 text; was it renamed?")
+        raise UnreadableFileError(
+            f"{path.name} is not text: a csv file is UTF-8 text; was it renamed?"
+        )
     try:
-        lines = start.decode("utf-8-sig", errors="ignore" if is_cut else "strict").strip("\r\n").splitlines()
+        lines = (
+            start.decode("utf-8-sig", errors="ignore" if is_cut else "strict")
+            .strip("\r\n")
+            .splitlines()
+        )
     except UnicodeDecodeError as error:
-        what = f"{path.name} is not UTF-8 text ({error.reason} at byte {error.start}): save it as UTF-8."
+        what = (
+            f"{path.name} is not UTF-8 text ({error.reason} at byte {error.start}): save "
+            f"it as UTF-8."
+        )
         raise UnreadableFileError(what) from None
     if not lines:
         raise UnreadableFileError(f"{path.name} is empty: a table needs at least one row.")
@@ -209,13 +249,18 @@ def _decimal_mark(rows: list[list[str]], separator: str) -> str:
 
 
 def _has_header(path: Path, rows: list[list[str]]) -> bool:
-    """Whether the first line is a header: no number in it, or text above numbers, or names that count up."""
+    """Whether the first line is a header: no number in it, or text above numbers, or names that
+    count up.
+    """
     first, *below = [[_cell_kind(cell) for cell in row] for row in rows]
     if "number" not in first or set(first) == {"number"}:
         return "number" not in first
-    under = [next((row[j] for row in below if j < len(row) and row[j]), "") for j in range(len(first))]
+    under = [
+        next((row[j] for row in below if j < len(row) and row[j]), "") for j in range(len(first))
+    ]
     counts_up = [
-        _counts_up([cell for cell, kind in zip(row, first, strict=False) if kind == "number"]) for row in rows[:2]
+        _counts_up([cell for cell, kind in zip(row, first, strict=False) if kind == "number"])
+        for row in rows[:2]
     ]
     names_count_up = counts_up[0] and (not first[0] or not counts_up[-1])
     has_header = ("text", "number") in zip(first, under, strict=True) or names_count_up
@@ -230,11 +275,15 @@ def _cell_kind(cell: str) -> str:
 
 
 def _counts_up(cells: list[str]) -> bool:
-    """Whether cells are 0, 1, 2, ... or 2019, 2020, ...: names that pandas or a calendar gave, not values."""
+    """Whether cells are 0, 1, 2, ... or 2019, 2020, ...: names that pandas or a calendar gave, not
+    values.
+    """
     if not all(cell.strip().isdecimal() for cell in cells):
         return False
     numbers = [int(cell) for cell in cells]
-    return numbers == [0] or (len(numbers) > 1 and numbers == list(range(numbers[0], numbers[0] + len(numbers))))
+    return numbers == [0] or (
+        len(numbers) > 1 and numbers == list(range(numbers[0], numbers[0] + len(numbers)))
+    )
 
 
 def _is_number(text: str) -> bool:
@@ -246,12 +295,16 @@ def _is_number(text: str) -> bool:
 
 
 def _column_float_type(kind: Any) -> Any:
-    """The type to read a csv column as, of which the first block has this type: every number is a float."""
+    """The type to read a csv column as, of which the first block has this type: every number is a
+    float.
+    """
     if types.is_binary(kind):  # text that is not UTF-8
         return pa.string()
     return pa.float64() if types.is_integer(kind) or types.is_null(kind) else kind
 
 
 def _exact_type(kind: Any) -> Any:
-    """The type to read a column of row names or classes as: integers stay so, all else stays as the file has it."""
+    """The type to read a column of row names or classes as: integers stay so, all else stays as the
+    file has it.
+    """
     return kind if types.is_integer(kind) or types.is_boolean(kind) else pa.string()

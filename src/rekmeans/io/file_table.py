@@ -1,4 +1,6 @@
-"""The table of a file: numeric columns, classes, row names; which columns are selected; why it cannot be read."""
+"""The table of a file: numeric columns, classes, row names; which columns are selected; why it
+cannot be read.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,12 @@ import numpy as np
 from .._grid import Array
 from ..analysis.number_format import shorten_name
 
-COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}  # of csv and tsv files, by the last ending
+# of csv and tsv files, by the last ending
+COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 MOST_NAMES = 8  # in a message; more are counted
 LONGEST_NAME = 60  # letters of a name in a message
-MOST_COLUMNS = 100_000  # unless --max-columns allows more: a fit of so many takes half a minute even of a few rows
+# unless --max-columns allows more: a fit of so many takes half a minute even of a few rows
+MOST_COLUMNS = 100_000
 
 
 class UnreadableFileError(ValueError):
@@ -24,7 +28,10 @@ class UnreadableFileError(ValueError):
 
 @dataclass(frozen=True)
 class FileTable:
-    """The numeric columns of a file, X (n, d) of float32 where that is exact, else float64; NaN for missing; or CSR."""
+    """The numeric columns of a file, X (n, d) of float32 where that is exact, else float64;
+
+    NaN for missing; or CSR.
+    """
 
     X: Any
     names: Sequence[str]
@@ -34,15 +41,25 @@ class FileTable:
     classes: list[str] = field(default_factory=list)
     ids: Array | None = None  # the file's own name of each of its rows
     notes: list[str] = field(default_factory=list)  # what was done to the file, a sentence each
-    has_value: Array | None = None  # of each row of the file, where some have no value and are not in X
-    line_of_row: Callable[[int], int] | None = None  # where a row of the file begins, if it has lines
+    # of each row of the file, where some have no value and are not in X
+    has_value: Array | None = None
+    # where a row of the file begins, if it has lines
+    line_of_row: Callable[[int], int] | None = None
 
     def row_place(self, row: int) -> str:
-        """Where a row of the file is, for people: its line, the header being the first, or its number."""
-        return f"row {row} (counted from 0)" if self.line_of_row is None else f"line {self.line_of_row(row)}"
+        """Where a row of the file is, for people: its line, the header being the first, or its
+        number.
+        """
+        return (
+            f"row {row} (counted from 0)"
+            if self.line_of_row is None
+            else f"line {self.line_of_row(row)}"
+        )
 
     def labels_of_file(self, labels: Array) -> Array:
-        """The labels of the rows of X as those of the rows of the file, masked where a row is not in X."""
+        """The labels of the rows of X as those of the rows of the file, masked where a row is not
+        in X.
+        """
         if self.has_value is None:
             return labels
         of_file = np.zeros(len(self.has_value), labels.dtype)
@@ -52,7 +69,9 @@ class FileTable:
 
 @dataclass(frozen=True)
 class NumberedNames(Sequence[str]):
-    """The names x0, x1, ... of the columns of a file without names, each made when it is asked for."""
+    """The names x0, x1, ... of the columns of a file without names, each made when it is asked
+    for.
+    """
 
     number: int  # of columns
 
@@ -67,7 +86,11 @@ class NumberedNames(Sequence[str]):
         return self._position(name) is not None
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Sequence) and len(other) == self.number and all(map(str.__eq__, self, other))
+        return (
+            isinstance(other, Sequence)
+            and len(other) == self.number
+            and all(map(str.__eq__, self, other))
+        )
 
     def index(self, name: Any, start: int = 0, stop: int | None = None) -> int:
         """The number of the column of this name."""
@@ -79,13 +102,19 @@ class NumberedNames(Sequence[str]):
     def _position(self, name: object) -> int | None:
         """The number in a name such as x12; None where no column has that name."""
         digits = name[1:] if isinstance(name, str) and name[:1] == "x" else ""
-        is_canonical = len(digits) <= len(str(self.number)) and digits.isdecimal() and digits == str(int(digits))
+        is_canonical = (
+            len(digits) <= len(str(self.number))
+            and digits.isdecimal()
+            and digits == str(int(digits))
+        )
         return int(digits) if is_canonical and int(digits) < self.number else None
 
 
 @dataclass(frozen=True)
 class ColumnSelection:
-    """What is read of a file: its label column, columns to leave out, or the only columns to take, in order."""
+    """What is read of a file: its label column, columns to leave out, or the only columns to take,
+    in order.
+    """
 
     label: str | None = None
     drop: tuple[str, ...] = ()
@@ -98,21 +127,35 @@ class ColumnSelection:
         """Refuse more columns than are expected, before anything is made for each of them."""
         if count > self.max_columns:
             raise UnreadableFileError(
-                f"{path.name} has {count:,} columns, at most {self.max_columns:,} are taken: is it damaged? "
+                f"{path.name} has {count:,} columns, at most {self.max_columns:,} are taken: is "
+                f"it damaged? "
                 f"If not, say --max-columns {count}."
             )
 
-    def refuse_missing_columns(self, path: Path, names: Sequence[str], others: Collection[str] = ()) -> None:
+    def refuse_missing_columns(
+        self, path: Path, names: Sequence[str], others: Collection[str] = ()
+    ) -> None:
         """Refuse names that are asked for and neither a column's nor among the others."""
-        selected = (() if self.label is None else (self.label,)) + self.drop + self.keep + (self.only or ())
+        selected = (
+            (() if self.label is None else (self.label,))
+            + self.drop
+            + self.keep
+            + (self.only or ())
+        )
         known: Collection[str] = names if isinstance(names, NumberedNames) else set(names)
         if missing := [name for name in selected if name not in known and name not in others]:
             columns = ", ".join([name_list(names), *others])
-            raise UnreadableFileError(f"{path.name} has no column {name_list(missing)}: its columns are {columns}.")
+            raise UnreadableFileError(
+                f"{path.name} has no column {name_list(missing)}: its columns are {columns}."
+            )
 
     def by_position(self, names: Sequence[str]) -> Self:
-        """The selection for a file without names: as many columns as are wanted are taken in their order."""
-        return replace(self, only=tuple(names)) if self.only and len(self.only) == len(names) else self
+        """The selection for a file without names: as many columns as are wanted are taken in their
+        order.
+        """
+        return (
+            replace(self, only=tuple(names)) if self.only and len(self.only) == len(names) else self
+        )
 
 
 def name_list(names: Sequence[Any], longest: int = LONGEST_NAME) -> str:

@@ -12,12 +12,14 @@ import numpy as np
 
 from .._grid import Array
 
-FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")  # OWASP, CSV injection
+# OWASP, CSV injection
+FORMULA_MARKS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 PLAIN_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 
 
 def write_labels(path: Path, labels: Array, ids: Array | None) -> None:
-    """Write the cluster of each row beside its name or number; parquet or csv by the ending of the path.
+    """Write the cluster of each row beside its name or number; parquet or csv by the ending of the
+    path.
 
     Where labels are masked, the cluster is empty in csv and null in parquet.
     """
@@ -29,9 +31,12 @@ def write_labels(path: Path, labels: Array, ids: Array | None) -> None:
         return
     with path.open("w", newline="", encoding="utf-8") as file:
         names = [guard_cell(name) for name in rows.tolist()]
-        has_returns = any(isinstance(name, str) and "\r" in name for name in names)  # which Python does not quote
+        # which Python does not quote
+        has_returns = any(isinstance(name, str) and "\r" in name for name in names)
         lines = csv.writer(
-            file, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC if has_returns else csv.QUOTE_MINIMAL
+            file,
+            lineterminator="\n",
+            quoting=csv.QUOTE_NONNUMERIC if has_returns else csv.QUOTE_MINIMAL,
         )
         lines.writerow(("row", "cluster"))
         lines.writerows(zip(names, labels.tolist(), strict=True))
@@ -48,7 +53,10 @@ def write_label_blocks(path: Path, blocks: Iterable[Array]) -> None:
     with path.open("w", newline="", encoding="utf-8") as file:
         file.write("row,cluster\n")
         for rows, labels in numbered:
-            file.writelines(f"{row},{label}\n" for row, label in zip(rows.tolist(), labels.tolist(), strict=True))
+            file.writelines(
+                f"{row},{label}\n"
+                for row, label in zip(rows.tolist(), labels.tolist(), strict=True)
+            )
 
 
 def _number_rows(blocks: Iterable[Array]) -> Iterator[tuple[Array, Array]]:
@@ -60,6 +68,12 @@ def _number_rows(blocks: Iterable[Array]) -> Iterator[tuple[Array, Array]]:
 
 
 def guard_cell(cell: Any) -> Any:
-    """A cell of csv: text that a spreadsheet would run as a formula gets an apostrophe before it; numbers stay."""
-    is_formula = isinstance(cell, str) and cell.startswith(FORMULA_MARKS) and not PLAIN_NUMBER.fullmatch(cell)
+    """A cell of csv: text that a spreadsheet would run as a formula gets an apostrophe before it;
+    numbers stay.
+    """
+    is_formula = (
+        isinstance(cell, str)
+        and cell.startswith(FORMULA_MARKS)
+        and not PLAIN_NUMBER.fullmatch(cell)
+    )
     return f"'{cell}" if is_formula else cell

@@ -21,7 +21,8 @@ def read_libsvm(path: Path, selection: ColumnSelection) -> FileTable:
         raise UnreadableFileError(what) from None
     if from_0 := 0 in X.indices:
         warnings.warn(
-            f"{path.name} counts its columns from 0: a file without a column 0 is taken to count from 1, "
+            f"{path.name} counts its columns from 0: a file without a column 0 is taken to count "
+            f"from 1, "
             "and all its columns would be one too far left; write such files from 1",
             stacklevel=2,
         )

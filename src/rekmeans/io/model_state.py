@@ -1,4 +1,6 @@
-"""The state of a fitted estimator as a header of plain values and named arrays, and the estimator back from both."""
+"""The state of a fitted estimator as a header of plain values and named arrays, and the estimator
+back from both.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ from ..kernels.euler import Euler, check_within_circles, deviation_from_circle
 from ..scales import BEYOND, MOST_INTERVALS, SCALES, Scale
 from ..table.device_arrays import host_values
 
-ESTIMATORS: dict[str, type] = {kind.__name__: kind for kind in (EulerKMeans, RectifiedEulerKMeans, EulerMap)}
+ESTIMATORS: dict[str, type] = {
+    kind.__name__: kind for kind in (EulerKMeans, RectifiedEulerKMeans, EulerMap)
+}
 SCALE_ARRAYS = {"low": "F64", "high": "F64", "shift": "F64", "unit": "F64", "period": "F64"}
 HISTORY = {"inertia": "F64", "n_changed": "I64", "n_relocated": "I64", "seconds": "F64"}
 MAP_ARRAYS = SCALE_ARRAYS | {"middle": "F64"}
@@ -35,7 +39,9 @@ Header = dict[str, Any]
 
 
 def model_state(model: Any, labels: bool) -> tuple[Header, dict[str, Array]]:
-    """Header and arrays of a fitted estimator, with its labels where they are wanted and the model has them."""
+    """Header and arrays of a fitted estimator, with its labels where they are wanted and the model
+    has them.
+    """
     refuse_other_models(model)
     parameters, init = _plain_parameters(model)
     header: Header = {
@@ -51,27 +57,49 @@ def model_state(model: Any, labels: bool) -> tuple[Header, dict[str, Array]]:
     if isinstance(model, EulerMap):
         arrays["middle"] = model.middle_
     else:
-        header |= {"n_iter": int(model.n_iter_), "inertia": float(model.inertia_), "engine": model.engine_}
-        arrays |= {"centroids": grid_centroids(model.centroids_), "cluster_centers": model.cluster_centers_}
+        header |= {
+            "n_iter": int(model.n_iter_),
+            "inertia": float(model.inertia_),
+            "engine": model.engine_,
+        }
+        arrays |= {
+            "centroids": grid_centroids(model.centroids_),
+            "cluster_centers": model.cluster_centers_,
+        }
         arrays |= {f"history.{name}": model.history_[name] for name in HISTORY}
         arrays |= {} if init is None else {"init": init}
-        arrays |= {"labels": host_values(model.labels_)} if labels and hasattr(model, "labels_") else {}
+        arrays |= (
+            {"labels": host_values(model.labels_)} if labels and hasattr(model, "labels_") else {}
+        )
     return header, {name: np.ascontiguousarray(values) for name, values in arrays.items()}
 
 
 def _plain_parameters(model: Any) -> tuple[dict[str, Any], Array | None]:
-    """The parameters as plain values, those that have none as their defaults; and the array given as `init`, if any."""
+    """The parameters as plain values, those that have none as their defaults; and the array given
+    as `init`, if any.
+    """
     check_parameters(model)
-    given, defaults = model.get_params(deep=False), default_parameters(type(model))
+    given = model.get_params(deep=False)
+    defaults = default_parameters(type(model))
     given |= {name: defaults[name] for name in OF_ONE_MACHINE if name in given}
     init = given.get("init")
     if init is not None and not isinstance(init, str) and not callable(init):
-        init = _parameters.check_starting_points(given.pop("init"), model.n_clusters, model.n_features_in_)
-    lost = [name for name, value in given.items() if not isinstance(value, numbers.Real | str | None)]
+        init = _parameters.check_starting_points(
+            given.pop("init"), model.n_clusters, model.n_features_in_
+        )
+    lost = [
+        name for name, value in given.items() if not isinstance(value, numbers.Real | str | None)
+    ]
     if lost:
         kept = ", ".join(f"{name}={defaults[name]!r}" for name in lost)
-        warnings.warn(f"a file holds only numbers and text: stored {kept} instead of what the model has.", stacklevel=4)
-    values = {name: defaults[name] if name in lost else _plain_value(value) for name, value in given.items()}
+        warnings.warn(
+            f"a file holds only numbers and text: stored {kept} instead of what the model has.",
+            stacklevel=4,
+        )
+    values = {
+        name: defaults[name] if name in lost else _plain_value(value)
+        for name, value in given.items()
+    }
     return values, init if isinstance(init, np.ndarray) else None
 
 
@@ -79,7 +107,13 @@ def _plain_value(value: Any) -> Any:
     """A number or text of any class as Python's own."""
     if value is None or isinstance(value, bool):
         return value
-    return str(value) if isinstance(value, str) else int(value) if isinstance(value, numbers.Integral) else float(value)
+    return (
+        str(value)
+        if isinstance(value, str)
+        else int(value)
+        if isinstance(value, numbers.Integral)
+        else float(value)
+    )
 
 
 def default_parameters(kind: type) -> dict[str, Any]:
@@ -119,7 +153,8 @@ def model_of_state(header: Header, arrays: dict[str, Array]) -> Any:
 
 def _cluster_attributes(header: Header, arrays: dict[str, Array], d: int) -> dict[str, Any]:
     """The fitted attributes of a clusterer besides its map."""
-    k, n_iter = (arrays["centroids"].shape or (0,))[0], _parameters.check_int("n_iter", header["n_iter"])
+    k = (arrays["centroids"].shape or (0,))[0]
+    n_iter = _parameters.check_int("n_iter", header["n_iter"])
     C = _array_of_shape(arrays, "centroids", (k, 2 * d))
     if k == 0:
         raise ValueError("it has no centroids")
@@ -132,7 +167,9 @@ def _cluster_attributes(header: Header, arrays: dict[str, Array], d: int) -> dic
         "centroids_": centroids,
         "cluster_centers_": _array_of_shape(arrays, "cluster_centers", (k, d)),
         "deviation_": deviation_from_circle(centroids),
-        "history_": {name: _array_of_shape(arrays, f"history.{name}", (passes,)) for name in HISTORY},
+        "history_": {
+            name: _array_of_shape(arrays, f"history.{name}", (passes,)) for name in HISTORY
+        },
         "n_iter_": n_iter,
         "inertia_": _parameters.check_real("inertia", header["inertia"], least=0),
     }
@@ -144,12 +181,16 @@ def _cluster_attributes(header: Header, arrays: dict[str, Array], d: int) -> dic
 
 
 def _scale(arrays: dict[str, Array], d: int) -> Scale:
-    """The scale of d columns; a column has at least one interval, and NaN in place of those it lacks."""
+    """The scale of d columns; a column has at least one interval, and NaN in place of those it
+    lacks.
+    """
     m = arrays["low"].shape[-1] if arrays["low"].ndim == 2 else 0
     if d == 0 or not 1 <= m <= MOST_INTERVALS:
         raise ValueError(f"its scale must have a column, and 1 to {MOST_INTERVALS} intervals")
     lacks = np.isnan(arrays["low"])
-    parts = {name: _array_of_shape(arrays, name, (d, m), lacks) for name in ("low", "high", "shift")}
+    parts = {
+        name: _array_of_shape(arrays, name, (d, m), lacks) for name in ("low", "high", "shift")
+    }
     by_column = ["unit", "period", *(["left_out"] if "left_out" in arrays else [])]
     return Scale(**parts, **{name: _array_of_shape(arrays, name, (d,)) for name in by_column})
 
@@ -173,5 +214,7 @@ def refuse_other_models(model: Any) -> None:
     if ESTIMATORS.get(type(model).__name__) is not type(model):
         names = ", ".join(ESTIMATORS)
         got = type(model).__name__
-        raise TypeError(f"only a fitted {names} can be written, got {got}: pass one, or pickle this.")
+        raise TypeError(
+            f"only a fitted {names} can be written, got {got}: pass one, or pickle this."
+        )
     check_is_fitted(model)

@@ -1,4 +1,6 @@
-"""Numbers written as text: $1,234.50, 1 234,50 and (12 %) -> 1234.5, 1234.5 and -12; not dates or phones."""
+"""Numbers written as text: $1,234.50, 1 234,50 and (12 %) -> 1234.5, 1234.5 and -12; not dates or
+phones.
+"""
 
 from __future__ import annotations
 
@@ -11,11 +13,13 @@ MISSING = ["?", "None", "none", "-", "NONE"]  # besides pyarrow's own: empty, NA
 NULLS = csv.ConvertOptions().null_values + MISSING
 BLANK = "[ \u00a0\u2009\u202f]"  # ordinary, no-break, thin and narrow no-break
 CURRENCY = r"\p{Sc}"
-PHONE = rf"^\d{{3}}(?:{BLANK}\d{{3}}){{2}}$"  # also a number of nine digits: a column of only such ones is no quantity
+# also a number of nine digits: a column of only such ones is no quantity
+PHONE = rf"^\d{{3}}(?:{BLANK}\d{{3}}){{2}}$"
 SIGNS = {"\u2212": "-", "\u2019": "'"}  # typeset minus and apostrophe, as they are typed
 MARK_PATTERNS = {".": r"\.", ",": ","}
 MARK_NAMES = {".": "points", ",": "commas"}
-MARKS = {  # beside currencies and the two marks: what is removed from a number, and where it is seen
+# beside currencies and the two marks: what is removed from a number, and where it is seen
+MARKS = {
     "brackets for minus": r"\(",
     "%": "%",
     "thousands blanks": rf"\d{BLANK}\d",
@@ -39,7 +43,9 @@ class NumberFormat:
         return compute.match_substring_regex(texts, self._pattern)
 
     def values(self, texts: Any) -> Any:
-        """The numbers, null where a text is none; percent signs, currencies and grouping marks are left out."""
+        """The numbers, null where a text is none; percent signs, currencies and grouping marks are
+        left out.
+        """
         texts = compute.if_else(self.are_numbers(texts), texts, None)
         bare = compute.replace_substring_regex(texts, rf"{CURRENCY}|[%()']|{BLANK}", "")
         bare = compute.replace_substring(bare, self.group, "")
@@ -48,7 +54,9 @@ class NumberFormat:
         return compute.if_else(is_bracketed, compute.negate(bare), bare)
 
     def marks(self, texts: Any, file_decimal: str) -> set[str]:
-        """What stands in these numbers beside digits, signs and the decimal mark of the file, in words."""
+        """What stands in these numbers beside digits, signs and the decimal mark of the file, in
+        words.
+        """
         patterns = MARKS | {f"thousands {MARK_NAMES[self.group]}": MARK_PATTERNS[self.group]}
         if self.decimal != file_decimal:
             patterns |= {f"decimal {MARK_NAMES[self.decimal]}": MARK_PATTERNS[self.decimal]}
@@ -58,7 +66,9 @@ class NumberFormat:
 
     @property
     def _pattern(self) -> str:
-        """A sign, digits and a unit, the sign also behind the currency; or brackets round digits and a unit."""
+        """A sign, digits and a unit, the sign also behind the currency; or brackets round digits
+        and a unit.
+        """
         mark, group = MARK_PATTERNS[self.decimal], MARK_PATTERNS[self.group]
         fraction = rf"(?:{mark}\d*)?"
         grouped = "|".join(rf"[1-9]\d{{0,2}}(?:{one}\d{{3}})+{fraction}" for one in (group, "'"))
@@ -75,7 +85,9 @@ NUMBER_FORMATS = {mark: NumberFormat(mark) for mark in MARK_PATTERNS}
 
 
 def tidy_cells(column: Any) -> Any:
-    """Cells as text without blanks round them, signs as they are typed, and null where the text means missing."""
+    """Cells as text without blanks round them, signs as they are typed, and null where the text
+    means missing.
+    """
     texts = compute.utf8_trim_whitespace(as_text(column))
     for typeset, typed in SIGNS.items():
         texts = compute.replace_substring(texts, typeset, typed)
@@ -96,11 +108,15 @@ def plain_numbers(texts: Any, decimal: str) -> Any:
 
 
 def as_text(column: Any) -> Any:
-    """Cells of bytes or text as text; bytes that are not UTF-8 become marks, as they are no number anyway."""
+    """Cells of bytes or text as text; bytes that are not UTF-8 become marks, as they are no number
+    anyway.
+    """
     try:
         return column.cast(pa.string())
     except pa.ArrowInvalid:
-        return pa.array([None if cell is None else cell.decode(errors="replace") for cell in column.to_pylist()])
+        return pa.array(
+            [None if cell is None else cell.decode(errors="replace") for cell in column.to_pylist()]
+        )
 
 
 def _has_match(texts: Any, pattern: str) -> bool:

@@ -17,9 +17,22 @@ from ..table import dense
 from .file_table import ColumnSelection, FileTable, NumberedNames, UnreadableFileError, name_list
 from .size_limits import refuse_oversize, size_text
 
-TABLE, CLASSES = "X", "y"  # the arrays of an npz file
-HEADER_READERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-BAD_HEADER = (ValueError, TypeError, SyntaxError, tokenize.TokenError, ArithmeticError, RecursionError, MemoryError)
+# the arrays of an npz file
+TABLE = "X"
+CLASSES = "y"
+HEADER_READERS = {
+    (1, 0): np.lib.format.read_array_header_1_0,
+    (2, 0): np.lib.format.read_array_header_2_0,
+}
+BAD_HEADER = (
+    ValueError,
+    TypeError,
+    SyntaxError,
+    tokenize.TokenError,
+    ArithmeticError,
+    RecursionError,
+    MemoryError,
+)
 PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # that NumPy writes
 MOST_PACKED = 1032  # bytes that deflate can put into one; a member that promises more is damaged
 
@@ -48,7 +61,9 @@ def read_npz(path: Path, selection: ColumnSelection) -> FileTable:
         members = {name.removesuffix(".npy"): archive.getinfo(name) for name in names}
         name = TABLE if len(members) != 1 else next(iter(members))
         if name not in members:
-            raise UnreadableFileError(f"{path.name} needs an array X: it holds {name_list(archive.namelist())}.")
+            raise UnreadableFileError(
+                f"{path.name} needs an array X: it holds {name_list(archive.namelist())}."
+            )
         table = _member_header(path, archive, members[name])
         _refuse_other_tables(path, table, selection)
         classes = members.get(CLASSES)
@@ -66,8 +81,12 @@ def _read_member(archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> Array:
 
 def _member_header(path: Path, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> ArrayHeader:
     """What an array in an npz file is."""
-    if member.compress_type not in PACKINGS or member.file_size > MOST_PACKED * (member.compress_size + 1):
-        raise UnreadableFileError(f"{path.name} is damaged, or not written by NumPy: save the arrays anew.")
+    if member.compress_type not in PACKINGS or member.file_size > MOST_PACKED * (
+        member.compress_size + 1
+    ):
+        raise UnreadableFileError(
+            f"{path.name} is damaged, or not written by NumPy: save the arrays anew."
+        )
     with archive.open(member) as file:
         return _array_header(path, file, member.file_size)
 
@@ -78,22 +97,30 @@ def _array_header(path: Path, file: IO[bytes], size: int) -> ArrayHeader:
         read_header = HEADER_READERS[np.lib.format.read_magic(file)]
         shape, _, dtype = read_header(file)
     except KeyError:  # a later format is that of arrays with named fields
-        raise UnreadableFileError(f"{path.name} must hold plain numbers, got a newer or damaged format.") from None
+        raise UnreadableFileError(
+            f"{path.name} must hold plain numbers, got a newer or damaged format."
+        ) from None
     except BAD_HEADER:
         what = f"{path.name} is damaged: its header does not say what array it holds; save it anew."
         raise UnreadableFileError(what) from None
     if any(side < 0 for side in shape):
-        raise UnreadableFileError(f"{path.name} is damaged: its header says shape {shape}; save it anew.")
+        raise UnreadableFileError(
+            f"{path.name} is damaged: its header says shape {shape}; save it anew."
+        )
     return ArrayHeader(shape, dtype, max(0, size - file.tell()))
 
 
 def _refuse_other_tables(path: Path, array: ArrayHeader, selection: ColumnSelection) -> None:
     shape, dtype = array.shape, array.dtype
     if dtype.hasobject:
-        raise UnreadableFileError(f"{path.name} holds Python objects, which are not read: save an array of numbers.")
+        raise UnreadableFileError(
+            f"{path.name} holds Python objects, which are not read: save an array of numbers."
+        )
     if len(shape) != 2 or dtype.kind not in "fiub":
         what = f"{shape} of {dtype}"
-        raise UnreadableFileError(f"{path.name} must hold a 2-D array of numbers, got shape {what:.120}.")
+        raise UnreadableFileError(
+            f"{path.name} must hold a 2-D array of numbers, got shape {what:.120}."
+        )
     if not all(shape):
         what = "columns" if shape[0] else "rows"
         raise UnreadableFileError(f"{path.name} has no {what}: a table needs at least one.")
@@ -104,10 +131,14 @@ def _refuse_other_tables(path: Path, array: ArrayHeader, selection: ColumnSelect
 
 def _refuse_other_classes(path: Path, table: ArrayHeader, y: ArrayHeader) -> None:
     if y.dtype.hasobject:
-        raise UnreadableFileError(f"{path.name} holds Python objects in y, which are not read: save numbers or text.")
+        raise UnreadableFileError(
+            f"{path.name} holds Python objects in y, which are not read: save numbers or text."
+        )
     if y.shape != table.shape[:1]:
         what = f"{table.shape} and {y.shape}"
-        raise UnreadableFileError(f"{path.name} must hold one y for each row of X, got shapes {what:.120}.")
+        raise UnreadableFileError(
+            f"{path.name} must hold one y for each row of X, got shapes {what:.120}."
+        )
     _refuse_cut(path, y)
 
 
@@ -115,13 +146,17 @@ def _refuse_cut(path: Path, array: ArrayHeader) -> None:
     promised = math.prod(array.shape) * array.dtype.itemsize
     if promised > array.n_bytes:
         what = f"{size_text(promised)} of values, and {size_text(array.n_bytes)} are there"
-        raise UnreadableFileError(f"{path.name} is cut short: its header promises {what}; save it anew.")
+        raise UnreadableFileError(
+            f"{path.name} is cut short: its header promises {what}; save it anew."
+        )
 
 
 def _refuse_other_magic(path: Path, magic: bytes) -> None:
     with path.open("rb") as file:
         if file.read(len(magic)) != magic:
-            raise UnreadableFileError(f"{path.name} is no {path.suffix[1:]} file of NumPy: was it renamed?")
+            raise UnreadableFileError(
+                f"{path.name} is no {path.suffix[1:]} file of NumPy: was it renamed?"
+            )
 
 
 def table_of_array(path: Path, X: Any, y: Array | None, selection: ColumnSelection) -> FileTable:
@@ -130,13 +165,20 @@ def table_of_array(path: Path, X: Any, y: Array | None, selection: ColumnSelecti
     columns = NumberedNames(X.shape[1])
     selection = selection.by_position(columns)
     selection.refuse_missing_columns(path, columns, () if y is None else (CLASSES,))
-    label, left_out = selection.label, (*selection.drop, selection.label)
+    label = selection.label
+    left_out = (*selection.drop, selection.label)
     is_whole = selection.only is None and not any(name in columns for name in left_out)
-    names = columns if is_whole else [name for name in (selection.only or columns) if name not in left_out]
+    names = (
+        columns
+        if is_whole
+        else [name for name in (selection.only or columns) if name not in left_out]
+    )
     rows = X if is_whole or names == columns else X[:, [columns.index(name) for name in names]]
     if not sparse.issparse(X):
         rows = rows.astype(_float_type(X.dtype), copy=False)
-    table = FileTable(rows, names, has_names=False, skipped={} if y is None else {CLASSES: "the classes"})
+    table = FileTable(
+        rows, names, has_names=False, skipped={} if y is None else {CLASSES: "the classes"}
+    )
     if label is None:
         return table
     numbers, classes = _encode_classes(X[:, [columns.index(label)]] if label in columns else y)
@@ -145,7 +187,11 @@ def table_of_array(path: Path, X: Any, y: Array | None, selection: ColumnSelecti
 
 def _float_type(dtype: Any) -> Any:
     """The floating type that holds values of `dtype`: float32 where that is exact."""
-    return dtype if dtype.kind == "f" and dtype.itemsize in (4, 8) else np.result_type(dtype, np.float32)
+    return (
+        dtype
+        if dtype.kind == "f" and dtype.itemsize in (4, 8)
+        else np.result_type(dtype, np.float32)
+    )
 
 
 def _encode_classes(values: Any) -> tuple[Array, list[str]]:

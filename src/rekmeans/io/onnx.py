@@ -12,11 +12,12 @@ from .model_state import refuse_other_models
 def to_onnx(model: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted estimator as an ONNX graph, complete or not at all.
 
-    The graph takes `X` (n, d) of double, NaN where a value is missing, and works on the grid in 64-bit integers as the
-    estimator does. A clusterer gives `label` (n,) as `predict`, and `distance` (n, k) as `transform` to a unit in the
-    last place; :class:`EulerMap` gives `mapped` (n, 2d). A runtime's cosine may round the other way where it all but
-    ties between two points of the grid: a label can differ only where the squared distances of the two nearest
-    centroids are within d 2**-21 of each other. A row without any value gets label 0.
+    The graph takes `X` (n, d) of double, NaN where a value is missing, and works on the grid in
+    64-bit integers as the estimator does. A clusterer gives `label` (n,) as `predict`, and
+    `distance` (n, k) as `transform` to a unit in the last place; :class:`EulerMap` gives `mapped`
+    (n, 2d). A runtime's cosine may round the other way where it all but ties between two points of
+    the grid: a label can differ only where the squared distances of the two nearest centroids are
+    within d 2**-21 of each other. A row without any value gets label 0.
 
     Parameters
     ----------

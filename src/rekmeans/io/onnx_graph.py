@@ -1,4 +1,6 @@
-"""The ONNX graph of a fitted estimator: t = (x - shift) rate, F = 2^23 (cos, sin) pi t, argmin |m|^2 - 2 F.m."""
+"""The ONNX graph of a fitted estimator: t = (x - shift) rate, F = 2^23 (cos, sin) pi t, argmin
+|m|^2 - 2 F.m.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +21,23 @@ try:
 except ImportError:
     raise ImportError("an ONNX graph needs onnx: pip install 'rekmeans[export]'.") from None
 
-OPSET, IR = 17, 8  # of 2022: every current runtime reads them
+# of 2022: every current runtime reads them
+OPSET = 17
+IR = 8
 
 
 class GraphBuilder:
-    """The nodes and constants of a graph so far; each call adds a node and gives the name of its value."""
+    """The nodes and constants of a graph so far; each call adds a node and gives the name of its
+    value.
+    """
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
 
-    def __call__(self, operator: str, *inputs: Any, name: str | None = None, **attributes: Any) -> str:
+    def __call__(
+        self, operator: str, *inputs: Any, name: str | None = None, **attributes: Any
+    ) -> str:
         """The value of an operator; inputs are names, or numbers that become constants."""
         names = [value if isinstance(value, str) else self._constant(value) for value in inputs]
         out = name or f"{operator}_{len(self.nodes)}"
@@ -52,7 +60,10 @@ def onnx_bytes(model: Any) -> bytes:
         outputs = [helper.make_tensor_value_info("mapped", TensorProto.DOUBLE, ["n", 2 * d])]
     else:
         if d > NARROW:
-            raise ValueError(f"an ONNX graph counts in 64 bits and takes at most {NARROW} columns, got {d}: drop some.")
+            raise ValueError(
+                f"an ONNX graph counts in 64 bits and takes at most {NARROW} columns, got {d}: "
+                f"drop some."
+            )
         C = grid_centroids(model.centroids_).astype(np.int64)
         _add_nearest(g, F, observed, C)
         outputs = [
@@ -78,8 +89,10 @@ def _add_map(g: GraphBuilder, kernel: Euler) -> tuple[str, str]:
     t = g("Mod", g("Mul", steps, kernel.rates), 2.0, fmod=1)  # (n, d) half-turns
     observed = g("Not", g("IsNaN", t))
     turns = g("Where", observed, t, 0.0)
-    cos, sin = (_add_sine(g, turn) for turn in (g("Add", turns, 0.5), turns))  # older runtimes have no Cos of double
-    F = g("Concat", g("Where", observed, cos, 0.0), sin, axis=1)  # (n, 2d); (0, 0) where a cell is missing
+    # older runtimes have no Cos of double
+    cos, sin = (_add_sine(g, turn) for turn in (g("Add", turns, 0.5), turns))
+    # (n, 2d); (0, 0) where a cell is missing
+    F = g("Concat", g("Where", observed, cos, 0.0), sin, axis=1)
     return g("Cast", F, to=TensorProto.INT64), observed
 
 
@@ -94,7 +107,8 @@ def _add_nearest(g: GraphBuilder, F: str, observed: str, C: Any) -> None:
     squares = C[:, :d] ** 2 + C[:, d:] ** 2  # (k, d)
     lengths = g("MatMul", g("Cast", observed, to=TensorProto.INT64), squares.T)  # (n, k)
     scores = g("Sub", lengths, g("MatMul", F, 2 * C.T))
-    above = g("Sub", scores, g("ReduceMin", scores, axes=[1], keepdims=1))  # older runtimes have no ArgMin of int64
+    # older runtimes have no ArgMin of int64
+    above = g("Sub", scores, g("ReduceMin", scores, axes=[1], keepdims=1))
     g("ArgMin", g("Cast", above, to=TensorProto.DOUBLE), axis=1, keepdims=0, name="label")
     squares = g("ReduceSum", g("Mul", F, F), np.array([1]), keepdims=1)  # (n, 1)
     D = g("Cast", g("Add", scores, squares), to=TensorProto.DOUBLE)
@@ -106,7 +120,9 @@ def _add_period(g: GraphBuilder, steps: str, scale: Scale) -> str:
     has_period = scale.period > 0
     if not has_period.any():
         return steps
-    return g("Where", has_period, g("Mod", steps, np.where(has_period, scale.period, 1.0), fmod=1), steps)
+    return g(
+        "Where", has_period, g("Mod", steps, np.where(has_period, scale.period, 1.0), fmod=1), steps
+    )
 
 
 def _clip(g: GraphBuilder, scale: Scale) -> str:
@@ -115,9 +131,11 @@ def _clip(g: GraphBuilder, scale: Scale) -> str:
     Comparisons, not Min and Max: a missing cell stays missing in every runtime.
     """
     lacks = np.isnan(scale.low)
-    low, high = (np.where(lacks, np.inf, ends) for ends in (scale.low, scale.high))  # as far away as can be
+    # as far away as can be
+    low, high = (np.where(lacks, np.inf, ends) for ends in (scale.low, scale.high))
     shift = np.where(lacks, 0.0, scale.shift)
-    value, gap = _add_nearest_end(g, low[:, 0], high[:, 0]), ""
+    value = _add_nearest_end(g, low[:, 0], high[:, 0])
+    gap = ""
     own_shift: Any = shift[:, 0]
     for i in range(1, low.shape[1]):
         gap = gap or g("Abs", g("Sub", "X", value))
@@ -140,7 +158,8 @@ def _ignore(g: GraphBuilder, scale: Scale) -> str:
     for low, high in zip(scale.low.T, scale.high.T, strict=True):
         in_interval = g("And", g("GreaterOrEqual", "X", low), g("LessOrEqual", "X", high))
         inside = g("Or", inside, in_interval) if inside else in_interval
-    n_inside = g("ReduceSum", g("Cast", inside, to=TensorProto.INT64), np.array([1]), keepdims=1)  # (n, 1)
+    # (n, 1)
+    n_inside = g("ReduceSum", g("Cast", inside, to=TensorProto.INT64), np.array([1]), keepdims=1)
     return g("Where", g("Or", inside, g("Equal", n_inside, 0)), _clip(g, scale), np.nan)
 
 
@@ -148,4 +167,8 @@ def _wrap(g: GraphBuilder, scale: Scale) -> str:
     return g("Sub", "X", scale.origin)
 
 
-BEYOND_NODES: dict[str, Callable[[GraphBuilder, Scale], str]] = {"ignore": _ignore, "clip": _clip, "wrap": _wrap}
+BEYOND_NODES: dict[str, Callable[[GraphBuilder, Scale], str]] = {
+    "ignore": _ignore,
+    "clip": _clip,
+    "wrap": _wrap,
+}

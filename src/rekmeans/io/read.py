@@ -1,4 +1,6 @@
-"""Any table file, read by the ending of its name into a FileTable with rows, columns and finite numbers."""
+"""Any table file, read by the ending of its name into a FileTable with rows, columns and finite
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,10 @@ from .file_table import COMPRESSIONS, ColumnSelection, FileTable, UnreadableFile
 from .size_limits import size_text
 from .tidy_table import ID, constant_notes, without_empty_columns, without_empty_rows
 
-DELIMITED, LIBSVM = ("csv", "read_delimited"), ("libsvm", "read_libsvm")
-READERS = {  # ending: the module of this package and its function, imported when such a file is read
+DELIMITED = ("csv", "read_delimited")
+LIBSVM = ("libsvm", "read_libsvm")
+# ending: the module of this package and its function, imported when such a file is read
+READERS = {
     ".csv": DELIMITED,
     ".tsv": DELIMITED,
     ".parquet": ("arrow", "read_parquet"),
@@ -51,12 +55,16 @@ def read_table_file(path: Path, selection: ColumnSelection = ColumnSelection()) 
     except UnreadableFileError:
         raise
     except PermissionError:
-        raise UnreadableFileError(f"{path} may not be read: ask its owner for permission.") from None
+        raise UnreadableFileError(
+            f"{path} may not be read: ask its owner for permission."
+        ) from None
     except MemoryError as error:
         raise UnreadableFileError(_memory_sentence(path, error)) from error
     except UNREADABLE as error:
         reason = " ".join(str(error).split())[:LONGEST_REASON] or type(error).__name__
-        raise UnreadableFileError(f"{path.name} cannot be read as {ending[1:]}: {reason}") from error
+        raise UnreadableFileError(
+            f"{path.name} cannot be read as {ending[1:]}: {reason}"
+        ) from error
     _refuse_empty(path, table)
     if sparse.issparse(table.X):
         return table
@@ -68,19 +76,29 @@ def read_table_file(path: Path, selection: ColumnSelection = ColumnSelection()) 
 def _known_ending(path: Path) -> str:
     """The ending that says what the file is, without that of a compression."""
     if not path.is_file():
-        what = "is a folder" if path.is_dir() else "is no regular file" if path.exists() else "does not exist"
+        what = (
+            "is a folder"
+            if path.is_dir()
+            else "is no regular file"
+            if path.exists()
+            else "does not exist"
+        )
         raise UnreadableFileError(f"{path} {what}: name a file that ends in {ENDINGS}.")
     is_compressed = path.suffix.lower() in COMPRESSIONS
     ending = (path.with_suffix("") if is_compressed else path).suffix.lower()
     if ending not in READERS or (is_compressed and READERS[ending] != DELIMITED):
-        raise UnreadableFileError(f"{path.name} ends in no known way: a table's name ends in {ENDINGS}.")
+        raise UnreadableFileError(
+            f"{path.name} ends in no known way: a table's name ends in {ENDINGS}."
+        )
     return ending
 
 
 def _memory_sentence(path: Path, error: MemoryError) -> str:
     """That a file does not fit, with what was asked for where NumPy or Arrow says it."""
     reason = " ".join(str(error).split())[:LONGEST_REASON].rstrip(".") or "no more memory is given"
-    sizes = f"the file has {size_text(path.stat().st_size)}, this machine {size_text(machine_memory())}"
+    sizes = (
+        f"the file has {size_text(path.stat().st_size)}, this machine {size_text(machine_memory())}"
+    )
     return f"{path.name} does not fit into memory ({reason}; {sizes}): use fewer rows or columns."
 
 
@@ -89,7 +107,8 @@ def _refuse_empty(path: Path, table: FileTable) -> None:
         reasons = name_list([f"{name} ({why})" for name, why in table.skipped.items()])
         way_out = "; take one with --keep NAME" if ID in table.skipped.values() else ""
         raise UnreadableFileError(
-            f"{path.name} has no numeric column to cluster{'; skipped ' if reasons else ''}{reasons}{way_out}."
+            f"{path.name} has no numeric column to "
+            f"cluster{'; skipped ' if reasons else ''}{reasons}{way_out}."
         )
     if not table.X.shape[0]:
         raise UnreadableFileError(f"{path.name} has no rows: a table needs at least one.")
@@ -99,11 +118,15 @@ def _refuse_infinity(path: Path, table: FileTable, ends: Array) -> None:
     if len(bad := np.flatnonzero(np.isinf(ends).any(axis=0))):
         row = int(np.flatnonzero(np.isinf(table.X[:, bad[0]]))[0])
         where = f"{table.row_place(row)}, column {name_list([table.names[bad[0]]])!r}"
-        raise UnreadableFileError(f"{path.name} must be finite: infinity in {where}; leave a missing value empty.")
+        raise UnreadableFileError(
+            f"{path.name} must be finite: infinity in {where}; leave a missing value empty."
+        )
 
 
 def _tidy_table(path: Path, table: FileTable, ends: Array, selection: ColumnSelection) -> FileTable:
-    """The table without columns and rows that have no value, and with what is to be said of the others."""
+    """The table without columns and rows that have no value, and with what is to be said of the
+    others.
+    """
     if not selection.only and not selection.is_of_model:
         table = replace(table, notes=[*table.notes, *constant_notes(table, *ends)])
     if not selection.only:
@@ -111,5 +134,7 @@ def _tidy_table(path: Path, table: FileTable, ends: Array, selection: ColumnSele
         _refuse_empty(path, table)
     table = without_empty_rows(table)
     if not len(table.X):
-        raise UnreadableFileError(f"{path.name} has no row with a value in {name_list(table.names)}.")
+        raise UnreadableFileError(
+            f"{path.name} has no row with a value in {name_list(table.names)}."
+        )
     return table

@@ -19,7 +19,8 @@ def refuse_bytes(path: Path, size: int, shape: str) -> None:
     """Refuse to read a file that takes more bytes of memory than there are."""
     if size > (most := machine_memory()):
         raise UnreadableFileError(
-            f"{path.name} would take {size_text(size)} of memory ({shape}), this machine has {size_text(most)}: "
+            f"{path.name} would take {size_text(size)} of memory ({shape}), this machine has "
+            f"{size_text(most)}: "
             "use fewer rows or columns."
         )
 

@@ -1,4 +1,6 @@
-"""The header of a safetensors file, read before anything else of it: bounded, and each name once."""
+"""The header of a safetensors file, read before anything else of it: bounded, and each name
+once.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-MOST_HEADER = 16 << 20  # bytes; the names of 200 000 columns fit, and no JSON of that length takes 500 MB
+# bytes; the names of 200 000 columns fit, and no JSON of that length takes 500 MB
+MOST_HEADER = 16 << 20
 LONGEST_SHAPE = 4  # sides of an array; models have arrays of two at most
 
 
@@ -28,7 +31,8 @@ class TensorHeader:
 def read_tensor_header(path: str | os.PathLike[str]) -> TensorHeader:
     """Return the header of a regular file; errors of the operating system are raised unchanged."""
     with open(path, "rb") as file:
-        size, start = os.fstat(file.fileno()).st_size, file.read(8)
+        size = os.fstat(file.fileno()).st_size
+        start = file.read(8)
         length = int.from_bytes(start, "little")
         if len(start) < 8 or length > size - 8:
             raise DamagedHeaderError("its header is longer than the file")
@@ -49,13 +53,21 @@ def read_tensor_header(path: str | os.PathLike[str]) -> TensorHeader:
 
 def _tensor_header(header: dict[str, Any]) -> TensorHeader:
     metadata = header.pop("__metadata__", {})
-    if not isinstance(metadata, dict) or not all(isinstance(value, str) for value in metadata.values()):
+    if not isinstance(metadata, dict) or not all(
+        isinstance(value, str) for value in metadata.values()
+    ):
         raise DamagedHeaderError("its metadata is not text")
     for entry in header.values():
-        if not isinstance(entry, dict) or not isinstance(entry.get("dtype"), str) or not _is_shape(entry.get("shape")):
+        if (
+            not isinstance(entry, dict)
+            or not isinstance(entry.get("dtype"), str)
+            or not _is_shape(entry.get("shape"))
+        ):
             raise DamagedHeaderError("its header does not say type and shape of every array")
     kinds = {name: entry["dtype"] for name, entry in header.items()}
-    return TensorHeader(metadata, kinds, {name: tuple(entry["shape"]) for name, entry in header.items()})
+    return TensorHeader(
+        metadata, kinds, {name: tuple(entry["shape"]) for name, entry in header.items()}
+    )
 
 
 def _is_shape(sides: Any) -> bool:

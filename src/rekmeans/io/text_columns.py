@@ -1,4 +1,6 @@
-"""Columns of text in which at least 80 % of the cells are numbers: found by one pass over the file, then converted."""
+"""Columns of text in which at least 80 % of the cells are numbers: found by one pass over the file,
+then converted.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,15 @@ from typing import Any
 from ..analysis.number_format import shorten_name
 from ._pyarrow import compute, types
 from .file_table import name_list
-from .number_text import NUMBER_FORMATS, PHONE, NumberFormat, are_plain_numbers, as_text, plain_numbers, tidy_cells
+from .number_text import (
+    NUMBER_FORMATS,
+    PHONE,
+    NumberFormat,
+    are_plain_numbers,
+    as_text,
+    plain_numbers,
+    tidy_cells,
+)
 
 NUMBER_SHARE = 0.8  # of the cells with a value; below it a column is text
 N_EXAMPLES = 2  # texts that a note shows
@@ -19,7 +29,9 @@ LONGEST_NOTE = 120  # letters on one column
 
 @dataclass(frozen=True)
 class TextCount:
-    """What some cells of a column are under one decimal mark; the counts of two pieces of a column add up."""
+    """What some cells of a column are under one decimal mark; the counts of two pieces of a column
+    add up.
+    """
 
     n_cells: int = 0  # with a value
     n_numbers: int = 0
@@ -40,7 +52,10 @@ class TextCount:
 
     @property
     def is_numeric(self) -> bool:
-        return 0 < self.n_numbers >= NUMBER_SHARE * self.n_cells and self.n_phones < NUMBER_SHARE * self.n_numbers
+        return (
+            0 < self.n_numbers >= NUMBER_SHARE * self.n_cells
+            and self.n_phones < NUMBER_SHARE * self.n_numbers
+        )
 
 
 @dataclass(frozen=True)
@@ -51,7 +66,9 @@ class NumberColumn:
     count: TextCount
 
     def numbers(self, column: Any) -> Any:
-        """The cells as numbers, null where they are missing or none; each different text is converted once."""
+        """The cells as numbers, null where they are missing or none; each different text is
+        converted once.
+        """
         coded = tidy_cells(column).dictionary_encode()
         return self.format.values(coded.dictionary).take(coded.indices)
 
@@ -60,11 +77,14 @@ def is_text(kind: Any) -> bool:
     return bool(types.is_string(kind) or types.is_large_string(kind))
 
 
-def find_number_columns(batches: Iterable[Any], names: Sequence[str], decimal: str) -> dict[str, NumberColumn]:
-    """The columns of text that are numbers; `decimal` is the mark of the file, taken where a column shows none.
+def find_number_columns(
+    batches: Iterable[Any], names: Sequence[str], decimal: str
+) -> dict[str, NumberColumn]:
+    """The columns of text that are numbers; `decimal` is the mark of the file, taken where a column
+    shows none.
 
-    The mark of a column is that under which more of its cells are numbers: 1,5 and 1.234,5 are so with one mark only,
-    1,234 with both.
+    The mark of a column is that under which more of its cells are numbers: 1,5 and 1.234,5 are so
+    with one mark only, 1,234 with both.
     """
     counts = {name: dict.fromkeys(NUMBER_FORMATS, TextCount()) for name in names}
     for batch in batches:
@@ -113,8 +133,12 @@ def _total(counts: Any) -> int:
 
 def number_notes(columns: dict[str, NumberColumn]) -> list[str]:
     """What was done to columns of text, in at most two sentences."""
-    converted = [_format_note(name, column) for name, column in columns.items() if column.count.n_formatted]
-    lost = [_text_note(name, column.count) for name, column in columns.items() if column.count.texts]
+    converted = [
+        _format_note(name, column) for name, column in columns.items() if column.count.n_formatted
+    ]
+    lost = [
+        _text_note(name, column.count) for name, column in columns.items() if column.count.texts
+    ]
     return [
         *([f"text read as numbers: {name_list(converted, LONGEST_NOTE)}"] if converted else []),
         *([f"text taken as missing: {name_list(lost, LONGEST_NOTE)}"] if lost else []),
@@ -122,7 +146,8 @@ def number_notes(columns: dict[str, NumberColumn]) -> list[str]:
 
 
 def _format_note(name: str, column: NumberColumn) -> str:
-    n, marks = column.count.n_formatted, " and ".join(sorted(column.count.marks))
+    n = column.count.n_formatted
+    marks = " and ".join(sorted(column.count.marks))
     return f"{shorten_name(name)} ({marks} in {n:,} {'cells' if n > 1 else 'cell'})"
 
 

@@ -1,4 +1,6 @@
-"""Tables as people keep them: columns of ids and columns and rows without a value are left out; constants are named."""
+"""Tables as people keep them: columns of ids and columns and rows without a value are left out;
+constants are named.
+"""
 
 from __future__ import annotations
 
@@ -14,22 +16,30 @@ from ..analysis.number_format import shorten_name
 from .file_table import ColumnSelection, FileTable, name_list
 
 ID = "an id"  # why a column is skipped
-ID_WORDS = {"id", "ids", "uuid", "guid", "key", "rowid", "index", "idx"}  # of a name, in small letters
+# of a name, in small letters
+ID_WORDS = {"id", "ids", "uuid", "guid", "key", "rowid", "index", "idx"}
 NAME_WORDS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")  # customer_id, customerID and Customer Id
 FEWEST_IDS = 10  # rows from which integers that follow each other are no accident
 ID_GAPS = 1.05  # times as many integers as rows: a few rows of a table were deleted
-LARGEST_INTEGER = 2**53  # from which neighbours are the same float: a number to tell rows apart, not to measure
+# from which neighbours are the same float: a number to tell rows apart, not to measure
+LARGEST_INTEGER = 2**53
 
 
-def without_ids(table: FileTable, n_texts: Mapping[str, int], selection: ColumnSelection) -> FileTable:
-    """The table without its columns of ids; `n_texts` has the columns of integers, and how many texts are in each."""
+def without_ids(
+    table: FileTable, n_texts: Mapping[str, int], selection: ColumnSelection
+) -> FileTable:
+    """The table without its columns of ids; `n_texts` has the columns of integers, and how many
+    texts are in each.
+    """
     if selection.only or selection.is_of_model or not table.has_names:
         return table
     n_empty = int(np.count_nonzero(~rows_with_values(table.X)))
     found = [
         j
         for j, name in enumerate(table.names)
-        if name in n_texts and name not in selection.keep and is_id(table.X[:, j], name, n_empty + n_texts[name])
+        if name in n_texts
+        and name not in selection.keep
+        and is_id(table.X[:, j], name, n_empty + n_texts[name])
     ]
     if not found:
         return table
@@ -39,7 +49,9 @@ def without_ids(table: FileTable, n_texts: Mapping[str, int], selection: ColumnS
 
 
 def is_id(cells: Array, name: str, n_missing: int) -> bool:
-    """Whether integers tell rows apart: beyond 2^53, or all different and either in a row or named so."""
+    """Whether integers tell rows apart: beyond 2^53, or all different and either in a row or named
+    so.
+    """
     has_value = ~np.isnan(cells)
     if np.count_nonzero(~has_value) > n_missing or not has_value.any():
         return False
@@ -59,20 +71,30 @@ def has_id_name(name: str) -> bool:
 
 def without_empty_columns(table: FileTable) -> FileTable:
     """The table without columns of which every value is missing."""
-    empty = [j for j in np.flatnonzero(np.isnan(table.X[0])).tolist() if np.isnan(table.X[:, j]).all()]
+    empty = [
+        j for j in np.flatnonzero(np.isnan(table.X[0])).tolist() if np.isnan(table.X[:, j]).all()
+    ]
     return _without_columns(table, empty, "every value is missing") if empty else table
 
 
 def without_empty_rows(table: FileTable) -> FileTable:
-    """The table without rows of which every value is missing; it remembers which of the file's rows they were."""
+    """The table without rows of which every value is missing; it remembers which of the file's rows
+    they were.
+    """
     has_value = rows_with_values(table.X)
     if has_value.all():
         return table
-    n, n_empty = len(has_value), np.count_nonzero(~has_value)
+    n = len(has_value)
+    n_empty = np.count_nonzero(~has_value)
     first = table.row_place(int(np.argmin(has_value)))
-    note = f"left out {n_empty:,} of {n:,} rows, which have no value (the first is {first}): their cluster is empty"
+    note = (
+        f"left out {n_empty:,} of {n:,} rows, which have no value (the first is {first}): "
+        f"their cluster is empty"
+    )
     y = None if table.y is None else table.y[has_value]
-    return replace(table, X=table.X[has_value], y=y, has_value=has_value, notes=[*table.notes, note])
+    return replace(
+        table, X=table.X[has_value], y=y, has_value=has_value, notes=[*table.notes, note]
+    )
 
 
 def rows_with_values(X: Any) -> Array:
@@ -93,7 +115,8 @@ def constant_notes(table: FileTable, low: Array, high: Array) -> list[str]:
     if len(table.X) < 2 or not len(constant := np.flatnonzero(low == high)):
         return []
     items = [
-        f"{shorten_name(table.names[j])} ({low[j]:.6g} in {_n_values(table, j):,} rows)" for j in constant.tolist()
+        f"{shorten_name(table.names[j])} ({low[j]:.6g} in {_n_values(table, j):,} rows)"
+        for j in constant.tolist()
     ]
     return [f"constant: {name_list(items)}"]
 

@@ -1,4 +1,6 @@
-"""Kernels: what near means, how rows pull a centroid, and how their average is taken; one file each."""
+"""Kernels: what near means, how rows pull a centroid, and how their average is taken; one file
+each.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +16,21 @@ from .rbf import RBF
 
 __all__ = ["KERNELS", "Kernel", "Preparation", "with_rule"]
 
-KERNELS: dict[str, Any] = {kernel.name: kernel for kernel in (Euler, Linear, RBF, Laplace, LaplaceL2, Precomputed)}
+KERNELS: dict[str, Any] = {
+    kernel.name: kernel for kernel in (Euler, Linear, RBF, Laplace, LaplaceL2, Precomputed)
+}
 
 
 def with_rule(kernel: Any, rule: str) -> Any:
-    """The kernel with centroids of that rule; where it has no points for its means, the one that holds them by values.
+    """The kernel with centroids of that rule; where it has no points for its means, the one that
+    holds them by values.
 
     None where it has neither.
     """
     if rule in kernel.centroid_rules or kernel.mean_is_point:
         return kernel
-    return Gram(kernel.scale, kernel.beyond, kernel) if rule == "mean" and hasattr(kernel, "similarity") else None
+    return (
+        Gram(kernel.scale, kernel.beyond, kernel)
+        if rule == "mean" and hasattr(kernel, "similarity")
+        else None
+    )

@@ -19,7 +19,9 @@ KernelStart = Callable[[int, Any], Any]  # (k, random bits) -> centroids
 
 
 class Preparation(Protocol):
-    """What a kernel may ask for while it learns from a table: settings of the fit, and runs of the loop."""
+    """What a kernel may ask for while it learns from a table: settings of the fit, and runs of the
+    loop.
+    """
 
     n_clusters: int
     rule: str  # of the centroids: "mean" or "rectified"
@@ -27,34 +29,46 @@ class Preparation(Protocol):
     memory_limit: int | None
 
     def auto_gamma(self, kernel: Any, table: Table) -> float:
-        """The width at which the median row lies at distance 1/2 of the nearest of n_clusters spread rows."""
+        """The width at which the median row lies at distance 1/2 of the nearest of n_clusters
+        spread rows.
+        """
 
     def one_cluster_loss(self, kernel: Any, table: Table, middle: Array) -> float:
-        """Mean loss of a row when one centroid, reached from the point `middle`, serves all; 1 where there is none."""
+        """Mean loss of a row when one centroid, reached from the point `middle`, serves all; 1
+        where there is none.
+        """
 
 
 @dataclass(frozen=True)
 class Kernel(ABC):
-    """F (n, p) mapped rows, C a record of k centroids, D (n, k) distances, W (n, k) weights of rows for centroids.
+    """F (n, p) mapped rows, C a record of k centroids, D (n, k) distances, W (n, k) weights of rows
+    for centroids.
 
-    A kernel must write embed, distance, loss, accumulate, preimage, and mean or rectify or both (`centroid_rules` names
-    which). What shared code must know of a kernel is one of the values below, never its type or name.
+    A kernel must write embed, distance, loss, accumulate, preimage, and mean or rectify or both
+    (`centroid_rules` names which). What shared code must know of a kernel is one of the values
+    below, never its type or name.
     """
 
     name: ClassVar[str] = ""
-    parameters: ClassVar[tuple[str, ...]] = ()  # of the estimators, which it takes after scale and beyond
+    # of the estimators, which it takes after scale and beyond
+    parameters: ClassVar[tuple[str, ...]] = ()
     centroid_rules: ClassVar[tuple[str, ...]] = ("rectified",)
-    statistics: ClassVar[tuple[str, ...]] = ()  # methods (blocks, sums, C) that need all rows, each a field of the sums
+    # methods (blocks, sums, C) that need all rows, each a field of the sums
+    statistics: ClassVar[tuple[str, ...]] = ()
     is_exact: ClassVar[bool] = False  # mapped rows, centroids, distances and sums are integers
-    is_periodic: ClassVar[bool] = False  # several points have one mapped row, so that a pre-image has to be chosen
+    # several points have one mapped row, so that a pre-image has to be chosen
+    is_periodic: ClassVar[bool] = False
     is_additive: ClassVar[bool] = True  # the next centroids follow from sums alone
-    learns_from_all_rows: ClassVar[bool] = False  # `prepared` asks the table for more than summaries and samples
-    is_pairwise: ClassVar[bool] = False  # the table holds kernel values between rows; no points are known
+    # `prepared` asks the table for more than summaries and samples
+    learns_from_all_rows: ClassVar[bool] = False
+    # the table holds kernel values between rows; no points are known
+    is_pairwise: ClassVar[bool] = False
     has_width: ClassVar[bool] = False  # it has a `gamma`, which may be "auto" before it is prepared
     mean_is_point: ClassVar[bool] = False  # the mean of mapped rows lies on the mapped data
     takes_missing: ClassVar[bool] = True
     loss_unit: ClassVar[float] = 1.0  # squared distance in the mapped space = loss_unit * loss
-    seeding_sample: ClassVar[int | None] = 1 << 14  # rows of a large table that starts are chosen from; None: all
+    # rows of a large table that starts are chosen from; None: all
+    seeding_sample: ClassVar[int | None] = 1 << 14
 
     scale: Scale
     beyond: str = "wrap"  # what a value outside the kept intervals does
@@ -63,7 +77,10 @@ class Kernel(ABC):
 
     @abstractmethod
     def embed(self, X: Array) -> Array:
-        """Mapped rows, (n, p); NaN in missing coordinates, unless `from_rows` marks them otherwise."""
+        """Mapped rows, (n, p);
+
+        NaN in missing coordinates, unless `from_rows` marks them otherwise.
+        """
 
     @abstractmethod
     def distance(self, F: Array, C: Any) -> Array:
@@ -79,11 +96,14 @@ class Kernel(ABC):
 
     @abstractmethod
     def preimage(self, C: Any, near: Array) -> Array:
-        """Centroids in the units of the table, (k, d); of several answers the one nearest to coordinates `near`."""
+        """Centroids in the units of the table, (k, d); of several answers the one nearest to
+        coordinates `near`.
+        """
 
-    # `mean(sums, C)`: the average in the mapped space, kernel k-means' own; and `rectify(sums, C)`: the next centroids
-    # on the mapped data, which never raise the objective. A kernel has those that its `centroid_rules` name. One with
-    # k(x, x) = 1 that also has `similarity(F, V)`, the values k(x, v) (n, m), gets means by these values (Gram).
+    # `mean(sums, C)`: the average in the mapped space, kernel k-means' own; and `rectify(sums, C)`:
+    # the next centroids on the mapped data, which never raise the objective. A kernel has those
+    # that its `centroid_rules` name. One with k(x, x) = 1 that also has `similarity(F, V)`, the
+    # values k(x, v) (n, m), gets means by these values (Gram).
 
     # what is learned before the loop
 
@@ -112,23 +132,32 @@ class Kernel(ABC):
         return self.scale.to_units(X, self.beyond)
 
     def within_bounds(self) -> Self:
-        """The same kernel, which moves a value outside the bounds to them where this one ignores it."""
+        """The same kernel, which moves a value outside the bounds to them where this one ignores
+        it.
+        """
         return replace(self, beyond="wrap" if self.beyond == "wrap" else "clip")
 
     def uninformative_rows(self, X: Array) -> Array:
         """Rows that take no part in the sums, (n,) bool: all their values are ignored."""
-        return uninformative_rows(self.scale, X) if self.beyond == "ignore" else np.zeros(len(X), bool)
+        return (
+            uninformative_rows(self.scale, X) if self.beyond == "ignore" else np.zeros(len(X), bool)
+        )
 
     def has_missing(self, F: Array) -> bool:
         """Whether mapped rows have missing coordinates."""
         return bool(np.isnan(F).any())
 
     def row_weights(self, D: Array, W: Any) -> Any:
-        """The weights with which rows pull the centroids, for statistics: W times `irls_weight`, (n, k)."""
+        """The weights with which rows pull the centroids, for statistics:
+
+        W times `irls_weight`, (n, k).
+        """
         return weigh(W, D, self.irls_weight)
 
     def irls_weight(self, D: Array) -> Array:
-        """How hard a row at distance D pulls its centroid: the weight of iteratively reweighted least squares."""
+        """How hard a row at distance D pulls its centroid: the weight of iteratively reweighted
+        least squares.
+        """
         return np.ones(D.shape)
 
     # centroids
@@ -147,7 +176,9 @@ class Kernel(ABC):
         return self.from_rows(self.within_bounds().embed(U))
 
     def sums_at(self, sums: Any, C: Any) -> Any:
-        """Sums as their rows would leave them if they had moved with the centroids, which are now at points C."""
+        """Sums as their rows would leave them if they had moved with the centroids, which are now
+        at points C.
+        """
         return replace(sums, totals=sums.pull * C.x)
 
     def deviation(self, C: Any) -> Array:
@@ -155,7 +186,9 @@ class Kernel(ABC):
         return np.zeros(len(C))
 
     def centroid_similarity(self, F: Array, C: Any, labels: Array | None = None) -> Array:
-        """How well its nearest centroid, or that of its label, represents each row, (n,); 1 at the centroid."""
+        """How well its nearest centroid, or that of its label, represents each row, (n,); 1 at the
+        centroid.
+        """
         return 1 / (1 + self.loss(distance_to_own(self.distance(F, C), labels)))
 
     def centroid_distances(self, C: Any) -> Array:
@@ -171,11 +204,16 @@ class Kernel(ABC):
 
     @property
     def point_kernel(self) -> Any:
-        """The kernel between points, of one map, that this one is or stands on; None where there is none."""
+        """The kernel between points, of one map, that this one is or stands on;
+
+        None where there is none.
+        """
         return self
 
     def to_public(self, C: Any) -> dict[str, Any]:
-        """The attributes by which an estimator shows its centroids; `from_public` takes them back."""
+        """The attributes by which an estimator shows its centroids; `from_public` takes them
+        back.
+        """
         return {"centroids_": C.x}
 
     def from_public(self, attributes: Mapping[str, Any]) -> Any:
@@ -189,8 +227,12 @@ def rectified_update(kernel: Any, sums: Sums, C: Centroids) -> Any:
 
 
 def with_statistics(kernel: Any, blocks: Sequence[tuple[Array, Any]], sums: Any, C: Any) -> Any:
-    """The sums with the kernel's statistics of all rows: blocks of mapped rows F and their `row_weights` V."""
-    return replace(sums, **{name: getattr(kernel, name)(blocks, sums, C) for name in kernel.statistics})
+    """The sums with the kernel's statistics of all rows: blocks of mapped rows F and their
+    `row_weights` V.
+    """
+    return replace(
+        sums, **{name: getattr(kernel, name)(blocks, sums, C) for name in kernel.statistics}
+    )
 
 
 def distance_to_own(D: Array, labels: Array | None) -> Array:

@@ -1,4 +1,6 @@
-"""Means by kernel values: m_c = sum_q A_cq phi(x_q), |phi - m_c|^2 = k(x, x) - 2 sum_q A_cq k(x, x_q) + |m_c|^2."""
+"""Means by kernel values: m_c = sum_q A_cq phi(x_q), |phi - m_c|^2 = k(x, x) - 2 sum_q A_cq k(x,
+x_q) + |m_c|^2.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from ..table import Table, dense
 
 BLOCK_VALUES = 1 << 22  # kernel values in memory at a time where not all are kept
 
-Inner = Callable[[Array, Array], Array]  # rows F (n, p), fitted rows `at` -> k(x, x_q), (n, len(at))
+# rows F (n, p), fitted rows `at` -> k(x, x_q), (n, len(at))
+Inner = Callable[[Array, Array], Array]
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +54,8 @@ def mean_combination(
     W = np.concatenate([dense(part) for _, part in blocks])
     some = sums.mass > 0
     A = np.where(some[:, None], W.T / np.where(some, sums.mass, 1.0)[:, None], C.weights)
-    squares, at = np.zeros(len(A)), 0
+    squares = np.zeros(len(A))
+    at = 0
     for F, _ in blocks:
         squares += (A[:, at : at + len(F)] * inner_products(values, F, A).T).sum(axis=1)
         at += len(F)
@@ -59,7 +63,9 @@ def mean_combination(
 
 
 def at_fitted_rows(values: Inner, F: Array, fitted_lengths: Array, counting: Array) -> Combination:
-    """The centroids at those of the fitted rows that count, by number, which are nearest to these."""
+    """The centroids at those of the fitted rows that count, by number, which are nearest to
+    these.
+    """
     nearest = counting[(fitted_lengths[counting] - 2 * values(F, counting)).argmin(axis=1)]
     A = np.zeros((len(F), len(fitted_lengths)))
     A[np.arange(len(F)), nearest] = 1.0
@@ -67,7 +73,9 @@ def at_fitted_rows(values: Inner, F: Array, fitted_lengths: Array, counting: Arr
 
 
 def counting_rows(kernel: Any, table: Table) -> Array:
-    """The numbers of the rows that have weight and take part: a centroid may lie on these only; all, if none has."""
+    """The numbers of the rows that have weight and take part: a centroid may lie on these only;
+    all, if none has.
+    """
     counts = ~kernel.uninformative_rows(table.dense(slice(None)))
     counts &= True if table.weights is None else table.weights > 0
     return np.flatnonzero(counts if counts.any() else ~counts)
@@ -84,4 +92,6 @@ def combination_similarity(D: Array, lengths: Array, C: Combination, labels: Arr
 def combination_deviation(C: Combination, fitted_lengths: Array) -> Array:
     """1 - |m|/|phi|; 0 where all rows of a cluster lie at the origin, as their mean does."""
     size = C.weights @ fitted_lengths
-    return np.where(size > 0, 1 - np.sqrt(np.maximum(C.squares, 0.0) / np.where(size > 0, size, 1.0)), 0.0)
+    return np.where(
+        size > 0, 1 - np.sqrt(np.maximum(C.squares, 0.0) / np.where(size > 0, size, 1.0)), 0.0
+    )

@@ -1,4 +1,6 @@
-"""Euler kernel: phi(x) = exp(i alpha pi x)/sqrt(2), as f = (cos, sin) on the grid 2^-23; distance |f - m|^2, exact."""
+"""Euler kernel: phi(x) = exp(i alpha pi x)/sqrt(2), as f = (cos, sin) on the grid 2^-23; distance
+|f - m|^2, exact.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +18,15 @@ from ..model import Centroids, Sums
 from .base import Kernel, KernelStart
 
 NARROW = 32_767  # columns whose |f - m|^2 <= 4 d 2^46 stays inside 64 bits
-LOW_BITS = 12  # bits of a centroid multiplied at a time: 2^11 * 2^23 * 2d < 2^53, so float64 products are exact
+# bits of a centroid multiplied at a time: 2^11 * 2^23 * 2d < 2^53, so float64 products are exact
+LOW_BITS = 12
 
 
 @dataclass(frozen=True, eq=False)
 class OnCircles(Centroids):
-    """Centroids (cos, sin) on the grid: f (k, 2d) int32, on the circles or, as means, inside them."""
+    """Centroids (cos, sin) on the grid: f (k, 2d) int32, on the circles or, as means, inside
+    them.
+    """
 
     f: Array
 
@@ -31,8 +36,11 @@ class OnCircles(Centroids):
 
 
 def check_within_circles(C: Array) -> None:
-    """Raise ValueError unless centroids (k, 2d) in grid units lie on the circles or inside, up to their rounding."""
-    cos, sin = _halves(C.astype(np.float64))  # the squares of an int32 may exceed int64 in their sum
+    """Raise ValueError unless centroids (k, 2d) in grid units lie on the circles or inside, up to
+    their rounding.
+    """
+    # the squares of an int32 may exceed int64 in their sum
+    cos, sin = _halves(C.astype(np.float64))
     if (cos**2 + sin**2).max(initial=0) > (GRID + 2) ** 2:
         raise ValueError("centroids lie outside the circles")
 
@@ -51,14 +59,17 @@ class CircleSums(Sums):
 
 @dataclass(frozen=True)
 class Euler(Kernel):
-    """Each feature on a circle, alpha half-turns per unit of the scaled feature; (0, 0) is a missing cell."""
+    """Each feature on a circle, alpha half-turns per unit of the scaled feature; (0, 0) is a
+    missing cell.
+    """
 
     name: ClassVar[str] = "euler"
     parameters: ClassVar[tuple[str, ...]] = ("alpha",)
     centroid_rules: ClassVar[tuple[str, ...]] = ("mean", "rectified")
     is_exact: ClassVar[bool] = True
     is_periodic: ClassVar[bool] = True
-    loss_unit: ClassVar[float] = 0.5 / GRID**2  # squared distance = |f - m|^2 / 2, in grid units squared
+    # squared distance = |f - m|^2 / 2, in grid units squared
+    loss_unit: ClassVar[float] = 0.5 / GRID**2
     seeding_sample: ClassVar[int | None] = None
 
     alpha: float = 0.9
@@ -69,7 +80,9 @@ class Euler(Kernel):
         return self.scale.rates(self.alpha)
 
     def coordinates(self, X: Array) -> Array:
-        """Phases (x - shift) rate in half-turns, (n, d), in float64 and in that order, not reduced."""
+        """Phases (x - shift) rate in half-turns, (n, d), in float64 and in that order, not
+        reduced.
+        """
         return self.scale.offsets(X, self.beyond) * self.rates
 
     def embed(self, X: Array) -> Array:
@@ -80,7 +93,9 @@ class Euler(Kernel):
         return np.concatenate([cos, sin], axis=1)  # (n, 2d) int32
 
     def distance(self, F: Array, C: OnCircles) -> Array:
-        """|f - m|^2 = |f|^2 - 2 f.m + |m|^2 over the row's observed coordinates, in grid units squared; exact."""
+        """|f - m|^2 = |f|^2 - 2 f.m + |m|^2 over the row's observed coordinates, in grid units
+        squared; exact.
+        """
         return grid_distances(F, C.f)
 
     def loss(self, D: Array) -> Array:
@@ -95,20 +110,28 @@ class Euler(Kernel):
         return CircleSums(mass=mass, totals=product(W, F), observed=counts)
 
     def mean(self, sums: CircleSums, C: OnCircles) -> OnCircles:
-        """m = S/count per coordinate, rounded to the grid; a coordinate that no row observed keeps the old value."""
+        """m = S/count per coordinate, rounded to the grid; a coordinate that no row observed keeps
+        the old value.
+        """
         count = np.tile(_float(sums.observed), 2)  # (k, 2d)
         with np.errstate(invalid="ignore", divide="ignore"):
-            return OnCircles(np.where(count > 0, np.rint(_float(sums.totals) / count), C.f).astype(np.int32))
+            return OnCircles(
+                np.where(count > 0, np.rint(_float(sums.totals) / count), C.f).astype(np.int32)
+            )
 
     def rectify(self, sums: CircleSums, C: OnCircles) -> OnCircles:
         """m = S/|S| per coordinate, rounded to the grid; a zero resultant keeps the old angle."""
         a, b = _halves(_float(sums.totals))
         r = np.tile(np.sqrt(a * a + b * b), 2)  # (k, 2d)
         with np.errstate(invalid="ignore", divide="ignore"):
-            return OnCircles(np.where(r > 0, np.rint(_float(sums.totals) / r * GRID), C.f).astype(np.int32))
+            return OnCircles(
+                np.where(r > 0, np.rint(_float(sums.totals) / r * GRID), C.f).astype(np.int32)
+            )
 
     def preimage(self, C: OnCircles, near: Array) -> Array:
-        """x = shift + unit u/alpha, u the angle in half-turns, on the branch (modulo 2) nearest to `near`."""
+        """x = shift + unit u/alpha, u the angle in half-turns, on the branch (modulo 2) nearest to
+        `near`.
+        """
         a, b = _halves(C.f.astype(np.float64))
         u = grid_arctan2(b, a) / np.pi
         values = self.scale.from_units((u + 2 * np.rint((near - u) / 2)) / self.alpha)
@@ -127,7 +150,8 @@ class Euler(Kernel):
     def _random_angles(self, k: int, bits: Any) -> OnCircles:
         """Random points of the circle, every angle as likely."""
         raw = bits.random_raw(k * self.scale.n_columns).reshape(k, -1) >> np.uint64(11)
-        return OnCircles(np.concatenate(cospi_sinpi(np.array(raw) * 2.0**-52), axis=1))  # angles in [0, 2)
+        # angles in [0, 2)
+        return OnCircles(np.concatenate(cospi_sinpi(np.array(raw) * 2.0**-52), axis=1))
 
     def from_rows(self, F: Array, fallback: OnCircles | None = None) -> OnCircles:
         if fallback is None or (observed := _observed_cells(F)).all():
@@ -145,9 +169,12 @@ class Euler(Kernel):
         return deviation_from_circle(complex_centroids(C.f))
 
     def centroid_similarity(self, F: Array, C: OnCircles, labels: Array | None = None) -> Array:
-        """f.m/(|f||m|) of each row and its centroid over the coordinates it observes, (n,) in [-1, 1]."""
+        """f.m/(|f||m|) of each row and its centroid over the coordinates it observes, (n,) in [-1,
+        1].
+        """
         labels = self.distance(F, C).argmin(axis=1) if labels is None else labels
-        f, m = F.astype(np.float64), C.f[labels].astype(np.float64)
+        f = F.astype(np.float64)
+        m = C.f[labels].astype(np.float64)
         m = m * np.tile(_observed_cells(F), 2)
         lengths = np.sqrt((f * f).sum(axis=1) * (m * m).sum(axis=1))
         return np.clip((f * m).sum(axis=1) / np.where(lengths > 0, lengths, 1.0), -1.0, 1.0)
@@ -164,20 +191,28 @@ class Euler(Kernel):
 
 
 def deviation_from_circle(centroids: Array) -> Array:
-    """1 - sqrt(sum(a^2 + b^2)/d) of complex centroids a + ib: 0 on the circle, 1 at its centre, (k,)."""
+    """1 - sqrt(sum(a^2 + b^2)/d) of complex centroids a + ib: 0 on the circle, 1 at its centre,
+    (k,).
+    """
     return 1 - np.sqrt((np.abs(centroids) ** 2).sum(axis=1) / centroids.shape[1])
 
 
 def grid_distances(F: Array, C: Array) -> Array:
-    """|f - m|^2 over the coordinates each row observes, (n, k): int64, or Python's integers where d is large."""
+    """|f - m|^2 over the coordinates each row observes, (n, k): int64, or Python's integers where d
+    is large.
+    """
     d = F.shape[1] // 2
     if d > NARROW:
         blocks = (slice(at, min(at + NARROW, d)) for at in range(0, d, NARROW))
-        return reduce(add, (grid_distances(_columns(F, at), _columns(C, at)).astype(object) for at in blocks))
-    F64, C64 = F.astype(np.float64), C.astype(np.int64)
+        return reduce(
+            add, (grid_distances(_columns(F, at), _columns(C, at)).astype(object) for at in blocks)
+        )
+    F64 = F.astype(np.float64)
+    C64 = C.astype(np.int64)
     high = (C64 + (1 << (LOW_BITS - 1))) >> LOW_BITS
     low = C64 - (high << LOW_BITS)
-    dots = [(F64 @ half.T.astype(np.float64)).astype(np.int64) for half in (high, low)]  # (n, k) each, exact
+    # (n, k) each, exact
+    dots = [(F64 @ half.T.astype(np.float64)).astype(np.int64) for half in (high, low)]
     length = np.einsum("ij,ij->i", F, F, dtype=np.int64, casting="safe")
     return length[:, None] - 2 * ((dots[0] << LOW_BITS) + dots[1]) + _observed_squares(F, C64)
 
@@ -189,7 +224,8 @@ def _observed_squares(F: Array, C: Array) -> Array:
     if observed.all():
         return squares.sum(axis=1)
     O64 = observed.astype(np.float64)
-    high, low = squares >> 24, squares & ((1 << 24) - 1)
+    high = squares >> 24
+    low = squares & ((1 << 24) - 1)
     dots = [(O64 @ half.T.astype(np.float64)).astype(np.int64) for half in (high, low)]
     return (dots[0] << 24) + dots[1]
 

@@ -1,4 +1,6 @@
-"""Means of a kernel that has no points for them, by its values k(x, x_q) with all fitted rows x_q."""
+"""Means of a kernel that has no points for them, by its values k(x, x_q) with all fitted rows
+x_q.
+"""
 
 from __future__ import annotations
 
@@ -26,13 +28,15 @@ from .combination import (
     mean_combination,
 )
 
-KEPT_BYTES = 2 << 30  # bytes of kernel values that are kept where memory_limit names no other number
+# bytes of kernel values that are kept where memory_limit names no other number
+KEPT_BYTES = 2 << 30
 PREIMAGE_STEPS = 100  # mean shifts to a pre-image; each is of the cost of a prediction
 
 
 @dataclass(frozen=True)
 class Gram(Kernel):
-    """Mapped rows are [k(x, x_q) for all q | k(x, x)] where these are kept, else the rows as the base maps them.
+    """Mapped rows are [k(x, x_q) for all q | k(x, x)] where these are kept, else the rows as the
+    base maps them.
 
     The base is a kernel with `similarity(F, V)` and k(x, x) = 1.
     """
@@ -52,9 +56,12 @@ class Gram(Kernel):
         refuse_many_pairs(table.n_rows, self.base.name)
 
     def prepared(self, table: Table, preparation: Preparation) -> Gram:
-        base, n, limit = self.base.prepared(table, preparation), table.n_rows, preparation.memory_limit
+        base = self.base.prepared(table, preparation)
+        n = table.n_rows
+        limit = preparation.memory_limit
         keep = 8 * n * (n + 1) <= (KEPT_BYTES if limit is None else limit)
-        fitted, counting = base.embed(table.dense(slice(None))), counting_rows(base, table)
+        fitted = base.embed(table.dense(slice(None)))
+        counting = counting_rows(base, table)
         return replace(self, base=base, fitted=fitted, counting=counting, keep=keep)
 
     def for_prediction(self) -> Gram:
@@ -83,22 +90,30 @@ class Gram(Kernel):
     def accumulate(self, F: Array, C: Combination, D: Array, W: Any) -> CombinationSums:
         return CombinationSums(mass=mass_of(W))
 
-    def combination(self, blocks: Sequence[tuple[Array, Any]], sums: CombinationSums, C: Combination) -> Combination:
+    def combination(
+        self, blocks: Sequence[tuple[Array, Any]], sums: CombinationSums, C: Combination
+    ) -> Combination:
         return mean_combination(self._values, blocks, sums, C)
 
     def mean(self, sums: CombinationSums, C: Combination) -> Combination:
         return C if sums.combination is None else sums.combination
 
     def preimage(self, C: Combination, near: Array) -> Array:
-        """The points whose images are nearest to the means: mean shift from each cluster's average row."""
-        W, observed = C.weights.T, ~np.isnan(self.fitted)
+        """The points whose images are nearest to the means: mean shift from each cluster's average
+        row.
+        """
+        W = C.weights.T
+        observed = ~np.isnan(self.fitted)
         share = product(W, observed)
-        V = Points(product(W, np.where(observed, self.fitted, 0.0)) / np.where(share > 0, share, 1.0))
+        V = Points(
+            product(W, np.where(observed, self.fitted, 0.0)) / np.where(share > 0, share, 1.0)
+        )
         for _ in range(PREIMAGE_STEPS - 1):
             D = self.base.distance(self.fitted, V)
             sums = self.base.accumulate(self.fitted, V, D, W)
             sums = with_statistics(self.base, [(self.fitted, self.base.row_weights(D, W))], sums, V)
-            last, V = V, rectified_update(self.base, sums, V)
+            last = V
+            V = rectified_update(self.base, sums, V)
             if last == V:
                 break
         return self.base.preimage(V, near)
@@ -110,7 +125,9 @@ class Gram(Kernel):
         return False
 
     def _values(self, F: Array, at: Array) -> Array:
-        """k(x, x_q) of the rows and the fitted rows `at`, row by row: so that products are the same, kept or not."""
+        """k(x, x_q) of the rows and the fitted rows `at`, row by row: so that products are the
+        same, kept or not.
+        """
         return F.take(at, axis=1) if self.keep else self.base.similarity(F, self.fitted[at])
 
     def from_rows(self, F: Array, fallback: Combination | None = None) -> Combination:

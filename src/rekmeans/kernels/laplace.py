@@ -1,4 +1,6 @@
-"""Laplace kernels k(x, v) = exp(-gamma |x - v|), in the L1 or the L2 norm; centroids phi(v) of points v."""
+"""Laplace kernels k(x, v) = exp(-gamma |x - v|), in the L1 or the L2 norm; centroids phi(v) of
+points v.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,9 @@ class WeiszfeldSums(PointSums):
 
 @dataclass(frozen=True)
 class Laplace(Kernel):
-    """exp(-gamma |x - v|_1); `rectify` takes the weighted median of each coordinate, with the weights k(x, v)."""
+    """exp(-gamma |x - v|_1); `rectify` takes the weighted median of each coordinate, with the
+    weights k(x, v).
+    """
 
     name: ClassVar[str] = "laplace"
     parameters: ClassVar[tuple[str, ...]] = ("gamma",)
@@ -56,8 +60,11 @@ class Laplace(Kernel):
         return MedianSums(mass=mass_of(W))
 
     def medians(self, blocks: Sequence[tuple[Array, Any]], sums: MedianSums, C: Points) -> Array:
-        """Weighted medians of each coordinate, (k, d), of all rows F with the weights V of `irls_weight`."""
-        F, parts = np.concatenate([F for F, _ in blocks]), [V for _, V in blocks]
+        """Weighted medians of each coordinate, (k, d), of all rows F with the weights V of
+        `irls_weight`.
+        """
+        F = np.concatenate([F for F, _ in blocks])
+        parts = [V for _, V in blocks]
         V = sparse.vstack(parts).tocsc() if sparse.issparse(parts[0]) else np.concatenate(parts)
         return np.stack([weighted_medians(F, V[:, [c]], C.x[c]) for c in range(len(C))])
 
@@ -82,7 +89,8 @@ class Laplace(Kernel):
 class LaplaceL2(Kernel):
     """exp(-gamma |x - v|_2); `rectify` is Weiszfeld's step with the weights exp(-gamma r)/r.
 
-    Rows on the centroid itself would hold it for ever: they pull nothing, and only shorten the step (Vardi and Zhang).
+    Rows on the centroid itself would hold it for ever: they pull nothing, and only shorten the step
+    (Vardi and Zhang).
     """
 
     name: ClassVar[str] = "laplace-l2"
@@ -107,10 +115,14 @@ class LaplaceL2(Kernel):
         return WeiszfeldSums(**shared_fields, mass_at_centroid=at_centroid)
 
     def rectify(self, sums: WeiszfeldSums, C: Points) -> Points:
-        """v + (1 - mass_at_centroid/|R|)(T - v), T the weighted mean of the rows off v and R the sum of their pulls."""
+        """v + (1 - mass_at_centroid/|R|)(T - v), T the weighted mean of the rows off v and R the
+        sum of their pulls.
+        """
         target = weighted_mean(sums, C).x
         force = np.linalg.norm(sums.totals - sums.pull * C.x, axis=1)
-        step = np.maximum(0.0, 1 - sums.mass_at_centroid / np.where(force > 0, force, 1.0)) * (force > 0)
+        step = np.maximum(0.0, 1 - sums.mass_at_centroid / np.where(force > 0, force, 1.0)) * (
+            force > 0
+        )
         return Points(C.x + step[:, None] * (target - C.x))
 
     def preimage(self, C: Points, near: Array) -> Array:
@@ -132,9 +144,13 @@ class LaplaceL2(Kernel):
 
 
 def weighted_medians(F: Array, v: Any, old: Array) -> Array:
-    """In each column the smallest value at which the weights v (n, 1) of it and all below reach half; else the old."""
-    at = v.indices if sparse.issparse(v) else np.flatnonzero(v[:, 0])  # rows of no weight are not sorted
-    cells, weights = F[at], v.data if sparse.issparse(v) else v[at, 0]
+    """In each column the smallest value at which the weights v (n, 1) of it and all below reach
+    half; else the old.
+    """
+    # rows of no weight are not sorted
+    at = v.indices if sparse.issparse(v) else np.flatnonzero(v[:, 0])
+    cells = F[at]
+    weights = v.data if sparse.issparse(v) else v[at, 0]
     order = np.argsort(cells, axis=0, kind="stable")  # NaN last
     in_order = np.take_along_axis(cells, order, axis=0)
     mass = np.cumsum(np.where(np.isnan(in_order), 0.0, weights[order]), axis=0)  # (n, d)

@@ -1,4 +1,6 @@
-"""Clusters with a shape: (f - m)' A (f - m) + prior s^2 tr A, det A = 1, on mapped rows f; the prior makes A round."""
+"""Clusters with a shape: (f - m)' A (f - m) + prior s^2 tr A, det A = 1, on mapped rows f; the
+prior makes A round.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,8 @@ from ..table.refusals import refuse_wide_shapes
 from .base import Kernel, KernelStart, Preparation
 from .euler import deviation_from_circle
 
-CIRCLE_SWEEPS = 5  # over the columns in one pass, towards the point of the circles nearest in the metric of the shape
+# over the columns in one pass, towards the point of the circles nearest in the metric of the shape
+CIRCLE_SWEEPS = 5
 ANGLE_GRID = np.linspace(-np.pi, np.pi, 64, endpoint=False)  # tried for one column
 ANGLE_STEPS = 4  # steps from the best of them
 STILL_ANGLES = 1e-10  # a sweep that moves nothing more ends them
@@ -25,7 +28,9 @@ SPREAD_ROWS = 1 << 14  # rows whose spread is taken at a time
 
 @dataclass(frozen=True, eq=False)
 class Shaped(Centroids):
-    """Centroids with a place m (k, p) and a shape (k, p, p), the inverse of the cluster's covariance, of volume 1."""
+    """Centroids with a place m (k, p) and a shape (k, p, p), the inverse of the cluster's
+    covariance, of volume 1.
+    """
 
     m: Array
     shape: Array
@@ -33,7 +38,9 @@ class Shaped(Centroids):
 
 @dataclass(frozen=True, kw_only=True)
 class ShapeSums(Sums):
-    """Sums of w f, and of w (f - m)(f - m)' about the present centroid: about 0 it would be lost in the squares."""
+    """Sums of w f, and of w (f - m)(f - m)' about the present centroid: about 0 it would be lost in
+    the squares.
+    """
 
     totals: Array  # (k, p)
     scatter: Array  # (k, p, p)
@@ -41,7 +48,8 @@ class ShapeSums(Sums):
 
 @dataclass(frozen=True)
 class Mahalanobis(Kernel):
-    """With S = cov + prior s^2 I the exact minimiser is A = det(S)^(1/p) S^-1, so that no step raises the objective.
+    """With S = cov + prior s^2 I the exact minimiser is A = det(S)^(1/p) S^-1, so that no step
+    raises the objective.
 
     The base is a kernel whose centroids are points, or on circles.
     """
@@ -77,18 +85,23 @@ class Mahalanobis(Kernel):
         """With the spread of the mapped rows."""
         kernel = replace(self, base=self.base.prepared(table, preparation))
         middle = kernel._row_average(table, lambda F: F)
-        spread = kernel._row_average(table, lambda F: ((F - middle) ** 2).mean(axis=1, keepdims=True))
+        spread = kernel._row_average(
+            table, lambda F: ((F - middle) ** 2).mean(axis=1, keepdims=True)
+        )
         return replace(kernel, spread=float(spread[0]) or 1.0)
 
     def _row_average(self, table: Table, value: Any) -> Array:
         """The weighted average over the rows that take part of `value` of the mapped rows."""
         total: Any = 0.0
         mass = 0.0
-        weights = np.ones(table.n_rows) if table.weights is None else small_weights(table.weights)[0]
+        weights = (
+            np.ones(table.n_rows) if table.weights is None else small_weights(table.weights)[0]
+        )
         for at in table.blocks(SPREAD_ROWS):
             X = table.dense(at)
             w = weights[at] * ~self.uninformative_rows(X)
-            total, mass = total + (w[:, None] * value(self.embed(X))).sum(axis=0), mass + w.sum()
+            total = total + (w[:, None] * value(self.embed(X))).sum(axis=0)
+            mass = mass + w.sum()
         return np.asarray(total / (mass or 1.0))
 
     def coordinates(self, X: Array) -> Array:
@@ -111,14 +124,19 @@ class Mahalanobis(Kernel):
 
     def accumulate(self, F: Array, C: Shaped, D: Array, W: Any) -> ShapeSums:
         V = np.asarray(W)
-        scatter = np.stack([((F - m) * v[:, None]).T @ (F - m) for m, v in zip(C.m, V.T, strict=True)])  # (k, p, p)
+        # (k, p, p)
+        scatter = np.stack(
+            [((F - m) * v[:, None]).T @ (F - m) for m, v in zip(C.m, V.T, strict=True)]
+        )
         return ShapeSums(mass=V.sum(axis=0), totals=product(V, F), scatter=scatter)
 
     def mean(self, sums: ShapeSums, C: Shaped) -> Shaped:
         return self._with_shapes(sums, self._means(sums, C), C)
 
     def rectify(self, sums: ShapeSums, C: Shaped) -> Shaped:
-        """Each centroid moved to the point of the circles nearest to its mean in the metric of its shape."""
+        """Each centroid moved to the point of the circles nearest to its mean in the metric of its
+        shape.
+        """
         return self._with_shapes(sums, on_circles(self._means(sums, C), C.shape, C.m), C)
 
     def _means(self, sums: ShapeSums, C: Shaped) -> Array:
@@ -126,9 +144,13 @@ class Mahalanobis(Kernel):
         return np.where(some, sums.totals / np.where(some, sums.mass[:, None], 1.0), C.m)
 
     def _with_shapes(self, sums: ShapeSums, M: Array, C: Shaped) -> Shaped:
-        """The places M with the shapes that minimise the objective there; the old shape where there is no weight."""
-        p, means = M.shape[1], self._means(sums, C)
-        on, off = means - C.m, M - means
+        """The places M with the shapes that minimise the objective there; the old shape where there
+        is no weight.
+        """
+        p = M.shape[1]
+        means = self._means(sums, C)
+        on = means - C.m
+        off = M - means
         weight = np.where(sums.mass > 0, sums.mass, 1.0)[:, None, None]
         S = sums.scatter / weight - on[:, :, None] * on[:, None] + off[:, :, None] * off[:, None]
         S = (S + S.transpose(0, 2, 1)) / 2 + self.prior * self.spread * np.eye(p)
@@ -197,14 +219,17 @@ def _complex(M: Array) -> Array:
 
 
 def on_circles(target: Array, A: Array, M: Array) -> Array:
-    """The M (k, 2d) with every (cos, sin) of length 1 that lower (m - target)' A (m - target), column by column."""
+    """The M (k, 2d) with every (cos, sin) of length 1 that lower (m - target)' A (m - target),
+    column by column.
+    """
     d = M.shape[1] // 2
     M = M / np.tile(np.maximum(np.hypot(M[:, :d], M[:, d:]), np.finfo(float).tiny), 2)
     slope = np.einsum("kij,kj->ki", A, M - target)
     for _ in range(CIRCLE_SWEEPS):
         before = M.copy()
         for j in range(d):
-            B, old = A[:, j::d, j::d], M[:, j::d]
+            B = A[:, j::d, j::d]
+            old = M[:, j::d]
             z = on_circle(B, (B @ old[:, :, None])[:, :, 0] - slope[:, j::d], old)
             slope += (A[:, :, j::d] @ (z - old)[:, :, None])[:, :, 0]
             M[:, j::d] = z
@@ -216,14 +241,18 @@ def on_circles(target: Array, A: Array, M: Array) -> Array:
 def on_circle(B: Array, h: Array, old: Array) -> Array:
     """The unit vectors z (k, 2) of least z'Bz - 2 h'z; the old one unless another is lower."""
 
-    b00, b01, b11 = B[:, 0, :1], B[:, 0, 1:] + B[:, 1, :1], B[:, 1, 1:]  # (k, 1) each
+    # (k, 1) each
+    b00 = B[:, 0, :1]
+    b01 = B[:, 0, 1:] + B[:, 1, :1]
+    b11 = B[:, 1, 1:]
 
     def height(cos: Array, sin: Array) -> Array:  # (k, t)
         return cos * (b00 * cos + b01 * sin - 2 * h[:, :1]) + sin * (b11 * sin - 2 * h[:, 1:])
 
     t = ANGLE_GRID[height(np.cos(ANGLE_GRID)[None], np.sin(ANGLE_GRID)[None]).argmin(axis=1)]
     for _ in range(ANGLE_STEPS):
-        z, across = np.stack([np.cos(t), np.sin(t)], axis=1), np.stack([-np.sin(t), np.cos(t)], axis=1)
+        z = np.stack([np.cos(t), np.sin(t)], axis=1)
+        across = np.stack([-np.sin(t), np.cos(t)], axis=1)
         pull = (B @ z[:, :, None])[:, :, 0] - h
         first = (across * pull).sum(axis=1)
         second = ((B @ across[:, :, None])[:, :, 0] * across).sum(axis=1) - (z * pull).sum(axis=1)

@@ -1,4 +1,6 @@
-"""What kernels whose centroids are points share: distances over observed coordinates, weighted means."""
+"""What kernels whose centroids are points share: distances over observed coordinates, weighted
+means.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ COORDINATE_SHARE = {"sqeuclidean": np.square, "cityblock": np.abs}  # of the dis
 
 @dataclass(frozen=True, kw_only=True)
 class PointSums(Sums):
-    """Sums of v x and of v over the observed coordinates of the rows, v the weight with which a row pulls."""
+    """Sums of v x and of v over the observed coordinates of the rows, v the weight with which a row
+    pulls.
+    """
 
     totals: Array  # (k, d)
     pull: Array  # (k, d)
@@ -27,7 +31,9 @@ class PointSums(Sums):
 
 
 def point_distances(F: Array, C: Points, metric: str) -> Array:
-    """Sums of squares or absolute values of the differences over the coordinates each row has, (n, k)."""
+    """Sums of squares or absolute values of the differences over the coordinates each row has, (n,
+    k).
+    """
     D = cdist(F, C.x, metric)
     missing = np.isnan(D).any(axis=1)
     if missing.any():  # few rows as a rule: they alone are summed without their missing cells

@@ -1,4 +1,6 @@
-"""Precomputed kernel: the table holds the values k(x, x_q) of all fitted rows, and last k(x, x); means only."""
+"""Precomputed kernel: the table holds the values k(x, x_q) of all fitted rows, and last k(x, x);
+means only.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ class Precomputed(Kernel):
     def accumulate(self, F: Array, C: Combination, D: Array, W: Any) -> CombinationSums:
         return CombinationSums(mass=mass_of(W))
 
-    def combination(self, blocks: Sequence[tuple[Array, Any]], sums: CombinationSums, C: Combination) -> Combination:
+    def combination(
+        self, blocks: Sequence[tuple[Array, Any]], sums: CombinationSums, C: Combination
+    ) -> Combination:
         return mean_combination(_values, blocks, sums, C)
 
     def mean(self, sums: CombinationSums, C: Combination) -> Combination:

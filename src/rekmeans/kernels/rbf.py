@@ -1,4 +1,6 @@
-"""RBF kernel k(x, v) = exp(-gamma |x - v|^2); centroids phi(v) of points v; loss 2(1 - k), the Welsch loss."""
+"""RBF kernel k(x, v) = exp(-gamma |x - v|^2); centroids phi(v) of points v; loss 2(1 - k), the
+Welsch loss.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,9 @@ from .points import PointSums, point_distances, point_sums, weighted_mean
 
 @dataclass(frozen=True)
 class RBF(Kernel):
-    """Rows and centroids are points; a row pulls with the weight k(x, v), so far rows have no influence."""
+    """Rows and centroids are points; a row pulls with the weight k(x, v), so far rows have no
+    influence.
+    """
 
     name: ClassVar[str] = "rbf"
     parameters: ClassVar[tuple[str, ...]] = ("gamma",)
@@ -27,7 +31,9 @@ class RBF(Kernel):
         return self.coordinates(X)
 
     def distance(self, F: Array, C: Points) -> Array:
-        """gamma |x - v|^2: the nearest point is the nearest in the mapped space, without saturating."""
+        """gamma |x - v|^2: the nearest point is the nearest in the mapped space, without
+        saturating.
+        """
         return self.gamma * point_distances(F, C, "sqeuclidean")
 
     def loss(self, D: Array) -> Array:

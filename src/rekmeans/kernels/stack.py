@@ -1,4 +1,7 @@
-"""Several kernels at once: J = sum_b w_b^p J_b/unit_b with learned w, sum w_b = 1; unit_b is J_b of one cluster."""
+"""Several kernels at once:
+
+J = sum_b w_b^p J_b/unit_b with learned w, sum w_b = 1; unit_b is J_b of one cluster.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,9 @@ class Stacked(Centroids):
         return replace(self, parts=parts)
 
     def replace(self, cluster: int, other: Self) -> Self:
-        parts = tuple(one.replace(cluster, two) for one, two in zip(self.parts, other.parts, strict=True))
+        parts = tuple(
+            one.replace(cluster, two) for one, two in zip(self.parts, other.parts, strict=True)
+        )
         return replace(self, parts=parts)
 
     def __eq__(self, other: object) -> bool:
@@ -76,7 +81,11 @@ class Stack(Kernel):
     @property
     def centroid_rules(self) -> tuple[str, ...]:  # type: ignore[override]
         rules = ("rectified",) if self.shared else ("mean", "rectified")
-        return tuple(rule for rule in rules if all(p.mean_is_point or rule in p.centroid_rules for p in self.parts))
+        return tuple(
+            rule
+            for rule in rules
+            if all(p.mean_is_point or rule in p.centroid_rules for p in self.parts)
+        )
 
     @property
     def statistics(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -123,14 +132,18 @@ class Stack(Kernel):
         return self._update(sums, C, [partial(rectified_update, part) for part in self.parts])
 
     def _update(self, sums: StackSums, C: Stacked, rules: list[Callable[..., Any]]) -> Stacked:
-        """w_b in proportion to J_b^(-1/(p-1)), then each kernel's own centroids, or those of the shared pre-images."""
+        """w_b in proportion to J_b^(-1/(p-1)), then each kernel's own centroids, or those of the
+        shared pre-images.
+        """
         J = np.maximum(sums.losses, np.finfo(float).tiny)
         w = (J.min() / J) ** (1 / (self.power - 1))  # by the least, which cannot overflow
         w /= w.sum()
         if self.shared:
             return Stacked(self._shared_centroids(sums, C, w**self.power / np.array(self.units)), w)
         parts = sums.parts if sums.complete_parts is None else sums.complete_parts
-        return Stacked(tuple(rule(s, c) for rule, s, c in zip(rules, parts, C.parts, strict=True)), w)
+        return Stacked(
+            tuple(rule(s, c) for rule, s, c in zip(rules, parts, C.parts, strict=True)), w
+        )
 
     def preimage(self, C: Stacked, near: Array) -> Array:
         """That of the kernel of greatest weight."""
@@ -144,18 +157,25 @@ class Stack(Kernel):
     def row_weights(self, D: Array, W: Any) -> Any:
         return W
 
-    def complete_parts(self, blocks: Sequence[tuple[Array, Any]], sums: StackSums, C: Stacked) -> tuple[Any, ...]:
+    def complete_parts(
+        self, blocks: Sequence[tuple[Array, Any]], sums: StackSums, C: Stacked
+    ) -> tuple[Any, ...]:
         """The sums of each kernel with its own statistics."""
         blocks_by_part: list[list[tuple[Array, Any]]] = [[] for _ in self.parts]
         for F, W in blocks:
             for b, (part, f, c) in enumerate(self._by_part(F, C)):
-                blocks_by_part[b].append((f, part.row_weights(part.distance(f, c), W) if part.statistics else None))
+                blocks_by_part[b].append(
+                    (f, part.row_weights(part.distance(f, c), W) if part.statistics else None)
+                )
         pairs = zip(self.parts, blocks_by_part, sums.parts, C.parts, strict=True)
         return tuple(with_statistics(part, rows, s, c) for part, rows, s, c in pairs)
 
     def _by_part(self, F: Array, C: Stacked) -> Iterator[tuple[Any, Array, Any]]:
-        """Each kernel with its own columns of mapped rows, in its own numbers, and its own centroids."""
-        at, d = 0, self.scale.n_columns
+        """Each kernel with its own columns of mapped rows, in its own numbers, and its own
+        centroids.
+        """
+        at = 0
+        d = self.scale.n_columns
         for part, c in zip(self.parts, C.parts, strict=True):
             width = 2 * d if part.is_exact else d
             f = F[..., at : at + width]
@@ -165,17 +185,24 @@ class Stack(Kernel):
     def _in_units(self, Ds: list[Array]) -> list[Array]:
         """Each kernel's loss at its own distances, in its unit, (n, k)."""
         kernels = zip(self.parts, Ds, self.units, strict=True)
-        return [part.loss(D).astype(np.float64) * (part.loss_unit / unit) for part, D, unit in kernels]
+        return [
+            part.loss(D).astype(np.float64) * (part.loss_unit / unit) for part, D, unit in kernels
+        ]
 
     def _shared_centroids(self, sums: StackSums, C: Stacked, share: Array) -> tuple[Any, ...]:
-        """(cos, sin)(alpha_b pi u) at the u, by cluster and column, of the largest sum_b share_b S_b.(cos, sin)."""
+        """(cos, sin)(alpha_b pi u) at the u, by cluster and column, of the largest sum_b share_b
+        S_b.(cos, sin).
+        """
         alphas = np.array([part.alpha for part in self.parts])
-        S = share[:, None, None] * np.array([part.totals for part in sums.parts], dtype=np.float64)  # (b, k, 2d)
+        # (b, k, 2d)
+        S = share[:, None, None] * np.array([part.totals for part in sums.parts], dtype=np.float64)
         d = S.shape[2] // 2
-        A, B = S[:, :, :d], S[:, :, d:]
+        A = S[:, :, :d]
+        B = S[:, :, d:]
         best, top = highest_points(A, B, alphas, self._line(alphas))
         old = np.stack([c.f for c in C.parts])  # (b, k, 2d)
-        old_height, tolerance = (S * old).sum(axis=0) / GRID, GRID_ROOM * np.hypot(A, B).sum(axis=0)
+        old_height = (S * old).sum(axis=0) / GRID
+        tolerance = GRID_ROOM * np.hypot(A, B).sum(axis=0)
         better = np.tile(top + tolerance > old_height[:, :d] + old_height[:, d:], 2)
         values = [np.where(better, _on_grid(a * best), c) for a, c in zip(alphas, old, strict=True)]
         return tuple(part.from_rows(f) for part, f in zip(self.parts, values, strict=True))
@@ -185,7 +212,10 @@ class Stack(Kernel):
         half = max(1 / alphas.min(), self.reach)
         half = min(half, MOST_LINE_POINTS / POINTS_PER_TURN / alphas.max())
         return np.linspace(
-            -half, half, max(LEAST_LINE_POINTS, int(POINTS_PER_TURN * alphas.max() * half)), endpoint=False
+            -half,
+            half,
+            max(LEAST_LINE_POINTS, int(POINTS_PER_TURN * alphas.max() * half)),
+            endpoint=False,
         )
 
     def uninformative_rows(self, X: Array) -> Array:
@@ -200,7 +230,9 @@ class Stack(Kernel):
         return {name: partial(self._start, name) for name in sorted(names)}
 
     def _start(self, name: str, k: int, bits: Any) -> Stacked:
-        """The start of that name of each kernel; with a shared pre-image, that of the first, within the bounds."""
+        """The start of that name of each kernel; with a shared pre-image, that of the first, within
+        the bounds.
+        """
         if not self.shared:
             return self._evenly([part.starts[name](k, bits) for part in self.parts])
         first = self.parts[0]
@@ -225,7 +257,9 @@ class Stack(Kernel):
 
     def deviation(self, C: Stacked) -> Array:
         """The kernels' own, by weight."""
-        return sum(w * part.deviation(c) for w, part, c in zip(C.weights, self.parts, C.parts, strict=True))
+        return sum(
+            w * part.deviation(c) for w, part, c in zip(C.weights, self.parts, C.parts, strict=True)
+        )
 
     def centroid_similarity(self, F: Array, C: Stacked, labels: Array | None = None) -> Array:
         """The kernels' own to the nearest centroid, by weight."""
@@ -236,44 +270,61 @@ class Stack(Kernel):
     def centroid_distances(self, C: Stacked) -> Array:
         """By the kernels' weights and units, as rows are compared."""
         pairs = zip(self.parts, C.parts, self.units, C.weights**self.power, strict=True)
-        return np.sqrt(sum(w * part.centroid_distances(c) ** 2 / unit for part, c, unit, w in pairs))
+        return np.sqrt(
+            sum(w * part.centroid_distances(c) ** 2 / unit for part, c, unit, w in pairs)
+        )
 
     @property
     def point_kernel(self) -> Any:
         return None
 
     def to_public(self, C: Stacked) -> dict[str, Any]:
-        """The centroids of each kernel as it shows them, (b, k, d), and the kernels' weights (b,)."""
-        parts = [part.to_public(c)["centroids_"] for part, c in zip(self.parts, C.parts, strict=True)]
+        """The centroids of each kernel as it shows them, (b, k, d), and the kernels' weights
+        (b,).
+        """
+        parts = [
+            part.to_public(c)["centroids_"] for part, c in zip(self.parts, C.parts, strict=True)
+        ]
         return {"centroids_": np.stack(parts), "kernel_weights_": C.weights}
 
     def from_public(self, attributes: Mapping[str, Any]) -> Stacked:
         pairs = zip(self.parts, attributes["centroids_"], strict=True)
-        parts = tuple(part.from_public({"centroids_": m if part.is_exact else m.real}) for part, m in pairs)
+        parts = tuple(
+            part.from_public({"centroids_": m if part.is_exact else m.real}) for part, m in pairs
+        )
         return Stacked(parts, attributes["kernel_weights_"])
 
 
 def highest_points(A: Array, B: Array, alphas: Array, line: Array) -> tuple[Array, Array]:
-    """The u of largest sum_b A_b cos(alpha_b pi u) + B_b sin(alpha_b pi u), and that sum; A and B (b, k, d)."""
+    """The u of largest sum_b A_b cos(alpha_b pi u) + B_b sin(alpha_b pi u), and that sum;
+
+    A and B (b, k, d).
+    """
 
     def height(u: Array, order: int = 0) -> Array:  # (k, d), or its derivatives
         turn = alphas[:, None, None] * np.pi
-        t, steep = turn * u, turn**order
+        t = turn * u
+        steep = turn**order
         sides = [(A, B), (B, -A), (-A, -B)][order]
         return (steep * (sides[0] * np.cos(t) + sides[1] * np.sin(t))).sum(axis=0)
 
-    best, top = np.zeros(A.shape[1:]), np.full(A.shape[1:], -np.inf)
+    best = np.zeros(A.shape[1:])
+    top = np.full(A.shape[1:], -np.inf)
     for u in line:
         heights = height(u)
-        best, top = np.where(heights > top, u, best), np.maximum(heights, top)
+        best = np.where(heights > top, u, best)
+        top = np.maximum(heights, top)
     for _ in range(LINE_STEPS):
         bend = height(best, 2)
         step = np.where(bend < 0, -height(best, 1) / np.where(bend < 0, bend, 1.0), 0.0)
         heights = height(best + step)
-        best, top = np.where(heights > top, best + step, best), np.maximum(heights, top)
+        best = np.where(heights > top, best + step, best)
+        top = np.maximum(heights, top)
     return best, top
 
 
 def _on_grid(t: Array) -> Array:
     """(cos, sin) of pi t on the grid."""
-    return np.rint(GRID * np.concatenate([np.cos(np.pi * t), np.sin(np.pi * t)], axis=1)).astype(np.int32)
+    return np.rint(GRID * np.concatenate([np.cos(np.pi * t), np.sin(np.pi * t)], axis=1)).astype(
+        np.int32
+    )

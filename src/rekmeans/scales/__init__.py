@@ -1,4 +1,6 @@
-"""Column ranges: how the cells of a column are placed in units, which of them are kept, and the way back."""
+"""Column ranges: how the cells of a column are placed in units, which of them are kept, and the way
+back.
+"""
 
 from collections.abc import Callable
 

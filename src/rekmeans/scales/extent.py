@@ -10,11 +10,13 @@ from .record import Scale, positive_unit
 
 def identity_scale(n_columns: int) -> Scale:
     """No shift, unit 1, nothing is beyond: the paper's bare map."""
-    zeros, ends = np.zeros(n_columns), np.full(n_columns, np.inf)
+    zeros = np.zeros(n_columns)
+    ends = np.full(n_columns, np.inf)
     return Scale.of_intervals(-ends, ends, zeros, np.ones(n_columns))
 
 
-NO_COLUMNS = identity_scale(0)  # the scale of kernels that are asked what they are before a table is there
+# the scale of kernels that are asked what they are before a table is there
+NO_COLUMNS = identity_scale(0)
 
 
 def no_scale(summary: ColumnSummary) -> Scale:
@@ -30,6 +32,7 @@ def range_scale(summary: ColumnSummary) -> Scale:
 
 def global_scale(summary: ColumnSummary) -> Scale:
     """Minimum to maximum of the table becomes [0, 1]."""
-    ends = (np.fmin.reduce(summary.extent[0]), np.fmax.reduce(summary.extent[1]))  # NaN where no cell is observed
+    # NaN where no cell is observed
+    ends = (np.fmin.reduce(summary.extent[0]), np.fmax.reduce(summary.extent[1]))
     low, high = (np.full(summary.n_columns, np.nan_to_num(end)) for end in ends)
     return Scale.of_intervals(low, high, low, positive_unit(high - low))

@@ -1,4 +1,6 @@
-"""Groups far from the bulk of a column, told from errors: these thin out with distance, a group is a rise."""
+"""Groups far from the bulk of a column, told from errors: these thin out with distance, a group is
+a rise.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +16,13 @@ from .sorted_columns import SortedCells
 NORMAL_IQR = 1.349  # quartile range of a normal column in standard deviations
 FENCE_SIGMAS = 3.0  # robust standard deviations round a median; wider fences break at 30 % errors
 
-NEAREST = 2.5  # standard deviations of the bulk, as all distances here: groups are looked for beyond
+# standard deviations of the bulk, as all distances here: groups are looked for beyond
+NEAREST = 2.5
 MOST_DISTANT = 1e6  # cells beyond are errors
-BIN, BIN_GROWTH, WIDE_BINS = 0.5, 1.025, 20.0  # bins are BIN wide, and from WIDE_BINS on grow
+# bins are BIN wide, and from WIDE_BINS on grow
+BIN = 0.5
+BIN_GROWTH = 1.025
+WIDE_BINS = 20.0
 N_GROWTHS = 440  # times: beyond MOST_DISTANT
 RISE_SIGMAS = 2.0  # a rise is no chance if this many standard deviations of its count
 RISE_SHARE = 0.1  # of the cells below it
@@ -24,11 +30,15 @@ RISE_OF_ALL = 0.0025  # of the column
 GROUP_END = 0.25  # the density, as a share of the mean one so far, at which a group ends
 LEAST_GROUP = 0.01  # of the column's cells
 LEAST_CELLS = 4.0  # of fewer no rise is told from chance: RISE_SIGMAS squared
-WIDEST_SIGMA, WIDEST = 20.0, 120.0  # a group's standard deviation and width
+# a group's standard deviation and width
+WIDEST_SIGMA = 20.0
+WIDEST = 120.0
 GROUP_SIGMAS = 3.0  # half the width of a group, before it is widened
 MOST_WIDENING = 20  # steps of one standard deviation
 MOST_DISTANT_CATEGORY = 12.0  # a single value beyond this is a code for "unknown", like -999
-FEW_VALUES, PLACES = 8, 64  # at most so many distinct values at so many quantiles: categories
+# at most so many distinct values at so many quantiles: categories
+FEW_VALUES = 8
+PLACES = 64
 
 GROWTHS = np.multiply.accumulate(np.full(N_GROWTHS, BIN_GROWTH))
 
@@ -36,9 +46,14 @@ Interval = tuple[float, float]
 
 
 def far_groups(cells: SortedCells, centre: float, sigma: float) -> list[Interval]:
-    """Kept intervals of a column beyond 2.5 sigma of its centre, on either side, in units of sigma from the centre."""
+    """Kept intervals of a column beyond 2.5 sigma of its centre, on either side, in units of sigma
+    from the centre.
+    """
     step = _category_step(cells)
-    tails = (_Tail(cells.standardize(centre, sigma, sign), cells.total, step and step / sigma) for sign in (-1, 1))
+    tails = (
+        _Tail(cells.standardize(centre, sigma, sign), cells.total, step and step / sigma)
+        for sign in (-1, 1)
+    )
     below, above = (_groups(tail, NEAREST, MOST_DISTANT) for tail in tails)
     return [(-high, -low) for low, high in below] + above
 
@@ -49,8 +64,11 @@ def least_mass(total: Any, row_weight: float) -> Any:
 
 
 def fenced_moments(cells: SortedCells) -> tuple[float, float]:
-    """Mean and standard deviation of the cells within 3 quartile-range sigmas of the median; 0 where that is zero."""
-    median, fence = cells.quantile(0.5), FENCE_SIGMAS * (cells.quantile(0.75) - cells.quantile(0.25)) / NORMAL_IQR
+    """Mean and standard deviation of the cells within 3 quartile-range sigmas of the median; 0
+    where that is zero.
+    """
+    median = cells.quantile(0.5)
+    fence = FENCE_SIGMAS * (cells.quantile(0.75) - cells.quantile(0.25)) / NORMAL_IQR
     return cells.moments(median, fence) if fence > 0 else (median, 0.0)
 
 
@@ -61,14 +79,20 @@ def _category_step(cells: SortedCells) -> float | None:
 
 
 class _Tail:
-    """One side of a column: distances from its centre, the mass of the whole column, the step of its categories."""
+    """One side of a column: distances from its centre, the mass of the whole column, the step of
+    its categories.
+    """
 
     def __init__(self, cells: SortedCells, total: float, step: float | None) -> None:
-        self.cells, self.total, self.step = cells, total, step
+        self.cells = cells
+        self.total = total
+        self.step = step
         self.least_mass = least_mass(total, cells.row_weight)
 
     def edges(self, low: float, high: float) -> Array:
-        """Edges of bins between low and high; of a column with few values they lie between the values."""
+        """Edges of bins between low and high; of a column with few values they lie between the
+        values.
+        """
         first = low
         if self.step is not None:  # distances of values are whole steps from one of them
             value = float(self.cells.values[np.searchsorted(self.cells.values, low, side="right")])
@@ -77,7 +101,9 @@ class _Tail:
         stop = min(high, WIDE_BINS)
         even = first + np.arange(max(0.0, (stop - first) / width) + 1) * width
         wide = max(first, WIDE_BINS) * GROWTHS
-        return np.unique(np.concatenate([[min(first, low)], even[even < stop], wide[wide < high], [high]]))
+        return np.unique(
+            np.concatenate([[min(first, low)], even[even < stop], wide[wide < high], [high]])
+        )
 
 
 def _groups(tail: _Tail, low: float, high: float) -> list[Interval]:
@@ -107,7 +133,9 @@ def _groups(tail: _Tail, low: float, high: float) -> list[Interval]:
 
 
 def _find_rise(edges: Array, mass: Array, tail: _Tail) -> float | None:
-    """Where the running mass falls farthest below a segment of its least concave majorant, if no chance does that."""
+    """Where the running mass falls farthest below a segment of its least concave majorant, if no
+    chance does that.
+    """
     for i, j in _majorant(edges, mass):
         gained = mass[j] - mass[i]
         if gained > 0 and j > i + 1:
@@ -121,7 +149,9 @@ def _find_rise(edges: Array, mass: Array, tail: _Tail) -> float | None:
 
 
 def _group_end(edges: Array, mass: Array) -> float:
-    """Where the density of a group that begins at the first edge falls to a quarter of its mean so far."""
+    """Where the density of a group that begins at the first edge falls to a quarter of its mean so
+    far.
+    """
     segments = list(_majorant(edges, mass))
     for (_, end), (_, after) in pairwise(segments):
         density = (mass[end] - mass[0]) / (edges[end] - edges[0])
@@ -144,8 +174,11 @@ def _majorant(x: Array, y: Array) -> Iterable[tuple[int, int]]:
 
 
 def _interval_with_flanks(cells: SortedCells, centre: float, sigma: float) -> Interval:
-    """centre - 3 sigma to centre + 3 sigma, and on while the next sigma holds half as much as the last."""
-    low, high = centre - GROUP_SIGMAS * sigma, centre + GROUP_SIGMAS * sigma
+    """centre - 3 sigma to centre + 3 sigma, and on while the next sigma holds half as much as the
+    last.
+    """
+    low = centre - GROUP_SIGMAS * sigma
+    high = centre + GROUP_SIGMAS * sigma
     for _ in range(MOST_WIDENING):
         at, before, after = cells.mass_up_to(np.array([high, high - sigma, high + sigma]))
         if not after - at > 0 or after - at < (at - before) / 2:

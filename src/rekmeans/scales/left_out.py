@@ -1,4 +1,6 @@
-"""What a scale leaves out, said aloud: columns with many such cells, and rows left out in several columns at once."""
+"""What a scale leaves out, said aloud: columns with many such cells, and rows left out in several
+columns at once.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ COLUMNS_NAMED = 3  # columns named in a sentence
 
 
 class LeftOutWarning(UserWarning):
-    """Cells or rows that a scale leaves out may be errors, or a small group far away: the user has to know."""
+    """Cells or rows that a scale leaves out may be errors, or a small group far away: the user has
+    to know.
+    """
 
 
 @dataclass(frozen=True)
@@ -48,12 +52,18 @@ class LeftOut:
         columns = np.flatnonzero((self.shares > NOTABLE) & (self.shares * self.n_rows > FEW + 0.5))
         found = []
         if len(columns):
-            found.append(f"{_column_shares(self.shares, columns, names)} left out as far from all others.")
+            found.append(
+                f"{_column_shares(self.shares, columns, names)} left out as far from all others."
+            )
         if self.n_silent:
-            found.append(f"{self.n_silent:,} of {self.n_rows:,} rows take no part: all their cells are left out.")
+            found.append(
+                f"{self.n_silent:,} of {self.n_rows:,} rows take no part: all their cells are "
+                f"left out."
+            )
         elif self.is_notable_in_several:
             found.append(
-                f"{self.n_in_several:,} of {self.n_rows:,} rows are left out in several columns at once, "
+                f"{self.n_in_several:,} of {self.n_rows:,} rows are left out in several columns "
+                f"at once, "
                 f"{self.expected_in_several:,.0f} by chance: a group of their own?"
             )
         return found
@@ -67,13 +77,20 @@ def way_out(option: str) -> str:
 def _column_shares(shares: Array, columns: Array, names: Sequence[str] | None) -> str:
     """The columns that leave out most, with their shares."""
     most = columns[np.argsort(-shares[columns], kind="stable")]
-    shown = [f"{shares[j]:.1%} of {f'column {j}' if names is None else names[j]}" for j in most[:COLUMNS_NAMED]]
+    shown = [
+        f"{shares[j]:.1%} of {f'column {j}' if names is None else names[j]}"
+        for j in most[:COLUMNS_NAMED]
+    ]
     more = len(most) - len(shown)
-    return ", ".join(shown) + (f" and more than {NOTABLE:.0%} of {more} other columns" if more else "")
+    return ", ".join(shown) + (
+        f" and more than {NOTABLE:.0%} of {more} other columns" if more else ""
+    )
 
 
 def count_left_out(scale: Scale, summary: ColumnSummary, n_rows: int, n_silent: int) -> LeftOut:
-    """What the scale leaves out; rows of a large table are counted in the sample that its scale is made of."""
+    """What the scale leaves out; rows of a large table are counted in the sample that its scale is
+    made of.
+    """
     shares = np.zeros(scale.n_columns) if scale.left_out is None else scale.left_out
     n_in_several = 0
     if np.count_nonzero(shares > NOTABLE / 2) > 1:

@@ -1,4 +1,6 @@
-"""Column ranges and back: z = (x - shift)/unit in the kept interval [low, high] of x; others are out of range."""
+"""Column ranges and back: z = (x - shift)/unit in the kept interval [low, high] of x; others are
+out of range.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +18,12 @@ MOST_INTERVALS = 8  # kept of a column
 
 @dataclass(frozen=True)
 class Scale:
-    """A record per column: up to 8 kept intervals with the shift of each, a unit, and a period or 0.
+    """A record per column: up to 8 kept intervals with the shift of each, a unit, and a period or
+    0.
 
-    A value x in interval i of its column lies at (x - shift_i)/unit, so that the space between them can be folded. A
-    column with fewer intervals than another has NaN in their place. A periodic column lies at fmod(x - shift, period).
+    A value x in interval i of its column lies at (x - shift_i)/unit, so that the space between them
+    can be folded. A column with fewer intervals than another has NaN in their place. A periodic
+    column lies at fmod(x - shift, period).
     """
 
     low: Array  # (d, m)
@@ -27,23 +31,36 @@ class Scale:
     shift: Array  # (d, m)
     unit: Array  # (d,)
     period: Array  # (d,) 0 where a column has none
-    left_out: Array | None = None  # (d,) share of each column's cells in no kept interval, if it was counted
+    # (d,) share of each column's cells in no kept interval, if it was counted
+    left_out: Array | None = None
 
     def __post_init__(self) -> None:
         d, m = self.low.shape
         shapes = [values.shape for values in (self.high, self.shift, self.unit, self.period)]
         if not 1 <= m <= MOST_INTERVALS or shapes != [(d, m), (d, m), (d,), (d,)]:
             raise ValueError(
-                f"a scale has low, high, shift of shape (d, m), m from 1 to {MOST_INTERVALS}, and unit, period (d,); "
+                f"a scale has low, high, shift of shape (d, m), m from 1 to {MOST_INTERVALS}, and "
+                f"unit, period (d,); "
                 f"got low {self.low.shape} and {shapes}."
             )
         lacks = np.isnan(self.low)
-        if lacks[:, 0].any() or not np.isfinite(self.shift[~lacks]).all() or np.isnan(self.high[~lacks]).any():
+        if (
+            lacks[:, 0].any()
+            or not np.isfinite(self.shift[~lacks]).all()
+            or np.isnan(self.high[~lacks]).any()
+        ):
             raise ValueError("a scale must be finite and have an interval in every column.")
-        if not (np.isfinite(self.unit) & (self.unit > LEAST_WIDTH)).all() or (self.low > self.high).any():
+        if (
+            not (np.isfinite(self.unit) & (self.unit > LEAST_WIDTH)).all()
+            or (self.low > self.high).any()
+        ):
             raise ValueError("a scale must have positive units and ordered bounds.")
-        if not (np.isfinite(self.period) & ((self.period == 0) | (self.period > LEAST_WIDTH))).all():
-            raise ValueError("a scale must have no negative period, and none too small or infinite.")
+        if not (
+            np.isfinite(self.period) & ((self.period == 0) | (self.period > LEAST_WIDTH))
+        ).all():
+            raise ValueError(
+                "a scale must have no negative period, and none too small or infinite."
+            )
 
     @classmethod
     def of_intervals(cls, low: Array, high: Array, shift: Array, unit: Array) -> Self:
@@ -72,11 +89,15 @@ class Scale:
     def take(self, columns: Any) -> Scale:
         """The scale of these columns."""
         parts: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        return replace(self, **{name: part[columns] for name, part in parts.items() if part is not None})
+        return replace(
+            self, **{name: part[columns] for name, part in parts.items() if part is not None}
+        )
 
     def rates(self, alpha: float) -> Array:
         """Half-turns per unit of each column at alpha, (d,); a period is a full turn at any."""
-        return np.where(self.period > 0, 2.0 / np.where(self.period > 0, self.period, 1.0), alpha / self.unit)
+        return np.where(
+            self.period > 0, 2.0 / np.where(self.period > 0, self.period, 1.0), alpha / self.unit
+        )
 
     def inside(self, X: Array) -> Array:
         """Where a cell is observed and in a kept interval of its column, (n, d)."""
@@ -85,7 +106,10 @@ class Scale:
         return np.any((X[..., None] >= self.low) & (X[..., None] <= self.high), axis=-1)
 
     def offsets(self, X: Array, beyond: str) -> Array:
-        """x - shift of its interval, modulo the period, (n, d) float64; NaN for a missing or ignored cell."""
+        """x - shift of its interval, modulo the period, (n, d) float64;
+
+        NaN for a missing or ignored cell.
+        """
         steps = np.asarray(BEYOND[beyond](self, X), np.float64)
         periodic = np.flatnonzero(self.period > 0)
         if len(periodic):
@@ -105,12 +129,16 @@ class Scale:
         return steps + self._at(self.shift, _least_gap(ends, steps))
 
     def nearest_ends(self, X: Array) -> tuple[Array, Array]:
-        """Each cell moved to the nearest end of the nearest kept interval, and that interval's shift."""
+        """Each cell moved to the nearest end of the nearest kept interval, and that interval's
+        shift.
+        """
         if self.low.shape[1] == 1:
             return np.clip(X, self.low[:, 0], self.high[:, 0]), self.shift[:, 0]
         ends = np.clip(X[..., None], self.low, self.high)  # (n, d, m)
         nearest = _least_gap(ends, X)
-        return np.take_along_axis(ends, nearest[..., None], -1)[..., 0], self._at(self.shift, nearest)
+        return np.take_along_axis(ends, nearest[..., None], -1)[..., 0], self._at(
+            self.shift, nearest
+        )
 
     def _at(self, values: Array, interval: Array) -> Array:
         """values[column, interval] of each cell, (n, d)."""
@@ -118,7 +146,9 @@ class Scale:
 
 
 def _least_gap(ends: Array, values: Array) -> Array:
-    """The interval (n, d) whose end (n, d, m) is nearest to each value; the first where a value is missing."""
+    """The interval (n, d) whose end (n, d, m) is nearest to each value; the first where a value is
+    missing.
+    """
     distances = np.abs(ends - values[..., None])
     return np.where(np.isnan(distances), np.inf, distances).argmin(axis=-1)
 
@@ -129,7 +159,9 @@ def positive_unit(width: Array) -> Array:
 
 
 def ignore(scale: Scale, X: Array) -> Array:
-    """A value outside the kept intervals counts as missing; a row of only such values is clipped instead."""
+    """A value outside the kept intervals counts as missing; a row of only such values is clipped
+    instead.
+    """
     values, shift = scale.nearest_ends(X)
     inside = scale.inside(X)
     return np.where(inside | ~inside.any(axis=1, keepdims=True), values - shift, np.nan)
@@ -142,7 +174,9 @@ def clip(scale: Scale, X: Array) -> Array:
 
 
 def wrap(scale: Scale, X: Array) -> Array:
-    """A value out of range goes on round the circle, as if there were one interval: the paper's map."""
+    """A value out of range goes on round the circle, as if there were one interval: the paper's
+    map.
+    """
     return X - scale.origin
 
 

@@ -1,4 +1,6 @@
-"""The robust scale: the bulk of a column and the groups far from it are kept, scattered errors are left out."""
+"""The robust scale: the bulk of a column and the groups far from it are kept, scattered errors are
+left out.
+"""
 
 from __future__ import annotations
 
@@ -20,17 +22,23 @@ TAIL = 0.02  # of the kept cells at either end do not count for the extent
 REACHES = (0.0, 4.0, 12.0)  # sigmas beyond the kept intervals between which errors are counted
 FOLDED_SHARE = 0.85  # of the extent of a folded column that its unit has at least
 
-LOW, HIGH, SHIFT = 0, MOST_INTERVALS, 2 * MOST_INTERVALS  # where a column's record has these, 8 of each
-UNIT, LEFT_OUT = 3 * MOST_INTERVALS, 3 * MOST_INTERVALS + 1
+# where a column's record has these, 8 of each
+LOW = 0
+HIGH = MOST_INTERVALS
+SHIFT = 2 * MOST_INTERVALS
+UNIT = 3 * MOST_INTERVALS
+LEFT_OUT = 3 * MOST_INTERVALS + 1
 RECORD = 3 * MOST_INTERVALS + 2
 
 
 def robust_scale(summary: ColumnSummary) -> Scale:
-    """Per column: centre and standard deviation s of the cells within 3 IQR/1.349 of the median; 4 s each way are kept.
+    """Per column: centre and standard deviation s of the cells within 3 IQR/1.349 of the median; 4
+    s each way are kept.
 
-    Beyond, intervals with a group are kept too, and the gaps between kept intervals shortened to s. A unit is 4 s, or
-    the extent of the kept cells without their tails where that is more, so that its ends do not meet on the circle. A
-    column of which half the cells are equal is placed by its other cells.
+    Beyond, intervals with a group are kept too, and the gaps between kept intervals shortened to s.
+    A unit is 4 s, or the extent of the kept cells without their tails where that is more, so that
+    its ends do not meet on the circle. A column of which half the cells are equal is placed by its
+    other cells.
     """
     placed = summary.twin_of(place_columns)(summary)
     low, high, shift = placed[:-2].reshape(3, MOST_INTERVALS, -1)
@@ -48,7 +56,9 @@ def _place_block(X: Array, weights: Array | None, row_weight: float) -> Array:
     """The record of a few columns, (26, m)."""
     columns = SortedColumns.sort(X, weights, row_weight)
     q25, median, q75 = (columns.quantile(share) for share in (0.25, 0.5, 0.75))
-    at_median = columns.mass_of_first(columns.count_up_to(median)) - columns.mass_of_first(columns.count_below(median))
+    at_median = columns.mass_of_first(columns.count_up_to(median)) - columns.mass_of_first(
+        columns.count_below(median)
+    )
     has_spread = (q75 - q25 > LEAST_WIDTH) & (2 * at_median < columns.total)
     placed = np.full((RECORD, len(median)), np.nan)
     tied = np.flatnonzero(~has_spread & (columns.n_observed > 0))
@@ -67,8 +77,11 @@ def _place_tied(columns: SortedColumns, X: Array, weights: Array | None) -> Arra
     found = [tied_column(columns.cells(column)) for column in range(X.shape[1])]
     tie, kept = (np.array(values) for values in list(zip(*found, strict=True))[:2])
     sigma = moments(X, weights, tie, np.where(kept > 0, kept, 1.0))[1]
-    low, high = tie - kept, tie + kept
-    inside = columns.mass_of_first(columns.count_up_to(high)) - columns.mass_of_first(columns.count_below(low))
+    low = tie - kept
+    high = tie + kept
+    inside = columns.mass_of_first(columns.count_up_to(high)) - columns.mass_of_first(
+        columns.count_below(low)
+    )
     placed = np.full((RECORD, len(tie)), np.nan)
     unit = [column.unit(float(s)) for column, s in zip(found, sigma, strict=True)]
     placed[[LOW, HIGH, SHIFT, UNIT, LEFT_OUT]] = low, high, tie, unit, 1 - inside / columns.total
@@ -77,7 +90,8 @@ def _place_tied(columns: SortedColumns, X: Array, weights: Array | None) -> Arra
 
 def _place_spread(columns: SortedColumns, centre: Array, sigma: Array) -> Array:
     """Columns whose quartiles differ: the bulk, the groups beyond, the unit."""
-    low, high = centre - BULK_SIGMAS * sigma, centre + BULK_SIGMAS * sigma
+    low = centre - BULK_SIGMAS * sigma
+    high = centre + BULK_SIGMAS * sigma
     errors = _errors_near(columns, low, high, sigma)
     first, last = columns.count_below(low), columns.count_up_to(high)
     unit = np.maximum(BULK_SIGMAS * sigma, _extent_without_tails(columns, first, last, *errors))
@@ -86,23 +100,34 @@ def _place_spread(columns: SortedColumns, centre: Array, sigma: Array) -> Array:
     placed[[LOW, HIGH, SHIFT, UNIT, LEFT_OUT]] = low, high, centre, unit, left_out
     below = columns.mass_of_first(columns.count_below(centre - NEAREST * sigma))
     above = columns.total - columns.mass_of_first(columns.count_up_to(centre + NEAREST * sigma))
-    has_far_cells = (np.maximum(below, above) >= least_mass(columns.total, columns.row_weight)) & (sigma > LEAST_WIDTH)
+    has_far_cells = (np.maximum(below, above) >= least_mass(columns.total, columns.row_weight)) & (
+        sigma > LEAST_WIDTH
+    )
     for column in map(int, np.flatnonzero(has_far_cells)):
         groups = far_groups(columns.cells(column), centre[column], sigma[column])
         if groups:
-            _place_groups(placed, column, columns.take([column]), centre[column], sigma[column], groups)
+            _place_groups(
+                placed, column, columns.take([column]), centre[column], sigma[column], groups
+            )
     return placed
 
 
 def _place_groups(
-    placed: Array, number: int, column: SortedColumns, centre: float, sigma: float, groups: list[Interval]
+    placed: Array,
+    number: int,
+    column: SortedColumns,
+    centre: float,
+    sigma: float,
+    groups: list[Interval],
 ) -> None:
     """A column with groups: its intervals, and the gaps between them folded."""
     intervals = _merge([(-BULK_SIGMAS, BULK_SIGMAS), *groups])
     ends = [(centre + sigma * low, centre + sigma * high) for low, high in intervals]
     shifts = [centre + sigma * shift for shift in _folding_shifts(intervals)]
     image = column.take_intervals(ends, shifts)
-    errors = _errors_near(column, np.array([ends[0][0]]), np.array([ends[-1][1]]), np.array([sigma]))
+    errors = _errors_near(
+        column, np.array([ends[0][0]]), np.array([ends[-1][1]]), np.array([sigma])
+    )
     inner = float(_extent_without_tails(image, np.array([0]), image.n_observed, *errors)[0])
     whole = (ends[-1][1] - shifts[-1]) - (ends[0][0] - shifts[0])
     share = 1.0 if len(ends) == 1 else FOLDED_SHARE
@@ -110,23 +135,39 @@ def _place_groups(
     _put(placed, number, ends, shifts, unit, 1 - float((image.total / column.total)[0]))
 
 
-def _errors_near(columns: SortedColumns, low: Array, high: Array, sigma: Array) -> tuple[Array, Array]:
-    """Mass of the cells just outside [low, high], on either side; errors lie as densely inside, and farther out."""
-    at, near, far = (columns.mass_of_first(columns.count_below(low - reach * sigma)) for reach in REACHES)
+def _errors_near(
+    columns: SortedColumns, low: Array, high: Array, sigma: Array
+) -> tuple[Array, Array]:
+    """Mass of the cells just outside [low, high], on either side; errors lie as densely inside, and
+    farther out.
+    """
+    at, near, far = (
+        columns.mass_of_first(columns.count_below(low - reach * sigma)) for reach in REACHES
+    )
     below = np.minimum(at - near, near - far)
-    at, near, far = (columns.mass_of_first(columns.count_up_to(high + reach * sigma)) for reach in REACHES)
+    at, near, far = (
+        columns.mass_of_first(columns.count_up_to(high + reach * sigma)) for reach in REACHES
+    )
     return below, np.minimum(near - at, far - near)
 
 
-def _extent_without_tails(columns: SortedColumns, first: Array, last: Array, below: Array, above: Array) -> Array:
-    """Extent of the cells from place `first` to `last`, (m,), without 2 % and this mass of errors at either end."""
+def _extent_without_tails(
+    columns: SortedColumns, first: Array, last: Array, below: Array, above: Array
+) -> Array:
+    """Extent of the cells from place `first` to `last`, (m,), without 2 % and this mass of errors
+    at either end.
+    """
     start, end = columns.mass_of_first(first), columns.mass_of_first(last)
     tail = TAIL * (end - start)
-    return columns.last_before_mass(end - tail - above) - columns.first_after_mass(start + tail + below)
+    return columns.last_before_mass(end - tail - above) - columns.first_after_mass(
+        start + tail + below
+    )
 
 
 def _merge(intervals: list[Interval]) -> list[Interval]:
-    """Intervals in order, those that overlap as one, and as many as a scale may have: the least gaps go."""
+    """Intervals in order, those that overlap as one, and as many as a scale may have: the least
+    gaps go.
+    """
     merged: list[Interval] = []
     for low, high in sorted(intervals):
         if merged and low <= merged[-1][1]:
@@ -140,23 +181,37 @@ def _merge(intervals: list[Interval]) -> list[Interval]:
 
 
 def _folding_shifts(intervals: list[Interval]) -> list[float]:
-    """What to subtract in each interval so that no gap is wider than WIDEST_GAP, and the middle of all lies at 0."""
+    """What to subtract in each interval so that no gap is wider than WIDEST_GAP, and the middle of
+    all lies at 0.
+    """
     gaps = [max(0.0, after[0] - before[1] - WIDEST_GAP) for before, after in pairwise(intervals)]
     folded = list(accumulate(gaps, initial=0.0))
     middle = (intervals[0][0] + intervals[-1][1] - folded[-1]) / 2
     return [shift + middle for shift in folded]
 
 
-def _put(placed: Array, columns: Any, ends: list[Interval], shifts: list[float], unit: float, left_out: float) -> None:
+def _put(
+    placed: Array,
+    columns: Any,
+    ends: list[Interval],
+    shifts: list[float],
+    unit: float,
+    left_out: float,
+) -> None:
     """Write the record of these columns."""
     for i, ((low, high), shift) in enumerate(zip(ends, shifts, strict=True)):
-        placed[LOW + i, columns], placed[HIGH + i, columns], placed[SHIFT + i, columns] = low, high, shift
-    placed[UNIT, columns], placed[LEFT_OUT, columns] = unit, left_out
+        placed[LOW + i, columns] = low
+        placed[HIGH + i, columns] = high
+        placed[SHIFT + i, columns] = shift
+    placed[UNIT, columns] = unit
+    placed[LEFT_OUT, columns] = left_out
 
 
 def _with_unit_one(placed: Array) -> Array:
     """A column without width, which carries nothing, is kept 1 to either side."""
     constant = ~(placed[UNIT] > LEAST_WIDTH)
     centre = placed[SHIFT, constant]
-    placed[LOW, constant], placed[HIGH, constant], placed[UNIT, constant] = centre - 1, centre + 1, 1.0
+    placed[LOW, constant] = centre - 1
+    placed[HIGH, constant] = centre + 1
+    placed[UNIT, constant] = 1.0
     return placed

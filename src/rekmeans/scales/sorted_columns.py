@@ -1,6 +1,8 @@
-"""Columns in ascending order: quantiles, masses and moments of their cells, the same for any order of the rows.
+"""Columns in ascending order: quantiles, masses and moments of their cells, the same for any order
+of the rows.
 
-The mass of a cell is its integer weight, 1 without weights. All sums are of integers: exact, in any order.
+The mass of a cell is its integer weight, 1 without weights. All sums are of integers: exact, in any
+order.
 """
 
 from __future__ import annotations
@@ -14,7 +16,8 @@ import numpy as np
 
 from .._grid import Array, product
 
-MOMENT_GRID = 2.0**24  # cells are summed on this grid of the distance they may have, exactly: row order cannot show
+# cells are summed on this grid of the distance they may have, exactly: row order cannot show
+MOMENT_GRID = 2.0**24
 MOMENT_ROWS = 1 << 14  # rows whose moments are taken at a time: their copies stay small
 
 
@@ -32,7 +35,8 @@ class SortedColumns:
         """The cells X (n, m), NaN where missing, of rows with these weights (n,)."""
         n_observed = np.count_nonzero(~np.isnan(X), axis=0)
         if weights is None:
-            return cls(np.sort(X, axis=0) + 0.0, None, 1.0, n_observed)  # -0 becomes 0: no order tells them apart
+            # -0 becomes 0: no order tells them apart
+            return cls(np.sort(X, axis=0) + 0.0, None, 1.0, n_observed)
         order = np.argsort(X, axis=0)
         values = np.take_along_axis(X, order, axis=0) + 0.0
         return cls(values, np.where(np.isnan(values), 0, weights[order]), row_weight, n_observed)
@@ -65,8 +69,13 @@ class SortedColumns:
         return _search(self.values, bound, self.n_observed, "left")
 
     def quantile(self, share: float) -> Array:
-        """The least value with this share of the mass at or below it, (m,); NaN where no cell is observed."""
-        return self._value_at(_search(self.running_mass[1:], share * self.total, self.n_observed, "left"))
+        """The least value with this share of the mass at or below it, (m,);
+
+        NaN where no cell is observed.
+        """
+        return self._value_at(
+            _search(self.running_mass[1:], share * self.total, self.n_observed, "left")
+        )
 
     def first_after_mass(self, mass: Array) -> Array:
         """The first value, from below, at which the running mass exceeds `mass` (m,)."""
@@ -84,14 +93,25 @@ class SortedColumns:
     def take(self, columns: Any) -> SortedColumns:
         """These columns."""
         weights = None if self.weights is None else self.weights[:, columns]
-        return SortedColumns(self.values[:, columns], weights, self.row_weight, self.n_observed[columns])
+        return SortedColumns(
+            self.values[:, columns], weights, self.row_weight, self.n_observed[columns]
+        )
 
-    def take_intervals(self, intervals: list[tuple[float, float]], shifts: list[float]) -> SortedColumns:
+    def take_intervals(
+        self, intervals: list[tuple[float, float]], shifts: list[float]
+    ) -> SortedColumns:
         """Of a single column the cells in these intervals, less the shift of each."""
         column = self.cells(0)
         bounds = [column.places(low, high) for low, high in intervals]
-        values = [self.values[first:last] - shift for (first, last), shift in zip(bounds, shifts, strict=True)]
-        weights = None if self.weights is None else np.concatenate([self.weights[slice(*at)] for at in bounds])
+        values = [
+            self.values[first:last] - shift
+            for (first, last), shift in zip(bounds, shifts, strict=True)
+        ]
+        weights = (
+            None
+            if self.weights is None
+            else np.concatenate([self.weights[slice(*at)] for at in bounds])
+        )
         image = np.concatenate(values)
         return SortedColumns(image, weights, self.row_weight, np.array([len(image)]))
 
@@ -134,8 +154,12 @@ class SortedCells:
         return float(self.mass_up_to(high) - self.mass_below(low))
 
     def places(self, low: float, high: float) -> tuple[int, int]:
-        """The place of the first cell not below `low`, and the one after the last not above `high`."""
-        return int(np.searchsorted(self.values, low, "left")), int(np.searchsorted(self.values, high, "right"))
+        """The place of the first cell not below `low`, and the one after the last not above
+        `high`.
+        """
+        return int(np.searchsorted(self.values, low, "left")), int(
+            np.searchsorted(self.values, high, "right")
+        )
 
     def quantile(self, share: Any) -> Any:
         """The least value with this share of the mass at or below it, or each of several."""
@@ -156,7 +180,9 @@ class SortedCells:
 
     def moments(self, middle: float, distance: float) -> tuple[float, float]:
         """Mean and standard deviation of the cells within `distance` of `middle`."""
-        mean, sigma = moments(self.values[:, None], self.weights, np.array([middle]), np.array([distance]))
+        mean, sigma = moments(
+            self.values[:, None], self.weights, np.array([middle]), np.array([distance])
+        )
         return float(mean[0]), float(sigma[0])
 
     def distinct(self) -> tuple[Array, Array]:
@@ -165,35 +191,50 @@ class SortedCells:
         return self.values[starts], np.diff(np.append(self.running_mass[starts], self.total))
 
     def _take(self, values: Array, at: slice) -> SortedCells:
-        return SortedCells(values, None if self.weights is None else self.weights[at], self.row_weight)
+        return SortedCells(
+            values, None if self.weights is None else self.weights[at], self.row_weight
+        )
 
 
 def moments(X: Array, weights: Array | None, middle: Array, distance: Array) -> tuple[Array, Array]:
-    """Mean and standard deviation of the cells X (n, m) within `distance` of `middle`, (m,); rows of any order."""
+    """Mean and standard deviation of the cells X (n, m) within `distance` of `middle`, (m,); rows
+    of any order.
+    """
     blocks = (slice(at, at + MOMENT_ROWS) for at in range(0, len(X), MOMENT_ROWS))
-    parts = [_powers(X[at], None if weights is None else weights[at], middle, distance) for at in blocks]
-    powers = (reduce(add, power) for power in zip(*parts, strict=True))  # (m,) Python's integers each
+    parts = [
+        _powers(X[at], None if weights is None else weights[at], middle, distance) for at in blocks
+    ]
+    # (m,) Python's integers each
+    powers = (reduce(add, power) for power in zip(*parts, strict=True))
     count, first, second = (power.astype(np.float64) for power in powers)  # to the nearest
     mean = first / count
     sigma = np.sqrt(np.maximum(0.0, second / count - mean * mean)) / MOMENT_GRID
     return middle + distance * (mean / MOMENT_GRID), distance * sigma
 
 
-def _powers(X: Array, weights: Array | None, middle: Array, distance: Array) -> tuple[Array, Array, Array]:
+def _powers(
+    X: Array, weights: Array | None, middle: Array, distance: Array
+) -> tuple[Array, Array, Array]:
     """Mass, sum and sum of squares of the cells within the distance, on the grid of MOMENT_GRID."""
     within = np.abs(X - middle) <= distance
     Y = np.rint(np.where(within, X - middle, 0.0) / distance * MOMENT_GRID).astype(np.int64)
     mass = np.ones((len(Y), 1), np.int64) if weights is None else weights[:, None]
-    count, first, second = (product(mass, V)[0].astype(object) for V in (within.astype(np.int64), Y, Y * Y))
+    count, first, second = (
+        product(mass, V)[0].astype(object) for V in (within.astype(np.int64), Y, Y * Y)
+    )
     return count, first, second
 
 
 def _search(ascending: Array, goals: Array, counts: Array, side: str) -> Array:
     """searchsorted of one goal in each column's first `counts` entries, (m,)."""
-    low, high = np.zeros_like(counts), counts.copy()
+    low = np.zeros_like(counts)
+    high = counts.copy()
     for _ in range(int(counts.max(initial=0)).bit_length()):
         middle = (low + high) // 2
-        found = np.take_along_axis(ascending, np.minimum(middle, len(ascending) - 1)[None], axis=0)[0]
+        found = np.take_along_axis(ascending, np.minimum(middle, len(ascending) - 1)[None], axis=0)[
+            0
+        ]
         before = ((found <= goals) if side == "right" else (found < goals)) & (low < high)
-        low, high = np.where(before, middle + 1, low), np.where(before, high, np.minimum(middle, high))
+        low = np.where(before, middle + 1, low)
+        high = np.where(before, high, np.minimum(middle, high))
     return low

@@ -1,4 +1,6 @@
-"""Columns of which one value takes half the cells or more: counts, yes and no, amounts that are mostly zero."""
+"""Columns of which one value takes half the cells or more: counts, yes and no, amounts that are
+mostly zero.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +11,29 @@ import numpy as np
 from .._grid import Array
 from .sorted_columns import SortedCells
 
-REPEATED, REPEATED_CELLS = 0.005, 2.0  # of the column, and cells: a value with so many is no error
+# of the column, and cells: a value with so many is no error
+REPEATED = 0.005
+REPEATED_CELLS = 2.0
 REPEATED_SHARE = 0.25  # of the other cells: then the repeated values are what the column holds
-CODE_DISTANCE = 10.0  # a repeated value so many times farther than the other ones is a code for "unknown"
+# a repeated value so many times farther than the other ones is a code for "unknown"
+CODE_DISTANCE = 10.0
 CODE_REST = 0.25  # as many cells, for each with the code, must have other values
 USUAL = 0.75  # share of the other values by which that is measured
 LARGEST = 0.95  # quantile of the distances that is the largest usual one
 KEPT = 1.5  # largest usual distances to either side
 UNIT_SIGMAS = 6.0  # a unit is at least so many standard deviations of the kept cells
-UNIT_DISTANCES = 1.25  # and so many largest usual distances, KEPT where the column goes to both sides
-RARE, RARE_UNITS = 0.2, 2.0  # rare counts, with fewer other cells, have so many units: there are thousands of them
+# and so many largest usual distances, KEPT where the column goes to both sides
+UNIT_DISTANCES = 1.25
+# rare counts, with fewer other cells, have so many units: there are thousands of them
+RARE = 0.2
+RARE_UNITS = 2.0
 BOTH_SIDES = 0.05  # of the other cells: then the column goes to both sides of the tie
 
 
 class TiedColumn(NamedTuple):
-    """What is kept of a tied column, and its unit but for its standard deviation; all 0 for a constant column."""
+    """What is kept of a tied column, and its unit but for its standard deviation; all 0 for a
+    constant column.
+    """
 
     tie: float
     kept: float  # to either side
@@ -55,7 +65,9 @@ def tied_column(cells: SortedCells) -> TiedColumn:
     below = mass[near & (values < tie)].sum() / mass[near].sum()
     both = BOTH_SIDES < below < 1 - BOTH_SIDES
     is_rare_count = mass.sum() < RARE * cells.total and np.count_nonzero(usual & repeated) > 1
-    return TiedColumn(tie, kept, kept if both else UNIT_DISTANCES * largest, RARE_UNITS if is_rare_count else 1.0)
+    return TiedColumn(
+        tie, kept, kept if both else UNIT_DISTANCES * largest, RARE_UNITS if is_rare_count else 1.0
+    )
 
 
 def _without_codes(distances: Array, mass: Array, repeated: Array) -> Array:
@@ -73,7 +85,9 @@ def _without_codes(distances: Array, mass: Array, repeated: Array) -> Array:
 
 
 def _largest(distances: Array, mass: Array, discrete: bool) -> float:
-    """The largest usual distance; where values do not repeat it is told by the lower half, since errors are large."""
+    """The largest usual distance; where values do not repeat it is told by the lower half, since
+    errors are large.
+    """
     if discrete:
         return _quantile(distances, mass, LARGEST)
     median, quartile = _quantile(distances, mass, 0.5), _quantile(distances, mass, 0.25)

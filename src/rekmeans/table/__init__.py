@@ -1,4 +1,6 @@
-"""Tables: any common table as rows of numbers with weights, wherever its rows are; bad ones are refused here."""
+"""Tables: any common table as rows of numbers with weights, wherever its rows are; bad ones are
+refused here.
+"""
 
 from .base import ColumnSummary, Table, Twins, dense, draw_goals, draw_rows
 from .column_cells import ColumnCells

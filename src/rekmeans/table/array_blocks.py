@@ -17,7 +17,8 @@ from .refusals import number_rows
 from .source_parts import RawBlock, SourcePart
 
 PLAIN_KINDS = "fiub"  # of numbers that an array on disk may hold
-PAGES_SHARE = 2  # the pages of a memmap stay mapped where they take at most this part of the machine's memory
+# the pages of a memmap stay mapped where they take at most this part of the machine's memory
+PAGES_SHARE = 2
 BLOCKS_AT_ONCE = 4  # of a memmap, where a thread works on what it reads
 BLOCKS_OF_PART = 8  # that a thread reads into one array
 
@@ -48,11 +49,16 @@ class ArrayBlocks:
             yield self._block(slice(at, at + size))
 
     def parts(self, size: int) -> list[SourcePart]:
-        """Of a memmap some blocks at once, as they are not copied; zarr decodes in threads of its own."""
+        """Of a memmap some blocks at once, as they are not copied; zarr decodes in threads of its
+        own.
+        """
         if not isinstance(self.array, np.ndarray):
             return [SourcePart(0, partial(self.blocks, size))]
         step = size * BLOCKS_AT_ONCE
-        return [SourcePart(at, partial(self._read_part, slice(at, at + step))) for at in range(0, self.n_rows, step)]
+        return [
+            SourcePart(at, partial(self._read_part, slice(at, at + step)))
+            for at in range(0, self.n_rows, step)
+        ]
 
     def _read_part(self, rows: slice) -> Iterator[RawBlock]:
         yield self._block(rows)
@@ -65,11 +71,15 @@ class ArrayBlocks:
         """Nothing is kept: the system keeps files."""
 
     def take(self, rows: Array) -> Array | None:
-        return number_rows(np.array(self.array[rows])) if isinstance(self.array, np.ndarray) else None
+        return (
+            number_rows(np.array(self.array[rows])) if isinstance(self.array, np.ndarray) else None
+        )
 
     @cached_property
     def _fits_beside(self) -> bool:
-        """Whether the pages of a memmap may stay: the system has room, and takes them back where it needs it."""
+        """Whether the pages of a memmap may stay: the system has room, and takes them back where it
+        needs it.
+        """
         return bool(self.array.nbytes * PAGES_SHARE <= machine_memory())
 
     def _drop(self, rows: slice) -> None:
@@ -78,12 +88,15 @@ class ArrayBlocks:
             self._advise(rows, "MADV_DONTNEED")
 
     def _advise(self, rows: slice, advice: str) -> None:
-        """Tell the system what becomes of the pages of some rows of a memmap, unless they hold changes of their own."""
+        """Tell the system what becomes of the pages of some rows of a memmap, unless they hold
+        changes of their own.
+        """
         array = self.array
         is_file = isinstance(array, np.memmap) and array.mode != "c" and array.flags.c_contiguous
         if not is_file or not hasattr(mmap, advice):
             return
-        block, pages = array[rows], array._mmap
+        block = array[rows]
+        pages = array._mmap
         first = block.ctypes.data - np.frombuffer(pages, np.uint8).ctypes.data
         start = first // mmap.PAGESIZE * mmap.PAGESIZE
         pages.madvise(getattr(mmap, advice), start, first + block.nbytes - start)
@@ -102,10 +115,18 @@ class NpyBlocks:
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except (ValueError, EOFError) as error:
-            reason = "it is cut off" if "mmap length" in str(error) else str(error).split(". ")[0].rstrip(".")
-            raise ValueError(f"{path} must be a .npy file of numbers ({reason}): write it anew by np.save.") from error
+            reason = (
+                "it is cut off"
+                if "mmap length" in str(error)
+                else str(error).split(". ")[0].rstrip(".")
+            )
+            raise ValueError(
+                f"{path} must be a .npy file of numbers ({reason}): write it anew by np.save."
+            ) from error
         if not isinstance(array, np.ndarray):
-            raise ValueError(f"{path} must be a .npy file of one array, it has several: save each by np.save.")
+            raise ValueError(
+                f"{path} must be a .npy file of one array, it has several: save each by np.save."
+            )
         is_by_rows = array.ndim == 2 and array.flags.c_contiguous
         return cls(path, ArrayBlocks(array)) if is_by_rows else ArrayBlocks(array)
 
@@ -126,11 +147,15 @@ class NpyBlocks:
 
     def parts(self, size: int) -> list[SourcePart]:
         step = size * BLOCKS_OF_PART
-        return [SourcePart(at, partial(self._read, slice(at, at + step), size)) for at in range(0, self.n_rows, step)]
+        return [
+            SourcePart(at, partial(self._read, slice(at, at + step), size))
+            for at in range(0, self.n_rows, step)
+        ]
 
     def _read(self, rows: slice, size: int) -> Iterator[RawBlock]:
         """These rows, block by block into one array."""
-        array, d = self.array.array, self.n_columns
+        array = self.array.array
+        d = self.n_columns
         stop = min(rows.stop, self.n_rows)
         cells = np.empty((min(size, stop - rows.start), d), array.dtype)
         with self.path.open("rb", buffering=0) as file:
@@ -138,7 +163,10 @@ class NpyBlocks:
             for at in range(rows.start, stop, size):
                 block = cells[: min(size, stop - at)]
                 if not _fill(file, memoryview(block.view(np.uint8).data).cast("B")):
-                    raise ValueError(f"{self.path.name} became shorter while it was read: write it anew, and fit then.")
+                    raise ValueError(
+                        f"{self.path.name} became shorter while it was read: write it anew, and "
+                        f"fit then."
+                    )
                 yield RawBlock(number_rows(block), None)
 
     def keep_blocks(self, room: int) -> None:

@@ -1,4 +1,6 @@
-"""Where the blocks of a table that is not in memory come from: what every source answers, and functions as one."""
+"""Where the blocks of a table that is not in memory come from: what every source answers, and
+functions as one.
+"""
 
 from __future__ import annotations
 
@@ -35,35 +37,47 @@ class BlockSource(Protocol):
         """All rows in order; about `size` at a time, or as the source has them."""
 
     def parts(self, size: int) -> list[SourcePart]:
-        """The same rows as parts that can be read side by side; one where they must be read in order."""
+        """The same rows as parts that can be read side by side; one where they must be read in
+        order.
+        """
 
     def keep_blocks(self, room: int) -> None:
-        """Many reads follow: keep decoded blocks, up to so many bytes, where decoding is most of a read."""
+        """Many reads follow: keep decoded blocks, up to so many bytes, where decoding is most of a
+        read.
+        """
 
     def take(self, rows: Array) -> Array | None:
         """Rows of ascending numbers; None where that means reading all."""
 
 
 class CalledBlocks:
-    """Rows from a function that gives a new iterator over blocks each time: arrays, or data frames with column names.
+    """Rows from a function that gives a new iterator over blocks each time: arrays, or data frames
+    with column names.
 
-    `weight` names the column of the frames that holds the weights, `only` those of the features; columns of frames are
-    taken by name.
+    `weight` names the column of the frames that holds the weights, `only` those of the features;
+    columns of frames are taken by name.
     """
 
     def __init__(
-        self, function: Callable[[], Iterable[Any]], weight: str | None = None, only: Sequence[str] | None = None
+        self,
+        function: Callable[[], Iterable[Any]],
+        weight: str | None = None,
+        only: Sequence[str] | None = None,
     ) -> None:
-        self.function, self.weight = function, weight
+        self.function = function
+        self.weight = weight
         self.n_rows: int | None = None
         self.names: list[str] | None = None
         first = next((block for block in self._open() if block.shape[0]), None)
         if first is None:
-            raise ValueError("X must give at least one row, got a function whose iterator gives none.")
+            raise ValueError(
+                "X must give at least one row, got a function whose iterator gives none."
+            )
         names = self.first_names = names_of_frame(first)
         if weight is not None and weight not in (names or []):
             raise ValueError(
-                f"sample_weight={weight!r} must name a column of every block; the first has {names!r:.80}."
+                f"sample_weight={weight!r} must name a column of every block; the first has "
+                f"{names!r:.80}."
             )
         if names is not None:
             self.names = [name for name in columns_by_name(names, only) if name != weight]
@@ -75,7 +89,8 @@ class CalledBlocks:
         blocks = self.function()
         if not isinstance(blocks, Iterator):
             raise TypeError(
-                f"X must give a new iterator over blocks of rows each time it is called; got {type(blocks).__name__}."
+                f"X must give a new iterator over blocks of rows each time it is called; got "
+                f"{type(blocks).__name__}."
             )
         return map(_dense_block, blocks)
 
@@ -90,14 +105,22 @@ class CalledBlocks:
         names = names_of_frame(block)
         if names is None and self.first_names is None:
             if (d := block.shape[1]) != self.n_columns:
-                raise ValueError(f"X must have blocks of {self.n_columns} columns as the first; got {d}.")
+                raise ValueError(
+                    f"X must have blocks of {self.n_columns} columns as the first; got {d}."
+                )
         elif names is None or self.first_names is None:
-            raise ValueError("X must give arrays or data frames, got both: give every block the same column names.")
+            raise ValueError(
+                "X must give arrays or data frames, got both: give every block the same column "
+                "names."
+            )
         elif other := [
-            name for name in [*self.first_names, *names] if (name in names) + (name in self.first_names) == 1
+            name
+            for name in [*self.first_names, *names]
+            if (name in names) + (name in self.first_names) == 1
         ]:
             raise ValueError(
-                f"X must give blocks with the same columns, {other[0]!r} is in the first or in another one and not in "
+                f"X must give blocks with the same columns, {other[0]!r} is in the first or in "
+                f"another one and not in "
                 "both: give every block the same column names."
             )
 
@@ -105,16 +128,22 @@ class CalledBlocks:
         return self.first
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
-        """Yield copies of all rows in order: the next block is read ahead, and may reuse the memory of the last one."""
+        """Yield copies of all rows in order: the next block is read ahead, and may reuse the memory
+        of the last one.
+        """
         for block in self._open():
             if not block.shape[0]:
                 continue
             raw = self._read_block(block)
             for at in range(0, len(raw.X), size):
-                yield RawBlock(*(None if cells is None else cells[at : at + size].copy() for cells in raw))
+                yield RawBlock(
+                    *(None if cells is None else cells[at : at + size].copy() for cells in raw)
+                )
 
     def _read_block(self, block: Any) -> RawBlock:
-        """The cells of a block and its weights; neither is copied if it is an array of numbers already."""
+        """The cells of a block and its weights; neither is copied if it is an array of numbers
+        already.
+        """
         self._refuse_other_columns(block)
         X = number_rows(self._features(block))
         if self.weight is None:
@@ -136,7 +165,9 @@ def names_of_frame(block: Any) -> list[str] | None:
     try:
         frame = nw.from_native(block, pass_through=True)
     except DuplicateError:
-        raise ValueError(f"X must have different column names, got {list(block.columns)!r:.80}: rename one.") from None
+        raise ValueError(
+            f"X must have different column names, got {list(block.columns)!r:.80}: rename one."
+        ) from None
     return frame.columns if isinstance(frame, nw.DataFrame) else None
 
 
@@ -148,10 +179,15 @@ def columns_by_name(names: Sequence[str], only: Sequence[str] | None) -> list[st
 def _dense_block(block: Any) -> Any:
     """A block that is a dense table, unless it is something else."""
     if sparse.issparse(block):
-        raise TypeError("X must give dense blocks, got a sparse one: pass a sparse table in memory.")
+        raise TypeError(
+            "X must give dense blocks, got a sparse one: pass a sparse table in memory."
+        )
     if len(getattr(block, "shape", ())) != 2:
         kind = type(block).__name__
-        raise TypeError(f"X must give blocks of rows, 2-D arrays or data frames; got {kind}: give np.asarray(rows).")
+        raise TypeError(
+            f"X must give blocks of rows, 2-D arrays or data frames; got {kind}: give "
+            f"np.asarray(rows)."
+        )
     return block
 
 
@@ -177,16 +213,23 @@ class WeightedBlocks:
         at = 0
         for X, _ in self.source.blocks(size):
             if at + len(X) > self.n_rows:
-                raise ValueError(f"sample_weight has {self.n_rows} weights, X more rows: pass a weight for each row.")
+                raise ValueError(
+                    f"sample_weight has {self.n_rows} weights, X more rows: pass a weight for "
+                    f"each row."
+                )
             yield RawBlock(X, self.weights[at : at + len(X)])
             at += len(X)
         if at < self.n_rows:
-            raise ValueError(f"sample_weight has {self.n_rows} weights, X {at} rows: pass a weight for each row.")
+            raise ValueError(
+                f"sample_weight has {self.n_rows} weights, X {at} rows: pass a weight for each row."
+            )
 
     def parts(self, size: int) -> list[SourcePart]:
         if self.source.n_rows != self.n_rows:  # only reading them all tells
             return [SourcePart(0, partial(self.blocks, size))]
-        return [SourcePart(part.start, partial(self._weigh, part)) for part in self.source.parts(size)]
+        return [
+            SourcePart(part.start, partial(self._weigh, part)) for part in self.source.parts(size)
+        ]
 
     def _weigh(self, part: SourcePart) -> Iterator[RawBlock]:
         at = part.start

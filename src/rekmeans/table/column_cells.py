@@ -1,4 +1,6 @@
-"""A block of rows whose cells lie column by column: some or all of them are put side by side when they are needed."""
+"""A block of rows whose cells lie column by column: some or all of them are put side by side when
+they are needed.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ TILE_BYTES = 1 << 17  # of the rows that are written together, so that they stay
 
 @dataclass(frozen=True)
 class ColumnCells:
-    """Cells of a block, read as an array of rows: `cells[numbers]` are some of them, `np.asarray(cells)` all."""
+    """Cells of a block, read as an array of rows: `cells[numbers]` are some of them,
+    `np.asarray(cells)` all.
+    """
 
     columns: tuple[Array, ...]  # (m,) each, of one type
     dtype: np.dtype[Any]  # of the rows

@@ -1,4 +1,6 @@
-"""A table whose rows are the partitions of a Dask collection: what is asked of it is a task where each partition is."""
+"""A table whose rows are the partitions of a Dask collection: what is asked of it is a task where
+each partition is.
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,10 @@ class DaskTable:
     weights_of_parts: tuple[Any, ...]  # None where they are all equal or in a column
     weight: str | None  # the name of that column
     names: list[Any]
-    lengths: tuple[int, ...] | None = None  # of the partitions, where they are known without reading
-    columns: dict[str, Any] = field(default_factory=dict)  # scikit-learn's n_features_in_, feature_names_in_
+    # of the partitions, where they are known without reading
+    lengths: tuple[int, ...] | None = None
+    # scikit-learn's n_features_in_, feature_names_in_
+    columns: dict[str, Any] = field(default_factory=dict)
     has_digest: bool = False  # the survey finds the digest of all rows
 
     is_in_memory: ClassVar[bool] = False
@@ -59,7 +63,10 @@ class DaskTable:
     @lazy_property
     def surveys(self) -> list[Survey | None]:
         """Of each partition, None of an empty one: one read of all rows."""
-        tasks = [delayed(_survey_part)(part, self.names, i, self.has_digest) for i, part in enumerate(self.parts)]
+        tasks = [
+            delayed(_survey_part)(part, self.names, i, self.has_digest)
+            for i, part in enumerate(self.parts)
+        ]
         return compute(tasks)
 
     @lazy_property
@@ -112,7 +119,9 @@ class DaskTable:
 
     def digest(self) -> int:
         if self.survey.digest is None:
-            raise ValueError("This table was read without has_digest=True, so its survey has no digest.")
+            raise ValueError(
+                "This table was read without has_digest=True, so its survey has no digest."
+            )
         return self.survey.digest
 
     def blocks(self, size: int) -> Any:
@@ -127,7 +136,9 @@ class DaskTable:
         if self.survey.n_counting <= count:
             return self._counting_rows()
         ends, largest = self._weight_ends, self.largest_weight
-        X, times = self._rows_at(draw_goals(int(ends[-1]), np.random.PCG64(seed).random_raw(count)), ends, largest)
+        X, times = self._rows_at(
+            draw_goals(int(ends[-1]), np.random.PCG64(seed).random_raw(count)), ends, largest
+        )
         return MemoryTable(X, times, self.columns)
 
     def take(self, rows: Array, weights: Array) -> MemoryTable:
@@ -136,10 +147,16 @@ class DaskTable:
     def in_memory(self) -> MemoryTable:
         """All rows here: of a small table, which starts are chosen from."""
         tables = [table for table in compute(list(self.parts)) if table.n_rows]
-        weights = None if self.largest_weight is None else np.concatenate([table.weights for table in tables])
+        weights = (
+            None
+            if self.largest_weight is None
+            else np.concatenate([table.weights for table in tables])
+        )
         return MemoryTable(stack_blocks([table.X for table in tables]), weights, self.columns)
 
-    def column_summary(self, n_threads: int | None = None, twins: Twins | None = None) -> ColumnSummary:
+    def column_summary(
+        self, n_threads: int | None = None, twins: Twins | None = None
+    ) -> ColumnSummary:
         threads = count_threads(n_threads)
         return ColumnSummary(
             self.n_columns,
@@ -165,47 +182,77 @@ class DaskTable:
         """Running sum of the integer weights after each partition."""
         if self.largest_weight is None:
             return self.ends
-        totals = compute([delayed(_total_of_part)(part, self.largest_weight) for part in self.parts])
+        totals = compute(
+            [delayed(_total_of_part)(part, self.largest_weight) for part in self.parts]
+        )
         return np.cumsum(totals, dtype=np.int64)
 
     def _rows_at(self, goals: Array, ends: Array, largest: float | None) -> tuple[Array, Array]:
-        """Rows whose running sum of weights, or of ones, first exceeds these goals, and how often each is hit."""
+        """Rows whose running sum of weights, or of ones, first exceeds these goals, and how often
+        each is hit.
+        """
         goals, times = np.unique(goals, return_counts=True)
-        cuts, starts = np.searchsorted(goals, ends), np.append(0, ends[:-1])
-        tasks, first = [], 0
+        cuts = np.searchsorted(goals, ends)
+        starts = np.append(0, ends[:-1])
+        tasks = []
+        first = 0
         for part, cut, start in zip(self.parts, cuts, starts, strict=True):
             if cut > first:
-                tasks.append(delayed(_take_of_part)(part, goals[first:cut] - start, times[first:cut], largest))
+                tasks.append(
+                    delayed(_take_of_part)(
+                        part, goals[first:cut] - start, times[first:cut], largest
+                    )
+                )
             first = cut
         found = compute(tasks)
-        return stack_blocks([X for X, _ in found]), np.concatenate([hits for _, hits in found]).astype(np.float64)
+        return stack_blocks([X for X, _ in found]), np.concatenate(
+            [hits for _, hits in found]
+        ).astype(np.float64)
 
 
 def read_dask_table(
     estimator: Any, X: Any, sample_weight: Any, fitting: bool, only: Sequence[str] | None = None
 ) -> DaskTable:
-    """The table of a dask.array or dask.dataframe, not read yet; `only` are the columns of its features."""
+    """The table of a dask.array or dask.dataframe, not read yet; `only` are the columns of its
+    features.
+    """
     kind = type(X).__name__
     if isinstance(X, Delayed):
-        raise TypeError("X must be a 2-D dask.array or a dask.dataframe, got a Delayed: use dask.array.from_delayed.")
+        raise TypeError(
+            "X must be a 2-D dask.array or a dask.dataframe, got a Delayed: use "
+            "dask.array.from_delayed."
+        )
     if hasattr(X, "to_dask_array") and X.ndim == 2:
         weight = sample_weight if isinstance(sample_weight, str) else None
         if len(set(X.columns)) < len(X.columns):
-            raise ValueError(f"X must have different column names, got {list(X.columns)!r:.80}: rename one.")
-        taken = columns_by_name([*X.columns], only if weight is None or only is None else [*only, weight])
+            raise ValueError(
+                f"X must have different column names, got {list(X.columns)!r:.80}: rename one."
+            )
+        taken = columns_by_name(
+            [*X.columns], only if weight is None or only is None else [*only, weight]
+        )
         X = X if taken == [*X.columns] else X[taken]  # else its partitions are its own
         names = [name for name in X.columns if name != weight]
         if weight is not None and weight not in X.columns:
-            raise ValueError(f"sample_weight={weight!r} must name a column of X; it has {list(X.columns)!r:.80}.")
+            raise ValueError(
+                f"sample_weight={weight!r} must name a column of X; it has {list(X.columns)!r:.80}."
+            )
         meta = X._meta[names]
         number_rows(meta)  # refuses columns of text
-        blocks, lengths = X.to_delayed(), None
+        blocks = X.to_delayed()
+        lengths = None
     elif hasattr(X, "rechunk") and X.ndim == 2:
         if isinstance(sample_weight, str):
-            raise ValueError(f"sample_weight={sample_weight!r} names a column, X has no column names: pass an array.")
+            raise ValueError(
+                f"sample_weight={sample_weight!r} names a column, X has no column names: pass an "
+                f"array."
+            )
         X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
-        names, weight, meta = list(range(X.shape[1])), None, np.empty((1, X.shape[1]))
-        blocks, lengths = X.to_delayed().ravel(), X.chunks[0]
+        names = list(range(X.shape[1]))
+        weight = None
+        meta = np.empty((1, X.shape[1]))
+        blocks = X.to_delayed().ravel()
+        lengths = X.chunks[0]
         lengths = None if np.isnan(lengths).any() else tuple(map(int, lengths))
     else:
         raise TypeError(f"X must be a 2-D dask.array or a dask.dataframe, got {kind}: convert it.")
@@ -217,7 +264,9 @@ def read_dask_table(
     return DaskTable(tuple(blocks), weights, weight, names, lengths, columns, has_digest)
 
 
-def _weights_by_part(sample_weight: Any, weight: str | None, lengths: Any, count: int) -> Sequence[Any]:
+def _weights_by_part(
+    sample_weight: Any, weight: str | None, lengths: Any, count: int
+) -> Sequence[Any]:
     """The weights of each partition where they are given as an array, else None."""
     if sample_weight is None or weight is not None:
         return [None] * count
@@ -225,17 +274,28 @@ def _weights_by_part(sample_weight: Any, weight: str | None, lengths: Any, count
         if hasattr(sample_weight, "to_dask_array"):
             sample_weight = sample_weight.to_dask_array()
         if sample_weight.ndim != 1:
-            raise ValueError(f"sample_weight must be 1-D, got {sample_weight.ndim}-D: pass a weight for each row.")
+            raise ValueError(
+                f"sample_weight must be 1-D, got {sample_weight.ndim}-D: pass a weight for each "
+                f"row."
+            )
         if lengths is not None and not np.isnan(sample_weight.shape[0]):
             sample_weight = (
-                sample_weight.rechunk((lengths,)) if sample_weight.shape[0] == sum(lengths) else sample_weight
+                sample_weight.rechunk((lengths,))
+                if sample_weight.shape[0] == sum(lengths)
+                else sample_weight
             )
         blocks = list(sample_weight.to_delayed().ravel())
         if len(blocks) != count:
-            raise ValueError(f"sample_weight must have the {count} partitions of X, got {len(blocks)}: rechunk it.")
+            raise ValueError(
+                f"sample_weight must have the {count} partitions of X, got {len(blocks)}: rechunk "
+                f"it."
+            )
         return blocks
     if lengths is None:
-        raise ValueError("sample_weight must be a Dask array, or name a column, where the lengths of X are not known.")
+        raise ValueError(
+            "sample_weight must be a Dask array, or name a column, where the lengths of X are not "
+            "known."
+        )
     whole = refusals.read_weights(sample_weight, sum(lengths))
     return np.split(whole, np.cumsum(lengths)[:-1])
 
@@ -246,14 +306,21 @@ def _weights_by_part(sample_weight: Any, weight: str | None, lengths: Any, count
 def _load_part(block: Any, names: list[Any] | None, weight: str | None, w: Any) -> MemoryTable:
     """A partition as rows of numbers with their weights."""
     if weight is not None:
-        w, block = number_rows(block[[weight]])[:, 0], block[names]
-    X, weights = number_rows(block), None if w is None else np.asarray(w, np.float64)
+        w = number_rows(block[[weight]])[:, 0]
+        block = block[names]
+    X = number_rows(block)
+    weights = None if w is None else np.asarray(w, np.float64)
     if weights is not None and weights.shape != X.shape[:1]:
-        raise ValueError(f"sample_weight has {weights.shape} weights in a partition of {len(X)} rows: rechunk it.")
+        raise ValueError(
+            f"sample_weight has {weights.shape} weights in a partition of {len(X)} rows: rechunk "
+            f"it."
+        )
     return MemoryTable(X, weights)
 
 
-def _survey_part(table: MemoryTable, names: list[Any], number: int, has_digest: bool) -> Survey | None:
+def _survey_part(
+    table: MemoryTable, names: list[Any], number: int, has_digest: bool
+) -> Survey | None:
     if not table.n_rows:
         return None
     try:
@@ -270,8 +337,14 @@ def _total_of_part(table: MemoryTable, largest: float) -> int:
     return int(running_weights(part_of(table, largest))[-1]) if table.n_rows else 0
 
 
-def _take_of_part(table: MemoryTable, goals: Array, times: Array, largest: float | None) -> tuple[Array, Array]:
-    ends = np.arange(1, table.n_rows + 1) if largest is None else running_weights(part_of(table, largest))
+def _take_of_part(
+    table: MemoryTable, goals: Array, times: Array, largest: float | None
+) -> tuple[Array, Array]:
+    ends = (
+        np.arange(1, table.n_rows + 1)
+        if largest is None
+        else running_weights(part_of(table, largest))
+    )
     return rows_at_goals(table.X, ends, goals, times)
 
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from .._grid import Array
 
-HOST_DEVICES = {1, 3, 11, 13}  # DLPack's numbers of memory that the processor reads: plain, pinned, managed
+# DLPack's numbers of memory that the processor reads: plain, pinned, managed
+HOST_DEVICES = {1, 3, 11, 13}
 
 
 def is_tensor(X: Any) -> bool:
@@ -26,7 +27,9 @@ def is_on_card(X: Any) -> bool:
 
 
 def host_values(values: Any) -> Array:
-    """Answers for each row, such as labels, as a NumPy array: tensors and CuPy's arrays are copied from their card."""
+    """Answers for each row, such as labels, as a NumPy array: tensors and CuPy's arrays are copied
+    from their card.
+    """
     if is_tensor(values):
         return np.asarray(values.detach().cpu())
     return np.asarray(values.get() if is_on_card(values) and hasattr(values, "get") else values)

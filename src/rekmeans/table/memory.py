@@ -27,7 +27,8 @@ class MemoryTable:
 
     X: Any
     weights: Array | None = None
-    columns: dict[str, Any] = field(default_factory=dict)  # scikit-learn's n_features_in_, feature_names_in_
+    # scikit-learn's n_features_in_, feature_names_in_
+    columns: dict[str, Any] = field(default_factory=dict)
     largest_weight: float | None = None  # of the table that these rows are a block of
 
     is_in_memory: ClassVar[bool] = True
@@ -53,7 +54,9 @@ class MemoryTable:
         return (slice(at, min(at + size, self.n_rows)) for at in range(0, self.n_rows, size))
 
     def dense_blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Yield all rows in order, block by block: their slice, and their cells as a dense array."""
+        """Yield all rows in order, block by block: their slice, and their cells as a dense
+        array.
+        """
         return ((at, self.dense(at)) for at in self.blocks(max(1, MAPPED_CELLS // self.n_columns)))
 
     def answer(self, values: Any) -> Any:
@@ -83,16 +86,26 @@ class MemoryTable:
         return draw_rows(weights, np.random.PCG64(seed).random_raw(count))
 
     def repeat_rows(self) -> MemoryTable:
-        """The table with each row as often as its weight says, without weights: these must be counts."""
-        times = np.ones(self.n_rows, np.int64) if self.weights is None else self.weights.astype(np.int64)
+        """The table with each row as often as its weight says, without weights: these must be
+        counts.
+        """
+        times = (
+            np.ones(self.n_rows, np.int64)
+            if self.weights is None
+            else self.weights.astype(np.int64)
+        )
         return replace(self, X=self.X[np.repeat(np.arange(self.n_rows), times)], weights=None)
 
     def take(self, rows: Array, weights: Array) -> MemoryTable:
         """These rows with these weights."""
         return replace(self, X=self.X[rows], weights=weights)
 
-    def column_summary(self, n_threads: int | None = None, twins: Twins | None = None) -> ColumnSummary:
-        return ColumnSummary(self.n_columns, self._extent, self._summary_rows, count_threads(n_threads), twins or {})
+    def column_summary(
+        self, n_threads: int | None = None, twins: Twins | None = None
+    ) -> ColumnSummary:
+        return ColumnSummary(
+            self.n_columns, self._extent, self._summary_rows, count_threads(n_threads), twins or {}
+        )
 
     def _summary_rows(self) -> SummaryRows:
         if (self.n_rows if self.weights is None else np.count_nonzero(self.weights)) > EXACT_ROWS:
@@ -101,7 +114,9 @@ class MemoryTable:
             return self._rows_of_summary(None)
         weights, row_weight = _weights_and_row(self.weights)
         counting = None if weights.all() else np.flatnonzero(weights)
-        return self._rows_of_summary(counting, weights if counting is None else weights[counting], row_weight)
+        return self._rows_of_summary(
+            counting, weights if counting is None else weights[counting], row_weight
+        )
 
     def _rows_of_summary(
         self, numbers: Array | None, weights: Array | None = None, row_weight: float = 1.0
@@ -109,23 +124,32 @@ class MemoryTable:
         """Rows of these numbers; of a sparse table a copy by columns."""
         if not sparse.issparse(self.X):
             return SummaryRows(self.X, numbers, weights, row_weight)
-        return SummaryRows((self.X if numbers is None else self.X[numbers]).tocsc(), None, weights, row_weight)
+        return SummaryRows(
+            (self.X if numbers is None else self.X[numbers]).tocsc(), None, weights, row_weight
+        )
 
     def _extent(self) -> tuple[Array, Array]:
         rows = self.X if self.weights is None or self.weights.all() else self.X[self.weights > 0]
         n, d = rows.shape
         if sparse.issparse(rows):
             stored = np.bincount(rows.indices, minlength=d)
-            low, high = (np.where(stored < n, 0.0, np.nan) for _ in range(2))  # a cell that is not stored is zero
+            # a cell that is not stored is zero
+            low, high = (np.where(stored < n, 0.0, np.nan) for _ in range(2))
             np.fmin.at(low, rows.indices, rows.data)
             np.fmax.at(high, rows.indices, rows.data)
             return low, high
         fold = max(1, FOLD // d)
         if n < fold or not rows.flags.c_contiguous:
             fold = 1
-        wide = rows[: n // fold * fold].reshape(-1, fold * d)  # rows side by side: NumPy reduces long lines faster
+        # rows side by side: NumPy reduces long lines faster
+        wide = rows[: n // fold * fold].reshape(-1, fold * d)
         low, high = (
-            end.reduce(np.concatenate([end.reduce(wide, axis=0).reshape(fold, d), rows[n // fold * fold :]]), axis=0)
+            end.reduce(
+                np.concatenate(
+                    [end.reduce(wide, axis=0).reshape(fold, d), rows[n // fold * fold :]]
+                ),
+                axis=0,
+            )
             for end in (np.fmin, np.fmax)
         )
         return low.astype(np.float64), high.astype(np.float64)
@@ -142,7 +166,9 @@ class PairwiseTable(MemoryTable):
 
 
 def _weights_and_row(weights: Array) -> tuple[Array, float]:
-    """Integer weights and the one that stands for one row: weight 1 of counts, else the mean of those that count."""
+    """Integer weights and the one that stands for one row: weight 1 of counts, else the mean of
+    those that count.
+    """
     integers, b = integer_weights(weights)
     if weights.max() < MOST_COUNT and np.array_equal(weights, np.rint(weights)):
         return integers, 2.0**b

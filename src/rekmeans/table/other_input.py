@@ -14,28 +14,44 @@ def refuse_what_is_no_table(X: Any) -> None:
     """Refuse paths, functions and readers where rows in memory are needed."""
     kind = type(X).__name__
     if isinstance(X, str | os.PathLike):
-        raise TypeError(f"X must be in memory here, got the path {str(X)!r:.60}: pass the table that is read from it.")
+        raise TypeError(
+            f"X must be in memory here, got the path {str(X)!r:.60}: pass the table that is read "
+            f"from it."
+        )
     if isinstance(X, list | tuple) and X and isinstance(X[0], str | os.PathLike):
         raise TypeError(
-            f"X must be a table or a path, got a {kind} of {len(X)} paths: pass a pattern, their folder, or "
+            f"X must be a table or a path, got a {kind} of {len(X)} paths: pass a pattern, their "
+            f"folder, or "
             "pyarrow.dataset.dataset(paths)."
         )
     if isinstance(X, Iterator):
-        raise TypeError(f"X must be readable more than once, got a {kind}: pass a function that gives a new one.")
+        raise TypeError(
+            f"X must be readable more than once, got a {kind}: pass a function that gives a new "
+            f"one."
+        )
     if hasattr(X, "__array__"):
         return
     if callable(X):
         raise TypeError(f"X must be in memory here, got a {kind}: pass a table.")
     if type(X).__module__.startswith("pyarrow"):
-        raise TypeError(f"X must be a pyarrow table, a dataset or a path, got a {kind}: pass its path, or read it.")
+        raise TypeError(
+            f"X must be a pyarrow table, a dataset or a path, got a {kind}: pass its path, or "
+            f"read it."
+        )
 
 
 def refuse_gathering(estimator: Any, X: Any) -> None:
-    """Refuse to bring the rows of a Dask collection here because of the container that scikit-learn puts them in."""
-    container = getattr(estimator, "_sklearn_output_config", {}).get("transform") or get_config()["transform_output"]
+    """Refuse to bring the rows of a Dask collection here because of the container that scikit-learn
+    puts them in.
+    """
+    container = (
+        getattr(estimator, "_sklearn_output_config", {}).get("transform")
+        or get_config()["transform_output"]
+    )
     if hasattr(X, "__dask_graph__") and container != "default":
         raise ValueError(
-            f"set_output(transform={container!r}) would gather all rows of Dask here: use transform='default', whose "
+            f"set_output(transform={container!r}) would gather all rows of Dask here: use "
+            f"transform='default', whose "
             "answer is lazy."
         )
 
@@ -46,7 +62,9 @@ def explain_reading() -> Iterator[None]:
     try:
         yield
     except FileNotFoundError as error:
-        raise FileNotFoundError(f"X must stay while it is read, a file is gone: {_reason(error)}.") from error
+        raise FileNotFoundError(
+            f"X must stay while it is read, a file is gone: {_reason(error)}."
+        ) from error
     except Exception as error:
         if not type(error).__module__.startswith("pyarrow"):
             raise

@@ -1,4 +1,6 @@
-"""A dask.dataframe of parquet files whose rows are in the order of the dataset, as Dask's own reader has them not."""
+"""A dask.dataframe of parquet files whose rows are in the order of the dataset, as Dask's own
+reader has them not.
+"""
 
 from __future__ import annotations
 
@@ -33,11 +35,15 @@ def partitioned_frame(data: Any, names: Sequence[str]) -> Any:
 
 def _pieces_of_file(fragment: Any) -> Iterator[RowGroups]:
     """Row groups of about so many bytes together; a file without any has none."""
-    path, numbers, size = os.path.abspath(fragment.path), list[int](), 0  # workers are in other folders
+    # workers are in other folders
+    path = os.path.abspath(fragment.path)
+    numbers = list[int]()
+    size = 0
     for group in fragment.row_groups:
         if numbers and size + group.total_byte_size > PARTITION_BYTES:
             yield RowGroups(path, numbers)
-            numbers, size = [], 0
+            numbers = []
+            size = 0
         numbers.append(group.id)
         size += group.total_byte_size
     if numbers:

@@ -1,4 +1,6 @@
-"""Rows of a stream for the scale: a sample in which a row stays half as likely with every half-life that follows it."""
+"""Rows of a stream for the scale: a sample in which a row stays half as likely with every half-life
+that follows it.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +27,12 @@ def _no_numbers() -> Array:
 
 @dataclass(frozen=True)
 class RecentRows:
-    """Rows of which each has a level: the half-lives before it, and the leading zeros of a random word of its own.
+    """Rows of which each has a level: the half-lives before it, and the leading zeros of a random
+    word of its own.
 
-    A row has level L or more with the probability 2^(its half-lives - L), at most 1; those at `least_level` and above
-    are kept. It is the least at which they are few enough, so where blocks are cut does not show.
+    A row has level L or more with the probability 2^(its half-lives - L), at most 1; those at
+    `least_level` and above are kept. It is the least at which they are few enough, so where blocks
+    are cut does not show.
     """
 
     X: Any = None  # (m, d), dense or CSR; None before the first block
@@ -50,7 +54,9 @@ class RecentRows:
             parts.insert(0, (self.X, self.weights, self.epochs, self.levels))
         X, *columns = zip(*parts, strict=True)
         weights, epochs, levels = (np.concatenate(column) for column in columns)
-        joined = RecentRows(_stack(X), weights, epochs, levels, self.least_level, self.n_rows_before + n)
+        joined = RecentRows(
+            _stack(X), weights, epochs, levels, self.least_level, self.n_rows_before + n
+        )
         return joined._without_lowest()
 
     def _without_lowest(self) -> RecentRows:
@@ -64,7 +70,9 @@ class RecentRows:
         return replace(self, **of_rows, least_level=least)
 
     def table(self, columns: dict[str, Any]) -> MemoryTable:
-        """The rows with weights that make up for how likely each was kept, and halve with every half-life."""
+        """The rows with weights that make up for how likely each was kept, and halve with every
+        half-life.
+        """
         ages = np.maximum(self.epochs, self.least_level)
         weights = np.ldexp(self.weights, np.maximum(ages - ages.max(), -WORD_BITS // 4))
         return MemoryTable(self.X, None if (weights == weights[0]).all() else weights, columns)

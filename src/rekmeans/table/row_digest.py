@@ -1,4 +1,6 @@
-"""A digest of all rows in order and of their weights: the same for any blocks and dtypes, dense or sparse."""
+"""A digest of all rows in order and of their weights: the same for any blocks and dtypes, dense or
+sparse.
+"""
 
 from __future__ import annotations
 
@@ -18,14 +20,18 @@ MODULUS = 1 << 64
 
 
 def digest_rows(X: Any, weights: Array | None, first: int = 0) -> int:
-    """Return the share of some rows in the digest, numbered from `first` on; shares add modulo 2^64.
+    """Return the share of some rows in the digest, numbered from `first` on; shares add modulo
+    2^64.
 
-    The digest is sum_i B^i mix(h_i) with h_i = sum_j a_j bits(x_ij) + a bits(w_i). A zero has no bits, so the
-    cost of sparse rows depends on their nonzero cells only.
+    The digest is sum_i B^i mix(h_i) with h_i = sum_j a_j bits(x_ij) + a bits(w_i). A zero has no
+    bits, so the cost of sparse rows depends on their nonzero cells only.
     """
     size = max(1, DIGEST_CELLS // X.shape[1])
     blocks = (slice(at, at + size) for at in range(0, X.shape[0], size))
-    shares = (_digest_block(X[at], None if weights is None else weights[at], first + at.start) for at in blocks)
+    shares = (
+        _digest_block(X[at], None if weights is None else weights[at], first + at.start)
+        for at in blocks
+    )
     return sum(shares) % MODULUS
 
 
@@ -55,7 +61,9 @@ def _hash_sparse_rows(X: Any, factors: Array) -> Array:
 
 
 def _bits(cells: Any) -> Array:
-    """The bits of numbers as float64, their high half mixed into the low one; one NaN, and no negative zero."""
+    """The bits of numbers as float64, their high half mixed into the low one; one NaN, and no
+    negative zero.
+    """
     numbers = np.array(cells, np.float64)
     numbers += 0.0
     if (missing := np.isnan(numbers)).any():

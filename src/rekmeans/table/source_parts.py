@@ -1,4 +1,6 @@
-"""Parts of a source that several threads read side by side, each block worked on by the thread that read it."""
+"""Parts of a source that several threads read side by side, each block worked on by the thread that
+read it.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ class RawBlock(NamedTuple):
 
 
 class SourcePart(NamedTuple):
-    """Rows of a source from the one of number `start` on, read block by block; a block is valid until the next."""
+    """Rows of a source from the one of number `start` on, read block by block; a block is valid
+    until the next.
+    """
 
     start: int
     read: Callable[[], Iterator[RawBlock]]
@@ -40,7 +44,8 @@ def map_parts(
     parts: Sequence[SourcePart], work: Callable[[int, RawBlock], Item], n_threads: int
 ) -> Iterator[tuple[int, Item]]:
     """Rows and `work(start, block)` of each block of all parts, as threads come to them."""
-    found: SimpleQueue[tuple[int, Item] | BaseException | None] = SimpleQueue()  # None at the end of a part
+    # None at the end of a part
+    found: SimpleQueue[tuple[int, Item] | BaseException | None] = SimpleQueue()
     is_stopped = Event()
 
     def work_on_part(part: SourcePart) -> None:

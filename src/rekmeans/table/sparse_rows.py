@@ -1,4 +1,5 @@
-"""SciPy sparse tables as CSR rows; arrays that do not fit together are refused before compiled code reads them.
+"""SciPy sparse tables as CSR rows; arrays that do not fit together are refused before compiled code
+reads them.
 
 SciPy's own check (`check_format`) let 2 of 2000 damaged tables of `fuzz/` pass.
 """
@@ -15,13 +16,16 @@ from .._grid import Array
 
 
 def csr_rows(X: Any) -> Any:
-    """A sparse table as CSR of float64, columns sorted, each cell stored once; the caller's arrays stay as they are.
+    """A sparse table as CSR of float64, columns sorted, each cell stored once; the caller's arrays
+    stay as they are.
 
     What the table says of itself (sorted, canonical) is not believed: it is found anew.
     """
     X = X if X.format in FORMATS else X.tocoo()
     if what := FORMATS[X.format](X):
-        raise ValueError(f"X must be a {X.format} table whose arrays fit together, got {what}: build it anew.")
+        raise ValueError(
+            f"X must be a {X.format} table whose arrays fit together, got {what}: build it anew."
+        )
     if X.format == "csr":
         rows = sparse.csr_array((X.data, X.indices, X.indptr), shape=X.shape, dtype=np.float64)
     else:
@@ -37,11 +41,19 @@ def _compressed_fault(X: Any) -> str:
     """'' or what is wrong with the arrays of a CSR or CSC table, or of a BSR table of blocks."""
     lines, across = X.shape[::-1] if X.format == "csc" else X.shape
     if X.format == "bsr":
-        if X.data.ndim != 3 or 0 in X.blocksize or lines % X.blocksize[0] or across % X.blocksize[1]:
+        if (
+            X.data.ndim != 3
+            or 0 in X.blocksize
+            or lines % X.blocksize[0]
+            or across % X.blocksize[1]
+        ):
             return f"blocks {X.data.shape[1:]} of which {X.shape} is not a multiple"
         lines, across = lines // X.blocksize[0], across // X.blocksize[1]
     if X.indptr.ndim != 1 or X.indptr.dtype.kind not in "iu" or len(X.indptr) != lines + 1:
-        return f"indptr of shape {X.indptr.shape} and {X.indptr.dtype} where {lines + 1} integers belong"
+        return (
+            f"indptr of shape {X.indptr.shape} and {X.indptr.dtype} where {lines + 1} "
+            f"integers belong"
+        )
     if X.indptr[0] != 0 or (X.indptr[1:] < X.indptr[:-1]).any():
         return "indptr that does not start at 0 or falls"
     stored = int(X.indptr[-1])
@@ -62,7 +74,11 @@ def _index_fault(indices: Array, size: int) -> str:
     if indices.ndim != 1 or indices.dtype.kind not in "iu":
         return f"indices of {indices.dtype}"
     low, high = (int(end(indices)) if len(indices) else 0 for end in (np.min, np.max))
-    return f"an index {low if low < 0 else high} where {size} fit" if low < 0 or high >= max(size, 1) else ""
+    return (
+        f"an index {low if low < 0 else high} where {size} fit"
+        if low < 0 or high >= max(size, 1)
+        else ""
+    )
 
 
 FORMATS: dict[str, Callable[[Any], str]] = {

@@ -1,4 +1,6 @@
-"""A table whose rows are not in memory: read block by block, the next one while the last is computed."""
+"""A table whose rows are not in memory: read block by block, the next one while the last is
+computed.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,15 @@ import numpy as np
 
 from .._grid import Array, integer_weights
 from ..threads import count_threads
-from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, SummaryRows, Twins, draw_goals, numbers_of_rows
+from .base import (
+    EXACT_ROWS,
+    SUMMARY_ROWS,
+    ColumnSummary,
+    SummaryRows,
+    Twins,
+    draw_goals,
+    numbers_of_rows,
+)
 from .block_source import BlockSource
 from .memory import SUMMARY_SEED, MemoryTable
 from .other_input import explain_reading
@@ -20,9 +30,12 @@ from .reading import report_reading
 from .source_parts import Item, RawBlock, map_parts, prefetch
 from .survey import Survey
 
-STREAM_BLOCK_BYTES = 1 << 23  # of a block's cells in float64: more, and the allocator asks the system for each block
+# of a block's cells in float64: more, and the allocator asks the system for each block
+STREAM_BLOCK_BYTES = 1 << 23
 LEAST_ROWS = 256  # of a block
-COPIES = 6  # of a block that are in memory at once: two read ahead, one computed on, mapped to twice as many numbers
+# of a block that are in memory at once: two read ahead, one computed on, mapped to twice as many
+# numbers
+COPIES = 6
 COPIES_OF_READER = 2  # the same of a thread that reads and works on what it has read
 STATE_BYTES = 64  # of a row beside its cells
 
@@ -57,7 +70,8 @@ class StreamTable:
 
     source: BlockSource
     survey: Survey
-    columns: dict[str, Any] = field(default_factory=dict)  # scikit-learn's n_features_in_, feature_names_in_
+    # scikit-learn's n_features_in_, feature_names_in_
+    columns: dict[str, Any] = field(default_factory=dict)
     memory_limit: int | None = None  # bytes
     n_threads: int | None = None  # that may read it
 
@@ -109,13 +123,17 @@ class StreamTable:
         self._refuse_other_length(at)
 
     def dense_blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Yield all rows in order, block by block: their slice, and their cells as a dense array."""
+        """Yield all rows in order, block by block: their slice, and their cells as a dense
+        array.
+        """
         for block in self.read_blocks():
             for rows, X in block.table.dense_blocks():
                 yield slice(block.start + rows.start, block.start + rows.stop), X
 
     def map_blocks(self, work: Callable[[Block, int], Item], n_threads: int) -> Iterator[Item]:
-        """`work(block, threads)` of every block, in any order; where the source can be read so, by several threads."""
+        """`work(block, threads)` of every block, in any order; where the source can be read so, by
+        several threads.
+        """
         size = block_rows(self.n_columns, self.memory_limit, n_threads)
         parts = self.source.parts(size)
         n_readers = min(n_threads, len(parts))
@@ -140,7 +158,10 @@ class StreamTable:
 
     def _refuse_other_length(self, n: int) -> None:
         if n != self.n_rows:
-            raise ValueError(f"X must stay as it is while it is read: it had {self.n_rows:,} rows, and now {n:,}.")
+            raise ValueError(
+                f"X must stay as it is while it is read: it had {self.n_rows:,} rows, and now "
+                f"{n:,}."
+            )
 
     def dense(self, rows: slice | Array = slice(None)) -> Array:
         """These rows; those of all numbers are read unless the source can find some."""
@@ -160,11 +181,18 @@ class StreamTable:
     def in_memory(self) -> MemoryTable:
         """All rows in memory: of a small table, which starts are chosen from."""
         blocks = [block.table for block in self.read_blocks()]
-        weights = None if self.largest_weight is None else np.concatenate([block.weights for block in blocks])
+        weights = (
+            None
+            if self.largest_weight is None
+            else np.concatenate([block.weights for block in blocks])
+        )
         return MemoryTable(stack_blocks([block.X for block in blocks]), weights, self.columns)
 
-    def column_summary(self, n_threads: int | None = None, twins: Twins | None = None) -> ColumnSummary:
-        threads, ends = count_threads(n_threads), (self.survey.low, self.survey.high)
+    def column_summary(
+        self, n_threads: int | None = None, twins: Twins | None = None
+    ) -> ColumnSummary:
+        threads = count_threads(n_threads)
+        ends = (self.survey.low, self.survey.high)
 
         def summary_rows() -> SummaryRows:
             return self._summary_table.column_summary(threads).rows
@@ -181,8 +209,10 @@ class StreamTable:
     def _counting_rows(self) -> MemoryTable:
         """All rows whose weight is not 0, in memory."""
         table = self.in_memory()
-        counting = None if table.weights is None else np.flatnonzero(table.weights > 0)
-        return table if counting is None else MemoryTable(table.X[counting], table.weights[counting], self.columns)  # type: ignore[index]
+        if table.weights is None:
+            return table
+        counting = np.flatnonzero(table.weights > 0)
+        return MemoryTable(table.X[counting], table.weights[counting], self.columns)
 
     @cached_property
     def _total_weight(self) -> int:
@@ -192,7 +222,9 @@ class StreamTable:
         return sum(int(running_weights(block.table)[-1]) for block in self.read_blocks())
 
     def _rows_at(self, goals: Array, by_weight: bool = False) -> tuple[Array, Array]:
-        """Rows whose running sum of weights, or of ones, first exceeds these goals, and how often each is hit."""
+        """Rows whose running sum of weights, or of ones, first exceeds these goals, and how often
+        each is hit.
+        """
         goals, times = np.unique(goals, return_counts=True)
         is_weighted = by_weight and self.largest_weight is not None
         found = None if is_weighted else self.source.take(goals)
@@ -204,16 +236,21 @@ class StreamTable:
                 here = slice(*np.searchsorted(goals, [block.start, block.rows.stop]))
                 return block.start, block.X[goals[here] - block.start]
 
-            found_in_blocks = sorted(self.map_blocks(take, count_threads(self.n_threads)), key=itemgetter(0))
+            found_in_blocks = sorted(
+                self.map_blocks(take, count_threads(self.n_threads)), key=itemgetter(0)
+            )
             return stack_blocks([X for _, X in found_in_blocks]), times.astype(np.float64)
-        parts, before = [], 0
+        parts = []
+        before = 0
         for block in self.read_blocks():
             ends = running_weights(block.table)
             here = slice(*np.searchsorted(goals, [before, before + ends[-1]]))
             if len(goals[here]):
                 parts.append(rows_at_goals(block.table.X, ends, goals[here] - before, times[here]))
             before += int(ends[-1])
-        return stack_blocks([X for X, _ in parts]), np.concatenate([hits for _, hits in parts]).astype(np.float64)
+        return stack_blocks([X for X, _ in parts]), np.concatenate(
+            [hits for _, hits in parts]
+        ).astype(np.float64)
 
 
 def block_rows(n_columns: int, memory_limit: int | None = None, n_readers: int = 1) -> int:
@@ -226,13 +263,17 @@ def block_rows(n_columns: int, memory_limit: int | None = None, n_readers: int =
 
 
 def rows_at_goals(X: Array, ends: Array, goals: Array, times: Array) -> tuple[Array, Array]:
-    """Rows of a block whose running sums `ends` first exceed these ascending goals, and the sum of times of each."""
+    """Rows of a block whose running sums `ends` first exceed these ascending goals, and the sum of
+    times of each.
+    """
     rows, first = np.unique(np.searchsorted(ends, goals, side="right"), return_index=True)
     return X[rows], np.add.reduceat(times, first)
 
 
 def stack_blocks(blocks: list[Array]) -> Array:
-    """Blocks one below the other, rows side by side as in memory: sums over columns depend on it in the last bit."""
+    """Blocks one below the other, rows side by side as in memory: sums over columns depend on it in
+    the last bit.
+    """
     return np.ascontiguousarray(np.concatenate(blocks))
 
 

@@ -1,4 +1,6 @@
-"""Input that is not in memory becomes a StreamTable, or one clear sentence; all other input a table in memory."""
+"""Input that is not in memory becomes a StreamTable, or one clear sentence; all other input a table
+in memory.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,8 @@ from .source_parts import RawBlock, map_parts
 from .stream import StreamTable, block_rows
 from .survey import Survey, refuse_bad_survey, survey_raw_block
 
-DECODED_SHARE = 4  # blocks are kept in up to this part of the machine's memory, where there is no limit
+# blocks are kept in up to this part of the machine's memory, where there is no limit
+DECODED_SHARE = 4
 LABEL_BYTES = 12  # of its label and bounds
 WORKING_BYTES = 1 << 26  # of the blocks that are being read
 
@@ -60,8 +63,18 @@ def read_any_table(
     if is_tensor(X) or is_on_card(X):
         on_host = not is_on_card(X) and getattr(estimator, "engine", "auto") != "torch"
         read = _torch_reader(X)
-        return read(estimator, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter, on_host=on_host)
-    return read_host_table(estimator, X, sample_weight, memory_limit, fitting=fitting, k=k, k_parameter=k_parameter)
+        return read(
+            estimator,
+            X,
+            sample_weight,
+            fitting=fitting,
+            k=k,
+            k_parameter=k_parameter,
+            on_host=on_host,
+        )
+    return read_host_table(
+        estimator, X, sample_weight, memory_limit, fitting=fitting, k=k, k_parameter=k_parameter
+    )
 
 
 def read_host_table(
@@ -74,14 +87,21 @@ def read_host_table(
     k: int = 1,
     k_parameter: str = "",
 ) -> MemoryTable | StreamTable:
-    """The table of rows in the memory of the host, or of a source that is read in blocks; see `read_table`."""
+    """The table of rows in the memory of the host, or of a source that is read in blocks; see
+    `read_table`.
+    """
     weight = sample_weight if isinstance(sample_weight, str) else None
     source: Any = find_source(X, weight, memory_limit, None if fitting else fitted_names(estimator))
     if source is None:
-        return read_table(estimator, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter)
+        return read_table(
+            estimator, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter
+        )
     if sample_weight is not None and not isinstance(sample_weight, str):
         if source.n_rows is None and np.ndim(sample_weight) == 0:
-            raise ValueError(f"sample_weight must have one weight a row, got {sample_weight!r:.40}: pass an array.")
+            raise ValueError(
+                f"sample_weight must have one weight a row, got {sample_weight!r:.40}: pass an "
+                f"array."
+            )
         n = np.size(sample_weight) if source.n_rows is None else source.n_rows
         source = WeightedBlocks(source, refusals.read_weights(sample_weight, n))
     columns = refusals.read_columns(estimator, source.first_row(), fitting)
@@ -98,14 +118,18 @@ def read_host_table(
 def _torch_reader(X: Any) -> Any:
     """`read_torch_table`, unless an array on a card came without torch."""
     if not find_spec("torch"):
-        raise ImportError(f"X is a {type(X).__name__} on a card, which needs torch: pip install 'rekmeans[gpu]'.")
+        raise ImportError(
+            f"X is a {type(X).__name__} on a card, which needs torch: pip install 'rekmeans[gpu]'."
+        )
     from .torch import read_torch_table
 
     return read_torch_table
 
 
 def fitted_names(estimator: Any) -> list[str] | None:
-    """The names of the columns of a fit, by which those of tables that are read by name are taken."""
+    """The names of the columns of a fit, by which those of tables that are read by name are
+    taken.
+    """
     names = getattr(estimator, "feature_names_in_", None)
     return None if names is None else list(names)
 
@@ -135,7 +159,9 @@ def find_source(
 
 
 def _is_large_memmap(X: Any, memory_limit: int | None) -> bool:
-    """Whether X is in a file and larger than the limit; a copy of a memmap is a memmap in memory."""
+    """Whether X is in a file and larger than the limit; a copy of a memmap is a memmap in
+    memory.
+    """
     if not isinstance(X, np.memmap) or memory_limit is None:
         return False
     return getattr(X, "_mmap", None) is not None and X.nbytes > memory_limit
@@ -155,7 +181,9 @@ def survey_rows(
     n_threads: int | None = None,
     has_digest: bool = False,
 ) -> Survey:
-    """One read of all rows: how many they are and their extent; bad ones are refused, the first of them named."""
+    """One read of all rows: how many they are and their extent; bad ones are refused, the first of
+    them named.
+    """
 
     def survey_raw(start: int, raw: RawBlock) -> Survey | BadRows:
         w = None if raw.weights is None else np.asarray(raw.weights, np.float64)
@@ -165,7 +193,9 @@ def survey_rows(
             return BadRows(start, error)
 
     threads = count_threads(n_threads)
-    found, bad, done = None, [], 0
+    found = None
+    bad = []
+    done = 0
     parts = source.parts(block_rows(source.n_columns, memory_limit, threads))
     with explain_reading():
         for n, item in map_parts(parts, survey_raw, threads):
@@ -181,10 +211,14 @@ def survey_rows(
 
 
 def _named_source(name: str, weight: str | None, only: Sequence[str] | None) -> BlockSource:
-    """The source that a path names: a .npy file, or parquet files as a file, a folder or a pattern."""
+    """The source that a path names: a .npy file, or parquet files as a file, a folder or a
+    pattern.
+    """
     path = Path(name)
     if not is_pattern(name) and not path.exists():
-        raise FileNotFoundError(f"{name} does not exist: name a .npy file, or a parquet file, folder or pattern.")
+        raise FileNotFoundError(
+            f"{name} does not exist: name a .npy file, or a parquet file, folder or pattern."
+        )
     if path.suffix == ".npy" and not is_several_files(name):
         check_regular_file(path)
         return _array_source(NpyBlocks.of_path(path), weight)
@@ -196,13 +230,20 @@ def _named_source(name: str, weight: str | None, only: Sequence[str] | None) -> 
 def _array_source(array: Any, weight: str | None) -> BlockSource:
     """The source of an array without column names."""
     if weight is not None:
-        raise ValueError(f"sample_weight={weight!r} names a column, X has no column names: pass an array of weights.")
+        raise ValueError(
+            f"sample_weight={weight!r} names a column, X has no column names: pass an array of "
+            f"weights."
+        )
     source = array if isinstance(array, ArrayBlocks | NpyBlocks) else ArrayBlocks(array)
     cells = source.array.array if isinstance(source, NpyBlocks) else source.array
     if not hasattr(cells, "dtype"):
-        raise TypeError(f"X must be a zarr array, got a {type(cells).__name__}: pass one of the arrays in it.")
+        raise TypeError(
+            f"X must be a zarr array, got a {type(cells).__name__}: pass one of the arrays in it."
+        )
     if cells.ndim != 2 or np.dtype(cells.dtype).kind not in PLAIN_KINDS:
-        raise ValueError(f"X must be a 2-D array of numbers, got shape {cells.shape} of {cells.dtype}.")
+        raise ValueError(
+            f"X must be a 2-D array of numbers, got shape {cells.shape} of {cells.dtype}."
+        )
     if not all(cells.shape):
         refusals.refuse_empty(cells)
     return source

@@ -1,4 +1,6 @@
-"""What one read of all rows tells of a table that is not in memory, and the rows that it refuses."""
+"""What one read of all rows tells of a table that is not in memory, and the rows that it
+refuses.
+"""
 
 from __future__ import annotations
 
@@ -38,20 +40,30 @@ class Survey:
             self.has_missing or other.has_missing,
             None if None in weights else max(weights),  # type: ignore[type-var]
             min(self.smallest_weight, other.smallest_weight),
-            None if self.digest is None or other.digest is None else (self.digest + other.digest) % MODULUS,
+            None
+            if self.digest is None or other.digest is None
+            else (self.digest + other.digest) % MODULUS,
         )
 
 
-def survey_raw_block(X: Any, weights: Array | None, names: list[Any], first: int, has_digest: bool = False) -> Survey:
-    """Survey a block as it was read, with its share in the digest of all rows if `has_digest` is set."""
+def survey_raw_block(
+    X: Any, weights: Array | None, names: list[Any], first: int, has_digest: bool = False
+) -> Survey:
+    """Survey a block as it was read, with its share in the digest of all rows if `has_digest` is
+    set.
+    """
     survey = _survey_cells(X, weights, names, first)
     return replace(survey, digest=digest_rows(X, weights, first)) if has_digest else survey
 
 
 def _survey_cells(X: Any, weights: Array | None, names: list[Any], first: int) -> Survey:
-    """What is known of a block as it was read; columns of good cells are not put side by side for it."""
+    """What is known of a block as it was read; columns of good cells are not put side by side for
+    it.
+    """
     if isinstance(X, ColumnCells) and weights is None:
-        low, high = (np.array([end(column) for column in X.columns], np.float64) for end in (np.min, np.max))
+        low, high = (
+            np.array([end(column) for column in X.columns], np.float64) for end in (np.min, np.max)
+        )
         if (np.maximum(-low, high) <= refusals.LARGEST_VALUE).all():  # not so where a cell is NaN
             return Survey(len(X), len(X), low, high, False, None)
     return survey_block(MemoryTable(np.asarray(X), weights), names, first)
@@ -60,8 +72,11 @@ def _survey_cells(X: Any, weights: Array | None, names: list[Any], first: int) -
 def survey_block(block: MemoryTable, names: list[Any], first: int = 0) -> Survey:
     """What is known of a block whose first row has this number; bad rows are refused."""
     refusals.refuse_bad_rows(block.X, names, first)
-    find_extent = block.column_summary().find_extent  # `extent` would wait for a thread that waits for this block
-    w, n, has_missing = block.weights, block.n_rows, block.has_missing()
+    # `extent` would wait for a thread that waits for this block
+    find_extent = block.column_summary().find_extent
+    w = block.weights
+    n = block.n_rows
+    has_missing = block.has_missing()
     nothing = np.full(block.n_columns, np.nan)
     if w is None:
         return Survey(n, n, *find_extent(), has_missing, None)

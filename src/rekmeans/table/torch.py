@@ -1,4 +1,6 @@
-"""A table whose cells are a torch tensor on any device, or an array that shares its memory by DLPack."""
+"""A table whose cells are a torch tensor on any device, or an array that shares its memory by
+DLPack.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +22,10 @@ from .device_arrays import is_on_card, is_tensor
 from .memory import SUMMARY_SEED, MemoryTable
 from .row_digest import MODULUS, digest_rows
 
-DEVICE_BLOCK_CELLS = 1 << 24  # cells that one statistic is taken of at a time: its copies take some hundred megabytes
-WITHOUT_DOUBLES = ("mps",)  # devices without float64: a tensor there is copied to the host, and answers go back
+# cells that one statistic is taken of at a time: its copies take some hundred megabytes
+DEVICE_BLOCK_CELLS = 1 << 24
+# devices without float64: a tensor there is copied to the host, and answers go back
+WITHOUT_DOUBLES = ("mps",)
 HALF_TYPES = (torch.float16, torch.bfloat16)  # that NumPy computes with slowly, or does not know
 
 
@@ -31,12 +35,17 @@ def _keep(values: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class TorchTable:
-    """Cells (n, d) on a device; NaN for missing ones; cell_weights (n,) float64 beside them, or None for all equal."""
+    """Cells (n, d) on a device;
+
+    NaN for missing ones; cell_weights (n,) float64 beside them, or None for all equal.
+    """
 
     cells: torch.Tensor
     cell_weights: torch.Tensor | None = None
-    columns: dict[str, Any] = field(default_factory=dict)  # scikit-learn's n_features_in_, feature_names_in_
-    to_library: Callable[[torch.Tensor], Any] = _keep  # a tensor as an array of the library that X is of
+    # scikit-learn's n_features_in_, feature_names_in_
+    columns: dict[str, Any] = field(default_factory=dict)
+    # a tensor as an array of the library that X is of
+    to_library: Callable[[torch.Tensor], Any] = _keep
     largest_weight: float | None = None  # of the table that these rows are a block of
 
     is_in_memory: ClassVar[bool] = True
@@ -70,7 +79,9 @@ class TorchTable:
 
     def dense(self, rows: slice | Array = slice(None)) -> Array:
         """These rows, brought to the host."""
-        numbers = rows if isinstance(rows, slice) else torch.from_numpy(np.asarray(rows)).to(self.device)
+        numbers = (
+            rows if isinstance(rows, slice) else torch.from_numpy(np.asarray(rows)).to(self.device)
+        )
         return host_array(self.cells[numbers])
 
     def blocks(self, size: int) -> Iterator[slice]:
@@ -82,17 +93,27 @@ class TorchTable:
         return ((at, self.cells[at]) for at in blocks)
 
     def has_missing(self) -> bool:
-        return self.cells.is_floating_point() and any(bool(torch.isnan(X).any()) for _, X in self.cell_blocks())
+        return self.cells.is_floating_point() and any(
+            bool(torch.isnan(X).any()) for _, X in self.cell_blocks()
+        )
 
     def digest(self) -> int:
         w = self.weights
         blocks = ((at, host_array(cells)) for at, cells in self.cell_blocks())
-        return sum(digest_rows(X, None if w is None else w[at], at.start) for at, X in blocks) % MODULUS
+        return (
+            sum(digest_rows(X, None if w is None else w[at], at.start) for at, X in blocks)
+            % MODULUS
+        )
 
     def take(self, rows: Any, weights: Any) -> TorchTable:
         """These rows with these weights, on the device."""
         numbers = torch.as_tensor(rows, device=self.device)
-        return replace(self, cells=self.cells[numbers], cell_weights=self._on_device(weights), largest_weight=None)
+        return replace(
+            self,
+            cells=self.cells[numbers],
+            cell_weights=self._on_device(weights),
+            largest_weight=None,
+        )
 
     def _on_device(self, weights: Any) -> torch.Tensor:
         return torch.as_tensor(weights, device=self.device).to(torch.float64)
@@ -105,7 +126,11 @@ class TorchTable:
         return self.take(rows, times)
 
     def _n_counting(self) -> int:
-        return self.n_rows if self.cell_weights is None else int(torch.count_nonzero(self.cell_weights))
+        return (
+            self.n_rows
+            if self.cell_weights is None
+            else int(torch.count_nonzero(self.cell_weights))
+        )
 
     def _counting_rows(self) -> TorchTable:
         """The rows whose weight is not 0."""
@@ -122,18 +147,30 @@ class TorchTable:
         goals = torch.from_numpy(draw_goals(int(ends[-1]), words)).to(self.device)
         return torch.searchsorted(ends, goals, right=True).clamp(max=self.n_rows - 1)
 
-    def column_summary(self, n_threads: int | None = None, twins: Twins | None = None) -> ColumnSummary:
-        return ColumnSummary(self.n_columns, self._extent, self._summary_rows, count_threads(n_threads), twins or {})
+    def column_summary(
+        self, n_threads: int | None = None, twins: Twins | None = None
+    ) -> ColumnSummary:
+        return ColumnSummary(
+            self.n_columns, self._extent, self._summary_rows, count_threads(n_threads), twins or {}
+        )
 
     def _summary_rows(self) -> SummaryRows:
-        """The rows that statistics of columns are taken of: a bounded number, brought to the host."""
+        """The rows that statistics of columns are taken of: a bounded number, brought to the
+        host.
+        """
         if self._n_counting() > EXACT_ROWS:
-            return SummaryRows(host_array(self.cells[self._draw_rows(SUMMARY_ROWS, SUMMARY_SEED).sort().values]), None)
+            return SummaryRows(
+                host_array(self.cells[self._draw_rows(SUMMARY_ROWS, SUMMARY_SEED).sort().values]),
+                None,
+            )
         table = self if self.cell_weights is None else self._counting_rows()
         return MemoryTable(table.dense(), table.weights).column_summary().rows
 
     def _extent(self) -> tuple[Array, Array]:
-        """Least and largest observed cell of each column among rows that count, in float64; NaN where there is none."""
+        """Least and largest observed cell of each column among rows that count, in float64;
+
+        NaN where there is none.
+        """
         low = torch.full((self.n_columns,), torch.inf, dtype=torch.float64, device=self.device)
         high = -low
         for at, block in self.cell_blocks():
@@ -156,14 +193,30 @@ class TensorMemoryTable(MemoryTable):
 
 
 def read_torch_table(
-    estimator: Any, X: Any, sample_weight: Any, *, fitting: bool, k: int, k_parameter: str, on_host: bool
+    estimator: Any,
+    X: Any,
+    sample_weight: Any,
+    *,
+    fitting: bool,
+    k: int,
+    k_parameter: str,
+    on_host: bool,
 ) -> Any:
-    """The table of a tensor or an array on a card: on its device, or `on_host` in NumPy's view of it."""
-    cells, to_library = _as_tensor(X), _keep if is_tensor(X) else _library_of(X)
+    """The table of a tensor or an array on a card: on its device, or `on_host` in NumPy's view of
+    it.
+    """
+    cells = _as_tensor(X)
+    to_library = _keep if is_tensor(X) else _library_of(X)
     engine_is_auto = getattr(estimator, "engine", "auto") == "auto"
     if cells.device.type in WITHOUT_DOUBLES or (engine_is_auto and is_amd_gpu(cells.device)):
-        cells, to_library, sample_weight = cells.cpu(), partial(_move, cells.device), _host_weights(sample_weight)
-    refusals.refuse_array(cells.is_complex(), str(cells.dtype).removeprefix("torch."), tuple(cells.shape))
+        cells, to_library, sample_weight = (
+            cells.cpu(),
+            partial(_move, cells.device),
+            _host_weights(sample_weight),
+        )
+    refusals.refuse_array(
+        cells.is_complex(), str(cells.dtype).removeprefix("torch."), tuple(cells.shape)
+    )
     refusals.refuse_empty(cells)
     refusals.refuse_few_rows(cells.shape[0], k, k_parameter)
     columns = refusals.read_columns(estimator, np.empty((1, cells.shape[1])), fitting)
@@ -192,12 +245,16 @@ def _as_tensor(X: Any) -> torch.Tensor:
     """X without a copy, and without its gradient."""
     cells = X.detach() if is_tensor(X) else torch.from_dlpack(X)
     if cells.layout != torch.strided:
-        raise ValueError(f"X must be a dense tensor, got the layout {cells.layout}: pass X.to_dense().")
+        raise ValueError(
+            f"X must be a dense tensor, got the layout {cells.layout}: pass X.to_dense()."
+        )
     return cells
 
 
 def _library_of(X: Any) -> Callable[[torch.Tensor], Any]:
-    """What makes a tensor an array of X's library, in the same memory; a tensor where that cannot take one."""
+    """What makes a tensor an array of X's library, in the same memory; a tensor where that cannot
+    take one.
+    """
     return getattr(sys.modules[type(X).__module__.split(".")[0]], "from_dlpack", _keep)
 
 
@@ -209,7 +266,8 @@ def _refuse_mixed_devices(device: torch.device, sample_weight: Any) -> None:
         return
     if other != device:
         raise ValueError(
-            f"X and sample_weight must be on one device, got {device} and {other}: pass sample_weight.to('{device}')."
+            f"X and sample_weight must be on one device, got {device} and {other}: pass "
+            f"sample_weight.to('{device}')."
         )
 
 
@@ -218,7 +276,9 @@ def _host_weights(sample_weight: Any) -> Any:
 
 
 def _read_weights(cells: torch.Tensor, sample_weight: Any) -> torch.Tensor | None:
-    """Row weights as float64 beside the cells; bad ones are refused in the words of those on the host."""
+    """Row weights as float64 beside the cells; bad ones are refused in the words of those on the
+    host.
+    """
     if sample_weight is None:
         return None
     _refuse_mixed_devices(cells.device, sample_weight)
@@ -227,21 +287,31 @@ def _read_weights(cells: torch.Tensor, sample_weight: Any) -> torch.Tensor | Non
         return torch.from_numpy(np.array(refusals.read_weights(sample_weight, n))).to(cells.device)
     weights = _as_tensor(sample_weight)
     is_plain = weights.shape == (n,) and not weights.is_complex()
-    if is_plain and bool((torch.isfinite(weights) & (weights >= 0)).all()) and bool((weights > 0).any()):
+    if (
+        is_plain
+        and bool((torch.isfinite(weights) & (weights >= 0)).all())
+        and bool((weights > 0).any())
+    ):
         weights = weights.to(torch.float64)
         refusals.refuse_weight_range(float(weights.max()), float(weights[weights > 0].min()))
         return weights
-    return torch.from_numpy(np.array(refusals.read_weights(host_array(weights), n))).to(cells.device)
+    return torch.from_numpy(np.array(refusals.read_weights(host_array(weights), n))).to(
+        cells.device
+    )
 
 
 def refuse_bad_cells(table: TorchTable) -> None:
-    """Refuse rows without a value and values that are not finite: the bad row alone comes to the host."""
+    """Refuse rows without a value and values that are not finite: the bad row alone comes to the
+    host.
+    """
     if not table.cells.is_floating_point():
         return
     empty: list[torch.Tensor] = []
     large: list[torch.Tensor] = []
     for at, X in table.cell_blocks():
-        is_large = (torch.isinf(X) | (X.abs() > min(refusals.LARGEST_VALUE, torch.finfo(X.dtype).max))).any(1)
+        is_large = (
+            torch.isinf(X) | (X.abs() > min(refusals.LARGEST_VALUE, torch.finfo(X.dtype).max))
+        ).any(1)
         for found, is_bad in ((empty, torch.isnan(X).all(1)), (large, is_large)):
             found.append(torch.where(is_bad.any(), at.start + is_bad.to(torch.int8).argmax(), -1))
     for found in (empty, large):
@@ -257,7 +327,8 @@ def scaled_weights(weights: torch.Tensor, bits: int) -> torch.Tensor:
 
 
 def times_power_of_two(values: torch.Tensor, bits: int) -> torch.Tensor:
-    """Return values times 2^bits in float64, in two steps because the power may be too large for a number.
+    """Return values times 2^bits in float64, in two steps because the power may be too large for a
+    number.
 
     Without the cast, torch multiplies an integer tensor by a number in float32 and drops digits.
     """

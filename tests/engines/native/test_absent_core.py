@@ -1,4 +1,6 @@
-"""Without the compiled core a fit is the reference's and says so once; native asked for by name is refused."""
+"""Without the compiled core a fit is the reference's and says so once; native asked for by name is
+refused.
+"""
 
 import tomllib
 import warnings
@@ -20,7 +22,9 @@ def no_core(monkeypatch):
 
 
 def test_a_fit_without_the_core_is_the_same_and_says_so(no_core):
-    with pytest.warns(UserWarning, match=r"slow reference engine: native needs the compiled core.*C\+\+ compiler"):
+    with pytest.warns(
+        UserWarning, match=r"slow reference engine: native needs the compiled core.*C\+\+ compiler"
+    ):
         slow = RectifiedEulerKMeans(3, random_state=0).fit(X)
     assert slow.engine_ == "reference"
     expected = RectifiedEulerKMeans(3, random_state=0, engine="reference").fit(X)
@@ -43,5 +47,7 @@ def test_native_by_name_is_refused_without_the_core(no_core):
 
 def test_a_failed_build_falls_back_to_the_package_without_the_core():
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["scikit-build"]
-    fallback = [override for override in settings["overrides"] if override["if"] == {"failed": True}]
+    fallback = [
+        override for override in settings["overrides"] if override["if"] == {"failed": True}
+    ]
     assert [override["wheel"]["cmake"] for override in fallback] == [False]

@@ -1,4 +1,6 @@
-"""Arrays that cross into the core are checked: sizes, labels, numbers of rows, and sparse arrays as they are read."""
+"""Arrays that cross into the core are checked: sizes, labels, numbers of rows, and sparse arrays as
+they are read.
+"""
 
 import numpy as np
 import pytest
@@ -10,7 +12,9 @@ from rekmeans.table import MemoryTable
 def rows_of(data, indices, indptr, d=3):
     ends = [np.full(d, end) for end in (-10.0, 10.0, 0.0)]
     scale = _core.Scale(*ends, np.full(d, 0.1), np.zeros(d), "clip")
-    return _core.SparseRows(np.asarray(data, float), np.array(indices), np.array(indptr), d, scale, None, 2, "")
+    return _core.SparseRows(
+        np.asarray(data, float), np.array(indices), np.array(indptr), d, scale, None, 2, ""
+    )
 
 
 def test_the_core_checks_what_it_reads():
@@ -54,8 +58,12 @@ def test_the_core_refuses_arrays_of_another_size():
         lambda: _core.Seeding(rows, None).add_rows(np.zeros((1, 17), np.uint64)),
         lambda: _core.Seeding(rows, None).swap_best(C),
         lambda: _core.Seeding(rows, None).swap_rows(np.zeros((1, 8), np.uint64), 3),
-        lambda: _core.fit_drawn_starts(rows, None, np.zeros((1, 4), np.uint64), plan, True, True, 5, 0.0),
-        lambda: _core.fit_drawn_starts(rows, None, np.zeros((0, 13), np.uint64), plan, True, True, 5, 0.0),
+        lambda: _core.fit_drawn_starts(
+            rows, None, np.zeros((1, 4), np.uint64), plan, True, True, 5, 0.0
+        ),
+        lambda: _core.fit_drawn_starts(
+            rows, None, np.zeros((0, 13), np.uint64), plan, True, True, 5, 0.0
+        ),
     ]
     for call in bad:
         with pytest.raises(ValueError, match=r"\w+"):
@@ -63,8 +71,11 @@ def test_the_core_refuses_arrays_of_another_size():
 
 
 def test_scales_of_columns_refuse_arrays_that_do_not_fit_together():
-    X, ends = np.zeros((4, 3)), np.zeros((1, 3))
-    data, indices, indptr = np.ones(3), np.array([0, 1, 3]), np.array([0, 2, 3])
+    X = np.zeros((4, 3))
+    ends = np.zeros((1, 3))
+    data = np.ones(3)
+    indices = np.array([0, 1, 3])
+    indptr = np.array([0, 2, 3])
     assert _core.place_columns(X, np.array([0, 3]), np.array([1, 2]), 1.0, 0).shape == (26, 3)
     assert _core.place_columns(data, indices, indptr, 4, None, 1.0, 2).shape == (26, 2)
     bad = [
@@ -90,7 +101,9 @@ def test_scales_of_columns_refuse_arrays_that_do_not_fit_together():
 def dense_rows(n=4, d=3, weights=None):
     ends = [np.full(d, end) for end in (-10.0, 10.0, 0.0)]
     scale = _core.Scale(*ends, np.full(d, 0.1), np.zeros(d), "ignore")
-    return _core.DenseRows(np.arange(float(n * d)).reshape(n, d) / 10, scale, weights, True, 1, ""), scale
+    return _core.DenseRows(
+        np.arange(float(n * d)).reshape(n, d) / 10, scale, weights, True, 1, ""
+    ), scale
 
 
 def test_a_fit_of_rows_without_weight_ends():
@@ -104,7 +117,9 @@ def test_a_fit_of_rows_without_weight_ends():
 
 def test_calls_in_the_wrong_order_raise():
     rows, scale = dense_rows()
-    C, words, block = np.zeros((2, 6), np.int32), np.zeros((1, 2), np.uint64), np.zeros((4, 3))
+    C = np.zeros((2, 6), np.int32)
+    words = np.zeros((1, 2), np.uint64)
+    block = np.zeros((4, 3))
     seeding = _core.Seeding(rows, None)
     with pytest.raises(RuntimeError, match="no centroid yet"):
         seeding.nearest_masses()
@@ -133,11 +148,15 @@ def test_calls_in_the_wrong_order_raise():
 
 def test_numbers_out_of_range_raise():
     rows, scale = dense_rows()
-    X, C = np.zeros((4, 3)), np.zeros((2, 6), np.int32)
+    X = np.zeros((4, 3))
+    C = np.zeros((2, 6), np.int32)
     off_circle = np.full((2, 6), _core.GRID, np.int32)
-    none, labels = np.zeros((0, 6), np.int32), np.zeros(4, np.int32)
+    none = np.zeros((0, 6), np.int32)
+    labels = np.zeros(4, np.int32)
     state = labels, np.zeros(4, np.float32), np.zeros(4, np.float32)
-    run, blocks, seeding = _core.Run(rows, 2, True), _core.BlockRun(scale, 2, 3, ""), _core.Seeding(rows, None)
+    run = _core.Run(rows, 2, True)
+    blocks = _core.BlockRun(scale, 2, 3, "")
+    seeding = _core.Seeding(rows, None)
     blocks.start_pass(C)
     for call, says in [
         (lambda: run.assign(off_circle), "C must lie within circles"),
@@ -145,7 +164,10 @@ def test_numbers_out_of_range_raise():
         (lambda: run.centroids(True, off_circle), "old must lie within circles"),
         (lambda: blocks.start_pass(off_circle), "C must lie within circles"),
         (lambda: seeding.add_best(off_circle), "candidates must lie within circles"),
-        (lambda: _core.fit_starts(rows, off_circle, 2, True, True, 5, 0.0), "starts must lie within circles"),
+        (
+            lambda: _core.fit_starts(rows, off_circle, 2, True, True, 5, 0.0),
+            "starts must lie within circles",
+        ),
         (lambda: _core.fit_starts(rows, C, 2, True, True, 5, np.nan), "tol must be a number"),
         (lambda: _core.Seeding(rows, off_circle[0]), "overall must lie within circles"),
         (lambda: rows.distances(none, labels), "k must be 1 to"),
@@ -155,10 +177,19 @@ def test_numbers_out_of_range_raise():
         (lambda: _core.SeedingPlan(2, 0, 1, 8, 3), "candidates must be 1 to 16, got 0"),
         (lambda: _core.SeedingPlan(2, 2, 1, 17, 3), "swap_candidates must be 1 to 16, got 17"),
         (lambda: _core.SeedingPlan(2, 2, 1 << 60, 8, 3), "batches must be 0 to"),
-        (lambda: _core.DenseRows(X, scale, np.full(4, -1), True, 1, ""), "weights must be 0 to 2147483648, got -1"),
+        (
+            lambda: _core.DenseRows(X, scale, np.full(4, -1), True, 1, ""),
+            "weights must be 0 to 2147483648, got -1",
+        ),
         (lambda: _core.DenseRows(X, scale, None, True, 1 << 40, ""), "threads must be at most 256"),
-        (lambda: _core.DenseRows(np.zeros((4, 40_000)), scale, None, True, 1, ""), "1 to 32767 columns, got 40000"),
-        (lambda: blocks.assign_rows(X, None, labels, labels.view(np.float32), state[2], 1), "must not share memory"),
+        (
+            lambda: _core.DenseRows(np.zeros((4, 40_000)), scale, None, True, 1, ""),
+            "1 to 32767 columns, got 40000",
+        ),
+        (
+            lambda: blocks.assign_rows(X, None, labels, labels.view(np.float32), state[2], 1),
+            "must not share memory",
+        ),
     ]:
         with pytest.raises(ValueError, match=says):
             call()
@@ -166,16 +197,23 @@ def test_numbers_out_of_range_raise():
 
 def test_arrays_of_another_type_order_or_alignment_are_not_converted():
     rows, scale = dense_rows()
-    X, state = np.zeros((4, 3)), (np.zeros(4, np.float32), np.zeros(4, np.float32))
+    X = np.zeros((4, 3))
+    state = (np.zeros(4, np.float32), np.zeros(4, np.float32))
     unaligned = np.zeros(4 * 3 * 8 + 1, np.uint8)[1:].view(np.float64).reshape(4, 3)
     blocks = _core.BlockRun(scale, 2, 3, "")
     blocks.start_pass(np.zeros((2, 6), np.int32))
     data, indptr = np.ones(4), np.arange(5)
     for call in [
-        lambda: blocks.assign_rows(X, None, np.zeros(4, np.int64), *state, 1),  # labels would be written to a copy
-        lambda: _core.SparseRows(data.astype(np.float32), indptr[:4], indptr, 4, scale, None, 1, ""),  # a freed copy
+        # labels would be written to a copy
+        lambda: blocks.assign_rows(X, None, np.zeros(4, np.int64), *state, 1),
+        # a freed copy
+        lambda: _core.SparseRows(
+            data.astype(np.float32), indptr[:4], indptr, 4, scale, None, 1, ""
+        ),
         lambda: rows.grid(np.array([0.7])),
-        lambda: rows.distances(np.asfortranarray(np.zeros((2, 6), np.int32)), np.zeros(4, np.int32)),
+        lambda: rows.distances(
+            np.asfortranarray(np.zeros((2, 6), np.int32)), np.zeros(4, np.int32)
+        ),
         lambda: _core.DenseRows(unaligned, scale, None, True, 1, ""),
         lambda: _core.DenseRows(X.astype(np.complex64), scale, None, True, 1, ""),
         lambda: _core.DenseRows(X.astype(np.float16), scale, None, True, 1, ""),
@@ -193,10 +231,15 @@ def test_more_rows_than_32_bits_number_raise_before_any_work():
         lambda: _core.SparseRows(X, scale, None, 1, ""),
         lambda: _core.place_columns(X, None, None, 1.0, 1),
     ):
-        with pytest.raises(ValueError, match=r"takes at most 2147483648 rows in memory, got 2147483649\. Fit a part"):
+        with pytest.raises(
+            ValueError,
+            match=r"takes at most 2147483648 rows in memory, got 2147483649\. Fit a part",
+        ):
             call()
 
 
 def test_the_engine_says_that_a_table_has_too_many_rows():
     table = MemoryTable(np.broadcast_to(np.zeros((1, 1)), (_core.MOST_ROWS + 1, 1)))
-    assert "takes at most 2147483648 rows in memory, got 2147483649" in Native().unsupported([], table)
+    assert "takes at most 2147483648 rows in memory, got 2147483649" in Native().unsupported(
+        [], table
+    )

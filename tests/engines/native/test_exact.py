@@ -1,4 +1,6 @@
-"""The native engine gives the reference's bits for any instruction set, threads, skipping, memory, sparse or dense."""
+"""The native engine gives the reference's bits for any instruction set, threads, skipping, memory,
+sparse or dense.
+"""
 
 import os
 import signal
@@ -37,7 +39,9 @@ BEYOND = ("ignore", "clip", "wrap")
 
 
 def drawn(seed, n, d):
-    """(kernel, table): heavy tails; by seed missing cells, ties, weights with zeros, every scale and rule beyond."""
+    """(kernel, table): heavy tails; by seed missing cells, ties, weights with zeros, every scale
+    and rule beyond.
+    """
     random = np.random.default_rng(seed)
     X = random.standard_normal((n, d)) * (random.uniform(size=(n, d)) < 0.9)
     X[random.uniform(size=X.shape) < 0.05] *= 30
@@ -55,7 +59,9 @@ def drawn(seed, n, d):
 
 
 def fits(rows, k, seed):
-    """A fit of each rule from the same drawn start, pass by pass and in one call; and that start."""
+    """A fit of each rule from the same drawn start, pass by pass and in one call; and that
+    start.
+    """
     start = STARTS["k-means++"](rows, k, np.random.PCG64(seed))
     models = [Model(rows.kernel, Hard(), rule) for rule in CENTROIDS.values()]
     ways = product(models, (watch_passes, None))
@@ -73,7 +79,9 @@ def assert_same(rows, other, k, seed):
     for one, two in zip(found, other_found, strict=True):
         assert_same_run(one, two)
         assert_array_equal(rows.mean_phases(one.labels, k), other.mean_phases(two.labels, k))
-        assert_array_equal(nearest_centroids(rows, one.centroids), nearest_centroids(other, two.centroids))
+        assert_array_equal(
+            nearest_centroids(rows, one.centroids), nearest_centroids(other, two.centroids)
+        )
 
 
 @pytest.fixture(params=SETS)
@@ -94,10 +102,14 @@ def test_every_instruction_set_gives_the_reference_bits(isa, seed):
 def test_awkward_sizes_give_the_reference_bits(isa, d, k):
     n = 300 if d < 1000 else 260
     kernel, table = drawn(d + k, n, d)
-    rows, other = ReferenceRows(kernel, table), NativeRows(kernel, table, threads=1)
+    rows = ReferenceRows(kernel, table)
+    other = NativeRows(kernel, table, threads=1)
     start = rows.rows_as_centroids(np.random.default_rng(k).choice(n, k, replace=False))
     for rule in CENTROIDS.values():
-        one, two = (run(r, Model(kernel, Hard(), rule), start, Stop(2, 0.0), watch_passes) for r in (rows, other))
+        one, two = (
+            run(r, Model(kernel, Hard(), rule), start, Stop(2, 0.0), watch_passes)
+            for r in (rows, other)
+        )
         assert_array_equal(one.labels, two.labels)
         assert one.centroids == two.centroids
         assert one.loss == two.loss
@@ -121,10 +133,15 @@ def test_missing_cells_in_one_part_of_the_rows_only_give_the_reference_bits():
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
 def test_far_phases_of_sparse_rows_add_up_over_all_parts(form):
     random = np.random.default_rng(0)
-    X = random.choice([40000.0, 100000.0, 100000.5], (5000, 20)) * (random.uniform(size=(5000, 20)) < 0.2)
-    kernel, labels = euler(0.9, scale_of(None, X), "wrap"), np.arange(5000, dtype=np.int32) % 3
+    X = random.choice([40000.0, 100000.0, 100000.5], (5000, 20)) * (
+        random.uniform(size=(5000, 20)) < 0.2
+    )
+    kernel = euler(0.9, scale_of(None, X), "wrap")
+    labels = np.arange(5000, dtype=np.int32) % 3
     rows = NativeRows(kernel, MemoryTable(as_rows(form(X))), threads=1)
-    assert_array_equal(rows.mean_phases(labels, 3), ReferenceRows(kernel, MemoryTable(X)).mean_phases(labels, 3))
+    assert_array_equal(
+        rows.mean_phases(labels, 3), ReferenceRows(kernel, MemoryTable(X)).mean_phases(labels, 3)
+    )
 
 
 TIES = {  # phases on a rounding tie as far as 53 bits can tell, with cos and sin on the grid
@@ -160,7 +177,9 @@ def test_a_part_without_a_stored_cell_is_read():
     kernel = euler(0.9, scale_of("range", X), "wrap")
     rows = NativeRows(kernel, MemoryTable(as_rows(sparse.csr_array(X))))
     ends = np.array([0, 4099])
-    assert rows.rows_as_centroids(ends) == ReferenceRows(kernel, MemoryTable(X)).rows_as_centroids(ends)
+    assert rows.rows_as_centroids(ends) == ReferenceRows(kernel, MemoryTable(X)).rows_as_centroids(
+        ends
+    )
 
 
 SETTINGS = {
@@ -185,18 +204,26 @@ def test_threads_skipping_and_memory_change_no_bit(setting, seed):
 def test_a_sparse_table_gives_the_bits_of_the_dense_one(isa, form, seed):
     random = np.random.default_rng(seed)
     n, d, k = [(200, 40, 5), (90, 300, 17), (400, 3, 40)][seed % 3]
-    X = random.standard_normal((n, d)) * (random.uniform(size=(n, d)) < 0.2) + 50 * (random.uniform(size=d) < 0.1)
+    X = random.standard_normal((n, d)) * (random.uniform(size=(n, d)) < 0.2) + 50 * (
+        random.uniform(size=d) < 0.1
+    )
     if seed % 4 == 1:
         X[random.uniform(size=X.shape) < 0.05] = np.nan
         X[np.isnan(X).all(axis=1)] = 0.0
     weights = random.uniform(0, 3, n) if seed % 2 else None
     scale = SCALES[seed % 4]
-    dense, few_cells = scale_of(scale, X, weights), scale_of(scale, as_rows(form(X)), weights)
+    dense = scale_of(scale, X, weights)
+    few_cells = scale_of(scale, as_rows(form(X)), weights)
     for name in ("low", "high", "shift", "unit", "period"):
         assert_array_equal(getattr(dense, name), getattr(few_cells, name))
     kernel = euler(0.9, dense, "wrap" if scale is None else BEYOND[seed % 3])
     table = MemoryTable(as_rows(form(X)), weights)
-    assert_same(ReferenceRows(kernel, MemoryTable(X, weights)), NativeRows(kernel, table, threads=2), k, seed)
+    assert_same(
+        ReferenceRows(kernel, MemoryTable(X, weights)),
+        NativeRows(kernel, table, threads=2),
+        k,
+        seed,
+    )
 
 
 def test_a_dense_table_of_zeros_is_kept_thin_and_gives_the_same_bits():
@@ -206,7 +233,9 @@ def test_a_dense_table_of_zeros_is_kept_thin_and_gives_the_same_bits():
     assert exact._is_mostly_zero(X, None)
     assert not exact._is_mostly_zero(X + 1, None)
     assert not exact._is_mostly_zero(X, 100)
-    assert_same(ReferenceRows(kernel, MemoryTable(X)), NativeRows(kernel, MemoryTable(X), threads=2), 9, 0)
+    assert_same(
+        ReferenceRows(kernel, MemoryTable(X)), NativeRows(kernel, MemoryTable(X), threads=2), 9, 0
+    )
 
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
@@ -215,9 +244,14 @@ def test_the_estimator_takes_sparse_tables(clusterer, index):
     random = np.random.default_rng(0)
     X = np.round(random.standard_normal((300, 20)) * (random.uniform(size=(300, 20)) < 0.3), 2)
     few_cells = sparse.csr_array(X)
-    few_cells.indices, few_cells.indptr = few_cells.indices.astype(index), few_cells.indptr.astype(index)
+    few_cells.indices, few_cells.indptr = (
+        few_cells.indices.astype(index),
+        few_cells.indptr.astype(index),
+    )
     for engine in ("native", "reference"):
-        dense, other = (clusterer(4, engine=engine, random_state=0).fit(table) for table in (X, few_cells))
+        dense, other = (
+            clusterer(4, engine=engine, random_state=0).fit(table) for table in (X, few_cells)
+        )
         for name in ("labels_", "centroids_", "cluster_centers_", "inertia_"):
             assert_array_equal(getattr(dense, name), getattr(other, name))
         assert_array_equal(dense.transform(X), other.transform(few_cells))
@@ -226,7 +260,9 @@ def test_the_estimator_takes_sparse_tables(clusterer, index):
 
 def test_skipping_skips():
     random = np.random.default_rng(0)
-    X = random.standard_normal((50, 8))[random.integers(50, size=5000)] + 0.1 * random.standard_normal((5000, 8))
+    X = random.standard_normal((50, 8))[
+        random.integers(50, size=5000)
+    ] + 0.1 * random.standard_normal((5000, 8))
     rows = NativeRows(euler(0.9, scale_of("robust", X), "wrap"), MemoryTable(X), threads=1)
     run_ = core.Run(rows.core, 50, True)
     C = STARTS["k-means++"](rows, 50, np.random.PCG64(0))
@@ -239,10 +275,12 @@ def test_skipping_skips():
 @pytest.mark.parametrize("seed", [0, 1, 2, 3])
 def test_many_centroids_over_many_passes_give_the_reference_bits(isa, seed):
     kernel, table = drawn(seed, 2500, 40)
-    rows, other = ReferenceRows(kernel, table), NativeRows(kernel, table, threads=2)
+    rows = ReferenceRows(kernel, table)
+    other = NativeRows(kernel, table, threads=2)
     start = rows.rows_as_centroids(np.random.default_rng(seed).choice(2500, 100, replace=False))
     one, two = (
-        run(r, Model(kernel, Hard(), CENTROIDS["mean"]), start, Stop(30, 0.0), watch_passes) for r in (rows, other)
+        run(r, Model(kernel, Hard(), CENTROIDS["mean"]), start, Stop(30, 0.0), watch_passes)
+        for r in (rows, other)
     )
     assert one.n_iter > 4
     assert_array_equal(one.labels, two.labels)
@@ -268,10 +306,14 @@ def test_8_bit_scores_change_nothing(may_quantize, seed):
 @pytest.mark.parametrize(("k", "seed"), [(5, 1), (20, 2), (40, 3), (100, 4)])
 def test_16_bit_scores_of_sparse_rows_change_nothing(may_quantize, k, seed):
     random = np.random.default_rng(seed)
-    mask, levels = random.random((250, 600)) < 0.15, random.uniform(0.5, 1.5, (250, 1))
-    near = levels * (1 + 10 ** random.uniform(-5, -2, (250, 1)))  # so near that 16 bits cannot tell them apart
-    X = np.vstack([mask * levels, mask * near])  # and the cells of a row are rounded alike, so that errors add up
-    kernel, table = euler(0.9, scale_of("range", X, None), "wrap"), MemoryTable(sparse.csr_array(X))
+    mask = random.random((250, 600)) < 0.15
+    levels = random.uniform(0.5, 1.5, (250, 1))
+    # so near that 16 bits cannot tell them apart
+    near = levels * (1 + 10 ** random.uniform(-5, -2, (250, 1)))
+    # and the cells of a row are rounded alike, so that errors add up
+    X = np.vstack([mask * levels, mask * near])
+    kernel = euler(0.9, scale_of("range", X, None), "wrap")
+    table = MemoryTable(sparse.csr_array(X))
     rows = NativeRows(kernel, table, threads=2)
     C = rows.rows_as_centroids(np.concatenate([np.arange(k // 2), 250 + np.arange(k - k // 2)]))
     run_ = core.Run(rows.core, k, False)
@@ -286,17 +328,27 @@ def test_16_bit_scores_of_sparse_rows_change_nothing(may_quantize, k, seed):
 @pytest.mark.parametrize("limits", [(1, 0.0), (50, 0.0), (50, 0.01)])
 def test_starts_run_side_by_side_give_the_best_of_single_runs(seed, limits):
     kernel, table = drawn(seed, 120, 3)
-    rows, k = NativeRows(kernel, table, threads=2), 7
+    rows = NativeRows(kernel, table, threads=2)
+    k = 7
     starts = [starts_of(kernel)["circle"](rows, k, np.random.PCG64(i)) for i in range(5)]
     stop = Stop(*limits)
     for rule in CENTROIDS.values():
         model = Model(kernel, Hard(), rule)
-        alone = min((run(ReferenceRows(kernel, table), model, C, stop) for C in starts), key=lambda fit: fit.loss)
-        assert all(rows.start_run(model).advance(State(C, C), stop, stop.max_iter + 1) for C in starts)
+        alone = min(
+            (run(ReferenceRows(kernel, table), model, C, stop) for C in starts),
+            key=lambda fit: fit.loss,
+        )
+        assert all(
+            rows.start_run(model).advance(State(C, C), stop, stop.max_iter + 1) for C in starts
+        )
         together = best(rows, [model], starts, stop)
         assert_array_equal(alone.labels, together.labels)
         assert alone.centroids == together.centroids
-        assert (alone.loss, alone.inertia, alone.n_iter) == (together.loss, together.inertia, together.n_iter)
+        assert (alone.loss, alone.inertia, alone.n_iter) == (
+            together.loss,
+            together.inertia,
+            together.n_iter,
+        )
         for name in ("inertia", "n_changed", "n_relocated"):
             assert_array_equal(alone.history[name], together.history[name])
 
@@ -304,20 +356,32 @@ def test_starts_run_side_by_side_give_the_best_of_single_runs(seed, limits):
 def both(X, **parameters):
     """One estimator fitted on each engine."""
     weights = parameters.pop("sample_weight", None)
-    models = [RectifiedEulerKMeans(random_state=0, engine=e, **parameters) for e in ("reference", "native")]
+    models = [
+        RectifiedEulerKMeans(random_state=0, engine=e, **parameters)
+        for e in ("reference", "native")
+    ]
     return [model.fit(X, sample_weight=weights) for model in models]
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("span", [20, 60, 200])
 def test_values_at_rounding_ties_keep_the_bounds_true(span):
-    """Phases whose cosine lies at a rounding tie are settled after the row's length was first taken."""
+    """Phases whose cosine lies at a rounding tie are settled after the row's length was first
+    taken.
+    """
     grid = 2.0**23
     ties = np.arccos((int(0.7 * grid) + np.arange(span) + 0.5) / grid) / np.pi
     for seed in range(40):
         random = np.random.default_rng(seed)
         X = random.choice(ties, (int(random.choice([50, 300])), int(random.choice([1, 2, 8]))))
-        one, two = both(X, n_clusters=int(random.choice([3, 8, 20])), alpha=1, scale=None, init="random", n_init=1)
+        one, two = both(
+            X,
+            n_clusters=int(random.choice([3, 8, 20])),
+            alpha=1,
+            scale=None,
+            init="random",
+            n_init=1,
+        )
         assert_array_equal(one.labels_, two.labels_)
         assert_array_equal(one.history_["inertia"], two.history_["inertia"])
 
@@ -344,7 +408,9 @@ def test_silent_rows_infinite_phases_and_float32_rows_agree():
 def test_any_number_type_and_layout_is_read_as_it_is(kind, layout):
     X = np.random.default_rng(0).integers(0, 2 if kind == "?" else 100, (50, 7)).astype(kind)
     kernel = euler(0.9, scale_of("range", X), "wrap")
-    given = {"C": X, "F": np.asfortranarray(X), "every second": np.repeat(X, 2, axis=0)[::2]}[layout]
+    given = {"C": X, "F": np.asfortranarray(X), "every second": np.repeat(X, 2, axis=0)[::2]}[
+        layout
+    ]
     rows = NativeRows(kernel, MemoryTable(given))
     assert_array_equal(rows.core.grid(np.arange(50)), kernel.embed(X.astype(np.float64)))
 
@@ -373,7 +439,10 @@ def test_a_forked_child_can_fit():
     expected = RectifiedEulerKMeans(8, random_state=0, n_threads=2).fit(X)
     child = os.fork()
     if not child:
-        same = RectifiedEulerKMeans(8, random_state=0, n_threads=2).fit(X).inertia_ == expected.inertia_
+        same = (
+            RectifiedEulerKMeans(8, random_state=0, n_threads=2).fit(X).inertia_
+            == expected.inertia_
+        )
         os._exit(0 if same else 1)
     end = time.monotonic() + 60
     while not (done := os.waitpid(child, os.WNOHANG))[0] and time.monotonic() < end:
@@ -389,7 +458,9 @@ import numpy as np
 from sklearn.exceptions import NotFittedError
 from rekmeans import RectifiedEulerKMeans
 X = np.random.default_rng(0).standard_normal((200_000, 20))
-model = RectifiedEulerKMeans(200, max_iter=100_000, init="random", n_init=1000, random_state=0, verbose=1)
+model = RectifiedEulerKMeans(
+    200, max_iter=100_000, init="random", n_init=1000, random_state=0, verbose=1
+)
 try:
     model.fit(X)
 except KeyboardInterrupt:

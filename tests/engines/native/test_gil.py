@@ -12,8 +12,12 @@ from rekmeans.engines.native import _core
 
 @pytest.fixture
 def ticks(monkeypatch):
-    """A list to which a second thread adds while it holds the GIL; it never takes the GIL from a running thread."""
-    interval, found, done = sys.getswitchinterval(), [], threading.Event()
+    """A list to which a second thread adds while it holds the GIL; it never takes the GIL from a
+    running thread.
+    """
+    interval = sys.getswitchinterval()
+    found = []
+    done = threading.Event()
     sys.setswitchinterval(60.0)
 
     def tick():
@@ -37,7 +41,8 @@ def rows_of(n, d):
 
 def long_calls():
     rows, _ = rows_of(3, 2000)
-    wide, C = _core.Run(rows, 500, True), np.zeros((500, 4000), np.int32)
+    wide = _core.Run(rows, 500, True)
+    C = np.zeros((500, 4000), np.int32)
     wide.assign(C)
     yield "Run.centroids", lambda: wide.centroids(True, C)
     yield "Run.totals", wide.totals
@@ -53,7 +58,10 @@ def long_calls():
     yield "Seeding.nearest_masses", seeding.nearest_masses
     yield "Rows.weights", many.weights
     blocks = _core.BlockRun(scale, 50_000, 1, "")
-    yield "BlockRun.start_pass", lambda: [blocks.start_pass(np.zeros((50_000, 2), np.int32)) for _ in range(20)]
+    yield (
+        "BlockRun.start_pass",
+        lambda: [blocks.start_pass(np.zeros((50_000, 2), np.int32)) for _ in range(20)],
+    )
     yield "BlockRun.loss", lambda: [blocks.loss for _ in range(50)]
     yield "BlockRun.totals", lambda: [blocks.totals() for _ in range(50)]
 
@@ -73,9 +81,13 @@ def test_other_threads_run_during_long_calls(ticks):
 
 def test_a_run_in_use_raises_in_a_second_thread():
     rows, _ = rows_of(300_000, 4)
-    run, seeding = _core.Run(rows, 60, False), _core.Seeding(rows, None)
+    run = _core.Run(rows, 60, False)
+    seeding = _core.Seeding(rows, None)
     P = np.random.default_rng(1).integers(-1000, 1000, (60, 8)).astype(np.int32)
-    for call, read in ((lambda: run.assign(P), run.labels), (lambda: seeding.add_all(P), seeding.centroids)):
+    for call, read in (
+        (lambda: run.assign(P), run.labels),
+        (lambda: seeding.add_all(P), seeding.centroids),
+    ):
         thread = threading.Thread(target=call)
         thread.start()
         with pytest.raises(RuntimeError, match="is in use by another thread"):

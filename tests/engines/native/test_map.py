@@ -1,4 +1,6 @@
-"""The map of the core is rounded correctly: a million cells against the reference, by rows and by tiles of them."""
+"""The map of the core is rounded correctly: a million cells against the reference, by rows and by
+tiles of them.
+"""
 
 import numpy as np
 import pytest
@@ -9,17 +11,23 @@ from rekmeans.table import MemoryTable
 from support.models import euler, scale_of
 from support.native import SETS
 
-N, D = 1 << 15, 33  # a column more than vectors take, so that tails are mapped too
+# a column more than vectors take, so that tails are mapped too
+N = 1 << 15
+D = 33
 CELLS = np.random.default_rng(0).standard_normal((N, D))
 
 
 @pytest.mark.parametrize("instructions", SETS)
 @pytest.mark.parametrize("beyond", ["ignore", "clip", "wrap"])
 @pytest.mark.parametrize("layout", ["C", "F"])
-def test_every_cell_is_rounded_as_the_reference_rounds_it(instructions, beyond, layout, monkeypatch):
+def test_every_cell_is_rounded_as_the_reference_rounds_it(
+    instructions, beyond, layout, monkeypatch
+):
     monkeypatch.setenv("REKMEANS_ISA", instructions)
     X = np.array(CELLS, order=layout)
-    X[::7, 3], X[5::11, 32], X[64:80, 0] = np.nan, 1e6, -1e6
+    X[::7, 3] = np.nan
+    X[5::11, 32] = 1e6
+    X[64:80, 0] = -1e6
     kernel = euler(0.9, scale_of("robust", CELLS), beyond)
     rows = NativeRows(kernel, MemoryTable(X))
     assert_array_equal(rows.core.grid(np.arange(N)), kernel.embed(X))

@@ -1,4 +1,6 @@
-"""Small tables, whose distances the core computes all: the reference's bits, at every width and every weight."""
+"""Small tables, whose distances the core computes all: the reference's bits, at every width and
+every weight.
+"""
 
 import numpy as np
 import pytest
@@ -15,8 +17,10 @@ from rekmeans.table import MemoryTable
 from support.models import euler, scale_of
 from support.native import SETS
 
-ROWS, K = 61, 5
-PLAN, STOP = SeedingPlan(K, 4, 4), Stop(6, 0.0)
+ROWS = 61
+K = 5
+PLAN = SeedingPlan(K, 4, 4)
+STOP = Stop(6, 0.0)
 WIDTHS = (1, 13, 31, 32, 33, 64)  # float64 sums of up to 31 columns are exact
 WEIGHTS = {
     "none": lambda random: None,
@@ -27,7 +31,9 @@ WEIGHTS = {
 
 
 def assert_same_best_fit(table, kernel, rule):
-    """The best of three drawn starts, in one call of the core and start by start in the reference."""
+    """The best of three drawn starts, in one call of the core and start by start in the
+    reference.
+    """
     model = Model(kernel, Hard(), rule)
     words = np.random.PCG64(1).random_raw(3 * PLAN.n_words).reshape(3, -1)
     found = NativeRows(kernel, table).best_of_drawn(model, PLAN, words, STOP)
@@ -54,6 +60,12 @@ def test_drawn_fits_are_those_of_the_reference(d, weights, rule, instructions, m
 @pytest.mark.parametrize("d", WIDTHS)
 def test_rows_on_opposite_sides_of_every_circle_are_as_far_as_sums_go(d):
     random = np.random.default_rng(3)
-    X = np.where(random.random((ROWS, d)) < 0.5, 0.0, 1.0) + np.where(np.arange(ROWS) < 20, 1e-3, 0.0)[:, None]
-    X[0], X[1] = 0.0, 1.0
-    assert_same_best_fit(MemoryTable(X), euler(1.0, scale_of("range", X), "wrap"), CENTROIDS["rectified"])
+    X = (
+        np.where(random.random((ROWS, d)) < 0.5, 0.0, 1.0)
+        + np.where(np.arange(ROWS) < 20, 1e-3, 0.0)[:, None]
+    )
+    X[0] = 0.0
+    X[1] = 1.0
+    assert_same_best_fit(
+        MemoryTable(X), euler(1.0, scale_of("range", X), "wrap"), CENTROIDS["rectified"]
+    )

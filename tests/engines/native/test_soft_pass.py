@@ -1,4 +1,6 @@
-"""The compiled pass over points gives the sums, shares and medians of its definition, written out in NumPy here."""
+"""The compiled pass over points gives the sums, shares and medians of its definition, written out
+in NumPy here.
+"""
 
 from itertools import product
 
@@ -55,23 +57,31 @@ def shares(D, L, rule, amount, h):
 
 
 def expected(F, w, C, measure, rule, amount, h, gamma=GAMMA):
-    """What `look` answers, with V always (n, k); and the sum of |V f|, which its rounding is measured by."""
+    """What `look` answers, with V always (n, k); and the sum of |V f|, which its rounding is
+    measured by.
+    """
     D = distances(F, C, measure, gamma)
     L = D if measure == "square" else -2 * np.expm1(-D)
     labels, W = shares(D, L, rule, amount, h)
     W = W * (np.ones(len(F)) if w is None else w)[:, None]
     s = np.ones_like(D) if measure == "square" else np.exp(-D)
-    on = (D <= NEAREST * gamma) & (measure == "laplace-l2")  # they hold the centroid, and pull no more
+    # they hold the centroid, and pull no more
+    on = (D <= NEAREST * gamma) & (measure == "laplace-l2")
     if measure == "laplace-l2":
         s = np.where(on, 0.0, s / np.where(on, 1.0, D / gamma))
     V = W * s
-    observed, filled = ~np.isnan(F), np.nan_to_num(F.astype(np.float64))
-    totals, strength, size = V.T @ filled, V.T @ observed, V.T @ np.abs(filled)
+    observed = ~np.isnan(F)
+    filled = np.nan_to_num(F.astype(np.float64))
+    totals = V.T @ filled
+    strength = V.T @ observed
+    size = V.T @ np.abs(filled)
     return (labels, totals, strength, W.sum(0), (W * L).sum(), V, (W * on).sum(0)), size
 
 
 def drawn(seed, n, p, k, dtype=np.float64, gaps=False, weights=False):
-    """Rows about as far from each other as from the centroids, weights with zeros, a neighbourhood on a line."""
+    """Rows about as far from each other as from the centroids, weights with zeros, a neighbourhood
+    on a line.
+    """
     random = np.random.default_rng(seed)
     F = random.standard_normal((n, p)) / np.sqrt(p)
     C = random.standard_normal((k, p)) / np.sqrt(p)
@@ -93,7 +103,9 @@ def check(F, w, C, h, measure, rule, amount, isa="", gamma=GAMMA, rtol=1e-12):
     assert_allclose(got[2], strength, rtol=rtol, atol=SUBNORMAL)
     assert_allclose(got[3], mass, rtol=rtol, atol=SUBNORMAL)
     assert_allclose(got[4], loss, rtol=rtol, atol=SUBNORMAL)
-    assert_allclose(got[5], V[np.arange(n), labels] if rule == "hard" else V, rtol=rtol, atol=SUBNORMAL)
+    assert_allclose(
+        got[5], V[np.arange(n), labels] if rule == "hard" else V, rtol=rtol, atol=SUBNORMAL
+    )
     assert got[5].shape == ((n,) if rule == "hard" else (n, k))
     assert_allclose(got[6], held, rtol=rtol, atol=SUBNORMAL)
 
@@ -102,10 +114,20 @@ def check(F, w, C, h, measure, rule, amount, isa="", gamma=GAMMA, rtol=1e-12):
 @pytest.mark.parametrize(("rule", "amount"), RULES)
 @pytest.mark.parametrize("measure", MEASURES)
 def test_sums_and_shares_are_those_of_the_definition(measure, rule, amount, isa):
-    sizes = ((1, 1, 1), (1, 3, 7), (15, 16, 2), (16, 3, 40), (17, 33, 7), (1000, 16, 7), (101, 1, 40), (160, 129, 9))
+    sizes = (
+        (1, 1, 1),
+        (1, 3, 7),
+        (15, 16, 2),
+        (16, 3, 40),
+        (17, 33, 7),
+        (1000, 16, 7),
+        (101, 1, 40),
+        (160, 129, 9),
+    )
     kinds = product((np.float64, np.float32), (False, True), (False, True))
     for (seed, kind), (i, (n, p, k)) in product(enumerate(kinds), enumerate(sizes)):
-        if (seed + i) % 2 == SETS.index(isa) % 2:  # half of the pairs, the other half with the next instruction set
+        # half of the pairs, the other half with the next instruction set
+        if (seed + i) % 2 == SETS.index(isa) % 2:
             F, w, C, h = drawn(seed, n, p, k, *kind)
             check(F, w, C, h, measure, rule, amount, isa)
 
@@ -115,7 +137,8 @@ def test_sums_and_shares_are_those_of_the_definition(measure, rule, amount, isa)
 def test_many_rows_in_many_parts(measure, rule, amount):
     F, w, C, h = drawn(1, 100_003, 3, 7, gaps=rule == "neural_gas", weights=True)
     if rule == "som":
-        F, w = F[:20_003], w[:20_003]
+        F = F[:20_003]
+        w = w[:20_003]
     check(F, w, C, h, measure, rule, amount)
 
 
@@ -130,12 +153,17 @@ def test_ranks_of_many_centroids_are_sorted_alike():
 def test_threads_give_the_same_bits(rule, amount):
     F, w, C, h = drawn(2, 40_000, 5, 6, np.float32, gaps=True, weights=True)
     one, *others = (
-        core.soft_pass(F, w, C, "laplace-l2", GAMMA, rule, amount, h, threads, "", True) for threads in (1, 2, 5)
+        core.soft_pass(F, w, C, "laplace-l2", GAMMA, rule, amount, h, threads, "", True)
+        for threads in (1, 2, 5)
     )
     for other in others:
         for a, b in zip(one, other, strict=True):
             assert_array_equal(a, b)
-    for a, b in zip(one, core.soft_pass(F, w, C, "laplace-l2", GAMMA, rule, amount, h, 2, "", False), strict=True):
+    for a, b in zip(
+        one,
+        core.soft_pass(F, w, C, "laplace-l2", GAMMA, rule, amount, h, 2, "", False),
+        strict=True,
+    ):
         assert b is None if a is one[5] else np.array_equal(a, b)
 
 
@@ -175,10 +203,15 @@ def test_rows_far_beyond_pull_nothing(measure, rule, amount, isa):
         wide = F + far * (1 + np.arange(4))
         if far < 1e200:
             check(wide, w, C, h, measure, rule, amount, isa, gamma=50.0)
-        _, totals, strength, mass, loss, V, _ = core.soft_pass(wide, w, C, measure, 50.0, rule, amount, h, 2, isa, True)
+        _, totals, strength, mass, loss, V, _ = core.soft_pass(
+            wide, w, C, measure, 50.0, rule, amount, h, 2, isa, True
+        )
         assert np.isfinite(mass).all()
         assert not np.isnan(loss)
-        assert core.soft_pass(wide, np.zeros(50), C, measure, 50.0, rule, amount, h, 2, isa, False)[4] == 0
+        assert (
+            core.soft_pass(wide, np.zeros(50), C, measure, 50.0, rule, amount, h, 2, isa, False)[4]
+            == 0
+        )
         if measure == "square":
             continue
         assert not totals.any()
@@ -190,14 +223,20 @@ def test_rows_far_beyond_pull_nothing(measure, rule, amount, isa):
 @pytest.mark.parametrize("isa", SETS)
 def test_pull_and_loss_of_one_row_to_the_last_digits(isa):
     C = np.zeros((1, 1))
-    near = np.concatenate([np.geomspace(1e-300, 1, 60), np.linspace(0.01, 40, 977), np.linspace(40, 708, 101), [0.0]])
+    near = np.concatenate(
+        [np.geomspace(1e-300, 1, 60), np.linspace(0.01, 40, 977), np.linspace(40, 708, 101), [0.0]]
+    )
     V = core.soft_pass(near[:, None], None, C, "laplace", 1.0, "hard", 0, None, 1, isa, True)[5]
     assert_allclose(V, np.exp(-near), rtol=4e-16)
-    loss = [core.soft_pass(np.array([[x]]), None, C, "laplace", 1.0, "hard", 0, None, 1, isa, False)[4] for x in near]
+    loss = [
+        core.soft_pass(np.array([[x]]), None, C, "laplace", 1.0, "hard", 0, None, 1, isa, False)[4]
+        for x in near
+    ]
     assert_allclose(loss, -2 * np.expm1(-near), rtol=6e-16)
     below = np.linspace(708, 800, 300)
     V = core.soft_pass(below[:, None], None, C, "laplace", 1.0, "hard", 0, None, 1, isa, True)[5]
-    assert_allclose(V, np.exp(-below), rtol=1e-15, atol=1e-323)  # two of the smallest numbers there are
+    # two of the smallest numbers there are
+    assert_allclose(V, np.exp(-below), rtol=1e-15, atol=1e-323)
 
 
 def test_memberships_far_apart():
@@ -205,7 +244,9 @@ def test_memberships_far_apart():
     C = np.array([[0.0], [1.0], [1e9]])
     F = np.concatenate([np.geomspace(1e-160, 0.4, 50), 1 + np.geomspace(1e-15, 0.4, 20)])[:, None]
     for fuzziness in (1.01, 1.2, 1.5, 2.0, 2.5, 30.0, 200.0):
-        check(F, None, C, None, "square", "fuzzy", fuzziness, rtol=2e-11 if fuzziness < 1.1 else 1e-12)
+        check(
+            F, None, C, None, "square", "fuzzy", fuzziness, rtol=2e-11 if fuzziness < 1.1 else 1e-12
+        )
 
 
 def medians(F, V, C):
@@ -236,11 +277,19 @@ def test_weighted_medians(dtype, gaps):
             labels = random.integers(0, k, n).astype(np.int32)
             hard = np.zeros((n, k))
             hard[np.arange(n), labels] = v
-            soft = random.uniform(size=(n, k)) * v[:, None] if real else random.integers(0, 3, (n, k)) * 1.0
+            soft = (
+                random.uniform(size=(n, k)) * v[:, None]
+                if real
+                else random.integers(0, 3, (n, k)) * 1.0
+            )
             order = sorted_rows(F)
             for threads in (1, 3):
-                assert_array_equal(core.medians(F, v, labels, order, C, threads), medians(F, hard, C))
-                assert_array_equal(core.medians(F, soft, None, order, C, threads), medians(F, soft, C))
+                assert_array_equal(
+                    core.medians(F, v, labels, order, C, threads), medians(F, hard, C)
+                )
+                assert_array_equal(
+                    core.medians(F, soft, None, order, C, threads), medians(F, soft, C)
+                )
 
 
 @pytest.mark.parametrize("n", [1, 2, 1023, 1024, 2047, 2048, 2049, 4096, 4097])
@@ -302,7 +351,10 @@ GOOD = {
         ({"C": np.ones((0, 3))}, r"k must be 1 to \d+, got 0"),
         ({"h": np.eye(3)}, r"h is \(k, k\), here \(2, 2\), got \(3, 3\)"),
         ({"h": None}, "rule 'som' needs h"),
-        ({"measure": "cosine"}, "measure is one of 'square', 'rbf', 'laplace', 'laplace-l2', got 'cosine'"),
+        (
+            {"measure": "cosine"},
+            "measure is one of 'square', 'rbf', 'laplace', 'laplace-l2', got 'cosine'",
+        ),
         ({"rule": "softest"}, "rule is one of 'hard', 'fuzzy', 'neural_gas', 'som', got 'softest'"),
         ({"gamma": 0.0}, "gamma is a positive number"),
         ({"gamma": np.nan}, "gamma is a positive number"),

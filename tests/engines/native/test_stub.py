@@ -1,4 +1,6 @@
-"""The stub of the compiled core is the one that nanobind writes (`make stub`), and its constants are Python's own."""
+"""The stub of the compiled core is the one that nanobind writes (`make stub`), and its constants
+are Python's own.
+"""
 
 import ast
 from pathlib import Path
@@ -20,7 +22,11 @@ def signatures(text):
     found = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ClassDef):
-            found += [(node.name, item.name, *names(item)) for item in node.body if isinstance(item, ast.FunctionDef)]
+            found += [
+                (node.name, item.name, *names(item))
+                for item in node.body
+                if isinstance(item, ast.FunctionDef)
+            ]
         elif isinstance(node, ast.AnnAssign):
             found.append((ast.unparse(node.target),))
     found += [(n.name, *names(n)) for n in ast.parse(text).body if isinstance(n, ast.FunctionDef)]

@@ -1,4 +1,6 @@
-"""Errors on threads of the core, and threads that the system does not start, end as Python exceptions or not at all."""
+"""Errors on threads of the core, and threads that the system does not start, end as Python
+exceptions or not at all.
+"""
 
 import os
 import subprocess
@@ -29,7 +31,9 @@ def limit_memory(more):
 
 
 def run_limited(code):
-    return subprocess.run([sys.executable, "-c", MAKE + code], capture_output=True, text=True, timeout=120)
+    return subprocess.run(
+        [sys.executable, "-c", MAKE + code], capture_output=True, text=True, timeout=120
+    )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the memory limits are Linux ones")
@@ -44,7 +48,9 @@ print((rows.grid(np.arange(1000)) == one).all())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the memory limits are Linux ones")
-@pytest.mark.skipif("ASAN_OPTIONS" in os.environ, reason="the sanitizer ends a process that gets no memory")
+@pytest.mark.skipif(
+    "ASAN_OPTIONS" in os.environ, reason="the sanitizer ends a process that gets no memory"
+)
 def test_a_lack_of_memory_raises_memory_error():
     done = run_limited("""
 rows = _core.DenseRows(X, scale, None, True, 4, "")
@@ -52,7 +58,9 @@ limit_memory(20 << 20)
 for call in (
     lambda: _core.Run(rows, 1 << 24, True),
     lambda: rows.phase_sums(np.zeros(len(X), np.int32), 1 << 24),
-    lambda: _core.soft_pass(X, None, np.zeros((3000, d)), "square", 1.0, "fuzzy", 2.0, None, 4, "", True),
+    lambda: _core.soft_pass(
+        X, None, np.zeros((3000, d)), "square", 1.0, "fuzzy", 2.0, None, 4, "", True
+    ),
 ):
     try:
         call()
@@ -66,7 +74,8 @@ def test_an_exception_on_a_thread_of_the_core_is_raised():
     n, d = 10_000, 3
     ends = [np.full(d, end) for end in (-10.0, 10.0, 0.0)]
     scale = _core.Scale(*ends, np.full(d, 0.1), np.zeros(d), "clip")
-    indices, indptr = np.zeros(n, np.int64), np.arange(n + 1)
+    indices = np.zeros(n, np.int64)
+    indptr = np.arange(n + 1)
     indices[n - 1] = d  # in the last part, which any thread may get
     with pytest.raises(ValueError, match="column 3 after -1"):
         _core.SparseRows(np.ones(n), indices, indptr, d, scale, None, 4, "")

@@ -1,4 +1,6 @@
-"""On a card: whole fits to the bits of the reference engine, tensors in and out, and what the tensor cores lose."""
+"""On a card: whole fits to the bits of the reference engine, tensors in and out, and what the
+tensor cores lose.
+"""
 
 import gc
 import warnings
@@ -69,7 +71,9 @@ def test_a_fit_at_the_defaults(case, estimator, weighted):
     w = np.random.default_rng(2).random(len(X)) if weighted else None
     init = "random" if case["k"] > 1000 else "k-means++"
     one, two = (
-        estimator(case["k"], init=init, n_init=1, random_state=0, max_iter=30, engine=engine).fit(X, sample_weight=w)
+        estimator(case["k"], init=init, n_init=1, random_state=0, max_iter=30, engine=engine).fit(
+            X, sample_weight=w
+        )
         for engine in ("reference", "torch")
     )
     assert two.engine_.startswith("torch")
@@ -90,7 +94,8 @@ def test_starts_and_scales(init, scale):
 def test_equal_rows_and_empty_clusters():
     X = np.repeat(np.arange(6.0), 50)[:, None] * np.ones(3)
     fits = [
-        RectifiedEulerKMeans(9, init=X[:9], scale="range", engine=engine).fit(X) for engine in ("reference", "torch")
+        RectifiedEulerKMeans(9, init=X[:9], scale="range", engine=engine).fit(X)
+        for engine in ("reference", "torch")
     ]
     assert_same_fit(*fits)
 
@@ -101,31 +106,44 @@ def test_many_equal_rows_and_centroids():
     X = np.random.default_rng(0).uniform(0, 1, (n, 2))
     X[::2] = 0.5
     fits = [
-        EulerKMeans(k, init=X[:k], scale="range", max_iter=3, engine=engine).fit(X) for engine in ("reference", "torch")
+        EulerKMeans(k, init=X[:k], scale="range", max_iter=3, engine=engine).fit(X)
+        for engine in ("reference", "torch")
     ]
     assert_same_fit(*fits)
 
 
 def test_the_counter_of_candidates_does_not_wrap():
     """2^32 pairs of a doubtful row and a candidate: the counter has 32 bits."""
-    n, K, P, most_pairs, n_programs = 1 << 20, 4096, 16, 1 << 14, 264
+    n = 1 << 20
+    K = 4096
+    P = 16
+    most_pairs = 1 << 14
+    n_programs = 264
     X, C = (torch.ones(rows, P, dtype=torch.float16, device="cuda") for rows in (n, K))
-    doubt_row, slot, centroid = (torch.arange(n, dtype=torch.int32, device="cuda") for _ in range(3))
-    overflow, bias = torch.zeros(n, dtype=torch.int8, device="cuda"), torch.zeros(K, device="cuda")
-    counters, halt = torch.tensor([0, n, *[0] * 6], dtype=torch.int32, device="cuda"), torch.zeros_like(doubt_row[:1])
+    doubt_row, slot, centroid = (
+        torch.arange(n, dtype=torch.int32, device="cuda") for _ in range(3)
+    )
+    overflow = torch.zeros(n, dtype=torch.int8, device="cuda")
+    bias = torch.zeros(K, device="cuda")
+    counters = torch.tensor([0, n, *[0] * 6], dtype=torch.int32, device="cuda")
+    halt = torch.zeros_like(doubt_row[:1])
     launch_kernel(
         list_candidates, n_programs,
-        X, C, bias, doubt_row, torch.ones(n, device="cuda"), slot, centroid, overflow, counters, halt, most_pairs,
+        X, C, bias, doubt_row, torch.ones(n, device="cuda"), slot, centroid, overflow, counters,
+        halt, most_pairs,
         K=K, P=P, BN=128, BK=128, BP=16, NPROG=n_programs, num_warps=8, num_stages=3,
     )  # fmt: skip
     assert most_pairs < int(counters[2]) <= most_pairs + 128 * n_programs
     assert bool(overflow.all())
-    assert_array_equal(slot[most_pairs:].cpu().numpy(), np.arange(most_pairs, n))  # nothing is written beyond the room
+    # nothing is written beyond the room
+    assert_array_equal(slot[most_pairs:].cpu().numpy(), np.arange(most_pairs, n))
 
 
 @pytest.mark.long
 def test_centroids_with_more_cells_than_32_bits_count():
-    K, P = (1 << 17) + 256, 1 << 14  # 4.3 GB
+    # 4.3 GB
+    K = (1 << 17) + 256
+    P = 1 << 14
     assert_last_centroid_is_found(K, P, torch.device("cuda"))
 
 
@@ -133,7 +151,9 @@ def test_centroids_with_more_cells_than_32_bits_count():
 def test_small_widths(alpha):
     X = drawn_table(20_000, 40, 30, 5)
     fits = [
-        EulerKMeans(30, alpha=alpha, init="random", n_init=1, random_state=0, max_iter=12, engine=engine).fit(X)
+        EulerKMeans(
+            30, alpha=alpha, init="random", n_init=1, random_state=0, max_iter=12, engine=engine
+        ).fit(X)
         for engine in ("reference", "torch")
     ]
     assert_same_fit(*fits)
@@ -157,7 +177,9 @@ def test_cupy_arrays():
     host = RectifiedEulerKMeans(4, random_state=0, engine="reference").fit(X)
     card = RectifiedEulerKMeans(4, random_state=0).fit(cupy.asarray(X))
     assert_same_fit(host, card)
-    assert_array_equal(host.predict(X), np.asarray(torch.as_tensor(card.predict(cupy.asarray(X))).cpu()))
+    assert_array_equal(
+        host.predict(X), np.asarray(torch.as_tensor(card.predict(cupy.asarray(X))).cpu())
+    )
 
 
 def test_a_table_in_blocks():
@@ -185,7 +207,9 @@ def test_a_tensor_on_a_device_that_is_not_the_current_one(current):
     X = drawn_table(20_000, 16, 10, 0)
     one = RectifiedEulerKMeans(10, random_state=0, engine="reference").fit(X)
     with torch.cuda.device(current):
-        two = RectifiedEulerKMeans(10, random_state=0).fit(torch.from_numpy(X).to(f"cuda:{1 - current}"))
+        two = RectifiedEulerKMeans(10, random_state=0).fit(
+            torch.from_numpy(X).to(f"cuda:{1 - current}")
+        )
         assert torch.cuda.current_device() == current
     assert two.labels_.device.index == 1 - current
     assert_same_fit(one, two)
@@ -207,7 +231,8 @@ def test_a_run_leaves_nothing_on_the_device_without_the_garbage_collector():
 
     def memory_after_a_run():
         place = TorchRows(kernel, table, torch.device("cuda"))
-        model, C = Model(kernel, Hard(), mean), place.rows_as_centroids(np.arange(20))
+        model = Model(kernel, Hard(), mean)
+        C = place.rows_as_centroids(np.arange(20))
         n_passes = len(lloyd.run_to_end(place, model, C, Stop(30, 0.0)).state.passes)
         assert n_passes > 10  # some of them in graphs
         assert place.spare_passes
@@ -217,7 +242,8 @@ def test_a_run_leaves_nothing_on_the_device_without_the_garbage_collector():
     gc.collect()
     gc.disable()
     try:
-        assert memory_after_a_run() == memory_after_a_run()  # libraries keep what the first one needed
+        # libraries keep what the first one needed
+        assert memory_after_a_run() == memory_after_a_run()
     finally:
         gc.enable()
 

@@ -1,4 +1,7 @@
-"""Devices whose error bound is not proven: AMD GPUs are not supported, unknown NVIDIA ones get the largest bound."""
+"""Devices whose error bound is not proven:
+
+AMD GPUs are not supported, unknown NVIDIA ones get the largest bound.
+"""
 
 from types import SimpleNamespace
 
@@ -40,7 +43,9 @@ def test_cuda_builds_have_none():
 def test_a_host_table_is_not_placed_on_an_amd_gpu(rocm, monkeypatch):
     monkeypatch.setattr(devices, "best_device", lambda: GPU)
     X = np.random.default_rng(0).normal(size=(50, 2))
-    with pytest.raises(ValueError, match=r"engine='torch' does not support AMD GPUs: .* Set REKMEANS_DEVICES=cpu"):
+    with pytest.raises(
+        ValueError, match=r"engine='torch' does not support AMD GPUs: .* Set REKMEANS_DEVICES=cpu"
+    ):
         EulerKMeans(2, engine="torch").fit(X)
     assert EulerKMeans(2).fit(X).engine_ == "native"
     monkeypatch.setenv(devices.DEVICES, "cpu")
@@ -56,7 +61,8 @@ def test_a_tensor_on_an_amd_gpu_is_not_clustered_there(rocm):
 def test_by_default_a_tensor_on_an_amd_gpu_is_copied_to_the_host(engine, is_copied, monkeypatch):
     """As on MPS: answers go back to the device of X."""
     monkeypatch.setattr("rekmeans.table.torch.is_amd_gpu", lambda device: True)
-    X, estimator = torch.rand(20, 2), EulerKMeans(2, engine=engine)
+    X = torch.rand(20, 2)
+    estimator = EulerKMeans(2, engine=engine)
     table = read_torch_table(estimator, X, None, fitting=True, k=2, k_parameter="", on_host=False)
     assert isinstance(table, TorchTable)
     assert (getattr(table.to_library, "args", ()) == (X.device,)) == is_copied

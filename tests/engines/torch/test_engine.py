@@ -1,4 +1,6 @@
-"""engine="torch" behind the estimators: the same bits as the reference engine, torch in and torch out."""
+"""engine="torch" behind the estimators: the same bits as the reference engine, torch in and torch
+out.
+"""
 
 import numpy as np
 import pytest
@@ -39,7 +41,8 @@ SETTINGS = {
     "most clusters": {"n_clusters": 1000, "max_iter": 1},
 }
 each_rule = pytest.mark.parametrize("clusterer", RULES)
-pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")  # of left-out cells and empty clusters
+# of left-out cells and empty clusters
+pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
 def drawn_table(n=1200, d=5):
@@ -58,7 +61,9 @@ def on_host(values):
 
 
 def assert_same_estimator(one, two, X, Y):
-    """Equal bits in all that two estimators found and answer; answers of the second are of the kind of Y."""
+    """Equal bits in all that two estimators found and answer; answers of the second are of the kind
+    of Y.
+    """
     for name in FITTED:
         assert_array_equal(getattr(one, name), on_host(getattr(two, name)), err_msg=name)
     assert_same_histories(one.history_, two.history_)
@@ -104,8 +109,13 @@ def test_a_model_fitted_on_one_kind_predicts_the_other():
 def test_sparse_and_integer_tables():
     X = sparse.random(300, 6, 0.3, random_state=0, format="csr")
     for rows in (X, np.rint(10 * X.toarray()).astype(np.int16)):
-        one, two = (EulerKMeans(3, random_state=0, engine=engine).fit(rows) for engine in ("reference", "torch"))
-        assert_same_estimator(one, two, rows, rows) if rows is not X else assert_array_equal(one.labels_, two.labels_)
+        one, two = (
+            EulerKMeans(3, random_state=0, engine=engine).fit(rows)
+            for engine in ("reference", "torch")
+        )
+        assert_same_estimator(one, two, rows, rows) if rows is not X else assert_array_equal(
+            one.labels_, two.labels_
+        )
 
 
 def test_periodic_columns_and_several_intervals(monkeypatch):
@@ -120,12 +130,16 @@ def test_periodic_columns_and_several_intervals(monkeypatch):
 
     monkeypatch.setitem(SCALES, "folded", folded_scale)
     rng = np.random.default_rng(1)
-    X = np.stack([rng.uniform(-2, 13, 500), rng.uniform(-100, 100, 500), rng.uniform(-3, 23, 500)], axis=1)
+    X = np.stack(
+        [rng.uniform(-2, 13, 500), rng.uniform(-100, 100, 500), rng.uniform(-3, 23, 500)], axis=1
+    )
     X[::7, 0] = np.nan
     X[::11] = [5.5, np.nan, 12.5]  # as near to one interval as to another, and in none
     for beyond in ("ignore", "clip", "wrap"):
         settings = {"scale": "folded", "beyond": beyond, "random_state": 0}
-        one, two = (EulerKMeans(5, engine=engine, **settings).fit(X) for engine in ("reference", "torch"))
+        one, two = (
+            EulerKMeans(5, engine=engine, **settings).fit(X) for engine in ("reference", "torch")
+        )
         assert_same_estimator(one, two, X, X)
 
 
@@ -134,7 +148,10 @@ def test_empty_clusters_are_relocated(clusterer):
     X, w = drawn_table(60)
     start = np.full((6, X.shape[1]), 1.0)
     settings = {"init": start, "scale": None, "alpha": 0.05}
-    one, two = (clusterer(6, engine=engine, **settings).fit(X, sample_weight=w) for engine in ("reference", "torch"))
+    one, two = (
+        clusterer(6, engine=engine, **settings).fit(X, sample_weight=w)
+        for engine in ("reference", "torch")
+    )
     assert one.history_["n_relocated"].sum() >= 5
     assert_same_estimator(one, two, X, X)
 
@@ -161,11 +178,18 @@ def test_more_rows_than_a_device_numbers(monkeypatch):
     X, w = drawn_table()
     for module in ("device_rows", "placement"):
         monkeypatch.setattr(f"rekmeans.engines.torch.{module}.MOST_DEVICE_ROWS", 1000)
-    settings = {"init": "random", "n_init": 1, "random_state": 0}  # other starts take a sample, here of all rows
-    one, two = (EulerKMeans(4, engine=engine, **settings).fit(X, sample_weight=w) for engine in ("native", "torch"))
+    # other starts take a sample, here of all rows
+    settings = {"init": "random", "n_init": 1, "random_state": 0}
+    one, two = (
+        EulerKMeans(4, engine=engine, **settings).fit(X, sample_weight=w)
+        for engine in ("native", "torch")
+    )
     assert isinstance(place(two, MemoryTable(X, w)), BlockRows)
     assert_same_estimator(one, two, X, X)
-    with pytest.raises(ValueError, match=r"X has 1,200 rows, and engine='torch' supports at most 1,000 on one device"):
+    with pytest.raises(
+        ValueError,
+        match=r"X has 1,200 rows, and engine='torch' supports at most 1,000 on one device",
+    ):
         two.fit(torch.from_numpy(X))
 
 
@@ -175,7 +199,9 @@ def test_a_file_is_gone_through_in_blocks(weighted, tmp_path):
     w = weights if weighted else None
     np.save(tmp_path / "rows.npy", X)
     one = EulerKMeans(4, random_state=0, engine="reference").fit(X, sample_weight=w)
-    two = EulerKMeans(4, random_state=0, engine="torch").fit(str(tmp_path / "rows.npy"), sample_weight=w)
+    two = EulerKMeans(4, random_state=0, engine="torch").fit(
+        str(tmp_path / "rows.npy"), sample_weight=w
+    )
     assert two.engine_ == "torch"
     assert_array_equal(one.labels_, two.labels_)
     assert_array_equal(one.centroids_, two.centroids_)
@@ -204,9 +230,17 @@ def test_a_model_fitted_on_tensors_is_saved_and_scored(tmp_path):
 
 def test_a_checkpoint_goes_on_to_the_same_bits(tmp_path):
     X, w = drawn_table()
-    settings = {"n_clusters": 6, "random_state": 0, "init": "random", "n_init": 1, "engine": "torch"}
+    settings = {
+        "n_clusters": 6,
+        "random_state": 0,
+        "init": "random",
+        "n_init": 1,
+        "engine": "torch",
+    }
     one = EulerKMeans(**settings).fit(torch.from_numpy(X), sample_weight=w)
-    two = EulerKMeans(checkpoint=tmp_path / "fit", verbose=0, **settings).fit(torch.from_numpy(X), sample_weight=w)
+    two = EulerKMeans(checkpoint=tmp_path / "fit", verbose=0, **settings).fit(
+        torch.from_numpy(X), sample_weight=w
+    )
     assert_array_equal(one.labels_, two.labels_)
     assert_same_histories(one.history_, two.history_)
 
@@ -226,14 +260,20 @@ def test_other_models_are_refused_with_the_engine_to_take():
     assert "use engine=" in refusal(FuzzyCMeans(2, engine="torch"), X.numpy())
     assert "pass X.cpu()" in refusal(FuzzyCMeans(2, engine="torch"), X)
     assert "'laplace'" in refusal(KernelKMeans(2, kernel="laplace", engine="torch"), X.numpy())
-    assert "use engine=" in refusal(KernelKMeans(2, kernel="rbf", centroids="mean", engine="torch"), X.numpy())
-    assert f"at most {NARROW} columns" in refusal(EulerKMeans(2, engine="torch"), np.zeros((3, NARROW + 1)))
+    assert "use engine=" in refusal(
+        KernelKMeans(2, kernel="rbf", centroids="mean", engine="torch"), X.numpy()
+    )
+    assert f"at most {NARROW} columns" in refusal(
+        EulerKMeans(2, engine="torch"), np.zeros((3, NARROW + 1))
+    )
 
 
 def test_a_foreign_rule_for_values_out_of_range_is_refused(monkeypatch):
     """What the map on a device does not have must not become another rule in silence."""
     monkeypatch.setitem(BEYOND, "mirror", BEYOND["clip"])
-    assert "beyond='mirror'" in refusal(EulerKMeans(2, beyond="mirror", engine="torch"), torch.rand(20, 2).numpy())
+    assert "beyond='mirror'" in refusal(
+        EulerKMeans(2, beyond="mirror", engine="torch"), torch.rand(20, 2).numpy()
+    )
 
 
 def test_what_needs_the_rows_on_the_host_says_so():
@@ -255,9 +295,12 @@ def test_a_device_that_is_not_here_is_refused(monkeypatch):
 
 def test_lack_of_memory_says_how_many_rows_fit():
     table = MemoryTable(np.zeros((1234, 7)))
-    with pytest.raises(MemoryError, match=r"the 1,234 rows of X do not fit .* about 0 would: pass") as error:  # noqa: SIM117
-        with explain_lack_of_memory(table, torch.device("cpu")):
-            raise torch.OutOfMemoryError("CUDA out of memory.")
+    expected = r"the 1,234 rows of X do not fit .* about 0 would: pass"
+    with (
+        pytest.raises(MemoryError, match=expected) as error,
+        explain_lack_of_memory(table, torch.device("cpu")),
+    ):
+        raise torch.OutOfMemoryError("CUDA out of memory.")
     assert_one_sentence_with_a_way_out(error.value)
 
 

@@ -29,7 +29,13 @@ def test_a_fit_agrees_to_rounding(name, with_gaps, weighted, init, monkeypatch):
     monkeypatch.setattr("rekmeans.engines.torch.device_rows.HOST_CELLS", 1000)
     X = table(with_gaps)
     w = np.random.default_rng(1).uniform(0, 2, len(X)) if weighted else None
-    settings = {"kernel": name.split()[-1], "n_clusters": 4, "random_state": 0, "init": init, "n_init": 2}
+    settings = {
+        "kernel": name.split()[-1],
+        "n_clusters": 4,
+        "random_state": 0,
+        "init": init,
+        "n_init": 2,
+    }
     one = KernelKMeans(engine="reference", **settings, **KERNELS[name]).fit(X, sample_weight=w)
     for rows in (X, torch.from_numpy(X)):
         two = KernelKMeans(engine="torch", **settings, **KERNELS[name]).fit(rows, sample_weight=w)
@@ -57,5 +63,7 @@ def test_an_empty_cluster_goes_to_the_farthest_row():
 @pytest.mark.parametrize("count", [1, 2])
 def test_two_runs_give_the_same_bits(count):
     X = table(True)
-    fits = [KernelKMeans(5, kernel="rbf", random_state=count, engine="torch").fit(X) for _ in range(2)]
+    fits = [
+        KernelKMeans(5, kernel="rbf", random_state=count, engine="torch").fit(X) for _ in range(2)
+    ]
     assert_array_equal(fits[0].cluster_centers_, fits[1].cluster_centers_)

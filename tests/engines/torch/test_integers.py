@@ -25,10 +25,17 @@ def drawn_integers(count, bits, seed=0):
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("n", [1, 3, 1000])
 def test_sums_by_label_are_pythons(bits, weighted, signed, n):
-    values = drawn_integers(2 * n, bits).reshape(n, 2) * (np.where(np.arange(n) % 4, 1, -1)[:, None] if signed else 1)
-    w = np.append(np.random.default_rng(1).integers(0, 1 << 31, n - 1), 1 << 31) if weighted else np.ones(n, np.int64)
+    values = drawn_integers(2 * n, bits).reshape(n, 2) * (
+        np.where(np.arange(n) % 4, 1, -1)[:, None] if signed else 1
+    )
+    w = (
+        np.append(np.random.default_rng(1).integers(0, 1 << 31, n - 1), 1 << 31)
+        if weighted
+        else np.ones(n, np.int64)
+    )
     labels = np.random.default_rng(2).integers(0, 3, n)
-    summation, tensor = ExactSummation(1 << 27, 32), torch.from_numpy(w) if weighted else None
+    summation = ExactSummation(1 << 27, 32)
+    tensor = torch.from_numpy(w) if weighted else None
     by_label, total = fetch_integers(
         summation.by_label(torch.from_numpy(values), tensor, torch.from_numpy(labels), 4, bits),
         summation.total(torch.from_numpy(values), tensor, bits),
@@ -48,12 +55,20 @@ def test_a_search_in_running_sums_is_pythons(weighted, n):
     ends = np.cumsum(values.astype(object) * w.astype(object))
     some = [int(end) + step for end in ends[:: max(1, n // 50)] for step in (-1, 0, 1)]
     goals = [goal for goal in [0, int(ends[-1]) - 1, *some] if 0 <= goal < max(1, ends[-1])]
-    found = RunningSums(torch.from_numpy(values), torch.from_numpy(w) if weighted else None).first_above(goals)
-    assert found.tolist() == [min(int(np.searchsorted(ends, goal, side="right")), n - 1) for goal in goals]
+    found = RunningSums(
+        torch.from_numpy(values), torch.from_numpy(w) if weighted else None
+    ).first_above(goals)
+    assert found.tolist() == [
+        min(int(np.searchsorted(ends, goal, side="right")), n - 1) for goal in goals
+    ]
 
 
 def test_the_objective_of_more_than_2_26_rows_is_pythons():
-    """The largest squares and weights, so many that sums in fixed limbs of 21 and 16 bits leave int64."""
-    n, square, weight = (1 << 26) + (1 << 12), (1 << 63) - 1, (1 << 31) - 1
+    """The largest squares and weights, so many that sums in fixed limbs of 21 and 16 bits leave
+    int64.
+    """
+    n = (1 << 26) + (1 << 12)
+    square = (1 << 63) - 1
+    weight = (1 << 31) - 1
     rows = SimpleNamespace(n=n, squares=torch.tensor([square]).expand(n))
     assert PackedRows.total_square(rows, torch.tensor([weight]).expand(n)) == n * square * weight

@@ -1,4 +1,6 @@
-"""Triton's interpreter runs a kernel on the processor: the environment that the tests of kernels need."""
+"""Triton's interpreter runs a kernel on the processor: the environment that the tests of kernels
+need.
+"""
 
 import os
 
@@ -20,6 +22,7 @@ def double_values(values, doubled, n, BLOCK: tl.constexpr):
 
 
 def test_a_kernel_runs_and_masks_its_tail():
-    values, doubled = torch.arange(10), torch.full((16,), -1)
+    values = torch.arange(10)
+    doubled = torch.full((16,), -1)
     double_values[(2,)](values, doubled, 10, BLOCK=8)
     assert doubled.tolist() == [*range(0, 20, 2), *[-1] * 6]

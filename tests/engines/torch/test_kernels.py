@@ -24,34 +24,52 @@ def test_the_last_centroid_is_found():
 @pytest.mark.parametrize("most_pairs", [0, 7, 16, 64, 200, 330])
 @pytest.mark.parametrize("candidates", [1, 3, 33])
 def test_candidates_beyond_the_room_are_marked_and_not_counted(candidates, most_pairs, n_programs):
-    """The counter would exceed 32 bits where millions of rows have thousands of equal candidates."""
-    n, K, P, BN = 100, 64, 16, 16
+    """The counter would exceed 32 bits where millions of rows have thousands of equal
+    candidates.
+    """
+    n = 100
+    K = 64
+    P = 16
+    BN = 16
     X = torch.ones(n, P, dtype=torch.float16)
     C = torch.zeros(K, P, dtype=torch.float16)
     C[torch.arange(candidates) * 7 % K] = 1.0
-    doubt_row, threshold = torch.arange(n, dtype=torch.int32).flip(0), torch.full((n,), 8.0)
+    doubt_row = torch.arange(n, dtype=torch.int32).flip(0)
+    threshold = torch.full((n,), 8.0)
     slot, centroid = (torch.full((most_pairs + 1,), -1, dtype=torch.int32) for _ in range(2))
-    overflow, halt = torch.zeros(n, dtype=torch.int8), torch.zeros(1, dtype=torch.int32)
+    overflow = torch.zeros(n, dtype=torch.int8)
+    halt = torch.zeros(1, dtype=torch.int32)
     counters = torch.tensor([0, n, 0, 0, 0, 0, 0, 0], dtype=torch.int32)
     launch_kernel(
         list_candidates, n_programs,
-        X, C, torch.zeros(K), doubt_row, threshold, slot, centroid, overflow, counters, halt, most_pairs,
+        X, C, torch.zeros(K), doubt_row, threshold, slot, centroid, overflow, counters, halt,
+        most_pairs,
         K=K, P=P, BN=BN, BK=16, BP=16, NPROG=n_programs,
     )  # fmt: skip
-    n_pairs, counted = n * candidates, int(counters[2])
+    n_pairs = n * candidates
+    counted = int(counters[2])
     assert (counted > most_pairs) == (n_pairs > most_pairs) == bool(overflow.any())
     assert counted <= min(n_pairs, most_pairs + n_programs * BN)
     assert (slot[most_pairs], centroid[most_pairs]) == (-1, -1)
     found = set(zip(slot[:counted].tolist(), centroid[:counted].tolist(), strict=True))
-    every = {(row, c) for row in range(n) if not overflow[row] for c in (torch.arange(candidates) * 7 % K).tolist()}
+    every = {
+        (row, c)
+        for row in range(n)
+        if not overflow[row]
+        for c in (torch.arange(candidates) * 7 % K).tolist()
+    }
     assert every <= found
 
 
 def test_clusters_are_placed_tile_by_tile():
     """Triton takes at most 2^20 numbers a tile, and there may be more clusters."""
     k = 50
-    counts = torch.randint(0, 9, (2 * k,), dtype=torch.int32, generator=torch.Generator().manual_seed(0))
-    offsets, counters, ends = torch.zeros_like(counts), torch.zeros(8, dtype=torch.int32), counts.cumsum(0)
+    counts = torch.randint(
+        0, 9, (2 * k,), dtype=torch.int32, generator=torch.Generator().manual_seed(0)
+    )
+    offsets = torch.zeros_like(counts)
+    counters = torch.zeros(8, dtype=torch.int32)
+    ends = counts.cumsum(0)
     starts = (ends - counts).tolist()
     launch_kernel(place_clusters, 1, counts, offsets, counters, k, B=16)
     assert offsets.tolist() == starts

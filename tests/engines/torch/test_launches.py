@@ -22,12 +22,18 @@ def is_launch(node):
         return False
     if isinstance(node.func, ast.Subscript):
         return True
-    return isinstance(node.func, ast.Attribute) and node.func.attr in ("CUDAGraph", "graph", "replay")
+    return isinstance(node.func, ast.Attribute) and node.func.attr in (
+        "CUDAGraph",
+        "graph",
+        "replay",
+    )
 
 
 def test_one_module_launches():
     launching = {
-        path.name for path in PACKAGE.rglob("*.py") if any(map(is_launch, ast.walk(ast.parse(path.read_text()))))
+        path.name
+        for path in PACKAGE.rglob("*.py")
+        if any(map(is_launch, ast.walk(ast.parse(path.read_text()))))
     }
     assert launching <= {"launches.py", "float_rows.py"}
     subscripts = ast.walk(ast.parse((PACKAGE / "float_rows.py").read_text()))
@@ -38,7 +44,8 @@ def test_one_module_launches():
 @pytest.fixture
 def events(monkeypatch):
     """What a fake CUDA did, with the device that was current then."""
-    made, current = [], [0]
+    made = []
+    current = [0]
 
     @contextmanager
     def device(wanted):
@@ -56,7 +63,9 @@ def events(monkeypatch):
     monkeypatch.setattr(torch.cuda, "graph", graph)
     monkeypatch.setattr(torch.cuda, "CUDAGraph", lambda: fake_graph)
     monkeypatch.setattr(torch.cuda, "Stream", lambda device: f"stream of {device}")
-    monkeypatch.setattr(torch.cuda, "record", lambda what: made.append((what, current[-1])), raising=False)
+    monkeypatch.setattr(
+        torch.cuda, "record", lambda what: made.append((what, current[-1])), raising=False
+    )
     yield made
     assert current == [0]
 
@@ -75,4 +84,8 @@ def test_a_kernel_runs_on_the_device_of_its_tensors(events):
 def test_a_graph_is_captured_and_replayed_on_its_device(events):
     graph = capture_graph(SECOND, lambda: torch.cuda.record("launch"))
     replay_graph(SECOND, graph)
-    assert events == [("capture", 1, "stream of cuda:1", "thread_local"), ("launch", 1), ("replay", 1)]
+    assert events == [
+        ("capture", 1, "stream of cuda:1", "thread_local"),
+        ("launch", 1),
+        ("replay", 1),
+    ]

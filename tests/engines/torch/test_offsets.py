@@ -1,4 +1,6 @@
-"""Kernels compute offsets in 64 bits where a number of rows or centroids times a number of columns needs them."""
+"""Kernels compute offsets in 64 bits where a number of rows or centroids times a number of columns
+needs them.
+"""
 
 import ast
 from pathlib import Path
@@ -12,7 +14,8 @@ from rekmeans.engines.torch.backends import MOST_PACKED_ROWS, choose_store  # no
 from rekmeans.engines.torch.grid_store import GridStore  # noqa: E402
 
 KERNELS = Path(rekmeans.engines.torch.__file__).parent / "kernels"
-STRIDES = {"P", "LP", "G", "K", "n", "plane", "wide", "DIGITS"}  # factors of offsets that may exceed 2^31
+# factors of offsets that may exceed 2^31
+STRIDES = {"P", "LP", "G", "K", "n", "plane", "wide", "DIGITS"}
 BOUNDED = {"small_fit.py", "probe.py"}  # SmallPass and the probe bound the size of each array
 FUNCTIONS = [
     pytest.param(node, id=f"{path.stem}.{node.name}")
@@ -25,7 +28,9 @@ FUNCTIONS = [
 
 def is_cast(node):
     """Whether a syntax node is x.to(tl.int64) or tl.cast(x, tl.int64)."""
-    return isinstance(node, ast.Call) and any(ast.unparse(argument) == "tl.int64" for argument in node.args)
+    return isinstance(node, ast.Call) and any(
+        ast.unparse(argument) == "tl.int64" for argument in node.args
+    )
 
 
 def names_where(function, is_wanted):
@@ -45,7 +50,9 @@ def names_arange_pairs(function):
     """Names of a line such as `kc, pc = tl.arange(0, BK), tl.arange(0, BP)`."""
     for node in ast.walk(function):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
-            for target, value in zip(node.targets[0].elts, getattr(node.value, "elts", ()), strict=False):
+            for target, value in zip(
+                node.targets[0].elts, getattr(node.value, "elts", ()), strict=False
+            ):
                 if is_arange(value):
                     yield target.id
 

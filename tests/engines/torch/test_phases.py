@@ -1,4 +1,6 @@
-"""The map on a device: correctly rounded also where float64 cannot tell, as the reference engine's integers decide."""
+"""The map on a device: correctly rounded also where float64 cannot tell, as the reference engine's
+integers decide.
+"""
 
 import numpy as np
 import pytest
@@ -11,7 +13,9 @@ from rekmeans.engines.torch.phases import grid_of_phases  # noqa: E402
 
 
 def phases_at_ties(count=400):
-    """Phases whose cosine or sine lies as near to half a grid step as float64 allows, in every quarter."""
+    """Phases whose cosine or sine lies as near to half a grid step as float64 allows, in every
+    quarter.
+    """
     steps = np.random.default_rng(0).integers(int(0.71 * GRID), GRID - 2, count) + 0.5
     r = np.concatenate([np.arccos(steps / GRID), np.arcsin((steps - 0.5 * GRID) / GRID)]) / np.pi
     r = np.concatenate([np.nextafter(r, 0), r, np.nextafter(r, 1)])
@@ -25,7 +29,8 @@ def test_values_at_rounding_ties_are_rounded_correctly():
     found = grid_of_phases(torch.from_numpy(t.copy())).numpy()
     assert_array_equal(found, np.concatenate(cospi_sinpi(t), axis=1))
     plain = np.rint(np.cos(np.pi * t) * GRID)
-    assert 0 < (plain != found[:, :1]).sum() < len(t)  # float64 alone rounds some of them the wrong way
+    # float64 alone rounds some of them the wrong way
+    assert 0 < (plain != found[:, :1]).sum() < len(t)
 
 
 @pytest.mark.parametrize("scale", [1e-9, 1.0, 1e6, 1e300])
@@ -37,4 +42,6 @@ def test_phases_of_any_size(scale):
     reduced = np.where(missing, 0.0, np.fmod(t, 2.0))
     cos, sin = cospi_sinpi(reduced)
     cos[missing] = 0
-    assert_array_equal(grid_of_phases(torch.from_numpy(t)).numpy(), np.concatenate([cos, sin], axis=1))
+    assert_array_equal(
+        grid_of_phases(torch.from_numpy(t)).numpy(), np.concatenate([cos, sin], axis=1)
+    )

@@ -1,4 +1,6 @@
-"""Rows on a device of torch: the same bits as the reference engine, from the map to the last pass."""
+"""Rows on a device of torch: the same bits as the reference engine, from the map to the last
+pass.
+"""
 
 import numpy as np
 import pytest
@@ -21,7 +23,15 @@ from support.blocks import example  # noqa: E402
 from support.models import watch_passes  # noqa: E402
 
 CPU = torch.device("cpu")
-NAMES = ["plain", "weights", "gaps", "weights and gaps", "scaled weights and gaps", "small alpha", "many columns"]
+NAMES = [
+    "plain",
+    "weights",
+    "gaps",
+    "weights and gaps",
+    "scaled weights and gaps",
+    "small alpha",
+    "many columns",
+]
 BLOCK_CELLS = {"one block": 1 << 21, "small blocks": 50}
 
 
@@ -66,7 +76,9 @@ def test_mapped_rows_and_weights(name, kind, block_cells):
 @pytest.mark.parametrize("rule", [mean, rectified])
 def test_a_run(name, kind, rule, block_cells):
     places = both_rows(name, kind)
-    start = places[0].kernel.from_points(np.tile(np.linspace(0, 2, 4)[:, None], places[0].F.shape[1] // 2))
+    start = places[0].kernel.from_points(
+        np.tile(np.linspace(0, 2, 4)[:, None], places[0].F.shape[1] // 2)
+    )
     model = Model(places[0].kernel, Hard(), rule)
     one, two = (run(rows, model, start, Stop(8, 0.0), watch_passes) for rows in places)
     assert one.n_iter > 1
@@ -123,7 +135,8 @@ def test_samples_and_chosen_rows(name, kind):
 @kinds
 def test_integer_weights_keep_all_their_digits(kind):
     places = both_rows("weights and gaps", kind)
-    numbers, weights = np.arange(5), np.array([(1 << 40) - 1, (1 << 39) + (1 << 15), (1 << 31) + 1, 3, 0])
+    numbers = np.arange(5)
+    weights = np.array([(1 << 40) - 1, (1 << 39) + (1 << 15), (1 << 31) + 1, 3, 0])
     one, two = (rows.take(numbers, weights) for rows in places)
     assert_array_equal(one.weights(), two.weights())
     assert one.weight_bits == two.weight_bits
@@ -131,7 +144,12 @@ def test_integer_weights_keep_all_their_digits(kind):
 
 @kinds
 def test_oversampled_candidates_have_the_weights_of_the_reference(kind):
-    """Candidates of k-means|| carry integer masses that are longer than the 24 bits of a float32."""
-    one, two = (weighted_candidates(rows, 6, np.random.PCG64(3)) for rows in both_rows("weights and gaps", kind))
+    """Candidates of k-means|| carry integer masses that are longer than the 24 bits of a
+    float32.
+    """
+    one, two = (
+        weighted_candidates(rows, 6, np.random.PCG64(3))
+        for rows in both_rows("weights and gaps", kind)
+    )
     assert_array_equal(one.F, two.store.grid(slice(None)).numpy())
     assert_array_equal(one.weights(), two.weights())

@@ -64,10 +64,14 @@ def both_rows(name, n=120):
 def assert_same_fits(places, model, C, stop):
     """Centroids, labels and the record of every pass."""
     one, two = (lloyd.run_to_end(place, model, C, stop) for place in places)
-    records = [[(p.loss, p.n_changed, p.n_relocated) for p in ending.state.passes] for ending in (one, two)]
+    records = [
+        [(p.loss, p.n_changed, p.n_relocated) for p in ending.state.passes] for ending in (one, two)
+    ]
     assert records[0] == records[1]
     assert one.state.centroids == two.state.centroids
-    fits = [lloyd.make_fit(place, [ending]) for place, ending in zip(places, (one, two), strict=True)]
+    fits = [
+        lloyd.make_fit(place, [ending]) for place, ending in zip(places, (one, two), strict=True)
+    ]
     assert_array_equal(fits[0].labels, fits[1].labels)
     return one.state
 
@@ -91,7 +95,9 @@ def test_a_relative_fall_and_the_last_pass(monkeypatch):
 
 
 def test_equal_rows_crowd_the_candidates(monkeypatch):
-    """Where all centroids are equal every row is in doubt about all of them; those beyond the room are scored whole."""
+    """Where all centroids are equal every row is in doubt about all of them; those beyond the room
+    are scored whole.
+    """
     monkeypatch.setattr(triton_run, "make_pass", lambda *key: crowded(DevicePass(*key[:4])))
 
     def crowded(passes):
@@ -108,7 +114,8 @@ def test_the_objective_in_digits_beyond_64_bits():
     """Heavy weights: the card adds w |g|^2 and its digits as Python's integers do."""
     kernel, table = example("weights", n=80)
     packed_rows = rows.TorchRows(kernel, table, torch.device("cpu"))
-    f, w = packed_rows.store.grid(slice(None)).tolist(), packed_rows.weights().tolist()
+    f = packed_rows.store.grid(slice(None)).tolist()
+    w = packed_rows.weights().tolist()
     centre = packed_rows.store.mean.tolist()
     squares = [sum((a - b) ** 2 for a, b in zip(row, centre, strict=True)) for row in f]
     total = sum(u * s for u, s in zip(w, squares, strict=True))
@@ -136,7 +143,8 @@ def test_buffers_of_ended_runs_die_with_their_rows(passes, monkeypatch, no_colle
     monkeypatch.setattr(triton_run, "make_pass", lambda *key: PASSES[passes](*key[:4]))
     kernel, table = example("plain", n=60)
     place = rows.TorchRows(kernel, table, torch.device("cpu"))
-    model, C = Model(kernel, Hard(), mean), place.rows_as_centroids(np.arange(3))
+    model = Model(kernel, Hard(), mean)
+    C = place.rows_as_centroids(np.arange(3))
     labels = []
     for _ in range(2):
         run = place.start_run(model)
@@ -151,7 +159,8 @@ def test_buffers_of_ended_runs_die_with_their_rows(passes, monkeypatch, no_colle
 def test_groups_have_no_buffers_of_single_centroids():
     kernel, table = example("plain", n=60)
     place = rows.TorchRows(kernel, table, torch.device("cpu"))
-    one, two = DevicePass(place.store, None, 20, False), GroupedPass(place.store, None, 20, False, group=16)
+    one = DevicePass(place.store, None, 20, False)
+    two = GroupedPass(place.store, None, 20, False, group=16)
     for name in ("Z", "new", "threshold"):
         assert hasattr(one, name)
         assert not hasattr(two, name)

@@ -1,4 +1,6 @@
-"""The native engine: compiled passes over rows on circles, to the reference's bits, and over points in floats."""
+"""The native engine: compiled passes over rows on circles, to the reference's bits, and over points
+in floats.
+"""
 
 from .engine import Native
 

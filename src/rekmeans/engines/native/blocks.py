@@ -1,4 +1,6 @@
-"""Rows of a stream in the compiled core: labels and bounds are kept, and only rows that these leave open are mapped."""
+"""Rows of a stream in the compiled core: labels and bounds are kept, and only rows that these leave
+open are mapped.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ STATE_SHARE = 2  # where these take more than this part of the memory limit, bou
 
 
 class NativeBlockRows(BlockRows):
-    """Rows that are read anew in every pass, and mapped where the pass before left open which label they have."""
+    """Rows that are read anew in every pass, and mapped where the pass before left open which label
+    they have.
+    """
 
     def __init__(self, *arguments: Any, n_threads: int | None) -> None:
         super().__init__(*arguments)
@@ -44,14 +48,18 @@ class NativeBlockRows(BlockRows):
         def block_sums(block: Block, threads: int) -> tuple[Array, Array]:
             of_block, cells = find_cells(block, _core.column_phase_sums, _core.row_phase_sums)
             here = core_array(labels[block.rows], np.int32)
-            turns, observed = of_block(cells, scale, _weights_in_core(block), here, k, threads, instruction_set())
+            turns, observed = of_block(
+                cells, scale, _weights_in_core(block), here, k, threads, instruction_set()
+            )
             return join_words(turns), observed
 
         return add_phase_sums(self.table.map_blocks(block_sums, self.threads))
 
 
 class NativeBlockRun(BlockRun):
-    """The first pass maps every row; each later one those that their bounds leave open, and adds what they change."""
+    """The first pass maps every row; each later one those that their bounds leave open, and adds
+    what they change.
+    """
 
     rows: NativeBlockRows
 
@@ -62,11 +70,13 @@ class NativeBlockRun(BlockRun):
 
     def assign(self, C: OnCircles) -> Assignment:
         if self.core is None:
-            scale, d = core_scale(self.rows.kernel), self.rows.table.n_columns
+            scale = core_scale(self.rows.kernel)
+            d = self.rows.table.n_columns
             self.core = _core.BlockRun(scale, len(C), d, instruction_set())
         self.core.start_pass(core_centroids(C))
         n_changed = sum(self.rows.table.map_blocks(self._assign_block, self.rows.threads))
-        self.rows.silent, self.n_passes = self.core.n_silent, self.core.n_passes
+        self.rows.silent = self.core.n_silent
+        self.n_passes = self.core.n_passes
         return Assignment(n_changed, fetch_sums(self.core))
 
     def _assign_block(self, block: Block, threads: int) -> int:
@@ -75,7 +85,9 @@ class NativeBlockRun(BlockRun):
         return int(assign(cells, _weights_in_core(block), *state, threads))
 
 
-def find_cells(block: Block, of_columns: Callable[..., Any], of_rows: Callable[..., Any]) -> tuple[Any, Any]:
+def find_cells(
+    block: Block, of_columns: Callable[..., Any], of_rows: Callable[..., Any]
+) -> tuple[Any, Any]:
     """The function for the cells of this block, by columns or by rows, and these cells."""
     if isinstance(block.X, ColumnCells):
         return of_columns, list(block.X.columns)
@@ -83,4 +95,6 @@ def find_cells(block: Block, of_columns: Callable[..., Any], of_rows: Callable[.
 
 
 def _weights_in_core(block: Block) -> Array | None:
-    return None if block.weights is None else integer_weights(block.weights, block.largest_weight)[0]
+    return (
+        None if block.weights is None else integer_weights(block.weights, block.largest_weight)[0]
+    )

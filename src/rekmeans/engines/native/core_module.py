@@ -12,7 +12,8 @@ from .options import MOST_ROWS
 
 __all__ = ["_core"]
 
-PYTHON_ONLY = {"MOMENT_ROWS", "LOW", "HIGH", "SHIFT", "UNIT", "LEFT_OUT"}  # places in a record follow from its length
+# places in a record follow from its length
+PYTHON_ONLY = {"MOMENT_ROWS", "LOW", "HIGH", "SHIFT", "UNIT", "LEFT_OUT"}
 NUMBERS = {"GRID": GRID, "TURN": TURN, "MOST_COLUMNS": NARROW, "AT_CENTROID": AT_CENTROID}
 LIMITS = {"MOST_ROWS": MOST_ROWS, "MOST_THREADS": MOST_THREADS}
 EXPECTED = (
@@ -32,7 +33,8 @@ def check_constants(core: object) -> None:
     different = [name for name, value in EXPECTED.items() if getattr(core, name, None) != value]
     if different:
         raise ImportError(
-            f"the compiled core has another {', '.join(different)}: it is of another version, build it anew."
+            f"the compiled core has another {', '.join(different)}: it is of another version, "
+            f"build it anew."
         )
 
 

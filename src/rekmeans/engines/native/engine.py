@@ -1,4 +1,6 @@
-"""The native engine says what it serves: kernels whose centroids are points or on circles, on tables in memory."""
+"""The native engine says what it serves: kernels whose centroids are points or on circles, on
+tables in memory.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,19 @@ class Native:
     name = "native"
 
     def missing(self) -> str:
-        return "" if find_spec(CORE) else "the compiled core: install a C++ compiler, then rekmeans again."
+        return (
+            ""
+            if find_spec(CORE)
+            else "the compiled core: install a C++ compiler, then rekmeans again."
+        )
 
     def describe(self) -> str:
         from . import _core
 
-        return f"compiled, {_core.instruction_set(instruction_set())} instructions, {count_threads()} threads"
+        return (
+            f"compiled, {_core.instruction_set(instruction_set())} instructions, "
+            f"{count_threads()} threads"
+        )
 
     def is_home_of(self, table: Table) -> bool:
         return isinstance(table, MemoryTable | StreamTable)
@@ -41,7 +50,10 @@ class Native:
         if not self.is_home_of(table):
             return "takes tables in memory or on disk only."
         if table.is_in_memory and table.n_rows > MOST_ROWS:
-            return f"takes at most {MOST_ROWS} rows in memory, got {table.n_rows}: fit a part of them, or a file."
+            return (
+                f"takes at most {MOST_ROWS} rows in memory, got {table.n_rows}: fit a part "
+                f"of them, or a file."
+            )
         if not table.is_in_memory and (reason := refuse_blocks(stages)):
             return reason
         for model in stages:
@@ -54,7 +66,10 @@ class Native:
             if model.centroids not in (mean, rectified):
                 return "knows the centroid rules mean and rectified only: use engine='reference'."
             if model.kernel.is_exact and table.n_columns > NARROW:
-                return f"takes at most {NARROW} columns, got {table.n_columns}: use engine='reference'."
+                return (
+                    f"takes at most {NARROW} columns, got {table.n_columns}: use "
+                    f"engine='reference'."
+                )
         return ""
 
     def twins(self) -> Twins:
@@ -62,7 +77,9 @@ class Native:
 
         return TWINS
 
-    def place(self, stages: Sequence[Model], table: Any, n_threads: int | None, memory_limit: int | None) -> Any:
+    def place(
+        self, stages: Sequence[Model], table: Any, n_threads: int | None, memory_limit: int | None
+    ) -> Any:
         from .blocks import NativeBlockRows
         from .exact import NativeRows  # the compiled module is loaded only where rows are placed
         from .float import NativePoints

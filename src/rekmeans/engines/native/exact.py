@@ -1,4 +1,6 @@
-"""Rows on circles in the compiled core: float32 passes that prove each winner, and integers where they cannot."""
+"""Rows on circles in the compiled core: float32 passes that prove each winner, and integers where
+they cannot.
+"""
 
 from __future__ import annotations
 
@@ -25,12 +27,15 @@ from .options import instruction_set
 from .seeding import NativeSeeding
 
 ROWS_PER_BLOCK = 4096  # rows handed to NumPy at a time
-SMALL_WORK = 1 << 22  # n d k up to which several runs are best made side by side, each on one thread
-CALL_FIT_WORK = 1 << 25  # n d k up to which a pass takes about a millisecond, and a whole run one call
+# n d k up to which several runs are best made side by side, each on one thread
+SMALL_WORK = 1 << 22
+# n d k up to which a pass takes about a millisecond, and a whole run one call
+CALL_FIT_WORK = 1 << 25
 MOST_SHORT_FIT_WORK = 1 << 26  # n d k up to which short fits together take less than a second
 TINY_WORK = 1 << 16  # n d k up to which a run takes less than starting a thread for it
 ZERO_SAMPLE = 256  # rows in which zeros are counted
-SPARSE_SHARE = 0.25  # share of cells that are not zero up to which a dense table is kept in sparse form
+# share of cells that are not zero up to which a dense table is kept in sparse form
+SPARSE_SHARE = 0.25
 SPARSE_LEAST_CELLS = 1 << 12  # cells of the sample below which it does not matter
 SPARSE_CELL_BYTES = 16  # bytes such a cell takes: its column, a pair of 16 bits, two float32
 PART_ROWS = 1 << 16  # rows mapped at a time where they are not kept
@@ -50,11 +55,15 @@ class NativeRows:
         memory_limit: int | None = None,
         skip: bool = True,
     ) -> None:
-        self.kernel, self.table, self.skip = kernel, table, skip
-        self.memory_limit, self.n_threads = memory_limit, threads
+        self.kernel = kernel
+        self.table = table
+        self.skip = skip
+        self.memory_limit = memory_limit
+        self.n_threads = threads
         X = table.X
         self.n, self.d = X.shape
-        weights, self.weight_bits = None, 0
+        weights = None
+        self.weight_bits = 0
         if table.weights is not None:
             weights, self.weight_bits = integer_weights(table.weights, table.largest_weight)
         columns = core_scale(kernel)
@@ -92,19 +101,33 @@ class NativeRows:
         return bool(self.n * self.d * k <= most)
 
     def sample(self, count: int, seed: int) -> NativeRows:
-        return NativeRows(self.kernel, self.table.sample(count, seed), self.n_threads, self.memory_limit, self.skip)
+        return NativeRows(
+            self.kernel,
+            self.table.sample(count, seed),
+            self.n_threads,
+            self.memory_limit,
+            self.skip,
+        )
 
     def in_memory(self) -> NativeRows:
         return self
 
     def take(self, numbers: Array, weights: Array) -> NativeRows:
-        return NativeRows(self.kernel, self.table.take(numbers, weights), self.n_threads, self.memory_limit, self.skip)
+        return NativeRows(
+            self.kernel,
+            self.table.take(numbers, weights),
+            self.n_threads,
+            self.memory_limit,
+            self.skip,
+        )
 
     def start_run(self, model: Model) -> Any:
         return NativeRun(self, model) if model.assignment.is_hard else FloatRun(self, model)
 
     def float_parts(self) -> Iterator[tuple[Array, Array]]:
-        """Mapped rows as float32, NaN in missing cells, and their weights: at once if they are kept."""
+        """Mapped rows as float32, NaN in missing cells, and their weights: at once if they are
+        kept.
+        """
         for at in self._parts:
             F = self._all_floats if self._all_floats is not None else self._floats(at)
             yield F, self.weights()[at].astype(np.float64)
@@ -127,10 +150,14 @@ class NativeRows:
     def start_seeding(self) -> NativeSeeding:
         return NativeSeeding(self)
 
-    def best_of_drawn(self, model: Model, plan: SeedingPlan, words: Array, stop: Stop) -> State | None:
+    def best_of_drawn(
+        self, model: Model, plan: SeedingPlan, words: Array, stop: Stop
+    ) -> State | None:
         if not self._is_small(plan.k, MOST_SHORT_FIT_WORK):
             return None
-        core_plan = _core.SeedingPlan(plan.k, plan.candidates, plan.batches, plan.swap_candidates, SWAP_PATIENCE)
+        core_plan = _core.SeedingPlan(
+            plan.k, plan.candidates, plan.batches, plan.swap_candidates, SWAP_PATIENCE
+        )
         is_rectified = model.centroids is rectified
         found = _core.fit_drawn_starts(
             self.core,
@@ -156,11 +183,15 @@ class NativeRows:
     @cached_property
     def _overall(self) -> OnCircles:
         """The rectified centroid of all rows."""
-        core, nowhere = _core.Run(self.core, 1, False), np.zeros((1, 2 * self.d), np.int32)
+        core = _core.Run(self.core, 1, False)
+        nowhere = np.zeros((1, 2 * self.d), np.int32)
         core.assign(nowhere)
         f = core.centroids(True, nowhere)
-        if ((f[:, : self.d] | f[:, self.d :]) == 0).any():  # the angle of a vanishing sum is that of the middle
-            f = core.centroids(True, core_centroids(self.kernel.from_points(self.kernel.scale.middle[None])))
+        # the angle of a vanishing sum is that of the middle
+        if ((f[:, : self.d] | f[:, self.d :]) == 0).any():
+            f = core.centroids(
+                True, core_centroids(self.kernel.from_points(self.kernel.scale.middle[None]))
+            )
         return OnCircles(f)
 
     def label(self, model: Model, C: Any) -> Array:
@@ -179,11 +210,16 @@ class NativeRows:
         return FarthestRow(least[row], row, self.core.grid(np.array([row]))[0])
 
     def map_blocks(self, answer: Callable[[Array], Array]) -> Array:
-        blocks = [np.arange(at, min(at + ROWS_PER_BLOCK, self.n)) for at in range(0, self.n, ROWS_PER_BLOCK)]
+        blocks = [
+            np.arange(at, min(at + ROWS_PER_BLOCK, self.n))
+            for at in range(0, self.n, ROWS_PER_BLOCK)
+        ]
         if len(blocks) == 1:
             return answer(self.core.grid(blocks[0]))
         with ThreadPoolExecutor(self.threads) as pool:
-            return np.concatenate(list(pool.map(lambda block: answer(self.core.grid(block)), blocks)))
+            return np.concatenate(
+                list(pool.map(lambda block: answer(self.core.grid(block)), blocks))
+            )
 
     def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
         turns, observed = self.core.phase_sums(core_array(labels, np.int32), k)
@@ -194,14 +230,17 @@ class NativeRows:
 
 
 class CoreSums:
-    """The sums of a pass where the core holds them: mass and loss are here, `fetch` brings the rest.
+    """The sums of a pass where the core holds them: mass and loss are here, `fetch` brings the
+    rest.
 
     They are the core's own, so they are gone with the next pass of their run.
     """
 
     def __init__(self, core: Any) -> None:
-        self.core, self.number = core, core.n_passes
-        self.mass, self.loss = core.mass(), core.loss
+        self.core = core
+        self.number = core.n_passes
+        self.mass = core.mass()
+        self.loss = core.loss
 
     def fetch(self) -> CircleSums:
         """All of them, as arrays of their own."""
@@ -218,7 +257,9 @@ class NativeRun:
     """A run's labels, bounds and sums, kept in the core."""
 
     def __init__(self, rows: NativeRows, model: Model) -> None:
-        self.rows, self.model, self.is_rectified = rows, model, model.centroids is rectified
+        self.rows = rows
+        self.model = model
+        self.is_rectified = model.centroids is rectified
         self.core: Any = None
 
     @property
@@ -237,12 +278,25 @@ class NativeRun:
         return OnCircles(sums.current_core().centroids(self.is_rectified, core_centroids(C)))
 
     def advance(self, state: State, stop: Stop, most_passes: int) -> State | None:
-        """All passes of a run without Python between them; None where passes are long enough to return after each."""
+        """All passes of a run without Python between them;
+
+        None where passes are long enough to return after each.
+        """
         C = state.candidate
-        if state.passes or most_passes <= stop.max_iter or not self.rows._is_small(len(C), CALL_FIT_WORK):
+        if (
+            state.passes
+            or most_passes <= stop.max_iter
+            or not self.rows._is_small(len(C), CALL_FIT_WORK)
+        ):
             return None
         found = _core.fit_starts(
-            self.rows.core, core_centroids(C), len(C), self.is_rectified, self.rows.skip, stop.max_iter, float(stop.tol)
+            self.rows.core,
+            core_centroids(C),
+            len(C),
+            self.is_rectified,
+            self.rows.skip,
+            stop.max_iter,
+            float(stop.tol),
         )
         return _end_of_fit(*found)
 
@@ -264,8 +318,12 @@ def core_centroids(C: OnCircles) -> Array:
 
 
 def _end_of_fit(f: Array, labels: Array, _: int, losses: list[int], *counts: Array) -> State:
-    """Where a fit in one call of the core ended; counts are n_changed, n_relocated and seconds of each pass."""
-    passes = (Pass(*record) for record in zip(losses, *(count.tolist() for count in counts), strict=True))
+    """Where a fit in one call of the core ended; counts are n_changed, n_relocated and seconds of
+    each pass.
+    """
+    passes = (
+        Pass(*record) for record in zip(losses, *(count.tolist() for count in counts), strict=True)
+    )
     return State(OnCircles(f), OnCircles(f), losses[-1], tuple(passes), is_done=True, labels=labels)
 
 
@@ -288,4 +346,8 @@ def fetch_sums(core: Any) -> CircleSums:
 
 def join_words(sums: Any) -> Array:
     """128-bit sums from the core: int64 where they fit, else Python's integers."""
-    return sums if isinstance(sums, np.ndarray) else (sums[0].astype(object) << 64) + sums[1].astype(object)
+    return (
+        sums
+        if isinstance(sums, np.ndarray)
+        else (sums[0].astype(object) << 64) + sums[1].astype(object)
+    )

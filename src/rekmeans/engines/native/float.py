@@ -1,4 +1,6 @@
-"""Native passes where rows pull by real numbers: centroids that are points, or shared rows; sums in a fixed order."""
+"""Native passes where rows pull by real numbers: centroids that are points, or shared rows; sums in
+a fixed order.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ SORTED_CELLS = 1 << 16  # cells of the columns that one thread sorts at a time
 class NativePoints(ReferenceRows):
     """Rows whose centroids are points: scaled by NumPy, gone through by the core."""
 
-    def __init__(self, kernel: Any, table: Table, cuts: Array | None = None, n_threads: int | None = None) -> None:
+    def __init__(
+        self, kernel: Any, table: Table, cuts: Array | None = None, n_threads: int | None = None
+    ) -> None:
         super().__init__(kernel, table, cuts)
         self.F = core_array(self.F, self.F.dtype)  # else the core would copy it in every pass
         self.threads = count_threads(n_threads)
@@ -50,7 +54,9 @@ class NativePoints(ReferenceRows):
         yield self.F, self.w
 
     def label(self, model: Model, C: Any) -> Array:
-        run = self.start_run(replace(model, assignment=Hard()) if model.assignment.labels_are_nearest else model)
+        run = self.start_run(
+            replace(model, assignment=Hard()) if model.assignment.labels_are_nearest else model
+        )
         run.assign(C)
         return run.labels()
 
@@ -62,7 +68,11 @@ class NativePoints(ReferenceRows):
         blocks = [self.F[:, at : at + size].T for at in range(0, d, size)]
         with ThreadPoolExecutor(self.threads) as pool:
             return np.concatenate(
-                list(pool.map(lambda x: np.argsort(x, axis=1, kind="stable").astype(np.int32), blocks))
+                list(
+                    pool.map(
+                        lambda x: np.argsort(x, axis=1, kind="stable").astype(np.int32), blocks
+                    )
+                )
             )
 
 
@@ -70,20 +80,33 @@ class FloatRun:
     """A run whose rows pull by real numbers: the core's sums, the kernel's own next centroids."""
 
     def __init__(self, rows: Any, model: Model) -> None:
-        self.rows, self.model, self.last, self.n_passes = rows, model, np.full(len(rows), -1, np.int32), 0
+        self.rows = rows
+        self.model = model
+        self.last = np.full(len(rows), -1, np.int32)
+        self.n_passes = 0
         self.rule = RULES[type(model.assignment)](model.assignment)
         self.measure = MEASURES[type(model.kernel)], getattr(model.kernel, "gamma", 1.0)
         self.unit = GRID if model.kernel.is_exact else 1
         self.has_medians = "medians" in model.kernel.statistics
-        self.weights: Any = None  # with which the rows pulled in the last pass, where medians are needed
+        # with which the rows pulled in the last pass, where medians are needed
+        self.weights: Any = None
 
     def assign(self, C: Any) -> Assignment:
         places = core_array(C.f / self.unit if self.model.kernel.is_exact else C.x, np.float64)
-        arguments = (places, *self.measure, *self.rule, self.rows.threads, instruction_set(), self.has_medians)
+        arguments = (
+            places,
+            *self.measure,
+            *self.rule,
+            self.rows.threads,
+            instruction_set(),
+            self.has_medians,
+        )
         parts = [_core.soft_pass(F, w, *arguments) for F, w in self.rows.float_parts()]
         labels = np.concatenate([part[0] for part in parts])
-        n_changed, self.last = int((labels != self.last).sum()), labels
-        self.weights, self.n_passes = parts[0][5], self.n_passes + 1
+        n_changed = int((labels != self.last).sum())
+        self.last = labels
+        self.weights = parts[0][5]
+        self.n_passes = self.n_passes + 1
         return Assignment(n_changed, reduce(add, (self._sums(part) for part in parts)))
 
     def _sums(self, part: tuple[Any, ...]) -> Any:
@@ -91,16 +114,31 @@ class FloatRun:
         _, totals, pull, mass, loss, _, at_centroid = part
         if self.model.kernel.is_exact:
             half = pull.shape[1] // 2
-            return CircleSums(mass=mass, loss=loss * self.unit**2, totals=totals * self.unit, observed=pull[:, :half])
-        found = {"mass": mass, "loss": loss, "totals": totals, "pull": pull, "mass_at_centroid": at_centroid}
+            return CircleSums(
+                mass=mass,
+                loss=loss * self.unit**2,
+                totals=totals * self.unit,
+                observed=pull[:, :half],
+            )
+        found = {
+            "mass": mass,
+            "loss": loss,
+            "totals": totals,
+            "pull": pull,
+            "mass_at_centroid": at_centroid,
+        }
         record = SUMS[type(self.model.kernel)]
-        return record(**{field.name: found[field.name] for field in fields(record) if field.name in found})
+        return record(
+            **{field.name: found[field.name] for field in fields(record) if field.name in found}
+        )
 
     def update(self, sums: Any, C: Any) -> Any:
         if self.has_medians:
             hard = self.last if self.weights.ndim == 1 else None
             places = core_array(C.x, np.float64)
-            medians = _core.medians(self.rows.F, self.weights, hard, self.rows.order, places, self.rows.threads)
+            medians = _core.medians(
+                self.rows.F, self.weights, hard, self.rows.order, places, self.rows.threads
+            )
             sums = replace(sums, medians=medians)
         return self.model.update(sums, C)
 

@@ -16,17 +16,31 @@ from ...kernels.points import PointSums
 from ...kernels.rbf import RBF
 from .arrays import core_array
 
-MOST_ROWS = 1 << 31  # of a table: 32 bits hold their numbers, and 64 bits the sum of weights up to 2^31
+# of a table: 32 bits hold their numbers, and 64 bits the sum of weights up to 2^31
+MOST_ROWS = 1 << 31
 
 # Kernels by the name of the core's measure; rules by the name and numbers it has for them.
-MEASURES: dict[type, str] = {Euler: "square", Linear: "square", RBF: "rbf", Laplace: "laplace", LaplaceL2: "laplace-l2"}
-SUMS: dict[type, type] = {Linear: PointSums, RBF: PointSums, Laplace: MedianSums, LaplaceL2: WeiszfeldSums}
+MEASURES: dict[type, str] = {
+    Euler: "square",
+    Linear: "square",
+    RBF: "rbf",
+    Laplace: "laplace",
+    LaplaceL2: "laplace-l2",
+}
+SUMS: dict[type, type] = {
+    Linear: PointSums,
+    RBF: PointSums,
+    Laplace: MedianSums,
+    LaplaceL2: WeiszfeldSums,
+}
 RULES: dict[type, Callable[[Any], tuple[str, float, Any]]] = {  # name, amount, neighbourhood
     Hard: lambda rule: ("hard", 0.0, None),
     Fuzzy: lambda rule: ("fuzzy", rule.fuzziness, None),
     NeuralGas: lambda rule: ("neural_gas", rule.reach, None),
     SomNeighbourhood: lambda rule: (
-        ("som", 0.0, core_array(rule.neighbourhood, np.float64)) if rule.reach > 0 else ("hard", 0.0, None)
+        ("som", 0.0, core_array(rule.neighbourhood, np.float64))
+        if rule.reach > 0
+        else ("hard", 0.0, None)
     ),
 }
 

@@ -29,7 +29,8 @@ def _count_left_out(summary: ColumnSummary, scale: Scale) -> Array:
 
 def _call_core(function: Callable[..., Array], summary: ColumnSummary, *arguments: Any) -> Array:
     """A function of the core, of the rows of a summary, dense or by columns."""
-    X, threads = summary.rows.X, count_threads(summary.n_threads)
+    X = summary.rows.X
+    threads = count_threads(summary.n_threads)
     if sparse.issparse(X):
         return function(*core_cells(X), X.shape[0], *arguments, threads)
     return function(core_table(X), summary.rows.numbers, *arguments, threads)

@@ -1,4 +1,6 @@
-"""Starting centroids in the compiled core: each row's two nearest so far, and draws without Python between."""
+"""Starting centroids in the compiled core: each row's two nearest so far, and draws without Python
+between.
+"""
 
 from __future__ import annotations
 

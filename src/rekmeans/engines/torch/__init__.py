@@ -1,4 +1,6 @@
-"""The torch engine: rows on a card or another device of torch, which is loaded only where rows are placed."""
+"""The torch engine: rows on a card or another device of torch, which is loaded only where rows are
+placed.
+"""
 
 from .engine import Torch
 

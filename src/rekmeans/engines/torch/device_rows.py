@@ -1,4 +1,6 @@
-"""What rows on a device have in common: cells brought there a block at a time, weights, answers where the table is."""
+"""What rows on a device have in common: cells brought there a block at a time, weights, answers
+where the table is.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +17,11 @@ from ...table.torch import TorchTable
 from .host_blocks import upload_blocks
 from .phases import PhaseMap
 
-HOST_CELLS, DEVICE_CELLS = 1 << 21, 1 << 25  # cells of a block in float64: on the host near the cache, 256 MB elsewhere
-MOST_DEVICE_ROWS = (1 << 31) - 1  # running sums of 32 bits of each row and of weights up to 2^31 stay inside 64 bits
+# cells of a block in float64: on the host near the cache, 256 MB elsewhere
+HOST_CELLS = 1 << 21
+DEVICE_CELLS = 1 << 25
+# running sums of 32 bits of each row and of weights up to 2^31 stay inside 64 bits
+MOST_DEVICE_ROWS = (1 << 31) - 1
 KEPT_CELLS_SHARE = 0.1  # of a card's free memory that cells may take beside the mapped rows
 
 
@@ -30,11 +35,15 @@ class DeviceRows:
     def __init__(self, kernel: Any, table: Any, device: torch.device) -> None:
         if table.n_rows > MOST_DEVICE_ROWS:
             raise ValueError(
-                f"X has {table.n_rows:,} rows, and engine='torch' supports at most {MOST_DEVICE_ROWS:,} on one device. "
+                f"X has {table.n_rows:,} rows, and engine='torch' supports at most "
+                f"{MOST_DEVICE_ROWS:,} on one device. "
                 "Pass fewer rows."
             )
-        self.kernel, self.table, self.device = kernel, table, device
-        self.n, self.d = table.n_rows, table.n_columns
+        self.kernel = kernel
+        self.table = table
+        self.device = device
+        self.n = table.n_rows
+        self.d = table.n_columns
         self.phases = PhaseMap(kernel, device)
         self._kept_cells: list[tuple[slice, torch.Tensor]] = []
         self.cells_at_once = HOST_CELLS if device.type == "cpu" else DEVICE_CELLS
@@ -43,7 +52,9 @@ class DeviceRows:
         return int(self.n)
 
     def blocks(self, k: int = 1) -> Iterator[slice]:
-        """All rows in order, so many at a time that a block has a bounded number of cells and of distances to k."""
+        """All rows in order, so many at a time that a block has a bounded number of cells and of
+        distances to k.
+        """
         size = max(1, self.cells_at_once // max(2 * self.d, k))
         return (slice(at, min(at + size, self.n)) for at in range(0, self.n, size))
 
@@ -56,9 +67,15 @@ class DeviceRows:
         return self._upload_cells()
 
     def _upload_cells(self) -> Iterator[tuple[slice, torch.Tensor]]:
-        """Cells copied to the device, and kept there for the pre-images where they take little of its memory."""
+        """Cells copied to the device, and kept there for the pre-images where they take little of
+        its memory.
+        """
         kept = []
-        room = KEPT_CELLS_SHARE * torch.cuda.mem_get_info(self.device)[0] if self.device.type == "cuda" else 0
+        room = (
+            KEPT_CELLS_SHARE * torch.cuda.mem_get_info(self.device)[0]
+            if self.device.type == "cuda"
+            else 0
+        )
         for at, cells in upload_blocks(self.read_cells, self.blocks(), self.device):
             if self.n * self.d * cells.element_size() <= room:
                 kept.append((at, cells))
@@ -95,8 +112,14 @@ class DeviceRows:
     def table_weights(self) -> torch.Tensor | None:
         """Weights of the table, float64 (n,), on the device."""
         if isinstance(self.table, TorchTable):
-            return None if self.table.cell_weights is None else self.table.cell_weights.to(self.device)
-        return None if self.table.weights is None else self.upload(self.table.weights).to(torch.float64)
+            return (
+                None if self.table.cell_weights is None else self.table.cell_weights.to(self.device)
+            )
+        return (
+            None
+            if self.table.weights is None
+            else self.upload(self.table.weights).to(torch.float64)
+        )
 
     def labels_on_device(self, labels: Any) -> torch.Tensor:
         """Labels (n,) int64 on the device."""
@@ -104,7 +127,11 @@ class DeviceRows:
 
     def answer_labels(self, labels: torch.Tensor) -> Any:
         """Labels where the table is: a tensor for a tensor, else a NumPy array."""
-        return labels.to(self.table.device) if isinstance(self.table, TorchTable) else labels.cpu().numpy()
+        return (
+            labels.to(self.table.device)
+            if isinstance(self.table, TorchTable)
+            else labels.cpu().numpy()
+        )
 
     def label_counts(self, labels: Any, k: int) -> Array:
         return torch.bincount(self.labels_on_device(labels), minlength=k).cpu().numpy()
@@ -121,11 +148,17 @@ class DeviceRows:
     def take(self, numbers: Array, weights: Array) -> Any:
         return type(self)(self.kernel, self.table.take(numbers, weights), self.device)
 
-    def best_of_drawn(self, model: Model, plan: SeedingPlan, words: Array, stop: Stop) -> State | None:
+    def best_of_drawn(
+        self, model: Model, plan: SeedingPlan, words: Array, stop: Stop
+    ) -> State | None:
         return None
 
 
 def _writeable(values: Array) -> Array:
     """An array that torch takes without a copy where it can."""
-    is_plain = values.flags.writeable and values.dtype.isnative and all(step >= 0 for step in values.strides)
+    is_plain = (
+        values.flags.writeable
+        and values.dtype.isnative
+        and all(step >= 0 for step in values.strides)
+    )
     return values if is_plain else np.array(values, values.dtype.newbyteorder("="))

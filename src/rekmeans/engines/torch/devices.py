@@ -1,4 +1,6 @@
-"""The devices that rows are placed on: the table's own, those that the user names, or the best that is here."""
+"""The devices that rows are placed on: the table's own, those that the user names, or the best that
+is here.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +12,14 @@ import torch
 from ...table.torch import WITHOUT_DOUBLES, TorchTable, is_amd_gpu
 
 NO_AMD_GPU = "does not support AMD GPUs: its error bound is proven for NVIDIA tensor cores only."
-DEVICES = "REKMEANS_DEVICES"  # the environment's list, as in "cuda:0,cuda:1"; rows are split over several
+# the environment's list, as in "cuda:0,cuda:1"; rows are split over several
+DEVICES = "REKMEANS_DEVICES"
 
 
 def devices_for(table: Any) -> list[torch.device]:
-    """Return the devices that rows of this table go to; raise an error for one that is not supported."""
+    """Return the devices that rows of this table go to; raise an error for one that is not
+    supported.
+    """
     if isinstance(table, TorchTable):
         return [table.device]
     devices = named_devices() or [best_device()]
@@ -24,7 +29,9 @@ def devices_for(table: Any) -> list[torch.device]:
 
 
 def explain_unsupported_device(table: Any) -> str:
-    """Return why the device of a tensor's table is not supported, with the fix; '' if it is supported."""
+    """Return why the device of a tensor's table is not supported, with the fix; '' if it is
+    supported.
+    """
     return f"{NO_AMD_GPU} Pass X.cpu()." if is_amd_gpu(table.device) else ""
 
 
@@ -36,11 +43,16 @@ def named_devices() -> list[torch.device]:
 
 def _check_device(name: str) -> torch.device:
     try:
-        device = torch.empty(0, device=name).device  # with its index: plain "cuda" depends on the thread
+        # with its index: plain "cuda" depends on the thread
+        device = torch.empty(0, device=name).device
     except (RuntimeError, AssertionError) as error:
         why = str(error).splitlines()[0].rstrip(".")
-        build = "" if torch.cuda.is_available() else f" (torch {torch.__version__} sees no CUDA device)"
-        raise ValueError(f"{DEVICES}={name!r} must name a device of torch, {why}{build}: set it to 'cpu'.") from None
+        build = (
+            "" if torch.cuda.is_available() else f" (torch {torch.__version__} sees no CUDA device)"
+        )
+        raise ValueError(
+            f"{DEVICES}={name!r} must name a device of torch, {why}{build}: set it to 'cpu'."
+        ) from None
     return device
 
 
@@ -61,8 +73,13 @@ def describe_device() -> str:
     """The device that rows of host tables go to, in words."""
     device = (named_devices() or [best_device()])[0]
     if device.type != "cuda":
-        return f"torch {torch.__version__} on the {device.type}, plain operations; no CUDA device is visible"
+        return (
+            f"torch {torch.__version__} on the {device.type}, plain operations; no CUDA "
+            f"device is visible"
+        )
     if is_amd_gpu(device):
         return f"torch {torch.__version__}, which {NO_AMD_GPU} Set {DEVICES}=cpu."
     properties = torch.cuda.get_device_properties(device)
-    return f"torch {torch.__version__} on {properties.name}, {properties.total_memory / 2**30:.0f} GiB"
+    return (
+        f"torch {torch.__version__} on {properties.name}, {properties.total_memory / 2**30:.0f} GiB"
+    )

@@ -1,4 +1,6 @@
-"""|f - m|^2 of grid rows on a device, exact: two float64 products of 12-bit halves, as in the reference."""
+"""|f - m|^2 of grid rows on a device, exact: two float64 products of 12-bit halves, as in the
+reference.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,11 @@ SQUARE_BITS = 24  # bits of |m|^2 of a cell added up at a time
 
 
 def exact_distances(F: torch.Tensor, C: torch.Tensor, is_complete: bool) -> torch.Tensor:
-    """|f - m|^2 over the coordinates each row observes, (m, k) int64, of grid rows (m, 2d) and centroids (k, 2d)."""
-    F64, C64 = F.to(torch.float64), C.to(torch.int64)
+    """|f - m|^2 over the coordinates each row observes, (m, k) int64, of grid rows (m, 2d) and
+    centroids (k, 2d).
+    """
+    F64 = F.to(torch.float64)
+    C64 = C.to(torch.int64)
     high = (C64 + (1 << (LOW_BITS - 1))) >> LOW_BITS
     low = C64 - (high << LOW_BITS)
     dots = (F64 @ high.T.to(torch.float64)).to(torch.int64) << LOW_BITS  # exact: below 2^53 in all
@@ -32,7 +37,8 @@ def observed_lengths(F: torch.Tensor, C: torch.Tensor, is_complete: bool) -> tor
     if is_complete:
         return squares.sum(1)
     O64 = observed_mask(F).to(torch.float64)
-    high, low = squares >> SQUARE_BITS, squares & ((1 << SQUARE_BITS) - 1)
+    high = squares >> SQUARE_BITS
+    low = squares & ((1 << SQUARE_BITS) - 1)
     dots = [(O64 @ half.T.to(torch.float64)).to(torch.int64) for half in (high, low)]
     return (dots[0] << SQUARE_BITS) + dots[1]
 

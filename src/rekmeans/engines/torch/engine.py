@@ -1,4 +1,6 @@
-"""The torch engine says what it serves: hard assignment of rows on a device, by the Euler, linear and RBF kernels."""
+"""The torch engine says what it serves: hard assignment of rows on a device, by the Euler, linear
+and RBF kernels.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,8 @@ class Torch:
         if table.is_partitioned:
             return "takes no collection of Dask's: use engine='dask'."
         if not table.is_on_host:
-            from .devices import explain_unsupported_device  # torch is loaded, as the table is a tensor
+            # torch is loaded, as the table is a tensor
+            from .devices import explain_unsupported_device
 
             if reason := explain_unsupported_device(table):
                 return reason
@@ -47,17 +50,27 @@ class Torch:
         for model in stages:
             kernel = model.kernel
             if type(kernel) not in SERVED_KERNELS:
-                return f"does not know the kernel {kernel.name or type(kernel).__name__!r}: {other}."
+                return (
+                    f"does not know the kernel {kernel.name or type(kernel).__name__!r}: {other}."
+                )
             if kernel.beyond not in SERVED_BEYOND:
                 return f"does not know beyond={kernel.beyond!r}: {other}."
             if type(model.assignment) is not Hard:
-                return f"knows hard assignment only, not {type(model.assignment).__name__}: {other}."
+                return (
+                    f"knows hard assignment only, not {type(model.assignment).__name__}: {other}."
+                )
             if model.centroids not in (mean, rectified):
                 return "knows the centroid rules mean and rectified only: use engine='reference'."
             if kernel.is_exact and table.n_columns > NARROW:
-                return f"takes at most {NARROW} columns, got {table.n_columns}: use engine='reference'."
+                return (
+                    f"takes at most {NARROW} columns, got {table.n_columns}: use "
+                    f"engine='reference'."
+                )
             if not table.is_in_memory and not kernel.is_exact:
-                return "takes an X that is not in memory for the Euler kernel only: pass a table that is."
+                return (
+                    "takes an X that is not in memory for the Euler kernel only: pass a "
+                    "table that is."
+                )
         return ""
 
     def twins(self) -> Twins:
@@ -65,7 +78,9 @@ class Torch:
         native = Native()
         return {} if native.missing() else native.twins()
 
-    def place(self, stages: Sequence[Model], table: Any, n_threads: int | None, memory_limit: int | None) -> Any:
+    def place(
+        self, stages: Sequence[Model], table: Any, n_threads: int | None, memory_limit: int | None
+    ) -> Any:
         from .placement import place_on_devices  # torch is loaded only where rows are placed
 
         return place_on_devices(stages, table, memory_limit)

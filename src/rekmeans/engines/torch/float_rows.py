@@ -1,4 +1,5 @@
-"""Rows whose centroids are points, on a device: distances and sums in float64, in a fixed order of blocks.
+"""Rows whose centroids are points, on a device: distances and sums in float64, in a fixed order of
+blocks.
 
 Starts are chosen on the host, from the sample of rows that the kernel asks for.
 """
@@ -25,20 +26,30 @@ from ..loss_draws import draw_by_weighted_loss, nearest_masses
 from ..reference import ReferenceRows
 from .device_rows import DeviceRows
 
-# The loss of a row at distance D from its centroid, and how hard it pulls: the kernels' own formulas in torch's words.
-LOSSES: dict[type, Callable[[torch.Tensor], torch.Tensor]] = {Linear: lambda D: D, RBF: lambda D: -2 * torch.expm1(-D)}
-PULLS: dict[type, Callable[[torch.Tensor], torch.Tensor]] = {Linear: torch.ones_like, RBF: lambda D: torch.exp(-D)}
+# The loss of a row at distance D from its centroid, and how hard it pulls: the kernels' own
+# formulas in torch's words.
+LOSSES: dict[type, Callable[[torch.Tensor], torch.Tensor]] = {
+    Linear: lambda D: D,
+    RBF: lambda D: -2 * torch.expm1(-D),
+}
+PULLS: dict[type, Callable[[torch.Tensor], torch.Tensor]] = {
+    Linear: torch.ones_like,
+    RBF: lambda D: torch.exp(-D),
+}
 
 
 class TorchPoints(DeviceRows):
-    """Scaled rows F (n, d) float64 on the device, NaN in missing cells, and their weights (n,) float64."""
+    """Scaled rows F (n, d) float64 on the device, NaN in missing cells, and their weights (n,)
+    float64.
+    """
 
     w: torch.Tensor
 
     def __init__(self, kernel: Any, table: Any, device: torch.device) -> None:
         super().__init__(kernel, table, device)
         self.F = torch.empty((self.n, self.d), dtype=torch.float64, device=device)
-        self.w, self.weight_bits = torch.ones(self.n, dtype=torch.float64, device=device), 0
+        self.w = torch.ones(self.n, dtype=torch.float64, device=device)
+        self.weight_bits = 0
         given = self.table_weights()
         if given is not None:
             self.weight_bits = small_weight_bits(self.table.largest_weight or float(given.max()))
@@ -53,7 +64,9 @@ class TorchPoints(DeviceRows):
 
     def in_memory(self) -> ReferenceRows:
         """All rows on the host: those of a small table, which starts are chosen from."""
-        return ReferenceRows(self.kernel, MemoryTable(self.table.dense(slice(None)), self.table.weights))
+        return ReferenceRows(
+            self.kernel, MemoryTable(self.table.dense(slice(None)), self.table.weights)
+        )
 
     def sample(self, count: int, seed: int) -> ReferenceRows:
         sample = self.table.sample(count, seed)
@@ -91,7 +104,8 @@ class TorchPoints(DeviceRows):
         return least
 
     def distances(self, F: torch.Tensor, C: torch.Tensor) -> torch.Tensor:
-        """What rows (m, d) are assigned by, (m, k): |x - c|^2 over the coordinates each row has, times gamma.
+        """What rows (m, d) are assigned by, (m, k): |x - c|^2 over the coordinates each row has,
+        times gamma.
 
         Both sides are centred, so that a table far from the origin loses no digits.
         """
@@ -102,9 +116,14 @@ class TorchPoints(DeviceRows):
         D = (x * x).sum(1, keepdim=True) - 2 * (x @ c.T) + observed.to(torch.float64) @ (c * c).T
         return getattr(self.kernel, "gamma", 1.0) * D.clamp_(min=0.0)
 
-    def sums(self, F: torch.Tensor, w: torch.Tensor, pull: torch.Tensor, labels: torch.Tensor, k: int) -> list[Any]:
-        """Mass (k,), totals (k, d) and pull (k, d) of some rows: products with one column a label, in a fixed order."""
-        at, observed = labels[:, None], ~torch.isnan(F)
+    def sums(
+        self, F: torch.Tensor, w: torch.Tensor, pull: torch.Tensor, labels: torch.Tensor, k: int
+    ) -> list[Any]:
+        """Mass (k,), totals (k, d) and pull (k, d) of some rows: products with one column a label,
+        in a fixed order.
+        """
+        at = labels[:, None]
+        observed = ~torch.isnan(F)
         W = torch.zeros((len(F), k), dtype=torch.float64, device=self.device)
         mass = W.scatter(1, at, w[:, None]).sum(0)
         V = W.scatter_(1, at, (w * pull)[:, None])
@@ -142,19 +161,25 @@ class PointsRun:
     """Every pass goes over every row, a block at a time; only the labels are remembered."""
 
     def __init__(self, rows: TorchPoints, model: Model) -> None:
-        self.rows, self.model, self.n_passes = rows, model, 0
+        self.rows = rows
+        self.model = model
+        self.n_passes = 0
         self.last = torch.full((rows.n,), -1, dtype=torch.int32, device=rows.device)
 
     def assign(self, C: Points) -> Assignment:
-        rows, centroids, kind = self.rows, self.rows.upload(np.asarray(C.x, np.float64)), type(self.model.kernel)
-        labels, total = torch.empty_like(self.last), [0, 0, 0, 0]
+        rows = self.rows
+        centroids = self.rows.upload(np.asarray(C.x, np.float64))
+        kind = type(self.model.kernel)
+        labels = torch.empty_like(self.last)
+        total = [0, 0, 0, 0]
         for at in rows.blocks(len(C)):
             D, nearest = rows.distances(rows.F[at], centroids).min(1)
             labels[at] = nearest.to(torch.int32)
             left = rows.sums(rows.F[at], rows.w[at], PULLS[kind](D), nearest, len(C))
             loss = (rows.w[at] * LOSSES[kind](D)).sum()
             total = [one + two for one, two in zip(total, [*left, loss], strict=True)]
-        n_changed, self.last = int((labels != self.last).sum()), labels
+        n_changed = int((labels != self.last).sum())
+        self.last = labels
         self.n_passes += 1
         return Assignment(n_changed, point_sums_on_host(total))
 
@@ -169,6 +194,10 @@ class PointsRun:
 
 
 def point_sums_on_host(parts: list[Any]) -> PointSums:
-    """The sums of a pass as the kernel has them: mass, totals, pull, and the loss where it is known."""
+    """The sums of a pass as the kernel has them: mass, totals, pull, and the loss where it is
+    known.
+    """
     mass, totals, pull = (part.cpu().numpy() for part in parts[:3])
-    return PointSums(mass=mass, loss=float(parts[3]) if len(parts) > 3 else 0.0, totals=totals, pull=pull)
+    return PointSums(
+        mass=mass, loss=float(parts[3]) if len(parts) > 3 else 0.0, totals=totals, pull=pull
+    )

@@ -7,14 +7,19 @@ from typing import Any
 
 import torch
 
-GridBlocks = Callable[[], Iterator[tuple[slice, torch.Tensor]]]  # rows and their grid integers (m, 2d) int32, in order
+# rows and their grid integers (m, 2d) int32, in order
+GridBlocks = Callable[[], Iterator[tuple[slice, torch.Tensor]]]
 
 
 class GridStore:
     """8 bytes a cell; any device."""
 
-    def __init__(self, n: int, d: int, device: torch.device, blocks: GridBlocks, spread_rows: Any = None) -> None:
-        self.n, self.d, self.device = n, d, device
+    def __init__(
+        self, n: int, d: int, device: torch.device, blocks: GridBlocks, spread_rows: Any = None
+    ) -> None:
+        self.n = n
+        self.d = d
+        self.device = device
         self.F = torch.empty((n, 2 * d), dtype=torch.int32, device=device)
         for at, F in blocks():
             self.F[at] = F

@@ -1,4 +1,6 @@
-"""A table on the host whose mapped rows are too many for a device: gone through block by block in every pass."""
+"""A table on the host whose mapped rows are too many for a device: gone through block by block in
+every pass.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,13 @@ class BlockedTable:
         """All rows in order, a block at a time."""
         w, columns = self.table.weights, self.table.columns
         return (
-            Block(at.start, self.table.dense(at), None if w is None else w[at], columns, self.largest_weight)
+            Block(
+                at.start,
+                self.table.dense(at),
+                None if w is None else w[at],
+                columns,
+                self.largest_weight,
+            )
             for at in self.blocks(self.block_rows)
         )
 
@@ -75,7 +83,9 @@ def rows_that_fit(d: int, n_bytes: int) -> int:
 def upload_blocks(
     read: Callable[[slice], torch.Tensor], blocks: Iterator[slice], device: torch.device
 ) -> Iterator[tuple[slice, torch.Tensor]]:
-    """Blocks of cells of the host on a device; to a card the next one is copied while the last is worked on."""
+    """Blocks of cells of the host on a device; to a card the next one is copied while the last is
+    worked on.
+    """
     if device.type != "cuda":
         yield from ((at, read(at).to(device)) for at in blocks)
         return
@@ -84,7 +94,8 @@ def upload_blocks(
     def send() -> Iterator[tuple[slice, torch.Tensor, Any]]:
         for at in blocks:
             with current_device(device):  # this thread has a current device of its own
-                pinned = read(at).contiguous().pin_memory()  # its memory is used again once the copy has ended
+                # its memory is used again once the copy has ended
+                pinned = read(at).contiguous().pin_memory()
                 with torch.cuda.stream(stream):
                     cells = pinned.to(device, non_blocking=True)
                 copied = stream.record_event()

@@ -1,4 +1,6 @@
-"""Exact sums of integers on a device: cut into limbs whose sums stay inside 64 bits, and joined on the host."""
+"""Exact sums of integers on a device: cut into limbs whose sums stay inside 64 bits, and joined on
+the host.
+"""
 
 from __future__ import annotations
 
@@ -12,14 +14,18 @@ from ..._grid import Array
 
 WORD = 62  # bits of a sum, without its sign
 LEAST_LIMB = 11  # bits of a weight multiplied at a time, at least
-HALF, HALF_MASK = 32, (1 << 32) - 1  # limbs of running sums
+# limbs of running sums
+HALF = 32
+HALF_MASK = (1 << 32) - 1
 FAN = 128  # entries of a running sum compared at once in a search
 
 ShiftedSums = list[tuple[int, torch.Tensor]]  # their sum, each times 2 to the power of its shift
 
 
 class Limbs(NamedTuple):
-    """Bits of a value and of a weight multiplied at a time, so that n products add up inside 64 bits."""
+    """Bits of a value and of a weight multiplied at a time, so that n products add up inside 64
+    bits.
+    """
 
     value: int
     weight: int
@@ -31,7 +37,9 @@ class Limbs(NamedTuple):
         return cls(room - weight, weight)
 
 
-def split_integers(values: torch.Tensor, bits: int, size: int) -> Iterator[tuple[int, torch.Tensor]]:
+def split_integers(
+    values: torch.Tensor, bits: int, size: int
+) -> Iterator[tuple[int, torch.Tensor]]:
     """(shift, limb) of values below 2^bits: each of `size` bits, the last with the sign."""
     if bits <= size:
         yield 0, values
@@ -64,7 +72,12 @@ class ExactSummation(NamedTuple):
         return [(shift, limb.sum(0)) for shift, limb in self.products(values, w, value_bits)]
 
     def by_label(
-        self, values: torch.Tensor, w: torch.Tensor | None, labels: torch.Tensor, k: int, value_bits: int
+        self,
+        values: torch.Tensor,
+        w: torch.Tensor | None,
+        labels: torch.Tensor,
+        k: int,
+        value_bits: int,
     ) -> ShiftedSums:
         """Sums over the rows of each label of values (m, ...) times weights, (k, ...)."""
         products = self.products(values, w, value_bits)
@@ -82,9 +95,12 @@ def add_shifted(one: ShiftedSums, two: ShiftedSums) -> ShiftedSums:
 
 
 def fetch_integers(*groups: ShiftedSums) -> list[Array]:
-    """Each group as one array on the host, int64 where that is wide enough, else Python's integers; one transfer."""
+    """Each group as one array on the host, int64 where that is wide enough, else Python's integers;
+    one transfer.
+    """
     flat = torch.cat([values.reshape(-1) for group in groups for _, values in group]).cpu().numpy()
-    fetched, at = [], 0
+    fetched = []
+    at = 0
     for group in groups:
         parts = []
         for shift, values in group:
@@ -96,7 +112,10 @@ def fetch_integers(*groups: ShiftedSums) -> list[Array]:
 
 def join_integers(parts: Sequence[tuple[int, Array]]) -> Array:
     """Sum of values 2^shift, exact."""
-    largest = sum(max(int(values.max(initial=0)), -int(values.min(initial=0))) << shift for shift, values in parts)
+    largest = sum(
+        max(int(values.max(initial=0)), -int(values.min(initial=0))) << shift
+        for shift, values in parts
+    )
     kind: Any = np.int64 if largest < 1 << 63 else object
     total: Any = 0
     for shift, values in parts:
@@ -105,13 +124,15 @@ def join_integers(parts: Sequence[tuple[int, Array]]) -> Array:
 
 
 class RunningSums:
-    """Running sums of products of two columns of integers, exact: limbs of 32 bits from the highest to the lowest.
+    """Running sums of products of two columns of integers, exact: limbs of 32 bits from the highest
+    to the lowest.
 
     A running sum of limbs stays inside 64 bits for fewer than 2^31 entries (MOST_DEVICE_ROWS).
     """
 
     def __init__(self, values: torch.Tensor, w: torch.Tensor | None) -> None:
-        low, high = values & HALF_MASK, values >> HALF
+        low = values & HALF_MASK
+        high = values >> HALF
         if w is None:
             limbs = [low, high]
         else:
@@ -127,10 +148,14 @@ class RunningSums:
     def first_above(self, goals: Sequence[int]) -> torch.Tensor:
         """Number of the first entry above each goal, (m,); the last entry where none is."""
         count = len(self.sums)
-        parts = [[goal >> HALF * i & HALF_MASK if i < count - 1 else goal >> HALF * i for i in range(count)[::-1]]
-                 for goal in goals]  # fmt: skip
-        at = torch.tensor(parts, dtype=torch.int64).to(self.sums.device).T[..., None]  # (limbs, m, 1)
-        n, found = self.sums.shape[1], torch.zeros(len(goals), dtype=torch.int64, device=self.sums.device)
+        parts = [
+            [goal >> HALF * i & (HALF_MASK if i < count - 1 else -1) for i in range(count)[::-1]]
+            for goal in goals
+        ]
+        # (limbs, m, 1)
+        at = torch.tensor(parts, dtype=torch.int64).to(self.sums.device).T[..., None]
+        n = self.sums.shape[1]
+        found = torch.zeros(len(goals), dtype=torch.int64, device=self.sums.device)
         stride = FAN ** max(0, (n.bit_length() - 1) // (FAN.bit_length() - 1))
         steps = torch.arange(1, FAN, device=self.sums.device)
         while stride:

@@ -22,6 +22,8 @@ def explain_lack_of_memory(table: Any, device: torch.device) -> Iterator[None]:
         free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else 0
         fit = rows_that_fit(table.n_columns, int(FREE_SHARE * free))
         raise MemoryError(
-            f"the {table.n_rows:,} rows of X do not fit into the memory of {device}, about {fit:,} would: "
-            "pass X on the host, which is copied block by block, fewer rows, or use engine='native'."
+            f"the {table.n_rows:,} rows of X do not fit into the memory of {device}, about "
+            f"{fit:,} would: "
+            "pass X on the host, which is copied block by block, fewer rows, or use "
+            "engine='native'."
         ) from None

@@ -28,13 +28,16 @@ def launch_kernel(kernel: Any, n_programs: int, *arguments: Any, **options: Any)
 
 
 def capture_graph(device: torch.device, launches: Callable[[], None]) -> Any:
-    """Return a CUDA graph of these launches. None of them may compile a kernel or wait for the device.
+    """Return a CUDA graph of these launches. None of them may compile a kernel or wait for the
+    device.
 
-    The stream is created for this device: torch's default one belongs to the device of the first graph of the process.
-    The garbage collector is off, because an older graph that is freed during a capture would break it.
+    The stream is created for this device: torch's default one belongs to the device of the first
+    graph of the process. The garbage collector is off, because an older graph that is freed during
+    a capture would break it.
     """
     with ONE_CAPTURE, current_device(device):
-        graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream(device)
+        graph = torch.cuda.CUDAGraph()
+        stream = torch.cuda.Stream(device)
         was_collecting = gc.isenabled()
         gc.disable()
         try:

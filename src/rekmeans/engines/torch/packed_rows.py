@@ -1,4 +1,6 @@
-"""Mapped rows in four bytes a value, exactly: f = mean + hi + lo, hi fp16 for tensor cores, lo int16 for the rest."""
+"""Mapped rows in four bytes a value, exactly: f = mean + hi + lo, hi fp16 for tensor cores, lo
+int16 for the rest.
+"""
 
 from __future__ import annotations
 
@@ -28,12 +30,21 @@ def stored_columns(count: int) -> int:
 
 
 class PackedRows:
-    """hi fp16 (n, P): cosines, sines and, where cells are missing, a column of gaps for each; lo int16 (n, LP)."""
+    """hi fp16 (n, P): cosines, sines and, where cells are missing, a column of gaps for each; lo
+    int16 (n, LP).
+    """
 
     def __init__(
-        self, n: int, d: int, device: torch.device, blocks: GridBlocks, spread_rows: Callable[[int], Tensor]
+        self,
+        n: int,
+        d: int,
+        device: torch.device,
+        blocks: GridBlocks,
+        spread_rows: Callable[[int], Tensor],
     ) -> None:
-        self.n, self.d, self.device = n, d, device
+        self.n = n
+        self.d = d
+        self.device = device
         sample = spread_rows(MEAN_ROWS)  # (m, 2d) int32
         seen = observed_mask(sample).sum(0).clamp(min=1).repeat(2)
         self.mean = (sample.sum(0, dtype=torch.int64) / seen).round().to(torch.int32)  # (2d,)
@@ -42,14 +53,17 @@ class PackedRows:
             self.has_missing = True
 
     def _pack(self, blocks: GridBlocks) -> bool:
-        """Whether all rows were packed; not where a cell is missing and there is no column for it."""
+        """Whether all rows were packed; not where a cell is missing and there is no column for
+        it.
+        """
         n, d, device = self.n, self.d, self.device
         self.P = stored_columns((3 if self.has_missing else 2) * d)
         self.LP = stored_columns(2 * d)
         self.hi = torch.zeros(n, self.P, dtype=torch.float16, device=device)
         self.lo = torch.zeros(n, self.LP, dtype=torch.int16, device=device)
         self.squares = torch.empty(n, dtype=torch.int64, device=device)  # |g|^2
-        self.lengths = torch.empty(n, dtype=torch.float32, device=device)  # |g| in units of 1, rounded up; -1: no cells
+        # |g| in units of 1, rounded up; -1: no cells
+        self.lengths = torch.empty(n, dtype=torch.float32, device=device)
         rho = torch.zeros((), dtype=torch.float64, device=device)
         for at, F in blocks():
             size = max(1, CELLS_PACKED_AT_ONCE // (2 * d))
@@ -69,7 +83,8 @@ class PackedRows:
         g = (f - self.mean).where(observed.repeat(1, 2), 0) if self.has_missing else f - self.mean
         hi = (g.double() / GRID).half()
         lo = g - (hi.double() * GRID).to(torch.int32)
-        self.hi[at, : 2 * d], self.lo[at, : 2 * d] = hi, lo.to(torch.int16)
+        self.hi[at, : 2 * d] = hi
+        self.lo[at, : 2 * d] = lo.to(torch.int16)
         if self.has_missing:
             self.hi[at, 2 * d : 3 * d] = (~observed).half()
         self.squares[at] = (g.long() ** 2).sum(1)

@@ -24,7 +24,8 @@ class PartedRows(BlockRows):
         size = -(-table.n_rows // len(devices))
         blocked = BlockedTable(table, size)
         super().__init__(kernel, blocked, lambda some: TorchRows(kernel, some, devices[0]))  # type: ignore[arg-type]
-        places = list(zip(blocked.blocks(size), devices, strict=False))  # of fewer rows than devices the first few
+        # of fewer rows than devices the first few
+        places = list(zip(blocked.blocks(size), devices, strict=False))
 
         def place_part(place: tuple[slice, torch.device]) -> tuple[slice, TorchRows]:
             return place[0], TorchRows(kernel, blocked.rows_at(place[0]), place[1])

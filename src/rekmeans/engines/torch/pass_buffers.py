@@ -19,7 +19,9 @@ LEAST_PAIRS = 1 << 14  # room for pairs of a doubtful row and a candidate; else 
 
 
 class PassBuffers:
-    """Buffers of a run of k centroids over packed rows; `order` is the caller's number of each centroid here."""
+    """Buffers of a run of k centroids over packed rows; `order` is the caller's number of each
+    centroid here.
+    """
 
     def __init__(
         self,
@@ -30,16 +32,23 @@ class PassBuffers:
         use_bounds: bool = True,
         tiles: Tiles | None = None,
     ) -> None:
-        self.rows, self.w, self.k, self.is_rectified, self.use_bounds = rows, w, k, is_rectified, use_bounds
+        self.rows = rows
+        self.w = w
+        self.k = k
+        self.is_rectified = is_rectified
+        self.use_bounds = use_bounds
         self.total_square = rows.total_square(w)
-        self.device, self.is_cuda = rows.device, rows.device.type == "cuda"
+        self.device = rows.device
+        self.is_cuda = rows.device.type == "cuda"
         self.tiles = tiles or choose_tiles(rows.P, k)
         self.K = -(-k // self.tiles.centroids) * self.tiles.centroids
         properties = torch.cuda.get_device_properties(self.device) if self.is_cuda else None
         if properties and properties.major not in TESTED:
             check_accumulator(self.device)
         self.n_processors = properties.multi_processor_count if properties else 1
-        self.kappa = relative_error(rows.P, self.tiles.centroids, properties.major if properties else 9)
+        self.kappa = relative_error(
+            rows.P, self.tiles.centroids, properties.major if properties else 9
+        )
         self.planes = 1 if self.w is None else 2
         self.position = 0  # of the ring: the centroids of the next pass
         self.graphs: list[Any] = []
@@ -53,18 +62,32 @@ class PassBuffers:
         return torch.zeros(*shape, dtype=dtype, device=self.device)
 
     def _allocate_centroids(self) -> None:
-        K, P = self.K, self.rows.P
+        K = self.K
+        P = self.rows.P
         self.ring = [self._zeros(K, P) for _ in range(RING)]
         self.C = self._zeros(K, P, dtype=torch.float16)
         self.bias = torch.full((K,), 1e29, device=self.device)
         self.S = self._zeros(self.planes, K, P, dtype=torch.int64)
         self.N = self._zeros(K, dtype=torch.int64)
         self.mean = torch.nn.functional.pad(self.rows.mean, (0, P - 2 * self.rows.d))
-        self.stats, self.AB = self._zeros(4, K, dtype=torch.float32), self._zeros(2, dtype=torch.float32)
-        self.cum, self.cum_max = self._zeros(K, dtype=torch.float64), self._zeros(1, dtype=torch.float64)
+        self.stats, self.AB = (
+            self._zeros(4, K, dtype=torch.float32),
+            self._zeros(2, dtype=torch.float32),
+        )
+        self.cum, self.cum_max = (
+            self._zeros(K, dtype=torch.float64),
+            self._zeros(1, dtype=torch.float64),
+        )
         self.cum_low, self.cum_high = (self._zeros(K, dtype=torch.float32) for _ in range(2))
-        self.differs, self.counts, self.offsets = self._zeros(K), self._zeros(2 * K), self._zeros(2 * K)
-        self.digits, self.last = self._zeros(K, 6, dtype=torch.int64), self._zeros(6, dtype=torch.int64)
+        self.differs, self.counts, self.offsets = (
+            self._zeros(K),
+            self._zeros(2 * K),
+            self._zeros(2 * K),
+        )
+        self.digits, self.last = (
+            self._zeros(K, 6, dtype=torch.int64),
+            self._zeros(6, dtype=torch.int64),
+        )
         self.order = torch.arange(K, dtype=torch.int32, device=self.device)
         self.inverse = self.order.clone()
         self.log = self._zeros(MOST_LOGGED, LOG_FIELDS, dtype=torch.int64)
@@ -72,26 +95,35 @@ class PassBuffers:
         self.counters = self._zeros(8)  # movers, doubts, pairs, rows to score, entries of the sort
 
     def _allocate_rows(self) -> None:
-        n, device, kind = self.rows.n, self.device, self.label_type
+        n = self.rows.n
+        device = self.device
+        kind = self.label_type
 
         def empty(count: int, dtype: torch.dtype = torch.int32) -> Tensor:
             return torch.empty(count, dtype=dtype, device=device)
 
         self.labels = torch.full((n,), -1, dtype=kind, device=device)
         self.mover_old = empty(n, kind)
-        self.scored, self.mover_row = empty(n), empty(n)
-        self.doubt_row, self.doubt_new = empty(n), empty(n)
-        self.doubt_threshold, self.doubt_best = empty(n, torch.float32), empty(n, torch.int64)
+        self.scored = empty(n)
+        self.mover_row = empty(n)
+        self.doubt_row = empty(n)
+        self.doubt_new = empty(n)
+        self.doubt_threshold = empty(n, torch.float32)
+        self.doubt_best = empty(n, torch.int64)
         self.doubt_overflow = self._zeros(n, dtype=torch.int8)
         self.most_pairs = max(n // 2, LEAST_PAIRS)
         self.pair_slot, self.pair_centroid = empty(self.most_pairs), empty(self.most_pairs)
         self.pair_score = empty(self.most_pairs, torch.int64)
-        self.ranks, self.entry_own = empty(2 * n), empty(2 * n)
+        self.ranks = empty(2 * n)
+        self.entry_own = empty(2 * n)
         self.entry_row = empty(2 * n, torch.int64)
 
     def _allocate_bounds(self) -> None:
-        """Allocate the result of scoring each row: its new label or a doubt, and the bound that allows skipping it."""
-        n, device = self.rows.n, self.device
+        """Allocate the result of scoring each row: its new label or a doubt, and the bound that
+        allows skipping it.
+        """
+        n = self.rows.n
+        device = self.device
         self.new = torch.empty(n, dtype=self.label_type, device=device)
         self.threshold = torch.empty(n, device=device)
         self.Z = torch.full((n,), -1.0, device=device)

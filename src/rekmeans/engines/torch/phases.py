@@ -1,7 +1,9 @@
-"""The map on a device: t = fmod((x - shift) rate, 2) in float64, then cos(pi t), sin(pi t) correctly rounded to 2^-23.
+"""The map on a device: t = fmod((x - shift) rate, 2) in float64, then cos(pi t), sin(pi t)
+correctly rounded to 2^-23.
 
-Every operation is one of torch's own and rounds by itself, so that no multiplication and addition are fused. The few
-values near a rounding tie are decided on the host, by the integers that decide them for the reference engine.
+Every operation is one of torch's own and rounds by itself, so that no multiplication and addition
+are fused. The few values near a rounding tie are decided on the host, by the integers that decide
+them for the reference engine.
 """
 
 from __future__ import annotations
@@ -20,18 +22,23 @@ class PhaseMap:
 
     def __init__(self, kernel: Any, device: torch.device) -> None:
         scale: Scale = kernel.scale
-        self.beyond, self.is_euler = kernel.beyond, kernel.is_exact
+        self.beyond = kernel.beyond
+        self.is_euler = kernel.is_exact
 
         def upload(values: Any) -> torch.Tensor:
             return torch.from_numpy(np.ascontiguousarray(values, np.float64)).to(device)
 
-        self.low, self.high, self.shift = (upload(ends.T) for ends in (scale.low, scale.high, scale.shift))  # (m, d)
+        # (m, d)
+        self.low, self.high, self.shift = (
+            upload(ends.T) for ends in (scale.low, scale.high, scale.shift)
+        )
         self.factor = upload(kernel.rates if kernel.is_exact else scale.unit)
         self.periodic = torch.from_numpy(np.flatnonzero(scale.period > 0)).to(device)
         self.period = upload(scale.period[scale.period > 0])
 
     def coordinates(self, X: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Coordinates (m, d) of cells (m, d) as the kernel has them, NaN where missing; and which rows take part.
+        """Coordinates (m, d) of cells (m, d) as the kernel has them, NaN where missing; and which
+        rows take part.
 
         None for all rows.
         """
@@ -56,11 +63,15 @@ class PhaseMap:
         return steps.masked_fill_(~(inside | ~informative[:, None]), torch.nan), informative
 
     def _nearest_ends(self, X: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Each cell moved to the nearest end of the nearest kept interval, the first of several, and its shift."""
-        values, shift = _clip_cells(X, self.low[0], self.high[0]), self.shift[0]
+        """Each cell moved to the nearest end of the nearest kept interval, the first of several,
+        and its shift.
+        """
+        values = _clip_cells(X, self.low[0], self.high[0])
+        shift = self.shift[0]
         if len(self.low) == 1:
             return values, shift
-        shift, gap = shift.expand_as(X), (values - X).abs()
+        shift = shift.expand_as(X)
+        gap = (values - X).abs()
         for low, high, other in zip(self.low[1:], self.high[1:], self.shift[1:], strict=True):
             ends = _clip_cells(X, low, high)
             distance = (ends - X).abs()
@@ -70,13 +81,17 @@ class PhaseMap:
         return values, shift
 
     def embed(self, X: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Mapped rows of cells (m, d): grid integers (m, 2d), or coordinates (m, d); and which take part."""
+        """Mapped rows of cells (m, d): grid integers (m, 2d), or coordinates (m, d); and which take
+        part.
+        """
         coordinates, informative = self.coordinates(X)
         return (grid_of_phases(coordinates) if self.is_euler else coordinates), informative
 
 
 def grid_of_phases(phases: torch.Tensor) -> torch.Tensor:
-    """[cos | sin] of phases (m, d) in half-turns on the grid, (m, 2d) int32; (0, 0) where missing."""
+    """[cos | sin] of phases (m, d) in half-turns on the grid, (m, 2d) int32; (0, 0) where
+    missing.
+    """
     t = torch.fmod(phases, 2.0)
     missing = torch.isnan(t)
     t = t.masked_fill_(missing, 0.0)
@@ -101,11 +116,16 @@ def _nearest_grid_integers(values: torch.Tensor, r: torch.Tensor) -> torch.Tenso
         at = doubtful.T
         pairs = torch.stack([at[0].to(torch.float64), r[at[1], at[2]]], dim=1).cpu()
         different, places = torch.unique(pairs, dim=0, return_inverse=True)
-        exact = [round_correctly(angle, cosine=not is_sine) for is_sine, angle in different.tolist()]
+        exact = [
+            round_correctly(angle, cosine=not is_sine) for is_sine, angle in different.tolist()
+        ]
         out[at[0], at[1], at[2]] = torch.tensor(exact, dtype=torch.int32)[places].to(out.device)
     return out
 
 
 def _clip_cells(X: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
-    """Cells (m, d) moved inside [low, high] (d,); NaN stays, and comes where there is no interval."""
+    """Cells (m, d) moved inside [low, high] (d,);
+
+    NaN stays, and comes where there is no interval.
+    """
     return torch.minimum(torch.maximum(X, low), high)

@@ -1,4 +1,6 @@
-"""Rows of a table on the devices of the torch engine, or block by block where they are too many for one."""
+"""Rows of a table on the devices of the torch engine, or block by block where they are too many for
+one.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,11 @@ LEAST_BLOCK_ROWS = 256  # of a block, whatever the limit
 
 
 def place_on_devices(stages: Sequence[Model], table: Any, memory_limit: int | None) -> Any:
-    """The rows of a table, mapped on its device, on several, or anew in every pass where they are too many."""
-    kernel, devices = stages[-1].kernel, devices_for(table)
+    """The rows of a table, mapped on its device, on several, or anew in every pass where they are
+    too many.
+    """
+    kernel = stages[-1].kernel
+    devices = devices_for(table)
     device = devices[0]
     with explain_lack_of_memory(table, device):
         if not kernel.is_exact:
@@ -35,10 +40,15 @@ def place_on_devices(stages: Sequence[Model], table: Any, memory_limit: int | No
         if len(devices) > 1:
             return PartedRows(kernel, table, devices)
         room = device_room(device, memory_limit)
-        most = MOST_DEVICE_ROWS if room is None else min(MOST_DEVICE_ROWS, rows_that_fit(table.n_columns, room))
+        most = (
+            MOST_DEVICE_ROWS
+            if room is None
+            else min(MOST_DEVICE_ROWS, rows_that_fit(table.n_columns, room))
+        )
         if table.n_rows <= most:
             return TorchRows(kernel, table, device)
-        blocks: Any = BlockedTable(table, max(LEAST_BLOCK_ROWS, most // 2))  # one is copied while one is computed
+        # one is copied while one is computed
+        blocks: Any = BlockedTable(table, max(LEAST_BLOCK_ROWS, most // 2))
         return BlockRows(kernel, blocks, lambda block: TorchRows(kernel, block, device))
 
 

@@ -1,4 +1,6 @@
-"""A run in plain torch operations on any device: exact scores, integer sums; only the labels are remembered."""
+"""A run in plain torch operations on any device: exact scores, integer sums; only the labels are
+remembered.
+"""
 
 from __future__ import annotations
 
@@ -13,18 +15,27 @@ from ...model import Assignment, Model, State, Stop
 from .distances import exact_distances, observed_mask
 from .integers import ShiftedSums, add_shifted, fetch_integers
 
-GRID_BITS, LOSS_BITS, COUNT_BITS = 24, 63, 1  # of a grid value, of |f - m|^2, of an observed cell
+# of a grid value, of |f - m|^2, of an observed cell
+GRID_BITS = 24
+LOSS_BITS = 63
+COUNT_BITS = 1
 
 
 class PlainRun:
-    """Every pass goes over every row, a block at a time; sums are brought to the host once a pass."""
+    """Every pass goes over every row, a block at a time; sums are brought to the host once a
+    pass.
+    """
 
     def __init__(self, rows: Any, model: Model) -> None:
-        self.rows, self.model, self.n_passes = rows, model, 0
+        self.rows = rows
+        self.model = model
+        self.n_passes = 0
         self.last = torch.full((rows.n,), -1, dtype=torch.int32, device=rows.device)
 
     def assign(self, C: OnCircles) -> Assignment:
-        rows, centroids, labels = self.rows, self.rows.upload(C.f), torch.empty_like(self.last)
+        rows = self.rows
+        centroids = self.rows.upload(C.f)
+        labels = torch.empty_like(self.last)
         groups: list[ShiftedSums] = [[], [], [], []]
         for at in rows.blocks(len(C)):
             F = rows.store.grid(at)
@@ -34,7 +45,8 @@ class PlainRun:
             left = [loss, *block_sums(rows, F, at, nearest, len(C))]
             groups = [add_shifted(*pair) for pair in zip(groups, left, strict=True)]
         changed = [(0, (labels != self.last).sum())]
-        self.last, self.n_passes = labels, self.n_passes + 1
+        self.last = labels
+        self.n_passes = self.n_passes + 1
         loss, *sums, n_changed = fetch_integers(*groups, changed)
         return Assignment(int(n_changed), circle_sums(rows, sums, int(loss)))
 
@@ -48,9 +60,14 @@ class PlainRun:
         return self.rows.answer_labels(self.last)
 
 
-def block_sums(rows: Any, F: torch.Tensor, at: slice, labels: torch.Tensor, k: int) -> list[ShiftedSums]:
-    """Mass (k,), totals (k, 2d) and observed weights (k, d) of a block; (k, 0) where no cell is missing."""
-    w, by_label = rows.weights_at(at), rows.summation.by_label
+def block_sums(
+    rows: Any, F: torch.Tensor, at: slice, labels: torch.Tensor, k: int
+) -> list[ShiftedSums]:
+    """Mass (k,), totals (k, 2d) and observed weights (k, d) of a block; (k, 0) where no cell is
+    missing.
+    """
+    w = rows.weights_at(at)
+    by_label = rows.summation.by_label
     ones = torch.ones(len(F), dtype=torch.int64, device=F.device)
     observed = ones[:, None][:, :0] if rows.is_complete else observed_mask(F).to(torch.int64)
     return [

@@ -1,4 +1,6 @@
-"""Starting centroids on a device: each row's two nearest so far, exact draws; one answer to the host for each step."""
+"""Starting centroids on a device: each row's two nearest so far, exact draws; one answer to the
+host for each step.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +21,18 @@ FAR = (1 << 63) - 1  # above every distance
 
 
 class TorchSeeding(Seeding):
-    """Nearest and second-nearest distance of every row to the centroids chosen so far, updated as they change."""
+    """Nearest and second-nearest distance of every row to the centroids chosen so far, updated as
+    they change.
+    """
 
     def __init__(self, rows: Any) -> None:
         self.rows = rows
-        self.near, self.next = (torch.full((rows.n,), FAR, dtype=torch.int64, device=rows.device) for _ in range(2))
+        self.near, self.next = (
+            torch.full((rows.n,), FAR, dtype=torch.int64, device=rows.device) for _ in range(2)
+        )
         self.owner, self.second = (torch.full_like(self.near, -1) for _ in range(2))
-        self.grid = torch.empty((0, 2 * rows.d), dtype=torch.int32, device=rows.device)  # centroids so far
+        # centroids so far
+        self.grid = torch.empty((0, 2 * rows.d), dtype=torch.int32, device=rows.device)
         self.total = 0  # of weight times loss, once there is a centroid
 
     @property
@@ -66,7 +73,9 @@ class TorchSeeding(Seeding):
     def _losses(self, P: torch.Tensor) -> torch.Tensor:
         """|f - m|^2 of every row and candidate, (n, candidates)."""
         rows = self.rows
-        parts = [exact_distances(rows.store.grid(at), P, rows.is_complete) for at in rows.blocks(len(P))]
+        parts = [
+            exact_distances(rows.store.grid(at), P, rows.is_complete) for at in rows.blocks(len(P))
+        ]
         return torch.cat(parts)
 
     def _insert(self, D: torch.Tensor, c: int) -> None:
@@ -74,10 +83,14 @@ class TorchSeeding(Seeding):
         closer, close = D < self.near, D < self.next
         self.next = torch.where(closer, self.near, torch.where(close, D, self.next))
         self.second = torch.where(closer, self.owner, torch.where(close, c, self.second))
-        self.near, self.owner = torch.where(closer, D, self.near), torch.where(closer, c, self.owner)
+        self.near, self.owner = (
+            torch.where(closer, D, self.near),
+            torch.where(closer, c, self.owner),
+        )
 
     def add_all(self, numbers: Array) -> None:
-        rows, first = self.rows, len(self.grid)
+        rows = self.rows
+        first = len(self.grid)
         P = rows.filled_rows(rows.labels_on_device(numbers))
         for at in rows.blocks(len(P)):
             D, least = exact_distances(rows.store.grid(at), P, rows.is_complete).min(1)
@@ -89,8 +102,11 @@ class TorchSeeding(Seeding):
         self.total = int(total)
 
     def nearest_masses(self) -> Array:
-        rows, ones = self.rows, torch.ones_like(self.owner)
-        (masses,) = fetch_integers(rows.summation.by_label(ones, rows.w, self.owner, len(self.grid), COUNT_BITS))
+        rows = self.rows
+        ones = torch.ones_like(self.owner)
+        (masses,) = fetch_integers(
+            rows.summation.by_label(ones, rows.w, self.owner, len(self.grid), COUNT_BITS)
+        )
         return masses
 
     def swap_rows(self, words: Array, patience: int) -> None:
@@ -105,7 +121,8 @@ class TorchSeeding(Seeding):
 
     def _swap_best(self, numbers: torch.Tensor) -> bool:
         P = self.rows.filled_rows(numbers)
-        D, k = self._losses(P), len(self.grid)
+        D = self._losses(P)
+        k = len(self.grid)
         left = self._loss_left(D, k)
         q, p = divmod(int(np.argmin(left)), len(P))
         if left[q, p] >= self.total:
@@ -118,7 +135,9 @@ class TorchSeeding(Seeding):
         return True
 
     def _loss_left(self, D: torch.Tensor, k: int) -> Array:
-        """Loss left if candidate p replaces centroid q, (k, candidates): sum min(D_p, near), more for the rows of q."""
+        """Loss left if candidate p replaces centroid q, (k, candidates): sum min(D_p, near), more
+        for the rows of q.
+        """
         rows = self.rows
         kept = torch.minimum(D, self.near[:, None])
         rest = torch.minimum(D, self.next[:, None]) - kept
@@ -129,7 +148,8 @@ class TorchSeeding(Seeding):
 
     def _recount(self, hit: torch.Tensor) -> None:
         """The two nearest of these rows, from all centroids."""
-        rows, k = self.rows, len(self.grid)
+        rows = self.rows
+        k = len(self.grid)
         for numbers in hit.split(max(1, rows.cells_at_once // max(2 * rows.d, k))):
             D = exact_distances(rows.store.grid(numbers), self.grid, rows.is_complete)
             self.near[numbers], self.owner[numbers] = D.min(1)

@@ -13,7 +13,10 @@ from .packed_rows import PackedRows
 from .pass_buffers import MOST_LOGGED, RING
 from .tiles import power_of_two
 
-MOST_ROWS, MOST_COLUMNS, MOST_CENTROIDS = 1 << 15, 128, 64  # mapped columns; beyond, several launches are faster
+# mapped columns; beyond, several launches are faster
+MOST_ROWS = 1 << 15
+MOST_COLUMNS = 128
+MOST_CENTROIDS = 64
 SMALL_LOG_FIELDS = 5  # n_changed, verdict, n_empty, low and high word of the objective
 HIGHEST_WORD = 1 << 62  # high word above that of every objective
 
@@ -30,7 +33,10 @@ class SmallPass:
     first_at_once = MOST_LOGGED
 
     def __init__(self, rows: PackedRows, k: int, is_rectified: bool) -> None:
-        self.rows, self.k, self.is_rectified, self.device = rows, k, is_rectified, rows.device
+        self.rows = rows
+        self.k = k
+        self.is_rectified = is_rectified
+        self.device = rows.device
         self.total_square = rows.total_square(None)
         self.F = rows.grid(slice(0, rows.n)).contiguous()  # (n, 2d)
         self.order = self.inverse = torch.arange(k, dtype=torch.int32, device=self.device)
@@ -40,12 +46,15 @@ class SmallPass:
         self.tile_rows = min(32, max(4, power_of_two(-(-rows.n // most))))
         self.n_programs = min(most, triton.cdiv(rows.n, self.tile_rows))
         n_sums = RING * k * 2 * rows.d
-        self.added = self._zeros(n_sums + RING * (2 + k + 1) + 1, dtype=torch.int64)  # what passes add to
+        # what passes add to
+        self.added = self._zeros(n_sums + RING * (2 + k + 1) + 1, dtype=torch.int64)
         self.sums = self.added[:n_sums].view(RING, k, 2 * rows.d)
         self.losses = self.added[n_sums : n_sums + 2 * RING].view(RING, 2)
         rest = self.added[n_sums + 2 * RING :].view(torch.int32)
-        self.sizes, self.changed = rest[: RING * k].view(RING, k), rest[RING * k : RING * (k + 1)]
-        self.barrier, self.progress = rest[-2:-1], rest[-1:]
+        self.sizes = rest[: RING * k].view(RING, k)
+        self.changed = rest[RING * k : RING * (k + 1)]
+        self.barrier = rest[-2:-1]
+        self.progress = rest[-1:]
         self.M, self.last = self._zeros(RING, k, 2 * rows.d), self._zeros(2, dtype=torch.int64)
         self.log = self._zeros(MOST_LOGGED, SMALL_LOG_FIELDS, dtype=torch.int64)
         self.position = 0
@@ -82,7 +91,9 @@ class SmallPass:
         self.last.copy_(torch.tensor([whole & 0xFFFFFFFF, whole >> 32]))
 
     def run(self, count: int) -> list[Record]:
-        """Up to so many passes; fewer where one of them stalls, repeats its centroids or leaves a cluster empty."""
+        """Up to so many passes; fewer where one of them stalls, repeats its centroids or leaves a
+        cluster empty.
+        """
         self.added.zero_()
         self.launch(count)
         n_done = int(self.progress.item())
@@ -99,9 +110,11 @@ class SmallPass:
         rows = self.rows
         launch_kernel(
             fit_small, self.n_programs,
-            self.F, self.labels, self.sums, self.sizes, self.losses, self.changed, self.M, self.last, self.barrier,
+            self.F, self.labels, self.sums, self.sizes, self.losses, self.changed, self.M,
+            self.last, self.barrier,
             self.log, self.progress, rows.n, self.position, count,
-            k=self.k, KP=power_of_two(self.k), P=2 * rows.d, BP=power_of_two(2 * rows.d), BN=self.tile_rows,
+            k=self.k, KP=power_of_two(self.k), P=2 * rows.d, BP=power_of_two(2 * rows.d),
+            BN=self.tile_rows,
             NPROG=self.n_programs, LOG=SMALL_LOG_FIELDS, RECTIFIED=self.is_rectified,
             num_warps=4, launch_cooperative_grid=True, enable_fp_fusion=False,
         )  # fmt: skip

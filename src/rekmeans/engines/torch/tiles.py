@@ -30,7 +30,9 @@ def choose_tiles(P: int, k: int) -> Tiles:
         return Tiles(128, min(128, power_of_two(k)), columns, 4, 1, 2)
     if k <= 64:
         return Tiles(128, power_of_two(k, 16), 64, 4, 4, 3)
-    return Tiles(128, min(256, power_of_two(k)), 64, 8, 4 if 1024 < P < 4096 else 3, 1 if P < 4096 else 2)
+    return Tiles(
+        128, min(256, power_of_two(k)), 64, 8, 4 if 1024 < P < 4096 else 3, 1 if P < 4096 else 2
+    )
 
 
 def choose_candidate_tiles(P: int, centroids: int) -> Tiles:

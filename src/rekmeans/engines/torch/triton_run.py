@@ -25,10 +25,14 @@ MOST_GROUP_CELLS = 1 << 30  # of bounds by row and group
 
 
 class DeviceSums:
-    """The sums of a pass where the card holds them: mass and loss are here, `fetch` brings the rest."""
+    """The sums of a pass where the card holds them: mass and loss are here, `fetch` brings the
+    rest.
+    """
 
     def __init__(self, passes: DevicePass, loss: int, number: int) -> None:
-        self.passes, self.loss, self.number = passes, loss, number
+        self.passes = passes
+        self.loss = loss
+        self.number = number
 
     @property
     def mass(self) -> Array:
@@ -36,8 +40,10 @@ class DeviceSums:
 
     def fetch(self) -> CircleSums:
         """All of them, as arrays of their own."""
-        passes, d = self.passes, self.passes.rows.d
-        S = passes.sums_of_pass[:, passes.inverse[: passes.k].long()].cpu().numpy()  # (planes, k, P)
+        passes = self.passes
+        d = self.passes.rows.d
+        # (planes, k, P)
+        S = passes.sums_of_pass[:, passes.inverse[: passes.k].long()].cpu().numpy()
         total = S[0] if len(S) == 1 else S[0].astype(object) + (S[1].astype(object) << 32)
         observed = np.repeat(self.mass[:, None], d, axis=1)
         if passes.rows.has_missing:
@@ -51,7 +57,9 @@ class TritonRun:
     """A run's labels, bounds and sums, kept on the card."""
 
     def __init__(self, rows: Any, model: Model, use_bounds: bool = True) -> None:
-        self.rows, self.model, self.use_bounds = rows, model, use_bounds
+        self.rows = rows
+        self.model = model
+        self.use_bounds = use_bounds
         self.store: PackedRows = rows.store
         self.passes: DevicePass | None = None
         self.n_passes = 0
@@ -61,7 +69,8 @@ class TritonRun:
         passes = self._upload_centroids(C)
         passes.expect_loss_below(None)
         (record,) = passes.run(1)
-        self.n_passes, self.candidate = self.n_passes + 1, None
+        self.n_passes = self.n_passes + 1
+        self.candidate = None
         return Assignment(record.n_changed, DeviceSums(passes, self._loss(record), self.n_passes))
 
     def update(self, sums: Any, C: Any) -> Any:
@@ -73,7 +82,8 @@ class TritonRun:
         return self.candidate
 
     def advance(self, state: State, stop: Stop, most_passes: int) -> State | None:
-        """Passes up to the end, to one that leaves a cluster empty, or to the last that may move the centroids.
+        """Passes up to the end, to one that leaves a cluster empty, or to the last that may move
+        the centroids.
 
         None where the closing pass is due.
         """
@@ -82,12 +92,17 @@ class TritonRun:
             return None
         passes = self._upload_centroids(state.candidate)
         passes.expect_loss_below(state.loss - passes.total_square if state.passes else None)
-        at_once, verdict, made = passes.first_at_once, FALLS, list(state.passes)
+        at_once = passes.first_at_once
+        verdict = FALLS
+        made = list(state.passes)
         while verdict == FALLS and most > 0:
             count = 1 if stop.tol > 0 else min(at_once, most)
-            started, records = perf_counter(), passes.run(count)
+            started = perf_counter()
+            records = passes.run(count)
             seconds = (perf_counter() - started) / len(records)
-            verdict, at_once, most = records[-1].verdict, min(2 * at_once, MOST_LOGGED), most - len(records)
+            verdict = records[-1].verdict
+            at_once = min(2 * at_once, MOST_LOGGED)
+            most = most - len(records)
             kept = records[:-1] if verdict == STALLS else records
             made += [Pass(self._loss(record), record.n_changed, 0, seconds) for record in kept]
             self.n_passes += len(records)
@@ -105,7 +120,9 @@ class TritonRun:
         candidate = self.candidate = self._fetch(0)
         if verdict == RELOCATES:
             mass = DeviceSums(self._passes, 0, 0).mass
-            candidate, count = relocate_empty_clusters(self.model.kernel, self.rows.farthest, candidate, mass)
+            candidate, count = relocate_empty_clusters(
+                self.model.kernel, self.rows.farthest, candidate, mass
+            )
             made[-1] = replace(made[-1], n_relocated=count)
         return State(C, candidate, made[-1].loss, tuple(made), is_done=bool(candidate == C))
 
@@ -136,11 +153,13 @@ class TritonRun:
     def __del__(self) -> None:
         """Keep the buffers and graphs of an ended run for the next one.
 
-        The rows keep them, not their store: the buffers refer to the store, and a cycle would keep both on the device
-        until the garbage collector runs.
+        The rows keep them, not their store: the buffers refer to the store, and a cycle would keep
+        both on the device until the garbage collector runs.
         """
         if self.passes is not None:
-            self.rows.spare_passes[self.passes.k, self.passes.is_rectified, self.use_bounds] = self.passes
+            self.rows.spare_passes[self.passes.k, self.passes.is_rectified, self.use_bounds] = (
+                self.passes
+            )
 
     def _loss(self, record: Record) -> int:
         return int(self._passes.total_square) + record.loss
@@ -156,11 +175,20 @@ def _fell_little(made: list[Pass], tol: float) -> bool:
     return float(made[-2].loss - made[-1].loss) / float(made[-2].loss) <= tol
 
 
-def make_pass(rows: PackedRows, w: torch.Tensor | None, k: int, is_rectified: bool, use_bounds: bool = True) -> Any:
-    """The state of a run: in one launch where all is small, in groups of centroids where these are many."""
+def make_pass(
+    rows: PackedRows, w: torch.Tensor | None, k: int, is_rectified: bool, use_bounds: bool = True
+) -> Any:
+    """The state of a run: in one launch where all is small, in groups of centroids where these are
+    many.
+    """
     if use_bounds and is_small(rows, w, k):
         return SmallPass(rows, k, is_rectified)
     n_cells = rows.n * -(-k // CENTROIDS_IN_GROUP)
-    if use_bounds and k >= MANY_CENTROIDS and rows.P > NARROW_COLUMNS and n_cells <= MOST_GROUP_CELLS:
+    if (
+        use_bounds
+        and k >= MANY_CENTROIDS
+        and rows.P > NARROW_COLUMNS
+        and n_cells <= MOST_GROUP_CELLS
+    ):
         return GroupedPass(rows, w, k, is_rectified)
     return DevicePass(rows, w, k, is_rectified, use_bounds)

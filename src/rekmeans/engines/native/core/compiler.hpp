@@ -1,5 +1,6 @@
-// What compilers spell differently, by one name each. Where there are no vector extensions, or REKMEANS_PLAIN asks for
-// it, the same code runs on plain arrays (simd/plain_vectors.hpp) and on two 64-bit words (int128.hpp).
+// What compilers spell differently, by one name each. Where there are no vector extensions, or
+// REKMEANS_PLAIN asks for it, the same code runs on plain arrays (simd/plain_vectors.hpp) and on
+// two 64-bit words (int128.hpp).
 #pragma once
 
 #if !defined(__GNUC__) && !defined(REKMEANS_PLAIN)
@@ -17,7 +18,8 @@
 
 namespace rekmeans {
 
-// Ask for the cache line at this address; nothing is read. Static: each instruction set has its own copy.
+// Ask for the cache line at this address; nothing is read. Static: each instruction set has its own
+// copy.
 #if defined(REKMEANS_PLAIN)
 static inline void prefetch(const void*) {}
 #else

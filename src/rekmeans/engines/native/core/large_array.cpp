@@ -10,7 +10,8 @@ namespace rekmeans {
 namespace {
 
 constexpr size_t HUGE_PAGE = size_t(1) << 21;
-constexpr std::align_val_t ALIGNMENT{64};  // of a cache line; a huge page's is asked for where it is filled
+constexpr std::align_val_t ALIGNMENT{
+    64};  // of a cache line; a huge page's is asked for where it is filled
 
 }  // namespace
 

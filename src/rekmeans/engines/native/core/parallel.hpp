@@ -11,12 +11,16 @@
 
 namespace rekmeans {
 
-constexpr size_t MOST_THREADS = 256;       // more only cost memory
-constexpr size_t PARALLEL_FROM = 1 << 16;  // operations below which starting a thread costs more than it saves
+constexpr size_t MOST_THREADS = 256;  // more only cost memory
+constexpr size_t PARALLEL_FROM =
+    1 << 16;  // operations below which starting a thread costs more than it saves
 
-inline size_t threads_for(size_t operations, size_t threads) { return operations < PARALLEL_FROM ? 1 : threads; }
+inline size_t threads_for(size_t operations, size_t threads) {
+  return operations < PARALLEL_FROM ? 1 : threads;
+}
 
-// Items [0, count) handed out one by one to the threads that ask; the first exception of any of them.
+// Items [0, count) handed out one by one to the threads that ask; the first exception of any of
+// them.
 template <class Work>
 struct Items {
   Items(size_t count_, const Work& work_) : count(count_), work(work_) {}
@@ -37,9 +41,9 @@ struct Items {
   std::exception_ptr error;
 };
 
-// Threads that wait for one piece of work after the other, for calls with many short ones: they are started and joined
-// where the crew is made, so nothing outlives the call and a fork finds no thread of ours. `parallel` uses the crew of
-// the thread that calls it.
+// Threads that wait for one piece of work after the other, for calls with many short ones: they are
+// started and joined where the crew is made, so nothing outlives the call and a fork finds no
+// thread of ours. `parallel` uses the crew of the thread that calls it.
 class Crew {
  public:
   explicit Crew(size_t threads) : outer(current()) {
@@ -47,8 +51,9 @@ class Crew {
     try {
       for (size_t t = 1; t < threads; ++t) others.emplace_back([this, t] { wait_for_work(t); });
     } catch (const std::exception&) {
-      // std::system_error or std::bad_alloc: no more threads can start, so those that run share the work. Rethrowing
-      // it would end the process, because threads that run are not joined when a constructor fails.
+      // std::system_error or std::bad_alloc: no more threads can start, so those that run share the
+      // work. Rethrowing it would end the process, because threads that run are not joined when a
+      // constructor fails.
     }
     current() = this;
   }
@@ -69,9 +74,11 @@ class Crew {
 
   template <class Each>
   void run(const Each& each) {
-    Crew* const crew = std::exchange(current(), nullptr);  // what the work itself runs in parallel starts its own
+    Crew* const crew =
+        std::exchange(current(), nullptr);  // what the work itself runs in parallel starts its own
     busy.store(others.size());
-    start([](const void* what, size_t thread) { (*static_cast<const Each*>(what))(thread); }, &each);
+    start([](const void* what, size_t thread) { (*static_cast<const Each*>(what))(thread); },
+          &each);
     each(0);
     for (size_t spins = 0; busy.load(std::memory_order_acquire); ++spins)
       if (spins > SPINS) std::this_thread::yield();
@@ -80,7 +87,8 @@ class Crew {
 
  private:
   using Call = void (*)(const void*, size_t);
-  static constexpr size_t SPINS = 2000;  // a few microseconds: the next piece of work often comes at once
+  static constexpr size_t SPINS =
+      2000;  // a few microseconds: the next piece of work often comes at once
 
   void start(Call call_, const void* what_) {
     {
@@ -93,7 +101,8 @@ class Crew {
 
   void wait_for_work(size_t thread) {
     for (size_t done = 0;;) {
-      for (size_t spins = 0; round.load(std::memory_order_acquire) == done && spins < SPINS; ++spins) {
+      for (size_t spins = 0; round.load(std::memory_order_acquire) == done && spins < SPINS;
+           ++spins) {
       }
       std::unique_lock<std::mutex> lock(mutex);
       wake.wait(lock, [&] { return round.load(std::memory_order_relaxed) != done; });
@@ -116,8 +125,8 @@ class Crew {
   const void* what = nullptr;
 };
 
-// Run work(thread, i) for i in [0, count) on a number of threads: those of the crew, or some that are started here and
-// joined here.
+// Run work(thread, i) for i in [0, count) on a number of threads: those of the crew, or some that
+// are started here and joined here.
 template <class Work>
 void parallel(size_t threads, size_t count, const Work& work) {
   threads = threads < count ? threads : count;

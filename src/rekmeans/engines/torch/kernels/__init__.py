@@ -1,1 +1,3 @@
-"""Triton kernels of a certified pass: assignment, doubtful rows, exact sums, centroids, groups, small fits."""
+"""Triton kernels of a certified pass: assignment, doubtful rows, exact sums, centroids, groups,
+small fits.
+"""

@@ -1,8 +1,9 @@
-"""Certified assignment: t = g.h - |h|^2/2 in fp16 tensor cores, the two best of each row, and what they prove.
+"""Certified assignment: t = g.h - |h|^2/2 in fp16 tensor cores, the two best of each row, and what
+they prove.
 
-g = f - mean and h = m - mean are rows and centroids centred on one grid point; error_bound.py has the proof of the
-bound E = q A + B on what a score computed here may err by, q = |g|. A row is certain if its two best are more than 2
-E apart.
+g = f - mean and h = m - mean are rows and centroids centred on one grid point; error_bound.py has
+the proof of the bound E = q A + B on what a score computed here may err by, q = |g|. A row is
+certain if its two best are more than 2 E apart.
 """
 
 import triton
@@ -24,7 +25,9 @@ def append_places(flag, counter):
 
 @triton.jit
 def merge_tile(acc, bias, kt, kc, b1, b2, i1, BN: tl.constexpr, BK: tl.constexpr):
-    """The two best of a tile of scores (BN, BK) join the running two; the column rides in the low bits of a score."""
+    """The two best of a tile of scores (BN, BK) join the running two; the column rides in the low
+    bits of a score.
+    """
     s = acc - tl.load(bias + kt + kc)[None, :]
     s = ((s.to(tl.int32, bitcast=True) & (-BK)) | kc[None, :]).to(tl.float32, bitcast=True)
     left, right = tl.split(tl.reshape(s, [BN, BK // 2, 2]))
@@ -35,10 +38,12 @@ def merge_tile(acc, bias, kt, kc, b1, b2, i1, BN: tl.constexpr, BK: tl.constexpr
 
 @triton.jit
 def distance_bounds(q, t1, t2, e2):
-    """An upper bound of the distance at score t1 and a lower one at t2, |g - h|^2 = |g|^2 - 2 t; e2 = 2 E.
+    """An upper bound of the distance at score t1 and a lower one at t2, |g - h|^2 = |g|^2 - 2 t; e2
+    = 2 E.
 
-    q is |g| rounded up by at most 2^-21 of it. Each float32 step errs by at most 2^-23 of its terms; 2^-20 of their sum
-    covers all of them, and the square roots, within 2^-22, are widened by 2^-21.
+    q is |g| rounded up by at most 2^-21 of it. Each float32 step errs by at most 2^-23 of its
+    terms; 2^-20 of their sum covers all of them, and the square roots, within 2^-22, are widened by
+    2^-21.
     """
     room1 = e2 + 9.54e-7 * (q * q + 2.0 * tl.abs(t1) + e2)
     room2 = e2 + 9.54e-7 * (q * q + 2.0 * tl.abs(t2) + e2)
@@ -48,7 +53,9 @@ def distance_bounds(q, t1, t2, e2):
 
 
 @triton.jit
-def _store_verdicts(r, live, b1, b2, i1, q, A, B, first, new, threshold, Z, cum_low, BOUND: tl.constexpr):
+def _store_verdicts(
+    r, live, b1, b2, i1, q, A, B, first, new, threshold, Z, cum_low, BOUND: tl.constexpr
+):
     """new: the certain label, or -1 - label; Z: the bound that lets later passes skip the row.
 
     A row without observed cells (q < 0) is as near to all, so the first centroid has it.
@@ -59,7 +66,9 @@ def _store_verdicts(r, live, b1, b2, i1, q, A, B, first, new, threshold, Z, cum_
     certain = ((b1 - b2) > e2) | empty
     tl.store(new + r, tl.where(certain, i1, -1 - i1).to(new.dtype.element_ty), mask=live)
     tl.store(threshold + r, b1 - e2, mask=live & (certain == 0))
-    if BOUND:  # the label stays while the drift of its centroid and the largest of all, summed since, stay below Z
+    # the label stays while the drift of its centroid and the largest of all, summed since, stay
+    # below Z
+    if BOUND:
         upper, lower = distance_bounds(q, b1, b2, e2)
         drift = tl.load(cum_low + i1, mask=live, other=0.0)
         z = (lower - upper + drift) - 4.8e-7 * (lower + upper + drift)
@@ -96,7 +105,8 @@ def assign(
 ):
     """The two best scores of each row, without an n x k matrix."""
     kc, pc = tl.arange(0, BK), tl.arange(0, BP)
-    A, B = tl.load(AB), tl.load(AB + 1)
+    A = tl.load(AB)
+    B = tl.load(AB + 1)
     listed = tl.load(counters + 3)
     total = tl.where(listed <= limit, listed, 0) if GATHER else tl.where(listed <= limit, 0, n)
     total = tl.where(tl.load(halt) == 0, total, 0)
@@ -109,7 +119,9 @@ def assign(
             inside = live[:, None] if P == BP else live[:, None] & (pc < P)[None, :]
             x = tl.load(X + r.to(tl.int64)[:, None] * P + pc[None, :], mask=inside, other=0.0)
             b = tl.full([BN], -1e30, tl.float32)
-            b1, b2, i1 = merge_tile(tl.dot(x, c), bias, 0, kc, b, b, tl.zeros([BN], tl.int32), BN, BK)
+            b1, b2, i1 = merge_tile(
+                tl.dot(x, c), bias, 0, kc, b, b, tl.zeros([BN], tl.int32), BN, BK
+            )
             q = tl.load(Q + r, mask=live, other=0.0)
             _store_verdicts(r, live, b1, b2, i1, q, A, B, first, new, threshold, Z, cum_low, BOUND)
     else:
@@ -139,7 +151,9 @@ def assign(
 
 @triton.jit(do_not_specialize=["n"])
 def list_unproven_rows(Z, labels, cum_high, rows, counters, halt, n, BN: tl.constexpr):
-    """Rows whose bound no longer proves their label; cum_high f32 (K,): summed drift, rounded up."""
+    """Rows whose bound no longer proves their label; cum_high f32 (K,): summed drift, rounded
+    up.
+    """
     if tl.load(halt) == 0:
         r = tl.program_id(0) * BN + tl.arange(0, BN)
         live = r < n
@@ -169,7 +183,9 @@ def list_movers_and_doubts(
     limit,
     BN: tl.constexpr,
 ):
-    """Rows that certainly changed label, and rows in doubt, to their lists; one 64-bit atomic counts both."""
+    """Rows that certainly changed label, and rows in doubt, to their lists; one 64-bit atomic
+    counts both.
+    """
     least: tl.constexpr = -(2**63)
     listed = tl.load(counters + 3)
     gathered = listed <= limit
@@ -196,6 +212,8 @@ def list_movers_and_doubts(
             tl.store(mover_old + to, old.to(mover_old.dtype.element_ty), mask=moved)
             to = (base >> 32).to(tl.int32) + (place >> 16)
             tl.store(doubt_row + to, r, mask=doubt)
-            tl.store(doubt_threshold + to, tl.load(threshold + r, mask=doubt, other=0.0), mask=doubt)
+            tl.store(
+                doubt_threshold + to, tl.load(threshold + r, mask=doubt, other=0.0), mask=doubt
+            )
             tl.store(doubt_best + to, tl.full([BN], least, tl.int64), mask=doubt)
             tl.store(doubt_new + to, tl.full([BN], 1 << 30, tl.int32), mask=doubt)

@@ -1,10 +1,12 @@
 """The next centroids where the sums are, what a pass needs of them, and the exact objective.
 
-It is sum w |g|^2 + sum_c h (n h - 2 S), integers as digits of 16 bits: digit i counts 2^(16 i), the last is signed.
+It is sum w |g|^2 + sum_c h (n h - 2 S), integers as digits of 16 bits: digit i counts 2^(16 i), the
+last is signed.
 
-Limits, for a mass N < 2^61 (fewer than 2^30 rows), |h| <= 2^24 and 2 D < 2^15 columns. A term is below 3 N 2^48, their
-sum over the columns and clusters below 3 * 2^124, so the last digit, in units of 2^80, is below 3 * 2^44. The high
-words of sums stay below 2^54, as _wide_to_float needs, and below 2^52 for the sums of f.
+Limits, for a mass N < 2^61 (fewer than 2^30 rows), |h| <= 2^24 and 2 D < 2^15 columns. A term is
+below 3 N 2^48, their sum over the columns and clusters below 3 * 2^124, so the last digit, in units
+of 2^80, is below 3 * 2^44. The high words of sums stay below 2^54, as _wide_to_float needs, and
+below 2^52 for the sums of f.
 """
 
 import triton
@@ -12,13 +14,16 @@ import triton.language as tl
 
 from .doubtful import GRID_STEPS
 
-ROUNDER = tl.constexpr(6755399441055744.0)  # 1.5 * 2^52: added and subtracted it rounds to integers, ties to even
+# 1.5 * 2^52: added and subtracted it rounds to integers, ties to even
+ROUNDER = tl.constexpr(6755399441055744.0)
 DIGITS = tl.constexpr(6)
 
 
 @triton.jit
 def _wide_to_float(high, low):
-    """2^32 high + low, 0 <= low < 2^32, |high| < 2^54, rounded once to float64: to odd first, at 55 bits or more."""
+    """2^32 high + low, 0 <= low < 2^32, |high| < 2^54, rounded once to float64: to odd first, at 55
+    bits or more.
+    """
     size = tl.where(high < 0, -high, high)
     value = ((high << 32) + low).to(tl.float64)
     for s in tl.static_range(8, 25, 8):
@@ -30,7 +35,9 @@ def _wide_to_float(high, low):
 
 @triton.jit
 def _sum_of_cells(S, at, inside, plane, mean, seen, WEIGHTED: tl.constexpr):
-    """Sum of f = g + mean over the observed rows of a cluster as float64, and the sums of g as two words."""
+    """Sum of f = g + mean over the observed rows of a cluster as float64, and the sums of g as two
+    words.
+    """
     low = tl.load(S + at, mask=inside, other=0)
     high = tl.zeros_like(low)
     if WEIGHTED:
@@ -47,7 +54,9 @@ def _sum_of_cells(S, at, inside, plane, mean, seen, WEIGHTED: tl.constexpr):
 
 @triton.jit
 def _loss_digits(h, seen, low, high, WEIGHTED: tl.constexpr):
-    """h (n h - 2 S) as six digits, not carried: |h| <= 2^24 times 16 bits of n h - 2 S each, the last signed."""
+    """h (n h - 2 S) as six digits, not carried: |h| <= 2^24 times 16 bits of n h - 2 S each, the
+    last signed.
+    """
     none = tl.zeros_like(h)
     if WEIGHTED:
         lower = h * (seen & 0xFFFFFFFF) - 2 * low
@@ -101,7 +110,9 @@ def move_centroids(
     D: tl.constexpr, P: tl.constexpr, BD: tl.constexpr,
     GIVEN: tl.constexpr, RECTIFIED: tl.constexpr, MISSING: tl.constexpr, WEIGHTED: tl.constexpr,
 ):  # fmt: skip
-    """The next centroid of each cluster, S/n or S/|S| on the grid, what a pass needs of it, its loss."""
+    """The next centroid of each cluster, S/n or S/|S| on the grid, what a pass needs of it, its
+    loss.
+    """
     if tl.load(halt) == 0:
         c = tl.program_id(0).to(tl.int64)
         cols = tl.arange(0, BD)
@@ -196,4 +207,6 @@ def move_centroids(
         tl.store(differs + c, tl.sum(changed, 0))
         if GIVEN == 0:
             lower = tl.sum(e0, 0), tl.sum(e1, 0), tl.sum(e2, 0)
-            _store_digits(digits, c, lower[0], lower[1], lower[2], tl.sum(e3, 0), tl.sum(e4, 0), tl.sum(e5, 0))
+            _store_digits(
+                digits, c, lower[0], lower[1], lower[2], tl.sum(e3, 0), tl.sum(e4, 0), tl.sum(e5, 0)
+            )

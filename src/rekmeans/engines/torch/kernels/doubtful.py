@@ -1,4 +1,6 @@
-"""Doubtful rows decided exactly: score 2 f.m - |m|^2 over observed cells in int64, lowest number at a tie."""
+"""Doubtful rows decided exactly: score 2 f.m - |m|^2 over observed cells in int64, lowest number at
+a tie.
+"""
 
 import triton
 import triton.language as tl
@@ -17,7 +19,8 @@ def grid_values(X, L, r, col, inside, P: tl.constexpr, LP: tl.constexpr):
 
 
 @triton.jit
-def _exact_terms(X, L, mean, M, r, c, col, inside, D: tl.constexpr, P: tl.constexpr, LP: tl.constexpr,
+def _exact_terms(X, L, mean, M, r, c, col, inside, D: tl.constexpr, P: tl.constexpr,
+    LP: tl.constexpr,
                  MISSING: tl.constexpr):  # fmt: skip
     """m (2 f - m) of each observed cell, int64; r, c (pairs, 1), col (1, columns)."""
     f = grid_values(X, L, r, col, inside, P, LP) + tl.load(mean + col, mask=col < 2 * D, other=0)
@@ -51,8 +54,9 @@ def list_candidates(
 ):
     """Pairs (doubtful row, centroid) whose score may still be the best.
 
-    There may be more than 2^31 pairs if many centroids are equal. A program stops counting once the list is full, so
-    counters[2] stays below most_pairs + NPROG BN; rows whose pairs did not fit are marked instead.
+    There may be more than 2^31 pairs if many centroids are equal. A program stops counting once the
+    list is full, so counters[2] stays below most_pairs + NPROG BN; rows whose pairs did not fit are
+    marked instead.
     """
     kc, pc = tl.arange(0, BK), tl.arange(0, BP)
     total = tl.where(tl.load(halt) == 0, tl.load(counters + 1), 0)
@@ -67,14 +71,19 @@ def list_candidates(
         acc = tl.zeros([BN, BK], tl.float32)
         for pt in range(0, P, BP):
             inside = pc < P - pt
-            x = tl.load(X + r.to(tl.int64)[:, None] * P + (pt + pc)[None, :], mask=inside[None, :], other=0.0)
+            x = tl.load(
+                X + r.to(tl.int64)[:, None] * P + (pt + pc)[None, :],
+                mask=inside[None, :],
+                other=0.0,
+            )
             cp = C + tl.cast(kt, tl.int64) * P + (kc[None, :] * P + (pt + pc)[:, None])
             c = tl.load(cp, mask=inside[:, None], other=0.0)
             acc = tl.dot(x, c, acc)
         s = acc - tl.load(bias + kt + kc)[None, :]
         s = tl.where(s >= least[:, None], kc[None, :], -1)  # the columns that may win
         top = tl.max(s, 1)
-        while tl.max(top, 0) >= 0:  # one candidate of each row at a time; rarely more than two rounds
+        # one candidate of each row at a time; rarely more than two rounds
+        while tl.max(top, 0) >= 0:
             hit = top >= 0
             counted = hit & (full == 0)
             to = append_places(counted, counters + 2)
@@ -94,7 +103,8 @@ def score_pairs(
     pair_score,  # i64 (most_pairs,)
     doubt_best,
     counters, halt, most_pairs,
-    D: tl.constexpr, P: tl.constexpr, LP: tl.constexpr, BQ: tl.constexpr, BP: tl.constexpr, NPROG: tl.constexpr,
+    D: tl.constexpr, P: tl.constexpr, LP: tl.constexpr, BQ: tl.constexpr, BP: tl.constexpr,
+    NPROG: tl.constexpr,
     MISSING: tl.constexpr,
 ):  # fmt: skip
     """The exact score of each pair; the best of a row by an atomic maximum."""
@@ -109,23 +119,33 @@ def score_pairs(
         terms = tl.zeros([BQ, BP], tl.int64)
         for pt in range(0, 2 * D, BP):
             col = (pt + pc)[None, :]
-            terms += _exact_terms(X, L, mean, M, r, c, col, live[:, None] & (col < 2 * D), D, P, LP, MISSING)
+            terms += _exact_terms(
+                X, L, mean, M, r, c, col, live[:, None] & (col < 2 * D), D, P, LP, MISSING
+            )
         score = tl.sum(terms, 1)
         tl.store(pair_score + pair, score, mask=live)
         tl.atomic_max(doubt_best + slot, score, mask=live, sem="relaxed")
 
 
 @triton.jit
-def choose_winners(pair_slot, pair_centroid, pair_score, doubt_best, doubt_new, order, counters, halt, most_pairs,
+def choose_winners(pair_slot, pair_centroid, pair_score, doubt_best, doubt_new, order, counters,
+    halt, most_pairs,
                    B: tl.constexpr, NPROG: tl.constexpr):  # fmt: skip
-    """The lowest centroid, as the caller numbers them (order i32 (K,)), among the exact best of each doubtful row."""
+    """The lowest centroid, as the caller numbers them (order i32 (K,)), among the exact best of
+    each doubtful row.
+    """
     total = tl.where(tl.load(halt) == 0, tl.minimum(tl.load(counters + 2), most_pairs), 0)
     for t in range(tl.program_id(0), tl.cdiv(total, B), NPROG):
         pair = t * B + tl.arange(0, B)
         live = pair < total
         slot = tl.load(pair_slot + pair, mask=live, other=0)
-        best = live & (tl.load(pair_score + pair, mask=live, other=0) == tl.load(doubt_best + slot, mask=live, other=1))
-        number = tl.load(order + tl.load(pair_centroid + pair, mask=live, other=0), mask=live, other=0)
+        best = live & (
+            tl.load(pair_score + pair, mask=live, other=0)
+            == tl.load(doubt_best + slot, mask=live, other=1)
+        )
+        number = tl.load(
+            order + tl.load(pair_centroid + pair, mask=live, other=0), mask=live, other=0
+        )
         tl.atomic_min(doubt_new + slot, number, mask=best, sem="relaxed")
 
 
@@ -135,7 +155,9 @@ def score_overflow(
     D: tl.constexpr, P: tl.constexpr, LP: tl.constexpr, BP: tl.constexpr, NPROG: tl.constexpr,
     MISSING: tl.constexpr,
 ):  # fmt: skip
-    """Rows with more candidates than there was room for: all centroids, exactly, in the caller's order (inverse)."""
+    """Rows with more candidates than there was room for: all centroids, exactly, in the caller's
+    order (inverse).
+    """
     pc = tl.arange(0, BP)[None, :]
     crowded = (tl.load(counters + 2) > most_pairs) & (tl.load(halt) == 0)
     total = tl.where(crowded, tl.load(counters + 1), 0)

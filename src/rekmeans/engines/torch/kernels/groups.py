@@ -1,8 +1,10 @@
-"""Many centroids in groups of neighbours: a row scores only the groups that its lower bounds cannot rule out.
+"""Many centroids in groups of neighbours: a row scores only the groups that its lower bounds cannot
+rule out.
 
-LZ[j, g] is a lower bound on the distance of row j to every centroid of group g but its own, plus the drift of the
-group summed up to then: the group is skipped while LZ exceeds the distance to the own centroid, computed in every
-pass, plus the drift summed up to now. What is scored is certified as in assign.py, so labels stay exact.
+LZ[j, g] is a lower bound on the distance of row j to every centroid of group g but its own, plus
+the drift of the group summed up to then: the group is skipped while LZ exceeds the distance to the
+own centroid, computed in every pass, plus the drift summed up to now. What is scored is certified
+as in assign.py, so labels stay exact.
 """
 
 import triton
@@ -36,8 +38,12 @@ def list_groups_to_score(
         dot = tl.zeros([BN], tl.float32)
         for pt in range(0, P, BP):
             inside = live[:, None] & (pt + pc < P)[None, :]
-            x = tl.load(X + r.to(tl.int64)[:, None] * P + pt + pc[None, :], mask=inside, other=0.0).to(tl.float32)
-            c = tl.load(C + at.to(tl.int64)[:, None] * P + pt + pc[None, :], mask=inside, other=0.0).to(tl.float32)
+            x = tl.load(
+                X + r.to(tl.int64)[:, None] * P + pt + pc[None, :], mask=inside, other=0.0
+            ).to(tl.float32)
+            c = tl.load(
+                C + at.to(tl.int64)[:, None] * P + pt + pc[None, :], mask=inside, other=0.0
+            ).to(tl.float32)
             dot += tl.sum(x * c, 1)
         q = tl.load(Q + r, mask=live, other=0.0)
         t = dot - tl.load(bias + at)
@@ -62,7 +68,8 @@ def score_groups(
     X, C, bias, lists, list_counts,
     T1, T2,  # f32 (n, G) the two best scores of a row in a group; the column rides in the low bits
     halt, n,
-    P: tl.constexpr, KG: tl.constexpr, G: tl.constexpr, BN: tl.constexpr, BP: tl.constexpr, NPROG: tl.constexpr,
+    P: tl.constexpr, KG: tl.constexpr, G: tl.constexpr, BN: tl.constexpr, BP: tl.constexpr,
+    NPROG: tl.constexpr,
 ):  # fmt: skip
     """The two best of each listed row inside its group; P is a multiple of BP."""
     kc, pc = tl.arange(0, KG), tl.arange(0, BP)
@@ -96,11 +103,14 @@ def score_groups(
 
 @triton.jit(do_not_specialize=["first"])
 def merge_groups(
-    Q, AB, labels, own_score, own_upper, LZ, drift_low, drift_high, T1, T2, active, mover_row, mover_old, doubt_row,
+    Q, AB, labels, own_score, own_upper, LZ, drift_low, drift_high, T1, T2, active, mover_row,
+    mover_old, doubt_row,
     doubt_threshold, doubt_best, doubt_new, counters, halt, first,
     KG: tl.constexpr, G: tl.constexpr, GP: tl.constexpr, BN: tl.constexpr, NPROG: tl.constexpr,
 ):  # fmt: skip
-    """The label of each active row from what its groups found; its bounds; movers and doubtful rows listed."""
+    """The label of each active row from what its groups found; its bounds; movers and doubtful rows
+    listed.
+    """
     total = tl.where(tl.load(halt) == 0, tl.load(counters + 3), 0)
     gg = tl.arange(0, GP)
     low_now = tl.load(drift_low + gg, mask=gg < G, other=0.0)
@@ -126,7 +136,8 @@ def merge_groups(
         i1 = g1 * KG + (b1.to(tl.int32, bitcast=True) & (KG - 1))
         own_group = tl.where(old < 0, 0, old // KG)
         own_scored = tl.sum((scored & (gg[None, :] == own_group[:, None])).to(tl.int32), 1) > 0
-        alone = (old >= 0) & (own_scored == 0)  # the own centroid lies in a group that is not scored
+        # the own centroid lies in a group that is not scored
+        alone = (old >= 0) & (own_scored == 0)
         stays = alone & (t > b1)
         b2 = tl.where(alone, tl.maximum(b2, tl.minimum(b1, t)), b2)
         i1 = tl.where(stays, old, i1)
@@ -160,7 +171,9 @@ def merge_groups(
 
 @triton.jit
 def sum_group_drift(stats, cum, drift_low, drift_high, list_counts, halt, k, K, KG: tl.constexpr):
-    """The largest drift of each group joins its sum, cum f64 (G,); stats[2] has the drift of each centroid."""
+    """The largest drift of each group joins its sum, cum f64 (G,); stats[2] has the drift of each
+    centroid.
+    """
     if tl.load(halt) == 0:
         g = tl.program_id(0)
         c = g * KG + tl.arange(0, KG)

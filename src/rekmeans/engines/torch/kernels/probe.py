@@ -1,4 +1,6 @@
-"""A plain product in the tensor cores, tiled as the passes tile it, for looking at what the accumulator loses."""
+"""A plain product in the tensor cores, tiled as the passes tile it, for looking at what the
+accumulator loses.
+"""
 
 import triton
 import triton.language as tl

@@ -1,4 +1,6 @@
-"""Small tables: many passes in one launch; int64 scores, sums by atomics, one barrier of all programs a pass."""
+"""Small tables: many passes in one launch; int64 scores, sums by atomics, one barrier of all
+programs a pass.
+"""
 
 import triton
 import triton.language as tl
@@ -21,7 +23,9 @@ def _wait_for_all(barrier, target):
 
 
 @triton.jit
-def _next_centroids(S, N, m, slot, cell, partner, inside, kk, k, RECTIFIED: tl.constexpr, P: tl.constexpr):
+def _next_centroids(
+    S, N, m, slot, cell, partner, inside, kk, k, RECTIFIED: tl.constexpr, P: tl.constexpr
+):
     """S/n or S/|S| on the grid, (KP, BP); and how many clusters are empty."""
     size = tl.load(N + slot * k + kk, mask=kk < k, other=1, volatile=True)
     a = tl.load(S + slot * k * P + cell, mask=inside, other=0, volatile=True).to(tl.float64)
@@ -51,7 +55,8 @@ def fit_small(
     log,  # i64 (passes, LOG) n_changed, verdict, n_empty, low word, high word
     progress,  # i32 (1,)
     n, first_slot, most_passes,
-    k: tl.constexpr, KP: tl.constexpr, P: tl.constexpr, BP: tl.constexpr, BN: tl.constexpr, NPROG: tl.constexpr,
+    k: tl.constexpr, KP: tl.constexpr, P: tl.constexpr, BP: tl.constexpr, BN: tl.constexpr,
+    NPROG: tl.constexpr,
     LOG: tl.constexpr, RECTIFIED: tl.constexpr,
 ):  # fmt: skip
     """Passes until one stalls, repeats its centroids, leaves a cluster empty, or is the last."""
@@ -94,7 +99,9 @@ def fit_small(
             old = tl.load(labels + r, mask=live, other=0).to(tl.int32)
             n_changed += tl.sum((live & (own != old)).to(tl.int32), 0)
             tl.store(labels + r, own.to(tl.int16), mask=live)
-            tl.atomic_add(S + (slot * k + own)[:, None] * P + col[None, :], f, mask=here, sem="relaxed")
+            tl.atomic_add(
+                S + (slot * k + own)[:, None] * P + col[None, :], f, mask=here, sem="relaxed"
+            )
             tl.atomic_add(N + slot * k + own, tl.full([BN], 1, tl.int32), mask=live, sem="relaxed")
         tl.atomic_add(losses + slot * 2, low, sem="relaxed")
         tl.atomic_add(losses + slot * 2 + 1, high, sem="relaxed")

@@ -1,10 +1,12 @@
-"""Exact sums of g over each cluster, kept by movers alone: added where they arrive, subtracted where they leave.
+"""Exact sums of g over each cluster, kept by movers alone: added where they arrive, subtracted
+where they leave.
 
 S i64 (1, K, P), or with weights (2, K, P): S[0] + 2^32 S[1]. N i64 (K,): the mass.
 
-Limits, for n < 2^30 rows (MOST_PACKED_ROWS), |g| <= 2^24 and weights up to 2^31. Without weights |S| <= n 2^24 < 2^54.
-With weights, a pass adds at most n low words to a cluster, and carries them afterwards: S[0] < (n + 1) 2^32 < 2^63 and
-|S[1]| <= n 2^23 + n < 2^54. N <= n 2^31 < 2^61. Entries of the sort are numbered below 2 n < 2^31.
+Limits, for n < 2^30 rows (MOST_PACKED_ROWS), |g| <= 2^24 and weights up to 2^31. Without weights
+|S| <= n 2^24 < 2^54. With weights, a pass adds at most n low words to a cluster, and carries them
+afterwards: S[0] < (n + 1) 2^32 < 2^63 and |S[1]| <= n 2^23 + n < 2^54. N <= n 2^31 < 2^61. Entries
+of the sort are numbered below 2 n < 2^31.
 """
 
 import triton
@@ -69,9 +71,11 @@ def _tile_ranks(own, live, counts, KP: tl.constexpr):
 @triton.jit
 def rank_movers(labels, mover_row, mover_old, ranks, counts, counters, halt, most, upper,
                 BM: tl.constexpr, NPROG: tl.constexpr, KP: tl.constexpr):  # fmt: skip
-    """Counting sort of movers, first step: each one's place among those that join (2c) or leave (2c + 1) a cluster.
+    """Counting sort of movers, first step: each one's place among those that join (2c) or leave (2c
+    + 1) a cluster.
 
-    KP > 0: a power of two above k; ranks are counted in the tile first, so that few counters are not fought over.
+    KP > 0: a power of two above k; ranks are counted in the tile first, so that few counters are
+    not fought over.
     """
     total = tl.load(counters)
     total = tl.where((total < most) | (total >= upper) | (tl.load(halt) != 0), 0, total)
@@ -79,20 +83,32 @@ def rank_movers(labels, mover_row, mover_old, ranks, counts, counters, halt, mos
         at = t * BM + tl.arange(0, BM)
         live = at < total
         old = tl.load(mover_old + at, mask=live, other=-1).to(tl.int32)
-        new = tl.load(labels + tl.load(mover_row + at, mask=live, other=0), mask=live, other=0).to(tl.int32)
+        new = tl.load(labels + tl.load(mover_row + at, mask=live, other=0), mask=live, other=0).to(
+            tl.int32
+        )
         left = live & (old >= 0)
         if KP > 0:
             tl.store(ranks + 2 * at, _tile_ranks(new, live, counts, KP), mask=live)
             tl.store(ranks + 2 * at + 1, _tile_ranks(old, left, counts + 1, KP), mask=left)
         else:
             one = tl.full([BM], 1, tl.int32)
-            tl.store(ranks + 2 * at, tl.atomic_add(counts + 2 * new, one, mask=live, sem="relaxed"), mask=live)
-            tl.store(ranks + 2 * at + 1, tl.atomic_add(counts + 2 * old + 1, one, mask=left, sem="relaxed"), mask=left)
+            tl.store(
+                ranks + 2 * at,
+                tl.atomic_add(counts + 2 * new, one, mask=live, sem="relaxed"),
+                mask=live,
+            )
+            tl.store(
+                ranks + 2 * at + 1,
+                tl.atomic_add(counts + 2 * old + 1, one, mask=left, sem="relaxed"),
+                mask=left,
+            )
 
 
 @triton.jit
 def place_clusters(counts, offsets, counters, k, B: tl.constexpr):
-    """Where the arrivals (2c) and departures (2c + 1) of each cluster start; counters[4]: all entries."""
+    """Where the arrivals (2c) and departures (2c + 1) of each cluster start; counters[4]: all
+    entries.
+    """
     n_entries = 0
     for first in range(0, k, B):
         c = first + tl.arange(0, B)
@@ -108,7 +124,8 @@ def place_clusters(counts, offsets, counters, k, B: tl.constexpr):
 
 
 @triton.jit
-def sort_movers(labels, mover_row, mover_old, ranks, offsets, entry_row, entry_own, counters, halt, most, upper,
+def sort_movers(labels, mover_row, mover_old, ranks, offsets, entry_row, entry_own, counters,
+    halt, most, upper,
                 BM: tl.constexpr, NPROG: tl.constexpr):  # fmt: skip
     """Entries in the order of their clusters: 2 row, + 1 if it leaves."""
     total = tl.load(counters)
@@ -119,11 +136,15 @@ def sort_movers(labels, mover_row, mover_old, ranks, offsets, entry_row, entry_o
         r = tl.load(mover_row + at, mask=live, other=0).to(tl.int64)
         old = tl.load(mover_old + at, mask=live, other=-1).to(tl.int32)
         new = tl.load(labels + r, mask=live, other=0).to(tl.int32)
-        to = tl.load(offsets + 2 * new, mask=live, other=0) + tl.load(ranks + 2 * at, mask=live, other=0)
+        to = tl.load(offsets + 2 * new, mask=live, other=0) + tl.load(
+            ranks + 2 * at, mask=live, other=0
+        )
         tl.store(entry_row + to, 2 * r, mask=live)
         tl.store(entry_own + to, new, mask=live)
         left = live & (old >= 0)
-        to = tl.load(offsets + 2 * old + 1, mask=left, other=0) + tl.load(ranks + 2 * at + 1, mask=left, other=0)
+        to = tl.load(offsets + 2 * old + 1, mask=left, other=0) + tl.load(
+            ranks + 2 * at + 1, mask=left, other=0
+        )
         tl.store(entry_row + to, 2 * r + 1, mask=left)
         tl.store(entry_own + to, old, mask=left)
 
@@ -134,7 +155,9 @@ def add_sorted_movers(
     P: tl.constexpr, LP: tl.constexpr, BR: tl.constexpr, BP: tl.constexpr, NPROG: tl.constexpr,
     WEIGHTED: tl.constexpr,
 ):  # fmt: skip
-    """A run of one cluster inside BR <= 32 entries adds up in registers (|g| <= 2^24, w <= 2^31), then by an atomic."""
+    """A run of one cluster inside BR <= 32 entries adds up in registers (|g| <= 2^24, w <= 2^31),
+    then by an atomic.
+    """
     wide: tl.constexpr = (P + BP - 1) // BP
     total = tl.where(tl.load(halt) == 0, tl.load(counters + 4), 0)
     for task in range(tl.program_id(0), tl.cast(tl.cdiv(total, BR), tl.int64) * wide, NPROG):
@@ -153,7 +176,8 @@ def add_sorted_movers(
         c = tl.min(own, 0)
         while c < NO_CLUSTER:
             here = own == c
-            _add_to_sums(S, c.to(tl.int64) * P + col, tl.sum(tl.where(here[:, None], v, 0), 0).to(tl.int64), col < P,
+            _add_to_sums(S, c.to(tl.int64) * P + col, tl.sum(tl.where(here[:, None], v, 0),
+                0).to(tl.int64), col < P,
                          plane, WEIGHTED)  # fmt: skip
             if task % wide == 0:
                 tl.atomic_add(N + c, tl.sum(tl.where(here, w, 0), 0).to(tl.int64), sem="relaxed")
@@ -165,10 +189,12 @@ def add_movers_of_few_clusters(
     X, L,
     mean,  # i32 (P,) 0 in columns that are no cosine or sine
     labels, mover_row, mover_old, S, N, counters, halt, k, least,
-    KP: tl.constexpr, P: tl.constexpr, LP: tl.constexpr, BP: tl.constexpr, BM: tl.constexpr, LEAST: tl.constexpr,
+    KP: tl.constexpr, P: tl.constexpr, LP: tl.constexpr, BP: tl.constexpr, BM: tl.constexpr,
+    LEAST: tl.constexpr,
     NPROG: tl.constexpr,
 ):  # fmt: skip
-    """Signed one-hot' x limbs g + mean = 2^12 a + b, |a|, |b| <= 2^11 exact in fp16; 2^12 movers: sums < 2^24.
+    """Signed one-hot' x limbs g + mean = 2^12 a + b, |a|, |b| <= 2^11 exact in fp16; 2^12 movers:
+    sums < 2^24.
 
     Nothing is done for fewer than `least` movers.
     """
@@ -176,7 +202,8 @@ def add_movers_of_few_clusters(
     middle = tl.load(mean + col, mask=col < P, other=0)
     total = tl.load(counters)
     total = tl.where((total < least) | (tl.load(halt) != 0), 0, total)
-    size = tl.minimum(tl.maximum(tl.cdiv(tl.cdiv(total, NPROG), LEAST) * LEAST, LEAST), 4096)  # movers of a program
+    # movers of a program
+    size = tl.minimum(tl.maximum(tl.cdiv(tl.cdiv(total, NPROG), LEAST) * LEAST, LEAST), 4096)
     for span in range(tl.program_id(0), tl.cdiv(total, size), NPROG):
         high = tl.zeros([KP, BP], tl.float32)
         low = tl.zeros([KP, BP], tl.float32)
@@ -191,11 +218,17 @@ def add_movers_of_few_clusters(
             f = grid_values(X, L, r[:, None], col[None, :], inside, P, LP) + middle[None, :]
             b = ((f + 2048) & 4095) - 2048
             a = (f - b) >> 12
-            sign = (kk[:, None] == new[None, :]).to(tl.int32) - (kk[:, None] == old[None, :]).to(tl.int32)
+            sign = (kk[:, None] == new[None, :]).to(tl.int32) - (kk[:, None] == old[None, :]).to(
+                tl.int32
+            )
             count += tl.sum(sign, 1)
             high = tl.dot(sign.to(tl.float16), a.to(tl.float16), high)
             low = tl.dot(sign.to(tl.float16), b.to(tl.float16), low)
-        v = (high.to(tl.int64) << 12) + low.to(tl.int64) - count.to(tl.int64)[:, None] * middle[None, :]
+        v = (
+            (high.to(tl.int64) << 12)
+            + low.to(tl.int64)
+            - count.to(tl.int64)[:, None] * middle[None, :]
+        )
         inside = (kk < k)[:, None] & (col < P)[None, :] & (v != 0)
         tl.atomic_add(S + kk[:, None] * P + col[None, :], v, mask=inside, sem="relaxed")
         tl.atomic_add(N + kk, count.to(tl.int64), mask=kk < k, sem="relaxed")

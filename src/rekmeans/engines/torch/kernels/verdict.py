@@ -1,4 +1,6 @@
-"""After a pass: its record, whether the objective falls, and the bound of the next; what halts all later kernels."""
+"""After a pass: its record, whether the objective falls, and the bound of the next; what halts all
+later kernels.
+"""
 
 import triton
 import triton.language as tl
@@ -27,7 +29,8 @@ def judge_pass(
 ):  # fmt: skip
     """Bound and summed drift for the next pass; and, after a pass, its record and the verdict.
 
-    log i64 (passes, LOG): n_changed, verdict, n_empty, then the digits; progress i32 (1,): passes so far.
+    log i64 (passes, LOG): n_changed, verdict, n_empty, then the digits; progress i32 (1,): passes
+    so far.
     """
     if tl.load(halt) == 0:
         H = 0.0
@@ -47,7 +50,10 @@ def judge_pass(
             mask = c < k
             H = tl.maximum(H, tl.max(tl.load(stats + c, mask=mask, other=0.0), 0))
             error = tl.maximum(error, tl.max(tl.load(stats + K + c, mask=mask, other=0.0), 0))
-            drift = tl.maximum(drift, tl.max(tl.load(stats + 2 * tl.cast(K, tl.int64) + c, mask=mask, other=0.0), 0))
+            drift = tl.maximum(
+                drift,
+                tl.max(tl.load(stats + 2 * tl.cast(K, tl.int64) + c, mask=mask, other=0.0), 0),
+            )
             gap_errors = tl.load(stats + 3 * tl.cast(K, tl.int64) + c, mask=mask, other=0.0)
             gap_error = tl.maximum(gap_error, tl.max(gap_errors, 0))
             n_differ += tl.sum(tl.load(differs + c, mask=mask, other=0), 0)

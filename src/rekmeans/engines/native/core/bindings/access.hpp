@@ -6,8 +6,8 @@
 
 namespace rekmeans {
 
-// The core releases the GIL while it works, so a second thread can call it on the same object. That call raises
-// RuntimeError instead of causing a data race.
+// The core releases the GIL while it works, so a second thread can call it on the same object. That
+// call raises RuntimeError instead of causing a data race.
 class Access {
  public:
   void begin_reading(const char* name) {
@@ -25,7 +25,8 @@ class Access {
 
  private:
   [[noreturn]] static void throw_in_use(const char* name) {
-    throw std::runtime_error(std::string("this ") + name + " is in use by another thread. Give each thread its own.");
+    throw std::runtime_error(std::string("this ") + name +
+                             " is in use by another thread. Give each thread its own.");
   }
   std::atomic<int> state{0};  // how many threads read, or -1 while one changes
 };

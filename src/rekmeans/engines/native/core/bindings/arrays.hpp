@@ -1,4 +1,5 @@
-// NumPy arrays that cross the border: their types, and checks of what the core follows without looking again.
+// NumPy arrays that cross the border: their types, and checks of what the core follows without
+// looking again.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -14,8 +15,9 @@ namespace rekmeans {
 
 namespace nb = nanobind;
 
-// An argument of exactly this type, order and alignment. By default nanobind would convert other arrays: the core
-// would write into a copy that is lost, or keep a pointer into one that is freed after the call.
+// An argument of exactly this type, order and alignment. By default nanobind would convert other
+// arrays: the core would write into a copy that is lost, or keep a pointer into one that is freed
+// after the call.
 template <class... Ts>
 struct Array : nb::ndarray<Ts...> {
   Array() = default;
@@ -58,7 +60,8 @@ std::vector<size_t> shape_of(const A& a) {
 std::string shape_text(const std::vector<size_t>& sizes);
 
 // nb::value_error "what, here (sizes), got (shape)." where the shape is another.
-void check_shape(const char* what, const std::vector<size_t>& shape, const std::vector<size_t>& sizes);
+void check_shape(const char* what, const std::vector<size_t>& shape,
+                 const std::vector<size_t>& sizes);
 
 template <class A>
 void check_shape(const char* what, const A& a, const std::vector<size_t>& sizes) {
@@ -77,7 +80,8 @@ struct type_caster<rekmeans::Array<Ts...>> {
   template <class Flags>  // of 8 or 32 bits, by the version of nanobind
   bool from_python(handle source, Flags flags, cleanup_list* cleanup) noexcept {
     make_caster<ndarray<Ts...>> array;
-    if (!array.from_python(source, Flags(flags & ~Flags(cast_flags::convert)), cleanup)) return false;
+    if (!array.from_python(source, Flags(flags & ~Flags(cast_flags::convert)), cleanup))
+      return false;
     value = rekmeans::Array<Ts...>(array.value);
     return value.size() == 0 || reinterpret_cast<uintptr_t>(value.data()) % value.itemsize() == 0;
   }

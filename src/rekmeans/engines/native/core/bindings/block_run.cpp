@@ -21,20 +21,24 @@ using namespace nb::literals;
 struct SharedBlockRun : BlockRun {
   using BlockRun::BlockRun;
 
-  // Either all blocks have weights or none has, because weighted sums need integers of another size.
+  // Either all blocks have weights or none has, because weighted sums need integers of another
+  // size.
   void check_kind_of_weights(bool has_weights) {
     int known = -1;
-    if (kind_of_weights.compare_exchange_strong(known, has_weights) || known == int(has_weights)) return;
-    throw nb::value_error(has_weights
-                              ? "this block has weights, those before had none. Give weights for all blocks."
-                              : "this block has no weights, those before had some. Give weights for all blocks.");
+    if (kind_of_weights.compare_exchange_strong(known, has_weights) || known == int(has_weights))
+      return;
+    throw nb::value_error(
+        has_weights
+            ? "this block has weights, those before had none. Give weights for all blocks."
+            : "this block has no weights, those before had some. Give weights for all blocks.");
   }
 
   // Bounds and sums follow from pass to pass only if each pass goes over the same rows.
   void check_rows_of_pass() const {
     if (n_passes > 1 && n_assigned != n_first)
-      throw std::runtime_error("the last pass assigned " + std::to_string(n_assigned.load()) + " rows and the first " +
-                               std::to_string(n_first) + ". Assign every block once in each pass.");
+      throw std::runtime_error("the last pass assigned " + std::to_string(n_assigned.load()) +
+                               " rows and the first " + std::to_string(n_first) +
+                               ". Assign every block once in each pass.");
   }
 
   void begin_pass(const int32_t* C) {
@@ -48,7 +52,8 @@ struct SharedBlockRun : BlockRun {
     if (!n_passes) throw std::runtime_error("the run has no centroids yet. Call start_pass first.");
   }
 
-  mutable Access access;              // a thread that assigns a block reads, one that needs all of them done changes
+  mutable Access
+      access;  // a thread that assigns a block reads, one that needs all of them done changes
   std::atomic<size_t> n_assigned{0};  // rows of this pass so far
 
  private:
@@ -56,7 +61,8 @@ struct SharedBlockRun : BlockRun {
   size_t n_first = 0;                    // rows of the first pass
 };
 
-void make_block_run(SharedBlockRun* self, const ScaleArrays& scale, size_t k, size_t d, const std::string& isa) {
+void make_block_run(SharedBlockRun* self, const ScaleArrays& scale, size_t k, size_t d,
+                    const std::string& isa) {
   check_clusters(k);
   new (self) SharedBlockRun(scale.columns(d), k, d, choose_simd(isa));
 }
@@ -69,26 +75,28 @@ void start_pass(SharedBlockRun& run, const GridPoints& C) {
   run.begin_pass(C.data());
 }
 
-size_t assign_table(SharedBlockRun& run, const DenseTable& table, const std::optional<Int64s>& weights,
-                    const ChangedInt32s& labels, const ChangedFloats& upper, const ChangedFloats& lower,
-                    size_t threads) {
+size_t assign_table(SharedBlockRun& run, const DenseTable& table,
+                    const std::optional<Int64s>& weights, const ChangedInt32s& labels,
+                    const ChangedFloats& upper, const ChangedFloats& lower, size_t threads) {
   const Reading reading(run.access, "BlockRun");
   run.check_started();
   check_threads(threads);
   if (table.d != run.d)
-    throw nb::value_error(("a block must have the " + std::to_string(run.d) + " columns of the scale, got " +
-                           std::to_string(table.d) + ".")
+    throw nb::value_error(("a block must have the " + std::to_string(run.d) +
+                           " columns of the scale, got " + std::to_string(table.d) + ".")
                               .c_str());
   check_shape("labels are (n,)", labels, {table.n});
   check_shape("upper is (n,)", upper, {table.n});
   check_shape("lower is (n,)", lower, {table.n});
-  check_disjoint("labels, upper and lower",
-                 {{labels.data(), labels.nbytes()}, {upper.data(), upper.nbytes()}, {lower.data(), lower.nbytes()}});
+  check_disjoint("labels, upper and lower", {{labels.data(), labels.nbytes()},
+                                             {upper.data(), upper.nbytes()},
+                                             {lower.data(), lower.nbytes()}});
   if (weights) check_shape("weights are (n,)", *weights, {table.n});
   if (run.n_passes == 1 && weights) check_weights(weights->data(), table.n);
   if (run.n_passes > 1) check_below("labels", labels, run.k);
   run.check_kind_of_weights(weights.has_value());
-  const StreamBlock block{table, weights ? weights->data() : nullptr, labels.data(), {upper.data(), lower.data()}};
+  const StreamBlock block{
+      table, weights ? weights->data() : nullptr, labels.data(), {upper.data(), lower.data()}};
   nb::gil_scoped_release free;
   const size_t n_changed = run.assign(block, threads);
   run.n_assigned += table.n;
@@ -104,20 +112,21 @@ auto once_assigned(const SharedBlockRun& run, const Find& find) {
 }
 
 size_t assign_rows(SharedBlockRun& run, const AnyTable& X, const std::optional<Int64s>& weights,
-                   const ChangedInt32s& labels, const ChangedFloats& upper, const ChangedFloats& lower,
-                   size_t threads) {
+                   const ChangedInt32s& labels, const ChangedFloats& upper,
+                   const ChangedFloats& lower, size_t threads) {
   return assign_table(run, table_of(X), weights, labels, upper, lower, threads);
 }
 
-size_t assign_columns(SharedBlockRun& run, const std::vector<Column>& columns, const std::optional<Int64s>& weights,
-                      const ChangedInt32s& labels, const ChangedFloats& upper, const ChangedFloats& lower,
-                      size_t threads) {
+size_t assign_columns(SharedBlockRun& run, const std::vector<Column>& columns,
+                      const std::optional<Int64s>& weights, const ChangedInt32s& labels,
+                      const ChangedFloats& upper, const ChangedFloats& lower, size_t threads) {
   const ColumnTable stored(columns);
   return assign_table(run, stored.table, weights, labels, upper, lower, threads);
 }
 
-nb::tuple phase_sums_of(const DenseTable& table, const ScaleArrays& scale, const std::optional<Int64s>& weights,
-                        const Int32s& labels, size_t k, size_t threads, const std::string& isa) {
+nb::tuple phase_sums_of(const DenseTable& table, const ScaleArrays& scale,
+                        const std::optional<Int64s>& weights, const Int32s& labels, size_t k,
+                        size_t threads, const std::string& isa) {
   check_clusters(k), check_threads(threads);
   check_shape("labels are (n,)", labels, {table.n});
   check_below("labels", labels, k);
@@ -127,19 +136,21 @@ nb::tuple phase_sums_of(const DenseTable& table, const ScaleArrays& scale, const
   std::vector<int64_t> observed(k * table.d);
   {
     nb::gil_scoped_release free;
-    add_phase_sums(rows, columns, labels.data(), k, {threads, choose_simd(isa)}, turns.data(), observed.data());
+    add_phase_sums(rows, columns, labels.data(), k, {threads, choose_simd(isa)}, turns.data(),
+                   observed.data());
   }
   return nb::make_tuple(to_arrays(turns, k, table.d), to_array(std::move(observed), k, table.d));
 }
 
-nb::tuple row_phase_sums(const AnyTable& X, const ScaleArrays& scale, const std::optional<Int64s>& weights,
-                         const Int32s& labels, size_t k, size_t threads, const std::string& isa) {
+nb::tuple row_phase_sums(const AnyTable& X, const ScaleArrays& scale,
+                         const std::optional<Int64s>& weights, const Int32s& labels, size_t k,
+                         size_t threads, const std::string& isa) {
   return phase_sums_of(table_of(X), scale, weights, labels, k, threads, isa);
 }
 
 nb::tuple column_phase_sums(const std::vector<Column>& columns, const ScaleArrays& scale,
-                            const std::optional<Int64s>& weights, const Int32s& labels, size_t k, size_t threads,
-                            const std::string& isa) {
+                            const std::optional<Int64s>& weights, const Int32s& labels, size_t k,
+                            size_t threads, const std::string& isa) {
   const ColumnTable stored(columns);
   return phase_sums_of(stored.table, scale, weights, labels, k, threads, isa);
 }
@@ -147,20 +158,25 @@ nb::tuple column_phase_sums(const std::vector<Column>& columns, const ScaleArray
 }  // namespace
 
 void bind_block_run(nb::module_& m) {
-  nb::class_<SharedBlockRun>(m, "BlockRun",
-                             "One run over rows that come block by block; labels and bounds are the caller's.")
+  nb::class_<SharedBlockRun>(
+      m, "BlockRun",
+      "One run over rows that come block by block; labels and bounds are the caller's.")
       .def("__init__", &make_block_run, "scale"_a, "k"_a, "d"_a, "isa"_a)
-      .def("start_pass", &start_pass, "C"_a, "Begin a pass with these centroids; all blocks follow.")
-      .def("assign_rows", &assign_rows, "X"_a, "weights"_a.none(), "labels"_a, "upper"_a, "lower"_a, "threads"_a,
+      .def("start_pass", &start_pass, "C"_a,
+           "Begin a pass with these centroids; all blocks follow.")
+      .def("assign_rows", &assign_rows, "X"_a, "weights"_a.none(), "labels"_a, "upper"_a, "lower"_a,
+           "threads"_a,
            "Assign the rows of a block, renew their labels and bounds; how many changed.")
-      .def("assign_columns", &assign_columns, "columns"_a, "weights"_a.none(), "labels"_a, "upper"_a, "lower"_a,
-           "threads"_a, "As assign_rows, of a block stored column by column.")
+      .def("assign_columns", &assign_columns, "columns"_a, "weights"_a.none(), "labels"_a,
+           "upper"_a, "lower"_a, "threads"_a, "As assign_rows, of a block stored column by column.")
       .def("totals",
            [](const SharedBlockRun& run) {
              return to_arrays(once_assigned(run, [&] { return run.sums.totals; }), run.k, run.p);
            })
       .def("mass",
-           [](const SharedBlockRun& run) { return to_array(once_assigned(run, [&] { return run.sums.mass; }), run.k); })
+           [](const SharedBlockRun& run) {
+             return to_array(once_assigned(run, [&] { return run.sums.mass; }), run.k);
+           })
       .def("missing_mass",
            [](const SharedBlockRun& run) {
              return to_array(once_assigned(run, [&] { return run.sums.missing; }), run.k, run.d);
@@ -171,12 +187,16 @@ void bind_block_run(nb::module_& m) {
                      return to_int(once_assigned(run, [&] { return run.loss(); }));
                    })
       .def_prop_ro("n_silent",
-                   [](const SharedBlockRun& run) { return once_assigned(run, [&] { return run.sums.n_silent; }); })
+                   [](const SharedBlockRun& run) {
+                     return once_assigned(run, [&] { return run.sums.n_silent; });
+                   })
       .def_ro("n_passes", &BlockRun::n_passes);
-  m.def("row_phase_sums", &row_phase_sums, "X"_a, "scale"_a, "weights"_a.none(), "labels"_a, "k"_a, "threads"_a,
-        "isa"_a, "Sums of phases of each cluster of a block, and observed weights; (k, d).");
-  m.def("column_phase_sums", &column_phase_sums, "columns"_a, "scale"_a, "weights"_a.none(), "labels"_a, "k"_a,
-        "threads"_a, "isa"_a, "As row_phase_sums, of a block stored column by column.");
+  m.def("row_phase_sums", &row_phase_sums, "X"_a, "scale"_a, "weights"_a.none(), "labels"_a, "k"_a,
+        "threads"_a, "isa"_a,
+        "Sums of phases of each cluster of a block, and observed weights; (k, d).");
+  m.def("column_phase_sums", &column_phase_sums, "columns"_a, "scale"_a, "weights"_a.none(),
+        "labels"_a, "k"_a, "threads"_a, "isa"_a,
+        "As row_phase_sums, of a block stored column by column.");
 }
 
 }  // namespace rekmeans

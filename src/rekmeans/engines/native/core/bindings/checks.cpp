@@ -11,34 +11,39 @@ namespace {
 
 constexpr int64_t LARGEST_WEIGHT = int64_t(1) << 31;  // as returned by integer_weights in _grid.py
 
-// Rounding two coordinates moves a rectified centroid off the circle. A mean is also moved by the rounding of its rows.
+// Rounding two coordinates moves a rectified centroid off the circle. A mean is also moved by the
+// rounding of its rows.
 constexpr int64_t LARGEST_RADIUS = (int64_t(1) << GRID_BITS) + 2;
 
-[[noreturn]] void raise_value_error(const std::string& message) { throw nb::value_error(message.c_str()); }
+[[noreturn]] void raise_value_error(const std::string& message) {
+  throw nb::value_error(message.c_str());
+}
 
 }  // namespace
 
 void check_rows(size_t n) {
   if (n > MOST_ROWS)
-    raise_value_error("the native engine takes at most " + std::to_string(MOST_ROWS) + " rows in memory, got " +
-                      std::to_string(n) + ". Fit a part of them, or read the table from a file block by block.");
+    raise_value_error("the native engine takes at most " + std::to_string(MOST_ROWS) +
+                      " rows in memory, got " + std::to_string(n) +
+                      ". Fit a part of them, or read the table from a file block by block.");
 }
 
 void check_columns(size_t d) {
   if (!d || d > MOST_COLUMNS)
-    raise_value_error("the native engine takes 1 to " + std::to_string(MOST_COLUMNS) + " columns, got " +
-                      std::to_string(d) + ". Use engine='reference' for more.");
+    raise_value_error("the native engine takes 1 to " + std::to_string(MOST_COLUMNS) +
+                      " columns, got " + std::to_string(d) + ". Use engine='reference' for more.");
 }
 
 void check_clusters(size_t k) {
   if (!k || k > size_t(INT32_MAX))
-    raise_value_error("k must be 1 to " + std::to_string(INT32_MAX) + ", got " + std::to_string(k) + ".");
+    raise_value_error("k must be 1 to " + std::to_string(INT32_MAX) + ", got " + std::to_string(k) +
+                      ".");
 }
 
 void check_threads(size_t threads) {
   if (threads > MOST_THREADS)
-    raise_value_error("threads must be at most " + std::to_string(MOST_THREADS) + ", got " + std::to_string(threads) +
-                      ".");
+    raise_value_error("threads must be at most " + std::to_string(MOST_THREADS) + ", got " +
+                      std::to_string(threads) + ".");
 }
 
 void check_on_grid(const char* name, const int32_t* points, size_t count, size_t d) {
@@ -47,9 +52,9 @@ void check_on_grid(const char* name, const int32_t* points, size_t count, size_t
       const int64_t cos = points[i * 2 * d + l], sin = points[i * 2 * d + d + l];
       if (uint64_t(cos * cos) + uint64_t(sin * sin) > uint64_t(LARGEST_RADIUS * LARGEST_RADIUS))
         raise_value_error(std::string(name) + " must lie within circles of radius " +
-                          std::to_string(int64_t(1) << GRID_BITS) + ", got (" + std::to_string(cos) + ", " +
-                          std::to_string(sin) + ") at row " + std::to_string(i) + ", column " + std::to_string(l) +
-                          ".");
+                          std::to_string(int64_t(1) << GRID_BITS) + ", got (" +
+                          std::to_string(cos) + ", " + std::to_string(sin) + ") at row " +
+                          std::to_string(i) + ", column " + std::to_string(l) + ".");
     }
 }
 
@@ -57,22 +62,25 @@ void check_weights(const int64_t* weights, size_t n) {
   for (size_t j = 0; weights && j < n; ++j)
     if (weights[j] < 0 || weights[j] > LARGEST_WEIGHT)
       raise_value_error("weights must be 0 to " + std::to_string(LARGEST_WEIGHT) + ", got " +
-                        std::to_string(weights[j]) + " at row " + std::to_string(j) + ". Scale them.");
+                        std::to_string(weights[j]) + " at row " + std::to_string(j) +
+                        ". Scale them.");
 }
 
 void check_finite(const char* name, const double* numbers, size_t count) {
   for (size_t i = 0; i < count; ++i)
     if (!std::isfinite(numbers[i]))
-      raise_value_error(std::string(name) + " must be finite, got " + std::to_string(numbers[i]) + " at position " +
-                        std::to_string(i) + ".");
+      raise_value_error(std::string(name) + " must be finite, got " + std::to_string(numbers[i]) +
+                        " at position " + std::to_string(i) + ".");
 }
 
 void check_disjoint(const char* names, std::initializer_list<MemoryRange> ranges) {
   const std::less<const char*> before;
   for (const MemoryRange* a = ranges.begin(); a != ranges.end(); ++a)
     for (const MemoryRange* b = a + 1; b != ranges.end(); ++b) {
-      const char *first = static_cast<const char*>(a->begin), *second = static_cast<const char*>(b->begin);
-      if (a->bytes && b->bytes && before(first, second + b->bytes) && before(second, first + a->bytes))
+      const char *first = static_cast<const char*>(a->begin),
+                 *second = static_cast<const char*>(b->begin);
+      if (a->bytes && b->bytes && before(first, second + b->bytes) &&
+          before(second, first + a->bytes))
         raise_value_error(std::string(names) + " must not share memory. Pass copies.");
     }
 }

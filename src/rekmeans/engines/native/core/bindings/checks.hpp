@@ -10,7 +10,8 @@ void check_columns(size_t d);        // 1 to MOST_COLUMNS
 void check_clusters(size_t k);       // 1 to what 32 bits hold: labels are of that size
 void check_threads(size_t threads);  // at most MOST_THREADS; 0 counts as 1
 
-// Points (count, 2d) lie within the unit circle of each column, up to the rounding of sums to the grid.
+// Points (count, 2d) lie within the unit circle of each column, up to the rounding of sums to the
+// grid.
 void check_on_grid(const char* name, const int32_t* points, size_t count, size_t d);
 
 inline void check_on_grid(const char* name, const GridPoints& points) {
@@ -28,8 +29,9 @@ void check_below(const char* name, const A& numbers, size_t end) {
   for (size_t i = 0; i < numbers.size(); ++i) {
     const auto number = numbers.data()[i];
     if (number < 0 || size_t(number) >= end)
-      throw nb::value_error((std::string(name) + " must be 0 to " + (end ? std::to_string(end - 1) : "-1 (none)") +
-                             ", got " + std::to_string(number) + " at position " + std::to_string(i) + ".")
+      throw nb::value_error((std::string(name) + " must be 0 to " +
+                             (end ? std::to_string(end - 1) : "-1 (none)") + ", got " +
+                             std::to_string(number) + " at position " + std::to_string(i) + ".")
                                 .c_str());
   }
 }

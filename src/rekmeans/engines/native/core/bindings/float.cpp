@@ -15,7 +15,8 @@ using namespace nb::literals;
 FloatTable table_of(const AnyArray& F) {
   const bool is_float32 = F.dtype() == nb::dtype<float>();
   if (F.ndim() != 2 || !F.shape(1))
-    throw nb::value_error(("F is a table (n, p) with columns, got " + shape_text(shape_of(F)) + ".").c_str());
+    throw nb::value_error(
+        ("F is a table (n, p) with columns, got " + shape_text(shape_of(F)) + ".").c_str());
   if (!is_float32 && F.dtype() != nb::dtype<double>())
     throw nb::value_error("F holds float32 or float64: convert it first.");
   return {is_float32 ? static_cast<const float*>(F.data()) : nullptr,
@@ -24,16 +25,19 @@ FloatTable table_of(const AnyArray& F) {
 
 // How many centroids there are.
 size_t count_centroids(const DoubleArray& C, size_t p) {
-  if (C.ndim() != 2) throw nb::value_error(("C is (k, p), got " + shape_text(shape_of(C)) + ".").c_str());
+  if (C.ndim() != 2)
+    throw nb::value_error(("C is (k, p), got " + shape_text(shape_of(C)) + ".").c_str());
   check_clusters(C.shape(0));
   check_shape("C is (k, p)", C, {C.shape(0), p});
   check_finite("C", C.data(), C.size());
   return C.shape(0);
 }
 
-nb::tuple bind_soft_pass(const AnyArray& F, const std::optional<DoubleArray>& w, const DoubleArray& C,
-                         const std::string& measure, double gamma, const std::string& rule, double amount,
-                         const std::optional<DoubleArray>& h, size_t threads, const std::string& isa, bool with_V) {
+nb::tuple bind_soft_pass(const AnyArray& F, const std::optional<DoubleArray>& w,
+                         const DoubleArray& C, const std::string& measure, double gamma,
+                         const std::string& rule, double amount,
+                         const std::optional<DoubleArray>& h, size_t threads,
+                         const std::string& isa, bool with_V) {
   const FloatTable table = table_of(F);
   const size_t n = F.shape(0), p = table.p, k = count_centroids(C, p);
   if (w) check_shape("w is (n,)", *w, {n});
@@ -60,19 +64,23 @@ nb::tuple bind_soft_pass(const AnyArray& F, const std::optional<DoubleArray>& w,
     sums = soft_pass(pass, with_V);
   }
   nb::object V = nb::none();
-  if (with_V) V = pass.share ? nb::cast(to_array(std::move(sums.V), n, k)) : nb::cast(to_array(std::move(sums.V), n));
+  if (with_V)
+    V = pass.share ? nb::cast(to_array(std::move(sums.V), n, k))
+                   : nb::cast(to_array(std::move(sums.V), n));
   return nb::make_tuple(to_array(std::move(sums.labels), n), to_array(std::move(sums.totals), k, p),
-                        to_array(std::move(sums.pull), k, p), to_array(std::move(sums.mass), k), sums.loss, V,
-                        to_array(std::move(sums.mass_at_centroid), k));
+                        to_array(std::move(sums.pull), k, p), to_array(std::move(sums.mass), k),
+                        sums.loss, V, to_array(std::move(sums.mass_at_centroid), k));
 }
 
-nb::object bind_medians(const AnyArray& F, const DoubleArray& V, const std::optional<Int32Array>& labels,
-                        const Int32Array& order, const DoubleArray& C, size_t threads) {
+nb::object bind_medians(const AnyArray& F, const DoubleArray& V,
+                        const std::optional<Int32Array>& labels, const Int32Array& order,
+                        const DoubleArray& C, size_t threads) {
   const FloatTable table = table_of(F);
   const size_t n = F.shape(0), p = table.p, k = count_centroids(C, p);
   check_rows(n), check_threads(threads);
   check_shape("order is (p, n)", order, {p, n});
-  if (labels) check_shape("labels are (n,)", *labels, {n}), check_shape("V is (n,) beside labels", V, {n});
+  if (labels)
+    check_shape("labels are (n,)", *labels, {n}), check_shape("V is (n,) beside labels", V, {n});
   else check_shape("V is (n, k) without labels", V, {n, k});
   if (labels) check_below("labels", *labels, k);
   check_below("numbers of rows in order", order, n);
@@ -88,9 +96,10 @@ nb::object bind_medians(const AnyArray& F, const DoubleArray& V, const std::opti
 }  // namespace
 
 void bind_float(nb::module_& m) {
-  m.def("soft_pass", &bind_soft_pass, "F"_a, "w"_a.none(), "C"_a, "measure"_a, "gamma"_a, "rule"_a, "amount"_a,
-        "h"_a.none(), "threads"_a, "isa"_a, "with_V"_a,
-        "One pass: labels, totals, pull, mass, loss, V (None unless asked for) and mass_at_centroid.");
+  m.def("soft_pass", &bind_soft_pass, "F"_a, "w"_a.none(), "C"_a, "measure"_a, "gamma"_a, "rule"_a,
+        "amount"_a, "h"_a.none(), "threads"_a, "isa"_a, "with_V"_a,
+        "One pass: labels, totals, pull, mass, loss, V (None unless asked for) and "
+        "mass_at_centroid.");
   m.def("medians", &bind_medians, "F"_a, "V"_a, "labels"_a.none(), "order"_a, "C"_a, "threads"_a,
         "Weighted medians of each column and cluster, (k, p).");
 }

@@ -1,5 +1,5 @@
-// The Python face of the core: DenseRows, SparseRows, Run, BlockRun, Seeding, fit_starts; soft_pass and medians;
-// scales; constants.
+// The Python face of the core: DenseRows, SparseRows, Run, BlockRun, Seeding, fit_starts; soft_pass
+// and medians; scales; constants.
 #include "module.hpp"
 #include "../parallel.hpp"
 #include "../simd/instruction_set.hpp"
@@ -15,8 +15,10 @@ NB_MODULE(_core, m) {
   m.attr("MOST_THREADS") = int64_t(MOST_THREADS);
   m.attr("AT_CENTROID") = AT_CENTROID;
   m.def(
-      "instruction_set", [](const std::string& name) { return std::string(choose_simd(name)->name); }, nb::arg("name"),
-      "The instruction set of this name, the best where it is empty; ValueError where the processor lacks it.");
+      "instruction_set",
+      [](const std::string& name) { return std::string(choose_simd(name)->name); }, nb::arg("name"),
+      "The instruction set of this name, the best where it is empty; ValueError where the "
+      "processor lacks it.");
   bind_rows(m);
   bind_run(m);
   bind_block_run(m);

@@ -14,8 +14,9 @@ namespace {
 
 using namespace nb::literals;
 
-void make_dense(DenseRows* self, const AnyTable& X, const ScaleArrays& scale, const std::optional<Int64s>& weights,
-                bool is_stored, size_t threads, const std::string& isa) {
+void make_dense(DenseRows* self, const AnyTable& X, const ScaleArrays& scale,
+                const std::optional<Int64s>& weights, bool is_stored, size_t threads,
+                const std::string& isa) {
   const DenseTable table = table_of(X);
   check_rows(table.n), check_threads(threads);
   ColumnScales columns = scale.columns(table.d);
@@ -25,25 +26,28 @@ void make_dense(DenseRows* self, const AnyTable& X, const ScaleArrays& scale, co
 }
 
 void make_sparse_of_dense(SparseRows* self, const AnyTable& X, const ScaleArrays& scale,
-                          const std::optional<Int64s>& weights, size_t threads, const std::string& isa) {
+                          const std::optional<Int64s>& weights, size_t threads,
+                          const std::string& isa) {
   const DenseTable table = table_of(X);
   check_rows(table.n), check_threads(threads);
   ColumnScales columns = scale.columns(table.d);
   const int64_t* w = weights_of(weights, table.n);
   nb::gil_scoped_release free;
-  new (self) SparseRows(std::make_unique<NonzeroCells>(table), std::move(columns), w, !w, threads, choose_simd(isa));
+  new (self) SparseRows(std::make_unique<NonzeroCells>(table), std::move(columns), w, !w, threads,
+                        choose_simd(isa));
 }
 
-void make_sparse(SparseRows* self, const Doubles& data, const Int64s& indices, const Int64s& indptr, size_t d,
-                 const ScaleArrays& scale, const std::optional<Int64s>& weights, size_t threads,
-                 const std::string& isa) {
+void make_sparse(SparseRows* self, const Doubles& data, const Int64s& indices, const Int64s& indptr,
+                 size_t d, const ScaleArrays& scale, const std::optional<Int64s>& weights,
+                 size_t threads, const std::string& isa) {
   check_shape("indices are as many as data", indices, {data.shape(0)});
   if (!indptr.shape(0)) throw nb::value_error("indptr is (n + 1,), got (0,).");
   const size_t n = indptr.shape(0) - 1;
   check_rows(n), check_threads(threads);
   ColumnScales columns = scale.columns(d);
   const int64_t* w = weights_of(weights, n);
-  auto cells = std::make_unique<CsrCells>(data.data(), indices.data(), indptr.data(), data.shape(0), n, d);
+  auto cells =
+      std::make_unique<CsrCells>(data.data(), indices.data(), indptr.data(), data.shape(0), n, d);
   nb::gil_scoped_release free;
   new (self) SparseRows(std::move(cells), std::move(columns), w, !w, threads, choose_simd(isa));
 }
@@ -64,7 +68,8 @@ auto grid(const Rows& rows, const Int64s& numbers) {
   {
     nb::gil_scoped_release free;
     RowBuffer buffer;
-    for (size_t i = 0; i < count; ++i) rows.grid(size_t(numbers.data()[i]), out.data() + i * rows.p, buffer);
+    for (size_t i = 0; i < count; ++i)
+      rows.grid(size_t(numbers.data()[i]), out.data() + i * rows.p, buffer);
   }
   return to_array(std::move(out), count, rows.p);
 }
@@ -109,9 +114,10 @@ auto distances(const Rows& rows, const GridPoints& C, const Int32s& labels) {
 }  // namespace
 
 void bind_rows(nb::module_& m) {
-  nb::class_<ScaleArrays>(m, "Scale", "How columns are mapped: (d, m) ends and shifts, flat; (d,) rates and periods.")
-      .def(nb::init<Doubles, Doubles, Doubles, Doubles, Doubles, std::string>(), "low"_a, "high"_a, "shift"_a, "rate"_a,
-           "period"_a, "beyond"_a);
+  nb::class_<ScaleArrays>(
+      m, "Scale", "How columns are mapped: (d, m) ends and shifts, flat; (d,) rates and periods.")
+      .def(nb::init<Doubles, Doubles, Doubles, Doubles, Doubles, std::string>(), "low"_a, "high"_a,
+           "shift"_a, "rate"_a, "period"_a, "beyond"_a);
   nb::class_<Rows>(m, "Rows", "Mapped rows.")
       .def_ro("is_complete", &Rows::is_complete)
       .def("weights", &weights)
@@ -121,13 +127,15 @@ void bind_rows(nb::module_& m) {
       .def("distances", &distances, "C"_a, "labels"_a,
            "Exact squared distance of each row to the centroid of its label.");
   nb::class_<DenseRows, Rows>(m, "DenseRows", "Rows with all their values.")
-      .def("__init__", &make_dense, "X"_a, "scale"_a, "weights"_a.none(), "is_stored"_a, "threads"_a, "isa"_a,
-           nb::keep_alive<1, 2>());
-  nb::class_<SparseRows, Rows>(m, "SparseRows", "Rows of which the cells that are not zero are stored.")
-      .def("__init__", &make_sparse_of_dense, "X"_a, "scale"_a, "weights"_a.none(), "threads"_a, "isa"_a,
-           nb::keep_alive<1, 2>())
-      .def("__init__", &make_sparse, "data"_a, "indices"_a, "indptr"_a, "d"_a, "scale"_a, "weights"_a.none(),
-           "threads"_a, "isa"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(), nb::keep_alive<1, 4>());
+      .def("__init__", &make_dense, "X"_a, "scale"_a, "weights"_a.none(), "is_stored"_a,
+           "threads"_a, "isa"_a, nb::keep_alive<1, 2>());
+  nb::class_<SparseRows, Rows>(m, "SparseRows",
+                               "Rows of which the cells that are not zero are stored.")
+      .def("__init__", &make_sparse_of_dense, "X"_a, "scale"_a, "weights"_a.none(), "threads"_a,
+           "isa"_a, nb::keep_alive<1, 2>())
+      .def("__init__", &make_sparse, "data"_a, "indices"_a, "indptr"_a, "d"_a, "scale"_a,
+           "weights"_a.none(), "threads"_a, "isa"_a, nb::keep_alive<1, 2>(), nb::keep_alive<1, 3>(),
+           nb::keep_alive<1, 4>());
 }
 
 }  // namespace rekmeans

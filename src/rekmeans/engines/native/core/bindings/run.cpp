@@ -73,13 +73,14 @@ nb::tuple to_tuple(Fit fit, const Rows& rows) {
   nb::list losses;
   for (int128 loss : fit.losses) losses.append(to_int(loss));
   const size_t t = fit.n_changed.size(), k = fit.centroids.size() / rows.p;
-  return nb::make_tuple(to_array(std::move(fit.centroids), k, rows.p), to_array(std::move(fit.labels), rows.n),
-                        fit.n_iter, losses, to_array(std::move(fit.n_changed), t),
-                        to_array(std::move(fit.n_relocated), t), to_array(std::move(fit.seconds), t));
+  return nb::make_tuple(
+      to_array(std::move(fit.centroids), k, rows.p), to_array(std::move(fit.labels), rows.n),
+      fit.n_iter, losses, to_array(std::move(fit.n_changed), t),
+      to_array(std::move(fit.n_relocated), t), to_array(std::move(fit.seconds), t));
 }
 
-nb::tuple bind_fit_starts(const Rows& rows, const GridPoints& starts, size_t k, bool rectified, bool skip,
-                          size_t max_iter, double tol) {
+nb::tuple bind_fit_starts(const Rows& rows, const GridPoints& starts, size_t k, bool rectified,
+                          bool skip, size_t max_iter, double tol) {
   check_options(tol);
   check_clusters(k);
   if (!starts.shape(0) || starts.shape(0) % k)
@@ -96,8 +97,9 @@ nb::tuple bind_fit_starts(const Rows& rows, const GridPoints& starts, size_t k, 
   return to_tuple(std::move(fit), rows);
 }
 
-nb::tuple bind_fit_drawn_starts(const Rows& rows, const std::optional<Int32s>& overall, const Words& words,
-                                const SeedingPlan& plan, bool rectified, bool skip, size_t max_iter, double tol) {
+nb::tuple bind_fit_drawn_starts(const Rows& rows, const std::optional<Int32s>& overall,
+                                const Words& words, const SeedingPlan& plan, bool rectified,
+                                bool skip, size_t max_iter, double tol) {
   check_options(tol);
   check_has_rows(rows);
   if (!words.shape(0)) throw nb::value_error("words must have a row for each start, got 0 rows.");
@@ -106,21 +108,23 @@ nb::tuple bind_fit_drawn_starts(const Rows& rows, const std::optional<Int32s>& o
   Fit fit;
   {
     nb::gil_scoped_release free;
-    fit = fit_drawn_starts(rows, fallback, words.data(), words.shape(0), plan, {rectified, skip, max_iter, tol});
+    fit = fit_drawn_starts(rows, fallback, words.data(), words.shape(0), plan,
+                           {rectified, skip, max_iter, tol});
   }
   return to_tuple(std::move(fit), rows);
 }
 
-// A count of a plan, at most 16 candidates at a time, and so few draws that the number of words does not overflow.
+// A count of a plan, at most 16 candidates at a time, and so few draws that the number of words
+// does not overflow.
 void check_count(const char* name, size_t count, size_t least, size_t most) {
   if (count < least || count > most)
-    throw nb::value_error((std::string(name) + " must be " + std::to_string(least) + " to " + std::to_string(most) +
-                           ", got " + std::to_string(count) + ".")
+    throw nb::value_error((std::string(name) + " must be " + std::to_string(least) + " to " +
+                           std::to_string(most) + ", got " + std::to_string(count) + ".")
                               .c_str());
 }
 
-void make_plan(SeedingPlan* self, size_t k, size_t candidates, size_t batches, size_t swap_candidates,
-               size_t patience) {
+void make_plan(SeedingPlan* self, size_t k, size_t candidates, size_t batches,
+               size_t swap_candidates, size_t patience) {
   check_clusters(k);
   check_count("candidates", candidates, 1, MOST_CANDIDATES);
   check_count("batches", batches, 0, size_t(INT32_MAX));
@@ -134,11 +138,17 @@ void bind_run(nb::module_& m) {
   nb::class_<SharedRun>(m, "Run", "One run over rows: labels, bounds and sums of the last pass.")
       .def("__init__", &make_run, "rows"_a, "k"_a, "skip"_a, nb::keep_alive<1, 2>())
       .def("assign", &assign, "C"_a, "Assign every row to a centroid; how many changed.")
-      .def("centroids", &centroids, "rectified"_a, "old"_a, "Centroids of the sums, those given where they vanish.")
+      .def("centroids", &centroids, "rectified"_a, "old"_a,
+           "Centroids of the sums, those given where they vanish.")
       .def("labels",
-           [](const SharedRun& run) { return to_array(copy_of(run, [&] { return run.labels; }), run.rows.n); })
+           [](const SharedRun& run) {
+             return to_array(copy_of(run, [&] { return run.labels; }), run.rows.n);
+           })
       .def("totals", &totals, "Sums of w f, (k, p).")
-      .def("mass", [](const SharedRun& run) { return to_array(copy_of(run, [&] { return run.sums.mass; }), run.k); })
+      .def("mass",
+           [](const SharedRun& run) {
+             return to_array(copy_of(run, [&] { return run.sums.mass; }), run.k);
+           })
       .def(
           "missing_mass",
           [](const SharedRun& run) {
@@ -147,7 +157,9 @@ void bind_run(nb::module_& m) {
             return to_array(std::move(missing), k, run.rows.d);
           },
           "Weight of the missing cells, (k, d); (0, d) where none is missing.")
-      .def_prop_ro("loss", [](const SharedRun& run) { return to_int(copy_of(run, [&] { return run.loss; })); })
+      .def_prop_ro(
+          "loss",
+          [](const SharedRun& run) { return to_int(copy_of(run, [&] { return run.loss; })); })
       .def_ro("n_passes", &Run::n_passes)
       .def_ro("n_scored", &Run::n_scored)
       .def_ro("n_scored_fast", &Run::n_scored_fast)
@@ -155,14 +167,18 @@ void bind_run(nb::module_& m) {
       .def_ro("n_refined", &Run::n_refined)
       .def_ro("was_quantized", &Run::was_quantized)
       .def_rw("may_quantize", &Run::may_quantize);
-  m.def("fit_starts", &bind_fit_starts, "rows"_a, "starts"_a, "k"_a, "rectified"_a, "skip"_a, "max_iter"_a, "tol"_a,
-        "The best fit of several starts: centroids, labels, n_iter, and of each pass loss, n_changed, n_relocated and "
+  m.def("fit_starts", &bind_fit_starts, "rows"_a, "starts"_a, "k"_a, "rectified"_a, "skip"_a,
+        "max_iter"_a, "tol"_a,
+        "The best fit of several starts: centroids, labels, n_iter, and of each pass loss, "
+        "n_changed, n_relocated and "
         "seconds.");
   nb::class_<SeedingPlan>(m, "SeedingPlan", "How k-means++ draws its rows.")
-      .def("__init__", &make_plan, "k"_a, "candidates"_a, "batches"_a, "swap_candidates"_a, "patience"_a)
+      .def("__init__", &make_plan, "k"_a, "candidates"_a, "batches"_a, "swap_candidates"_a,
+           "patience"_a)
       .def_prop_ro("n_words", &SeedingPlan::n_words);
-  m.def("fit_drawn_starts", &bind_fit_drawn_starts, "rows"_a, "overall"_a.none(), "words"_a, "plan"_a, "rectified"_a,
-        "skip"_a, "max_iter"_a, "tol"_a, "As fit_starts, from starts that k-means++ draws by these words, a row each.");
+  m.def("fit_drawn_starts", &bind_fit_drawn_starts, "rows"_a, "overall"_a.none(), "words"_a,
+        "plan"_a, "rectified"_a, "skip"_a, "max_iter"_a, "tol"_a,
+        "As fit_starts, from starts that k-means++ draws by these words, a row each.");
 }
 
 }  // namespace rekmeans

@@ -16,7 +16,8 @@ struct ScaleArrays {
     if (beyond == "ignore") return Beyond::ignore;
     if (beyond == "clip") return Beyond::clip;
     if (beyond == "wrap") return Beyond::wrap;
-    throw nb::value_error(("beyond must be 'ignore', 'clip' or 'wrap', got '" + beyond + "'.").c_str());
+    throw nb::value_error(
+        ("beyond must be 'ignore', 'clip' or 'wrap', got '" + beyond + "'.").c_str());
   }
 
   ColumnScales columns(size_t d) const {
@@ -26,7 +27,8 @@ struct ScaleArrays {
     if (!m || !fits || rate.shape(0) != d || period.shape(0) != d)
       throw nb::value_error("a scale has (d, m) intervals, and d rates and periods.");
     check_finite("rates", rate.data(), d), check_finite("periods", period.data(), d);
-    return {to_vector(low), to_vector(high), to_vector(shift), to_vector(rate), to_vector(period), rule()};
+    return {to_vector(low),  to_vector(high),   to_vector(shift),
+            to_vector(rate), to_vector(period), rule()};
   }
 };
 

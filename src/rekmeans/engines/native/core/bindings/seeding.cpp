@@ -9,7 +9,8 @@ namespace rekmeans {
 
 std::vector<int32_t> overall_of(const Rows& rows, const std::optional<Int32s>& overall) {
   if (!overall && !rows.is_complete)
-    throw nb::value_error("overall is None, but some cells are missing. Pass the centroid of all rows.");
+    throw nb::value_error(
+        "overall is None, but some cells are missing. Pass the centroid of all rows.");
   if (!overall) return {};
   check_shape("overall is (p,)", *overall, {rows.p});
   check_on_grid("overall", overall->data(), 1, rows.d);
@@ -30,8 +31,10 @@ struct SharedSeeding : ScoredSeeding {
 
   void check_can_swap() const {
     if (!has_second)
-      throw std::runtime_error("no swap may follow add_all or add_drawn: they forget the second nearest centroids.");
-    if (k < 2) throw nb::value_error(("a swap needs 2 centroids, got " + std::to_string(k) + ".").c_str());
+      throw std::runtime_error(
+          "no swap may follow add_all or add_drawn: they forget the second nearest centroids.");
+    if (k < 2)
+      throw nb::value_error(("a swap needs 2 centroids, got " + std::to_string(k) + ".").c_str());
   }
   void check_can_draw() const { check_has_rows(rows); }
 
@@ -60,8 +63,8 @@ auto sample(const SharedSeeding& seeding, const Words& words) {
 
 void check_words(const Words& words) {
   if (!words.shape(1) || words.shape(1) > MOST_CANDIDATES)
-    throw nb::value_error(("words must have 1 to " + std::to_string(MOST_CANDIDATES) + " columns, got " +
-                           std::to_string(words.shape(1)) + ".")
+    throw nb::value_error(("words must have 1 to " + std::to_string(MOST_CANDIDATES) +
+                           " columns, got " + std::to_string(words.shape(1)) + ".")
                               .c_str());
 }
 
@@ -80,11 +83,12 @@ void swap_rows(SharedSeeding& seeding, const Words& words, size_t patience) {
   seeding.swap_rows(words.data(), words.shape(0), words.shape(1), patience);
 }
 
-void check_candidates(const SharedSeeding& seeding, const GridPoints& P, size_t most = MOST_CANDIDATES) {
+void check_candidates(const SharedSeeding& seeding, const GridPoints& P,
+                      size_t most = MOST_CANDIDATES) {
   if (!P.shape(0) || P.shape(0) > most)
-    throw nb::value_error(
-        ("candidates must be 1 to " + std::to_string(most) + " points, got " + std::to_string(P.shape(0)) + ".")
-            .c_str());
+    throw nb::value_error(("candidates must be 1 to " + std::to_string(most) + " points, got " +
+                           std::to_string(P.shape(0)) + ".")
+                              .c_str());
   check_shape("candidates are (count, p)", P, {P.shape(0), seeding.rows.p});
   check_on_grid("candidates", P);
 }
@@ -141,14 +145,20 @@ auto centroids(const SharedSeeding& seeding) {
 void bind_seeding(nb::module_& m) {
   nb::class_<SharedSeeding>(m, "Seeding", "Starting centroids as they are chosen.")
       .def("__init__", &make_seeding, "rows"_a, "overall"_a.none(), nb::keep_alive<1, 2>())
-      .def("sample", &sample, "words"_a, "Rows drawn by weight times distance to the nearest centroid, one a word.")
-      .def("add_rows", &add_rows, "words"_a, "Draw candidates and add the best, once for each row of words.")
-      .def("swap_rows", &swap_rows, "words"_a, "patience"_a, "Draw candidates and swap the best, row for row of words.")
-      .def("add_all", &add_all, "P"_a, "Add all of these; from then on only the nearest centroid is known.")
-      .def("add_drawn", &add_drawn, "words"_a, "Add the row that each word draws; then as after add_all.")
+      .def("sample", &sample, "words"_a,
+           "Rows drawn by weight times distance to the nearest centroid, one a word.")
+      .def("add_rows", &add_rows, "words"_a,
+           "Draw candidates and add the best, once for each row of words.")
+      .def("swap_rows", &swap_rows, "words"_a, "patience"_a,
+           "Draw candidates and swap the best, row for row of words.")
+      .def("add_all", &add_all, "P"_a,
+           "Add all of these; from then on only the nearest centroid is known.")
+      .def("add_drawn", &add_drawn, "words"_a,
+           "Add the row that each word draws; then as after add_all.")
       .def("nearest_masses", &nearest_masses)
       .def("add_best", &add_best, "P"_a, "Add the candidate that leaves the least loss.")
-      .def("swap_best", &swap_best, "P"_a, "Swap a candidate for a centroid if that lowers the loss; whether it did.")
+      .def("swap_best", &swap_best, "P"_a,
+           "Swap a candidate for a centroid if that lowers the loss; whether it did.")
       .def("centroids", &centroids);
 }
 

@@ -26,8 +26,8 @@ char kind_of(const A& X) {
     case nb::dlpack::dtype_code::Bool: return 'u';
     default: break;
   }
-  throw nb::type_error(("cells must be booleans, integers, float32 or float64, got a type of " + std::to_string(bytes) +
-                        " bytes. Convert the table to float64.")
+  throw nb::type_error(("cells must be booleans, integers, float32 or float64, got a type of " +
+                        std::to_string(bytes) + " bytes. Convert the table to float64.")
                            .c_str());
 }
 
@@ -51,8 +51,9 @@ struct ColumnTable {
         throw nb::value_error("columns have one length and one type.");
       begins.push_back(static_cast<const char*>(column.data()));
     }
-    table = {nullptr, kind_of(columns[0]), columns[0].itemsize(), columns[0].shape(0), columns.size(), 0,
-             0,       begins.data()};
+    table = {
+        nullptr, kind_of(columns[0]), columns[0].itemsize(), columns[0].shape(0), columns.size(), 0,
+        0,       begins.data()};
   }
   ColumnTable(const ColumnTable&) = delete;
 

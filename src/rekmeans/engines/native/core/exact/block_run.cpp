@@ -24,7 +24,8 @@ void StreamSums::allocate(size_t k, size_t d) {
 void StreamSums::add(const Rows& rows, const BlockSums& more) {
   square += more.square, n_silent += more.n_silent;
   if (more.changed.is_empty()) return;
-  for (size_t i = 0; i < totals.size(); ++i) totals[i] += more.changed.resultant(rows, i / rows.p, i % rows.p);
+  for (size_t i = 0; i < totals.size(); ++i)
+    totals[i] += more.changed.resultant(rows, i / rows.p, i % rows.p);
   add_to(mass, more.changed.mass);
   add_to(missing, more.changed.missing);
 }
@@ -48,9 +49,10 @@ void BlockRun::prepare(const StreamBlock& block) {
     std::vector<int64_t> numbers;
     const size_t n = block.table.n, step = std::max<size_t>(1, n / BASE_ROWS);
     for (size_t j = 0; j < n; j += step) numbers.push_back(int64_t(j));
-    const DenseRows some(block.table.take(numbers.data(), numbers.size()), scales, nullptr, true, false, 1, simd);
-    no_rows = std::make_unique<DenseRows>(block.table.take(nullptr, 0), scales, nullptr, !block.weights, false, 1, simd,
-                                          some.base.data());
+    const DenseRows some(block.table.take(numbers.data(), numbers.size()), scales, nullptr, true,
+                         false, 1, simd);
+    no_rows = std::make_unique<DenseRows>(block.table.take(nullptr, 0), scales, nullptr,
+                                          !block.weights, false, 1, simd, some.base.data());
     no_rows->is_complete = false;  // those of some block may lack cells
   }
   packed = std::make_unique<PackedCentroids>(*no_rows, centroids.data(), k);
@@ -67,7 +69,8 @@ std::vector<int64_t> BlockRun::open_rows(const StreamBlock& block) const {
 size_t BlockRun::assign(const StreamBlock& block, size_t threads) {
   prepare(block);
   const std::vector<int64_t> numbers = open_rows(block);
-  const size_t n = numbers.size(), most = std::max(LEAST_TILE_ROWS, TILE_BYTES / (p * sizeof(float)));
+  const size_t n = numbers.size(),
+               most = std::max(LEAST_TILE_ROWS, TILE_BYTES / (p * sizeof(float)));
   const size_t count = threads_for(n * p, std::max<size_t>(1, threads));
   const size_t tile = std::max<size_t>(1, std::min(most, (n + count - 1) / count));
   std::vector<BlockSums> found(count);
@@ -80,11 +83,13 @@ size_t BlockRun::assign(const StreamBlock& block, size_t threads) {
   return n_changed;
 }
 
-void BlockRun::assign_tile(const StreamBlock& block, const int64_t* numbers, size_t count, BlockSums& found) const {
+void BlockRun::assign_tile(const StreamBlock& block, const int64_t* numbers, size_t count,
+                           BlockSums& found) const {
   std::vector<int64_t> weights(block.weights ? count : 0);
   for (size_t i = 0; i < weights.size(); ++i) weights[i] = block.weights[numbers[i]];
   const int64_t* w = block.weights ? weights.data() : nullptr;
-  const DenseRows rows(block.table.take(numbers, count), scales, w, !w, true, 1, simd, no_rows->base.data());
+  const DenseRows rows(block.table.take(numbers, count), scales, w, !w, true, 1, simd,
+                       no_rows->base.data());
   Run run(rows, k, true, 1);
   for (size_t i = 0; i < count && drift; ++i) {
     run.labels[i] = block.labels[numbers[i]];
@@ -105,7 +110,8 @@ int128 BlockRun::loss() const {
   for (size_t c = 0; c < k; ++c)
     for (size_t l = 0; l < p; ++l) {
       const int64_t m = centroids[c * p + l];
-      sum += int128(m * m) * (sums.mass[c] - sums.missing[c * d + l % d]) - int128(2 * m) * sums.totals[c * p + l];
+      sum += int128(m * m) * (sums.mass[c] - sums.missing[c * d + l % d]) -
+             int128(2 * m) * sums.totals[c * p + l];
     }
   return sum;
 }

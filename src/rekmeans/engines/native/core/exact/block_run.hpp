@@ -1,5 +1,5 @@
-// A run over rows that come block by block: labels and bounds of the rows are the caller's, and only rows that the
-// bounds leave open are mapped, a few at a time, so that they stay in the cache.
+// A run over rows that come block by block: labels and bounds of the rows are the caller's, and
+// only rows that the bounds leave open are mapped, a few at a time, so that they stay in the cache.
 #pragma once
 #include <memory>
 #include <mutex>
@@ -20,11 +20,14 @@ struct StreamBlock {
   RowBounds bounds;
 };
 
-// What a thread finds in a block: sums over rows that change label, and of those of a first pass w |f|^2.
+// What a thread finds in a block: sums over rows that change label, and of those of a first pass w
+// |f|^2.
 struct BlockSums {
   ClusterSums changed;
   int128 square = 0;
-  size_t n_changed = 0, n_silent = 0;  // the last: rows of weight that take no part, as no value of theirs is inside
+  size_t n_changed = 0,
+         n_silent =
+             0;  // the last: rows of weight that take no part, as no value of theirs is inside
 };
 
 // Sums over all rows: of w f, of w, and of w over missing cells.
@@ -45,7 +48,8 @@ struct BlockRun {
   // Begin a pass with the centroids C (k, p).
   void start_pass(const int32_t* C);
 
-  // Assign the rows of a block on a number of threads, in the first pass all of them; how many changed.
+  // Assign the rows of a block on a number of threads, in the first pass all of them; how many
+  // changed.
   size_t assign(const StreamBlock& block, size_t threads);
 
   // sum of w |f - m|^2, once all blocks are done.
@@ -58,13 +62,15 @@ struct BlockRun {
  private:
   void prepare(const StreamBlock& block);  // what all blocks of a pass share, at its first
   std::vector<int64_t> open_rows(const StreamBlock& block) const;
-  void assign_tile(const StreamBlock& block, const int64_t* numbers, size_t count, BlockSums& found) const;
+  void assign_tile(const StreamBlock& block, const int64_t* numbers, size_t count,
+                   BlockSums& found) const;
 
   ColumnScales scales;
   const Simd* simd;
-  std::vector<int32_t> centroids;           // (k, p) of this pass
-  std::optional<Drift> drift;               // none in the first pass
-  std::unique_ptr<DenseRows> no_rows;       // what rows of all blocks have in common: their base, the kind of weights
+  std::vector<int32_t> centroids;  // (k, p) of this pass
+  std::optional<Drift> drift;      // none in the first pass
+  std::unique_ptr<DenseRows>
+      no_rows;  // what rows of all blocks have in common: their base, the kind of weights
   std::unique_ptr<PackedCentroids> packed;  // those of this pass
   std::mutex mutex;                         // of what blocks share
 };

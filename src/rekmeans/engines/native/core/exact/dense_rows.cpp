@@ -9,15 +9,18 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t CENTRE_SAMPLE = 64;     // rows whose mean is the base
-constexpr size_t RECHECK_FROM = 16;      // centroids from which one distance is cheap beside all of them,
+constexpr size_t CENTRE_SAMPLE = 64;  // rows whose mean is the base
+constexpr size_t RECHECK_FROM =
+    16;  // centroids from which one distance is cheap beside all of them,
 constexpr size_t RECHECK_VALUES = 6000;  // if all of them together are some work
 
 }  // namespace
 
-DenseRows::DenseRows(DenseTable table_, ColumnScales scales_, const int64_t* w, bool has_unit_weights_, bool is_stored,
-                     size_t threads_, const Simd* simd_, const int32_t* given_base)
-    : Rows(table_.n, table_.d, std::move(scales_), w, has_unit_weights_, threads_, simd_), table(table_) {
+DenseRows::DenseRows(DenseTable table_, ColumnScales scales_, const int64_t* w,
+                     bool has_unit_weights_, bool is_stored, size_t threads_, const Simd* simd_,
+                     const int32_t* given_base)
+    : Rows(table_.n, table_.d, std::move(scales_), w, has_unit_weights_, threads_, simd_),
+      table(table_) {
   if (given_base) base.assign(given_base, given_base + p);
   else centre_on_sample();
   base64.assign(base.begin(), base.end());
@@ -38,7 +41,8 @@ DenseRows::DenseRows(DenseTable table_, ColumnScales scales_, const int64_t* w, 
         numbers[i] = uint32_t(first + i);
         g[i] = stored.data ? stored.data + (first + i) * p : unstored.data() + i * p;
       }
-      for (size_t j = first + simd->width; j < std::min(last, first + 2 * simd->width); ++j) table.prefetch_row(j);
+      for (size_t j = first + simd->width; j < std::min(last, first + 2 * simd->width); ++j)
+        table.prefetch_row(j);
       map_tile(numbers, count, g, buffer, [&](size_t i) {
         const size_t j = first + i;
         has_value_inside[j] = buffer.has_value_inside;
@@ -60,7 +64,8 @@ void DenseRows::map_tile(const uint32_t* numbers, size_t count, float* const* g,
     for (size_t i = 0; i < count; ++i) map_row(numbers[i], g[i], buffer), each(i);
     return;
   }
-  buffer.x.resize(width * d), buffer.cells_of_row.resize(d), buffer.observed.resize(d), buffer.spare.resize(p);
+  buffer.x.resize(width * d), buffer.cells_of_row.resize(d), buffer.observed.resize(d),
+      buffer.spare.resize(p);
   float* rows[MOST_WIDTH];
   for (size_t i = 0; i < width; ++i) rows[i] = i < count ? g[i] : buffer.spare.data();
   double norms[MOST_WIDTH];
@@ -114,14 +119,16 @@ void DenseRows::centre_on_sample() {
     for (size_t l = 0; l < d; ++l) ++counts[l];
     for (uint32_t l : buffer.missing) --counts[l];
   }
-  for (size_t l = 0; l < p; ++l) base[l] = counts[l % d] ? int32_t(sums[l] / double(counts[l % d]) * GRID) : 0;
+  for (size_t l = 0; l < p; ++l)
+    base[l] = counts[l % d] ? int32_t(sums[l] / double(counts[l % d]) * GRID) : 0;
 }
 
 bool DenseRows::should_recheck_own(size_t k, size_t values) const {
   return k >= RECHECK_FROM && values >= RECHECK_VALUES;
 }
 
-void DenseRows::fetch(const uint32_t* numbers, size_t count, RowBuffer& buffer, const float** out) const {
+void DenseRows::fetch(const uint32_t* numbers, size_t count, RowBuffer& buffer,
+                      const float** out) const {
   if (stored.data) {
     for (size_t i = 0; i < count; ++i) out[i] = stored.data + size_t(numbers[i]) * p;
     return;
@@ -139,15 +146,16 @@ void DenseRows::pack(const float* h, float* lane, size_t span) const {
   for (size_t l = 0; l < p; ++l) lane[l * span] = h[l];
 }
 
-void DenseRows::scores(const uint32_t*, const float* const* fetched, size_t count, const float* packed, size_t kp,
-                       float* S) const {
+void DenseRows::scores(const uint32_t*, const float* const* fetched, size_t count,
+                       const float* packed, size_t kp, float* S) const {
   simd->scores(fetched, count, p, packed, kp, S);
 }
 
 float DenseRows::dot(size_t, const float* g, const float* h) const { return simd->dot(g, h, p); }
 
 void DenseRows::prefetch_row(size_t j, bool) const {
-  for (size_t l = 0; stored.data && l < std::min(p, PREFETCH_WORDS); l += 16) prefetch(stored.data + j * p + l);
+  for (size_t l = 0; stored.data && l < std::min(p, PREFETCH_WORDS); l += 16)
+    prefetch(stored.data + j * p + l);
 }
 
 void DenseRows::add_row(size_t, const float* g, int64_t w, int64_t* totals) const {
@@ -169,9 +177,10 @@ void DenseRows::add_grid(size_t j, int32_t* out, RowBuffer& buffer) const {
   for (size_t l = 0; l < p; ++l) out[l] += to_grid(g[l]);
 }
 
-void DenseRows::phase_sums(const int32_t* labels, size_t k, int128* turns, int64_t* observed) const {
-  add_phase_sums({table, weights.empty() ? nullptr : weights.data(), has_unit_weights}, scales, labels, k,
-                 {threads, simd}, turns, observed);
+void DenseRows::phase_sums(const int32_t* labels, size_t k, int128* turns,
+                           int64_t* observed) const {
+  add_phase_sums({table, weights.empty() ? nullptr : weights.data(), has_unit_weights}, scales,
+                 labels, k, {threads, simd}, turns, observed);
 }
 
 }  // namespace rekmeans

@@ -10,16 +10,18 @@ namespace rekmeans {
 
 struct DenseRows : Rows {
   // `given_base` (p,) is that of g; where there is none it is the mean of some rows.
-  DenseRows(DenseTable table, ColumnScales scales, const int64_t* weights, bool has_unit_weights, bool is_stored,
-            size_t threads, const Simd* simd, const int32_t* given_base = nullptr);
+  DenseRows(DenseTable table, ColumnScales scales, const int64_t* weights, bool has_unit_weights,
+            bool is_stored, size_t threads, const Simd* simd, const int32_t* given_base = nullptr);
 
   bool has_dense_values() const override { return true; }
   bool should_recheck_own(size_t k, size_t values) const override;
-  void fetch(const uint32_t* numbers, size_t count, RowBuffer& buffer, const float** out) const override;
+  void fetch(const uint32_t* numbers, size_t count, RowBuffer& buffer,
+             const float** out) const override;
   void pack(const float* h, float* lane, size_t span) const override;
-  void scores(const uint32_t* numbers, const float* const* fetched, size_t count, const float* packed, size_t kp,
-              float* S) const override;
-  void pair_scores(const uint32_t*, size_t, const int16_t*, const float*, size_t, float*) const override {
+  void scores(const uint32_t* numbers, const float* const* fetched, size_t count,
+              const float* packed, size_t kp, float* S) const override;
+  void pair_scores(const uint32_t*, size_t, const int16_t*, const float*, size_t,
+                   float*) const override {
     throw std::logic_error("dense rows are not stored in 16 bits");
   }
   float dot(size_t j, const float* g, const float* h) const override;
@@ -34,12 +36,14 @@ struct DenseRows : Rows {
 
  private:
   void map_row(size_t j, float* g, RowBuffer& buffer) const;
-  void map_cells(double* x, float* g, RowBuffer& buffer) const;  // of a row, (d,); x becomes its phases
+  void map_cells(double* x, float* g,
+                 RowBuffer& buffer) const;  // of a row, (d,); x becomes its phases
 
-  // Rows of these numbers, at most a vector of them, to g (count,) pointers to (p,); after each one `each(i)` finds in
-  // the buffer what map_row leaves there.
+  // Rows of these numbers, at most a vector of them, to g (count,) pointers to (p,); after each one
+  // `each(i)` finds in the buffer what map_row leaves there.
   template <class Each>
-  void map_tile(const uint32_t* numbers, size_t count, float* const* g, RowBuffer& buffer, const Each& each) const;
+  void map_tile(const uint32_t* numbers, size_t count, float* const* g, RowBuffer& buffer,
+                const Each& each) const;
   void centre_on_sample();
 
   DenseTable table;

@@ -6,8 +6,10 @@
 
 namespace rekmeans {
 
-// moved (k,): the distance between each centroid C (k, p) and the last one of its number, rounded up.
-void centroid_drift(const int32_t* C, const int32_t* last, size_t k, size_t p, size_t threads, float* moved);
+// moved (k,): the distance between each centroid C (k, p) and the last one of its number, rounded
+// up.
+void centroid_drift(const int32_t* C, const int32_t* last, size_t k, size_t p, size_t threads,
+                    float* moved);
 
 // Bounds of one row: at most upper to its own centroid, at least lower to any other.
 struct RowBounds {

@@ -11,7 +11,8 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t SERIAL_STARTS = 1 << 18;    // products of a pass of all starts below which a thread comes too late
+constexpr size_t SERIAL_STARTS =
+    1 << 18;  // products of a pass of all starts below which a thread comes too late
 constexpr size_t SERIAL_PRODUCTS = 1 << 21;  // of a pass, below which one thread is as fast
 
 // The row farthest from all of k centroids, the first of several; n where none is away from them.
@@ -34,9 +35,10 @@ size_t farthest_row(const Rows& rows, const std::vector<int32_t>& C, RowBuffer& 
   return farthest;
 }
 
-// Each empty cluster moved to the row farthest from all others; how many were. Where all are empty, because no row has
-// weight, there is nothing to be far from, and all stay.
-size_t relocate_empty_clusters(const Rows& rows, std::vector<int32_t>& C, const std::vector<int64_t>& mass) {
+// Each empty cluster moved to the row farthest from all others; how many were. Where all are empty,
+// because no row has weight, there is nothing to be far from, and all stay.
+size_t relocate_empty_clusters(const Rows& rows, std::vector<int32_t>& C,
+                               const std::vector<int64_t>& mass) {
   const size_t p = rows.p, d = rows.d, k = mass.size();
   std::vector<uint8_t> has_rows(k);
   for (size_t c = 0; c < k; ++c) has_rows[c] = mass[c] > 0;
@@ -48,7 +50,9 @@ size_t relocate_empty_clusters(const Rows& rows, std::vector<int32_t>& C, const 
     if (has_rows[c]) continue;
     others.clear();
     for (size_t q = 0; q < k; ++q)
-      if (has_rows[q]) others.insert(others.end(), C.begin() + ptrdiff_t(q * p), C.begin() + ptrdiff_t((q + 1) * p));
+      if (has_rows[q])
+        others.insert(others.end(), C.begin() + ptrdiff_t(q * p),
+                      C.begin() + ptrdiff_t((q + 1) * p));
     const size_t farthest = farthest_row(rows, others, buffer);
     if (farthest == rows.n) break;
     rows.grid(farthest, f.data(), buffer);
@@ -60,8 +64,8 @@ size_t relocate_empty_clusters(const Rows& rows, std::vector<int32_t>& C, const 
   return n_relocated;
 }
 
-Fit fit_start(const Rows& rows, std::vector<int32_t> C, size_t k, const FitOptions& options, size_t threads,
-              const RowPanels* panels) {
+Fit fit_start(const Rows& rows, std::vector<int32_t> C, size_t k, const FitOptions& options,
+              size_t threads, const RowPanels* panels) {
   using Clock = std::chrono::steady_clock;
   Run run(rows, k, options.skip, threads, panels);
   Fit fit;
@@ -70,8 +74,8 @@ Fit fit_start(const Rows& rows, std::vector<int32_t> C, size_t k, const FitOptio
     const size_t n_changed = run.assign(C.data());
     const bool first = fit.losses.empty();
     if (!first && run.loss >= fit.loss) break;
-    const double fall =
-        first ? std::numeric_limits<double>::infinity() : double(fit.loss - run.loss) / double(fit.loss);
+    const double fall = first ? std::numeric_limits<double>::infinity()
+                              : double(fit.loss - run.loss) / double(fit.loss);
     fit.centroids = C, fit.labels = run.labels, fit.loss = run.loss;
     size_t n_relocated = 0;
     if (t < options.max_iter && fall > options.tol) {
@@ -96,7 +100,8 @@ std::vector<int32_t> draw_start(Seeding& seeding, const uint64_t* words, const S
   return std::move(seeding.C);
 }
 
-// The best of m fits that run at the same time, each on one thread, the first of several; one alone on all threads.
+// The best of m fits that run at the same time, each on one thread, the first of several; one alone
+// on all threads.
 template <class Start>
 Fit best_fit(const Rows& rows, size_t m, size_t k, const FitOptions& options, const Start& start) {
   const std::unique_ptr<RowPanels> panels(RowPanels::serve(rows) ? new RowPanels(rows) : nullptr);
@@ -106,22 +111,25 @@ Fit best_fit(const Rows& rows, size_t m, size_t k, const FitOptions& options, co
     return fit_start(rows, start(0, panels.get()), k, options, threads, panels.get());
   }
   std::vector<Fit> fits(m);
-  parallel(m * rows.n * rows.p * k < SERIAL_STARTS ? 1 : rows.threads, m,
-           [&](size_t, size_t i) { fits[i] = fit_start(rows, start(i, panels.get()), k, options, 1, panels.get()); });
-  return *std::min_element(fits.begin(), fits.end(), [](const Fit& a, const Fit& b) { return a.loss < b.loss; });
+  parallel(m * rows.n * rows.p * k < SERIAL_STARTS ? 1 : rows.threads, m, [&](size_t, size_t i) {
+    fits[i] = fit_start(rows, start(i, panels.get()), k, options, 1, panels.get());
+  });
+  return *std::min_element(fits.begin(), fits.end(),
+                           [](const Fit& a, const Fit& b) { return a.loss < b.loss; });
 }
 
 }  // namespace
 
-Fit fit_starts(const Rows& rows, const int32_t* starts, size_t m, size_t k, const FitOptions& options) {
+Fit fit_starts(const Rows& rows, const int32_t* starts, size_t m, size_t k,
+               const FitOptions& options) {
   const size_t size = k * rows.p;
   return best_fit(rows, m, k, options, [&](size_t i, const RowPanels*) {
     return std::vector<int32_t>(starts + i * size, starts + (i + 1) * size);
   });
 }
 
-Fit fit_drawn_starts(const Rows& rows, const std::vector<int32_t>& overall, const uint64_t* words, size_t m,
-                     const SeedingPlan& plan, const FitOptions& options) {
+Fit fit_drawn_starts(const Rows& rows, const std::vector<int32_t>& overall, const uint64_t* words,
+                     size_t m, const SeedingPlan& plan, const FitOptions& options) {
   return best_fit(rows, m, plan.k, options, [&](size_t i, const RowPanels* panels) {
     const uint64_t* own = words + i * plan.n_words();
     if (!panels) {

@@ -1,4 +1,5 @@
-// Whole runs of hard clustering, for many small fits at once: the loop of lloyd.py, pass for pass, without Python.
+// Whole runs of hard clustering, for many small fits at once: the loop of lloyd.py, pass for pass,
+// without Python.
 #pragma once
 #include "run.hpp"
 #include "seeding.hpp"
@@ -20,18 +21,21 @@ struct Fit {
   std::vector<double> seconds;
 };
 
-// The best of several starts (m, k, p), the first of several; the starts run at the same time, each on one thread.
-Fit fit_starts(const Rows& rows, const int32_t* starts, size_t m, size_t k, const FitOptions& options);
+// The best of several starts (m, k, p), the first of several; the starts run at the same time, each
+// on one thread.
+Fit fit_starts(const Rows& rows, const int32_t* starts, size_t m, size_t k,
+               const FitOptions& options);
 
-// How k-means++ draws: candidates of each of k - 1 draws, batches of swaps, candidates of a batch, failures that end
-// them.
+// How k-means++ draws: candidates of each of k - 1 draws, batches of swaps, candidates of a batch,
+// failures that end them.
 struct SeedingPlan {
   size_t k, candidates, batches, swap_candidates, patience;
   size_t n_words() const { return 1 + (k - 1) * candidates + batches * swap_candidates; }
 };
 
-// The best fit from starts that k-means++ draws by words (m, n_words), as above; a draw's missing cells from `overall`.
-Fit fit_drawn_starts(const Rows& rows, const std::vector<int32_t>& overall, const uint64_t* words, size_t m,
-                     const SeedingPlan& plan, const FitOptions& options);
+// The best fit from starts that k-means++ draws by words (m, n_words), as above; a draw's missing
+// cells from `overall`.
+Fit fit_drawn_starts(const Rows& rows, const std::vector<int32_t>& overall, const uint64_t* words,
+                     size_t m, const SeedingPlan& plan, const FitOptions& options);
 
 }  // namespace rekmeans

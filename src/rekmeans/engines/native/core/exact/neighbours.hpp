@@ -1,4 +1,5 @@
-// What seeding knows of each row: exact distance, length that is at least its root, and index, of a near centroid.
+// What seeding knows of each row: exact distance, length that is at least its root, and index, of a
+// near centroid.
 #pragma once
 #include <cmath>
 #include <cstdint>

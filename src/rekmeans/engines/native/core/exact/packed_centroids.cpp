@@ -6,13 +6,19 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t QUANTIZE_FROM = 64;  // centroids, and products for one row, from which 8-bit scores pay: measured
-constexpr size_t QUANTIZE_PRODUCTS = 1 << 17;  // a third faster on MNIST with 256, a quarter slower on covtype with 100
+constexpr size_t QUANTIZE_FROM =
+    64;  // centroids, and products for one row, from which 8-bit scores pay: measured
+constexpr size_t QUANTIZE_PRODUCTS =
+    1 << 17;  // a third faster on MNIST with 256, a quarter slower on covtype with 100
 
 }  // namespace
 
 PackedCentroids::PackedCentroids(const Rows& rows, const int32_t* C, size_t k_, size_t threads_)
-    : k(k_), grid(k_ * rows.p), square(k_, 0), values(k_ * rows.p), threads(threads_for(k_ * rows.p, threads_)) {
+    : k(k_),
+      grid(k_ * rows.p),
+      square(k_, 0),
+      values(k_ * rows.p),
+      threads(threads_for(k_ * rows.p, threads_)) {
   const size_t p = rows.p, width = rows.simd->width;
   kp = (k + width - 1) / width * width;
   packed.assign(kp * p, 0);
@@ -43,12 +49,13 @@ void PackedCentroids::pack_one(const Rows& rows, const int32_t* C, size_t c) {
   bias[c] = float(double(square[c]) / (2 * GRID * GRID));
 }
 
-// Sums of at most SUM_CHUNK products and of the p/SUM_CHUNK chunks, each step off by HALF_ULP of its size: at most
-// (SUM_CHUNK + p/SUM_CHUNK + 2) HALF_ULP |g||h|. Then the bias, rounded once and subtracted, and the missing cells
-// added one by one.
+// Sums of at most SUM_CHUNK products and of the p/SUM_CHUNK chunks, each step off by HALF_ULP of
+// its size: at most (SUM_CHUNK + p/SUM_CHUNK + 2) HALF_ULP |g||h|. Then the bias, rounded once and
+// subtracted, and the missing cells added one by one.
 float PackedCentroids::error(float norm2, size_t n_missing) const {
   const float more = 2.04f * HALF_ULP * float(n_missing);
-  return std::sqrt(norm2) * (error_slope + more * ROUND_UP * largest_norm) + error_floor + more * largest_bias;
+  return std::sqrt(norm2) * (error_slope + more * ROUND_UP * largest_norm) + error_floor +
+         more * largest_bias;
 }
 
 void PackedCentroids::pack_bytes_if_fast(const Rows& rows) {
@@ -62,7 +69,8 @@ void PackedCentroids::pack_bytes(const Rows& rows) {
   int8_scale.assign(kp, 0);
   int8_offset.assign(kp, 0);
   std::vector<double> errors(k);
-  parallel(threads, k, [&](size_t, size_t c) { pack_bytes_of(rows.p, rows.simd->panel, c, &errors[c]); });
+  parallel(threads, k,
+           [&](size_t, size_t c) { pack_bytes_of(rows.p, rows.simd->panel, c, &errors[c]); });
   int8_error = float(*std::max_element(errors.begin(), errors.end())) * ROUND_UP;
 }
 
@@ -89,7 +97,8 @@ void PackedCentroids::pack_pairs(const Rows& rows) {
   pairs.assign(kp * rows.p, 0);
   pair_scale.assign(kp, 0);
   std::vector<double> errors(k);
-  parallel(threads, k, [&](size_t, size_t c) { pack_pairs_of(rows.p, rows.simd->panel, c, &errors[c]); });
+  parallel(threads, k,
+           [&](size_t, size_t c) { pack_pairs_of(rows.p, rows.simd->panel, c, &errors[c]); });
   pair_error = float(*std::max_element(errors.begin(), errors.end())) * ROUND_UP;
 }
 

@@ -1,4 +1,5 @@
-// Centroids made ready for scoring: h = m - base, exact in float32, packed in panels; bias |h|^2 / 2.
+// Centroids made ready for scoring: h = m - base, exact in float32, packed in panels; bias |h|^2
+// / 2.
 #pragma once
 #include "rows.hpp"
 
@@ -8,12 +9,13 @@ struct PackedCentroids {
   PackedCentroids(const Rows& rows, const int32_t* C, size_t k, size_t threads = 1);
 
   size_t k, kp = 0;
-  std::vector<int32_t> grid;         // (k, p) h in grid units
-  std::vector<int64_t> square;       // (k,) |h|^2
-  std::vector<float> values;         // (k, p) h
-  std::vector<float> packed;         // panels of h, feature-major
-  std::vector<float> bias;           // (kp,); the padding never wins
-  std::vector<float> missing_gain;   // (d, kp) half of |h_l|^2, what a missing cell adds; empty for complete rows
+  std::vector<int32_t> grid;    // (k, p) h in grid units
+  std::vector<int64_t> square;  // (k,) |h|^2
+  std::vector<float> values;    // (k, p) h
+  std::vector<float> packed;    // panels of h, feature-major
+  std::vector<float> bias;      // (kp,); the padding never wins
+  std::vector<float>
+      missing_gain;  // (d, kp) half of |h_l|^2, what a missing cell adds; empty for complete rows
   float largest_norm, largest_bias;  // largest |h|, largest bias, rounded up
 
   // The same in 8 bits: h = scale (integer) + rest, packed four features at a time.

@@ -5,7 +5,8 @@
 namespace rekmeans {
 namespace {
 
-constexpr int64_t SMALL_MASS = 1 << 13;  // weight times columns of which two sums of distances, at most 2^48, fit
+constexpr int64_t SMALL_MASS =
+    1 << 13;  // weight times columns of which two sums of distances, at most 2^48, fit
 
 // Weights divided by the largest power of two that divides them all.
 std::vector<int64_t> reduced_weights(const Rows& rows) {
@@ -44,7 +45,8 @@ size_t PanelSeeding::find_addition_of(size_t count) const {
   for (size_t i = 0; i < count; ++i) {
     const int64_t *D = to_candidate(i), *near = nearest.distance.data();
     Sum gain = 0;
-    for (size_t j = 0; j < rows.n; ++j) gain += Sum(weights[j]) * Sum(near[j] - std::min(D[j], near[j]));
+    for (size_t j = 0; j < rows.n; ++j)
+      gain += Sum(weights[j]) * Sum(near[j] - std::min(D[j], near[j]));
     gains[i] = gain;
   }
   return size_t(std::max_element(gains.begin(), gains.end()) - gains.begin());
@@ -64,7 +66,8 @@ Swap PanelSeeding::find_swap(const int32_t* P, size_t count) {
 // As ScoredSeeding::find_swap, for all rows: a candidate that is not near gives nothing back.
 template <class Sum>
 Swap PanelSeeding::find_swap_of(size_t count) const {
-  std::vector<Sum> lost(k, 0), gains((k + 1) * count, 0);  // the last row of gains is that of all centroids
+  std::vector<Sum> lost(k, 0),
+      gains((k + 1) * count, 0);  // the last row of gains is that of all centroids
   const int64_t *near = nearest.distance.data(), *next = second.distance.data();
   for (size_t j = 0; j < rows.n; ++j) {
     const Sum w = weights[j];

@@ -22,7 +22,8 @@ struct PanelSeeding : Seeding {
   const int64_t* to_candidate(size_t i) const { return distances.data() + i * panels.stride; }
 
   const RowPanels& panels;
-  std::vector<int64_t> weights;       // (n,) without the power of two that all have in common: no choice depends on it
+  std::vector<int64_t>
+      weights;  // (n,) without the power of two that all have in common: no choice depends on it
   bool sums_are_small;                // 64 bits hold those of weights times distances
   std::vector<int64_t> distances;     // (count, stride) to the candidates looked at last
   std::vector<int64_t> to_centroids;  // (k, stride)

@@ -23,7 +23,8 @@ double general_phase(const PhaseMap& map, double x, size_t column, bool clip) {
       double least = INFINITY, end = x;
       for (size_t i = 0; i < map.m; ++i) {
         const double y = x < low[i] ? low[i] : x > high[i] ? high[i] : x;
-        if (std::fabs(y - x) < least && !std::isnan(low[i])) least = std::fabs(y - x), end = y, interval = i;
+        if (std::fabs(y - x) < least && !std::isnan(low[i]))
+          least = std::fabs(y - x), end = y, interval = i;
       }
       if (interval == map.m) return NAN;
       x = end;
@@ -34,8 +35,9 @@ double general_phase(const PhaseMap& map, double x, size_t column, bool clip) {
   return step * map.rate[column];
 }
 
-ColumnScales::ColumnScales(std::vector<double> low_, std::vector<double> high_, std::vector<double> shift_,
-                           std::vector<double> rate_, std::vector<double> period_, Beyond beyond_)
+ColumnScales::ColumnScales(std::vector<double> low_, std::vector<double> high_,
+                           std::vector<double> shift_, std::vector<double> rate_,
+                           std::vector<double> period_, Beyond beyond_)
     : low(std::move(low_)),
       high(std::move(high_)),
       shift(std::move(shift_)),

@@ -9,8 +9,8 @@ namespace rekmeans {
 
 // The numbers of a PhaseMap, owned.
 struct ColumnScales {
-  ColumnScales(std::vector<double> low, std::vector<double> high, std::vector<double> shift, std::vector<double> rate,
-               std::vector<double> period, Beyond beyond);
+  ColumnScales(std::vector<double> low, std::vector<double> high, std::vector<double> shift,
+               std::vector<double> rate, std::vector<double> period, Beyond beyond);
 
   std::vector<double> low, high, shift, rate, period;
   size_t m;
@@ -18,7 +18,9 @@ struct ColumnScales {
   bool has_one_interval;  // in every column, and no periods
   bool serves_tiles;      // the same, and no value inside has a large phase
 
-  PhaseMap map() const { return {low.data(), high.data(), shift.data(), rate.data(), period.data(), m, beyond}; }
+  PhaseMap map() const {
+    return {low.data(), high.data(), shift.data(), rate.data(), period.data(), m, beyond};
+  }
 
   // Phases of a row, in place.
   PhaseCheck row_phases(double* x, size_t d, const Simd* simd) const;
@@ -27,14 +29,16 @@ struct ColumnScales {
 // Whether a value lies in an interval of its column.
 bool is_inside(const PhaseMap& map, double x, size_t column);
 
-// The phase of one value; NaN where it is missing, or beyond and not to be clipped to the nearest end of an interval.
+// The phase of one value; NaN where it is missing, or beyond and not to be clipped to the nearest
+// end of an interval.
 double general_phase(const PhaseMap& map, double x, size_t column, bool clip);
 
 inline double phase(const PhaseMap& map, double x, size_t column, bool clip) {
   if (map.m > 1 || map.period[column] > 0) return general_phase(map, x, column, clip);
   const double low = map.low[column], high = map.high[column];
   if (clip) x = x < low ? low : x > high ? high : x;
-  else if (map.beyond == Beyond::ignore && !(x >= low && x <= high)) return std::numeric_limits<double>::quiet_NaN();
+  else if (map.beyond == Beyond::ignore && !(x >= low && x <= high))
+    return std::numeric_limits<double>::quiet_NaN();
   return (x - map.shift[column]) * map.rate[column];
 }
 

@@ -42,11 +42,13 @@ DoubleDouble series(double r, bool cosine) {
   return sum;
 }
 
-// The low word alone decides where the high one lies on a tie: added to a half it would be rounded away.
+// The low word alone decides where the high one lies on a tie: added to a half it would be rounded
+// away.
 int32_t nearest_grid(DoubleDouble x) {
   const double scaled = x.high * GRID, near = std::rint(scaled);
   const double half = scaled - near, gap = half + x.low * GRID;  // the difference is exact
-  const bool above = gap > 0.5 || (half == 0.5 && x.low > 0), below = gap < -0.5 || (half == -0.5 && x.low < 0);
+  const bool above = gap > 0.5 || (half == 0.5 && x.low > 0),
+             below = gap < -0.5 || (half == -0.5 && x.low < 0);
   return int32_t(near) + above - below;
 }
 
@@ -61,7 +63,8 @@ void round_correctly(double t, int32_t* cos, int32_t* sin) {
   *sin = turn >= 2 ? -odd : odd;
 }
 
-void map_phases_correctly(const double* t, size_t d, const double* base, float* g, double* norm2, int64_t* square) {
+void map_phases_correctly(const double* t, size_t d, const double* base, float* g, double* norm2,
+                          int64_t* square) {
   *norm2 = 0, *square = 0;
   for (size_t l = 0; l < d; ++l) {
     if (std::isnan(t[l])) continue;

@@ -9,6 +9,7 @@ namespace rekmeans {
 void round_correctly(double t, int32_t* cos, int32_t* sin);
 
 // g of d phases for which Simd::map_phases could not prove all roundings, and what it summed.
-void map_phases_correctly(const double* t, size_t d, const double* base, float* g, double* norm2, int64_t* square);
+void map_phases_correctly(const double* t, size_t d, const double* base, float* g, double* norm2,
+                          int64_t* square);
 
 }  // namespace rekmeans

@@ -3,13 +3,16 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t MOST_CELLS = 1 << 16;  // that stay in the second-level cache beside their distances
+constexpr size_t MOST_CELLS =
+    1 << 16;  // that stay in the second-level cache beside their distances
 
 size_t padded(size_t n, size_t width) { return (n + width - 1) / width * width; }
 
 }  // namespace
 
-bool RowPanels::serve(const Rows& rows) { return rows.has_dense_values() && rows.n * rows.p <= MOST_CELLS; }
+bool RowPanels::serve(const Rows& rows) {
+  return rows.has_dense_values() && rows.n * rows.p <= MOST_CELLS;
+}
 
 RowPanels::RowPanels(const Rows& rows_)
     : rows(rows_), stride(padded(rows_.n, rows_.simd->width)), panels(stride * rows_.p, 0) {
@@ -28,14 +31,16 @@ RowPanels::RowPanels(const Rows& rows_)
 std::vector<double> RowPanels::points(const int32_t* P, size_t count) const {
   std::vector<double> H(count * rows.p);
   for (size_t i = 0; i < count; ++i)
-    for (size_t l = 0; l < rows.p; ++l) H[i * rows.p + l] = double(P[i * rows.p + l] - rows.base[l]) / GRID;
+    for (size_t l = 0; l < rows.p; ++l)
+      H[i * rows.p + l] = double(P[i * rows.p + l] - rows.base[l]) / GRID;
   return H;
 }
 
 void RowPanels::distances(const int32_t* P, size_t count, std::vector<int64_t>& D) const {
   const std::vector<double> H = points(P, count);
   D.resize(count * stride);
-  rows.simd->grid_distances(panels.data(), stride / rows.simd->width, rows.d, H.data(), count, D.data());
+  rows.simd->grid_distances(panels.data(), stride / rows.simd->width, rows.d, H.data(), count,
+                            D.data());
   for (uint32_t j : incomplete)
     for (uint32_t l : rows.missing(j))
       for (size_t i = 0; i < count; ++i) {
@@ -48,11 +53,13 @@ void RowPanels::distances(const int32_t* P, size_t count, std::vector<int64_t>& 
 void RowPanels::nearest(const int32_t* C, size_t k, std::vector<int64_t>& index) const {
   const std::vector<double> H = points(C, k);
   index.resize(stride);
-  rows.simd->grid_nearest(panels.data(), stride / rows.simd->width, rows.d, H.data(), k, index.data());
+  rows.simd->grid_nearest(panels.data(), stride / rows.simd->width, rows.d, H.data(), k,
+                          index.data());
   if (!incomplete.empty()) find_nearest_of_incomplete(C, k, index);
 }
 
-void RowPanels::find_nearest_of_incomplete(const int32_t* C, size_t k, std::vector<int64_t>& index) const {
+void RowPanels::find_nearest_of_incomplete(const int32_t* C, size_t k,
+                                           std::vector<int64_t>& index) const {
   std::vector<int32_t> h(k * rows.p);
   for (size_t i = 0; i < h.size(); ++i) h[i] = C[i] - rows.base[i % rows.p];
   RowBuffer buffer;

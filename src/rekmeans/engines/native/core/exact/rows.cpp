@@ -4,8 +4,8 @@
 
 namespace rekmeans {
 
-Rows::Rows(size_t n_, size_t d_, ColumnScales scales_, const int64_t* w, bool has_unit_weights_, size_t threads_,
-           const Simd* simd_)
+Rows::Rows(size_t n_, size_t d_, ColumnScales scales_, const int64_t* w, bool has_unit_weights_,
+           size_t threads_, const Simd* simd_)
     : n(n_),
       d(d_),
       p(2 * d_),
@@ -20,7 +20,8 @@ Rows::Rows(size_t n_, size_t d_, ColumnScales scales_, const int64_t* w, bool ha
   if (w) weights.assign(w, w + n);
 }
 
-void Rows::finish(const std::vector<uint8_t>& has_value_inside, const std::vector<int128>& squares) {
+void Rows::finish(const std::vector<uint8_t>& has_value_inside,
+                  const std::vector<int128>& squares) {
   for (int128 part : squares) square += part;
   for (const MissingCells& part : missing_cells) is_complete &= part.columns.empty();
   for (size_t j = 0; j < n; ++j)

@@ -10,13 +10,14 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t REFINE_COST = 3;        // one row in so many may be scored again in float32
-constexpr size_t FAST_FROM = 48;         // centroids from which the fast ones are few beside all
-constexpr size_t STRIDE = 256;           // rows whose bounds are loosened together
-constexpr size_t UNITS = 8;              // pieces of a pass for each thread, so that all end together
-constexpr size_t PREFETCH_ROWS = 4;      // rows asked for before they are needed
-constexpr double SERIAL_PRODUCTS = 4e6;  // products of a pass below which threads cost more than they save,
-constexpr double CREW_PRODUCTS = 4e5;    // where they wait for work already
+constexpr size_t REFINE_COST = 3;    // one row in so many may be scored again in float32
+constexpr size_t FAST_FROM = 48;     // centroids from which the fast ones are few beside all
+constexpr size_t STRIDE = 256;       // rows whose bounds are loosened together
+constexpr size_t UNITS = 8;          // pieces of a pass for each thread, so that all end together
+constexpr size_t PREFETCH_ROWS = 4;  // rows asked for before they are needed
+constexpr double SERIAL_PRODUCTS =
+    4e6;  // products of a pass below which threads cost more than they save,
+constexpr double CREW_PRODUCTS = 4e5;  // where they wait for work already
 
 // Add the `count` centroids that moved most of late, of those not yet chosen.
 void choose_largest(const std::vector<float>& drift, size_t count, std::vector<size_t>& chosen) {
@@ -28,7 +29,8 @@ void choose_largest(const std::vector<float>& drift, size_t count, std::vector<s
   chosen.insert(chosen.end(), others.begin(), others.begin() + ptrdiff_t(count));
 }
 
-// The numbers of the rows whose flag is set, of up to STRIDE, where flags beyond count are not; how many there are.
+// The numbers of the rows whose flag is set, of up to STRIDE, where flags beyond count are not; how
+// many there are.
 size_t open_rows(uint8_t* open, size_t count, uint32_t* numbers) {
   size_t n_open = 0;
   for (size_t r = 0; r < count; r += 8) {
@@ -91,13 +93,15 @@ Run::CentroidDrift::CentroidDrift(const Run& run, const int32_t* C)
     fast_centroids.insert(fast_centroids.end(), C + c * p, C + (c + 1) * p);
   }
   if (!run.fast.empty())
-    fast_only = std::make_unique<PackedCentroids>(rows, fast_centroids.data(), run.fast.size(), run.threads);
+    fast_only = std::make_unique<PackedCentroids>(rows, fast_centroids.data(), run.fast.size(),
+                                                  run.threads);
   if (fast_only && all.has_pairs()) fast_only->pack_pairs(rows);
   if (fast_only && !all.has_bytes()) {
     slow_bias = fast_bias = all.bias;
     for (size_t c = 0; c < k; ++c) (is_fast[c] ? slow_bias : fast_bias)[c] = NEVER_WINS;
   }
-  for (size_t c = 0; c < k && !is_first; ++c) (is_fast[c] ? fast : slow).add(run.drift[c], int32_t(c));
+  for (size_t c = 0; c < k && !is_first; ++c)
+    (is_fast[c] ? fast : slow).add(run.drift[c], int32_t(c));
 }
 
 void Run::regroup_fast() {
@@ -122,7 +126,8 @@ void Run::choose_fast() {
 }
 
 void Run::measure_drift(const int32_t* C) {
-  if (!last_centroids.empty()) centroid_drift(C, last_centroids.data(), k, rows.p, threads, drift.data());
+  if (!last_centroids.empty())
+    centroid_drift(C, last_centroids.data(), k, rows.p, threads, drift.data());
   for (size_t c = 0; c < k; ++c) recent_drift[c] = recent_drift[c] / 2 + drift[c];
 }
 
@@ -132,7 +137,8 @@ size_t Run::assign(const int32_t* C) {
   measure_drift(C);
   choose_fast();
   const CentroidDrift moves(*this, C);
-  const double products = double(n_scored + rows.n / 64) * double(moves.all.kp * rows.p);  // if it is like the last one
+  const double products =
+      double(n_scored + rows.n / 64) * double(moves.all.kp * rows.p);  // if it is like the last one
   const double least = Crew::current() ? CREW_PRODUCTS : SERIAL_PRODUCTS;
   const size_t count = !moves.is_first && products < least ? 1 : threads;
   std::vector<Workspace> workspaces(count, Workspace(rows));
@@ -210,12 +216,14 @@ void Run::assign_part(size_t from, size_t to, const CentroidDrift& moves, Worksp
   uint32_t numbers[STRIDE];
   for (size_t first = from; first < to; first += STRIDE) {
     const size_t count = std::min(STRIDE, to - first);
-    rows.simd->loosen_bounds(count, labels.data() + first, drift.data(), moves.slow, moves.fast, upper.data() + first,
-                             lower.data() + first, lower_fast.empty() ? nullptr : lower_fast.data() + first, open);
+    rows.simd->loosen_bounds(count, labels.data() + first, drift.data(), moves.slow, moves.fast,
+                             upper.data() + first, lower.data() + first,
+                             lower_fast.empty() ? nullptr : lower_fast.data() + first, open);
     const size_t n_open = open_rows(open, count, numbers);
     for (size_t i = 0; i < n_open; ++i) {
       rows.prefetch_row(first + numbers[i], false);
-      if (waits.push(first + numbers[i])) recheck ? recheck_own(moves, workspace) : score_all(moves, workspace);
+      if (waits.push(first + numbers[i]))
+        recheck ? recheck_own(moves, workspace) : score_all(moves, workspace);
     }
   }
 }
@@ -228,7 +236,8 @@ float Run::own_upper_bound(const PackedCentroids& C, size_t j, const float* g) c
   return distance_bounds(rows, j, C.error(rows.norm2[j], missing.count), score).upper;
 }
 
-// The distance to the own centroid, computed anew, often lies below the bound that drift has loosened.
+// The distance to the own centroid, computed anew, often lies below the bound that drift has
+// loosened.
 void Run::recheck_own(const CentroidDrift& moves, Workspace& workspace) {
   ScoreBlock& block = workspace.open;
   const PackedCentroids& C = moves.all;
@@ -238,7 +247,8 @@ void Run::recheck_own(const CentroidDrift& moves, Workspace& workspace) {
     const size_t j = block.numbers[r], ahead = r + PREFETCH_ROWS;
     if (anew && ahead < block.count) rows.prefetch_row(block.numbers[ahead], true);
     if (anew) upper[j] = own_upper_bound(C, j, block.fetched[r]);
-    const bool beats_slow = upper[j] < lower[j], beats_fast = lower_fast.empty() || upper[j] < lower_fast[j];
+    const bool beats_slow = upper[j] < lower[j],
+               beats_fast = lower_fast.empty() || upper[j] < lower_fast[j];
     if (beats_slow && beats_fast) continue;
     if (beats_slow && workspace.fast_only.push(j)) score_fast(moves, workspace);
     if (!beats_slow && workspace.full.push(j)) score_all(moves, workspace);
@@ -254,7 +264,8 @@ void Run::score_fast(const CentroidDrift& moves, Workspace& workspace) {
   for (size_t r = 0; r < block.count; ++r) {
     const size_t j = block.numbers[r];
     const bool is_own = fast[size_t(block.winner[r])] == size_t(labels[j]);
-    lower_fast[j] = distance_bounds(rows, j, block.error[r], is_own ? block.second[r] : block.best[r]).lower;
+    lower_fast[j] =
+        distance_bounds(rows, j, block.error[r], is_own ? block.second[r] : block.best[r]).lower;
     if (upper[j] < lower_fast[j]) continue;
     if (workspace.full.push(j)) score_all(moves, workspace);
   }
@@ -273,7 +284,8 @@ void Run::score_all(const CentroidDrift& moves, Workspace& workspace) {
     const size_t j = block.numbers[r];
     const int32_t old = labels[j];
     own[r] = block.winner[r];
-    if (!block.is_certain[r]) own[r] = decide_exactly(moves.all, j, r, block), ++workspace.n_decided_exactly;
+    if (!block.is_certain[r])
+      own[r] = decide_exactly(moves.all, j, r, block), ++workspace.n_decided_exactly;
     upper[j] = block.upper[r], lower[j] = block.lower[r];
     if (!lower_fast.empty()) lower_fast[j] = block.lower[r];
     if (own[r] == old) continue;
@@ -293,8 +305,8 @@ void Run::score_all(const CentroidDrift& moves, Workspace& workspace) {
 int32_t Run::decide_exactly(const PackedCentroids& C, size_t j, size_t r, ScoreBlock& block) const {
   const size_t winner = block.decide_exactly(C, r);
   const float own = block.score_of(r, winner, C);
-  rows.simd->certify(1, &rows.norm2[j], block.error + r, &own, block.best + r, block.upper + r, block.lower + r,
-                     block.is_certain + r);
+  rows.simd->certify(1, &rows.norm2[j], block.error + r, &own, block.best + r, block.upper + r,
+                     block.lower + r, block.is_certain + r);
   return int32_t(winner);
 }
 

@@ -39,21 +39,22 @@ std::vector<float> ScoredSeeding::candidate_distances(const PackedCentroids& P) 
   return least;
 }
 
-// |f - m|^2 = |g|^2 - 2 score is below row j's limit only if the score is above this bar; it allows for the roundings
-// of both lengths and of its own four operations.
+// |f - m|^2 = |g|^2 - 2 score is below row j's limit only if the score is above this bar; it allows
+// for the roundings of both lengths and of its own four operations.
 float ScoredSeeding::score_bar(size_t j, const Neighbours& limit, float error) const {
   const float length2 = rows.norm2[j], most = float(limit.distance[j]) * float(1 / GRID2);
   return (length2 - most) / 2 - error * ROUND_UP - 4 * HALF_ULP * (length2 + most);
 }
 
 template <class Visit>
-void ScoredSeeding::visit_block(const PackedCentroids& P, ScoreBlock& block, const Neighbours& limit,
-                                const Visit& visit) const {
+void ScoredSeeding::visit_block(const PackedCentroids& P, ScoreBlock& block,
+                                const Neighbours& limit, const Visit& visit) const {
   if (!block.count) return;
   block.fetch(P, block.numbers, block.count);
   float bars[BLOCK_ROWS];
   uint16_t above[BLOCK_ROWS];
-  for (size_t r = 0; r < block.count; ++r) bars[r] = score_bar(block.numbers[r], limit, block.error[r]);
+  for (size_t r = 0; r < block.count; ++r)
+    bars[r] = score_bar(block.numbers[r], limit, block.error[r]);
   block.find_above(P, bars, above);
   for (size_t r = 0; r < block.count; ++r)
     for (unsigned i = 0, left = above[r]; left; ++i, left >>= 1) {
@@ -65,18 +66,21 @@ void ScoredSeeding::visit_block(const PackedCentroids& P, ScoreBlock& block, con
   block.count = 0;
 }
 
-// A candidate as far from a row's own centroid as that centroid and the limit together cannot be below the limit.
+// A candidate as far from a row's own centroid as that centroid and the limit together cannot be
+// below the limit.
 template <class Wants, class Visit>
-void ScoredSeeding::visit_near(const PackedCentroids& P, const Neighbours& limit, const Wants& wants,
-                               const Visit& visit) {
+void ScoredSeeding::visit_near(const PackedCentroids& P, const Neighbours& limit,
+                               const Wants& wants, const Visit& visit) {
   const std::vector<float> distances = candidate_distances(P);
   parallel(threads_for_scores(P.k), rows.n_parts(), [&](size_t thread, size_t part) {
     ScoreBlock& block = blocks[thread];
     auto visit_here = [&](size_t j, size_t i, int64_t D) { visit(thread, j, i, D); };
     for (size_t j = part * PART_ROWS; j < rows.n && j < (part + 1) * PART_ROWS; ++j) {
-      const bool is_far = k && nearest.length[j] + limit.length[j] < distances[size_t(nearest.index[j])];
+      const bool is_far =
+          k && nearest.length[j] + limit.length[j] < distances[size_t(nearest.index[j])];
       if (is_far && !rows.missing(j).count) continue;  // a missing cell shortens distances
-      if (limit.distance[j] > 0 && wants(j) && block.push(j)) visit_block(P, block, limit, visit_here);
+      if (limit.distance[j] > 0 && wants(j) && block.push(j))
+        visit_block(P, block, limit, visit_here);
     }
     visit_block(P, block, limit, visit_here);
   });
@@ -85,9 +89,10 @@ void ScoredSeeding::visit_near(const PackedCentroids& P, const Neighbours& limit
 size_t ScoredSeeding::find_addition(const int32_t* P, size_t count) {
   if (count == 1) return 0;
   std::vector<std::vector<int128>> gains(threads, std::vector<int128>(count, 0));
-  visit_near(PackedCentroids(rows, P, count), nearest, every_row, [&](size_t thread, size_t j, size_t i, int64_t D) {
-    gains[thread][i] += int128(rows.weight(j)) * int128(nearest.distance[j] - D);
-  });
+  visit_near(PackedCentroids(rows, P, count), nearest, every_row,
+             [&](size_t thread, size_t j, size_t i, int64_t D) {
+               gains[thread][i] += int128(rows.weight(j)) * int128(nearest.distance[j] - D);
+             });
   const auto& total = add_up(gains);
   return size_t(std::max_element(total.begin(), total.end()) - total.begin());
 }
@@ -101,7 +106,8 @@ void ScoredSeeding::add_all(const int32_t* P, size_t count) {
   const PackedCentroids candidates(rows, P, count, threads);
   parallel(threads_for_scores(count), rows.n_parts(), [&](size_t thread, size_t part) {
     for (size_t j = part * PART_ROWS; j < rows.n && j < (part + 1) * PART_ROWS; ++j)
-      if (nearest.distance[j] > 0 && blocks[thread].push(j)) take_nearest(candidates, blocks[thread]);
+      if (nearest.distance[j] > 0 && blocks[thread].push(j))
+        take_nearest(candidates, blocks[thread]);
     take_nearest(candidates, blocks[thread]);
   });
   C.insert(C.end(), P, P + count * rows.p);
@@ -125,33 +131,41 @@ void ScoredSeeding::take_nearest(const PackedCentroids& P, ScoreBlock& block) {
   for (size_t r = 0; r < block.count; ++r) {
     const size_t j = block.numbers[r];
     if (block.best[r] < score_bar(j, nearest, block.error[r])) continue;
-    const size_t winner = block.is_certain[r] ? size_t(block.winner[r]) : block.decide_exactly(P, r);
-    const int64_t D = rows.distance(j, block.fetched[r], P.grid.data() + winner * rows.p, P.square[winner]);
+    const size_t winner =
+        block.is_certain[r] ? size_t(block.winner[r]) : block.decide_exactly(P, r);
+    const int64_t D =
+        rows.distance(j, block.fetched[r], P.grid.data() + winner * rows.p, P.square[winner]);
     if (D < nearest.distance[j]) nearest.set(j, D, int32_t(k + winner));
   }
   block.count = 0;
 }
 
-// What is left if candidate i replaces centroid q: sum of min(D_i, nearest), and for the rows of q up to min(D_i,
-// second). Counted from what is left if no candidate were near: `lost[q]`; each visit gives some of it back.
+// What is left if candidate i replaces centroid q: sum of min(D_i, nearest), and for the rows of q
+// up to min(D_i, second). Counted from what is left if no candidate were near: `lost[q]`; each
+// visit gives some of it back.
 Swap ScoredSeeding::find_swap(const int32_t* P, size_t count) {
   std::vector<int128> lost(k, 0);
   for (size_t j = 0; j < rows.n; ++j)
-    lost[size_t(nearest.index[j])] += int128(rows.weight(j)) * int128(second.distance[j] - nearest.distance[j]);
+    lost[size_t(nearest.index[j])] +=
+        int128(rows.weight(j)) * int128(second.distance[j] - nearest.distance[j]);
   std::vector<std::vector<int128>> gains(threads, std::vector<int128>((k + 1) * count, 0));
-  visit_near(PackedCentroids(rows, P, count), second, every_row, [&](size_t thread, size_t j, size_t i, int64_t D) {
-    const int128 w = rows.weight(j);
-    const int64_t near = nearest.distance[j], shorter = std::min(D, near);
-    gains[thread][k * count + i] += w * int128(near - shorter);
-    gains[thread][size_t(nearest.index[j]) * count + i] += w * int128((second.distance[j] - near) - (D - shorter));
-  });
+  visit_near(PackedCentroids(rows, P, count), second, every_row,
+             [&](size_t thread, size_t j, size_t i, int64_t D) {
+               const int128 w = rows.weight(j);
+               const int64_t near = nearest.distance[j], shorter = std::min(D, near);
+               gains[thread][k * count + i] += w * int128(near - shorter);
+               gains[thread][size_t(nearest.index[j]) * count + i] +=
+                   w * int128((second.distance[j] - near) - (D - shorter));
+             });
   const auto& total = add_up(gains);
   return best_swap(total, lost, count);
 }
 
 void ScoredSeeding::replace(const int32_t* taken, const Swap& swap) {
   const int32_t q = int32_t(swap.centroid);
-  auto loses_one = [&](size_t j) { return nearest.index[j] == q || second.index[j] == q; };  // of its two nearest
+  auto loses_one = [&](size_t j) {
+    return nearest.index[j] == q || second.index[j] == q;
+  };  // of its two nearest
   std::vector<std::vector<uint32_t>> losers(rows.n_parts());
   for (size_t j = 0; j < rows.n; ++j)
     if (loses_one(j)) losers[j / PART_ROWS].push_back(uint32_t(j));
@@ -175,12 +189,14 @@ void ScoredSeeding::find_two_nearest(const std::vector<std::vector<uint32_t>>& n
 }
 
 // By (distance, index).
-void ScoredSeeding::find_two_nearest(const PackedCentroids& all, size_t j, ScoreBlock& block, size_t r) {
+void ScoredSeeding::find_two_nearest(const PackedCentroids& all, size_t j, ScoreBlock& block,
+                                     size_t r) {
   const float bar = (k > 1 ? block.second[r] : block.best[r]) - 2 * block.error[r];
   nearest.set(j, INFINITELY_FAR, -1), second.set(j, INFINITELY_FAR, -1);
   for (size_t c = 0; c < k; ++c) {
     if (block.score_of(r, c, all) < bar) continue;
-    take_if_near(j, int32_t(c), rows.distance(j, block.fetched[r], all.grid.data() + c * rows.p, all.square[c]));
+    take_if_near(j, int32_t(c),
+                 rows.distance(j, block.fetched[r], all.grid.data() + c * rows.p, all.square[c]));
   }
 }
 

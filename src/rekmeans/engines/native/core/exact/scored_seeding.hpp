@@ -8,8 +8,8 @@ namespace rekmeans {
 struct ScoredSeeding : Seeding {
   ScoredSeeding(const Rows& rows, std::vector<int32_t> overall, size_t threads);
 
-  // Take all of any number of rows P (count, p), or the row that each word draws after the one before is taken; only
-  // the nearest of each row is known from then on.
+  // Take all of any number of rows P (count, p), or the row that each word draws after the one
+  // before is taken; only the nearest of each row is known from then on.
   void add_all(const int32_t* P, size_t count);
   void add_drawn(const uint64_t* words, size_t count);
 
@@ -20,17 +20,22 @@ struct ScoredSeeding : Seeding {
   void replace(const int32_t* taken, const Swap& swap) override;
 
  private:
-  // Calls visit(thread, j, i, D) for every row that `wants` it and candidate whose exact distance D is below the limit.
+  // Calls visit(thread, j, i, D) for every row that `wants` it and candidate whose exact distance D
+  // is below the limit.
   template <class Wants, class Visit>
-  void visit_near(const PackedCentroids& P, const Neighbours& limit, const Wants& wants, const Visit& visit);
+  void visit_near(const PackedCentroids& P, const Neighbours& limit, const Wants& wants,
+                  const Visit& visit);
   template <class Visit>
-  void visit_block(const PackedCentroids& P, ScoreBlock& block, const Neighbours& limit, const Visit& visit) const;
+  void visit_block(const PackedCentroids& P, ScoreBlock& block, const Neighbours& limit,
+                   const Visit& visit) const;
 
   float score_bar(size_t j, const Neighbours& limit, float error) const;
-  std::vector<float> candidate_distances(const PackedCentroids& P) const;  // (k,) at most that to the nearest one
+  std::vector<float> candidate_distances(
+      const PackedCentroids& P) const;  // (k,) at most that to the nearest one
   void take_nearest(const PackedCentroids& P, ScoreBlock& block);
   void find_two_nearest(const PackedCentroids& all, size_t j, ScoreBlock& block, size_t r);
-  void find_two_nearest(const std::vector<std::vector<uint32_t>>& numbers);  // of the rows of each part
+  void find_two_nearest(
+      const std::vector<std::vector<uint32_t>>& numbers);  // of the rows of each part
 
   std::vector<ScoreBlock> blocks;  // of each thread
 };

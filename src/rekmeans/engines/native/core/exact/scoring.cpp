@@ -6,14 +6,16 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t MOST_INCOMPLETE = 4;  // one row in so many may have missing cells where the others are scored together
+constexpr size_t MOST_INCOMPLETE =
+    4;  // one row in so many may have missing cells where the others are scored together
 
 }  // namespace
 
 DistanceBounds distance_bounds(const Rows& rows, size_t j, float error, float score) {
   DistanceBounds bounds;
   uint8_t unused;
-  rows.simd->certify(1, &rows.norm2[j], &error, &score, &score, &bounds.upper, &bounds.lower, &unused);
+  rows.simd->certify(1, &rows.norm2[j], &error, &score, &score, &bounds.upper, &bounds.lower,
+                     &unused);
   return bounds;
 }
 
@@ -24,8 +26,8 @@ void ScoreBlock::add_missing(const PackedCentroids& C, size_t j, float* s) const
   }
 }
 
-// With g' and h' the forms of few bits: |g.h - g'.h'| <= |g - g'||h| + |g'||h - h'|, and a few roundings of the
-// product.
+// With g' and h' the forms of few bits: |g.h - g'.h'| <= |g - g'||h| + |g'||h - h'|, and a few
+// roundings of the product.
 void ScoreBlock::add_rest(const PackedCentroids& C, size_t r, float row_rest, float centroid_rest) {
   const float norm = std::sqrt(norm2[r]) * ROUND_UP;
   error[r] += (row_rest * C.largest_norm + (norm + row_rest) * centroid_rest) * 1.001f +
@@ -39,9 +41,11 @@ void ScoreBlock::score_pairs(const PackedCentroids& C, const uint32_t* numbers_,
 
 void ScoreBlock::refine_pairs(const PackedCentroids& C, const uint32_t* numbers_, size_t r) {
   score_one(C, numbers_, r);
-  rows.simd->best_two(scores.data() + r * C.kp, 1, C.kp, C.bias.data(), {winner + r, best + r, second + r});
+  rows.simd->best_two(scores.data() + r * C.kp, 1, C.kp, C.bias.data(),
+                      {winner + r, best + r, second + r});
   error[r] = C.error(norm2[r], rows.missing(numbers_[r]).count);
-  rows.simd->certify(1, norm2 + r, error + r, best + r, second + r, upper + r, lower + r, is_certain + r);
+  rows.simd->certify(1, norm2 + r, error + r, best + r, second + r, upper + r, lower + r,
+                     is_certain + r);
 }
 
 void ScoreBlock::score_bytes(const PackedCentroids& C, size_t count_) {
@@ -58,7 +62,8 @@ void ScoreBlock::score_bytes(const PackedCentroids& C, size_t count_) {
   for (size_t r = 0; r < count_; ++r) add_rest(C, r, row_error[r], C.int8_error);
 }
 
-// Float32 scores for those that may win by the 8-bit ones; the rest cannot: theirs are at most threshold + slack.
+// Float32 scores for those that may win by the 8-bit ones; the rest cannot: theirs are at most
+// threshold + slack.
 void ScoreBlock::refine_bytes(const PackedCentroids& C, size_t j, size_t r) {
   float* s = scores.data() + r * C.kp;
   const float slack = error[r], threshold = best[r] - 2 * slack;
@@ -77,7 +82,8 @@ void ScoreBlock::refine_bytes(const PackedCentroids& C, size_t j, size_t r) {
   }
   second[r] = std::max(second[r], threshold + slack);
   error[r] = C.error(rows.norm2[j], missing.count);
-  rows.simd->certify(1, &rows.norm2[j], error + r, best + r, second + r, upper + r, lower + r, is_certain + r);
+  rows.simd->certify(1, &rows.norm2[j], error + r, best + r, second + r, upper + r, lower + r,
+                     is_certain + r);
 }
 
 void ScoreBlock::fetch(const PackedCentroids& C, const uint32_t* numbers_, size_t count_) {
@@ -85,7 +91,8 @@ void ScoreBlock::fetch(const PackedCentroids& C, const uint32_t* numbers_, size_
   rows.fetch(numbers_, count_, buffer, fetched);
   std::fill(fetched + count_, fetched + std::min(2 * BLOCK_ROWS, count_ + 32), fetched[count_ - 1]);
   for (size_t r = 0; r < count_; ++r) norm2[r] = rows.norm2[numbers_[r]];
-  for (size_t r = 0; r < count_; ++r) error[r] = std::sqrt(norm2[r]) * C.error_slope + C.error_floor;
+  for (size_t r = 0; r < count_; ++r)
+    error[r] = std::sqrt(norm2[r]) * C.error_slope + C.error_floor;
   n_incomplete = 0;
   for (size_t r = 0; r < count_ && !rows.is_complete; ++r)
     if (const size_t count_missing = rows.missing(numbers_[r]).count) {
@@ -140,11 +147,13 @@ void ScoreBlock::find_winners(const PackedCentroids& C, const uint32_t* numbers_
   fetch(C, numbers_, count_);
   lacks_scores = has_fast_way(C, count_);
   if (!lacks_scores) return score_fetched(C, numbers_, count_);
-  rows.simd->best_of_few(fetched, count_, rows.p, C.packed.data(), C.k, C.bias.data(), {winner, best, second});
+  rows.simd->best_of_few(fetched, count_, rows.p, C.packed.data(), C.k, C.bias.data(),
+                         {winner, best, second});
   for (size_t i = 0; i < n_incomplete; ++i) {
     const size_t r = incomplete[i];
     score_one(C, numbers_, r);
-    rows.simd->best_two(scores.data() + r * C.kp, 1, C.kp, C.bias.data(), {winner + r, best + r, second + r});
+    rows.simd->best_two(scores.data() + r * C.kp, 1, C.kp, C.bias.data(),
+                        {winner + r, best + r, second + r});
   }
   certify(count_);
 }
@@ -152,11 +161,13 @@ void ScoreBlock::find_winners(const PackedCentroids& C, const uint32_t* numbers_
 void ScoreBlock::find_above(const PackedCentroids& C, const float* bars, uint16_t* above) {
   auto compare = [&](size_t r) {
     above[r] = 0;
-    for (size_t c = 0; c < C.k; ++c) above[r] |= uint16_t(uint16_t(score_of(r, c, C) >= bars[r]) << c);
+    for (size_t c = 0; c < C.k; ++c)
+      above[r] |= uint16_t(uint16_t(score_of(r, c, C) >= bars[r]) << c);
   };
   if (has_fast_way(C, count)) {
     rows.simd->few_above(fetched, count, rows.p, C.packed.data(), C.k, C.bias.data(), bars, above);
-    for (size_t i = 0; i < n_incomplete; ++i) score_one(C, numbers, incomplete[i]), compare(incomplete[i]);
+    for (size_t i = 0; i < n_incomplete; ++i)
+      score_one(C, numbers, incomplete[i]), compare(incomplete[i]);
   } else {
     find_scores(C, numbers, count);
     for (size_t r = 0; r < count; ++r) compare(r);
@@ -171,13 +182,15 @@ size_t ScoreBlock::decide_exactly(const PackedCentroids& C, size_t r) {
   size_t nearest = C.k;
   for (size_t c = 0; c < C.k; ++c) {
     if (!(score_of(r, c, C) >= bar)) continue;
-    const int64_t D = rows.distance(numbers[r], fetched[r], C.grid.data() + c * rows.p, C.square[c]);
+    const int64_t D =
+        rows.distance(numbers[r], fetched[r], C.grid.data() + c * rows.p, C.square[c]);
     if (nearest == C.k || D < least) least = D, nearest = c;
   }
   return nearest;
 }
 
-void ScoreBlock::bound_others(const PackedCentroids& C, const float* bias, const int32_t* own, float* bounds) {
+void ScoreBlock::bound_others(const PackedCentroids& C, const float* bias, const int32_t* own,
+                              float* bounds) {
   float next[BLOCK_ROWS], above[BLOCK_ROWS], below[BLOCK_ROWS];
   uint8_t unused[BLOCK_ROWS];
   rows.simd->best_two(scores.data(), count, C.kp, bias, {winner, best, next});

@@ -7,18 +7,22 @@ namespace rekmeans {
 struct ScoreBlock {
   explicit ScoreBlock(const Rows& rows_) : rows(rows_) {}
 
-  // Score these rows; in 8 or 16 bits first if the centroids are packed so, the uncertain then again in float32.
+  // Score these rows; in 8 or 16 bits first if the centroids are packed so, the uncertain then
+  // again in float32.
   void score(const PackedCentroids& C, const uint32_t* numbers, size_t count);
   // The same, but scores may be left out where that is faster.
   void find_winners(const PackedCentroids& C, const uint32_t* numbers, size_t count);
   // The nearest centroid of the r-th row that waits, in integers.
   size_t decide_exactly(const PackedCentroids& C, size_t r);
-  // Of the rows that wait, once they are fetched: which of at most 16 centroids score at least the row's bar, a bit
-  // each.
+  // Of the rows that wait, once they are fetched: which of at most 16 centroids score at least the
+  // row's bar, a bit each.
   void find_above(const PackedCentroids& C, const float* bars, uint16_t* above);
-  // bounds[j] = a lower bound of row j's distance to any but its own of the centroids that `bias` lets win.
+  // bounds[j] = a lower bound of row j's distance to any but its own of the centroids that `bias`
+  // lets win.
   void bound_others(const PackedCentroids& C, const float* bias, const int32_t* own, float* bounds);
-  float score_of(size_t r, size_t c, const PackedCentroids& C) const { return scores[r * C.kp + c] - C.bias[c]; }
+  float score_of(size_t r, size_t c, const PackedCentroids& C) const {
+    return scores[r * C.kp + c] - C.bias[c];
+  }
 
   // Their values, lengths and errors.
   void fetch(const PackedCentroids& C, const uint32_t* numbers, size_t count);
@@ -32,8 +36,9 @@ struct ScoreBlock {
   const Rows& rows;
   RowBuffer buffer;
   uint32_t numbers[BLOCK_ROWS] = {};
-  size_t count = 0, n_refined = 0;            // rows that wait; rows that were scored again in float32
-  const float* fetched[2 * BLOCK_ROWS] = {};  // the second half repeats the last row: tiles prefetch one tile ahead
+  size_t count = 0, n_refined = 0;  // rows that wait; rows that were scored again in float32
+  const float* fetched[2 * BLOCK_ROWS] =
+      {};  // the second half repeats the last row: tiles prefetch one tile ahead
   int32_t winner[BLOCK_ROWS] = {};
   float best[BLOCK_ROWS] = {}, second[BLOCK_ROWS] = {}, error[BLOCK_ROWS] = {};
   float upper[BLOCK_ROWS] = {}, lower[BLOCK_ROWS] = {};
@@ -50,7 +55,8 @@ struct ScoreBlock {
   void score_pairs(const PackedCentroids& C, const uint32_t* numbers, size_t count);
   void refine_pairs(const PackedCentroids& C, const uint32_t* numbers, size_t r);
   void add_rest(const PackedCentroids& C, size_t r, float row_rest, float centroid_rest);
-  void add_missing(const PackedCentroids& C, size_t j, float* scores) const;  // what missing cells add to its scores
+  void add_missing(const PackedCentroids& C, size_t j,
+                   float* scores) const;  // what missing cells add to its scores
 
   uint32_t incomplete[BLOCK_ROWS] = {};  // rows fetched last that have missing cells
   size_t n_incomplete = 0;
@@ -60,7 +66,8 @@ struct ScoreBlock {
   float norm2[BLOCK_ROWS] = {};
 };
 
-// Bounds of the distance of one scored row: at most to a centroid of this score, at least to all of lower ones.
+// Bounds of the distance of one scored row: at most to a centroid of this score, at least to all of
+// lower ones.
 struct DistanceBounds {
   float upper, lower;
 };

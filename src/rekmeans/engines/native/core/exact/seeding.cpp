@@ -9,12 +9,14 @@ constexpr size_t SERIAL_PRODUCTS = 1 << 21;  // below which threads cost more th
 
 // word * total / 2^64, rounded down; the total is not negative.
 int128 share_of(int128 total, uint64_t word) {
-  return join_words(0, word) * int128(high_word(total)) + join_words(0, high_word_of_product(low_word(total), word));
+  return join_words(0, word) * int128(high_word(total)) +
+         join_words(0, high_word_of_product(low_word(total), word));
 }
 
 }  // namespace
 
-Seeding::Seeding(const Rows& rows_, std::vector<int32_t> overall_, size_t threads_, bool has_lengths)
+Seeding::Seeding(const Rows& rows_, std::vector<int32_t> overall_, size_t threads_,
+                 bool has_lengths)
     : rows(rows_),
       threads(threads_),
       nearest(rows_.n, has_lengths),
@@ -47,8 +49,8 @@ std::vector<size_t> Seeding::sample(const uint64_t* words, size_t count) const {
   std::vector<size_t> numbers(count);
   for (size_t i = 0; i < count; ++i) {
     const int128 goal = share_of(ends.back(), words[i]);
-    const size_t part =
-        std::min(size_t(std::upper_bound(ends.begin(), ends.end(), goal) - ends.begin()), ends.size() - 1);
+    const size_t part = std::min(
+        size_t(std::upper_bound(ends.begin(), ends.end(), goal) - ends.begin()), ends.size() - 1);
     int128 sum = part ? ends[part - 1] : int128(0);
     size_t j = part * PART_ROWS;
     while (j + 1 < end_of(part) && (sum += mass(j)) <= goal) ++j;
@@ -63,7 +65,8 @@ std::vector<int32_t> Seeding::centroids_at(const std::vector<size_t>& numbers) c
   for (size_t i = 0; i < numbers.size(); ++i) {
     int32_t* f = out.data() + i * rows.p;
     rows.grid(numbers[i], f, buffer);
-    for (uint32_t l : rows.missing(numbers[i])) f[l] = overall[l], f[rows.d + l] = overall[rows.d + l];
+    for (uint32_t l : rows.missing(numbers[i]))
+      f[l] = overall[l], f[rows.d + l] = overall[rows.d + l];
   }
   return out;
 }
@@ -85,12 +88,15 @@ bool Seeding::swap_best(const int32_t* P, size_t count) {
 }
 
 void Seeding::add_rows(const uint64_t* words, size_t steps, size_t count) {
-  for (size_t step = 0; step < steps; ++step) add_best(centroids_at(sample(words + step * count, count)).data(), count);
+  for (size_t step = 0; step < steps; ++step)
+    add_best(centroids_at(sample(words + step * count, count)).data(), count);
 }
 
 void Seeding::swap_rows(const uint64_t* words, size_t steps, size_t count, size_t patience) {
   for (size_t step = 0, n_failed = 0; step < steps && n_failed < patience; ++step)
-    n_failed = swap_best(centroids_at(sample(words + step * count, count)).data(), count) ? 0 : n_failed + 1;
+    n_failed = swap_best(centroids_at(sample(words + step * count, count)).data(), count)
+                   ? 0
+                   : n_failed + 1;
 }
 
 std::vector<int64_t> Seeding::nearest_masses() const {

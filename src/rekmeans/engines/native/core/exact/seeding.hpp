@@ -13,8 +13,8 @@ struct Swap {
   int128 gain;
 };
 
-// The best swap of gains (k + 1, count) by candidates, those of each centroid's rows and of all, less what its rows
-// lose; the lowest centroid and candidate of several.
+// The best swap of gains (k + 1, count) by candidates, those of each centroid's rows and of all,
+// less what its rows lose; the lowest centroid and candidate of several.
 template <class Sum>
 Swap best_swap(const std::vector<Sum>& gains, const std::vector<Sum>& lost, size_t count) {
   const size_t k = lost.size();
@@ -31,24 +31,25 @@ Swap best_swap(const std::vector<Sum>& gains, const std::vector<Sum>& lost, size
 struct Seeding {
   virtual ~Seeding() = default;
 
-  // The rows at the shares word/2^64 of the running sum of weight times the distance to the nearest centroid (of the
-  // weights alone before there is one).
+  // The rows at the shares word/2^64 of the running sum of weight times the distance to the nearest
+  // centroid (of the weights alone before there is one).
   std::vector<size_t> sample(const uint64_t* words, size_t count) const;
   // These rows in grid units, (count, p), complete.
   std::vector<int32_t> centroids_at(const std::vector<size_t>& numbers) const;
 
-  // At most MOST_CANDIDATES P (count, p) in grid units, complete. Take the one that leaves the least loss as a new
-  // centroid.
+  // At most MOST_CANDIDATES P (count, p) in grid units, complete. Take the one that leaves the
+  // least loss as a new centroid.
   void add_best(const int32_t* P, size_t count);
   // Put the best candidate in the place of the best centroid to lose, if that lowers the loss.
   bool swap_best(const int32_t* P, size_t count);
 
-  // As often as there are rows of words (steps, count): draw candidates, and add or swap the best; swaps end after
-  // `patience` of them in a row that lower nothing.
+  // As often as there are rows of words (steps, count): draw candidates, and add or swap the best;
+  // swaps end after `patience` of them in a row that lower nothing.
   void add_rows(const uint64_t* words, size_t steps, size_t count);
   void swap_rows(const uint64_t* words, size_t steps, size_t count, size_t patience);
 
-  std::vector<int64_t> nearest_masses() const;  // (k,) weight of the rows that each centroid is nearest to
+  std::vector<int64_t> nearest_masses()
+      const;  // (k,) weight of the rows that each centroid is nearest to
 
   const Rows& rows;
   const size_t threads;
@@ -56,7 +57,8 @@ struct Seeding {
   size_t k = 0;
 
  protected:
-  // `overall` (p,) stands in for the missing cells of rows that become centroids; empty where none is missing.
+  // `overall` (p,) stands in for the missing cells of rows that become centroids; empty where none
+  // is missing.
   Seeding(const Rows& rows, std::vector<int32_t> overall, size_t threads, bool has_lengths);
 
   // The candidate that leaves the least loss, the first of several.

@@ -9,9 +9,11 @@
 namespace rekmeans {
 namespace {
 
-constexpr double PAIRS_FROM = 32;    // cells of a row from which 16 bits save more than it takes to make them
+constexpr double PAIRS_FROM =
+    32;  // cells of a row from which 16 bits save more than it takes to make them
 constexpr size_t COUNT_SAMPLE = 64;  // rows whose cells are counted
-constexpr size_t RECHECK_FROM = 48;  // centroids from which one distance is cheap beside all of them
+constexpr size_t RECHECK_FROM =
+    48;  // centroids from which one distance is cheap beside all of them
 
 }  // namespace
 
@@ -66,12 +68,13 @@ double SparseRows::mean_count() const {
   Workspace workspace(d);
   const size_t step = std::max<size_t>(1, n / COUNT_SAMPLE);
   size_t cells = 0, counted = 0;
-  for (size_t j = 0; j < n; j += step, ++counted) cells += source->read(j, simd, workspace.buffer());
+  for (size_t j = 0; j < n; j += step, ++counted)
+    cells += source->read(j, simd, workspace.buffer());
   return counted ? double(cells) / double(counted) : 0;
 }
 
-size_t SparseRows::read_cells(size_t j, const Zeros& zeros, Workspace& workspace, MissingCells& missing_,
-                              bool* has_value_inside) {
+size_t SparseRows::read_cells(size_t j, const Zeros& zeros, Workspace& workspace,
+                              MissingCells& missing_, bool* has_value_inside) {
   const PhaseMap map = scales.map();
   const size_t given = source->read(j, simd, workspace.buffer());
   size_t count = given;
@@ -96,8 +99,8 @@ size_t SparseRows::read_cells(size_t j, const Zeros& zeros, Workspace& workspace
   return count;
 }
 
-void SparseRows::map_part(size_t part, const Zeros& zeros, Workspace& workspace, uint8_t* has_value_inside,
-                          int128* square_) {
+void SparseRows::map_part(size_t part, const Zeros& zeros, Workspace& workspace,
+                          uint8_t* has_value_inside, int128* square_) {
   const PhaseMap map = scales.map();
   MissingCells& absent = missing_cells[part];
   auto &stored = workspace.cells, &values = workspace.g;
@@ -122,13 +125,15 @@ void SparseRows::map_part(size_t part, const Zeros& zeros, Workspace& workspace,
     const size_t end = stored.size();
     stored.resize(end + (has_pairs ? 2 : 3) * count);
     if (has_pairs) values.resize(values.size() + 2 * count);
-    float* cos = has_pairs ? values.data() + values.size() - 2 * count : stored.data() + end + count;
+    float* cos =
+        has_pairs ? values.data() + values.size() - 2 * count : stored.data() + end + count;
     if (!simd->map_phases(t, count, middle, cos, &norm, &cells_square))
       map_phases_correctly(t, count, middle, cos, &norm, &cells_square);
     if (count) std::memcpy(stored.data() + end, workspace.columns.data(), count * sizeof(float));
     if (has_pairs)
-      simd->quantize_pairs(cos, cos + count, count, reinterpret_cast<int16_t*>(stored.data() + end + count),
-                           &pair_step[j], &pair_error[j]);
+      simd->quantize_pairs(cos, cos + count, count,
+                           reinterpret_cast<int16_t*>(stored.data() + end + count), &pair_step[j],
+                           &pair_error[j]);
     parts[part].ends.push_back(uint32_t(stored.size() / (has_pairs ? 2 : 3)));
     absent.end_row(j % PART_ROWS + 1);
     norm2[j] = float(norm);
@@ -150,15 +155,15 @@ void SparseRows::pack(const float* h, float* lane, size_t span) const {
   for (size_t l = 0; l < d; ++l) lane[2 * l * span] = h[l], lane[(2 * l + 1) * span] = h[d + l];
 }
 
-void SparseRows::scores(const uint32_t* numbers, const float* const*, size_t count, const float* packed, size_t kp,
-                        float* S) const {
+void SparseRows::scores(const uint32_t* numbers, const float* const*, size_t count,
+                        const float* packed, size_t kp, float* S) const {
   SparseRow rows[BLOCK_ROWS];
   for (size_t r = 0; r < count; ++r) rows[r] = cells(numbers[r]);
   simd->sparse_scores(rows, count, d, packed, kp, S);
 }
 
-void SparseRows::pair_scores(const uint32_t* numbers, size_t count, const int16_t* packed, const float* scale,
-                             size_t kp, float* S) const {
+void SparseRows::pair_scores(const uint32_t* numbers, size_t count, const int16_t* packed,
+                             const float* scale, size_t kp, float* S) const {
   SparsePairs rows[BLOCK_ROWS];
   for (size_t r = 0; r < count; ++r) {
     const SparseRow row = cells(numbers[r]);
@@ -168,12 +173,16 @@ void SparseRows::pair_scores(const uint32_t* numbers, size_t count, const int16_
   simd->sparse_pair_scores(rows, count, d, packed, scale, kp, S);
 }
 
-float SparseRows::dot(size_t j, const float*, const float* h) const { return simd->sparse_dot(cells(j), d, h); }
+float SparseRows::dot(size_t j, const float*, const float* h) const {
+  return simd->sparse_dot(cells(j), d, h);
+}
 
 void SparseRows::prefetch_row(size_t j, bool values) const {
   const SparseRow row = cells(j);
-  for (size_t i = 0; i < std::min((has_pairs ? 2 : 3) * row.count, PREFETCH_WORDS); i += 16) prefetch(row.columns + i);
-  for (size_t i = 0; has_pairs && values && i < std::min(2 * row.count, PREFETCH_WORDS); i += 16) prefetch(row.cos + i);
+  for (size_t i = 0; i < std::min((has_pairs ? 2 : 3) * row.count, PREFETCH_WORDS); i += 16)
+    prefetch(row.columns + i);
+  for (size_t i = 0; has_pairs && values && i < std::min(2 * row.count, PREFETCH_WORDS); i += 16)
+    prefetch(row.cos + i);
 }
 
 template <class Total>
@@ -185,9 +194,13 @@ void SparseRows::add_cells(size_t j, int64_t w, Total* totals) const {
   }
 }
 
-void SparseRows::add_row(size_t j, const float*, int64_t w, int64_t* totals) const { add_cells(j, w, totals); }
+void SparseRows::add_row(size_t j, const float*, int64_t w, int64_t* totals) const {
+  add_cells(j, w, totals);
+}
 
-void SparseRows::add_row(size_t j, const float*, int64_t w, int128* totals) const { add_cells(j, w, totals); }
+void SparseRows::add_row(size_t j, const float*, int64_t w, int128* totals) const {
+  add_cells(j, w, totals);
+}
 
 void SparseRows::add_grid(size_t j, int32_t* out, RowBuffer&) const {
   const SparseRow row = cells(j);
@@ -225,7 +238,8 @@ void SparseRows::add_phase_changes(size_t j, size_t label, const Zeros& zeros, W
     const size_t l = workspace.columns[i], to = label * d + l;
     const double t = phase(map, workspace.values[i], l, map.beyond == Beyond::clip);
     const int64_t change = phase_to_turns(t) - zeros.turns[l];
-    const bool small = has_unit_weights && change == int32_t(change);  // 2^31 of them fit into 64 bits
+    const bool small =
+        has_unit_weights && change == int32_t(change);  // 2^31 of them fit into 64 bits
     if (!small && totals.large.empty()) totals.large.resize(totals.sums.size(), 0);
     if (small) totals.sums[to] += change;
     else totals.large[to] += int128(change) * w;
@@ -234,7 +248,8 @@ void SparseRows::add_phase_changes(size_t j, size_t label, const Zeros& zeros, W
 }
 
 // Every row starts from the zero cells; the stored ones take their place.
-void SparseRows::phase_sums(const int32_t* labels, size_t k, int128* turns, int64_t* observed) const {
+void SparseRows::phase_sums(const int32_t* labels, size_t k, int128* turns,
+                            int64_t* observed) const {
   const Zeros zeros(*this);
   std::vector<int64_t> mass(k, 0);
   for (size_t j = 0; j < n; ++j) mass[size_t(labels[j])] += weight(j);
@@ -248,10 +263,12 @@ void SparseRows::phase_sums(const int32_t* labels, size_t k, int128* turns, int6
     if (!workspaces[thread]) workspaces[thread] = std::make_unique<Workspace>(d);
     totals[thread].sums.resize(k * d, 0), totals[thread].counts.resize(k * d, 0);
     for (size_t j = part * PART_ROWS; j < n && j < (part + 1) * PART_ROWS; ++j)
-      if (weight(j)) add_phase_changes(j, size_t(labels[j]), zeros, *workspaces[thread], totals[thread]);
+      if (weight(j))
+        add_phase_changes(j, size_t(labels[j]), zeros, *workspaces[thread], totals[thread]);
   });
   for (const PhaseTotals& total : totals) {
-    for (size_t i = 0; i < total.sums.size(); ++i) turns[i] += total.sums[i], observed[i] += total.counts[i];
+    for (size_t i = 0; i < total.sums.size(); ++i)
+      turns[i] += total.sums[i], observed[i] += total.counts[i];
     for (size_t i = 0; i < total.large.size(); ++i) turns[i] += total.large[i];
   }
 }

@@ -1,4 +1,5 @@
-// Rows of a table with many zeros: the base is f(0), and of each row only the cells that differ from it are stored.
+// Rows of a table with many zeros: the base is f(0), and of each row only the cells that differ
+// from it are stored.
 #pragma once
 #include <memory>
 
@@ -11,22 +12,24 @@ namespace rekmeans {
 // Mapped rows of a part.
 struct SparsePart {
   std::vector<uint32_t> ends;  // (rows + 1,)
-  LargeArray cells;            // of each row its columns, then pairs of 16 bits, or cos, then sin where there are none
-  LargeArray values;           // of each row cos, then sin where there are pairs
+  LargeArray cells;  // of each row its columns, then pairs of 16 bits, or cos, then sin where there
+                     // are none
+  LargeArray values;  // of each row cos, then sin where there are pairs
 };
 
 struct SparseRows : Rows {
-  SparseRows(std::unique_ptr<CellSource> source, ColumnScales scales, const int64_t* weights, bool has_unit_weights,
-             size_t threads, const Simd* simd);
+  SparseRows(std::unique_ptr<CellSource> source, ColumnScales scales, const int64_t* weights,
+             bool has_unit_weights, size_t threads, const Simd* simd);
 
   bool has_dense_values() const override { return false; }
   bool should_recheck_own(size_t k, size_t values) const override;
-  void fetch(const uint32_t* numbers, size_t count, RowBuffer& buffer, const float** out) const override;
+  void fetch(const uint32_t* numbers, size_t count, RowBuffer& buffer,
+             const float** out) const override;
   void pack(const float* h, float* lane, size_t span) const override;
-  void scores(const uint32_t* numbers, const float* const* fetched, size_t count, const float* packed, size_t kp,
-              float* S) const override;
-  void pair_scores(const uint32_t* numbers, size_t count, const int16_t* packed, const float* scale, size_t kp,
-                   float* S) const override;
+  void scores(const uint32_t* numbers, const float* const* fetched, size_t count,
+              const float* packed, size_t kp, float* S) const override;
+  void pair_scores(const uint32_t* numbers, size_t count, const int16_t* packed, const float* scale,
+                   size_t kp, float* S) const override;
   float dot(size_t j, const float* g, const float* h) const override;
   void prefetch_row(size_t j, bool values) const override;
   void add_row(size_t j, const float* g, int64_t w, int64_t* totals) const override;
@@ -53,10 +56,14 @@ struct SparseRows : Rows {
   template <class Total>
   void add_cells(size_t j, int64_t w, Total* totals) const;
 
-  // The cells of row j to be stored, read into the workspace; their number, and whether a value lies inside.
-  size_t read_cells(size_t j, const Zeros& zeros, Workspace& workspace, MissingCells& missing, bool* has_value_inside);
-  void map_part(size_t part, const Zeros& zeros, Workspace& workspace, uint8_t* has_value_inside, int128* square);
-  void add_phase_changes(size_t j, size_t label, const Zeros& zeros, Workspace& workspace, PhaseTotals& totals) const;
+  // The cells of row j to be stored, read into the workspace; their number, and whether a value
+  // lies inside.
+  size_t read_cells(size_t j, const Zeros& zeros, Workspace& workspace, MissingCells& missing,
+                    bool* has_value_inside);
+  void map_part(size_t part, const Zeros& zeros, Workspace& workspace, uint8_t* has_value_inside,
+                int128* square);
+  void add_phase_changes(size_t j, size_t label, const Zeros& zeros, Workspace& workspace,
+                         PhaseTotals& totals) const;
 
   std::unique_ptr<CellSource> source;
   std::vector<SparsePart> parts;

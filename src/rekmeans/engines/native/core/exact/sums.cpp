@@ -36,15 +36,18 @@ void ClusterSums::operator+=(const ClusterSums& other) {
 }
 
 // One IEEE operation after the other, as the definition says.
-void ClusterSums::centroids(const Rows& rows, bool rectified, const int32_t* old, int32_t* out, size_t threads) const {
+void ClusterSums::centroids(const Rows& rows, bool rectified, const int32_t* old, int32_t* out,
+                            size_t threads) const {
   const size_t p = rows.p, d = rows.d, k = mass.size();
   const bool unit = rows.has_unit_weights;
   parallel(threads_for(k * p, threads), k, [&](size_t, size_t c) {
     for (size_t l = 0; l < d; ++l) {
       const size_t cos = c * p + l, sin = cos + d;
       const double a = unit ? double(unit_resultant(rows, c, l)) : double(resultant(rows, c, l));
-      const double b = unit ? double(unit_resultant(rows, c, d + l)) : double(resultant(rows, c, d + l));
-      const double divisor = rectified ? std::sqrt(a * a + b * b) : double(observed_weight(c, l, d));
+      const double b =
+          unit ? double(unit_resultant(rows, c, d + l)) : double(resultant(rows, c, d + l));
+      const double divisor =
+          rectified ? std::sqrt(a * a + b * b) : double(observed_weight(c, l, d));
       if (divisor > 0) {
         out[cos] = int32_t(std::rint(rectified ? a / divisor * GRID : a / divisor));
         out[sin] = int32_t(std::rint(rectified ? b / divisor * GRID : b / divisor));

@@ -1,4 +1,5 @@
-// Integer sums of the rows of each cluster: what a run carries on from pass to pass, and what a thread adds to it.
+// Integer sums of the rows of each cluster: what a run carries on from pass to pass, and what a
+// thread adds to it.
 #pragma once
 #include "rows.hpp"
 
@@ -7,7 +8,8 @@ namespace rekmeans {
 struct ClusterSums {
   std::vector<int64_t> totals;          // (k, p) sums of g
   std::vector<int128> weighted_totals;  // of w g, where weights are not 0 or 1
-  std::vector<int64_t> mass, missing;   // (k,), (k, d): weight of the rows, and of their missing cells
+  std::vector<int64_t> mass,
+      missing;  // (k,), (k, d): weight of the rows, and of their missing cells
 
   bool is_empty() const { return mass.empty(); }
   void allocate(const Rows& rows, size_t k);
@@ -15,7 +17,8 @@ struct ClusterSums {
   void operator+=(const ClusterSums& other);
 
   // Centroids (k, p) of these sums, rectified or mean; where the sums vanish, those given.
-  void centroids(const Rows& rows, bool rectified, const int32_t* old, int32_t* out, size_t threads) const;
+  void centroids(const Rows& rows, bool rectified, const int32_t* old, int32_t* out,
+                 size_t threads) const;
 
   // sum of w |f - m|^2 over the rows and their centroids C (k, p).
   int128 objective(const Rows& rows, const int32_t* C, size_t threads) const;
@@ -30,7 +33,8 @@ struct ClusterSums {
   }
   int128 resultant(const Rows& rows, size_t c, size_t l) const {
     if (rows.has_unit_weights) return unit_resultant(rows, c, l);
-    return weighted_totals[c * rows.p + l] + int128(int64_t(rows.base[l])) * observed_weight(c, l % rows.d, rows.d);
+    return weighted_totals[c * rows.p + l] +
+           int128(int64_t(rows.base[l])) * observed_weight(c, l % rows.d, rows.d);
   }
 };
 

@@ -10,8 +10,9 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t AHEAD = 32;                 // rows between those that are read of a column and those asked for
-constexpr ptrdiff_t MOST_PREFETCHED = 1024;  // bytes of a row: the processor itself asks for what follows
+constexpr size_t AHEAD = 32;  // rows between those that are read of a column and those asked for
+constexpr ptrdiff_t MOST_PREFETCHED =
+    1024;  // bytes of a row: the processor itself asks for what follows
 
 template <class T>
 void read_as(const char* from, ptrdiff_t step, size_t d, double* out) {
@@ -31,8 +32,10 @@ template <class T>
 void read_row(const DenseTable& table, size_t j, double* out) {
   const size_t row = table.number(j);
   if (!table.columns)
-    return read_as<T>(table.data + ptrdiff_t(row) * table.row_stride, table.column_stride, table.d, out);
-  for (size_t l = 0; l < table.d; ++l) out[l] = double(reinterpret_cast<const T*>(table.columns[l])[row]);
+    return read_as<T>(table.data + ptrdiff_t(row) * table.row_stride, table.column_stride, table.d,
+                      out);
+  for (size_t l = 0; l < table.d; ++l)
+    out[l] = double(reinterpret_cast<const T*>(table.columns[l])[row]);
 }
 
 template <class T>
@@ -41,7 +44,8 @@ void read_tile_as(const DenseTable& table, const size_t* rows, size_t width, dou
   for (size_t r = 1; r < width; ++r) is_run &= rows[r] == rows[0] + r;
   for (size_t l = 0; l < table.d && table.columns; ++l, out += width) {
     const T* column = reinterpret_cast<const T*>(table.columns[l]);
-    prefetch(column + rows[width - 1] + AHEAD), prefetch(column + rows[width - 1] + AHEAD + width / 2);
+    prefetch(column + rows[width - 1] + AHEAD),
+        prefetch(column + rows[width - 1] + AHEAD + width / 2);
     if (is_run)
       for (size_t r = 0; r < width; ++r) out[r] = double(column[rows[0] + r]);
     else
@@ -84,7 +88,8 @@ void DenseTable::read(size_t j, double* out) const {
   with_cell_type(*this, [&]<class T>() { read_row<T>(*this, j, out); });
 }
 
-void DenseTable::read_tile(const uint32_t* rows, size_t count, const Simd* simd, double* out) const {
+void DenseTable::read_tile(const uint32_t* rows, size_t count, const Simd* simd,
+                           double* out) const {
   const size_t width = simd->width;
   size_t stored[MOST_WIDTH];
   for (size_t r = 0; r < width; ++r) stored[r] = number(rows[std::min(r, count - 1)]);
@@ -99,7 +104,8 @@ void DenseTable::read_tile(const uint32_t* rows, size_t count, const Simd* simd,
 void DenseTable::prefetch_row(size_t j) const {
   if (columns) return;
   const char* row = data + ptrdiff_t(number(j)) * row_stride;
-  for (ptrdiff_t at = 0; at < ptrdiff_t(d) * column_stride && at < MOST_PREFETCHED; at += 64) prefetch(row + at);
+  for (ptrdiff_t at = 0; at < ptrdiff_t(d) * column_stride && at < MOST_PREFETCHED; at += 64)
+    prefetch(row + at);
 }
 
 DenseTable DenseTable::take(const int64_t* some, size_t count) const {
@@ -116,8 +122,9 @@ size_t NonzeroCells::read(size_t j, const Simd* simd, const CellBuffer& out) con
 size_t CsrCells::read(size_t j, const Simd*, const CellBuffer& out) const {
   const int64_t from = indptr[j], to = indptr[j + 1];
   if (from < 0 || to < from || size_t(to) > stored)
-    throw std::invalid_argument("row " + std::to_string(j) + " of the sparse table lies outside its " +
-                                std::to_string(stored) + " stored cells: indptr is damaged.");
+    throw std::invalid_argument("row " + std::to_string(j) +
+                                " of the sparse table lies outside its " + std::to_string(stored) +
+                                " stored cells: indptr is damaged.");
   int64_t last = -1;
   for (int64_t i = from; i < to; ++i) {
     const int64_t column = indices[i];

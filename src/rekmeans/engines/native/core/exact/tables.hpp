@@ -12,16 +12,18 @@ struct DenseTable {
   char kind;     // of its cells: 'f', 'i', 'u' or 'b'
   size_t bytes;  // of a cell
   size_t n, d;
-  ptrdiff_t row_stride, column_stride;   // in bytes
-  const char* const* columns = nullptr;  // (d,) where each column begins, if the table is stored column by column
-  const int64_t* numbers = nullptr;      // (n,) of its rows in the stored table, if they are some of it
+  ptrdiff_t row_stride, column_stride;  // in bytes
+  const char* const* columns =
+      nullptr;  // (d,) where each column begins, if the table is stored column by column
+  const int64_t* numbers = nullptr;  // (n,) of its rows in the stored table, if they are some of it
 
   size_t number(size_t j) const { return numbers ? size_t(numbers[j]) : j; }
 
   // Row j, (d,).
   void read(size_t j, double* out) const;
 
-  // The cells of these rows column by column, (d, width of a vector); behind the last row it is repeated.
+  // The cells of these rows column by column, (d, width of a vector); behind the last row it is
+  // repeated.
   void read_tile(const uint32_t* rows, size_t count, const Simd* simd, double* out) const;
 
   // Ask for a row that is read soon.
@@ -56,10 +58,11 @@ struct NonzeroCells : CellSource {
   DenseTable table;
 };
 
-// CSR arrays as the caller has them. Every read checks what it follows: std::invalid_argument where a row does not lie
-// inside the arrays or its columns do not ascend inside the table.
+// CSR arrays as the caller has them. Every read checks what it follows: std::invalid_argument where
+// a row does not lie inside the arrays or its columns do not ascend inside the table.
 struct CsrCells : CellSource {
-  CsrCells(const double* data_, const int64_t* indices_, const int64_t* indptr_, size_t stored_, size_t n_, size_t d_)
+  CsrCells(const double* data_, const int64_t* indices_, const int64_t* indptr_, size_t stored_,
+           size_t n_, size_t d_)
       : CellSource(n_, d_), data(data_), indices(indices_), indptr(indptr_), stored(stored_) {}
   size_t read(size_t j, const Simd* simd, const CellBuffer& out) const override;
   const double* data;

@@ -24,11 +24,18 @@ double cell(const FloatTable& F, size_t j, size_t l) {
 
 // Running sums of the weights along one sorted column.
 struct Column {
-  Column(const RowWeights& weights_, const std::vector<LabelledWeight>& labelled_, const int32_t* sorted_, size_t count)
-      : weights(weights_), labelled(labelled_), sorted(sorted_), observed(count), totals(weights_.k, 0) {
+  Column(const RowWeights& weights_, const std::vector<LabelledWeight>& labelled_,
+         const int32_t* sorted_, size_t count)
+      : weights(weights_),
+        labelled(labelled_),
+        sorted(sorted_),
+        observed(count),
+        totals(weights_.k, 0) {
     for (size_t i = 0; i < observed; ++i) {
-      if (i % MILESTONE_ROWS == 0) milestones.insert(milestones.end(), totals.begin(), totals.end());
-      const size_t j = size_t(sorted[i]), later = size_t(sorted[std::min(i + PREFETCH_ROWS, observed - 1)]);
+      if (i % MILESTONE_ROWS == 0)
+        milestones.insert(milestones.end(), totals.begin(), totals.end());
+      const size_t j = size_t(sorted[i]),
+                   later = size_t(sorted[std::min(i + PREFETCH_ROWS, observed - 1)]);
       if (weights.labels) {
         prefetch(&labelled[later]);
         totals[labelled[j].c] += labelled[j].v;
@@ -48,8 +55,10 @@ struct Column {
   size_t median_row(size_t c) const {
     const size_t k = weights.k;
     size_t mark = 0;
-    while ((mark + 1) * k < milestones.size() && 2 * milestones[(mark + 1) * k + c] < totals[c]) ++mark;
-    double sum = milestones[mark * k + c];  // below half: the median is among the next MILESTONE_ROWS
+    while ((mark + 1) * k < milestones.size() && 2 * milestones[(mark + 1) * k + c] < totals[c])
+      ++mark;
+    double sum =
+        milestones[mark * k + c];  // below half: the median is among the next MILESTONE_ROWS
     size_t i = mark * MILESTONE_ROWS;
     for (; i + 1 < observed; ++i) {
       sum += weight(size_t(sorted[i]), c);
@@ -67,12 +76,13 @@ struct Column {
 
 }  // namespace
 
-std::vector<double> medians(const FloatTable& F, const RowWeights& weights, const int32_t* order, const double* C,
-                            size_t threads) {
+std::vector<double> medians(const FloatTable& F, const RowWeights& weights, const int32_t* order,
+                            const double* C, size_t threads) {
   const size_t p = F.p, k = weights.k, n = weights.n;
   std::vector<double> out(C, C + k * p);
   std::vector<LabelledWeight> labelled(weights.labels ? n : 0);
-  for (size_t j = 0; j < labelled.size(); ++j) labelled[j] = {weights.V[j], size_t(weights.labels[j])};
+  for (size_t j = 0; j < labelled.size(); ++j)
+    labelled[j] = {weights.V[j], size_t(weights.labels[j])};
   parallel(threads, p, [&](size_t, size_t l) {
     const int32_t* sorted = order + l * n;
     auto is_observed = [&](int32_t j) { return !std::isnan(cell(F, size_t(j), l)); };

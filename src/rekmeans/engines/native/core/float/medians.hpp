@@ -13,9 +13,9 @@ struct RowWeights {
   size_t n, k;
 };
 
-// Medians (k, p): the smallest observed value up to which lies half the weight of a cluster. order (p, n) sorts each
-// column, NaN last. C (k, p) stays where nothing weighs.
-std::vector<double> medians(const FloatTable& F, const RowWeights& weights, const int32_t* order, const double* C,
-                            size_t threads);
+// Medians (k, p): the smallest observed value up to which lies half the weight of a cluster. order
+// (p, n) sorts each column, NaN last. C (k, p) stays where nothing weighs.
+std::vector<double> medians(const FloatTable& F, const RowWeights& weights, const int32_t* order,
+                            const double* C, size_t threads);
 
 }  // namespace rekmeans

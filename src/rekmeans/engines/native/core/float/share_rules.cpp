@@ -7,20 +7,25 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t COUNT_PAIRS_UP_TO = 256;  // centroids up to which counting pairs is faster than sorting
+constexpr size_t COUNT_PAIRS_UP_TO =
+    256;  // centroids up to which counting pairs is faster than sorting
 
 constexpr struct {
   const char* name;
   Measure value;
-} MEASURES[] = {{"square", {.norm = Norm::squared, .has_root = false, .is_bounded = false, .gamma = 1}},
-                {"rbf", {.norm = Norm::squared, .has_root = false, .is_bounded = true, .gamma = 1}},
-                {"laplace", {.norm = Norm::absolute, .has_root = false, .is_bounded = true, .gamma = 1}},
-                {"laplace-l2", {.norm = Norm::squared, .has_root = true, .is_bounded = true, .gamma = 1}}};
+} MEASURES[] = {
+    {"square", {.norm = Norm::squared, .has_root = false, .is_bounded = false, .gamma = 1}},
+    {"rbf", {.norm = Norm::squared, .has_root = false, .is_bounded = true, .gamma = 1}},
+    {"laplace", {.norm = Norm::absolute, .has_root = false, .is_bounded = true, .gamma = 1}},
+    {"laplace-l2", {.norm = Norm::squared, .has_root = true, .is_bounded = true, .gamma = 1}}};
 
 constexpr struct {
   const char* name;
   ShareRule value;
-} RULES[] = {{"hard", nullptr}, {"fuzzy", fuzzy_shares}, {"neural_gas", neural_gas_shares}, {"som", som_shares}};
+} RULES[] = {{"hard", nullptr},
+             {"fuzzy", fuzzy_shares},
+             {"neural_gas", neural_gas_shares},
+             {"som", som_shares}};
 
 template <class Choices>
 auto choose_one(const Choices& choices, const char* what, const std::string& name) {
@@ -61,7 +66,8 @@ void neural_gas_shares(const SoftPass& pass, Tile& tile) {
     for (size_t r = 0; r < TILE_ROWS; ++r) {
       for (size_t c = 0; c < k; ++c) tile.order[c] = {tile.D[c * TILE_ROWS + r], int32_t(c)};
       std::sort(tile.order.begin(), tile.order.end());
-      for (size_t i = 0; i < k; ++i) tile.rank[size_t(tile.order[i].second) * TILE_ROWS + r] = int32_t(i);
+      for (size_t i = 0; i < k; ++i)
+        tile.rank[size_t(tile.order[i].second) * TILE_ROWS + r] = int32_t(i);
     }
   }
   for (size_t i = 0; i < k * TILE_ROWS; ++i) tile.W[i] = pass.rank_share[size_t(tile.rank[i])];
@@ -74,10 +80,12 @@ void som_shares(const SoftPass& pass, Tile& tile) {
   std::fill(cost, cost + k * TILE_ROWS, 0.0);
   for (size_t from = 0; from < k; from += TILE_FEATURES)
     pass.simd->add_distances(Norm::product, false, tile.L.data() + from * TILE_ROWS,
-                             {from, std::min(TILE_FEATURES, k - from)}, k, pass.packed_neighbours.data(), k, cost);
+                             {from, std::min(TILE_FEATURES, k - from)}, k,
+                             pass.packed_neighbours.data(), k, cost);
   pass.simd->nearest(cost, k, tile.labels, tile.least);
   for (size_t r = 0; r < TILE_ROWS; ++r)
-    for (size_t c = 0; c < k; ++c) tile.W[c * TILE_ROWS + r] = pass.h[size_t(tile.labels[r]) * k + c];
+    for (size_t c = 0; c < k; ++c)
+      tile.W[c * TILE_ROWS + r] = pass.h[size_t(tile.labels[r]) * k + c];
 }
 
 void SoftPass::choose(const std::string& measure_name, double gamma, const std::string& rule) {
@@ -87,8 +95,10 @@ void SoftPass::choose(const std::string& measure_name, double gamma, const std::
   check(measure.gamma > 0 && std::isfinite(measure.gamma), "gamma is a positive number", gamma);
   if (share == fuzzy_shares)
     check(amount > 1 && std::isfinite(amount), "rule 'fuzzy' needs a fuzziness above 1", amount);
-  if (share == neural_gas_shares) check(amount >= 0, "rule 'neural_gas' needs a reach of 0 or more", amount);
-  if (share == som_shares && !h) throw std::invalid_argument("rule 'som' needs h, the neighbourhood (k, k), got None.");
+  if (share == neural_gas_shares)
+    check(amount >= 0, "rule 'neural_gas' needs a reach of 0 or more", amount);
+  if (share == som_shares && !h)
+    throw std::invalid_argument("rule 'som' needs h, the neighbourhood (k, k), got None.");
   packed = pack_panels(C, k, F.p);
   if (share == som_shares) packed_neighbours = pack_panels(h, k, k);
   for (size_t i = 0; share == neural_gas_shares && i < k; ++i)

@@ -11,12 +11,14 @@ namespace {
 
 constexpr size_t MOST_PARTS = 64, LEAST_PART_ROWS = 4096;
 constexpr size_t MOST_SUMS = size_t(1) << 25;  // float64 that all parts together may take: 256 MiB
-constexpr size_t WIDEST_VECTOR = 8;            // float64 in it: rows of sums are padded to a multiple of it
-constexpr size_t PARALLEL_SUMS = 1 << 18;      // float64 of all parts below which one thread adds them up
+constexpr size_t WIDEST_VECTOR = 8;  // float64 in it: rows of sums are padded to a multiple of it
+constexpr size_t PARALLEL_SUMS = 1
+                                 << 18;  // float64 of all parts below which one thread adds them up
 
 size_t pad(size_t p) { return (p + WIDEST_VECTOR - 1) / WIDEST_VECTOR * WIDEST_VECTOR; }
 
-// What a part adds up. Lanes are added last; `pull` counts complete rows, `pull_observed` the observed cells of others.
+// What a part adds up. Lanes are added last; `pull` counts complete rows, `pull_observed` the
+// observed cells of others.
 struct PartSums {
   std::vector<double> totals, pull_observed;  // (k, padded p)
   std::vector<double> mass, pull;             // (k, TILE_ROWS)
@@ -24,7 +26,8 @@ struct PartSums {
   double loss[TILE_ROWS] = {};
 
   void allocate(size_t k, size_t stride) {
-    totals.resize(k * stride), mass.resize(k * TILE_ROWS), pull.resize(k * TILE_ROWS), mass_at_centroid.resize(k);
+    totals.resize(k * stride), mass.resize(k * TILE_ROWS), pull.resize(k * TILE_ROWS),
+        mass_at_centroid.resize(k);
   }
 };
 
@@ -36,12 +39,13 @@ void measure_tile(const SoftPass& pass, const RowTile& rows, Tile& tile) {
   for (size_t from = 0; from < p; from += TILE_FEATURES) {
     const FeatureRange features{from, std::min(TILE_FEATURES, p - from)};
     const uint32_t missing = pass.simd->tile_columns(rows, features, tile.x.data());
-    pass.simd->add_distances(pass.measure.norm, missing != 0, tile.x.data(), features, p, pass.packed.data(), pass.k,
-                             tile.D.data());
+    pass.simd->add_distances(pass.measure.norm, missing != 0, tile.x.data(), features, p,
+                             pass.packed.data(), pass.k, tile.D.data());
     tile.missing |= missing;
   }
   pass.simd->finish_distances(pass.measure, pass.k, tile.D.data());
-  for (size_t r = 0; r < TILE_ROWS; ++r) tile.w[r] = r >= rows.count ? 0 : pass.w ? pass.w[rows.row + r] : 1;
+  for (size_t r = 0; r < TILE_ROWS; ++r)
+    tile.w[r] = r >= rows.count ? 0 : pass.w ? pass.w[rows.row + r] : 1;
 }
 
 void add_hard(const SoftPass& pass, const RowTile& rows, Tile& tile, PartSums& sums, double* V) {
@@ -55,28 +59,34 @@ void add_hard(const SoftPass& pass, const RowTile& rows, Tile& tile, PartSums& s
     sums.mass[lane] += w;
     if (!(tile.missing >> r & 1)) sums.pull[lane] += v[r];
     if (w != 0) sums.loss[r] += w * L[r];
-    if (pass.measure.has_root && tile.least[r] <= AT_CENTROID * pass.measure.gamma) sums.mass_at_centroid[own] += w;
+    if (pass.measure.has_root && tile.least[r] <= AT_CENTROID * pass.measure.gamma)
+      sums.mass_at_centroid[own] += w;
     if (V) V[rows.row + r] = v[r];
   }
-  pass.simd->add_rows(rows, pad(pass.F.p), tile.labels, v, tile.missing, sums.totals.data(), sums.pull_observed.data());
+  pass.simd->add_rows(rows, pad(pass.F.p), tile.labels, v, tile.missing, sums.totals.data(),
+                      sums.pull_observed.data());
 }
 
 void add_soft(const SoftPass& pass, const RowTile& rows, Tile& tile, PartSums& sums, double* V) {
   const size_t p = pass.F.p, k = pass.k, stride = pad(p);
-  pass.simd->losses_and_pulls(pass.measure, tile.D.data(), k * TILE_ROWS, tile.L.data(), tile.pulls.data());
+  pass.simd->losses_and_pulls(pass.measure, tile.D.data(), k * TILE_ROWS, tile.L.data(),
+                              tile.pulls.data());
   pass.share(pass, tile);
   for (size_t i = 0; pass.measure.has_root && i < k * TILE_ROWS; ++i)
     if (tile.D[i] <= AT_CENTROID * pass.measure.gamma)
       sums.mass_at_centroid[i / TILE_ROWS] += tile.W[i] * tile.w[i % TILE_ROWS];
-  pass.simd->weight_shares(tile.w, tile.L.data(), tile.pulls.data(), k, tile.W.data(), sums.mass.data(),
-                           tile.missing ? nullptr : sums.pull.data(), sums.loss);
+  pass.simd->weight_shares(tile.w, tile.L.data(), tile.pulls.data(), k, tile.W.data(),
+                           sums.mass.data(), tile.missing ? nullptr : sums.pull.data(), sums.loss);
   for (size_t from = 0; from < p; from += TILE_FEATURES) {
     const FeatureRange features{from, std::min(TILE_FEATURES, p - from)};
     const size_t padded = pad(features.width);
     double* observed = tile.missing ? tile.observed.data() : nullptr;
     pass.simd->tile_cells(rows, features, padded, tile.Y.data(), observed);
-    pass.simd->add_product(tile.W.data(), k, tile.Y.data(), padded, sums.totals.data() + from, stride);
-    if (observed) pass.simd->add_product(tile.W.data(), k, observed, padded, sums.pull_observed.data() + from, stride);
+    pass.simd->add_product(tile.W.data(), k, tile.Y.data(), padded, sums.totals.data() + from,
+                           stride);
+    if (observed)
+      pass.simd->add_product(tile.W.data(), k, observed, padded, sums.pull_observed.data() + from,
+                             stride);
   }
   for (size_t r = 0; V && r < rows.count; ++r)
     for (size_t c = 0; c < k; ++c) V[(rows.row + r) * k + c] = tile.W[c * TILE_ROWS + r];
@@ -84,16 +94,20 @@ void add_soft(const SoftPass& pass, const RowTile& rows, Tile& tile, PartSums& s
 
 // How many rows a part has: by the sizes alone.
 size_t rows_of_part(const SoftPass& pass) {
-  const size_t most = std::max<size_t>(1, std::min(MOST_PARTS, MOST_SUMS / (2 * pass.k * pad(pass.F.p))));
-  const size_t parts = std::max<size_t>(1, std::min(most, (pass.n + LEAST_PART_ROWS - 1) / LEAST_PART_ROWS));
-  return std::max(TILE_ROWS, ((pass.n + parts - 1) / parts + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS);
+  const size_t most =
+      std::max<size_t>(1, std::min(MOST_PARTS, MOST_SUMS / (2 * pass.k * pad(pass.F.p))));
+  const size_t parts =
+      std::max<size_t>(1, std::min(most, (pass.n + LEAST_PART_ROWS - 1) / LEAST_PART_ROWS));
+  return std::max(TILE_ROWS,
+                  ((pass.n + parts - 1) / parts + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS);
 }
 
 void add_up(const std::vector<PartSums>& parts, size_t c, size_t p, SoftSums& out) {
   const size_t stride = pad(p);
   double pull = 0;
   for (const PartSums& part : parts) {
-    const double *mass = part.mass.data() + c * TILE_ROWS, *lanes = part.pull.data() + c * TILE_ROWS;
+    const double *mass = part.mass.data() + c * TILE_ROWS,
+                 *lanes = part.pull.data() + c * TILE_ROWS;
     out.mass[c] += std::accumulate(mass, mass + TILE_ROWS, 0.0);
     out.mass_at_centroid[c] += part.mass_at_centroid[c];
     pull += std::accumulate(lanes, lanes + TILE_ROWS, 0.0);
@@ -145,7 +159,8 @@ SoftSums soft_pass(const SoftPass& pass, bool with_V) {
   });
   const bool is_small = n_parts * k * stride < PARALLEL_SUMS;
   parallel(is_small ? 1 : pass.threads, k, [&](size_t, size_t c) { add_up(parts, c, p, out); });
-  for (const PartSums& part : parts) out.loss += std::accumulate(part.loss, part.loss + TILE_ROWS, 0.0);
+  for (const PartSums& part : parts)
+    out.loss += std::accumulate(part.loss, part.loss + TILE_ROWS, 0.0);
   return out;
 }
 

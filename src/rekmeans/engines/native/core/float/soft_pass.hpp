@@ -1,4 +1,5 @@
-// One pass over rows that are points: shares W, V = w W pulls, and the sums of V f from which centroids are updated.
+// One pass over rows that are points: shares W, V = w W pulls, and the sums of V f from which
+// centroids are updated.
 #pragma once
 #include <string>
 #include <utility>
@@ -40,8 +41,9 @@ struct Tile {
   explicit Tile(const SoftPass& pass);
   std::vector<double> x;               // (width, TILE_ROWS) features as columns
   std::vector<double> D, L, pulls, W;  // (k, TILE_ROWS)
-  std::vector<double> Y, observed;     // (TILE_ROWS, padded width) features as rows, and whether they are observed
-  std::vector<int32_t> rank;           // (k, TILE_ROWS)
+  std::vector<double> Y,
+      observed;  // (TILE_ROWS, padded width) features as rows, and whether they are observed
+  std::vector<int32_t> rank;  // (k, TILE_ROWS)
   std::vector<std::pair<double, int32_t>> order;
   int32_t labels[TILE_ROWS];
   double least[TILE_ROWS], w[TILE_ROWS];
@@ -49,16 +51,17 @@ struct Tile {
 };
 
 struct SoftSums {
-  std::vector<int32_t> labels;           // (n,)
-  std::vector<double> totals, pull;      // (k, p)
-  std::vector<double> mass;              // (k,)
-  std::vector<double> mass_at_centroid;  // (k,) of rows that lie on the centroid, where the measure has a root
+  std::vector<int32_t> labels;       // (n,)
+  std::vector<double> totals, pull;  // (k, p)
+  std::vector<double> mass;          // (k,)
+  std::vector<double>
+      mass_at_centroid;  // (k,) of rows that lie on the centroid, where the measure has a root
   double loss = 0;
   std::vector<double> V;  // (n,) at the label if hard, else (n, k); empty unless asked for
 };
 
-// The same for any number of threads: rows are cut into parts by the sizes alone, each summed in order, then added in
-// order.
+// The same for any number of threads: rows are cut into parts by the sizes alone, each summed in
+// order, then added in order.
 SoftSums soft_pass(const SoftPass& pass, bool with_V);
 
 constexpr size_t TILE_FEATURES =

@@ -28,7 +28,8 @@ void sort_by_digit(const Cell* cells, size_t n, int shift, Cell* out) {
   for (size_t i = 0; i < n; ++i) out[places[(cells[i].key >> shift) & MASK]++] = cells[i];
 }
 
-// The cells in order, in one of the two arrays: by the highest digits in which they differ, then by comparison.
+// The cells in order, in one of the two arrays: by the highest digits in which they differ, then by
+// comparison.
 template <class Cell>
 Cell* sort_cells(Cell* cells, Cell* spare, size_t n) {
   if (n < RADIX_FROM) return sort_by_comparison(cells, cells + n), cells;
@@ -36,7 +37,8 @@ Cell* sort_cells(Cell* cells, Cell* spare, size_t n) {
   for (size_t i = 0; i < n; ++i) different |= cells[i].key ^ cells[0].key;
   const int end = std::bit_width(different), lowest = end ? std::countr_zero(different) : 0;
   const int first = std::max(lowest, end - MOST_DIGITS * DIGIT);
-  for (int shift = first; shift < end; shift += DIGIT, std::swap(cells, spare)) sort_by_digit(cells, n, shift, spare);
+  for (int shift = first; shift < end; shift += DIGIT, std::swap(cells, spare))
+    sort_by_digit(cells, n, shift, spare);
   if (first == lowest) return cells;
   for (size_t i = 0, last; i < n; i = last) {
     for (last = i + 1; last < n && cells[last].key >> first == cells[i].key >> first;) ++last;
@@ -76,7 +78,8 @@ template <class Cell>
 SortedCells ColumnTile<Cell>::sort(size_t column, double row_weight) {
   const size_t n = count[column];
   const Cell* cell = sort_cells(cells.get() + column * room, spare.get(), n);
-  const Cell *end = cell + n, *positive = std::partition_point(cell, end, [](const Cell& c) { return c.key < SIGN; });
+  const Cell *end = cell + n, *positive = std::partition_point(
+                                  cell, end, [](const Cell& c) { return c.key < SIGN; });
   DistinctValues found{values.get(), running.get()};
   running[0] = 0.0;
   found.add(cell, positive);
@@ -86,7 +89,8 @@ SortedCells ColumnTile<Cell>::sort(size_t column, double row_weight) {
 }
 
 template <class Cell>
-void DenseColumns::gather(size_t first, size_t width, const int64_t* weights, ColumnTile<Cell>& out) const {
+void DenseColumns::gather(size_t first, size_t width, const int64_t* weights,
+                          ColumnTile<Cell>& out) const {
   DenseTable tile = table;
   tile.data += ptrdiff_t(first) * table.column_stride, tile.d = width;
   Cell* next[MOST_TILE];
@@ -94,7 +98,8 @@ void DenseColumns::gather(size_t first, size_t width, const int64_t* weights, Co
   for (size_t c = 0; c < width; ++c) next[c] = out.cells.get() + c * out.room;
   double x[MOST_TILE];
   for (size_t i = 0; i < n; ++i) {
-    const char* ahead = tile.data + ptrdiff_t(row(std::min(i + ROWS_AHEAD, n - 1))) * tile.row_stride;
+    const char* ahead =
+        tile.data + ptrdiff_t(row(std::min(i + ROWS_AHEAD, n - 1))) * tile.row_stride;
     prefetch(ahead), prefetch(ahead + ptrdiff_t(width - 1) * tile.column_stride);
     tile.read(row(i), x);
     const int64_t weight = weight_of(weights, i);
@@ -111,7 +116,8 @@ void DenseColumns::gather(size_t first, size_t width, const int64_t* weights, Co
 }
 
 template <class Cell>
-void SparseColumns::gather(size_t first, size_t width, const int64_t* weights, ColumnTile<Cell>& out) const {
+void SparseColumns::gather(size_t first, size_t width, const int64_t* weights,
+                           ColumnTile<Cell>& out) const {
   const int64_t all = weights ? std::accumulate(weights, weights + n, int64_t(0)) : int64_t(n);
   for (size_t c = 0; c < width; ++c) {
     Cell *start = out.cells.get() + c * out.room, *next = start;
@@ -131,6 +137,7 @@ template struct ColumnTile<WeightedCell>;
 template void DenseColumns::gather(size_t, size_t, const int64_t*, ColumnTile<PlainCell>&) const;
 template void DenseColumns::gather(size_t, size_t, const int64_t*, ColumnTile<WeightedCell>&) const;
 template void SparseColumns::gather(size_t, size_t, const int64_t*, ColumnTile<PlainCell>&) const;
-template void SparseColumns::gather(size_t, size_t, const int64_t*, ColumnTile<WeightedCell>&) const;
+template void SparseColumns::gather(size_t, size_t, const int64_t*,
+                                    ColumnTile<WeightedCell>&) const;
 
 }  // namespace rekmeans

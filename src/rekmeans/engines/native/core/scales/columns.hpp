@@ -9,7 +9,8 @@
 
 namespace rekmeans {
 
-constexpr size_t MOST_TILE = 16;  // columns gathered at once: a cache line of float32 cells, or two of float64
+constexpr size_t MOST_TILE =
+    16;  // columns gathered at once: a cache line of float32 cells, or two of float64
 
 // Integers in the order of the numbers; there is no NaN, and -0 is 0.
 constexpr uint64_t SIGN = uint64_t(1) << 63;
@@ -17,7 +18,9 @@ inline uint64_t key_of(double x) {
   const uint64_t bits = std::bit_cast<uint64_t>(x);
   return bits ^ (bits & SIGN ? ~uint64_t(0) : SIGN);
 }
-inline double value_of(uint64_t key) { return std::bit_cast<double>(key ^ (key & SIGN ? SIGN : ~uint64_t(0))); }
+inline double value_of(uint64_t key) {
+  return std::bit_cast<double>(key ^ (key & SIGN ? SIGN : ~uint64_t(0)));
+}
 
 // A cell of weight 1, and one with a weight.
 struct PlainCell {
@@ -34,7 +37,8 @@ struct WeightedCell {
   int64_t mass() const { return weight; }
 };
 
-// Some columns: the observed cells of each that are not zero, in any order, and the mass of those that are.
+// Some columns: the observed cells of each that are not zero, in any order, and the mass of those
+// that are.
 template <class Cell>
 struct ColumnTile {
   ColumnTile(size_t n, size_t width)

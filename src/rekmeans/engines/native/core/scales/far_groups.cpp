@@ -52,7 +52,8 @@ double group_end(const Points& edges, const Points& mass, size_t start) {
   for (size_t s = 1; s + 1 < corners.size(); ++s) {
     const size_t end = corners[s], after = corners[s + 1];
     const double density = (mass[end] - mass[start]) / (edges[end] - edges[start]);
-    if ((mass[after] - mass[end]) / (edges[after] - edges[end]) < GROUP_END * density) return edges[end];
+    if ((mass[after] - mass[end]) / (edges[after] - edges[end]) < GROUP_END * density)
+      return edges[end];
   }
   return edges.back();
 }
@@ -71,7 +72,8 @@ Interval interval_with_flanks(const SortedCells& cells, double centre, double si
   return {low, high};
 }
 
-// One side of a column: distances from its centre, the mass of the whole column, the step of its categories.
+// One side of a column: distances from its centre, the mass of the whole column, the step of its
+// categories.
 struct Tail {
   SortedCells cells;
   double total;
@@ -90,13 +92,15 @@ Points Tail::edges(double low, double high) const {
   const double stop = std::min(high, WIDE_BINS), base = std::max(first, WIDE_BINS);
   Points edges{std::min(first, low)};
   for (double i = 0, edge; (edge = first + i * width) < stop; ++i) edges.push_back(edge);
-  for (size_t i = 0; i < N_GROWTHS && base * GROWTHS[i] < high; ++i) edges.push_back(base * GROWTHS[i]);
+  for (size_t i = 0; i < N_GROWTHS && base * GROWTHS[i] < high; ++i)
+    edges.push_back(base * GROWTHS[i]);
   edges.push_back(high);
   edges.erase(std::unique(edges.begin(), edges.end()), edges.end());
   return edges;
 }
 
-// Where the running mass falls farthest below a segment of its least concave majorant, if no chance does that.
+// Where the running mass falls farthest below a segment of its least concave majorant, if no chance
+// does that.
 std::optional<size_t> Tail::find_rise(const Points& edges, const Points& mass) const {
   const Corners corners = majorant(edges, mass, 0);
   for (size_t s = 0; s + 1 < corners.size(); ++s) {
@@ -127,8 +131,8 @@ void Tail::add_groups(double low, double high, std::vector<Interval>& out) const
   if (!rise) return;
   const double start = edge[*rise], end = group_end(edge, mass, *rise);
   const SortedCells members = inside.take_between(start, 2 * end - start);
-  const auto [centre, sigma] =
-      fenced_moments(members, members.quantile(0.25), members.quantile(0.5), members.quantile(0.75));
+  const auto [centre, sigma] = fenced_moments(members, members.quantile(0.25),
+                                              members.quantile(0.5), members.quantile(0.75));
   if (sigma == 0) {  // one value
     add_groups(low, std::nextafter(centre, -std::numeric_limits<double>::infinity()), out);
     if (step && centre < MOST_DISTANT_CATEGORY) out.emplace_back(centre, centre);
@@ -136,7 +140,8 @@ void Tail::add_groups(double low, double high, std::vector<Interval>& out) const
   }
   const Interval group = interval_with_flanks(inside, centre, sigma);
   const double width = group.second - group.first;
-  if (sigma > WIDEST_SIGMA || width > WIDEST || inside.mass_within(group.first, group.second) < least) {
+  if (sigma > WIDEST_SIGMA || width > WIDEST ||
+      inside.mass_within(group.first, group.second) < least) {
     add_groups(low, start, out);
     return add_groups(end, high, out);
   }
@@ -145,12 +150,15 @@ void Tail::add_groups(double low, double high, std::vector<Interval>& out) const
   add_groups(group.second, high, out);
 }
 
-// Distances of the cells on one side of the centre that are beyond NEAREST, with their running mass.
+// Distances of the cells on one side of the centre that are beyond NEAREST, with their running
+// mass.
 struct FarSide {
   Points distances, running{0.0};
 
   FarSide(const SortedCells& cells, double centre, double sigma, bool is_above) {
-    const auto place = [&](size_t from_end) { return is_above ? cells.n - 1 - from_end : from_end; };
+    const auto place = [&](size_t from_end) {
+      return is_above ? cells.n - 1 - from_end : from_end;
+    };
     const auto distance = [&](size_t from_end) {
       const double step = cells.values[place(from_end)] - centre;
       return (is_above ? step : -step) / sigma;
@@ -167,7 +175,9 @@ struct FarSide {
 
 }  // namespace
 
-double least_mass(double total, double row_weight) { return std::max(LEAST_CELLS * row_weight, LEAST_GROUP * total); }
+double least_mass(double total, double row_weight) {
+  return std::max(LEAST_CELLS * row_weight, LEAST_GROUP * total);
+}
 
 Moments fenced_moments(const SortedCells& cells, double q25, double median, double q75) {
   const double fence = FENCE_SIGMAS * (q75 - q25) / NORMAL_IQR;
@@ -181,7 +191,8 @@ std::vector<Interval> far_groups(const SortedCells& cells, double centre, double
   std::vector<Interval> found;
   for (const bool is_above : {false, true}) {
     const FarSide side(cells, centre, sigma, is_above);
-    const SortedCells far = {side.distances.data(), side.running.data(), side.distances.size(), cells.row_weight};
+    const SortedCells far = {side.distances.data(), side.running.data(), side.distances.size(),
+                             cells.row_weight};
     Tail{far, total, step, least}.add_groups(NEAREST, MOST_DISTANT, found);
     if (!is_above)
       for (Interval& group : found) group = {-group.second, -group.first};

@@ -1,4 +1,5 @@
-// Groups far from the bulk of a column, to the bits of scales/far_groups.py, which says why each number is what it is.
+// Groups far from the bulk of a column, to the bits of scales/far_groups.py, which says why each
+// number is what it is.
 #pragma once
 #include <vector>
 

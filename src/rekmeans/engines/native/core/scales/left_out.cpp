@@ -12,23 +12,26 @@ constexpr size_t ROWS_AT_ONCE = 1024;
 
 }  // namespace
 
-std::vector<int64_t> cells_left_out_by_row(const DenseColumns& columns, const KeptIntervals& kept, size_t threads) {
+std::vector<int64_t> cells_left_out_by_row(const DenseColumns& columns, const KeptIntervals& kept,
+                                           size_t threads) {
   std::vector<int64_t> counts(columns.n);
   threads = threads_for(columns.n * columns.d, threads);
-  parallel(threads_for(columns.n * columns.d, threads), (columns.n + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE,
-           [&](size_t, size_t part) {
+  parallel(threads_for(columns.n * columns.d, threads),
+           (columns.n + ROWS_AT_ONCE - 1) / ROWS_AT_ONCE, [&](size_t, size_t part) {
              std::vector<double> x(columns.d), left_out(columns.d);
-             for (size_t j = part * ROWS_AT_ONCE; j < std::min(columns.n, (part + 1) * ROWS_AT_ONCE); ++j) {
+             for (size_t j = part * ROWS_AT_ONCE;
+                  j < std::min(columns.n, (part + 1) * ROWS_AT_ONCE); ++j) {
                columns.table.read(columns.row(j), x.data());
                kept.find_left_out(0, x.data(), columns.d, left_out.data());
-               counts[j] =
-                   int64_t(std::reduce(left_out.begin(), left_out.end()));  // of whole numbers: exact in any order
+               counts[j] = int64_t(std::reduce(
+                   left_out.begin(), left_out.end()));  // of whole numbers: exact in any order
              }
            });
   return counts;
 }
 
-std::vector<int64_t> cells_left_out_by_row(const SparseColumns& columns, const KeptIntervals& kept, size_t) {
+std::vector<int64_t> cells_left_out_by_row(const SparseColumns& columns, const KeptIntervals& kept,
+                                           size_t) {
   std::vector<int64_t> counts(columns.n);
   int64_t zeros = 0;  // columns that leave out zeros
   for (size_t l = 0; l < columns.d; ++l) {

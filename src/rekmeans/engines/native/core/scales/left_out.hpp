@@ -1,4 +1,5 @@
-// How many cells of each row are in no kept interval of their column, as scales/left_out.py counts them.
+// How many cells of each row are in no kept interval of their column, as scales/left_out.py counts
+// them.
 #pragma once
 #include <vector>
 
@@ -21,7 +22,9 @@ struct KeptIntervals {
   }
 };
 
-std::vector<int64_t> cells_left_out_by_row(const DenseColumns& columns, const KeptIntervals& kept, size_t threads);
-std::vector<int64_t> cells_left_out_by_row(const SparseColumns& columns, const KeptIntervals& kept, size_t threads);
+std::vector<int64_t> cells_left_out_by_row(const DenseColumns& columns, const KeptIntervals& kept,
+                                           size_t threads);
+std::vector<int64_t> cells_left_out_by_row(const SparseColumns& columns, const KeptIntervals& kept,
+                                           size_t threads);
 
 }  // namespace rekmeans

@@ -44,8 +44,10 @@ Place place_tied(const SortedCells& cells) {
   return {{{low, high}}, {column.tie}, unit, 1 - cells.mass_within(low, high) / cells.total()};
 }
 
-// Extent of the cells from place `first` to `last` without 2 % and this mass of errors at either end.
-double extent_without_tails(const SortedCells& cells, double start, double end, double below, double above) {
+// Extent of the cells from place `first` to `last` without 2 % and this mass of errors at either
+// end.
+double extent_without_tails(const SortedCells& cells, double start, double end, double below,
+                            double above) {
   const double tail = TAIL * (end - start);
   return cells.last_before_mass(end - tail - above) - cells.first_after_mass(start + tail + below);
 }
@@ -65,7 +67,8 @@ struct ErrorsNear {
   }
 };
 
-// Intervals in order, those that overlap as one, and as many as a scale may have: the least gaps go.
+// Intervals in order, those that overlap as one, and as many as a scale may have: the least gaps
+// go.
 Intervals merge(Intervals intervals) {
   std::sort(intervals.begin(), intervals.end());
   Intervals merged;
@@ -84,11 +87,13 @@ Intervals merge(Intervals intervals) {
   return merged;
 }
 
-// What to subtract in each interval so that no gap is wider than WIDEST_GAP, and the middle of all lies at 0.
+// What to subtract in each interval so that no gap is wider than WIDEST_GAP, and the middle of all
+// lies at 0.
 std::vector<double> folding_shifts(const Intervals& intervals) {
   std::vector<double> folded{0.0};
   for (size_t i = 0; i + 1 < intervals.size(); ++i)
-    folded.push_back(folded.back() + std::max(0.0, intervals[i + 1].first - intervals[i].second - WIDEST_GAP));
+    folded.push_back(folded.back() +
+                     std::max(0.0, intervals[i + 1].first - intervals[i].second - WIDEST_GAP));
   const double middle = (intervals.front().first + intervals.back().second - folded.back()) / 2;
   for (double& shift : folded) shift += middle;
   return folded;
@@ -115,11 +120,13 @@ Place place_groups(const SortedCells& cells, Moments bulk, Intervals groups) {
   groups.emplace_back(-BULK_SIGMAS, BULK_SIGMAS);
   const Intervals intervals = merge(std::move(groups));
   Intervals ends;
-  for (const auto& [low, high] : intervals) ends.emplace_back(centre + sigma * low, centre + sigma * high);
+  for (const auto& [low, high] : intervals)
+    ends.emplace_back(centre + sigma * low, centre + sigma * high);
   std::vector<double> shifts = folding_shifts(intervals);
   for (double& shift : shifts) shift = centre + sigma * shift;
   const FoldedCells folded(cells, ends, shifts);
-  const SortedCells image{folded.values.data(), folded.running.data(), folded.values.size(), cells.row_weight};
+  const SortedCells image{folded.values.data(), folded.running.data(), folded.values.size(),
+                          cells.row_weight};
   const ErrorsNear errors(cells, ends.front().first, ends.back().second, sigma);
   const double inner = extent_without_tails(image, 0.0, image.total(), errors.below, errors.above);
   const double whole = (ends.back().second - shifts.back()) - (ends.front().first - shifts.front());
@@ -148,21 +155,26 @@ Place place_spread(const SortedCells& cells, Moments bulk) {
 Place place_column(const SortedCells& cells) {
   if (!cells.n) return {{{0.0, 0.0}}, {0.0}, 0.0, 0.0};
   const double q25 = cells.quantile(0.25), median = cells.quantile(0.5), q75 = cells.quantile(0.75);
-  const bool has_spread = q75 - q25 > LEAST_WIDTH && 2 * cells.mass_within(median, median) < cells.total();
-  return has_spread ? place_spread(cells, fenced_moments(cells, q25, median, q75)) : place_tied(cells);
+  const bool has_spread =
+      q75 - q25 > LEAST_WIDTH && 2 * cells.mass_within(median, median) < cells.total();
+  return has_spread ? place_spread(cells, fenced_moments(cells, q25, median, q75))
+                    : place_tied(cells);
 }
 
 template <class Cell, class Columns>
-void place_tiles(const Columns& columns, const int64_t* weights, double row_weight, size_t threads, double* out) {
+void place_tiles(const Columns& columns, const int64_t* weights, double row_weight, size_t threads,
+                 double* out) {
   if (!columns.d) return;
   threads = threads_for(columns.n * columns.d, std::max<size_t>(1, threads));
-  const size_t rounds = (columns.d + MOST_TILE * threads - 1) / (MOST_TILE * threads);  // of a tile for each thread
+  const size_t rounds =
+      (columns.d + MOST_TILE * threads - 1) / (MOST_TILE * threads);  // of a tile for each thread
   const size_t width = (columns.d + rounds * threads - 1) / (rounds * threads);
   std::vector<std::unique_ptr<ColumnTile<Cell>>> tiles(threads);
-  parallel(threads_for(SORTING_STEPS * columns.n * columns.d, threads), (columns.d + width - 1) / width,
-           [&](size_t thread, size_t i) {
+  parallel(threads_for(SORTING_STEPS * columns.n * columns.d, threads),
+           (columns.d + width - 1) / width, [&](size_t thread, size_t i) {
              const size_t first = i * width, count = std::min(width, columns.d - first);
-             if (!tiles[thread]) tiles[thread] = std::make_unique<ColumnTile<Cell>>(columns.n, width);
+             if (!tiles[thread])
+               tiles[thread] = std::make_unique<ColumnTile<Cell>>(columns.n, width);
              columns.gather(first, count, weights, *tiles[thread]);
              for (size_t c = 0; c < count; ++c)
                place_column(tiles[thread]->sort(c, row_weight)).write(out + first + c, columns.d);
@@ -172,7 +184,8 @@ void place_tiles(const Columns& columns, const int64_t* weights, double row_weig
 }  // namespace
 
 template <class Columns>
-std::vector<double> place_columns(const Columns& columns, const int64_t* weights, double row_weight, size_t threads) {
+std::vector<double> place_columns(const Columns& columns, const int64_t* weights, double row_weight,
+                                  size_t threads) {
   std::vector<double> out(RECORD * columns.d, std::numeric_limits<double>::quiet_NaN());
   if (weights) place_tiles<WeightedCell>(columns, weights, row_weight, threads, out.data());
   else place_tiles<PlainCell>(columns, weights, row_weight, threads, out.data());

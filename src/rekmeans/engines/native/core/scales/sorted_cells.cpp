@@ -7,7 +7,8 @@
 namespace rekmeans {
 namespace {
 
-constexpr double ROUNDING = 0x1.8p52;  // added and taken away again, it rounds to the nearest integer, ties to even
+constexpr double ROUNDING =
+    0x1.8p52;  // added and taken away again, it rounds to the nearest integer, ties to even
 
 }  // namespace
 
@@ -21,13 +22,15 @@ size_t SortedCells::count_below(double bound) const {
 
 double SortedCells::first_after_mass(double mass) const {
   const double start = running[0];
-  const auto place = std::partition_point(running + 1, running + n + 1, [=](double r) { return r - start <= mass; });
+  const auto place = std::partition_point(running + 1, running + n + 1,
+                                          [=](double r) { return r - start <= mass; });
   return values[std::min(size_t(place - running - 1), n - 1)];
 }
 
 double SortedCells::last_before_mass(double mass) const {
   const double start = running[0];
-  const auto place = std::partition_point(running + 1, running + n + 1, [=](double r) { return r - start < mass; });
+  const auto place = std::partition_point(running + 1, running + n + 1,
+                                          [=](double r) { return r - start < mass; });
   return values[std::min(size_t(place - running - 1), n - 1)];
 }
 
@@ -44,7 +47,8 @@ Moments SortedCells::moments(double middle, double distance) const {
     second += int128(mass) * int128(y * y);
   }
   const double mean = double(first) / double(count);
-  const double sigma = std::sqrt(std::max(0.0, double(second) / double(count) - mean * mean)) / MOMENT_GRID;
+  const double sigma =
+      std::sqrt(std::max(0.0, double(second) / double(count) - mean * mean)) / MOMENT_GRID;
   return {middle + distance * (mean / MOMENT_GRID), distance * sigma};
 }
 

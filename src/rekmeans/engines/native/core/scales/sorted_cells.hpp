@@ -1,4 +1,5 @@
-// Cells of one column in ascending order: quantiles, masses and moments, to the bits of scales/sorted_columns.py.
+// Cells of one column in ascending order: quantiles, masses and moments, to the bits of
+// scales/sorted_columns.py.
 #pragma once
 #include <cmath>
 #include <cstddef>
@@ -6,7 +7,8 @@
 
 namespace rekmeans {
 
-constexpr double MOMENT_GRID = 0x1p24;  // cells are summed on this grid of the distance they may have
+constexpr double MOMENT_GRID =
+    0x1p24;  // cells are summed on this grid of the distance they may have
 
 using Interval = std::pair<double, double>;
 
@@ -15,7 +17,8 @@ struct Moments {
   double mean, sigma;
 };
 
-// Distinct values and the running sum of their masses, which are integers: sums and differences are exact.
+// Distinct values and the running sum of their masses, which are integers: sums and differences are
+// exact.
 struct SortedCells {
   const double* values;   // (n,) ascending
   const double* running;  // (n + 1,) the mass of value i is running[i + 1] - running[i]
@@ -39,7 +42,9 @@ struct SortedCells {
     return {values + first, running + first, last > first ? last - first : 0, row_weight};
   }
   // The cells above `low` and not above `high`.
-  SortedCells take_between(double low, double high) const { return take(count_up_to(low), count_up_to(high)); }
+  SortedCells take_between(double low, double high) const {
+    return take(count_up_to(low), count_up_to(high));
+  }
 
   // Of the cells within `distance` of `middle`.
   Moments moments(double middle, double distance) const;

@@ -75,7 +75,8 @@ void leave_out_codes(OtherValues& values) {
   }
 }
 
-// The largest usual distance; where values do not repeat it is told by the lower half, since errors are large.
+// The largest usual distance; where values do not repeat it is told by the lower half, since errors
+// are large.
 double largest_distance(const OtherValues& values, bool is_discrete) {
   if (is_discrete) return quantile(values, LARGEST);
   const double median = quantile(values, 0.5), quartile = quantile(values, 0.25);
@@ -109,7 +110,8 @@ TiedColumn tied_column(const SortedCells& cells) {
   const bool goes_both_ways = BOTH_SIDES < share && share < 1 - BOTH_SIDES;
   const double other_mass = cells.total() - cells.mass_of(tie);
   const bool is_rare_count = other_mass < RARE * cells.total() && n_repeated > 1;
-  return {cells.values[tie], kept, goes_both_ways ? kept : UNIT_DISTANCES * largest, is_rare_count ? RARE_UNITS : 1.0};
+  return {cells.values[tie], kept, goes_both_ways ? kept : UNIT_DISTANCES * largest,
+          is_rare_count ? RARE_UNITS : 1.0};
 }
 
 }  // namespace rekmeans

@@ -11,7 +11,8 @@ constexpr double UNIT_SIGMAS = 6.0, UNIT_DISTANCES = 1.25;
 constexpr double RARE = 0.2, RARE_UNITS = 2.0;
 constexpr double BOTH_SIDES = 0.05;
 
-// What is kept of a tied column, and its unit but for its standard deviation; all 0 for a constant column.
+// What is kept of a tied column, and its unit but for its standard deviation; all 0 for a constant
+// column.
 struct TiedColumn {
   double tie, kept, least_unit, factor;
 };

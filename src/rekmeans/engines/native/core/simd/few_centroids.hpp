@@ -9,7 +9,8 @@ namespace {
 
 // all += the products of features [start, end) of V rows with K centroids, a lane for each row.
 template <int K>
-inline void add_features(const float* const* rows, size_t start, size_t end, const float* packed, vf* all) {
+inline void add_features(const float* const* rows, size_t start, size_t end, const float* packed,
+                         vf* all) {
   vf sum[K];
   for (int c = 0; c < K; ++c) sum[c] = vf{};
   size_t l = start;
@@ -23,7 +24,8 @@ inline void add_features(const float* const* rows, size_t start, size_t end, con
     REKMEANS_UNROLL(16)
     for (size_t i = 0; i < V; ++i) {
       REKMEANS_UNROLL(12)
-      for (int c = 0; c < K; ++c) sum[c] = fused(x[i], broadcast(packed[(l + i) * V + size_t(c)]), sum[c]);
+      for (int c = 0; c < K; ++c)
+        sum[c] = fused(x[i], broadcast(packed[(l + i) * V + size_t(c)]), sum[c]);
     }
   }
   if (l < end) {
@@ -34,7 +36,8 @@ inline void add_features(const float* const* rows, size_t start, size_t end, con
     transpose(x);
     for (size_t i = 0; l + i < end; ++i) {
       REKMEANS_UNROLL(12)
-      for (int c = 0; c < K; ++c) sum[c] = fused(x[i], broadcast(packed[(l + i) * V + size_t(c)]), sum[c]);
+      for (int c = 0; c < K; ++c)
+        sum[c] = fused(x[i], broadcast(packed[(l + i) * V + size_t(c)]), sum[c]);
     }
   }
   for (int c = 0; c < K; ++c) all[c] += sum[c];
@@ -42,7 +45,8 @@ inline void add_features(const float* const* rows, size_t start, size_t end, con
 
 // The products of V rows with K centroids, less the bias of each.
 template <int K>
-inline void scores_of(const float* const* rows, size_t p, const float* packed, const float* bias, vf* all) {
+inline void scores_of(const float* const* rows, size_t p, const float* packed, const float* bias,
+                      vf* all) {
   for (int c = 0; c < K; ++c) all[c] = vf{};
   for (size_t start = 0; start < p; start += SUM_CHUNK)
     add_features<K>(rows, start, start + SUM_CHUNK < p ? start + SUM_CHUNK : p, packed, all);
@@ -51,8 +55,8 @@ inline void scores_of(const float* const* rows, size_t p, const float* packed, c
 
 // Winners of count rows.
 template <int K>
-inline void best_of(const float* const* rows, size_t count, size_t p, const float* packed, const float* bias,
-                    const Winners& winners) {
+inline void best_of(const float* const* rows, size_t count, size_t p, const float* packed,
+                    const float* bias, const Winners& winners) {
   for (size_t from = 0; from < count; from += V) {
     vf all[K];
     scores_of<K>(rows + from, p, packed, bias, all);
@@ -73,8 +77,8 @@ inline void best_of(const float* const* rows, size_t count, size_t p, const floa
 }
 
 template <int K>
-inline void above_of(const float* const* rows, size_t count, size_t p, const float* packed, const float* bias,
-                     const float* bars, uint16_t* above) {
+inline void above_of(const float* const* rows, size_t count, size_t p, const float* packed,
+                     const float* bias, const float* bars, uint16_t* above) {
   for (size_t from = 0; from < count; from += V) {
     vf all[K];
     scores_of<K>(rows + from, p, packed, bias, all);
@@ -107,13 +111,13 @@ inline void with_constant(size_t k, const Call& call) {
   }
 }
 
-void best_of_few(const float* const* rows, size_t count, size_t p, const float* packed, size_t k, const float* bias,
-                 const Winners& winners) {
+void best_of_few(const float* const* rows, size_t count, size_t p, const float* packed, size_t k,
+                 const float* bias, const Winners& winners) {
   with_constant(k, [&]<int K>() { best_of<K>(rows, count, p, packed, bias, winners); });
 }
 
-void few_above(const float* const* rows, size_t count, size_t p, const float* packed, size_t k, const float* bias,
-               const float* bars, uint16_t* above) {
+void few_above(const float* const* rows, size_t count, size_t p, const float* packed, size_t k,
+               const float* bias, const float* bars, uint16_t* above) {
   with_constant(k, [&]<int K>() { above_of<K>(rows, count, p, packed, bias, bars, above); });
 }
 

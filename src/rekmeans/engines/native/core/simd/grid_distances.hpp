@@ -1,11 +1,13 @@
-// Exact distances of panels of rows to points: sums of squares in float64, converted before they could be rounded.
+// Exact distances of panels of rows to points: sums of squares in float64, converted before they
+// could be rounded.
 #pragma once
 #include "vectors.hpp"
 
 namespace rekmeans {
 namespace {
 
-constexpr size_t EXACT_COLUMNS = 31;          // |f - m|^2 <= 4 a column and a little: 2^-46 times an integer below 2^53
+constexpr size_t EXACT_COLUMNS =
+    31;  // |f - m|^2 <= 4 a column and a little: 2^-46 times an integer below 2^53
 constexpr int POINTS_AT_ONCE = 4;             // whose sums stay in registers
 constexpr double GRID_SQUARED = GRID * GRID;  // grid units squared in 1
 
@@ -32,7 +34,8 @@ inline void add_panel_distances(const float* panel, size_t d, const double* H, v
   }
 }
 
-inline void panel_distances(const float* panel, size_t d, const double* H, size_t count, vl (*D)[2]) {
+inline void panel_distances(const float* panel, size_t d, const double* H, size_t count,
+                            vl (*D)[2]) {
   for (int c = 0; c < POINTS_AT_ONCE; ++c) D[c][0] = D[c][1] = vl{};
   switch (count) {
     case 1: return add_panel_distances<1>(panel, d, H, D);
@@ -42,7 +45,8 @@ inline void panel_distances(const float* panel, size_t d, const double* H, size_
   }
 }
 
-void grid_distances(const float* panels, size_t n_panels, size_t d, const double* H, size_t count, int64_t* out) {
+void grid_distances(const float* panels, size_t n_panels, size_t d, const double* H, size_t count,
+                    int64_t* out) {
   vl D[POINTS_AT_ONCE][2];
   for (size_t first = 0; first < count; first += POINTS_AT_ONCE) {
     const size_t here = count - first < POINTS_AT_ONCE ? count - first : POINTS_AT_ONCE;
@@ -56,7 +60,8 @@ void grid_distances(const float* panels, size_t n_panels, size_t d, const double
   }
 }
 
-void grid_nearest(const float* panels, size_t n_panels, size_t d, const double* H, size_t k, int64_t* out) {
+void grid_nearest(const float* panels, size_t n_panels, size_t d, const double* H, size_t k,
+                  int64_t* out) {
   vl D[POINTS_AT_ONCE][2];
   for (size_t i = 0; i < n_panels; ++i) {
     vl least[2] = {}, index[2] = {};
@@ -68,7 +73,8 @@ void grid_nearest(const float* panels, size_t n_panels, size_t d, const double* 
           const vl better = D[c][half] < least[half];
           const bool is_first = first + c == 0;
           least[half] = is_first ? D[c][half] : select(better, D[c][half], least[half]);
-          index[half] = is_first ? index[half] : select(better, vl{} + int64_t(first + c), index[half]);
+          index[half] =
+              is_first ? index[half] : select(better, vl{} + int64_t(first + c), index[half]);
         }
     }
     store(out + i * V, index[0]), store(out + i * V + DV, index[1]);

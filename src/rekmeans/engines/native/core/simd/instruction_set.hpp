@@ -1,4 +1,5 @@
-// Which instruction set the inner loops use: the one asked for by name, or the best of this processor.
+// Which instruction set the inner loops use: the one asked for by name, or the best of this
+// processor.
 #pragma once
 #include <string>
 
@@ -6,7 +7,8 @@
 
 namespace rekmeans {
 
-// The inner loops of this name, of the best set where it is empty; std::invalid_argument where the processor lacks it.
+// The inner loops of this name, of the best set where it is empty; std::invalid_argument where the
+// processor lacks it.
 const Simd* choose_simd(const std::string& name);
 
 }  // namespace rekmeans

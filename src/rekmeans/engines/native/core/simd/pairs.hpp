@@ -1,4 +1,5 @@
-// Scores in 16 bits: the cos and sin of a column are a pair of integers, and one instruction multiplies and adds both.
+// Scores in 16 bits: the cos and sin of a column are a pair of integers, and one instruction
+// multiplies and adds both.
 #pragma once
 #include "vectors.hpp"
 
@@ -14,7 +15,8 @@ inline void store_pairs(int16_t* pairs, vf cos, vf sin) {
   _mm512_storeu_si512(pairs, both);
 }
 
-void quantize_pairs(const float* cos, const float* sin, size_t count, int16_t* pairs, float* step, float* error) {
+void quantize_pairs(const float* cos, const float* sin, size_t count, int16_t* pairs, float* step,
+                    float* error) {
   vf most = {}, squares = {};
   auto load_tail = [](const float* from, size_t here) {
     return vf(_mm512_maskz_loadu_ps(__mmask16(here < V ? (1 << here) - 1 : 0xFFFF), from));
@@ -24,14 +26,16 @@ void quantize_pairs(const float* cos, const float* sin, size_t count, int16_t* p
     most = larger(most, larger(larger(a, -a), larger(b, -b)));
     squares = fused(a, a, fused(b, b, squares));
   }
-  const float top = _mm512_reduce_max_ps(__m512(most)), length = square_root(_mm512_reduce_add_ps(__m512(squares)));
+  const float top = _mm512_reduce_max_ps(__m512(most)),
+              length = square_root(_mm512_reduce_add_ps(__m512(squares)));
   const float by_length = length * 1.001f / LONGEST_PAIRS, by_size = top * 1.001f / LARGEST_OF_PAIR;
   *step = by_length > by_size ? by_length : by_size;
   const float inverse = *step > 0 ? 1 / *step : 0;
   squares = vf{};
   for (size_t i = 0; i < count; i += V) {
     const vf a = load_tail(cos + i, count - i), b = load_tail(sin + i, count - i);
-    const vf p = vf(_mm512_roundscale_ps(__m512(a * inverse), 0)), q = vf(_mm512_roundscale_ps(__m512(b * inverse), 0));
+    const vf p = vf(_mm512_roundscale_ps(__m512(a * inverse), 0)),
+             q = vf(_mm512_roundscale_ps(__m512(b * inverse), 0));
     const vf gap_a = fused(-p, broadcast(*step), a), gap_b = fused(-q, broadcast(*step), b);
     squares = fused(gap_a, gap_a, fused(gap_b, gap_b, squares));
     if (count - i >= V) {
@@ -48,8 +52,11 @@ void quantize_pairs(const float* cos, const float* sin, size_t count, int16_t* p
 
 // Sums of 32 bits that wrap round on the way do not matter: the last one fits.
 template <int VECTORS>
-inline void pair_panel(const SparsePairs& row, const int16_t* packed, const float* scale, float* S) {
-  constexpr size_t WAYS = VECTORS == 1 ? 4 : VECTORS == 2 ? 2 : 1;  // sums side by side, so that none waits for itself
+inline void pair_panel(const SparsePairs& row, const int16_t* packed, const float* scale,
+                       float* S) {
+  constexpr size_t WAYS = VECTORS == 1   ? 4
+                          : VECTORS == 2 ? 2
+                                         : 1;  // sums side by side, so that none waits for itself
   constexpr size_t STRIDE = 2 * VECTORS * V;
   __m512i sum[WAYS][VECTORS];
   REKMEANS_UNROLL(4)
@@ -78,7 +85,7 @@ inline void pair_panel(const SparsePairs& row, const int16_t* packed, const floa
   }
 }
 
-constexpr size_t ROWS_AHEAD = 4;         // rows between a row that is asked for and the one that is scored
+constexpr size_t ROWS_AHEAD = 4;  // rows between a row that is asked for and the one that is scored
 constexpr size_t PREFETCH_BYTES = 2048;  // of a row; the processor itself asks for what follows
 
 inline void prefetch_pairs(const SparsePairs& row) {
@@ -87,8 +94,8 @@ inline void prefetch_pairs(const SparsePairs& row) {
   for (size_t at = 0; at < bytes; at += 64) prefetch(from + at);
 }
 
-void sparse_pair_scores(const SparsePairs* rows, size_t count, size_t d, const int16_t* packed, const float* scale,
-                        size_t kp, float* S) {
+void sparse_pair_scores(const SparsePairs* rows, size_t count, size_t d, const int16_t* packed,
+                        const float* scale, size_t kp, float* S) {
   for (size_t c = 0; c < kp; c += PANEL)  // one panel for all rows, while it is in the cache
     for (size_t r = 0; r < count; ++r) {
       if (c == 0 && r + ROWS_AHEAD < count) prefetch_pairs(rows[r + ROWS_AHEAD]);

@@ -34,7 +34,8 @@ size_t nonzero_cells(const double* x, size_t d, uint32_t* columns, double* value
     const __m512d cells = _mm512_loadu_pd(x + l);
     const __mmask8 mask = _mm512_cmp_pd_mask(cells, _mm512_setzero_pd(), _CMP_NEQ_UQ);
     _mm512_storeu_pd(values + count, _mm512_maskz_compress_pd(mask, cells));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(columns + count), _mm256_maskz_compress_epi32(mask, eight));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(columns + count),
+                        _mm256_maskz_compress_epi32(mask, eight));
     count += size_t(__builtin_popcount(mask));
     eight = _mm256_add_epi32(eight, _mm256_set1_epi32(8));
   }
@@ -43,8 +44,9 @@ size_t nonzero_cells(const double* x, size_t d, uint32_t* columns, double* value
   return count;
 }
 
-// Polynomials in r^2 for GRID cos(pi r) and GRID sin(pi r)/r at |r| <= 1/4 whose largest error is least: below 2^-53
-// GRID for these coefficients, and with the rounding of every step below 2^-50 GRID.
+// Polynomials in r^2 for GRID cos(pi r) and GRID sin(pi r)/r at |r| <= 1/4 whose largest error is
+// least: below 2^-53 GRID for these coefficients, and with the rounding of every step below 2^-50
+// GRID.
 constexpr double COS[] = {1.0 * GRID,
                           -4.934802200544605 * GRID,
                           4.0587121263978485 * GRID,
@@ -52,18 +54,22 @@ constexpr double COS[] = {1.0 * GRID,
                           0.23533054723812594 * GRID,
                           -0.025804938901108517 * GRID,
                           0.0019068114006476373 * GRID};
-constexpr double SIN[] = {3.141592653589793 * GRID,     -5.167712780049954 * GRID,  2.5501640398733785 * GRID,
-                          -0.5992645289398096 * GRID,   0.08214586918508168 * GRID, -0.007370021659139429 * GRID,
+constexpr double SIN[] = {3.141592653589793 * GRID,     -5.167712780049954 * GRID,
+                          2.5501640398733785 * GRID,    -0.5992645289398096 * GRID,
+                          0.08214586918508168 * GRID,   -0.007370021659139429 * GRID,
                           0.00046153224054796405 * GRID};
-constexpr double ROUNDING_SHIFT = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer in the low bits
-constexpr double PROVEN = 0.5 - 0x1p-24;  // the polynomials err by less than 2^-27 of a grid unit: nearer is no tie
+constexpr double ROUNDING_SHIFT =
+    6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer in the low bits
+constexpr double PROVEN =
+    0.5 - 0x1p-24;  // the polynomials err by less than 2^-27 of a grid unit: nearer is no tie
 
 inline vd round_to_integer(vd x) { return (x + ROUNDING_SHIFT) - ROUNDING_SHIFT; }
 
 // sum c_i y^i, with y2 = y^2 and y4 = y^4: in pairs, so that no step waits long for another.
 template <class T>
 inline vd polynomial(const T& c, vd y, vd y2, vd y4) {
-  const vd low = fused(fused(broadcast(c[3]), y, broadcast(c[2])), y2, fused(broadcast(c[1]), y, broadcast(c[0])));
+  const vd low = fused(fused(broadcast(c[3]), y, broadcast(c[2])), y2,
+                       fused(broadcast(c[1]), y, broadcast(c[0])));
   const vd high = fused(broadcast(c[6]), y2, fused(broadcast(c[5]), y, broadcast(c[4])));
   return fused(high, y4, low);
 }
@@ -72,16 +78,19 @@ constexpr uint64_t SIGN = uint64_t(1) << 63;
 
 // Sums over phases, in each lane for itself.
 struct RowSums {
-  vd norm2 = {}, square = {};  // |g|^2 in grid units; |f|^2 of the last turns, exact: at most 2^47 a turn
-  vl squares = {};             // |f|^2 of those before
-  vd largest_gap = {};         // between a value and the grid: near one half float64 cannot prove the rounding
+  vd norm2 = {},
+     square = {};   // |g|^2 in grid units; |f|^2 of the last turns, exact: at most 2^47 a turn
+  vl squares = {};  // |f|^2 of those before
+  vd largest_gap =
+      {};  // between a value and the grid: near one half float64 cannot prove the rounding
 
   void empty_square() { squares += to_integer(square), square = vd{}; }
 };
 
 // cos and sin on the grid of a vector of phases, all of them numbers below SMALL_PHASE.
 inline void cos_sin(vd t, vd& cos, vd& sin, RowSums& sums) {
-  const vd shifted = fused(t, broadcast(2.0), broadcast(ROUNDING_SHIFT)), q = shifted - ROUNDING_SHIFT;
+  const vd shifted = fused(t, broadcast(2.0), broadcast(ROUNDING_SHIFT)),
+           q = shifted - ROUNDING_SHIFT;
   const vu quarter = bits(shifted);           // the low bits of the sum are the integer's
   const vd r = fused(q, broadcast(-0.5), t);  // exact: |t| < 2^40
   const vd r2 = r * r, r4 = r2 * r2, r8 = r4 * r4;
@@ -108,7 +117,8 @@ inline void map_vector(vd t, vd base_cos, vd base_sin, vh& g_cos, vh& g_sin, Row
 }
 
 // The phases from i on, fewer than a vector of them; t is the first of these.
-inline void map_tail(const double* t, size_t i, size_t d, const double* base, float* g, RowSums& sums) {
+inline void map_tail(const double* t, size_t i, size_t d, const double* base, float* g,
+                     RowSums& sums) {
   double tail[3][DV];
   for (size_t j = 0; j < DV; ++j) {
     const bool inside = i + j < d;
@@ -121,7 +131,8 @@ inline void map_tail(const double* t, size_t i, size_t d, const double* base, fl
   for (size_t j = 0; i + j < d; ++j) g[i + j] = g_cos[j], g[d + i + j] = g_sin[j];
 }
 
-bool map_phases(const double* t, size_t d, const double* base, float* g, double* norm2, int64_t* square) {
+bool map_phases(const double* t, size_t d, const double* base, float* g, double* norm2,
+                int64_t* square) {
   RowSums sums;
   vh g_cos, g_sin;
   size_t i = 0;
@@ -132,14 +143,15 @@ bool map_phases(const double* t, size_t d, const double* base, float* g, double*
     if (turn % 32 == 0) sums.empty_square();
   }
   if (i < d) map_tail(t + i, i, d, base, g, sums);
-  *norm2 = total(sums.norm2) / (GRID * GRID), *square = total(sums.squares + to_integer(sums.square));
+  *norm2 = total(sums.norm2) / (GRID * GRID),
+  *square = total(sums.squares + to_integer(sums.square));
   return largest(sums.largest_gap) < PROVEN;
 }
 
 // DV cells of column l: their g in grid units, and which of them are observed.
 template <bool IS_BOUNDED>
-inline LaneMask map_tile_cells(vd x, size_t l, size_t d, const PhaseMap& map, const double* base, float* g_cos,
-                               float* g_sin, LaneMask& good, RowSums& sums) {
+inline LaneMask map_tile_cells(vd x, size_t l, size_t d, const PhaseMap& map, const double* base,
+                               float* g_cos, float* g_sin, LaneMask& good, RowSums& sums) {
   LaneMask observed = is_number(x);
   if (IS_BOUNDED) observed = is_between(x, map.low[l], map.high[l]);
   const vd t = zero_unless(observed, (x - map.shift[l]) * map.rate[l]);
@@ -154,7 +166,8 @@ inline LaneMask map_tile_cells(vd x, size_t l, size_t d, const PhaseMap& map, co
   return observed;
 }
 
-// Columns [first, first + count) of V rows, given column by column in grid units, to where they stand in the rows.
+// Columns [first, first + count) of V rows, given column by column in grid units, to where they
+// stand in the rows.
 inline void store_rows(const float* columns, size_t count, float* const* rows, size_t first) {
   vf x[V];
   REKMEANS_UNROLL(16)
@@ -170,7 +183,8 @@ inline void store_rows(const float* columns, size_t count, float* const* rows, s
 }
 
 template <bool IS_BOUNDED>
-inline uint32_t map_tile_by(const double* x, size_t d, const PhaseMap& map, const double* base, const MappedTile& out) {
+inline uint32_t map_tile_by(const double* x, size_t d, const PhaseMap& map, const double* base,
+                            const MappedTile& out) {
   RowSums sums[2];
   LaneMask good[2] = {all_lanes(), all_lanes()};
   for (size_t first = 0; first < d; first += V) {
@@ -182,8 +196,9 @@ inline uint32_t map_tile_by(const double* x, size_t d, const PhaseMap& map, cons
       REKMEANS_UNROLL(2)
       for (size_t half = 0; half < 2; ++half) {
         const size_t at = half * DV;
-        const LaneMask observed = map_tile_cells<IS_BOUNDED>(load(x + l * V + at), l, d, map, base, g[0] + i * V + at,
-                                                             g[1] + i * V + at, good[half], sums[half]);
+        const LaneMask observed =
+            map_tile_cells<IS_BOUNDED>(load(x + l * V + at), l, d, map, base, g[0] + i * V + at,
+                                       g[1] + i * V + at, good[half], sums[half]);
         bits |= lane_bits(observed) << at;
       }
       out.observed[l] = uint16_t(bits);
@@ -203,9 +218,11 @@ inline uint32_t map_tile_by(const double* x, size_t d, const PhaseMap& map, cons
   return mapped & (map.beyond == Beyond::clip ? all : any);
 }
 
-uint32_t map_tile(const double* x, size_t d, const PhaseMap& map, const double* base, const MappedTile& out) {
+uint32_t map_tile(const double* x, size_t d, const PhaseMap& map, const double* base,
+                  const MappedTile& out) {
   const bool is_bounded = map.beyond != Beyond::wrap;
-  return is_bounded ? map_tile_by<true>(x, d, map, base, out) : map_tile_by<false>(x, d, map, base, out);
+  return is_bounded ? map_tile_by<true>(x, d, map, base, out)
+                    : map_tile_by<false>(x, d, map, base, out);
 }
 
 void transpose_cells(const double* const* rows, size_t d, double* out) {

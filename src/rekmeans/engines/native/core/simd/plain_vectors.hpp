@@ -1,4 +1,5 @@
-// Vectors as plain arrays, for compilers without vector extensions: the operations that vectors.hpp has of them.
+// Vectors as plain arrays, for compilers without vector extensions: the operations that vectors.hpp
+// has of them.
 #pragma once
 #include <cmath>
 #include <cstddef>

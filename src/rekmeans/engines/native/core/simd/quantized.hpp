@@ -19,7 +19,8 @@ void quantize_row(const float* g, size_t p, uint8_t* q, float* step, float* erro
   for (size_t i = l; i < p; ++i) top = magnitude(g[i]) > top ? magnitude(g[i]) : top;
   *step = top / 127;
   const float inverse = top > 0 ? 127 / top : 0;
-  constexpr float SHIFT = 12582912.0f;  // 1.5 * 2^23: adding it leaves the rounded integer in the low bits
+  constexpr float SHIFT =
+      12582912.0f;  // 1.5 * 2^23: adding it leaves the rounded integer in the low bits
   vf squares = {};
   for (l = 0; l + V <= p; l += V) {
     const vf x = load(g + l), shifted = fused(x, broadcast(inverse), broadcast(SHIFT));
@@ -35,12 +36,14 @@ void quantize_row(const float* g, size_t p, uint8_t* q, float* step, float* erro
     q[l] = uint8_t(int(near) + 128);
   }
   for (; l % 4; ++l) q[l] = 128;
-  *error = square_root(sum) * 1.001f;  // 1.001 covers the roundings of up to 2^15 squares summed 16 abreast
+  *error = square_root(sum) *
+           1.001f;  // 1.001 covers the roundings of up to 2^15 squares summed 16 abreast
 }
 
 template <int ROWS, int VECTORS>
-inline void quantized_tile(const uint8_t* const* rows, const float* step, size_t quads, const int8_t* packed,
-                           const float* scale, const int32_t* offset, float* S, size_t kp) {
+inline void quantized_tile(const uint8_t* const* rows, const float* step, size_t quads,
+                           const int8_t* packed, const float* scale, const int32_t* offset,
+                           float* S, size_t kp) {
   __m512i sum[ROWS][VECTORS];
   REKMEANS_UNROLL(16)
   for (int r = 0; r < ROWS; ++r) {
@@ -71,24 +74,35 @@ inline void quantized_tile(const uint8_t* const* rows, const float* step, size_t
 }
 
 template <int VECTORS>
-inline void quantized_panel(const uint8_t* const* rows, const float* step, size_t count, size_t quads,
-                            const int8_t* packed, const float* scale, const int32_t* offset, float* S, size_t kp) {
+inline void quantized_panel(const uint8_t* const* rows, const float* step, size_t count,
+                            size_t quads, const int8_t* packed, const float* scale,
+                            const int32_t* offset, float* S, size_t kp) {
   constexpr int ROWS = SCORE_TILE_ROWS[VECTORS];
   size_t r = 0;
   for (; r + ROWS <= count; r += ROWS)
     quantized_tile<ROWS, VECTORS>(rows + r, step + r, quads, packed, scale, offset, S + r * kp, kp);
-  for (; r < count; ++r) quantized_tile<1, VECTORS>(rows + r, step + r, quads, packed, scale, offset, S + r * kp, kp);
+  for (; r < count; ++r)
+    quantized_tile<1, VECTORS>(rows + r, step + r, quads, packed, scale, offset, S + r * kp, kp);
 }
 
-void quantized_scores(const uint8_t* const* rows, const float* step, size_t count, size_t quads, const int8_t* packed,
-                      const float* scale, const int32_t* offset, size_t kp, float* S) {
+void quantized_scores(const uint8_t* const* rows, const float* step, size_t count, size_t quads,
+                      const int8_t* packed, const float* scale, const int32_t* offset, size_t kp,
+                      float* S) {
   for (size_t c = 0; c < kp; c += PANEL) {
     const int8_t* at = packed + c * quads * 4;
     switch ((kp - c < PANEL ? kp - c : PANEL) / V) {
-      case 1: quantized_panel<1>(rows, step, count, quads, at, scale + c, offset + c, S + c, kp); break;
-      case 2: quantized_panel<2>(rows, step, count, quads, at, scale + c, offset + c, S + c, kp); break;
-      case 3: quantized_panel<3>(rows, step, count, quads, at, scale + c, offset + c, S + c, kp); break;
-      case 4: quantized_panel<4>(rows, step, count, quads, at, scale + c, offset + c, S + c, kp); break;
+      case 1:
+        quantized_panel<1>(rows, step, count, quads, at, scale + c, offset + c, S + c, kp);
+        break;
+      case 2:
+        quantized_panel<2>(rows, step, count, quads, at, scale + c, offset + c, S + c, kp);
+        break;
+      case 3:
+        quantized_panel<3>(rows, step, count, quads, at, scale + c, offset + c, S + c, kp);
+        break;
+      case 4:
+        quantized_panel<4>(rows, step, count, quads, at, scale + c, offset + c, S + c, kp);
+        break;
     }
   }
 }

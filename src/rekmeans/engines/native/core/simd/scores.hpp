@@ -6,7 +6,8 @@ namespace rekmeans {
 namespace {
 
 template <int ROWS, int VECTORS>
-inline void score_tile(const float* const* rows, size_t from, size_t to, const float* packed, float* S, size_t kp) {
+inline void score_tile(const float* const* rows, size_t from, size_t to, const float* packed,
+                       float* S, size_t kp) {
   vf sum[ROWS][VECTORS];
   REKMEANS_UNROLL(16)
   for (int r = 0; r < ROWS; ++r) {
@@ -16,7 +17,9 @@ inline void score_tile(const float* const* rows, size_t from, size_t to, const f
   const float* h = packed + from * VECTORS * V;
   for (size_t l = from; l < to; ++l, h += VECTORS * V) {
     vf b[VECTORS];
-    if (VECTORS < 3 && l % 16 == 0) {  // few centroids: memory is the limit, so ask for the next tile's rows in time
+    if (VECTORS < 3 &&
+        l % 16 ==
+            0) {  // few centroids: memory is the limit, so ask for the next tile's rows in time
       REKMEANS_UNROLL(16)
       for (int r = 0; r < ROWS; ++r) prefetch(rows[r + (ROWS > 1 ? ROWS : 0)] + l);
     }
@@ -41,16 +44,18 @@ inline void score_tile(const float* const* rows, size_t from, size_t to, const f
 
 // Features [from, to) of one panel, a tile of rows at a time: each row is read in one go.
 template <int VECTORS>
-inline void score_panel(const float* const* rows, size_t count, size_t from, size_t to, const float* packed, float* S,
-                        size_t kp) {
+inline void score_panel(const float* const* rows, size_t count, size_t from, size_t to,
+                        const float* packed, float* S, size_t kp) {
   constexpr int ROWS = SCORE_TILE_ROWS[VECTORS];
   size_t r = 0;
   for (; r + ROWS <= count; r += ROWS)
     for (size_t l = from; l < to; l += SUM_CHUNK)
-      score_tile<ROWS, VECTORS>(rows + r, l, l + SUM_CHUNK < to ? l + SUM_CHUNK : to, packed, S + r * kp, kp);
+      score_tile<ROWS, VECTORS>(rows + r, l, l + SUM_CHUNK < to ? l + SUM_CHUNK : to, packed,
+                                S + r * kp, kp);
   for (; r < count; ++r)
     for (size_t l = from; l < to; l += SUM_CHUNK)
-      score_tile<1, VECTORS>(rows + r, l, l + SUM_CHUNK < to ? l + SUM_CHUNK : to, packed, S + r * kp, kp);
+      score_tile<1, VECTORS>(rows + r, l, l + SUM_CHUNK < to ? l + SUM_CHUNK : to, packed,
+                             S + r * kp, kp);
 }
 
 float dot(const float* a, const float* b, size_t p) {
@@ -87,11 +92,12 @@ void add_row(int64_t* totals, const float* g, size_t p, bool minus) {
     for (size_t l = 0; l < p; ++l) totals[l] += int32_t(g[l] * float(GRID));
 }
 
-void scores(const float* const* rows, size_t count, size_t p, const float* packed, size_t kp, float* S) {
+void scores(const float* const* rows, size_t count, size_t p, const float* packed, size_t kp,
+            float* S) {
   for (size_t c = 0; c < kp; c += PANEL) {
     const size_t span = kp - c < PANEL ? kp - c : PANEL;
-    const size_t reach =
-        PANEL_FLOATS / span / SUM_CHUNK * SUM_CHUNK;  // features of the panel that stay in the second-level cache
+    const size_t reach = PANEL_FLOATS / span / SUM_CHUNK *
+                         SUM_CHUNK;  // features of the panel that stay in the second-level cache
     for (size_t from = 0; from < p; from += reach) {
       const size_t to = from + reach < p ? from + reach : p;
       const float* at = packed + c * p;

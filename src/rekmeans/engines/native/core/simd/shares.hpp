@@ -1,4 +1,5 @@
-// Shares that are real numbers: exp and log of a vector, pulls, memberships and ranks of a tile, lanes are rows.
+// Shares that are real numbers: exp and log of a vector, pulls, memberships and ranks of a tile,
+// lanes are rows.
 #pragma once
 #include "tiles.hpp"
 
@@ -6,13 +7,17 @@ namespace rekmeans {
 namespace {
 
 // 1/2!, 1/3!, ...: at |r| <= ln(2)/2 the first one left out is below 2^-56 of r.
-constexpr double EXP[] = {1.0 / 2,     1.0 / 6,      1.0 / 24,      1.0 / 120,      1.0 / 720,       1.0 / 5040,
-                          1.0 / 40320, 1.0 / 362880, 1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
-constexpr double LOG2E = 1.4426950408889634, LN2 = 0x1.62e42feep-1, LN2_REST = 1.9082149292705877e-10;
+constexpr double EXP[] = {1.0 / 2,       1.0 / 6,        1.0 / 24,        1.0 / 120,
+                          1.0 / 720,     1.0 / 5040,     1.0 / 40320,     1.0 / 362880,
+                          1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
+constexpr double LOG2E = 1.4426950408889634, LN2 = 0x1.62e42feep-1,
+                 LN2_REST = 1.9082149292705877e-10;
 constexpr double FAR = 746;  // exp(-FAR) is 0
 constexpr uint64_t SHIFT_BITS = 0x4338000000000000;
 
-inline vd power_of_two(vd integer) { return number((bits(integer + ROUNDING_SHIFT) - SHIFT_BITS + 1023) << 52); }
+inline vd power_of_two(vd integer) {
+  return number((bits(integer + ROUNDING_SHIFT) - SHIFT_BITS + 1023) << 52);
+}
 
 // exp(-x) for x >= 0, and complement = 1 - exp(-x) without cancellation.
 inline vd exp_minus(vd x, vd& complement) {
@@ -22,8 +27,9 @@ inline vd exp_minus(vd x, vd& complement) {
   vd series = broadcast(EXP[11]);
   REKMEANS_UNROLL(11)
   for (int i = 10; i >= 0; --i) series = fused(series, r, broadcast(EXP[i]));
-  const vd q = fused(r * r, series, r);                         // exp(r) - 1
-  const vd a = power_of_two(half), b = power_of_two(n - half);  // in two steps, or the smallest results would be lost
+  const vd q = fused(r * r, series, r);  // exp(r) - 1
+  const vd a = power_of_two(half),
+           b = power_of_two(n - half);  // in two steps, or the smallest results would be lost
   complement = (1.0 - a * b) - q * a * b;
   return (1.0 + q) * a * b;
 }
@@ -34,8 +40,8 @@ inline vd log_of(vd x) {
   const vu y = bits(select(tiny, x * 0x1p60, x));
   const vd m = number((y & ((uint64_t(1) << 52) - 1)) | (uint64_t(1023) << 52));  // in [1, 2)
   const vl large = m > 1.4142135623730951;
-  const vd n = number((y >> 52) + SHIFT_BITS) - (ROUNDING_SHIFT + 1023) + select(large, broadcast(1.0), vd{}) -
-               select(tiny, broadcast(60.0), vd{});
+  const vd n = number((y >> 52) + SHIFT_BITS) - (ROUNDING_SHIFT + 1023) +
+               select(large, broadcast(1.0), vd{}) - select(tiny, broadcast(60.0), vd{});
   const vd f = select(large, m * 0.5, m) - 1.0, s = f / (f + 2.0), s2 = s * s;
   vd series = broadcast(1.0 / 23);  // atanh(s)/s, |s| <= 0.172
   REKMEANS_UNROLL(11)
@@ -43,7 +49,8 @@ inline vd log_of(vd x) {
   return n * LN2 + (n * LN2_REST + 2.0 * s * series);
 }
 
-void losses_and_pulls(const Measure& measure, const double* D, size_t count, double* L, double* pulls) {
+void losses_and_pulls(const Measure& measure, const double* D, size_t count, double* L,
+                      double* pulls) {
   if (!measure.is_bounded) {
     for (size_t i = 0; i < count; ++i) L[i] = D[i], pulls[i] = 1.0;
     return;
@@ -60,7 +67,8 @@ void losses_and_pulls(const Measure& measure, const double* D, size_t count, dou
 }
 
 template <class Power>
-inline void memberships_by(const double* L, size_t k, double fuzziness, const Power& power, double* W) {
+inline void memberships_by(const double* L, size_t k, double fuzziness, const Power& power,
+                           double* W) {
   for (size_t v = 0; v < TILE_ROWS; v += DV) {
     vd low = load(L + v), sum = {};
     for (size_t c = 1; c < k; ++c) {
@@ -68,7 +76,8 @@ inline void memberships_by(const double* L, size_t k, double fuzziness, const Po
       low = select(here < low, here, low);
     }
     for (size_t c = 0; c < k; ++c) {
-      const vd here = load(L + c * TILE_ROWS + v), ratio = select(here == low, broadcast(1.0), low / here);
+      const vd here = load(L + c * TILE_ROWS + v),
+               ratio = select(here == low, broadcast(1.0), low / here);
       const vd t = power(ratio);
       sum += t;
       store(W + c * TILE_ROWS + v, t * ratio);  // t^m, since t = ratio^(1/(m - 1))
@@ -104,8 +113,8 @@ void ranks(const double* D, size_t k, int32_t* rank) {
     }
 }
 
-void weight_shares(const double* w, const double* L, const double* pulls, size_t k, double* W, double* mass,
-                   double* pull, double* loss) {
+void weight_shares(const double* w, const double* L, const double* pulls, size_t k, double* W,
+                   double* mass, double* pull, double* loss) {
   for (size_t v = 0; v < TILE_ROWS; v += DV) {
     const vd own = load(w + v);
     vd sum = load(loss + v);

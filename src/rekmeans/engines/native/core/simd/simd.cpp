@@ -1,5 +1,6 @@
-// The inner loops. Compiled once for each instruction set (REKMEANS_SIMD names it); no inline function of the standard
-// library may be used in these files, or the linker could keep a copy that older processors cannot run.
+// The inner loops. Compiled once for each instruction set (REKMEANS_SIMD names it); no inline
+// function of the standard library may be used in these files, or the linker could keep a copy that
+// older processors cannot run.
 #include "simd.hpp"
 
 #include "few_centroids.hpp"

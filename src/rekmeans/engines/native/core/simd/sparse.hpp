@@ -7,22 +7,27 @@ namespace {
 
 template <int VECTORS>
 inline void sparse_panel(const SparseRow& row, const float* packed, float* S) {
-  constexpr size_t WAYS = VECTORS == 1 ? 4 : VECTORS == 2 ? 2 : 1;  // sums side by side, so that none waits for itself
+  constexpr size_t WAYS = VECTORS == 1   ? 4
+                          : VECTORS == 2 ? 2
+                                         : 1;  // sums side by side, so that none waits for itself
   vf sum[VECTORS] = {};
   for (size_t from = 0; from < row.count; from += WAYS * SUM_CHUNK / 2) {
-    const size_t to = from + WAYS * SUM_CHUNK / 2 < row.count ? from + WAYS * SUM_CHUNK / 2 : row.count;
+    const size_t to =
+        from + WAYS * SUM_CHUNK / 2 < row.count ? from + WAYS * SUM_CHUNK / 2 : row.count;
     vf part[WAYS][VECTORS] = {};
     auto add = [&](size_t i, vf* to_) {
       const float *a = packed + row.columns[i] * 2 * VECTORS * V, *b = a + VECTORS * V;
       const vf cos = broadcast(row.cos[i]), sin = broadcast(row.sin[i]);
       REKMEANS_UNROLL(4)
-      for (int v = 0; v < VECTORS; ++v) to_[v] = fused(sin, load(b + v * V), fused(cos, load(a + v * V), to_[v]));
+      for (int v = 0; v < VECTORS; ++v)
+        to_[v] = fused(sin, load(b + v * V), fused(cos, load(a + v * V), to_[v]));
     };
     size_t i = from;
     for (; i + WAYS <= to; i += WAYS) {
       if (VECTORS == 1 && i + 16 + WAYS <= row.count) {
         REKMEANS_UNROLL(4)
-        for (size_t w = 0; w < WAYS; ++w) prefetch(packed + row.columns[i + 16 + w] * 2 * VECTORS * V);
+        for (size_t w = 0; w < WAYS; ++w)
+          prefetch(packed + row.columns[i + 16 + w] * 2 * VECTORS * V);
       }
       REKMEANS_UNROLL(4)
       for (size_t w = 0; w < WAYS; ++w) add(i + w, part[w]);
@@ -37,7 +42,8 @@ inline void sparse_panel(const SparseRow& row, const float* packed, float* S) {
   for (int v = 0; v < VECTORS; ++v) store(S + v * V, sum[v]);
 }
 
-void sparse_scores(const SparseRow* rows, size_t count, size_t d, const float* packed, size_t kp, float* S) {
+void sparse_scores(const SparseRow* rows, size_t count, size_t d, const float* packed, size_t kp,
+                   float* S) {
   for (size_t c = 0; c < kp; c += PANEL)  // one panel for all rows, while it is in the cache
     for (size_t r = 0; r < count; ++r) {
       const float* at = packed + c * 2 * d;
@@ -54,7 +60,8 @@ void sparse_scores(const SparseRow* rows, size_t count, size_t d, const float* p
 }
 
 float sparse_dot(const SparseRow& row, size_t d, const float* h) {
-  constexpr size_t REACH = SUM_CHUNK / 2 * V;  // cells after which each lane has summed SUM_CHUNK products
+  constexpr size_t REACH =
+      SUM_CHUNK / 2 * V;  // cells after which each lane has summed SUM_CHUNK products
   const float* low = h + d;
   float sum = 0;
   for (size_t from = 0; from < row.count; from += REACH) {
@@ -63,8 +70,10 @@ float sparse_dot(const SparseRow& row, size_t d, const float* h) {
     size_t i = from;
     for (; i + V <= to; i += V)
       for (size_t v = 0; v < V; ++v)
-        lane[v] = fused(row.sin[i + v], low[row.columns[i + v]], fused(row.cos[i + v], h[row.columns[i + v]], lane[v]));
-    for (; i < to; ++i) lane[0] += row.cos[i] * h[row.columns[i]] + row.sin[i] * low[row.columns[i]];
+        lane[v] = fused(row.sin[i + v], low[row.columns[i + v]],
+                        fused(row.cos[i + v], h[row.columns[i + v]], lane[v]));
+    for (; i < to; ++i)
+      lane[0] += row.cos[i] * h[row.columns[i]] + row.sin[i] * low[row.columns[i]];
     sum += total(load(lane));
   }
   return sum;

@@ -1,4 +1,5 @@
-// Distances to points and sums of them in float64, for a tile of TILE_ROWS rows at a time: lanes are rows.
+// Distances to points and sums of them in float64, for a tile of TILE_ROWS rows at a time: lanes
+// are rows.
 #pragma once
 #include "phases.hpp"
 
@@ -25,7 +26,8 @@ inline uint32_t columns_of(const T* rows, size_t p, size_t count, size_t width, 
       REKMEANS_UNROLL(8)
       for (size_t i = 0; i < DV; ++i) x[i] = load_doubles(rows + (v * DV + i) * p + l);
       REKMEANS_UNROLL(8)
-      for (size_t i = 0; i < DV; ++i) prefetch(rows + (TILE_ROWS + v * DV + i) * p + l);  // the next tile, in time
+      for (size_t i = 0; i < DV; ++i)
+        prefetch(rows + (TILE_ROWS + v * DV + i) * p + l);  // the next tile, in time
       transpose(x);
       REKMEANS_UNROLL(8)
       for (size_t i = 0; i < DV; ++i) {
@@ -56,8 +58,8 @@ uint32_t tile_columns(const RowTile& tile, FeatureRange features, double* out) {
 }
 
 template <class T>
-inline void cells_of(const T* rows, size_t p, size_t count, size_t width, size_t padded, double* out,
-                     double* observed) {
+inline void cells_of(const T* rows, size_t p, size_t count, size_t width, size_t padded,
+                     double* out, double* observed) {
   for (size_t r = 0; r < TILE_ROWS; ++r, rows += p) {
     const size_t here = r < count ? width : 0;
     double *to = out + r * padded, *mark = observed ? observed + r * padded : nullptr;
@@ -75,10 +77,12 @@ inline void cells_of(const T* rows, size_t p, size_t count, size_t width, size_t
   }
 }
 
-void tile_cells(const RowTile& tile, FeatureRange features, size_t padded, double* out, double* observed) {
+void tile_cells(const RowTile& tile, FeatureRange features, size_t padded, double* out,
+                double* observed) {
   const FloatTable& F = tile.table;
   const size_t first = tile.row * F.p + features.from;
-  if (F.float32) cells_of(F.float32 + first, F.p, tile.count, features.width, padded, out, observed);
+  if (F.float32)
+    cells_of(F.float32 + first, F.p, tile.count, features.width, padded, out, observed);
   else cells_of(F.float64 + first, F.p, tile.count, features.width, padded, out, observed);
 }
 
@@ -89,7 +93,8 @@ inline void add_panel(const double* x, size_t width, const double* packed, doubl
     REKMEANS_UNROLL(8)
     for (int c = 0; c < K; ++c) {
       REKMEANS_UNROLL(2)
-      for (size_t i = 0; i < ROW_VECTORS; ++i) sum[c][i] = load(D + size_t(c) * TILE_ROWS + v + i * DV);
+      for (size_t i = 0; i < ROW_VECTORS; ++i)
+        sum[c][i] = load(D + size_t(c) * TILE_ROWS + v + i * DV);
     }
     const double* b = packed;
     for (size_t l = 0; l < width; ++l, b += K) {
@@ -114,13 +119,15 @@ inline void add_panel(const double* x, size_t width, const double* packed, doubl
     REKMEANS_UNROLL(8)
     for (int c = 0; c < K; ++c) {
       REKMEANS_UNROLL(2)
-      for (size_t i = 0; i < ROW_VECTORS; ++i) store(D + size_t(c) * TILE_ROWS + v + i * DV, sum[c][i]);
+      for (size_t i = 0; i < ROW_VECTORS; ++i)
+        store(D + size_t(c) * TILE_ROWS + v + i * DV, sum[c][i]);
     }
   }
 }
 
 template <Norm NORM, bool HAS_MISSING>
-inline void add_panels(const double* x, FeatureRange features, size_t p, const double* packed, size_t k, double* D) {
+inline void add_panels(const double* x, FeatureRange features, size_t p, const double* packed,
+                       size_t k, double* D) {
   for (size_t c = 0; c < k; c += PANEL_K, D += PANEL_K * TILE_ROWS) {
     const size_t span = k - c < PANEL_K ? k - c : PANEL_K;
     const double* panel = packed + c * p + features.from * span;
@@ -137,8 +144,8 @@ inline void add_panels(const double* x, FeatureRange features, size_t p, const d
   }
 }
 
-void add_distances(Norm norm, bool has_missing, const double* x, FeatureRange features, size_t p, const double* packed,
-                   size_t k, double* D) {
+void add_distances(Norm norm, bool has_missing, const double* x, FeatureRange features, size_t p,
+                   const double* packed, size_t k, double* D) {
   switch (norm) {
     case Norm::squared:
       return has_missing ? add_panels<Norm::squared, true>(x, features, p, packed, k, D)
@@ -190,26 +197,33 @@ inline void add_rows_of(const T* rows, size_t p, size_t stride, size_t count, co
       continue;
     }
     size_t l = 0;
-    for (; l + DV <= p; l += DV) store(sum + l, fused(broadcast(v), load_doubles(f + l), load(sum + l)));
+    for (; l + DV <= p; l += DV)
+      store(sum + l, fused(broadcast(v), load_doubles(f + l), load(sum + l)));
     for (; l < p; ++l) sum[l] += v * double(f[l]);
   }
 }
 
-void add_rows(const RowTile& tile, size_t stride, const int32_t* labels, const double* weights, uint32_t missing,
-              double* totals, double* observed) {
+void add_rows(const RowTile& tile, size_t stride, const int32_t* labels, const double* weights,
+              uint32_t missing, double* totals, double* observed) {
   const FloatTable& F = tile.table;
   const size_t first = tile.row * F.p;
-  if (F.float32) add_rows_of(F.float32 + first, F.p, stride, tile.count, labels, weights, missing, totals, observed);
-  else add_rows_of(F.float64 + first, F.p, stride, tile.count, labels, weights, missing, totals, observed);
+  if (F.float32)
+    add_rows_of(F.float32 + first, F.p, stride, tile.count, labels, weights, missing, totals,
+                observed);
+  else
+    add_rows_of(F.float64 + first, F.p, stride, tile.count, labels, weights, missing, totals,
+                observed);
 }
 
 template <int K, int VECTORS>
-inline void product_block(const double* weights, const double* Y, size_t padded, double* totals, size_t stride) {
+inline void product_block(const double* weights, const double* Y, size_t padded, double* totals,
+                          size_t stride) {
   vd sum[K][VECTORS];
   REKMEANS_UNROLL(4)
   for (int c = 0; c < K; ++c) {
     REKMEANS_UNROLL(2)
-    for (int i = 0; i < VECTORS; ++i) sum[c][i] = load(totals + size_t(c) * stride + size_t(i) * DV);
+    for (int i = 0; i < VECTORS; ++i)
+      sum[c][i] = load(totals + size_t(c) * stride + size_t(i) * DV);
   }
   for (size_t r = 0; r < TILE_ROWS; ++r) {
     vd f[VECTORS];
@@ -225,21 +239,27 @@ inline void product_block(const double* weights, const double* Y, size_t padded,
   REKMEANS_UNROLL(4)
   for (int c = 0; c < K; ++c) {
     REKMEANS_UNROLL(2)
-    for (int i = 0; i < VECTORS; ++i) store(totals + size_t(c) * stride + size_t(i) * DV, sum[c][i]);
+    for (int i = 0; i < VECTORS; ++i)
+      store(totals + size_t(c) * stride + size_t(i) * DV, sum[c][i]);
   }
 }
 
 template <int K>
-inline void product_rows(const double* weights, const double* Y, size_t padded, double* totals, size_t stride) {
+inline void product_rows(const double* weights, const double* Y, size_t padded, double* totals,
+                         size_t stride) {
   size_t l = 0;
-  for (; l + 2 * DV <= padded; l += 2 * DV) product_block<K, 2>(weights, Y + l, padded, totals + l, stride);
+  for (; l + 2 * DV <= padded; l += 2 * DV)
+    product_block<K, 2>(weights, Y + l, padded, totals + l, stride);
   for (; l < padded; l += DV) product_block<K, 1>(weights, Y + l, padded, totals + l, stride);
 }
 
-void add_product(const double* weights, size_t k, const double* Y, size_t padded, double* totals, size_t stride) {
+void add_product(const double* weights, size_t k, const double* Y, size_t padded, double* totals,
+                 size_t stride) {
   size_t c = 0;
-  for (; c + 4 <= k; c += 4) product_rows<4>(weights + c * TILE_ROWS, Y, padded, totals + c * stride, stride);
-  for (; c < k; ++c) product_rows<1>(weights + c * TILE_ROWS, Y, padded, totals + c * stride, stride);
+  for (; c + 4 <= k; c += 4)
+    product_rows<4>(weights + c * TILE_ROWS, Y, padded, totals + c * stride, stride);
+  for (; c < k; ++c)
+    product_rows<1>(weights + c * TILE_ROWS, Y, padded, totals + c * stride, stride);
 }
 
 }  // namespace

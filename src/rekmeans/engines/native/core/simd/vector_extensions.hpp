@@ -1,4 +1,5 @@
-// Vectors by the extensions that GCC and Clang share, with the few words that they spell differently.
+// Vectors by the extensions that GCC and Clang share, with the few words that they spell
+// differently.
 #pragma once
 #include <utility>
 
@@ -32,7 +33,9 @@ inline vi select(vi mask, vi yes, vi no) { return mask ? yes : no; }
 inline vd select(vl mask, vd yes, vd no) { return mask ? yes : no; }
 inline vl select(vl mask, vl yes, vl no) { return mask ? yes : no; }
 
-inline vd to_double(const float* from) { return __builtin_convertvector(*reinterpret_cast<const vh*>(from), vd); }
+inline vd to_double(const float* from) {
+  return __builtin_convertvector(*reinterpret_cast<const vh*>(from), vd);
+}
 inline vh to_float(vd x) { return __builtin_convertvector(x, vh); }
 inline vl to_integer(vd x) { return __builtin_convertvector(x, vl); }
 inline vb low_bytes(vi x) { return __builtin_convertvector(x, vb); }
@@ -42,13 +45,21 @@ inline vd number(vu x) { return vd(x); }
 
 #if defined(__AVX512F__)
 inline vf fused(vf a, vf b, vf c) { return vf(_mm512_fmadd_ps(__m512(a), __m512(b), __m512(c))); }
-inline vd fused(vd a, vd b, vd c) { return vd(_mm512_fmadd_pd(__m512d(a), __m512d(b), __m512d(c))); }
+inline vd fused(vd a, vd b, vd c) {
+  return vd(_mm512_fmadd_pd(__m512d(a), __m512d(b), __m512d(c)));
+}
 #elif defined(__FMA__)
 inline vf fused(vf a, vf b, vf c) { return vf(_mm256_fmadd_ps(__m256(a), __m256(b), __m256(c))); }
-inline vd fused(vd a, vd b, vd c) { return vd(_mm256_fmadd_pd(__m256d(a), __m256d(b), __m256d(c))); }
+inline vd fused(vd a, vd b, vd c) {
+  return vd(_mm256_fmadd_pd(__m256d(a), __m256d(b), __m256d(c)));
+}
 #elif defined(__aarch64__)
-inline vf fused(vf a, vf b, vf c) { return vf(vfmaq_f32(float32x4_t(c), float32x4_t(a), float32x4_t(b))); }
-inline vd fused(vd a, vd b, vd c) { return vd(vfmaq_f64(float64x2_t(c), float64x2_t(a), float64x2_t(b))); }
+inline vf fused(vf a, vf b, vf c) {
+  return vf(vfmaq_f32(float32x4_t(c), float32x4_t(a), float32x4_t(b)));
+}
+inline vd fused(vd a, vd b, vd c) {
+  return vd(vfmaq_f64(float64x2_t(c), float64x2_t(a), float64x2_t(b)));
+}
 #else
 inline vf fused(vf a, vf b, vf c) { return a * b + c; }
 inline vd fused(vd a, vd b, vd c) { return a * b + c; }

@@ -5,12 +5,11 @@
 //
 //   load, store      from and to memory of any alignment
 //   select           lane by lane yes where the mask of a comparison is set, else no
-//   LaneMask         which of DV lanes: is_number, is_between, all_lanes; zero_unless, lane_bits of it
-//   fused_where      a b + c in the lanes of a LaneMask, c in the others
-//   to_double, ...   other numbers of the same value
-//   bits, number     the same bits read as other numbers
-//   fused            a b + c: one rounding where the processor has an instruction for that, else two
-//   shuffle<SOURCE>  lane i becomes lane SOURCE(i) of a and b side by side
+//   LaneMask         which of DV lanes: is_number, is_between, all_lanes; zero_unless, lane_bits of
+//   it fused_where      a b + c in the lanes of a LaneMask, c in the others to_double, ...   other
+//   numbers of the same value bits, number     the same bits read as other numbers fused a b + c:
+//   one rounding where the processor has an instruction for that, else two shuffle<SOURCE>  lane i
+//   becomes lane SOURCE(i) of a and b side by side
 #pragma once
 #include "../compiler.hpp"
 #include "simd.hpp"
@@ -80,7 +79,8 @@ inline double largest(vd x) {
   return join_lanes<DV, double>(x, [](double a, double b) { return a > b ? a : b; });
 }
 
-// Where lanes come from when blocks of SIZE lanes of two vectors of COUNT change places across the diagonal.
+// Where lanes come from when blocks of SIZE lanes of two vectors of COUNT change places across the
+// diagonal.
 template <int COUNT, int SIZE>
 constexpr int upper_source(int lane) {
   return lane & SIZE ? COUNT + lane - SIZE : lane;

@@ -13,12 +13,13 @@ struct BestTwo {
 
 inline BestTwo merge(const BestTwo& x, const BestTwo& y) {
   const vi better = (y.best > x.best) | ((y.best == x.best) & (y.index < x.index));
-  return {select(better, y.best, x.best), larger(larger(x.second, y.second), select(better, x.best, y.best)),
+  return {select(better, y.best, x.best),
+          larger(larger(x.second, y.second), select(better, x.best, y.best)),
           select(better, y.index, x.index)};
 }
 
-// Two vectors, each of V/SPAN rows of SPAN lanes, become one of 2V/SPAN rows of SPAN/2 lanes: of each row the lower or
-// upper half.
+// Two vectors, each of V/SPAN rows of SPAN lanes, become one of 2V/SPAN rows of SPAN/2 lanes: of
+// each row the lower or upper half.
 template <int SPAN, int OFFSET>
 constexpr int half_source(int lane) {
   return lane / (SPAN / 2) * SPAN + lane % (SPAN / 2) + OFFSET;
@@ -27,8 +28,10 @@ constexpr int half_source(int lane) {
 template <size_t SPAN>
 inline BestTwo fold(const BestTwo& a, const BestTwo& b) {
   constexpr auto low = half_source<int(SPAN), 0>, high = half_source<int(SPAN), int(SPAN) / 2>;
-  return merge({shuffle<low>(a.best, b.best), shuffle<low>(a.second, b.second), shuffle<low>(a.index, b.index)},
-               {shuffle<high>(a.best, b.best), shuffle<high>(a.second, b.second), shuffle<high>(a.index, b.index)});
+  return merge({shuffle<low>(a.best, b.best), shuffle<low>(a.second, b.second),
+                shuffle<low>(a.index, b.index)},
+               {shuffle<high>(a.best, b.best), shuffle<high>(a.second, b.second),
+                shuffle<high>(a.index, b.index)});
 }
 
 // The best two of V rows, a vector each, side by side in one vector.
@@ -37,7 +40,8 @@ inline BestTwo side_by_side(const BestTwo* rows) {
   if constexpr (SPAN == 1) {
     return rows[0];
   } else {
-    return fold<V / (SPAN / 2)>(side_by_side<SPAN / 2>(rows), side_by_side<SPAN / 2>(rows + SPAN / 2));
+    return fold<V / (SPAN / 2)>(side_by_side<SPAN / 2>(rows),
+                                side_by_side<SPAN / 2>(rows + SPAN / 2));
   }
 }
 
@@ -70,8 +74,8 @@ void best_two(const float* S, size_t count, size_t kp, const float* bias, const 
 
 constexpr float NO_RIVAL = -1e29f;  // a second score so low that no other centroid counts
 
-void certify(size_t count, const float* norm2, const float* error, const float* best, const float* second, float* upper,
-             float* lower, uint8_t* certain) {
+void certify(size_t count, const float* norm2, const float* error, const float* best,
+             const float* second, float* upper, float* lower, uint8_t* certain) {
   for (size_t r = 0; r < count; ++r) {
     const float e = error[r], own = best[r], other = second[r] < NO_RIVAL ? NO_RIVAL : second[r];
     certain[r] = own - other > 2 * e;
@@ -84,20 +88,23 @@ void certify(size_t count, const float* norm2, const float* error, const float* 
 }
 
 void loosen_bounds(size_t count, const int32_t* __restrict labels, const float* __restrict drift,
-                   const DriftGroup& slow, const DriftGroup& fast, float* __restrict upper, float* __restrict lower,
-                   float* __restrict lower_fast, uint8_t* __restrict open) {
+                   const DriftGroup& slow, const DriftGroup& fast, float* __restrict upper,
+                   float* __restrict lower, float* __restrict lower_fast,
+                   uint8_t* __restrict open) {
   const DriftGroup s = slow, f = fast;
   for (size_t r = 0; r < count; ++r) {
     const int32_t own = labels[r];
     const float u = (upper[r] + drift[own]) * ROUND_UP, l = lower[r];
-    const float now = l - ((own == s.index ? s.second : s.largest) * ROUND_UP + magnitude(l) * (4 * HALF_ULP));
+    const float now =
+        l - ((own == s.index ? s.second : s.largest) * ROUND_UP + magnitude(l) * (4 * HALF_ULP));
     upper[r] = u, lower[r] = now;
     open[r] = !(u < now);
   }
   if (lower_fast)
     for (size_t r = 0; r < count; ++r) {
       const float l = lower_fast[r];
-      const float now = l - ((labels[r] == f.index ? f.second : f.largest) * ROUND_UP + magnitude(l) * (4 * HALF_ULP));
+      const float now = l - ((labels[r] == f.index ? f.second : f.largest) * ROUND_UP +
+                             magnitude(l) * (4 * HALF_ULP));
       lower_fast[r] = now;
       open[r] |= !(upper[r] < now);
     }
