@@ -4,6 +4,10 @@ table and a plot.
     python benchmarks/race.py run --out race.jsonl [--only CASE] [--repeats 5]
     python benchmarks/race.py table race.jsonl
     python benchmarks/race.py plot race.jsonl race.png
+    python benchmarks/race.py compare before/src after/src --out builds.jsonl [--repeats 7]
+
+`compare` races two builds of rekmeans in turns; each folder holds the package and its compiled
+core.
 
 A run's time is the fit alone: reading, importing and, for peers, mapping are done before the clock
 starts.
@@ -19,11 +23,12 @@ import platform
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from statistics import geometric_mean, median
 from time import perf_counter
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from scipy import sparse
@@ -125,26 +130,68 @@ def run(out: Path, only: str | None, repeats: int, skip: set[str]) -> None:
                 prepare_case(case, Path(folder))
                 for repeat in range(repeats):
                     for name in names if repeat % 2 == 0 else names[::-1]:
-                        done = subprocess.run(
-                            [sys.executable, __file__, "one", name, folder],
-                            capture_output=True,
-                            text=True,
-                            check=False,
-                        )
-                        last = done.stdout.strip().splitlines()[-1:] or ["{}"]
-                        record = (
-                            json.loads(last[0])
-                            if done.returncode == 0
-                            else {"error": done.stderr[-300:]}
-                        )
-                        record |= {
+                        record = run_one(name, folder) | {
                             "case": case.name,
                             "contender": name,
                             "version": CONTENDERS[name].version(),
-                        } | machine()
-                        lines.write(json.dumps(record) + "\n")
-                        lines.flush()
-                        print(record, file=sys.stderr)
+                        }
+                        write_record(lines, record)
+
+
+def run_one(contender: str, folder: str, *options: str) -> dict[str, Any]:
+    """Return the record of one run in a process of its own, or its error."""
+    done = subprocess.run(
+        [sys.executable, __file__, "one", contender, folder, *options],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        return {"error": done.stderr[-300:]}
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def write_record(lines: TextIO, record: dict[str, Any]) -> None:
+    """Append a record with the machine it was measured on."""
+    lines.write(json.dumps(record | machine()) + "\n")
+    lines.flush()
+    print(record, file=sys.stderr)
+
+
+def import_build(build: Path) -> None:
+    """Import rekmeans from this folder, also where it is installed as an editable package."""
+    sys.meta_path[:] = [
+        finder for finder in sys.meta_path if "editable" not in type(finder).__module__
+    ]
+    sys.path.insert(0, str(build))
+    import rekmeans
+
+    if not Path(rekmeans.__file__).is_relative_to(build.resolve()):
+        raise ImportError(f"rekmeans was imported from {rekmeans.__file__}, not from {build}.")
+
+
+def compare(builds: Sequence[Path], out: Path, only: str | None, repeats: int) -> None:
+    """Time each case with two builds of rekmeans in turns and print the medians."""
+    with out.open("a") as lines:
+        for case in CASES:
+            if (only and case.name != only) or not case.available():
+                continue
+            with tempfile.TemporaryDirectory() as folder:
+                import_build(builds[0])
+                prepare_case(case, Path(folder))
+                for repeat in range(repeats):
+                    for build in builds if repeat % 2 == 0 else builds[::-1]:
+                        record = run_one(OURS, folder, "--build", str(build.resolve()))
+                        names = {"case": case.name, "contender": str(build)}
+                        write_record(lines, record | names)
+    print("| case | before, s | after, s | after / before |\n|---|---|---|---|")
+    before, after = map(str, builds)
+    for case_name, runs in medians(out).items():
+        if runs[before]["objective"] != runs[after]["objective"]:
+            print(f"{case_name}: the builds differ in their answers")
+        seconds = [runs[name]["seconds"] for name in (before, after)]
+        ratio = seconds[1] / seconds[0]
+        print(f"| {case_name} | {seconds[0]:.3f} | {seconds[1]:.3f} | {ratio:.3f} |")
 
 
 def medians(path: Path) -> dict[str, dict[str, dict[str, float]]]:
@@ -238,6 +285,12 @@ def main() -> None:
     single = commands.add_parser("one")
     single.add_argument("contender")
     single.add_argument("folder", type=Path)
+    single.add_argument("--build", type=Path)
+    builds = commands.add_parser("compare")
+    builds.add_argument("builds", type=Path, nargs=2, metavar="SRC")
+    builds.add_argument("--out", type=Path, required=True)
+    builds.add_argument("--only")
+    builds.add_argument("--repeats", type=int, default=7)
     commands.add_parser("table").add_argument("path", type=Path)
     plotter = commands.add_parser("plot")
     plotter.add_argument("path", type=Path)
@@ -245,7 +298,11 @@ def main() -> None:
     args = parser.parse_args()
     if args.command == "run":
         run(args.out, args.only, args.repeats, set(args.skip))
+    elif args.command == "compare":
+        compare(args.builds, args.out, args.only, args.repeats)
     elif args.command == "one":
+        if args.build:
+            import_build(args.build)
         one(args.contender, args.folder)
     elif args.command == "table":
         table(args.path)
