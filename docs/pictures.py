@@ -30,6 +30,8 @@ IMAGES = Path(__file__).parent / "images"
 WIDTH = 15  # standard deviations of a gross error
 SHARES = (0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
 DRAWS = 10
+LINEAR = 12  # the axes of the first picture are linear up to here
+FRAME = 200  # and end here
 WINDOW = {"width": 1200, "height": 860, "deviceScaleFactor": 1, "mobile": False}  # a desktop
 PLACES = {
     "report-wine": "body",
@@ -72,20 +74,29 @@ METHODS: dict[str, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]] = {
 
 
 def first_sight(path: Path) -> None:
-    """Three groups with gross errors by k-means and by REK, and wine with more and more errors."""
+    """Draw three groups with gross errors by k-means and by REK, and wine with more errors."""
     figure, axes = plt.subplots(1, 3, figsize=(11.5, 3.8), layout="constrained")
-    X, y = make_blobs(300, centers=[[0, 0], [6, 1], [2, 6]], random_state=0)
-    X = add_errors(X, 0.05, 0)
+    clean, y = make_blobs(300, centers=[[0, 0], [6, 1], [2, 6]], random_state=0)
+    X = add_errors(clean, 0.05, 0)
+    has_error = (X != clean).any(axis=1)
     for ax, (name, method) in zip(axes, METHODS.items(), strict=False):
         labels, centres = method(X)
         for c, centre in enumerate(centres):
-            ax.plot(*X[labels == c].T, "o", ms=3.5, color=cluster_colour(c), alpha=0.7, mec="none")
-            if ((centre > -5) & (centre < 11)).all():
-                draw_numbered_mark(ax, c, *centre)
-        ax.set(xlim=(-5, 11), ylim=(-5, 11), xticks=[], yticks=[], aspect="equal")
-        ax.set_title(
-            f"{name}, 5 % gross errors: NMI {normalized_mutual_info(y, labels):.2f}", size=11
-        )
+            style = {"color": cluster_colour(c), "alpha": 0.7}
+            ax.plot(*X[(labels == c) & ~has_error].T, "o", ms=3.5, mec="none", **style)
+            ax.plot(*X[(labels == c) & has_error].T, "x", ms=5, **style)
+            draw_numbered_mark(ax, c, *centre)
+        # linear where the groups are, logarithmic beyond, so that the errors fit into the frame
+        ax.set_xscale("symlog", linthresh=LINEAR, linscale=2)
+        ax.set_yscale("symlog", linthresh=LINEAR, linscale=2)
+        ticks = [-100, -10, 0, 10, 100]
+        ax.set(xlim=(-FRAME, FRAME), ylim=(-FRAME, FRAME), aspect="equal")
+        ax.set_xticks(ticks, [str(tick) for tick in ticks])
+        ax.set_yticks(ticks, [str(tick) for tick in ticks])
+        ax.minorticks_off()
+        n_errors = int((X != clean).sum())
+        nmi = normalized_mutual_info(y, labels)
+        ax.set_title(f"{name}, {n_errors} wrong cells (x): NMI {nmi:.2f}", size=11)
     draw_gross_errors(axes[2])
     figure.savefig(path, dpi=130)
     write_compressed(path.read_bytes(), path)

@@ -6,6 +6,9 @@ import re
 import shlex
 import subprocess
 import sys
+import warnings
+from contextlib import redirect_stdout
+from io import StringIO
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -21,7 +24,10 @@ def blocks(language):
 
 def test_commands_run_and_give_what_python_gives(tmp_path):
     namespace = {}
-    exec("\n".join(blocks("python")), namespace)
+    with redirect_stdout(StringIO()) as printed, warnings.catch_warnings(action="ignore"):
+        exec("\n".join(blocks("python")), namespace)
+    outputs = blocks("text")
+    assert printed.getvalue() == outputs[0]
     lines = [line for block in blocks("sh") for line in block.splitlines()]
     for line in lines:
         command, *arguments = shlex.split(line, comments=True)
@@ -31,6 +37,8 @@ def test_commands_run_and_give_what_python_gives(tmp_path):
                 [*start, *arguments], cwd=tmp_path, capture_output=True, text=True
             )
             assert done.returncode == 0, f"{line}\n{done.stderr}"
+            if "--demo" in arguments:
+                assert outputs[1] in done.stdout
     for labels in ("wine-rekmeans/labels.parquet", "wine-labels.parquet"):
         found = pq.read_table(tmp_path / labels)["cluster"].to_numpy()
         np.testing.assert_array_equal(found, namespace["model"].labels_)
