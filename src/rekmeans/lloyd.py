@@ -19,6 +19,10 @@ from .centroids import relocate_empty_clusters
 from .engines import Rows, Run
 from .model import Fit, Model, Pass, State, Stop
 
+# n d k up to which a run takes less than starting a thread for it, and up to which several runs
+# are best made side by side, each on one thread
+TINY_WORK = 1 << 16
+SMALL_WORK = 1 << 22
 STAGE = 5  # passes of a stage before the last: enough to follow the change of reach
 
 # (start, pass, record): both from 0; the record has inertia, n_changed, n_relocated, seconds, and
@@ -198,7 +202,8 @@ def best(
     if watch is not None or journal is not None:
         return make_fit(rows, _best_watched(rows, stages, starts, stop, watch, journal))
     starts = list(starts)
-    at_once = min(rows.concurrent_starts(len(starts[0])), len(starts))
+    work = len(rows) * rows.table.n_columns * len(starts[0])
+    at_once = min(rows.n_parallel_runs, len(starts)) if TINY_WORK < work <= SMALL_WORK else 1
     if at_once == 1:
         return make_fit(
             rows, min((run_stages(rows, stages, C, stop) for C in starts), key=start_loss)

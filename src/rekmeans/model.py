@@ -7,11 +7,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
 from ._grid import Array, weighted_total
+
+if TYPE_CHECKING:
+    from .assignment import AssignmentRule
+    from .centroids import CentroidRule
+    from .kernels.base import Kernel
+
+Loss = int | float  # an integer where the arithmetic is exact
 
 ANSWER_VERSION = 4  # rises whenever the same call gives other bits; model files carry it
 
@@ -102,7 +109,7 @@ class Sums:
     """
 
     mass: Array  # (k,) weight of each cluster
-    loss: Any = 0  # summed over the rows, exact where it is an integer
+    loss: Loss = 0  # summed over the rows, exact where it is an integer
 
     def drop_faded(self, least: float) -> Self:
         """Return the sums without coordinates whose observed weight is below `least`; these keep
@@ -144,19 +151,31 @@ class Shares(NamedTuple):
     losses: Array  # (n,) loss of each row, not weighted
 
 
+class PassSums(Protocol):
+    """The sums of a pass where the engine holds them; `fetch` returns all of them as arrays."""
+
+    @property
+    def mass(self) -> Array: ...
+
+    @property
+    def loss(self) -> Loss: ...
+
+    def fetch(self) -> Sums: ...
+
+
 @dataclass(frozen=True)
 class Assignment:
     """One pass over all rows: how many labels changed, and the sums."""
 
     n_changed: int
-    sums: Any
+    sums: PassSums
 
 
 @dataclass(frozen=True)
 class FarthestRow:
     """The row of largest loss to its nearest centroid; of several the one of lowest number."""
 
-    loss: Any
+    loss: Loss
     number: int
     mapped: Array  # (p,)
 
@@ -169,11 +188,11 @@ class FarthestRow:
 class Model:
     """What is plugged into the loop: a kernel, an assignment rule, a centroid rule."""
 
-    kernel: Any
-    assignment: Any
-    centroids: Callable[[Any, Any, Any], Any]
+    kernel: Kernel
+    assignment: AssignmentRule
+    centroids: CentroidRule
 
-    def assign_block(self, F: Array, w: Array, C: Any) -> tuple[Array, Any, Any]:
+    def assign_block(self, F: Array, w: Array, C: Centroids) -> tuple[Array, Sums, Any]:
         """Labels (n,) of mapped rows and their sums; and their weights (n, k) where the kernel has
         statistics.
         """
@@ -182,8 +201,8 @@ class Model:
         sums = replace(self.kernel.accumulate(F, C, D, W), loss=weighted_total(w, losses))
         return labels, sums, self.kernel.row_weights(D, W) if self.kernel.statistics else None
 
-    def update(self, sums: Any, C: Any) -> Any:
-        """The next centroids."""
+    def update(self, sums: PassSums, C: Centroids) -> Centroids:
+        """Return the next centroids."""
         return self.centroids(self.kernel, sums, C)
 
 
@@ -191,7 +210,7 @@ class Model:
 class Pass:
     """The record of one pass."""
 
-    loss: Any
+    loss: Loss
     n_changed: int
     n_relocated: int
     seconds: float
@@ -213,9 +232,9 @@ class State:
     every pass.
     """
 
-    centroids: Any
-    candidate: Any
-    loss: Any = math.inf  # of `centroids`
+    centroids: Centroids
+    candidate: Centroids
+    loss: Loss = math.inf  # of `centroids`
     passes: Sequence[Pass] = ()
     is_done: bool = False
     labels: Array | None = None  # of `centroids`, where the engine has brought them already
@@ -227,9 +246,9 @@ class Fit:
     each.
     """
 
-    centroids: Any
+    centroids: Centroids
     labels: Array
-    loss: Any  # the objective in the kernel's own numbers, exact where they are integers
+    loss: Loss  # the objective in the kernel's own numbers, exact where they are integers
     inertia: float
     n_iter: int
     history: dict[str, Array]

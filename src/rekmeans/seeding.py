@@ -105,9 +105,9 @@ def plus_plus(rows: Any, k: int, bits: Bits) -> Any:
     Many clusters are drawn from candidates, each with the weight of the rows that it is the nearest
     of; a thousand and more by plain k-means++.
     """
-    few = rows.kernel.seeding_sample or rows.most_gathered
+    few = rows.kernel.seeding_sample or rows.max_seeding_rows
     if few is not None and len(rows) > few:
-        rows = rows.sample(few, bits.random_raw(1).item())
+        rows = rows.place(rows.table.sample(few, bits.random_raw(1).item()))
     rows = rows.in_memory()
     if k >= MANY_CLUSTERS and rows.kernel.is_additive:
         rows = _weighted_candidates(rows, k, bits)
@@ -155,7 +155,7 @@ def _weighted_candidates(rows: Any, k: int, bits: Bits) -> Any:
     for _ in range(ROUNDS):
         numbers.append(np.unique(seeding.sample(bits.random_raw(count // ROUNDS))))
         seeding.add_all(numbers[-1])
-    return rows.take(np.concatenate(numbers), seeding.nearest_masses())
+    return rows.place(rows.table.take(np.concatenate(numbers), seeding.nearest_masses()))
 
 
 def _words(bits: Bits, steps: int, count: int) -> Array:

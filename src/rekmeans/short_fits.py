@@ -51,7 +51,11 @@ def best_short_fit(rows: Rows, model: Model, k: int, bits: Bits, tol: float) -> 
     size = max(SAMPLE_ROWS, ROWS_PER_CLUSTER * k, min(len(rows) // SAMPLE_SHARE, MOST_SAMPLED))
     is_small = len(rows) * rows.kernel.scale.n_columns * k <= SMALL
     is_large = not is_small and len(rows) >= LARGE * size
-    rows = rows.sample(size, bits.random_raw(1).item()) if is_large else rows.in_memory()
+    rows = (
+        rows.place(rows.table.sample(size, bits.random_raw(1).item()))
+        if is_large
+        else rows.in_memory()
+    )
     if k >= MANY_CLUSTERS:
         C = plus_plus(rows, k, bits)
         return (
@@ -62,9 +66,9 @@ def best_short_fit(rows: Rows, model: Model, k: int, bits: Bits, tol: float) -> 
     stop = Stop(SAMPLE_PASSES if is_large else PASSES, tol)
     n_fits, plan = _plan(k, is_small)
     words = bits.random_raw(n_fits * plan.n_words).reshape(n_fits, plan.n_words)
-    best = rows.best_of_drawn(model, plan, words, stop) or _best_one_by_one(
-        rows, model, plan, words, stop
-    )
+    best = rows.start_run(model).fit_drawn_starts(plan, words, stop)
+    if best is None:
+        best = _best_one_by_one(rows, model, plan, words, stop)
     return best.centroids
 
 

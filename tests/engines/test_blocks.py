@@ -22,7 +22,7 @@ from rekmeans import (
     SelfOrganizingMap,
 )
 from rekmeans.engines import blocks
-from rekmeans.engines.blocks import MOST_GATHERED, BlockRows, BlockRun, with_room
+from rekmeans.engines.blocks import MAX_SEEDING_ROWS, BlockRows, BlockRun, with_room
 from rekmeans.engines.native.blocks import NativeBlockRun
 from rekmeans.estimators.placement import place_for_fit
 from rekmeans.seeding import plus_plus
@@ -210,7 +210,7 @@ def test_a_pass_reads_every_row_once(tmp_path):
     run = placed.rows.start_run(placed.model)
     run.assign(placed.model.kernel.from_points(POINTS))
     assert len(n_reads) == before + 1
-    assert placed.rows.n_silent() == 0  # counted in that pass
+    assert placed.rows.n_uninformative() == 0  # counted in that pass
     assert len(n_reads) == before + 1
 
 
@@ -333,13 +333,13 @@ def test_answers_that_are_too_large_for_memory_are_in_a_file(tmp_path):
 
 def test_soft_euler_fits_of_many_rows_start_from_a_sample():
     """In memory they start from all rows; of rows elsewhere so many are never gathered."""
-    large = stream_rows(MOST_GATHERED + 5000, 3)
+    large = stream_rows(MAX_SEEDING_ROWS + 5000, 3)
     model = FuzzyCMeans(K, random_state=0, max_iter=5)
     placed = place_for_fit(model, lambda: iter(np.array_split(large, 7)))
     start = next(model._make_starts(placed.rows, placed.table, model._start_draws()))
     seed = np.random.SeedSequence(model._start_draws().entropy).spawn(1)[0]
     bits = np.random.PCG64(seed)
-    sample = place_for_fit(model, large).rows.sample(MOST_GATHERED, bits.random_raw(1).item())
+    sample = place_for_fit(model, large).rows.sample(MAX_SEEDING_ROWS, bits.random_raw(1).item())
     assert start == plus_plus(sample, K, bits)
 
 

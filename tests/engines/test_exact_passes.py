@@ -93,7 +93,7 @@ def test_any_cut_of_the_rows_gives_the_same_seeds(engine, name, kind, start):
 def test_any_cut_of_the_rows_gives_the_same_farthest_row_and_middles(engine, name, kind):
     one_block, cut = one_block_and_cut(engine, name, kind)
     labels = np.random.default_rng(0).integers(0, 3, len(one_block)).astype(np.int32)
-    assert_array_equal(one_block.mean_phases(labels, 3), cut.mean_phases(labels, 3))
+    assert_array_equal(one_block.phase_sums(labels, 3), cut.phase_sums(labels, 3))
     one, two = (rows.farthest(OnCircles(one_block.F[:3])) for rows in (one_block, cut))
     assert (one.loss, one.number) == (two.loss, two.number)
     assert_array_equal(one.mapped, two.mapped)

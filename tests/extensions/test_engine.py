@@ -26,6 +26,9 @@ class Toy:
     def describe(self):
         return "a toy"
 
+    def reported_name(self):
+        return self.name
+
     def is_home_of(self, table):
         return table.n_rows <= 1000
 
@@ -34,7 +37,7 @@ class Toy:
             "" if all(model.kernel.is_exact for model in stages) else "serves rows on circles only."
         )
 
-    def twins(self):
+    def compiled_functions(self):
         return {}
 
     def place(self, stages, table, n_threads, memory_limit):

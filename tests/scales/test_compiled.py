@@ -2,6 +2,8 @@
 drawn columns.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -17,7 +19,7 @@ pytest.importorskip("rekmeans.engines.native._core")
 
 from rekmeans.engines import ENGINES
 
-TWINS = ENGINES["native"].twins()
+COMPILED = ENGINES["native"].compiled_functions()
 # below and above the size from which on cells are sorted by digits
 N_ROWS = (1, 2, 3, 4, 5, 17, 178, 700, 3000)
 
@@ -136,15 +138,16 @@ def table_of(n, weights, seed=0):
 
 
 def assert_same_bits(table):
-    ours, theirs = (table.column_summary(n_threads=2, twins=twins) for twins in (TWINS, {}))
-    found, expected = (summary.twin_of(place_columns)(summary) for summary in (ours, theirs))
+    theirs = table.column_summary(n_threads=2)
+    ours = replace(theirs, compiled_functions=COMPILED)
+    found, expected = (summary.compiled(place_columns)(summary) for summary in (ours, theirs))
     different = np.flatnonzero((found.view(np.int64) != expected.view(np.int64)).any(axis=0))
     assert different.tolist() == [], (
         f"{found[:, different[:1]]} is not {expected[:, different[:1]]}"
     )
     scale = robust_scale(ours)
     assert_array_equal(
-        *(summary.twin_of(cells_left_out_by_row)(summary, scale) for summary in (ours, theirs))
+        *(summary.compiled(cells_left_out_by_row)(summary, scale) for summary in (ours, theirs))
     )
 
 
@@ -203,4 +206,4 @@ def test_the_sample_of_a_large_table_has_the_same_bits(weights, as_table):
 
 
 def test_the_reference_engine_has_no_twins():
-    assert ENGINES["reference"].twins() == {}
+    assert ENGINES["reference"].compiled_functions() == {}

@@ -177,9 +177,9 @@ def analyse_fit(model: Any, X: Any) -> FitAnalysis:
         counts = list(pool.map(partial(_missing_and_beyond, kernel), _dense_blocks(table)))
         scores, margins = rows.map_blocks(scores_and_margins).T
     missing, beyond, in_several = (sum(parts) for parts in zip(*counts, strict=True))
-    n_silent = int((rows.weights() == 0).sum())
+    n_uninformative = int((rows.weights() == 0).sum())
     sums = TableSums(
-        found.totals, found.observed, found.loss, missing, beyond, in_several, n_silent
+        found.totals, found.observed, found.loss, missing, beyond, in_several, n_uninformative
     )
     return FitAnalysis(
         model, table, C, placed.model.assignment.is_hard, run.labels(), scores, margins, sums

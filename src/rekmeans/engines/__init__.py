@@ -4,7 +4,15 @@ A new one is a file and an entry here; the last is tried first.
 """
 
 from ..table import Table
-from .base import Engine, Rows, Run, choose_engine, refuse_missing_engine
+from .base import (
+    BaseRows,
+    Engine,
+    Rows,
+    Run,
+    choose_engine,
+    refuse_missing_engine,
+    summarize_columns,
+)
 from .dask import Dask
 from .native import Native
 from .reference import Reference
@@ -12,6 +20,7 @@ from .torch import Torch
 
 __all__ = [
     "ENGINES",
+    "BaseRows",
     "Engine",
     "Rows",
     "Run",
@@ -19,6 +28,7 @@ __all__ = [
     "check_engine_name",
     "choose_engine",
     "engine_for_prediction",
+    "summarize_columns",
 ]
 
 IN_ORDER: tuple[Engine, ...] = (Reference(), Native(), Dask(), Torch())  # tried from the last on

@@ -1,117 +1,268 @@
-"""What an engine is: it says what it serves, and places the rows of a table where its runs go over
-them.
-"""
+"""Engines: where mapped rows are stored and passes run. Rows and runs are what the loop sees."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
 
 from .._caller import caller_stacklevel
-from .._grid import Array
-from ..model import Assignment, FarthestRow, Model, State, Stop
+from .._grid import TURN, Array, mass_of, product
+from .._lazy_property import lazy_property
+from ..assignment import Hard, nearest, one_hot
+from ..centroids import rectified
+from ..kernels.base import rectified_update, with_statistics
+from ..model import Assignment, Centroids, FarthestRow, Model, PassSums, State, Stop, Sums
 from ..seeding import Seeding, SeedingPlan
-from ..table import Table, Twins
+from ..table import ColumnSummary, CompiledFunctions, Table
+from .row_seeding import RowSeeding, draw_by_weight, draw_by_weighted_loss
+
+if TYPE_CHECKING:
+    from ..kernels.base import Kernel
+
+MAX_HALF_TURNS = 2.0**46  # larger phases are added as if they were this
+BLOCK_CELLS = 1 << 21  # of mapped rows: a few copies of a block in float64 stay near the cache
+MAX_BLOCK_ROWS = 1 << 15
 
 
-class Run(Protocol):
-    """One run's own state over shared rows: bounds, changed labels, the labels of the pass
-    before.
-    """
+class Run(ABC):
+    """One run over rows that other runs may share: its labels, bounds and buffers."""
 
+    model: Model
     n_passes: int  # so far
 
-    def assign(self, C: Any) -> Assignment:
+    @abstractmethod
+    def assign(self, C: Centroids) -> Assignment:
         """Assign every row to C and add up."""
 
-    def update(self, sums: Any, C: Any) -> Any:
-        """The next centroids from the sums of the last pass: `model.update`, or the same bits where
-        the sums are.
-        """
-
-    def advance(self, state: State, stop: Stop, most_passes: int) -> State | None:
-        """Several passes in one call, to the same bits;
-
-        None where `assign` and `update` are all there is.
-        """
-
+    @abstractmethod
     def labels(self) -> Array:
-        """Label of each row in the last pass, (n,)."""
+        """Return the label of each row in the last pass, (n,)."""
+
+    def update(self, sums: PassSums, C: Centroids) -> Centroids:
+        """Return the next centroids from the sums of the last pass, as `model.update` does."""
+        return self.model.update(sums, C)
+
+    def advance(self, state: State, stop: Stop, max_passes: int) -> State | None:
+        """Make several passes in one call, to the same bits; None if this run cannot."""
+        return None
+
+    def fit_drawn_starts(self, plan: SeedingPlan, words: Array, stop: Stop) -> State | None:
+        """Return the best end of runs from k-means++ starts, one for each row of words.
+
+        All of them are made in one call; None if this run cannot.
+        """
+        return None
 
 
 class Rows(Protocol):
-    """The mapped rows of a table, in one place."""
+    """The mapped rows of one table, as the loop, the seeding and the estimators see them.
 
-    kernel: Any
+    The table may be read block by block, or lie on a cluster or a GPU.
+    """
+
     weight_bits: int  # the weights in the sums are the user's times 2^weight_bits
-    # rows brought to memory to choose starts from; None: they are there
-    most_gathered: ClassVar[int | None]
+    n_parallel_runs: int  # small runs that may be made side by side
+    # rows that are brought into memory to choose starts from; None: the rows are in memory
+    max_seeding_rows: int | None
+
+    @property
+    def kernel(self) -> Kernel: ...
+
+    @property
+    def table(self) -> Table: ...
 
     def __len__(self) -> int: ...
 
     def weights(self) -> Array:
-        """Weight of each row in the sums, (n,)."""
+        """Return the weight of each row in the sums, (n,); 0 for uninformative rows."""
 
     def has_weight(self) -> bool:
-        """Whether any row counts."""
+        """Return whether any row has a weight above 0."""
 
-    def n_silent(self) -> int:
-        """How many rows whose weight in the table is not 0 take no part, as all their values are
-        ignored.
-        """
-
-    def label_counts(self, labels: Any, k: int) -> Array:
-        """How many rows have each label, (k,)."""
-
-    def concurrent_starts(self, k: int) -> int:
-        """How many runs of k centroids are best made side by side."""
+    def n_uninformative(self) -> int:
+        """Count the rows with a weight in the table whose values are all ignored."""
 
     def start_run(self, model: Model) -> Run: ...
 
     def start_seeding(self) -> Seeding: ...
 
-    def sample(self, count: int, seed: int) -> Rows:
-        """So many of the rows, drawn by weight; how often is each one's weight."""
+    def place(self, table: Table) -> Rows:
+        """Map rows of this table, a sample or a selection in memory, on the same engine."""
 
     def in_memory(self) -> Rows:
-        """These rows in memory: those of a small table."""
+        """Return these rows in memory; the table is small."""
 
-    def best_of_drawn(
-        self, model: Model, plan: SeedingPlan, words: Array, stop: Stop
-    ) -> State | None:
-        """The best end of runs from k-means++ starts, one a row of words, in one call;
+    def rows_as_centroids(self, numbers: Array) -> Centroids:
+        """Return centroids at the mapped rows of these numbers.
 
-        None for one by one.
+        Missing coordinates are those of the centroid of all rows.
         """
 
-    def take(self, numbers: Array, weights: Array) -> Rows:
-        """These rows with these weights."""
+    def label(self, model: Model, C: Centroids) -> Array:
+        """Return the label that the model gives each row for these centroids, (n,)."""
 
-    def rows_as_centroids(self, numbers: Array) -> Any:
-        """Centroids at the mapped rows of these numbers, missing coordinates from the table's
-        overall centroid.
-        """
+    def farthest(self, C: Centroids) -> FarthestRow:
+        """Return the row of positive weight with the largest distance to its nearest centroid."""
 
-    def label(self, model: Model, C: Any) -> Array:
-        """The label that the model gives each row for these centroids, (n,)."""
-
-    def nearest_losses(self, C: Any) -> Array:
-        """Loss of each row at the nearest of these centroids, (n,)."""
-
-    def farthest(self, C: Any) -> FarthestRow:
-        """The row of largest loss to its nearest centroid, of those that count."""
-
-    def map_blocks(self, answer: Callable[[Array], Array]) -> Array:
-        """`answer` of every block of mapped rows, one below the other."""
+    def map_blocks(self, function: Callable[[Array], Array]) -> Array:
+        """Return the results of a function of blocks of mapped rows, one below the other."""
 
     def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
-        """Sums of the coordinates of each cluster's own rows on the TURN grid, and of observed
-        weights, (k, d) each.
+        """Return the sums of each cluster's coordinates on the TURN grid and of observed weights.
+
+        Both are (k, d); the coordinates are those of the rows themselves, not reduced to one turn.
         """
 
-    def mean_phases(self, labels: Array, k: int) -> Array:
-        """Mean coordinates of each cluster's own rows, (k, d)."""
+
+class BaseRows(ABC):
+    """Rows with everything derived from `place`, `weights` and `start_run`.
+
+    An engine overrides what it can do faster, `mapped_blocks` first of all.
+    """
+
+    weight_bits: int = 0
+    n_parallel_runs: int = 1
+    max_seeding_rows: int | None = None
+    table: Table
+
+    def __init__(self, kernel: Kernel, table: Table) -> None:
+        self.kernel = kernel
+        self.table = table
+
+    @abstractmethod
+    def place(self, table: Table) -> BaseRows: ...
+
+    @abstractmethod
+    def weights(self) -> Array: ...
+
+    @abstractmethod
+    def start_run(self, model: Model) -> Run: ...
+
+    # derived
+
+    def blocks(self) -> Iterator[slice]:
+        """Yield the slices of rows that are mapped or read together, in order."""
+        rows = BLOCK_CELLS // (2 * self.table.n_columns)
+        return self.table.blocks(max(1, min(MAX_BLOCK_ROWS, rows)))
+
+    def mapped_blocks(self) -> Iterator[tuple[slice, Array]]:
+        """Yield all mapped rows in order: their slice, and F (m, p) in memory."""
+        return ((at, self.kernel.embed(self.table.dense(at))) for at in self.blocks())
+
+    def __len__(self) -> int:
+        return self.table.n_rows
+
+    def has_weight(self) -> bool:
+        return bool(self.weights().any())
+
+    def n_uninformative(self) -> int:
+        w = self.table.weights
+        return int(((self.weights() == 0) & (True if w is None else w > 0)).sum())
+
+    def in_memory(self) -> BaseRows:
+        return self
+
+    def start_seeding(self) -> Seeding:
+        return RowSeeding(self)
+
+    def draw(self, words: Array, C: Centroids | None = None) -> Array:
+        """Return a row number for each word, drawn by weight, or by weight times loss at C.
+
+        If all losses are 0, rows are drawn by weight.
+        """
+        w = self.weights()
+        if C is not None:
+            losses = np.where(w > 0, self.nearest_losses(C), 0)
+            if (drawn := draw_by_weighted_loss(w, losses, words)) is not None:
+                return drawn
+        return draw_by_weight(w, words)
+
+    def rows_as_centroids(self, numbers: Array) -> Centroids:
+        F = self.kernel.embed(self.table.dense(numbers))
+        return self.kernel.from_rows(F, self._overall if self.kernel.has_missing(F) else None)
+
+    @lazy_property
+    def _overall(self) -> Centroids:
+        """The rectified centroid of all rows."""
+        kernel = self.kernel
+        start = middle_centroid(kernel)
+        sums = self.overall_sums()
+        blocks = []
+        if kernel.statistics:
+            blocks = [(F, kernel.row_weights(D, W)) for F, D, W in self._undivided_blocks()]
+        return rectified_update(kernel, with_statistics(kernel, blocks, sums, start), start)
+
+    def overall_sums(self) -> Sums:
+        """Return the sums of all rows as one cluster, each with the weight it has at distance 0."""
+        start = middle_centroid(self.kernel)
+        if self.kernel.is_exact:  # its rows have the same weight at any distance
+            model = Model(self.kernel, Hard(), rectified)
+            return self.start_run(model).assign(start).sums.fetch()
+        blocks = self._undivided_blocks()
+        return reduce(add, (self.kernel.accumulate(F, start, D, W) for F, D, W in blocks))
+
+    def _undivided_blocks(self) -> Iterator[tuple[Array, Array, Array]]:
+        """Yield mapped rows, distances of 0 to the one centroid, and weights, block by block."""
+        w = self.weights()
+        for at, F in self.mapped_blocks():
+            yield F, np.zeros((len(F), 1), np.int64), one_hot(np.zeros(len(F), np.int32), w[at], 1)
+
+    def nearest_losses(self, C: Centroids) -> Array:
+        """Return the loss of each row at the nearest of these centroids, (n,)."""
+        return self.map_blocks(lambda F: self.kernel.loss(self.kernel.distance(F, C)).min(axis=1))
+
+    def nearest_masses(self, C: Centroids) -> Array:
+        """Return the weight of the rows nearest to each of these centroids by loss, (k,)."""
+        kernel = self.kernel
+        if kernel.is_exact:  # its losses are its distances
+            return self.start_run(Model(kernel, Hard(), rectified)).assign(C).sums.mass
+        owners = self.map_blocks(lambda F: nearest(kernel.loss(kernel.distance(F, C))))
+        return mass_of(one_hot(owners, self.weights(), len(C)))
+
+    def label(self, model: Model, C: Centroids) -> Array:
+        run = self.start_run(model)
+        run.assign(C)
+        return run.labels()
+
+    def farthest(self, C: Centroids) -> FarthestRow:
+        w = self.weights()
+
+        def farthest_of_block(at: slice, F: Array) -> FarthestRow:
+            least = np.where(w[at] > 0, self.kernel.distance(F, C).min(axis=1), -1)
+            row = int(least.argmax())
+            return FarthestRow(least[row], at.start + row, F[row])
+
+        return reduce(
+            FarthestRow.merge, (farthest_of_block(at, F) for at, F in self.mapped_blocks())
+        )
+
+    def map_blocks(self, function: Callable[[Array], Array]) -> Array:
+        return np.concatenate([function(F) for _, F in self.mapped_blocks()])
+
+    def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
+        w = self.weights()
+        turns: Array = np.zeros((), np.int64)
+        masses: Array = np.zeros((), np.int64)
+        for at in self.blocks():
+            phases = self.kernel.coordinates(self.table.dense(at))
+            observed = ~np.isnan(phases)
+            phases = np.clip(np.where(observed, phases, 0.0), -MAX_HALF_TURNS, MAX_HALF_TURNS)
+            W = one_hot(labels[at], w[at], k)
+            turns = turns + product(W, np.rint(phases * TURN).astype(np.int64))
+            masses = masses + product(W, observed.astype(np.int64))
+        return turns, masses
+
+
+def middle_centroid(kernel: Kernel) -> Centroids:
+    """Return the one centroid at the middle of the scale."""
+    return kernel.from_points(kernel.scale.middle[None])
 
 
 class Engine(Protocol):
@@ -120,36 +271,39 @@ class Engine(Protocol):
     name: str
 
     def missing(self) -> str:
-        """'' or what is missing, with the way to get it; imports nothing."""
+        """Return '' or what is not installed and how to install it; import nothing."""
 
     def describe(self) -> str:
-        """A description of the engine on this machine."""
+        """Return a description of the engine on this machine."""
+
+    def reported_name(self) -> str:
+        """Return the value of `engine_` after a fit."""
 
     def is_home_of(self, table: Table) -> bool:
-        """Whether rows of this table are where this engine works; used by "auto" only."""
+        """Return whether rows of this table are where this engine works; used by "auto" only."""
 
     def unsupported(self, stages: Sequence[Model], table: Table) -> str:
-        """'' or why it cannot run every stage of this fit on this table."""
+        """Return '' or why the engine cannot run every stage of this fit on this table."""
 
-    def twins(self) -> Twins:
-        """Functions of `scales` that it has compiled, to the same bits."""
+    def compiled_functions(self) -> CompiledFunctions:
+        """Return functions of `scales` that the engine has compiled, to the same bits."""
 
     def place(
         self, stages: Sequence[Model], table: Table, n_threads: int | None, memory_limit: int | None
-    ) -> Rows: ...
+    ) -> BaseRows: ...
+
+
+def summarize_columns(engine: Engine, table: Table, n_threads: int | None) -> ColumnSummary:
+    """Return the summary of a table's columns, computed by the engine's compiled functions."""
+    summary = table.column_summary(n_threads)
+    return replace(summary, compiled_functions=engine.compiled_functions())
 
 
 def refuse_device(table: Table) -> str:
-    """'' or why an engine of the host does not take a table of torch's."""
+    """Return '' or why an engine of the host does not take a table of torch's."""
     return (
         "" if table.is_on_host else "takes tables on the host: pass X.cpu(), or use engine='torch'."
     )
-
-
-def count_silent_rows(rows: Rows, table: Table) -> int:
-    """Rows in memory that count in the table and take no part."""
-    counts: Any = True if table.weights is None else table.weights > 0
-    return int(((rows.weights() == 0) & counts).sum())
 
 
 def refuse_missing_engine(engine: Engine) -> None:
@@ -163,12 +317,11 @@ def refuse_missing_engine(engine: Engine) -> None:
 
 
 def choose_engine(
-    name: str, engines: dict[str, Engine], stages: Sequence[Model], table: Table
+    name: str, engines: Mapping[str, Engine], stages: Sequence[Model], table: Table
 ) -> Engine:
-    """The engine of this name; for "auto" the first that is installed, is home of the table and
-    serves every stage.
+    """Return the engine of this name; for "auto" the first that serves this fit where the rows are.
 
-    They are tried from the last entry to the first, which serves what no other does.
+    Engines are tried from the last entry to the first.
     """
     if name != "auto":
         refuse_missing_engine(engines[name])

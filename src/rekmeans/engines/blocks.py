@@ -12,25 +12,24 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import fields, replace
 from functools import reduce
 from operator import add
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._grid import ROOM, Array, integer_weight_bits, mean_turns, small_weight_bits
+from .._grid import ROOM, Array, integer_weight_bits, small_weight_bits
 from .._lazy_property import lazy_property
-from ..assignment import Hard
-from ..centroids import rectified
-from ..kernels.base import rectified_update
-from ..model import Assignment, FarthestRow, Model, State, Stop
-from ..seeding import SeedingPlan
+from ..model import Assignment, Centroids, FarthestRow, Model, Sums
 from ..table import MemoryTable, StreamTable, draw_goals
-from .block_seeding import BlockSeeding
-from .loss_draws import draw_by_weighted_loss, nearest_masses
+from .base import BaseRows, Run
+from .row_seeding import DrawSeeding, draw_by_weighted_loss
+
+if TYPE_CHECKING:
+    from ..kernels.base import Kernel
 
 LABEL_SHARE = 4  # labels that take more than this part of the memory limit are written to a file
 NO_LABEL = -1
 WEIGHT_BITS = 31  # of the largest weight by which rows are drawn
-MOST_GATHERED = 1 << 14  # rows that are brought to memory, so that starts can be chosen from them
+MAX_SEEDING_ROWS = 1 << 14  # rows that are brought into memory to choose starts from them
 LABELS_AT_ONCE = 1 << 20  # that are counted or written
 
 
@@ -47,11 +46,6 @@ def refuse_blocks(stages: Sequence[Model]) -> str:
     return ""
 
 
-def middle_centroid(kernel: Any) -> Any:
-    """The one centroid at the middle of the scale."""
-    return kernel.from_points(kernel.scale.middle[None])
-
-
 def weight_bits(kernel: Any, largest: float | None) -> int:
     """The power of two by which weights up to the largest are multiplied in the sums of this
     kernel.
@@ -66,69 +60,28 @@ def draw_weights(rows: Any) -> Array:
     return w if w.dtype.kind == "i" else np.rint(np.ldexp(w, WEIGHT_BITS)).astype(np.int64)
 
 
-class RowsElsewhere:
-    """What rows that are not in memory have in common, wherever they are."""
+class BlockRows(BaseRows):
+    """Rows that are read again in every pass; `place_block` maps a block of them on the engine."""
 
-    kernel: Any
-    table: Any
-    start_run: Callable[[Model], Any]
-    phase_sums: Callable[[Any, int], tuple[Array, Array]]
-    overall_sums: Callable[[], Any]
-    most_gathered: ClassVar[int | None] = MOST_GATHERED
-
-    def concurrent_starts(self, k: int) -> int:
-        return 1
-
-    def start_seeding(self) -> BlockSeeding:
-        return BlockSeeding(self)
-
-    def best_of_drawn(
-        self, model: Model, plan: SeedingPlan, words: Array, stop: Stop
-    ) -> State | None:
-        return None
-
-    def rows_as_centroids(self, numbers: Array) -> Any:
-        F = self.kernel.embed(self.table.dense(numbers))
-        return self.kernel.from_rows(F, self._overall if self.kernel.has_missing(F) else None)
-
-    @lazy_property
-    def _overall(self) -> Any:
-        """The rectified centroid of all rows."""
-        start = middle_centroid(self.kernel)
-        if self.kernel.is_exact:  # its rows pull alike at any distance
-            sums = self.start_run(Model(self.kernel, Hard(), rectified)).assign(start).sums
-        else:
-            sums = self.overall_sums()
-        return rectified_update(self.kernel, sums, start)
-
-    def mean_phases(self, labels: Any, k: int) -> Array:
-        return mean_turns(*self.phase_sums(labels, k))
-
-
-class BlockRows(RowsElsewhere):
-    """Rows that are read anew in every pass; `place` puts a block of them on the engine."""
+    max_seeding_rows = MAX_SEEDING_ROWS
 
     def __init__(
-        self, kernel: Any, table: StreamTable, place: Callable[[MemoryTable], Any]
+        self, kernel: Kernel, table: StreamTable, place_block: Callable[[MemoryTable], BaseRows]
     ) -> None:
-        self.kernel = kernel
-        self.table = table
-        self.place = place
+        super().__init__(kernel, table)
+        self.place_block = place_block
         self.weight_bits = weight_bits(kernel, table.largest_weight)
         # rows that count and take no part, once a pass has counted them
-        self.silent: int | None = None
-
-    def __len__(self) -> int:
-        return self.table.n_rows
+        self.n_uninformative_rows: int | None = None
 
     def read_rows(self) -> Iterator[tuple[slice, Any]]:
         """Which rows a block has, and these on the engine."""
-        n_silent = 0
+        n_uninformative = 0
         for block in self.table.read_blocks():
-            rows = self.place(block.table)
+            rows = self.place_block(block.table)
             yield block.rows, rows
-            n_silent += rows.n_silent()
-        self.silent = n_silent
+            n_uninformative += rows.n_uninformative()
+        self.n_uninformative_rows = n_uninformative
 
     def weights(self) -> Array:
         return np.concatenate([rows.weights() for _, rows in self.read_rows()])
@@ -136,31 +89,29 @@ class BlockRows(RowsElsewhere):
     def has_weight(self) -> bool:
         return any(rows.has_weight() for _, rows in self.read_rows())
 
-    def n_silent(self) -> int:
-        if self.silent is None:
+    def n_uninformative(self) -> int:
+        if self.n_uninformative_rows is None:
             for _ in self.read_rows():
                 pass
-        return int(self.silent or 0)
+        return int(self.n_uninformative_rows or 0)
 
-    def label_counts(self, labels: Array, k: int) -> Array:
-        """Counted a part at a time, as they may be in a file."""
-        parts = (np.bincount(labels[at], minlength=k) for at in self.table.blocks(LABELS_AT_ONCE))
-        return reduce(add, parts)
+    def place(self, table: MemoryTable) -> BaseRows:
+        return self.place_block(table)
 
-    def sample(self, count: int, seed: int) -> Any:
-        return self.place(self.table.sample(count, seed))
+    def start_seeding(self) -> DrawSeeding:
+        return DrawSeeding(self)
 
     def start_run(self, model: Model) -> BlockRun:
         return BlockRun(self, model)
 
-    def in_memory(self) -> Any:
-        return self.place(self.table.in_memory())
+    def in_memory(self) -> BaseRows:
+        return self.place_block(self.table.in_memory())
 
-    def take(self, numbers: Array, weights: Array) -> Any:
-        return self.place(self.table.take(numbers, weights))
+    def draw(self, words: Array, C: Centroids | None = None) -> Array:
+        """Return the row numbers that a table in memory would give."""
+        return self._draw_by_weight(words) if C is None else self._draw_by_loss(C, words)
 
-    def draw_rows(self, words: Array) -> Array:
-        """Row numbers drawn by weight, as from a table in memory."""
+    def _draw_by_weight(self, words: Array) -> Array:
         goals = draw_goals(self._total_weight, words)
         order = np.argsort(goals, kind="stable")
         found = []
@@ -179,10 +130,7 @@ class BlockRows(RowsElsewhere):
         """The weight of all rows that take part."""
         return sum(int(draw_weights(rows).sum()) for _, rows in self.read_rows())
 
-    def draw_by_loss(self, C: Any, words: Array) -> Array:
-        """Row numbers drawn by weight times loss at C, as from a table in memory; by weight where
-        all losses are 0.
-        """
+    def _draw_by_loss(self, C: Centroids, words: Array) -> Array:
         losses: Any = None
         weights = None if self.table.largest_weight is None else self.row_numbers(self._weight_kind)
         for at, rows in self.read_rows():
@@ -194,19 +142,16 @@ class BlockRows(RowsElsewhere):
                 weights[at] = w
         weights = np.broadcast_to(self._weight_kind(1), len(self)) if weights is None else weights
         drawn = draw_by_weighted_loss(weights, losses, words)
-        return self.draw_rows(words) if drawn is None else drawn
+        return self._draw_by_weight(words) if drawn is None else drawn
 
-    def overall_sums(self) -> Any:
+    def overall_sums(self) -> Sums:
+        if self.kernel.is_exact:
+            return super().overall_sums()
         return reduce(add, (rows.overall_sums() for _, rows in self.read_rows()))
 
     def nearest_masses(self, C: Any) -> Array:
         """Weight of the rows that each of these centroids is the nearest of, (k,)."""
-        return reduce(add, (with_room(nearest_masses(rows, C)) for _, rows in self.read_rows()))
-
-    def label(self, model: Model, C: Any) -> Array:
-        run = self.start_run(model)
-        run.assign(C)
-        return run.labels()
+        return reduce(add, (with_room(rows.nearest_masses(C)) for _, rows in self.read_rows()))
 
     def farthest(self, C: Any) -> FarthestRow:
         found = ((at, rows.farthest(C)) for at, rows in self.read_rows())
@@ -260,7 +205,7 @@ class BlockRows(RowsElsewhere):
             return np.frombuffer(mmap.mmap(file.fileno(), size), kind).reshape(shape)
 
 
-class BlockRun:
+class BlockRun(Run):
     """Every pass goes over every row; labels are kept, to count those that change."""
 
     def __init__(self, rows: BlockRows, model: Model) -> None:
@@ -280,12 +225,6 @@ class BlockRun:
             sums = left if sums is None else sums + left
         self.n_passes += 1
         return Assignment(n_changed, sums)
-
-    def update(self, sums: Any, C: Any) -> Any:
-        return self.model.update(sums, C)
-
-    def advance(self, state: State, stop: Stop, most_passes: int) -> None:
-        return None
 
     def labels(self) -> Array:
         return self.last

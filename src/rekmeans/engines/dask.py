@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from ..model import Model
-from ..table import MemoryTable, Table, Twins
+from ..table import CompiledFunctions, MemoryTable, Table
 from .base import Engine, choose_engine
 from .blocks import refuse_blocks
 from .native import Native
@@ -32,6 +32,11 @@ class Dask:
             "on local threads"
         )
 
+    def reported_name(self) -> str:
+        from ..table.dask_compute import current_client
+
+        return self.name if current_client() is not None else f"{self.name} (local threads)"
+
     def is_home_of(self, table: Table) -> bool:
         return table.is_partitioned
 
@@ -44,10 +49,10 @@ class Dask:
             return "takes collections for hard labels only: pass a table in memory or on disk."
         return ""
 
-    def twins(self) -> Twins:
+    def compiled_functions(self) -> CompiledFunctions:
         """Those of the engine that runs here: the rows that scales are made of are brought here."""
         native = Native()
-        return {} if native.missing() else native.twins()
+        return {} if native.missing() else native.compiled_functions()
 
     def place(
         self, stages: Sequence[Model], table: Any, n_threads: int | None, memory_limit: int | None

@@ -20,48 +20,42 @@ from dask.highlevelgraph import HighLevelGraph
 
 from .._grid import Array
 from .._lazy_property import lazy_property
-from ..model import Assignment, FarthestRow, Model, State, Stop
+from ..model import Assignment, Centroids, FarthestRow, Model, Sums
 from ..table import MemoryTable, draw_goals
 from ..table.dask import DaskTable, part_of
 from ..table.dask_compute import compute, current_client, futures_of
-from .base import Engine
-from .blocks import RowsElsewhere, weight_bits
+from .base import BaseRows, Engine, Run
+from .blocks import MAX_SEEDING_ROWS, weight_bits
 from .dask_groups import PartitionGroups
 from .dask_sharing import compute_merged, room_on_workers
-from .loss_draws import draw_goal
 from .partition import BYTES_PER_CELL, BYTES_PER_ROW, Partition, PartPass, RunPass, assign_parts
+from .row_seeding import DrawSeeding, draw_goal
 
 # of partitions that one task goes over: a task costs the scheduler some milliseconds
 TASK_SECONDS = 1.0
 PATIENCE = 20  # times the median task without any task ending, and a cluster is given up
 
 
-class DaskRows(RowsElsewhere):
+class DaskRows(BaseRows):
     """Partitions that are mapped once and kept on the workers where they fit, and else in every
     pass.
     """
 
+    max_seeding_rows = MAX_SEEDING_ROWS
+
     def __init__(
         self, stages: Sequence[Model], table: DaskTable, engine: Engine, n_threads: int | None
     ) -> None:
-        self.kernel = stages[-1].kernel
-        self.table = table
+        super().__init__(stages[-1].kernel, table)
         self.stages = tuple(stages)
         self.engine = engine
         self.n_threads = n_threads
-        self.silent: int | None = None
+        self.n_uninformative_rows: int | None = None
         self.task_seconds: list[float] = []
-
-    @property
-    def engine_name(self) -> str:
-        return "dask" if current_client() is not None else "dask (local threads)"
 
     @property
     def weight_bits(self) -> int:
         return weight_bits(self.kernel, self.table.largest_weight)
-
-    def __len__(self) -> int:
-        return self.table.n_rows
 
     @lazy_property
     def is_kept(self) -> bool:
@@ -148,32 +142,30 @@ class DaskRows(RowsElsewhere):
     def has_weight(self) -> bool:
         return any(weight for weight, _ in self._weight_counts)
 
-    def n_silent(self) -> int:
+    def n_uninformative(self) -> int:
         return (
-            sum(silent for _, silent in self._weight_counts) if self.silent is None else self.silent
+            sum(count for _, count in self._weight_counts)
+            if self.n_uninformative_rows is None
+            else self.n_uninformative_rows
         )
 
-    def label_counts(self, labels: Any, k: int) -> Array:
-        counts = [delayed(_count_labels)(block, k) for block in labels.to_delayed().ravel()]
-        return self.merge_tasks(add, counts)
-
-    def sample(self, count: int, seed: int) -> Any:
-        return self._place_here(self.table.sample(count, seed))
-
-    def in_memory(self) -> Any:
-        return self._place_here(self.table.in_memory())
-
-    def take(self, numbers: Array, weights: Array) -> Any:
-        return self._place_here(self.table.take(numbers, weights))
-
-    def _place_here(self, table: MemoryTable) -> Any:
+    def place(self, table: MemoryTable) -> BaseRows:
         return self.engine.place(self.stages, table, self.n_threads, None)
+
+    def in_memory(self) -> BaseRows:
+        return self.place(self.table.in_memory())
+
+    def start_seeding(self) -> DrawSeeding:
+        return DrawSeeding(self)
 
     def start_run(self, model: Model) -> DaskRun:
         return DaskRun(self, model)
 
-    def draw_rows(self, words: Array) -> Array:
-        """Row numbers drawn by weight, as from a table in memory."""
+    def draw(self, words: Array, C: Centroids | None = None) -> Array:
+        """Return the row numbers that a table in memory would give."""
+        return self._draw_by_weight(words) if C is None else self._draw_by_loss(C, words)
+
+    def _draw_by_weight(self, words: Array) -> Array:
         ends = np.cumsum([weight for weight, _ in self._weight_counts], dtype=np.int64)
         goals = draw_goals(int(ends[-1]), words)
         owners = np.searchsorted(ends, goals, side="right")
@@ -184,17 +176,14 @@ class DaskRows(RowsElsewhere):
         }
         return self._numbers_of_rows(owners, tasks)
 
-    def draw_by_loss(self, C: Any, words: Array) -> Array:
-        """Row numbers drawn by weight times loss at C, as from a table in memory; by weight where
-        all losses are 0.
-        """
+    def _draw_by_loss(self, C: Centroids, words: Array) -> Array:
         centroids = delayed(C, pure=False, traverse=False)
         losses = self.run_tasks(
             [delayed(Partition.loss_total)(part, centroids) for part in self.partitions]
         )
         ends = list(accumulate(losses))
         if not ends[-1]:
-            return self.draw_rows(words)
+            return self._draw_by_weight(words)
         goals = [draw_goal(ends[-1], word) for word in words.tolist()]
         owners = np.array([min(bisect_right(ends, goal), len(ends) - 1) for goal in goals])
         tasks = {}
@@ -207,7 +196,9 @@ class DaskRows(RowsElsewhere):
             tasks[i] = delayed(Partition.rows_at_losses)(self.partitions[i], centroids, here)
         return self._numbers_of_rows(owners, tasks)
 
-    def overall_sums(self) -> Any:
+    def overall_sums(self) -> Sums:
+        if self.kernel.is_exact:
+            return super().overall_sums()
         sums = [delayed(Partition.overall_sums)(part) for part in self.partitions]
         return self.merge_tasks(add, sums)
 
@@ -267,7 +258,7 @@ class DaskRows(RowsElsewhere):
         return turns, observed
 
 
-class DaskRun:
+class DaskRun(Run):
     """A pass is a task for each partition; labels stay where they are."""
 
     def __init__(self, rows: DaskRows, model: Model) -> None:
@@ -280,17 +271,11 @@ class DaskRun:
     def assign(self, C: Any) -> Assignment:
         one = RunPass(self.name, self.n_passes, self.model, self.before, C)
         found = self.rows.assign(one)
-        self.rows.silent = found.n_silent
+        self.rows.n_uninformative_rows = found.n_uninformative
         self.rows.task_seconds = found.seconds
         self.before = C
         self.n_passes = self.n_passes + 1
         return Assignment(found.n_changed, found.sums)
-
-    def update(self, sums: Any, C: Any) -> Any:
-        return self.model.update(sums, C)
-
-    def advance(self, state: State, stop: Stop, most_passes: int) -> None:
-        return None
 
     def labels(self) -> Any:
         return self.rows.label(self.model, self.before)
@@ -319,10 +304,6 @@ def _label(part: Partition, both: tuple[Model, Any]) -> Array:
 
 def _same(block: Array) -> Array:
     return block
-
-
-def _count_labels(labels: Array, k: int) -> Array:
-    return np.bincount(labels, minlength=k)
 
 
 def _add_both(one: tuple[Any, Any], two: tuple[Any, Any]) -> tuple[Any, Any]:

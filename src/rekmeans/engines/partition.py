@@ -17,7 +17,7 @@ from .._grid import Array
 from ..model import FarthestRow, Model
 from ..table import MemoryTable
 from .blocks import draw_weights, sums_with_room, with_room
-from .loss_draws import draw_parts, nearest_masses, row_at_goal, running_totals
+from .row_seeding import draw_blocks, find_drawn_row, running_totals
 
 # of the mapped copy of a row, and of its labels and bounds
 BYTES_PER_CELL = 8
@@ -31,7 +31,7 @@ class PartPass(NamedTuple):
 
     n_changed: int
     sums: Any
-    n_silent: int
+    n_uninformative: int
     seconds: list[float]
 
     def merge(self, other: PartPass) -> PartPass:
@@ -65,9 +65,9 @@ class Partition:
         self.last = NO_RUN  # run, its next pass, its state on the engine
 
     @cached_property
-    def n_silent(self) -> int:
+    def n_uninformative(self) -> int:
         """Rows that count and take no part."""
-        return int(self.rows.n_silent()) if self.rows else 0
+        return int(self.rows.n_uninformative()) if self.rows else 0
 
     def __reduce__(self) -> Any:
         """Sent to another worker, or to disk, as raw rows: they are mapped again there."""
@@ -78,7 +78,7 @@ class Partition:
         return int(self.table.X.nbytes + BYTES_PER_CELL * cells + BYTES_PER_ROW * self.table.n_rows)
 
     def assign(self, one: RunPass) -> tuple[int, Any, int] | None:
-        """n_changed, sums and silent rows of this pass; of no rows nothing."""
+        """n_changed, sums and uninformative rows of this pass; of no rows nothing."""
         if self.rows is None:
             return None
         if self.is_kept:
@@ -90,7 +90,11 @@ class Partition:
                     run.assign(one.before)
             assignment = run.assign(one.C)
             self.last = (one.run, one.number + 1, run)
-            return assignment.n_changed, sums_with_room(assignment.sums.fetch()), self.n_silent
+            return (
+                assignment.n_changed,
+                sums_with_room(assignment.sums.fetch()),
+                self.n_uninformative,
+            )
         run = self.rows.start_run(one.model)
         before = kept_labels(one, self.number)
         if before is None and one.number:
@@ -101,7 +105,7 @@ class Partition:
         labels = run.labels()
         keep_labels(one, self.number, labels)
         n_changed = len(labels) if before is None else int(np.count_nonzero(labels != before))
-        return n_changed, sums, self.n_silent
+        return n_changed, sums, self.n_uninformative
 
     def farthest(self, C: Any, start: int) -> FarthestRow | None:
         if self.rows is None:
@@ -117,7 +121,7 @@ class Partition:
 
     def weight_counts(self) -> tuple[int, int]:
         """Weight of the rows that take part, and how many that count do not."""
-        return (int(draw_weights(self.rows).sum()), self.n_silent) if self.rows else (0, 0)
+        return (int(draw_weights(self.rows).sum()), self.n_uninformative) if self.rows else (0, 0)
 
     def row_numbers(self, goals: Array) -> Array:
         """Numbers in this partition of the rows whose running sum of weights first exceeds these
@@ -135,21 +139,21 @@ class Partition:
         return self.rows.overall_sums() if self.rows else None
 
     def nearest_masses(self, C: Any) -> Array | None:
-        return with_room(nearest_masses(self.rows, C)) if self.rows else None
+        return with_room(self.rows.nearest_masses(C)) if self.rows else None
 
     def loss_total(self, C: Any) -> Any:
         """Weight times loss of all rows."""
-        parts = draw_parts(self.table.n_rows)
+        parts = draw_blocks(self.table.n_rows)
         return running_totals(parts, *self.weighted_losses(C))[-1] if parts else 0
 
     def rows_at_losses(self, C: Any, goals: list[Any]) -> Array:
         """Numbers in this partition of the rows whose running sum of weight times loss first
         exceeds these goals.
         """
-        parts = draw_parts(self.table.n_rows)
+        parts = draw_blocks(self.table.n_rows)
         (w, losses) = self.weighted_losses(C)
         totals = running_totals(parts, w, losses)
-        return np.array([row_at_goal(parts, totals, w, losses, goal) for goal in goals])
+        return np.array([find_drawn_row(parts, totals, w, losses, goal) for goal in goals])
 
     def label(self, model: Model, C: Any) -> Array:
         return self.rows.label(model, C) if self.rows else np.empty(0, np.int32)

@@ -24,7 +24,7 @@ def refuse_uninformative_table(rows: Rows, scale: str | None) -> None:
 
 
 def warn_of_empty_clusters(rows: Rows, labels: Array, k: int, why: str) -> None:
-    n_occupied = np.count_nonzero(rows.label_counts(labels, k))
+    n_occupied = np.count_nonzero(rows.table.count_labels(labels, k))
     if n_occupied < k:
         warnings.warn(
             f"n_clusters={k}, but only {n_occupied} clusters have rows: {why}",
@@ -40,7 +40,9 @@ def warn_of_what_is_left_out(placed: Placement, table: Table) -> None:
     rows = placed.rows
     if rows.kernel.beyond != "ignore":
         return
-    left_out = count_left_out(rows.kernel.scale, placed.summary, table.n_rows, rows.n_silent())
+    left_out = count_left_out(
+        rows.kernel.scale, placed.summary, table.n_rows, rows.n_uninformative()
+    )
     if sentences := left_out.sentences(table.columns.get("feature_names_in_")):
         text = " ".join([*sentences, way_out("scale='range'")])
         warnings.warn(text, LeftOutWarning, stacklevel=caller_stacklevel())

@@ -16,7 +16,7 @@ from .. import _parameters, lloyd
 from .._caller import caller_stacklevel
 from .._grid import Array, mean_turns
 from ..centroids import relocate_empty_clusters
-from ..engines import ENGINES, choose_engine
+from ..engines import ENGINES, choose_engine, summarize_columns
 from ..half_life import Clock, Piece, halved_sums, weighed_sums, without_faded
 from ..model import Fit, Pass, State, Stop
 from ..scales import NO_COLUMNS, Scale
@@ -180,10 +180,9 @@ class PartialFitMixin(Clusterer):
         stream = replace(stream, cells=CellCounts())
         if not share:
             return stream, kernel, C
-        twins = choose_engine(self.engine, ENGINES, self._make_stages(kernel), table).twins()
-        scale = self._find_scale(
-            stream.recent.table(table.columns).column_summary(self.n_threads, twins)
-        )
+        engine = choose_engine(self.engine, ENGINES, self._make_stages(kernel), table)
+        recent = stream.recent.table(table.columns)
+        scale = self._find_scale(summarize_columns(engine, recent, self.n_threads))
         if scale is kernel.scale:  # a given one, whatever the rows are
             return stream, kernel, C
         what = f"{share:.0%} of the cells of the last {cells.n_rows} rows lie outside the scale"

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
 from .. import _parameters, _watch, lloyd
-from .._grid import Array
+from .._grid import Array, mean_turns
 from ..assignment import Hard
 from ..centroids import CENTROIDS
 from ..checkpoint import use_checkpoint
@@ -248,7 +248,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """Where the rows of each cluster lie, for kernels that have a branch to choose."""
         k = len(fit.centroids)
         if placed.model.kernel.is_periodic:
-            return placed.rows.mean_phases(fit.labels, k)
+            return mean_turns(*placed.rows.phase_sums(fit.labels, k))
         return np.zeros((k, placed.table.n_columns))
 
     # warnings

@@ -17,7 +17,13 @@ from .._grid import Array
 from .._parameters import refuse_periodic_columns
 from ..assignment import Hard
 from ..centroids import CENTROIDS
-from ..engines import ENGINES, Rows, choose_engine, engine_for_prediction
+from ..engines import (
+    ENGINES,
+    Rows,
+    choose_engine,
+    engine_for_prediction,
+    summarize_columns,
+)
 from ..model import Model, Stop
 from ..scales import NO_COLUMNS
 from ..table import ColumnSummary, Table
@@ -78,14 +84,14 @@ def place_table(estimator: Any, table: Table) -> Placement:
     prototype.check_table(table)
     _refuse_missing_values(estimator, prototype, table)
     engine = choose_engine(estimator.engine, ENGINES, estimator._make_stages(prototype), table)
-    summary = table.column_summary(estimator.n_threads, engine.twins())
+    summary = summarize_columns(engine, table, estimator.n_threads)
     scale = estimator._find_scale(summary)
     refuse_periodic_columns(scale, prototype)
     preparation = estimator._make_preparation()
     kernel = estimator._make_kernel(scale).prepared(table, preparation)
     stages = tuple(estimator._make_stages(kernel))
     rows = engine.place(stages, table, estimator.n_threads, preparation.memory_limit)
-    return Placement(table, summary, rows, stages, getattr(rows, "engine_name", engine.name))
+    return Placement(table, summary, rows, stages, engine.reported_name())
 
 
 def place_fitted(estimator: Any, X: Any, sample_weight: ArrayLike | None = None) -> Placement:
@@ -104,7 +110,7 @@ def place_fitted_table(estimator: Any, kernel: Any, table: Table, engine_name: s
     stages = tuple(estimator._make_stages(kernel))[-1:]
     engine = choose_engine(engine_name, ENGINES, stages, table)
     limit = estimator._make_preparation().memory_limit
-    summary = table.column_summary(estimator.n_threads, engine.twins())
+    summary = summarize_columns(engine, table, estimator.n_threads)
     return Placement(
         table, summary, engine.place(stages, table, estimator.n_threads, limit), stages, engine.name
     )

@@ -32,7 +32,7 @@ class LeftOut:
     shares: Array  # (d,) of each column's cells
     n_rows: int
     n_in_several: int  # rows left out in two columns or more
-    n_silent: int  # rows of which every cell is left out
+    n_uninformative: int  # rows of which every cell is left out
 
     @property
     def expected_in_several(self) -> float:
@@ -55,10 +55,10 @@ class LeftOut:
             found.append(
                 f"{_column_shares(self.shares, columns, names)} left out as far from all others."
             )
-        if self.n_silent:
+        if self.n_uninformative:
             found.append(
-                f"{self.n_silent:,} of {self.n_rows:,} rows take no part: all their cells are "
-                f"left out."
+                f"{self.n_uninformative:,} of {self.n_rows:,} rows take no part: all their cells "
+                f"are left out."
             )
         elif self.is_notable_in_several:
             found.append(
@@ -87,16 +87,18 @@ def _column_shares(shares: Array, columns: Array, names: Sequence[str] | None) -
     )
 
 
-def count_left_out(scale: Scale, summary: ColumnSummary, n_rows: int, n_silent: int) -> LeftOut:
+def count_left_out(
+    scale: Scale, summary: ColumnSummary, n_rows: int, n_uninformative: int
+) -> LeftOut:
     """What the scale leaves out; rows of a large table are counted in the sample that its scale is
     made of.
     """
     shares = np.zeros(scale.n_columns) if scale.left_out is None else scale.left_out
     n_in_several = 0
     if np.count_nonzero(shares > NOTABLE / 2) > 1:
-        counts = summary.twin_of(cells_left_out_by_row)(summary, scale)
+        counts = summary.compiled(cells_left_out_by_row)(summary, scale)
         n_in_several = round(np.count_nonzero(counts > 1) / len(counts) * n_rows)
-    return LeftOut(shares, n_rows, n_in_several, n_silent)
+    return LeftOut(shares, n_rows, n_in_several, n_uninformative)
 
 
 def cells_left_out_by_row(summary: ColumnSummary, scale: Scale) -> Array:

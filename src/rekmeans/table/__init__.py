@@ -2,7 +2,7 @@
 refused here.
 """
 
-from .base import ColumnSummary, Table, Twins, dense, draw_goals, draw_rows
+from .base import ColumnSummary, CompiledFunctions, Table, dense, draw_goals, draw_rows
 from .column_cells import ColumnCells
 from .memory import MemoryTable
 from .stream import Block, StreamTable
@@ -11,10 +11,10 @@ __all__ = [
     "Block",
     "ColumnCells",
     "ColumnSummary",
+    "CompiledFunctions",
     "MemoryTable",
     "StreamTable",
     "Table",
-    "Twins",
     "dense",
     "draw_goals",
     "draw_rows",

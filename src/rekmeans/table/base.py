@@ -26,7 +26,7 @@ SUMMARY_CELLS = 1 << 20
 Statistic = Callable[[Array, Array | None], tuple[float, ...]]
 BlockStatistic = Callable[[Array, Array | None, float], Array]
 # functions that an engine has compiled, to the same bits
-Twins = Mapping[Callable[..., Any], Callable[..., Any]]
+CompiledFunctions = Mapping[Callable[..., Any], Callable[..., Any]]
 
 
 class SummaryRows(NamedTuple):
@@ -85,9 +85,7 @@ class Table(Protocol):
     def take(self, rows: Array, weights: Array) -> Table:
         """These rows, in memory, with these weights."""
 
-    def column_summary(
-        self, n_threads: int | None = None, twins: Twins | None = None
-    ) -> ColumnSummary: ...
+    def column_summary(self, n_threads: int | None = None) -> ColumnSummary: ...
 
     def dense(self, rows: slice | Array) -> Array:
         """These rows as a dense array."""
@@ -104,6 +102,9 @@ class Table(Protocol):
     def answer(self, values: Any) -> Any:
         """An answer for each row, in the kind of array that X is of."""
 
+    def count_labels(self, labels: Array, k: int) -> Array:
+        """Return the number of rows with each label, (k,)."""
+
 
 @dataclass(frozen=True)
 class ColumnSummary:
@@ -118,7 +119,7 @@ class ColumnSummary:
     find_extent: Callable[[], tuple[Array, Array]]
     find_rows: Callable[[], SummaryRows]
     n_threads: int | None = None
-    twins: Twins = field(default_factory=dict)
+    compiled_functions: CompiledFunctions = field(default_factory=dict)
 
     @lazy_property
     def extent(self) -> tuple[Array, Array]:
@@ -150,9 +151,9 @@ class ColumnSummary:
         """
         return np.concatenate(self._map_blocks(statistic), axis=1)
 
-    def twin_of(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """The compiled twin of this function of a summary, else the function itself."""
-        return self.twins.get(function, function)
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the compiled form of this function of a summary, else the function itself."""
+        return self.compiled_functions.get(function, function)
 
     @lazy_property
     def rows(self) -> SummaryRows:

@@ -17,7 +17,7 @@ from .._grid import Array
 from .._lazy_property import lazy_property
 from ..threads import count_threads
 from . import refusals
-from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, Twins, draw_goals, numbers_of_rows
+from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, draw_goals, numbers_of_rows
 from .block_source import columns_by_name
 from .dask_compute import compute
 from .memory import SUMMARY_SEED, MemoryTable
@@ -114,6 +114,10 @@ class DaskTable:
     def answer(self, values: Any) -> Any:
         return values
 
+    def count_labels(self, labels: Any, k: int) -> Array:
+        counts = [delayed(np.bincount)(part, minlength=k) for part in labels.to_delayed().ravel()]
+        return reduce(add, compute(counts))
+
     def has_missing(self) -> bool:
         return self.survey.has_missing
 
@@ -154,16 +158,13 @@ class DaskTable:
         )
         return MemoryTable(stack_blocks([table.X for table in tables]), weights, self.columns)
 
-    def column_summary(
-        self, n_threads: int | None = None, twins: Twins | None = None
-    ) -> ColumnSummary:
+    def column_summary(self, n_threads: int | None = None) -> ColumnSummary:
         threads = count_threads(n_threads)
         return ColumnSummary(
             self.n_columns,
             lambda: (self.survey.low, self.survey.high),
             lambda: self._summary_table.column_summary(threads).rows,
             threads,
-            twins or {},
         )
 
     @lazy_property

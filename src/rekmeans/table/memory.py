@@ -11,7 +11,7 @@ from scipy import sparse
 
 from .._grid import Array, integer_weights
 from ..threads import count_threads
-from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, SummaryRows, Twins, dense, draw_rows
+from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, SummaryRows, dense, draw_rows
 from .row_digest import digest_rows
 
 MAPPED_CELLS = 1 << 18  # of a block that is mapped at once: a few copies stay near the cache
@@ -62,6 +62,9 @@ class MemoryTable:
     def answer(self, values: Any) -> Any:
         return values
 
+    def count_labels(self, labels: Array, k: int) -> Array:
+        return np.bincount(labels, minlength=k)
+
     def has_missing(self) -> bool:
         """Whether any cell is NaN."""
         cells = self.X.data if sparse.issparse(self.X) else self.X
@@ -100,11 +103,9 @@ class MemoryTable:
         """These rows with these weights."""
         return replace(self, X=self.X[rows], weights=weights)
 
-    def column_summary(
-        self, n_threads: int | None = None, twins: Twins | None = None
-    ) -> ColumnSummary:
+    def column_summary(self, n_threads: int | None = None) -> ColumnSummary:
         return ColumnSummary(
-            self.n_columns, self._extent, self._summary_rows, count_threads(n_threads), twins or {}
+            self.n_columns, self._extent, self._summary_rows, count_threads(n_threads)
         )
 
     def _summary_rows(self) -> SummaryRows:

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
-from operator import itemgetter
+from functools import cached_property, reduce
+from operator import add, itemgetter
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,7 +19,6 @@ from .base import (
     SUMMARY_ROWS,
     ColumnSummary,
     SummaryRows,
-    Twins,
     draw_goals,
     numbers_of_rows,
 )
@@ -30,6 +29,7 @@ from .reading import report_reading
 from .source_parts import Item, RawBlock, map_parts, prefetch
 from .survey import Survey
 
+COUNTED_LABELS = 1 << 20  # labels that are counted at a time: they may be in a file
 # of a block's cells in float64: more, and the allocator asks the system for each block
 STREAM_BLOCK_BYTES = 1 << 23
 LEAST_ROWS = 256  # of a block
@@ -188,16 +188,19 @@ class StreamTable:
         )
         return MemoryTable(stack_blocks([block.X for block in blocks]), weights, self.columns)
 
-    def column_summary(
-        self, n_threads: int | None = None, twins: Twins | None = None
-    ) -> ColumnSummary:
+    def count_labels(self, labels: Array, k: int) -> Array:
+        """Return the number of rows with each label; labels in a file are read in blocks."""
+        blocks = (np.bincount(labels[at], minlength=k) for at in self.blocks(COUNTED_LABELS))
+        return reduce(add, blocks)
+
+    def column_summary(self, n_threads: int | None = None) -> ColumnSummary:
         threads = count_threads(n_threads)
         ends = (self.survey.low, self.survey.high)
 
         def summary_rows() -> SummaryRows:
             return self._summary_table.column_summary(threads).rows
 
-        return ColumnSummary(self.n_columns, lambda: ends, summary_rows, threads, twins or {})
+        return ColumnSummary(self.n_columns, lambda: ends, summary_rows, threads)
 
     @cached_property
     def _summary_table(self) -> MemoryTable:

@@ -17,7 +17,7 @@ import torch
 from .._grid import Array, integer_weight_bits
 from ..threads import count_threads
 from . import refusals
-from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, SummaryRows, Twins, draw_goals
+from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, SummaryRows, draw_goals
 from .device_arrays import is_on_card, is_tensor
 from .memory import SUMMARY_SEED, MemoryTable
 from .row_digest import MODULUS, digest_rows
@@ -76,6 +76,9 @@ class TorchTable:
     def answer(self, values: Any) -> Any:
         """An answer for each row as an array of the library that X is of, on its device."""
         return self.to_library(torch.as_tensor(values, device=self.device))
+
+    def count_labels(self, labels: torch.Tensor, k: int) -> Array:
+        return torch.bincount(labels, minlength=k).cpu().numpy()
 
     def dense(self, rows: slice | Array = slice(None)) -> Array:
         """These rows, brought to the host."""
@@ -147,11 +150,9 @@ class TorchTable:
         goals = torch.from_numpy(draw_goals(int(ends[-1]), words)).to(self.device)
         return torch.searchsorted(ends, goals, right=True).clamp(max=self.n_rows - 1)
 
-    def column_summary(
-        self, n_threads: int | None = None, twins: Twins | None = None
-    ) -> ColumnSummary:
+    def column_summary(self, n_threads: int | None = None) -> ColumnSummary:
         return ColumnSummary(
-            self.n_columns, self._extent, self._summary_rows, count_threads(n_threads), twins or {}
+            self.n_columns, self._extent, self._summary_rows, count_threads(n_threads)
         )
 
     def _summary_rows(self) -> SummaryRows:

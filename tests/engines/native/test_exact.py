@@ -78,7 +78,7 @@ def assert_same(rows, other, k, seed):
     assert start == other_start
     for one, two in zip(found, other_found, strict=True):
         assert_same_run(one, two)
-        assert_array_equal(rows.mean_phases(one.labels, k), other.mean_phases(two.labels, k))
+        assert_array_equal(rows.phase_sums(one.labels, k), other.phase_sums(two.labels, k))
         assert_array_equal(
             nearest_centroids(rows, one.centroids), nearest_centroids(other, two.centroids)
         )
@@ -140,7 +140,7 @@ def test_far_phases_of_sparse_rows_add_up_over_all_parts(form):
     labels = np.arange(5000, dtype=np.int32) % 3
     rows = NativeRows(kernel, MemoryTable(as_rows(form(X))), threads=1)
     assert_array_equal(
-        rows.mean_phases(labels, 3), ReferenceRows(kernel, MemoryTable(X)).mean_phases(labels, 3)
+        rows.phase_sums(labels, 3), ReferenceRows(kernel, MemoryTable(X)).phase_sums(labels, 3)
     )
 
 

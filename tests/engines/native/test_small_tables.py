@@ -36,7 +36,7 @@ def assert_same_best_fit(table, kernel, rule):
     """
     model = Model(kernel, Hard(), rule)
     words = np.random.PCG64(1).random_raw(3 * PLAN.n_words).reshape(3, -1)
-    found = NativeRows(kernel, table).best_of_drawn(model, PLAN, words, STOP)
+    found = NativeRows(kernel, table).start_run(model).fit_drawn_starts(PLAN, words, STOP)
     expected = _best_one_by_one(ReferenceRows(kernel, table), model, PLAN, words, STOP)
     assert_array_equal(found.centroids.f, expected.centroids.f)
     assert found.loss == expected.loss

@@ -63,9 +63,9 @@ def test_mapped_rows_and_weights(name, kind, block_cells):
     assert_array_equal(rows.store.grid(slice(None)).numpy(), reference.F)
     assert_array_equal(rows.store.grid(torch.tensor([5, 2, 5])).numpy(), reference.F[[5, 2, 5]])
     assert_array_equal(rows.weights(), reference.weights())
-    assert (rows.weight_bits, rows.n_silent(), len(rows)) == (
+    assert (rows.weight_bits, rows.n_uninformative(), len(rows)) == (
         reference.weight_bits,
-        reference.n_silent(),
+        reference.n_uninformative(),
         len(reference),
     )
     assert_array_equal(rows.map_blocks(lambda F: F.sum(axis=1)), reference.F.sum(axis=1))
@@ -101,8 +101,8 @@ def test_starts(name, kind, start, k):
 def test_the_farthest_row_and_mean_phases(name, kind, block_cells):
     reference, rows = both_rows(name, kind)
     labels = np.random.default_rng(0).integers(0, 3, len(reference)).astype(np.int32)
-    assert_array_equal(rows.mean_phases(labels, 3), reference.mean_phases(labels, 3))
-    assert_array_equal(rows.label_counts(labels, 4), reference.label_counts(labels, 4))
+    assert_array_equal(rows.phase_sums(labels, 3), reference.phase_sums(labels, 3))
+    assert_array_equal(rows.table.count_labels(labels, 4), reference.table.count_labels(labels, 4))
     one, two = (place.farthest(OnCircles(reference.F[:3])) for place in (reference, rows))
     assert (one.loss, one.number) == (two.loss, two.number)
     assert_array_equal(one.mapped, two.mapped)

@@ -75,7 +75,7 @@ class NativeBlockRun(BlockRun):
             self.core = _core.BlockRun(scale, len(C), d, instruction_set())
         self.core.start_pass(core_centroids(C))
         n_changed = sum(self.rows.table.map_blocks(self._assign_block, self.rows.threads))
-        self.rows.silent = self.core.n_silent
+        self.rows.n_uninformative_rows = self.core.n_silent
         self.n_passes = self.core.n_passes
         return Assignment(n_changed, fetch_sums(self.core))
 

@@ -12,9 +12,9 @@ from typing import Any
 from ...centroids import mean, rectified
 from ...kernels.euler import NARROW
 from ...model import Model
-from ...table import MemoryTable, StreamTable, Table, Twins
+from ...table import CompiledFunctions, MemoryTable, StreamTable, Table
 from ...threads import count_threads
-from ..base import refuse_device
+from ..base import BaseRows, refuse_device
 from ..blocks import refuse_blocks
 from .options import MEASURES, MOST_ROWS, RULES, instruction_set
 
@@ -40,6 +40,9 @@ class Native:
             f"compiled, {_core.instruction_set(instruction_set())} instructions, "
             f"{count_threads()} threads"
         )
+
+    def reported_name(self) -> str:
+        return self.name
 
     def is_home_of(self, table: Table) -> bool:
         return isinstance(table, MemoryTable | StreamTable)
@@ -72,14 +75,14 @@ class Native:
                 )
         return ""
 
-    def twins(self) -> Twins:
-        from .scales import TWINS
+    def compiled_functions(self) -> CompiledFunctions:
+        from .scales import COMPILED_FUNCTIONS
 
-        return TWINS
+        return COMPILED_FUNCTIONS
 
     def place(
         self, stages: Sequence[Model], table: Any, n_threads: int | None, memory_limit: int | None
-    ) -> Any:
+    ) -> BaseRows:
         from .blocks import NativeBlockRows
         from .exact import NativeRows  # the compiled module is loaded only where rows are placed
         from .float import NativePoints

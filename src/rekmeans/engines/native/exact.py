@@ -7,19 +7,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from ..._grid import GRID, Array, integer_weights, mean_turns
+from ..._grid import GRID, Array, integer_weights
 from ...centroids import rectified
 from ...kernels.euler import CircleSums, OnCircles
 from ...model import Assignment, FarthestRow, Model, Pass, State, Stop
 from ...seeding import SWAP_PATIENCE, SeedingPlan
 from ...table import MemoryTable
 from ...threads import count_threads
-from ..base import count_silent_rows
+from ..base import BaseRows, Run
 from .arrays import core_array, core_cells, core_table
 from .core_module import _core
 from .float import FloatRun
@@ -27,12 +27,9 @@ from .options import instruction_set
 from .seeding import NativeSeeding
 
 ROWS_PER_BLOCK = 4096  # rows handed to NumPy at a time
-# n d k up to which several runs are best made side by side, each on one thread
-SMALL_WORK = 1 << 22
 # n d k up to which a pass takes about a millisecond, and a whole run one call
 CALL_FIT_WORK = 1 << 25
-MOST_SHORT_FIT_WORK = 1 << 26  # n d k up to which short fits together take less than a second
-TINY_WORK = 1 << 16  # n d k up to which a run takes less than starting a thread for it
+MAX_SHORT_FIT_WORK = 1 << 26  # n d k up to which short fits together take less than a second
 ZERO_SAMPLE = 256  # rows in which zeros are counted
 # share of cells that are not zero up to which a dense table is kept in sparse form
 SPARSE_SHARE = 0.25
@@ -42,10 +39,8 @@ PART_ROWS = 1 << 16  # rows mapped at a time where they are not kept
 ROW_STATE_BYTES = 32  # bytes of a row besides its mapped copy
 
 
-class NativeRows:
+class NativeRows(BaseRows):
     """Mapped rows in the compiled core."""
-
-    most_gathered: ClassVar[int | None] = None
 
     def __init__(
         self,
@@ -55,19 +50,18 @@ class NativeRows:
         memory_limit: int | None = None,
         skip: bool = True,
     ) -> None:
-        self.kernel = kernel
-        self.table = table
+        super().__init__(kernel, table)
         self.skip = skip
         self.memory_limit = memory_limit
         self.n_threads = threads
         X = table.X
         self.n, self.d = X.shape
         weights = None
-        self.weight_bits = 0
         if table.weights is not None:
             weights, self.weight_bits = integer_weights(table.weights, table.largest_weight)
         columns = core_scale(kernel)
         self.threads = count_threads(threads)
+        self.n_parallel_runs = self.threads
         self.keep = memory_limit is None or self.n * (8 * self.d + ROW_STATE_BYTES) <= memory_limit
         common = (self.threads, instruction_set())
         if sparse.issparse(X):
@@ -79,47 +73,11 @@ class NativeRows:
             else:
                 self.core = _core.DenseRows(X, columns, weights, self.keep, *common)
 
-    def __len__(self) -> int:
-        return self.n
-
     def weights(self) -> Array:
         return self.core.weights()
 
-    def has_weight(self) -> bool:
-        return bool(self.weights().any())
-
-    def n_silent(self) -> int:
-        return count_silent_rows(self, self.table)
-
-    def label_counts(self, labels: Array, k: int) -> Array:
-        return np.bincount(labels, minlength=k)
-
-    def concurrent_starts(self, k: int) -> int:
-        return self.threads if TINY_WORK < self.n * self.d * k <= SMALL_WORK else 1
-
-    def _is_small(self, k: int, most: int) -> bool:
-        return bool(self.n * self.d * k <= most)
-
-    def sample(self, count: int, seed: int) -> NativeRows:
-        return NativeRows(
-            self.kernel,
-            self.table.sample(count, seed),
-            self.n_threads,
-            self.memory_limit,
-            self.skip,
-        )
-
-    def in_memory(self) -> NativeRows:
-        return self
-
-    def take(self, numbers: Array, weights: Array) -> NativeRows:
-        return NativeRows(
-            self.kernel,
-            self.table.take(numbers, weights),
-            self.n_threads,
-            self.memory_limit,
-            self.skip,
-        )
+    def place(self, table: MemoryTable) -> NativeRows:
+        return NativeRows(self.kernel, table, self.n_threads, self.memory_limit, self.skip)
 
     def start_run(self, model: Model) -> Any:
         return NativeRun(self, model) if model.assignment.is_hard else FloatRun(self, model)
@@ -150,27 +108,6 @@ class NativeRows:
     def start_seeding(self) -> NativeSeeding:
         return NativeSeeding(self)
 
-    def best_of_drawn(
-        self, model: Model, plan: SeedingPlan, words: Array, stop: Stop
-    ) -> State | None:
-        if not self._is_small(plan.k, MOST_SHORT_FIT_WORK):
-            return None
-        core_plan = _core.SeedingPlan(
-            plan.k, plan.candidates, plan.batches, plan.swap_candidates, SWAP_PATIENCE
-        )
-        is_rectified = model.centroids is rectified
-        found = _core.fit_drawn_starts(
-            self.core,
-            self.missing_cells_centroid,
-            words,
-            core_plan,
-            is_rectified,
-            self.skip,
-            stop.max_iter,
-            float(stop.tol),
-        )
-        return _end_of_fit(*found)
-
     @property
     def missing_cells_centroid(self) -> Array | None:
         """What stands in for the missing cells of rows that become centroids, (p,)."""
@@ -193,11 +130,6 @@ class NativeRows:
                 True, core_centroids(self.kernel.from_points(self.kernel.scale.middle[None]))
             )
         return OnCircles(f)
-
-    def label(self, model: Model, C: Any) -> Array:
-        run = self.start_run(model)
-        run.assign(C)
-        return run.labels()
 
     def nearest_losses(self, C: OnCircles) -> Array:
         core = _core.Run(self.core, len(C), False)
@@ -225,9 +157,6 @@ class NativeRows:
         turns, observed = self.core.phase_sums(core_array(labels, np.int32), k)
         return join_words(turns), observed
 
-    def mean_phases(self, labels: Array, k: int) -> Array:
-        return mean_turns(*self.phase_sums(labels, k))
-
 
 class CoreSums:
     """The sums of a pass where the core holds them: mass and loss are here, `fetch` brings the
@@ -253,7 +182,7 @@ class CoreSums:
         return self.core
 
 
-class NativeRun:
+class NativeRun(Run):
     """A run's labels, bounds and sums, kept in the core."""
 
     def __init__(self, rows: NativeRows, model: Model) -> None:
@@ -277,17 +206,14 @@ class NativeRun:
             return self.model.update(sums, C)
         return OnCircles(sums.current_core().centroids(self.is_rectified, core_centroids(C)))
 
-    def advance(self, state: State, stop: Stop, most_passes: int) -> State | None:
+    def advance(self, state: State, stop: Stop, max_passes: int) -> State | None:
         """All passes of a run without Python between them;
 
         None where passes are long enough to return after each.
         """
         C = state.candidate
-        if (
-            state.passes
-            or most_passes <= stop.max_iter
-            or not self.rows._is_small(len(C), CALL_FIT_WORK)
-        ):
+        work = self.rows.n * self.rows.d * len(C)
+        if state.passes or max_passes <= stop.max_iter or work > CALL_FIT_WORK:
             return None
         found = _core.fit_starts(
             self.rows.core,
@@ -295,6 +221,25 @@ class NativeRun:
             len(C),
             self.is_rectified,
             self.rows.skip,
+            stop.max_iter,
+            float(stop.tol),
+        )
+        return _end_of_fit(*found)
+
+    def fit_drawn_starts(self, plan: SeedingPlan, words: Array, stop: Stop) -> State | None:
+        rows = self.rows
+        if not self.model.assignment.is_hard or rows.n * rows.d * plan.k > MAX_SHORT_FIT_WORK:
+            return None
+        core_plan = _core.SeedingPlan(
+            plan.k, plan.candidates, plan.batches, plan.swap_candidates, SWAP_PATIENCE
+        )
+        found = _core.fit_drawn_starts(
+            rows.core,
+            rows.missing_cells_centroid,
+            words,
+            core_plan,
+            self.is_rectified,
+            rows.skip,
             stop.max_iter,
             float(stop.tol),
         )

@@ -16,9 +16,10 @@ import numpy as np
 from ..._grid import GRID, Array
 from ...assignment import Hard
 from ...kernels.euler import CircleSums
-from ...model import Assignment, Model, State, Stop
+from ...model import Assignment, Model
 from ...table import Table
 from ...threads import count_threads
+from ..base import Run
 from ..reference import ReferenceRows
 from .arrays import core_array
 from .core_module import _core
@@ -37,14 +38,8 @@ class NativePoints(ReferenceRows):
         self.F = core_array(self.F, self.F.dtype)  # else the core would copy it in every pass
         self.threads = count_threads(n_threads)
 
-    def sample(self, count: int, seed: int) -> Self:
-        return type(self)(self.kernel, self.table.sample(count, seed), n_threads=self.threads)
-
-    def in_memory(self) -> Self:
-        return self
-
-    def take(self, numbers: Array, weights: Array) -> Self:
-        return type(self)(self.kernel, self.table.take(numbers, weights), n_threads=self.threads)
+    def place(self, table: Table) -> Self:
+        return type(self)(self.kernel, table, n_threads=self.threads)
 
     def start_run(self, model: Model) -> FloatRun:
         return FloatRun(self, model)
@@ -76,7 +71,7 @@ class NativePoints(ReferenceRows):
             )
 
 
-class FloatRun:
+class FloatRun(Run):
     """A run whose rows pull by real numbers: the core's sums, the kernel's own next centroids."""
 
     def __init__(self, rows: Any, model: Model) -> None:
@@ -141,9 +136,6 @@ class FloatRun:
             )
             sums = replace(sums, medians=medians)
         return self.model.update(sums, C)
-
-    def advance(self, state: State, stop: Stop, most_passes: int) -> None:
-        return None
 
     def labels(self) -> Array:
         return self.last

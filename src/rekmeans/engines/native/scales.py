@@ -12,7 +12,7 @@ from ..._grid import Array
 from ...scales import Scale
 from ...scales.left_out import cells_left_out_by_row
 from ...scales.robust import place_columns
-from ...table import ColumnSummary, Twins
+from ...table import ColumnSummary, CompiledFunctions
 from ...threads import count_threads
 from .arrays import core_array, core_cells, core_table
 from .core_module import _core
@@ -36,4 +36,7 @@ def _call_core(function: Callable[..., Array], summary: ColumnSummary, *argument
     return function(core_table(X), summary.rows.numbers, *arguments, threads)
 
 
-TWINS: Twins = {place_columns: _place_all_columns, cells_left_out_by_row: _count_left_out}
+COMPILED_FUNCTIONS: CompiledFunctions = {
+    place_columns: _place_all_columns,
+    cells_left_out_by_row: _count_left_out,
+}

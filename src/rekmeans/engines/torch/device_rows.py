@@ -5,15 +5,14 @@ where the table is.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
 
 from ..._grid import Array
-from ...model import Model, State, Stop
-from ...seeding import SeedingPlan
 from ...table.torch import TorchTable
+from ..base import BaseRows
 from .host_blocks import upload_blocks
 from .phases import PhaseMap
 
@@ -25,12 +24,11 @@ MOST_DEVICE_ROWS = (1 << 31) - 1
 KEPT_CELLS_SHARE = 0.1  # of a card's free memory that cells may take beside the mapped rows
 
 
-class DeviceRows:
+class DeviceRows(BaseRows):
     """Rows of a table whose mapped copy is on a device; the table itself may be on the host."""
 
     w: torch.Tensor | None  # (n,) weight of each row in the sums; None for all 1
     weight_bits: int
-    most_gathered: ClassVar[int | None] = None
 
     def __init__(self, kernel: Any, table: Any, device: torch.device) -> None:
         if table.n_rows > MOST_DEVICE_ROWS:
@@ -39,17 +37,13 @@ class DeviceRows:
                 f"{MOST_DEVICE_ROWS:,} on one device. "
                 "Pass fewer rows."
             )
-        self.kernel = kernel
-        self.table = table
+        super().__init__(kernel, table)
         self.device = device
         self.n = table.n_rows
         self.d = table.n_columns
         self.phases = PhaseMap(kernel, device)
         self._kept_cells: list[tuple[slice, torch.Tensor]] = []
         self.cells_at_once = HOST_CELLS if device.type == "cpu" else DEVICE_CELLS
-
-    def __len__(self) -> int:
-        return int(self.n)
 
     def blocks(self, k: int = 1) -> Iterator[slice]:
         """All rows in order, so many at a time that a block has a bounded number of cells and of
@@ -102,7 +96,7 @@ class DeviceRows:
     def has_weight(self) -> bool:
         return self.w is None or bool(self.w.any())
 
-    def n_silent(self) -> int:
+    def n_uninformative(self) -> int:
         if self.w is None:
             return 0
         given = self.table_weights()
@@ -132,26 +126,6 @@ class DeviceRows:
             if isinstance(self.table, TorchTable)
             else labels.cpu().numpy()
         )
-
-    def label_counts(self, labels: Any, k: int) -> Array:
-        return torch.bincount(self.labels_on_device(labels), minlength=k).cpu().numpy()
-
-    def concurrent_starts(self, k: int) -> int:
-        return 1
-
-    def in_memory(self) -> Any:
-        return self
-
-    def sample(self, count: int, seed: int) -> Any:
-        return type(self)(self.kernel, self.table.sample(count, seed), self.device)
-
-    def take(self, numbers: Array, weights: Array) -> Any:
-        return type(self)(self.kernel, self.table.take(numbers, weights), self.device)
-
-    def best_of_drawn(
-        self, model: Model, plan: SeedingPlan, words: Array, stop: Stop
-    ) -> State | None:
-        return None
 
 
 def _writeable(values: Array) -> Array:

@@ -14,7 +14,8 @@ from ...kernels.euler import NARROW, Euler
 from ...kernels.linear import Linear
 from ...kernels.rbf import RBF
 from ...model import Model
-from ...table import Table, Twins
+from ...table import CompiledFunctions, Table
+from ..base import BaseRows
 from ..native import Native
 
 SERVED_KERNELS = (Euler, Linear, RBF)
@@ -33,6 +34,9 @@ class Torch:
         from .devices import describe_device
 
         return describe_device()
+
+    def reported_name(self) -> str:
+        return self.name
 
     def is_home_of(self, table: Table) -> bool:
         return not table.is_on_host
@@ -73,14 +77,14 @@ class Torch:
                 )
         return ""
 
-    def twins(self) -> Twins:
+    def compiled_functions(self) -> CompiledFunctions:
         """Those of the compiled core: the rows that scales are made of are brought to the host."""
         native = Native()
-        return {} if native.missing() else native.twins()
+        return {} if native.missing() else native.compiled_functions()
 
     def place(
         self, stages: Sequence[Model], table: Any, n_threads: int | None, memory_limit: int | None
-    ) -> Any:
+    ) -> BaseRows:
         from .placement import place_on_devices  # torch is loaded only where rows are placed
 
         return place_on_devices(stages, table, memory_limit)

@@ -13,17 +13,17 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..._grid import Array, integer_weights, small_weight_bits
+from ..._grid import Array, small_weight_bits
 from ...kernels.base import rectified_update
 from ...kernels.linear import Linear
 from ...kernels.points import PointSums
 from ...kernels.rbf import RBF
-from ...model import Assignment, FarthestRow, Model, Points, State, Stop
-from ...table import MemoryTable, draw_rows
+from ...model import Assignment, FarthestRow, Model, Points
+from ...table import MemoryTable
 from ...table.torch import times_power_of_two
-from ..block_seeding import BlockSeeding
-from ..loss_draws import draw_by_weighted_loss, nearest_masses
+from ..base import Run
 from ..reference import ReferenceRows
+from ..row_seeding import DrawSeeding
 from .device_rows import DeviceRows
 
 # The loss of a row at distance D from its centroid, and how hard it pulls: the kernels' own
@@ -68,30 +68,12 @@ class TorchPoints(DeviceRows):
             self.kernel, MemoryTable(self.table.dense(slice(None)), self.table.weights)
         )
 
-    def sample(self, count: int, seed: int) -> ReferenceRows:
-        sample = self.table.sample(count, seed)
-        return ReferenceRows(self.kernel, MemoryTable(sample.dense(slice(None)), sample.weights))
+    def place(self, table: Any) -> ReferenceRows:
+        """The rows of a sample on the host."""
+        return ReferenceRows(self.kernel, MemoryTable(table.dense(slice(None)), table.weights))
 
-    def take(self, numbers: Array, weights: Array) -> ReferenceRows:
-        return ReferenceRows(self.kernel, MemoryTable(self.table.dense(numbers), weights))
-
-    def start_seeding(self) -> BlockSeeding:
-        return BlockSeeding(self)
-
-    def draw_rows(self, words: Array) -> Array:
-        """Row numbers drawn by weight."""
-        w = self.weights()
-        return draw_rows(integer_weights(w if w.any() else w + 1)[0], words)
-
-    def draw_by_loss(self, C: Points, words: Array) -> Array:
-        """Row numbers drawn by weight times loss at C; by weight where all losses are 0."""
-        w = self.weights()
-        drawn = draw_by_weighted_loss(w, np.where(w > 0, self.nearest_losses(C), 0), words)
-        return self.draw_rows(words) if drawn is None else drawn
-
-    def nearest_masses(self, C: Points) -> Array:
-        """Weight of the rows that each of these centroids is the nearest of, (k,)."""
-        return nearest_masses(self, C)
+    def start_seeding(self) -> DrawSeeding:
+        return DrawSeeding(self)
 
     def nearest_losses(self, C: Points) -> Array:
         return LOSSES[type(self.kernel)](self._least_distances(C)).cpu().numpy()
@@ -148,16 +130,11 @@ class TorchPoints(DeviceRows):
         loss, row = self._least_distances(C).masked_fill_(self.w <= 0, -1.0).max(0)
         return FarthestRow(float(loss), int(row), self.F[int(row)].cpu().numpy())
 
-    def label(self, model: Model, C: Points) -> Any:
-        run = self.start_run(model)
-        run.assign(C)
-        return run.labels()
-
     def map_blocks(self, answer: Callable[[Array], Array]) -> Array:
         return np.concatenate([answer(self.F[at].cpu().numpy()) for at in self.blocks()])
 
 
-class PointsRun:
+class PointsRun(Run):
     """Every pass goes over every row, a block at a time; only the labels are remembered."""
 
     def __init__(self, rows: TorchPoints, model: Model) -> None:
@@ -182,12 +159,6 @@ class PointsRun:
         self.last = labels
         self.n_passes += 1
         return Assignment(n_changed, point_sums_on_host(total))
-
-    def update(self, sums: PointSums, C: Points) -> Any:
-        return self.model.update(sums, C)
-
-    def advance(self, state: State, stop: Stop, most_passes: int) -> None:
-        return None
 
     def labels(self) -> Any:
         return self.rows.answer_labels(self.last)

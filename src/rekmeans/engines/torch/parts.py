@@ -35,7 +35,7 @@ class PartedRows(BlockRows):
 
     def read_rows(self) -> Iterator[tuple[slice, Any]]:
         yield from self.parts
-        self.silent = sum(rows.n_silent() for _, rows in self.parts)
+        self.n_uninformative_rows = sum(rows.n_uninformative() for _, rows in self.parts)
 
     def start_run(self, model: Model) -> PartedRun:
         return PartedRun(self, model)

@@ -11,7 +11,8 @@ import torch
 
 from ..._grid import Array
 from ...kernels.euler import CircleSums, OnCircles
-from ...model import Assignment, Model, State, Stop
+from ...model import Assignment, Model
+from ..base import Run
 from .distances import exact_distances, observed_mask
 from .integers import ShiftedSums, add_shifted, fetch_integers
 
@@ -21,7 +22,7 @@ LOSS_BITS = 63
 COUNT_BITS = 1
 
 
-class PlainRun:
+class PlainRun(Run):
     """Every pass goes over every row, a block at a time; sums are brought to the host once a
     pass.
     """
@@ -49,12 +50,6 @@ class PlainRun:
         self.n_passes = self.n_passes + 1
         loss, *sums, n_changed = fetch_integers(*groups, changed)
         return Assignment(int(n_changed), circle_sums(rows, sums, int(loss)))
-
-    def update(self, sums: Any, C: OnCircles) -> OnCircles:
-        return self.model.update(sums, C)
-
-    def advance(self, state: State, stop: Stop, most_passes: int) -> State | None:
-        return None
 
     def labels(self) -> Any:
         return self.rows.answer_labels(self.last)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..._grid import TURN, Array, integer_weight_bits, mean_turns
+from ..._grid import TURN, Array, integer_weight_bits
 from ...kernels.base import rectified_update
 from ...kernels.euler import CircleSums, OnCircles
 from ...model import FarthestRow, Model
@@ -86,13 +86,7 @@ class TorchRows(DeviceRows):
     def in_memory(self) -> Any:
         return place_few_rows(self.kernel, self.table, self.device) or self
 
-    def sample(self, count: int, seed: int) -> Any:
-        return self._place(self.table.sample(count, seed))
-
-    def take(self, numbers: Array, weights: Array) -> Any:
-        return self._place(self.table.take(numbers, weights))
-
-    def _place(self, table: Any) -> Any:
+    def place(self, table: Any) -> Any:
         """Rows of a sample where starts are found soonest."""
         return place_few_rows(self.kernel, table, self.device) or type(self)(
             self.kernel, table, self.device
@@ -152,16 +146,8 @@ class TorchRows(DeviceRows):
         loss, row = least.max(0)  # the first of several
         return FarthestRow(int(loss), int(row), self.store.grid(row[None])[0].cpu().numpy())
 
-    def label(self, model: Model, C: OnCircles) -> Any:
-        run = self.start_run(model)
-        run.assign(C)
-        return run.labels()
-
     def map_blocks(self, answer: Callable[[Array], Array]) -> Array:
         return np.concatenate([answer(self.store.grid(at).cpu().numpy()) for at in self.blocks()])
-
-    def mean_phases(self, labels: Any, k: int) -> Array:
-        return mean_turns(*self.phase_sums(labels, k))
 
     def phase_sums(self, labels: Any, k: int) -> tuple[Array, Array]:
         labels = self.labels_on_device(labels)

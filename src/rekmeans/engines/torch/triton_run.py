@@ -81,13 +81,13 @@ class TritonRun:
         self.candidate = self._fetch(0)
         return self.candidate
 
-    def advance(self, state: State, stop: Stop, most_passes: int) -> State | None:
+    def advance(self, state: State, stop: Stop, max_passes: int) -> State | None:
         """Passes up to the end, to one that leaves a cluster empty, or to the last that may move
         the centroids.
 
         None where the closing pass is due.
         """
-        most = min(most_passes, stop.max_iter - len(state.passes))
+        most = min(max_passes, stop.max_iter - len(state.passes))
         if most <= 0:
             return None
         passes = self._upload_centroids(state.candidate)
