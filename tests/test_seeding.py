@@ -157,7 +157,7 @@ def test_k_means_parallel_is_its_plain_definition(k, seed):
     rows = rows_of(random.random((60, 3)), random.integers(0, 5, 60))
     bits = np.random.PCG64(seed)
     numbers, masses = plain_candidates(rows, k, bits)
-    expected = greedy_rows(rows.take(numbers, masses), SeedingPlan(k, 25), bits)
+    expected = greedy_rows(rows.place(rows.table.take(numbers, masses)), SeedingPlan(k, 25), bits)
     assert oversampled_rows(rows, k, np.random.PCG64(seed)) == expected
 
 

@@ -50,7 +50,7 @@ def swaps(monkeypatch):
 @pytest.fixture
 def one_by_one(monkeypatch):
     """No short fit is made in one call of the core."""
-    monkeypatch.setattr(exact, "MOST_SHORT_FIT_WORK", 0)
+    monkeypatch.setattr(exact, "MAX_SHORT_FIT_WORK", 0)
 
 
 def fit(method=RectifiedEulerKMeans, rows=X, weights=None, **parameters):

@@ -160,7 +160,8 @@ class PassSums(Protocol):
     @property
     def loss(self) -> Loss: ...
 
-    def fetch(self) -> Sums: ...
+    def fetch(self) -> Sums:
+        """Return all sums as arrays of their own."""
 
 
 @dataclass(frozen=True)
@@ -203,7 +204,7 @@ class Model:
 
     def update(self, sums: PassSums, C: Centroids) -> Centroids:
         """Return the next centroids."""
-        return self.centroids(self.kernel, sums, C)
+        return self.centroids(self.kernel, sums.fetch(), C)
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,9 @@ from rekmeans import (
     SelfOrganizingMap,
 )
 from rekmeans.engines import blocks
-from rekmeans.engines.blocks import MAX_SEEDING_ROWS, BlockRows, BlockRun, with_room
+from rekmeans.engines.blocks import MAX_SEEDING_ROWS, BlockRows, BlockRun
 from rekmeans.engines.native.blocks import NativeBlockRun
+from rekmeans.engines.wide_sums import widen
 from rekmeans.estimators.placement import place_for_fit
 from rekmeans.seeding import plus_plus
 from rekmeans.short_fits import SMALL
@@ -193,8 +194,8 @@ def test_weights_of_blocks_share_one_exponent_over_many_orders_of_magnitude(tmp_
 
 def test_sums_of_many_blocks_do_not_overflow():
     large = np.array([2**62, -5])
-    assert (with_room(large) + with_room(large)).tolist() == [2**63, -10]
-    assert with_room(np.array([2**43 - 1])).dtype == np.int64
+    assert (widen(large) + widen(large)).tolist() == [2**63, -10]
+    assert widen(np.array([2**43 - 1])).dtype == np.int64
 
 
 def test_a_pass_reads_every_row_once(tmp_path):
@@ -339,8 +340,9 @@ def test_soft_euler_fits_of_many_rows_start_from_a_sample():
     start = next(model._make_starts(placed.rows, placed.table, model._start_draws()))
     seed = np.random.SeedSequence(model._start_draws().entropy).spawn(1)[0]
     bits = np.random.PCG64(seed)
-    sample = place_for_fit(model, large).rows.sample(MAX_SEEDING_ROWS, bits.random_raw(1).item())
-    assert start == plus_plus(sample, K, bits)
+    rows = place_for_fit(model, large).rows
+    sample = rows.table.sample(MAX_SEEDING_ROWS, bits.random_raw(1).item())
+    assert start == plus_plus(rows.place(sample), K, bits)
 
 
 # refusals

@@ -25,10 +25,10 @@ from rekmeans import (
     RectifiedEulerKMeans,
     watch_passes,
 )
-from rekmeans.engines.dask_groups import PartitionGroups
-from rekmeans.engines.dask_sharing import share_partitions
+from rekmeans.engines.dask.partition import Partition, RunPass, merge_some
+from rekmeans.engines.dask.sharing import share_partitions
+from rekmeans.engines.dask.worker_groups import WorkerGroups
 from rekmeans.engines.native import Native
-from rekmeans.engines.partition import Partition, RunPass, merge_some
 from rekmeans.estimators.placement import place_for_fit
 from rekmeans.short_fits import SMALL
 from rekmeans.table import MemoryTable
@@ -259,7 +259,7 @@ def on_one_worker(client):
     ]
     one = RunPass("run", 0, placed.model, None, kernel.from_points(POINTS))
     return (
-        PartitionGroups(futures, lambda: 0.0),
+        WorkerGroups(futures, lambda: 0.0),
         one,
         placed.rows.start_run(placed.model).assign(one.C).sums.fetch(),
     )

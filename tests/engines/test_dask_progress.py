@@ -10,7 +10,7 @@ from dask import array
 from distributed import Client, LocalCluster
 
 from rekmeans import RectifiedEulerKMeans, watch_passes
-from rekmeans.engines import dask_rows
+from rekmeans.engines.dask import rows as dask_rows
 from rekmeans.table.reading import watch_reading
 from support.streams import stream_rows
 

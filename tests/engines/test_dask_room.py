@@ -9,8 +9,8 @@ from dask import array
 from distributed import Client, LocalCluster
 
 from rekmeans import RectifiedEulerKMeans
-from rekmeans.engines import dask_sharing
-from rekmeans.engines.dask_sharing import room_on_workers
+from rekmeans.engines.dask import sharing
+from rekmeans.engines.dask.sharing import room_on_workers
 from rekmeans.machine_memory import machine_memory
 from support.assertions import assert_same_fit
 from support.streams import stream_rows
@@ -63,7 +63,7 @@ def test_workers_without_a_memory_limit_keep_partitions_of_a_share_of_the_machin
         assert count_reads(log, 1) == count_reads(log, 3)
         # both share one machine
         assert room_on_workers(client, lambda: 0.0) == machine_memory() / 4
-        monkeypatch.setattr(dask_sharing, "DECODED_SHARE", 2**50)
+        monkeypatch.setattr(sharing, "DECODED_SHARE", 2**50)
         assert count_reads(log, 1) + 2 * N_PARTITIONS == count_reads(log, 3)
 
 
@@ -88,5 +88,5 @@ class SharedCluster:
 
 
 def test_machines_count_once_and_limits_by_worker(monkeypatch):
-    monkeypatch.setattr(dask_sharing, "gather", lambda client, tasks, limit: tasks)
+    monkeypatch.setattr(sharing, "gather", lambda client, tasks, limit: tasks)
     assert room_on_workers(SharedCluster(), lambda: 0.0) == 800 / 2 + 4000 / 4

@@ -11,8 +11,8 @@ from dask import array
 from distributed import Client, LocalCluster
 
 from rekmeans import RectifiedEulerKMeans, watch_passes
-from rekmeans.table import dask_compute
-from rekmeans.table.dask_compute import wait_for
+from rekmeans.engines.dask import compute
+from rekmeans.engines.dask.compute import wait_for
 from support.assertions import assert_same_fit, raises_mentioning
 from support.streams import stream_rows
 
@@ -21,7 +21,7 @@ X = np.tile(stream_rows(), (20, 1))
 POINTS = np.random.default_rng(5).uniform(-2, 14, (K, 3))
 SLOW_START = """
 import os, time
-import rekmeans.engines.dask_rows
+import rekmeans.engines.dask.rows
 if os.path.exists({flag!r}):
     time.sleep({seconds})
 """
@@ -120,7 +120,7 @@ STUCK = {
 
 @pytest.mark.parametrize(("tasks", "n_connected", "message"), STUCK.values(), ids=STUCK)
 def test_the_error_names_the_workers_that_do_not_answer(monkeypatch, tasks, n_connected, message):
-    monkeypatch.setattr(dask_compute, "_are_done", lambda futures: False)
+    monkeypatch.setattr(compute, "_are_done", lambda futures: False)
     client = StuckClient(tasks, n_connected)
     with (
         dask.config.set({"rekmeans.timeout": 0.1, "rekmeans.worker-timeout": 0.2}),
@@ -149,4 +149,4 @@ def test_the_wait_depends_on_the_configuration_and_on_whether_workers_have_tasks
     config, has_tasks, slow_task, seconds
 ):
     with dask.config.set(config):
-        assert dask_compute._allowed_seconds(has_tasks, slow_task) == seconds
+        assert compute._allowed_seconds(has_tasks, slow_task) == seconds

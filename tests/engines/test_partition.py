@@ -8,8 +8,8 @@ import pytest
 from dask import array
 
 from rekmeans import RectifiedEulerKMeans
+from rekmeans.engines.dask.partition import Partition, RunPass, keep_labels, kept_labels
 from rekmeans.engines.native import Native
-from rekmeans.engines.partition import Partition, RunPass, keep_labels, kept_labels
 from rekmeans.estimators.placement import place_for_fit
 from support.assertions import assert_same_fit
 from support.streams import stream_rows

@@ -6,9 +6,9 @@ from dask import array, dataframe
 from numpy.testing import assert_array_equal
 
 from rekmeans import RectifiedEulerKMeans
+from rekmeans.engines import read_input
 from rekmeans.table import MemoryTable
 from rekmeans.table.base import EXACT_ROWS, SUMMARY_ROWS
-from rekmeans.table.stream_input import read_any_table
 from support.streams import CUTS, frame, stream_rows, stream_weights
 
 X = stream_rows()
@@ -19,7 +19,7 @@ weighted = pytest.mark.parametrize("w", [None, W], ids=["equal", "weighted"])
 def read(rows, w, lengths):
     weights = None if w is None else array.from_array(w, chunks=(lengths,))
     collection = array.from_array(rows, chunks=(lengths, rows.shape[1]))
-    return read_any_table(RectifiedEulerKMeans(3), collection, weights, fitting=True)
+    return read_input(RectifiedEulerKMeans(3), collection, weights, fitting=True)
 
 
 @weighted

@@ -14,7 +14,8 @@ from scipy import sparse
 from sklearn import config_context
 
 from rekmeans import EulerMap, RectifiedEulerKMeans
-from rekmeans.table.stream_input import find_source, read_any_table
+from rekmeans.engines import read_input
+from rekmeans.table.stream_input import find_source
 from support.assertions import assert_one_sentence, raises_mentioning
 
 X = np.random.default_rng(0).normal(size=(300, 3))
@@ -140,7 +141,7 @@ def test_a_file_that_goes_while_it_is_read(tmp_path):
     source = find_source(tmp_path, None)
     (tmp_path / "1.parquet").unlink()
     with raises_mentioning(FileNotFoundError, "a file is gone", "1.parquet") as caught:
-        read_any_table(RectifiedEulerKMeans(), source, fitting=True)
+        read_input(RectifiedEulerKMeans(), source, fitting=True)
     assert_one_sentence(caught.value)
 
 
@@ -173,4 +174,4 @@ def test_what_the_command_line_writes_into_a_folder_is_not_read_as_its_table(tmp
     FRAME.to_parquet(tmp_path / "0.parquet")
     (tmp_path / "0-rekmeans").mkdir()
     (tmp_path / "0-rekmeans" / "model.safetensors").write_text("a model")
-    assert read_any_table(RectifiedEulerKMeans(), tmp_path, fitting=True).n_rows == len(FRAME)
+    assert read_input(RectifiedEulerKMeans(), tmp_path, fitting=True).n_rows == len(FRAME)

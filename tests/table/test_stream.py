@@ -11,12 +11,13 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from rekmeans import RectifiedEulerKMeans
+from rekmeans.engines import read_input
 from rekmeans.table import MemoryTable
 from rekmeans.table.array_blocks import ArrayBlocks
 from rekmeans.table.base import EXACT_ROWS, SUMMARY_ROWS, numbers_of_rows
 from rekmeans.table.source_parts import RawBlock, SourcePart, prefetch
 from rekmeans.table.stream import StreamTable, block_rows
-from rekmeans.table.stream_input import read_any_table, survey_rows
+from rekmeans.table.stream_input import survey_rows
 from support.assertions import assert_one_sentence, assert_same_fit, raises_mentioning
 from support.streams import (
     FORMS,
@@ -40,7 +41,7 @@ weighted = pytest.mark.parametrize("w", [None, W], ids=["equal", "weighted"])
 
 
 def read(X, sample_weight=None, memory_limit=SMALL, fitting=True):
-    return read_any_table(RectifiedEulerKMeans(3), X, sample_weight, memory_limit, fitting=fitting)
+    return read_input(RectifiedEulerKMeans(3), X, sample_weight, memory_limit, fitting=fitting)
 
 
 def assert_same_table(one, two):
@@ -274,7 +275,7 @@ def test_other_input_is_refused_in_a_sentence(tmp_path):
         read(called_arrays(tmp_path, X, None), np.ones(1001))
     fitted = RectifiedEulerKMeans(3).fit(np.nan_to_num(X)[:, :2])
     with raises_mentioning(ValueError, "X has 3 features", "expecting 2"):
-        read_any_table(fitted, called_arrays(tmp_path, X, None), fitting=False)
+        read_input(fitted, called_arrays(tmp_path, X, None), fitting=False)
 
 
 def test_frames_of_a_function_have_one_set_of_names():

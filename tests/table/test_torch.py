@@ -10,10 +10,10 @@ from numpy.testing import assert_array_equal
 torch = pytest.importorskip("torch")
 
 from rekmeans import RectifiedEulerKMeans  # noqa: E402
+from rekmeans.engines import read_input  # noqa: E402
 from rekmeans.scales import SCALES  # noqa: E402
 from rekmeans.table import MemoryTable  # noqa: E402
 from rekmeans.table.device_arrays import is_on_card, is_tensor  # noqa: E402
-from rekmeans.table.stream_input import read_any_table  # noqa: E402
 from rekmeans.table.torch import TensorMemoryTable, TorchTable  # noqa: E402
 
 WEIGHTS = {
@@ -213,10 +213,10 @@ def test_arrays_on_a_card_are_told_by_their_device():
 
 def test_a_tensor_on_the_host_is_numpys_view_of_it():
     X = torch.rand(5, 2, dtype=torch.float64, requires_grad=True)
-    table = read_any_table(RectifiedEulerKMeans(2), X, fitting=True, k=2)
+    table = read_input(RectifiedEulerKMeans(2), X, fitting=True, k=2)
     assert isinstance(table, TensorMemoryTable)
     assert table.X.ctypes.data == X.data_ptr()
-    table = read_any_table(RectifiedEulerKMeans(2, engine="torch"), X, fitting=True, k=2)
+    table = read_input(RectifiedEulerKMeans(2, engine="torch"), X, fitting=True, k=2)
     assert isinstance(table, TorchTable)
     assert table.cells.data_ptr() == X.data_ptr()
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 from .._grid import GRID, Array
 from ..assignment import Hard
 from ..estimators.placement import fitted_centroids, place_fitted
-from ..kernels.euler import OnCircles
+from ..kernels.euler import CircleSums, OnCircles
 from ..table import Table
 from ..table.refusals import refuse_table_on_card
 from ..threads import count_threads
@@ -172,7 +172,7 @@ def analyse_fit(model: Any, X: Any) -> FitAnalysis:
 
     with threadpool_limits(model.n_threads):
         run = rows.start_run(replace(placed.model, assignment=Hard()))
-        found = run.assign(C).sums.fetch()
+        found = cast(CircleSums, run.assign(C).sums.fetch())
     with threadpool_limits(1), thread_pool(model) as pool:
         counts = list(pool.map(partial(_missing_and_beyond, kernel), _dense_blocks(table)))
         scores, margins = rows.map_blocks(scores_and_margins).T

@@ -9,19 +9,21 @@ from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from .._grid import Array
 from .._parameters import check_bytes
+from ..engines import read_input
 from ..io.file_table import ColumnSelection, FileTable, NumberedNames, UnreadableFileError
+from ..table import MemoryTable
 from ..table.file_names import is_several_files
 from ..table.reading import report_reading
 from ..table.refusals import refuse_bad_rows
 from ..table.source_parts import prefetch
 from ..table.stream import block_rows
-from ..table.stream_input import find_source, read_any_table
+from ..table.stream_input import find_source
 
 # of the sample that the report of a large table is made of
 DESCRIBED_ROWS = 100_000
@@ -135,8 +137,8 @@ def describe_by_sample(model: Any, source: Any, columns: FileTable) -> FileTable
     """The table that the report is made of: rows drawn from a large one, by the one rule of
     draws.
     """
-    table = read_any_table(model, source, fitting=False)
-    sample = table.sample(DESCRIBED_ROWS, DESCRIBED_SEED)
+    table = read_input(model, source, fitting=False)
+    sample = cast(MemoryTable, table.sample(DESCRIBED_ROWS, DESCRIBED_SEED))
     rows = sample.dense() if sample.weights is None else sample.repeat_rows().dense()
     note = f"the report shows {len(rows):,} of {table.n_rows:,} rows, drawn at random."
     return replace(columns, X=rows, notes=[note] if len(rows) < table.n_rows else [])

@@ -1,14 +1,18 @@
-"""Engines: where mapped rows are and passes run.
+"""Engines: where mapped rows are stored and passes run.
 
-A new one is a file and an entry here; the last is tried first.
+A new engine is a folder or a file, and an entry in IN_ORDER.
 """
 
+from sklearn.base import BaseEstimator
+
 from ..table import Table
+from ..table.stream_input import read_host_table
 from .base import (
     BaseRows,
     Engine,
     Rows,
     Run,
+    TableReader,
     choose_engine,
     refuse_missing_engine,
     summarize_columns,
@@ -24,18 +28,19 @@ __all__ = [
     "Engine",
     "Rows",
     "Run",
+    "TableReader",
     "check_engine",
     "check_engine_name",
     "choose_engine",
     "engine_for_prediction",
+    "read_input",
     "summarize_columns",
 ]
 
-IN_ORDER: tuple[Engine, ...] = (Reference(), Native(), Dask(), Torch())  # tried from the last on
+HOST_ENGINES: tuple[Engine, ...] = (Reference(), Native())
+# "auto" tries the last one first
+IN_ORDER: tuple[Engine, ...] = (*HOST_ENGINES, Dask(HOST_ENGINES), Torch())
 ENGINES: dict[str, Engine] = {engine.name: engine for engine in IN_ORDER}
-
-
-OF_PARTITIONS = frozenset({Dask.name})  # engines that take partitioned tables only
 
 
 def engine_for_prediction(name: str, table: Table) -> str:
@@ -45,7 +50,28 @@ def engine_for_prediction(name: str, table: Table) -> str:
     If an engine takes only Dask collections, the engine that "auto" chooses predicts rows of any
     other table. Any other engine that does not take a table raises an error, as in `fit`.
     """
-    return "auto" if name in OF_PARTITIONS and not table.is_partitioned else name
+    if name == "auto" or table.is_partitioned or not ENGINES[name].is_for_partitions:
+        return name
+    return "auto"
+
+
+def read_input(
+    estimator: BaseEstimator,
+    X: object,
+    sample_weight: object = None,
+    memory_limit: int | None = None,
+    *,
+    fitting: bool,
+    k: int = 1,
+    k_parameter: str = "",
+) -> Table:
+    """Read the input of an estimator as a table, and check it, wherever its rows are."""
+    for engine in IN_ORDER:
+        if (read := engine.reader(X)) is not None:
+            return read(estimator, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter)
+    return read_host_table(
+        estimator, X, sample_weight, memory_limit, fitting=fitting, k=k, k_parameter=k_parameter
+    )
 
 
 def check_engine(name: str) -> None:

@@ -13,17 +13,19 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from .._caller import caller_stacklevel
-from .._grid import TURN, Array, mass_of, product
+from .._grid import TURN, Array, integer_weight_bits, mass_of, product, small_weight_bits
 from .._lazy_property import lazy_property
 from ..assignment import Hard, nearest, one_hot
 from ..centroids import rectified
 from ..kernels.base import rectified_update, with_statistics
 from ..model import Assignment, Centroids, FarthestRow, Model, PassSums, State, Stop, Sums
 from ..seeding import Seeding, SeedingPlan
-from ..table import ColumnSummary, CompiledFunctions, Table
+from ..table import ColumnSummary, CompiledFunctions, Table, TableFacts
 from .row_seeding import RowSeeding, draw_by_weight, draw_by_weighted_loss
 
 if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
     from ..kernels.base import Kernel
 
 MAX_HALF_TURNS = 2.0**46  # larger phases are added as if they were this
@@ -67,10 +69,13 @@ class Rows(Protocol):
     The table may be read block by block, or lie on a cluster or a GPU.
     """
 
-    weight_bits: int  # the weights in the sums are the user's times 2^weight_bits
     n_parallel_runs: int  # small runs that may be made side by side
     # rows that are brought into memory to choose starts from; None: the rows are in memory
     max_seeding_rows: int | None
+
+    @property
+    def weight_bits(self) -> int:
+        """The power of two that the user's weights are multiplied by in the sums."""
 
     @property
     def kernel(self) -> Kernel: ...
@@ -127,7 +132,6 @@ class BaseRows(ABC):
     An engine overrides what it can do faster, `mapped_blocks` first of all.
     """
 
-    weight_bits: int = 0
     n_parallel_runs: int = 1
     max_seeding_rows: int | None = None
     table: Table
@@ -155,6 +159,17 @@ class BaseRows(ABC):
     def mapped_blocks(self) -> Iterator[tuple[slice, Array]]:
         """Yield all mapped rows in order: their slice, and F (m, p) in memory."""
         return ((at, self.kernel.embed(self.table.dense(at))) for at in self.blocks())
+
+    @lazy_property
+    def weight_bits(self) -> int:
+        """The power of two that weights are multiplied by in the sums."""
+        largest = self.table.largest_weight
+        if largest is None and self.table.is_in_memory and self.table.weights is not None:
+            largest = float(self.table.weights.max())
+        if largest is None:
+            return 0
+        bits = integer_weight_bits if self.kernel.is_exact else small_weight_bits
+        return bits(largest)
 
     def __len__(self) -> int:
         return self.table.n_rows
@@ -265,32 +280,61 @@ def middle_centroid(kernel: Kernel) -> Centroids:
     return kernel.from_points(kernel.scale.middle[None])
 
 
-class Engine(Protocol):
+class TableReader(Protocol):
+    """Reads the input of an estimator, and checks it, as a table of an engine."""
+
+    def __call__(
+        self,
+        estimator: BaseEstimator,
+        X: object,
+        sample_weight: object,
+        *,
+        fitting: bool,
+        k: int,
+        k_parameter: str,
+    ) -> Table: ...
+
+
+class Engine(ABC):
     """A place where mapped rows are stored and passes run."""
 
     name: str
+    # whether it serves partitioned tables only; such a model predicts other tables with "auto"
+    is_for_partitions: bool = False
 
-    def missing(self) -> str:
-        """Return '' or what is not installed and how to install it; import nothing."""
-
+    @abstractmethod
     def describe(self) -> str:
         """Return a description of the engine on this machine."""
 
+    @abstractmethod
+    def unsupported(self, stages: Sequence[Model], table: TableFacts) -> str:
+        """Return '' or why the engine cannot run every stage of this fit on this table."""
+
+    @abstractmethod
+    def place(
+        self, stages: Sequence[Model], table: Table, n_threads: int | None, memory_limit: int | None
+    ) -> BaseRows:
+        """Map the rows of a table and keep them where passes run."""
+
+    def missing(self) -> str:
+        """Return '' or what is not installed and how to install it; import nothing."""
+        return ""
+
     def reported_name(self) -> str:
         """Return the value of `engine_` after a fit."""
+        return self.name
 
-    def is_home_of(self, table: Table) -> bool:
+    def reader(self, X: object) -> TableReader | None:
+        """Return what reads input that only this engine recognizes; None for all other input."""
+        return None
+
+    def is_home_of(self, table: TableFacts) -> bool:
         """Return whether rows of this table are where this engine works; used by "auto" only."""
-
-    def unsupported(self, stages: Sequence[Model], table: Table) -> str:
-        """Return '' or why the engine cannot run every stage of this fit on this table."""
+        return table.is_on_host and not table.is_partitioned
 
     def compiled_functions(self) -> CompiledFunctions:
         """Return functions of `scales` that the engine has compiled, to the same bits."""
-
-    def place(
-        self, stages: Sequence[Model], table: Table, n_threads: int | None, memory_limit: int | None
-    ) -> BaseRows: ...
+        return {}
 
 
 def summarize_columns(engine: Engine, table: Table, n_threads: int | None) -> ColumnSummary:
@@ -299,7 +343,7 @@ def summarize_columns(engine: Engine, table: Table, n_threads: int | None) -> Co
     return replace(summary, compiled_functions=engine.compiled_functions())
 
 
-def refuse_device(table: Table) -> str:
+def refuse_device(table: TableFacts) -> str:
     """Return '' or why an engine of the host does not take a table of torch's."""
     return (
         "" if table.is_on_host else "takes tables on the host: pass X.cpu(), or use engine='torch'."
@@ -317,7 +361,7 @@ def refuse_missing_engine(engine: Engine) -> None:
 
 
 def choose_engine(
-    name: str, engines: Mapping[str, Engine], stages: Sequence[Model], table: Table
+    name: str, engines: Mapping[str, Engine], stages: Sequence[Model], table: TableFacts
 ) -> Engine:
     """Return the engine of this name; for "auto" the first that serves this fit where the rows are.
 
@@ -328,7 +372,7 @@ def choose_engine(
         if reason := engines[name].unsupported(stages, table):
             raise ValueError(f"engine={name!r} {reason}")
         return engines[name]
-    tried = list(reversed(engines.values()))
+    tried = list(engines.values())[::-1]
     home = [engine for engine in tried if engine.is_home_of(table)]
     able = [engine for engine in home if not engine.unsupported(stages, table)]
     installed = [engine for engine in able if not engine.missing()]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial, reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
@@ -17,8 +17,8 @@ from ..assignment import nearest
 from ..kernels.base import with_statistics
 from ..model import Assignment, Centroids, Model, PassSums
 from ..seeding import Seeding
-from ..table import CompiledFunctions, Table
-from .base import BaseRows, Run, refuse_device
+from ..table import StreamTable, Table, TableFacts
+from .base import BaseRows, Engine, Run, refuse_device
 from .blocks import BlockRows, refuse_blocks
 from .row_seeding import RowSeeding
 
@@ -26,32 +26,20 @@ if TYPE_CHECKING:
     from ..kernels.base import Kernel
 
 
-class Reference:
+class Reference(Engine):
     """NumPy, for every model on tables that can give their rows."""
 
     name = "reference"
 
-    def missing(self) -> str:
-        return ""
-
     def describe(self) -> str:
         return "NumPy, slow; it defines the answer"
 
-    def reported_name(self) -> str:
-        return self.name
-
-    def is_home_of(self, table: Table) -> bool:
-        return table.is_on_host and not table.is_partitioned
-
-    def unsupported(self, stages: Sequence[Model], table: Table) -> str:
+    def unsupported(self, stages: Sequence[Model], table: TableFacts) -> str:
         if table.is_partitioned:
             return "takes no collection of Dask's: use engine='dask'."
         if reason := refuse_device(table):
             return reason
         return "" if table.is_in_memory else refuse_blocks(stages)
-
-    def compiled_functions(self) -> CompiledFunctions:
-        return {}
 
     def place(
         self,
@@ -62,7 +50,9 @@ class Reference:
     ) -> BaseRows:
         kernel = stages[-1].kernel
         place = partial(ReferenceRows, kernel)
-        return place(table) if table.is_in_memory else BlockRows(kernel, table, place)
+        if table.is_in_memory:
+            return place(table)
+        return BlockRows(kernel, cast("StreamTable", table), place)
 
 
 class ReferenceRows(BaseRows):
@@ -80,7 +70,7 @@ class ReferenceRows(BaseRows):
         self.w: Array = np.ones(n, np.int64 if kernel.is_exact else np.float64)
         if table.weights is not None:
             scale_weights = integer_weights if kernel.is_exact else small_weights
-            self.w, self.weight_bits = scale_weights(table.weights, table.largest_weight)
+            self.w, _ = scale_weights(table.weights, table.largest_weight)
         self.w = self.w * informative
 
     def blocks(self) -> Iterator[slice]:

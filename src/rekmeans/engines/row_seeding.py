@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 DRAW_ROWS = 1 << 12  # of a block whose sum is known: a draw scans the rows of one block
 RECOUNTED_CELLS = 1 << 21  # distances of rows to centroids that are computed at a time
+DRAW_WEIGHT_BITS = 31  # of the largest weight by which rows are drawn
 # larger than every distance of that kind of number
 FARTHEST = {"i": np.iinfo(np.int64).max, "O": 1 << 100, "f": np.inf}
 
@@ -49,6 +50,13 @@ def running_totals(blocks: Sequence[slice], w: Array, losses: Array) -> list[Los
 def draw_goal(total: Loss, word: int) -> Loss:
     """Return the value that the running sum of a drawn row exceeds."""
     return word / 2.0**64 * total if isinstance(total, float) else (word * total) >> 64
+
+
+def draw_weights(w: Array) -> Array:
+    """Return integer weights by which rows are drawn, (n,); real ones are at most 1."""
+    if w.dtype.kind == "i":
+        return w
+    return np.rint(np.ldexp(w, DRAW_WEIGHT_BITS)).astype(np.int64)
 
 
 def draw_by_weight(w: Array, words: Array) -> Array:

@@ -18,7 +18,7 @@ from .._grid import Array, mean_turns
 from ..assignment import Hard
 from ..centroids import CENTROIDS
 from ..checkpoint import use_checkpoint
-from ..engines import Rows, check_engine, check_engine_name
+from ..engines import Rows, check_engine, check_engine_name, read_input
 from ..model import Fit, Model, Stop
 from ..scales import NO_COLUMNS, SCALES, Scale
 from ..seeding import BY_LOSS, plus_plus, starts_of
@@ -26,7 +26,6 @@ from ..short_fits import best_short_fit
 from ..table import ColumnSummary
 from ..table.other_input import refuse_gathering
 from ..table.refusals import refuse_table_elsewhere
-from ..table.stream_input import read_any_table
 from ..threads import limit_threads
 from ._fit_warnings import (
     refuse_uninformative_table,
@@ -186,7 +185,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """
         k, k_parameter = (self._n_centroids(), self._k_parameter()) if fitting else (1, "")
         limit = _parameters.check_bytes("memory_limit", self.memory_limit)
-        return read_any_table(
+        return read_input(
             self, X, sample_weight, limit, fitting=fitting, k=k, k_parameter=k_parameter
         )
 

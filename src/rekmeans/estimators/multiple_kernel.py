@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from numpy.typing import ArrayLike
 
@@ -14,7 +14,7 @@ from .. import _parameters
 from ..centroids import CENTROIDS
 from ..kernels import KERNELS
 from ..kernels.euler import Euler
-from ..kernels.stack import Stack
+from ..kernels.stack import Stack, Stacked
 from ..model import Fit
 from ..scales import Scale
 from .base import Clusterer
@@ -178,5 +178,7 @@ class MultipleKernelKMeans(Clusterer):
         return kind(scale, self._beyond(), *widths)
 
     def _attributes(self, placed: Placement, fit: Fit) -> dict[str, Any]:
-        centers = placed.model.kernel.preimages(fit.centroids, self._near(placed, fit))
+        centroids = cast(Stacked, fit.centroids)
+        kernel = cast(Stack, placed.model.kernel)
+        centers = kernel.preimages(centroids, self._near(placed, fit))
         return super()._attributes(placed, fit) | {"kernel_centers_": centers}

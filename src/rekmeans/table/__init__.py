@@ -2,7 +2,7 @@
 refused here.
 """
 
-from .base import ColumnSummary, CompiledFunctions, Table, dense, draw_goals, draw_rows
+from .base import ColumnSummary, CompiledFunctions, Table, TableFacts, dense, draw_goals, draw_rows
 from .column_cells import ColumnCells
 from .memory import MemoryTable
 from .stream import Block, StreamTable
@@ -15,6 +15,7 @@ __all__ = [
     "MemoryTable",
     "StreamTable",
     "Table",
+    "TableFacts",
     "dense",
     "draw_goals",
     "draw_rows",

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy import sparse
@@ -48,24 +48,34 @@ class SummaryRows(NamedTuple):
         return np.array(cells if self.numbers is None else cells[self.numbers], np.float64)
 
 
-class Table(Protocol):
-    """Rows of numbers, NaN for missing cells; weights (n,) or None for all equal."""
-
-    # False: its rows are read block by block, and no engine holds them all
-    is_in_memory: ClassVar[bool]
-    # its rows are a collection of Dask's, and tasks go where they are
-    is_partitioned: ClassVar[bool]
-    is_on_host: ClassVar[bool]  # False: its rows are a tensor of torch, perhaps on a card
+class TableFacts(Protocol):
+    """The facts by which an engine decides whether it can run a fit."""
 
     @property
-    def columns(self) -> dict[str, Any]:
-        """scikit-learn's n_features_in_, feature_names_in_."""
+    def is_in_memory(self) -> bool:
+        """Whether all rows are in memory; otherwise they are read block by block."""
+
+    @property
+    def is_partitioned(self) -> bool:
+        """Whether the rows are partitions of a collection, and tasks run where they are."""
+
+    @property
+    def is_on_host(self) -> bool:
+        """Whether the host's memory or disk has the rows; otherwise a tensor has them."""
 
     @property
     def n_rows(self) -> int: ...
 
     @property
     def n_columns(self) -> int: ...
+
+
+class Table(TableFacts, Protocol):
+    """Rows of numbers, NaN for missing cells; weights (n,) or None for all equal."""
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """scikit-learn's n_features_in_, feature_names_in_."""
 
     @property
     def weights(self) -> Array | None: ...

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from ..._grid import Array, integer_weights
-from ...kernels.euler import OnCircles
-from ...model import Assignment, Model
+from ...model import Assignment, Centroids, Model
 from ...table import Block, ColumnCells
 from ...threads import count_threads
-from ..blocks import BlockRows, BlockRun, add_phase_sums
+from ..blocks import BlockRows, BlockRun
+from ..wide_sums import add_phase_sums
 from .arrays import core_array, core_table
 from .core_module import _core
 from .exact import core_centroids, core_scale, fetch_sums, join_words
@@ -25,9 +25,7 @@ STATE_SHARE = 2  # where these take more than this part of the memory limit, bou
 
 
 class NativeBlockRows(BlockRows):
-    """Rows that are read anew in every pass, and mapped where the pass before left open which label
-    they have.
-    """
+    """Rows that every pass reads again; it maps those whose label the bounds leave open."""
 
     def __init__(self, *arguments: Any, n_threads: int | None) -> None:
         super().__init__(*arguments)
@@ -68,7 +66,7 @@ class NativeBlockRun(BlockRun):
         self.upper, self.lower = np.empty((2, len(rows)), np.float32)
         self.core: Any = None
 
-    def assign(self, C: OnCircles) -> Assignment:
+    def assign(self, C: Centroids) -> Assignment:
         if self.core is None:
             scale = core_scale(self.rows.kernel)
             d = self.rows.table.n_columns

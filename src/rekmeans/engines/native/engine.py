@@ -12,16 +12,16 @@ from typing import Any
 from ...centroids import mean, rectified
 from ...kernels.euler import NARROW
 from ...model import Model
-from ...table import CompiledFunctions, MemoryTable, StreamTable, Table
+from ...table import CompiledFunctions, TableFacts
 from ...threads import count_threads
-from ..base import BaseRows, refuse_device
+from ..base import BaseRows, Engine, refuse_device
 from ..blocks import refuse_blocks
 from .options import MEASURES, MOST_ROWS, RULES, instruction_set
 
 CORE = f"{__package__}._core"  # the compiled module
 
 
-class Native:
+class Native(Engine):
     """Compiled C++, for kernels whose centroids are points or on circles, on tables in memory."""
 
     name = "native"
@@ -41,13 +41,7 @@ class Native:
             f"{count_threads()} threads"
         )
 
-    def reported_name(self) -> str:
-        return self.name
-
-    def is_home_of(self, table: Table) -> bool:
-        return isinstance(table, MemoryTable | StreamTable)
-
-    def unsupported(self, stages: Sequence[Model], table: Table) -> str:
+    def unsupported(self, stages: Sequence[Model], table: TableFacts) -> str:
         if reason := refuse_device(table):
             return reason
         if not self.is_home_of(table):

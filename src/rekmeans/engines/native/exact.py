@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from scipy import sparse
@@ -15,9 +15,9 @@ from scipy import sparse
 from ..._grid import GRID, Array, integer_weights
 from ...centroids import rectified
 from ...kernels.euler import CircleSums, OnCircles
-from ...model import Assignment, FarthestRow, Model, Pass, State, Stop
+from ...model import Assignment, Centroids, FarthestRow, Model, Pass, PassSums, State, Stop
 from ...seeding import SWAP_PATIENCE, SeedingPlan
-from ...table import MemoryTable
+from ...table import MemoryTable, Table
 from ...threads import count_threads
 from ..base import BaseRows, Run
 from .arrays import core_array, core_cells, core_table
@@ -25,6 +25,9 @@ from .core_module import _core
 from .float import FloatRun
 from .options import instruction_set
 from .seeding import NativeSeeding
+
+if TYPE_CHECKING:
+    from ...kernels.base import Kernel
 
 ROWS_PER_BLOCK = 4096  # rows handed to NumPy at a time
 # n d k up to which a pass takes about a millisecond, and a whole run one call
@@ -44,8 +47,8 @@ class NativeRows(BaseRows):
 
     def __init__(
         self,
-        kernel: Any,
-        table: MemoryTable,
+        kernel: Kernel,
+        table: Table,
         threads: int | None = None,
         memory_limit: int | None = None,
         skip: bool = True,
@@ -54,11 +57,11 @@ class NativeRows(BaseRows):
         self.skip = skip
         self.memory_limit = memory_limit
         self.n_threads = threads
-        X = table.X
+        X = cast(MemoryTable, table).X
         self.n, self.d = X.shape
         weights = None
         if table.weights is not None:
-            weights, self.weight_bits = integer_weights(table.weights, table.largest_weight)
+            weights, _ = integer_weights(table.weights, table.largest_weight)
         columns = core_scale(kernel)
         self.threads = count_threads(threads)
         self.n_parallel_runs = self.threads
@@ -76,10 +79,10 @@ class NativeRows(BaseRows):
     def weights(self) -> Array:
         return self.core.weights()
 
-    def place(self, table: MemoryTable) -> NativeRows:
+    def place(self, table: Table) -> NativeRows:
         return NativeRows(self.kernel, table, self.n_threads, self.memory_limit, self.skip)
 
-    def start_run(self, model: Model) -> Any:
+    def start_run(self, model: Model) -> Run:
         return NativeRun(self, model) if model.assignment.is_hard else FloatRun(self, model)
 
     def float_parts(self) -> Iterator[tuple[Array, Array]]:
@@ -131,26 +134,26 @@ class NativeRows(BaseRows):
             )
         return OnCircles(f)
 
-    def nearest_losses(self, C: OnCircles) -> Array:
+    def nearest_losses(self, C: Centroids) -> Array:
         core = _core.Run(self.core, len(C), False)
         core.assign(core_centroids(C))
         return self.core.distances(core_centroids(C), core.labels())
 
-    def farthest(self, C: OnCircles) -> FarthestRow:
+    def farthest(self, C: Centroids) -> FarthestRow:
         least = np.where(self.weights() > 0, self.nearest_losses(C), -1)
         row = int(least.argmax())
         return FarthestRow(least[row], row, self.core.grid(np.array([row]))[0])
 
-    def map_blocks(self, answer: Callable[[Array], Array]) -> Array:
+    def map_blocks(self, function: Callable[[Array], Array]) -> Array:
         blocks = [
             np.arange(at, min(at + ROWS_PER_BLOCK, self.n))
             for at in range(0, self.n, ROWS_PER_BLOCK)
         ]
         if len(blocks) == 1:
-            return answer(self.core.grid(blocks[0]))
+            return function(self.core.grid(blocks[0]))
         with ThreadPoolExecutor(self.threads) as pool:
             return np.concatenate(
-                list(pool.map(lambda block: answer(self.core.grid(block)), blocks))
+                list(pool.map(lambda block: function(self.core.grid(block)), blocks))
             )
 
     def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
@@ -189,19 +192,17 @@ class NativeRun(Run):
         self.rows = rows
         self.model = model
         self.is_rectified = model.centroids is rectified
+        self.n_passes = 0
         self.core: Any = None
 
-    @property
-    def n_passes(self) -> int:
-        return 0 if self.core is None else self.core.n_passes
-
-    def assign(self, C: OnCircles) -> Assignment:
+    def assign(self, C: Centroids) -> Assignment:
         if self.core is None:
             self.core = _core.Run(self.rows.core, len(C), self.rows.skip)
         n_changed = self.core.assign(core_centroids(C))
+        self.n_passes = self.core.n_passes
         return Assignment(n_changed, CoreSums(self.core))
 
-    def update(self, sums: Any, C: OnCircles) -> OnCircles:
+    def update(self, sums: PassSums, C: Centroids) -> Centroids:
         if not isinstance(sums, CoreSums):
             return self.model.update(sums, C)
         return OnCircles(sums.current_core().centroids(self.is_rectified, core_centroids(C)))
@@ -257,9 +258,9 @@ def core_scale(kernel: Any) -> Any:
     return _core.Scale(low, high, shift, rate, period, kernel.beyond)
 
 
-def core_centroids(C: OnCircles) -> Array:
-    """Return the centroids as the core takes them, (k, p)."""
-    return core_array(C.f, np.int32)
+def core_centroids(C: Centroids) -> Array:
+    """Return centroids on circles as the core takes them, (k, p)."""
+    return core_array(cast(OnCircles, C).f, np.int32)
 
 
 def _end_of_fit(f: Array, labels: Array, _: int, losses: list[int], *counts: Array) -> State:

@@ -9,14 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 from functools import cached_property, reduce
 from operator import add
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 
 from ..._grid import GRID, Array
 from ...assignment import Hard
-from ...kernels.euler import CircleSums
-from ...model import Assignment, Model
+from ...kernels.euler import CircleSums, OnCircles
+from ...model import Assignment, Centroids, Model, PassSums, Points
 from ...table import Table
 from ...threads import count_threads
 from ..base import Run
@@ -25,6 +25,9 @@ from .arrays import core_array
 from .core_module import _core
 from .options import MEASURES, RULES, SUMS, instruction_set
 
+if TYPE_CHECKING:
+    from ...kernels.base import Kernel
+
 SORTED_CELLS = 1 << 16  # cells of the columns that one thread sorts at a time
 
 
@@ -32,7 +35,7 @@ class NativePoints(ReferenceRows):
     """Rows whose centroids are points: scaled by NumPy, gone through by the core."""
 
     def __init__(
-        self, kernel: Any, table: Table, cuts: Array | None = None, n_threads: int | None = None
+        self, kernel: Kernel, table: Table, cuts: Array | None = None, n_threads: int | None = None
     ) -> None:
         super().__init__(kernel, table, cuts)
         self.F = core_array(self.F, self.F.dtype)  # else the core would copy it in every pass
@@ -48,7 +51,7 @@ class NativePoints(ReferenceRows):
         """All rows and their weights at once."""
         yield self.F, self.w
 
-    def label(self, model: Model, C: Any) -> Array:
+    def label(self, model: Model, C: Centroids) -> Array:
         run = self.start_run(
             replace(model, assignment=Hard()) if model.assignment.labels_are_nearest else model
         )
@@ -86,8 +89,8 @@ class FloatRun(Run):
         # with which the rows pulled in the last pass, where medians are needed
         self.weights: Any = None
 
-    def assign(self, C: Any) -> Assignment:
-        places = core_array(C.f / self.unit if self.model.kernel.is_exact else C.x, np.float64)
+    def assign(self, C: Centroids) -> Assignment:
+        places = self._places(C)
         arguments = (
             places,
             *self.measure,
@@ -127,15 +130,20 @@ class FloatRun(Run):
             **{field.name: found[field.name] for field in fields(record) if field.name in found}
         )
 
-    def update(self, sums: Any, C: Any) -> Any:
+    def update(self, sums: PassSums, C: Centroids) -> Centroids:
         if self.has_medians:
             hard = self.last if self.weights.ndim == 1 else None
-            places = core_array(C.x, np.float64)
             medians = _core.medians(
-                self.rows.F, self.weights, hard, self.rows.order, places, self.rows.threads
+                self.rows.F, self.weights, hard, self.rows.order, self._places(C), self.rows.threads
             )
-            sums = replace(sums, medians=medians)
+            return self.model.update(replace(cast(Any, sums.fetch()), medians=medians), C)
         return self.model.update(sums, C)
+
+    def _places(self, C: Centroids) -> Array:
+        """Return the coordinates of the centroids, (k, p) float64."""
+        if self.model.kernel.is_exact:
+            return core_array(cast(OnCircles, C).f / self.unit, np.float64)
+        return core_array(cast(Points, C).x, np.float64)
 
     def labels(self) -> Array:
         return self.last

@@ -14,15 +14,16 @@ from ...kernels.euler import NARROW, Euler
 from ...kernels.linear import Linear
 from ...kernels.rbf import RBF
 from ...model import Model
-from ...table import CompiledFunctions, Table
-from ..base import BaseRows
+from ...table import CompiledFunctions, Table, TableFacts
+from ...table.device_arrays import is_on_card, is_tensor
+from ..base import BaseRows, Engine, TableReader
 from ..native import Native
 
 SERVED_KERNELS = (Euler, Linear, RBF)
 SERVED_BEYOND = ("ignore", "clip", "wrap")  # rules for values out of range that phases.py has
 
 
-class Torch:
+class Torch(Engine):
     """Tensors on a CUDA device or another of torch's, on the processor where there is none."""
 
     name = "torch"
@@ -35,10 +36,19 @@ class Torch:
 
         return describe_device()
 
-    def reported_name(self) -> str:
-        return self.name
+    def reader(self, X: object) -> TableReader | None:
+        if not (is_tensor(X) or is_on_card(X)):
+            return None
+        if not find_spec("torch"):
+            raise ImportError(
+                f"X is a {type(X).__name__} on a GPU, which needs torch: pip install "
+                "'rekmeans[gpu]'."
+            )
+        from ...table.torch import read_torch_table
 
-    def is_home_of(self, table: Table) -> bool:
+        return read_torch_table
+
+    def is_home_of(self, table: TableFacts) -> bool:
         return not table.is_on_host
 
     def unsupported(self, stages: Sequence[Model], table: Table) -> str:

@@ -12,7 +12,8 @@ import numpy as np
 import torch
 
 from ...model import Assignment, Model
-from ..blocks import BlockRows, BlockRun, sums_with_room
+from ..blocks import BlockRows, BlockRun
+from ..wide_sums import widen_sums
 from .host_blocks import BlockedTable
 from .rows import TorchRows
 
@@ -52,7 +53,7 @@ class PartedRun(BlockRun):
         with ThreadPoolExecutor(len(self.runs)) as pool:
             assignments = list(pool.map(lambda run: run.assign(C), self.runs))
         self.n_passes += 1
-        sums = reduce(add, (sums_with_room(one.sums.fetch()) for one in assignments))
+        sums = reduce(add, (widen_sums(one.sums.fetch()) for one in assignments))
         return Assignment(sum(one.n_changed for one in assignments), sums)
 
     def labels(self) -> Any:

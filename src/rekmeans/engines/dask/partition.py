@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._grid import Array
-from ..model import FarthestRow, Model
-from ..table import MemoryTable
-from .blocks import draw_weights, sums_with_room, with_room
-from .row_seeding import draw_blocks, find_drawn_row, running_totals
+from ..._grid import Array
+from ...model import FarthestRow, Model
+from ...table import MemoryTable
+from ..row_seeding import draw_blocks, draw_weights, find_drawn_row, running_totals
+from ..wide_sums import widen, widen_sums
 
 # of the mapped copy of a row, and of its labels and bounds
 BYTES_PER_CELL = 8
@@ -92,7 +92,7 @@ class Partition:
             self.last = (one.run, one.number + 1, run)
             return (
                 assignment.n_changed,
-                sums_with_room(assignment.sums.fetch()),
+                widen_sums(assignment.sums.fetch()),
                 self.n_uninformative,
             )
         run = self.rows.start_run(one.model)
@@ -101,7 +101,7 @@ class Partition:
             run.assign(one.before)
             before = run.labels()
             run = self.rows.start_run(one.model)
-        sums = sums_with_room(run.assign(one.C).sums.fetch())
+        sums = widen_sums(run.assign(one.C).sums.fetch())
         labels = run.labels()
         keep_labels(one, self.number, labels)
         n_changed = len(labels) if before is None else int(np.count_nonzero(labels != before))
@@ -117,18 +117,22 @@ class Partition:
         if self.rows is None:
             return None
         turns, observed = self.rows.phase_sums(np.ascontiguousarray(labels), k)
-        return with_room(turns), with_room(observed)
+        return widen(turns), widen(observed)
 
     def weight_counts(self) -> tuple[int, int]:
         """Weight of the rows that take part, and how many that count do not."""
-        return (int(draw_weights(self.rows).sum()), self.n_uninformative) if self.rows else (0, 0)
+        return (
+            (int(draw_weights(self.rows.weights()).sum()), self.n_uninformative)
+            if self.rows
+            else (0, 0)
+        )
 
     def row_numbers(self, goals: Array) -> Array:
         """Numbers in this partition of the rows whose running sum of weights first exceeds these
         goals.
         """
         return np.searchsorted(
-            np.cumsum(draw_weights(self.rows), dtype=np.int64), goals, side="right"
+            np.cumsum(draw_weights(self.rows.weights()), dtype=np.int64), goals, side="right"
         )
 
     def weighted_losses(self, C: Any) -> tuple[Array, Array]:
@@ -139,7 +143,7 @@ class Partition:
         return self.rows.overall_sums() if self.rows else None
 
     def nearest_masses(self, C: Any) -> Array | None:
-        return with_room(self.rows.nearest_masses(C)) if self.rows else None
+        return widen(self.rows.nearest_masses(C)) if self.rows else None
 
     def loss_total(self, C: Any) -> Any:
         """Weight times loss of all rows."""

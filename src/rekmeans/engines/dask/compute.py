@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from .reading import PARTITIONS_DONE, report_reading
+from ...table.reading import PARTITIONS_DONE, report_reading
 
 try:
     import dask

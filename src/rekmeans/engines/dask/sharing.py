@@ -10,9 +10,9 @@ from typing import Any
 
 from dask.delayed import delayed
 
-from ..machine_memory import machine_memory
-from ..table.dask_compute import compute, current_client, gather, wait_for
-from ..table.stream_input import DECODED_SHARE
+from ...machine_memory import machine_memory
+from ...table.stream_input import DECODED_SHARE
+from .compute import compute, current_client, gather, wait_for
 from .partition import merge_some
 
 FAN_IN = 8  # results that one task of the tree adds up

@@ -12,19 +12,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 from dask.delayed import Delayed, delayed
+from sklearn.base import BaseEstimator
 
-from .._grid import Array
-from .._lazy_property import lazy_property
-from ..threads import count_threads
-from . import refusals
-from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, draw_goals, numbers_of_rows
-from .block_source import columns_by_name
-from .dask_compute import compute
-from .memory import SUMMARY_SEED, MemoryTable
-from .refusals import number_rows
-from .row_digest import shift_digest
-from .stream import rows_at_goals, running_weights, stack_blocks
-from .survey import Survey, refuse_bad_survey, survey_raw_block
+from ..._grid import Array
+from ..._lazy_property import lazy_property
+from ...table import refusals
+from ...table.base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, draw_goals, numbers_of_rows
+from ...table.block_source import columns_by_name
+from ...table.memory import SUMMARY_SEED, MemoryTable
+from ...table.refusals import number_rows
+from ...table.row_digest import shift_digest
+from ...table.stream import rows_at_goals, running_weights, stack_blocks
+from ...table.stream_input import fitted_names
+from ...table.survey import Survey, refuse_bad_survey, survey_raw_block
+from ...threads import count_threads
+from .compute import compute
 
 
 @dataclass(frozen=True)
@@ -91,10 +93,6 @@ class DaskTable:
         if self.lengths is None and "surveys" not in vars(self):
             return None
         return np.diff(self.ends, prepend=0).tolist()
-
-    def first_rows(self) -> Array:
-        """A row of zeros, as wide as the table."""
-        return np.zeros((1, self.n_columns))
 
     @property
     def n_rows(self) -> int:
@@ -212,11 +210,26 @@ class DaskTable:
 
 
 def read_dask_table(
-    estimator: Any, X: Any, sample_weight: Any, fitting: bool, only: Sequence[str] | None = None
+    estimator: BaseEstimator,
+    X: Any,
+    sample_weight: Any,
+    *,
+    fitting: bool,
+    k: int = 1,
+    k_parameter: str = "",
 ) -> DaskTable:
-    """The table of a dask.array or dask.dataframe, not read yet; `only` are the columns of its
-    features.
-    """
+    """Return the table of a dask.array or dask.dataframe; a fit reads it once, to check it."""
+    table = open_collection(estimator, X, sample_weight, fitting)
+    if fitting:
+        refusals.refuse_few_rows(table.n_rows, k, k_parameter)
+    return table
+
+
+def open_collection(
+    estimator: BaseEstimator, X: Any, sample_weight: Any, fitting: bool
+) -> DaskTable:
+    """Return the table of a dask.array or dask.dataframe without reading it."""
+    only = None if fitting else fitted_names(estimator)
     kind = type(X).__name__
     if isinstance(X, Delayed):
         raise TypeError(

@@ -4,31 +4,28 @@ what blocks leave.
 
 from __future__ import annotations
 
-import math
-import mmap
-import os
-import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import DTypeLike
 
-from .._grid import ROOM, Array, integer_weight_bits, small_weight_bits
-from .._lazy_property import lazy_property
-from ..model import Assignment, Centroids, FarthestRow, Model, Sums
-from ..table import MemoryTable, StreamTable, draw_goals
-from .base import BaseRows, Run
-from .row_seeding import DrawSeeding, draw_by_weighted_loss
+from ..._grid import Array
+from ..._lazy_property import lazy_property
+from ...model import Assignment, Centroids, FarthestRow, Model, Sums
+from ...table import StreamTable, Table, draw_goals
+from ..base import BaseRows, Run
+from ..row_seeding import DrawSeeding, draw_by_weighted_loss, draw_weights
+from ..wide_sums import add_phase_sums, widen, widen_sums
+from .row_values import empty_row_values
 
 if TYPE_CHECKING:
-    from ..kernels.base import Kernel
+    from ...kernels.base import Kernel
 
-LABEL_SHARE = 4  # labels that take more than this part of the memory limit are written to a file
 NO_LABEL = -1
-WEIGHT_BITS = 31  # of the largest weight by which rows are drawn
 MAX_SEEDING_ROWS = 1 << 14  # rows that are brought into memory to choose starts from them
 LABELS_AT_ONCE = 1 << 20  # that are counted or written
 
@@ -46,35 +43,22 @@ def refuse_blocks(stages: Sequence[Model]) -> str:
     return ""
 
 
-def weight_bits(kernel: Any, largest: float | None) -> int:
-    """The power of two by which weights up to the largest are multiplied in the sums of this
-    kernel.
-    """
-    bits = integer_weight_bits if kernel.is_exact else small_weight_bits
-    return 0 if largest is None else bits(largest)
-
-
-def draw_weights(rows: Any) -> Array:
-    """Integer weights of rows, by which they are drawn, (n,); real ones are at most 1."""
-    w = rows.weights()
-    return w if w.dtype.kind == "i" else np.rint(np.ldexp(w, WEIGHT_BITS)).astype(np.int64)
-
-
 class BlockRows(BaseRows):
     """Rows that are read again in every pass; `place_block` maps a block of them on the engine."""
 
     max_seeding_rows = MAX_SEEDING_ROWS
 
+    table: StreamTable
+
     def __init__(
-        self, kernel: Kernel, table: StreamTable, place_block: Callable[[MemoryTable], BaseRows]
+        self, kernel: Kernel, table: StreamTable, place_block: Callable[[Table], BaseRows]
     ) -> None:
         super().__init__(kernel, table)
         self.place_block = place_block
-        self.weight_bits = weight_bits(kernel, table.largest_weight)
         # rows that count and take no part, once a pass has counted them
         self.n_uninformative_rows: int | None = None
 
-    def read_rows(self) -> Iterator[tuple[slice, Any]]:
+    def read_rows(self) -> Iterator[tuple[slice, BaseRows]]:
         """Which rows a block has, and these on the engine."""
         n_uninformative = 0
         for block in self.table.read_blocks():
@@ -95,7 +79,7 @@ class BlockRows(BaseRows):
                 pass
         return int(self.n_uninformative_rows or 0)
 
-    def place(self, table: MemoryTable) -> BaseRows:
+    def place(self, table: Table) -> BaseRows:
         return self.place_block(table)
 
     def start_seeding(self) -> DrawSeeding:
@@ -117,7 +101,7 @@ class BlockRows(BaseRows):
         found = []
         before = 0
         for at, rows in self.read_rows():
-            ends = before + np.cumsum(draw_weights(rows), dtype=np.int64)
+            ends = before + np.cumsum(draw_weights(rows.weights()), dtype=np.int64)
             here = slice(*np.searchsorted(goals[order], [before, ends[-1]]))
             found.append(at.start + np.searchsorted(ends, goals[order][here], side="right"))
             before = int(ends[-1])
@@ -128,15 +112,16 @@ class BlockRows(BaseRows):
     @lazy_property
     def _total_weight(self) -> int:
         """The weight of all rows that take part."""
-        return sum(int(draw_weights(rows).sum()) for _, rows in self.read_rows())
+        return sum(int(draw_weights(rows.weights()).sum()) for _, rows in self.read_rows())
 
     def _draw_by_loss(self, C: Centroids, words: Array) -> Array:
-        losses: Any = None
-        weights = None if self.table.largest_weight is None else self.row_numbers(self._weight_kind)
+        losses: Array = np.empty(0)
+        weights = None if self.table.largest_weight is None else self.row_values(self._weight_kind)
         for at, rows in self.read_rows():
             w = rows.weights()
             found = rows.nearest_losses(C)
-            losses = self.row_numbers(found.dtype) if losses is None else losses
+            if at.start == 0:
+                losses = self.row_values(found.dtype)
             losses[at] = np.where(w > 0, found, 0)
             if weights is not None:
                 weights[at] = w
@@ -149,25 +134,24 @@ class BlockRows(BaseRows):
             return super().overall_sums()
         return reduce(add, (rows.overall_sums() for _, rows in self.read_rows()))
 
-    def nearest_masses(self, C: Any) -> Array:
+    def nearest_masses(self, C: Centroids) -> Array:
         """Weight of the rows that each of these centroids is the nearest of, (k,)."""
-        return reduce(add, (with_room(rows.nearest_masses(C)) for _, rows in self.read_rows()))
+        return reduce(add, (widen(rows.nearest_masses(C)) for _, rows in self.read_rows()))
 
-    def farthest(self, C: Any) -> FarthestRow:
+    def farthest(self, C: Centroids) -> FarthestRow:
         found = ((at, rows.farthest(C)) for at, rows in self.read_rows())
         return reduce(
             FarthestRow.merge, (replace(row, number=at.start + row.number) for at, row in found)
         )
 
-    def map_blocks(self, answer: Callable[[Array], Array]) -> Array:
-        answers: Any = None
+    def map_blocks(self, function: Callable[[Array], Array]) -> Array:
+        results: Array = np.empty(0)
         for at, rows in self.read_rows():
-            found = rows.map_blocks(answer)
-            answers = (
-                self.row_numbers(found.dtype, *found.shape[1:]) if answers is None else answers
-            )
-            answers[at] = found
-        return answers
+            found = rows.map_blocks(function)
+            if at.start == 0:
+                results = self.row_values(found.dtype, *found.shape[1:])
+            results[at] = found
+        return results
 
     def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
         """Sums of coordinates on the TURN grid and of observed weights of each cluster, (k, d)
@@ -179,30 +163,18 @@ class BlockRows(BaseRows):
 
     def empty_labels(self) -> Array:
         """Labels of all rows, none of them known."""
-        labels = self.row_numbers(np.int32)
+        labels = self.row_values(np.int32)
         for at in self.table.blocks(LABELS_AT_ONCE):
             labels[at] = NO_LABEL
         return labels
 
     @property
-    def _weight_kind(self) -> Any:
+    def _weight_kind(self) -> type[np.int64 | np.float64]:
         return np.int64 if self.kernel.is_exact else np.float64
 
-    def row_numbers(self, kind: Any, *width: int) -> Array:
-        """An array of numbers for each row; in a file without a name where they are too many for
-        memory.
-        """
-        shape = (len(self), *width)
-        limit = self.table.memory_limit
-        size = np.dtype(kind).itemsize * math.prod(shape)
-        if limit is None or size * LABEL_SHARE <= limit or np.dtype(kind).hasobject:
-            return np.empty(shape, kind)
-        with tempfile.TemporaryFile(prefix="rekmeans-labels-") as file:
-            # a full disk is an error here, and not a crash at some later label
-            if hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file.fileno(), 0, size)
-            # Not a np.memmap, which other processes would look for by its name.
-            return np.frombuffer(mmap.mmap(file.fileno(), size), kind).reshape(shape)
+    def row_values(self, dtype: DTypeLike, *width: int) -> Array:
+        """Return an uninitialized array with a value, or some, for each row."""
+        return empty_row_values((len(self), *width), dtype, self.table.memory_limit)
 
 
 class BlockRun(Run):
@@ -214,45 +186,21 @@ class BlockRun(Run):
         self.n_passes = 0
         self.last: Array = rows.empty_labels()
 
-    def assign(self, C: Any) -> Assignment:
-        n_changed, sums = 0, None
-        for at, rows in self.rows.read_rows():
+    def assign(self, C: Centroids) -> Assignment:
+        n_changed = 0
+
+        def assign_block(at: slice, rows: BaseRows) -> Sums:
+            nonlocal n_changed
             run = rows.start_run(self.model)
-            left = sums_with_room(run.assign(C).sums.fetch())
+            sums = widen_sums(run.assign(C).sums.fetch())
             labels = run.labels()
             n_changed += int(np.count_nonzero(labels != self.last[at]))
             self.last[at] = labels
-            sums = left if sums is None else sums + left
+            return sums
+
+        sums = reduce(add, (assign_block(at, rows) for at, rows in self.rows.read_rows()))
         self.n_passes += 1
         return Assignment(n_changed, sums)
 
     def labels(self) -> Array:
         return self.last
-
-
-def sums_with_room(sums: Any) -> Any:
-    """Sums of a block to which a million others can be added without overflow."""
-    parts = {field.name: getattr(sums, field.name) for field in fields(sums)}
-    return replace(
-        sums,
-        **{name: with_room(part) for name, part in parts.items() if isinstance(part, np.ndarray)},
-    )
-
-
-def with_room(values: Array) -> Array:
-    """Integers of 64 bits as Python's, where a million of them might not add up inside."""
-    is_large = (
-        values.dtype.kind == "i"
-        and max(int(values.max(initial=0)), -int(values.min(initial=0))) >> ROOM
-    )
-    return values.astype(object) if is_large else values
-
-
-def add_phase_sums(pairs: Iterable[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """Phase sums of all blocks, from those of each, in any order."""
-    turns, observed = reduce(_add_pairs, (tuple(map(with_room, pair)) for pair in pairs))
-    return turns, observed
-
-
-def _add_pairs(one: tuple[Any, ...], two: tuple[Any, ...]) -> tuple[Any, ...]:
-    return tuple(map(add, one, two))

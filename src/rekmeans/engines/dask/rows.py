@@ -11,25 +11,25 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import accumulate
 from operator import add
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from dask import array
 from dask.delayed import delayed
 from dask.highlevelgraph import HighLevelGraph
 
-from .._grid import Array
-from .._lazy_property import lazy_property
-from ..model import Assignment, Centroids, FarthestRow, Model, Sums
-from ..table import MemoryTable, draw_goals
-from ..table.dask import DaskTable, part_of
-from ..table.dask_compute import compute, current_client, futures_of
-from .base import BaseRows, Engine, Run
-from .blocks import MAX_SEEDING_ROWS, weight_bits
-from .dask_groups import PartitionGroups
-from .dask_sharing import compute_merged, room_on_workers
+from ..._grid import Array
+from ..._lazy_property import lazy_property
+from ...model import Assignment, Centroids, FarthestRow, Model, Sums
+from ...table import MemoryTable, Table, draw_goals
+from ..base import BaseRows, Engine, Run
+from ..blocks import MAX_SEEDING_ROWS
+from ..row_seeding import DrawSeeding, draw_goal
+from .compute import compute, current_client, futures_of
 from .partition import BYTES_PER_CELL, BYTES_PER_ROW, Partition, PartPass, RunPass, assign_parts
-from .row_seeding import DrawSeeding, draw_goal
+from .sharing import compute_merged, room_on_workers
+from .table import DaskTable, part_of
+from .worker_groups import WorkerGroups
 
 # of partitions that one task goes over: a task costs the scheduler some milliseconds
 TASK_SECONDS = 1.0
@@ -42,6 +42,7 @@ class DaskRows(BaseRows):
     """
 
     max_seeding_rows = MAX_SEEDING_ROWS
+    table: DaskTable
 
     def __init__(
         self, stages: Sequence[Model], table: DaskTable, engine: Engine, n_threads: int | None
@@ -52,10 +53,6 @@ class DaskRows(BaseRows):
         self.n_threads = n_threads
         self.n_uninformative_rows: int | None = None
         self.task_seconds: list[float] = []
-
-    @property
-    def weight_bits(self) -> int:
-        return weight_bits(self.kernel, self.table.largest_weight)
 
     @lazy_property
     def is_kept(self) -> bool:
@@ -75,9 +72,9 @@ class DaskRows(BaseRows):
         )
 
     @lazy_property
-    def groups(self) -> PartitionGroups:
+    def groups(self) -> WorkerGroups:
         """The partitions by the workers that keep them."""
-        return PartitionGroups(self.partitions, self._longest_wait)
+        return WorkerGroups(self.partitions, self._longest_wait)
 
     def assign(self, one: RunPass) -> PartPass:
         """A pass by tasks where partitions are kept: of one each at first, then of as many as take
@@ -149,7 +146,7 @@ class DaskRows(BaseRows):
             else self.n_uninformative_rows
         )
 
-    def place(self, table: MemoryTable) -> BaseRows:
+    def place(self, table: Table) -> BaseRows:
         return self.engine.place(self.stages, table, self.n_threads, None)
 
     def in_memory(self) -> BaseRows:
@@ -202,7 +199,7 @@ class DaskRows(BaseRows):
         sums = [delayed(Partition.overall_sums)(part) for part in self.partitions]
         return self.merge_tasks(add, sums)
 
-    def nearest_masses(self, C: Any) -> Array:
+    def nearest_masses(self, C: Centroids) -> Array:
         """Weight of the rows that each of these centroids is the nearest of, (k,)."""
         centroids = delayed(C, pure=False, traverse=False)
         masses = [delayed(Partition.nearest_masses)(part, centroids) for part in self.partitions]
@@ -218,24 +215,24 @@ class DaskRows(BaseRows):
             numbers[owners == i] = first[i] + found
         return numbers
 
-    def farthest(self, C: Any) -> FarthestRow:
+    def farthest(self, C: Centroids) -> FarthestRow:
         starts = np.append(0, self.table.ends[:-1]).tolist()
         centroids = delayed(C, pure=False, traverse=False)
         pairs = zip(self.partitions, starts, strict=True)
         rows = [delayed(Partition.farthest)(part, centroids, start) for part, start in pairs]
         return self.merge_tasks(FarthestRow.merge, rows)
 
-    def label(self, model: Model, C: Any) -> Any:
+    def label(self, model: Model, C: Centroids) -> Array:
         """A lazy array: it needs the collection, and neither this cluster nor what it keeps."""
         both = delayed((model, C), pure=False, traverse=False)
         blocks = [delayed(_label)(part, both) for part in self._place(self.table.make_parts())]
         return self._lazy(blocks, np.empty(0, np.int32))
 
-    def map_blocks(self, answer: Callable[[Array], Array]) -> Any:
-        empty = answer(self.kernel.embed(np.zeros((1, self.table.n_columns))))[:0]
-        function = delayed(answer, pure=False, traverse=False)
+    def map_blocks(self, function: Callable[[Array], Array]) -> Array:
+        empty = function(self.kernel.embed(np.zeros((1, self.table.n_columns))))[:0]
+        task = delayed(function, pure=False, traverse=False)
         placed = self._place(self.table.make_parts())
-        blocks = [delayed(Partition.map_rows)(part, function, empty) for part in placed]
+        blocks = [delayed(Partition.map_rows)(part, task, empty) for part in placed]
         return self._lazy(blocks, empty)
 
     def _lazy(self, blocks: list[Any], empty: Array) -> Any:
@@ -266,9 +263,9 @@ class DaskRun(Run):
         self.model = model
         self.n_passes = 0
         self.name = secrets.token_hex(8)
-        self.before = None
+        self.before: Centroids | None = None  # of the last pass
 
-    def assign(self, C: Any) -> Assignment:
+    def assign(self, C: Centroids) -> Assignment:
         one = RunPass(self.name, self.n_passes, self.model, self.before, C)
         found = self.rows.assign(one)
         self.rows.n_uninformative_rows = found.n_uninformative
@@ -277,8 +274,8 @@ class DaskRun(Run):
         self.n_passes = self.n_passes + 1
         return Assignment(found.n_changed, found.sums)
 
-    def labels(self) -> Any:
-        return self.rows.label(self.model, self.before)
+    def labels(self) -> Array:
+        return self.rows.label(self.model, cast(Centroids, self.before))
 
 
 # tasks

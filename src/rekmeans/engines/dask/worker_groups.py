@@ -12,15 +12,15 @@ from typing import Any
 
 from dask.base import annotate
 
-from ..table.dask_compute import gather, wait_for
-from .dask_sharing import FAN_IN, reduce_tree, share_partitions
+from .compute import gather, wait_for
 from .partition import PartPass, RunPass, assign_parts, merge_some
+from .sharing import FAN_IN, reduce_tree, share_partitions
 
 # between two questions which workers there are: each holds up a pass by some milliseconds
 LOOK_SECONDS = 1.0
 
 
-class PartitionGroups:
+class WorkerGroups:
     """The futures of partitions, by the workers that have them."""
 
     def __init__(self, futures: list[Any], longest_wait: Callable[[], float]) -> None:
