@@ -87,7 +87,7 @@ def test_rows_of_a_sample_live_on_the_same_engine():
         FuzzyCMeans(K, kernel="laplace", engine="reference"),
     ):
         rows = place_for_fit(estimator, X).rows
-        few = rows.sample(25, 1)
+        few = rows.place(rows.table.sample(25, 1))
         assert type(few) is type(rows)
         assert np.ldexp(float(few.weights().sum()), -few.weight_bits) == 25
         assert len(few) == len(MemoryTable(X).sample(25, 1).X)

@@ -5,6 +5,7 @@ A new engine is a folder or a file, and an entry in IN_ORDER.
 
 from sklearn.base import BaseEstimator
 
+from ..kernels.base import Kernel
 from ..table import Table
 from ..table.stream_input import read_host_table
 from .base import (
@@ -19,7 +20,7 @@ from .base import (
 )
 from .dask import Dask
 from .native import Native
-from .reference import Reference
+from .reference import Reference, ReferenceRows
 from .torch import Torch
 
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "check_engine_name",
     "choose_engine",
     "engine_for_prediction",
+    "place_by_definition",
     "read_input",
     "summarize_columns",
 ]
@@ -72,6 +74,11 @@ def read_input(
     return read_host_table(
         estimator, X, sample_weight, memory_limit, fitting=fitting, k=k, k_parameter=k_parameter
     )
+
+
+def place_by_definition(kernel: Kernel, table: Table) -> BaseRows:
+    """Map rows on the engine that defines the answer, so that every machine gets the same bits."""
+    return ReferenceRows(kernel, table)
 
 
 def check_engine(name: str) -> None:

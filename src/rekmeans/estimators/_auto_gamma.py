@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._grid import Array
-from ..engines.reference import ReferenceRows
+from ..engines import place_by_definition
 from ..seeding import plus_plus
 from ..table import MemoryTable, Table
 
@@ -32,7 +32,7 @@ def auto_gamma(kernel: Any, table: Table, k: int) -> float:
     sample = table.sample(GAMMA_ROWS, GAMMA_SEED)
     X = sample.dense(slice(None))
     flat = _flat_kernel(kernel, X)
-    rows = ReferenceRows(flat, MemoryTable(X, sample.weights))
+    rows = place_by_definition(flat, MemoryTable(X, sample.weights))
     if not rows.weights().any():
         return 1.0
     C = plus_plus(rows, min(k, len(rows)), np.random.PCG64(GAMMA_SEED))
