@@ -133,6 +133,7 @@ class MeanOnly(Cosine):
     """A kernel that names means only; rows with missing cells take theirs from the mean of all."""
 
     centroid_rules: ClassVar[tuple[str, ...]] = ("mean",)
+    supports_missing: ClassVar[bool] = True
 
     def embed(self, X):
         return self.coordinates(X)

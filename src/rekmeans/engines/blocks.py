@@ -50,7 +50,7 @@ def weight_bits(kernel: Any, largest: float | None) -> int:
     """The power of two by which weights up to the largest are multiplied in the sums of this
     kernel.
     """
-    bits = integer_weight_bits if kernel.is_exact else small_weight_bits
+    bits = integer_weight_bits if kernel.has_exact_arithmetic else small_weight_bits
     return 0 if largest is None else bits(largest)
 
 
@@ -145,9 +145,9 @@ class BlockRows(BaseRows):
         return self._draw_by_weight(words) if drawn is None else drawn
 
     def overall_sums(self) -> Sums:
-        if self.kernel.is_exact:
+        if self.kernel.has_exact_arithmetic and self.kernel.pull_is_weight:
             return super().overall_sums()
-        return reduce(add, (rows.overall_sums() for _, rows in self.read_rows()))
+        return reduce(add, (sums_with_room(rows.overall_sums()) for _, rows in self.read_rows()))
 
     def nearest_masses(self, C: Any) -> Array:
         """Weight of the rows that each of these centroids is the nearest of, (k,)."""
@@ -186,7 +186,7 @@ class BlockRows(BaseRows):
 
     @property
     def _weight_kind(self) -> Any:
-        return np.int64 if self.kernel.is_exact else np.float64
+        return np.int64 if self.kernel.has_exact_arithmetic else np.float64
 
     def row_numbers(self, kind: Any, *width: int) -> Array:
         """An array of numbers for each row; in a file without a name where they are too many for

@@ -257,7 +257,7 @@ class PartialFitMixin(Clusterer):
         is_even = len(piece.weights) == table.n_rows and (piece.weights == piece.weights[0]).all()
         if is_even and table.weights is None:
             return weighed_sums(block_sums, int(piece.weights[0]))
-        largest = LARGEST_EXACT if model.kernel.is_exact else LARGEST_REAL
+        largest = LARGEST_EXACT if model.kernel.has_exact_arithmetic else LARGEST_REAL
         rows = MemoryTable(
             table.X[piece.rows], piece.weights.astype(np.float64), table.columns, largest
         )

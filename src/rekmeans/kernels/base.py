@@ -14,6 +14,7 @@ from .._grid import Array
 from ..model import Centroids, Points, Sums
 from ..scales import Scale, uninformative_rows
 from ..table import Table
+from ..table.refusals import refuse_missing_coordinates
 
 KernelStart = Callable[[int, Any], Any]  # (k, random bits) -> centroids
 
@@ -50,12 +51,25 @@ class Kernel(ABC):
     """
 
     name: ClassVar[str] = ""
+    # the name by which engines find their compiled version of the formulas; "": there is none.
+    # A subclass does not inherit it, because it may override a formula.
+    formula: ClassVar[str] = ""
     # of the estimators, which it takes after scale and beyond
     parameters: ClassVar[tuple[str, ...]] = ()
     centroid_rules: ClassVar[tuple[str, ...]] = ("rectified",)
     # methods (blocks, sums, C) that need all rows, each a field of the sums
     statistics: ClassVar[tuple[str, ...]] = ()
-    is_exact: ClassVar[bool] = False  # mapped rows, centroids, distances and sums are integers
+    # mapped rows (int32), centroids, distances, losses and sums are integers, not below 0 where
+    # they are distances or losses
+    has_exact_arithmetic: ClassVar[bool] = False
+    # each column is mapped onto a circle: mapped rows are [cos | sin], and estimators show the
+    # centroids as complex numbers
+    is_circular: ClassVar[bool] = False
+    # the number that stands for 1 in mapped rows: above 1 where they are integers on a grid
+    mapped_unit: ClassVar[int] = 1
+    # a row pulls a centroid by its weight alone, at any distance
+    pull_is_weight: ClassVar[bool] = False
+    loss_is_distance: ClassVar[bool] = False  # `loss` returns D as it is
     # several points have one mapped row, so that a pre-image has to be chosen
     is_periodic: ClassVar[bool] = False
     is_additive: ClassVar[bool] = True  # the next centroids follow from sums alone
@@ -65,10 +79,17 @@ class Kernel(ABC):
     is_pairwise: ClassVar[bool] = False
     has_width: ClassVar[bool] = False  # it has a `gamma`, which may be "auto" before it is prepared
     mean_is_point: ClassVar[bool] = False  # the mean of mapped rows lies on the mapped data
-    takes_missing: ClassVar[bool] = True
+    # NaN in the table is a missing cell, which the formulas exclude
+    supports_missing: ClassVar[bool] = False
+    supports_periods: ClassVar[bool] = False  # columns of the scale may have a period
     loss_unit: ClassVar[float] = 1.0  # squared distance in the mapped space = loss_unit * loss
     # rows of a large table that starts are chosen from; None: all
     seeding_sample: ClassVar[int | None] = 1 << 14
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "formula" not in vars(cls):
+            cls.formula = ""
 
     scale: Scale
     beyond: str = "wrap"  # what a value outside the kept intervals does
@@ -122,14 +143,12 @@ class Kernel(ABC):
 
     # rows
 
-    @property
-    def takes_periods(self) -> bool:
-        """Whether columns may have a period."""
-        return self.is_periodic
-
     def coordinates(self, X: Array) -> Array:
-        """Where the rows lie before they are mapped, (n, d); NaN in missing cells."""
-        return self.scale.to_units(X, self.beyond)
+        """Return the rows before they are mapped, (n, d); NaN in missing cells."""
+        Z = self.scale.to_units(X, self.beyond)
+        if not self.supports_missing:
+            refuse_missing_coordinates(X, Z, self.name or type(self).__name__, self.beyond)
+        return Z
 
     def within_bounds(self) -> Self:
         """The same kernel, which moves a value outside the bounds to them where this one ignores

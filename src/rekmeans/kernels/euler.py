@@ -64,9 +64,16 @@ class Euler(Kernel):
     """
 
     name: ClassVar[str] = "euler"
+    formula: ClassVar[str] = "euler"
     parameters: ClassVar[tuple[str, ...]] = ("alpha",)
     centroid_rules: ClassVar[tuple[str, ...]] = ("mean", "rectified")
-    is_exact: ClassVar[bool] = True
+    has_exact_arithmetic: ClassVar[bool] = True
+    is_circular: ClassVar[bool] = True
+    mapped_unit: ClassVar[int] = GRID
+    pull_is_weight: ClassVar[bool] = True
+    loss_is_distance: ClassVar[bool] = True
+    supports_missing: ClassVar[bool] = True
+    supports_periods: ClassVar[bool] = True
     is_periodic: ClassVar[bool] = True
     # squared distance = |f - m|^2 / 2, in grid units squared
     loss_unit: ClassVar[float] = 0.5 / GRID**2

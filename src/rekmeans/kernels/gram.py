@@ -144,6 +144,10 @@ class Gram(Kernel):
         return np.sqrt(np.maximum(C.squares[:, None] + C.squares - inner - inner.T, 0.0))
 
     @property
+    def supports_missing(self) -> bool:  # type: ignore[override]
+        return self.base.supports_missing
+
+    @property
     def fitted_parameters(self) -> dict[str, Any]:
         return self.base.fitted_parameters
 

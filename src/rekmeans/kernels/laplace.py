@@ -40,6 +40,8 @@ class Laplace(Kernel):
     """
 
     name: ClassVar[str] = "laplace"
+    formula: ClassVar[str] = "laplace"
+    supports_missing: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = ("gamma",)
     statistics: ClassVar[tuple[str, ...]] = ("medians",)
     is_additive: ClassVar[bool] = False
@@ -94,6 +96,8 @@ class LaplaceL2(Kernel):
     """
 
     name: ClassVar[str] = "laplace-l2"
+    formula: ClassVar[str] = "laplace-l2"
+    supports_missing: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = ("gamma",)
     has_width: ClassVar[bool] = True
 

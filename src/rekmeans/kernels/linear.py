@@ -16,6 +16,10 @@ class Linear(Kernel):
     """The scaled table itself; NaN in a missing cell."""
 
     name: ClassVar[str] = "linear"
+    formula: ClassVar[str] = "linear"
+    pull_is_weight: ClassVar[bool] = True
+    loss_is_distance: ClassVar[bool] = True
+    supports_missing: ClassVar[bool] = True
     centroid_rules: ClassVar[tuple[str, ...]] = ("mean",)
     mean_is_point: ClassVar[bool] = True
 

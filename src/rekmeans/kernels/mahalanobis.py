@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._grid import GRID, Array, product, small_weights
+from .._grid import Array, product, small_weights
 from ..model import Centroids, Sums
 from ..table import Table
 from ..table.refusals import refuse_wide_shapes
@@ -54,7 +54,7 @@ class Mahalanobis(Kernel):
     The base is a kernel whose centroids are points, or on circles.
     """
 
-    takes_missing: ClassVar[bool] = False
+    loss_is_distance: ClassVar[bool] = True
     learns_from_all_rows: ClassVar[bool] = True
 
     base: Any = None
@@ -66,17 +66,20 @@ class Mahalanobis(Kernel):
         return self.base.is_periodic
 
     @property
+    def is_circular(self) -> bool:  # type: ignore[override]
+        return self.base.is_circular
+
+    @property
+    def supports_periods(self) -> bool:  # type: ignore[override]
+        return self.base.supports_periods
+
+    @property
     def mean_is_point(self) -> bool:  # type: ignore[override]
         return self.base.mean_is_point
 
     @property
     def centroid_rules(self) -> tuple[str, ...]:  # type: ignore[override]
         return self.base.centroid_rules
-
-    @property
-    def unit(self) -> int:
-        """What the base kernel calls 1."""
-        return GRID if self.base.is_exact else 1
 
     def check_table(self, table: Table) -> None:
         refuse_wide_shapes(table.n_columns)
@@ -108,7 +111,7 @@ class Mahalanobis(Kernel):
         return self.base.coordinates(X)
 
     def embed(self, X: Array) -> Array:
-        return self.base.embed(X) / self.unit
+        return self.base.embed(X) / self.base.mapped_unit
 
     def distance(self, F: Array, C: Shaped) -> Array:
         pairs = zip(C.m, C.shape, strict=True)
@@ -161,7 +164,7 @@ class Mahalanobis(Kernel):
         return Shaped(M, shapes)
 
     def preimage(self, C: Shaped, near: Array) -> Array:
-        return self.base.preimage(self.base.from_rows(C.m * self.unit), near)
+        return self.base.preimage(self.base.from_rows(C.m * self.base.mapped_unit), near)
 
     def uninformative_rows(self, X: Array) -> Array:
         return self.base.uninformative_rows(X)
@@ -174,14 +177,14 @@ class Mahalanobis(Kernel):
         return {name: partial(self._round_start, start) for name, start in self.base.starts.items()}
 
     def _round_start(self, start: KernelStart, k: int, bits: Any) -> Shaped:
-        return self.from_rows(start(k, bits).f / self.unit)
+        return self.from_rows(start(k, bits).f / self.base.mapped_unit)
 
     def from_rows(self, F: Array, fallback: Shaped | None = None) -> Shaped:
         p = F.shape[1]
         return Shaped(F, np.broadcast_to(np.eye(p), (len(F), p, p)))
 
     def deviation(self, C: Shaped) -> Array:
-        return deviation_from_circle(_complex(C.m)) if self.base.is_exact else np.zeros(len(C))
+        return deviation_from_circle(_complex(C.m)) if self.is_circular else np.zeros(len(C))
 
     def centroid_similarity(self, F: Array, C: Shaped, labels: Array | None = None) -> Array:
         """1/(1 + D/p) of the nearest centroid, D without the prior."""
@@ -204,11 +207,11 @@ class Mahalanobis(Kernel):
 
     def to_public(self, C: Shaped) -> dict[str, Any]:
         """Places as the base shows them, complex (k, d) or points, and shapes (k, p, p)."""
-        return {"centroids_": _complex(C.m) if self.base.is_exact else C.m, "shapes_": C.shape}
+        return {"centroids_": _complex(C.m) if self.is_circular else C.m, "shapes_": C.shape}
 
     def from_public(self, attributes: Mapping[str, Any]) -> Shaped:
         m = attributes["centroids_"]
-        places = np.concatenate([m.real, m.imag], axis=1) if self.base.is_exact else m
+        places = np.concatenate([m.real, m.imag], axis=1) if self.is_circular else m
         return Shaped(places, attributes["shapes_"])
 
 

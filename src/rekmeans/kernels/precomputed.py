@@ -34,7 +34,6 @@ class Precomputed(Kernel):
     statistics: ClassVar[tuple[str, ...]] = ("combination",)
     is_additive: ClassVar[bool] = False
     is_pairwise: ClassVar[bool] = True
-    takes_missing: ClassVar[bool] = False
     seeding_sample: ClassVar[int | None] = None
 
     fitted_lengths: Any = None  # k(x_q, x_q) of the fitted rows, (n,)

@@ -22,6 +22,8 @@ class RBF(Kernel):
     """
 
     name: ClassVar[str] = "rbf"
+    formula: ClassVar[str] = "rbf"
+    supports_missing: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = ("gamma",)
     has_width: ClassVar[bool] = True
 

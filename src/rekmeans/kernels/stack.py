@@ -70,6 +70,7 @@ class Stack(Kernel):
     """Mapped rows side by side, centroids in a record for each kernel."""
 
     is_periodic: ClassVar[bool] = True
+    loss_is_distance: ClassVar[bool] = True
     learns_from_all_rows: ClassVar[bool] = True
 
     parts: tuple[Any, ...] = ()  # kernels with an explicit map
@@ -96,8 +97,12 @@ class Stack(Kernel):
         return all(part.is_additive for part in self.parts)
 
     @property
-    def takes_periods(self) -> bool:
-        return all(part.takes_periods for part in self.parts)
+    def supports_missing(self) -> bool:  # type: ignore[override]
+        return all(part.supports_missing for part in self.parts)
+
+    @property
+    def supports_periods(self) -> bool:  # type: ignore[override]
+        return all(part.supports_periods for part in self.parts)
 
     def prepared(self, table: Table, preparation: Preparation) -> Stack:
         summary = table.column_summary(preparation.n_threads)
@@ -177,9 +182,9 @@ class Stack(Kernel):
         at = 0
         d = self.scale.n_columns
         for part, c in zip(self.parts, C.parts, strict=True):
-            width = 2 * d if part.is_exact else d
+            width = 2 * d if part.is_circular else d
             f = F[..., at : at + width]
-            yield part, f.astype(np.int32) if part.is_exact else f, c
+            yield part, f.astype(np.int32) if part.has_exact_arithmetic else f, c
             at += width
 
     def _in_units(self, Ds: list[Array]) -> list[Array]:
@@ -290,7 +295,7 @@ class Stack(Kernel):
     def from_public(self, attributes: Mapping[str, Any]) -> Stacked:
         pairs = zip(self.parts, attributes["centroids_"], strict=True)
         parts = tuple(
-            part.from_public({"centroids_": m if part.is_exact else m.real}) for part, m in pairs
+            part.from_public({"centroids_": m if part.is_circular else m.real}) for part, m in pairs
         )
         return Stacked(parts, attributes["kernel_weights_"])
 
