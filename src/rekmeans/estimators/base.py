@@ -108,7 +108,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
                     entropy=checkpoint.entropy, n_begun=checkpoint.n_starts_begun
                 )
                 starts = tasks.starts(self._make_starts(placed.rows, table, draws))
-                fit = lloyd.best(
+                fit = lloyd.fit_best_start(
                     placed.rows, placed.stages, starts, stop, watch, checkpoint.journal
                 )
                 attributes = self._attributes(placed, fit)
