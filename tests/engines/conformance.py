@@ -61,7 +61,7 @@ def euler_model(case, rule=rectified):
 
 def expected_weights(kernel, X, weights):
     """Return the weights in the sums, and the power of two that scales them."""
-    scale_weights = integer_weights if kernel.is_exact else small_weights
+    scale_weights = integer_weights if kernel.has_exact_arithmetic else small_weights
     w, bits = (np.ones(len(X), np.int64), 0) if weights is None else scale_weights(weights)
     return w * ~kernel.uninformative_rows(X), bits
 

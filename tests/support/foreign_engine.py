@@ -39,9 +39,9 @@ class ForeignRows(BaseRows):
         self.is_informative = ~kernel.uninformative_rows(X)
 
     def weights(self):
-        scale_weights = integer_weights if self.kernel.is_exact else small_weights
+        scale_weights = integer_weights if self.kernel.has_exact_arithmetic else small_weights
         w = self.table.weights
-        dtype = np.int64 if self.kernel.is_exact else np.float64
+        dtype = np.int64 if self.kernel.has_exact_arithmetic else np.float64
         w = (
             np.ones(len(self), dtype)
             if w is None

@@ -140,7 +140,7 @@ class Partition:
         return self.rows.weights(), self.rows.nearest_losses(C)
 
     def overall_sums(self) -> Any:
-        return self.rows.overall_sums() if self.rows else None
+        return widen_sums(self.rows.overall_sums()) if self.rows else None
 
     def nearest_masses(self, C: Any) -> Array | None:
         return widen(self.rows.nearest_masses(C)) if self.rows else None

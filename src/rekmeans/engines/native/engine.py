@@ -16,7 +16,7 @@ from ...table import CompiledFunctions, TableFacts
 from ...threads import count_threads
 from ..base import BaseRows, Engine, refuse_device
 from ..blocks import refuse_blocks
-from .options import MEASURES, MOST_ROWS, RULES, instruction_set
+from .options import FORMULAS, MOST_ROWS, RULES, instruction_set
 
 CORE = f"{__package__}._core"  # the compiled module
 
@@ -54,7 +54,7 @@ class Native(Engine):
         if not table.is_in_memory and (reason := refuse_blocks(stages)):
             return reason
         for model in stages:
-            if type(model.kernel) not in MEASURES:
+            if model.kernel.formula not in FORMULAS:
                 name = model.kernel.name or type(model.kernel).__name__
                 return f"does not know the kernel {name!r}: use engine='reference'."
             if type(model.assignment) not in RULES:
@@ -62,7 +62,7 @@ class Native(Engine):
                 return f"does not know the assignment rule {name}: use engine='reference'."
             if model.centroids not in (mean, rectified):
                 return "knows the centroid rules mean and rectified only: use engine='reference'."
-            if model.kernel.is_exact and table.n_columns > NARROW:
+            if FORMULAS[model.kernel.formula].is_on_grid and table.n_columns > NARROW:
                 return (
                     f"takes at most {NARROW} columns, got {table.n_columns}: use "
                     f"engine='reference'."
@@ -85,6 +85,6 @@ class Native(Engine):
         if not table.is_in_memory:
             place = partial(self.place, stages, n_threads=n_threads, memory_limit=None)
             return NativeBlockRows(kernel, table, place, n_threads=n_threads)
-        if kernel.is_exact:
+        if FORMULAS[kernel.formula].is_on_grid:
             return NativeRows(kernel, table, n_threads, memory_limit)
         return NativePoints(kernel, table, n_threads=n_threads)

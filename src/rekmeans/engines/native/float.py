@@ -23,7 +23,7 @@ from ..base import Run
 from ..reference import ReferenceRows
 from .arrays import core_array
 from .core_module import _core
-from .options import MEASURES, RULES, SUMS, instruction_set
+from .options import FORMULAS, RULES, instruction_set
 
 if TYPE_CHECKING:
     from ...kernels.base import Kernel
@@ -83,8 +83,9 @@ class FloatRun(Run):
         self.last = np.full(len(rows), -1, np.int32)
         self.n_passes = 0
         self.rule = RULES[type(model.assignment)](model.assignment)
-        self.measure = MEASURES[type(model.kernel)], getattr(model.kernel, "gamma", 1.0)
-        self.unit = GRID if model.kernel.is_exact else 1
+        self.formula = FORMULAS[model.kernel.formula]
+        self.measure = self.formula.measure, getattr(model.kernel, "gamma", 1.0)
+        self.unit = GRID if self.formula.is_on_grid else 1
         self.has_medians = "medians" in model.kernel.statistics
         # with which the rows pulled in the last pass, where medians are needed
         self.weights: Any = None
@@ -110,7 +111,7 @@ class FloatRun(Run):
     def _sums(self, part: tuple[Any, ...]) -> Any:
         """What the core left, in the kernel's own numbers and names."""
         _, totals, pull, mass, loss, _, at_centroid = part
-        if self.model.kernel.is_exact:
+        if self.formula.is_on_grid:
             half = pull.shape[1] // 2
             return CircleSums(
                 mass=mass,
@@ -125,7 +126,7 @@ class FloatRun(Run):
             "pull": pull,
             "mass_at_centroid": at_centroid,
         }
-        record = SUMS[type(self.model.kernel)]
+        record = self.formula.sums
         return record(
             **{field.name: found[field.name] for field in fields(record) if field.name in found}
         )
@@ -141,7 +142,7 @@ class FloatRun(Run):
 
     def _places(self, C: Centroids) -> Array:
         """Return the coordinates of the centroids, (k, p) float64."""
-        if self.model.kernel.is_exact:
+        if self.formula.is_on_grid:
             return core_array(cast(OnCircles, C).f / self.unit, np.float64)
         return core_array(cast(Points, C).x, np.float64)
 
