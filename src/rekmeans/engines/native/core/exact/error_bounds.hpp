@@ -11,32 +11,37 @@
 //
 // tests/engines/native/test_error_bounds.py evaluates every bound in exact arithmetic.
 #pragma once
-#include <cmath>
-
+#include "../compiler.hpp"
 #include "../simd/simd.hpp"
 
 namespace rekmeans {
+
+// |s - T| <= |g| slope + floor for a row without missing cells, over all centroids.
+struct ScoreError {
+  float slope = 0, floor = 0;
+};
+
 // Anonymous, so that each instruction set has its own copy of these functions.
 namespace {
 
 constexpr float HALF_ULP = 0x1p-24f;  // the largest relative error of a float32 rounding
 
-// A bound y that was computed with at most 3 roundings to nearest is below (above) its exact value
-// by less than 3.01 u. Multiplying it by 1 + 4 u (1 - 4 u) makes up for these and for its own
-// rounding only if that one is among the 3: (1 - u)^3 (1 + 4 u) > 1 and (1 + u)^3 (1 - 4 u) < 1.
+// Room for 3 roundings, that of the product with this factor among them: (1 - u)^3 (1 + 4 u) > 1
+// and (1 + u)^3 (1 - 4 u) < 1.
 constexpr float ROUND_UP = 1 + 4 * HALF_ULP, ROUND_DOWN = 1 - 4 * HALF_ULP;
 
-// A float32 that is at least x >= 0. x may err by 2^-30 of itself. Two roundings: to float32, and
-// of the product.
+// A float32 that is at least x >= 0, where x may err by 1.9 u of itself. Two roundings: to float32,
+// and of the product.
 inline float float_above(double x) { return float(x) * ROUND_UP; }
 
 // Scores in float32
 // ------------------------------------------------------------------------------------------------
 
 // Scores that stand for no centroid. Real scores are at most |g||h| + |h|^2/2 < 2^20 in size.
-constexpr float NO_SCORE = -3e38f;   // below every other score
-constexpr float NEVER_WINS = 1e30f;  // a bias: the score of a centroid of the padding is about -1e30
-constexpr float NO_RIVAL = -1e29f;   // second scores below this count as this: twice it is finite
+constexpr float NO_SCORE = -3e38f;  // below every other score
+constexpr float NEVER_WINS =
+    1e30f;                          // a bias: the score of a centroid of the padding is about -1e30
+constexpr float NO_RIVAL = -1e29f;  // second scores below this count as this: twice it is finite
 
 // The roundings that any one product g_l h_l goes through until g.h is complete, at most
 // SUM_CHUNK + ceil(p / SUM_CHUNK) + 8, in every function of Simd:
@@ -44,14 +49,15 @@ constexpr float NO_RIVAL = -1e29f;   // second scores below this count as this: 
 //   multiply-add is fused or not, and the ceil(p / SUM_CHUNK) sums of chains are added up.
 // - dot: shorter chains, then a tree.
 // - sparse_scores: WAYS <= 4 chains of SUM_CHUNK products side by side, the first of them longer by
-//   2 (WAYS - 1) <= 6 in the last piece only. Each piece adds WAYS sums. A row has at most p/2 cells,
-//   so there are at most p / SUM_CHUNK + WAYS such additions. The longest path either starts in the
-//   last piece (SUM_CHUNK - 2 + 6 + WAYS roundings) or in an earlier one (SUM_CHUNK + p / SUM_CHUNK +
-//   WAYS).
+//   2 (WAYS - 1) <= 6 in the last piece only. Each piece adds WAYS sums. A row has at most p/2
+//   cells, so there are at most p / SUM_CHUNK + WAYS such additions. The longest path either starts
+//   in the last piece (SUM_CHUNK - 2 + 6 + WAYS roundings) or in an earlier one (SUM_CHUNK + p /
+//   SUM_CHUNK + WAYS).
 // - sparse_dot: V <= 16 chains of SUM_CHUNK products over 64 V cells. In the last piece, the first
 //   chain takes up to V - 1 more additions, then log2(V) in a tree and 1. With n cells in the last
-//   piece that is 2 floor(n/V) + (n mod V) + log2(V) + 1 <= SUM_CHUNK + n/64 + 8 for every n < 64 V,
-//   and p / SUM_CHUNK >= n/64. An earlier piece takes SUM_CHUNK + log2(V) + the number of pieces.
+//   piece that is 2 floor(n/V) + (n mod V) + log2(V) + 1 <= SUM_CHUNK + n/64 + 8 for every n < 64
+//   V, and p / SUM_CHUNK >= n/64. An earlier piece takes SUM_CHUNK + log2(V) + the number of
+//   pieces.
 inline float sum_roundings(size_t p) {
   return float(SUM_CHUNK + (p + SUM_CHUNK - 1) / SUM_CHUNK + 8);
 }
@@ -67,17 +73,12 @@ constexpr float MISSING_ROUNDINGS = 2;  // larger than needed: 1
 
 // n roundings in a row err by at most (1 + u)^n - 1 <= n u / (1 - n u). With n <= 128 + 512 + 8 + 6
 // roundings besides those of missing cells this is n u (1 + 2^-14). For M <= 32767 missing cells it
-// is M u (1 + 2^-8), and their coefficient has a margin of 2. |g| comes from norm2, the float32 next
-// to |g|^2, by a square root (1.5 u), and the bound itself takes 8 roundings.
-// Larger than needed: 1 + 2^-13 would do.
+// is M u (1 + 2^-8), and their coefficient has a margin of 2. |g| comes from norm2, the float32
+// next to |g|^2, by a square root (1.5 u), and the bound itself takes 8 roundings. Larger than
+// needed: 1 + 2^-13 would do.
 constexpr float SECOND_ORDER = 1.02f;
 
-// |s - T| <= |g| slope + floor for a complete row, over all centroids.
-struct ScoreError {
-  float slope = 0, floor = 0;
-};
-
-// largest_norm >= |h| and largest_bias >= |h|^2/2 of all centroids.
+// The error of scores; largest_norm >= |h| and largest_bias >= |h|^2/2 of all centroids.
 // Proof: by Cauchy and Schwarz sum |g_l h_l| <= |g||h|. The sum errs by sum_roundings u |g||h|, the
 // rest by OTHER_ROUNDINGS u (|g||h| + |h|^2/2), and SECOND_ORDER covers what is not linear in u.
 inline ScoreError score_error(size_t p, float largest_norm, float largest_bias) {
@@ -85,11 +86,15 @@ inline ScoreError score_error(size_t p, float largest_norm, float largest_bias) 
           SECOND_ORDER * HALF_ULP * OTHER_ROUNDINGS * largest_bias};
 }
 
-// The same for M missing cells; length >= |g| up to 1.5 u of itself.
-inline float missing_score_error(const ScoreError& complete, float length, size_t n_missing,
-                                 float largest_norm, float largest_bias) {
+inline float error_of_complete_row(const ScoreError& error, float norm2) {
+  return square_root(norm2) * error.slope + error.floor;
+}
+
+// |s - T| for any number of missing cells.
+inline float error_of_row(const ScoreError& error, float norm2, size_t n_missing,
+                          float largest_norm, float largest_bias) {
   const float more = MISSING_ROUNDINGS * SECOND_ORDER * HALF_ULP * float(n_missing);
-  return length * (complete.slope + more * ROUND_UP * largest_norm) + complete.floor +
+  return square_root(norm2) * (error.slope + more * ROUND_UP * largest_norm) + error.floor +
          more * largest_bias;
 }
 
@@ -98,13 +103,14 @@ inline float missing_score_error(const ScoreError& complete, float length, size_
 // g' = step q and h' = scale r have integer coordinates q and r. g'.h' is an exact integer of 32
 // bits times scale * step.
 
-// In 8 bits |q|, |r| <= 127 and q + 128 <= 255, so sums of p products stay below 255 * 127 p < 2^31.
+// In 8 bits |q|, |r| <= 127 and q + 128 <= 255, so sums of p products stay below 255 * 127 p <
+// 2^31.
 constexpr size_t MOST_BYTES = 1 << 15;  // values p of a row
 constexpr float LARGEST_BYTE = 127;
 
 // In 16 bits the step is chosen such that before rounding |q| <= LONGEST_PAIRS as a vector and
-// |q_l| <= LARGEST_OF_PAIR. Rounding changes each of p <= 2^16 coordinates by at most 0.5 + 2^-8, so
-// the length by at most 129. By Cauchy and Schwarz |q.r| <= (46000 + 129)^2 < 2^31. Partial sums
+// |q_l| <= LARGEST_OF_PAIR. Rounding changes each of p <= 2^16 coordinates by at most 0.5 + 2^-8,
+// so the length by at most 129. By Cauchy and Schwarz |q.r| <= (46000 + 129)^2 < 2^31. Partial sums
 // wrap around modulo 2^32, and the last one fits.
 constexpr float LONGEST_PAIRS = 46000, LARGEST_OF_PAIR = 32767;
 constexpr size_t MOST_PAIRS = 1 << 15;  // columns d
@@ -119,9 +125,9 @@ constexpr float MEASURED_UP = 1.001f;
 // Relative to |g'||h'| there are 3 roundings of the product (the integer, scale * step, their
 // product), 1 of the bias' subtraction, and 1 because g - g' was measured with a rounded step q
 // (8 bits). That is 5 of the 16 in PRODUCT_ROUNDINGS, which is larger than needed. The roundings of
-// missing cells now act on partial sums that are larger by `rests`, which costs M u rests. In 8 bits
-// M u <= 2^14 u = 2^-10, which the factor 1.001 of `rests` covers together with the roundings of
-// this expression (5 u). In 16 bits rests <= 0.01 |g||h|, which MISSING_ROUNDINGS covers.
+// missing cells now act on partial sums that are larger by `rests`, which costs M u rests. In 8
+// bits M u <= 2^14 u = 2^-10, which the factor 1.001 of `rests` covers together with the roundings
+// of this expression (5 u). In 16 bits rests <= 0.01 |g||h|, which MISSING_ROUNDINGS covers.
 constexpr float PRODUCT_ROUNDINGS = 16;
 constexpr float RESTS_UP = 1.001f;
 
@@ -140,16 +146,15 @@ inline float quantized_error(float length, float row_rest, float largest_norm,
 inline bool is_proven(float best, float second, float error) { return best - second > 2 * error; }
 
 // A centroid that may win scores at least this.
-// Proof: let b have the best score, and T_c >= T_b. Then s_c >= T_c - error >= T_b - error >= best -
-// 2 error. s_c is a float32 and fl is monotone, so s_c >= fl(best - 2 error). This is tight.
+// Proof: let b have the best score, and T_c >= T_b. Then s_c >= T_c - error >= T_b - error >= best
+// - 2 error. s_c is a float32 and fl is monotone, so s_c >= fl(best - 2 error). This is tight.
 inline float candidate_bar(float best, float error) { return best - 2 * error; }
 
-// A float32 score s such that the bound T <= s + float_error holds for every centroid that scores
-// below `bar` = candidate_bar(best, error) in 8 bits.
-// Proof: T < bar + error. Rounding the sum costs u |bar + error| <= u (|best| + error). As error <=
-// float_error + 4 |g||h| and |best| <= |g||h| + |h|^2/2 + error, this is at most u (9 |g||h| +
-// |h|^2/2 + 2 float_error). float_error is at least 142 u |g||h| + 6 u |h|^2/2 and T itself errs by
-// none of it.
+// A score s with T <= s + e for every centroid that scores below bar = candidate_bar(best, error)
+// in 8 bits, where e is the error of a float32 score. Proof: T < bar + error. Rounding this sum
+// costs u |bar + error| <= u (|best| + error). As error <= e + 4 |g||h| and |best| <= |g||h| +
+// |h|^2/2 + error, that is at most u (9 |g||h| + |h|^2/2 + 2 e). This is below e >= 142 u |g||h| +
+// 6 u |h|^2/2.
 inline float ruled_out_score(float bar, float error) { return bar + error; }
 
 // Distances
@@ -158,16 +163,17 @@ inline float ruled_out_score(float bar, float error) { return bar + error; }
 // Roundings of a squared distance, relative to |g|^2 + 2 |s|.
 constexpr float DISTANCE_ROUNDINGS = 8;
 
-// Room for |s - T| <= error and for the roundings of the bounds below. norm2 is |g|^2 up to 1.001 u.
+// Room for |s - T| <= error and for the roundings of the bounds below. norm2 is |g|^2 up to 1.001
+// u.
 inline float distance_slack(float norm2, float score, float error) {
-  return 2 * error + DISTANCE_ROUNDINGS * HALF_ULP * (norm2 + 2 * std::fabs(score));
+  return 2 * error + DISTANCE_ROUNDINGS * HALF_ULP * (norm2 + 2 * magnitude(score));
 }
 
-// At least D^2 = |g|^2 - 2 T for a centroid of this score, up to a relative error of 2.01 u that the
-// caller's square root and ROUND_UP make up for.
-// Proof: let N = norm2 + 2 |s|, t = fl(norm2 - 2 s), S the slack and a = fl(t + S). |g|^2 <= norm2
-// (1 + 1.001 u), t errs by u N, S >= 2 error + 8 u (1 - u) N - u S, and a errs by u a. From a
-// follows S <= a (1 + u) + N (1 + u). Together a (1 + 2.01 u) >= |g|^2 - 2 s + 2 error + (8 - 1.001
+// At least D^2 = |g|^2 - 2 T for a centroid of this score, up to a relative error of 2.01 u that
+// the caller's square root and ROUND_UP make up for. Proof: let N = norm2 + 2 |s|, t = fl(norm2 - 2
+// s), S the slack and a = fl(t + S). |g|^2 <= norm2 (1 + 1.001 u), t errs by u N, S >= 2 error + 8
+// u (1 - u) N - u S, and a errs by u a. From a follows S <= a (1 + u) + N (1 + u). Together a (1
+// + 2.01 u) >= |g|^2 - 2 s + 2 error + (8 - 1.001
 // - 1 - 1 - 0.01) u N >= D^2. Of the 8 roundings 3.02 are needed here.
 // Then sqrt(a) errs by u more and the product with ROUND_UP by u: (1 - 1.01 u)(1 - u)^2 (1 + 4 u) >
 // 1, so the bound of D holds.
@@ -179,12 +185,12 @@ inline float upper_square(float norm2, float score, float slack) {
 // caller's square root and ROUND_DOWN make up for. The slack is that of any score.
 // Proof: let N = norm2 + 2 |s|, t = fl(norm2 - 2 s), c = fl(t - S), v = 16 u |s| and b = fl(c - v).
 // |g|^2 >= norm2 (1 - 1.001 u), t errs by u N, S by u S <= u (1 + u) (N + |c|), c by u |c| and b by
-// u |b|, where |c| <= |b| (1 + u) + v. Together b <= |g|^2 - 2 s - 2 error + 3.02 u N + 3.02 u |b| -
-// 8 u (1 - u) norm2 - v, and N is covered by norm2 and v: 3.02 (norm2 + 2 |s|) < 8 (norm2 + 2 |s|).
-// So b (1 - 3.1 u) <= D^2 if b >= 0, and sqrt(b) is at most D (1 + 1.6 u). The root and the product
-// with ROUND_DOWN err by u each: (1 + 1.6 u)(1 + u)^2 (1 - 4 u) < 1.
+// u |b|, where |c| <= |b| (1 + u) + v. Together b <= |g|^2 - 2 s - 2 error + 3.02 u N + 3.02 u |b|
+// - 8 u (1 - u) norm2 - v, and N is covered by norm2 and v: 3.02 (norm2 + 2 |s|) < 8 (norm2 + 2
+// |s|). So b (1 - 3.1 u) <= D^2 if b >= 0, and sqrt(b) is at most D (1 + 1.6 u). The root and the
+// product with ROUND_DOWN err by u each: (1 + 1.6 u)(1 + u)^2 (1 - 4 u) < 1.
 inline float lower_square(float norm2, float score, float slack) {
-  return norm2 - 2 * score - slack - DISTANCE_ROUNDINGS * HALF_ULP * std::fabs(2 * score);
+  return norm2 - 2 * score - slack - DISTANCE_ROUNDINGS * HALF_ULP * magnitude(2 * score);
 }
 
 // Bounds from one pass to the next
@@ -197,13 +203,12 @@ inline float loosened_upper(float upper, float drift) { return (upper + drift) *
 
 // At most lower - drift. lower may be negative, which bounds nothing but does no harm.
 // Proof: q = fl(fl(drift (1 + 4 u)) + 4 u |lower|) >= drift (1 + 1.9 u) + 4 u (1 - u) |lower|, and
-// fl(lower - q) errs by at most u (|lower| + q). So the result is at most lower - drift (1 + 0.8 u) -
-// 2.9 u |lower|.
-// Of the 4 roundings of |lower|, 1.1 are needed; where the result is positive, |lower| >= drift and
-// ROUND_UP is not needed.
+// fl(lower - q) errs by at most u (|lower| + q). So the result is at most lower - drift (1 + 0.8 u)
+// - 2.9 u |lower|. Of the 4 roundings of |lower|, 1.1 are needed; where the result is positive,
+// |lower| >= drift and ROUND_UP is not needed.
 constexpr float LOWER_ROUNDINGS = 4;
 inline float loosened_lower(float lower, float drift) {
-  return lower - (drift * ROUND_UP + std::fabs(lower) * (LOWER_ROUNDINGS * HALF_ULP));
+  return lower - (drift * ROUND_UP + magnitude(lower) * (LOWER_ROUNDINGS * HALF_ULP));
 }
 
 // The label stays: the own centroid is strictly nearer than any other. No rounding.
@@ -218,17 +223,18 @@ inline bool keeps_label(float upper, float lower) { return upper < lower; }
 constexpr float LENGTH_UP = 1 + 0x1p-20f;
 
 // At least sqrt(D), and at most sqrt(D2) for D2 that errs by 2^-30 of itself.
-inline float length_above(int64_t D) { return std::sqrt(float(D)) * LENGTH_UP; }
-inline float length_below(double D2) { return float(std::sqrt(D2)) / LENGTH_UP; }
+inline float length_above(int64_t D) { return square_root(float(D)) * LENGTH_UP; }
+inline float length_below(double D2) { return float(square_root(D2)) / LENGTH_UP; }
 
-// A candidate whose distance from a row's own centroid exceeds this sum is farther from the row than
-// `limit` (triangle inequality): own >= |f - c| and limit by length_above, distance by length_below.
+// A candidate whose distance from a row's own centroid exceeds this sum is farther from the row
+// than `limit` (triangle inequality): own >= |f - c| and limit by length_above, distance by
+// length_below.
 inline bool is_beyond(float own, float limit, float distance) { return own + limit < distance; }
 
 // A candidate nearer than a squared distance L scores at least this; most = fl(L), in units of 1.
 // Proof: |g|^2 - 2 T < L means s >= T - error > (|g|^2 - L)/2 - error. Let W = norm2 + most. norm2
-// and most err by 1.001 u W / 2 together, their difference by u W / 2, and the two subtractions by u
-// (W / 2 + error) (1 + 5 u) each: 2.01 u W + 2.01 u error. ROUND_UP adds 2.9 u error and the last
+// and most err by 1.001 u W / 2 together, their difference by u W / 2, and the two subtractions by
+// u (W / 2 + error) (1 + 5 u) each: 2.01 u W + 2.01 u error. ROUND_UP adds 2.9 u error and the last
 // term 3.9 u W.
 constexpr float BAR_ROUNDINGS = 4;  // larger than needed: 2.1
 inline float near_bar(float norm2, float most, float error) {
@@ -236,8 +242,10 @@ inline float near_bar(float norm2, float most, float error) {
 }
 
 // Exact distances in float64: grid_distances adds up squares of this many columns, which are
-// integers in units of 2^-46. A column has |f - m|^2 <= (2 + 2^-22)^2, so 31 of them stay below 124.1
-// * 2^46 < 2^53, where every integer is a float64 and no sum is rounded. This is the largest number.
+// integers in units of 2^-46. A column has |f - m|^2 <= (2 + 2^-22)^2, so 31 of them stay below
+// 124.1
+// * 2^46 < 2^53, where every integer is a float64 and no sum is rounded. This is the largest
+// number.
 constexpr size_t EXACT_COLUMNS = 31;
 
 }  // namespace
