@@ -38,10 +38,9 @@ inline float float_above(double x) { return float(x) * ROUND_UP; }
 // ------------------------------------------------------------------------------------------------
 
 // Scores that stand for no centroid. Real scores are at most |g||h| + |h|^2/2 < 2^20 in size.
-constexpr float NO_SCORE = -3e38f;  // below every other score
-constexpr float NEVER_WINS =
-    1e30f;                          // a bias: the score of a centroid of the padding is about -1e30
-constexpr float NO_RIVAL = -1e29f;  // second scores below this count as this: twice it is finite
+constexpr float NO_SCORE = -3e38f;   // below every other score
+constexpr float NEVER_WINS = 1e30f;  // a bias: centroids of the padding score about -1e30
+constexpr float NO_RIVAL = -1e29f;   // second scores below this count as this: twice it is finite
 
 // The roundings that any one product g_l h_l goes through until g.h is complete, at most
 // SUM_CHUNK + ceil(p / SUM_CHUNK) + 8, in every function of Simd:
@@ -64,8 +63,9 @@ inline float sum_roundings(size_t p) {
 
 // Roundings of a score besides those of the sum and of missing cells, at most:
 // - relative to |g||h|: 1, the subtraction of the bias; 1 where h beyond 2 is rounded.
-// - relative to |h|^2/2: the bias, its subtraction, and 2 of the missing cells' gains.
-constexpr float OTHER_ROUNDINGS = 6;  // larger than needed: 2 and 4
+// - relative to |h|^2/2: 1 of the bias, 1 of its subtraction, 2 of the missing cells' gains, and 2
+//   of these gains where h beyond 2 is rounded. That is 6 in all.
+constexpr float OTHER_ROUNDINGS = 6;
 
 // Each missing cell adds (f_l^2 + f_{d+l}^2)/2 to the score: one addition to a partial sum of at
 // most |g||h| + |h|^2/2. So it costs u (|g||h| + |h|^2/2).
@@ -103,8 +103,7 @@ inline float error_of_row(const ScoreError& error, float norm2, size_t n_missing
 // g' = step q and h' = scale r have integer coordinates q and r. g'.h' is an exact integer of 32
 // bits times scale * step.
 
-// In 8 bits |q|, |r| <= 127 and q + 128 <= 255, so sums of p products stay below 255 * 127 p <
-// 2^31.
+// In 8 bits |q|, |r| <= 127 and q + 128 <= 255: sums of p products stay below 255 * 127 p < 2^31.
 constexpr size_t MOST_BYTES = 1 << 15;  // values p of a row
 constexpr float LARGEST_BYTE = 127;
 
@@ -146,15 +145,16 @@ inline float quantized_error(float length, float row_rest, float largest_norm,
 inline bool is_proven(float best, float second, float error) { return best - second > 2 * error; }
 
 // A centroid that may win scores at least this.
-// Proof: let b have the best score, and T_c >= T_b. Then s_c >= T_c - error >= T_b - error >= best
-// - 2 error. s_c is a float32 and fl is monotone, so s_c >= fl(best - 2 error). This is tight.
+// Proof: let b have the best score, and T_c >= T_b. Then s_c >= T_c - error >= T_b - error, which
+// is at least best - 2 error. s_c is a float32 and fl is monotone, so s_c >= fl(best - 2 error).
+// This is tight.
 inline float candidate_bar(float best, float error) { return best - 2 * error; }
 
 // A score s with T <= s + e for every centroid that scores below bar = candidate_bar(best, error)
-// in 8 bits, where e is the error of a float32 score. Proof: T < bar + error. Rounding this sum
-// costs u |bar + error| <= u (|best| + error). As error <= e + 4 |g||h| and |best| <= |g||h| +
-// |h|^2/2 + error, that is at most u (9 |g||h| + |h|^2/2 + 2 e). This is below e >= 142 u |g||h| +
-// 6 u |h|^2/2.
+// in 8 bits, where e is the error of a float32 score.
+// Proof: T < bar + error. Rounding this sum costs u |bar + error| <= u (|best| + error). We have
+// error <= e + 4 |g||h| and |best| <= |g||h| + |h|^2/2 + error. So this costs at most
+// u (9 |g||h| + |h|^2/2 + 2 e), which is below e >= 142 u |g||h| + 6 u |h|^2/2.
 inline float ruled_out_score(float bar, float error) { return bar + error; }
 
 // Distances
@@ -163,32 +163,35 @@ inline float ruled_out_score(float bar, float error) { return bar + error; }
 // Roundings of a squared distance, relative to |g|^2 + 2 |s|.
 constexpr float DISTANCE_ROUNDINGS = 8;
 
-// Room for |s - T| <= error and for the roundings of the bounds below. norm2 is |g|^2 up to 1.001
-// u.
+// Room for |s - T| <= error and for the roundings of the bounds below; norm2 errs by 1.001 u |g|^2.
 inline float distance_slack(float norm2, float score, float error) {
   return 2 * error + DISTANCE_ROUNDINGS * HALF_ULP * (norm2 + 2 * magnitude(score));
 }
 
-// At least D^2 = |g|^2 - 2 T for a centroid of this score, up to a relative error of 2.01 u that
-// the caller's square root and ROUND_UP make up for. Proof: let N = norm2 + 2 |s|, t = fl(norm2 - 2
-// s), S the slack and a = fl(t + S). |g|^2 <= norm2 (1 + 1.001 u), t errs by u N, S >= 2 error + 8
-// u (1 - u) N - u S, and a errs by u a. From a follows S <= a (1 + u) + N (1 + u). Together a (1
-// + 2.01 u) >= |g|^2 - 2 s + 2 error + (8 - 1.001
-// - 1 - 1 - 0.01) u N >= D^2. Of the 8 roundings 3.02 are needed here.
-// Then sqrt(a) errs by u more and the product with ROUND_UP by u: (1 - 1.01 u)(1 - u)^2 (1 + 4 u) >
-// 1, so the bound of D holds.
+// At least D^2 = |g|^2 - 2 T for a centroid of this score, up to a relative error of 2.01 u.
+//
+// Proof: let N = norm2 + 2 |s|, t = fl(norm2 - 2 s), S the slack and a = fl(t + S). We have
+//   |g|^2 <= norm2 (1 + 1.001 u),  |t - (norm2 - 2 s)| <= u N,  |a - (t + S)| <= u |a|,
+//   S >= 2 error + 8 u (1 - u) N - u S,  S <= (1 + u) |a| + (1 + u) N.
+// Together a + 2.01 u |a| >= |g|^2 - 2 s + 2 error + (8 - 3.02) u N >= D^2. So a >= 0, and 3.02 of
+// the 8 roundings are needed here. The caller takes the root and multiplies it by ROUND_UP: one
+// rounding each, and (1 - 1.01 u)(1 - u)^2 (1 + 4 u) > 1.
 inline float upper_square(float norm2, float score, float slack) {
   return norm2 - 2 * score + slack;
 }
 
-// At most D^2 for any centroid of this score or less, up to a relative error of 3.1 u that the
-// caller's square root and ROUND_DOWN make up for. The slack is that of any score.
-// Proof: let N = norm2 + 2 |s|, t = fl(norm2 - 2 s), c = fl(t - S), v = 16 u |s| and b = fl(c - v).
-// |g|^2 >= norm2 (1 - 1.001 u), t errs by u N, S by u S <= u (1 + u) (N + |c|), c by u |c| and b by
-// u |b|, where |c| <= |b| (1 + u) + v. Together b <= |g|^2 - 2 s - 2 error + 3.02 u N + 3.02 u |b|
-// - 8 u (1 - u) norm2 - v, and N is covered by norm2 and v: 3.02 (norm2 + 2 |s|) < 8 (norm2 + 2
-// |s|). So b (1 - 3.1 u) <= D^2 if b >= 0, and sqrt(b) is at most D (1 + 1.6 u). The root and the
-// product with ROUND_DOWN err by u each: (1 + 1.6 u)(1 + u)^2 (1 - 4 u) < 1.
+// At most D^2 for any centroid of this score or less, up to a relative error of 3.1 u. The slack
+// may be that of any score.
+//
+// Proof: let N = norm2 + 2 |s|, t = fl(norm2 - 2 s), c = fl(t - S), v = 16 u |s| and b = fl(c - v),
+// which is the result. We have
+//   |g|^2 >= norm2 (1 - 1.001 u),  |t - (norm2 - 2 s)| <= u N,  |c - (t - S)| <= u |c|,
+//   |b - (c - v)| <= u |b|,  |c| <= (1 + u) |b| + v,
+//   S >= 2 error + 8 u (1 - u) norm2 - u S,  S <= (1 + u) N + (1 + u) |c|.
+// Together b <= (|g|^2 - 2 s - 2 error) + 3.02 u N + 3.02 u |b| less 8 u (1 - u) norm2 + v. The
+// last two are at least 7.9 u N, of which 3.02 are needed here. So b (1 - 3.1 u) <= D^2 if b > 0
+// (else the caller takes 0), and the root is at most D (1 + 1.6 u). The root and the product with
+// ROUND_DOWN are rounded once each, and (1 + 1.6 u)(1 + u)^2 (1 - 4 u) < 1.
 inline float lower_square(float norm2, float score, float slack) {
   return norm2 - 2 * score - slack - DISTANCE_ROUNDINGS * HALF_ULP * magnitude(2 * score);
 }
@@ -203,9 +206,9 @@ inline float loosened_upper(float upper, float drift) { return (upper + drift) *
 
 // At most lower - drift. lower may be negative, which bounds nothing but does no harm.
 // Proof: q = fl(fl(drift (1 + 4 u)) + 4 u |lower|) >= drift (1 + 1.9 u) + 4 u (1 - u) |lower|, and
-// fl(lower - q) errs by at most u (|lower| + q). So the result is at most lower - drift (1 + 0.8 u)
-// - 2.9 u |lower|. Of the 4 roundings of |lower|, 1.1 are needed; where the result is positive,
-// |lower| >= drift and ROUND_UP is not needed.
+// fl(lower - q) errs by at most u (|lower| + q). So lower less the result is at least
+// drift (1 + 0.8 u) + 2.9 u |lower|. Of the 4 roundings of |lower|, 1.1 are needed. Where the
+// result is positive, |lower| >= drift and ROUND_UP is not needed.
 constexpr float LOWER_ROUNDINGS = 4;
 inline float loosened_lower(float lower, float drift) {
   return lower - (drift * ROUND_UP + magnitude(lower) * (LOWER_ROUNDINGS * HALF_ULP));
@@ -242,9 +245,8 @@ inline float near_bar(float norm2, float most, float error) {
 }
 
 // Exact distances in float64: grid_distances adds up squares of this many columns, which are
-// integers in units of 2^-46. A column has |f - m|^2 <= (2 + 2^-22)^2, so 31 of them stay below
-// 124.1
-// * 2^46 < 2^53, where every integer is a float64 and no sum is rounded. This is the largest
+// integers in units of 2^-46. A column has |f - m|^2 <= (2 + 2^-21)^2, so 31 of them stay below
+// 124.1 2^46 < 2^53, where every integer is a float64 and no sum is rounded. It is the largest such
 // number.
 constexpr size_t EXACT_COLUMNS = 31;
 
