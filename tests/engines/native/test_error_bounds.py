@@ -290,14 +290,14 @@ def test_lengths_and_their_sums_hold_in_exact_arithmetic():
         assert Fraction(BOUNDS.length_below(float(D))) ** 2 <= D
         x = float(size) / 3
         assert x <= Fraction(BOUNDS.float_above(x)) <= x * (1 + 8 * HALF_ULP)
-    for own, limit in random.integers(1, 1 << 30, (2000, 2)).tolist():
+    for _ in range(20_000):
+        size = int(np.exp2(random.uniform(8, 60)))
+        own, limit = (int(x) for x in random.integers(size // 16, size, 2))
         # a candidate on the line through both, as far as the triangle inequality allows
-        lengths = [BOUNDS.length_above(own**2), BOUNDS.length_above(limit**2)]
-        for excess in (0, 1):
-            distance = BOUNDS.length_below(float((own + limit + excess) ** 2))
-            assert not BOUNDS.is_beyond(*lengths, distance) or excess
-        far = isqrt(4 * (own + limit) ** 2)
-        assert BOUNDS.is_beyond(*lengths, BOUNDS.length_below(float(far**2)))
+        lengths = [BOUNDS.length_above(own), BOUNDS.length_above(limit)]
+        reach = own + limit + isqrt(4 * own * limit)
+        assert not BOUNDS.is_beyond(*lengths, BOUNDS.length_below(float(reach) * (1 - 2**-52)))
+        assert BOUNDS.is_beyond(*lengths, BOUNDS.length_below(1.00001 * reach + 4))
 
 
 def test_candidates_are_never_below_their_bar():
