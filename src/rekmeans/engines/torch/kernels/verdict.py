@@ -5,7 +5,10 @@ later kernels.
 import triton
 import triton.language as tl
 
+from ..error_bound import SMALLEST_ERROR
 from .centroids import DIGITS
+
+LEAST_ERROR = tl.constexpr(SMALLEST_ERROR)
 
 FALLS = tl.constexpr(0)  # verdicts: the objective falls,
 STALLS = tl.constexpr(1)  # it does not,
@@ -71,7 +74,7 @@ def check_convergence(
             half_square = H * H + gap_error
         up = 1.000002
         tl.store(AB, (rho * H + (1.0 + rho) * (error + kappa * magnitude)) * up)
-        tl.store(AB + 1, (kappa * half_square + gap_error) * up)
+        tl.store(AB + 1, (kappa * half_square + gap_error) * up + LEAST_ERROR)
         summed = tl.load(cum_max) + drift.to(tl.float64) * (1.0 + 1e-9)
         tl.store(cum_max, summed)
         for start in range(0, k, BK):
