@@ -77,8 +77,9 @@ class TorchTable:
         """An answer for each row as an array of the library that X is of, on its device."""
         return self.to_library(torch.as_tensor(values, device=self.device))
 
-    def count_labels(self, labels: torch.Tensor, k: int) -> Array:
-        return torch.bincount(labels, minlength=k).cpu().numpy()
+    def count_labels(self, labels: Any, k: int) -> Array:
+        on_device = torch.as_tensor(labels, device=self.device)
+        return torch.bincount(on_device, minlength=k).cpu().numpy()
 
     def dense(self, rows: slice | Array = slice(None)) -> Array:
         """These rows, brought to the host."""

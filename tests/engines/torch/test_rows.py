@@ -123,9 +123,9 @@ def test_samples_and_chosen_rows(name, kind):
     places = both_rows(name, kind)
     numbers, weights = np.array([4, 1, 9]), np.array([1.0, 2.5, 0.0])
     for one, two in (
-        [rows.sample(50, 3) for rows in places],
-        [rows.sample(5000, 3) for rows in places],
-        [rows.take(numbers, weights) for rows in places],
+        [rows.place(rows.table.sample(50, 3)) for rows in places],
+        [rows.place(rows.table.sample(5000, 3)) for rows in places],
+        [rows.place(rows.table.take(numbers, weights)) for rows in places],
     ):
         assert_array_equal(one.F, two.store.grid(slice(None)).numpy())
         assert_array_equal(one.weights(), two.weights())
@@ -137,7 +137,7 @@ def test_integer_weights_keep_all_their_digits(kind):
     places = both_rows("weights and gaps", kind)
     numbers = np.arange(5)
     weights = np.array([(1 << 40) - 1, (1 << 39) + (1 << 15), (1 << 31) + 1, 3, 0])
-    one, two = (rows.take(numbers, weights) for rows in places)
+    one, two = (rows.place(rows.table.take(numbers, weights)) for rows in places)
     assert_array_equal(one.weights(), two.weights())
     assert one.weight_bits == two.weight_bits
 

@@ -25,6 +25,7 @@ from ..base import Run
 from ..reference import ReferenceRows
 from ..row_seeding import DrawSeeding
 from .device_rows import DeviceRows
+from .plain_run import count_changed
 
 # The loss of a row at distance D from its centroid, and how hard it pulls: the kernels' own
 # formulas in torch's words.
@@ -141,13 +142,13 @@ class PointsRun(Run):
         self.rows = rows
         self.model = model
         self.n_passes = 0
-        self.last = torch.full((rows.n,), -1, dtype=torch.int32, device=rows.device)
+        self.last: torch.Tensor | None = None  # labels (n,) of the last pass, int32
 
     def assign(self, C: Points) -> Assignment:
         rows = self.rows
         centroids = self.rows.upload(np.asarray(C.x, np.float64))
         kind = type(self.model.kernel)
-        labels = torch.empty_like(self.last)
+        labels = torch.empty(rows.n, dtype=torch.int32, device=rows.device)
         total = [0, 0, 0, 0]
         for at in rows.blocks(len(C)):
             D, nearest = rows.distances(rows.F[at], centroids).min(1)
@@ -155,7 +156,7 @@ class PointsRun(Run):
             left = rows.sums(rows.F[at], rows.w[at], PULLS[kind](D), nearest, len(C))
             loss = (rows.w[at] * LOSSES[kind](D)).sum()
             total = [one + two for one, two in zip(total, [*left, loss], strict=True)]
-        n_changed = int((labels != self.last).sum())
+        n_changed = int(count_changed(labels, self.last))
         self.last = labels
         self.n_passes += 1
         return Assignment(n_changed, point_sums_on_host(total))

@@ -52,6 +52,9 @@ class BlockedTable:
     def take(self, rows: Array, weights: Array) -> MemoryTable:
         return self.table.take(rows, weights)
 
+    def count_labels(self, labels: Array, k: int) -> Array:
+        return self.table.count_labels(labels, k)
+
     def blocks(self, size: int) -> Iterator[slice]:
         return self.table.blocks(size)
 

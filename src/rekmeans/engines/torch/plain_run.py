@@ -31,12 +31,12 @@ class PlainRun(Run):
         self.rows = rows
         self.model = model
         self.n_passes = 0
-        self.last = torch.full((rows.n,), -1, dtype=torch.int32, device=rows.device)
+        self.last: torch.Tensor | None = None  # labels (n,) of the last pass, int32
 
     def assign(self, C: OnCircles) -> Assignment:
         rows = self.rows
         centroids = self.rows.upload(C.f)
-        labels = torch.empty_like(self.last)
+        labels = torch.empty(rows.n, dtype=torch.int32, device=rows.device)
         groups: list[ShiftedSums] = [[], [], [], []]
         for at in rows.blocks(len(C)):
             F = rows.store.grid(at)
@@ -45,7 +45,7 @@ class PlainRun(Run):
             loss = rows.summation.total(losses, rows.weights_at(at), LOSS_BITS)
             left = [loss, *block_sums(rows, F, at, nearest, len(C))]
             groups = [add_shifted(*pair) for pair in zip(groups, left, strict=True)]
-        changed = [(0, (labels != self.last).sum())]
+        changed = [(0, count_changed(labels, self.last))]
         self.last = labels
         self.n_passes = self.n_passes + 1
         loss, *sums, n_changed = fetch_integers(*groups, changed)
@@ -53,6 +53,13 @@ class PlainRun(Run):
 
     def labels(self) -> Any:
         return self.rows.answer_labels(self.last)
+
+
+def count_changed(labels: torch.Tensor, last: torch.Tensor | None) -> torch.Tensor:
+    """Return how many labels changed since the last pass: all of them if there was none."""
+    if last is None:
+        return torch.tensor(len(labels), device=labels.device)
+    return (labels != last).sum()
 
 
 def block_sums(

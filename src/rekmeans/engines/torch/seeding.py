@@ -107,7 +107,7 @@ class TorchSeeding(Seeding):
         (masses,) = fetch_integers(
             rows.summation.by_label(ones, rows.w, self.owner, len(self.grid), COUNT_BITS)
         )
-        return masses
+        return masses.astype(np.float64)  # above 2^63 they are Python integers
 
     def swap_rows(self, words: Array, patience: int) -> None:
         n_failed = 0

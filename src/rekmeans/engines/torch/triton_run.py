@@ -13,6 +13,7 @@ from ..._grid import Array
 from ...centroids import rectified, relocate_empty_clusters
 from ...kernels.euler import CircleSums, OnCircles
 from ...model import Assignment, Model, Pass, State, Stop
+from ..base import Run
 from .device_pass import FALLS, RELOCATES, REPEATS, STALLS, DevicePass, Record
 from .grouped_pass import CENTROIDS_IN_GROUP, GroupedPass
 from .lack_of_memory import explain_lack_of_memory
@@ -53,7 +54,7 @@ class DeviceSums:
         return CircleSums(mass=self.mass, loss=self.loss, totals=totals, observed=observed)
 
 
-class TritonRun:
+class TritonRun(Run):
     """A run's labels, bounds and sums, kept on the card."""
 
     def __init__(self, rows: Any, model: Model, use_bounds: bool = True) -> None:
