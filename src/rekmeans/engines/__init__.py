@@ -9,6 +9,7 @@ from .base import (
     Engine,
     Rows,
     Run,
+    TableReader,
     choose_engine,
     refuse_missing_engine,
     summarize_columns,
@@ -16,7 +17,7 @@ from .base import (
 from .dask import Dask
 from .native import Native
 from .reference import Reference
-from .torch import Torch
+from .torch import Torch, host_values
 
 __all__ = [
     "ENGINES",
@@ -24,10 +25,13 @@ __all__ = [
     "Engine",
     "Rows",
     "Run",
+    "TableReader",
     "check_engine",
     "check_engine_name",
     "choose_engine",
     "engine_for_prediction",
+    "find_reader",
+    "host_values",
     "summarize_columns",
 ]
 
@@ -46,6 +50,12 @@ def engine_for_prediction(name: str, table: Table) -> str:
     other table. Any other engine that does not take a table raises an error, as in `fit`.
     """
     return "auto" if name in OF_PARTITIONS and not table.is_partitioned else name
+
+
+def find_reader(X: object) -> TableReader | None:
+    """Return the reader of the engine that recognizes X; None for any other input."""
+    readers = (engine.reader(X) for engine in ENGINES.values())
+    return next((reader for reader in readers if reader is not None), None)
 
 
 def check_engine(name: str) -> None:

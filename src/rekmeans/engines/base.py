@@ -265,6 +265,21 @@ def middle_centroid(kernel: Kernel) -> Centroids:
     return kernel.from_points(kernel.scale.middle[None])
 
 
+class TableReader(Protocol):
+    """A function that reads an estimator's X, of a kind that an engine recognizes, into a table."""
+
+    def __call__(
+        self,
+        estimator: object,
+        X: object,
+        sample_weight: object,
+        *,
+        fitting: bool,
+        k: int,
+        k_parameter: str,
+    ) -> Table: ...
+
+
 class Engine(Protocol):
     """A place where mapped rows are stored and passes run."""
 
@@ -281,6 +296,12 @@ class Engine(Protocol):
 
     def is_home_of(self, table: Table) -> bool:
         """Return whether rows of this table are where this engine works; used by "auto" only."""
+
+    def reader(self, X: object) -> TableReader | None:
+        """Return the function that reads X if X is of this engine's kind, such as a tensor.
+
+        None for any other X. No optional library is imported.
+        """
 
     def unsupported(self, stages: Sequence[Model], table: Table) -> str:
         """Return '' or why the engine cannot run every stage of this fit on this table."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..model import Model
 from ..table import CompiledFunctions, MemoryTable, Table
-from .base import Engine, choose_engine
+from .base import Engine, TableReader, choose_engine
 from .blocks import refuse_blocks
 from .native import Native
 from .reference import Reference
@@ -39,6 +39,9 @@ class Dask:
 
     def is_home_of(self, table: Table) -> bool:
         return table.is_partitioned
+
+    def reader(self, X: object) -> TableReader | None:
+        return None
 
     def unsupported(self, stages: Sequence[Model], table: Table) -> str:
         if not table.is_partitioned:

@@ -18,7 +18,7 @@ from ..kernels.base import with_statistics
 from ..model import Assignment, Centroids, Model, PassSums
 from ..seeding import Seeding
 from ..table import CompiledFunctions, Table
-from .base import BaseRows, Run, refuse_device
+from .base import BaseRows, Run, TableReader, refuse_device
 from .blocks import BlockRows, refuse_blocks
 from .row_seeding import RowSeeding
 
@@ -42,6 +42,9 @@ class Reference:
 
     def is_home_of(self, table: Table) -> bool:
         return table.is_on_host and not table.is_partitioned
+
+    def reader(self, X: object) -> TableReader | None:
+        return None
 
     def unsupported(self, stages: Sequence[Model], table: Table) -> str:
         if table.is_partitioned:

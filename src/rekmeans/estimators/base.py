@@ -18,7 +18,7 @@ from .._grid import Array, mean_turns
 from ..assignment import Hard
 from ..centroids import CENTROIDS
 from ..checkpoint import use_checkpoint
-from ..engines import Rows, check_engine, check_engine_name
+from ..engines import Rows, check_engine, check_engine_name, find_reader
 from ..model import Fit, Model, Stop
 from ..scales import NO_COLUMNS, SCALES, Scale
 from ..seeding import BY_LOSS, plus_plus, starts_of
@@ -186,6 +186,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """
         k, k_parameter = (self._n_centroids(), self._k_parameter()) if fitting else (1, "")
         limit = _parameters.check_bytes("memory_limit", self.memory_limit)
+        if reader := find_reader(X):
+            return reader(self, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter)
         return read_any_table(
             self, X, sample_weight, limit, fitting=fitting, k=k, k_parameter=k_parameter
         )

@@ -55,7 +55,7 @@ class Table(Protocol):
     is_in_memory: ClassVar[bool]
     # its rows are a collection of Dask's, and tasks go where they are
     is_partitioned: ClassVar[bool]
-    is_on_host: ClassVar[bool]  # False: its rows are a tensor of torch, perhaps on a card
+    is_on_host: ClassVar[bool]  # False: its rows are a tensor, perhaps on a GPU
 
     @property
     def columns(self) -> dict[str, Any]:

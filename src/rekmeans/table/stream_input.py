@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,7 +17,6 @@ from ..threads import count_threads
 from . import refusals
 from .array_blocks import PLAIN_KINDS, ArrayBlocks, NpyBlocks
 from .block_source import BlockSource, CalledBlocks, WeightedBlocks
-from .device_arrays import is_on_card, is_tensor
 from .file_names import is_pattern, is_several_files
 from .memory import MemoryTable
 from .other_input import explain_reading
@@ -51,7 +49,7 @@ def read_any_table(
     k: int = 1,
     k_parameter: str = "",
 ) -> Any:
-    """The table of an estimator's input, wherever its rows are; see `read_table`."""
+    """The table of an estimator's input that no engine recognizes; see `read_table`."""
     if hasattr(X, "__dask_graph__"):
         from .dask import read_dask_table
 
@@ -60,18 +58,6 @@ def read_any_table(
         if fitting:
             refusals.refuse_few_rows(collection.n_rows, k, k_parameter)
         return collection
-    if is_tensor(X) or is_on_card(X):
-        on_host = not is_on_card(X) and getattr(estimator, "engine", "auto") != "torch"
-        read = _torch_reader(X)
-        return read(
-            estimator,
-            X,
-            sample_weight,
-            fitting=fitting,
-            k=k,
-            k_parameter=k_parameter,
-            on_host=on_host,
-        )
     return read_host_table(
         estimator, X, sample_weight, memory_limit, fitting=fitting, k=k, k_parameter=k_parameter
     )
@@ -113,17 +99,6 @@ def read_host_table(
     survey = survey_rows(source, names, memory_limit, threads, has_digest)
     refusals.refuse_few_rows(survey.n_rows, k, k_parameter)
     return StreamTable(source, survey, columns, memory_limit, threads)
-
-
-def _torch_reader(X: Any) -> Any:
-    """`read_torch_table`, unless an array on a card came without torch."""
-    if not find_spec("torch"):
-        raise ImportError(
-            f"X is a {type(X).__name__} on a card, which needs torch: pip install 'rekmeans[gpu]'."
-        )
-    from .torch import read_torch_table
-
-    return read_torch_table
 
 
 def fitted_names(estimator: Any) -> list[str] | None:

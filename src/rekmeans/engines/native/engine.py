@@ -14,7 +14,7 @@ from ...kernels.euler import NARROW
 from ...model import Model
 from ...table import CompiledFunctions, MemoryTable, StreamTable, Table
 from ...threads import count_threads
-from ..base import BaseRows, refuse_device
+from ..base import BaseRows, TableReader, refuse_device
 from ..blocks import refuse_blocks
 from .options import MEASURES, MOST_ROWS, RULES, instruction_set
 
@@ -46,6 +46,9 @@ class Native:
 
     def is_home_of(self, table: Table) -> bool:
         return isinstance(table, MemoryTable | StreamTable)
+
+    def reader(self, X: object) -> TableReader | None:
+        return None
 
     def unsupported(self, stages: Sequence[Model], table: Table) -> str:
         if reason := refuse_device(table):

@@ -5,9 +5,8 @@ programs a pass.
 import triton
 import triton.language as tl
 
-from .centroids import round_to_even
-from .doubtful import GRID_STEPS
-from .verdict import FALLS, RELOCATES, REPEATS, STALLS
+from .assignment import GRID_STEPS
+from .update import FALLS, RELOCATES, REPEATS, STALLS, round_to_even
 
 SLOTS = tl.constexpr(3)  # sums and centroids of three passes: read, added to, cleared
 
