@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 import torch
@@ -54,7 +54,7 @@ class DeviceCells(ABC):
         """Return the weights of the table, float64 (n,), on the device; None if all are equal."""
 
     @abstractmethod
-    def to_input_type(self, labels: torch.Tensor) -> Any:
+    def to_input_type(self, labels: torch.Tensor) -> Array:
         """Return labels where the table is: a tensor for a tensor, else a NumPy array."""
 
     def slices(self, k: int = 1) -> Iterator[slice]:
@@ -66,7 +66,7 @@ class DeviceCells(ABC):
         """Return an array of the host on the device."""
         return torch.from_numpy(_writeable(values)).to(self.device)
 
-    def upload_numbers(self, numbers: Any) -> torch.Tensor:
+    def upload_numbers(self, numbers: Array | torch.Tensor) -> torch.Tensor:
         """Return labels or row numbers (m,) as int64 on the device."""
         return torch.as_tensor(numbers, device=self.device).to(torch.int64)
 
@@ -93,7 +93,7 @@ class TensorCells(DeviceCells):
         weights = self.table.cell_weights
         return None if weights is None else weights.to(self.device)
 
-    def to_input_type(self, labels: torch.Tensor) -> Any:
+    def to_input_type(self, labels: torch.Tensor) -> Array:
         return labels.to(self.table.device)
 
 
@@ -131,7 +131,7 @@ class HostCells(DeviceCells):
         weights = self.table.weights
         return None if weights is None else self.upload(weights).to(torch.float64)
 
-    def to_input_type(self, labels: torch.Tensor) -> Any:
+    def to_input_type(self, labels: torch.Tensor) -> Array:
         return labels.cpu().numpy()
 
 
@@ -160,7 +160,7 @@ def upload_blocks(
         return
     stream = torch.cuda.Stream(device)
 
-    def send() -> Iterator[tuple[slice, torch.Tensor, Any]]:
+    def send() -> Iterator[tuple[slice, torch.Tensor, torch.cuda.Event]]:
         for at in blocks:
             with current_device(device):  # this thread has a current device of its own
                 # its memory is used again once the copy has ended
@@ -196,7 +196,7 @@ class PhaseMap:
         self.beyond = kernel.beyond
         self.is_exact = kernel.is_exact
 
-        def upload(values: Any) -> torch.Tensor:
+        def upload(values: Array) -> torch.Tensor:
             return torch.from_numpy(np.ascontiguousarray(values, np.float64)).to(device)
 
         # (m, d)

@@ -204,7 +204,7 @@ class MappedRows:
         # The buffers of ended runs, for the next ones. They are kept here and not in the store,
         # because they refer to the store, and a cycle would keep both on the device until the
         # garbage collector runs.
-        self.spare_passes: dict[tuple[int, bool, bool], Any] = {}
+        self.spare_passes: dict[tuple[int, bool, bool], Any] = {}  # of RunPass
         self._informative = (
             torch.ones(self.n, dtype=torch.bool, device=self.device)
             if kernel.beyond == "ignore"

@@ -239,7 +239,7 @@ class PassBuffers:
 
 
 class Scoring(Protocol):
-    """How a pass scores its rows, and the bounds that let later passes skip some of them."""
+    """A strategy for the scores of rows, and its bounds that let later passes skip rows."""
 
     def begin(self, f: Tensor) -> bool:
         """Prepare for the first centroids (k, 2d); return whether graphs of launches are stale."""

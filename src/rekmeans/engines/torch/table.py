@@ -75,7 +75,7 @@ class TorchTable:
         """Return values of each row as an array of the library of X, on its device."""
         return self.to_library(torch.as_tensor(values, device=self.device))
 
-    def count_labels(self, labels: Any, k: int) -> Array:
+    def count_labels(self, labels: Array, k: int) -> Array:
         on_device = torch.as_tensor(labels, device=self.device)
         return torch.bincount(on_device, minlength=k).cpu().numpy()
 
@@ -107,7 +107,7 @@ class TorchTable:
             % MODULUS
         )
 
-    def take(self, rows: Any, weights: Any) -> TorchTable:
+    def take(self, rows: Array, weights: Array) -> TorchTable:
         """Return these rows with these weights, on the device."""
         numbers = torch.as_tensor(rows, device=self.device)
         return replace(
@@ -117,7 +117,7 @@ class TorchTable:
             largest_weight=None,
         )
 
-    def _on_device(self, weights: Any) -> torch.Tensor:
+    def _on_device(self, weights: Array) -> torch.Tensor:
         return torch.as_tensor(weights, device=self.device).to(torch.float64)
 
     def sample(self, count: int, seed: int) -> TorchTable:
@@ -191,9 +191,9 @@ class TensorMemoryTable(MemoryTable):
 
 
 def read_torch_table(
-    estimator: Any,
-    X: Any,
-    sample_weight: Any,
+    estimator: object,
+    X: object,
+    sample_weight: object,
     *,
     fitting: bool,
     k: int,
@@ -240,7 +240,7 @@ def _move(device: torch.device, values: torch.Tensor) -> torch.Tensor:
     return (values.to(torch.float32) if values.dtype == torch.float64 else values).to(device)
 
 
-def _as_tensor(X: Any) -> torch.Tensor:
+def _as_tensor(X: object) -> torch.Tensor:
     """Return X as a tensor, without a copy and without its gradient."""
     cells = X.detach() if isinstance(X, torch.Tensor) else torch.from_dlpack(X)
     if cells.layout != torch.strided:
@@ -250,7 +250,7 @@ def _as_tensor(X: Any) -> torch.Tensor:
     return cells
 
 
-def _library_of(X: Any) -> Callable[[torch.Tensor], Any]:
+def _library_of(X: object) -> Callable[[torch.Tensor], Any]:
     """Return the function that turns a tensor into an array of X's library, in the same memory.
 
     It returns the tensor itself if the library has no `from_dlpack`.
@@ -258,7 +258,7 @@ def _library_of(X: Any) -> Callable[[torch.Tensor], Any]:
     return getattr(sys.modules[type(X).__module__.split(".")[0]], "from_dlpack", _keep)
 
 
-def _refuse_mixed_devices(device: torch.device, sample_weight: Any) -> None:
+def _refuse_mixed_devices(device: torch.device, sample_weight: object) -> None:
     other = torch.device("cpu")
     if _has_device(sample_weight):
         other = _as_tensor(sample_weight).device
@@ -271,17 +271,17 @@ def _refuse_mixed_devices(device: torch.device, sample_weight: Any) -> None:
         )
 
 
-def _has_device(sample_weight: Any) -> bool:
+def _has_device(sample_weight: object) -> bool:
     return isinstance(sample_weight, torch.Tensor) or is_device_array(sample_weight)
 
 
-def _host_weights(sample_weight: Any) -> Any:
+def _host_weights(sample_weight: object) -> object:
     if not isinstance(sample_weight, torch.Tensor):
         return sample_weight
     return host_array(sample_weight.detach())
 
 
-def _read_weights(cells: torch.Tensor, sample_weight: Any) -> torch.Tensor | None:
+def _read_weights(cells: torch.Tensor, sample_weight: object) -> torch.Tensor | None:
     """Return row weights as float64 on the device of the cells.
 
     Bad weights raise the errors that bad weights on the host raise.

@@ -28,7 +28,7 @@ def _merge_two_best(a1, a2, b1, b2):
 
 @triton.jit
 def append_places(flag, counter):
-    """Places of the flagged lanes in a list that grows by an atomic counter."""
+    """Return the places of the flagged lanes in a list that grows by an atomic counter."""
     hits = flag.to(tl.int32)
     base = tl.atomic_add(counter, tl.sum(hits, 0), sem="relaxed")
     return base + tl.cumsum(hits, 0) - 1
@@ -36,8 +36,9 @@ def append_places(flag, counter):
 
 @triton.jit
 def merge_tile(acc, bias, kt, kc, b1, b2, i1, BN: tl.constexpr, BK: tl.constexpr):
-    """The two best of a tile of scores (BN, BK) join the running two; the column rides in the low
-    bits of a score.
+    """Merge the two best of a tile of scores (BN, BK) into the running two.
+
+    The low bits of a score hold its column.
     """
     s = acc - tl.load(bias + kt + kc)[None, :]
     s = ((s.to(tl.int32, bitcast=True) & (-BK)) | kc[None, :]).to(tl.float32, bitcast=True)
@@ -49,12 +50,11 @@ def merge_tile(acc, bias, kt, kc, b1, b2, i1, BN: tl.constexpr, BK: tl.constexpr
 
 @triton.jit
 def distance_bounds(q, t1, t2, e2):
-    """An upper bound of the distance at score t1 and a lower one at t2, |g - h|^2 = |g|^2 - 2 t; e2
-    = 2 E.
+    """Return an upper bound of the distance at score t1 and a lower bound at t2.
 
-    q is |g| rounded up by at most 2^-21 of it. Each float32 step errs by at most 2^-23 of its
-    terms; 2^-20 of their sum covers all of them, and the square roots, within 2^-22, are widened by
-    2^-21.
+    |g - h|^2 = |g|^2 - 2 t, and e2 = 2 E. q is |g| rounded up by at most 2^-21 of it. Each float32
+    step errs by at most 2^-23 of its terms. 2^-20 of their sum covers all of them, and the square
+    roots, within 2^-22, are widened by 2^-21.
     """
     room1 = e2 + 9.54e-7 * (q * q + 2.0 * tl.abs(t1) + e2)
     room2 = e2 + 9.54e-7 * (q * q + 2.0 * tl.abs(t2) + e2)
@@ -67,9 +67,10 @@ def distance_bounds(q, t1, t2, e2):
 def _store_verdicts(
     r, live, b1, b2, i1, q, A, B, first, new, threshold, Z, cum_low, BOUND: tl.constexpr
 ):
-    """new: the certain label, or -1 - label; Z: the bound that lets later passes skip the row.
+    """Store the label and the bound of each row.
 
-    A row without observed cells (q < 0) is as near to all, so the first centroid has it.
+    new is the certain label, or -1 - label; Z is the bound that lets later passes skip the row. A
+    row without observed cells (q < 0) is as near to all centroids, so it gets the first one.
     """
     e2 = 2.0 * (q * A + B)
     empty = q < 0
@@ -114,7 +115,7 @@ def assign(
     BOUND: tl.constexpr,
     STAGES: tl.constexpr,
 ):
-    """The two best scores of each row, without an n x k matrix."""
+    """Find the two best scores of each row, without an n x k matrix."""
     kc, pc = tl.arange(0, BK), tl.arange(0, BP)
     A = tl.load(AB)
     B = tl.load(AB + 1)
@@ -162,8 +163,9 @@ def assign(
 
 @triton.jit(do_not_specialize=["n"])
 def list_unproven_rows(Z, labels, cum_high, rows, counters, halt, n, BN: tl.constexpr):
-    """Rows whose bound no longer proves their label; cum_high f32 (K,): summed drift, rounded
-    up.
+    """List the rows whose bound no longer proves their label.
+
+    cum_high f32 (K,) is the summed drift, rounded up.
     """
     if tl.load(halt) == 0:
         r = tl.program_id(0) * BN + tl.arange(0, BN)
@@ -194,8 +196,9 @@ def list_movers_and_doubts(
     limit,
     BN: tl.constexpr,
 ):
-    """Rows that certainly changed label, and rows in doubt, to their lists; one 64-bit atomic
-    counts both.
+    """List the rows that certainly changed their label, and the doubtful rows.
+
+    One 64-bit atomic counts both.
     """
     least: tl.constexpr = -(2**63)
     listed = tl.load(counters + 3)
@@ -242,7 +245,7 @@ def list_groups_to_score(
     active, counters, halt, n,
     P: tl.constexpr, G: tl.constexpr, BN: tl.constexpr, BP: tl.constexpr,
 ):  # fmt: skip
-    """The distance of each row to its own centroid, and the rows that each group must score."""
+    """Compute the distance of each row to its own centroid, and list the rows of each group."""
     if tl.load(halt) == 0:
         r = tl.program_id(0) * BN + tl.arange(0, BN)
         live = r < n
@@ -285,7 +288,7 @@ def score_groups(
     P: tl.constexpr, KG: tl.constexpr, G: tl.constexpr, BN: tl.constexpr, BP: tl.constexpr,
     NPROG: tl.constexpr,
 ):  # fmt: skip
-    """The two best of each listed row inside its group; P is a multiple of BP."""
+    """Find the two best scores of each listed row inside its group; P is a multiple of BP."""
     kc, pc = tl.arange(0, KG), tl.arange(0, BP)
     n_tiles = 0
     for g in range(0, G):
@@ -322,9 +325,7 @@ def merge_groups(
     doubt_threshold, doubt_best, doubt_new, counters, halt, first,
     KG: tl.constexpr, G: tl.constexpr, GP: tl.constexpr, BN: tl.constexpr, NPROG: tl.constexpr,
 ):  # fmt: skip
-    """The label of each active row from what its groups found; its bounds; movers and doubtful rows
-    listed.
-    """
+    """Find the label and the bounds of each active row from its groups; list movers and doubts."""
     total = tl.where(tl.load(halt) == 0, tl.load(counters + 3), 0)
     gg = tl.arange(0, GP)
     low_now = tl.load(drift_low + gg, mask=gg < G, other=0.0)
@@ -385,8 +386,9 @@ def merge_groups(
 
 @triton.jit
 def sum_group_drift(stats, cum, drift_low, drift_high, list_counts, halt, k, K, KG: tl.constexpr):
-    """The largest drift of each group joins its sum, cum f64 (G,); stats[2] has the drift of each
-    centroid.
+    """Add the largest drift in each group to its sum, cum f64 (G,).
+
+    stats[2] has the drift of each centroid.
     """
     if tl.load(halt) == 0:
         g = tl.program_id(0)
@@ -401,7 +403,10 @@ def sum_group_drift(stats, cum, drift_low, drift_high, list_counts, halt, k, K, 
 
 @triton.jit
 def grid_values(X, L, r, col, inside, P: tl.constexpr, LP: tl.constexpr):
-    """g = f - mean in grid units, int32: hi 2^23 + lo; columns from LP on have no lo."""
+    """Return g = f - mean in grid units, int32: hi 2^23 + lo.
+
+    Columns from LP on have no lo.
+    """
     hi = tl.load(X + r.to(tl.int64) * P + col, mask=inside, other=0.0).to(tl.float32)
     lo = tl.load(L + r.to(tl.int64) * LP + col, mask=inside & (col < LP), other=0).to(tl.int32)
     return (hi * GRID_STEPS).to(tl.int32) + lo
@@ -411,7 +416,7 @@ def grid_values(X, L, r, col, inside, P: tl.constexpr, LP: tl.constexpr):
 def _exact_terms(X, L, mean, M, r, c, col, inside, D: tl.constexpr, P: tl.constexpr,
     LP: tl.constexpr,
                  MISSING: tl.constexpr):  # fmt: skip
-    """m (2 f - m) of each observed cell, int64; r, c (pairs, 1), col (1, columns)."""
+    """Return m (2 f - m) of each observed cell, int64; r, c (pairs, 1), col (1, columns)."""
     f = grid_values(X, L, r, col, inside, P, LP) + tl.load(mean + col, mask=col < 2 * D, other=0)
     m = tl.load(M + c.to(tl.int64) * P + col, mask=inside, other=0)
     term = m.to(tl.int64) * (2 * f.to(tl.int64) - m.to(tl.int64))
@@ -441,10 +446,10 @@ def list_candidates(
     BP: tl.constexpr,
     NPROG: tl.constexpr,
 ):
-    """Pairs (doubtful row, centroid) whose score may still be the best.
+    """List the pairs (doubtful row, centroid) whose score may still be the best.
 
     There may be more than 2^31 pairs if many centroids are equal. A program stops counting once the
-    list is full, so counters[2] stays below most_pairs + NPROG BN; rows whose pairs did not fit are
+    list is full, so counters[2] stays below most_pairs + NPROG BN. Rows whose pairs did not fit are
     marked instead.
     """
     kc, pc = tl.arange(0, BK), tl.arange(0, BP)
@@ -496,7 +501,7 @@ def score_pairs(
     NPROG: tl.constexpr,
     MISSING: tl.constexpr,
 ):  # fmt: skip
-    """The exact score of each pair; the best of a row by an atomic maximum."""
+    """Compute the exact score of each pair, and the best of each row by an atomic maximum."""
     pc = tl.arange(0, BP)
     total = tl.where(tl.load(halt) == 0, tl.minimum(tl.load(counters + 2), most_pairs), 0)
     for tile in range(tl.program_id(0), tl.cdiv(total, BQ), NPROG):
@@ -520,8 +525,9 @@ def score_pairs(
 def choose_winners(pair_slot, pair_centroid, pair_score, doubt_best, doubt_new, order, counters,
     halt, most_pairs,
                    B: tl.constexpr, NPROG: tl.constexpr):  # fmt: skip
-    """The lowest centroid, as the caller numbers them (order i32 (K,)), among the exact best of
-    each doubtful row.
+    """Choose the lowest centroid among the exact best of each doubtful row.
+
+    Centroids count as the caller numbers them, order i32 (K,).
     """
     total = tl.where(tl.load(halt) == 0, tl.minimum(tl.load(counters + 2), most_pairs), 0)
     for t in range(tl.program_id(0), tl.cdiv(total, B), NPROG):
@@ -544,9 +550,7 @@ def score_overflow(
     D: tl.constexpr, P: tl.constexpr, LP: tl.constexpr, BP: tl.constexpr, NPROG: tl.constexpr,
     MISSING: tl.constexpr,
 ):  # fmt: skip
-    """Rows with more candidates than there was room for: all centroids, exactly, in the caller's
-    order (inverse).
-    """
+    """Score all centroids exactly, in the caller's order, for rows whose candidates did not fit."""
     pc = tl.arange(0, BP)[None, :]
     crowded = (tl.load(counters + 2) > most_pairs) & (tl.load(halt) == 0)
     total = tl.where(crowded, tl.load(counters + 1), 0)
@@ -572,7 +576,7 @@ def score_overflow(
 @triton.jit
 def list_decided_movers(doubt_row, doubt_new, inverse, labels, mover_row, mover_old, counters, halt,
                         B: tl.constexpr, NPROG: tl.constexpr):  # fmt: skip
-    """Doubtful rows whose exact label changed join the movers."""
+    """Add the doubtful rows whose exact label changed to the list of movers."""
     total = tl.where(tl.load(halt) == 0, tl.load(counters + 1), 0)
     for t in range(tl.program_id(0), tl.cdiv(total, B), NPROG):
         at = t * B + tl.arange(0, B)
@@ -590,7 +594,7 @@ def list_decided_movers(doubt_row, doubt_new, inverse, labels, mover_row, mover_
 
 @triton.jit
 def multiply(X, C, out, P: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, BP: tl.constexpr):
-    """out f32 (BN, BK) = X fp16 (BN, P) times C' fp16 (BK, P)."""
+    """Compute out f32 (BN, BK) = X fp16 (BN, P) times C' fp16 (BK, P), tiled as the passes are."""
     r, c, pc = tl.arange(0, BN), tl.arange(0, BK), tl.arange(0, BP)
     acc = tl.zeros([BN, BK], tl.float32)
     for pt in tl.range(0, P, BP):

@@ -35,7 +35,7 @@ REPEATS = tl.constexpr(3)  # the centroids repeat
 
 @triton.jit
 def _add_to_sums(S, at, v, mask, plane, WEIGHTED: tl.constexpr):
-    """v i64 added to the sums at these places."""
+    """Add v i64 to the sums at these places."""
     if WEIGHTED:
         tl.atomic_add(S + at, v & 0xFFFFFFFF, mask=mask, sem="relaxed")
         tl.atomic_add(S + plane + at, v >> 32, mask=mask, sem="relaxed")
@@ -50,7 +50,7 @@ def add_few_movers(
     P: tl.constexpr, LP: tl.constexpr, BM: tl.constexpr, BP: tl.constexpr, NPROG: tl.constexpr,
     WEIGHTED: tl.constexpr,
 ):  # fmt: skip
-    """Fewer than `most` movers, by atomics."""
+    """Add fewer than `most` movers by atomics."""
     pc = tl.arange(0, BP)
     total = tl.load(counters)
     total = tl.where((total >= most) | (tl.load(halt) != 0), 0, total)
@@ -76,7 +76,7 @@ def add_few_movers(
 
 @triton.jit
 def _tile_ranks(own, live, counts, KP: tl.constexpr):
-    """Places of the lanes among those of their cluster, one atomic for each cluster and tile."""
+    """Return the places of the lanes in their cluster, by one atomic for each cluster and tile."""
     kk = tl.arange(0, KP)
     hits = ((own[:, None] == kk[None, :]) & live[:, None]).to(tl.int32)
     size = tl.sum(hits, 0)
@@ -87,11 +87,10 @@ def _tile_ranks(own, live, counts, KP: tl.constexpr):
 @triton.jit
 def rank_movers(labels, mover_row, mover_old, ranks, counts, counters, halt, most, upper,
                 BM: tl.constexpr, NPROG: tl.constexpr, KP: tl.constexpr):  # fmt: skip
-    """Counting sort of movers, first step: each one's place among those that join (2c) or leave (2c
-    + 1) a cluster.
+    """Find the place of each mover among those that join (2c) or leave (2c + 1) its cluster.
 
-    KP > 0: a power of two above k; ranks are counted in the tile first, so that few counters are
-    not fought over.
+    This is the first step of a counting sort. KP > 0 is a power of two above k: ranks are counted
+    in the tile first, so that programs do not compete for few counters.
     """
     total = tl.load(counters)
     total = tl.where((total < most) | (total >= upper) | (tl.load(halt) != 0), 0, total)
@@ -122,8 +121,9 @@ def rank_movers(labels, mover_row, mover_old, ranks, counts, counters, halt, mos
 
 @triton.jit
 def place_clusters(counts, offsets, counters, k, B: tl.constexpr):
-    """Where the arrivals (2c) and departures (2c + 1) of each cluster start; counters[4]: all
-    entries.
+    """Find where the arrivals (2c) and departures (2c + 1) of each cluster start.
+
+    counters[4] gets the number of all entries.
     """
     n_entries = 0
     for first in range(0, k, B):
@@ -143,7 +143,7 @@ def place_clusters(counts, offsets, counters, k, B: tl.constexpr):
 def sort_movers(labels, mover_row, mover_old, ranks, offsets, entry_row, entry_own, counters,
     halt, most, upper,
                 BM: tl.constexpr, NPROG: tl.constexpr):  # fmt: skip
-    """Entries in the order of their clusters: 2 row, + 1 if it leaves."""
+    """Write entries in the order of their clusters: 2 row, + 1 if the row leaves."""
     total = tl.load(counters)
     total = tl.where((total < most) | (total >= upper) | (tl.load(halt) != 0), 0, total)
     for t in range(tl.program_id(0), tl.cdiv(total, BM), NPROG):
@@ -171,8 +171,9 @@ def add_sorted_movers(
     P: tl.constexpr, LP: tl.constexpr, BR: tl.constexpr, BP: tl.constexpr, NPROG: tl.constexpr,
     WEIGHTED: tl.constexpr,
 ):  # fmt: skip
-    """A run of one cluster inside BR <= 32 entries adds up in registers (|g| <= 2^24, w <= 2^31),
-    then by an atomic.
+    """Add up each run of one cluster in BR <= 32 entries in registers, then by an atomic.
+
+    |g| <= 2^24, w <= 2^31.
     """
     wide: tl.constexpr = (P + BP - 1) // BP
     total = tl.where(tl.load(halt) == 0, tl.load(counters + 4), 0)
@@ -209,10 +210,10 @@ def add_movers_of_few_clusters(
     LEAST: tl.constexpr,
     NPROG: tl.constexpr,
 ):  # fmt: skip
-    """Signed one-hot' x limbs g + mean = 2^12 a + b, |a|, |b| <= 2^11 exact in fp16; 2^12 movers:
-    sums < 2^24.
+    """Add at least `least` movers by products of a signed one-hot' and limbs.
 
-    Nothing is done for fewer than `least` movers.
+    Limbs are g + mean = 2^12 a + b, |a|, |b| <= 2^11, exact in fp16. A program adds up to 2^12
+    movers, so its sums stay below 2^24.
     """
     col, kk = tl.arange(0, BP), tl.arange(0, KP)
     middle = tl.load(mean + col, mask=col < P, other=0)
@@ -252,8 +253,9 @@ def add_movers_of_few_clusters(
 
 @triton.jit
 def _wide_to_float(high, low):
-    """2^32 high + low, 0 <= low < 2^32, |high| < 2^54, rounded once to float64: to odd first, at 55
-    bits or more.
+    """Return 2^32 high + low, 0 <= low < 2^32, |high| < 2^54, rounded once to float64.
+
+    It is rounded to odd first, at 55 bits or more.
     """
     size = tl.where(high < 0, -high, high)
     value = ((high << 32) + low).to(tl.float64)
@@ -266,8 +268,9 @@ def _wide_to_float(high, low):
 
 @triton.jit
 def _sum_of_cells(S, at, inside, plane, mean, seen, WEIGHTED: tl.constexpr):
-    """Sum of f = g + mean over the observed rows of a cluster as float64, and the sums of g as two
-    words.
+    """Return the sum of f = g + mean over the observed rows of a cluster as float64.
+
+    The sums of g follow as two words.
     """
     low = tl.load(S + at, mask=inside, other=0)
     high = tl.zeros_like(low)
@@ -285,8 +288,9 @@ def _sum_of_cells(S, at, inside, plane, mean, seen, WEIGHTED: tl.constexpr):
 
 @triton.jit
 def _loss_digits(h, seen, low, high, WEIGHTED: tl.constexpr):
-    """h (n h - 2 S) as six digits, not carried: |h| <= 2^24 times 16 bits of n h - 2 S each, the
-    last signed.
+    """Return h (n h - 2 S) as six digits, not carried.
+
+    They are |h| <= 2^24 times 16 bits of n h - 2 S each, the last signed.
     """
     none = tl.zeros_like(h)
     if WEIGHTED:
@@ -307,7 +311,7 @@ def _loss_digits(h, seen, low, high, WEIGHTED: tl.constexpr):
 
 @triton.jit
 def _store_digits(digits, c, d0, d1, d2, d3, d4, d5):
-    """Carried, so that sums over the clusters stay inside 64 bits."""
+    """Store the digits carried, so that sums over the clusters stay inside 64 bits."""
     d1 += d0 >> 16
     d2 += d1 >> 16
     d3 += d2 >> 16
@@ -341,9 +345,7 @@ def move_centroids(
     D: tl.constexpr, P: tl.constexpr, BD: tl.constexpr,
     GIVEN: tl.constexpr, RECTIFIED: tl.constexpr, MISSING: tl.constexpr, WEIGHTED: tl.constexpr,
 ):  # fmt: skip
-    """The next centroid of each cluster, S/n or S/|S| on the grid, what a pass needs of it, its
-    loss.
-    """
+    """Move each centroid to S/n or S/|S| on the grid; store its loss and what a pass needs."""
     if tl.load(halt) == 0:
         c = tl.program_id(0).to(tl.int64)
         cols = tl.arange(0, BD)
@@ -457,10 +459,10 @@ def check_convergence(
     N, AB, counters, log, progress, halt, k, K, rho, kappa,
     BK: tl.constexpr, LOG: tl.constexpr, GIVEN: tl.constexpr, MISSING: tl.constexpr,
 ):  # fmt: skip
-    """Bound and summed drift for the next pass; and, after a pass, its record and the verdict.
+    """Store the bound and the summed drift for the next pass, and the record of this pass.
 
-    log i64 (passes, LOG): n_changed, verdict, n_empty, then the digits; progress i32 (1,): passes
-    so far.
+    log i64 (passes, LOG) has n_changed, verdict, n_empty, then the digits; progress i32 (1,) has
+    the number of passes so far. A verdict other than FALLS halts all later kernels.
     """
     if tl.load(halt) == 0:
         H = 0.0
