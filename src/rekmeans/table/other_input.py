@@ -9,6 +9,28 @@ from typing import Any
 
 from sklearn import get_config
 
+# DLPack's numbers of memory that the processor reads: plain, pinned, managed
+HOST_MEMORY = {1, 3, 11, 13}
+
+
+def is_device_array(X: Any) -> bool:
+    """Return whether X is an array in the memory of a GPU or another device, as DLPack reports."""
+    if not hasattr(X, "__dlpack_device__"):
+        return False
+    try:
+        return int(X.__dlpack_device__()[0]) not in HOST_MEMORY
+    except (BufferError, ValueError):  # a device that DLPack has no number for
+        return True
+
+
+def refuse_device_array(X: Any) -> None:
+    """Raise an error for an array on a GPU or another device where rows on the host are needed."""
+    if is_device_array(X):
+        device = str(getattr(X, "device", "a GPU"))
+        raise TypeError(
+            f"X must be on the host here, got a {type(X).__name__} on {device}: pass X.cpu()."
+        )
+
 
 def refuse_what_is_no_table(X: Any) -> None:
     """Refuse paths, functions and readers where rows in memory are needed."""

@@ -16,9 +16,8 @@ from sklearn.utils.validation import validate_data
 
 from .._grid import Array, integer_weights
 from .base import Table, dense
-from .device_arrays import device_name, is_on_card
 from .memory import CELLS_AT_ONCE, MemoryTable, PairwiseTable
-from .other_input import refuse_what_is_no_table
+from .other_input import refuse_device_array, refuse_what_is_no_table
 from .sparse_rows import csr_rows
 
 COLUMNS = ("n_features_in_", "feature_names_in_")
@@ -101,11 +100,7 @@ def _numbers(X: Any) -> tuple[Any, list[Any]]:
             f"X must be in memory here, got a {type(X).__name__} of Dask: pass X.compute() if it "
             f"fits."
         )
-    if is_on_card(X):
-        raise TypeError(
-            f"X must be on the host here, got a {type(X).__name__} on {device_name(X)}: pass "
-            f"X.cpu()."
-        )
+    refuse_device_array(X)
     if isinstance(frame, nw.LazyFrame):
         raise TypeError(f"X must be in memory, got a lazy {type(X).__name__}: pass X.collect().")
     if isinstance(frame, nw.DataFrame):
@@ -347,16 +342,14 @@ def _is_symmetric(K: Array, blocks: list[slice]) -> bool:
 
 
 def refuse_table_elsewhere(table: Table, who: str) -> None:
-    """What needs all rows at once on the host takes no table whose rows are read in blocks, or are
-    a card's.
-    """
+    """Raise an error for a table whose rows are not all in memory on the host."""
     if not table.is_in_memory:
         raise ValueError(f"{who} needs all rows at once, X is not in memory: pass a table that is.")
-    refuse_table_on_card(table, who)
+    refuse_table_on_device(table, who)
 
 
-def refuse_table_on_card(table: Table, who: str) -> None:
-    """What is computed on the host takes no table of torch's."""
+def refuse_table_on_device(table: Table, who: str) -> None:
+    """Raise an error for a table whose rows are on a device."""
     if not table.is_on_host:
         raise ValueError(
             f"{who} needs all rows on the host, X is a tensor for engine='torch': pass a NumPy "

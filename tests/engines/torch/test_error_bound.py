@@ -16,8 +16,12 @@ if os.environ.get("TRITON_INTERPRET") != "1":
 
 import triton  # noqa: E402
 import triton.language as tl  # noqa: E402
-
 from rekmeans.engines.torch.device_pass import DevicePass  # noqa: E402
+from rekmeans.engines.torch.grouped_pass import GroupedPass  # noqa: E402
+from rekmeans.engines.torch.kernels.assign import distance_bounds  # noqa: E402
+from rekmeans.engines.torch.kernels.groups import score_groups  # noqa: E402
+from rekmeans.engines.torch.packed_rows import PackedRows  # noqa: E402
+
 from rekmeans.engines.torch.error_bound import (  # noqa: E402
     ACCUMULATORS,
     MARGIN,
@@ -25,11 +29,7 @@ from rekmeans.engines.torch.error_bound import (  # noqa: E402
     relative_error,
     step_loss,
 )
-from rekmeans.engines.torch.grouped_pass import GroupedPass  # noqa: E402
-from rekmeans.engines.torch.kernels.assign import distance_bounds  # noqa: E402
-from rekmeans.engines.torch.kernels.groups import score_groups  # noqa: E402
 from rekmeans.engines.torch.launches import launch_kernel  # noqa: E402
-from rekmeans.engines.torch.packed_rows import PackedRows  # noqa: E402
 
 GRID = 1 << 23
 WIDEST = 49_152  # stored columns of 16 383 columns with gaps

@@ -34,8 +34,8 @@ the number of stored columns. The error has six sources.
 
 So with kappa = MARGIN P u + BK 2^-23 + 2^-21 (`relative_error`), A = rho H + (1 + rho) (delta +
 kappa (H + delta)) and B = kappa H^2/2 + the gaps' error + SMALLEST_ERROR. Where there are gaps, B
-has H^2 + the gaps' error in place of H^2/2, as these columns are added too. `judge_pass` computes A
-and B in float32 and rounds them up.
+has H^2 + the gaps' error in place of H^2/2, as these columns are added too. `check_convergence`
+computes A and B in float32 and rounds them up.
 
 The score of the true winner is at least its exact value less E, and the best computed score is at
 most the exact value of its centroid plus E. So the winner scores at least the best less 2 E in any
