@@ -28,12 +28,12 @@ class Preparation(Protocol):
     n_threads: int | None
     memory_limit: int | None
 
-    def auto_gamma(self, kernel: Any, table: Table) -> float:
+    def auto_gamma(self, kernel: Kernel, table: Table) -> float:
         """The width at which the median row lies at distance 1/2 of the nearest of n_clusters
         spread rows.
         """
 
-    def one_cluster_loss(self, kernel: Any, table: Table, middle: Array) -> float:
+    def one_cluster_loss(self, kernel: Kernel, table: Table, middle: Array) -> float:
         """Mean loss of a row when one centroid, reached from the point `middle`, serves all; 1
         where there is none.
         """

@@ -17,7 +17,14 @@ import torch
 from .._grid import Array, integer_weight_bits
 from ..threads import count_threads
 from . import refusals
-from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, SummaryRows, draw_goals
+from .base import (
+    EXACT_ROWS,
+    SUMMARY_ROWS,
+    ColumnAttributes,
+    ColumnSummary,
+    SummaryRows,
+    draw_goals,
+)
 from .device_arrays import is_on_card, is_tensor
 from .memory import SUMMARY_SEED, MemoryTable
 from .row_digest import MODULUS, digest_rows
@@ -42,8 +49,7 @@ class TorchTable:
 
     cells: torch.Tensor
     cell_weights: torch.Tensor | None = None
-    # scikit-learn's n_features_in_, feature_names_in_
-    columns: dict[str, Any] = field(default_factory=dict)
+    columns: ColumnAttributes = field(default_factory=ColumnAttributes)
     # a tensor as an array of the library that X is of
     to_library: Callable[[torch.Tensor], Any] = _keep
     largest_weight: float | None = None  # of the table that these rows are a block of
@@ -73,7 +79,7 @@ class TorchTable:
         """Weights of all rows, brought to the host, (n,)."""
         return None if self.cell_weights is None else self.cell_weights.cpu().numpy()
 
-    def answer(self, values: Any) -> Any:
+    def to_input_type(self, values: Any) -> Any:
         """An answer for each row as an array of the library that X is of, on its device."""
         return self.to_library(torch.as_tensor(values, device=self.device))
 
@@ -189,7 +195,7 @@ class TorchTable:
 class TensorMemoryTable(MemoryTable):
     """A table in memory that came as a tensor on the host: answers are tensors."""
 
-    def answer(self, values: Any) -> Any:
+    def to_input_type(self, values: Any) -> Any:
         return torch.as_tensor(values)
 
 

@@ -14,9 +14,8 @@ from ...kernels.laplace import Laplace, LaplaceL2, MedianSums, WeiszfeldSums
 from ...kernels.linear import Linear
 from ...kernels.points import PointSums
 from ...kernels.rbf import RBF
-from .arrays import core_array
 
-# of a table: 32 bits hold their numbers, and 64 bits the sum of weights up to 2^31
+# of a table: 32 bits hold row numbers, and 64 bits the sum of weights up to 2^31
 MOST_ROWS = 1 << 31
 
 # Kernels by the name of the core's measure; rules by the name and numbers it has for them.
@@ -38,7 +37,7 @@ RULES: dict[type, Callable[[Any], tuple[str, float, Any]]] = {  # name, amount, 
     Fuzzy: lambda rule: ("fuzzy", rule.fuzziness, None),
     NeuralGas: lambda rule: ("neural_gas", rule.reach, None),
     SomNeighbourhood: lambda rule: (
-        ("som", 0.0, core_array(rule.neighbourhood, np.float64))
+        ("som", 0.0, np.require(rule.neighbourhood, np.float64, ["C", "A"]))
         if rule.reach > 0
         else ("hard", 0.0, None)
     ),
@@ -46,5 +45,5 @@ RULES: dict[type, Callable[[Any], tuple[str, float, Any]]] = {  # name, amount, 
 
 
 def instruction_set() -> str:
-    """The instruction set of REKMEANS_ISA; '' for the best of this machine."""
+    """Return the instruction set of REKMEANS_ISA; '' for the best of this machine."""
     return os.environ.get("REKMEANS_ISA", "")
