@@ -178,7 +178,7 @@ class ColumnSummary:
         """
         return np.concatenate(self._map_blocks(statistic), axis=1)
 
-    def compiled(self, function: SummaryFunction) -> SummaryFunction:
+    def find_compiled(self, function: SummaryFunction) -> SummaryFunction:
         """Return the compiled form of this function of a summary, else the function itself."""
         return self.compiled_functions.get(function, function)
 

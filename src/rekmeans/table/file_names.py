@@ -53,13 +53,15 @@ def _is_hidden(path: Path) -> bool:
 def would_read(name: str | os.PathLike[str], path: Path) -> bool:
     """Return whether a file at this path would belong to a folder or a pattern."""
     if not is_pattern(name):
-        file, place = (Path(os.path.realpath(one)) for one in (path, name))
+        file = Path(os.path.realpath(path))
+        place = Path(os.path.realpath(name))
         return (
             place.is_dir()
             and file.is_relative_to(place)
             and not _is_hidden(file.relative_to(place))
         )
-    file, pattern = (Path(os.path.abspath(one)) for one in (path, name))
+    file = Path(os.path.abspath(path))
+    pattern = Path(os.path.abspath(name))
     folders = [folder for folder in file.parents if not _is_hidden(file.relative_to(folder))]
     # a pattern that matches a folder includes its files
     return any(_matches(place.parts, pattern.parts) for place in (file, *folders))

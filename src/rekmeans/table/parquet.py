@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 BATCHES_AHEAD = 2  # decoded before they are needed; more only take memory
 # of the row groups that are read together: opening the file once for each group would take longer
-MOST_CELLS_TOGETHER = 1 << 20
+MAX_CELLS_TOGETHER = 1 << 20
 PAGE_BUFFER = 1 << 16  # bytes of a column that are read from a file at a time
 # exact in float32; with a column of any other type, all columns become float64
 NARROW_TYPES = (
@@ -135,10 +135,8 @@ def _common_type(name: str, of_files: Mapping[str, pa.DataType]) -> pa.DataType:
     for file, kind in of_files.items():
         found.setdefault(kind, file)
     kinds = [kind for kind in found if not types.is_null(kind)]
-    numbers, others = (
-        [kind for kind in kinds if is_number_type(kind) is of_numbers]
-        for of_numbers in (True, False)
-    )
+    numbers = [kind for kind in kinds if is_number_type(kind)]
+    others = [kind for kind in kinds if not is_number_type(kind)]
     if numbers and others:
         raise ValueError(
             f"X must have the same columns in every file, {name!r} is {numbers[0]} in "
@@ -195,7 +193,7 @@ def find_row_groups(
         numbers: list[int] = []
         m = 0
         for group in fragment.row_groups:
-            if m and m + group.num_rows > MOST_CELLS_TOGETHER // len(columns):
+            if m and m + group.num_rows > MAX_CELLS_TOGETHER // len(columns):
                 found.append(FileRowGroups(fragment, tuple(numbers), m))
                 numbers = []
                 m = 0

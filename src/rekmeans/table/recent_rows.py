@@ -15,11 +15,11 @@ from .._grid import Array
 from .base import Cells, ColumnAttributes, dense, is_sparse
 from .memory import MemoryTable
 
-# rows that are kept: at most MOST_RECENT, fewer if they have more cells (32 MB), but no less than
-# FEWEST_RECENT
-MOST_RECENT = 1 << 12
-MOST_RECENT_CELLS = 1 << 22
-FEWEST_RECENT = 1 << 8
+# rows that are kept: at most MAX_RECENT, fewer if they have more cells (32 MB), but no less than
+# MIN_RECENT
+MAX_RECENT = 1 << 12
+MAX_RECENT_CELLS = 1 << 22
+MIN_RECENT = 1 << 8
 WORD_BITS = 64
 RECENT_SEED = 0  # of the words, one for each row of the stream by its number
 
@@ -66,7 +66,7 @@ class RecentRows:
         """Return the rows of the least level with few enough rows."""
         if self.X is None:
             return self
-        most = max(FEWEST_RECENT, min(MOST_RECENT, MOST_RECENT_CELLS // self.X.shape[1]))
+        most = max(MIN_RECENT, min(MAX_RECENT, MAX_RECENT_CELLS // self.X.shape[1]))
         if len(self.levels) <= most:
             return self
         least = int(np.sort(self.levels)[-most - 1]) + 1

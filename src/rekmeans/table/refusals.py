@@ -220,7 +220,8 @@ def _cells(values: Array, name: ColumnName) -> Array:
 
 def refuse_empty(X: HasShape) -> None:
     """Raise ValueError for a table without rows or columns."""
-    n, d = shape = tuple(X.shape)
+    shape = tuple(X.shape)
+    n, d = shape
     if n == 0:
         raise ValueError(
             f"X has 0 sample(s) (shape={shape}) while a minimum of 1 is required: pass a row."

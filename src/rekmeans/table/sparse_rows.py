@@ -47,7 +47,8 @@ def _compressed_fault(X: sparse.csr_array | sparse.csc_array | sparse.bsr_array)
             or across % X.blocksize[1]
         ):
             return f"blocks {X.data.shape[1:]} of which {X.shape} is not a multiple"
-        lines, across = lines // X.blocksize[0], across // X.blocksize[1]
+        lines //= X.blocksize[0]
+        across //= X.blocksize[1]
     if X.indptr.ndim != 1 or X.indptr.dtype.kind not in "iu" or len(X.indptr) != lines + 1:
         return (
             f"indptr of shape {X.indptr.shape} and {X.indptr.dtype} where {lines + 1} "
@@ -72,7 +73,8 @@ def _index_fault(indices: Array, size: int) -> str:
     """Return '' or what is wrong with indices that must be below `size`."""
     if indices.ndim != 1 or indices.dtype.kind not in "iu":
         return f"indices of {indices.dtype}"
-    low, high = (int(end(indices)) if len(indices) else 0 for end in (np.min, np.max))
+    low = int(indices.min()) if len(indices) else 0
+    high = int(indices.max()) if len(indices) else 0
     return (
         f"an index {low if low < 0 else high} where {size} fit"
         if low < 0 or high >= max(size, 1)

@@ -34,7 +34,7 @@ from .survey import Survey
 COUNTED_LABELS = 1 << 20  # labels that are counted at a time: they may be in a file
 # of the cells of a block in float64; for more, the allocator calls the system for each block
 STREAM_BLOCK_BYTES = 1 << 23
-LEAST_ROWS = 256  # of a block
+MIN_BLOCK_ROWS = 256  # of a block
 # of a block in memory at once: two are read ahead, one is in use, mapped to twice as many numbers
 COPIES = 6
 COPIES_OF_READER = 2  # the same for each thread that reads and uses its own blocks
@@ -263,7 +263,7 @@ def block_rows(n_columns: int, memory_limit: int | None = None, n_readers: int =
     if memory_limit is not None:
         copies = max(COPIES, COPIES_OF_READER * n_readers)
         size = min(size, memory_limit // 2 // (copies * 8 * n_columns + STATE_BYTES))
-    return max(LEAST_ROWS, size)
+    return max(MIN_BLOCK_ROWS, size)
 
 
 def rows_at_goals(X: Cells, ends: Array, goals: Array, times: Array) -> tuple[Array, Array]:

@@ -26,7 +26,7 @@ TIMEOUT = 60.0
 # the same while no worker has a task: a nanny may take minutes to restart a worker
 WORKER_TIMEOUT = 300.0
 STEP = 0.5  # seconds between two checks for progress
-MOST_NAMED = 5  # workers that an error message names
+MAX_NAMED_WORKERS = 5  # workers that an error message names
 
 
 def current_client() -> Client | None:
@@ -134,9 +134,8 @@ def _allowed_seconds(has_tasks: bool, least: float) -> float:
     """Return how many seconds a cluster may make no progress, depending on whether a worker has
     tasks.
     """
-    timeout, worker_timeout = (
-        dask.config.get(f"rekmeans.{name}", None) for name in ("timeout", "worker-timeout")
-    )
+    timeout = dask.config.get("rekmeans.timeout", None)
+    worker_timeout = dask.config.get("rekmeans.worker-timeout", None)
     seconds = max(TIMEOUT, least) if timeout is None else float(timeout)
     if has_tasks:
         return seconds
@@ -146,8 +145,10 @@ def _allowed_seconds(has_tasks: bool, least: float) -> float:
 def _timeout_message(client: Client, workers: list[str], seconds: float) -> str:
     """Return an error message that names the workers without progress, or says there are none."""
     if workers:
-        more = [f"{len(workers) - MOST_NAMED} more"] if len(workers) > MOST_NAMED else []
-        *others, last = [*workers[:MOST_NAMED], *more]
+        more = (
+            [f"{len(workers) - MAX_NAMED_WORKERS} more"] if len(workers) > MAX_NAMED_WORKERS else []
+        )
+        *others, last = [*workers[:MAX_NAMED_WORKERS], *more]
         names = f"Workers {', '.join(others)} and {last} have" if others else f"Worker {last} has"
         return (
             f"{names} not finished a task for {seconds:.0f} s. Restart "

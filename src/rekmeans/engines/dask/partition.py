@@ -24,7 +24,7 @@ Item = TypeVar("Item")
 
 BYTES_PER_CELL = 8  # of the mapped copy of a row
 BYTES_PER_ROW = 32  # of its labels and bounds
-MOST_LABELS_KEPT = 2  # runs whose labels a process keeps for partitions mapped again in each pass
+MAX_KEPT_RUNS = 2  # runs whose labels a process keeps for partitions mapped again in each pass
 NO_RUN: tuple[str, int, Run | None] = ("", 0, None)
 
 
@@ -200,7 +200,7 @@ def kept_labels(one: RunPass, number: int) -> Array | None:
 def keep_labels(one: RunPass, number: int, labels: Array) -> None:
     """Keep the labels of a partition for the next pass of this process."""
     _KEPT_LABELS.setdefault(one.run, {})[number] = (one.number + 1, labels)
-    for run in list(_KEPT_LABELS)[:-MOST_LABELS_KEPT]:
+    for run in list(_KEPT_LABELS)[:-MAX_KEPT_RUNS]:
         _KEPT_LABELS.pop(run, None)  # another thread may have deleted it
 
 
