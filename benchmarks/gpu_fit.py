@@ -72,7 +72,7 @@ def timed_parts(estimator: type, parts: dict[str, float]) -> Iterator[None]:
         patch.object(estimator, "_near", staticmethod(timed("pre-images", estimator._near))),
         patch.object(type(engine), "place", timed("map", type(engine).place)),
         patch.object(base, "best_short_fit", timed("start", base.best_short_fit)),
-        patch.object(lloyd, "best", timed("passes", lloyd.best)),
+        patch.object(lloyd, "fit_best_start", timed("passes", lloyd.fit_best_start)),
     ):
         yield
 

@@ -259,11 +259,11 @@ def test_labels_are_those_of_the_centroids_wherever_a_run_goes_on(n_passes):
     recorded = []
     stages = [SimpleNamespace(kernel=kernel)]
     stop = Stop(10, 0.0)
-    whole = lloyd.best(rows, stages, [0], stop, journal=journal)
+    whole = lloyd.fit_best_start(rows, stages, [0], stop, journal=journal)
     assert (whole.centroids, whole.labels.tolist(), whole.loss) == (3, [3], 6)
     journal.progress = recorded[n_passes - 1]
     assert len(journal.progress.stages[0].state.passes) == n_passes
-    resumed = lloyd.best(rows, stages, [None], stop, journal=journal)
+    resumed = lloyd.fit_best_start(rows, stages, [None], stop, journal=journal)
     assert (resumed.centroids, resumed.labels.tolist(), resumed.loss) == (3, [3], 6)
 
 

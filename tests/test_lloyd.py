@@ -2,6 +2,8 @@
 against its own oracle.
 """
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
@@ -13,7 +15,7 @@ from rekmeans.engines.reference import ReferenceRows
 from rekmeans.kernels.linear import Linear
 from rekmeans.kernels.rbf import RBF
 from rekmeans.lloyd import run
-from rekmeans.model import Model, Stop
+from rekmeans.model import Assignment, Model, Stop
 from rekmeans.table import MemoryTable
 from support import oracle
 from support.models import euler, scale_of
@@ -125,3 +127,36 @@ def test_a_row_on_a_centroid_belongs_to_it_alone_and_on_two_to_both_by_halves():
     labels, W, _ = Fuzzy(2.0)(loss, lambda D: D, np.ones(3))
     assert_array_equal(labels, [0, 0, 0])
     assert_allclose(np.sqrt(W), [[1, 0, 0], [0.5, 0.5, 0], [4 / 9, 4 / 9, 1 / 9]], rtol=1e-15)
+
+
+class Losses:
+    """Rows whose passes have the losses of a list; centroid number t is that of pass t."""
+
+    def __init__(self, losses):
+        self.losses = losses
+        self.kernel = SimpleNamespace(loss_unit=1.0)
+        self.weight_bits = 0
+
+    def start_run(self, model):
+        return self
+
+    def advance(self, state, stop, max_passes):
+        return None
+
+    def farthest(self, C):
+        raise AssertionError("no cluster is empty")
+
+    def assign(self, C):
+        return Assignment(1, SimpleNamespace(loss=self.losses[C], mass=np.ones(1)))
+
+    def update(self, sums, C):
+        return C + 1
+
+
+@pytest.mark.parametrize("loss", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("iteration", [1, 2, 3])
+def test_a_loss_that_is_not_finite_is_an_error_that_names_the_iteration(loss, iteration):
+    rows = Losses([9.0, 8.0, 7.0])
+    rows.losses[iteration - 1] = np.float64(loss)
+    with pytest.raises(ValueError, match=rf"^The loss of iteration {iteration} is {loss}: .* Use "):
+        run(rows, SimpleNamespace(kernel=None), 0, Stop(10, 0.0))

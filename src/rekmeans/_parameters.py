@@ -187,9 +187,10 @@ def check_kernel_list(
             [name for name, kernel in known.items() if not kernel.is_pairwise],
         )
         kernel = known[name]
-        if not (isinstance(width, str) and width == "auto" and not kernel.is_periodic):
+        may_be_auto = kernel.has_width or not kernel.parameters
+        if not (isinstance(width, str) and width == "auto" and may_be_auto):
             check_real(f"kernels' width of {name!r}", width, above=0, most=STEEPEST)
-        if shared and not kernel.is_periodic:
+        if shared and not kernel.is_circular:
             what = "shared=True takes Euler's only"
         elif rule == "mean" and "mean" not in kernel.centroid_rules:
             what = "centroids='mean' takes Euler's and linear only"
@@ -227,7 +228,7 @@ def refuse_unknown_lengths(method: str) -> None:
 
 def refuse_periodic_columns(scale: Any, kernel: Any) -> None:
     """Only features on circles can go round."""
-    if (scale.period > 0).any() and not kernel.takes_periods:
+    if (scale.period > 0).any() and not kernel.supports_periods:
         column = int(np.flatnonzero(scale.period > 0)[0])
         raise ValueError(
             f"column {column} has a period, which only the Euler kernel can take: use "

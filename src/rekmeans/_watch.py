@@ -10,9 +10,8 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from ._grid import Array
-from .lloyd import Watch
-from .model import Fit
+from .lloyd import PassReport, Watch
+from .model import Centroids, Fit
 from .watching import PassEvent, active_callbacks
 
 try:
@@ -40,7 +39,7 @@ def with_fit_callbacks(method: Wrapped) -> Wrapped:
 def print_passes(n_starts: int) -> Watch:
     """Prints a line for each pass, with the number of the start where there are several."""
 
-    def print_line(s: int, t: int, record: dict[str, Any]) -> None:
+    def print_line(s: int, t: int, record: PassReport) -> None:
         start = f"start {s + 1}/{n_starts}  " if n_starts > 1 else ""
         counts = (
             f"objective {record['inertia']:.6g}  changed {record['n_changed']}  "
@@ -58,7 +57,7 @@ def send_events(n_starts: int, n_rows: int) -> Watch | None:
     """
     callbacks = active_callbacks()
 
-    def send(start: int, number: int, record: dict[str, Any]) -> bool:
+    def send(start: int, number: int, record: PassReport) -> bool:
         counts = int(record["n_changed"]), int(record["n_relocated"])
         event = PassEvent(
             start, n_starts, number, n_rows, float(record["inertia"]), *counts, record["seconds"]
@@ -97,7 +96,7 @@ class Tasks:
             self.fit = estimator._init_callback_context(max_subtasks=starts)
             self.fit.call_on_fit_task_begin(**self.data)
 
-    def starts(self, starts: Iterator[Array]) -> Iterator[Array]:
+    def starts(self, starts: Iterator[Centroids | None]) -> Iterator[Centroids | None]:
         """The same starts, each a task from its seeding to its last pass; a callback may stop
         them.
         """
@@ -120,7 +119,7 @@ class Tasks:
         None without callbacks.
         """
 
-        def end_pass(s: int, t: int, record: dict[str, Any]) -> bool:
+        def end_pass(s: int, t: int, record: PassReport) -> bool:
             stop = self.turn.call_on_fit_task_end(
                 **self.data, reconstruction_attributes=lambda: attributes(record["fit"]())
             )

@@ -1,5 +1,5 @@
-"""Assignment rules: distances D (n, k) and row weights w (n,) become labels (n,), weights W (n, k),
-losses (n,).
+"""Assignment rules: from distances D (n, k) and row weights w (n,) to labels (n,), weights W (n, k)
+and losses (n,).
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ Loss = Callable[[Array], Array]
 
 
 class AssignmentRule(Protocol):
-    """Distances of rows to centroids become shares of the rows."""
+    """A function from distances of rows to centroids to the shares of the rows in the clusters."""
 
-    # a row's label is its nearest centroid, the first of several
+    # the label of a row is its nearest centroid, the first of several
     labels_are_nearest: ClassVar[bool]
-    is_hard: ClassVar[bool]  # a row counts for the centroid of its label alone
+    is_hard: ClassVar[bool]  # a row counts only for the centroid of its label
 
     def __call__(self, D: Array, loss: Loss, w: Array) -> Shares: ...
 
 
 def one_hot(labels: Array, w: Array, k: int) -> Any:
-    """All of each row's weight at its label, (n, k) sparse."""
+    """Return a sparse matrix (n, k) with the weight of each row at its label."""
     if labels.min(initial=0) < 0:
         raise ValueError(
             "a distance is not a number: values overflow in the kernel; use a wider scale or "
@@ -41,7 +41,7 @@ def one_hot(labels: Array, w: Array, k: int) -> Any:
 
 @dataclass(frozen=True)
 class Hard:
-    """A row belongs to its nearest centroid, the first of several."""
+    """Hard assignment: a row belongs to its nearest centroid, the first of several."""
 
     labels_are_nearest: ClassVar[bool] = True
     is_hard: ClassVar[bool] = True
@@ -54,8 +54,9 @@ class Hard:
 
 @dataclass(frozen=True)
 class Fuzzy:
-    """u_jc in proportion to loss_jc^(-1/(m-1)), W = w u^m; a row on centroids is shared among those
-    it sits on.
+    """Fuzzy memberships u_jc in proportion to loss_jc^(-1/(m-1)); W = w u^m.
+
+    A row that lies on several centroids belongs to these in equal parts.
     """
 
     labels_are_nearest: ClassVar[bool] = True
@@ -67,11 +68,11 @@ class Fuzzy:
         return _shares(nearest(D), self.memberships(D, loss) ** self.fuzziness, loss(D), w)
 
     def memberships(self, D: Array, loss: Loss) -> Array:
-        """u (n, k), each row of sum 1."""
+        """Return u (n, k); each row sums to 1."""
         L = loss(D).astype(np.float64)
         least = L.min(axis=1, keepdims=True)
         with np.errstate(invalid="ignore"):
-            # 1 at the nearest, 0 elsewhere for a row on a centroid
+            # a row on a centroid: 1 at the nearest, 0 elsewhere
             ratio = np.where(L == least, 1.0, least / L)
         u = ratio ** (1.0 / (self.fuzziness - 1.0))
         return u / u.sum(axis=1, keepdims=True)
@@ -79,7 +80,7 @@ class Fuzzy:
 
 @dataclass(frozen=True)
 class NeuralGas:
-    """W = w exp(-rank/reach), the nearest centroid having rank 0; reach 0 is the nearest alone."""
+    """W = w exp(-rank/reach): the nearest centroid has rank 0. Reach 0 is hard assignment."""
 
     labels_are_nearest: ClassVar[bool] = True
     is_hard: ClassVar[bool] = False
@@ -91,7 +92,7 @@ class NeuralGas:
             return Hard()(D, loss, w)
         order = np.argsort(D, axis=1, kind="stable")
         H = np.empty(D.shape)
-        with np.errstate(over="ignore"):  # a reach next to nothing: exp(-inf) is 0
+        with np.errstate(over="ignore"):  # with a tiny reach, exp(-inf) is 0
             decay = np.exp(-np.arange(D.shape[1]) / self.reach)
         np.put_along_axis(H, order, decay[None], axis=1)
         return _shares(nearest(D), H, loss(D), w)
@@ -99,12 +100,12 @@ class NeuralGas:
 
 @dataclass(frozen=True)
 class SomNeighbourhood:
-    """Self-organising map of nodes on a grid, h_cr in proportion to exp(-|c - r|^2/(2 reach^2)); W
-    = w h[winner].
+    """The neighbourhood of a self-organizing map: h_cr in proportion to exp(-|c - r|^2/(2 reach^2))
+    for nodes c and r of a grid; W = w h[winner].
 
-    The winner is Heskes', argmin_c sum_r h_cr loss_r, so that the map has an objective; reach 0 is
-    the nearest alone. Each sum_r h_cr is 1: else a node with fewer neighbours would have less loss
-    for that, and rows go to the rim.
+    The winner is that of Heskes, argmin_c sum_r h_cr loss_r, so that the map has an objective.
+    Reach 0 is hard assignment. Each sum_r h_cr is 1. Otherwise a node with fewer neighbours would
+    have a smaller loss, and rows would move to the border of the map.
     """
 
     labels_are_nearest: ClassVar[bool] = False
@@ -123,19 +124,19 @@ class SomNeighbourhood:
 
     @property
     def neighbourhood(self) -> Array:
-        """h (k, k), row by winner; reach 0 is each node alone."""
+        """Return h (k, k), one row for each winner."""
         return _neighbourhood(self.grid, self.reach)
 
 
 def _shares(labels: Array, H: Array, L: Array, w: Array) -> Shares:
-    """W = w H and the losses sum_c H L."""
+    """Return the shares with W = w H and losses sum_c H L."""
     return Shares(labels, w[:, None] * H, np.einsum("ij,ij->i", H, L.astype(np.float64)))
 
 
 @lru_cache(maxsize=64)
 def _neighbourhood(grid: tuple[int, int], reach: float) -> Array:
     steps = cdist(node_places(grid), node_places(grid))
-    with np.errstate(over="ignore"):  # a reach next to nothing: exp(-inf) is 0
+    with np.errstate(over="ignore"):  # with a tiny reach, exp(-inf) is 0
         h = np.exp(-((steps / reach) ** 2) / 2) if reach > 0 else (steps == 0) * 1.0
     h /= h.sum(axis=1, keepdims=True)
     h.setflags(write=False)
@@ -143,7 +144,7 @@ def _neighbourhood(grid: tuple[int, int], reach: float) -> Array:
 
 
 def node_places(grid: tuple[int, int]) -> Array:
-    """Row and column of each node of a map, (k, 2)."""
+    """Return the row and the column of each node of a map, (k, 2)."""
     return (
         np.stack(np.meshgrid(*(np.arange(side) for side in grid), indexing="ij"), axis=-1).reshape(
             -1, 2
@@ -153,5 +154,5 @@ def node_places(grid: tuple[int, int]) -> Array:
 
 
 def nearest(D: Array) -> Array:
-    """The first column of least D, (n,)."""
+    """Return the column of the smallest distance of each row, the first of several, (n,)."""
     return D.argmin(axis=1).astype(np.int32)

@@ -1,11 +1,11 @@
-"""Centroid rules: the mean of the mapped rows, or its rectified form; and what an empty cluster
-becomes.
+"""Centroid rules: the mean of the mapped rows, or its rectified form; relocation of empty
+clusters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 
@@ -13,34 +13,38 @@ from ._grid import Array
 from .kernels.base import Kernel, rectified_update
 from .model import Centroids, FarthestRow, Sums
 
+AnyCentroids = TypeVar("AnyCentroids", bound=Centroids)
 CentroidRule = Callable[[Kernel, Sums, Centroids], Centroids]
 
 
-def mean(kernel: Any, sums: Any, C: Any) -> Any:
-    """The pseudo-centroid: inside the circle, off the mapped data."""
+def mean(kernel: Kernel, sums: Sums, C: Centroids) -> Centroids:
+    """Return the means in the mapped space, which need not lie on the mapped data."""
     return kernel.mean(sums, C)
 
 
-def rectified(kernel: Any, sums: Any, C: Any) -> Any:
-    """Back on the mapped data, so that it has a pre-image; where the mean of points is a point,
-    that mean.
+def rectified(kernel: Kernel, sums: Sums, C: Centroids) -> Centroids:
+    """Return the next centroids on the mapped data, which have pre-images.
+
+    For a kernel whose means are points, these are the means.
     """
     return rectified_update(kernel, sums, C)
 
 
 def relocate_empty_clusters(
-    kernel: Any, find_farthest: Callable[[Any], FarthestRow], C: Any, mass: Array
-) -> tuple[Any, int]:
-    """Each empty cluster moved to the row farthest from all others; unmoved where no row is away
-    from its centroid.
+    kernel: Kernel,
+    find_farthest: Callable[[Centroids], FarthestRow],
+    C: AnyCentroids,
+    mass: Array,
+) -> tuple[AnyCentroids, int]:
+    """Move each empty cluster to the row farthest from all others, and count the moves.
 
-    Where all are empty, as when powers of memberships vanish, there is nothing to be far from: all
-    stay.
+    A cluster stays where it is if every row lies on a centroid, or if all clusters are empty, as
+    when powers of memberships underflow.
     """
     occupied = mass > 0
     if occupied.all():  # nearly always
         return C, 0
-    empty = np.flatnonzero((mass == 0) & occupied.any())
+    empty = np.flatnonzero((mass == 0) & occupied.any()).tolist()
     for count, c in enumerate(empty):
         farthest = find_farthest(C.take(occupied))
         if farthest.loss <= 0:

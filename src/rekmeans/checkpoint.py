@@ -109,7 +109,11 @@ class FitLimits:
             check_like(name, C, self.centroids)
 
     def _check_loss(self, loss: Any) -> None:
-        if not loss >= 0 or (self.has_exact_loss and not isinstance(loss, int)):
+        if self.has_exact_loss:
+            is_valid = isinstance(loss, int) and loss >= 0
+        else:  # it may be negative, as that of a likelihood
+            is_valid = math.isfinite(loss)
+        if not is_valid:
             raise ValueError(f"{loss!r:.40} is no loss of this fit")
 
 

@@ -1,5 +1,5 @@
-"""The one loop: assign, add up, move the centroids, until they repeat or the objective no longer
-falls.
+"""Lloyd's loop: assign the rows, add up, and move the centroids until they repeat or the objective
+no longer falls.
 """
 
 from __future__ import annotations
@@ -10,30 +10,42 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from time import perf_counter
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypedDict
 
 import numpy as np
 
 from ._grid import Array
 from .centroids import relocate_empty_clusters
 from .engines import Rows, Run
-from .model import Fit, Model, Pass, State, Stop
+from .model import Centroids, Fit, Loss, Model, Pass, State, Stop
 
-# n d k up to which a run takes less than starting a thread for it, and up to which several runs
-# are best made side by side, each on one thread
+# n d k: a smaller run takes less time than starting a thread, and a larger one uses all threads by
+# itself. Runs in between are made side by side, each on one thread.
 TINY_WORK = 1 << 16
 SMALL_WORK = 1 << 22
-STAGE = 5  # passes of a stage before the last: enough to follow the change of reach
-
-# (start, pass, record): both from 0; the record has inertia, n_changed, n_relocated, seconds, and
-# `fit`, which gives the Fit so far. What it returns says whether this start is to end here.
-Watch = Callable[[int, int, dict[str, Any]], bool | None]
+STAGE = 5  # passes of every stage but the last: enough to follow the change of reach
 
 
-class Ending(NamedTuple):
-    """Where a run under one model stands, now or at its end."""
+class PassReport(TypedDict):
+    """The report of one pass to a watcher."""
 
-    run: Run | None  # None where it is known from a checkpoint only
+    inertia: float
+    n_changed: int
+    n_relocated: int
+    seconds: float
+    fit: Callable[[], Fit]  # computes the fit after this pass
+    results: Sequence[RunResult]  # of the stages so far, the current one included
+
+
+# (pass, report), and (start, pass, report): both numbers from 0. True ends the start.
+RunWatch = Callable[[int, PassReport], bool | None]
+Watch = Callable[[int, int, PassReport], bool | None]
+
+
+class RunResult(NamedTuple):
+    """The state of a run under one model, between two passes or at its end."""
+
+    run: Run | None  # None if only a checkpoint holds the state
     model: Model
     state: State
     stop: Stop
@@ -46,42 +58,37 @@ class Ending(NamedTuple):
 
 
 class SavedStage(NamedTuple):
-    """What a checkpoint keeps of an ending."""
+    """The part of a result that a checkpoint holds."""
 
     stage: int
     max_iter: int
     state: State
 
-    def restore(self, stages: Sequence[Model], stop: Stop) -> Ending:
-        return Ending(
-            None, stages[self.stage], self.state, replace(stop, max_iter=self.max_iter), self.stage
-        )
+    def restore(self, stages: Sequence[Model], stop: Stop) -> RunResult:
+        limit = replace(stop, max_iter=self.max_iter)
+        return RunResult(None, stages[self.stage], self.state, limit, self.stage)
 
 
 class Progress(NamedTuple):
-    """How far a fit has come: the start under way, its stages up to the one under way, and the best
-    start before.
+    """The progress of a fit: the number and the stages of the current start, and the best start
+    before it.
     """
 
     start: int
     stages: tuple[SavedStage, ...]
-    best: tuple[SavedStage, ...] = ()  # none before the first start has ended
+    best: tuple[SavedStage, ...] = ()  # empty before the end of the first start
 
 
 class Journal(Protocol):
-    """Gets the progress of a fit after each pass, and has that of an interrupted one, which goes
-    on.
-    """
+    """A record of the progress after each pass; `progress` is that of an interrupted fit."""
 
     progress: Progress | None
 
     def record(self, progress: Progress) -> None: ...
 
 
-def run(
-    rows: Rows, model: Model, C: Any, stop: Stop, watch: Callable[..., bool | None] | None = None
-) -> Fit:
-    """The fit from starting centroids C.
+def run(rows: Rows, model: Model, C: Centroids, stop: Stop, watch: RunWatch | None = None) -> Fit:
+    """Return the fit from starting centroids C.
 
     A pass that does not lower the objective is dropped, with its centroids.
     """
@@ -91,16 +98,16 @@ def run(
 def run_to_end(
     rows: Rows,
     model: Model,
-    C: Any,
+    C: Centroids,
     stop: Stop,
-    watch: Callable[[Ending], bool] | None = None,
+    watch: Callable[[RunResult], bool] | None = None,
     state: State | None = None,
-) -> Ending:
-    """Pass after pass, until nothing changes, the objective no longer falls, or the watcher stops
-    it.
+) -> RunResult:
+    """Make passes until nothing changes, the objective no longer falls, or the watcher stops the
+    run.
 
-    A run that goes on from a state labels the rows as its last pass did, so that changes are
-    counted as in one go.
+    With a state, the run resumes from it. The rows are labelled first by the centroids of the last
+    pass, so that changes are counted as in an uninterrupted run.
     """
     run = rows.start_run(model)
     n_before = 0
@@ -109,31 +116,32 @@ def run_to_end(
     elif not state.is_done:
         run.assign(state.centroids)
         n_before = len(state.passes) - 1
-    most_passes = 1 if watch else stop.max_iter + 1
+    max_passes = 1 if watch else stop.max_iter + 1
     while not state.is_done:
-        done = len(state.passes)
-        state = run.advance(state, stop, most_passes) or next_state(rows, run, model, state, stop)
-        ending = Ending(run, model, state, stop, n_before=n_before)
-        if watch is not None and len(state.passes) > done and watch(ending):
+        n_passes = len(state.passes)
+        state = run.advance(state, stop, max_passes) or next_state(rows, run, model, state, stop)
+        result = RunResult(run, model, state, stop, n_before=n_before)
+        if watch is not None and len(state.passes) > n_passes and watch(result):
             break
-    return Ending(run, model, state, stop, n_before=n_before)
+    return RunResult(run, model, state, stop, n_before=n_before)
 
 
 def next_state(rows: Rows, run: Run, model: Model, state: State, stop: Stop) -> State:
-    """One pass: the rows assigned to the candidate, and the next candidate; the pass after the last
-    only labels.
+    """Make one pass: assign the rows to the candidate, and compute the next candidate.
+
+    The pass after the last iteration only labels the rows.
     """
     started = perf_counter()
     C = state.candidate
     assignment = run.assign(C)
     loss = assignment.sums.loss
     number = len(state.passes)
+    check_loss(loss, number + 1)
     if number and loss >= state.loss:
         return replace(state, is_done=True)
-    fall = float(state.loss - loss) / float(state.loss) if state.loss < math.inf else math.inf
     candidate = C
     n_relocated = 0
-    if number < stop.max_iter and fall > stop.tol:
+    if number < stop.max_iter and relative_fall(state.loss, loss) > stop.tol:
         candidate = run.update(assignment.sums, C)
         candidate, n_relocated = relocate_empty_clusters(
             model.kernel, rows.farthest, candidate, assignment.sums.mass
@@ -142,161 +150,189 @@ def next_state(rows: Rows, run: Run, model: Model, state: State, stop: Stop) -> 
     return State(C, candidate, loss, (*state.passes, record), is_done=bool(candidate == C))
 
 
+def check_loss(loss: Loss, iteration: int) -> None:
+    """Raise ValueError unless the loss of an iteration is finite; the first one has number 1."""
+    if not math.isfinite(loss):
+        raise ValueError(
+            f"The loss of iteration {iteration} is {float(loss)}: a distance overflowed, or a "
+            f"formula divided by zero. Use a wider scale or a smaller gamma. If the kernel or the "
+            f"assignment rule is your own, check its formulas."
+        )
+
+
+def relative_fall(before: Loss, after: Loss) -> float:
+    """Return the fall of the loss relative to its size, which may be that of a negative number.
+
+    The fall from an infinite loss, as before the first pass, and from 0 is infinite.
+    """
+    if before == 0 or before == math.inf:
+        return math.inf
+    return float(before - after) / abs(float(before))
+
+
 def run_stages(
     rows: Rows,
     stages: Sequence[Model],
-    C: Any,
+    C: Centroids,
     stop: Stop,
-    watch: Callable[..., bool | None] | None = None,
+    watch: RunWatch | None = None,
     saved: Sequence[SavedStage] = (),
-) -> list[Ending]:
-    """A run under each model in turn, from where the one before ended; the last alone runs to its
+) -> list[RunResult]:
+    """Run each model in turn, from the centroids of the stage before; only the last runs to its
     end.
 
-    `saved` are the stages that an interrupted start went through; the last of them goes on.
+    `saved` are the stages of an interrupted start; the run resumes in the last of them.
     """
-    endings = [one.restore(stages, stop) for one in saved[:-1]]
-    # what the watcher said after each pass of all stages
+    results = [one.restore(stages, stop) for one in saved[:-1]]
+    # whether the watcher stopped the start, after each pass of all stages
     stopped = [False for one in saved for _ in one.state.passes]
 
-    def watch_stage(ending: Ending) -> bool:
-        so_far = [*endings, ending._replace(stage=len(endings))]
-        record = last_record(rows, ending.state) | {
-            "fit": partial(make_fit, rows, so_far),
-            "endings": so_far,
-        }
-        stopped.append(bool(watch and watch(len(stopped), record)))
+    def watch_stage(result: RunResult) -> bool:
+        so_far = [*results, result._replace(stage=len(results))]
+        report = make_report(rows, so_far)
+        stopped.append(bool(watch and watch(len(stopped), report)))
         return stopped[-1]
 
-    for stage, model in list(enumerate(stages))[len(endings) :]:
+    for stage, model in list(enumerate(stages))[len(results) :]:
         is_last = stage == len(stages) - 1
         limit = stop if is_last else replace(stop, max_iter=STAGE)
-        start = endings[-1].state.centroids if endings else C
+        start = results[-1].state.centroids if results else C
         state = saved[-1].state if saved and stage == saved[-1].stage else None
-        ending = run_to_end(rows, model, start, limit, watch_stage if watch else None, state)
-        endings.append(ending._replace(stage=stage))
-        # labels and objective are to be those of the model that predicts
+        result = run_to_end(rows, model, start, limit, watch_stage if watch else None, state)
+        results.append(result._replace(stage=stage))
+        # the labels and the objective have to be those of the model that predicts
         if any(stopped) and not is_last:
-            closing = run_to_end(
-                rows, stages[-1], endings[-1].state.centroids, replace(stop, max_iter=0)
-            )
-            endings.append(closing._replace(stage=len(stages) - 1))
+            only_label = replace(stop, max_iter=0)
+            closing = run_to_end(rows, stages[-1], results[-1].state.centroids, only_label)
+            results.append(closing._replace(stage=len(stages) - 1))
         if any(stopped):
             break
-    return endings
+    return results
 
 
-def best(
+def fit_best_start(
     rows: Rows,
     stages: Sequence[Model],
-    starts: Iterable[Any],
+    starts: Iterable[Centroids | None],
     stop: Stop,
     watch: Watch | None = None,
     journal: Journal | None = None,
 ) -> Fit:
-    """The fit of lowest objective over the starts, the first of several; unwatched, some may run
-    side by side.
+    """Return the fit of the lowest objective over the starts, the first of several.
 
-    Where an interrupted fit goes on, starts up to the one under way are not looked at.
+    Small runs are made side by side unless they are watched. A start is None if an interrupted fit
+    has begun it; only the last of these is resumed.
     """
     if watch is not None or journal is not None:
-        return make_fit(rows, _best_watched(rows, stages, starts, stop, watch, journal))
-    starts = list(starts)
-    work = len(rows) * rows.table.n_columns * len(starts[0])
-    at_once = min(rows.n_parallel_runs, len(starts)) if TINY_WORK < work <= SMALL_WORK else 1
-    if at_once == 1:
-        return make_fit(
-            rows, min((run_stages(rows, stages, C, stop) for C in starts), key=start_loss)
-        )
-    with ThreadPoolExecutor(at_once) as pool:
-        return make_fit(
-            rows, min(pool.map(lambda C: run_stages(rows, stages, C, stop), starts), key=start_loss)
-        )
+        return make_fit(rows, _watch_starts(rows, stages, starts, stop, watch, journal))
+    given = [C for C in starts if C is not None]
+
+    def run_start(C: Centroids) -> list[RunResult]:
+        return run_stages(rows, stages, C, stop)
+
+    work = len(rows) * rows.table.n_columns * len(given[0])
+    n_threads = min(rows.n_parallel_runs, len(given)) if TINY_WORK < work <= SMALL_WORK else 1
+    if n_threads == 1:
+        return make_fit(rows, min(map(run_start, given), key=start_loss))
+    with ThreadPoolExecutor(n_threads) as pool:
+        return make_fit(rows, min(pool.map(run_start, given), key=start_loss))
 
 
-def start_loss(endings: Sequence[Ending]) -> Any:
-    """The objective that a start came to."""
-    return endings[-1].state.loss
+def start_loss(results: Sequence[RunResult]) -> Loss:
+    """Return the objective at the end of a start."""
+    return results[-1].state.loss
 
 
-def _best_watched(
+def _watch_starts(
     rows: Rows,
     stages: Sequence[Model],
-    starts: Iterable[Any],
+    starts: Iterable[Centroids | None],
     stop: Stop,
     watch: Watch | None,
     journal: Journal | None,
-) -> list[Ending]:
-    """The best of starts that run one after the other, each pass reported."""
+) -> list[RunResult]:
+    """Run the starts one after the other, report each pass, and return the results of the best."""
     progress = None if journal is None else journal.progress
-    found = [one.restore(stages, stop) for one in progress.best] if progress else []
+    best = [one.restore(stages, stop) for one in progress.best] if progress else []
 
-    def report(s: int, t: int, record: dict[str, Any]) -> bool:
+    def report_pass(s: int, t: int, report: PassReport) -> bool:
         if journal is not None:
-            saved, best_saved = (
-                tuple(ending.saved_stage for ending in endings)
-                for endings in (record["endings"], found)
-            )
-            journal.record(Progress(s, saved, best_saved))
-        return bool(watch and watch(s, t, record))
+            stages_so_far = tuple(result.saved_stage for result in report["results"])
+            best_so_far = tuple(result.saved_stage for result in best)
+            journal.record(Progress(s, stages_so_far, best_so_far))
+        return bool(watch and watch(s, t, report))
 
     for s, C in enumerate(starts):
         if progress and s < progress.start:
             continue
         saved = progress.stages if progress and s == progress.start else ()
-        endings = run_stages(rows, stages, C, stop, partial(report, s), saved)
-        found = endings if not found or start_loss(endings) < start_loss(found) else found
-    return found
+        start = saved[0].state.centroids if C is None else C
+        results = run_stages(rows, stages, start, stop, partial(report_pass, s), saved)
+        if not best or start_loss(results) < start_loss(best):
+            best = results
+    return best
 
 
-def make_fit(rows: Rows, endings: Sequence[Ending]) -> Fit:
-    """The fit of the last stage with the passes of all, also where its run has gone on since.
+def make_fit(rows: Rows, results: Sequence[RunResult]) -> Fit:
+    """Return the fit of the last stage with the passes of all stages.
 
-    `stage` in the history says which stage had which pass, where there are several.
+    A run that has made further passes since does not change it. With several stages, `stage` in
+    the history is the stage of each pass.
     """
-    run, model, state, n_before = *endings[-1][:3], endings[-1].n_before
-    labels = state.labels
-    if labels is None:
-        is_last = run is not None and run.n_passes + n_before == len(state.passes)
-        # its last pass was dropped; nothing follows
-        if run is not None and state.is_done and not is_last:
-            run.assign(state.centroids)
-            is_last = True
-        labels = run.labels() if run is not None and is_last else rows.label(model, state.centroids)
-    passes = [record for ending in endings for record in ending.state.passes]
+    last = results[-1]
+    state = last.state
+    labels = state.labels if state.labels is not None else _label_rows(rows, last)
+    passes = [record for result in results for record in result.state.passes]
     history = {
         "inertia": _inertias(rows, [record.loss for record in passes]),
         "n_changed": np.array([record.n_changed for record in passes]),
         "n_relocated": np.array([record.n_relocated for record in passes]),
         "seconds": np.array([record.seconds for record in passes]),
     }
-    if len(endings) > 1:
+    if len(results) > 1:
         history["stage"] = np.array(
-            [ending.stage for ending in endings for _ in ending.state.passes]
+            [result.stage for result in results for _ in result.state.passes]
         )
-    n_iter = sum(min(len(ending.state.passes), ending.stop.max_iter) for ending in endings)
+    n_iter = sum(min(len(result.state.passes), result.stop.max_iter) for result in results)
     return Fit(state.centroids, labels, state.loss, float(history["inertia"][-1]), n_iter, history)
 
 
-def last_record(rows: Rows, state: State) -> dict[str, Any]:
-    """What a watcher gets of the last pass."""
-    record = state.passes[-1]
-    counts = {
-        "inertia": inertia(rows, record.loss),
-        "n_changed": record.n_changed,
-        "n_relocated": record.n_relocated,
-    }
-    return counts | {"seconds": record.seconds}
+def _label_rows(rows: Rows, result: RunResult) -> Array:
+    """Return the labels for the centroids of a result, by its own run where that is possible."""
+    run = result.run
+    state = result.state
+    if run is None:
+        return rows.label(result.model, state.centroids)
+    is_last = run.n_passes + result.n_before == len(state.passes)
+    # the last pass of the run was dropped, and no other follows
+    if state.is_done and not is_last:
+        run.assign(state.centroids)
+        is_last = True
+    return run.labels() if is_last else rows.label(result.model, state.centroids)
 
 
-def inertia(rows: Rows, loss: Any) -> float:
-    """A summed loss as squared distance in the mapped space, in the user's weights; infinite where
-    it overflows.
+def make_report(rows: Rows, results: Sequence[RunResult]) -> PassReport:
+    """Return the report of the last pass of these results."""
+    record = results[-1].state.passes[-1]
+    return PassReport(
+        inertia=inertia(rows, record.loss),
+        n_changed=record.n_changed,
+        n_relocated=record.n_relocated,
+        seconds=record.seconds,
+        fit=partial(make_fit, rows, results),
+        results=results,
+    )
+
+
+def inertia(rows: Rows, loss: Loss) -> float:
+    """Return a summed loss as a squared distance in the mapped space, by the user's weights.
+
+    It is infinite where it overflows.
     """
     return float(_inertias(rows, [loss])[0])
 
 
-def _inertias(rows: Rows, losses: Sequence[Any]) -> Array:
+def _inertias(rows: Rows, losses: Sequence[Loss]) -> Array:
     with np.errstate(over="ignore"):
         return np.ldexp(
             np.array([float(loss) for loss in losses]) * rows.kernel.loss_unit, -rows.weight_bits

@@ -157,8 +157,8 @@ def test_n_init_counts_the_starts(monkeypatch, init, starts, n_init):
         found.extend(starts)
         return best(rows, stages, found, *more)
 
-    best = base.lloyd.best
-    monkeypatch.setattr(base.lloyd, "best", counted)
+    best = base.lloyd.fit_best_start
+    monkeypatch.setattr(base.lloyd, "fit_best_start", counted)
     RectifiedEulerKMeans(4, init=init, n_init=n_init, random_state=0).fit(blobs())
     assert len(found) == (starts if n_init == "auto" else n_init)
 

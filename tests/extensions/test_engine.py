@@ -34,7 +34,9 @@ class Toy:
 
     def unsupported(self, stages, table):
         return (
-            "" if all(model.kernel.is_exact for model in stages) else "serves rows on circles only."
+            ""
+            if all(model.kernel.is_circular for model in stages)
+            else "serves rows on circles only."
         )
 
     def compiled_functions(self):

@@ -15,10 +15,14 @@ from rekmeans import (
     SelfOrganizingMap,
 )
 from rekmeans._grid import mass_of, product
+from rekmeans.engines import ENGINES
 from rekmeans.kernels import KERNELS
 from rekmeans.kernels.base import Kernel
+from rekmeans.kernels.linear import Linear
 from rekmeans.kernels.points import PointSums
+from rekmeans.kernels.rbf import RBF
 from rekmeans.model import Points
+from rekmeans.table import MemoryTable
 from support.extension_rows import K, X
 
 # a kernel: six formulas
@@ -133,6 +137,7 @@ class MeanOnly(Cosine):
     """A kernel that names means only; rows with missing cells take theirs from the mean of all."""
 
     centroid_rules: ClassVar[tuple[str, ...]] = ("mean",)
+    supports_missing: ClassVar[bool] = True
 
     def embed(self, X):
         return self.coordinates(X)
@@ -169,3 +174,94 @@ def test_a_kernel_with_a_parameter_that_no_estimator_has_is_refused(monkeypatch)
         ValueError, match="kernel='odd' takes 'nu', which KernelKMeans does not have"
     ):
         KernelKMeans(K, kernel="odd").fit(X)
+
+
+@dataclass(frozen=True)
+class Reciprocal(Linear):
+    """A kernel with a mistake: its loss divides by the distance."""
+
+    def loss(self, D):
+        with np.errstate(divide="ignore"):
+            return 1 / D
+
+
+def test_a_loss_that_is_not_finite_is_an_error_in_fit_and_partial_fit(monkeypatch):
+    monkeypatch.setitem(KERNELS, "reciprocal", Reciprocal)
+    model = KernelKMeans(K, kernel="reciprocal", centroids="mean", scale=None, init=X[:K])
+    for fit in (model.fit, model.partial_fit):
+        with pytest.raises(ValueError, match=r"^The loss of iteration 1 is inf: .* If the kernel"):
+            fit(X)
+
+
+# the compiled version of a formula
+
+
+@dataclass(frozen=True)
+class Steep(RBF):
+    """An RBF kernel with another loss: no engine has compiled it."""
+
+    def loss(self, D):
+        return -4 * np.expm1(-D)
+
+
+@dataclass(frozen=True)
+class Renamed(RBF):
+    """An RBF kernel that states that its formulas are those of `RBF`."""
+
+    name: ClassVar[str] = "renamed"
+    formula: ClassVar[str] = RBF.formula
+
+
+def test_a_subclass_does_not_run_the_compiled_formula_of_its_parent(monkeypatch):
+    monkeypatch.setitem(KERNELS, "steep", Steep)
+    settings = {"kernel": "steep", "gamma": 1.0, "scale": None, "init": X[:K]}
+    model = KernelKMeans(K, **settings).fit(X)
+    plain = KernelKMeans(K, **settings | {"kernel": "rbf"}, engine="reference").fit(X)
+    assert model.engine_ == "reference"
+    assert_array_equal(model.centroids_, plain.centroids_)
+    assert model.inertia_ == 2 * plain.inertia_
+    for engine in ("native", "torch"):
+        reason = ENGINES[engine].unsupported(model._make_stages(model.kernel_), MemoryTable(X))
+        assert "does not know the kernel 'rbf'" in reason
+
+
+def test_a_subclass_may_state_that_it_has_the_formula_of_its_parent(monkeypatch):
+    monkeypatch.setitem(KERNELS, "renamed", Renamed)
+    settings = {"gamma": 1.0, "scale": None, "init": X[:K]}
+    model, plain = (
+        KernelKMeans(K, kernel=kernel, **settings).fit(X) for kernel in ("renamed", "rbf")
+    )
+    assert model.engine_ == "native"
+    assert_array_equal(model.centroids_, plain.centroids_)
+
+
+# missing values
+
+
+def test_a_kernel_takes_missing_values_only_if_it_says_so(cosine):
+    table = X.copy()
+    table[3, 1] = np.nan
+    message = "KernelKMeans takes no missing values with kernel='cosine', X contains NaN: fill them"
+    for init in ("k-means++", X[:K]):
+        model = KernelKMeans(K, kernel="cosine", scale="range", init=init, random_state=0)
+        with pytest.raises(ValueError, match=message):
+            model.fit(table)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X).predict(table)
+    with pytest.raises(ValueError, match="MultipleKernelKMeans takes no missing values"):
+        MultipleKernelKMeans(K, kernels=(0.5, ("cosine", 1.0))).fit(table)
+
+
+def test_a_value_outside_the_scale_is_not_ignored_by_a_kernel_without_missing_values(cosine):
+    table = np.concatenate([X, [[1e4, 1.0]]])
+    message = (
+        r"the kernel 'cosine' does not support missing values, and beyond='ignore' makes a value "
+        r"outside the scale missing \(10000 in column 0 of X\): use beyond='clip'"
+    )
+    model = KernelKMeans(K, kernel="cosine", random_state=0)
+    with pytest.raises(ValueError, match=message):
+        model.fit(table)
+    clipped = model.set_params(beyond="clip").fit(table)
+    assert np.isfinite(clipped.inertia_)
+    with pytest.raises(ValueError, match="column 1 of X has some: fill them"):
+        Cosine(clipped.scale_, "clip").embed(np.array([[1.0, np.nan]]))

@@ -76,6 +76,16 @@ def room_of(path):
     )
 
 
+def nodes_for_typing(tree):
+    """Return the ids of the nodes under `if TYPE_CHECKING:`, which never run."""
+    return {
+        id(node)
+        for guard in ast.walk(tree)
+        if isinstance(guard, ast.If) and "TYPE_CHECKING" in ast.unparse(guard.test)
+        for node in ast.walk(guard)
+    }
+
+
 def imported_rooms(path):
     """(room, line, is_inside_a_function) of every import of the package's own modules."""
     package = ("rekmeans", *path.relative_to(SOURCE).with_suffix("").parts[:-1])
@@ -86,12 +96,7 @@ def imported_rooms(path):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef)
         for node in ast.walk(function)
     }
-    typing_only = {
-        id(node)
-        for guard in ast.walk(tree)
-        if isinstance(guard, ast.If) and "TYPE_CHECKING" in ast.unparse(guard.test)
-        for node in ast.walk(guard)
-    }
+    typing_only = nodes_for_typing(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and id(node) not in typing_only:
             base = package[: len(package) - node.level + 1] if node.level else ()
@@ -156,8 +161,10 @@ def module_graph(source):
     for path, name in names.items():
         package = name.split(".")[:-1]
         targets = set()
-        for node in ast.walk(ast.parse(path.read_text())):
-            if not isinstance(node, ast.ImportFrom) or not node.level:
+        tree = ast.parse(path.read_text())
+        typing_only = nodes_for_typing(tree)
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.ImportFrom) or not node.level or id(node) in typing_only:
                 continue
             base = package[: len(package) - node.level + 1] + (
                 node.module.split(".") if node.module else []

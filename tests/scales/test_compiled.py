@@ -147,7 +147,10 @@ def assert_same_bits(table):
     )
     scale = robust_scale(ours)
     assert_array_equal(
-        *(summary.find_compiled(cells_left_out_by_row)(summary, scale) for summary in (ours, theirs))
+        *(
+            summary.find_compiled(cells_left_out_by_row)(summary, scale)
+            for summary in (ours, theirs)
+        )
     )
 
 

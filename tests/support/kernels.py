@@ -2,7 +2,7 @@
 every such test.
 """
 
-from rekmeans.engines.native.options import MEASURES
+from rekmeans.engines.native.options import FORMULAS
 from rekmeans.kernels import KERNELS
 
 # X is a table of columns
@@ -10,7 +10,7 @@ TABLE_KERNELS = tuple(name for name, kernel in KERNELS.items() if not kernel.is_
 # those with a gamma
 WIDTH_KERNELS = tuple(name for name in TABLE_KERNELS if KERNELS[name].has_width)
 # those the compiled core has
-NATIVE_KERNELS = tuple(name for name in TABLE_KERNELS if KERNELS[name] in MEASURES)
+NATIVE_KERNELS = tuple(name for name in TABLE_KERNELS if KERNELS[name].formula in FORMULAS)
 
 
 def engines_of(kernel):

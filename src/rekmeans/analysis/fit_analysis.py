@@ -153,7 +153,7 @@ class FitAnalysis:
 def analyse_fit(model: Any, X: Any) -> FitAnalysis:
     """One pass of a fitted model over the rows of X, on its engine."""
     check_is_fitted(model)
-    if not model.kernel_.is_exact:
+    if not (model.kernel_.is_circular and model.kernel_.has_exact_arithmetic):
         what = f"a fitted {type(model).__name__} with a kernel of its own"
         raise TypeError(
             f"the report and its displays show rows on circles, so kernel='euler' only; got {what}."

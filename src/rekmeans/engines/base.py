@@ -168,7 +168,7 @@ class BaseRows(ABC):
             largest = float(self.table.weights.max())
         if largest is None:
             return 0
-        bits = integer_weight_bits if self.kernel.is_exact else small_weight_bits
+        bits = integer_weight_bits if self.kernel.has_exact_arithmetic else small_weight_bits
         return bits(largest)
 
     def __len__(self) -> int:
@@ -216,12 +216,14 @@ class BaseRows(ABC):
 
     def overall_sums(self) -> Sums:
         """Return the sums of all rows as one cluster, each with the weight it has at distance 0."""
-        start = middle_centroid(self.kernel)
-        if self.kernel.is_exact:  # its rows have the same weight at any distance
-            model = Model(self.kernel, Hard(), rectified)
+        kernel = self.kernel
+        start = middle_centroid(kernel)
+        # a pass of the engine gives the same integers
+        if kernel.has_exact_arithmetic and kernel.pull_is_weight:
+            model = Model(kernel, Hard(), rectified)
             return self.start_run(model).assign(start).sums.fetch()
         blocks = self._undivided_blocks()
-        return reduce(add, (self.kernel.accumulate(F, start, D, W) for F, D, W in blocks))
+        return reduce(add, (kernel.accumulate(F, start, D, W) for F, D, W in blocks))
 
     def _undivided_blocks(self) -> Iterator[tuple[Array, Array, Array]]:
         """Yield mapped rows, distances of 0 to the one centroid, and weights, block by block."""
@@ -236,7 +238,8 @@ class BaseRows(ABC):
     def nearest_masses(self, C: Centroids) -> Array:
         """Return the weight of the rows nearest to each of these centroids by loss, (k,)."""
         kernel = self.kernel
-        if kernel.is_exact:  # its losses are its distances
+        # a pass of the engine gives the same integers
+        if kernel.has_exact_arithmetic and kernel.loss_is_distance:
             return self.start_run(Model(kernel, Hard(), rectified)).assign(C).sums.mass
         owners = self.map_blocks(lambda F: nearest(kernel.loss(kernel.distance(F, C))))
         return mass_of(one_hot(owners, self.weights(), len(C)))

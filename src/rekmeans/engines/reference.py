@@ -67,9 +67,9 @@ class ReferenceRows(BaseRows):
         informative = ~np.concatenate(
             [kernel.uninformative_rows(table.dense(at)) for at in self.blocks()]
         )
-        self.w: Array = np.ones(n, np.int64 if kernel.is_exact else np.float64)
+        self.w: Array = np.ones(n, np.int64 if kernel.has_exact_arithmetic else np.float64)
         if table.weights is not None:
-            scale_weights = integer_weights if kernel.is_exact else small_weights
+            scale_weights = integer_weights if kernel.has_exact_arithmetic else small_weights
             self.w, _ = scale_weights(table.weights, table.largest_weight)
         self.w = self.w * informative
 

@@ -81,7 +81,8 @@ def fit_limits(estimator: Any, placed: Placement) -> FitLimits:
         max_iter=estimator.max_iter,
         n_rows=len(placed.rows),
         centroids=one.take(np.zeros(estimator._n_centroids(), int)),
-        has_exact_loss=kernel.is_exact and all(stage.assignment.is_hard for stage in placed.stages),
+        has_exact_loss=kernel.has_exact_arithmetic
+        and all(stage.assignment.is_hard for stage in placed.stages),
     )
 
 

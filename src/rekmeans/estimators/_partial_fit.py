@@ -221,6 +221,8 @@ class PartialFitMixin(Clusterer):
             )
         passed = perf_counter()
         after = run.assign(candidate)
+        lloyd.check_loss(block_sums.loss, 1)
+        lloyd.check_loss(after.sums.loss, 2)
         passes = (
             Pass(block_sums.loss, before.n_changed, n_relocated, passed - started),
             Pass(after.sums.loss, after.n_changed, 0, perf_counter() - passed),
@@ -228,7 +230,7 @@ class PartialFitMixin(Clusterer):
         state = State(
             candidate, candidate, after.sums.loss, passes, is_done=True, labels=run.labels()
         )
-        fit = lloyd.make_fit(placed.rows, [lloyd.Ending(run, model, state, Stop(1, 0.0))])
+        fit = lloyd.make_fit(placed.rows, [lloyd.RunResult(run, model, state, Stop(1, 0.0))])
         n_blocks = stream.n_blocks + 1
         n_rows = stream.n_rows + table.n_rows
         stream = replace(
@@ -257,7 +259,7 @@ class PartialFitMixin(Clusterer):
         is_even = len(piece.weights) == table.n_rows and (piece.weights == piece.weights[0]).all()
         if is_even and table.weights is None:
             return weighed_sums(block_sums, int(piece.weights[0]))
-        largest = LARGEST_EXACT if model.kernel.is_exact else LARGEST_REAL
+        largest = LARGEST_EXACT if model.kernel.has_exact_arithmetic else LARGEST_REAL
         rows = MemoryTable(
             table.X[piece.rows], piece.weights.astype(np.float64), table.columns, largest
         )

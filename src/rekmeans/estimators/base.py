@@ -106,7 +106,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
                     entropy=checkpoint.entropy, n_begun=checkpoint.n_starts_begun
                 )
                 starts = tasks.starts(self._make_starts(placed.rows, table, draws))
-                fit = lloyd.best(
+                fit = lloyd.fit_best_start(
                     placed.rows, placed.stages, starts, stop, watch, checkpoint.journal
                 )
                 attributes = self._attributes(placed, fit)
@@ -220,8 +220,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     def _exact_model(self, kernel: Any) -> Model | None:
         """The model of a fit in one stage whose answer is exact; None for all others."""
         stages = self._make_stages(kernel)
-        is_exact = kernel.is_exact and len(stages) == 1 and stages[0].assignment.is_hard
-        return stages[0] if is_exact else None
+        is_hard = len(stages) == 1 and stages[0].assignment.is_hard
+        return stages[0] if kernel.has_exact_arithmetic and is_hard else None
 
     def _attributes(self, placed: Placement, fit: Fit) -> dict[str, Any]:
         """What a fit leaves on the estimator."""

@@ -117,8 +117,10 @@ def place_fitted_table(estimator: Any, kernel: Any, table: Table, engine_name: s
 
 
 def _refuse_missing_values(estimator: Any, kernel: Any, table: Table) -> None:
-    if not kernel.takes_missing:
-        refuse_missing_values(table, type(estimator).__name__)
+    if not kernel.supports_missing:
+        point_kernel = kernel.point_kernel
+        name = "" if point_kernel is None else point_kernel.name
+        refuse_missing_values(table, type(estimator).__name__, name)
 
 
 def fitted_centroids(estimator: Any) -> Any:

@@ -1,6 +1,4 @@
-"""Kernels: what near means, how rows pull a centroid, and how their average is taken; one file
-each.
-"""
+"""Kernels, one file each: a distance, the pull of rows on a centroid, and an average."""
 
 from __future__ import annotations
 
@@ -22,10 +20,10 @@ KERNELS: dict[str, Any] = {
 
 
 def with_rule(kernel: Any, rule: str) -> Any:
-    """The kernel with centroids of that rule; where it has no points for its means, the one that
-    holds them by values.
+    """Return the kernel with centroids of this rule, or None if there is none.
 
-    None where it has neither.
+    A kernel without points for its means is wrapped in `Gram`, which represents means by kernel
+    values.
     """
     if rule in kernel.centroid_rules or kernel.mean_is_point:
         return kernel

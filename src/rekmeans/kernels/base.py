@@ -1,4 +1,4 @@
-"""What a kernel is: six formulas; everything else has a default built from these."""
+"""The base class of kernels: six formulas, and defaults for everything else derived from them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,13 @@ from .._grid import Array
 from ..model import Centroids, Points, Sums
 from ..scales import Scale, uninformative_rows
 from ..table import Table
+from ..table.refusals import refuse_missing_coordinates
 
 KernelStart = Callable[[int, Any], Any]  # (k, random bits) -> centroids
 
 
 class Preparation(Protocol):
-    """What a kernel may ask for while it learns from a table: settings of the fit, and runs of the
-    loop.
-    """
+    """The settings of a fit, and the computations that a kernel may ask for in `prepared`."""
 
     n_clusters: int
     rule: str  # of the centroids: "mean" or "rectified"
@@ -29,206 +28,227 @@ class Preparation(Protocol):
     memory_limit: int | None
 
     def auto_gamma(self, kernel: Kernel, table: Table) -> float:
-        """The width at which the median row lies at distance 1/2 of the nearest of n_clusters
-        spread rows.
+        """Return the gamma at which the median distance of a row to the nearest of n_clusters
+        spread rows is 1/2.
         """
 
     def one_cluster_loss(self, kernel: Kernel, table: Table, middle: Array) -> float:
-        """Mean loss of a row when one centroid, reached from the point `middle`, serves all; 1
-        where there is none.
+        """Return the mean loss of a row with one cluster, fitted from the point `middle`; 1 if it
+        is 0.
         """
 
 
 @dataclass(frozen=True)
 class Kernel(ABC):
-    """F (n, p) mapped rows, C a record of k centroids, D (n, k) distances, W (n, k) weights of rows
-    for centroids.
+    """The base class of kernels.
 
-    A kernel must write embed, distance, loss, accumulate, preimage, and mean or rectify or both
-    (`centroid_rules` names which). What shared code must know of a kernel is one of the values
-    below, never its type or name.
+    F (n, p) are mapped rows, C is a record of k centroids, D (n, k) are distances, W (n, k) are the
+    weights with which rows count for centroids.
+
+    A kernel implements embed, distance, loss, accumulate, preimage, and mean or rectify or both
+    (`centroid_rules` names which). Shared code reads the attributes below, never the type or the
+    name of a kernel.
     """
 
     name: ClassVar[str] = ""
-    # of the estimators, which it takes after scale and beyond
+    # the name by which engines find their compiled version of the formulas; "": there is none.
+    # A subclass does not inherit it, because it may override a formula.
+    formula: ClassVar[str] = ""
+    # parameters of the estimators that the constructor takes after scale and beyond
     parameters: ClassVar[tuple[str, ...]] = ()
     centroid_rules: ClassVar[tuple[str, ...]] = ("rectified",)
-    # methods (blocks, sums, C) that need all rows, each a field of the sums
+    # methods (blocks, sums, C) that need all rows; each is a field of the sums
     statistics: ClassVar[tuple[str, ...]] = ()
-    is_exact: ClassVar[bool] = False  # mapped rows, centroids, distances and sums are integers
-    # several points have one mapped row, so that a pre-image has to be chosen
+    # mapped rows (int32), centroids, distances, losses and sums are integers, not below 0 where
+    # they are distances or losses
+    has_exact_arithmetic: ClassVar[bool] = False
+    # each column is mapped onto a circle: mapped rows are [cos | sin], and estimators show the
+    # centroids as complex numbers
+    is_circular: ClassVar[bool] = False
+    # the number that stands for 1 in mapped rows: above 1 where they are integers on a grid
+    mapped_unit: ClassVar[int] = 1
+    # a row pulls a centroid by its weight alone, at any distance
+    pull_is_weight: ClassVar[bool] = False
+    loss_is_distance: ClassVar[bool] = False  # `loss` returns D as it is
+    # several points have the same mapped row, so a pre-image has to be chosen
     is_periodic: ClassVar[bool] = False
-    is_additive: ClassVar[bool] = True  # the next centroids follow from sums alone
-    # `prepared` asks the table for more than summaries and samples
+    is_additive: ClassVar[bool] = True  # the sums are enough for the next centroids
+    # `prepared` needs more of the table than summaries and samples
     learns_from_all_rows: ClassVar[bool] = False
-    # the table holds kernel values between rows; no points are known
+    # the table holds kernel values between rows, and there are no points
     is_pairwise: ClassVar[bool] = False
-    has_width: ClassVar[bool] = False  # it has a `gamma`, which may be "auto" before it is prepared
+    has_width: ClassVar[bool] = False  # it has a `gamma`, which may be "auto" until `prepared`
     mean_is_point: ClassVar[bool] = False  # the mean of mapped rows lies on the mapped data
-    takes_missing: ClassVar[bool] = True
+    # NaN in the table is a missing cell, which the formulas exclude
+    supports_missing: ClassVar[bool] = False
+    supports_periods: ClassVar[bool] = False  # columns of the scale may have a period
     loss_unit: ClassVar[float] = 1.0  # squared distance in the mapped space = loss_unit * loss
-    # rows of a large table that starts are chosen from; None: all
+    # rows of a large table that starts are chosen from; None: all rows
     seeding_sample: ClassVar[int | None] = 1 << 14
 
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "formula" not in vars(cls):
+            cls.formula = ""
+
     scale: Scale
-    beyond: str = "wrap"  # what a value outside the kept intervals does
+    beyond: str = "wrap"  # the rule for values outside the kept intervals
 
     # the formulas
 
     @abstractmethod
     def embed(self, X: Array) -> Array:
-        """Mapped rows, (n, p);
+        """Return the mapped rows, (n, p).
 
-        NaN in missing coordinates, unless `from_rows` marks them otherwise.
+        Missing coordinates are NaN, unless the kernel marks them in its own way.
         """
 
     @abstractmethod
     def distance(self, F: Array, C: Any) -> Array:
-        """What a row is assigned by, (n, k); smaller is nearer."""
+        """Return the distances by which rows are assigned, (n, k).
+
+        They may be negative, as the -log density of a mixture is; k-means++ needs losses >= 0.
+        """
 
     @abstractmethod
     def loss(self, D: Array) -> Array:
-        """The objective's share of a row at that distance; rises with D."""
+        """Return the loss of a row at distance D, which rises with D."""
 
     @abstractmethod
     def accumulate(self, F: Array, C: Any, D: Array, W: Any) -> Sums:
-        """What these rows leave for the centroids: arrays that add, among them `mass` (k,)."""
+        """Return the sums of these rows: arrays that add, among them `mass` (k,)."""
 
     @abstractmethod
     def preimage(self, C: Any, near: Array) -> Array:
-        """Centroids in the units of the table, (k, d); of several answers the one nearest to
-        coordinates `near`.
+        """Return the centroids in the units of the table, (k, d).
+
+        Of several pre-images, it is the one nearest to the coordinates `near`.
         """
 
-    # `mean(sums, C)`: the average in the mapped space, kernel k-means' own; and `rectify(sums, C)`:
-    # the next centroids on the mapped data, which never raise the objective. A kernel has those
-    # that its `centroid_rules` name. One with k(x, x) = 1 that also has `similarity(F, V)`, the
-    # values k(x, v) (n, m), gets means by these values (Gram).
+    # A kernel implements those of `mean` and `rectify` that its `centroid_rules` name. One with
+    # k(x, x) = 1 and a method `similarity(F, V)`, the values k(x, v) (n, m), has means by these
+    # values (Gram).
 
-    # what is learned before the loop
+    def mean(self, sums: Any, C: Any) -> Any:
+        """Return the averages in the mapped space, the centroids of kernel k-means."""
+        raise NotImplementedError(f"{type(self).__name__} has no means")
+
+    def rectify(self, sums: Any, C: Any) -> Any:
+        """Return the next centroids on the mapped data, which never raise the objective."""
+        raise NotImplementedError(f"{type(self).__name__} has no rectified centroids")
+
+    # before the loop
 
     def check_table(self, table: Table) -> None:  # noqa: B027
-        """Refuse a table that this kernel cannot take, before any work; most take all."""
+        """Raise ValueError for a table that this kernel does not support."""
 
     def prepared(self, table: Table, preparation: Preparation) -> Any:
-        """The kernel with what it learns from the table: its width, units, the fitted rows."""
+        """Return the kernel with values learned from the table: its width, units, fitted rows."""
         if self.has_width and self.gamma == "auto":  # type: ignore[attr-defined]
             return replace(self, gamma=preparation.auto_gamma(self, table))  # type: ignore[call-arg]
         return self
 
     def for_prediction(self) -> Any:
-        """The kernel that new rows are mapped by."""
+        """Return the kernel that maps new rows."""
         return self
 
     # rows
 
-    @property
-    def takes_periods(self) -> bool:
-        """Whether columns may have a period."""
-        return self.is_periodic
-
     def coordinates(self, X: Array) -> Array:
-        """Where the rows lie before they are mapped, (n, d); NaN in missing cells."""
-        return self.scale.to_units(X, self.beyond)
+        """Return the rows before they are mapped, (n, d); NaN in missing cells."""
+        Z = self.scale.to_units(X, self.beyond)
+        if not self.supports_missing:
+            refuse_missing_coordinates(X, Z, self.name or type(self).__name__, self.beyond)
+        return Z
 
     def within_bounds(self) -> Self:
-        """The same kernel, which moves a value outside the bounds to them where this one ignores
-        it.
-        """
+        """Return the kernel with beyond="clip" in place of "ignore"."""
         return replace(self, beyond="wrap" if self.beyond == "wrap" else "clip")
 
     def uninformative_rows(self, X: Array) -> Array:
-        """Rows that take no part in the sums, (n,) bool: all their values are ignored."""
+        """Return which rows are excluded from the sums, (n,) bool: all their values are ignored."""
         return (
             uninformative_rows(self.scale, X) if self.beyond == "ignore" else np.zeros(len(X), bool)
         )
 
     def has_missing(self, F: Array) -> bool:
-        """Whether mapped rows have missing coordinates."""
+        """Return whether mapped rows have missing coordinates."""
         return bool(np.isnan(F).any())
 
     def row_weights(self, D: Array, W: Any) -> Any:
-        """The weights with which rows pull the centroids, for statistics:
+        """Return the weights with which rows pull the centroids, W times `irls_weight`, (n, k).
 
-        W times `irls_weight`, (n, k).
+        They are those of the statistics.
         """
         return weigh(W, D, self.irls_weight)
 
     def irls_weight(self, D: Array) -> Array:
-        """How hard a row at distance D pulls its centroid: the weight of iteratively reweighted
-        least squares.
-        """
+        """Return the weight of iteratively reweighted least squares of a row at distance D."""
         return np.ones(D.shape)
 
     # centroids
 
     @property
     def starts(self) -> Mapping[str, KernelStart]:
-        """Starts by name that only make sense for this kernel."""
+        """The starts that exist only for this kernel, by name."""
         return {}
 
     def from_rows(self, F: Array, fallback: Any = None) -> Any:
-        """Centroids at mapped rows, their missing coordinates taken from `fallback`."""
+        """Return centroids at mapped rows; missing coordinates are those of `fallback`."""
         return Points(F if fallback is None else np.where(np.isnan(F), fallback.x, F))
 
     def from_points(self, U: Array) -> Any:
-        """Centroids at points in the units of the table."""
+        """Return centroids at points in the units of the table."""
         return self.from_rows(self.within_bounds().embed(U))
 
     def sums_at(self, sums: Any, C: Any) -> Any:
-        """Sums as their rows would leave them if they had moved with the centroids, which are now
-        at points C.
-        """
+        """Return the sums for centroids that moved to C, as if their rows had moved with them."""
         return replace(sums, totals=sums.pull * C.x)
 
     def deviation(self, C: Any) -> Array:
-        """1 - |m|/|phi|: how far each centroid lies off the mapped data, (k,); 0 on it."""
+        """Return 1 - |m|/|phi| of each centroid, (k,): 0 on the mapped data."""
         return np.zeros(len(C))
 
     def centroid_similarity(self, F: Array, C: Any, labels: Array | None = None) -> Array:
-        """How well its nearest centroid, or that of its label, represents each row, (n,); 1 at the
-        centroid.
+        """Return how well each row is represented by its nearest centroid, or by that of its label,
+        (n,); 1 at the centroid.
         """
         return 1 / (1 + self.loss(distance_to_own(self.distance(F, C), labels)))
 
     def centroid_distances(self, C: Any) -> Array:
-        """Distance of each centroid to each in the mapped space, (k, k); not squared."""
+        """Return the distances between centroids in the mapped space, (k, k); not squared."""
         return np.sqrt(self.loss(self.distance(C.x, C)) * self.loss_unit)
 
-    # the face
+    # attributes of estimators
 
     @property
     def fitted_parameters(self) -> dict[str, Any]:
-        """The estimator's parameters as they were used, with scikit-learn's underscore."""
+        """The parameters as they were used, by their names as fitted attributes."""
         return {f"{name}_": getattr(self, name) for name in self.parameters}
 
     @property
     def point_kernel(self) -> Any:
-        """The kernel between points, of one map, that this one is or stands on;
-
-        None where there is none.
-        """
+        """The kernel between points: this one, the one that it wraps, or None."""
         return self
 
     def to_public(self, C: Any) -> dict[str, Any]:
-        """The attributes by which an estimator shows its centroids; `from_public` takes them
-        back.
-        """
+        """Return the fitted attributes of an estimator for these centroids."""
         return {"centroids_": C.x}
 
     def from_public(self, attributes: Mapping[str, Any]) -> Any:
-        """The centroids as the loop holds them."""
+        """Return the centroids from the fitted attributes, the inverse of `to_public`."""
         return Points(attributes["centroids_"])
 
 
-def rectified_update(kernel: Any, sums: Sums, C: Centroids) -> Any:
-    """The next centroids on the mapped data; of a kernel that has means only, those."""
+def rectified_update(kernel: Kernel, sums: Sums, C: Centroids) -> Any:
+    """Return the next centroids on the mapped data, or the means if the kernel has only these."""
     return kernel.rectify(sums, C) if "rectified" in kernel.centroid_rules else kernel.mean(sums, C)
 
 
 def with_statistics(kernel: Any, blocks: Sequence[tuple[Array, Any]], sums: Any, C: Any) -> Any:
-    """The sums with the kernel's statistics of all rows: blocks of mapped rows F and their
-    `row_weights` V.
+    """Return the sums with the kernel's statistics of all rows.
+
+    The blocks are pairs of mapped rows F and their `row_weights` V.
     """
     return replace(
         sums, **{name: getattr(kernel, name)(blocks, sums, C) for name in kernel.statistics}
@@ -236,12 +256,12 @@ def with_statistics(kernel: Any, blocks: Sequence[tuple[Array, Any]], sums: Any,
 
 
 def distance_to_own(D: Array, labels: Array | None) -> Array:
-    """The least distance of each row, or that to the centroid of its label, (n,)."""
+    """Return the smallest distance of each row, or that to the centroid of its label, (n,)."""
     return D.min(axis=1) if labels is None else D[np.arange(len(D)), labels]
 
 
 def weigh(W: Any, D: Array, weight: Callable[[Array], Array]) -> Any:
-    """W times weight(D), where W has entries."""
+    """Return W times weight(D) at the entries of W."""
     if not sparse.issparse(W):
         return W * weight(D)
     at_label = weight(D[np.arange(len(D)), W.indices])

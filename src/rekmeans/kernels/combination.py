@@ -14,7 +14,7 @@ from .._grid import Array
 from ..model import Centroids, Sums
 from ..table import Table, dense
 
-BLOCK_VALUES = 1 << 22  # kernel values in memory at a time where not all are kept
+BLOCK_VALUES = 1 << 22  # kernel values in memory at a time if not all are kept
 
 # rows F (n, p), fitted rows `at` -> k(x, x_q), (n, len(at))
 Inner = Callable[[Array, Array], Array]
@@ -22,7 +22,7 @@ Inner = Callable[[Array, Array], Array]
 
 @dataclass(frozen=True, eq=False)
 class Combination(Centroids):
-    """Centroids as combinations of the fitted rows: their weights A (k, n), and |m|^2 (k,)."""
+    """Centroids as combinations of the fitted rows: weights A (k, n), and squared lengths (k,)."""
 
     weights: Array
     squares: Array
@@ -30,27 +30,33 @@ class Combination(Centroids):
 
 @dataclass(frozen=True, kw_only=True)
 class CombinationSums(Sums):
-    """Combinations are not sums: they are a statistic of all rows."""
+    """The mass, and the combinations, which are a statistic of all rows and do not add."""
 
     combination: Combination | None = None
 
 
 def inner_products(values: Inner, F: Array, A: Array) -> Array:
-    """<phi, m> for weights A (k, n), (n, k); a few rows at a time."""
+    """Return <phi, m> for weights A (k, n), (n, k), computed a few rows at a time."""
     at = np.flatnonzero(A.any(axis=0))
     parts = np.array_split(F, max(1, len(F) * len(at) // BLOCK_VALUES))
     return np.concatenate([values(part, at) @ A[:, at].T for part in parts])
 
 
 def combination_distances(values: Inner, F: Array, lengths: Array, C: Combination) -> Array:
-    """|phi - m|^2, (n, k); below 0 by rounding, or where the lengths k(x, x) are not known."""
+    """Return |phi - m|^2, (n, k).
+
+    It may be negative by rounding, or if the lengths k(x, x) are not known.
+    """
     return lengths[:, None] - 2 * inner_products(values, F, C.weights) + C.squares
 
 
 def mean_combination(
     values: Inner, blocks: Sequence[tuple[Array, Any]], sums: CombinationSums, C: Combination
 ) -> Combination:
-    """A_c = weights/mass, and |m_c|^2 = A_c K A_c'; a cluster without weight keeps its centroid."""
+    """Return A_c = weights/mass and |m_c|^2 = A_c K A_c'.
+
+    A cluster without weight keeps its centroid.
+    """
     W = np.concatenate([dense(part) for _, part in blocks])
     some = sums.mass > 0
     A = np.where(some[:, None], W.T / np.where(some, sums.mass, 1.0)[:, None], C.weights)
@@ -63,9 +69,7 @@ def mean_combination(
 
 
 def at_fitted_rows(values: Inner, F: Array, fitted_lengths: Array, counting: Array) -> Combination:
-    """The centroids at those of the fitted rows that count, by number, which are nearest to
-    these.
-    """
+    """Return centroids at the nearest fitted rows among those with the numbers `counting`."""
     nearest = counting[(fitted_lengths[counting] - 2 * values(F, counting)).argmin(axis=1)]
     A = np.zeros((len(F), len(fitted_lengths)))
     A[np.arange(len(F)), nearest] = 1.0
@@ -73,8 +77,9 @@ def at_fitted_rows(values: Inner, F: Array, fitted_lengths: Array, counting: Arr
 
 
 def counting_rows(kernel: Any, table: Table) -> Array:
-    """The numbers of the rows that have weight and take part: a centroid may lie on these only;
-    all, if none has.
+    """Return the numbers of the rows with a weight and a kept value, or of all if there are none.
+
+    Only these may be centroids.
     """
     counts = ~kernel.uninformative_rows(table.dense(slice(None)))
     counts &= True if table.weights is None else table.weights > 0
@@ -82,7 +87,7 @@ def counting_rows(kernel: Any, table: Table) -> Array:
 
 
 def combination_similarity(D: Array, lengths: Array, C: Combination, labels: Array | None) -> Array:
-    """<phi, m>/(|phi||m|) of the nearest centroid, or that of the label, (n,)."""
+    """Return <phi, m>/(|phi||m|) for the nearest centroid, or that of the label, (n,)."""
     labels = D.argmin(axis=1) if labels is None else labels
     inner = (lengths + C.squares[labels] - D[np.arange(len(D)), labels]) / 2
     size = np.sqrt(lengths * C.squares[labels])
@@ -90,7 +95,7 @@ def combination_similarity(D: Array, lengths: Array, C: Combination, labels: Arr
 
 
 def combination_deviation(C: Combination, fitted_lengths: Array) -> Array:
-    """1 - |m|/|phi|; 0 where all rows of a cluster lie at the origin, as their mean does."""
+    """Return 1 - |m|/|phi|; 0 if all rows of a cluster lie at the origin."""
     size = C.weights @ fitted_lengths
     return np.where(
         size > 0, 1 - np.sqrt(np.maximum(C.squares, 0.0) / np.where(size > 0, size, 1.0)), 0.0

@@ -1,5 +1,5 @@
-"""Euler kernel: phi(x) = exp(i alpha pi x)/sqrt(2), as f = (cos, sin) on the grid 2^-23; distance
-|f - m|^2, exact.
+"""Euler kernel: phi(x) = exp(i alpha pi x)/sqrt(2), as f = (cos, sin) on the grid of 2^-23, with
+the exact distance |f - m|^2.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ LOW_BITS = 12
 
 @dataclass(frozen=True, eq=False)
 class OnCircles(Centroids):
-    """Centroids (cos, sin) on the grid: f (k, 2d) int32, on the circles or, as means, inside
-    them.
+    """Centroids (cos, sin) in grid units: f (k, 2d) int32, on the circles, or inside them if they
+    are means.
     """
 
     f: Array
@@ -36,8 +36,8 @@ class OnCircles(Centroids):
 
 
 def check_within_circles(C: Array) -> None:
-    """Raise ValueError unless centroids (k, 2d) in grid units lie on the circles or inside, up to
-    their rounding.
+    """Raise ValueError if centroids (k, 2d) in grid units lie outside the circles by more than
+    rounding.
     """
     # the squares of an int32 may exceed int64 in their sum
     cos, sin = _halves(C.astype(np.float64))
@@ -47,7 +47,7 @@ def check_within_circles(C: Array) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class CircleSums(Sums):
-    """Sums of w f and of w over the observed cells, exact."""
+    """The exact sums of w f and of w over the observed cells."""
 
     totals: Array  # (k, 2d)
     observed: Array  # (k, d)
@@ -59,14 +59,22 @@ class CircleSums(Sums):
 
 @dataclass(frozen=True)
 class Euler(Kernel):
-    """Each feature on a circle, alpha half-turns per unit of the scaled feature; (0, 0) is a
-    missing cell.
+    """The Euler kernel: each feature on a circle, alpha half-turns per unit of the scaled feature.
+
+    A missing cell is mapped to (0, 0).
     """
 
     name: ClassVar[str] = "euler"
+    formula: ClassVar[str] = "euler"
     parameters: ClassVar[tuple[str, ...]] = ("alpha",)
     centroid_rules: ClassVar[tuple[str, ...]] = ("mean", "rectified")
-    is_exact: ClassVar[bool] = True
+    has_exact_arithmetic: ClassVar[bool] = True
+    is_circular: ClassVar[bool] = True
+    mapped_unit: ClassVar[int] = GRID
+    pull_is_weight: ClassVar[bool] = True
+    loss_is_distance: ClassVar[bool] = True
+    supports_missing: ClassVar[bool] = True
+    supports_periods: ClassVar[bool] = True
     is_periodic: ClassVar[bool] = True
     # squared distance = |f - m|^2 / 2, in grid units squared
     loss_unit: ClassVar[float] = 0.5 / GRID**2
@@ -80,8 +88,9 @@ class Euler(Kernel):
         return self.scale.rates(self.alpha)
 
     def coordinates(self, X: Array) -> Array:
-        """Phases (x - shift) rate in half-turns, (n, d), in float64 and in that order, not
-        reduced.
+        """Return the phases (x - shift) rate in half-turns, (n, d), not reduced to one turn.
+
+        They are computed in float64, in the order of the formula.
         """
         return self.scale.offsets(X, self.beyond) * self.rates
 
@@ -93,8 +102,9 @@ class Euler(Kernel):
         return np.concatenate([cos, sin], axis=1)  # (n, 2d) int32
 
     def distance(self, F: Array, C: OnCircles) -> Array:
-        """|f - m|^2 = |f|^2 - 2 f.m + |m|^2 over the row's observed coordinates, in grid units
-        squared; exact.
+        """Return |f - m|^2 = |f|^2 - 2 f.m + |m|^2 over the observed coordinates of each row.
+
+        It is exact, in squared grid units.
         """
         return grid_distances(F, C.f)
 
@@ -110,8 +120,9 @@ class Euler(Kernel):
         return CircleSums(mass=mass, totals=product(W, F), observed=counts)
 
     def mean(self, sums: CircleSums, C: OnCircles) -> OnCircles:
-        """m = S/count per coordinate, rounded to the grid; a coordinate that no row observed keeps
-        the old value.
+        """Return m = S/count by coordinate, rounded to the grid.
+
+        A coordinate that no row observed keeps its value.
         """
         count = np.tile(_float(sums.observed), 2)  # (k, 2d)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -120,7 +131,7 @@ class Euler(Kernel):
             )
 
     def rectify(self, sums: CircleSums, C: OnCircles) -> OnCircles:
-        """m = S/|S| per coordinate, rounded to the grid; a zero resultant keeps the old angle."""
+        """Return m = S/|S| by column, rounded to the grid; a zero resultant keeps the old angle."""
         a, b = _halves(_float(sums.totals))
         r = np.tile(np.sqrt(a * a + b * b), 2)  # (k, 2d)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -129,8 +140,9 @@ class Euler(Kernel):
             )
 
     def preimage(self, C: OnCircles, near: Array) -> Array:
-        """x = shift + unit u/alpha, u the angle in half-turns, on the branch (modulo 2) nearest to
-        `near`.
+        """Return x = shift + unit u/alpha, where u is the angle in half-turns.
+
+        Of the values of u modulo 2, it is the one nearest to `near`.
         """
         a, b = _halves(C.f.astype(np.float64))
         u = grid_arctan2(b, a) / np.pi
@@ -148,7 +160,7 @@ class Euler(Kernel):
         return {"circle": self._random_angles}
 
     def _random_angles(self, k: int, bits: Any) -> OnCircles:
-        """Random points of the circle, every angle as likely."""
+        """Return random points of the circles, uniform in the angle."""
         raw = bits.random_raw(k * self.scale.n_columns).reshape(k, -1) >> np.uint64(11)
         # angles in [0, 2)
         return OnCircles(np.concatenate(cospi_sinpi(np.array(raw) * 2.0**-52), axis=1))
@@ -159,7 +171,7 @@ class Euler(Kernel):
         return OnCircles(np.where(np.concatenate([observed, observed], axis=1), F, fallback.f))
 
     def sums_at(self, sums: CircleSums, C: OnCircles) -> CircleSums:
-        """Resultants of the same lengths at the angles of C, rounded to integers."""
+        """Return resultants of the same lengths at the angles of C, rounded to integers."""
         a, b = _halves(_float(sums.totals))
         r = np.tile(np.sqrt(a * a + b * b), 2)  # (k, 2d)
         totals = np.rint(r * (C.f / GRID))
@@ -169,9 +181,7 @@ class Euler(Kernel):
         return deviation_from_circle(complex_centroids(C.f))
 
     def centroid_similarity(self, F: Array, C: OnCircles, labels: Array | None = None) -> Array:
-        """f.m/(|f||m|) of each row and its centroid over the coordinates it observes, (n,) in [-1,
-        1].
-        """
+        """Return f.m/(|f||m|) of each row and its centroid over the observed coordinates, (n,)."""
         labels = self.distance(F, C).argmin(axis=1) if labels is None else labels
         f = F.astype(np.float64)
         m = C.f[labels].astype(np.float64)
@@ -183,7 +193,7 @@ class Euler(Kernel):
         return np.sqrt(self.distance(C.f, C).astype(np.float64) * self.loss_unit)
 
     def to_public(self, C: OnCircles) -> dict[str, Any]:
-        """Complex centroids a + ib, (k, d)."""
+        """Return complex centroids a + ib, (k, d)."""
         return {"centroids_": complex_centroids(C.f)}
 
     def from_public(self, attributes: Mapping[str, Any]) -> OnCircles:
@@ -191,15 +201,17 @@ class Euler(Kernel):
 
 
 def deviation_from_circle(centroids: Array) -> Array:
-    """1 - sqrt(sum(a^2 + b^2)/d) of complex centroids a + ib: 0 on the circle, 1 at its centre,
-    (k,).
+    """Return 1 - sqrt(sum(a^2 + b^2)/d) of complex centroids a + ib, (k,).
+
+    It is 0 on the circles and 1 at their centres.
     """
     return 1 - np.sqrt((np.abs(centroids) ** 2).sum(axis=1) / centroids.shape[1])
 
 
 def grid_distances(F: Array, C: Array) -> Array:
-    """|f - m|^2 over the coordinates each row observes, (n, k): int64, or Python's integers where d
-    is large.
+    """Return |f - m|^2 over the observed coordinates of each row, (n, k).
+
+    The type is int64, or Python integers if d is too large for 64 bits.
     """
     d = F.shape[1] // 2
     if d > NARROW:
@@ -218,7 +230,9 @@ def grid_distances(F: Array, C: Array) -> Array:
 
 
 def _observed_squares(F: Array, C: Array) -> Array:
-    """|m|^2 over the coordinates each row observes: (k,), or (n, k) where cells are missing."""
+    """Return |m|^2 over the observed coordinates of each row, (n, k), or (k,) without missing
+    cells.
+    """
     squares = _halves(C)[0] ** 2 + _halves(C)[1] ** 2  # (k, d), up to 2^46 and a little
     observed = _observed_cells(F)
     if observed.all():
@@ -231,23 +245,23 @@ def _observed_squares(F: Array, C: Array) -> Array:
 
 
 def _halves(F: Array) -> tuple[Array, Array]:
-    """The cosines and the sines."""
+    """Return the cosines and the sines."""
     d = F.shape[-1] // 2
     return F[..., :d], F[..., d:]
 
 
 def _columns(F: Array, block: slice) -> Array:
-    """The cosines and sines of a block of columns."""
+    """Return the cosines and the sines of a block of columns."""
     cos, sin = _halves(F)
     return np.concatenate([cos[:, block], sin[:, block]], axis=1)
 
 
 def _observed_cells(F: Array) -> Array:
-    """Cells that are not missing, (n, d)."""
+    """Return which cells are not missing, (n, d)."""
     cos, sin = _halves(F)
     return (cos | sin) != 0
 
 
 def _float(S: Array) -> Array:
-    """Sums as float64, correctly rounded also from Python's integers."""
+    """Return sums as float64, correctly rounded from integers of any length."""
     return S.astype(np.float64)

@@ -1,4 +1,4 @@
-"""Means of a kernel that has no points for them, by its values k(x, x_q) with all fitted rows
+"""Means of a kernel that has no points for them, by its values k(x, x_q) with the fitted rows
 x_q.
 """
 
@@ -28,17 +28,16 @@ from .combination import (
     mean_combination,
 )
 
-# bytes of kernel values that are kept where memory_limit names no other number
+# bytes of kernel values that are kept if there is no memory_limit
 KEPT_BYTES = 2 << 30
-PREIMAGE_STEPS = 100  # mean shifts to a pre-image; each is of the cost of a prediction
+PREIMAGE_STEPS = 100  # mean shifts to a pre-image; each costs as much as a prediction
 
 
 @dataclass(frozen=True)
 class Gram(Kernel):
-    """Mapped rows are [k(x, x_q) for all q | k(x, x)] where these are kept, else the rows as the
-    base maps them.
+    """Means of the base, a kernel with `similarity(F, V)` and k(x, x) = 1.
 
-    The base is a kernel with `similarity(F, V)` and k(x, x) = 1.
+    Mapped rows are [k(x, x_q) for all q | k(x, x)] if these are kept, otherwise those of the base.
     """
 
     centroid_rules: ClassVar[tuple[str, ...]] = ("mean",)
@@ -65,7 +64,7 @@ class Gram(Kernel):
         return replace(self, base=base, fitted=fitted, counting=counting, keep=keep)
 
     def for_prediction(self) -> Gram:
-        return replace(self, keep=False)  # each new row is compared once
+        return replace(self, keep=False)  # each new row needs its kernel values only once
 
     def coordinates(self, X: Array) -> Array:
         return self.base.coordinates(X)
@@ -76,7 +75,7 @@ class Gram(Kernel):
             return F
         K = np.empty((len(F), len(self.fitted) + 1))
         step = max(1, BLOCK_VALUES // len(self.fitted))
-        for at in range(0, len(F), step):  # a few rows at a time: no second matrix beside this one
+        for at in range(0, len(F), step):  # a few rows at a time avoid a second matrix
             K[at : at + step, :-1] = self.base.similarity(F[at : at + step], self.fitted)
             K[at : at + step, -1] = 1.0
         return K
@@ -99,8 +98,8 @@ class Gram(Kernel):
         return C if sums.combination is None else sums.combination
 
     def preimage(self, C: Combination, near: Array) -> Array:
-        """The points whose images are nearest to the means: mean shift from each cluster's average
-        row.
+        """Return points with images near the means, by mean shift from the average row of each
+        cluster.
         """
         W = C.weights.T
         observed = ~np.isnan(self.fitted)
@@ -125,8 +124,9 @@ class Gram(Kernel):
         return False
 
     def _values(self, F: Array, at: Array) -> Array:
-        """k(x, x_q) of the rows and the fitted rows `at`, row by row: so that products are the
-        same, kept or not.
+        """Return k(x, x_q) of the rows and the fitted rows `at`.
+
+        They have the same bits, kept or not.
         """
         return F.take(at, axis=1) if self.keep else self.base.similarity(F, self.fitted[at])
 
@@ -144,6 +144,10 @@ class Gram(Kernel):
         return np.sqrt(np.maximum(C.squares[:, None] + C.squares - inner - inner.T, 0.0))
 
     @property
+    def supports_missing(self) -> bool:  # type: ignore[override]
+        return self.base.supports_missing
+
+    @property
     def fitted_parameters(self) -> dict[str, Any]:
         return self.base.fitted_parameters
 
@@ -152,7 +156,7 @@ class Gram(Kernel):
         return self.base
 
     def to_public(self, C: Combination) -> dict[str, Any]:
-        """Weights of the fitted rows (k, n), and squared lengths (k,)."""
+        """Return the weights of the fitted rows (k, n) and the squared lengths (k,)."""
         return {"centroids_": C.weights, "squared_lengths_": C.squares}
 
     def from_public(self, attributes: Mapping[str, Any]) -> Combination:

@@ -1,4 +1,4 @@
-"""Laplace kernels k(x, v) = exp(-gamma |x - v|), in the L1 or the L2 norm; centroids phi(v) of
+"""Laplace kernels k(x, v) = exp(-gamma |x - v|) in the L1 or the L2 norm, with centroids phi(v) at
 points v.
 """
 
@@ -16,30 +16,30 @@ from ..model import Points, Sums
 from .base import Kernel, distance_to_own, weigh
 from .points import PointSums, point_distances, point_sums, weighted_mean
 
-AT_CENTROID = 1e-9  # distance, in units of the scale, within which a row sits on a centroid
+AT_CENTROID = 1e-9  # distance in units of the scale up to which a row lies on a centroid
 
 
 @dataclass(frozen=True, kw_only=True)
 class MedianSums(Sums):
-    """Medians are not sums: they are a statistic of all rows."""
+    """The mass, and the medians, which are a statistic of all rows and do not add."""
 
     medians: Array | None = None  # (k, d)
 
 
 @dataclass(frozen=True, kw_only=True)
 class WeiszfeldSums(PointSums):
-    """Sums of the rows off the centroids, and the mass of those on them."""
+    """The sums of the rows off the centroids, and the mass of those on them."""
 
     mass_at_centroid: Array  # (k,)
 
 
 @dataclass(frozen=True)
 class Laplace(Kernel):
-    """exp(-gamma |x - v|_1); `rectify` takes the weighted median of each coordinate, with the
-    weights k(x, v).
-    """
+    """exp(-gamma |x - v|_1); `rectify` returns the medians of each column, weighted by k(x, v)."""
 
     name: ClassVar[str] = "laplace"
+    formula: ClassVar[str] = "laplace"
+    supports_missing: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = ("gamma",)
     statistics: ClassVar[tuple[str, ...]] = ("medians",)
     is_additive: ClassVar[bool] = False
@@ -60,9 +60,7 @@ class Laplace(Kernel):
         return MedianSums(mass=mass_of(W))
 
     def medians(self, blocks: Sequence[tuple[Array, Any]], sums: MedianSums, C: Points) -> Array:
-        """Weighted medians of each coordinate, (k, d), of all rows F with the weights V of
-        `irls_weight`.
-        """
+        """Return the medians of each column, (k, d), of all rows F by the weights V."""
         F = np.concatenate([F for F, _ in blocks])
         parts = [V for _, V in blocks]
         V = sparse.vstack(parts).tocsc() if sparse.issparse(parts[0]) else np.concatenate(parts)
@@ -78,7 +76,7 @@ class Laplace(Kernel):
         return np.exp(-D)
 
     def similarity(self, F: Array, V: Array) -> Array:
-        """k(x, v), (n, m)."""
+        """Return k(x, v), (n, m)."""
         return np.exp(-self.distance(F, Points(V)))
 
     def centroid_similarity(self, F: Array, C: Points, labels: Array | None = None) -> Array:
@@ -89,11 +87,13 @@ class Laplace(Kernel):
 class LaplaceL2(Kernel):
     """exp(-gamma |x - v|_2); `rectify` is Weiszfeld's step with the weights exp(-gamma r)/r.
 
-    Rows on the centroid itself would hold it for ever: they pull nothing, and only shorten the step
+    The weight of a row on the centroid itself would be infinite. Such rows only shorten the step
     (Vardi and Zhang).
     """
 
     name: ClassVar[str] = "laplace-l2"
+    formula: ClassVar[str] = "laplace-l2"
+    supports_missing: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = ("gamma",)
     has_width: ClassVar[bool] = True
 
@@ -115,8 +115,9 @@ class LaplaceL2(Kernel):
         return WeiszfeldSums(**shared_fields, mass_at_centroid=at_centroid)
 
     def rectify(self, sums: WeiszfeldSums, C: Points) -> Points:
-        """v + (1 - mass_at_centroid/|R|)(T - v), T the weighted mean of the rows off v and R the
-        sum of their pulls.
+        """Return v + (1 - mass_at_centroid/|R|)(T - v).
+
+        T is the weighted mean of the rows off v, and R the sum of their pulls.
         """
         target = weighted_mean(sums, C).x
         force = np.linalg.norm(sums.totals - sums.pull * C.x, axis=1)
@@ -136,7 +137,7 @@ class LaplaceL2(Kernel):
         return D <= AT_CENTROID * self.gamma
 
     def similarity(self, F: Array, V: Array) -> Array:
-        """k(x, v), (n, m)."""
+        """Return k(x, v), (n, m)."""
         return np.exp(-self.distance(F, Points(V)))
 
     def centroid_similarity(self, F: Array, C: Points, labels: Array | None = None) -> Array:
@@ -144,10 +145,11 @@ class LaplaceL2(Kernel):
 
 
 def weighted_medians(F: Array, v: Any, old: Array) -> Array:
-    """In each column the smallest value at which the weights v (n, 1) of it and all below reach
-    half; else the old.
+    """Return the median of each column by the weights v (n, 1), or the old value without weight.
+
+    It is the smallest value such that the rows up to it have half of the weight.
     """
-    # rows of no weight are not sorted
+    # rows without weight are not sorted
     at = v.indices if sparse.issparse(v) else np.flatnonzero(v[:, 0])
     cells = F[at]
     weights = v.data if sparse.issparse(v) else v[at, 0]

@@ -13,9 +13,13 @@ from .points import PointSums, point_distances, point_sums, weighted_mean
 
 @dataclass(frozen=True)
 class Linear(Kernel):
-    """The scaled table itself; NaN in a missing cell."""
+    """The linear kernel: mapped rows are the scaled rows, with NaN in missing cells."""
 
     name: ClassVar[str] = "linear"
+    formula: ClassVar[str] = "linear"
+    pull_is_weight: ClassVar[bool] = True
+    loss_is_distance: ClassVar[bool] = True
+    supports_missing: ClassVar[bool] = True
     centroid_rules: ClassVar[tuple[str, ...]] = ("mean",)
     mean_is_point: ClassVar[bool] = True
 
@@ -23,7 +27,7 @@ class Linear(Kernel):
         return self.coordinates(X)
 
     def distance(self, F: Array, C: Points) -> Array:
-        """|x - c|^2, (n, k)."""
+        """Return |x - c|^2, (n, k)."""
         return point_distances(F, C, "sqeuclidean")
 
     def loss(self, D: Array) -> Array:

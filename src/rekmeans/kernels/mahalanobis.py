@@ -1,5 +1,6 @@
-"""Clusters with a shape: (f - m)' A (f - m) + prior s^2 tr A, det A = 1, on mapped rows f; the
-prior makes A round.
+"""Clusters with a shape: (f - m)' A (f - m) + prior s^2 tr A, det A = 1, on mapped rows f.
+
+The prior makes A rounder.
 """
 
 from __future__ import annotations
@@ -11,25 +12,26 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from .._grid import GRID, Array, product, small_weights
+from .._grid import Array, product, small_weights
 from ..model import Centroids, Sums
 from ..table import Table
 from ..table.refusals import refuse_wide_shapes
 from .base import Kernel, KernelStart, Preparation
 from .euler import deviation_from_circle
 
-# over the columns in one pass, towards the point of the circles nearest in the metric of the shape
+# sweeps over the columns in a pass, towards the nearest point of the circles in the metric
 CIRCLE_SWEEPS = 5
-ANGLE_GRID = np.linspace(-np.pi, np.pi, 64, endpoint=False)  # tried for one column
-ANGLE_STEPS = 4  # steps from the best of them
-STILL_ANGLES = 1e-10  # a sweep that moves nothing more ends them
-SPREAD_ROWS = 1 << 14  # rows whose spread is taken at a time
+ANGLE_GRID = np.linspace(-np.pi, np.pi, 64, endpoint=False)  # candidates in one column
+ANGLE_STEPS = 4  # Newton steps from the best of them
+STILL_ANGLES = 1e-10  # the sweeps end when none of the coordinates moves more
+SPREAD_ROWS = 1 << 14  # rows in memory at a time while the spread is computed
 
 
 @dataclass(frozen=True, eq=False)
 class Shaped(Centroids):
-    """Centroids with a place m (k, p) and a shape (k, p, p), the inverse of the cluster's
-    covariance, of volume 1.
+    """Centroids with a position m (k, p) and a shape (k, p, p).
+
+    A shape is the inverse of the covariance of its cluster, scaled to determinant 1.
     """
 
     m: Array
@@ -38,8 +40,8 @@ class Shaped(Centroids):
 
 @dataclass(frozen=True, kw_only=True)
 class ShapeSums(Sums):
-    """Sums of w f, and of w (f - m)(f - m)' about the present centroid: about 0 it would be lost in
-    the squares.
+    """The sums of w f, and of w (f - m)(f - m)' about the current centroid, which avoids
+    cancellation.
     """
 
     totals: Array  # (k, p)
@@ -48,22 +50,30 @@ class ShapeSums(Sums):
 
 @dataclass(frozen=True)
 class Mahalanobis(Kernel):
-    """With S = cov + prior s^2 I the exact minimiser is A = det(S)^(1/p) S^-1, so that no step
-    raises the objective.
+    """Clusters with a shape A = det(S)^(1/p) S^-1, where S = cov + prior s^2 I.
 
-    The base is a kernel whose centroids are points, or on circles.
+    This A is the exact minimizer of the objective, so no step raises it. The base is a kernel with
+    centroids that are points or on circles.
     """
 
-    takes_missing: ClassVar[bool] = False
+    loss_is_distance: ClassVar[bool] = True
     learns_from_all_rows: ClassVar[bool] = True
 
     base: Any = None
     prior: float = 0.1
-    spread: float = 1.0  # s^2: mean squared distance of a row to the middle of all, by coordinate
+    spread: float = 1.0  # s^2: mean squared deviation of a coordinate from the mean of all rows
 
     @property
     def is_periodic(self) -> bool:  # type: ignore[override]
         return self.base.is_periodic
+
+    @property
+    def is_circular(self) -> bool:  # type: ignore[override]
+        return self.base.is_circular
+
+    @property
+    def supports_periods(self) -> bool:  # type: ignore[override]
+        return self.base.supports_periods
 
     @property
     def mean_is_point(self) -> bool:  # type: ignore[override]
@@ -73,16 +83,11 @@ class Mahalanobis(Kernel):
     def centroid_rules(self) -> tuple[str, ...]:  # type: ignore[override]
         return self.base.centroid_rules
 
-    @property
-    def unit(self) -> int:
-        """What the base kernel calls 1."""
-        return GRID if self.base.is_exact else 1
-
     def check_table(self, table: Table) -> None:
         refuse_wide_shapes(table.n_columns)
 
     def prepared(self, table: Table, preparation: Preparation) -> Mahalanobis:
-        """With the spread of the mapped rows."""
+        """Return the kernel with the spread of the mapped rows."""
         kernel = replace(self, base=self.base.prepared(table, preparation))
         middle = kernel._row_average(table, lambda F: F)
         spread = kernel._row_average(
@@ -91,7 +96,7 @@ class Mahalanobis(Kernel):
         return replace(kernel, spread=float(spread[0]) or 1.0)
 
     def _row_average(self, table: Table, value: Any) -> Array:
-        """The weighted average over the rows that take part of `value` of the mapped rows."""
+        """Return the weighted average of `value` of the mapped rows, without uninformative rows."""
         total: Any = 0.0
         mass = 0.0
         weights = (
@@ -108,7 +113,7 @@ class Mahalanobis(Kernel):
         return self.base.coordinates(X)
 
     def embed(self, X: Array) -> Array:
-        return self.base.embed(X) / self.unit
+        return self.base.embed(X) / self.base.mapped_unit
 
     def distance(self, F: Array, C: Shaped) -> Array:
         pairs = zip(C.m, C.shape, strict=True)
@@ -116,7 +121,7 @@ class Mahalanobis(Kernel):
         return np.maximum(plain, 0.0) + self._penalty(C)
 
     def _penalty(self, C: Shaped) -> Array:
-        """prior s^2 tr A, (k,)."""
+        """Return prior s^2 tr A, (k,)."""
         return self.prior * self.spread * np.trace(C.shape, axis1=1, axis2=2)
 
     def loss(self, D: Array) -> Array:
@@ -134,9 +139,7 @@ class Mahalanobis(Kernel):
         return self._with_shapes(sums, self._means(sums, C), C)
 
     def rectify(self, sums: ShapeSums, C: Shaped) -> Shaped:
-        """Each centroid moved to the point of the circles nearest to its mean in the metric of its
-        shape.
-        """
+        """Return the points of the circles nearest to the means in the metrics of the shapes."""
         return self._with_shapes(sums, on_circles(self._means(sums, C), C.shape, C.m), C)
 
     def _means(self, sums: ShapeSums, C: Shaped) -> Array:
@@ -144,8 +147,9 @@ class Mahalanobis(Kernel):
         return np.where(some, sums.totals / np.where(some, sums.mass[:, None], 1.0), C.m)
 
     def _with_shapes(self, sums: ShapeSums, M: Array, C: Shaped) -> Shaped:
-        """The places M with the shapes that minimise the objective there; the old shape where there
-        is no weight.
+        """Return the positions M with the shapes that minimize the objective there.
+
+        A cluster without weight keeps its shape.
         """
         p = M.shape[1]
         means = self._means(sums, C)
@@ -161,7 +165,7 @@ class Mahalanobis(Kernel):
         return Shaped(M, shapes)
 
     def preimage(self, C: Shaped, near: Array) -> Array:
-        return self.base.preimage(self.base.from_rows(C.m * self.unit), near)
+        return self.base.preimage(self.base.from_rows(C.m * self.base.mapped_unit), near)
 
     def uninformative_rows(self, X: Array) -> Array:
         return self.base.uninformative_rows(X)
@@ -174,24 +178,24 @@ class Mahalanobis(Kernel):
         return {name: partial(self._round_start, start) for name, start in self.base.starts.items()}
 
     def _round_start(self, start: KernelStart, k: int, bits: Any) -> Shaped:
-        return self.from_rows(start(k, bits).f / self.unit)
+        return self.from_rows(start(k, bits).f / self.base.mapped_unit)
 
     def from_rows(self, F: Array, fallback: Shaped | None = None) -> Shaped:
         p = F.shape[1]
         return Shaped(F, np.broadcast_to(np.eye(p), (len(F), p, p)))
 
     def deviation(self, C: Shaped) -> Array:
-        return deviation_from_circle(_complex(C.m)) if self.base.is_exact else np.zeros(len(C))
+        return deviation_from_circle(_complex(C.m)) if self.is_circular else np.zeros(len(C))
 
     def centroid_similarity(self, F: Array, C: Shaped, labels: Array | None = None) -> Array:
-        """1/(1 + D/p) of the nearest centroid, D without the prior."""
+        """Return 1/(1 + D/p) for the nearest centroid, with D without the prior."""
         D = self.distance(F, C)
         labels = D.argmin(axis=1) if labels is None else labels
         plain = (D - self._penalty(C))[np.arange(len(F)), labels]
         return 1 / (1 + plain / F.shape[1])
 
     def centroid_distances(self, C: Shaped) -> Array:
-        """In the metric of the second centroid's shape."""
+        """Return the distances in the metric of the shape of the second centroid, (k, k)."""
         return np.sqrt(self.distance(C.m, C))
 
     @property
@@ -203,24 +207,25 @@ class Mahalanobis(Kernel):
         return None
 
     def to_public(self, C: Shaped) -> dict[str, Any]:
-        """Places as the base shows them, complex (k, d) or points, and shapes (k, p, p)."""
-        return {"centroids_": _complex(C.m) if self.base.is_exact else C.m, "shapes_": C.shape}
+        """Return positions, complex (k, d) or points, and shapes (k, p, p)."""
+        return {"centroids_": _complex(C.m) if self.is_circular else C.m, "shapes_": C.shape}
 
     def from_public(self, attributes: Mapping[str, Any]) -> Shaped:
         m = attributes["centroids_"]
-        places = np.concatenate([m.real, m.imag], axis=1) if self.base.is_exact else m
+        places = np.concatenate([m.real, m.imag], axis=1) if self.is_circular else m
         return Shaped(places, attributes["shapes_"])
 
 
 def _complex(M: Array) -> Array:
-    """(cos, sin) side by side as complex numbers."""
+    """Return (cos, sin) side by side as complex numbers."""
     d = M.shape[1] // 2
     return M[:, :d] + 1j * M[:, d:]
 
 
 def on_circles(target: Array, A: Array, M: Array) -> Array:
-    """The M (k, 2d) with every (cos, sin) of length 1 that lower (m - target)' A (m - target),
-    column by column.
+    """Return M (k, 2d) with every (cos, sin) of length 1 that lowers (m - target)' A (m - target).
+
+    The columns are optimized one after the other.
     """
     d = M.shape[1] // 2
     M = M / np.tile(np.maximum(np.hypot(M[:, :d], M[:, d:]), np.finfo(float).tiny), 2)
@@ -239,7 +244,7 @@ def on_circles(target: Array, A: Array, M: Array) -> Array:
 
 
 def on_circle(B: Array, h: Array, old: Array) -> Array:
-    """The unit vectors z (k, 2) of least z'Bz - 2 h'z; the old one unless another is lower."""
+    """Return the unit vectors z (k, 2) of least z'Bz - 2 h'z; ties keep the old ones."""
 
     # (k, 1) each
     b00 = B[:, 0, :1]

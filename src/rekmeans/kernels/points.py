@@ -1,6 +1,4 @@
-"""What kernels whose centroids are points share: distances over observed coordinates, weighted
-means.
-"""
+"""Distances over observed coordinates and weighted means, for kernels with points as centroids."""
 
 from __future__ import annotations
 
@@ -18,9 +16,7 @@ COORDINATE_SHARE = {"sqeuclidean": np.square, "cityblock": np.abs}  # of the dis
 
 @dataclass(frozen=True, kw_only=True)
 class PointSums(Sums):
-    """Sums of v x and of v over the observed coordinates of the rows, v the weight with which a row
-    pulls.
-    """
+    """The sums of v x and of v over the observed coordinates; a row pulls with weight v."""
 
     totals: Array  # (k, d)
     pull: Array  # (k, d)
@@ -31,19 +27,19 @@ class PointSums(Sums):
 
 
 def point_distances(F: Array, C: Points, metric: str) -> Array:
-    """Sums of squares or absolute values of the differences over the coordinates each row has, (n,
-    k).
+    """Return sums of squared or absolute differences over the observed coordinates of each row,
+    (n, k).
     """
     D = cdist(F, C.x, metric)
     missing = np.isnan(D).any(axis=1)
-    if missing.any():  # few rows as a rule: they alone are summed without their missing cells
+    if missing.any():  # usually few rows, which are summed again without their missing cells
         share = COORDINATE_SHARE[metric]
         D[missing] = np.stack([np.nansum(share(F[missing] - c), axis=1) for c in C.x], axis=1)
     return D
 
 
 def point_sums(F: Array, W: Any, V: Any) -> PointSums:
-    """The sums of rows with weights W that pull with weights V, both (n, k)."""
+    """Return the sums of rows with weights W that pull with weights V, both (n, k)."""
     observed = ~np.isnan(F)
     return PointSums(
         mass=mass_of(W),
@@ -53,6 +49,6 @@ def point_sums(F: Array, W: Any, V: Any) -> PointSums:
 
 
 def weighted_mean(sums: PointSums, C: Points) -> Points:
-    """sum v x / sum v per coordinate; where nothing pulls, the centroid stays."""
+    """Return sum v x / sum v by coordinate, or the old value if no row pulls."""
     some = sums.pull > 0
     return Points(np.where(some, sums.totals / np.where(some, sums.pull, 1.0), C.x))

@@ -1,5 +1,5 @@
-"""Precomputed kernel: the table holds the values k(x, x_q) of all fitted rows, and last k(x, x);
-means only.
+"""Precomputed kernel: the table holds the values k(x, x_q) for the fitted rows, and k(x, x) in the
+last column.
 """
 
 from __future__ import annotations
@@ -27,14 +27,13 @@ from .combination import (
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
-    """Kernel values between rows; no points are known, so centroids have no pre-images."""
+    """Kernel values between rows. There are no points, so centroids have no pre-images."""
 
     name: ClassVar[str] = "precomputed"
     centroid_rules: ClassVar[tuple[str, ...]] = ("mean",)
     statistics: ClassVar[tuple[str, ...]] = ("combination",)
     is_additive: ClassVar[bool] = False
     is_pairwise: ClassVar[bool] = True
-    takes_missing: ClassVar[bool] = False
     seeding_sample: ClassVar[int | None] = None
 
     fitted_lengths: Any = None  # k(x_q, x_q) of the fitted rows, (n,)
@@ -65,7 +64,7 @@ class Precomputed(Kernel):
         return C if sums.combination is None else sums.combination
 
     def preimage(self, C: Combination, near: Array) -> Array:
-        """There is none: no columns."""
+        """Return an array without columns: there is no pre-image."""
         return np.full((len(C), 0), np.nan)
 
     def has_missing(self, F: Array) -> bool:
@@ -85,7 +84,7 @@ class Precomputed(Kernel):
         return None
 
     def to_public(self, C: Combination) -> dict[str, Any]:
-        """Weights of the fitted rows (k, n), and squared lengths (k,)."""
+        """Return the weights of the fitted rows (k, n) and the squared lengths (k,)."""
         return {"centroids_": C.weights, "squared_lengths_": C.squares}
 
     def from_public(self, attributes: Mapping[str, Any]) -> Combination:
@@ -93,5 +92,5 @@ class Precomputed(Kernel):
 
 
 def _values(F: Array, at: Array) -> Array:
-    """k(x, x_q) of the rows and the fitted rows `at`."""
+    """Return k(x, x_q) of the rows and the fitted rows `at`."""
     return F.take(at, axis=1)

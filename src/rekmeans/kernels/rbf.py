@@ -1,5 +1,5 @@
-"""RBF kernel k(x, v) = exp(-gamma |x - v|^2); centroids phi(v) of points v; loss 2(1 - k), the
-Welsch loss.
+"""RBF kernel k(x, v) = exp(-gamma |x - v|^2) with centroids phi(v) at points v and the loss
+2(1 - k), the Welsch loss.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from .points import PointSums, point_distances, point_sums, weighted_mean
 
 @dataclass(frozen=True)
 class RBF(Kernel):
-    """Rows and centroids are points; a row pulls with the weight k(x, v), so far rows have no
-    influence.
-    """
+    """The RBF kernel: a row pulls with the weight k(x, v), so far rows have no influence."""
 
     name: ClassVar[str] = "rbf"
+    formula: ClassVar[str] = "rbf"
+    supports_missing: ClassVar[bool] = True
     parameters: ClassVar[tuple[str, ...]] = ("gamma",)
     has_width: ClassVar[bool] = True
 
@@ -31,9 +31,7 @@ class RBF(Kernel):
         return self.coordinates(X)
 
     def distance(self, F: Array, C: Points) -> Array:
-        """gamma |x - v|^2: the nearest point is the nearest in the mapped space, without
-        saturating.
-        """
+        """Return gamma |x - v|^2, which has the order of the loss and does not saturate."""
         return self.gamma * point_distances(F, C, "sqeuclidean")
 
     def loss(self, D: Array) -> Array:
@@ -43,7 +41,7 @@ class RBF(Kernel):
         return point_sums(F, W, weigh(W, D, self.irls_weight))
 
     def rectify(self, sums: PointSums, C: Points) -> Points:
-        """The mean-shift step v = sum k x / sum k, a majorisation."""
+        """Return the step of mean shift v = sum k x / sum k, a majorization."""
         return weighted_mean(sums, C)
 
     def preimage(self, C: Points, near: Array) -> Array:
@@ -53,9 +51,9 @@ class RBF(Kernel):
         return np.exp(-D)
 
     def similarity(self, F: Array, V: Array) -> Array:
-        """k(x, v), (n, m)."""
+        """Return k(x, v), (n, m)."""
         return np.exp(-self.distance(F, Points(V)))
 
     def centroid_similarity(self, F: Array, C: Points, labels: Array | None = None) -> Array:
-        """k of the nearest centroid: the cosine of the angle between them in the mapped space."""
+        """Return k of the nearest centroid, the cosine of the angle in the mapped space."""
         return np.exp(-distance_to_own(self.distance(F, C), labels))

@@ -18,16 +18,17 @@ from ..scales import robust_scale
 from ..table import Table
 from .base import Kernel, KernelStart, Preparation, rectified_update, with_statistics
 
-LEAST_LINE_POINTS = 512  # of a line searched for a shared pre-image, at least
-POINTS_PER_TURN = 12  # of them to a turn of the steepest alpha
-MOST_LINE_POINTS = 1 << 14  # of them; a longer line is searched in its middle
-LINE_STEPS = 6  # steps from the best of them
-GRID_ROOM = 4 / GRID  # what the grid may give to an old centroid
+# points of the line that is searched for a shared pre-image; of a longer line, the middle
+LEAST_LINE_POINTS = 512
+MOST_LINE_POINTS = 1 << 14
+POINTS_PER_TURN = 12  # points for each turn of the steepest alpha
+LINE_STEPS = 6  # Newton steps from the best point
+GRID_ROOM = 4 / GRID  # advantage of an old centroid that is explained by the grid
 
 
 @dataclass(frozen=True, eq=False)
 class Stacked(Centroids):
-    """The centroids of each kernel, and the kernels' weights (b,), the same for all clusters."""
+    """The centroids of each kernel, and the weights of the kernels (b,), shared by all clusters."""
 
     parts: tuple[Any, ...]
     weights: Array
@@ -58,25 +59,26 @@ class Stacked(Centroids):
 
 @dataclass(frozen=True, kw_only=True)
 class StackSums(Sums):
-    """The sums of each kernel, and each kernel's loss in its unit (b,)."""
+    """The sums of each kernel, and the loss of each kernel in its unit (b,)."""
 
     parts: tuple[Any, ...]
     losses: Array
-    complete_parts: tuple[Any, ...] | None = None  # with the kernels' own statistics
+    complete_parts: tuple[Any, ...] | None = None  # with the statistics of each kernel
 
 
 @dataclass(frozen=True)
 class Stack(Kernel):
-    """Mapped rows side by side, centroids in a record for each kernel."""
+    """Several kernels: mapped rows side by side, and a record of centroids for each kernel."""
 
     is_periodic: ClassVar[bool] = True
+    loss_is_distance: ClassVar[bool] = True
     learns_from_all_rows: ClassVar[bool] = True
 
     parts: tuple[Any, ...] = ()  # kernels with an explicit map
-    units: tuple[float, ...] = ()  # mean loss of a row with one centroid for all, by kernel
+    units: tuple[float, ...] = ()  # mean loss of a row with one cluster, by kernel
     power: float = 2.0
-    shared: bool = False  # one pre-image for all kernels, which then are Euler's
-    reach: float = 1.0  # how far from 0 the rows lie, in units of the scale
+    shared: bool = False  # one pre-image for all kernels, all of them on circles
+    reach: float = 1.0  # largest distance of a row from 0, in units of the scale
 
     @property
     def centroid_rules(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -96,8 +98,12 @@ class Stack(Kernel):
         return all(part.is_additive for part in self.parts)
 
     @property
-    def takes_periods(self) -> bool:
-        return all(part.takes_periods for part in self.parts)
+    def supports_missing(self) -> bool:  # type: ignore[override]
+        return all(part.supports_missing for part in self.parts)
+
+    @property
+    def supports_periods(self) -> bool:  # type: ignore[override]
+        return all(part.supports_periods for part in self.parts)
 
     def prepared(self, table: Table, preparation: Preparation) -> Stack:
         summary = table.column_summary(preparation.n_threads)
@@ -132,11 +138,12 @@ class Stack(Kernel):
         return self._update(sums, C, [partial(rectified_update, part) for part in self.parts])
 
     def _update(self, sums: StackSums, C: Stacked, rules: list[Callable[..., Any]]) -> Stacked:
-        """w_b in proportion to J_b^(-1/(p-1)), then each kernel's own centroids, or those of the
-        shared pre-images.
+        """Return weights in proportion to J_b^(-1/(p-1)), and the centroids of each kernel.
+
+        The centroids are the kernel's own, or those of the shared pre-images.
         """
         J = np.maximum(sums.losses, np.finfo(float).tiny)
-        w = (J.min() / J) ** (1 / (self.power - 1))  # by the least, which cannot overflow
+        w = (J.min() / J) ** (1 / (self.power - 1))  # divided by the least to avoid overflow
         w /= w.sum()
         if self.shared:
             return Stacked(self._shared_centroids(sums, C, w**self.power / np.array(self.units)), w)
@@ -146,11 +153,11 @@ class Stack(Kernel):
         )
 
     def preimage(self, C: Stacked, near: Array) -> Array:
-        """That of the kernel of greatest weight."""
+        """Return the pre-images of the kernel with the largest weight."""
         return self.preimages(C, near)[C.weights.argmax()]
 
     def preimages(self, C: Stacked, near: Array) -> Array:
-        """Those of each kernel, (b, k, d); `near` in units of the scale."""
+        """Return the pre-images of each kernel, (b, k, d); `near` is in units of the scale."""
         pairs = zip(self.parts, C.parts, strict=True)
         return np.stack([part.preimage(c, near * getattr(part, "alpha", 1.0)) for part, c in pairs])
 
@@ -160,7 +167,7 @@ class Stack(Kernel):
     def complete_parts(
         self, blocks: Sequence[tuple[Array, Any]], sums: StackSums, C: Stacked
     ) -> tuple[Any, ...]:
-        """The sums of each kernel with its own statistics."""
+        """Return the sums of each kernel with its statistics."""
         blocks_by_part: list[list[tuple[Array, Any]]] = [[] for _ in self.parts]
         for F, W in blocks:
             for b, (part, f, c) in enumerate(self._by_part(F, C)):
@@ -171,27 +178,26 @@ class Stack(Kernel):
         return tuple(with_statistics(part, rows, s, c) for part, rows, s, c in pairs)
 
     def _by_part(self, F: Array, C: Stacked) -> Iterator[tuple[Any, Array, Any]]:
-        """Each kernel with its own columns of mapped rows, in its own numbers, and its own
-        centroids.
-        """
+        """Yield each kernel with its columns of mapped rows, in its dtype, and its centroids."""
         at = 0
         d = self.scale.n_columns
         for part, c in zip(self.parts, C.parts, strict=True):
-            width = 2 * d if part.is_exact else d
+            width = 2 * d if part.is_circular else d
             f = F[..., at : at + width]
-            yield part, f.astype(np.int32) if part.is_exact else f, c
+            yield part, f.astype(np.int32) if part.has_exact_arithmetic else f, c
             at += width
 
     def _in_units(self, Ds: list[Array]) -> list[Array]:
-        """Each kernel's loss at its own distances, in its unit, (n, k)."""
+        """Return the loss of each kernel at its distances, in its unit, (n, k)."""
         kernels = zip(self.parts, Ds, self.units, strict=True)
         return [
             part.loss(D).astype(np.float64) * (part.loss_unit / unit) for part, D, unit in kernels
         ]
 
     def _shared_centroids(self, sums: StackSums, C: Stacked, share: Array) -> tuple[Any, ...]:
-        """(cos, sin)(alpha_b pi u) at the u, by cluster and column, of the largest sum_b share_b
-        S_b.(cos, sin).
+        """Return (cos, sin)(alpha_b pi u) for the best u of each cluster and column.
+
+        The best u maximizes sum_b share_b S_b.(cos, sin).
         """
         alphas = np.array([part.alpha for part in self.parts])
         # (b, k, 2d)
@@ -208,7 +214,7 @@ class Stack(Kernel):
         return tuple(part.from_rows(f) for part, f in zip(self.parts, values, strict=True))
 
     def _line(self, alphas: Array) -> Array:
-        """The u that are tried: as far as rows lie, and a full turn of the flattest kernel."""
+        """Return candidates for u: as far as rows lie, and a full turn of the flattest kernel."""
         half = max(1 / alphas.min(), self.reach)
         half = min(half, MOST_LINE_POINTS / POINTS_PER_TURN / alphas.max())
         return np.linspace(
@@ -230,8 +236,9 @@ class Stack(Kernel):
         return {name: partial(self._start, name) for name in sorted(names)}
 
     def _start(self, name: str, k: int, bits: Any) -> Stacked:
-        """The start of that name of each kernel; with a shared pre-image, that of the first, within
-        the bounds.
+        """Return the start of this name of each kernel.
+
+        With shared pre-images, it is that of the first kernel, within the bounds.
         """
         if not self.shared:
             return self._evenly([part.starts[name](k, bits) for part in self.parts])
@@ -252,23 +259,23 @@ class Stack(Kernel):
         return self._evenly([None] * len(self.parts))
 
     def _evenly(self, parts: Sequence[Any]) -> Stacked:
-        """The kernels' centroids with equal weights, as at a start."""
+        """Return the centroids with equal weights of the kernels, as at a start."""
         return Stacked(tuple(parts), np.full(len(self.parts), 1 / len(self.parts)))
 
     def deviation(self, C: Stacked) -> Array:
-        """The kernels' own, by weight."""
+        """Return the weighted mean of the deviations of the kernels, (k,)."""
         return sum(
             w * part.deviation(c) for w, part, c in zip(C.weights, self.parts, C.parts, strict=True)
         )
 
     def centroid_similarity(self, F: Array, C: Stacked, labels: Array | None = None) -> Array:
-        """The kernels' own to the nearest centroid, by weight."""
+        """Return the weighted mean of the similarities of the kernels, (n,)."""
         labels = self.distance(F, C).argmin(axis=1) if labels is None else labels
         triples = zip(C.weights, self._by_part(F, C), strict=True)
         return sum(w * part.centroid_similarity(f, c, labels) for w, (part, f, c) in triples)
 
     def centroid_distances(self, C: Stacked) -> Array:
-        """By the kernels' weights and units, as rows are compared."""
+        """Return distances by the weights and units of the kernels, (k, k)."""
         pairs = zip(self.parts, C.parts, self.units, C.weights**self.power, strict=True)
         return np.sqrt(
             sum(w * part.centroid_distances(c) ** 2 / unit for part, c, unit, w in pairs)
@@ -279,9 +286,7 @@ class Stack(Kernel):
         return None
 
     def to_public(self, C: Stacked) -> dict[str, Any]:
-        """The centroids of each kernel as it shows them, (b, k, d), and the kernels' weights
-        (b,).
-        """
+        """Return the public centroids of each kernel, (b, k, d), and the weights (b,)."""
         parts = [
             part.to_public(c)["centroids_"] for part, c in zip(self.parts, C.parts, strict=True)
         ]
@@ -290,15 +295,15 @@ class Stack(Kernel):
     def from_public(self, attributes: Mapping[str, Any]) -> Stacked:
         pairs = zip(self.parts, attributes["centroids_"], strict=True)
         parts = tuple(
-            part.from_public({"centroids_": m if part.is_exact else m.real}) for part, m in pairs
+            part.from_public({"centroids_": m if part.is_circular else m.real}) for part, m in pairs
         )
         return Stacked(parts, attributes["kernel_weights_"])
 
 
 def highest_points(A: Array, B: Array, alphas: Array, line: Array) -> tuple[Array, Array]:
-    """The u of largest sum_b A_b cos(alpha_b pi u) + B_b sin(alpha_b pi u), and that sum;
+    """Return the u of largest sum_b A_b cos(alpha_b pi u) + B_b sin(alpha_b pi u), and that sum.
 
-    A and B (b, k, d).
+    A and B have shape (b, k, d).
     """
 
     def height(u: Array, order: int = 0) -> Array:  # (k, d), or its derivatives
@@ -324,7 +329,7 @@ def highest_points(A: Array, B: Array, alphas: Array, line: Array) -> tuple[Arra
 
 
 def _on_grid(t: Array) -> Array:
-    """(cos, sin) of pi t on the grid."""
+    """Return (cos, sin) of pi t on the grid."""
     return np.rint(GRID * np.concatenate([np.cos(np.pi * t), np.sin(np.pi * t)], axis=1)).astype(
         np.int32
     )

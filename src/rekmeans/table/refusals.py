@@ -389,12 +389,32 @@ def refuse_table_on_card(table: Table, who: str) -> None:
         )
 
 
-def refuse_missing_values(table: Table, who: str) -> None:
-    """Raise ValueError for a table with missing values."""
+def refuse_missing_values(table: Table, who: str, kernel: str = "") -> None:
+    """Raise ValueError if the table has missing values, which a kernel of this name excludes."""
     if table.has_missing():
+        kernel_text = f" with kernel={kernel!r}" if kernel else ""
+        way_out = "choose a kernel that supports them" if kernel else "use FuzzyCMeans"
         raise ValueError(
-            f"{who} takes no missing values, X contains NaN: fill them, or use FuzzyCMeans."
+            f"{who} takes no missing values{kernel_text}, X contains NaN: fill them, or {way_out}."
         )
+
+
+def refuse_missing_coordinates(X: Array, Z: Array, kernel: str, beyond: str) -> None:
+    """Raise ValueError if scaled rows have missing cells, which the kernel does not support."""
+    missing = np.isnan(Z)
+    if not missing.any():
+        return
+    row, column = np.argwhere(missing)[0]
+    value = X[row, column]
+    if np.isnan(value):
+        raise ValueError(
+            f"the kernel {kernel!r} does not support missing values, column {column} of X has "
+            f"some: fill them."
+        )
+    raise ValueError(
+        f"the kernel {kernel!r} does not support missing values, and beyond={beyond!r} makes a "
+        f"value outside the scale missing ({value:g} in column {column} of X): use beyond='clip'."
+    )
 
 
 def refuse_wide_shapes(d: int) -> None:

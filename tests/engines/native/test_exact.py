@@ -24,7 +24,7 @@ from rekmeans.engines.native.exact import NativeRows
 from rekmeans.engines.reference import ReferenceRows
 from rekmeans.kernels.euler import NARROW
 from rekmeans.kernels.mahalanobis import Mahalanobis
-from rekmeans.lloyd import best, run
+from rekmeans.lloyd import fit_best_start, run
 from rekmeans.model import Model, State, Stop
 from rekmeans.seeding import STARTS, starts_of
 from rekmeans.table import MemoryTable
@@ -341,7 +341,7 @@ def test_starts_run_side_by_side_give_the_best_of_single_runs(seed, limits):
         assert all(
             rows.start_run(model).advance(State(C, C), stop, stop.max_iter + 1) for C in starts
         )
-        together = best(rows, [model], starts, stop)
+        together = fit_best_start(rows, [model], starts, stop)
         assert_array_equal(alone.labels, together.labels)
         assert alone.centroids == together.centroids
         assert (alone.loss, alone.inertia, alone.n_iter) == (

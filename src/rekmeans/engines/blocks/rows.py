@@ -132,9 +132,9 @@ class BlockRows(BaseRows):
         return self._draw_by_weight(words) if drawn is None else drawn
 
     def overall_sums(self) -> Sums:
-        if self.kernel.is_exact:
+        if self.kernel.has_exact_arithmetic and self.kernel.pull_is_weight:
             return super().overall_sums()
-        return reduce(add, (rows.overall_sums() for _, rows in self.read_rows()))
+        return reduce(add, (widen_sums(rows.overall_sums()) for _, rows in self.read_rows()))
 
     def nearest_masses(self, C: Centroids) -> Array:
         """Return the weight of the rows nearest to each of these centroids, (k,)."""
@@ -170,7 +170,7 @@ class BlockRows(BaseRows):
 
     @property
     def _weight_kind(self) -> type[np.int64 | np.float64]:
-        return np.int64 if self.kernel.is_exact else np.float64
+        return np.int64 if self.kernel.has_exact_arithmetic else np.float64
 
     def row_values(self, dtype: DTypeLike, *width: int) -> Array:
         """Return an uninitialized array with a value, or some, for each row."""

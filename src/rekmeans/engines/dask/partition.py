@@ -149,7 +149,7 @@ class Partition:
         return self.rows.nearest_losses(C) if self.rows else np.empty(0, np.int64)
 
     def overall_sums(self) -> Sums | None:
-        return self.rows.overall_sums() if self.rows else None
+        return widen_sums(self.rows.overall_sums()) if self.rows else None
 
     def nearest_masses(self, C: Centroids) -> Array | None:
         return widen(self.rows.nearest_masses(C)) if self.rows else None

@@ -208,7 +208,7 @@ class DaskRows(BaseRows):
         return self._numbers_of_rows(owners, tasks)
 
     def overall_sums(self) -> Sums:
-        if self.kernel.is_exact:
+        if self.kernel.has_exact_arithmetic and self.kernel.pull_is_weight:
             return super().overall_sums()
         sums = [delayed(Partition.overall_sums)(partition) for partition in self.partitions]
         return self.merge_tasks(add, sums)

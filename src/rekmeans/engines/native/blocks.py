@@ -20,7 +20,7 @@ from ..blocks import BlockRows, BlockRun
 from ..wide_sums import add_phase_sums
 from .core_module import _core, core_array, core_table
 from .exact import core_centroids, core_scale, fetch_sums, join_words
-from .options import MOST_ROWS, instruction_set
+from .options import FORMULAS, MOST_ROWS, instruction_set
 
 if TYPE_CHECKING:
     from ...kernels.base import Kernel
@@ -45,12 +45,12 @@ class NativeBlockRows(BlockRows):
     def start_run(self, model: Model) -> BlockRun:
         limit = self.table.memory_limit
         has_room = limit is None or LABEL_AND_BOUNDS_BYTES * len(self) * STATE_SHARE <= limit
-        is_exact = model.kernel.is_exact and model.assignment.is_hard
+        is_exact = FORMULAS[model.kernel.formula].is_on_grid and model.assignment.is_hard
         keeps_bounds = is_exact and has_room and len(self) <= MOST_ROWS
         return NativeBlockRun(self, model) if keeps_bounds else BlockRun(self, model)
 
     def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
-        if not self.kernel.is_exact:
+        if not FORMULAS[self.kernel.formula].is_on_grid:
             return super().phase_sums(labels, k)
         scale = core_scale(self.kernel)
 

@@ -14,7 +14,7 @@ from ...table import CompiledFunctions, Table, TableFacts
 from ...threads import count_threads
 from ..base import BaseRows, Engine, refuse_device
 from ..blocks import refuse_blocks
-from .options import MEASURES, MOST_ROWS, RULES, instruction_set
+from .options import FORMULAS, MOST_ROWS, RULES, instruction_set
 
 if TYPE_CHECKING:
     from ...table import StreamTable
@@ -55,7 +55,7 @@ class Native(Engine):
         if not table.is_in_memory and (reason := refuse_blocks(stages)):
             return reason
         for model in stages:
-            if type(model.kernel) not in MEASURES:
+            if model.kernel.formula not in FORMULAS:
                 name = model.kernel.name or type(model.kernel).__name__
                 return f"does not know the kernel {name!r}: use engine='reference'."
             if type(model.assignment) not in RULES:
@@ -63,7 +63,7 @@ class Native(Engine):
                 return f"does not know the assignment rule {name}: use engine='reference'."
             if model.centroids not in (mean, rectified):
                 return "knows the centroid rules mean and rectified only: use engine='reference'."
-            if model.kernel.is_exact and table.n_columns > NARROW:
+            if FORMULAS[model.kernel.formula].is_on_grid and table.n_columns > NARROW:
                 return (
                     f"takes at most {NARROW} columns, got {table.n_columns}: use "
                     f"engine='reference'."
@@ -86,6 +86,6 @@ class Native(Engine):
         if not table.is_in_memory:
             place = partial(self.place, stages, n_threads=n_threads, memory_limit=None)
             return NativeBlockRows(kernel, cast("StreamTable", table), place, n_threads)
-        if kernel.is_exact:
+        if FORMULAS[kernel.formula].is_on_grid:
             return NativeRows(kernel, table, n_threads, memory_limit)
         return NativePoints(kernel, table, n_threads=n_threads)

@@ -24,7 +24,7 @@ from ...threads import count_threads
 from ..base import Run
 from ..reference import ReferenceRows
 from .core_module import _core, core_array
-from .options import MEASURES, RULES, SUMS, instruction_set
+from .options import FORMULAS, RULES, instruction_set
 
 if TYPE_CHECKING:
     from ...kernels.base import Kernel
@@ -107,8 +107,9 @@ class FloatRun(Run):
         self.last = np.full(len(rows), -1, np.int32)
         self.n_passes = 0
         self.rule = RULES[type(model.assignment)](model.assignment)
-        self.measure = MEASURES[type(model.kernel)], getattr(model.kernel, "gamma", 1.0)
-        self.unit = GRID if model.kernel.is_exact else 1
+        self.formula = FORMULAS[model.kernel.formula]
+        self.measure = self.formula.measure, getattr(model.kernel, "gamma", 1.0)
+        self.unit = GRID if self.formula.is_on_grid else 1
         self.has_medians = "medians" in model.kernel.statistics
         # with which the rows pulled in the last pass, if medians are needed
         self.weights: Array | None = None
@@ -133,7 +134,7 @@ class FloatRun(Run):
 
     def _sums(self, part: SoftPass) -> Sums:
         """Return the sums of the core as the kernel's own record."""
-        if self.model.kernel.is_exact:
+        if self.formula.is_on_grid:
             half = part.pull.shape[1] // 2
             return CircleSums(
                 mass=part.mass,
@@ -141,7 +142,7 @@ class FloatRun(Run):
                 totals=part.totals * self.unit,
                 observed=part.pull[:, :half],
             )
-        record = SUMS[type(self.model.kernel)]
+        record = self.formula.sums
         found = part._asdict()
         return record(
             **{field.name: found[field.name] for field in fields(record) if field.name in found}
@@ -160,7 +161,7 @@ class FloatRun(Run):
 
     def _places(self, C: Centroids) -> Array:
         """Return the coordinates of the centroids, (k, p) float64."""
-        if self.model.kernel.is_exact:
+        if self.formula.is_on_grid:
             return core_array(cast(OnCircles, C).f / self.unit, np.float64)
         return core_array(cast(Points, C).x, np.float64)
 

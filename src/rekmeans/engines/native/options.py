@@ -4,35 +4,41 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._grid import Array
 from ...assignment import Fuzzy, Hard, NeuralGas, SomNeighbourhood
-from ...kernels.euler import Euler
+from ...kernels.euler import CircleSums, Euler
 from ...kernels.laplace import Laplace, LaplaceL2, MedianSums, WeiszfeldSums
 from ...kernels.linear import Linear
 from ...kernels.points import PointSums
 from ...kernels.rbf import RBF
+from ...model import Sums
 
 # of a table: 32 bits hold row numbers, and 64 bits the sum of weights up to 2^31
 MOST_ROWS = 1 << 31
 
-# Kernels by the name of the core's measure; rules by the name and numbers it has for them.
-MEASURES: dict[type, str] = {
-    Euler: "square",
-    Linear: "square",
-    RBF: "rbf",
-    Laplace: "laplace",
-    LaplaceL2: "laplace-l2",
+
+class CompiledFormula(NamedTuple):
+    """The compiled version of a kernel's formulas."""
+
+    measure: str  # its name in the core
+    sums: type[Sums]  # the record of a pass
+    is_on_grid: bool = False  # rows and centroids are grid integers on circles
+
+
+# by `Kernel.formula`
+FORMULAS: dict[str, CompiledFormula] = {
+    Euler.formula: CompiledFormula("square", CircleSums, is_on_grid=True),
+    Linear.formula: CompiledFormula("square", PointSums),
+    RBF.formula: CompiledFormula("rbf", PointSums),
+    Laplace.formula: CompiledFormula("laplace", MedianSums),
+    LaplaceL2.formula: CompiledFormula("laplace-l2", WeiszfeldSums),
 }
-SUMS: dict[type, type] = {
-    Linear: PointSums,
-    RBF: PointSums,
-    Laplace: MedianSums,
-    LaplaceL2: WeiszfeldSums,
-}
-RULES: dict[type, Callable[[Any], tuple[str, float, Any]]] = {  # name, amount, neighbourhood
+# assignment rules by the name and the numbers that the core has for them
+RULES: dict[type, Callable[[Any], tuple[str, float, Array | None]]] = {  # name, amount, h
     Hard: lambda rule: ("hard", 0.0, None),
     Fuzzy: lambda rule: ("fuzzy", rule.fuzziness, None),
     NeuralGas: lambda rule: ("neural_gas", rule.reach, None),

@@ -289,7 +289,7 @@ class DevicePass(PassBuffers):
         )  # fmt: skip
         self._follow_drift()
         launch_kernel(
-            verdict.judge_pass, 1,
+            verdict.check_convergence, 1,
             self.stats, self.cum, self.cum_max, self.cum_low, self.cum_high, self.differs,
             self.digits, self.last,
             self.N, self.AB, self.counters, self.log, self.progress, self.halt, self.k, self.K,

@@ -19,7 +19,7 @@ from ...table.device_arrays import is_on_card, is_tensor
 from ..base import BaseRows, Engine, TableReader
 from ..native import Native
 
-SERVED_KERNELS = (Euler, Linear, RBF)
+SERVED_FORMULAS = (Euler.formula, Linear.formula, RBF.formula)
 SERVED_BEYOND = ("ignore", "clip", "wrap")  # rules for values out of range that phases.py has
 
 
@@ -63,7 +63,7 @@ class Torch(Engine):
         other = "use engine='native'" if table.is_on_host else "pass X.cpu()"
         for model in stages:
             kernel = model.kernel
-            if type(kernel) not in SERVED_KERNELS:
+            if kernel.formula not in SERVED_FORMULAS:
                 return (
                     f"does not know the kernel {kernel.name or type(kernel).__name__!r}: {other}."
                 )
@@ -75,12 +75,12 @@ class Torch(Engine):
                 )
             if model.centroids not in (mean, rectified):
                 return "knows the centroid rules mean and rectified only: use engine='reference'."
-            if kernel.is_exact and table.n_columns > NARROW:
+            if kernel.formula == Euler.formula and table.n_columns > NARROW:
                 return (
                     f"takes at most {NARROW} columns, got {table.n_columns}: use "
                     f"engine='reference'."
                 )
-            if not table.is_in_memory and not kernel.is_exact:
+            if not table.is_in_memory and kernel.formula != Euler.formula:
                 return (
                     "takes an X that is not in memory for the Euler kernel only: pass a "
                     "table that is."

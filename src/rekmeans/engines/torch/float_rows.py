@@ -28,13 +28,13 @@ from .device_rows import DeviceRows
 
 # The loss of a row at distance D from its centroid, and how hard it pulls: the kernels' own
 # formulas in torch's words.
-LOSSES: dict[type, Callable[[torch.Tensor], torch.Tensor]] = {
-    Linear: lambda D: D,
-    RBF: lambda D: -2 * torch.expm1(-D),
+LOSSES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    Linear.formula: lambda D: D,
+    RBF.formula: lambda D: -2 * torch.expm1(-D),
 }
-PULLS: dict[type, Callable[[torch.Tensor], torch.Tensor]] = {
-    Linear: torch.ones_like,
-    RBF: lambda D: torch.exp(-D),
+PULLS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    Linear.formula: torch.ones_like,
+    RBF.formula: lambda D: torch.exp(-D),
 }
 
 
@@ -76,7 +76,7 @@ class TorchPoints(DeviceRows):
         return DrawSeeding(self)
 
     def nearest_losses(self, C: Points) -> Array:
-        return LOSSES[type(self.kernel)](self._least_distances(C)).cpu().numpy()
+        return LOSSES[self.kernel.formula](self._least_distances(C)).cpu().numpy()
 
     def _least_distances(self, C: Points) -> torch.Tensor:
         """Distance of each row to the nearest of these centroids, (n,)."""
@@ -146,14 +146,14 @@ class PointsRun(Run):
     def assign(self, C: Points) -> Assignment:
         rows = self.rows
         centroids = self.rows.upload(np.asarray(C.x, np.float64))
-        kind = type(self.model.kernel)
+        formula = self.model.kernel.formula
         labels = torch.empty_like(self.last)
         total = [0, 0, 0, 0]
         for at in rows.blocks(len(C)):
             D, nearest = rows.distances(rows.F[at], centroids).min(1)
             labels[at] = nearest.to(torch.int32)
-            left = rows.sums(rows.F[at], rows.w[at], PULLS[kind](D), nearest, len(C))
-            loss = (rows.w[at] * LOSSES[kind](D)).sum()
+            left = rows.sums(rows.F[at], rows.w[at], PULLS[formula](D), nearest, len(C))
+            loss = (rows.w[at] * LOSSES[formula](D)).sum()
             total = [one + two for one, two in zip(total, [*left, loss], strict=True)]
         n_changed = int((labels != self.last).sum())
         self.last = labels

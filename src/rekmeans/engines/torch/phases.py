@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from ..._grid import DOUBT, GRID, round_correctly
+from ...kernels.euler import Euler
 from ...scales import Scale
 
 
@@ -23,7 +24,7 @@ class PhaseMap:
     def __init__(self, kernel: Any, device: torch.device) -> None:
         scale: Scale = kernel.scale
         self.beyond = kernel.beyond
-        self.is_euler = kernel.is_exact
+        self.is_euler = kernel.formula == Euler.formula
 
         def upload(values: Any) -> torch.Tensor:
             return torch.from_numpy(np.ascontiguousarray(values, np.float64)).to(device)
@@ -32,7 +33,7 @@ class PhaseMap:
         self.low, self.high, self.shift = (
             upload(ends.T) for ends in (scale.low, scale.high, scale.shift)
         )
-        self.factor = upload(kernel.rates if kernel.is_exact else scale.unit)
+        self.factor = upload(kernel.rates if self.is_euler else scale.unit)
         self.periodic = torch.from_numpy(np.flatnonzero(scale.period > 0)).to(device)
         self.period = upload(scale.period[scale.period > 0])
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from ...kernels.euler import Euler
 from ...model import Model
 from ...table.torch import TorchTable
 from ..blocks import BlockRows
@@ -31,7 +32,7 @@ def place_on_devices(stages: Sequence[Model], table: Any, memory_limit: int | No
     devices = devices_for(table)
     device = devices[0]
     with explain_lack_of_memory(table, device):
-        if not kernel.is_exact:
+        if kernel.formula != Euler.formula:
             return TorchPoints(kernel, table, device)
         if not table.is_in_memory:
             return BlockRows(kernel, table, lambda block: TorchRows(kernel, block, device))

@@ -19,7 +19,7 @@ def _column_sum(digits, c, mask, i: tl.constexpr):
 
 
 @triton.jit
-def judge_pass(
+def check_convergence(
     stats, cum,
     cum_max,  # f64 (1,) largest drift of each pass, summed
     cum_low, cum_high, differs, digits,
