@@ -1,28 +1,32 @@
-"""Starting centroids: greedy k-means++ with swaps, k-means||, random mapped rows, or a start of the
-kernel's own.
-"""
+"""Starting centroids: greedy k-means++ with swaps, k-means||, random rows, or a kernel's start."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 
 from ._grid import Array
+from .model import Centroids
 
-# batches of local search; more gains little (0.76 % above the best objective found)
+if TYPE_CHECKING:
+    from .engines import Rows
+    from .kernels.base import Kernel
+
+# batches of local search: more gain little (25 end 0.76 % above the best objective found)
 SWAP_BATCHES = 25
-SWAP_CANDIDATES = 8  # rows tried in one batch
-SWAP_PATIENCE = 3  # batches without gain after which the search ends
-MANY_CLUSTERS = 128  # from which on candidates are drawn first, many at a time,
-# so many for each cluster, in so many rounds
+SWAP_CANDIDATES = 8  # rows that one batch tries
+SWAP_PATIENCE = 3  # batches without gain, after which the search stops
+# With MANY_CLUSTERS or more, k-means++ chooses from candidates: DRAWS for each cluster, drawn in
+# ROUNDS rounds. With MOST_GREEDY or more there are DRAWS_OF_MOST, and k-means++ is not greedy.
+MANY_CLUSTERS = 128
 DRAWS = 5
 ROUNDS = 5
-MOST_GREEDY = 1000  # clusters from which on
-DRAWS_OF_MOST = 2  # are drawn, and each draw is taken
-DRAW_ROUNDS = 8  # of draws of k rows, until k are different
+MOST_GREEDY = 1000
+DRAWS_OF_MOST = 2
+DRAW_ROUNDS = 8  # of k random rows each, until k of them differ
 
 
 class Bits(Protocol):
@@ -32,44 +36,51 @@ class Bits(Protocol):
 
 
 class Seeding(Protocol):
-    """Starting centroids as they are chosen, with each row's distance to the nearest and the second
-    nearest.
+    """A choice of starting centroids in progress.
+
+    It knows the losses of each row at the nearest and the second nearest of the chosen centroids.
     """
 
-    centroids: Any  # chosen so far
+    if TYPE_CHECKING:  # read-only here: implementations have an attribute or a property
+
+        @property
+        def centroids(self) -> Centroids:
+            """The centroids chosen so far."""
 
     def sample(self, words: Array) -> Array:
-        """A row number for each word, in proportion to weight times loss (weight alone before the
-        first centroid).
+        """Return a row number for each word, drawn by weight times loss, or by weight before the
+        first centroid.
         """
 
     def add_best(self, numbers: Array) -> None:
-        """Take as a new centroid the candidate row that leaves the least loss."""
+        """Add the candidate row that leaves the smallest loss."""
 
     def add_all(self, numbers: Array) -> None:
-        """Take all of these rows as centroids; no swap may follow."""
+        """Add all of these rows; no swap may follow."""
 
     def add_drawn(self, words: Array) -> None:
-        """Take the row that each word draws after the one before is taken; no swap may follow."""
+        """Draw a row with each word and add it before the next draw; no swap may follow."""
         for word in words:
             self.add_all(self.sample(word[None]))
 
     def swap_best(self, numbers: Array) -> bool:
-        """Put the best candidate row in the place of the best centroid to lose, if that lowers the
-        loss.
+        """Replace the best centroid to drop by the best candidate row, if that lowers the loss.
+
+        Return whether it did.
         """
 
     def nearest_masses(self) -> Array:
-        """Weight of the rows that each centroid is the nearest of, (k,)."""
+        """Return the weight of the rows nearest to each centroid, (k,)."""
 
     def add_rows(self, words: Array) -> None:
-        """Draw candidates by each row of words (steps, count), and add the best of them."""
+        """Draw candidates with each row of words (steps, count), and add the best of them."""
         for step in words:
             self.add_best(self.sample(step))
 
     def swap_rows(self, words: Array, patience: int) -> None:
-        """Draw candidates by each row of words (steps, count), and swap the best, until `patience`
-        in a row fail.
+        """Draw candidates with each row of words (steps, count), and swap the best.
+
+        Stop after `patience` steps in a row that do not lower the loss.
         """
         n_failed = 0
         for step in words:
@@ -78,11 +89,11 @@ class Seeding(Protocol):
                 break
 
 
-Start = Callable[[Any, int, Bits], Any]  # (rows, k, bits) -> centroids
+Start: TypeAlias = "Callable[[Rows, int, Bits], Centroids]"  # (rows, k, bits) -> centroids
 
 
 class SeedingPlan(NamedTuple):
-    """How greedy k-means++ draws k rows, and in how many batches some are swapped."""
+    """The numbers of draws and swaps of greedy k-means++."""
 
     k: int
     batches: int
@@ -90,39 +101,36 @@ class SeedingPlan(NamedTuple):
 
     @property
     def candidates(self) -> int:
-        """Of each draw after the first."""
+        """Candidates of each draw after the first."""
         return 2 + int(math.log(self.k))
 
     @property
     def n_words(self) -> int:
-        """Random words of a start."""
+        """Random words that a start needs."""
         return 1 + (self.k - 1) * self.candidates + self.batches * self.swap_candidates
 
 
-def plus_plus(rows: Any, k: int, bits: Bits) -> Any:
-    """Greedy k-means++ with swaps, on a sample where the kernel asks for one.
+def plus_plus(rows: Rows, k: int, bits: Bits) -> Centroids:
+    """Return centroids by greedy k-means++ with swaps, on a sample if the kernel limits it.
 
-    Many clusters are drawn from candidates, each with the weight of the rows that it is the nearest
-    of; a thousand and more by plain k-means++.
+    Many clusters are chosen from candidates, each weighted by the mass of its Voronoi cell.
     """
-    few = rows.kernel.seeding_sample or rows.max_seeding_rows
-    if few is not None and len(rows) > few:
-        rows = rows.place(rows.table.sample(few, bits.random_raw(1).item()))
+    max_rows = rows.kernel.seeding_sample or rows.max_seeding_rows
+    if max_rows is not None and len(rows) > max_rows:
+        rows = rows.place(rows.table.sample(max_rows, bits.random_raw(1).item()))
     rows = rows.in_memory()
     if k >= MANY_CLUSTERS and rows.kernel.is_additive:
         rows = _weighted_candidates(rows, k, bits)
     return _choose_rows(rows, k, bits)
 
 
-def oversampled_rows(rows: Any, k: int, bits: Bits) -> Any:
-    """k-means|| over all rows, wherever they are: candidates in a few rounds, and of these greedy
-    k-means++.
-    """
+def oversampled_rows(rows: Rows, k: int, bits: Bits) -> Centroids:
+    """Return centroids by k-means|| over all rows: greedy k-means++ among candidates."""
     return _choose_rows(_weighted_candidates(rows, k, bits), k, bits)
 
 
-def _choose_rows(rows: Any, k: int, bits: Bits) -> Any:
-    """k of these rows by greedy k-means++ with swaps; a thousand and more by plain k-means++."""
+def _choose_rows(rows: Rows, k: int, bits: Bits) -> Centroids:
+    """Return k of these rows by greedy k-means++ with swaps, or by plain k-means++ for large k."""
     if k < MOST_GREEDY:
         return greedy_rows(rows, SeedingPlan(k, SWAP_BATCHES if k > 1 else 0), bits)
     seeding = rows.start_seeding()
@@ -130,10 +138,8 @@ def _choose_rows(rows: Any, k: int, bits: Bits) -> Any:
     return seeding.centroids
 
 
-def greedy_rows(rows: Any, plan: SeedingPlan, bits: Bits) -> Any:
-    """Rows drawn in proportion to their loss, the best of 2 + ln k each time; then swaps that lower
-    the loss.
-    """
+def greedy_rows(rows: Rows, plan: SeedingPlan, bits: Bits) -> Centroids:
+    """Return rows by greedy k-means++: the best of 2 + ln k draws each time, then swaps."""
     seeding = rows.start_seeding()
     seeding.add_rows(_words(bits, 1, 1))
     seeding.add_rows(_words(bits, plan.k - 1, plan.candidates))
@@ -142,9 +148,9 @@ def greedy_rows(rows: Any, plan: SeedingPlan, bits: Bits) -> Any:
     return seeding.centroids
 
 
-def _weighted_candidates(rows: Any, k: int, bits: Bits) -> Any:
-    """Rows drawn in a few rounds (k-means||, Bahmani et al. 2012), as heavy as those that they are
-    the nearest of.
+def _weighted_candidates(rows: Rows, k: int, bits: Bits) -> Rows:
+    """Return candidates of k-means|| (Bahmani et al. 2012), each weighted by the mass of its
+    Voronoi cell.
     """
     count = (DRAWS if k < MOST_GREEDY else DRAWS_OF_MOST) * k
     if len(rows) <= count:
@@ -159,13 +165,14 @@ def _weighted_candidates(rows: Any, k: int, bits: Bits) -> Any:
 
 
 def _words(bits: Bits, steps: int, count: int) -> Array:
-    """Raw random words, (steps, count)."""
+    """Return raw random words, (steps, count)."""
     return bits.random_raw(steps * count).reshape(steps, count)
 
 
-def random_rows(rows: Any, k: int, bits: Bits) -> Any:
-    """k different mapped rows, drawn by weight; where few rows carry nearly all weight, the first
-    others fill up.
+def random_rows(rows: Rows, k: int, bits: Bits) -> Centroids:
+    """Return k different mapped rows, drawn by weight.
+
+    If the draws repeat too few rows, the first other rows are added.
     """
     seeding = rows.start_seeding()
     numbers = dict[int, None]()
@@ -178,18 +185,16 @@ def random_rows(rows: Any, k: int, bits: Bits) -> Any:
     return rows.rows_as_centroids(np.array(list(numbers)[:k]))
 
 
-def starts_of(kernel: Any) -> Mapping[str, Start]:
-    """All starts by name: those of every kernel, that of kernels whose sums add, and the kernel's
-    own.
-    """
+def starts_of(kernel: Kernel) -> Mapping[str, Start]:
+    """Return all starts by name: common ones, those of additive kernels, and the kernel's own."""
     of_kernel = {name: _without_rows(start) for name, start in kernel.starts.items()}
     return STARTS | (ADDITIVE_STARTS if kernel.is_additive else {}) | of_kernel
 
 
-def _without_rows(start: Callable[[int, Bits], Any]) -> Start:
+def _without_rows(start: Callable[[int, Bits], Centroids]) -> Start:
     return lambda rows, k, bits: start(k, bits)
 
 
 STARTS: dict[str, Start] = {"k-means++": plus_plus, "random": random_rows}
 ADDITIVE_STARTS: dict[str, Start] = {"k-means||": oversampled_rows}
-BY_LOSS = ("k-means++", "k-means||")  # starts of which one is nearly as good as several
+BY_LOSS = ("k-means++", "k-means||")  # one start is nearly as good as several

@@ -3,6 +3,7 @@ any blocks.
 """
 
 import mmap
+import os
 import pickle
 import warnings
 from functools import partial
@@ -21,7 +22,7 @@ from rekmeans import (
     RectifiedEulerKMeans,
     SelfOrganizingMap,
 )
-from rekmeans.engines.blocks import MAX_SEEDING_ROWS, BlockRows, BlockRun, row_values
+from rekmeans.engines.blocks import MAX_SEEDING_ROWS, BlockRows, BlockRun
 from rekmeans.engines.native.blocks import NativeBlockRun
 from rekmeans.engines.wide_sums import widen
 from rekmeans.estimators.placement import place_for_fit
@@ -263,7 +264,7 @@ def test_a_full_disk_is_an_error_and_not_a_crash(tmp_path, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(row_values.os, "posix_fallocate", full)
+    monkeypatch.setattr(os, "posix_fallocate", full)
     with pytest.raises(OSError, match="No space left"):
         fit(RectifiedEulerKMeans, called_arrays(tmp_path, X, None))
 

@@ -267,7 +267,7 @@ def on_one_worker(client):
 
 def test_a_worker_with_more_than_its_share_hands_partitions_on(client, on_one_worker):
     groups, one, expected = on_one_worker
-    found = groups.assign(client, one, most_parts=5)
+    found = groups.assign(client, one, max_partitions=5)
     assert (found.n_changed, found.sums.loss) == (len(X), expected.loss)
     assert_array_equal(found.sums.totals, expected.totals)
     holders = client.who_has(groups.futures)
@@ -280,10 +280,10 @@ def test_a_pass_is_one_message_to_the_scheduler(client, on_one_worker):
     def count_messages():
         return sum(event["action"] == "update-graph" for _, event in client.get_events(client.id))
 
-    groups.assign(client, one, most_parts=5)
+    groups.assign(client, one, max_partitions=5)
     before = count_messages()
     for number in range(1, 4):
-        groups.assign(client, one._replace(number=number, before=one.C), most_parts=5)
+        groups.assign(client, one._replace(number=number, before=one.C), max_partitions=5)
     assert count_messages() - before == 3
 
 

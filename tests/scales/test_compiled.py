@@ -140,14 +140,17 @@ def table_of(n, weights, seed=0):
 def assert_same_bits(table):
     theirs = table.column_summary(n_threads=2)
     ours = replace(theirs, compiled_functions=COMPILED)
-    found, expected = (summary.compiled(place_columns)(summary) for summary in (ours, theirs))
+    found, expected = (summary.find_compiled(place_columns)(summary) for summary in (ours, theirs))
     different = np.flatnonzero((found.view(np.int64) != expected.view(np.int64)).any(axis=0))
     assert different.tolist() == [], (
         f"{found[:, different[:1]]} is not {expected[:, different[:1]]}"
     )
     scale = robust_scale(ours)
     assert_array_equal(
-        *(summary.compiled(cells_left_out_by_row)(summary, scale) for summary in (ours, theirs))
+        *(
+            summary.find_compiled(cells_left_out_by_row)(summary, scale)
+            for summary in (ours, theirs)
+        )
     )
 
 

@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 from scipy import sparse
 
 from rekmeans.table import MemoryTable
-from rekmeans.table.recent_rows import FEWEST_RECENT, MOST_RECENT, RecentRows
+from rekmeans.table.recent_rows import MAX_RECENT, MIN_RECENT, RecentRows
 
 N = 60_000
 HALF_LIFE = 5000
@@ -36,7 +36,7 @@ def test_few_rows_are_all_kept():
 )
 def test_where_blocks_are_cut_does_not_show(cuts):
     recent = feed(cuts)
-    assert MOST_RECENT / 3 < len(recent.levels) <= MOST_RECENT
+    assert MAX_RECENT / 3 < len(recent.levels) <= MAX_RECENT
     assert_array_equal(recent.X, feed((0, N // 3, N)).X)
 
 
@@ -75,4 +75,4 @@ def test_sparse_rows_stay_sparse_and_wide_rows_are_few():
     X = sparse.csr_array(np.eye(3000, 200_000))
     recent = feed((0, 1000, 3000), X)
     assert sparse.issparse(recent.X)
-    assert FEWEST_RECENT / 3 < recent.X.shape[0] <= FEWEST_RECENT
+    assert MIN_RECENT / 3 < recent.X.shape[0] <= MIN_RECENT

@@ -69,8 +69,7 @@ def open_stream(
         return source, FileTable(
             np.empty((0, source.n_columns)), NumberedNames(source.n_columns), has_names=False
         )
-    from ..table.parquet import DatasetBlocks, split_columns
-    from ..table.parquet_files import open_dataset
+    from ..table.parquet import DatasetBlocks, open_dataset, partitioned_frame, split_columns
 
     data = open_dataset(str(table), selection.drop, selection.only)
     kept, skipped = split_columns(data, selection.drop)
@@ -81,8 +80,6 @@ def open_stream(
     columns = FileTable(np.empty((0, len(names))), names, skipped=skipped)
     if cluster is None:
         return DatasetBlocks(data, only=names, has_own_schema=False), columns
-    from ..table.parquet_partitions import partitioned_frame
-
     return partitioned_frame(data, names), columns
 
 

@@ -1,6 +1,6 @@
-"""The reference engine:
+"""The reference engine: NumPy blocks and exact integers.
 
-NumPy blocks, exact integers. It defines the answer; other engines must give its bits.
+It defines the results; where arithmetic is exact, other engines must return the same bits.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial, reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Self, cast
 
 import numpy as np
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Reference(Engine):
-    """NumPy, for every model on tables that can give their rows."""
+    """NumPy, for every model on every table on the host."""
 
     name = "reference"
 
@@ -56,14 +56,14 @@ class Reference(Engine):
 
 
 class ReferenceRows(BaseRows):
-    """Mapped rows in memory, in blocks; `cuts` are the block borders, any will do."""
+    """Mapped rows in memory, in blocks; results do not depend on `cuts`, the block borders."""
 
     def __init__(self, kernel: Kernel, table: Table, cuts: Array | None = None) -> None:
         super().__init__(kernel, table)
         n = table.n_rows
         self.cuts = np.array([at.start for at in super().blocks()] + [n]) if cuts is None else cuts
-        parts = [kernel.embed(table.dense(at)) for at in self.blocks()]
-        self.F = parts[0] if len(parts) == 1 else np.concatenate(parts)  # (n, p)
+        blocks = [kernel.embed(table.dense(at)) for at in self.blocks()]
+        self.F = blocks[0] if len(blocks) == 1 else np.concatenate(blocks)  # (n, p)
         informative = ~np.concatenate(
             [kernel.uninformative_rows(table.dense(at)) for at in self.blocks()]
         )
@@ -102,34 +102,32 @@ class ReferenceRows(BaseRows):
     def label(self, model: Model, C: Centroids) -> Array:
         if model.assignment.labels_are_nearest:
             return self.map_blocks(lambda F: nearest(self.kernel.distance(F, C)))
-        parts = [
+        labels = [
             model.assignment(self.kernel.distance(F, C), self.kernel.loss, w).labels
             for F, w in self.weighted_blocks()
         ]
-        return np.concatenate(parts)
+        return np.concatenate(labels)
 
 
 class ReferenceRun(Run):
-    """Every pass goes over every row; only the labels are remembered, to count those that
-    change.
-    """
+    """A run whose passes go over every row; labels are kept to count those that change."""
 
     def __init__(self, rows: ReferenceRows, model: Model) -> None:
         self.rows = rows
         self.model = model
         self.last = np.full(len(rows), -1, np.int32)
         self.n_passes = 0
-        # of the rows in the last pass, by block, where the kernel has statistics
-        self.weights: list[Any] = []
+        # of the rows in the last pass, by block, if the kernel has statistics
+        self.weights: list[Array | None] = []
 
     def assign(self, C: Centroids) -> Assignment:
-        parts = [self.model.assign_block(F, w, C) for F, w in self.rows.weighted_blocks()]
-        labels = np.concatenate([part[0] for part in parts])
+        blocks = [self.model.assign_block(F, w, C) for F, w in self.rows.weighted_blocks()]
+        labels = np.concatenate([block[0] for block in blocks])
         n_changed = int((labels != self.last).sum())
         self.last = labels
-        self.weights = [part[2] for part in parts]
-        self.n_passes = self.n_passes + 1
-        return Assignment(n_changed, reduce(add, (part[1] for part in parts)))
+        self.weights = [block[2] for block in blocks]
+        self.n_passes += 1
+        return Assignment(n_changed, reduce(add, (block[1] for block in blocks)))
 
     def update(self, sums: PassSums, C: Centroids) -> Centroids:
         blocks = [

@@ -91,6 +91,8 @@ def find_drawn_row(
 class DrawSeeding(Seeding):
     """Draws over rows that are not in memory; candidates are compared in memory afterwards."""
 
+    centroids: Centroids
+
     def __init__(self, rows: BaseRows) -> None:
         self.rows = rows
         middle = rows.kernel.scale.middle[None]
@@ -114,6 +116,8 @@ class DrawSeeding(Seeding):
 
 class RowSeeding(Seeding):
     """The two nearest of the chosen centroids for every row, updated as centroids change."""
+
+    centroids: Centroids
 
     def __init__(self, rows: BaseRows, F: Array | None = None) -> None:
         self.rows = rows

@@ -43,6 +43,7 @@ def warn_of_what_is_left_out(placed: Placement, table: Table) -> None:
     left_out = count_left_out(
         rows.kernel.scale, placed.summary, table.n_rows, rows.n_uninformative()
     )
-    if sentences := left_out.sentences(table.columns.get("feature_names_in_")):
+    names = table.columns.get("feature_names_in_")
+    if sentences := left_out.sentences(None if names is None else names.tolist()):
         text = " ".join([*sentences, way_out("scale='range'")])
         warnings.warn(text, LeftOutWarning, stacklevel=caller_stacklevel())

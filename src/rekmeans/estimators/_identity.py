@@ -56,7 +56,7 @@ def fit_identity(estimator: Any, placed: Placement) -> dict[str, str]:
     if not isinstance(estimator.random_state, numbers.Integral):
         parameters["random_state"] = "not an integer"
     table = placed.table
-    names = table.columns.get("feature_names_in_", [])
+    names = table.columns.get("feature_names_in_", ())
     return {
         "estimator": type(estimator).__name__,
         **parameters,

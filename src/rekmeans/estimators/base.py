@@ -24,8 +24,7 @@ from ..scales import NO_COLUMNS, SCALES, Scale
 from ..seeding import BY_LOSS, plus_plus, starts_of
 from ..short_fits import best_short_fit
 from ..table import ColumnSummary
-from ..table.other_input import refuse_gathering
-from ..table.refusals import refuse_table_elsewhere
+from ..table.refusals import refuse_gathering, refuse_table_elsewhere
 from ..threads import limit_threads
 from ._fit_warnings import (
     refuse_uninformative_table,
@@ -230,7 +229,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         C = fit.centroids
         attributes = {
             "kernel_": kernel.for_prediction(),
-            "labels_": placed.table.answer(fit.labels),
+            "labels_": placed.table.to_input_type(fit.labels),
             "inertia_": fit.inertia,
             "n_iter_": fit.n_iter,
             "history_": fit.history,
@@ -266,7 +265,9 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """Label of the nearest centroid for each row of X, (n,)."""
         placed = place_fitted(self, X)
         with limit_threads(self.n_threads):
-            return placed.table.answer(placed.rows.label(placed.model, self._fitted_centroids()))
+            return placed.table.to_input_type(
+                placed.rows.label(placed.model, self._fitted_centroids())
+            )
 
     def transform(self, X: Any) -> Array:
         """Distance of each row to each centroid in the mapped space, (n, k); not squared.
@@ -303,7 +304,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         placed = place_fitted(self, X)
         C = self._fitted_centroids()
         with limit_threads(self.n_threads):
-            return placed.table.answer(
+            return placed.table.to_input_type(
                 placed.rows.map_blocks(lambda F: answer(placed.rows.kernel, F, C))
             )
 

@@ -27,12 +27,12 @@ class Preparation(Protocol):
     n_threads: int | None
     memory_limit: int | None
 
-    def auto_gamma(self, kernel: Any, table: Table) -> float:
+    def auto_gamma(self, kernel: Kernel, table: Table) -> float:
         """Return the gamma at which the median distance of a row to the nearest of n_clusters
         spread rows is 1/2.
         """
 
-    def one_cluster_loss(self, kernel: Any, table: Table, middle: Array) -> float:
+    def one_cluster_loss(self, kernel: Kernel, table: Table, middle: Array) -> float:
         """Return the mean loss of a row with one cluster, fitted from the point `middle`; 1 if it
         is 0.
         """

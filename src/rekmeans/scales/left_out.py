@@ -96,7 +96,7 @@ def count_left_out(
     shares = np.zeros(scale.n_columns) if scale.left_out is None else scale.left_out
     n_in_several = 0
     if np.count_nonzero(shares > NOTABLE / 2) > 1:
-        counts = summary.compiled(cells_left_out_by_row)(summary, scale)
+        counts = summary.find_compiled(cells_left_out_by_row)(summary, scale)
         n_in_several = round(np.count_nonzero(counts > 1) / len(counts) * n_rows)
     return LeftOut(shares, n_rows, n_in_several, n_uninformative)
 

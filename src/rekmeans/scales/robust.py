@@ -40,7 +40,7 @@ def robust_scale(summary: ColumnSummary) -> Scale:
     its ends do not meet on the circle. A column of which half the cells are equal is placed by its
     other cells.
     """
-    placed = summary.compiled(place_columns)(summary)
+    placed = summary.find_compiled(place_columns)(summary)
     low, high, shift = placed[:-2].reshape(3, MOST_INTERVALS, -1)
     used = slice(0, int((~np.isnan(low)).any(axis=1).sum()))
     low, high, shift = (np.ascontiguousarray(values[used].T) for values in (low, high, shift))

@@ -1,10 +1,11 @@
-"""Tables: any common table as rows of numbers with weights, wherever its rows are; bad ones are
-refused here.
+"""Tables: any common table as rows of numbers with weights, wherever its rows are.
+
+This package is the only one that rejects input.
 """
 
 from .base import ColumnSummary, CompiledFunctions, Table, TableFacts, dense, draw_goals, draw_rows
-from .column_cells import ColumnCells
 from .memory import MemoryTable
+from .source_parts import ColumnCells
 from .stream import Block, StreamTable
 
 __all__ = [

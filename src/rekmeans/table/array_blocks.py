@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import mmap
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
+from io import FileIO
 from pathlib import Path
-from typing import Any, Self
+from typing import Protocol, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .._grid import Array
 from ..machine_memory import machine_memory
@@ -17,17 +20,32 @@ from .refusals import number_rows
 from .source_parts import RawBlock, SourcePart
 
 PLAIN_KINDS = "fiub"  # of numbers that an array on disk may hold
-# the pages of a memmap stay mapped where they take at most this part of the machine's memory
+# the pages of a memmap stay mapped if they take at most this part of the machine's memory
 PAGES_SHARE = 2
-BLOCKS_AT_ONCE = 4  # of a memmap, where a thread works on what it reads
-BLOCKS_OF_PART = 8  # that a thread reads into one array
+BLOCKS_AT_ONCE = 4  # of a memmap: a part that one thread reads
+BLOCKS_OF_PART = 8  # of a .npy file: a thread reads them into one array, one after the other
+
+
+class DiskArray(Protocol):
+    """An array that is read by slices: a NumPy memmap, a zarr array."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    @property
+    def ndim(self) -> int: ...
+
+    @property
+    def dtype(self) -> np.dtype[np.generic]: ...
+
+    def __getitem__(self, rows: slice, /) -> ArrayLike: ...
 
 
 @dataclass(frozen=True)
 class ArrayBlocks:
-    """Rows of an array that is read by slices: a NumPy memmap, a zarr array."""
+    """Rows of an array that is read by slices."""
 
-    array: Any
+    array: DiskArray
 
     @property
     def n_columns(self) -> int:
@@ -41,16 +59,17 @@ class ArrayBlocks:
         return number_rows(np.asarray(self.array[:1]))
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
-        """Blocks of a memmap are not copied: only what is read of them comes into memory."""
+        """Yield blocks; those of a memmap are not copied, so only cells that are used are read."""
         for at in range(0, self.n_rows, size):
             self._advise(slice(at, at + size), "MADV_WILLNEED")
-            if at >= 2 * size:  # the block before this one is being worked on
+            if at >= 2 * size:  # the previous block is still in use
                 self._drop(slice(at - 2 * size, at - size))
             yield self._block(slice(at, at + size))
 
     def parts(self, size: int) -> list[SourcePart]:
-        """Of a memmap some blocks at once, as they are not copied; zarr decodes in threads of its
-        own.
+        """Return parts of several blocks of a memmap, or one part for zarr.
+
+        Blocks of a memmap are not copied. Zarr decodes in its own threads.
         """
         if not isinstance(self.array, np.ndarray):
             return [SourcePart(0, partial(self.blocks, size))]
@@ -68,7 +87,7 @@ class ArrayBlocks:
         return RawBlock(number_rows(np.asarray(self.array[rows])), None)
 
     def keep_blocks(self, room: int) -> None:
-        """Nothing is kept: the system keeps files."""
+        """Keep nothing: the operating system caches files."""
 
     def take(self, rows: Array) -> Array | None:
         return (
@@ -77,26 +96,24 @@ class ArrayBlocks:
 
     @cached_property
     def _fits_beside(self) -> bool:
-        """Whether the pages of a memmap may stay: the system has room, and takes them back where it
-        needs it.
-        """
-        return bool(self.array.nbytes * PAGES_SHARE <= machine_memory())
+        """Whether the pages of a memmap may stay mapped; the system takes them back if needed."""
+        n_bytes = math.prod(self.array.shape) * self.array.dtype.itemsize
+        return n_bytes * PAGES_SHARE <= machine_memory()
 
     def _drop(self, rows: slice) -> None:
-        """Pages of some rows are no longer needed."""
+        """Tell the system that the pages of some rows are no longer needed."""
         if isinstance(self.array, np.memmap) and not self._fits_beside:
             self._advise(rows, "MADV_DONTNEED")
 
     def _advise(self, rows: slice, advice: str) -> None:
-        """Tell the system what becomes of the pages of some rows of a memmap, unless they hold
-        changes of their own.
-        """
+        """Advise the system about the pages of some rows of a memmap without changes in memory."""
         array = self.array
-        is_file = isinstance(array, np.memmap) and array.mode != "c" and array.flags.c_contiguous
-        if not is_file or not hasattr(mmap, advice):
+        if not isinstance(array, np.memmap) or array.mode == "c" or not array.flags.c_contiguous:
+            return
+        pages = getattr(array, "_mmap", None)
+        if pages is None or not hasattr(mmap, advice):
             return
         block = array[rows]
-        pages = array._mmap
         first = block.ctypes.data - np.frombuffer(pages, np.uint8).ctypes.data
         start = first // mmap.PAGESIZE * mmap.PAGESIZE
         pages.madvise(getattr(mmap, advice), start, first + block.nbytes - start)
@@ -104,14 +121,15 @@ class ArrayBlocks:
 
 @dataclass(frozen=True)
 class NpyBlocks:
-    """Rows of a .npy file, read and not mapped, so that no more of it is in memory than a block."""
+    """Rows of a .npy file that is read, not mapped, so that only a block is in memory."""
 
     path: Path
-    array: ArrayBlocks  # the file, mapped; few rows are taken of it
+    array: ArrayBlocks  # the file, mapped; used for single rows
+    offset: int  # of the first cell in the file, in bytes
 
     @classmethod
     def of_path(cls, path: Path) -> Self | ArrayBlocks:
-        """The rows of the file; mapped where it has columns one after the other."""
+        """Open a .npy file; it is mapped if its cells are stored column by column."""
         try:
             array = np.load(path, mmap_mode="r", allow_pickle=False)
         except (ValueError, EOFError) as error:
@@ -123,12 +141,13 @@ class NpyBlocks:
             raise ValueError(
                 f"{path} must be a .npy file of numbers ({reason}): write it anew by np.save."
             ) from error
-        if not isinstance(array, np.ndarray):
+        if not isinstance(array, np.memmap):
             raise ValueError(
                 f"{path} must be a .npy file of one array, it has several: save each by np.save."
             )
         is_by_rows = array.ndim == 2 and array.flags.c_contiguous
-        return cls(path, ArrayBlocks(array)) if is_by_rows else ArrayBlocks(array)
+        rows = ArrayBlocks(array)
+        return cls(path, rows, array.offset) if is_by_rows else rows
 
     @property
     def n_columns(self) -> int:
@@ -142,7 +161,7 @@ class NpyBlocks:
         return self.array.first_row()
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
-        for at in range(0, self.n_rows, size):  # an array each: the one before is being worked on
+        for at in range(0, self.n_rows, size):  # a new array each: the previous one is in use
             yield from self._read(slice(at, at + size), size)
 
     def parts(self, size: int) -> list[SourcePart]:
@@ -153,13 +172,13 @@ class NpyBlocks:
         ]
 
     def _read(self, rows: slice, size: int) -> Iterator[RawBlock]:
-        """These rows, block by block into one array."""
-        array = self.array.array
+        """Yield these rows block by block, each in the same memory."""
+        dtype = self.array.array.dtype
         d = self.n_columns
         stop = min(rows.stop, self.n_rows)
-        cells = np.empty((min(size, stop - rows.start), d), array.dtype)
+        cells = np.empty((min(size, stop - rows.start), d), dtype)
         with self.path.open("rb", buffering=0) as file:
-            file.seek(array.offset + rows.start * d * array.itemsize)
+            file.seek(self.offset + rows.start * d * cells.itemsize)
             for at in range(rows.start, stop, size):
                 block = cells[: min(size, stop - at)]
                 if not _fill(file, memoryview(block.view(np.uint8).data).cast("B")):
@@ -170,14 +189,14 @@ class NpyBlocks:
                 yield RawBlock(number_rows(block), None)
 
     def keep_blocks(self, room: int) -> None:
-        """Nothing is kept: the system keeps files."""
+        """Keep nothing: the operating system caches files."""
 
     def take(self, rows: Array) -> Array | None:
         return self.array.take(rows)
 
 
-def _fill(file: Any, room: memoryview) -> bool:
-    """Read until the room is full; False where the file ends before."""
+def _fill(file: FileIO, room: memoryview) -> bool:
+    """Read until the memory is full; return False if the file ends before."""
     while len(room):
         if not (n := file.readinto(room)):
             return False

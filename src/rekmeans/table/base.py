@@ -1,5 +1,6 @@
-"""What a table answers wherever its rows are; scales, kernel widths, planes and starts ask nothing
-else.
+"""The protocol of tables, and the summaries of their columns.
+
+Scales, kernel widths and starts use this protocol only, wherever the rows are.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol, TypeAlias, TypedDict, TypeGuard, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -16,26 +17,39 @@ from scipy import sparse
 from .._grid import Array
 from .._lazy_property import lazy_property
 
-EXACT_ROWS = 100_000  # rows up to which quantiles and counts are those of the table itself
-# rows drawn from a larger one: its quartiles err by half a percent of the quartile range
+EXACT_ROWS = 100_000  # quantiles and counts of at most so many rows are exact
+# rows that are drawn from a larger table: quartiles err by 0.5 % of the interquartile range
 SUMMARY_ROWS = 1 << 16
 
-# cells of the columns that one thread summarises at a time: a few copies stay near the cache
+# cells that one thread summarizes at a time: a few copies of them fit in the cache
 SUMMARY_CELLS = 1 << 20
 
+Item = TypeVar("Item")
 Statistic = Callable[[Array, Array | None], tuple[float, ...]]
 BlockStatistic = Callable[[Array, Array | None, float], Array]
+# a function of a ColumnSummary, and perhaps of a Scale
+SummaryFunction = Callable[..., Array]
 # functions that an engine has compiled, to the same bits
-CompiledFunctions = Mapping[Callable[..., Any], Callable[..., Any]]
+CompiledFunctions = Mapping[SummaryFunction, SummaryFunction]
+
+Cells: TypeAlias = Array | sparse.csr_array  # the cells of a table in memory, (n, d)
+ColumnName: TypeAlias = str | int  # a number where columns have no names
+
+
+class ColumnAttributes(TypedDict, total=False):
+    """scikit-learn's attributes of the columns of a table."""
+
+    n_features_in_: int
+    feature_names_in_: Array
 
 
 class SummaryRows(NamedTuple):
-    """The rows that statistics of columns are taken of."""
+    """The rows that the statistics of columns are computed from."""
 
-    X: Any  # the table they are in, dense, or SciPy's CSC of just these rows
+    X: Array | sparse.csc_array  # the whole dense table, or a copy of the rows by columns
     numbers: Array | None  # of the rows in X, (n,); None for all
     weights: Array | None = None  # (n,) integers, none of them 0; None for all equal
-    # the integer that stands for one row: of weight 1, or the mean if they are no counts
+    # the integer weight of one row: that of weight 1, or the mean if weights are not counts
     row_weight: float = 1.0
 
     @property
@@ -43,7 +57,7 @@ class SummaryRows(NamedTuple):
         return int(self.X.shape[0]) if self.numbers is None else len(self.numbers)
 
     def columns(self, block: slice) -> Array:
-        """Their cells in these columns, (n, m) float64, NaN where missing."""
+        """Return the cells of the rows in these columns, (n, m) float64, NaN where missing."""
         cells = dense(self.X[:, block])
         return np.array(cells if self.numbers is None else cells[self.numbers], np.float64)
 
@@ -74,43 +88,45 @@ class Table(TableFacts, Protocol):
     """Rows of numbers, NaN for missing cells; weights (n,) or None for all equal."""
 
     @property
-    def columns(self) -> dict[str, Any]:
-        """scikit-learn's n_features_in_, feature_names_in_."""
+    def columns(self) -> ColumnAttributes: ...
 
     @property
     def weights(self) -> Array | None: ...
 
     @property
     def largest_weight(self) -> float | None:
-        """The largest weight of the table that these rows are a block of;
+        """The largest weight of the table that these rows are a block of.
 
-        None where they are a table of their own.
+        None if they are a table of their own.
         """
 
     def sample(self, count: int, seed: int) -> Table:
-        """The rows that count, or `count` of them drawn by weight, in memory; how often is each
-        one's weight.
+        """Return all rows with a weight above 0, or `count` of them drawn by weight, in memory.
+
+        The weight of a drawn row is the number of times that it was drawn.
         """
 
     def take(self, rows: Array, weights: Array) -> Table:
-        """These rows, in memory, with these weights."""
+        """Return these rows, in memory, with these weights."""
 
     def column_summary(self, n_threads: int | None = None) -> ColumnSummary: ...
 
     def dense(self, rows: slice | Array) -> Array:
-        """These rows as a dense array."""
+        """Return these rows as a dense array."""
 
     def has_missing(self) -> bool:
-        """Whether any cell is missing."""
+        """Return whether any cell is missing."""
 
     def digest(self) -> int:
-        """A digest of all rows in order and of their weights, the same wherever they are."""
+        """Return a digest of all rows in order and of their weights, the same for any kind of
+        table.
+        """
 
     def blocks(self, size: int) -> Iterator[slice]:
-        """All rows in order, so many at a time."""
+        """Yield slices of all rows in order, `size` rows at a time."""
 
-    def answer(self, values: Any) -> Any:
-        """An answer for each row, in the kind of array that X is of."""
+    def to_input_type(self, values: Array) -> Array:
+        """Convert values of all rows to the kind of array that X is: of NumPy, Dask or torch."""
 
     def count_labels(self, labels: Array, k: int) -> Array:
         """Return the number of rows with each label, (k,)."""
@@ -118,11 +134,11 @@ class Table(TableFacts, Protocol):
 
 @dataclass(frozen=True)
 class ColumnSummary:
-    """What a scale may know of the columns: their extent over all rows, and statistics of single
-    columns.
+    """The extent of the columns over all rows, and statistics of single columns.
 
-    Statistics are those of all rows up to EXACT_ROWS, above that of SUMMARY_ROWS rows drawn by
-    weight: that is part of the definition of the answer, so that every place gives the same.
+    Scales use nothing else. The statistics of a table of at most EXACT_ROWS rows are those of all
+    rows. Those of a larger table come from SUMMARY_ROWS rows drawn by weight. This rule is part of
+    the definition of the result, so that every engine gives the same.
     """
 
     n_columns: int
@@ -133,15 +149,16 @@ class ColumnSummary:
 
     @lazy_property
     def extent(self) -> tuple[Array, Array]:
-        """Smallest and largest observed cell of each column among rows that count, (d,);
+        """The smallest and the largest observed cell of each column, (d,).
 
-        NaN where there is none.
+        Rows of weight 0 are ignored. A column without any observed cell has NaN.
         """
         return self.find_extent()
 
     def by_column(self, statistic: Statistic) -> list[tuple[float, ...]]:
-        """`statistic(x, w)` of the cells x of each column, float64, and their integer weights or
-        None, in order.
+        """Return `statistic(x, w)` of each column in order.
+
+        x are the observed cells of the column in float64, w their integer weights or None.
         """
 
         def statistics(X: Array, w: Array | None, row_weight: float) -> list[tuple[float, ...]]:
@@ -154,40 +171,38 @@ class ColumnSummary:
         return list(chain.from_iterable(self._map_blocks(statistics)))
 
     def by_block(self, statistic: BlockStatistic) -> Array:
-        """`statistic(X, w, v)`, (p, m), of the cells X (n, m) of a few columns, NaN where missing;
-        of all, (p, d).
+        """Return `statistic(X, w, v)` of a few columns at a time, (p, m), side by side, (p, d).
 
-        w (n,) are integer weights or None, v the one that stands for one row.
+        X (n, m) are the cells, NaN where missing, w (n,) their integer weights or None, and v is
+        the weight of one row.
         """
         return np.concatenate(self._map_blocks(statistic), axis=1)
 
-    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def find_compiled(self, function: SummaryFunction) -> SummaryFunction:
         """Return the compiled form of this function of a summary, else the function itself."""
         return self.compiled_functions.get(function, function)
 
     @lazy_property
     def rows(self) -> SummaryRows:
-        """The rows that statistics are taken of."""
+        """The rows that statistics are computed from."""
         return self.find_rows()
 
     def column_blocks(self) -> Iterator[tuple[slice, Array]]:
-        """A few columns at a time, and their cells (n, m), NaN where missing."""
+        """Yield a few columns at a time with their cells (n, m), NaN where missing."""
         return ((block, self.rows.columns(block)) for block in self._blocks())
 
     def _blocks(self) -> list[slice]:
-        """A few columns each, all of them in order."""
+        """Return slices of a few columns each, all columns in order."""
         size = max(1, SUMMARY_CELLS // self.rows.n_rows)
         return [slice(at, min(at + size, self.n_columns)) for at in range(0, self.n_columns, size)]
 
-    def _map_blocks(self, statistic: Callable[[Array, Array | None, float], Any]) -> list[Any]:
-        """`statistic` of the cells of a few columns at a time and of the weights of their rows, in
-        order.
-        """
+    def _map_blocks(self, statistic: Callable[[Array, Array | None, float], Item]) -> list[Item]:
+        """Return `statistic(X, w, v)` of a few columns at a time, in order."""
         rows = self.rows
         blocks = self._blocks()
         if len(blocks) == 1:
             return [statistic(rows.columns(blocks[0]), rows.weights, rows.row_weight)]
-        # NumPy sorts without holding the interpreter
+        # NumPy releases the interpreter lock while it sorts
         with ThreadPoolExecutor(self.n_threads) as pool:
             return list(
                 pool.map(
@@ -198,34 +213,41 @@ class ColumnSummary:
 
 
 def draw_rows(weights: Array | int, words: Array) -> Array:
-    """The row that each 64-bit word r draws: the first whose running sum of integer weights exceeds
-    total r/2^64.
+    """Return the row that each 64-bit word r draws.
 
-    A number instead of weights is that of rows of equal weight.
+    This is the first row whose running sum of integer weights exceeds total r/2^64. If `weights` is
+    a number, it is the number of rows, all of the same weight.
     """
     if isinstance(weights, int):
         return draw_goals(weights, words)
     ends = np.cumsum(weights, dtype=np.int64)
     goals = draw_goals(int(ends[-1]), words)
-    # where no row has weight, the last
+    # if all weights are 0, the last row
     return np.minimum(np.searchsorted(ends, goals, side="right"), len(ends) - 1)
 
 
 def draw_goals(total: int, words: Array) -> Array:
-    """total r/2^64 of each 64-bit word r, rounded down: what the running sum of a drawn row
-    exceeds.
+    """Return total r/2^64 of each 64-bit word r, rounded down.
+
+    The running sum of the drawn row is the first that exceeds it.
     """
     return _high_words(words, total).astype(np.int64)
 
 
-def dense(X: Any) -> Array:
-    """A table as a dense array, sparse or not."""
-    return X.toarray() if sparse.issparse(X) else np.asarray(X)
+def is_sparse(X: object) -> TypeGuard[sparse.csr_array]:
+    """Return whether the cells of a table are stored in sparse form."""
+    return bool(sparse.issparse(X))
+
+
+def dense(X: Cells) -> Array:
+    """Return the cells of a dense or sparse table as a dense array."""
+    return X.toarray() if is_sparse(X) else np.asarray(X)
 
 
 def _high_words(words: Array, factor: int) -> Array:
-    """words * factor >> 64, for 64-bit words and a factor below 2^63, by halves of 32 bits."""
-    half, mask = np.uint64(32), np.uint64(0xFFFFFFFF)
+    """Return words * factor >> 64 for 64-bit words and a factor below 2^63, by 32-bit halves."""
+    half = np.uint64(32)
+    mask = np.uint64(0xFFFFFFFF)
     high = np.uint64(factor >> 32)
     low = np.uint64(factor & 0xFFFFFFFF)
     top = words >> half
@@ -236,7 +258,7 @@ def _high_words(words: Array, factor: int) -> Array:
 
 
 def numbers_of_rows(rows: slice | Array, n: int) -> Array:
-    """The numbers of these of n rows; only as many numbers are made as there are rows asked for."""
+    """Return the numbers of the selected rows of n, without an array of all n numbers."""
     if isinstance(rows, slice):
         return np.arange(*rows.indices(n))
     numbers = np.asarray(rows)

@@ -1,5 +1,5 @@
-"""Where the blocks of a table that is not in memory come from: what every source answers, and
-functions as one.
+"""Sources of the blocks of a table that is not in memory: their protocol, and functions as
+sources.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, Self, cast, runtime_checkable
 
 import narwhals.stable.v2 as nw
 from narwhals.exceptions import DuplicateError
@@ -18,49 +18,56 @@ from .._grid import Array
 from .refusals import number_rows
 from .source_parts import RawBlock, SourcePart
 
+if TYPE_CHECKING:
+    from narwhals.stable.v2.typing import IntoDataFrame
+
+
+class TableBlock(Protocol):
+    """A block as a function yields it: an array or a data frame."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def __getitem__(self, rows: slice, /) -> Self: ...
+
 
 @runtime_checkable
 class BlockSource(Protocol):
-    """Rows that can be read from the first to the last, as often as is asked for."""
+    """Rows that can be read from the first to the last, any number of times."""
 
     @property
     def n_columns(self) -> int: ...
 
     @property
     def n_rows(self) -> int | None:
-        """None where only reading them all tells."""
+        """The number of rows; None if it is not known without reading them all."""
 
-    def first_row(self) -> Any:
-        """A table of one row with the column names, as scikit-learn reads them."""
+    def first_row(self) -> object:
+        """Return a table of one row with the column names, as scikit-learn reads them."""
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
-        """All rows in order; about `size` at a time, or as the source has them."""
+        """Yield all rows in order, about `size` at a time, or in the source's own blocks."""
 
     def parts(self, size: int) -> list[SourcePart]:
-        """The same rows as parts that can be read side by side; one where they must be read in
-        order.
-        """
+        """Return parts that can be read side by side; one if rows must be read in order."""
 
     def keep_blocks(self, room: int) -> None:
-        """Many reads follow: keep decoded blocks, up to so many bytes, where decoding is most of a
-        read.
-        """
+        """Prepare for many reads: keep decoded blocks, up to `room` bytes, if decoding is slow."""
 
     def take(self, rows: Array) -> Array | None:
-        """Rows of ascending numbers; None where that means reading all."""
+        """Return the rows of these ascending numbers; None if all rows would have to be read."""
 
 
 class CalledBlocks:
-    """Rows from a function that gives a new iterator over blocks each time: arrays, or data frames
-    with column names.
+    """Rows of a function that returns a new iterator over blocks each time it is called.
 
-    `weight` names the column of the frames that holds the weights, `only` those of the features;
-    columns of frames are taken by name.
+    Blocks are arrays, or data frames, whose columns are selected by name. `weight` is the name of
+    the column of weights, `only` are the names of the feature columns.
     """
 
     def __init__(
         self,
-        function: Callable[[], Iterable[Any]],
+        function: Callable[[], Iterable[TableBlock]],
         weight: str | None = None,
         only: Sequence[str] | None = None,
     ) -> None:
@@ -84,8 +91,8 @@ class CalledBlocks:
         self.first = copy(self._features(first)[:1])
         self.n_columns = number_rows(self.first).shape[1]
 
-    def _open(self) -> Iterator[Any]:
-        """The blocks of a new iterator; one that is not a dense table is refused."""
+    def _open(self) -> Iterator[TableBlock]:
+        """Yield the blocks of a new iterator; raise TypeError for one that is not a dense table."""
         blocks = self.function()
         if not isinstance(blocks, Iterator):
             raise TypeError(
@@ -94,14 +101,12 @@ class CalledBlocks:
             )
         return map(_dense_block, blocks)
 
-    def _features(self, block: Any) -> Any:
-        """The columns of the features, in the order of the first block."""
-        if self.names is None:
-            return block
-        return nw.from_native(block).select(self.names).to_native()
+    def _features(self, block: TableBlock) -> TableBlock:
+        """Return the feature columns, in the order of the first block."""
+        return block if self.names is None else select_columns(block, self.names)
 
-    def _refuse_other_columns(self, block: Any) -> None:
-        """Refuse a block that has not the columns of the first."""
+    def _refuse_other_columns(self, block: TableBlock) -> None:
+        """Raise ValueError for a block whose columns are not those of the first block."""
         names = names_of_frame(block)
         if names is None and self.first_names is None:
             if (d := block.shape[1]) != self.n_columns:
@@ -124,60 +129,68 @@ class CalledBlocks:
                 "both: give every block the same column names."
             )
 
-    def first_row(self) -> Any:
+    def first_row(self) -> TableBlock:
         return self.first
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
-        """Yield copies of all rows in order: the next block is read ahead, and may reuse the memory
-        of the last one.
+        """Yield copies of all rows in order.
+
+        The next block is read ahead, and may reuse the memory of the last one.
         """
         for block in self._open():
             if not block.shape[0]:
                 continue
             raw = self._read_block(block)
             for at in range(0, len(raw.X), size):
-                yield RawBlock(
-                    *(None if cells is None else cells[at : at + size].copy() for cells in raw)
-                )
+                rows = slice(at, at + size)
+                weights = None if raw.weights is None else raw.weights[rows].copy()
+                yield RawBlock(raw.X[rows].copy(), weights)
 
-    def _read_block(self, block: Any) -> RawBlock:
-        """The cells of a block and its weights; neither is copied if it is an array of numbers
+    def _read_block(self, block: TableBlock) -> RawBlock:
+        """Return the cells and the weights of a block, without a copy if they are arrays of numbers
         already.
         """
         self._refuse_other_columns(block)
         X = number_rows(self._features(block))
         if self.weight is None:
             return RawBlock(X, None)
-        return RawBlock(X, number_rows(nw.from_native(block).select(self.weight).to_native())[:, 0])
+        return RawBlock(X, number_rows(select_columns(block, [self.weight]))[:, 0])
 
     def parts(self, size: int) -> list[SourcePart]:
         return [SourcePart(0, partial(self.blocks, size))]
 
     def keep_blocks(self, room: int) -> None:
-        """Nothing is kept, as blocks may be the caller's to change."""
+        """Keep nothing, because the caller may change blocks."""
 
     def take(self, rows: Array) -> Array | None:
         return None
 
 
-def names_of_frame(block: Any) -> list[str] | None:
-    """The column names of a data frame; None of an array."""
+def names_of_frame(block: TableBlock) -> list[str] | None:
+    """Return the column names of a data frame; None for an array."""
     try:
         frame = nw.from_native(block, pass_through=True)
     except DuplicateError:
+        names = list(cast("IntoDataFrame", block).columns)
         raise ValueError(
-            f"X must have different column names, got {list(block.columns)!r:.80}: rename one."
+            f"X must have different column names, got {names!r:.80}: rename one."
         ) from None
     return frame.columns if isinstance(frame, nw.DataFrame) else None
 
 
+def select_columns(block: TableBlock, names: list[str]) -> TableBlock:
+    """Return these columns of a data frame as a frame of the same library."""
+    frame = nw.from_native(cast("IntoDataFrame", block))
+    return cast("TableBlock", frame.select(names).to_native())
+
+
 def columns_by_name(names: Sequence[str], only: Sequence[str] | None) -> list[str]:
-    """The columns of `only` where all of them are there, else all names."""
+    """Return `only` if all of these columns exist, else all names."""
     return list(only) if only is not None and set(only) <= set(names) else list(names)
 
 
-def _dense_block(block: Any) -> Any:
-    """A block that is a dense table, unless it is something else."""
+def _dense_block(block: TableBlock) -> TableBlock:
+    """Return a block that is a dense table; raise TypeError for anything else."""
     if sparse.issparse(block):
         raise TypeError(
             "X must give dense blocks, got a sparse one: pass a sparse table in memory."
@@ -193,7 +206,7 @@ def _dense_block(block: Any) -> Any:
 
 @dataclass(frozen=True)
 class WeightedBlocks:
-    """A source and the weights (n,) of its rows."""
+    """A source, and the weights (n,) of its rows."""
 
     source: BlockSource
     weights: Array
@@ -206,7 +219,7 @@ class WeightedBlocks:
     def n_rows(self) -> int:
         return len(self.weights)
 
-    def first_row(self) -> Any:
+    def first_row(self) -> object:
         return self.source.first_row()
 
     def blocks(self, size: int) -> Iterator[RawBlock]:
@@ -225,7 +238,7 @@ class WeightedBlocks:
             )
 
     def parts(self, size: int) -> list[SourcePart]:
-        if self.source.n_rows != self.n_rows:  # only reading them all tells
+        if self.source.n_rows != self.n_rows:  # the number of rows is not known
             return [SourcePart(0, partial(self.blocks, size))]
         return [
             SourcePart(part.start, partial(self._weigh, part)) for part in self.source.parts(size)

@@ -1,5 +1,5 @@
-"""Which files the name of a table stands for: one file, those in a folder, or those that a pattern
-matches.
+"""The files that a table name refers to: one file, those of a folder, or those that match a
+pattern.
 """
 
 from __future__ import annotations
@@ -10,25 +10,26 @@ from fnmatch import fnmatchcase
 from glob import glob
 from pathlib import Path
 
-GLOB = "*?["  # a name with one of these stands for several files, unless it is that of a file
-OUTPUT = "-rekmeans"  # how folders end that the command line writes
-# how names begin that a folder of data has for other things, as pyarrow, Spark and Dask know them
+GLOB = "*?["  # a name with one of these is a pattern, unless a file has this name
+OUTPUT = "-rekmeans"  # end of the folder names that the command line writes
+# start of names that are not data, as in pyarrow, Spark and Dask
 HIDDEN = (".", "_")
 
 
 def is_pattern(name: str | os.PathLike[str]) -> bool:
-    """Whether a name stands for the files that it matches."""
+    """Return whether a name is a pattern of file names."""
     return bool(set(GLOB) & set(str(name))) and not Path(name).exists()
 
 
 def is_several_files(name: str | os.PathLike[str]) -> bool:
-    """Whether a name stands for a folder or a pattern."""
+    """Return whether a name is a folder or a pattern."""
     return is_pattern(name) or Path(name).is_dir()
 
 
 def table_files(name: str | os.PathLike[str]) -> list[str]:
-    """The files of a table in the order of their names, each once; a folder stands for those in it
-    and below.
+    """Return the files of a table sorted by name, each once.
+
+    A folder contributes all files in it and below.
     """
     places = glob(str(name), recursive=True) if is_pattern(name) else [str(name)]
     return sorted({file for place in places for file in _files_at(Path(place))})
@@ -50,24 +51,24 @@ def _is_hidden(path: Path) -> bool:
 
 
 def would_read(name: str | os.PathLike[str], path: Path) -> bool:
-    """Whether a file at this path, there or not, belongs to a folder or a pattern."""
+    """Return whether a file at this path would belong to a folder or a pattern."""
     if not is_pattern(name):
-        file, place = (Path(os.path.realpath(one)) for one in (path, name))
+        file = Path(os.path.realpath(path))
+        place = Path(os.path.realpath(name))
         return (
             place.is_dir()
             and file.is_relative_to(place)
             and not _is_hidden(file.relative_to(place))
         )
-    file, pattern = (Path(os.path.abspath(one)) for one in (path, name))
+    file = Path(os.path.abspath(path))
+    pattern = Path(os.path.abspath(name))
     folders = [folder for folder in file.parents if not _is_hidden(file.relative_to(folder))]
-    # a folder stands for its files
+    # a pattern that matches a folder includes its files
     return any(_matches(place.parts, pattern.parts) for place in (file, *folders))
 
 
 def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
-    """Whether the parts of a path match those of a pattern, where ** stands for any number of
-    them.
-    """
+    """Return whether the parts of a path match those of a pattern; ** matches any number."""
     if not pattern or not parts:
         return not parts and all(part == "**" for part in pattern)
     if pattern[0] == "**":

@@ -4,31 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from scipy import sparse
 
 from .._grid import Array, integer_weights
 from ..threads import count_threads
-from .base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, SummaryRows, dense, draw_rows
+from .base import (
+    EXACT_ROWS,
+    SUMMARY_ROWS,
+    Cells,
+    ColumnAttributes,
+    ColumnSummary,
+    SummaryRows,
+    dense,
+    draw_rows,
+    is_sparse,
+)
 from .row_digest import digest_rows
 
-MAPPED_CELLS = 1 << 18  # of a block that is mapped at once: a few copies stay near the cache
-CELLS_AT_ONCE = 1 << 22  # cells between two moments at which Ctrl-C is heard
+MAPPED_CELLS = 1 << 18  # of a block that is mapped at once: a few copies fit in the cache
+CELLS_AT_ONCE = 1 << 22  # cells between two checks for Ctrl-C
 FOLD = 4096  # cells of a line that NumPy reduces at full speed
-MOST_COUNT = 2.0**53  # every larger float is an integer, and counts nothing
-SUMMARY_SEED = 0  # of the sample that column summaries of large tables are taken of
+MOST_COUNT = 2.0**53  # every larger float is an integer, so being one does not make it a count
+SUMMARY_SEED = 0  # of the sample that column summaries of large tables are computed from
 
 
 @dataclass(frozen=True)
 class MemoryTable:
-    """Rows X (n, d); NaN for missing cells; weights (n,) or None for all equal."""
+    """Rows X (n, d) with NaN for missing cells, and weights (n,), None for all equal."""
 
-    X: Any
+    X: Cells
     weights: Array | None = None
-    # scikit-learn's n_features_in_, feature_names_in_
-    columns: dict[str, Any] = field(default_factory=dict)
+    columns: ColumnAttributes = field(default_factory=ColumnAttributes)
     largest_weight: float | None = None  # of the table that these rows are a block of
 
     is_in_memory: ClassVar[bool] = True
@@ -47,7 +55,7 @@ class MemoryTable:
         return dense(self.X[rows])
 
     def column(self, number: int) -> Array:
-        """One column, dense float64 (n,)."""
+        """Return one column as a dense array, (n,) float64."""
         return np.asarray(dense(self.X[:, [number]]), np.float64)[:, 0]
 
     def blocks(self, size: int) -> Iterator[slice]:
@@ -59,18 +67,18 @@ class MemoryTable:
         """
         return ((at, self.dense(at)) for at in self.blocks(max(1, MAPPED_CELLS // self.n_columns)))
 
-    def answer(self, values: Any) -> Any:
+    def to_input_type(self, values: Array) -> Array:
         return values
 
     def count_labels(self, labels: Array, k: int) -> Array:
         return np.bincount(labels, minlength=k)
 
     def has_missing(self) -> bool:
-        """Whether any cell is NaN."""
-        cells = self.X.data if sparse.issparse(self.X) else self.X
+        """Return whether any cell is NaN."""
+        cells = self.X.data if is_sparse(self.X) else self.X
         size = max(1, CELLS_AT_ONCE // (cells[:1].size or 1))
         return cells.dtype.kind == "f" and any(
-            np.isnan(cells[at : at + size]).any() for at in range(0, len(cells), size)
+            bool(np.isnan(cells[at : at + size]).any()) for at in range(0, len(cells), size)
         )
 
     def digest(self) -> int:
@@ -84,14 +92,12 @@ class MemoryTable:
         return self.take(rows, times.astype(np.float64))
 
     def _draw_rows(self, count: int, seed: int) -> Array:
-        """So many row numbers drawn by weight, (count,)."""
+        """Return row numbers drawn by weight, (count,)."""
         weights = self.n_rows if self.weights is None else integer_weights(self.weights)[0]
         return draw_rows(weights, np.random.PCG64(seed).random_raw(count))
 
     def repeat_rows(self) -> MemoryTable:
-        """The table with each row as often as its weight says, without weights: these must be
-        counts.
-        """
+        """Return a table without weights that repeats each row; the weights must be counts."""
         times = (
             np.ones(self.n_rows, np.int64)
             if self.weights is None
@@ -100,7 +106,7 @@ class MemoryTable:
         return replace(self, X=self.X[np.repeat(np.arange(self.n_rows), times)], weights=None)
 
     def take(self, rows: Array, weights: Array) -> MemoryTable:
-        """These rows with these weights."""
+        """Return these rows with these weights."""
         return replace(self, X=self.X[rows], weights=weights)
 
     def column_summary(self, n_threads: int | None = None) -> ColumnSummary:
@@ -122,8 +128,8 @@ class MemoryTable:
     def _rows_of_summary(
         self, numbers: Array | None, weights: Array | None = None, row_weight: float = 1.0
     ) -> SummaryRows:
-        """Rows of these numbers; of a sparse table a copy by columns."""
-        if not sparse.issparse(self.X):
+        """Return the rows of these numbers, of a sparse table as a copy by columns."""
+        if not is_sparse(self.X):
             return SummaryRows(self.X, numbers, weights, row_weight)
         return SummaryRows(
             (self.X if numbers is None else self.X[numbers]).tocsc(), None, weights, row_weight
@@ -132,17 +138,18 @@ class MemoryTable:
     def _extent(self) -> tuple[Array, Array]:
         rows = self.X if self.weights is None or self.weights.all() else self.X[self.weights > 0]
         n, d = rows.shape
-        if sparse.issparse(rows):
+        if is_sparse(rows):
             stored = np.bincount(rows.indices, minlength=d)
             # a cell that is not stored is zero
-            low, high = (np.where(stored < n, 0.0, np.nan) for _ in range(2))
+            low = np.where(stored < n, 0.0, np.nan)
+            high = low.copy()
             np.fmin.at(low, rows.indices, rows.data)
             np.fmax.at(high, rows.indices, rows.data)
             return low, high
         fold = max(1, FOLD // d)
         if n < fold or not rows.flags.c_contiguous:
             fold = 1
-        # rows side by side: NumPy reduces long lines faster
+        # several rows side by side, because NumPy reduces long lines faster
         wide = rows[: n // fold * fold].reshape(-1, fold * d)
         low, high = (
             end.reduce(
@@ -158,17 +165,18 @@ class MemoryTable:
 
 @dataclass(frozen=True)
 class PairwiseTable(MemoryTable):
-    """Kernel values between rows, and in a last column those of each row with itself."""
+    """Kernel values between rows, with the value of each row with itself in the last column."""
 
     def take(self, rows: Array, weights: Array) -> MemoryTable:
-        """Of a square table both sides."""
+        """Return these rows, and of a square table only their columns."""
         columns = [*rows, -1] if self.n_columns == self.n_rows + 1 else slice(None)
         return replace(self, X=self.X[rows][:, columns], weights=weights)
 
 
 def _weights_and_row(weights: Array) -> tuple[Array, float]:
-    """Integer weights and the one that stands for one row: weight 1 of counts, else the mean of
-    those that count.
+    """Return integer weights and the integer weight of one row.
+
+    This is that of weight 1 if the weights are counts, else the mean weight of rows with a weight.
     """
     integers, b = integer_weights(weights)
     if weights.max() < MOST_COUNT and np.array_equal(weights, np.rint(weights)):

@@ -1,6 +1,4 @@
-"""How far a table that is not in memory has been read: told to whoever watches, block by block or
-by partitions.
-"""
+"""Progress and errors of reading a table that is not in memory."""
 
 from __future__ import annotations
 
@@ -19,8 +17,8 @@ _CALLBACK: ContextVar[ReadingCallback | None] = ContextVar(
 
 @contextmanager
 def watch_reading(callback: ReadingCallback) -> Iterator[None]:
-    """Call `callback` for blocks of every table that is read in this context, and for its
-    partitions on a cluster.
+    """Call `callback` for each block that is read in this context, and for each Dask partition that
+    is done.
     """
     token = _CALLBACK.set(callback)
     try:
@@ -30,6 +28,27 @@ def watch_reading(callback: ReadingCallback) -> Iterator[None]:
 
 
 def report_reading(n_done: int, n_all: int | None, what: str = ROWS_READ) -> None:
-    """Tell the callback, if there is one."""
+    """Report progress to the callback, if there is one."""
     if (callback := _CALLBACK.get()) is not None:
         callback(n_done, n_all, what)
+
+
+@contextmanager
+def explain_reading() -> Iterator[None]:
+    """Replace errors of pyarrow and missing files by errors that name the problem and the fix."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            f"X must stay while it is read, a file is gone: {_reason(error)}."
+        ) from error
+    except Exception as error:
+        if not type(error).__module__.startswith("pyarrow"):
+            raise
+        raise ValueError(
+            f"X cannot be read ({_reason(error)}): write its columns with one type in every file."
+        ) from error
+
+
+def _reason(error: Exception) -> str:
+    return " ".join(str(error).split(". ")[0].split())[:160].rstrip(".")

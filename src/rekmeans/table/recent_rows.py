@@ -1,22 +1,25 @@
-"""Rows of a stream for the scale: a sample in which a row stays half as likely with every half-life
-that follows it.
+"""A sample of the rows of a stream, which the scale is computed from.
+
+With every half-life after a row, its probability to be in the sample halves.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import cast
 
 import numpy as np
 from scipy import sparse
 
 from .._grid import Array
-from .base import dense
+from .base import Cells, ColumnAttributes, dense, is_sparse
 from .memory import MemoryTable
 
-MOST_RECENT = 1 << 12  # rows that are kept
-MOST_RECENT_CELLS = 1 << 22  # of a dense table, 32 MB, above
-FEWEST_RECENT = 1 << 8  # rows
+# rows that are kept: at most MAX_RECENT, fewer if they have more cells (32 MB), but no less than
+# MIN_RECENT
+MAX_RECENT = 1 << 12
+MAX_RECENT_CELLS = 1 << 22
+MIN_RECENT = 1 << 8
 WORD_BITS = 64
 RECENT_SEED = 0  # of the words, one for each row of the stream by its number
 
@@ -27,23 +30,23 @@ def _no_numbers() -> Array:
 
 @dataclass(frozen=True)
 class RecentRows:
-    """Rows of which each has a level: the half-lives before it, and the leading zeros of a random
-    word of its own.
+    """Rows, each with a level: the number of half-lives before it plus the leading zeros of its
+    random word.
 
-    A row has level L or more with the probability 2^(its half-lives - L), at most 1; those at
-    `least_level` and above are kept. It is the least at which they are few enough, so where blocks
-    are cut does not show.
+    A row has level L or more with probability 2^(its half-lives - L), at most 1. The sample keeps
+    the rows at `least_level` and above, which is the least level with few enough rows. So the
+    sample does not depend on the blocks.
     """
 
-    X: Any = None  # (m, d), dense or CSR; None before the first block
+    X: Cells | None = None  # (m, d); None before the first block
     weights: Array = field(default_factory=_no_numbers)  # (m,) of the table
     epochs: Array = field(default_factory=_no_numbers)  # (m,) half-lives before each
     levels: Array = field(default_factory=_no_numbers)  # (m,)
     least_level: int = 0
-    n_rows_before: int = 0  # of the stream so far, kept or not
+    n_rows_before: int = 0  # rows of the stream so far, kept or not
 
     def add(self, table: MemoryTable, epochs: Array) -> RecentRows:
-        """These rows and those of a block, before which there were so many half-lives."""
+        """Return the sample with the rows of a block; `epochs` are the half-lives before each."""
         n = table.n_rows
         words = np.random.PCG64(RECENT_SEED).advance(self.n_rows_before).random_raw(n)
         levels = epochs + WORD_BITS - np.frexp(words.astype(np.float64))[1]
@@ -60,8 +63,10 @@ class RecentRows:
         return joined._without_lowest()
 
     def _without_lowest(self) -> RecentRows:
-        """The rows of the least level at which there are few enough."""
-        most = max(FEWEST_RECENT, min(MOST_RECENT, MOST_RECENT_CELLS // self.X.shape[1]))
+        """Return the rows of the least level with few enough rows."""
+        if self.X is None:
+            return self
+        most = max(MIN_RECENT, min(MAX_RECENT, MAX_RECENT_CELLS // self.X.shape[1]))
         if len(self.levels) <= most:
             return self
         least = int(np.sort(self.levels)[-most - 1]) + 1
@@ -69,17 +74,18 @@ class RecentRows:
         of_rows = {name: getattr(self, name)[kept] for name in ("X", "weights", "epochs", "levels")}
         return replace(self, **of_rows, least_level=least)
 
-    def table(self, columns: dict[str, Any]) -> MemoryTable:
-        """The rows with weights that make up for how likely each was kept, and halve with every
-        half-life.
+    def table(self, columns: ColumnAttributes) -> MemoryTable:
+        """Return the rows with weights that correct for their probability to be kept, and that
+        halve with every half-life.
         """
+        X = cast(Cells, self.X)  # no scale is computed before the first block
         ages = np.maximum(self.epochs, self.least_level)
         weights = np.ldexp(self.weights, np.maximum(ages - ages.max(), -WORD_BITS // 4))
-        return MemoryTable(self.X, None if (weights == weights[0]).all() else weights, columns)
+        return MemoryTable(X, None if (weights == weights[0]).all() else weights, columns)
 
 
-def _stack(blocks: tuple[Any, ...]) -> Any:
-    """Blocks one below the other; sparse if all are."""
-    if all(sparse.issparse(block) for block in blocks):
+def _stack(blocks: tuple[Cells, ...]) -> Cells:
+    """Return blocks one below the other, sparse if all of them are."""
+    if all(is_sparse(block) for block in blocks):
         return sparse.vstack(blocks, format="csr")
     return np.concatenate([dense(block) for block in blocks]).astype(np.float64)

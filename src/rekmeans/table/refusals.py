@@ -1,48 +1,63 @@
-"""The one room that refuses input: any common table becomes rows of numbers and weights, or one
-clear sentence.
+"""Validation of input: any common table becomes rows of numbers and weights, or raises an error.
+
+No other module of the package rejects tables or weights.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 from copy import copy
-from typing import Any
+from typing import TYPE_CHECKING, Protocol, cast
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from narwhals.exceptions import DuplicateError
 from scipy import sparse
+from sklearn import get_config
 from sklearn.utils.validation import validate_data
 
 from .._grid import Array, integer_weights
-from .base import Table, dense
+from .base import Cells, ColumnAttributes, ColumnName, Table, dense, is_sparse
 from .memory import CELLS_AT_ONCE, MemoryTable, PairwiseTable
-from .other_input import refuse_device_array, refuse_what_is_no_table
 from .sparse_rows import csr_rows
 
-COLUMNS = ("n_features_in_", "feature_names_in_")
-MOST_SHAPED = 500  # columns whose shapes, 1000 x 1000 numbers a cluster, are still fast enough
-MOST_PAIRED = 50_000  # rows whose pairs are still fast enough: half a minute a pass
+if TYPE_CHECKING:
+    from narwhals import Series
+    from narwhals.stable.v2.typing import IntoDataFrame, IntoSeries
+    from sklearn.base import BaseEstimator
+
+# DLPack's numbers of memory that the processor reads: plain, pinned, managed
+HOST_MEMORY = {1, 3, 11, 13}
+MOST_SHAPED = 500  # columns of a Mahalanobis fit: a shape has 1000 x 1000 numbers for each cluster
+MOST_PAIRED = 50_000  # rows of a kernel mean: a pass over all pairs takes half a minute
 WHOLE_NUMBERS = {nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64}
-# of columns that NumPy takes side by side
+# of columns that NumPy converts together
 PLAIN_TYPES = {nw.Float64, nw.Float32, nw.Boolean} | WHOLE_NUMBERS
-# above it differences and squares overflow; float64 beside float32 cells too
+# larger values overflow in differences and squares; a float64, also beside float32 cells
 LARGEST_VALUE = np.float64(1e150)
 
 
+class HasShape(Protocol):
+    """An array of any library."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+
 def read_table(
-    estimator: Any,
-    X: Any,
-    sample_weight: Any = None,
+    estimator: BaseEstimator,
+    X: object,
+    sample_weight: object = None,
     *,
     fitting: bool,
     k: int = 1,
     k_parameter: str = "",
 ) -> MemoryTable:
-    """The table of an estimator's input, for k clusters; columns are compared with those of fit
-    unless fitting.
+    """Return the table of an estimator's input, for k clusters.
 
-    `k_parameter` is the parameter that sets k, with its value.
+    Unless `fitting`, the columns are compared with those of the fit. `k_parameter` is the parameter
+    that sets k, with its value.
     """
     rows = as_rows(X)
     weights = None if sample_weight is None else read_weights(sample_weight, rows.shape[0])
@@ -53,6 +68,7 @@ def read_table(
 
 
 def refuse_few_rows(n: int, k: int, k_parameter: str) -> None:
+    """Raise ValueError for a table of fewer rows than clusters."""
     if k > n:
         raise ValueError(
             f"{k_parameter} needs at least {k} rows, got n_samples={n}: lower "
@@ -60,33 +76,39 @@ def refuse_few_rows(n: int, k: int, k_parameter: str) -> None:
         )
 
 
-def read_columns(estimator: Any, named: Any, fitting: bool) -> dict[str, Any]:
-    """scikit-learn's attributes of the columns of a table, compared with those of fit unless
-    fitting.
+def read_columns(estimator: BaseEstimator, named: object, fitting: bool) -> ColumnAttributes:
+    """Return scikit-learn's attributes of the columns of a table.
+
+    Unless `fitting`, the columns are compared with those of the fit.
     """
-    if fitting and type(named) is np.ndarray:  # which has no names to look for
+    if fitting and type(named) is np.ndarray:  # it has no column names
         return {"n_features_in_": named.shape[1]}
-    probe = copy(estimator)  # so that a fit that fails later has changed nothing
+    probe = copy(estimator)  # a fit that fails later must not change the estimator
     validate_data(probe, named, reset=fitting, skip_check_array=True)
-    return {name: getattr(probe, name) for name in COLUMNS if hasattr(probe, name)}
+    columns = ColumnAttributes()
+    if hasattr(probe, "n_features_in_"):
+        columns["n_features_in_"] = probe.n_features_in_
+    if hasattr(probe, "feature_names_in_"):
+        columns["feature_names_in_"] = probe.feature_names_in_
+    return columns
 
 
-def as_rows(X: Any) -> Any:
-    """Any table as rows of numbers, unchecked against an estimator's columns."""
+def as_rows(X: object) -> Cells:
+    """Return any table as rows of valid numbers, without a comparison of columns."""
     rows, names = _numbers(X)
     refuse_empty(rows)
     refuse_bad_rows(rows, names)
     return rows
 
 
-def number_rows(X: Any) -> Any:
-    """Any table as numbers (n, d), uncopied where it can be; its values are not looked at."""
+def number_rows(X: object) -> Cells:
+    """Return any table as numbers (n, d), without a copy if possible; values are not checked."""
     return _numbers(X)[0]
 
 
-def _numbers(X: Any) -> tuple[Any, list[Any]]:
-    """X as numbers (n, d), uncopied where it can be, with its column names."""
-    if sparse.issparse(X):
+def _numbers(X: object) -> tuple[Cells, Sequence[ColumnName]]:
+    """Return X as numbers (n, d), without a copy if possible, and its column names."""
+    if is_sparse(X):
         rows = _sparse(X)
         return rows, list(range(rows.shape[1]))
     if type(X) is np.ndarray:
@@ -94,7 +116,8 @@ def _numbers(X: Any) -> tuple[Any, list[Any]]:
     try:
         frame = nw.from_native(X, pass_through=True)
     except DuplicateError:
-        raise ValueError(f"X must have different column names, got {list(X.columns)}.") from None
+        names = list(cast("IntoDataFrame", X).columns)
+        raise ValueError(f"X must have different column names, got {names}.") from None
     if hasattr(X, "__dask_graph__"):
         raise TypeError(
             f"X must be in memory here, got a {type(X).__name__} of Dask: pass X.compute() if it "
@@ -117,8 +140,8 @@ def _numbers(X: Any) -> tuple[Any, list[Any]]:
     return _array(raw)
 
 
-def _array(raw: Array) -> tuple[Array, list[Any]]:
-    """An array as numbers (n, d), and the numbers of its columns."""
+def _array(raw: Array) -> tuple[Array, Sequence[ColumnName]]:
+    """Return an array as numbers (n, d), and the numbers of its columns."""
     refuse_array(raw.dtype.kind == "c", str(raw.dtype), raw.shape)
     names = list(range(raw.shape[1]))
     if raw.dtype.isnative and (raw.dtype.kind in "iub" or raw.dtype in (np.float32, np.float64)):
@@ -131,7 +154,7 @@ def _array(raw: Array) -> tuple[Array, list[Any]]:
 
 
 def refuse_array(is_complex: bool, dtype: str, shape: tuple[int, ...]) -> None:
-    """Refuse an array that is not of real numbers in rows and columns."""
+    """Raise ValueError unless an array has real numbers in rows and columns."""
     if is_complex:
         raise ValueError(
             f"Complex data not supported: X has dtype {dtype}; pass X.real, X.imag or both."
@@ -144,8 +167,8 @@ def refuse_array(is_complex: bool, dtype: str, shape: tuple[int, ...]) -> None:
         )
 
 
-def _sparse(X: Any) -> Any:
-    """A sparse table as CSR of float64 with sorted columns, each cell stored once."""
+def _sparse(X: sparse.sparray) -> sparse.csr_array:
+    """Return a sparse table as CSR of float64 with sorted columns, each cell stored once."""
     if X.ndim != 2:
         raise ValueError(
             f"X must be 2-D (rows, columns), got {X.ndim}-D of shape {X.shape}. Reshape your data."
@@ -155,9 +178,10 @@ def _sparse(X: Any) -> Any:
     return csr_rows(X)
 
 
-def _frame(frame: Any) -> Array:
-    """A data frame as float64 (n, d), null as NaN: all at once where its columns are plain numbers,
-    else one by one.
+def _frame(frame: nw.DataFrame[IntoDataFrame]) -> Array:
+    """Return a data frame as float64 (n, d), null as NaN.
+
+    Columns of plain numbers are converted together, others one by one.
     """
     if (
         frame.columns
@@ -169,8 +193,8 @@ def _frame(frame: Any) -> Array:
     return np.stack(columns, axis=1) if columns else np.empty((len(frame), 0))
 
 
-def _column(series: Any, name: Any) -> Array:
-    """A data-frame column as float64, null as NaN."""
+def _column(series: Series[IntoSeries], name: ColumnName) -> Array:
+    """Return a column of a data frame as float64, null as NaN."""
     if series.dtype in PLAIN_TYPES and (cells := series.to_numpy()).dtype.kind in "fiub":
         return np.asarray(cells, np.float64)
     if series.dtype.is_numeric() or series.dtype == nw.Boolean:
@@ -178,8 +202,8 @@ def _column(series: Any, name: Any) -> Array:
     return _cells(series.to_numpy(), name)
 
 
-def _cells(values: Array, name: Any) -> Array:
-    """Objects that are numbers as float64; text is refused even where it spells one."""
+def _cells(values: Array, name: ColumnName) -> Array:
+    """Return objects that are numbers as float64; text raises an error even if it is a numeral."""
     kind = next((type(v).__name__ for v in values.ravel() if isinstance(v, str | bytes)), "")
     try:
         if kind or values.dtype.kind in "mMc":
@@ -191,8 +215,10 @@ def _cells(values: Array, name: Any) -> Array:
         ) from None
 
 
-def refuse_empty(X: Any) -> None:
-    n, d = shape = tuple(X.shape)
+def refuse_empty(X: HasShape) -> None:
+    """Raise ValueError for a table without rows or columns."""
+    shape = tuple(X.shape)
+    n, d = shape
     if n == 0:
         raise ValueError(
             f"X has 0 sample(s) (shape={shape}) while a minimum of 1 is required: pass a row."
@@ -203,13 +229,14 @@ def refuse_empty(X: Any) -> None:
         )
 
 
-def refuse_bad_rows(X: Any, names: Sequence[Any], first: int = 0) -> None:
-    """Refuse rows without a value and values that are not finite; `first` is the number of the
-    first row.
+def refuse_bad_rows(X: Cells, names: Sequence[ColumnName], first: int = 0) -> None:
+    """Raise ValueError for rows without a value and values that are not finite.
+
+    `first` is the number of the first row.
     """
     if X.dtype.kind != "f":
         return
-    cells = X.data if sparse.issparse(X) else X
+    cells = X.data if is_sparse(X) else X
     ends = _extremes(cells, np.minimum, np.maximum)
     if np.isnan(ends[0]):
         ends = _extremes(cells, np.fmin, np.fmax)
@@ -233,7 +260,7 @@ def refuse_bad_rows(X: Any, names: Sequence[Any], first: int = 0) -> None:
 
 
 def _extremes(cells: Array, *ends: np.ufunc) -> Array:
-    """The least and the largest cell, or 0, some rows at a time."""
+    """Return the reduction of all cells and 0 by each of `ends`, some rows at a time."""
     size = max(1, CELLS_AT_ONCE // (cells[:1].size or 1))
     blocks = [cells[at : at + size] for at in range(0, len(cells), size)]
     found = [
@@ -242,15 +269,15 @@ def _extremes(cells: Array, *ends: np.ufunc) -> Array:
     return np.array(found, np.float64)
 
 
-def _row_sums(X: Any, values: Array) -> Array:
-    """Sums over the stored cells of each row of a CSR table."""
+def _row_sums(X: sparse.csr_array, values: Array) -> Array:
+    """Return sums over the stored cells of each row of a CSR table."""
     return np.bincount(np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), values, X.shape[0])
 
 
-def read_weights(sample_weight: Any, n: int) -> Array:
-    """Row weights as float64 (n,)."""
+def read_weights(sample_weight: object, n: int) -> Array:
+    """Return row weights as float64 (n,)."""
     try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
+        weights: Array = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"sample_weight must be numbers, got {sample_weight!r:.60}.") from None
     if weights.ndim == 0:
@@ -266,6 +293,7 @@ def read_weights(sample_weight: Any, n: int) -> Array:
 
 
 def refuse_bad_weights(weights: Array) -> None:
+    """Raise ValueError for weights that are negative or not finite."""
     if not np.isfinite(weights).all() or weights.min() < 0:
         bad = weights[~(np.isfinite(weights) & (weights >= 0))][0]
         raise ValueError(
@@ -274,8 +302,8 @@ def refuse_bad_weights(weights: Array) -> None:
 
 
 def refuse_weight_range(largest: float, smallest: float) -> None:
-    """Refuse weights of which the largest is 0, or the smallest that is not 0 would be lost beside
-    it.
+    """Raise ValueError if the largest weight is 0, or the smallest positive weight is rounded to 0
+    beside it.
     """
     if largest == 0:
         raise ValueError("sample_weight must not be all zero: at least one row has to count.")
@@ -287,8 +315,8 @@ def refuse_weight_range(largest: float, smallest: float) -> None:
         )
 
 
-def circle_points(X: Any, d: int) -> Array:
-    """Mapped rows [cos | sin] of d features, dense."""
+def circle_points(X: object, d: int) -> Array:
+    """Return mapped rows [cos | sin] of d features as a dense array."""
     F = as_rows(X)
     if F.shape[1] != 2 * d:
         raise ValueError(
@@ -298,7 +326,7 @@ def circle_points(X: Any, d: int) -> Array:
 
 
 def refuse_many_pairs(n: int, kernel: str) -> None:
-    """Means of a kernel without an explicit map take the square of the rows."""
+    """Raise ValueError for kernel means of too many rows: their cost is quadratic."""
     if n > MOST_PAIRED:
         raise ValueError(
             f"centroids='mean' with kernel={kernel!r} needs the kernel values of all pairs of "
@@ -310,8 +338,9 @@ def refuse_many_pairs(n: int, kernel: str) -> None:
 
 
 def pairwise_table(table: MemoryTable, fitting: bool) -> PairwiseTable:
-    """The table of kernel values with one more column: those of each row with itself, which new
-    rows do not have.
+    """Return the table of kernel values with one more column: the value of each row with itself.
+
+    New rows have 0 there.
     """
     refuse_table_elsewhere(table, "kernel='precomputed'")
     if table.has_missing():
@@ -336,13 +365,13 @@ def pairwise_table(table: MemoryTable, fitting: bool) -> PairwiseTable:
 
 
 def _is_symmetric(K: Array, blocks: list[slice]) -> bool:
-    """Whether a matrix is its own transpose, but for rounding."""
-    room = 1e-9 * max(float(np.abs(K[at]).max()) for at in blocks)
-    return all(np.allclose(K[at], K[:, at].T, rtol=1e-6, atol=room) for at in blocks)
+    """Return whether a matrix is symmetric up to rounding."""
+    tolerance = 1e-9 * max(float(np.abs(K[at]).max()) for at in blocks)
+    return all(np.allclose(K[at], K[:, at].T, rtol=1e-6, atol=tolerance) for at in blocks)
 
 
 def refuse_table_elsewhere(table: Table, who: str) -> None:
-    """Raise an error for a table whose rows are not all in memory on the host."""
+    """Raise ValueError for a table whose rows are read in blocks or are on a GPU."""
     if not table.is_in_memory:
         raise ValueError(f"{who} needs all rows at once, X is not in memory: pass a table that is.")
     refuse_table_on_device(table, who)
@@ -386,8 +415,74 @@ def refuse_missing_coordinates(X: Array, Z: Array, kernel: str, beyond: str) -> 
 
 
 def refuse_wide_shapes(d: int) -> None:
+    """Raise ValueError for more columns than a Mahalanobis fit supports."""
     if d > MOST_SHAPED:
         raise ValueError(
             f"a shape has the square of its columns, at most {MOST_SHAPED} are taken; got {d}: "
             f"select some."
+        )
+
+
+def is_device_array(X: object) -> bool:
+    """Return whether X is an array in the memory of a GPU or another device, as DLPack reports."""
+    if not hasattr(X, "__dlpack_device__"):
+        return False
+    try:
+        return int(X.__dlpack_device__()[0]) not in HOST_MEMORY
+    except (BufferError, ValueError):  # a device that DLPack has no number for
+        return True
+
+
+def refuse_device_array(X: object) -> None:
+    """Raise an error for an array on a GPU or another device where rows on the host are needed."""
+    if is_device_array(X):
+        device = str(getattr(X, "device", "a GPU"))
+        raise TypeError(
+            f"X must be on the host here, got a {type(X).__name__} on {device}: pass X.cpu()."
+        )
+
+
+def refuse_what_is_no_table(X: object) -> None:
+    """Raise TypeError for paths, functions and readers where rows in memory are needed."""
+    kind = type(X).__name__
+    if isinstance(X, str | os.PathLike):
+        raise TypeError(
+            f"X must be in memory here, got the path {str(X)!r:.60}: pass the table that is read "
+            f"from it."
+        )
+    if isinstance(X, list | tuple) and X and isinstance(X[0], str | os.PathLike):
+        raise TypeError(
+            f"X must be a table or a path, got a {kind} of {len(X)} paths: pass a pattern, their "
+            f"folder, or "
+            "pyarrow.dataset.dataset(paths)."
+        )
+    if isinstance(X, Iterator):
+        raise TypeError(
+            f"X must be readable more than once, got a {kind}: pass a function that gives a new "
+            f"one."
+        )
+    if hasattr(X, "__array__"):
+        return
+    if callable(X):
+        raise TypeError(f"X must be in memory here, got a {kind}: pass a table.")
+    if type(X).__module__.startswith("pyarrow"):
+        raise TypeError(
+            f"X must be a pyarrow table, a dataset or a path, got a {kind}: pass its path, or "
+            f"read it."
+        )
+
+
+def refuse_gathering(estimator: BaseEstimator, X: object) -> None:
+    """Raise ValueError if scikit-learn's output container would gather the rows of a Dask
+    collection.
+    """
+    container = (
+        getattr(estimator, "_sklearn_output_config", {}).get("transform")
+        or get_config()["transform_output"]
+    )
+    if hasattr(X, "__dask_graph__") and container != "default":
+        raise ValueError(
+            f"set_output(transform={container!r}) would gather all rows of Dask here: use "
+            f"transform='default', whose "
+            "answer is lazy."
         )

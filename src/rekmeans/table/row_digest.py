@@ -1,25 +1,27 @@
-"""A digest of all rows in order and of their weights: the same for any blocks and dtypes, dense or
-sparse.
+"""A digest of all rows in order and of their weights.
+
+It is the same for any blocks and dtypes, dense or sparse.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from .._grid import Array
+from .base import Cells, is_sparse
+from .source_parts import BlockCells
 
 BASE = 0x9E3779B97F4A7C15  # 5 modulo 8: its powers repeat only after 2^62 rows
-FACTOR_SEED = 0  # of the random odd factors, one a column
+FACTOR_SEED = 0  # of the random odd factors, one for each column
 WEIGHT_FACTOR = np.uint64(0xD6E8FEB86659FD93)
 MIXING_FACTOR = np.uint64(0xFF51AFD7ED558CCD)  # of MurmurHash3
-DIGEST_CELLS = 1 << 16  # a block and its copies stay in the cache
+DIGEST_CELLS = 1 << 16  # of a block: it and its copies fit in the cache
 MODULUS = 1 << 64
 
 
-def digest_rows(X: Any, weights: Array | None, first: int = 0) -> int:
+def digest_rows(X: Cells | BlockCells, weights: Array | None, first: int = 0) -> int:
     """Return the share of some rows in the digest, numbered from `first` on; shares add modulo
     2^64.
 
@@ -40,9 +42,10 @@ def shift_digest(digest: int, n_rows: int) -> int:
     return digest * pow(BASE, int(n_rows), MODULUS) % MODULUS
 
 
-def _digest_block(X: Any, weights: Array | None, first: int) -> int:
-    factors = np.random.PCG64(FACTOR_SEED).random_raw(X.shape[1]) | np.uint64(1)
-    hashes = _hash_sparse_rows(X, factors) if sparse.issparse(X) else _bits(X) @ factors
+def _digest_block(X: Cells, weights: Array | None, first: int) -> int:
+    words: Array = np.random.PCG64(FACTOR_SEED).random_raw(int(X.shape[1]))
+    factors: Array = words | np.uint64(1)
+    hashes = _hash_sparse_rows(X, factors) if is_sparse(X) else _bits(X) @ factors
     if weights is not None:
         hashes += _bits(weights) * WEIGHT_FACTOR
     hashes ^= hashes >> np.uint64(29)
@@ -53,16 +56,17 @@ def _digest_block(X: Any, weights: Array | None, first: int) -> int:
     return shift_digest(int((hashes * np.multiply.accumulate(powers)).sum()), first)
 
 
-def _hash_sparse_rows(X: Any, factors: Array) -> Array:
-    """The sums over the stored cells of each row of a CSR array, (n,)."""
+def _hash_sparse_rows(X: sparse.csr_array, factors: Array) -> Array:
+    """Return the hashes of the rows of a CSR array from their stored cells, (n,)."""
     sums = np.zeros(len(X.data) + 1, np.uint64)
     np.cumsum(_bits(X.data) * factors[X.indices], out=sums[1:])
     return sums[X.indptr[1:]] - sums[X.indptr[:-1]]  # modulo 2^64
 
 
-def _bits(cells: Any) -> Array:
-    """The bits of numbers as float64, their high half mixed into the low one; one NaN, and no
-    negative zero.
+def _bits(cells: ArrayLike) -> Array:
+    """Return the bits of numbers as float64, with the high half mixed into the low half.
+
+    All NaN have the same bits, and negative zero those of zero.
     """
     numbers = np.array(cells, np.float64)
     numbers += 0.0

@@ -1,30 +1,76 @@
-"""Parts of a source that several threads read side by side, each block worked on by the thread that
-read it.
-"""
+"""Blocks as a source reads them, and parts of a source that several threads read side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Event
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple, Self, TypeAlias, TypeVar
+
+import numpy as np
+from numpy.typing import DTypeLike
 
 from .._grid import Array
 
 Item = TypeVar("Item")
+COLUMN_TYPES = set(map(np.dtype, "bhilBHILfd"))  # numbers that every engine reads
+TILE_BYTES = 1 << 17  # of rows that are written together, so that they stay in the cache
+
+
+@dataclass(frozen=True)
+class ColumnCells:
+    """The cells of a block, stored column by column and indexed by row.
+
+    `cells[numbers]` copies some rows into an array, `np.asarray(cells)` all of them.
+    """
+
+    columns: tuple[Array, ...]  # (m,) each, of one type
+    dtype: np.dtype[np.generic]  # of the rows
+
+    @classmethod
+    def of_columns(cls, columns: Sequence[Array], dtype: np.dtype[np.generic]) -> Self:
+        """Return the cells of these columns; copy them unless they share one plain number type."""
+        kinds = {column.dtype for column in columns}
+        if len(kinds) > 1 or not kinds <= COLUMN_TYPES:
+            columns = [column.astype(dtype, copy=False) for column in columns]
+        return cls(tuple(columns), dtype)
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return len(self), len(self.columns)
+
+    def __getitem__(self, rows: Array | slice) -> Array:
+        columns = [column[rows] for column in self.columns]
+        found = np.empty((len(columns[0]), len(columns)), self.dtype)
+        tile = max(1, TILE_BYTES // (self.dtype.itemsize * len(columns)))
+        for at in range(0, len(found), tile):
+            for j, column in enumerate(columns):
+                found[at : at + tile, j] = column[at : at + tile]
+        return found
+
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
+        return self[:].astype(dtype or self.dtype, copy=False)
+
+
+BlockCells: TypeAlias = Array | ColumnCells  # (m, d), row by row or column by column
 
 
 class RawBlock(NamedTuple):
     """Some rows in the order of the table."""
 
-    X: Any  # (m, d): an array, or ColumnCells
+    X: BlockCells
     weights: Array | None  # (m,) as they are written, None for all equal
 
 
 class SourcePart(NamedTuple):
-    """Rows of a source from the one of number `start` on, read block by block; a block is valid
-    until the next.
+    """Rows of a source from row `start` on, read block by block.
+
+    A block is valid until the next one is read.
     """
 
     start: int
@@ -32,7 +78,7 @@ class SourcePart(NamedTuple):
 
 
 def prefetch(items: Iterator[Item]) -> Iterator[Item]:
-    """The same items, each made in a thread while the one before is used."""
+    """Yield the same items; make each in a thread while the one before is used."""
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(next, items, None)
         while (item := waiting.result()) is not None:
@@ -43,7 +89,10 @@ def prefetch(items: Iterator[Item]) -> Iterator[Item]:
 def map_parts(
     parts: Sequence[SourcePart], work: Callable[[int, RawBlock], Item], n_threads: int
 ) -> Iterator[tuple[int, Item]]:
-    """Rows and `work(start, block)` of each block of all parts, as threads come to them."""
+    """Yield the number of rows and `work(start, block)` of each block, in the order of completion.
+
+    A block is worked on by the thread that read it.
+    """
     # None at the end of a part
     found: SimpleQueue[tuple[int, Item] | BaseException | None] = SimpleQueue()
     is_stopped = Event()

@@ -1,14 +1,15 @@
-"""A table whose rows are not in memory: read block by block, the next one while the last is
-computed.
+"""A table whose rows are not in memory, but read block by block.
+
+The next block is read while the last one is used.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from operator import add, itemgetter
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from ..threads import count_threads
 from .base import (
     EXACT_ROWS,
     SUMMARY_ROWS,
+    Cells,
+    ColumnAttributes,
     ColumnSummary,
     SummaryRows,
     draw_goals,
@@ -24,30 +27,28 @@ from .base import (
 )
 from .block_source import BlockSource
 from .memory import SUMMARY_SEED, MemoryTable
-from .other_input import explain_reading
-from .reading import report_reading
-from .source_parts import Item, RawBlock, map_parts, prefetch
+from .reading import explain_reading, report_reading
+from .source_parts import BlockCells, Item, RawBlock, map_parts, prefetch
 from .survey import Survey
 
 COUNTED_LABELS = 1 << 20  # labels that are counted at a time: they may be in a file
-# of a block's cells in float64: more, and the allocator asks the system for each block
+# of the cells of a block in float64; for more, the allocator calls the system for each block
 STREAM_BLOCK_BYTES = 1 << 23
-LEAST_ROWS = 256  # of a block
-# of a block that are in memory at once: two read ahead, one computed on, mapped to twice as many
-# numbers
+MIN_BLOCK_ROWS = 256  # of a block
+# of a block in memory at once: two are read ahead, one is in use, mapped to twice as many numbers
 COPIES = 6
-COPIES_OF_READER = 2  # the same of a thread that reads and works on what it has read
-STATE_BYTES = 64  # of a row beside its cells
+COPIES_OF_READER = 2  # the same for each thread that reads and uses its own blocks
+STATE_BYTES = 64  # of a row, besides its cells
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some rows of a stream: those from `start` on."""
+    """Rows of a stream, from row `start` on."""
 
     start: int
-    X: Any  # as the source has them: an array, or cells column by column
+    X: BlockCells  # as the source reads them
     weights: Array | None
-    columns: dict[str, Any]
+    columns: ColumnAttributes
     largest_weight: float | None  # of the whole table
 
     @property
@@ -59,21 +60,20 @@ class Block:
         return MemoryTable(np.asarray(self.X), self.weights, self.columns, self.largest_weight)
 
     def take(self, numbers: Array) -> MemoryTable:
-        """Those of these numbers in the block."""
+        """Return the rows of these numbers in the block."""
         weights = None if self.weights is None else self.weights[numbers]
         return MemoryTable(self.X[numbers], weights, self.columns, self.largest_weight)
 
 
 @dataclass(frozen=True)
 class StreamTable:
-    """Rows that a source gives block by block; NaN for missing cells."""
+    """Rows that a source reads block by block, with NaN for missing cells."""
 
     source: BlockSource
     survey: Survey
-    # scikit-learn's n_features_in_, feature_names_in_
-    columns: dict[str, Any] = field(default_factory=dict)
+    columns: ColumnAttributes = field(default_factory=ColumnAttributes)
     memory_limit: int | None = None  # bytes
-    n_threads: int | None = None  # that may read it
+    n_threads: int | None = None  # that may read the source
 
     is_in_memory: ClassVar[bool] = False
     is_partitioned: ClassVar[bool] = False
@@ -93,12 +93,12 @@ class StreamTable:
 
     @property
     def weights(self) -> Array | None:
-        """Weights of all rows, (n,): a read of them all."""
+        """The weights of all rows, (n,), from a read of all blocks."""
         if self.survey.largest_weight is None:
             return None
         return np.concatenate([block.table.weights for block in self.read_blocks()])
 
-    def answer(self, values: Any) -> Any:
+    def to_input_type(self, values: Array) -> Array:
         return values
 
     def has_missing(self) -> bool:
@@ -113,7 +113,7 @@ class StreamTable:
         return (slice(at, min(at + size, self.n_rows)) for at in range(0, self.n_rows, size))
 
     def read_blocks(self) -> Iterator[Block]:
-        """All rows in order, each block read while the one before is worked on."""
+        """Yield all rows in order; each block is read while the previous one is used."""
         at = 0
         with explain_reading():
             for raw in prefetch(self.source.blocks(block_rows(self.n_columns, self.memory_limit))):
@@ -131,8 +131,9 @@ class StreamTable:
                 yield slice(block.start + rows.start, block.start + rows.stop), X
 
     def map_blocks(self, work: Callable[[Block, int], Item], n_threads: int) -> Iterator[Item]:
-        """`work(block, threads)` of every block, in any order; where the source can be read so, by
-        several threads.
+        """Yield `work(block, threads)` of every block, in any order.
+
+        If the source has several parts, several threads read them.
         """
         size = block_rows(self.n_columns, self.memory_limit, n_threads)
         parts = self.source.parts(size)
@@ -164,7 +165,7 @@ class StreamTable:
             )
 
     def dense(self, rows: slice | Array = slice(None)) -> Array:
-        """These rows; those of all numbers are read unless the source can find some."""
+        """Return these rows; all rows are read unless the source can find single ones."""
         ascending, places = np.unique(numbers_of_rows(rows, self.n_rows), return_inverse=True)
         return self._rows_at(ascending)[0][places]
 
@@ -179,7 +180,7 @@ class StreamTable:
         return MemoryTable(self.dense(rows), weights, self.columns)
 
     def in_memory(self) -> MemoryTable:
-        """All rows in memory: of a small table, which starts are chosen from."""
+        """Return all rows in memory; the table is small, and starts are chosen from it."""
         blocks = [block.table for block in self.read_blocks()]
         weights = (
             None
@@ -204,13 +205,13 @@ class StreamTable:
 
     @cached_property
     def _summary_table(self) -> MemoryTable:
-        """The rows that statistics of columns are taken of."""
+        """The rows that the statistics of columns are computed from."""
         if self.survey.n_counting <= EXACT_ROWS:
             return self._counting_rows()
         return self.sample(SUMMARY_ROWS, SUMMARY_SEED).repeat_rows()
 
     def _counting_rows(self) -> MemoryTable:
-        """All rows whose weight is not 0, in memory."""
+        """Return all rows whose weight is not 0, in memory."""
         table = self.in_memory()
         if table.weights is None:
             return table
@@ -225,8 +226,9 @@ class StreamTable:
         return sum(int(running_weights(block.table)[-1]) for block in self.read_blocks())
 
     def _rows_at(self, goals: Array, by_weight: bool = False) -> tuple[Array, Array]:
-        """Rows whose running sum of weights, or of ones, first exceeds these goals, and how often
-        each is hit.
+        """Return the rows whose running sum of weights, or of ones, first exceeds these goals.
+
+        The second array is how often each row is drawn.
         """
         goals, times = np.unique(goals, return_counts=True)
         is_weighted = by_weight and self.largest_weight is not None
@@ -243,43 +245,44 @@ class StreamTable:
                 self.map_blocks(take, count_threads(self.n_threads)), key=itemgetter(0)
             )
             return stack_blocks([X for _, X in found_in_blocks]), times.astype(np.float64)
-        parts = []
+        drawn = []
         before = 0
         for block in self.read_blocks():
             ends = running_weights(block.table)
             here = slice(*np.searchsorted(goals, [before, before + ends[-1]]))
             if len(goals[here]):
-                parts.append(rows_at_goals(block.table.X, ends, goals[here] - before, times[here]))
+                drawn.append(rows_at_goals(block.table.X, ends, goals[here] - before, times[here]))
             before += int(ends[-1])
-        return stack_blocks([X for X, _ in parts]), np.concatenate(
-            [hits for _, hits in parts]
-        ).astype(np.float64)
+        hits = np.concatenate([times_of_block for _, times_of_block in drawn])
+        return stack_blocks([X for X, _ in drawn]), hits.astype(np.float64)
 
 
 def block_rows(n_columns: int, memory_limit: int | None = None, n_readers: int = 1) -> int:
-    """Rows of a block, so that those in memory at once stay within half of the limit."""
+    """Return the number of rows of a block, so that all copies stay within half of the limit."""
     size = STREAM_BLOCK_BYTES // (8 * n_columns)
     if memory_limit is not None:
         copies = max(COPIES, COPIES_OF_READER * n_readers)
         size = min(size, memory_limit // 2 // (copies * 8 * n_columns + STATE_BYTES))
-    return max(LEAST_ROWS, size)
+    return max(MIN_BLOCK_ROWS, size)
 
 
-def rows_at_goals(X: Array, ends: Array, goals: Array, times: Array) -> tuple[Array, Array]:
-    """Rows of a block whose running sums `ends` first exceed these ascending goals, and the sum of
-    times of each.
+def rows_at_goals(X: Cells, ends: Array, goals: Array, times: Array) -> tuple[Array, Array]:
+    """Return the rows of a block whose running sums `ends` first exceed these ascending goals.
+
+    The second array is the sum of `times` of each row.
     """
     rows, first = np.unique(np.searchsorted(ends, goals, side="right"), return_index=True)
     return X[rows], np.add.reduceat(times, first)
 
 
-def stack_blocks(blocks: list[Array]) -> Array:
-    """Blocks one below the other, rows side by side as in memory: sums over columns depend on it in
-    the last bit.
+def stack_blocks(blocks: Sequence[Cells]) -> Array:
+    """Return blocks one below the other, stored row by row.
+
+    The order in memory matters: the last bit of sums over columns depends on it.
     """
     return np.ascontiguousarray(np.concatenate(blocks))
 
 
 def running_weights(block: MemoryTable) -> Array:
-    """Running sums of the integer weights of a block, (m,)."""
+    """Return running sums of the integer weights of a block, (m,)."""
     return np.cumsum(integer_weights(block.weights, block.largest_weight)[0])  # type: ignore[arg-type]

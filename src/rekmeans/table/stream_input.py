@@ -1,5 +1,5 @@
-"""Input that is not in memory becomes a StreamTable, or one clear sentence; all other input a table
-in memory.
+"""The table of any input on the host: a StreamTable of a source of blocks, else a table in
+memory.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
@@ -15,56 +15,62 @@ from ..machine_memory import machine_memory
 from ..regular_file import check_regular_file
 from ..threads import count_threads
 from . import refusals
-from .array_blocks import PLAIN_KINDS, ArrayBlocks, NpyBlocks
+from .array_blocks import PLAIN_KINDS, ArrayBlocks, DiskArray, NpyBlocks
+from .base import ColumnName
 from .block_source import BlockSource, CalledBlocks, WeightedBlocks
 from .file_names import is_pattern, is_several_files
 from .memory import MemoryTable
-from .other_input import explain_reading
-from .reading import report_reading
+from .reading import explain_reading, report_reading
 from .refusals import read_table
 from .source_parts import RawBlock, map_parts
 from .stream import StreamTable, block_rows
 from .survey import Survey, refuse_bad_survey, survey_raw_block
 
-# blocks are kept in up to this part of the machine's memory, where there is no limit
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from sklearn.base import BaseEstimator
+
+# without a limit, decoded blocks may take this part of the machine's memory
 DECODED_SHARE = 4
-LABEL_BYTES = 12  # of its label and bounds
+LABEL_BYTES = 12  # of a row: its label and bounds
 WORKING_BYTES = 1 << 26  # of the blocks that are being read
 
 
 class BadRows(NamedTuple):
-    """Where a block begins that has rows which are refused, and why."""
+    """The start of a block with rows that are rejected, and the error."""
 
     start: int
     error: ValueError
 
 
 def read_host_table(
-    estimator: Any,
-    X: Any,
-    sample_weight: Any = None,
+    estimator: BaseEstimator,
+    X: object,
+    sample_weight: object = None,
     memory_limit: int | None = None,
     *,
     fitting: bool,
     k: int = 1,
     k_parameter: str = "",
 ) -> MemoryTable | StreamTable:
-    """The table of rows in the memory of the host, or of a source that is read in blocks; see
-    `read_table`.
+    """Return the table of rows in the memory of the host, or of a source that is read in blocks.
+
+    For the parameters, see `read_table`.
     """
     weight = sample_weight if isinstance(sample_weight, str) else None
-    source: Any = find_source(X, weight, memory_limit, None if fitting else fitted_names(estimator))
+    source = find_source(X, weight, memory_limit, None if fitting else fitted_names(estimator))
     if source is None:
         return read_table(
             estimator, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter
         )
     if sample_weight is not None and not isinstance(sample_weight, str):
-        if source.n_rows is None and np.ndim(sample_weight) == 0:
+        given = cast("ArrayLike", sample_weight)
+        if source.n_rows is None and np.ndim(given) == 0:
             raise ValueError(
                 f"sample_weight must have one weight a row, got {sample_weight!r:.40}: pass an "
                 f"array."
             )
-        n = np.size(sample_weight) if source.n_rows is None else source.n_rows
+        n = np.size(given) if source.n_rows is None else source.n_rows
         source = WeightedBlocks(source, refusals.read_weights(sample_weight, n))
     columns = refusals.read_columns(estimator, source.first_row(), fitting)
     if fitting:
@@ -77,22 +83,23 @@ def read_host_table(
     return StreamTable(source, survey, columns, memory_limit, threads)
 
 
-def fitted_names(estimator: Any) -> list[str] | None:
-    """The names of the columns of a fit, by which those of tables that are read by name are
-    taken.
-    """
+def fitted_names(estimator: BaseEstimator) -> list[str] | None:
+    """Return the column names of a fit, by which columns of other tables are selected."""
     names = getattr(estimator, "feature_names_in_", None)
     return None if names is None else list(names)
 
 
 def find_source(
-    X: Any, weight: str | None, memory_limit: int | None = None, only: Sequence[str] | None = None
+    X: object,
+    weight: str | None,
+    memory_limit: int | None = None,
+    only: Sequence[str] | None = None,
 ) -> BlockSource | None:
-    """The source of blocks that X is or names; None for a table in memory.
+    """Return the source of blocks that X is or names; None for a table in memory.
 
-    `weight` names a column, `only` those of the features.
+    `weight` is the name of the column of weights, `only` are the names of the feature columns.
     """
-    if type(X) is np.ndarray:  # the protocol below takes longer to ask than a small table to read
+    if type(X) is np.ndarray:  # the protocol check below takes longer than reading a small table
         return None
     if isinstance(X, BlockSource):
         return X
@@ -105,13 +112,14 @@ def find_source(
     if callable(X):
         return CalledBlocks(X, weight, only)
     if _is_large_memmap(X, memory_limit) or type(X).__module__.split(".")[0] == "zarr":
-        return _array_source(X, weight)
+        return _array_source(cast("DiskArray", X), weight)
     return None
 
 
-def _is_large_memmap(X: Any, memory_limit: int | None) -> bool:
-    """Whether X is in a file and larger than the limit; a copy of a memmap is a memmap in
-    memory.
+def _is_large_memmap(X: object, memory_limit: int | None) -> bool:
+    """Return whether X is in a file and larger than the limit.
+
+    A copy of a memmap is a memmap too, but in memory.
     """
     if not isinstance(X, np.memmap) or memory_limit is None:
         return False
@@ -119,7 +127,7 @@ def _is_large_memmap(X: Any, memory_limit: int | None) -> bool:
 
 
 def room_for_blocks(n_rows: int, memory_limit: int | None) -> int:
-    """Bytes that decoded blocks may take beside labels, bounds and the blocks that are read."""
+    """Return the bytes left for decoded blocks besides labels, bounds and blocks being read."""
     if memory_limit is None:
         return machine_memory() // DECODED_SHARE
     return max(0, memory_limit * 3 // 4 - LABEL_BYTES * n_rows - WORKING_BYTES)
@@ -127,14 +135,12 @@ def room_for_blocks(n_rows: int, memory_limit: int | None) -> int:
 
 def survey_rows(
     source: BlockSource,
-    names: list[Any],
+    names: Sequence[ColumnName],
     memory_limit: int | None = None,
     n_threads: int | None = None,
     has_digest: bool = False,
 ) -> Survey:
-    """One read of all rows: how many they are and their extent; bad ones are refused, the first of
-    them named.
-    """
+    """Read all rows once and return their survey; raise an error for the first bad row."""
 
     def survey_raw(start: int, raw: RawBlock) -> Survey | BadRows:
         w = None if raw.weights is None else np.asarray(raw.weights, np.float64)
@@ -162,7 +168,7 @@ def survey_rows(
 
 
 def _named_source(name: str, weight: str | None, only: Sequence[str] | None) -> BlockSource:
-    """The source that a path names: a .npy file, or parquet files as a file, a folder or a
+    """Return the source that a path names: a .npy file, or parquet files as a file, a folder or a
     pattern.
     """
     path = Path(name)
@@ -178,8 +184,10 @@ def _named_source(name: str, weight: str | None, only: Sequence[str] | None) -> 
     return open_parquet(name, weight, only)
 
 
-def _array_source(array: Any, weight: str | None) -> BlockSource:
-    """The source of an array without column names."""
+def _array_source(
+    array: DiskArray | ArrayBlocks | NpyBlocks, weight: str | None
+) -> ArrayBlocks | NpyBlocks:
+    """Return the source of an array, which has no column names."""
     if weight is not None:
         raise ValueError(
             f"sample_weight={weight!r} names a column, X has no column names: pass an array of "

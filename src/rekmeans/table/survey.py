@@ -1,36 +1,38 @@
-"""What one read of all rows tells of a table that is not in memory, and the rows that it
-refuses.
+"""A survey of a table that is not in memory: facts from one read of all rows, which rejects bad
+rows.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from .._grid import Array
 from . import refusals
-from .column_cells import ColumnCells
+from .base import ColumnName
 from .memory import MemoryTable
 from .row_digest import MODULUS, digest_rows
+from .source_parts import BlockCells, ColumnCells
 
 
 @dataclass(frozen=True)
 class Survey:
-    """What one read of all rows tells of them."""
+    """The facts of all rows, or of some of them; surveys of different rows add."""
 
     n_rows: int
     n_counting: int  # rows whose weight is not 0
-    low: Array  # (d,) least observed cell among the rows that count; NaN where there is none
-    high: Array  # (d,)
+    # smallest and largest observed cell of rows with a weight, (d,); NaN where there is none
+    low: Array
+    high: Array
     has_missing: bool
-    largest_weight: float | None  # None where all weigh the same
+    largest_weight: float | None  # None where all weights are equal
     smallest_weight: float = np.inf  # that is not 0
     digest: int | None = None  # share of these rows in the digest of all; None if not requested
 
     def __add__(self, other: Survey) -> Survey:
-        """What is known of these rows and others."""
+        """Return the survey of these rows and others."""
         weights = self.largest_weight, other.largest_weight
         return Survey(
             self.n_rows + other.n_rows,
@@ -47,7 +49,11 @@ class Survey:
 
 
 def survey_raw_block(
-    X: Any, weights: Array | None, names: list[Any], first: int, has_digest: bool = False
+    X: BlockCells,
+    weights: Array | None,
+    names: Sequence[ColumnName],
+    first: int,
+    has_digest: bool = False,
 ) -> Survey:
     """Survey a block as it was read, with its share in the digest of all rows if `has_digest` is
     set.
@@ -56,10 +62,10 @@ def survey_raw_block(
     return replace(survey, digest=digest_rows(X, weights, first)) if has_digest else survey
 
 
-def _survey_cells(X: Any, weights: Array | None, names: list[Any], first: int) -> Survey:
-    """What is known of a block as it was read; columns of good cells are not put side by side for
-    it.
-    """
+def _survey_cells(
+    X: BlockCells, weights: Array | None, names: Sequence[ColumnName], first: int
+) -> Survey:
+    """Return the survey of a block without a copy by rows if all its cells are valid."""
     if isinstance(X, ColumnCells) and weights is None:
         low, high = (
             np.array([end(column) for column in X.columns], np.float64) for end in (np.min, np.max)
@@ -69,10 +75,10 @@ def _survey_cells(X: Any, weights: Array | None, names: list[Any], first: int) -
     return survey_block(MemoryTable(np.asarray(X), weights), names, first)
 
 
-def survey_block(block: MemoryTable, names: list[Any], first: int = 0) -> Survey:
-    """What is known of a block whose first row has this number; bad rows are refused."""
+def survey_block(block: MemoryTable, names: Sequence[ColumnName], first: int = 0) -> Survey:
+    """Return the survey of a block that starts at row `first`; raise an error for bad rows."""
     refusals.refuse_bad_rows(block.X, names, first)
-    # `extent` would wait for a thread that waits for this block
+    # not `extent`: its lock may be held by a thread that waits for this block
     find_extent = block.column_summary().find_extent
     w = block.weights
     n = block.n_rows
@@ -87,7 +93,7 @@ def survey_block(block: MemoryTable, names: list[Any], first: int = 0) -> Survey
 
 
 def refuse_bad_survey(survey: Survey | None) -> Survey:
-    """The survey of all rows, unless there are none or their weights do not fit together."""
+    """Return the survey of all rows; raise ValueError for no rows or a large range of weights."""
     if survey is None:
         raise ValueError("X has 0 sample(s) while a minimum of 1 is required: pass a row.")
     if survey.largest_weight is not None:

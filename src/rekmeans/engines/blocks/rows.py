@@ -1,9 +1,11 @@
-"""Rows of a table that is not in memory: each pass reads them once, block by block, and adds up
-what blocks leave.
-"""
+"""Rows of a table that is not in memory: each pass reads every block once and adds the sums."""
 
 from __future__ import annotations
 
+import math
+import mmap
+import os
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
@@ -20,18 +22,18 @@ from ...table import StreamTable, Table, draw_goals
 from ..base import BaseRows, Run
 from ..row_seeding import DrawSeeding, draw_by_weighted_loss, draw_weights
 from ..wide_sums import add_phase_sums, widen, widen_sums
-from .row_values import empty_row_values
 
 if TYPE_CHECKING:
     from ...kernels.base import Kernel
 
 NO_LABEL = -1
-MAX_SEEDING_ROWS = 1 << 14  # rows that are brought into memory to choose starts from them
-LABELS_AT_ONCE = 1 << 20  # that are counted or written
+MAX_SEEDING_ROWS = 1 << 14  # rows that are read into memory to choose starts from them
+LABELS_AT_ONCE = 1 << 20  # labels that are written at a time
+FILE_SHARE = 4  # an array above this part of the memory limit is kept in an unnamed file
 
 
 def refuse_blocks(stages: Sequence[Model]) -> str:
-    """'' or why the models of a fit cannot go over their rows block by block."""
+    """Return '' or why the models of a fit cannot read their rows block by block."""
     for model in stages:
         kernel = model.kernel
         if not kernel.is_additive or kernel.statistics or kernel.learns_from_all_rows:
@@ -44,7 +46,7 @@ def refuse_blocks(stages: Sequence[Model]) -> str:
 
 
 class BlockRows(BaseRows):
-    """Rows that are read again in every pass; `place_block` maps a block of them on the engine."""
+    """Rows that every pass reads again; `place_block` maps a block of them on the engine."""
 
     max_seeding_rows = MAX_SEEDING_ROWS
 
@@ -55,11 +57,11 @@ class BlockRows(BaseRows):
     ) -> None:
         super().__init__(kernel, table)
         self.place_block = place_block
-        # rows that count and take no part, once a pass has counted them
+        # rows with a weight whose values are all ignored, once a pass has counted them
         self.n_uninformative_rows: int | None = None
 
     def read_rows(self) -> Iterator[tuple[slice, BaseRows]]:
-        """Which rows a block has, and these on the engine."""
+        """Yield the slice of each block, and its rows on the engine."""
         n_uninformative = 0
         for block in self.table.read_blocks():
             rows = self.place_block(block.table)
@@ -111,7 +113,7 @@ class BlockRows(BaseRows):
 
     @lazy_property
     def _total_weight(self) -> int:
-        """The weight of all rows that take part."""
+        """The weight of all informative rows."""
         return sum(int(draw_weights(rows.weights()).sum()) for _, rows in self.read_rows())
 
     def _draw_by_loss(self, C: Centroids, words: Array) -> Array:
@@ -135,7 +137,7 @@ class BlockRows(BaseRows):
         return reduce(add, (widen_sums(rows.overall_sums()) for _, rows in self.read_rows()))
 
     def nearest_masses(self, C: Centroids) -> Array:
-        """Weight of the rows that each of these centroids is the nearest of, (k,)."""
+        """Return the weight of the rows nearest to each of these centroids, (k,)."""
         return reduce(add, (widen(rows.nearest_masses(C)) for _, rows in self.read_rows()))
 
     def farthest(self, C: Centroids) -> FarthestRow:
@@ -154,15 +156,13 @@ class BlockRows(BaseRows):
         return results
 
     def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
-        """Sums of coordinates on the TURN grid and of observed weights of each cluster, (k, d)
-        each.
-        """
+        """Return the sums of coordinates on the TURN grid and of observed weights, (k, d) each."""
         return add_phase_sums(
             rows.phase_sums(np.ascontiguousarray(labels[at]), k) for at, rows in self.read_rows()
         )
 
     def empty_labels(self) -> Array:
-        """Labels of all rows, none of them known."""
+        """Return labels of all rows, all unknown."""
         labels = self.row_values(np.int32)
         for at in self.table.blocks(LABELS_AT_ONCE):
             labels[at] = NO_LABEL
@@ -178,7 +178,7 @@ class BlockRows(BaseRows):
 
 
 class BlockRun(Run):
-    """Every pass goes over every row; labels are kept, to count those that change."""
+    """A run whose passes go over every row; labels are kept to count those that change."""
 
     def __init__(self, rows: BlockRows, model: Model) -> None:
         self.rows = rows
@@ -204,3 +204,17 @@ class BlockRun(Run):
 
     def labels(self) -> Array:
         return self.last
+
+
+def empty_row_values(shape: tuple[int, ...], dtype: DTypeLike, memory_limit: int | None) -> Array:
+    """Return an uninitialized array, in an unnamed file if it is too large for memory."""
+    kind = np.dtype(dtype)
+    size = kind.itemsize * math.prod(shape)
+    if memory_limit is None or size * FILE_SHARE <= memory_limit or kind.hasobject:
+        return np.empty(shape, kind)
+    with tempfile.TemporaryFile(prefix="rekmeans-labels-") as file:
+        # on a full disk this raises here; a later write to the mapping would crash
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, size)
+        # not np.memmap: other processes would find its file by name
+        return np.frombuffer(mmap.mmap(file.fileno(), size), kind).reshape(shape)

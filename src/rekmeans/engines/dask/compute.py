@@ -1,13 +1,11 @@
-"""Where the tasks of Dask run: on the cluster of the current client, watched, or on Dask's local
-scheduler.
-"""
+"""Run Dask tasks on the cluster of the current client, with timeouts, or on the local scheduler."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, TypeVar
 
 from ...table.reading import PARTITIONS_DONE, report_reading
 
@@ -17,15 +15,21 @@ try:
 except ImportError:
     raise ImportError("Dask collections need Dask: pip install 'rekmeans[dask]'.") from None
 
-# seconds: a fit fails if workers have tasks and none ends within this time; see rekmeans.timeout
+if TYPE_CHECKING:
+    from dask.delayed import Delayed
+    from distributed import Client, Future
+
+Result = TypeVar("Result")  # of a task; the type of a Delayed does not tell
+
+# seconds: a fit fails if workers have tasks and none of them ends within this time
 TIMEOUT = 60.0
 # the same while no worker has a task: a nanny may take minutes to restart a worker
 WORKER_TIMEOUT = 300.0
-STEP = 0.5  # seconds between two looks at what is being computed
-MOST_NAMED = 5  # workers that an error message names
+STEP = 0.5  # seconds between two checks for progress
+MAX_NAMED_WORKERS = 5  # workers that an error message names
 
 
-def current_client() -> Any:
+def current_client() -> Client | None:
     """Return the current client, or None where Dask's local scheduler computes.
 
     A task of a cluster that has no client of its own gets the client of its worker.
@@ -40,19 +44,18 @@ def current_client() -> Any:
     return None
 
 
-def futures_of(tasks: Sequence[Any]) -> list[Any]:
-    """The future of each delayed value that a cluster keeps."""
+def futures_of(tasks: Sequence[Delayed]) -> list[Future[Result]]:
+    """Return the future of each delayed value that a cluster keeps."""
     from distributed import futures_of as futures_in
 
     return [futures_in(task)[0] for task in tasks]
 
 
-def compute(tasks: Sequence[Any], limit: Callable[[], float] = lambda: 0.0) -> list[Any]:
-    """Return the results of delayed values; raise an error if the cluster makes no progress for too
-    long.
+def compute(tasks: Sequence[Delayed], limit: Callable[[], float] = lambda: 0.0) -> list[Result]:
+    """Return the results of delayed values; raise TimeoutError if the cluster makes no progress.
 
-    While workers have tasks, too long is `rekmeans.timeout` of Dask's configuration, in seconds, by
-    default the larger of a minute and `limit()`. While no worker has a task, it is
+    While workers have tasks, the limit is `rekmeans.timeout` of Dask's configuration, in seconds,
+    by default the larger of a minute and `limit()`. While no worker has a task, it is
     `rekmeans.worker-timeout`, by default five minutes, or more if the other one is longer.
     """
     client = current_client()
@@ -64,24 +67,30 @@ def compute(tasks: Sequence[Any], limit: Callable[[], float] = lambda: 0.0) -> l
 
 
 def gather(
-    client: Any, futures: list[Any], limit: Callable[[], float], n_parts: Sequence[int] = ()
-) -> list[Any]:
-    """The results of futures, watched as those of `compute`."""
-    wait_for(client, futures, limit, n_parts)
+    client: Client,
+    futures: Sequence[Future[Result]],
+    limit: Callable[[], float],
+    n_partitions: Sequence[int] = (),
+) -> list[Result]:
+    """Return the results of futures, with the timeout of `compute`."""
+    wait_for(client, futures, limit, n_partitions)
     return list(client.gather(futures))
 
 
 def wait_for(
-    client: Any, futures: list[Any], limit: Callable[[], float], n_parts: Sequence[int] = ()
+    client: Client,
+    futures: Sequence[Future[Result]],
+    limit: Callable[[], float],
+    n_partitions: Sequence[int] = (),
 ) -> None:
-    """Wait until all futures are done; an error where no task ends for too long.
+    """Wait until all futures are done; raise TimeoutError if no task ends for too long.
 
-    Where each of them stands for some partitions, it is reported how many of these are done.
+    If `n_partitions` has the partitions of each future, report how many partitions are done.
     """
     if not all(future.done() for future in futures):
         with _outside_worker_threads():
-            _watch_futures(client, futures, limit, n_parts)
-    _report_done(futures, n_parts)
+            _watch_futures(client, futures, limit, n_partitions)
+    _report_done(futures, n_partitions)
 
 
 @contextmanager
@@ -100,15 +109,16 @@ def _outside_worker_threads() -> Iterator[None]:
 
 
 def _watch_futures(
-    client: Any, futures: list[Any], limit: Callable[[], float], n_parts: Sequence[int]
+    client: Client,
+    futures: Sequence[Future[Result]],
+    limit: Callable[[], float],
+    n_partitions: Sequence[int],
 ) -> None:
-    """Wait until all futures are done, and report how many are; raise an error where nothing
-    changes for too long.
-    """
+    """Wait until all futures are done and report progress; raise TimeoutError without progress."""
     seen = None
     since = time.monotonic()
     while not _are_done(futures):
-        _report_done(futures, n_parts)
+        _report_done(futures, n_partitions)
         now = _waiting_tasks(client)
         if now != seen:
             seen = now
@@ -124,20 +134,21 @@ def _allowed_seconds(has_tasks: bool, least: float) -> float:
     """Return how many seconds a cluster may make no progress, depending on whether a worker has
     tasks.
     """
-    timeout, worker_timeout = (
-        dask.config.get(f"rekmeans.{name}", None) for name in ("timeout", "worker-timeout")
-    )
+    timeout = dask.config.get("rekmeans.timeout", None)
+    worker_timeout = dask.config.get("rekmeans.worker-timeout", None)
     seconds = max(TIMEOUT, least) if timeout is None else float(timeout)
     if has_tasks:
         return seconds
     return max(WORKER_TIMEOUT, seconds) if worker_timeout is None else float(worker_timeout)
 
 
-def _timeout_message(client: Any, workers: list[str], seconds: float) -> str:
-    """Say which workers do not answer, or that there are none."""
+def _timeout_message(client: Client, workers: list[str], seconds: float) -> str:
+    """Return an error message that names the workers without progress, or says there are none."""
     if workers:
-        more = [f"{len(workers) - MOST_NAMED} more"] if len(workers) > MOST_NAMED else []
-        *others, last = [*workers[:MOST_NAMED], *more]
+        more = (
+            [f"{len(workers) - MAX_NAMED_WORKERS} more"] if len(workers) > MAX_NAMED_WORKERS else []
+        )
+        *others, last = [*workers[:MAX_NAMED_WORKERS], *more]
         names = f"Workers {', '.join(others)} and {last} have" if others else f"Worker {last} has"
         return (
             f"{names} not finished a task for {seconds:.0f} s. Restart "
@@ -159,8 +170,8 @@ def _timeout_message(client: Any, workers: list[str], seconds: float) -> str:
     )
 
 
-def _are_done(futures: list[Any]) -> bool:
-    """Wait until all are done, or a moment; whether they are."""
+def _are_done(futures: Sequence[Future[Result]]) -> bool:
+    """Wait for a moment, or until all futures are done, and return whether they are."""
     from distributed import wait
 
     if not all(future.done() for future in futures):
@@ -169,15 +180,15 @@ def _are_done(futures: list[Any]) -> bool:
     return all(future.done() for future in futures)
 
 
-def _report_done(futures: list[Any], n_parts: Sequence[int]) -> None:
-    """Report the partitions of the futures that are done."""
-    if n_parts:
-        n_done = sum(n for future, n in zip(futures, n_parts, strict=True) if future.done())
-        report_reading(n_done, sum(n_parts), PARTITIONS_DONE)
+def _report_done(futures: Sequence[Future[Result]], n_partitions: Sequence[int]) -> None:
+    """Report the number of partitions whose futures are done."""
+    if n_partitions:
+        n_done = sum(n for future, n in zip(futures, n_partitions, strict=True) if future.done())
+        report_reading(n_done, sum(n_partitions), PARTITIONS_DONE)
 
 
-def _waiting_tasks(client: Any) -> frozenset[tuple[str, str]]:
-    """Which worker has which tasks to do."""
+def _waiting_tasks(client: Client) -> frozenset[tuple[str, str]]:
+    """Return the pairs of a worker and a task that it has to do."""
     return frozenset(
         (worker, str(key)) for worker, keys in client.processing().items() for key in keys
     )

@@ -1,5 +1,6 @@
-"""Rows in the partitions of a Dask collection: a task for each partition and pass, their sums added
-up in a tree.
+"""Rows in the partitions of a Dask collection.
+
+A pass is a task for each partition; a tree of tasks adds their sums.
 """
 
 from __future__ import annotations
@@ -11,35 +12,44 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import accumulate
 from operator import add
-from typing import Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from dask import array
-from dask.delayed import delayed
+from dask.delayed import Delayed, delayed
 from dask.highlevelgraph import HighLevelGraph
 
 from ..._grid import Array
 from ..._lazy_property import lazy_property
-from ...model import Assignment, Centroids, FarthestRow, Model, Sums
+from ...model import Assignment, Centroids, FarthestRow, Loss, Model, Sums
 from ...table import MemoryTable, Table, draw_goals
 from ..base import BaseRows, Engine, Run
 from ..blocks import MAX_SEEDING_ROWS
 from ..row_seeding import DrawSeeding, draw_goal
-from .compute import compute, current_client, futures_of
-from .partition import BYTES_PER_CELL, BYTES_PER_ROW, Partition, PartPass, RunPass, assign_parts
+from .compute import Result, compute, current_client, futures_of
+from .partition import (
+    BYTES_PER_CELL,
+    BYTES_PER_ROW,
+    Partition,
+    PartitionPass,
+    RunPass,
+    assign_partitions,
+)
 from .sharing import compute_merged, room_on_workers
-from .table import DaskTable, part_of
+from .table import DaskTable, with_largest_weight
 from .worker_groups import WorkerGroups
 
-# of partitions that one task goes over: a task costs the scheduler some milliseconds
+if TYPE_CHECKING:
+    from dask.typing import DaskCollection, Key
+    from distributed import Client, Future
+
+# of the partitions of one task: a task costs the scheduler some milliseconds
 TASK_SECONDS = 1.0
-PATIENCE = 20  # times the median task without any task ending, and a cluster is given up
+PATIENCE = 20  # a fit fails if no task ends for so many times the median task
 
 
 class DaskRows(BaseRows):
-    """Partitions that are mapped once and kept on the workers where they fit, and else in every
-    pass.
-    """
+    """Partitions that the workers map once and keep if they fit, else map in each pass."""
 
     max_seeding_rows = MAX_SEEDING_ROWS
     table: DaskTable
@@ -56,69 +66,68 @@ class DaskRows(BaseRows):
 
     @lazy_property
     def is_kept(self) -> bool:
-        """Whether the partitions stay on the workers."""
+        """Whether the workers keep the mapped partitions."""
         return self._fit_in_memory()
 
     @lazy_property
-    def partitions(self) -> list[Any]:
-        """A delayed Partition each; or its future, on the workers from now on, where they fit
-        there.
-        """
-        parts = self._place(self.table.parts, self.table.largest_weight, self.is_kept)
-        return (
-            futures_of(current_client().persist(parts, optimize_graph=False))
-            if self.is_kept
-            else parts
-        )
+    def partitions(self) -> Sequence[Delayed | Future[Partition]]:
+        """A delayed Partition each, or its future if the workers keep them."""
+        partitions = self._place(self.table.partitions, self.table.largest_weight, self.is_kept)
+        if not self.is_kept:
+            return partitions
+        client = cast("Client", current_client())
+        return futures_of(client.persist(partitions, optimize_graph=False))
 
     @lazy_property
     def groups(self) -> WorkerGroups:
-        """The partitions by the workers that keep them."""
-        return WorkerGroups(self.partitions, self._longest_wait)
+        """The partitions, grouped by the workers that keep them."""
+        return WorkerGroups(cast("list[Future[Partition]]", self.partitions), self._longest_wait)
 
-    def assign(self, one: RunPass) -> PartPass:
-        """A pass by tasks where partitions are kept: of one each at first, then of as many as take
-        a second.
+    def assign(self, one: RunPass) -> PartitionPass:
+        """Make a pass on the workers that keep the partitions, or wherever the scheduler runs it.
+
+        A task on a worker has one partition in the first pass, then as many as take a second.
         """
         found = None
         if self.is_kept:
             seconds = statistics.median(self.task_seconds) if self.task_seconds else TASK_SECONDS
-            found = self.groups.assign(
-                current_client(), one, max(1, int(TASK_SECONDS / max(seconds, 1e-6)))
-            )
+            max_partitions = max(1, int(TASK_SECONDS / max(seconds, 1e-6)))
+            found = self.groups.assign(cast("Client", current_client()), one, max_partitions)
         return self._assign_anywhere(one) if found is None else found
 
-    def _assign_anywhere(self, one: RunPass) -> PartPass:
-        """A pass by a task for each partition, wherever the scheduler runs it."""
-        function = delayed(partial(assign_parts, one), pure=False, traverse=False)
-        parts = [function([part]) for part in self.partitions]
-        found: PartPass = self.merge_tasks(PartPass.merge, parts)
-        return found
+    def _assign_anywhere(self, one: RunPass) -> PartitionPass:
+        """Make a pass by a task for each partition, wherever the scheduler runs it."""
+        function = delayed(partial(assign_partitions, one), pure=False, traverse=False)
+        tasks = [function([partition]) for partition in self.partitions]
+        return self.merge_tasks(PartitionPass.merge, tasks)
 
     def _place(
-        self, parts: Sequence[Any], largest: float | None = None, is_kept: bool = False
-    ) -> list[Any]:
-        # Dask's local threads are as many as CPUs
+        self, tables: Sequence[Delayed], largest: float | None = None, is_kept: bool = False
+    ) -> list[Delayed]:
+        """Return a delayed Partition for each delayed table."""
+        # Dask's local scheduler already has a thread for each CPU
         threads = self.n_threads if current_client() is not None else 1
         place = delayed(
             partial(_place_rows, self.engine, self.stages, threads, largest),
             pure=False,
             traverse=False,
         )
-        return [delayed(Partition)(place, part, i, is_kept) for i, part in enumerate(parts)]
+        return [delayed(Partition)(place, table, i, is_kept) for i, table in enumerate(tables)]
 
     def _fit_in_memory(self) -> bool:
-        """Whether the workers can keep all rows, raw and mapped."""
+        """Return whether the workers can keep all rows, raw and mapped."""
         client = current_client()
         if client is None:
             return False
         row = 2 * BYTES_PER_CELL * self.table.n_columns + BYTES_PER_ROW
         return len(self) * row <= room_on_workers(client, self._longest_wait)
 
-    def run_tasks(self, tasks: Sequence[Any]) -> list[Any]:
+    def run_tasks(self, tasks: Sequence[Delayed]) -> list[Result]:
         return compute(tasks, self._longest_wait)
 
-    def merge_tasks(self, merge: Callable[[Any, Any], Any], tasks: Sequence[Any]) -> Any:
+    def merge_tasks(
+        self, merge: Callable[[Result, Result], Result], tasks: Sequence[Delayed]
+    ) -> Result:
         return compute_merged(merge, tasks, self._longest_wait)
 
     def _longest_wait(self) -> float:
@@ -129,12 +138,17 @@ class DaskRows(BaseRows):
         )
 
     def weights(self) -> Array:
-        return np.concatenate(self.run_tasks([delayed(_weights)(part) for part in self.partitions]))
+        found: list[Array] = self.run_tasks(
+            [delayed(Partition.weights)(partition) for partition in self.partitions]
+        )
+        return np.concatenate(found)
 
     @lazy_property
     def _weight_counts(self) -> list[tuple[int, int]]:
-        """Of each partition: weight that takes part, and rows that do not."""
-        return self.run_tasks([delayed(Partition.weight_counts)(part) for part in self.partitions])
+        """The weight of informative rows and the number of uninformative ones, by partition."""
+        return self.run_tasks(
+            [delayed(Partition.weight_counts)(partition) for partition in self.partitions]
+        )
 
     def has_weight(self) -> bool:
         return any(weight for weight, _ in self._weight_counts)
@@ -175,8 +189,8 @@ class DaskRows(BaseRows):
 
     def _draw_by_loss(self, C: Centroids, words: Array) -> Array:
         centroids = delayed(C, pure=False, traverse=False)
-        losses = self.run_tasks(
-            [delayed(Partition.loss_total)(part, centroids) for part in self.partitions]
+        losses: list[Loss] = self.run_tasks(
+            [delayed(Partition.loss_total)(partition, centroids) for partition in self.partitions]
         )
         ends = list(accumulate(losses))
         if not ends[-1]:
@@ -196,74 +210,83 @@ class DaskRows(BaseRows):
     def overall_sums(self) -> Sums:
         if self.kernel.has_exact_arithmetic and self.kernel.pull_is_weight:
             return super().overall_sums()
-        sums = [delayed(Partition.overall_sums)(part) for part in self.partitions]
+        sums = [delayed(Partition.overall_sums)(partition) for partition in self.partitions]
         return self.merge_tasks(add, sums)
 
     def nearest_masses(self, C: Centroids) -> Array:
-        """Weight of the rows that each of these centroids is the nearest of, (k,)."""
+        """Return the weight of the rows nearest to each of these centroids, (k,)."""
         centroids = delayed(C, pure=False, traverse=False)
-        masses = [delayed(Partition.nearest_masses)(part, centroids) for part in self.partitions]
+        task = delayed(Partition.nearest_masses)
+        masses = [task(partition, centroids) for partition in self.partitions]
         return self.merge_tasks(add, masses)
 
-    def _numbers_of_rows(self, owners: Array, tasks: dict[int, Any]) -> Array:
-        """Numbers of drawn rows in the table, by the partition of each, and the task that finds
-        them there.
+    def _numbers_of_rows(self, owners: Array, tasks: dict[int, Delayed]) -> Array:
+        """Return the numbers of drawn rows in the table.
+
+        `owners` are the partitions of the rows, `tasks` find the numbers of rows in a partition.
         """
         numbers = np.empty(len(owners), np.int64)
         first = np.append(0, self.table.ends[:-1])
-        for i, found in zip(tasks, self.run_tasks(list(tasks.values())), strict=True):
-            numbers[owners == i] = first[i] + found
+        found: list[Array] = self.run_tasks(list(tasks.values()))
+        for i, numbers_in_partition in zip(tasks, found, strict=True):
+            numbers[owners == i] = first[i] + numbers_in_partition
         return numbers
 
     def farthest(self, C: Centroids) -> FarthestRow:
         starts = np.append(0, self.table.ends[:-1]).tolist()
         centroids = delayed(C, pure=False, traverse=False)
         pairs = zip(self.partitions, starts, strict=True)
-        rows = [delayed(Partition.farthest)(part, centroids, start) for part, start in pairs]
+        task = delayed(Partition.farthest)
+        rows = [task(partition, centroids, start) for partition, start in pairs]
         return self.merge_tasks(FarthestRow.merge, rows)
 
     def label(self, model: Model, C: Centroids) -> Array:
-        """A lazy array: it needs the collection, and neither this cluster nor what it keeps."""
+        """Return labels as a lazy Dask array that needs only the collection, not this cluster."""
         both = delayed((model, C), pure=False, traverse=False)
-        blocks = [delayed(_label)(part, both) for part in self._place(self.table.make_parts())]
+        placed = self._place(self.table.make_partitions())
+        blocks = [delayed(_label)(partition, both) for partition in placed]
         return self._lazy(blocks, np.empty(0, np.int32))
 
     def map_blocks(self, function: Callable[[Array], Array]) -> Array:
         empty = function(self.kernel.embed(np.zeros((1, self.table.n_columns))))[:0]
         task = delayed(function, pure=False, traverse=False)
-        placed = self._place(self.table.make_parts())
-        blocks = [delayed(Partition.map_rows)(part, task, empty) for part in placed]
+        placed = self._place(self.table.make_partitions())
+        blocks = [delayed(Partition.map_rows)(partition, task, empty) for partition in placed]
         return self._lazy(blocks, empty)
 
-    def _lazy(self, blocks: list[Any], empty: Array) -> Any:
-        """Blocks below one another as a Dask array; its length is known where that of the table
-        is.
+    def _lazy(self, blocks: list[Delayed], empty: Array) -> Array:
+        """Return blocks one below the other as a Dask array.
+
+        Its length is known if that of the table is.
         """
-        lengths: Any = self.table.known_lengths() or [np.nan] * len(blocks)
+        lengths: Sequence[float] = self.table.known_lengths() or [np.nan] * len(blocks)
         name = f"rekmeans-{secrets.token_hex(8)}"
         rest = (0,) * (empty.ndim - 1)
-        layer: Any = {(name, i, *rest): (_same, block.key) for i, block in enumerate(blocks)}
-        graph = HighLevelGraph.from_collections(name, layer, dependencies=blocks)
-        return array.Array(
-            graph, name, (tuple(lengths), *((width,) for width in empty.shape[1:])), meta=empty
+        layer = {(name, i, *rest): (_same, block.key) for i, block in enumerate(blocks)}
+        graph = HighLevelGraph.from_collections(
+            name,
+            cast("dict[Key, object]", layer),
+            dependencies=cast("list[DaskCollection]", blocks),
         )
+        chunks = (tuple(lengths), *((width,) for width in empty.shape[1:]))
+        return cast(Array, array.Array(graph, name, chunks, meta=empty))
 
-    def phase_sums(self, labels: Any, k: int) -> tuple[Array, Array]:
-        pairs = zip(self.partitions, labels.to_delayed().ravel(), strict=True)
-        sums = [delayed(Partition.phase_sums)(part, block, k) for part, block in pairs]
-        turns, observed = self.merge_tasks(_add_both, sums)
-        return turns, observed
+    def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
+        blocks = cast(array.Array, labels).to_delayed().ravel()
+        pairs = zip(self.partitions, blocks, strict=True)
+        sums = [delayed(Partition.phase_sums)(partition, block, k) for partition, block in pairs]
+        return self.merge_tasks(_add_both, sums)
 
 
 class DaskRun(Run):
-    """A pass is a task for each partition; labels stay where they are."""
+    """A run whose passes are tasks; labels stay on the workers."""
 
     def __init__(self, rows: DaskRows, model: Model) -> None:
         self.rows = rows
         self.model = model
         self.n_passes = 0
         self.name = secrets.token_hex(8)
-        self.before: Centroids | None = None  # of the last pass
+        self.before: Centroids | None = None  # those of the last pass
 
     def assign(self, C: Centroids) -> Assignment:
         one = RunPass(self.name, self.n_passes, self.model, self.before, C)
@@ -271,7 +294,7 @@ class DaskRun(Run):
         self.rows.n_uninformative_rows = found.n_uninformative
         self.rows.task_seconds = found.seconds
         self.before = C
-        self.n_passes = self.n_passes + 1
+        self.n_passes += 1
         return Assignment(found.n_changed, found.sums)
 
     def labels(self) -> Array:
@@ -287,21 +310,17 @@ def _place_rows(
     n_threads: int | None,
     largest: float | None,
     table: MemoryTable,
-) -> Any:
-    return engine.place(stages, part_of(table, largest), n_threads, None)
+) -> BaseRows:
+    return engine.place(stages, with_largest_weight(table, largest), n_threads, None)
 
 
-def _weights(part: Partition) -> Array:
-    return part.rows.weights() if part.rows else np.empty(0, np.int64)
-
-
-def _label(part: Partition, both: tuple[Model, Any]) -> Array:
-    return part.label(*both)
+def _label(partition: Partition, both: tuple[Model, Centroids]) -> Array:
+    return partition.label(*both)
 
 
 def _same(block: Array) -> Array:
     return block
 
 
-def _add_both(one: tuple[Any, Any], two: tuple[Any, Any]) -> tuple[Any, Any]:
+def _add_both(one: tuple[Array, Array], two: tuple[Array, Array]) -> tuple[Array, Array]:
     return one[0] + two[0], one[1] + two[1]

@@ -1,26 +1,27 @@
-"""How partitions are shared among workers, and how what they leave is merged: in a tree of few
-tasks.
-"""
+"""Share partitions among workers, and merge their results in a tree of tasks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
-from dask.delayed import delayed
+from dask.delayed import Delayed, delayed
 
 from ...machine_memory import machine_memory
 from ...table.stream_input import DECODED_SHARE
-from .compute import compute, current_client, gather, wait_for
+from .compute import Result, compute, current_client, gather, wait_for
 from .partition import merge_some
 
-FAN_IN = 8  # results that one task of the tree adds up
-# of the memory limit of a worker that kept rows may take: Dask spills rows above 0.6
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+FAN_IN = 8  # results that one task of the tree merges
+# of the memory limit of a worker that kept rows may take: above 0.6, Dask spills rows to disk
 KEPT_SHARE = 0.5
 
 
-def room_on_workers(client: Any, limit: Callable[[], float]) -> float:
+def room_on_workers(client: Client, limit: Callable[[], float]) -> float:
     """Return how many bytes kept rows may take on all workers.
 
     Workers with a memory limit keep a share of it. Workers without one together keep the part of
@@ -36,14 +37,16 @@ def room_on_workers(client: Any, limit: Callable[[], float]) -> float:
         client.submit(machine_memory, workers=[address], allow_other_workers=True, pure=False)
         for address in unlimited.values()
     ]
-    return KEPT_SHARE * limits + sum(gather(client, tasks, limit)) / DECODED_SHARE
+    memories: list[int] = gather(client, tasks, limit)
+    return KEPT_SHARE * limits + sum(memories) / DECODED_SHARE
 
 
 def share_partitions(
     owners: Sequence[Sequence[str]], threads: dict[str, int]
 ) -> dict[str, list[int]]:
-    """Numbers of partitions for each worker, by its threads: its own first, and what others have
-    too many of.
+    """Return the numbers of partitions for each worker, in proportion to its threads.
+
+    A worker gets its own partitions first, then some of workers that have too many.
     """
     total = sum(threads.values())
     shares: dict[str, list[int]] = {worker: [] for worker in threads}
@@ -61,24 +64,39 @@ def share_partitions(
 
 
 def compute_merged(
-    merge: Callable[[Any, Any], Any], parts: Sequence[Any], limit: Callable[[], float]
-) -> Any:
-    """What a task for each partition gives, merged in a tree; a client is told of each that is
-    done.
+    merge: Callable[[Result, Result], Result],
+    tasks: Sequence[Delayed],
+    limit: Callable[[], float],
+) -> Result:
+    """Return the results of a task for each partition, merged in a tree, and report progress.
+
+    At least one partition has rows, so at least one result is not None.
     """
     client = current_client()
-    tree = reduce_tree(merge, parts)
+    tree = reduce_tree(merge, tasks)
+    results: list[Result]
     if client is None:
-        return compute([tree])[0]
-    merged, *futures = client.compute([tree, *parts], optimize_graph=False)
-    wait_for(client, futures, limit, [1] * len(futures))
-    return gather(client, [merged], limit)[0]
+        results = compute([tree])
+    else:
+        merged, *futures = client.compute([tree, *tasks], optimize_graph=False)
+        wait_for(client, futures, limit, [1] * len(futures))
+        results = gather(client, [merged], limit)
+    return results[0]
 
 
-def reduce_tree(merge: Callable[[Any, Any], Any], parts: Sequence[Any]) -> Any:
-    """All parts merged in their order, a few of them in one task."""
+def reduce_tree(
+    merge: Callable[[Result, Result], Result],
+    tasks: Sequence[Delayed] | Sequence[Future[Result | None]],
+) -> Delayed:
+    """Return a task that merges all results in their order, a few of them in one task."""
     function = delayed(partial(merge_some, merge), pure=False, traverse=False)
-    while True:
-        parts = [function(list(parts[at : at + FAN_IN])) for at in range(0, len(parts), FAN_IN)]
-        if len(parts) == 1:
-            return parts[0]
+
+    def merge_groups(
+        tasks: Sequence[Delayed] | Sequence[Future[Result | None]],
+    ) -> list[Delayed]:
+        return [function(list(tasks[at : at + FAN_IN])) for at in range(0, len(tasks), FAN_IN)]
+
+    merged = merge_groups(tasks)
+    while len(merged) > 1:
+        merged = merge_groups(merged)
+    return merged[0]

@@ -1,23 +1,28 @@
-"""A table whose rows are the partitions of a Dask collection: what is asked of it is a task where
-each partition is.
-"""
+"""A table whose rows are the partitions of a Dask collection; tasks read them where they are."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import add
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias, cast
 
 import numpy as np
 from dask.delayed import Delayed, delayed
-from sklearn.base import BaseEstimator
 
 from ..._grid import Array
 from ..._lazy_property import lazy_property
 from ...table import refusals
-from ...table.base import EXACT_ROWS, SUMMARY_ROWS, ColumnSummary, draw_goals, numbers_of_rows
+from ...table.base import (
+    EXACT_ROWS,
+    SUMMARY_ROWS,
+    ColumnAttributes,
+    ColumnName,
+    ColumnSummary,
+    draw_goals,
+    numbers_of_rows,
+)
 from ...table.block_source import columns_by_name
 from ...table.memory import SUMMARY_SEED, MemoryTable
 from ...table.refusals import number_rows
@@ -28,20 +33,27 @@ from ...table.survey import Survey, refuse_bad_survey, survey_raw_block
 from ...threads import count_threads
 from .compute import compute
 
+if TYPE_CHECKING:
+    from dask.array import Array as DaskArray
+    from dask.dataframe import DataFrame as DaskFrame
+    from pandas import DataFrame
+    from sklearn.base import BaseEstimator
+
+RawPartition: TypeAlias = "Array | DataFrame"
+PartitionWeights: TypeAlias = "Delayed | Array | None"
+
 
 @dataclass(frozen=True)
 class DaskTable:
-    """Partitions of rows in order, some perhaps empty."""
+    """The partitions of a collection in order; some may be empty."""
 
-    blocks_of_parts: tuple[Any, ...]  # the collection's own, delayed
-    weights_of_parts: tuple[Any, ...]  # None where they are all equal or in a column
+    raw_partitions: tuple[Delayed, ...]  # those of the collection
+    partition_weights: tuple[PartitionWeights, ...]  # None if all are equal, or in a column
     weight: str | None  # the name of that column
-    names: list[Any]
-    # of the partitions, where they are known without reading
-    lengths: tuple[int, ...] | None = None
-    # scikit-learn's n_features_in_, feature_names_in_
-    columns: dict[str, Any] = field(default_factory=dict)
-    has_digest: bool = False  # the survey finds the digest of all rows
+    names: list[ColumnName]
+    lengths: tuple[int, ...] | None = None  # of the partitions, if known without reading
+    columns: ColumnAttributes = field(default_factory=ColumnAttributes)
+    has_digest: bool = False  # whether the survey computes the digest of all rows
 
     is_in_memory: ClassVar[bool] = False
     is_partitioned: ClassVar[bool] = True
@@ -52,29 +64,29 @@ class DaskTable:
         return len(self.names)
 
     @lazy_property
-    def parts(self) -> tuple[Any, ...]:
-        """A delayed MemoryTable each."""
-        return self.make_parts()
+    def partitions(self) -> tuple[Delayed, ...]:
+        """A delayed MemoryTable for each partition."""
+        return self.make_partitions()
 
-    def make_parts(self) -> tuple[Any, ...]:
-        """Such tables by tasks of their own: the scheduler knows no others by their names."""
-        pairs = zip(self.blocks_of_parts, self.weights_of_parts, strict=True)
+    def make_partitions(self) -> tuple[Delayed, ...]:
+        """Return delayed tables with task names of their own, which no scheduler has seen."""
+        pairs = zip(self.raw_partitions, self.partition_weights, strict=True)
         names = self.names if self.weight else None
-        return tuple(delayed(_load_part)(block, names, self.weight, w) for block, w in pairs)
+        return tuple(delayed(_load_partition)(raw, names, self.weight, w) for raw, w in pairs)
 
     @lazy_property
     def surveys(self) -> list[Survey | None]:
-        """Of each partition, None of an empty one: one read of all rows."""
+        """The survey of each partition, None of an empty one, from one read of all rows."""
         tasks = [
-            delayed(_survey_part)(part, self.names, i, self.has_digest)
-            for i, part in enumerate(self.parts)
+            delayed(_survey_partition)(table, self.names, i, self.has_digest)
+            for i, table in enumerate(self.partitions)
         ]
         return compute(tasks)
 
     @lazy_property
     def survey(self) -> Survey:
         known: list[Survey] = []
-        n_before = 0  # rows of the partitions before, which a partition does not know
+        n_before = 0  # rows of the previous partitions
         for survey in self.surveys:
             if survey is not None:
                 digest = None if survey.digest is None else shift_digest(survey.digest, n_before)
@@ -84,12 +96,12 @@ class DaskTable:
 
     @lazy_property
     def ends(self) -> Array:
-        """Number of the first row after each partition."""
+        """The number of the first row after each partition."""
         counts = self.lengths or [0 if survey is None else survey.n_rows for survey in self.surveys]
         return np.cumsum(counts, dtype=np.int64)
 
     def known_lengths(self) -> list[int] | None:
-        """Lengths of the partitions, if nothing has to be read for them."""
+        """Return the lengths of the partitions; None if rows would have to be read."""
         if self.lengths is None and "surveys" not in vars(self):
             return None
         return np.diff(self.ends, prepend=0).tolist()
@@ -104,17 +116,21 @@ class DaskTable:
 
     @property
     def weights(self) -> Array | None:
-        """Weights of all rows, (n,), brought here."""
+        """The weights of all rows, (n,), gathered in this process."""
         if self.largest_weight is None:
             return None
-        return np.concatenate(compute([delayed(_weights_of_part)(part) for part in self.parts]))
+        found: list[Array] = compute([delayed(_weights)(table) for table in self.partitions])
+        return np.concatenate(found)
 
-    def answer(self, values: Any) -> Any:
+    def to_input_type(self, values: Array) -> Array:
         return values
 
-    def count_labels(self, labels: Any, k: int) -> Array:
-        counts = [delayed(np.bincount)(part, minlength=k) for part in labels.to_delayed().ravel()]
-        return reduce(add, compute(counts))
+    def count_labels(self, labels: Array, k: int) -> Array:
+        blocks = cast("DaskArray", labels).to_delayed().ravel()
+        counts: list[Array] = compute(
+            [delayed(np.bincount)(block, minlength=k) for block in blocks]
+        )
+        return reduce(add, counts)
 
     def has_missing(self) -> bool:
         return self.survey.has_missing
@@ -126,29 +142,29 @@ class DaskTable:
             )
         return self.survey.digest
 
-    def blocks(self, size: int) -> Any:
+    def blocks(self, size: int) -> Iterator[slice]:
         return (slice(at, min(at + size, self.n_rows)) for at in range(0, self.n_rows, size))
 
     def dense(self, rows: slice | Array = slice(None)) -> Array:
-        """These rows, brought here."""
+        """Return these rows, gathered in this process."""
         ascending, places = np.unique(numbers_of_rows(rows, self.n_rows), return_inverse=True)
         return self._rows_at(ascending, self.ends, None)[0][places]
 
     def sample(self, count: int, seed: int) -> MemoryTable:
         if self.survey.n_counting <= count:
             return self._counting_rows()
-        ends, largest = self._weight_ends, self.largest_weight
-        X, times = self._rows_at(
-            draw_goals(int(ends[-1]), np.random.PCG64(seed).random_raw(count)), ends, largest
-        )
+        ends = self._weight_ends
+        goals = draw_goals(int(ends[-1]), np.random.PCG64(seed).random_raw(count))
+        X, times = self._rows_at(goals, ends, self.largest_weight)
         return MemoryTable(X, times, self.columns)
 
     def take(self, rows: Array, weights: Array) -> MemoryTable:
         return MemoryTable(self.dense(rows), weights, self.columns)
 
     def in_memory(self) -> MemoryTable:
-        """All rows here: of a small table, which starts are chosen from."""
-        tables = [table for table in compute(list(self.parts)) if table.n_rows]
+        """Return all rows in this process; the table is small, and starts are chosen from it."""
+        loaded: list[MemoryTable] = compute(self.partitions)
+        tables = [table for table in loaded if table.n_rows]
         weights = (
             None
             if self.largest_weight is None
@@ -167,52 +183,59 @@ class DaskTable:
 
     @lazy_property
     def _summary_table(self) -> MemoryTable:
-        """The rows that statistics of columns are taken of."""
+        """The rows that the statistics of columns are computed from."""
         if self.survey.n_counting <= EXACT_ROWS:
             return self._counting_rows()
         return self.sample(SUMMARY_ROWS, SUMMARY_SEED).repeat_rows()
 
     def _counting_rows(self) -> MemoryTable:
-        """All rows whose weight is not 0, here."""
+        """Return all rows whose weight is not 0, in this process."""
         return self.in_memory() if self.largest_weight is None else _counting(self.in_memory())
 
     @lazy_property
     def _weight_ends(self) -> Array:
-        """Running sum of the integer weights after each partition."""
+        """The running sum of the integer weights after each partition."""
         if self.largest_weight is None:
             return self.ends
-        totals = compute(
-            [delayed(_total_of_part)(part, self.largest_weight) for part in self.parts]
+        totals: list[int] = compute(
+            [delayed(_total_weight)(table, self.largest_weight) for table in self.partitions]
         )
         return np.cumsum(totals, dtype=np.int64)
 
     def _rows_at(self, goals: Array, ends: Array, largest: float | None) -> tuple[Array, Array]:
-        """Rows whose running sum of weights, or of ones, first exceeds these goals, and how often
-        each is hit.
+        """Return the rows whose running sum of weights, or of ones, first exceeds these goals.
+
+        The second array is how often each row is drawn.
         """
         goals, times = np.unique(goals, return_counts=True)
         cuts = np.searchsorted(goals, ends)
         starts = np.append(0, ends[:-1])
         tasks = []
         first = 0
-        for part, cut, start in zip(self.parts, cuts, starts, strict=True):
+        for table, cut, start in zip(self.partitions, cuts, starts, strict=True):
             if cut > first:
-                tasks.append(
-                    delayed(_take_of_part)(
-                        part, goals[first:cut] - start, times[first:cut], largest
-                    )
-                )
+                here = slice(first, cut)
+                tasks.append(delayed(_take_rows)(table, goals[here] - start, times[here], largest))
             first = cut
-        found = compute(tasks)
-        return stack_blocks([X for X, _ in found]), np.concatenate(
-            [hits for _, hits in found]
-        ).astype(np.float64)
+        found: list[tuple[Array, Array]] = compute(tasks)
+        hits = np.concatenate([times_in_partition for _, times_in_partition in found])
+        return stack_blocks([X for X, _ in found]), hits.astype(np.float64)
+
+
+class Collection(NamedTuple):
+    """A Dask collection that has not been read."""
+
+    raw_partitions: tuple[Delayed, ...]
+    names: list[ColumnName]
+    meta: Array | DataFrame  # an example of the feature columns
+    weight: str | None = None  # the name of the column of weights
+    lengths: tuple[int, ...] | None = None  # of the partitions, if known
 
 
 def read_dask_table(
     estimator: BaseEstimator,
-    X: Any,
-    sample_weight: Any,
+    X: object,
+    sample_weight: object,
     *,
     fitting: bool,
     k: int = 1,
@@ -226,79 +249,91 @@ def read_dask_table(
 
 
 def open_collection(
-    estimator: BaseEstimator, X: Any, sample_weight: Any, fitting: bool
+    estimator: BaseEstimator, X: object, sample_weight: object, fitting: bool
 ) -> DaskTable:
     """Return the table of a dask.array or dask.dataframe without reading it."""
-    only = None if fitting else fitted_names(estimator)
     kind = type(X).__name__
     if isinstance(X, Delayed):
         raise TypeError(
             "X must be a 2-D dask.array or a dask.dataframe, got a Delayed: use "
             "dask.array.from_delayed."
         )
-    if hasattr(X, "to_dask_array") and X.ndim == 2:
+    is_table = getattr(X, "ndim", None) == 2
+    if is_table and hasattr(X, "to_dask_array"):
         weight = sample_weight if isinstance(sample_weight, str) else None
-        if len(set(X.columns)) < len(X.columns):
-            raise ValueError(
-                f"X must have different column names, got {list(X.columns)!r:.80}: rename one."
-            )
-        taken = columns_by_name(
-            [*X.columns], only if weight is None or only is None else [*only, weight]
-        )
-        X = X if taken == [*X.columns] else X[taken]  # else its partitions are its own
-        names = [name for name in X.columns if name != weight]
-        if weight is not None and weight not in X.columns:
-            raise ValueError(
-                f"sample_weight={weight!r} must name a column of X; it has {list(X.columns)!r:.80}."
-            )
-        meta = X._meta[names]
-        number_rows(meta)  # refuses columns of text
-        blocks = X.to_delayed()
-        lengths = None
-    elif hasattr(X, "rechunk") and X.ndim == 2:
-        if isinstance(sample_weight, str):
-            raise ValueError(
-                f"sample_weight={sample_weight!r} names a column, X has no column names: pass an "
-                f"array."
-            )
-        X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
-        names = list(range(X.shape[1]))
-        weight = None
-        meta = np.empty((1, X.shape[1]))
-        blocks = X.to_delayed().ravel()
-        lengths = X.chunks[0]
-        lengths = None if np.isnan(lengths).any() else tuple(map(int, lengths))
+        only = None if fitting else fitted_names(estimator)
+        collection = _open_frame(cast("DaskFrame", X), weight, only)
+    elif is_table and hasattr(X, "rechunk"):
+        collection = _open_array(cast("DaskArray", X), sample_weight)
     else:
         raise TypeError(f"X must be a 2-D dask.array or a dask.dataframe, got {kind}: convert it.")
-    if not names:
+    if not collection.names:
         raise ValueError("X has 0 feature(s) while a minimum of 1 is required: pass a column.")
-    weights = tuple(_weights_by_part(sample_weight, weight, lengths, len(blocks)))
-    columns = refusals.read_columns(estimator, meta, fitting)
+    weights = _split_weights(sample_weight, collection)
+    columns = refusals.read_columns(estimator, collection.meta, fitting)
     has_digest = fitting and getattr(estimator, "checkpoint", None) is not None
-    return DaskTable(tuple(blocks), weights, weight, names, lengths, columns, has_digest)
+    return DaskTable(
+        collection.raw_partitions,
+        tuple(weights),
+        collection.weight,
+        collection.names,
+        collection.lengths,
+        columns,
+        has_digest,
+    )
 
 
-def _weights_by_part(
-    sample_weight: Any, weight: str | None, lengths: Any, count: int
-) -> Sequence[Any]:
-    """The weights of each partition where they are given as an array, else None."""
-    if sample_weight is None or weight is not None:
+def _open_frame(X: DaskFrame, weight: str | None, only: list[str] | None) -> Collection:
+    """Open a dask.dataframe; `weight` is a column, `only` are the columns of the fit."""
+    if len(set(X.columns)) < len(X.columns):
+        raise ValueError(
+            f"X must have different column names, got {list(X.columns)!r:.80}: rename one."
+        )
+    wanted = only if weight is None or only is None else [*only, weight]
+    taken = columns_by_name([*X.columns], wanted)
+    if taken != [*X.columns]:  # otherwise the partitions keep their task names
+        X = X[taken]
+    names = [name for name in X.columns if name != weight]
+    if weight is not None and weight not in X.columns:
+        raise ValueError(
+            f"sample_weight={weight!r} must name a column of X; it has {list(X.columns)!r:.80}."
+        )
+    meta = X._meta[names]
+    number_rows(meta)  # rejects columns of text
+    return Collection(tuple(X.to_delayed()), names, meta, weight)
+
+
+def _open_array(X: DaskArray, sample_weight: object) -> Collection:
+    """Open a dask.array with all columns in one chunk."""
+    if isinstance(sample_weight, str):
+        raise ValueError(
+            f"sample_weight={sample_weight!r} names a column, X has no column names: pass an array."
+        )
+    X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
+    chunks = X.chunks[0]
+    lengths = None if np.isnan(chunks).any() else tuple(map(int, chunks))
+    names: list[ColumnName] = list(range(X.shape[1]))
+    meta = np.empty((1, X.shape[1]))
+    return Collection(tuple(X.to_delayed().ravel()), names, meta, lengths=lengths)
+
+
+def _split_weights(sample_weight: object, collection: Collection) -> Sequence[PartitionWeights]:
+    """Return the weights of each partition if they are given as an array, else None for each."""
+    count = len(collection.raw_partitions)
+    lengths = collection.lengths
+    if sample_weight is None or collection.weight is not None:
         return [None] * count
     if hasattr(sample_weight, "__dask_graph__"):
         if hasattr(sample_weight, "to_dask_array"):
             sample_weight = sample_weight.to_dask_array()
-        if sample_weight.ndim != 1:
+        weights = cast("DaskArray", sample_weight)
+        if weights.ndim != 1:
             raise ValueError(
-                f"sample_weight must be 1-D, got {sample_weight.ndim}-D: pass a weight for each "
-                f"row."
+                f"sample_weight must be 1-D, got {weights.ndim}-D: pass a weight for each row."
             )
-        if lengths is not None and not np.isnan(sample_weight.shape[0]):
-            sample_weight = (
-                sample_weight.rechunk((lengths,))
-                if sample_weight.shape[0] == sum(lengths)
-                else sample_weight
-            )
-        blocks = list(sample_weight.to_delayed().ravel())
+        if lengths is not None and weights.shape[0] == sum(lengths):
+            weights = weights.rechunk((lengths,))
+        blocks = list(weights.to_delayed().ravel())
         if len(blocks) != count:
             raise ValueError(
                 f"sample_weight must have the {count} partitions of X, got {len(blocks)}: rechunk "
@@ -317,12 +352,15 @@ def _weights_by_part(
 # tasks
 
 
-def _load_part(block: Any, names: list[Any] | None, weight: str | None, w: Any) -> MemoryTable:
-    """A partition as rows of numbers with their weights."""
+def _load_partition(
+    raw: RawPartition, names: list[ColumnName] | None, weight: str | None, w: Array | None
+) -> MemoryTable:
+    """Return a partition as rows of numbers with their weights."""
     if weight is not None:
-        w = number_rows(block[[weight]])[:, 0]
-        block = block[names]
-    X = number_rows(block)
+        frame = cast("DataFrame", raw)
+        w = number_rows(frame[[weight]])[:, 0]
+        raw = frame[names]
+    X = number_rows(raw)
     weights = None if w is None else np.asarray(w, np.float64)
     if weights is not None and weights.shape != X.shape[:1]:
         raise ValueError(
@@ -332,8 +370,8 @@ def _load_part(block: Any, names: list[Any] | None, weight: str | None, w: Any) 
     return MemoryTable(X, weights)
 
 
-def _survey_part(
-    table: MemoryTable, names: list[Any], number: int, has_digest: bool
+def _survey_partition(
+    table: MemoryTable, names: list[ColumnName], number: int, has_digest: bool
 ) -> Survey | None:
     if not table.n_rows:
         return None
@@ -343,27 +381,26 @@ def _survey_part(
         raise ValueError(f"in partition {number} of X, {error}") from None
 
 
-def _weights_of_part(table: MemoryTable) -> Any:
+def _weights(table: MemoryTable) -> Array | None:
     return table.weights
 
 
-def _total_of_part(table: MemoryTable, largest: float) -> int:
-    return int(running_weights(part_of(table, largest))[-1]) if table.n_rows else 0
+def _total_weight(table: MemoryTable, largest: float) -> int:
+    return int(running_weights(with_largest_weight(table, largest))[-1]) if table.n_rows else 0
 
 
-def _take_of_part(
+def _take_rows(
     table: MemoryTable, goals: Array, times: Array, largest: float | None
 ) -> tuple[Array, Array]:
-    ends = (
-        np.arange(1, table.n_rows + 1)
-        if largest is None
-        else running_weights(part_of(table, largest))
-    )
+    if largest is None:
+        ends: Array = np.arange(1, table.n_rows + 1)
+    else:
+        ends = running_weights(with_largest_weight(table, largest))
     return rows_at_goals(table.X, ends, goals, times)
 
 
-def part_of(table: MemoryTable, largest: float | None) -> MemoryTable:
-    """A partition of a table whose largest weight this is."""
+def with_largest_weight(table: MemoryTable, largest: float | None) -> MemoryTable:
+    """Return a partition with the largest weight of the whole table."""
     return MemoryTable(table.X, table.weights, table.columns, largest)
 
 

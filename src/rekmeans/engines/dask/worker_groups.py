@@ -1,6 +1,4 @@
-"""Partitions that workers keep, in a group for each thread of theirs; a pass is a task for each
-group, where it is.
-"""
+"""Partitions that workers keep, in one group for each thread; a pass is one task for each group."""
 
 from __future__ import annotations
 
@@ -8,64 +6,65 @@ import secrets
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 from dask.base import annotate
 
 from .compute import gather, wait_for
-from .partition import PartPass, RunPass, assign_parts, merge_some
+from .partition import Partition, PartitionPass, RunPass, assign_partitions, merge_some
 from .sharing import FAN_IN, reduce_tree, share_partitions
 
-# between two questions which workers there are: each holds up a pass by some milliseconds
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+# between two queries for the workers: each delays a pass by some milliseconds
 LOOK_SECONDS = 1.0
 
 
 class WorkerGroups:
-    """The futures of partitions, by the workers that have them."""
+    """The futures of partitions, grouped by the workers that have them."""
 
-    def __init__(self, futures: list[Any], longest_wait: Callable[[], float]) -> None:
+    def __init__(self, futures: list[Future[Partition]], longest_wait: Callable[[], float]) -> None:
         self.futures = futures
         self.longest_wait = longest_wait
-        self.workers: dict[str, int] = {}  # and how many threads each has
-        self.groups: list[tuple[str, list[Any]]] = []
+        self.workers: dict[str, int] = {}  # number of threads of each
+        self.groups: list[tuple[str, list[Future[Partition]]]] = []  # worker, partitions
         self.next_look = 0.0
-        self.last_tasks: list[Any] = []
+        self.last_tasks: list[Future[PartitionPass | None]] = []
 
-    def assign(self, client: Any, one: RunPass, most_parts: int) -> PartPass | None:
-        """A pass by tasks of at most so many partitions; None where there is no worker.
+    def assign(self, client: Client, one: RunPass, max_partitions: int) -> PartitionPass | None:
+        """Make a pass by tasks of at most `max_partitions`; return None if there is no worker.
 
-        Dask sends what a client has to say at once, and what follows 10 ms later. So all tasks are
-        one message, and those of the pass before are let go after it.
+        A client sends its first message at once and the next one 10 ms later. So all tasks are one
+        message, and the tasks of the previous pass are released after it.
         """
         self._find_groups(client)
         if not self.groups:
             return None
         cuts = [
-            (worker, group[at : at + most_parts])
+            (worker, group[at : at + max_partitions])
             for worker, group in self.groups
-            for at in range(0, len(group), most_parts)
+            for at in range(0, len(group), max_partitions)
         ]
-        workers, parts = zip(*cuts, strict=True)
-        keys = [f"assign_parts-{secrets.token_hex(16)}" for _ in parts]
+        workers, partitions = zip(*cuts, strict=True)
+        keys = [f"assign_partitions-{secrets.token_hex(16)}" for _ in partitions]
         with annotate(
             workers=dict(zip(keys, workers, strict=True)).__getitem__, allow_other_workers=True
         ):
-            tasks = client.map(partial(assign_parts, one), parts, key=keys, pure=False)
+            tasks = client.map(partial(assign_partitions, one), partitions, key=keys, pure=False)
         is_large = len(tasks) > FAN_IN
         last = (
-            client.compute([reduce_tree(PartPass.merge, tasks)], optimize_graph=False)
+            client.compute([reduce_tree(PartitionPass.merge, tasks)], optimize_graph=False)
             if is_large
             else tasks
         )
         self.last_tasks = [*tasks, *last]
-        wait_for(client, tasks, self.longest_wait, [len(some) for some in parts])
-        found: PartPass | None = merge_some(PartPass.merge, gather(client, last, self.longest_wait))
-        return found
+        wait_for(client, tasks, self.longest_wait, [len(some) for some in partitions])
+        results: list[PartitionPass | None] = gather(client, last, self.longest_wait)
+        return merge_some(PartitionPass.merge, results)
 
-    def _find_groups(self, client: Any) -> None:
-        """Share the partitions out anew where workers have come or gone: each gets its own, and of
-        too many others.
-        """
+    def _find_groups(self, client: Client) -> None:
+        """Share the partitions among the workers again if workers came or left."""
         if time.monotonic() < self.next_look:
             return
         workers = {

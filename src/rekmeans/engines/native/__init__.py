@@ -1,5 +1,5 @@
-"""The native engine: compiled passes over rows on circles, to the reference's bits, and over points
-in floats.
+"""The native engine: compiled passes over rows on circles, with the bits of the reference engine,
+and over points in floats.
 """
 
 from .engine import Native

@@ -1,8 +1,15 @@
-"""The compiled module, once its numbers are known to be those of the definition."""
+"""The compiled module, checked against the constants of Python, and arrays as it takes them.
+
+Arrays have one type, are contiguous and aligned; they are copied only if they are not.
+"""
 
 from __future__ import annotations
 
-from ..._grid import GRID, TURN
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
+from scipy import sparse
+
+from ..._grid import GRID, TURN, Array
 from ...kernels.euler import NARROW
 from ...kernels.laplace import AT_CENTROID
 from ...scales import far_groups, record, robust, sorted_columns, tied
@@ -10,9 +17,9 @@ from ...threads import MOST_THREADS
 from . import _core
 from .options import MOST_ROWS
 
-__all__ = ["_core"]
+__all__ = ["_core", "core_array", "core_cells", "core_table"]
 
-# places in a record follow from its length
+# constants that only Python has: places in a record follow from its length
 PYTHON_ONLY = {"MOMENT_ROWS", "LOW", "HIGH", "SHIFT", "UNIT", "LEFT_OUT"}
 NUMBERS = {"GRID": GRID, "TURN": TURN, "MOST_COLUMNS": NARROW, "AT_CENTROID": AT_CENTROID}
 LIMITS = {"MOST_ROWS": MOST_ROWS, "MOST_THREADS": MOST_THREADS}
@@ -29,7 +36,7 @@ EXPECTED = (
 
 
 def check_constants(core: object) -> None:
-    """Refuse a core whose numbers are not Python's."""
+    """Raise ImportError for a core whose constants are not Python's."""
     different = [name for name, value in EXPECTED.items() if getattr(core, name, None) != value]
     if different:
         raise ImportError(
@@ -39,3 +46,25 @@ def check_constants(core: object) -> None:
 
 
 check_constants(_core)
+
+
+def core_array(values: ArrayLike, dtype: DTypeLike) -> Array:
+    """Return an array of this type, contiguous and aligned; Dask may send unaligned arrays."""
+    return np.require(values, dtype, ["C", "A"])
+
+
+def core_table(X: Array) -> Array:
+    """Return a dense table; copy it if its cells are unaligned or its strides are not multiples of
+    a cell.
+    """
+    is_on_grid = X.flags.aligned and not any(stride % X.itemsize for stride in X.strides)
+    return X if is_on_grid else np.array(X, order="C")
+
+
+def core_cells(X: sparse.csr_array | sparse.csc_array) -> tuple[Array, Array, Array]:
+    """Return data, indices and indptr of a sparse table."""
+    return (
+        core_array(X.data, np.float64),
+        core_array(X.indices, np.int64),
+        core_array(X.indptr, np.int64),
+    )

@@ -1,28 +1,29 @@
-"""The native engine says what it serves: kernels whose centroids are points or on circles, on
-tables in memory.
-"""
+"""The native engine: which models and tables it supports."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, cast
 
 from ...centroids import mean, rectified
 from ...kernels.euler import NARROW
 from ...model import Model
-from ...table import CompiledFunctions, TableFacts
+from ...table import CompiledFunctions, Table, TableFacts
 from ...threads import count_threads
 from ..base import BaseRows, Engine, refuse_device
 from ..blocks import refuse_blocks
 from .options import FORMULAS, MOST_ROWS, RULES, instruction_set
 
+if TYPE_CHECKING:
+    from ...table import StreamTable
+
 CORE = f"{__package__}._core"  # the compiled module
 
 
 class Native(Engine):
-    """Compiled C++, for kernels whose centroids are points or on circles, on tables in memory."""
+    """Compiled C++, for kernels whose centroids are points or on circles."""
 
     name = "native"
 
@@ -75,16 +76,16 @@ class Native(Engine):
         return COMPILED_FUNCTIONS
 
     def place(
-        self, stages: Sequence[Model], table: Any, n_threads: int | None, memory_limit: int | None
+        self, stages: Sequence[Model], table: Table, n_threads: int | None, memory_limit: int | None
     ) -> BaseRows:
         from .blocks import NativeBlockRows
-        from .exact import NativeRows  # the compiled module is loaded only where rows are placed
+        from .exact import NativeRows  # loads the compiled module
         from .float import NativePoints
 
         kernel = stages[-1].kernel
         if not table.is_in_memory:
             place = partial(self.place, stages, n_threads=n_threads, memory_limit=None)
-            return NativeBlockRows(kernel, table, place, n_threads=n_threads)
+            return NativeBlockRows(kernel, cast("StreamTable", table), place, n_threads)
         if FORMULAS[kernel.formula].is_on_grid:
             return NativeRows(kernel, table, n_threads, memory_limit)
         return NativePoints(kernel, table, n_threads=n_threads)

@@ -1,5 +1,6 @@
-"""Rows on circles in the compiled core: float32 passes that prove each winner, and integers where
-they cannot.
+"""Rows on circles in the compiled core, and the choice of their starting centroids.
+
+Float32 passes prove the nearest centroid; integers decide where they cannot.
 """
 
 from __future__ import annotations
@@ -7,30 +8,29 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from scipy import sparse
 
 from ..._grid import GRID, Array, integer_weights
 from ...centroids import rectified
-from ...kernels.euler import CircleSums, OnCircles
-from ...model import Assignment, Centroids, FarthestRow, Model, Pass, PassSums, State, Stop
-from ...seeding import SWAP_PATIENCE, SeedingPlan
+from ...kernels.euler import CircleSums, Euler, OnCircles
+from ...model import Assignment, Centroids, FarthestRow, Loss, Model, Pass, PassSums, State, Stop
+from ...seeding import SWAP_PATIENCE, Seeding, SeedingPlan
 from ...table import MemoryTable, Table
+from ...table.base import is_sparse
 from ...threads import count_threads
 from ..base import BaseRows, Run
-from .arrays import core_array, core_cells, core_table
-from .core_module import _core
+from .core_module import _core, core_array, core_cells, core_table
 from .float import FloatRun
 from .options import instruction_set
-from .seeding import NativeSeeding
 
 if TYPE_CHECKING:
     from ...kernels.base import Kernel
 
-ROWS_PER_BLOCK = 4096  # rows handed to NumPy at a time
-# n d k up to which a pass takes about a millisecond, and a whole run one call
+ROWS_PER_BLOCK = 4096  # rows that NumPy maps at a time
+SEEDING_CALL_WORK = 1 << 30  # n d times the candidates of one call, so that Ctrl-C is checked often
+# n d k up to which a whole run is one call, because a pass takes about a millisecond
 CALL_FIT_WORK = 1 << 25
 MAX_SHORT_FIT_WORK = 1 << 26  # n d k up to which short fits together take less than a second
 ZERO_SAMPLE = 256  # rows in which zeros are counted
@@ -38,7 +38,7 @@ ZERO_SAMPLE = 256  # rows in which zeros are counted
 SPARSE_SHARE = 0.25
 SPARSE_LEAST_CELLS = 1 << 12  # cells of the sample below which it does not matter
 SPARSE_CELL_BYTES = 16  # bytes such a cell takes: its column, a pair of 16 bits, two float32
-PART_ROWS = 1 << 16  # rows mapped at a time where they are not kept
+PART_ROWS = 1 << 16  # rows mapped at a time if they are not kept
 ROW_STATE_BYTES = 32  # bytes of a row besides its mapped copy
 
 
@@ -67,8 +67,9 @@ class NativeRows(BaseRows):
         self.n_parallel_runs = self.threads
         self.keep = memory_limit is None or self.n * (8 * self.d + ROW_STATE_BYTES) <= memory_limit
         common = (self.threads, instruction_set())
-        if sparse.issparse(X):
-            self.core: Any = _core.SparseRows(*core_cells(X), self.d, columns, weights, *common)
+        self.core: _core.Rows
+        if is_sparse(X):
+            self.core = _core.SparseRows(*core_cells(X), self.d, columns, weights, *common)
         else:
             X = core_table(X)
             if _is_mostly_zero(X, memory_limit):
@@ -86,8 +87,9 @@ class NativeRows(BaseRows):
         return NativeRun(self, model) if model.assignment.is_hard else FloatRun(self, model)
 
     def float_parts(self) -> Iterator[tuple[Array, Array]]:
-        """Mapped rows as float32, NaN in missing cells, and their weights: at once if they are
-        kept.
+        """Yield mapped rows as float32 with NaN in missing cells, and their weights.
+
+        Rows that are kept come at once.
         """
         for at in self._parts:
             F = self._all_floats if self._all_floats is not None else self._floats(at)
@@ -113,7 +115,7 @@ class NativeRows(BaseRows):
 
     @property
     def missing_cells_centroid(self) -> Array | None:
-        """What stands in for the missing cells of rows that become centroids, (p,)."""
+        """The values of missing cells of rows that become centroids, (p,); None without any."""
         return None if self.core.is_complete else self._overall.f[0]
 
     def rows_as_centroids(self, numbers: Array) -> OnCircles:
@@ -127,7 +129,7 @@ class NativeRows(BaseRows):
         nowhere = np.zeros((1, 2 * self.d), np.int32)
         core.assign(nowhere)
         f = core.centroids(True, nowhere)
-        # the angle of a vanishing sum is that of the middle
+        # a sum of 0 has no angle: it gets that of the middle of the scale
         if ((f[:, : self.d] | f[:, self.d :]) == 0).any():
             f = core.centroids(
                 True, core_centroids(self.kernel.from_points(self.kernel.scale.middle[None]))
@@ -162,38 +164,37 @@ class NativeRows(BaseRows):
 
 
 class CoreSums:
-    """The sums of a pass where the core holds them: mass and loss are here, `fetch` brings the
-    rest.
+    """The sums of a pass in the core: mass and loss are copied, `fetch` copies the rest.
 
-    They are the core's own, so they are gone with the next pass of their run.
+    The core overwrites them in the next pass of the run.
     """
 
-    def __init__(self, core: Any) -> None:
+    def __init__(self, core: _core.Run) -> None:
         self.core = core
         self.number = core.n_passes
         self.mass = core.mass()
-        self.loss = core.loss
+        self.loss = cast(Loss, core.loss)
 
     def fetch(self) -> CircleSums:
-        """All of them, as arrays of their own."""
+        """Return all sums as arrays of their own."""
         return fetch_sums(self.current_core())
 
-    def current_core(self) -> Any:
-        """The core, if it still holds these sums."""
+    def current_core(self) -> _core.Run:
+        """Return the core's run; raise RuntimeError if it no longer has these sums."""
         if self.core.n_passes != self.number:
             raise RuntimeError("these sums are gone: fetch them before the next pass of their run.")
         return self.core
 
 
 class NativeRun(Run):
-    """A run's labels, bounds and sums, kept in the core."""
+    """A run with its labels, bounds and sums in the core."""
 
     def __init__(self, rows: NativeRows, model: Model) -> None:
         self.rows = rows
         self.model = model
         self.is_rectified = model.centroids is rectified
         self.n_passes = 0
-        self.core: Any = None
+        self.core: _core.Run | None = None  # made by the first pass
 
     def assign(self, C: Centroids) -> Assignment:
         if self.core is None:
@@ -208,10 +209,7 @@ class NativeRun(Run):
         return OnCircles(sums.current_core().centroids(self.is_rectified, core_centroids(C)))
 
     def advance(self, state: State, stop: Stop, max_passes: int) -> State | None:
-        """All passes of a run without Python between them;
-
-        None where passes are long enough to return after each.
-        """
+        """Make all passes of a run in one call; None if single passes are long enough."""
         C = state.candidate
         work = self.rows.n * self.rows.d * len(C)
         if state.passes or max_passes <= stop.max_iter or work > CALL_FIT_WORK:
@@ -247,13 +245,57 @@ class NativeRun(Run):
         return _end_of_fit(*found)
 
     def labels(self) -> Array:
-        return self.core.labels()
+        return cast(_core.Run, self.core).labels()
 
 
-def core_scale(kernel: Any) -> Any:
-    """How the kernel maps columns, as the core takes it."""
+class NativeSeeding(Seeding):
+    """Starting centroids as they are chosen, with each row's two nearest kept in the core."""
+
+    def __init__(self, rows: NativeRows) -> None:
+        self.rows = rows
+        self.core = _core.Seeding(rows.core, rows.missing_cells_centroid)
+
+    @property
+    def centroids(self) -> OnCircles:
+        return OnCircles(self.core.centroids())
+
+    def sample(self, words: Array) -> Array:
+        return self.core.sample(words[None])
+
+    def add_best(self, numbers: Array) -> None:
+        self.core.add_best(self._candidates(numbers))
+
+    def add_all(self, numbers: Array) -> None:
+        self.core.add_all(self._candidates(numbers))
+
+    def swap_best(self, numbers: Array) -> bool:
+        return self.core.swap_best(self._candidates(numbers))
+
+    def nearest_masses(self) -> Array:
+        return self.core.nearest_masses()
+
+    def _candidates(self, numbers: Array) -> Array:
+        return core_array(self.rows.rows_as_centroids(numbers).f, np.int32)
+
+    def add_rows(self, words: Array) -> None:
+        steps = max(1, SEEDING_CALL_WORK // (self.rows.n * self.rows.d * words.shape[1]))
+        for at in range(0, len(words), steps):
+            self.core.add_rows(words[at : at + steps])
+
+    def add_drawn(self, words: Array) -> None:
+        steps = max(1, SEEDING_CALL_WORK // (self.rows.n * self.rows.d))
+        for at in range(0, len(words), steps):
+            self.core.add_drawn(words[None, at : at + steps])
+
+    def swap_rows(self, words: Array, patience: int) -> None:
+        self.core.swap_rows(words, patience)
+
+
+def core_scale(kernel: Kernel) -> _core.Scale:
+    """Return the scale and the rates of a kernel on circles as the core takes them."""
     scale = kernel.scale
-    arrays = (scale.low, scale.high, scale.shift, kernel.rates, scale.period)
+    rates = cast(Euler, kernel).rates
+    arrays = (scale.low, scale.high, scale.shift, rates, scale.period)
     low, high, shift, rate, period = (core_array(array, np.float64).ravel() for array in arrays)
     return _core.Scale(low, high, shift, rate, period, kernel.beyond)
 
@@ -264,8 +306,9 @@ def core_centroids(C: Centroids) -> Array:
 
 
 def _end_of_fit(f: Array, labels: Array, _: int, losses: list[int], *counts: Array) -> State:
-    """Where a fit in one call of the core ended; counts are n_changed, n_relocated and seconds of
-    each pass.
+    """Return the state at the end of a fit in one call of the core.
+
+    Counts are n_changed, n_relocated and seconds of each pass.
     """
     passes = (
         Pass(*record) for record in zip(losses, *(count.tolist() for count in counts), strict=True)
@@ -274,26 +317,29 @@ def _end_of_fit(f: Array, labels: Array, _: int, losses: list[int], *counts: Arr
 
 
 def _is_mostly_zero(X: Array, memory_limit: int | None) -> bool:
-    """Whether so many cells are zero that only the others are kept."""
+    """Return whether so few cells are not zero that only these are kept."""
     sample = X[:: max(1, len(X) // ZERO_SAMPLE)]
     filled = np.count_nonzero(sample) / sample.size
     fits_in_memory = memory_limit is None or filled * X.size * SPARSE_CELL_BYTES <= memory_limit
     return bool(sample.size >= SPARSE_LEAST_CELLS and filled <= SPARSE_SHARE and fits_in_memory)
 
 
-def fetch_sums(core: Any) -> CircleSums:
-    """The sums of the core's last pass."""
-    mass, missing = core.mass(), core.missing_mass()
+def fetch_sums(core: _core.Run | _core.BlockRun) -> CircleSums:
+    """Return the sums of the core's last pass."""
+    mass = core.mass()
+    missing = core.missing_mass()
     half = join_words(core.totals())
     observed = np.repeat(mass[:, None], half.shape[1] // 2, axis=1)
     observed = observed - missing if len(missing) else observed
-    return CircleSums(mass=mass, loss=core.loss, totals=half, observed=observed)
+    return CircleSums(mass=mass, loss=cast(Loss, core.loss), totals=half, observed=observed)
 
 
-def join_words(sums: Any) -> Array:
-    """128-bit sums from the core: int64 where they fit, else Python's integers."""
-    return (
-        sums
-        if isinstance(sums, np.ndarray)
-        else (sums[0].astype(object) << 64) + sums[1].astype(object)
-    )
+def join_words(sums: object) -> Array:
+    """Return 128-bit sums of the core as int64 if they fit, else as Python integers.
+
+    The core returns one array, or high and low words.
+    """
+    if isinstance(sums, np.ndarray):
+        return sums
+    high, low = cast(tuple[Array, Array], sums)
+    return (high.astype(object) << 64) + low.astype(object)

@@ -1,5 +1,6 @@
-"""Native passes where rows pull by real numbers: centroids that are points, or shared rows; sums in
-a fixed order.
+"""Native passes with real weights: centroids that are points, or rows shared by several clusters.
+
+Sums are added in a fixed order.
 """
 
 from __future__ import annotations
@@ -9,20 +10,20 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
 from functools import cached_property, reduce
 from operator import add
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self, cast
 
 import numpy as np
 
 from ..._grid import GRID, Array
 from ...assignment import Hard
 from ...kernels.euler import CircleSums, OnCircles
-from ...model import Assignment, Centroids, Model, PassSums, Points
+from ...kernels.laplace import MedianSums
+from ...model import Assignment, Centroids, Model, PassSums, Points, Sums
 from ...table import Table
 from ...threads import count_threads
 from ..base import Run
 from ..reference import ReferenceRows
-from .arrays import core_array
-from .core_module import _core
+from .core_module import _core, core_array
 from .options import FORMULAS, RULES, instruction_set
 
 if TYPE_CHECKING:
@@ -31,14 +32,37 @@ if TYPE_CHECKING:
 SORTED_CELLS = 1 << 16  # cells of the columns that one thread sorts at a time
 
 
+class FloatRows(Protocol):
+    """Rows that a FloatRun goes over."""
+
+    threads: int
+
+    def __len__(self) -> int: ...
+
+    def float_parts(self) -> Iterator[tuple[Array, Array]]:
+        """Yield mapped rows with NaN in missing cells, and their weights."""
+
+
+class SoftPass(NamedTuple):
+    """The result of a pass of the core over some rows."""
+
+    labels: Array  # (n,)
+    totals: Array  # (k, p)
+    pull: Array  # (k, p)
+    mass: Array  # (k,)
+    loss: float
+    weights: Array | None  # the weight with which each row pulls, if medians are needed
+    mass_at_centroid: Array  # (k,)
+
+
 class NativePoints(ReferenceRows):
-    """Rows whose centroids are points: scaled by NumPy, gone through by the core."""
+    """Rows whose centroids are points: NumPy scales them, the core makes the passes."""
 
     def __init__(
         self, kernel: Kernel, table: Table, cuts: Array | None = None, n_threads: int | None = None
     ) -> None:
         super().__init__(kernel, table, cuts)
-        self.F = core_array(self.F, self.F.dtype)  # else the core would copy it in every pass
+        self.F = core_array(self.F, self.F.dtype)  # otherwise the core copies it in every pass
         self.threads = count_threads(n_threads)
 
     def place(self, table: Table) -> Self:
@@ -48,7 +72,7 @@ class NativePoints(ReferenceRows):
         return FloatRun(self, model)
 
     def float_parts(self) -> Iterator[tuple[Array, Array]]:
-        """All rows and their weights at once."""
+        """Yield all rows and their weights at once."""
         yield self.F, self.w
 
     def label(self, model: Model, C: Centroids) -> Array:
@@ -75,9 +99,9 @@ class NativePoints(ReferenceRows):
 
 
 class FloatRun(Run):
-    """A run whose rows pull by real numbers: the core's sums, the kernel's own next centroids."""
+    """A run with real weights: the core computes the sums, the kernel the next centroids."""
 
-    def __init__(self, rows: Any, model: Model) -> None:
+    def __init__(self, rows: FloatRows, model: Model) -> None:
         self.rows = rows
         self.model = model
         self.last = np.full(len(rows), -1, np.int32)
@@ -87,8 +111,8 @@ class FloatRun(Run):
         self.measure = self.formula.measure, getattr(model.kernel, "gamma", 1.0)
         self.unit = GRID if self.formula.is_on_grid else 1
         self.has_medians = "medians" in model.kernel.statistics
-        # with which the rows pulled in the last pass, where medians are needed
-        self.weights: Any = None
+        # with which the rows pulled in the last pass, if medians are needed
+        self.weights: Array | None = None
 
     def assign(self, C: Centroids) -> Assignment:
         places = self._places(C)
@@ -100,45 +124,40 @@ class FloatRun(Run):
             instruction_set(),
             self.has_medians,
         )
-        parts = [_core.soft_pass(F, w, *arguments) for F, w in self.rows.float_parts()]
-        labels = np.concatenate([part[0] for part in parts])
+        parts = [SoftPass(*_core.soft_pass(F, w, *arguments)) for F, w in self.rows.float_parts()]
+        labels = np.concatenate([part.labels for part in parts])
         n_changed = int((labels != self.last).sum())
         self.last = labels
-        self.weights = parts[0][5]
-        self.n_passes = self.n_passes + 1
+        self.weights = parts[0].weights
+        self.n_passes += 1
         return Assignment(n_changed, reduce(add, (self._sums(part) for part in parts)))
 
-    def _sums(self, part: tuple[Any, ...]) -> Any:
-        """What the core left, in the kernel's own numbers and names."""
-        _, totals, pull, mass, loss, _, at_centroid = part
+    def _sums(self, part: SoftPass) -> Sums:
+        """Return the sums of the core as the kernel's own record."""
         if self.formula.is_on_grid:
-            half = pull.shape[1] // 2
+            half = part.pull.shape[1] // 2
             return CircleSums(
-                mass=mass,
-                loss=loss * self.unit**2,
-                totals=totals * self.unit,
-                observed=pull[:, :half],
+                mass=part.mass,
+                loss=part.loss * self.unit**2,
+                totals=part.totals * self.unit,
+                observed=part.pull[:, :half],
             )
-        found = {
-            "mass": mass,
-            "loss": loss,
-            "totals": totals,
-            "pull": pull,
-            "mass_at_centroid": at_centroid,
-        }
         record = self.formula.sums
+        found = part._asdict()
         return record(
             **{field.name: found[field.name] for field in fields(record) if field.name in found}
         )
 
     def update(self, sums: PassSums, C: Centroids) -> Centroids:
-        if self.has_medians:
-            hard = self.last if self.weights.ndim == 1 else None
-            medians = _core.medians(
-                self.rows.F, self.weights, hard, self.rows.order, self._places(C), self.rows.threads
-            )
-            return self.model.update(replace(cast(Any, sums.fetch()), medians=medians), C)
-        return self.model.update(sums, C)
+        if self.weights is None:
+            return self.model.update(sums, C)
+        rows = cast(NativePoints, self.rows)  # kernels with medians have points
+        hard = self.last if self.weights.ndim == 1 else None
+        medians = _core.medians(
+            rows.F, self.weights, hard, rows.order, self._places(C), rows.threads
+        )
+        fetched = cast(MedianSums, sums.fetch())
+        return self.model.update(replace(fetched, medians=cast(Array, medians)), C)
 
     def _places(self, C: Centroids) -> Array:
         """Return the coordinates of the centroids, (k, p) float64."""

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..._grid import Array
 from ...assignment import Fuzzy, Hard, NeuralGas, SomNeighbourhood
 from ...kernels.euler import CircleSums, Euler
 from ...kernels.laplace import Laplace, LaplaceL2, MedianSums, WeiszfeldSums
@@ -15,9 +16,8 @@ from ...kernels.linear import Linear
 from ...kernels.points import PointSums
 from ...kernels.rbf import RBF
 from ...model import Sums
-from .arrays import core_array
 
-# of a table: 32 bits hold their numbers, and 64 bits the sum of weights up to 2^31
+# of a table: 32 bits hold row numbers, and 64 bits the sum of weights up to 2^31
 MOST_ROWS = 1 << 31
 
 
@@ -38,12 +38,12 @@ FORMULAS: dict[str, CompiledFormula] = {
     LaplaceL2.formula: CompiledFormula("laplace-l2", WeiszfeldSums),
 }
 # assignment rules by the name and the numbers that the core has for them
-RULES: dict[type, Callable[[Any], tuple[str, float, Any]]] = {  # name, amount, neighbourhood
+RULES: dict[type, Callable[[Any], tuple[str, float, Array | None]]] = {  # name, amount, h
     Hard: lambda rule: ("hard", 0.0, None),
     Fuzzy: lambda rule: ("fuzzy", rule.fuzziness, None),
     NeuralGas: lambda rule: ("neural_gas", rule.reach, None),
     SomNeighbourhood: lambda rule: (
-        ("som", 0.0, core_array(rule.neighbourhood, np.float64))
+        ("som", 0.0, np.require(rule.neighbourhood, np.float64, ["C", "A"]))
         if rule.reach > 0
         else ("hard", 0.0, None)
     ),
@@ -51,5 +51,5 @@ RULES: dict[type, Callable[[Any], tuple[str, float, Any]]] = {  # name, amount, 
 
 
 def instruction_set() -> str:
-    """The instruction set of REKMEANS_ISA; '' for the best of this machine."""
+    """Return the instruction set of REKMEANS_ISA; '' for the best of this machine."""
     return os.environ.get("REKMEANS_ISA", "")

@@ -1,9 +1,8 @@
-"""Functions of `scales` in the compiled core, on several threads: the same bits."""
+"""Compiled functions of `scales`, on several threads, to the same bits."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -14,8 +13,7 @@ from ...scales.left_out import cells_left_out_by_row
 from ...scales.robust import place_columns
 from ...table import ColumnSummary, CompiledFunctions
 from ...threads import count_threads
-from .arrays import core_array, core_cells, core_table
-from .core_module import _core
+from .core_module import _core, core_array, core_cells, core_table
 
 
 def _place_all_columns(summary: ColumnSummary) -> Array:
@@ -27,8 +25,10 @@ def _count_left_out(summary: ColumnSummary, scale: Scale) -> Array:
     return _call_core(_core.cells_left_out_by_row, summary, low, high)
 
 
-def _call_core(function: Callable[..., Array], summary: ColumnSummary, *arguments: Any) -> Array:
-    """A function of the core, of the rows of a summary, dense or by columns."""
+def _call_core(
+    function: Callable[..., Array], summary: ColumnSummary, *arguments: Array | float | None
+) -> Array:
+    """Call a function of the core with the rows of a summary, dense or by columns."""
     X = summary.rows.X
     threads = count_threads(summary.n_threads)
     if sparse.issparse(X):

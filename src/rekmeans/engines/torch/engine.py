@@ -20,7 +20,7 @@ from ...kernels.linear import Linear
 from ...kernels.rbf import RBF
 from ...model import Model
 from ...table import CompiledFunctions, Table, TableFacts
-from ...table.other_input import is_device_array
+from ...table.refusals import is_device_array
 from ..base import BaseRows, Engine, TableReader
 from ..native import Native
 

@@ -14,9 +14,9 @@ import torch
 
 from ..._grid import Array, integer_weight_bits
 from ...table import ColumnSummary, MemoryTable, Table, draw_goals, refusals
-from ...table.base import EXACT_ROWS, SUMMARY_ROWS, SummaryRows
+from ...table.base import EXACT_ROWS, SUMMARY_ROWS, ColumnAttributes, SummaryRows
 from ...table.memory import SUMMARY_SEED
-from ...table.other_input import is_device_array
+from ...table.refusals import is_device_array
 from ...table.row_digest import MODULUS, digest_rows
 from ...threads import count_threads
 
@@ -40,8 +40,7 @@ class TorchTable:
 
     cells: torch.Tensor
     cell_weights: torch.Tensor | None = None
-    # scikit-learn's n_features_in_, feature_names_in_
-    columns: dict[str, Any] = field(default_factory=dict)
+    columns: ColumnAttributes = field(default_factory=ColumnAttributes)
     # turns a tensor into an array of the library of X
     to_library: Callable[[torch.Tensor], Any] = _keep
     largest_weight: float | None = None  # of the table that these rows are a block of
@@ -71,7 +70,7 @@ class TorchTable:
         """The weights of all rows, brought to the host, (n,)."""
         return None if self.cell_weights is None else self.cell_weights.cpu().numpy()
 
-    def answer(self, values: Any) -> Any:
+    def to_input_type(self, values: Any) -> Any:
         """Return values of each row as an array of the library of X, on its device."""
         return self.to_library(torch.as_tensor(values, device=self.device))
 
@@ -186,7 +185,7 @@ class TorchTable:
 class TensorMemoryTable(MemoryTable):
     """A table in memory whose X is a tensor on the host: values of rows are returned as tensors."""
 
-    def answer(self, values: Any) -> Any:
+    def to_input_type(self, values: Any) -> Any:
         return torch.as_tensor(values)
 
 
