@@ -9,8 +9,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
-from sklearn.metrics import normalized_mutual_info_score
-from sklearn.metrics.cluster import contingency_matrix
 
 from ._grid import Array
 from ._parameters import check_one_of
@@ -26,6 +24,8 @@ def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float
     >>> clustering_accuracy([0, 0, 1, 1], [5, 5, 3, 5])
     0.75
     """
+    from sklearn.metrics.cluster import contingency_matrix  # slow to import
+
     table = contingency_matrix(labels_true, labels_pred)
     rows, columns = linear_sum_assignment(table, maximize=True)
     return float(table[rows, columns].sum() / table.sum())
@@ -40,6 +40,8 @@ def normalized_mutual_info(labels_true: ArrayLike, labels_pred: ArrayLike) -> fl
     >>> normalized_mutual_info([0, 0, 1, 1], [1, 1, 0, 0])
     1.0
     """
+    from sklearn.metrics import normalized_mutual_info_score  # slow to import
+
     return float(
         normalized_mutual_info_score(labels_true, labels_pred, average_method="arithmetic")
     )
