@@ -16,7 +16,21 @@ from .kernels.euler import deviation_from_circle
 
 
 def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    """Share of rows that agree under the best one-to-one matching of clusters to classes.
+    """Return the share of rows that agree under the best matching of clusters to classes.
+
+    Each class is matched with at most one cluster.
+
+    Parameters
+    ----------
+    labels_true : array of shape (n_samples,)
+        The known classes.
+    labels_pred : array of shape (n_samples,)
+        The clusters.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; 1 where clusters and classes are the same.
 
     Examples
     --------
@@ -32,7 +46,19 @@ def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float
 
 
 def normalized_mutual_info(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    """2 I / (H + H), the arithmetic form the paper uses.
+    """Return the normalized mutual information 2 I / (H + H), the arithmetic form.
+
+    Parameters
+    ----------
+    labels_true : array of shape (n_samples,)
+        The known classes.
+    labels_pred : array of shape (n_samples,)
+        The clusters.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; 1 where clusters and classes are the same.
 
     Examples
     --------
@@ -48,15 +74,20 @@ def normalized_mutual_info(labels_true: ArrayLike, labels_pred: ArrayLike) -> fl
 
 
 def deviation_degree(centroids: ArrayLike, form: Literal["root", "printed"] = "root") -> Array:
-    """How far complex centroids a + ib lie off the circle of modulus 1, (k,).
+    """Return how far complex centroids a + ib lie off the circle of modulus 1.
 
     Parameters
     ----------
-    centroids : (k, d) complex
+    centroids : complex array of shape (k, d)
         An estimator's `centroids_`.
-    form : {"root", "printed"}
+    form : {"root", "printed"}, default="root"
         "root" is 1 - sqrt(sum(a^2 + b^2)/d): 0 on the circle, 1 at its centre. "printed" is the
         paper's 1 - sum(a^2 + b^2)/sqrt(d): 1 - sqrt(d) on the circle, so no degree between 0 and 1.
+
+    Returns
+    -------
+    array of shape (k,)
+        The degree of each centroid.
 
     Examples
     --------
@@ -74,11 +105,22 @@ def deviation_degree(centroids: ArrayLike, form: Literal["root", "printed"] = "r
 
 
 def resultant_lengths(mapped: ArrayLike, labels: ArrayLike) -> Array:
-    """Mean resultant length R of each cluster and feature, (k, d), from mapped rows [cos | sin] (n,
-    2d).
+    """Return the mean resultant length R of each cluster and feature.
 
-    1 where all rows of a cluster share an angle, 0 where they cancel. Missing cells, (0, 0), are
-    left out.
+    R is 1 where all rows of a cluster share an angle, and 0 where they cancel. Missing cells,
+    (0, 0), are ignored.
+
+    Parameters
+    ----------
+    mapped : array of shape (n_samples, 2 * n_features)
+        Mapped rows [cos | sin], as :class:`EulerMap` returns them.
+    labels : array of shape (n_samples,)
+        Cluster of each row.
+
+    Returns
+    -------
+    array of shape (n_clusters, n_features)
+        The lengths.
 
     Examples
     --------

@@ -35,13 +35,12 @@ class Spread(NamedTuple):
 
 
 def representation_score(model: Any, X: Any, sample_weight: ArrayLike | None = None) -> float:
-    """How well a point of each cluster represents its rows on the mapped data, without true labels;
-    1 is best.
+    """Return how well a point of each cluster represents its rows on the mapped data.
 
-    It is 2 - J_rect/J_mean for the labels that the model gives to X. J_mean is the squared distance
-    of the rows to the means of their clusters in the mapped space, the least that anything can
-    have; J_rect that to the best points on the mapped data, which are searched for again, whatever
-    centroids the model has.
+    No true labels are needed; 1 is best. The score is 2 - J_rect/J_mean for the labels that the
+    model gives to X. J_mean is the squared distance of the rows to the means of their clusters in
+    the mapped space, the least that anything can have; J_rect that to the best points on the mapped
+    data, which are searched for again, whatever centroids the model has.
 
     - 1: the means lie on the mapped data. A point of the table's own space stands for the rows as
     well as anything can.
@@ -62,6 +61,7 @@ def representation_score(model: Any, X: Any, sample_weight: ArrayLike | None = N
     model : fitted clusterer of rekmeans
         Of one kernel, with rectified or mean centroids.
     X : table of shape (n_samples, n_features)
+        Rows with the columns of the fit.
     sample_weight : array of shape (n_samples,) or None
         Weight 2 is the row twice.
 
