@@ -1,0 +1,75 @@
+"""The recipes of CONTRIBUTING.md: their files are written into the package, and their tests run."""
+
+import importlib
+import inspect
+import re
+import sys
+from pathlib import PurePosixPath
+from unittest import mock
+
+import pytest
+
+from rekmeans import io, kernels, scales
+from support.paths import ROOT
+
+PAGE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+RECIPES = ("kernel", "scale", "column kind", "file format")
+PACKAGES = {"kernels": kernels, "scales": scales, "io": io}
+
+
+def files_of_recipe(name):
+    """{path: content} of the code blocks of a recipe, each with its path in the first line."""
+    section = re.search(rf"^### Add an? {name}\n(.*?)(?=^##)", PAGE, flags=re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```python\n# (\S+)\n(.*?)^```", section[1], re.MULTILINE | re.DOTALL)
+    return dict(blocks)
+
+
+@pytest.fixture
+def tables():
+    """The tables that extensions register in, as they were at the end of the test."""
+    pytest.importorskip("pyarrow")
+    from rekmeans.io.number_text import NUMBER_FORMATS
+    from rekmeans.io.read import READERS
+
+    with (
+        mock.patch.dict(kernels.KERNELS),
+        mock.patch.dict(scales.SCALES),
+        mock.patch.dict(NUMBER_FORMATS),
+        mock.patch.dict(READERS),
+        mock.patch.dict(sys.modules),
+    ):
+        yield
+
+
+@pytest.mark.parametrize("recipe", RECIPES)
+def test_a_recipe_runs(recipe, tables, tmp_path, monkeypatch):
+    files = files_of_recipe(recipe)
+    (source,) = (path for path in files if path.startswith("src/rekmeans/"))
+    (test,) = (path for path in files if path.startswith("tests/"))
+    assert not (ROOT / source).exists(), f"{source} is in the package: choose another example"
+    path = PurePosixPath(source)
+    (tmp_path / path.name).write_text(files[source], encoding="utf-8")
+    package = PACKAGES[path.parent.name]
+    monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+    importlib.import_module(f"{package.__name__}.{path.stem}")
+    namespace = {}
+    exec(compile(files[test], test, "exec"), namespace)
+    functions = [value for name, value in namespace.items() if name.startswith("test_")]
+    assert functions
+    for function in functions:
+        wants = inspect.signature(function).parameters
+        function(**({"tmp_path": tmp_path} if wants else {}))
+
+
+def test_every_recipe_with_code_is_run():
+    headings = re.findall(r"^### Add an? (.*)$", PAGE, flags=re.MULTILINE)
+    assert [name for name in headings if files_of_recipe(name)] == list(RECIPES)
+
+
+def test_every_file_that_the_page_names_is_there():
+    places = re.findall(r"\]\(([^)#:]+)\)", PAGE)
+    assert [place for place in places if not (ROOT / place).is_file()] == []
+    named = set(re.findall(r"`([\w./-]+\.(?:py|cpp|hpp|j2|md|rst))`", PAGE))
+    folders = (ROOT, *(ROOT / folder for folder in ("src/rekmeans", "src/rekmeans/engines/native")))
+    absent = [name for name in named if not any((folder / name).is_file() for folder in folders)]
+    assert absent == []
