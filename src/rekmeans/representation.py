@@ -43,12 +43,11 @@ def representation_score(model: Any, X: Any, sample_weight: ArrayLike | None = N
     data, which are searched for again, whatever centroids the model has.
 
     - 1: the means lie on the mapped data. A point of the table's own space stands for the rows as
-    well as anything can.
+      well as anything can.
     - 0: the best points do no better than rows drawn at random. A row drawn from its own cluster is
-    at the squared
-      distance `sum_j sum_q |phi_j - phi_q|^2/n_c` from the n_c rows, on average over the draw,
-      exactly 2 J_mean; the best point is at least as good as the best row, so the score is never
-      negative.
+      at the squared distance `sum_j sum_q |phi_j - phi_q|^2/n_c` from the n_c rows, on average over
+      the draw, exactly 2 J_mean; the best point is at least as good as the best row, so the score
+      is never negative.
 
     With mean resultant lengths R of cluster c and column l, Euler's is closed: J_mean = 1/2 sum n_c
     (1 - R^2) and J_rect = sum n_c (1 - R). For RBF and Laplace kernels J_mean needs the kernel
