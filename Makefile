@@ -22,6 +22,8 @@ lint: $(VENV)/ready
 	$(RUN) -m ruff format --check .
 	$(VENV)/bin/clang-format --dry-run --Werror $(filter %pp,$(CORE))
 	$(RUN) -m mypy
+	$(RUN) tests/project/check_docstrings.py
+	$(VENV)/bin/codespell $$(git ls-files)
 
 # The types of the compiled core, for mypy and editors.
 stub: $(VENV)/ready

@@ -21,7 +21,9 @@ import safetensors.numpy  # noqa: F401
 import sklearn.datasets  # noqa: F401
 
 import rekmeans.analysis.summary
+import rekmeans.cli.applying
 import rekmeans.cli.commands
+import rekmeans.cli.fitting
 import rekmeans.html_report.html
 import rekmeans.io.csv
 import rekmeans.io.libsvm  # noqa: F401

@@ -1,49 +1,31 @@
 """Rectified Euler k-means, and kernel clustering with other kernels and assignment rules."""
 
-from importlib import import_module
-from typing import Any
+import importlib as _importlib
+import typing as _typing
 
-from .estimators import (
-    REK1,
-    REK2,
-    EulerKMeans,
-    EulerMap,
-    FuzzyCMeans,
-    KernelKMeans,
-    MahalanobisFuzzyCMeans,
-    MultipleKernelKMeans,
-    NeuralGas,
-    RectifiedEulerKMeans,
-    SelfOrganizingMap,
-)
-from .io.model_file import load, save
-from .io.onnx import to_onnx
-from .metrics import (
-    clustering_accuracy,
-    deviation_degree,
-    normalized_mutual_info,
-    resultant_lengths,
-)
-from .representation import representation_score
-from .surfaces import Surface, mean_surface, rectified_surface
-from .watching import PassEvent, watch_passes
-
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "REK1",
     "REK2",
+    "CircleDisplay",
     "EulerKMeans",
     "EulerMap",
     "FuzzyCMeans",
+    "GraphDisplay",
+    "HistoryDisplay",
+    "KeptValuesDisplay",
     "KernelKMeans",
     "MahalanobisFuzzyCMeans",
     "MultipleKernelKMeans",
     "NeuralGas",
     "PassEvent",
+    "ProfileDisplay",
     "RectifiedEulerKMeans",
     "SelfOrganizingMap",
     "Surface",
+    "SurfaceDisplay",
+    "UMatrixDisplay",
     "clustering_accuracy",
     "deviation_degree",
     "load",
@@ -57,15 +39,80 @@ __all__ = [
     "watch_passes",
 ]
 
-DISPLAYS = (
-    *("CircleDisplay", "GraphDisplay", "HistoryDisplay", "KeptValuesDisplay"),
-    *("ProfileDisplay", "SurfaceDisplay", "UMatrixDisplay"),
-)
-LAZY = dict.fromkeys(DISPLAYS, ".displays")
+if _typing.TYPE_CHECKING:
+    from .displays import (
+        CircleDisplay,
+        GraphDisplay,
+        HistoryDisplay,
+        KeptValuesDisplay,
+        ProfileDisplay,
+        SurfaceDisplay,
+        UMatrixDisplay,
+    )
+    from .estimators import (
+        REK1,
+        REK2,
+        EulerKMeans,
+        EulerMap,
+        FuzzyCMeans,
+        KernelKMeans,
+        MahalanobisFuzzyCMeans,
+        MultipleKernelKMeans,
+        NeuralGas,
+        RectifiedEulerKMeans,
+        SelfOrganizingMap,
+    )
+    from .io.model_file import load, save
+    from .io.onnx import to_onnx
+    from .metrics import (
+        clustering_accuracy,
+        deviation_degree,
+        normalized_mutual_info,
+        resultant_lengths,
+    )
+    from .representation import representation_score
+    from .surfaces import Surface, mean_surface, rectified_surface
+    from .watching import PassEvent, watch_passes
+else:
+    # The same names by module. Each module is imported when one of its names is first used, so
+    # that `import rekmeans` and `rekmeans --help` do not wait for scikit-learn.
+    _MODULES = {
+        ".displays": (
+            *("CircleDisplay", "GraphDisplay", "HistoryDisplay", "KeptValuesDisplay"),
+            *("ProfileDisplay", "SurfaceDisplay", "UMatrixDisplay"),
+        ),
+        ".estimators": (
+            *("REK1", "REK2", "EulerKMeans", "EulerMap", "FuzzyCMeans", "KernelKMeans"),
+            *("MahalanobisFuzzyCMeans", "MultipleKernelKMeans", "NeuralGas"),
+            *("RectifiedEulerKMeans", "SelfOrganizingMap"),
+        ),
+        ".io.model_file": ("load", "save"),
+        ".io.onnx": ("to_onnx",),
+        ".metrics": (
+            *("clustering_accuracy", "deviation_degree", "normalized_mutual_info"),
+            "resultant_lengths",
+        ),
+        ".representation": ("representation_score",),
+        ".surfaces": ("Surface", "mean_surface", "rectified_surface"),
+        ".watching": ("PassEvent", "watch_passes"),
+    }
+    _MODULE_OF_NAME = {name: module for module, names in _MODULES.items() for name in names}
+
+    def __getattr__(name):
+        """Import a public name from its module, or a module of the package."""
+        if name in _MODULE_OF_NAME:
+            value = getattr(_importlib.import_module(_MODULE_OF_NAME[name], __name__), name)
+            globals()[name] = value
+            return value
+        module = f"{__name__}.{name}"
+        try:
+            return _importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name != module:
+                raise
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
-def __getattr__(name: str) -> Any:
-    """What needs optional libraries, imported at first use."""
-    if name not in LAZY:
-        raise AttributeError(f"module 'rekmeans' has no attribute {name!r}")
-    return getattr(import_module(LAZY[name], __name__), name)
+def __dir__() -> list[str]:
+    """Return the public names and the module's own attributes."""
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]

@@ -9,8 +9,6 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import linear_sum_assignment
-from sklearn.metrics import normalized_mutual_info_score
-from sklearn.metrics.cluster import contingency_matrix
 
 from ._grid import Array
 from ._parameters import check_one_of
@@ -18,7 +16,21 @@ from .kernels.euler import deviation_from_circle
 
 
 def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    """Share of rows that agree under the best one-to-one matching of clusters to classes.
+    """Return the share of rows that agree under the best matching of clusters to classes.
+
+    Each class is matched with at most one cluster.
+
+    Parameters
+    ----------
+    labels_true : array of shape (n_samples,)
+        The known classes.
+    labels_pred : array of shape (n_samples,)
+        The clusters.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; 1 where clusters and classes are the same.
 
     Examples
     --------
@@ -26,13 +38,27 @@ def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float
     >>> clustering_accuracy([0, 0, 1, 1], [5, 5, 3, 5])
     0.75
     """
+    from sklearn.metrics.cluster import contingency_matrix  # slow to import
+
     table = contingency_matrix(labels_true, labels_pred)
     rows, columns = linear_sum_assignment(table, maximize=True)
     return float(table[rows, columns].sum() / table.sum())
 
 
 def normalized_mutual_info(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    """2 I / (H + H), the arithmetic form the paper uses.
+    """Return the normalized mutual information 2 I / (H + H), the arithmetic form.
+
+    Parameters
+    ----------
+    labels_true : array of shape (n_samples,)
+        The known classes.
+    labels_pred : array of shape (n_samples,)
+        The clusters.
+
+    Returns
+    -------
+    float
+        Between 0 and 1; 1 where clusters and classes are the same.
 
     Examples
     --------
@@ -40,21 +66,28 @@ def normalized_mutual_info(labels_true: ArrayLike, labels_pred: ArrayLike) -> fl
     >>> normalized_mutual_info([0, 0, 1, 1], [1, 1, 0, 0])
     1.0
     """
+    from sklearn.metrics import normalized_mutual_info_score  # slow to import
+
     return float(
         normalized_mutual_info_score(labels_true, labels_pred, average_method="arithmetic")
     )
 
 
 def deviation_degree(centroids: ArrayLike, form: Literal["root", "printed"] = "root") -> Array:
-    """How far complex centroids a + ib lie off the circle of modulus 1, (k,).
+    """Return how far complex centroids a + ib lie off the circle of modulus 1.
 
     Parameters
     ----------
-    centroids : (k, d) complex
+    centroids : complex array of shape (k, d)
         An estimator's `centroids_`.
-    form : {"root", "printed"}
+    form : {"root", "printed"}, default="root"
         "root" is 1 - sqrt(sum(a^2 + b^2)/d): 0 on the circle, 1 at its centre. "printed" is the
         paper's 1 - sum(a^2 + b^2)/sqrt(d): 1 - sqrt(d) on the circle, so no degree between 0 and 1.
+
+    Returns
+    -------
+    array of shape (k,)
+        The degree of each centroid.
 
     Examples
     --------
@@ -72,11 +105,22 @@ def deviation_degree(centroids: ArrayLike, form: Literal["root", "printed"] = "r
 
 
 def resultant_lengths(mapped: ArrayLike, labels: ArrayLike) -> Array:
-    """Mean resultant length R of each cluster and feature, (k, d), from mapped rows [cos | sin] (n,
-    2d).
+    """Return the mean resultant length R of each cluster and feature.
 
-    1 where all rows of a cluster share an angle, 0 where they cancel. Missing cells, (0, 0), are
-    left out.
+    R is 1 where all rows of a cluster share an angle, and 0 where they cancel. Missing cells,
+    (0, 0), are ignored.
+
+    Parameters
+    ----------
+    mapped : array of shape (n_samples, 2 * n_features)
+        Mapped rows [cos | sin], as :class:`EulerMap` returns them.
+    labels : array of shape (n_samples,)
+        Cluster of each row.
+
+    Returns
+    -------
+    array of shape (n_clusters, n_features)
+        The lengths.
 
     Examples
     --------

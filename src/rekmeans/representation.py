@@ -35,21 +35,19 @@ class Spread(NamedTuple):
 
 
 def representation_score(model: Any, X: Any, sample_weight: ArrayLike | None = None) -> float:
-    """How well a point of each cluster represents its rows on the mapped data, without true labels;
-    1 is best.
+    """Return how well a point of each cluster represents its rows on the mapped data.
 
-    It is 2 - J_rect/J_mean for the labels that the model gives to X. J_mean is the squared distance
-    of the rows to the means of their clusters in the mapped space, the least that anything can
-    have; J_rect that to the best points on the mapped data, which are searched for again, whatever
-    centroids the model has.
+    No true labels are needed; 1 is best. The score is 2 - J_rect/J_mean for the labels that the
+    model gives to X. J_mean is the squared distance of the rows to the means of their clusters in
+    the mapped space, the least that anything can have; J_rect that to the best points on the mapped
+    data, which are searched for again, whatever centroids the model has.
 
     - 1: the means lie on the mapped data. A point of the table's own space stands for the rows as
-    well as anything can.
+      well as anything can.
     - 0: the best points do no better than rows drawn at random. A row drawn from its own cluster is
-    at the squared
-      distance `sum_j sum_q |phi_j - phi_q|^2/n_c` from the n_c rows, on average over the draw,
-      exactly 2 J_mean; the best point is at least as good as the best row, so the score is never
-      negative.
+      at the squared distance `sum_j sum_q |phi_j - phi_q|^2/n_c` from the n_c rows, on average over
+      the draw, exactly 2 J_mean; the best point is at least as good as the best row, so the score
+      is never negative.
 
     With mean resultant lengths R of cluster c and column l, Euler's is closed: J_mean = 1/2 sum n_c
     (1 - R^2) and J_rect = sum n_c (1 - R). For RBF and Laplace kernels J_mean needs the kernel
@@ -62,6 +60,7 @@ def representation_score(model: Any, X: Any, sample_weight: ArrayLike | None = N
     model : fitted clusterer of rekmeans
         Of one kernel, with rectified or mean centroids.
     X : table of shape (n_samples, n_features)
+        Rows with the columns of the fit.
     sample_weight : array of shape (n_samples,) or None
         Weight 2 is the row twice.
 

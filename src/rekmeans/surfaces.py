@@ -14,23 +14,53 @@ from ._grid import Array
 
 @dataclass(frozen=True)
 class Surface:
-    """The points f = (cos, sin) with `normal @ f = offset`; where it is larger belongs to the first
-    cluster.
+    """The points f = (cos, sin) with `normal @ f = offset`, where two clusters meet.
+
+    Points with a larger `normal @ f` belong to the first cluster.
+
+    Parameters
+    ----------
+    normal : array of shape (2 * n_features,)
+        The normal of the hyperplane.
+    offset : float
+        The value of `normal @ f` on the hyperplane.
     """
 
     normal: Array  # (2d,)
     offset: float
 
     def side(self, mapped: ArrayLike) -> Array:
-        """`normal @ f - offset` for mapped rows (n, 2d): positive on the first cluster's side, zero
-        on the surface.
+        """Return `normal @ f - offset` for mapped rows f.
+
+        Parameters
+        ----------
+        mapped : array of shape (n_samples, 2 * n_features)
+            Mapped rows [cos | sin].
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            Positive on the side of the first cluster, zero on the surface.
         """
         return np.asarray(mapped) @ self.normal - self.offset
 
 
 def mean_surface(p: ArrayLike, q: ArrayLike) -> Surface:
-    """Lemma 1 with its factor 2: `2(a_p - a_q).a + 2(b_p - b_q).b = |a_p|^2 - |a_q|^2 + |b_p|^2 -
-    |b_q|^2`.
+    """Return the surface between two mean centroids (Lemma 1, with its factor 2).
+
+    It is `2(a_p - a_q).a + 2(b_p - b_q).b = |a_p|^2 - |a_q|^2 + |b_p|^2 - |b_q|^2`.
+
+    Parameters
+    ----------
+    p : complex array of shape (n_features,)
+        The centroid of the first cluster.
+    q : complex array of shape (n_features,)
+        The centroid of the second cluster.
+
+    Returns
+    -------
+    Surface
+        The hyperplane; the first cluster lies on its positive side.
 
     Examples
     --------
@@ -44,8 +74,21 @@ def mean_surface(p: ArrayLike, q: ArrayLike) -> Surface:
 
 
 def rectified_surface(p: ArrayLike, q: ArrayLike) -> Surface:
-    """Lemma 2: `(a_p - a_q).a + (b_p - b_q).b = 0`; both centroids have the same length, so nothing
-    is left over.
+    """Return the surface between two rectified centroids (Lemma 2).
+
+    It is `(a_p - a_q).a + (b_p - b_q).b = 0`: both centroids have the same length.
+
+    Parameters
+    ----------
+    p : complex array of shape (n_features,)
+        The centroid of the first cluster.
+    q : complex array of shape (n_features,)
+        The centroid of the second cluster.
+
+    Returns
+    -------
+    Surface
+        The hyperplane; the first cluster lies on its positive side.
 
     Examples
     --------

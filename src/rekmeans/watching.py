@@ -12,7 +12,7 @@ from dataclasses import dataclass
 class PassEvent:
     """One pass of a fit, as a callback of :func:`watch_passes` gets it.
 
-    Attributes
+    Parameters
     ----------
     start : int
         Number of the start, from 0.
@@ -59,6 +59,11 @@ def watch_passes(callback: Callback) -> Iterator[None]:
     callback : callable
         Gets a :class:`PassEvent`. If it returns True, that start stops after this pass (of a map or
         neural gas also its later stages; labels and objective are then those of the last stage).
+
+    Yields
+    ------
+    None
+        Nothing.
 
     Examples
     --------

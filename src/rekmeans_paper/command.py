@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from rekmeans.atomic import refuse_unwritable
 from rekmeans.cli import plugin
@@ -107,6 +106,14 @@ def _fit_progress(quiet: bool) -> Iterator[Callable[[int, int, str], None] | Non
     if not plugin.is_watched(quiet):
         yield None
         return
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

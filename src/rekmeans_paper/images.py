@@ -24,7 +24,7 @@ JPEG_END = b"\xff\xd9"
 def folder(
     path: str | os.PathLike[str], *, skip: Sequence[str] = ()
 ) -> tuple[list[Path], Array, list[str]]:
-    """Images of a folder that has one folder for each class.
+    """Return the images of a folder that has one folder for each class.
 
     Parameters
     ----------
@@ -35,9 +35,12 @@ def folder(
 
     Returns
     -------
-    paths : list of Path, by class and then by name
-    y : (n_images,) number of each image's class
-    classes : list of str, the names of the class folders
+    paths : list of Path
+        The images, by class and then by name.
+    y : array of shape (n_images,)
+        Number of the class of each image.
+    classes : list of str
+        The names of the class folders.
 
     Examples
     --------

@@ -160,11 +160,13 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
         ----------
         X : list of images
             Paths, or uint8 arrays (h, w), (h, w, 1) or RGB (h, w, 3); of any sizes.
-        y : ignored
+        y : None
+            Ignored.
 
         Returns
         -------
         self
+            The fitted estimator.
         """
         self._check_parameters()
         random = check_random_state(self.random_state)
@@ -189,10 +191,20 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Iterable[Any]) -> Any:
-        """Counts of the words in the cells, (n_images, cells x n_words) float32.
+        """Count the words in the cells of each image.
 
         The columns of level 0 come first, then the cells of each level in row order, `n_words`
         columns a cell.
+
+        Parameters
+        ----------
+        X : list of images
+            Paths or arrays, as in `fit`.
+
+        Returns
+        -------
+        float32 array of shape (n_images, n_cells * n_words)
+            The counts; a CSR array with `sparse_output`.
         """
         check_is_fitted(self)
         self._check_parameters()
@@ -206,7 +218,18 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
         return counts
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
-        """Level, row, column and word of each column, such as level1_row0_column1_word17."""
+        """Return the names of the columns, such as level1_row0_column1_word17.
+
+        Parameters
+        ----------
+        input_features : None
+            Ignored.
+
+        Returns
+        -------
+        array of shape (n_cells * n_words,)
+            The names: level, row, column and word.
+        """
         check_is_fitted(self)
         sides = [(level, 2**level) for level in range(self.levels)]
         cells = [

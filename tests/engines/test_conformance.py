@@ -1,16 +1,15 @@
 """The conformance suite on the engines of the host, on Dask, and on an engine from outside."""
 
 import ast
-from pathlib import Path
+import sys
 
 import numpy as np
 import pytest
 
 from engines.conformance import RowsConformance, memory_rows
-from rekmeans import RectifiedEulerKMeans
+from rekmeans import RectifiedEulerKMeans, engines
 from rekmeans.engines import ENGINES, read_input
-from support import foreign_engine
-from support.foreign_engine import ForeignEngine
+from support.recipes import files_of_recipe, import_source
 
 
 def stream_rows(engine, model, X, weights):
@@ -56,12 +55,19 @@ class TestDask(RowsConformance):
         return ENGINES["dask"].place([model], table, 2, None)
 
 
-class TestForeign(RowsConformance):
+class TestRecipe(RowsConformance):
+    """The engine that CONTRIBUTING.md shows how to write."""
+
+    @pytest.fixture(autouse=True)
+    def import_shards(self, tmp_path, monkeypatch):
+        monkeypatch.delitem(sys.modules, "rekmeans.engines.shards", raising=False)
+        self.engine = import_source("engine", engines, tmp_path).Shards()
+
     def place(self, model, X, weights):
-        return memory_rows(ForeignEngine(), model, X, weights)
+        return memory_rows(self.engine, model, X, weights)
 
 
-def test_the_foreign_engine_imports_base_classes_records_and_integers_only():
-    tree = ast.parse(Path(foreign_engine.__file__).read_text())
-    modules = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    assert modules == {"rekmeans._grid", "rekmeans.engines.base", "rekmeans.model"}
+def test_the_recipe_imports_base_classes_records_and_exact_integers_only():
+    (source,) = (text for path, text in files_of_recipe("engine").items() if "src" in path)
+    modules = {node.module for node in ast.walk(ast.parse(source)) if getattr(node, "level", 0)}
+    assert modules == {"_grid", "kernels.base", "model", "table", "base"}

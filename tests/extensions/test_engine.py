@@ -8,14 +8,14 @@ from rekmeans import (
     KernelKMeans,
     RectifiedEulerKMeans,
 )
-from rekmeans.engines import ENGINES
+from rekmeans.engines import ENGINES, Engine
 from rekmeans.engines.reference import ReferenceRows
 from support.extension_rows import K, X
 
 # an engine
 
 
-class Toy:
+class Toy(Engine):
     """The reference's rows under another name, for tables of at most 1000 rows."""
 
     name = "toy"

@@ -26,6 +26,7 @@ COMMANDS = {  # of packages that the Makefile runs and nothing imports
     "mypy": "-m mypy",
     "sphinx": "-m sphinx",
     "pytest-xdist": "-m pytest -n",
+    "codespell": "bin/codespell",
 }
 FOLDERS = ("src", "tests", "docs", "benchmarks", "examples")
 LITERAL = re.compile(r"""(?im)^\s*(?:__version__|version|release)\b\s*[=:]\s*["']?\d+\.\d+""")

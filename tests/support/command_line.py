@@ -13,7 +13,8 @@ COMMAND = [sys.executable, "-m", "rekmeans"]
 SERVER = """
 import gc, json, os, resource, sys
 from rekmeans.cli import main
-import rekmeans.cli.commands, rekmeans.html_report.html, rekmeans.io.csv, safetensors.numpy
+import rekmeans.cli.applying, rekmeans.cli.commands, rekmeans.cli.fitting
+import rekmeans.html_report.html, rekmeans.io.csv, safetensors.numpy
 gc.freeze()
 for line in sys.stdin:
     arguments, folder, limit = json.loads(line)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -11,6 +11,10 @@ FLAG = " "  # stands where an option without a value would show its type
 # panels of the help
 METHOD = "Method"
 RUN = "Output and run"
+
+MethodName = Literal["rek", "eulerk"]
+ScaleName = Literal["robust", "range", "global", "none"]
+BeyondName = Literal["ignore", "clip", "wrap"]
 
 TablePath = Annotated[
     Path,

@@ -125,12 +125,6 @@ def labels_ending(csv: bool) -> str:
     return ".csv" if csv or find_spec("pyarrow") is None else ".parquet"
 
 
-def refuse_missing_libraries(*libraries: str) -> None:
-    """Say before a long fit, not after it, that its outputs cannot be made."""
-    if missing := [name for name in libraries if find_spec(name) is None]:
-        raise ImportError(f"this command needs {name_list(missing)}: pip install 'rekmeans[cli]'.")
-
-
 def refuse_other_endings(path: Path, *endings: str) -> None:
     if path.suffix not in endings:
         raise ValueError(f"--out must end in {' or '.join(endings)}; got {path.name}.")

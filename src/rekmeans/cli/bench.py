@@ -20,8 +20,9 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from .. import EulerKMeans, EulerMap, RectifiedEulerKMeans, __version__
+from .. import __version__
 from .._grid import Array
+from ..estimators import EulerKMeans, EulerMap, RectifiedEulerKMeans
 
 # rows, columns, clusters
 FIRST_SIZES = ((500, 8, 5), (20_000, 16, 10), (200_000, 20, 10), (100_000, 16, 50))

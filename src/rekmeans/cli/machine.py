@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..engines import ENGINES
 from . import _console
 from ._options import Debug, Json, Quiet
 
@@ -20,6 +19,9 @@ def engines(as_json: Json = False, debug: Debug = False) -> None:
 
 def describe_engines() -> dict[str, str]:
     """What each engine is here, or how to get it."""
+    # imported here, so that --help does not wait for NumPy and scikit-learn
+    from ..engines import ENGINES
+
     missing = {name: engine.missing() for name, engine in ENGINES.items()}
     return {
         name: f"not available: it needs {missing[name]}"
@@ -36,9 +38,10 @@ def bench(as_json: Json = False, quiet: Quiet = False, debug: Debug = False) -> 
     clustering: both on the same mapped rows from the same start, where mapping
     counts for rekmeans and is free for scikit-learn.
     """
+    from ._progress import progress_bar
     from .bench import first_fits, machine, races
 
-    with _console.progress_bar(quiet) as bar:
+    with progress_bar(quiet) as bar:
         firsts, results = list(first_fits(bar.show_step)), list(races(bar.show_step))
     if as_json:
         lists = {

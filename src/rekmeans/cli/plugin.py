@@ -4,7 +4,7 @@ function.
 
 from ._console import is_watched, print_json, print_lines, print_table
 from ._options import FLAG, RUN, Debug, Json, Quiet
-from ._workflow import refuse_missing_libraries
+from ._requirements import refuse_missing_libraries
 
 __all__ = [
     "FLAG",

@@ -39,15 +39,16 @@ BINS = 48  # angles at which rows are counted where clusters are too many for a 
 
 
 class CircleDisplay:
-    """Rows on the mapped circle of one or several columns, a lane outside it for each cluster, and
-    the centroids.
+    """Rows and centroids on the mapped circle of one or several columns.
 
-    For more than 10 clusters the rings give way to bars that count the rows at each angle.
+    Each cluster has a ring outside the circle. More than 10 clusters have no rings: bars count the
+    rows at each angle.
 
     Parameters
     ----------
     circles : dict
-        labels (m,), and features: a list of name, turns (m,), centroids (k, 2), half_turn, arcs.
+        Has labels (m,), and features: a list of name, turns (m,), centroids (k, 2), half_turn,
+        arcs.
 
     Attributes
     ----------
@@ -80,8 +81,25 @@ class CircleDisplay:
         names: ArrayLike | None = None,
         ax: Any = None,
     ) -> Self:
-        """The circles of a fitted model on X; `features` are column numbers, by default the two
-        most separating.
+        """Draw the circles of a fitted model on X.
+
+        Parameters
+        ----------
+        model : fitted estimator
+            The model to draw.
+        X : table of shape (n_samples, n_features)
+            The rows to draw, with the columns of the fit.
+        features : int, list of int or None
+            Column numbers; by default the two that separate the clusters most.
+        names : array of str or None
+            Names of the columns; by default those of the fitted table.
+        ax : matplotlib Axes, array of Axes or None
+            Where to draw, one for each column; a new figure by default.
+
+        Returns
+        -------
+        CircleDisplay
+            The display, drawn.
         """
         analysis = analyse_fit(model, X)
         columns = column_names(model, names)
@@ -90,7 +108,18 @@ class CircleDisplay:
         ).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw it, on an Axes for each column."""
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, array of Axes or None
+            Where to draw, one for each column; a new figure by default.
+
+        Returns
+        -------
+        self
+            The display; its attributes are set.
+        """
         columns = self.circles["features"]
         if ax is None:
             size = (3.4 * len(columns), 3.6)

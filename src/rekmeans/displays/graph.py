@@ -25,15 +25,20 @@ WIDEST = 4.0  # points of the line with the most rows
 
 
 class GraphDisplay:
-    """Prototypes over two columns, joined where rows have both as their two nearest; the more rows,
-    the wider.
+    """Prototypes over two columns, joined where rows have both as their two nearest.
+
+    The more rows two prototypes share, the wider is their line.
 
     Parameters
     ----------
-    centres : (k, 2) prototypes.
-    graph : (k, k) sparse and symmetric, rows between each pair.
-    rows : (m, 2) rows to draw.
-    names : of the two columns.
+    centres : array of shape (k, 2)
+        Prototypes.
+    graph : sparse array of shape (k, k)
+        Number of rows between each pair; symmetric.
+    rows : array of shape (m, 2)
+        Rows to draw.
+    names : list of str
+        Names of the two columns.
 
     Attributes
     ----------
@@ -68,8 +73,25 @@ class GraphDisplay:
         names: ArrayLike | None = None,
         ax: Any = None,
     ) -> Self:
-        """The graph of a fitted NeuralGas over two columns; the rows of X, where given, are drawn
-        below it.
+        """Draw the graph of a fitted NeuralGas over two columns.
+
+        Parameters
+        ----------
+        model : NeuralGas
+            The fitted model to draw.
+        X : table of shape (n_samples, n_features) or None
+            Rows to draw below the graph; none by default.
+        features : (int, int), default=(0, 1)
+            Numbers of the two columns.
+        names : array of str or None
+            Names of the columns; by default those of the fitted table.
+        ax : matplotlib Axes or None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        GraphDisplay
+            The display, drawn.
         """
         check_is_fitted(model)
         if not hasattr(model, "graph_"):
@@ -91,7 +113,18 @@ class GraphDisplay:
         ).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw it."""
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        self
+            The display; its attributes are set.
+        """
         ax = plt.subplots(figsize=(5.2, 4.4), layout="constrained")[1] if ax is None else ax
         ax.plot(*self.rows.T, "o", ms=3, color=FAINT, mec="none", zorder=1)
         pairs = sparse.triu(self.graph, 1).tocoo()

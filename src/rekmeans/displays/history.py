@@ -40,12 +40,36 @@ class HistoryDisplay:
 
     @classmethod
     def from_estimator(cls, model: Any, *, ax: Any = None) -> Self:
-        """The history of a fitted model."""
+        """Draw the history of a fitted model.
+
+        Parameters
+        ----------
+        model : fitted estimator
+            The model to draw.
+        ax : matplotlib Axes or None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        HistoryDisplay
+            The display, drawn.
+        """
         check_is_fitted(model)
         return cls(model.history_).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw it."""
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        self
+            The display; its attributes are set.
+        """
         ax = plt.subplots(figsize=(5.0, 2.8), layout="constrained")[1] if ax is None else ax
         objective = np.asarray(self.history["inertia"], dtype=np.float64)
         passes = np.arange(1, len(objective) + 1)

@@ -20,14 +20,15 @@ GAP = 0.12  # width, as a share of all kept intervals together, in which values 
 
 
 class KeptValuesDisplay:
-    """A histogram of one column: its kept intervals side by side, and between them how many values
-    are left out.
+    """A histogram of one column: its kept intervals side by side.
+
+    The gaps between them show how many values are ignored.
 
     Parameters
     ----------
     histogram : dict
-        name, intervals (low, high and counts of each) and left_out (values below, between and above
-        them), as in a summary's "left_out".
+        Has name, intervals (low, high and counts of each) and left_out (values below, between and
+        above them), as in a summary's "left_out".
 
     Attributes
     ----------
@@ -52,13 +53,43 @@ class KeptValuesDisplay:
     def from_estimator(
         cls, model: Any, X: Any, *, feature: int = 0, names: ArrayLike | None = None, ax: Any = None
     ) -> Self:
-        """The values of one column of X, by its number, as a fitted model keeps them."""
+        """Draw the values of one column of X as a fitted model keeps them.
+
+        Parameters
+        ----------
+        model : fitted estimator
+            The model to draw.
+        X : table of shape (n_samples, n_features)
+            The rows to draw, with the columns of the fit.
+        feature : int, default=0
+            Number of the column.
+        names : array of str or None
+            Names of the columns; by default those of the fitted table.
+        ax : matplotlib Axes or None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        KeptValuesDisplay
+            The display, drawn.
+        """
         analysis = analyse_fit(model, X)
         (column,) = analysis.column_numbers([feature], 1)
         return cls(column_histogram(analysis, column_names(model, names), column)).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw it."""
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        self
+            The display; its attributes are set.
+        """
         ax = plt.subplots(figsize=(5.0, 2.4), layout="constrained")[1] if ax is None else ax
         intervals = self.histogram["intervals"]
         widths = np.array([interval["high"] - interval["low"] for interval in intervals])

@@ -32,8 +32,8 @@ class ProfileDisplay:
     Parameters
     ----------
     features : list of dict
-        name, q05, q25, median, q75, q95 and centres (one a cluster) of each column, as in a
-        summary's "features".
+        Each has name, q05, q25, median, q75, q95 and centres (one for each cluster) of a column, as
+        in a summary's "features".
 
     Attributes
     ----------
@@ -64,8 +64,25 @@ class ProfileDisplay:
         names: ArrayLike | None = None,
         ax: Any = None,
     ) -> Self:
-        """The profile of a fitted model on X; `features` are column numbers, by default the 24 most
-        separating.
+        """Draw the profile of a fitted model on X.
+
+        Parameters
+        ----------
+        model : fitted estimator
+            The model to draw.
+        X : table of shape (n_samples, n_features)
+            The rows to draw, with the columns of the fit.
+        features : list of int or None
+            Column numbers; by default the 24 that separate the clusters most.
+        names : array of str or None
+            Names of the columns; by default those of the fitted table.
+        ax : matplotlib Axes or None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        ProfileDisplay
+            The display, drawn.
         """
         analysis = analyse_fit(model, X)
         columns = column_names(model, names)
@@ -81,7 +98,20 @@ class ProfileDisplay:
         return points * POINT
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw it: a lane for each cluster, or a table of colours where there are more than 10."""
+        """Draw the display.
+
+        Each cluster has a lane. More than 10 clusters are a table of colours.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        self
+            The display; its attributes are set.
+        """
         ax = plt.subplots(figsize=(5.6, self.height), layout="constrained")[1] if ax is None else ax
         k = len(self.features[0]["centres"])
         self.marks_ = (self._draw_lanes if k <= MAX_LANES else self._draw_cells)(ax, k)

@@ -22,21 +22,28 @@ SURFACES = {"mean": mean_surface, "rectified": rectified_surface}
 
 
 class SurfaceDisplay:
-    """Which cluster each pair of values belongs to, with the surfaces of Lemma 1 or 2 where two
-    clusters meet.
+    """The cluster of each pair of values of two columns.
 
-    The other columns count as missing here.
+    The surfaces of Lemma 1 or 2 are drawn where two clusters meet. The other columns count as
+    missing.
 
     Parameters
     ----------
-    grid : (x, y), the values of the two columns on the axes.
-    response : (len(y), len(x)) cluster of each point.
-    sides : dict of (p, q) -> (len(y), len(x)), positive on p's side, zero where the clusters p and
-    q meet.
-    rows : (m, 2) rows to draw.
-    labels : (m,) their clusters.
-    centres : (k, 2) cluster centres.
-    names : of the two columns.
+    grid : pair of arrays
+        The values x and y of the two columns on the axes.
+    response : array of shape (len(y), len(x))
+        Cluster of each point.
+    sides : dict
+        For each pair of clusters (p, q) an array of shape (len(y), len(x)): positive on the side of
+        p, zero where p and q meet.
+    rows : array of shape (m, 2)
+        Rows to draw.
+    labels : array of shape (m,)
+        Clusters of the rows.
+    centres : array of shape (k, 2)
+        Cluster centres.
+    names : list of str
+        Names of the two columns.
 
     Attributes
     ----------
@@ -78,7 +85,26 @@ class SurfaceDisplay:
         names: ArrayLike | None = None,
         ax: Any = None,
     ) -> Self:
-        """The decision surface of a fitted model for two columns, over the range of X."""
+        """Draw the decision surface of a fitted model for two columns, over the range of X.
+
+        Parameters
+        ----------
+        model : fitted estimator
+            The model to draw.
+        X : table of shape (n_samples, n_features)
+            The rows to draw, with the columns of the fit.
+        features : (int, int), default=(0, 1)
+            Numbers of the two columns.
+        names : array of str or None
+            Names of the columns; by default those of the fitted table.
+        ax : matplotlib Axes or None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        SurfaceDisplay
+            The display, drawn.
+        """
         analysis, columns = analyse_fit(model, X), column_names(model, names)
         d = analysis.table.n_columns
         if d < 2:
@@ -100,7 +126,18 @@ class SurfaceDisplay:
         ).plot(ax)  # fmt: skip
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw it."""
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        self
+            The display; its attributes are set.
+        """
         ax = plt.subplots(figsize=(5.2, 4.4), layout="constrained")[1] if ax is None else ax
         x, y = self.grid
         k = len(self.centres)

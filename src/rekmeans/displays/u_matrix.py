@@ -21,19 +21,22 @@ LARGEST_MARK = 0.38  # radius of the mark of the fullest node, in nodes
 
 
 class UMatrixDisplay:
-    """The U-matrix of a map, dark where neighbours differ, with a mark on each node as large as its
-    rows are many.
+    """The U-matrix of a map, dark where neighbours differ.
 
-    With labels, each mark has the colour of the most frequent label among the rows of its node.
+    The size of the mark on a node shows its number of rows. With labels, each mark has the colour
+    of the most frequent label among the rows of its node.
 
     Parameters
     ----------
-    ridges : (rows, columns) mean distance of each node to its neighbours.
-    counts : (rows, columns) rows of each node.
-    winners : (rows, columns) place in `names` of the most frequent label, the first of several; -1
-    without rows. None
-        without labels.
-    names : list of str, the labels there are, or None.
+    ridges : array of shape (rows, columns)
+        Mean distance of each node to its neighbours.
+    counts : array of shape (rows, columns)
+        Number of rows of each node.
+    winners : array of shape (rows, columns) or None
+        Place in `names` of the most frequent label, the first of several; -1 for nodes without
+        rows. None without labels.
+    names : list of str or None
+        The labels.
 
     Attributes
     ----------
@@ -69,8 +72,23 @@ class UMatrixDisplay:
     def from_estimator(
         cls, model: Any, X: Any = None, *, labels: ArrayLike | None = None, ax: Any = None
     ) -> Self:
-        """The U-matrix of a fitted map with the rows of X, by default those it was fitted on, and
-        their labels.
+        """Draw the U-matrix of a fitted map.
+
+        Parameters
+        ----------
+        model : SelfOrganizingMap
+            The fitted map.
+        X : table of shape (n_samples, n_features) or None
+            The rows to count; by default those of the fit.
+        labels : array of shape (n_samples,) or None
+            Labels of the rows, for the colours of the marks.
+        ax : matplotlib Axes or None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        UMatrixDisplay
+            The display, drawn.
         """
         check_is_fitted(model)
         if not hasattr(model, "u_matrix_"):
@@ -96,7 +114,18 @@ class UMatrixDisplay:
         ).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
-        """Draw it."""
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None
+            Where to draw; a new figure by default.
+
+        Returns
+        -------
+        self
+            The display; its attributes are set.
+        """
         high, wide = self.ridges.shape
         if ax is None:
             ax = plt.subplots(

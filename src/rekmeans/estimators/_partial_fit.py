@@ -101,7 +101,8 @@ class PartialFitMixin(Clusterer):
         X : table of shape (n_samples, n_features)
             A block in memory: NumPy array, SciPy sparse, pandas, polars or pyarrow table; NaN or
             null where missing.
-        y : ignored
+        y : None
+            Ignored.
         sample_weight : array of shape (n_samples,) or None
             Row weights; weight 2 is the row twice.
 

@@ -69,7 +69,8 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             NumPy memmap larger than `memory_limit`, or a function that gives a new iterator over
             blocks each time; for hard labels a dask.array or dask.dataframe, whose labels stay
             lazy.
-        y : ignored
+        y : None
+            Ignored.
         sample_weight : array of shape (n_samples,), str or None
             Row weights; weight 2 is the row twice. The name of a column where the table is not in
             memory.
@@ -77,6 +78,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         Returns
         -------
         self
+            The fitted estimator.
         """
         return self._fit(X, y, sample_weight)
 
@@ -262,7 +264,18 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     # answers
 
     def predict(self, X: Any) -> Array:
-        """Label of the nearest centroid for each row of X, (n,)."""
+        """Return the label of the nearest centroid for each row of X.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Rows with the columns of the fit, as in `fit`.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The labels, from 0 to the number of centroids minus 1.
+        """
         placed = place_fitted(self, X)
         with limit_threads(self.n_threads):
             return placed.table.to_input_type(
@@ -270,9 +283,20 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             )
 
     def transform(self, X: Any) -> Array:
-        """Distance of each row to each centroid in the mapped space, (n, k); not squared.
+        """Return the distance of each row to each centroid in the mapped space; not squared.
 
-        Over the values a row has: rows with missing ones are nearer to everything.
+        Distances are over the values that a row has, so rows with missing values are nearer to
+        every centroid.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Rows with the columns of the fit, as in `fit`.
+
+        Returns
+        -------
+        array of shape (n_samples, n_clusters)
+            The distances.
         """
         refuse_gathering(self, X)
         return self._apply(
@@ -283,16 +307,41 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         )
 
     def score_samples(self, X: Any) -> Array:
-        """How well its centroid represents each row: cosine of the angle between them, 1 at the
-        centroid, (n,).
+        """Return the cosine of the angle between each row and its centroid in the mapped space.
+
+        It is 1 where the row lies on its centroid.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Rows with the columns of the fit, as in `fit`.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The cosines.
         """
         return self._apply(X, lambda kernel, F, C: kernel.centroid_similarity(F, C))
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
-        """Minus the objective of X for the fitted centroids.
+        """Return minus the objective of X for the fitted centroids.
 
-        Comparable between fits of one kernel, width, scale and beyond only: a wider kernel shrinks
-        every distance.
+        Scores are comparable between fits of one kernel, width, scale and beyond only: a wider
+        kernel shrinks every distance.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Rows with the columns of the fit, as in `fit`.
+        y : None
+            Ignored.
+        sample_weight : array of shape (n_samples,) or None
+            Row weights; weight 2 is the row twice.
+
+        Returns
+        -------
+        float
+            0 where every row lies on its centroid, else negative.
         """
         placed = place_fitted(self, X, sample_weight)
         with limit_threads(self.n_threads):

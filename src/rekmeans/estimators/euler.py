@@ -72,11 +72,11 @@ class EulerKMeans(_EulerClusterer):
         counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler
         kernel). A row with nothing inside is labelled by its clipped values and takes no part in
         the centroids. Without a scale nothing is outside.
-    init : {"k-means++", "k-means||", "random", "circle"}, array (n_clusters, n_features), callable,
-    default="k-means++"
+    init : {"k-means++", "k-means||", "random", "circle"}, array or callable, default="k-means++"
         Start: the best of a few short fits from greedy k-means++, k-means|| over all rows, random
-        mapped rows, random points of the circle, or points in the units of X; a callable is called
-        as init(X, n_clusters, random_state=...) and returns such points.
+        mapped rows, random points of the circle, or an array of shape (n_clusters, n_features) of
+        points in the units of X; a callable is called as init(X, n_clusters, random_state=...) and
+        returns such points.
     n_init : int or "auto", default="auto"
         Whole fits of which the best is kept; "auto" is 10 for "random" and "circle", and 1 for the
         others: "k-means++" starts where the best of up to ten short fits ends.
@@ -149,11 +149,11 @@ class RectifiedEulerKMeans(_EulerClusterer):
         counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler
         kernel). A row with nothing inside is labelled by its clipped values and takes no part in
         the centroids. Without a scale nothing is outside.
-    init : {"k-means++", "k-means||", "random", "circle"}, array (n_clusters, n_features), callable,
-    default="k-means++"
+    init : {"k-means++", "k-means||", "random", "circle"}, array or callable, default="k-means++"
         Start: the best of a few short fits from greedy k-means++, k-means|| over all rows, random
-        mapped rows, random points of the circle, or points in the units of X; a callable is called
-        as init(X, n_clusters, random_state=...) and returns such points.
+        mapped rows, random points of the circle, or an array of shape (n_clusters, n_features) of
+        points in the units of X; a callable is called as init(X, n_clusters, random_state=...) and
+        returns such points.
     n_init : int or "auto", default="auto"
         Whole fits of which the best is kept; "auto" is 10 for "random" and "circle", and 1 for the
         others: "k-means++" starts where the best of up to ten short fits ends.

@@ -63,7 +63,8 @@ class EulerMap(TransformerMixin, Mapped):
             values. Also a table that is read block by block: the path of a .npy file, of a parquet
             file, a folder of them or a pattern, a pyarrow dataset, a zarr array, or a function that
             returns a new iterator over blocks each time.
-        y : ignored
+        y : None
+            Ignored.
         sample_weight : array of shape (n_samples,), str or None
             Row weights. The name of a column where the table is read block by block and has column
             names.
@@ -71,6 +72,7 @@ class EulerMap(TransformerMixin, Mapped):
         Returns
         -------
         self
+            The fitted estimator.
         """
         self._check_parameters()
         table = read_host_table(self, X, sample_weight, fitting=True)
@@ -97,7 +99,7 @@ class EulerMap(TransformerMixin, Mapped):
 
         Returns
         -------
-        mapped : array of shape (n_samples, 2 * n_features)
+        array of shape (n_samples, 2 * n_features)
             [cos | sin] in float64; (0, 0) for a missing or ignored cell. The array is in memory;
             the rows of X are read block by block.
         """
@@ -109,9 +111,20 @@ class EulerMap(TransformerMixin, Mapped):
         return mapped
 
     def inverse_transform(self, X: ArrayLike) -> Array:
-        """Values in the units of the table, on the branch nearest the middle of each range;
+        """Return the values that mapped rows have in the units of the table.
 
-        NaN from (0, 0).
+        Of the values that share a phase, the one nearest to the middle of the column's range is
+        returned.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, 2 * n_features)
+            Mapped rows [cos | sin], as `transform` returns them.
+
+        Returns
+        -------
+        array of shape (n_samples, n_features)
+            The values; NaN for (0, 0).
         """
         check_is_fitted(self)
         d = self.n_features_in_
@@ -121,7 +134,18 @@ class EulerMap(TransformerMixin, Mapped):
         return np.where((F[:, :d] == 0) & (F[:, d:] == 0), np.nan, values)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
-        """cos(name) for all features, then sin(name)."""
+        """Return the names of the mapped columns: cos(name) of all features, then sin(name).
+
+        Parameters
+        ----------
+        input_features : array of str or None
+            Names of the features; by default those of the fitted table.
+
+        Returns
+        -------
+        array of shape (2 * n_features,)
+            The names.
+        """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)
         return np.array(

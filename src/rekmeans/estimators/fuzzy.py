@@ -51,12 +51,11 @@ class FuzzyCMeans(KernelClusterer):
         counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler
         kernel). A row with nothing inside is labelled by its clipped values and takes no part in
         the centroids. Without a scale nothing is outside.
-    init : {"k-means++", "k-means||", "random", "circle"}, array (n_clusters, n_features), callable,
-    default="k-means++"
+    init : {"k-means++", "k-means||", "random", "circle"}, array or callable, default="k-means++"
         Start: greedy k-means++ with swaps, k-means|| over all rows (not of kernels that need all
         rows at once: Laplace, kernel means), random mapped rows, random points of the circle
-        (Euler), or points in the units of X; a callable is called as init(X, n_clusters,
-        random_state=...) and returns such points.
+        (Euler), or an array of shape (n_clusters, n_features) of points in the units of X; a
+        callable is called as init(X, n_clusters, random_state=...) and returns such points.
     n_init : int or "auto", default="auto"
         Starts of which the best is kept; "auto" is 10 for "random" and "circle", else 1.
     max_iter : int, default=300
@@ -176,5 +175,16 @@ class FuzzyCMeans(KernelClusterer):
         return self._assignment_rule().memberships(kernel.distance(F, C), kernel.loss)
 
     def memberships(self, X: Any) -> Array:
-        """Degree to which each row belongs to each cluster, (n, k), each row of sum 1."""
+        """Return the degree to which each row belongs to each cluster.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Rows with the columns of the fit, as in `fit`.
+
+        Returns
+        -------
+        array of shape (n_samples, n_clusters)
+            The degrees; those of a row sum to 1.
+        """
         return self._apply(X, self._degrees)

@@ -96,12 +96,11 @@ class KernelKMeans(PartialFitMixin, KernelClusterer):
         counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler
         kernel). A row with nothing inside is labelled by its clipped values and takes no part in
         the centroids. Without a scale nothing is outside.
-    init : {"k-means++", "k-means||", "random", "circle"}, array (n_clusters, n_features), callable,
-    default="k-means++"
+    init : {"k-means++", "k-means||", "random", "circle"}, array or callable, default="k-means++"
         Start: greedy k-means++ with swaps, k-means|| over all rows (not of kernels that need all
         rows at once: Laplace, kernel means), random mapped rows, random points of the circle
-        (Euler), or points in the units of X; a callable is called as init(X, n_clusters,
-        random_state=...) and returns such points.
+        (Euler), or an array of shape (n_clusters, n_features) of points in the units of X; a
+        callable is called as init(X, n_clusters, random_state=...) and returns such points.
     n_init : int or "auto", default="auto"
         Starts of which the best is kept; "auto" is 10 for "random" and "circle", else 1 (for the
         Euler kernel as in :class:`RectifiedEulerKMeans`).
@@ -240,20 +239,60 @@ class KernelKMeans(PartialFitMixin, KernelClusterer):
         return "wrap" if self._is_pairwise() else super()._beyond()
 
     def transform(self, X: Any) -> Any:
-        """Distance of each row to each centroid in the mapped space, (n, k); not squared."""
+        """Return the distance of each row to each centroid in the mapped space; not squared.
+
+        Distances are over the values that a row has, so rows with missing values are nearer to
+        every centroid.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Rows with the columns of the fit, as in `fit`.
+
+        Returns
+        -------
+        array of shape (n_samples, n_clusters)
+            The distances.
+        """
         self._refuse_without_points("transform")
         return super().transform(X)
 
     def score_samples(self, X: Any) -> Any:
-        """How well its centroid represents each row: cosine of the angle between them, 1 at the
-        centroid, (n,).
+        """Return the cosine of the angle between each row and its centroid in the mapped space.
+
+        It is 1 where the row lies on its centroid.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Rows with the columns of the fit, as in `fit`.
+
+        Returns
+        -------
+        array of shape (n_samples,)
+            The cosines.
         """
         self._refuse_without_points("score_samples")
         return super().score_samples(X)
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
-        """Minus the objective of X for the fitted centroids; comparable between fits of one kernel
-        and width only.
+        """Return minus the objective of X for the fitted centroids.
+
+        Scores are comparable between fits of one kernel and width only.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Rows with the columns of the fit, as in `fit`.
+        y : None
+            Ignored.
+        sample_weight : array of shape (n_samples,) or None
+            Row weights; weight 2 is the row twice.
+
+        Returns
+        -------
+        float
+            0 where every row lies on its centroid, else negative.
         """
         self._refuse_without_points("score")
         return super().score(X, y, sample_weight)

@@ -48,12 +48,11 @@ class MahalanobisFuzzyCMeans(FuzzyCMeans):
         counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler
         kernel). A row with nothing inside is labelled by its clipped values and takes no part in
         the centroids. Without a scale nothing is outside.
-    init : {"k-means++", "k-means||", "random", "circle"}, array (n_clusters, n_features), callable,
-    default="k-means++"
+    init : {"k-means++", "k-means||", "random", "circle"}, array or callable, default="k-means++"
         Start: greedy k-means++ with swaps, k-means|| over all rows (not of kernels that need all
         rows at once: Laplace, kernel means), random mapped rows, random points of the circle
-        (Euler), or points in the units of X; a callable is called as init(X, n_clusters,
-        random_state=...) and returns such points.
+        (Euler), or an array of shape (n_clusters, n_features) of points in the units of X; a
+        callable is called as init(X, n_clusters, random_state=...) and returns such points.
     n_init : int or "auto", default="auto"
         Starts of which the best is kept; "auto" is 10 for "random" and "circle", else 1.
     max_iter : int, default=300

@@ -39,11 +39,19 @@ class SelfOrganizingMap(Annealed):
 
     Parameters
     ----------
+    grid : (int, int), default=(6, 6)
+        Rows and columns of the grid of nodes.
     kernel : {"euler", "rbf", "laplace", "laplace-l2", "linear"}, default="euler"
         What near means: features on circles; `exp(-gamma |x - v|^2)`; `exp(-gamma |x - v|)` in the
         L1 or the L2 norm; plain distance.
-    grid : (int, int), default=(6, 6)
-        Rows and columns of the grid of nodes.
+    reach : float, default=0.5
+        How far a row pulls the neighbours of its winner in the end; 0 pulls the winner alone, as in
+        k-means.
+    start_reach : float or None, default=None
+        The reach of the first stage; None for half of n_clusters, of the longer side for a map.
+    stages : int, default=10
+        Steps in which the reach falls from its start to its end, a few passes each; 1 keeps it at
+        the end.
     centroids : {"rectified", "mean"}, default="rectified"
         Centroids that are images of points; or means in the mapped space, off the mapped data.
         Means of the RBF and Laplace kernels are known by kernel values between rows only: their
@@ -63,13 +71,12 @@ class SelfOrganizingMap(Annealed):
         counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler
         kernel). A row with nothing inside is labelled by its clipped values and takes no part in
         the centroids. Without a scale nothing is outside.
-    init : {"plane", "k-means++", "k-means||", "random", "circle"}, array (nodes, n_features),
-    callable, default="plane"
+    init : {"plane", "k-means++", "k-means||", "random", "circle"}, array, callable, default="plane"
         Start: greedy k-means++ with swaps, k-means|| over all rows (not of kernels that need all
         rows at once: Laplace, kernel means), random mapped rows, random points of the circle
-        (Euler), or points in the units of X; a callable is called as init(X, nodes,
-        random_state=...) and returns such points. "plane" lays the grid in the two widest
-        directions of the table.
+        (Euler), or an array of shape (nodes, n_features) of points in the units of X; a callable is
+        called as init(X, nodes, random_state=...) and returns such points. "plane" lays the grid in
+        the two widest directions of the table.
     n_init : int or "auto", default="auto"
         Starts of which the best is kept; "auto" is 10 for "random" and "circle", else 1.
     max_iter : int, default=300
@@ -96,14 +103,6 @@ class SelfOrganizingMap(Annealed):
         Seed of the starts.
     verbose : int, default=0
         1 prints a line for each pass.
-    reach : float, default=0.5
-        How far a row pulls the neighbours of its winner in the end; 0 pulls the winner alone, as in
-        k-means.
-    start_reach : float or None, default=None
-        The reach of the first stage; None for half of n_clusters, of the longer side for a map.
-    stages : int, default=10
-        Steps in which the reach falls from its start to its end, a few passes each; 1 keeps it at
-        the end.
 
     Attributes
     ----------

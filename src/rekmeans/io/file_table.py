@@ -13,13 +13,12 @@ import numpy as np
 
 from .._grid import Array
 from ..analysis.number_format import shorten_name
+from .column_limit import MOST_COLUMNS
 
 # of csv and tsv files, by the last ending
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 MOST_NAMES = 8  # in a message; more are counted
 LONGEST_NAME = 60  # letters of a name in a message
-# unless --max-columns allows more: a fit of so many takes half a minute even of a few rows
-MOST_COLUMNS = 100_000
 
 
 class UnreadableFileError(ValueError):

@@ -108,14 +108,14 @@ def save(model: Any, path: str | os.PathLike[str], *, labels: bool = True) -> No
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The fitted estimator that :func:`save` wrote: it predicts, transforms and scores with the
-    same bits.
+    """Return the fitted estimator that :func:`save` wrote.
 
-    Nothing in the file is run. A file that is damaged, foreign or of a newer format is a ValueError
-    that says so. A path to anything but a regular file also raises a ValueError, except for a
-    folder (IsADirectoryError) and a missing file (FileNotFoundError). A model can be loaded where
-    its engine is not installed. A model of another answer version loads, with a warning that a new
-    fit may give other bits; it keeps that number as `answer_version_`.
+    It predicts, transforms and scores with the same bits. Nothing in the file is run. A file that
+    is damaged, foreign or of a newer format is a ValueError that says so. A path to anything but a
+    regular file also raises a ValueError, except for a folder (IsADirectoryError) and a missing
+    file (FileNotFoundError). A model can be loaded where its engine is not installed. A model of
+    another answer version loads, with a warning that a new fit may give other bits; it keeps that
+    number as `answer_version_`.
 
     Parameters
     ----------
@@ -125,6 +125,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     Returns
     -------
     EulerKMeans, RectifiedEulerKMeans or EulerMap
+        The estimator.
 
     Examples
     --------

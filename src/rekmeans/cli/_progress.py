@@ -1,0 +1,82 @@
+"""A progress bar over starts, passes and rows read, shown where stderr is a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from ..table.reading import watch_reading
+from ..watching import PassEvent, watch_passes
+from ._console import is_watched
+
+
+class Bar:
+    """A bar that fills as fewer rows change their label: a pass that changes the label of no row is
+    the last.
+    """
+
+    def __init__(self, progress: Progress | None) -> None:
+        self.progress = progress
+        self.note = ""
+        self.task = None if progress is None else progress.add_task("", total=None, note="")
+
+    def show_step(self, what: str) -> None:
+        """Name what goes on now."""
+        if self.progress is not None and self.task is not None:
+            self.note = ""
+            self.progress.reset(self.task, description=escape(what), total=None, note="")
+
+    @contextmanager
+    def show_passes(self) -> Iterator[None]:
+        """Show each pass of the fits inside, and how far tables are read; without a terminal
+        nothing is watched.
+        """
+        if self.progress is None:
+            yield
+            return
+        with watch_passes(self._show_pass), watch_reading(self._show_reading):
+            yield
+
+    def _show_reading(self, n_done: int, n_all: int | None, what: str) -> None:
+        """The rows read of a table that is not in memory, or the partitions that a cluster is done
+        with.
+        """
+        of_all = "" if n_all is None else f" of {n_all:,}"
+        if self.progress is not None and self.task is not None:
+            self.progress.update(self.task, note=f"{self.note}  {what} {n_done:,}{of_all}".strip())
+
+    def _show_pass(self, event: PassEvent) -> None:
+        start = f"start {event.start + 1}/{event.n_starts}  " if event.n_starts > 1 else ""
+        self.note = f"objective {event.inertia:.6g}  rows changed {event.n_changed:,}"
+        done = (event.start + 1 - event.n_changed / event.n_rows) / event.n_starts
+        if self.progress is not None and self.task is not None:
+            name = f"{start}pass {event.number + 1}"
+            is_first = event.number == 0
+            self.progress.update(
+                self.task,
+                description=name,
+                total=1,
+                completed=done,
+                note=self.note,
+                refresh=is_first,
+            )
+
+
+@contextmanager
+def progress_bar(quiet: bool) -> Iterator[Bar]:
+    """A bar on stderr, if that is a terminal and may be written to."""
+    if not is_watched(quiet):
+        yield Bar(None)
+        return
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[note]}"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        yield Bar(progress)

@@ -1,0 +1,77 @@
+"""The clusters of a fit and the sizes of clusters, printed as tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..io.file_table import FileTable, name_list
+from ..scales.left_out import way_out
+from ._console import print_lines, print_table
+
+N_FEATURES = 2  # that describe a cluster: more do not fit a line
+NEAR_MIDDLE = 0.01  # of a column's unit; a centre nearer to the mean is neither high nor low
+NOTHING = "\N{EN DASH}"
+
+
+def print_clusters(model: Any, table: FileTable, result: dict[str, Any]) -> None:
+    """Print the result of a fit."""
+    title = f"{result['clusters']} clusters of {result['rows']:,} rows by {name_list(table.names)}"
+    sizes = result["sizes"]
+    rows = [
+        [*row, _distinctive_features(model, table, sizes, c)]
+        for c, row in enumerate(share_rows(sizes))
+    ]
+    print_table(
+        title, ["cluster", "rows", "share", "stands out by"], rows, ["cluster", "rows", "share"]
+    )
+    if table.skipped:
+        columns = name_list(
+            [f"{name or 'the first column'} ({why})" for name, why in table.skipped.items()]
+        )
+        print_lines(f"skipped: {columns}")
+    if result["left_out"]["notes"]:
+        print_lines(" ".join([*result["left_out"]["notes"], way_out("--scale range")]))
+    print_lines(f"objective {result['objective']:.6g} after {result['passes']} passes")
+    if "accuracy" in result:
+        print_lines(
+            f"against the known classes: accuracy {result['accuracy']:.3f}, NMI {result['nmi']:.3f}"
+        )
+
+
+def print_notes(table: FileTable) -> None:
+    """Print what was done to the file of a table."""
+    print_lines(*table.notes)
+
+
+def print_shares(sizes: Sequence[int]) -> None:
+    """Print how many rows each cluster has."""
+    columns = ["cluster", "rows", "share"]
+    print_table(f"{sum(sizes):,} rows", columns, share_rows(sizes), columns)
+
+
+def share_rows(sizes: Sequence[int]) -> list[list[str]]:
+    """Number, rows and share of each cluster."""
+    return [
+        [f"{c}", f"{size:,}", f"{size / max(1, sum(sizes)):.1%}"] for c, size in enumerate(sizes)
+    ]
+
+
+def _distinctive_features(model: Any, table: FileTable, sizes: Sequence[int], c: int) -> str:
+    """The features whose centre lies farthest from the mean of all rows', high or low; a lone
+    cluster has none.
+    """
+    if len(model.cluster_centers_) == 1:
+        return NOTHING
+    centres = model.kernel_.scale.to_units(model.cluster_centers_, "clip")
+    away = (centres - np.average(centres, axis=0, weights=sizes))[c]
+    most = [
+        j
+        for j in np.argsort(-np.abs(away), kind="stable")[:N_FEATURES]
+        if abs(away[j]) > NEAR_MIDDLE
+    ]
+    return (
+        ", ".join(f"{'high' if away[j] > 0 else 'low'} {table.names[j]}" for j in most) or NOTHING
+    )

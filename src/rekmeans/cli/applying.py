@@ -1,0 +1,121 @@
+"""rekmeans predict, report and export: a fitted model on another table, or in another format."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..atomic import atomic_write, refuse_unwritable
+from ..io.file_table import ColumnSelection, FileTable
+from ..io.labels import write_label_blocks, write_labels
+from ..io.model_file import load
+from ..io.onnx import to_onnx
+from . import _console, _results, _workflow, stream
+from ._progress import Bar, progress_bar
+from ._requirements import refuse_missing_libraries
+
+
+def predict_table(
+    model: Path,
+    table: Path,
+    selection: ColumnSelection,
+    out: Path | None,
+    *,
+    n_threads: int | None,
+    memory: str | None,
+    csv: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Write the labels of a table by a fitted model."""
+    path = out or _workflow.place_beside(table, f"-labels{_workflow.labels_ending(csv)}")
+    _workflow.refuse_other_endings(path, ".csv", ".parquet")
+    refuse_unwritable(path.parent)
+    _workflow.refuse_overwriting([path], table, model)
+    clusterer = _workflow.load_clusterer(model).set_params(n_threads=n_threads, memory_limit=memory)
+    with progress_bar(quiet) as bar:
+        bar.show_step("labelling")
+        if stream.is_streamed(table, memory, None):
+            rows, sizes = _label_stream(clusterer, table, selection, path, bar)
+        else:
+            rows = _workflow.read_table_of_model(clusterer, table, selection)
+            with _workflow.explain_memory(table.name, rows):
+                labels = clusterer.predict(rows.X)
+            with _workflow.note_earlier_outputs(path), atomic_write(path) as part:
+                write_labels(part, rows.labels_of_file(labels), rows.ids)
+            sizes = np.bincount(labels, minlength=len(clusterer.centroids_)).tolist()
+    if as_json:
+        result = {
+            "command": "predict",
+            "rows": sum(sizes),
+            "sizes": sizes,
+            "reading": rows.notes,
+            "labels": str(path),
+        }
+        _console.print_json(result)
+    elif not quiet:
+        _results.print_shares(sizes)
+        _results.print_notes(rows)
+        _console.print_lines(f"labels: {path}")
+
+
+def _label_stream(
+    clusterer: Any, table: Path, selection: ColumnSelection, path: Path, bar: Bar
+) -> tuple[FileTable, list[int]]:
+    """The columns of a table whose rows are read and labelled a block at a time, and the sizes of
+    its clusters.
+    """
+    source, rows = stream.open_stream_of_model(clusterer, table, selection)
+    sizes = np.zeros(len(clusterer.centroids_), np.int64)
+    blocks = stream.predict_blocks(clusterer, source, rows.names, sizes)
+    with bar.show_passes(), _workflow.note_earlier_outputs(path), atomic_write(path) as part:
+        write_label_blocks(part, blocks)
+    return rows, sizes.tolist()
+
+
+def report_table(
+    model: Path,
+    table: Path,
+    selection: ColumnSelection,
+    out: Path | None,
+    *,
+    memory: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Write the report of a fitted model on a table."""
+    refuse_missing_libraries("jinja2", "matplotlib")
+    path = out or _workflow.place_beside(table, "-report.html")
+    _workflow.refuse_other_endings(path, ".html")
+    refuse_unwritable(path.parent)
+    _workflow.refuse_overwriting([path], table, model)
+    clusterer = _workflow.load_clusterer(model).set_params(memory_limit=memory)
+    if stream.is_streamed(table, memory, None):
+        rows = stream.describe_by_sample(
+            clusterer, *stream.open_stream_of_model(clusterer, table, selection)
+        )
+    else:
+        rows = _workflow.read_table_of_model(clusterer, table, selection)
+    with _workflow.explain_memory(table.name, rows):
+        summary = _workflow.summarize(clusterer, rows, table.name)
+    with _workflow.note_earlier_outputs(path), atomic_write(path) as part:
+        _workflow.write_report(part, summary)
+    if as_json:
+        _console.print_json({"command": "report", "report": str(path), "summary": summary})
+    elif not quiet:
+        _console.print_lines(f"report: {path}")
+
+
+def export_onnx(model: Path, *, as_json: bool, quiet: bool) -> None:
+    """Write a fitted model as an ONNX graph beside it."""
+    path = model.with_suffix(".onnx")
+    _workflow.refuse_overwriting([path], model)
+    fitted = load(model)
+    with _workflow.note_earlier_outputs(path), atomic_write(path) as part:
+        to_onnx(fitted, part)
+    if as_json:
+        _console.print_json({"command": "export", "onnx": str(path)})
+    elif not quiet:
+        _console.print_lines(f"onnx: {path}")
