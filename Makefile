@@ -43,7 +43,7 @@ $(GPU)/ready: $(VENV)/ready
 	touch $@
 
 test-gpu-logic: $(GPU)/ready
-	TRITON_INTERPRET=1 OMP_NUM_THREADS=1 $(GPU)/bin/python -m pytest -n 2 -p no:cacheprovider tests/engines/torch tests/table/test_torch.py
+	TRITON_INTERPRET=1 OMP_NUM_THREADS=1 $(GPU)/bin/python -m pytest -n 2 -p no:cacheprovider tests/engines/torch
 
 # The site, in build/docs/index.html; its examples run, and a warning is an error. The page of a finished `rekmeans
 # reproduce` in reproduction/ is copied beside it. What the extra `docs` names is installed

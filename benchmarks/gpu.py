@@ -1,4 +1,4 @@
-"""The torch engine on a card: labels checked against exact arithmetic, passes timed beside
+"""The torch engine on a GPU: labels checked against exact arithmetic, passes timed beside
 flash-kmeans and others.
 
     python benchmarks/gpu.py run [shape ...] --out gpu.jsonl
@@ -25,10 +25,8 @@ from torch import Tensor
 
 import gpu_table
 from rekmeans._grid import GRID
-from rekmeans.engines.torch.device_pass import DevicePass
-from rekmeans.engines.torch.packed_rows import MEAN_ROWS, PackedRows
-from rekmeans.engines.torch.small_pass import SmallPass
-from rekmeans.engines.torch.triton_run import make_pass
+from rekmeans.engines.torch.mapped_rows import MEAN_ROWS, PackedRows
+from rekmeans.engines.torch.passes import CertifiedPass, SmallPass, make_pass, make_plain_pass
 
 DEVICE = torch.device("cuda")
 PASSES = 20
@@ -117,9 +115,9 @@ def exact_labels(f: Tensor, M: Tensor, d: int) -> Tensor:
     return (2 * dots - (seen[0] << 24) - seen[1]).argmax(1)
 
 
-def count_wrong(rows: PackedRows, passes: DevicePass, M: Tensor, numbers: Tensor) -> int:
+def count_wrong(rows: PackedRows, passes: CertifiedPass, M: Tensor, numbers: Tensor) -> int:
     """Labels that differ from exact arithmetic among these rows."""
-    labels = passes.order[passes.labels.long()]
+    labels = passes.labels_of_rows()
     size = max(1, (1 << 26) // max(2 * rows.d, len(M)))
     parts = numbers.split(size)
     return sum(int((exact_labels(rows.grid(at), M, rows.d) != labels[at]).sum()) for at in parts)
@@ -147,7 +145,7 @@ def median_time(work: Callable[[], Any], repeats: int = 7, at_once: int = 10) ->
 
 
 def measure_ceilings() -> dict[str, float]:
-    """What the card does at most: bytes copied and 16-bit products, a second."""
+    """What the GPU does at most: bytes copied and 16-bit products, a second."""
     size = 1 << 30
     source, target = (torch.empty(size, dtype=torch.float32, device=DEVICE) for _ in range(2))
     copy = 8 * size / median_time(lambda: target.copy_(source)) / 1e9
@@ -173,9 +171,9 @@ def measure_fit(
         passes.reset()
         passes.give(start)
         passes.expect_loss_below(None)
-        passes.progress.zero_()
+        passes.buffers.progress.zero_()
         if not passes.graphs:
-            passes._capture()
+            passes.capture()
         torch.cuda.synchronize()
         if fit < 0:  # checked pass by pass
             for t in range(PASSES):
@@ -185,7 +183,7 @@ def measure_fit(
                 shares.append(record.n_changed / rows.n)
             continue
         each = [
-            time_on_device(lambda t=t: passes._replay((passes.position + t) % 3))
+            time_on_device(lambda t=t: passes.launch((passes.position + t) % 3))
             for t in range(PASSES)
         ]
         times.append(each)
@@ -193,11 +191,11 @@ def measure_fit(
         passes.position = 0
         passes.give(start)
         passes.expect_loss_below(None)
-        passes.progress.zero_()
+        passes.buffers.progress.zero_()
         torch.cuda.synchronize()
         whole.append(
             time_on_device(
-                lambda: [passes._replay((passes.position + t) % 3) for t in range(PASSES)]
+                lambda: [passes.launch((passes.position + t) % 3) for t in range(PASSES)]
             )
         )
     by_pass = [statistics.median(at) for at in zip(*times, strict=True)]
@@ -210,9 +208,9 @@ def measure_fit(
 
 def measure_assignment(rows: PackedRows, start: Tensor) -> dict[str, float]:
     """The assignment kernel alone over all rows: milliseconds and its rates."""
-    passes = DevicePass(rows, None, len(start), False, use_bounds=False)
+    passes = make_plain_pass(rows, None, len(start), False, use_bounds=False)
     passes.give(start)
-    ms = median_time(lambda: passes._assign(-1, gather=False))
+    ms = median_time(lambda: passes.scoring.assign(-1, gather=False))
     flops = 2 * rows.n * 2 * rows.d * len(start)
     return {"ms": ms, "TFLOP_s": flops / ms / 1e9, "TB_s": 2 * rows.n * rows.P / ms / 1e9}
 

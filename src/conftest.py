@@ -3,4 +3,4 @@
 from importlib.util import find_spec
 
 has_torch = all(find_spec(name) for name in ("torch", "triton"))
-collect_ignore_glob = [] if has_torch else ["rekmeans/engines/torch/*", "rekmeans/table/torch.py"]
+collect_ignore_glob = [] if has_torch else ["rekmeans/engines/torch/*"]

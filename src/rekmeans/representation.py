@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_is_fitted
 
 from ._grid import Array, weighted_total
+from .engines import host_values
 from .estimators.placement import place_fitted
 from .kernels import KERNELS
 from .kernels.base import rectified_update, with_statistics
 from .table import MemoryTable
-from .table.device_arrays import host_values
 
 EXACT_PAIRS = 4000  # rows of a cluster up to which every pair is used
 PAIR_SAMPLE = 2000  # rows of a larger one whose pairs are: the score then errs by about 0.01

@@ -6,9 +6,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from rekmeans.engines.torch.kernels.assign import assign  # noqa: E402
-from rekmeans.engines.torch.kernels.doubtful import list_candidates  # noqa: E402
-from rekmeans.engines.torch.kernels.groups import list_groups_to_score, score_groups  # noqa: E402
+from rekmeans.engines.torch.kernels.assignment import (  # noqa: E402
+    assign,
+    list_candidates,
+    list_groups_to_score,
+    score_groups,
+)
 from rekmeans.engines.torch.launches import launch_kernel  # noqa: E402
 
 ROWS_OF_TILE = 128

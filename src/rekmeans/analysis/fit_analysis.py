@@ -17,7 +17,7 @@ from ..assignment import Hard
 from ..estimators.placement import fitted_centroids, place_fitted
 from ..kernels.euler import CircleSums, OnCircles
 from ..table import Table
-from ..table.refusals import refuse_table_on_card
+from ..table.refusals import refuse_table_on_device
 from ..threads import count_threads
 
 BLOCK_CELLS = 1 << 19  # cells that one thread reads at a time: a few copies of a block stay small
@@ -163,7 +163,7 @@ def analyse_fit(model: Any, X: Any) -> FitAnalysis:
     kernel = placed.model.kernel
     table = placed.table
     rows = placed.rows
-    refuse_table_on_card(table, "an analysis")
+    refuse_table_on_device(table, "an analysis")
 
     def scores_and_margins(F: Array) -> Array:
         D = kernel.distance(F, C)  # (m, k)

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from ..engines import host_values
 from ..metrics import deviation_degree
-from ..table.device_arrays import host_values
 from .classes import class_comparison
 from .columns import (
     MAX_COLUMNS_DESCRIBED,

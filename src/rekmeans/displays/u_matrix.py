@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._grid import Array
 from ..analysis.number_format import shorten_name
-from ..table.device_arrays import host_values
+from ..engines import host_values
 from ._style import BACKGROUND, SOFT, cluster_colour, cluster_marker
 
 LARGEST_MARK = 0.38  # radius of the mark of the fullest node, in nodes

@@ -21,7 +21,7 @@ from .base import (
 from .dask import Dask
 from .native import Native
 from .reference import Reference, ReferenceRows
-from .torch import Torch
+from .torch import Torch, host_values
 
 __all__ = [
     "ENGINES",
@@ -34,6 +34,8 @@ __all__ = [
     "check_engine_name",
     "choose_engine",
     "engine_for_prediction",
+    "find_reader",
+    "host_values",
     "place_by_definition",
     "read_input",
     "summarize_columns",
@@ -68,9 +70,8 @@ def read_input(
     k_parameter: str = "",
 ) -> Table:
     """Read the input of an estimator as a table, and check it, wherever its rows are."""
-    for engine in IN_ORDER:
-        if (read := engine.reader(X)) is not None:
-            return read(estimator, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter)
+    if (read := find_reader(X)) is not None:
+        return read(estimator, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter)
     return read_host_table(
         estimator, X, sample_weight, memory_limit, fitting=fitting, k=k, k_parameter=k_parameter
     )
@@ -79,6 +80,12 @@ def read_input(
 def place_by_definition(kernel: Kernel, table: Table) -> BaseRows:
     """Map rows on the engine that defines the answer, so that every machine gets the same bits."""
     return ReferenceRows(kernel, table)
+
+
+def find_reader(X: object) -> TableReader | None:
+    """Return the reader of the engine that recognizes X; None for any other input."""
+    readers = (engine.reader(X) for engine in ENGINES.values())
+    return next((reader for reader in readers if reader is not None), None)
 
 
 def check_engine(name: str) -> None:

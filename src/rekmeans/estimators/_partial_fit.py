@@ -22,7 +22,7 @@ from ..model import Fit, Pass, State, Stop
 from ..scales import NO_COLUMNS, Scale
 from ..table import MemoryTable
 from ..table.recent_rows import RecentRows
-from ..table.refusals import refuse_table_on_card
+from ..table.refusals import refuse_table_on_device
 from ..threads import limit_threads
 from ._fit_warnings import refuse_uninformative_table, warn_of_what_is_left_out
 from ._mapped import set_fitted_attributes
@@ -120,7 +120,7 @@ class PartialFitMixin(Clusterer):
                 "partial_fit takes one block in memory, X is not: pass its blocks one by one, or "
                 "use fit."
             )
-        refuse_table_on_card(table, "partial_fit")
+        refuse_table_on_device(table, "partial_fit")
         with limit_threads(self.n_threads):
             stream = getattr(self, "stream_", None) or Stream(
                 Clock.begin(self.half_life, table.weights)

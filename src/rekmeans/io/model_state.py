@@ -14,11 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import _parameters
 from .._grid import Array, complex_centroids, grid_centroids
+from ..engines import host_values
 from ..estimators import EulerKMeans, EulerMap, RectifiedEulerKMeans
 from ..estimators.placement import check_parameters
 from ..kernels.euler import Euler, check_within_circles, deviation_from_circle
 from ..scales import BEYOND, MOST_INTERVALS, SCALES, Scale
-from ..table.device_arrays import host_values
 
 ESTIMATORS: dict[str, type] = {
     kind.__name__: kind for kind in (EulerKMeans, RectifiedEulerKMeans, EulerMap)

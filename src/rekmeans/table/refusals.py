@@ -19,7 +19,6 @@ from sklearn.utils.validation import validate_data
 
 from .._grid import Array, integer_weights
 from .base import Cells, ColumnAttributes, ColumnName, Table, dense, is_sparse
-from .device_arrays import device_name, is_on_card
 from .memory import CELLS_AT_ONCE, MemoryTable, PairwiseTable
 from .sparse_rows import csr_rows
 
@@ -28,6 +27,8 @@ if TYPE_CHECKING:
     from narwhals.stable.v2.typing import IntoDataFrame, IntoSeries
     from sklearn.base import BaseEstimator
 
+# DLPack's numbers of memory that the processor reads: plain, pinned, managed
+HOST_MEMORY = {1, 3, 11, 13}
 MOST_SHAPED = 500  # columns of a Mahalanobis fit: a shape has 1000 x 1000 numbers for each cluster
 MOST_PAIRED = 50_000  # rows of a kernel mean: a pass over all pairs takes half a minute
 WHOLE_NUMBERS = {nw.Int8, nw.Int16, nw.Int32, nw.Int64, nw.UInt8, nw.UInt16, nw.UInt32, nw.UInt64}
@@ -122,11 +123,7 @@ def _numbers(X: object) -> tuple[Cells, Sequence[ColumnName]]:
             f"X must be in memory here, got a {type(X).__name__} of Dask: pass X.compute() if it "
             f"fits."
         )
-    if is_on_card(X):
-        raise TypeError(
-            f"X must be on the host here, got a {type(X).__name__} on {device_name(X)}: pass "
-            f"X.cpu()."
-        )
+    refuse_device_array(X)
     if isinstance(frame, nw.LazyFrame):
         raise TypeError(f"X must be in memory, got a lazy {type(X).__name__}: pass X.collect().")
     if isinstance(frame, nw.DataFrame):
@@ -377,11 +374,11 @@ def refuse_table_elsewhere(table: Table, who: str) -> None:
     """Raise ValueError for a table whose rows are read in blocks or are on a GPU."""
     if not table.is_in_memory:
         raise ValueError(f"{who} needs all rows at once, X is not in memory: pass a table that is.")
-    refuse_table_on_card(table, who)
+    refuse_table_on_device(table, who)
 
 
-def refuse_table_on_card(table: Table, who: str) -> None:
-    """Raise ValueError for a table of torch tensors."""
+def refuse_table_on_device(table: Table, who: str) -> None:
+    """Raise an error for a table whose rows are on a device."""
     if not table.is_on_host:
         raise ValueError(
             f"{who} needs all rows on the host, X is a tensor for engine='torch': pass a NumPy "
@@ -423,6 +420,25 @@ def refuse_wide_shapes(d: int) -> None:
         raise ValueError(
             f"a shape has the square of its columns, at most {MOST_SHAPED} are taken; got {d}: "
             f"select some."
+        )
+
+
+def is_device_array(X: object) -> bool:
+    """Return whether X is an array in the memory of a GPU or another device, as DLPack reports."""
+    if not hasattr(X, "__dlpack_device__"):
+        return False
+    try:
+        return int(X.__dlpack_device__()[0]) not in HOST_MEMORY
+    except (BufferError, ValueError):  # a device that DLPack has no number for
+        return True
+
+
+def refuse_device_array(X: object) -> None:
+    """Raise an error for an array on a GPU or another device where rows on the host are needed."""
+    if is_device_array(X):
+        device = str(getattr(X, "device", "a GPU"))
+        raise TypeError(
+            f"X must be on the host here, got a {type(X).__name__} on {device}: pass X.cpu()."
         )
 
 

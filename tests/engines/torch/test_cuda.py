@@ -1,4 +1,4 @@
-"""On a card: whole fits to the bits of the reference engine, tensors in and out, and what the
+"""On a GPU: whole fits to the bits of the reference engine, tensors in and out, and what the
 tensor cores lose.
 """
 
@@ -16,10 +16,10 @@ if not torch.cuda.is_available():
 from rekmeans import EulerKMeans, KernelKMeans, RectifiedEulerKMeans, lloyd  # noqa: E402
 from rekmeans.assignment import Hard  # noqa: E402
 from rekmeans.centroids import mean  # noqa: E402
-from rekmeans.engines.torch.accumulator import largest_share_of_bound  # noqa: E402
 from rekmeans.engines.torch.error_bound import MARGIN  # noqa: E402
-from rekmeans.engines.torch.kernels.doubtful import list_candidates  # noqa: E402
+from rekmeans.engines.torch.kernels.assignment import list_candidates  # noqa: E402
 from rekmeans.engines.torch.launches import launch_kernel  # noqa: E402
+from rekmeans.engines.torch.placement import largest_share_of_bound  # noqa: E402
 from rekmeans.engines.torch.rows import TorchRows  # noqa: E402
 from rekmeans.model import Model, Stop  # noqa: E402
 from support.blocks import example  # noqa: E402
@@ -162,23 +162,25 @@ def test_small_widths(alpha):
 def test_tensors_in_tensors_out():
     X = drawn_table(3000, 6, 4, 0, missing=0.01)
     host = RectifiedEulerKMeans(4, random_state=0, engine="reference").fit(X)
-    card = RectifiedEulerKMeans(4, random_state=0).fit(torch.from_numpy(X).cuda())
-    assert card.labels_.device.type == "cuda"
-    assert_same_fit(host, card)
-    assert card.predict(torch.from_numpy(X).cuda()).device.type == "cuda"
-    assert_array_equal(host.predict(X), card.predict(torch.from_numpy(X).cuda()).cpu().numpy())
-    assert_array_equal(host.transform(X), card.transform(torch.from_numpy(X).cuda()).cpu().numpy())
-    assert_array_equal(card.predict(X), host.labels_)
+    on_device = RectifiedEulerKMeans(4, random_state=0).fit(torch.from_numpy(X).cuda())
+    assert on_device.labels_.device.type == "cuda"
+    assert_same_fit(host, on_device)
+    assert on_device.predict(torch.from_numpy(X).cuda()).device.type == "cuda"
+    assert_array_equal(host.predict(X), on_device.predict(torch.from_numpy(X).cuda()).cpu().numpy())
+    assert_array_equal(
+        host.transform(X), on_device.transform(torch.from_numpy(X).cuda()).cpu().numpy()
+    )
+    assert_array_equal(on_device.predict(X), host.labels_)
 
 
 def test_cupy_arrays():
     cupy = pytest.importorskip("cupy")
     X = drawn_table(3000, 6, 4, 0)
     host = RectifiedEulerKMeans(4, random_state=0, engine="reference").fit(X)
-    card = RectifiedEulerKMeans(4, random_state=0).fit(cupy.asarray(X))
-    assert_same_fit(host, card)
+    on_device = RectifiedEulerKMeans(4, random_state=0).fit(cupy.asarray(X))
+    assert_same_fit(host, on_device)
     assert_array_equal(
-        host.predict(X), np.asarray(torch.as_tensor(card.predict(cupy.asarray(X))).cpu())
+        host.predict(X), np.asarray(torch.as_tensor(on_device.predict(cupy.asarray(X))).cpu())
     )
 
 
@@ -235,7 +237,7 @@ def test_a_run_leaves_nothing_on_the_device_without_the_garbage_collector():
         C = place.rows_as_centroids(np.arange(20))
         n_passes = len(lloyd.run_to_end(place, model, C, Stop(30, 0.0)).state.passes)
         assert n_passes > 10  # some of them in graphs
-        assert place.spare_passes
+        assert place.mapped.spare_passes
         del place
         return torch.cuda.memory_allocated()
 

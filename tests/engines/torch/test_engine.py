@@ -21,9 +21,12 @@ from rekmeans import (  # noqa: E402
 )
 from rekmeans.engines import ENGINES, choose_engine  # noqa: E402
 from rekmeans.engines.blocks import BlockRows  # noqa: E402
-from rekmeans.engines.torch.devices import DEVICES, devices_for  # noqa: E402
-from rekmeans.engines.torch.lack_of_memory import explain_lack_of_memory  # noqa: E402
-from rekmeans.engines.torch.parts import PartedRows  # noqa: E402
+from rekmeans.engines.torch.placement import (  # noqa: E402
+    DEVICES,
+    ShardedRows,
+    devices_for,
+    explain_lack_of_memory,
+)
 from rekmeans.kernels.euler import NARROW  # noqa: E402
 from rekmeans.scales import BEYOND, Scale  # noqa: E402
 from rekmeans.table import MemoryTable  # noqa: E402
@@ -176,8 +179,7 @@ def test_a_table_larger_than_the_limit_is_gone_through_in_blocks(clusterer, weig
 def test_more_rows_than_a_device_numbers(monkeypatch):
     """Host tables go to the device in blocks, tensors raise before any work."""
     X, w = drawn_table()
-    for module in ("device_rows", "placement"):
-        monkeypatch.setattr(f"rekmeans.engines.torch.{module}.MOST_DEVICE_ROWS", 1000)
+    monkeypatch.setattr("rekmeans.engines.torch.placement.MAX_DEVICE_ROWS", 1000)
     # other starts take a sample, here of all rows
     settings = {"init": "random", "n_init": 1, "random_state": 0}
     one, two = (
@@ -209,12 +211,12 @@ def test_a_file_is_gone_through_in_blocks(weighted, tmp_path):
 
 @each_rule
 @pytest.mark.parametrize("names", ["cpu,cpu", "cpu, cpu, cpu"])
-def test_parts_on_several_devices_add_up(clusterer, names, monkeypatch):
+def test_shards_on_several_devices_add_up(clusterer, names, monkeypatch):
     X, w = drawn_table()
     one = clusterer(5, random_state=0, engine="reference").fit(X, sample_weight=w)
     monkeypatch.setenv(DEVICES, names)
     two = clusterer(5, random_state=0, engine="torch").fit(X, sample_weight=w)
-    assert isinstance(place(two, MemoryTable(X, w)), PartedRows)
+    assert isinstance(place(two, MemoryTable(X, w)), ShardedRows)
     assert_same_estimator(one, two, X, X)
 
 

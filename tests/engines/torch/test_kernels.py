@@ -9,8 +9,8 @@ pytest.importorskip("triton")
 if os.environ.get("TRITON_INTERPRET") != "1":
     pytest.skip("TRITON_INTERPRET=1 is not set: run make test-gpu-logic", allow_module_level=True)
 
-from rekmeans.engines.torch.kernels.doubtful import list_candidates  # noqa: E402
-from rekmeans.engines.torch.kernels.sums import place_clusters  # noqa: E402
+from rekmeans.engines.torch.kernels.assignment import list_candidates  # noqa: E402
+from rekmeans.engines.torch.kernels.update import place_clusters  # noqa: E402
 from rekmeans.engines.torch.launches import launch_kernel  # noqa: E402
 from support.torch_kernels import assert_last_centroid_is_found  # noqa: E402
 

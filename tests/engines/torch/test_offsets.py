@@ -10,13 +10,16 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import rekmeans.engines.torch  # noqa: E402
-from rekmeans.engines.torch.backends import MOST_PACKED_ROWS, choose_store  # noqa: E402
-from rekmeans.engines.torch.grid_store import GridStore  # noqa: E402
+from rekmeans.engines.torch.mapped_rows import (  # noqa: E402
+    MAX_PACKED_ROWS,
+    GridStore,
+    choose_store,
+)
 
 KERNELS = Path(rekmeans.engines.torch.__file__).parent / "kernels"
 # factors of offsets that may exceed 2^31
 STRIDES = {"P", "LP", "G", "K", "n", "plane", "wide", "DIGITS"}
-BOUNDED = {"small_fit.py", "probe.py"}  # SmallPass and the probe bound the size of each array
+BOUNDED = {"small_fit.py"}  # SmallPass bounds the size of each array
 FUNCTIONS = [
     pytest.param(node, id=f"{path.stem}.{node.name}")
     for path in sorted(KERNELS.glob("*.py"))
@@ -81,7 +84,7 @@ def test_more_rows_than_32_bits_number_are_not_packed():
     """Kernels keep two entries of each row, numbered in int32."""
     pytest.importorskip("triton")
     largest_tile = 4096
-    assert 2 * MOST_PACKED_ROWS + largest_tile < 1 << 31
+    assert 2 * MAX_PACKED_ROWS + largest_tile < 1 << 31
     device = torch.device("cuda", 0)
-    assert choose_store(device, MOST_PACKED_ROWS, 4) is not GridStore
-    assert choose_store(device, MOST_PACKED_ROWS + 1, 4) is GridStore
+    assert choose_store(device, MAX_PACKED_ROWS, 4) is not GridStore
+    assert choose_store(device, MAX_PACKED_ROWS + 1, 4) is GridStore

@@ -12,12 +12,12 @@ from rekmeans.assignment import Hard  # noqa: E402
 from rekmeans.centroids import mean, rectified  # noqa: E402
 from rekmeans.engines.reference import ReferenceRows  # noqa: E402
 from rekmeans.engines.torch.rows import TorchRows  # noqa: E402
+from rekmeans.engines.torch.table import TorchTable  # noqa: E402
 from rekmeans.kernels.euler import OnCircles  # noqa: E402
 from rekmeans.lloyd import run  # noqa: E402
 from rekmeans.model import Model, Stop  # noqa: E402
 from rekmeans.seeding import STARTS  # noqa: E402
 from rekmeans.seeding import _weighted_candidates as weighted_candidates  # noqa: E402
-from rekmeans.table.torch import TorchTable  # noqa: E402
 from support.assertions import assert_same_run  # noqa: E402
 from support.blocks import example  # noqa: E402
 from support.models import watch_passes  # noqa: E402
@@ -48,7 +48,7 @@ kinds = pytest.mark.parametrize("kind", KINDS)
 @pytest.fixture(params=BLOCK_CELLS)
 def block_cells(request, monkeypatch):
     """Rows of one block, and of many."""
-    monkeypatch.setattr("rekmeans.engines.torch.device_rows.HOST_CELLS", BLOCK_CELLS[request.param])
+    monkeypatch.setattr("rekmeans.engines.torch.cells.HOST_CELLS", BLOCK_CELLS[request.param])
 
 
 def both_rows(name, kind):
@@ -60,8 +60,10 @@ def both_rows(name, kind):
 @kinds
 def test_mapped_rows_and_weights(name, kind, block_cells):
     reference, rows = both_rows(name, kind)
-    assert_array_equal(rows.store.grid(slice(None)).numpy(), reference.F)
-    assert_array_equal(rows.store.grid(torch.tensor([5, 2, 5])).numpy(), reference.F[[5, 2, 5]])
+    assert_array_equal(rows.mapped.store.grid(slice(None)).numpy(), reference.F)
+    assert_array_equal(
+        rows.mapped.store.grid(torch.tensor([5, 2, 5])).numpy(), reference.F[[5, 2, 5]]
+    )
     assert_array_equal(rows.weights(), reference.weights())
     assert (rows.weight_bits, rows.n_uninformative(), len(rows)) == (
         reference.weight_bits,
@@ -123,11 +125,11 @@ def test_samples_and_chosen_rows(name, kind):
     places = both_rows(name, kind)
     numbers, weights = np.array([4, 1, 9]), np.array([1.0, 2.5, 0.0])
     for one, two in (
-        [rows.sample(50, 3) for rows in places],
-        [rows.sample(5000, 3) for rows in places],
-        [rows.take(numbers, weights) for rows in places],
+        [rows.place(rows.table.sample(50, 3)) for rows in places],
+        [rows.place(rows.table.sample(5000, 3)) for rows in places],
+        [rows.place(rows.table.take(numbers, weights)) for rows in places],
     ):
-        assert_array_equal(one.F, two.store.grid(slice(None)).numpy())
+        assert_array_equal(one.F, two.mapped.store.grid(slice(None)).numpy())
         assert_array_equal(one.weights(), two.weights())
         assert one.weight_bits == two.weight_bits
 
@@ -137,7 +139,7 @@ def test_integer_weights_keep_all_their_digits(kind):
     places = both_rows("weights and gaps", kind)
     numbers = np.arange(5)
     weights = np.array([(1 << 40) - 1, (1 << 39) + (1 << 15), (1 << 31) + 1, 3, 0])
-    one, two = (rows.take(numbers, weights) for rows in places)
+    one, two = (rows.place(rows.table.take(numbers, weights)) for rows in places)
     assert_array_equal(one.weights(), two.weights())
     assert one.weight_bits == two.weight_bits
 
@@ -151,5 +153,5 @@ def test_oversampled_candidates_have_the_weights_of_the_reference(kind):
         weighted_candidates(rows, 6, np.random.PCG64(3))
         for rows in both_rows("weights and gaps", kind)
     )
-    assert_array_equal(one.F, two.store.grid(slice(None)).numpy())
+    assert_array_equal(one.F, two.mapped.store.grid(slice(None)).numpy())
     assert_array_equal(one.weights(), two.weights())

@@ -87,7 +87,7 @@ class BlockRows(BaseRows):
     def start_seeding(self) -> DrawSeeding:
         return DrawSeeding(self)
 
-    def start_run(self, model: Model) -> BlockRun:
+    def start_run(self, model: Model) -> Run:
         return BlockRun(self, model)
 
     def in_memory(self) -> BaseRows:

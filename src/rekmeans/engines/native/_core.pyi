@@ -312,3 +312,60 @@ def cells_left_out_by_row(X: Annotated[NDArray, dict(shape=(None, None), device=
 @overload
 def cells_left_out_by_row(data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n: int, low: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], high: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int) -> NDArray[numpy.int64]:
     """The same of a table in CSC form."""
+
+class ErrorBounds:
+    """The error bounds of exact passes, on rows of any coordinates."""
+
+    EXACT_COLUMNS: int = 31
+
+    @staticmethod
+    def has_way(way: str, isa: str, k: int) -> bool:
+        """Whether rows can be scored so."""
+
+    @staticmethod
+    def score_rows(G: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], missing: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], H: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], way: str, isa: str) -> tuple:
+        """
+        Scores of rows G (n, p) for centroids H (k, p), both centred and in grid units: scores, errors, winners, best, second, upper, lower, certain.
+        """
+
+    @staticmethod
+    def certify(norm2: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], error: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], best: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], second: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], isa: str) -> tuple:
+        """What two scores prove: upper, lower, certain."""
+
+    @staticmethod
+    def loosen_bounds(labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], drift: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], isa: str) -> tuple:
+        """Bounds after the centroids moved by drift: upper, lower, open."""
+
+    @staticmethod
+    def near_bars(norm2: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], limit: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], error: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float32]:
+        """What a centroid nearer than a squared distance scores at least."""
+
+    @staticmethod
+    def quantized_errors(length: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], row_rest: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], largest_norm: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], centroid_rest: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float32]:
+        """The error that 8 or 16 bits add to a score."""
+
+    @staticmethod
+    def float_above(x: float) -> float:
+        """A float32 that is at least x."""
+
+    @staticmethod
+    def length_above(D: int) -> float:
+        """A float32 that is at least the root of D."""
+
+    @staticmethod
+    def length_below(D2: float) -> float:
+        """A float32 that is at most the root of D2."""
+
+    @staticmethod
+    def is_beyond(own: float, limit: float, distance: float) -> bool:
+        """
+        Whether a candidate so far from a row's own centroid is beyond the row's limit.
+        """
+
+    @staticmethod
+    def candidate_bar(best: float, error: float) -> float:
+        """What a centroid that may win scores at least."""
+
+    @staticmethod
+    def ruled_out_score(bar: float, error: float) -> float:
+        """What stands for the float32 scores of centroids below the bar."""

@@ -1,7 +1,5 @@
-"""The torch engine: rows on a card or another device of torch, which is loaded only where rows are
-placed.
-"""
+"""The torch engine: rows on a GPU or another device of torch, which is loaded only on request."""
 
-from .engine import Torch
+from .engine import Torch, host_values
 
-__all__ = ["Torch"]
+__all__ = ["Torch", "host_values"]

@@ -1,60 +1,388 @@
-"""Rows of a table on the devices of the torch engine, or block by block where they are too many for
-one.
+"""Where rows go: to which devices, in one piece, in blocks or in shards, and what fits.
+
+Rows go to the device of a tensor, to the devices that the user names, or to the best one that is
+visible.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache, reduce
+from operator import add
+from typing import cast
 
+import numpy as np
 import torch
 
+from ..._grid import Array
+from ...kernels.base import Kernel
 from ...kernels.euler import Euler
-from ...model import Model
-from ...table.torch import TorchTable
+from ...model import Assignment, Centroids, Model
+from ...table import Block, MemoryTable, StreamTable, Table, TableFacts
+from ..base import BaseRows, Run
 from ..blocks import BlockRows
-from .device_rows import MOST_DEVICE_ROWS
-from .devices import devices_for
-from .float_rows import TorchPoints
-from .host_blocks import BlockedTable, rows_that_fit
-from .lack_of_memory import FREE_SHARE, explain_lack_of_memory
-from .parts import PartedRows
-from .rows import TorchRows
+from ..native import Native
+from ..wide_sums import widen_sums
+from .error_bound import MARGIN, TESTED, step_loss
+from .launches import launch_kernel
+from .table import WITHOUT_DOUBLES, TorchTable, is_amd_gpu
 
-LEAST_BLOCK_ROWS = 256  # of a block, whatever the limit
+NO_AMD_GPU = "does not support AMD GPUs: its error bound is proven for NVIDIA tensor cores only."
+# the environment's list, as in "cuda:0,cuda:1"; rows are split over several
+DEVICES = "REKMEANS_DEVICES"
+
+# running sums of 32 bits of each row and of weights up to 2^31 stay inside 64 bits
+MAX_DEVICE_ROWS = (1 << 31) - 1
+FREE_SHARE = 0.6  # of a GPU's free memory that mapped rows may take; the rest is for a pass
+ROW_BYTES = 128  # of a row on a device beside its cells: labels, losses, bounds
+CELL_BYTES = 8  # of a mapped cell
+MIN_BLOCK_ROWS = 256  # of a block, whatever the limit
+# of a table whose starts the processor finds sooner than a GPU: launches take longer than the work
+FEW_CELLS = 1 << 21
+
+# rows, centroids, columns, warps
+PROBE_TILES = ((128, 256, 64, 8), (128, 128, 64, 4), (64, 16, 32, 2))
+PROBE_COLUMNS = 2048  # of the products
+# log2 of factors: what is dropped
+TINY = [exponent + part for exponent in range(-16, -8) for part in (0.0, -0.001)]
+
+# maps a table on a device
+PlaceRows = Callable[[Kernel, Table, torch.device], BaseRows]
 
 
-def place_on_devices(stages: Sequence[Model], table: Any, memory_limit: int | None) -> Any:
-    """The rows of a table, mapped on its device, on several, or anew in every pass where they are
-    too many.
+# which device
+
+
+def devices_for(table: Table) -> list[torch.device]:
+    """Return the devices that rows of this table go to; raise an error for one that is not
+    supported.
     """
-    kernel = stages[-1].kernel
+    if not table.is_on_host:
+        return [cast(TorchTable, table).device]
+    devices = named_devices() or [best_device()]
+    if any(map(is_amd_gpu, devices)):
+        raise ValueError(f"engine='torch' {NO_AMD_GPU} Set {DEVICES}=cpu, or use engine='native'.")
+    return devices
+
+
+def explain_unsupported_device(table: TableFacts) -> str:
+    """Return why the device of a tensor's table is not supported, with the fix; '' if it is
+    supported.
+    """
+    return f"{NO_AMD_GPU} Pass X.cpu()." if is_amd_gpu(cast(TorchTable, table).device) else ""
+
+
+def named_devices() -> list[torch.device]:
+    """Return the devices that the environment names, which may be none."""
+    names = [name.strip() for name in os.environ.get(DEVICES, "").split(",") if name.strip()]
+    return [_device_with_doubles(_check_device(name)) for name in names]
+
+
+def _check_device(name: str) -> torch.device:
+    try:
+        # with its index: plain "cuda" depends on the thread
+        device = torch.empty(0, device=name).device
+    except (RuntimeError, AssertionError) as error:
+        why = str(error).splitlines()[0].rstrip(".")
+        build = (
+            "" if torch.cuda.is_available() else f" (torch {torch.__version__} sees no CUDA device)"
+        )
+        raise ValueError(
+            f"{DEVICES}={name!r} must name a device of torch, {why}{build}: set it to 'cpu'."
+        ) from None
+    return device
+
+
+def best_device() -> torch.device:
+    """Return a CUDA device if there is one, else another with float64, else the processor."""
+    if torch.cuda.is_available():
+        return torch.device("cuda", torch.cuda.current_device())
+    if hasattr(torch, "xpu") and torch.xpu.is_available():
+        return torch.device("xpu")
+    return torch.device("cpu")
+
+
+def _device_with_doubles(device: torch.device) -> torch.device:
+    return torch.device("cpu") if device.type in WITHOUT_DOUBLES else device
+
+
+def describe_device() -> str:
+    """Return a description of the device that rows of host tables go to."""
+    device = (named_devices() or [best_device()])[0]
+    if device.type != "cuda":
+        return (
+            f"torch {torch.__version__} on the {device.type}, plain operations; no CUDA "
+            f"device is visible"
+        )
+    if is_amd_gpu(device):
+        return f"torch {torch.__version__}, which {NO_AMD_GPU} Set {DEVICES}=cpu."
+    properties = torch.cuda.get_device_properties(device)
+    return (
+        f"torch {torch.__version__} on {properties.name}, {properties.total_memory / 2**30:.0f} GiB"
+    )
+
+
+def hostile_operands(rows: int, device: torch.device) -> Iterator[torch.Tensor]:
+    """Yield rows (rows, PROBE_COLUMNS) whose products with themselves and their negatives are hard
+    to add up.
+    """
+    draw = torch.Generator(device="cpu").manual_seed(0)
+    for tiny in TINY:  # a large first term, then many that lie just below what the alignment keeps
+        x = torch.full((rows, PROBE_COLUMNS), 2.0**tiny)
+        x[:, 0] = 1.0
+        yield x.half().to(device)
+        x[:, ::16] = 1.0  # one in each step
+        yield x.half().to(device)
+        # large sums that cancel again
+        signs = torch.where(torch.arange(PROBE_COLUMNS) % 32 < 16, 1.0, -1.0)
+        yield (x * signs).half().to(device)
+    exponents = torch.rand(rows, PROBE_COLUMNS, generator=draw) * 14 - 14  # all sizes at once
+    signs = torch.randint(0, 2, (rows, PROBE_COLUMNS), generator=draw) * 2 - 1
+    yield (2.0**exponents).half().to(device)
+    yield (2.0**exponents * signs).half().to(device)
+    yield torch.randn(rows, PROBE_COLUMNS, generator=draw).half().to(device)
+
+
+def largest_share_of_bound(device: torch.device, major: int) -> float:
+    """Return the largest error of tensor cores on hostile operands as a share of the bound.
+
+    The bound is MARGIN P u sum |x c|, see error_bound.py. The model allows a share of 1 / MARGIN.
+    """
+    from .kernels.assignment import multiply  # Triton is loaded only for a CUDA device
+
+    worst = 0.0
+    for n_rows, n_centroids, columns, n_warps in PROBE_TILES:
+        for x in hostile_operands(n_rows, device):
+            C = x[torch.arange(n_centroids, device=device) % n_rows] * torch.linspace(
+                0.5, 1.0, n_centroids, device=device
+            ).half().unsqueeze(1)
+            out = torch.empty(n_rows, n_centroids, device=device)
+            tile = {"P": PROBE_COLUMNS, "BN": n_rows, "BK": n_centroids, "BP": columns}
+            launch_kernel(multiply, 1, x, C, out, num_warps=n_warps, **tile)
+            size = x.double().abs() @ C.double().abs().T
+            error = (out.double() - x.double() @ C.double().T).abs()
+            worst = max(
+                worst, float((error / (MARGIN * PROBE_COLUMNS * step_loss(major) * size)).max())
+            )
+    return worst
+
+
+@cache
+def check_accumulator(device: torch.device) -> None:
+    """Raise an error for an untested GPU whose tensor cores lose too much for error_bound.py."""
+    major = torch.cuda.get_device_properties(device).major
+    if major in TESTED:
+        return
+    if (share := largest_share_of_bound(device, major)) > 1 / MARGIN:
+        name = torch.cuda.get_device_name(device)
+        raise RuntimeError(
+            f"engine='torch' proves its labels by a bound on what tensor cores lose; {name} takes "
+            f"{share:.2f} of it, "
+            f"{1 / MARGIN} is allowed: use engine='native'."
+        )
+
+
+# what fits
+
+
+def check_row_count(table: Table) -> None:
+    """Raise an error for more rows than a device can number."""
+    if table.n_rows > MAX_DEVICE_ROWS:
+        raise ValueError(
+            f"X has {table.n_rows:,} rows, and engine='torch' supports at most "
+            f"{MAX_DEVICE_ROWS:,} on one device. "
+            "Pass fewer rows."
+        )
+
+
+def max_rows_on(device: torch.device, d: int, memory_limit: int | None) -> int:
+    """Return how many mapped rows of d columns a device may hold at a time."""
+    if memory_limit is None and device.type != "cuda":
+        return MAX_DEVICE_ROWS
+    if memory_limit is None:
+        memory_limit = int(FREE_SHARE * torch.cuda.mem_get_info(device)[0])
+    return min(MAX_DEVICE_ROWS, rows_that_fit(d, memory_limit))
+
+
+def rows_that_fit(d: int, n_bytes: int) -> int:
+    """Return how many mapped rows of d columns take so many bytes on a device."""
+    return n_bytes // (CELL_BYTES * d + ROW_BYTES)
+
+
+@contextmanager
+def explain_lack_of_memory(table: Table, device: torch.device) -> Iterator[None]:
+    """Turn a device's lack of memory into an error that states how many rows would fit."""
+    try:
+        yield
+    except torch.OutOfMemoryError:
+        free = torch.cuda.mem_get_info(device)[0] if device.type == "cuda" else 0
+        fit = rows_that_fit(table.n_columns, int(FREE_SHARE * free))
+        raise MemoryError(
+            f"the {table.n_rows:,} rows of X do not fit into the memory of {device}, about "
+            f"{fit:,} would: "
+            "pass X on the host, which is copied block by block, fewer rows, or use "
+            "engine='native'."
+        ) from None
+
+
+# in one piece, in blocks, in shards
+
+
+def place_on_devices(
+    kernel: Kernel, table: Table, memory_limit: int | None, place_rows: PlaceRows
+) -> BaseRows:
+    """Return the rows of a table on its device, on several, or mapped again in every pass if they
+    are too many.
+    """
     devices = devices_for(table)
     device = devices[0]
+
+    def place(some: Table) -> BaseRows:
+        return place_rows(kernel, some, device)
+
     with explain_lack_of_memory(table, device):
-        if kernel.formula != Euler.formula:
-            return TorchPoints(kernel, table, device)
         if not table.is_in_memory:
-            return BlockRows(kernel, table, lambda block: TorchRows(kernel, block, device))
-        if isinstance(table, TorchTable):
-            return TorchRows(kernel, table, device)
+            return BlockRows(kernel, cast(StreamTable, table), place)
+        if not (table.is_on_host and kernel.formula == Euler.formula):
+            return place(table)
         if len(devices) > 1:
-            return PartedRows(kernel, table, devices)
-        room = device_room(device, memory_limit)
-        most = (
-            MOST_DEVICE_ROWS
-            if room is None
-            else min(MOST_DEVICE_ROWS, rows_that_fit(table.n_columns, room))
+            return ShardedRows(kernel, cast(MemoryTable, table), devices, place_rows)
+        max_rows = max_rows_on(device, table.n_columns, memory_limit)
+        if table.n_rows <= max_rows:
+            return place(table)
+        # one block is copied while one is computed on
+        blocks = BlockedTable(cast(MemoryTable, table), max(MIN_BLOCK_ROWS, max_rows // 2))
+        return BlockRows(kernel, cast(StreamTable, blocks), place)
+
+
+def place_few_rows(kernel: Kernel, table: Table, device: torch.device) -> BaseRows | None:
+    """Return the rows of a small table in the compiled core, to the same bits.
+
+    None if they are best left on the device.
+    """
+    if device.type != "cuda" or table.n_rows * table.n_columns > FEW_CELLS or Native().missing():
+        return None
+    from ..native.exact import NativeRows  # the core is loaded only where it is asked for
+
+    if not table.is_on_host:
+        X = table.dense(slice(None))
+        table = MemoryTable(X, table.weights, table.columns, table.largest_weight)
+    return NativeRows(kernel, cast(MemoryTable, table))
+
+
+@dataclass(frozen=True)
+class BlockedTable:
+    """A table in memory that is read block by block, as a StreamTable is."""
+
+    table: MemoryTable
+    block_rows: int
+    memory_limit: int | None = None  # labels stay in memory, whatever a device may hold
+
+    @property
+    def n_rows(self) -> int:
+        return self.table.n_rows
+
+    @property
+    def n_columns(self) -> int:
+        return self.table.n_columns
+
+    @property
+    def largest_weight(self) -> float | None:
+        return None if self.table.weights is None else float(self.table.weights.max())
+
+    def in_memory(self) -> MemoryTable:
+        return self.table
+
+    def dense(self, rows: slice | Array) -> Array:
+        return self.table.dense(rows)
+
+    def sample(self, count: int, seed: int) -> MemoryTable:
+        return self.table.sample(count, seed)
+
+    def take(self, rows: Array, weights: Array) -> MemoryTable:
+        return self.table.take(rows, weights)
+
+    def count_labels(self, labels: Array, k: int) -> Array:
+        return self.table.count_labels(labels, k)
+
+    def blocks(self, size: int) -> Iterator[slice]:
+        return self.table.blocks(size)
+
+    def read_blocks(self) -> Iterator[Block]:
+        """Yield all rows in order, block by block."""
+        w, columns = self.table.weights, self.table.columns
+        return (
+            Block(
+                at.start,
+                self.table.dense(at),
+                None if w is None else w[at],
+                columns,
+                self.largest_weight,
+            )
+            for at in self.blocks(self.block_rows)
         )
-        if table.n_rows <= most:
-            return TorchRows(kernel, table, device)
-        # one is copied while one is computed
-        blocks: Any = BlockedTable(table, max(LEAST_BLOCK_ROWS, most // 2))
-        return BlockRows(kernel, blocks, lambda block: TorchRows(kernel, block, device))
+
+    def rows_at(self, at: slice) -> MemoryTable:
+        """Return some rows as a table of their own, with the weights that they have in the
+        whole.
+        """
+        weights = None if self.table.weights is None else self.table.weights[at]
+        return MemoryTable(self.table.X[at], weights, self.table.columns, self.largest_weight)
 
 
-def device_room(device: torch.device, memory_limit: int | None) -> int | None:
-    """Bytes of a device that mapped rows may take; None for no limit."""
-    if memory_limit is not None or device.type != "cuda":
-        return memory_limit
-    return int(FREE_SHARE * torch.cuda.mem_get_info(device)[0])
+class ShardedRows(BlockRows):
+    """A shard of the rows on each device, mapped once; the sums of all shards add up."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        table: MemoryTable,
+        devices: Sequence[torch.device],
+        place_rows: PlaceRows,
+    ) -> None:
+        size = -(-table.n_rows // len(devices))
+        blocked = BlockedTable(table, size)
+
+        def place_on_first(some: Table) -> BaseRows:
+            return place_rows(kernel, some, devices[0])
+
+        super().__init__(kernel, cast(StreamTable, blocked), place_on_first)
+        # fewer rows than devices go to the first few
+        places = list(zip(blocked.blocks(size), devices, strict=False))
+
+        def place_shard(place: tuple[slice, torch.device]) -> tuple[slice, BaseRows]:
+            at, device = place
+            return at, place_rows(kernel, blocked.rows_at(at), device)
+
+        with ThreadPoolExecutor(len(places)) as pool:
+            self.shards = list(pool.map(place_shard, places))
+
+    def read_rows(self) -> Iterator[tuple[slice, BaseRows]]:
+        yield from self.shards
+        self.n_uninformative_rows = sum(rows.n_uninformative() for _, rows in self.shards)
+
+    def start_run(self, model: Model) -> ShardedRun:
+        return ShardedRun(self, model)
+
+
+class ShardedRun(Run):
+    """A run on every device; their passes are made at the same time."""
+
+    def __init__(self, rows: ShardedRows, model: Model) -> None:
+        self.model = model
+        self.n_passes = 0
+        self.runs = [shard.start_run(model) for _, shard in rows.shards]
+
+    def assign(self, C: Centroids) -> Assignment:
+        with ThreadPoolExecutor(len(self.runs)) as pool:
+            assignments = list(pool.map(lambda run: run.assign(C), self.runs))
+        self.n_passes += 1
+        sums = reduce(add, (widen_sums(one.sums.fetch()) for one in assignments))
+        return Assignment(sum(one.n_changed for one in assignments), sums)
+
+    def labels(self) -> Array:
+        return np.concatenate([run.labels() for run in self.runs])

@@ -1,10 +1,9 @@
-"""Starting centroids on a device: each row's two nearest so far, exact draws; one answer to the
-host for each step.
+"""Starting centroids on a device: the two nearest of each row so far, and exact draws.
+
+Every step brings one array to the host.
 """
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,19 +12,23 @@ from ..._grid import Array
 from ...kernels.euler import OnCircles
 from ...seeding import Seeding
 from ...table import draw_goals
-from .distances import exact_distances
-from .integers import RunningSums, add_shifted, fetch_integers
-from .plain_run import COUNT_BITS, LOSS_BITS
+from .exact import (
+    COUNT_BITS,
+    LOSS_BITS,
+    RunningSums,
+    add_shifted,
+    exact_distances,
+    fetch_integers,
+)
+from .mapped_rows import MappedRows
 
 FAR = (1 << 63) - 1  # above every distance
 
 
 class TorchSeeding(Seeding):
-    """Nearest and second-nearest distance of every row to the centroids chosen so far, updated as
-    they change.
-    """
+    """The nearest and second-nearest distance of every row to the centroids chosen so far."""
 
-    def __init__(self, rows: Any) -> None:
+    def __init__(self, rows: MappedRows) -> None:
         self.rows = rows
         self.near, self.next = (
             torch.full((rows.n,), FAR, dtype=torch.int64, device=rows.device) for _ in range(2)
@@ -43,14 +46,14 @@ class TorchSeeding(Seeding):
         return self._draw(words).cpu().numpy()
 
     def _draw(self, words: Array) -> torch.Tensor:
-        """A row number for each word, on the device."""
+        """Return a row number for each word, on the device."""
         if len(self.grid) and self.total:
             goals = [(word * self.total) >> 64 for word in words.tolist()]
             return RunningSums(self.near, self.rows.w).first_above(goals)
         if self.rows.w is None:
-            return self.rows.labels_on_device(draw_goals(self.rows.n, words))
+            return self.rows.cells.upload_numbers(draw_goals(self.rows.n, words))
         ends = self.rows.w.cumsum(0)
-        goals = self.rows.labels_on_device(draw_goals(int(ends[-1]), words))
+        goals = self.rows.cells.upload_numbers(draw_goals(int(ends[-1]), words))
         return torch.searchsorted(ends, goals, right=True).clamp(max=self.rows.n - 1)
 
     def add_rows(self, words: Array) -> None:
@@ -58,7 +61,7 @@ class TorchSeeding(Seeding):
             self._add_best(self._draw(step))
 
     def add_best(self, numbers: Array) -> None:
-        self._add_best(self.rows.labels_on_device(numbers))
+        self._add_best(self.rows.cells.upload_numbers(numbers))
 
     def _add_best(self, numbers: torch.Tensor) -> None:
         P = self.rows.filled_rows(numbers)
@@ -71,10 +74,11 @@ class TorchSeeding(Seeding):
         self._insert(D[:, best], len(self.grid) - 1)
 
     def _losses(self, P: torch.Tensor) -> torch.Tensor:
-        """|f - m|^2 of every row and candidate, (n, candidates)."""
+        """Return |f - m|^2 of every row and candidate, (n, candidates)."""
         rows = self.rows
         parts = [
-            exact_distances(rows.store.grid(at), P, rows.is_complete) for at in rows.blocks(len(P))
+            exact_distances(rows.store.grid(at), P, rows.is_complete)
+            for at in rows.cells.slices(len(P))
         ]
         return torch.cat(parts)
 
@@ -91,8 +95,8 @@ class TorchSeeding(Seeding):
     def add_all(self, numbers: Array) -> None:
         rows = self.rows
         first = len(self.grid)
-        P = rows.filled_rows(rows.labels_on_device(numbers))
-        for at in rows.blocks(len(P)):
+        P = rows.filled_rows(rows.cells.upload_numbers(numbers))
+        for at in rows.cells.slices(len(P)):
             D, least = exact_distances(rows.store.grid(at), P, rows.is_complete).min(1)
             closer = D < self.near[at]
             self.near[at] = torch.where(closer, D, self.near[at])
@@ -107,7 +111,7 @@ class TorchSeeding(Seeding):
         (masses,) = fetch_integers(
             rows.summation.by_label(ones, rows.w, self.owner, len(self.grid), COUNT_BITS)
         )
-        return masses
+        return masses.astype(np.float64)  # above 2^63 they are Python integers
 
     def swap_rows(self, words: Array, patience: int) -> None:
         n_failed = 0
@@ -117,7 +121,7 @@ class TorchSeeding(Seeding):
                 break
 
     def swap_best(self, numbers: Array) -> bool:
-        return self._swap_best(self.rows.labels_on_device(numbers))
+        return self._swap_best(self.rows.cells.upload_numbers(numbers))
 
     def _swap_best(self, numbers: torch.Tensor) -> bool:
         P = self.rows.filled_rows(numbers)
@@ -135,8 +139,9 @@ class TorchSeeding(Seeding):
         return True
 
     def _loss_left(self, D: torch.Tensor, k: int) -> Array:
-        """Loss left if candidate p replaces centroid q, (k, candidates): sum min(D_p, near), more
-        for the rows of q.
+        """Return the loss left if candidate p replaces centroid q, (k, candidates).
+
+        It is the sum of min(D_p, near), and more for the rows of q.
         """
         rows = self.rows
         kept = torch.minimum(D, self.near[:, None])
@@ -147,10 +152,10 @@ class TorchSeeding(Seeding):
         return left
 
     def _recount(self, hit: torch.Tensor) -> None:
-        """The two nearest of these rows, from all centroids."""
+        """Find the two nearest of these rows again, among all centroids."""
         rows = self.rows
         k = len(self.grid)
-        for numbers in hit.split(max(1, rows.cells_at_once // max(2 * rows.d, k))):
+        for numbers in hit.split(max(1, rows.cells.max_cells // max(2 * rows.d, k))):
             D = exact_distances(rows.store.grid(numbers), self.grid, rows.is_complete)
             self.near[numbers], self.owner[numbers] = D.min(1)
             if k > 1:

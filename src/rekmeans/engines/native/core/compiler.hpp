@@ -16,7 +16,28 @@
 #define REKMEANS_UNROLL(COUNT)
 #endif
 
+#if defined(REKMEANS_PLAIN)
+#include <cmath>
+#endif
+
 namespace rekmeans {
+
+// Anonymous: each instruction set has its own copy.
+namespace {
+
+#if defined(REKMEANS_PLAIN)
+inline float magnitude(float x) { return std::fabs(x); }
+inline double magnitude(double x) { return std::fabs(x); }
+inline float square_root(float x) { return std::sqrt(x); }
+inline double square_root(double x) { return std::sqrt(x); }
+#else
+inline float magnitude(float x) { return __builtin_fabsf(x); }
+inline double magnitude(double x) { return __builtin_fabs(x); }
+inline float square_root(float x) { return __builtin_sqrtf(x); }
+inline double square_root(double x) { return __builtin_sqrt(x); }
+#endif
+
+}  // namespace
 
 // Ask for the cache line at this address; nothing is read. Static: each instruction set has its own
 // copy.

@@ -1,3 +1,1 @@
-"""Triton kernels of a certified pass: assignment, doubtful rows, exact sums, centroids, groups,
-small fits.
-"""
+"""Triton kernels: the assignment and the update step of a certified pass, and small fits."""

@@ -1,20 +1,20 @@
-"""Small tables: many passes in one launch; int64 scores, sums by atomics, one barrier of all
-programs a pass.
+"""Many passes over a small table in one launch.
+
+Scores are int64, sums are added by atomics, and one barrier of all programs ends each pass.
 """
 
 import triton
 import triton.language as tl
 
-from .centroids import round_to_even
-from .doubtful import GRID_STEPS
-from .verdict import FALLS, RELOCATES, REPEATS, STALLS
+from .assignment import GRID_STEPS
+from .update import FALLS, RELOCATES, REPEATS, STALLS, round_to_even
 
 SLOTS = tl.constexpr(3)  # sums and centroids of three passes: read, added to, cleared
 
 
 @triton.jit
 def _wait_for_all(barrier, target):
-    """Every program has come here so many times."""
+    """Wait until every program has come here so many times."""
     tl.debug_barrier()
     tl.atomic_add(barrier, 1)
     while tl.atomic_add(barrier, 0) < target:
@@ -26,7 +26,7 @@ def _wait_for_all(barrier, target):
 def _next_centroids(
     S, N, m, slot, cell, partner, inside, kk, k, RECTIFIED: tl.constexpr, P: tl.constexpr
 ):
-    """S/n or S/|S| on the grid, (KP, BP); and how many clusters are empty."""
+    """Return S/n or S/|S| on the grid, (KP, BP), and how many clusters are empty."""
     size = tl.load(N + slot * k + kk, mask=kk < k, other=1, volatile=True)
     a = tl.load(S + slot * k * P + cell, mask=inside, other=0, volatile=True).to(tl.float64)
     if RECTIFIED:
@@ -59,7 +59,7 @@ def fit_small(
     NPROG: tl.constexpr,
     LOG: tl.constexpr, RECTIFIED: tl.constexpr,
 ):  # fmt: skip
-    """Passes until one stalls, repeats its centroids, leaves a cluster empty, or is the last."""
+    """Make passes until one stalls, repeats its centroids or leaves a cluster empty."""
     pid = tl.program_id(0)
     kk, col = tl.arange(0, KP), tl.arange(0, BP)
     cell = kk[:, None] * P + col[None, :]

@@ -25,4 +25,5 @@ NB_MODULE(_core, m) {
   bind_seeding(m);
   bind_float(m);
   bind_scales(m);
+  bind_error_bounds(m);
 }

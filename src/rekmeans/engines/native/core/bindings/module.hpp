@@ -16,5 +16,6 @@ void bind_block_run(nb::module_& m);
 void bind_seeding(nb::module_& m);
 void bind_float(nb::module_& m);
 void bind_scales(nb::module_& m);
+void bind_error_bounds(nb::module_& m);
 
 }  // namespace rekmeans

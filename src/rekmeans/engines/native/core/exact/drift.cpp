@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "../parallel.hpp"
+#include "error_bounds.hpp"
 
 namespace rekmeans {
 namespace {
@@ -22,7 +23,7 @@ double grid_length(const int32_t* a, const int32_t* b, size_t p) {
 void centroid_drift(const int32_t* C, const int32_t* last, size_t k, size_t p, size_t threads,
                     float* moved) {
   parallel(threads_for(k * p, threads), k, [&](size_t, size_t c) {
-    moved[c] = float(grid_length(C + c * p, last + c * p, p)) * ROUND_UP;
+    moved[c] = float_above(grid_length(C + c * p, last + c * p, p));
   });
 }
 

@@ -1,15 +1,15 @@
 // What seeding knows of each row: exact distance, length that is at least its root, and index, of a
 // near centroid.
 #pragma once
-#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
 
+#include "error_bounds.hpp"
+
 namespace rekmeans {
 
 constexpr int64_t INFINITELY_FAR = std::numeric_limits<int64_t>::max();
-constexpr float LENGTH_UP = 1 + 0x1p-20f;  // more than the roundings of two lengths and their sum
 
 struct Neighbours {
   Neighbours(size_t n, bool has_lengths)
@@ -19,7 +19,7 @@ struct Neighbours {
 
   void set(size_t j, int64_t D, int32_t c) {
     distance[j] = D, index[j] = c;
-    if (!length.empty()) length[j] = std::sqrt(float(D)) * LENGTH_UP;
+    if (!length.empty()) length[j] = length_above(D);
   }
 
   std::vector<int64_t> distance;

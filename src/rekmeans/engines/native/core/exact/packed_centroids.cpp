@@ -26,11 +26,9 @@ PackedCentroids::PackedCentroids(const Rows& rows, const int32_t* C, size_t k_, 
   if (!rows.is_complete) missing_gain.assign(rows.d * kp, 0);
   parallel(threads, k, [&](size_t, size_t c) { pack_one(rows, C, c); });
   const double norm = std::sqrt(double(*std::max_element(square.begin(), square.end()))) / GRID;
-  const float steps = float(SUM_CHUNK + (p + SUM_CHUNK - 1) / SUM_CHUNK + 8);
-  largest_norm = float(norm) * ROUND_UP;
-  largest_bias = float(norm * norm / 2) * ROUND_UP;
-  error_slope = 1.02f * HALF_ULP * (steps + 6) * ROUND_UP * largest_norm;
-  error_floor = 1.02f * HALF_ULP * 6 * largest_bias;
+  largest_norm = float_above(norm);
+  largest_bias = float_above(norm * norm / 2);
+  complete_error = score_error(p, largest_norm, largest_bias);
 }
 
 void PackedCentroids::pack_one(const Rows& rows, const int32_t* C, size_t c) {
@@ -49,17 +47,13 @@ void PackedCentroids::pack_one(const Rows& rows, const int32_t* C, size_t c) {
   bias[c] = float(double(square[c]) / (2 * GRID * GRID));
 }
 
-// Sums of at most SUM_CHUNK products and of the p/SUM_CHUNK chunks, each step off by HALF_ULP of
-// its size: at most (SUM_CHUNK + p/SUM_CHUNK + 2) HALF_ULP |g||h|. Then the bias, rounded once and
-// subtracted, and the missing cells added one by one.
 float PackedCentroids::error(float norm2, size_t n_missing) const {
-  const float more = 2.04f * HALF_ULP * float(n_missing);
-  return std::sqrt(norm2) * (error_slope + more * ROUND_UP * largest_norm) + error_floor +
-         more * largest_bias;
+  return error_of_row(complete_error, norm2, n_missing, largest_norm, largest_bias);
 }
 
 void PackedCentroids::pack_bytes_if_fast(const Rows& rows) {
-  const bool is_large = k >= QUANTIZE_FROM && kp * rows.p >= QUANTIZE_PRODUCTS && rows.p <= 1 << 15;
+  const bool is_large =
+      k >= QUANTIZE_FROM && kp * rows.p >= QUANTIZE_PRODUCTS && rows.p <= MOST_BYTES;
   if (is_large && rows.simd->quantize_row && rows.has_dense_values()) pack_bytes(rows);
 }
 
@@ -71,15 +65,15 @@ void PackedCentroids::pack_bytes(const Rows& rows) {
   std::vector<double> errors(k);
   parallel(threads, k,
            [&](size_t, size_t c) { pack_bytes_of(rows.p, rows.simd->panel, c, &errors[c]); });
-  int8_error = float(*std::max_element(errors.begin(), errors.end())) * ROUND_UP;
+  int8_error = float_above(*std::max_element(errors.begin(), errors.end()));
 }
 
 void PackedCentroids::pack_bytes_of(size_t p, size_t panel, size_t c, double* error) {
   const float* h = values.data() + c * p;
   float largest = 0;
   for (size_t l = 0; l < p; ++l) largest = std::max(largest, std::fabs(h[l]));
-  int8_scale[c] = largest / 127;
-  const float inverse = largest > 0 ? 127 / largest : 0;
+  int8_scale[c] = largest / LARGEST_BYTE;
+  const float inverse = largest > 0 ? LARGEST_BYTE / largest : 0;
   const size_t first = c / panel * panel, span = std::min(panel, kp - first);
   int8_t* lane = int8.data() + first * quads * 4 + (c - first) * 4;
   double gap2 = 0;
@@ -99,7 +93,7 @@ void PackedCentroids::pack_pairs(const Rows& rows) {
   std::vector<double> errors(k);
   parallel(threads, k,
            [&](size_t, size_t c) { pack_pairs_of(rows.p, rows.simd->panel, c, &errors[c]); });
-  pair_error = float(*std::max_element(errors.begin(), errors.end())) * ROUND_UP;
+  pair_error = float_above(*std::max_element(errors.begin(), errors.end()));
 }
 
 void PackedCentroids::pack_pairs_of(size_t p, size_t panel, size_t c, double* error) {
@@ -107,7 +101,7 @@ void PackedCentroids::pack_pairs_of(size_t p, size_t panel, size_t c, double* er
   float largest = 0;
   for (size_t l = 0; l < p; ++l) largest = std::max(largest, std::fabs(h[l]));
   const float length = float(std::sqrt(double(square[c])) / GRID);
-  const float scale = 1.001f * std::max(length / LONGEST_PAIRS, largest / LARGEST_OF_PAIR);
+  const float scale = MEASURED_UP * std::max(length / LONGEST_PAIRS, largest / LARGEST_OF_PAIR);
   const float inverse = scale > 0 ? 1 / scale : 0;
   const size_t first = c / panel * panel, span = std::min(panel, kp - first), d = p / 2;
   int16_t* lane = pairs.data() + first * p + (c - first) * 2;

@@ -1,6 +1,7 @@
 // Centroids made ready for scoring: h = m - base, exact in float32, packed in panels; bias |h|^2
 // / 2.
 #pragma once
+#include "error_bounds.hpp"
 #include "rows.hpp"
 
 namespace rekmeans {
@@ -37,7 +38,7 @@ struct PackedCentroids {
 
   // Bound of |float32 score - true score| for a row of length^2 norm2 with so many missing cells.
   float error(float norm2, size_t n_missing) const;
-  float error_slope, error_floor;  // for no missing cells it is error_slope |g| + error_floor
+  ScoreError complete_error;  // for no missing cells
 
  private:
   void pack_one(const Rows& rows, const int32_t* C, size_t c);

@@ -247,8 +247,8 @@ void Run::recheck_own(const CentroidDrift& moves, Workspace& workspace) {
     const size_t j = block.numbers[r], ahead = r + PREFETCH_ROWS;
     if (anew && ahead < block.count) rows.prefetch_row(block.numbers[ahead], true);
     if (anew) upper[j] = own_upper_bound(C, j, block.fetched[r]);
-    const bool beats_slow = upper[j] < lower[j],
-               beats_fast = lower_fast.empty() || upper[j] < lower_fast[j];
+    const bool beats_slow = keeps_label(upper[j], lower[j]),
+               beats_fast = lower_fast.empty() || keeps_label(upper[j], lower_fast[j]);
     if (beats_slow && beats_fast) continue;
     if (beats_slow && workspace.fast_only.push(j)) score_fast(moves, workspace);
     if (!beats_slow && workspace.full.push(j)) score_all(moves, workspace);
@@ -266,7 +266,7 @@ void Run::score_fast(const CentroidDrift& moves, Workspace& workspace) {
     const bool is_own = fast[size_t(block.winner[r])] == size_t(labels[j]);
     lower_fast[j] =
         distance_bounds(rows, j, block.error[r], is_own ? block.second[r] : block.best[r]).lower;
-    if (upper[j] < lower_fast[j]) continue;
+    if (keeps_label(upper[j], lower_fast[j])) continue;
     if (workspace.full.push(j)) score_all(moves, workspace);
   }
   block.count = 0;

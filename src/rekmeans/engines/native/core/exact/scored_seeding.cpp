@@ -1,7 +1,6 @@
 #include "scored_seeding.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace rekmeans {
@@ -34,16 +33,14 @@ std::vector<float> ScoredSeeding::candidate_distances(const PackedCentroids& P) 
       }
       closest = std::min(closest, sum);
     }
-    least[c] = float(std::sqrt(closest)) / LENGTH_UP;
+    least[c] = length_below(closest);
   });
   return least;
 }
 
-// |f - m|^2 = |g|^2 - 2 score is below row j's limit only if the score is above this bar; it allows
-// for the roundings of both lengths and of its own four operations.
+// The distance to a centroid is below row j's limit only if its score is at least this bar.
 float ScoredSeeding::score_bar(size_t j, const Neighbours& limit, float error) const {
-  const float length2 = rows.norm2[j], most = float(limit.distance[j]) * float(1 / GRID2);
-  return (length2 - most) / 2 - error * ROUND_UP - 4 * HALF_ULP * (length2 + most);
+  return near_bar(rows.norm2[j], float(limit.distance[j]) * float(1 / GRID2), error);
 }
 
 template <class Visit>
@@ -77,7 +74,7 @@ void ScoredSeeding::visit_near(const PackedCentroids& P, const Neighbours& limit
     auto visit_here = [&](size_t j, size_t i, int64_t D) { visit(thread, j, i, D); };
     for (size_t j = part * PART_ROWS; j < rows.n && j < (part + 1) * PART_ROWS; ++j) {
       const bool is_far =
-          k && nearest.length[j] + limit.length[j] < distances[size_t(nearest.index[j])];
+          k && is_beyond(nearest.length[j], limit.length[j], distances[size_t(nearest.index[j])]);
       if (is_far && !rows.missing(j).count) continue;  // a missing cell shortens distances
       if (limit.distance[j] > 0 && wants(j) && block.push(j))
         visit_block(P, block, limit, visit_here);
@@ -191,7 +188,7 @@ void ScoredSeeding::find_two_nearest(const std::vector<std::vector<uint32_t>>& n
 // By (distance, index).
 void ScoredSeeding::find_two_nearest(const PackedCentroids& all, size_t j, ScoreBlock& block,
                                      size_t r) {
-  const float bar = (k > 1 ? block.second[r] : block.best[r]) - 2 * block.error[r];
+  const float bar = candidate_bar(k > 1 ? block.second[r] : block.best[r], block.error[r]);
   nearest.set(j, INFINITELY_FAR, -1), second.set(j, INFINITELY_FAR, -1);
   for (size_t c = 0; c < k; ++c) {
     if (block.score_of(r, c, all) < bar) continue;

@@ -26,12 +26,9 @@ void ScoreBlock::add_missing(const PackedCentroids& C, size_t j, float* s) const
   }
 }
 
-// With g' and h' the forms of few bits: |g.h - g'.h'| <= |g - g'||h| + |g'||h - h'|, and a few
-// roundings of the product.
 void ScoreBlock::add_rest(const PackedCentroids& C, size_t r, float row_rest, float centroid_rest) {
-  const float norm = std::sqrt(norm2[r]) * ROUND_UP;
-  error[r] += (row_rest * C.largest_norm + (norm + row_rest) * centroid_rest) * 1.001f +
-              16 * HALF_ULP * (norm + row_rest) * (C.largest_norm + centroid_rest);
+  const float length = float_above(std::sqrt(norm2[r]));
+  error[r] += quantized_error(length, row_rest, C.largest_norm, centroid_rest);
 }
 
 void ScoreBlock::score_pairs(const PackedCentroids& C, const uint32_t* numbers_, size_t count_) {
@@ -62,11 +59,10 @@ void ScoreBlock::score_bytes(const PackedCentroids& C, size_t count_) {
   for (size_t r = 0; r < count_; ++r) add_rest(C, r, row_error[r], C.int8_error);
 }
 
-// Float32 scores for those that may win by the 8-bit ones; the rest cannot: theirs are at most
-// threshold + slack.
+// Float32 scores for those that may win by the 8-bit ones.
 void ScoreBlock::refine_bytes(const PackedCentroids& C, size_t j, size_t r) {
   float* s = scores.data() + r * C.kp;
-  const float slack = error[r], threshold = best[r] - 2 * slack;
+  const float slack = error[r], threshold = candidate_bar(best[r], slack);
   const ColumnList missing = rows.missing(j);
   best[r] = second[r] = NO_SCORE;
   for (size_t c = 0; c < C.k; ++c) {
@@ -80,7 +76,7 @@ void ScoreBlock::refine_bytes(const PackedCentroids& C, size_t j, size_t r) {
     if (now > best[r]) second[r] = best[r], best[r] = now, winner[r] = int32_t(c);
     else second[r] = std::max(second[r], now);
   }
-  second[r] = std::max(second[r], threshold + slack);
+  second[r] = std::max(second[r], ruled_out_score(threshold, slack));
   error[r] = C.error(rows.norm2[j], missing.count);
   rows.simd->certify(1, &rows.norm2[j], error + r, best + r, second + r, upper + r, lower + r,
                      is_certain + r);
@@ -91,8 +87,7 @@ void ScoreBlock::fetch(const PackedCentroids& C, const uint32_t* numbers_, size_
   rows.fetch(numbers_, count_, buffer, fetched);
   std::fill(fetched + count_, fetched + std::min(2 * BLOCK_ROWS, count_ + 32), fetched[count_ - 1]);
   for (size_t r = 0; r < count_; ++r) norm2[r] = rows.norm2[numbers_[r]];
-  for (size_t r = 0; r < count_; ++r)
-    error[r] = std::sqrt(norm2[r]) * C.error_slope + C.error_floor;
+  for (size_t r = 0; r < count_; ++r) error[r] = error_of_complete_row(C.complete_error, norm2[r]);
   n_incomplete = 0;
   for (size_t r = 0; r < count_ && !rows.is_complete; ++r)
     if (const size_t count_missing = rows.missing(numbers_[r]).count) {
@@ -176,7 +171,7 @@ void ScoreBlock::find_above(const PackedCentroids& C, const float* bars, uint16_
 
 // The nearest among those that float32 cannot tell apart, in integers; the lowest of several.
 size_t ScoreBlock::decide_exactly(const PackedCentroids& C, size_t r) {
-  const float bar = best[r] - 2 * error[r];
+  const float bar = candidate_bar(best[r], error[r]);
   if (lacks_scores) score_one(C, numbers, r);
   int64_t least = 0;
   size_t nearest = C.k;

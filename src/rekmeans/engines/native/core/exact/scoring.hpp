@@ -26,6 +26,8 @@ struct ScoreBlock {
 
   // Their values, lengths and errors.
   void fetch(const PackedCentroids& C, const uint32_t* numbers, size_t count);
+  // Scores of fetched rows, in few bits if the centroids are packed so; their errors grow by that.
+  void find_scores(const PackedCentroids& C, const uint32_t* numbers, size_t count);
 
   // Rows that wait to be scored; whether the block is full.
   bool push(size_t j) {
@@ -46,7 +48,6 @@ struct ScoreBlock {
 
  private:
   void certify(size_t count);
-  void find_scores(const PackedCentroids& C, const uint32_t* numbers, size_t count);
   void score_one(const PackedCentroids& C, const uint32_t* numbers, size_t r);
   void score_fetched(const PackedCentroids& C, const uint32_t* numbers, size_t count);
   bool has_fast_way(const PackedCentroids& C, size_t count) const;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "error_bounds.hpp"
 #include "rounding.hpp"
 
 namespace rekmeans {

@@ -6,8 +6,6 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t EXACT_COLUMNS =
-    31;  // |f - m|^2 <= 4 a column and a little: 2^-46 times an integer below 2^53
 constexpr int POINTS_AT_ONCE = 4;             // whose sums stay in registers
 constexpr double GRID_SQUARED = GRID * GRID;  // grid units squared in 1
 

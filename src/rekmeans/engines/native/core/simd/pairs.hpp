@@ -28,7 +28,8 @@ void quantize_pairs(const float* cos, const float* sin, size_t count, int16_t* p
   }
   const float top = _mm512_reduce_max_ps(__m512(most)),
               length = square_root(_mm512_reduce_add_ps(__m512(squares)));
-  const float by_length = length * 1.001f / LONGEST_PAIRS, by_size = top * 1.001f / LARGEST_OF_PAIR;
+  const float by_length = length * MEASURED_UP / LONGEST_PAIRS,
+              by_size = top * MEASURED_UP / LARGEST_OF_PAIR;
   *step = by_length > by_size ? by_length : by_size;
   const float inverse = *step > 0 ? 1 / *step : 0;
   squares = vf{};
@@ -46,8 +47,7 @@ void quantize_pairs(const float* cos, const float* sin, size_t count, int16_t* p
       for (size_t r = 0; r < 2 * (count - i); ++r) pairs[2 * i + r] = tail[r];
     }
   }
-  // 1.001 covers the roundings of up to 2^16 squares summed 16 abreast
-  *error = square_root(_mm512_reduce_add_ps(__m512(squares))) * 1.001f;
+  *error = square_root(_mm512_reduce_add_ps(__m512(squares))) * MEASURED_UP;
 }
 
 // Sums of 32 bits that wrap round on the way do not matter: the last one fits.

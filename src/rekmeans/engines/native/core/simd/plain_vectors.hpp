@@ -155,10 +155,6 @@ inline uint32_t lane_bits(LaneMask mask) {
 }
 inline vd larger(vd a, vd b) { return select(a > b, a, b); }
 
-inline float magnitude(float x) { return std::fabs(x); }
-inline double magnitude(double x) { return std::fabs(x); }
-inline float square_root(float x) { return std::sqrt(x); }
-inline double square_root(double x) { return std::sqrt(x); }
 template <class T>
 inline void copy_bytes(T* to, const void* from) {
   std::memcpy(to, from, sizeof *to);

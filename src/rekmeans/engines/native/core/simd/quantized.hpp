@@ -17,8 +17,8 @@ void quantize_row(const float* g, size_t p, uint8_t* q, float* step, float* erro
   float top = 0;
   for (size_t i = 0; i < V; ++i) top = most[i] > top ? most[i] : top;
   for (size_t i = l; i < p; ++i) top = magnitude(g[i]) > top ? magnitude(g[i]) : top;
-  *step = top / 127;
-  const float inverse = top > 0 ? 127 / top : 0;
+  *step = top / LARGEST_BYTE;
+  const float inverse = top > 0 ? LARGEST_BYTE / top : 0;
   constexpr float SHIFT =
       12582912.0f;  // 1.5 * 2^23: adding it leaves the rounded integer in the low bits
   vf squares = {};
@@ -36,8 +36,7 @@ void quantize_row(const float* g, size_t p, uint8_t* q, float* step, float* erro
     q[l] = uint8_t(int(near) + 128);
   }
   for (; l % 4; ++l) q[l] = 128;
-  *error = square_root(sum) *
-           1.001f;  // 1.001 covers the roundings of up to 2^15 squares summed 16 abreast
+  *error = square_root(sum) * MEASURED_UP;
 }
 
 template <int ROWS, int VECTORS>

@@ -7,20 +7,10 @@
 
 namespace rekmeans {
 
-constexpr float HALF_ULP = 0x1p-24f;  // half a unit in the last place of 1
-constexpr float ROUND_UP = 1 + 4 * HALF_ULP,
-                ROUND_DOWN = 1 - 4 * HALF_ULP;  // room for the roundings of a bound
-constexpr float NO_SCORE = -3e38f;              // below every score
-constexpr float NEVER_WINS = 1e30f;             // a bias with which a centroid loses to every other
 constexpr size_t SUM_CHUNK =
     128;  // features summed in one go; partial sums are then added up (two-level sums)
 constexpr size_t FEW_CENTROIDS =
     12;  // centroids whose sums fit into registers beside a vector's worth of rows
-// Rows and centroids in 16 bits are at most so long, as integers, so that 32 bits hold the product
-// of any two: the rounding of up to 2^16 of them to integers adds at most 128 to a length, and (46
-// 000 + 131)^2 < 2^31.
-constexpr float LONGEST_PAIRS = 46000, LARGEST_OF_PAIR = 32767;
-constexpr size_t MOST_PAIRS = 1 << 15;
 constexpr size_t BLOCK_ROWS = 96;  // rows scored together: a multiple of the rows of every tile
 
 constexpr size_t MOST_WIDTH = 16;  // floats in the widest vector

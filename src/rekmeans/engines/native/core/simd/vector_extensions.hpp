@@ -101,10 +101,6 @@ inline float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); 
 inline float fused(float a, float b, float c) { return a * b + c; }
 #endif
 
-inline float magnitude(float x) { return __builtin_fabsf(x); }
-inline double magnitude(double x) { return __builtin_fabs(x); }
-inline float square_root(float x) { return __builtin_sqrtf(x); }
-inline double square_root(double x) { return __builtin_sqrt(x); }
 template <class T>
 inline void copy_bytes(T* to, const void* from) {
   __builtin_memcpy(to, from, sizeof *to);

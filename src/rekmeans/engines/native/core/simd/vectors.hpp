@@ -12,6 +12,7 @@
 //   becomes lane SOURCE(i) of a and b side by side
 #pragma once
 #include "../compiler.hpp"
+#include "../exact/error_bounds.hpp"
 #include "simd.hpp"
 
 namespace rekmeans {

@@ -72,16 +72,14 @@ void best_two(const float* S, size_t count, size_t kp, const float* bias, const 
   }
 }
 
-constexpr float NO_RIVAL = -1e29f;  // a second score so low that no other centroid counts
-
 void certify(size_t count, const float* norm2, const float* error, const float* best,
              const float* second, float* upper, float* lower, uint8_t* certain) {
   for (size_t r = 0; r < count; ++r) {
-    const float e = error[r], own = best[r], other = second[r] < NO_RIVAL ? NO_RIVAL : second[r];
-    certain[r] = own - other > 2 * e;
-    const float slack = 2 * e + 8 * HALF_ULP * (norm2[r] + 2 * magnitude(own));
-    const float above = norm2[r] - 2 * own + slack;
-    const float below = norm2[r] - 2 * other - slack - 8 * HALF_ULP * magnitude(2 * other);
+    const float own = best[r], other = second[r] < NO_RIVAL ? NO_RIVAL : second[r];
+    certain[r] = is_proven(own, other, error[r]);
+    const float slack = distance_slack(norm2[r], own, error[r]);
+    const float above = upper_square(norm2[r], own, slack);
+    const float below = lower_square(norm2[r], other, slack);
     upper[r] = square_root(above > 0 ? above : 0) * ROUND_UP;
     lower[r] = square_root(below > 0 ? below : 0) * ROUND_DOWN;
   }
@@ -94,19 +92,16 @@ void loosen_bounds(size_t count, const int32_t* __restrict labels, const float* 
   const DriftGroup s = slow, f = fast;
   for (size_t r = 0; r < count; ++r) {
     const int32_t own = labels[r];
-    const float u = (upper[r] + drift[own]) * ROUND_UP, l = lower[r];
-    const float now =
-        l - ((own == s.index ? s.second : s.largest) * ROUND_UP + magnitude(l) * (4 * HALF_ULP));
+    const float u = loosened_upper(upper[r], drift[own]);
+    const float now = loosened_lower(lower[r], own == s.index ? s.second : s.largest);
     upper[r] = u, lower[r] = now;
-    open[r] = !(u < now);
+    open[r] = !keeps_label(u, now);
   }
   if (lower_fast)
     for (size_t r = 0; r < count; ++r) {
-      const float l = lower_fast[r];
-      const float now = l - ((labels[r] == f.index ? f.second : f.largest) * ROUND_UP +
-                             magnitude(l) * (4 * HALF_ULP));
+      const float now = loosened_lower(lower_fast[r], labels[r] == f.index ? f.second : f.largest);
       lower_fast[r] = now;
-      open[r] |= !(upper[r] < now);
+      open[r] |= !keeps_label(upper[r], now);
     }
 }
 

@@ -1,6 +1,4 @@
-"""A table whose cells are a torch tensor on any device, or an array that shares its memory by
-DLPack.
-"""
+"""A table whose cells are a tensor on any device, or an array that shares its memory by DLPack."""
 
 from __future__ import annotations
 
@@ -14,23 +12,16 @@ from typing import Any, ClassVar
 import numpy as np
 import torch
 
-from .._grid import Array, integer_weight_bits
-from ..threads import count_threads
-from . import refusals
-from .base import (
-    EXACT_ROWS,
-    SUMMARY_ROWS,
-    ColumnAttributes,
-    ColumnSummary,
-    SummaryRows,
-    draw_goals,
-)
-from .device_arrays import is_on_card, is_tensor
-from .memory import SUMMARY_SEED, MemoryTable
-from .row_digest import MODULUS, digest_rows
+from ..._grid import Array, integer_weight_bits
+from ...table import ColumnSummary, MemoryTable, Table, draw_goals, refusals
+from ...table.base import EXACT_ROWS, SUMMARY_ROWS, ColumnAttributes, SummaryRows
+from ...table.memory import SUMMARY_SEED
+from ...table.refusals import is_device_array
+from ...table.row_digest import MODULUS, digest_rows
+from ...threads import count_threads
 
 # cells that one statistic is taken of at a time: its copies take some hundred megabytes
-DEVICE_BLOCK_CELLS = 1 << 24
+MAX_BLOCK_CELLS = 1 << 24
 # devices without float64: a tensor there is copied to the host, and answers go back
 WITHOUT_DOUBLES = ("mps",)
 HALF_TYPES = (torch.float16, torch.bfloat16)  # that NumPy computes with slowly, or does not know
@@ -42,15 +33,15 @@ def _keep(values: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class TorchTable:
-    """Cells (n, d) on a device;
+    """Cells (n, d) on a device, NaN where missing.
 
-    NaN for missing ones; cell_weights (n,) float64 beside them, or None for all equal.
+    Weights (n,) float64 are on the same device, or None if all are equal.
     """
 
     cells: torch.Tensor
     cell_weights: torch.Tensor | None = None
     columns: ColumnAttributes = field(default_factory=ColumnAttributes)
-    # a tensor as an array of the library that X is of
+    # turns a tensor into an array of the library of X
     to_library: Callable[[torch.Tensor], Any] = _keep
     largest_weight: float | None = None  # of the table that these rows are a block of
 
@@ -76,18 +67,19 @@ class TorchTable:
 
     @cached_property
     def weights(self) -> Array | None:
-        """Weights of all rows, brought to the host, (n,)."""
+        """The weights of all rows, brought to the host, (n,)."""
         return None if self.cell_weights is None else self.cell_weights.cpu().numpy()
 
     def to_input_type(self, values: Any) -> Any:
-        """An answer for each row as an array of the library that X is of, on its device."""
+        """Return values of each row as an array of the library of X, on its device."""
         return self.to_library(torch.as_tensor(values, device=self.device))
 
-    def count_labels(self, labels: torch.Tensor, k: int) -> Array:
-        return torch.bincount(labels, minlength=k).cpu().numpy()
+    def count_labels(self, labels: Array, k: int) -> Array:
+        on_device = torch.as_tensor(labels, device=self.device)
+        return torch.bincount(on_device, minlength=k).cpu().numpy()
 
     def dense(self, rows: slice | Array = slice(None)) -> Array:
-        """These rows, brought to the host."""
+        """Return these rows, brought to the host."""
         numbers = (
             rows if isinstance(rows, slice) else torch.from_numpy(np.asarray(rows)).to(self.device)
         )
@@ -97,8 +89,8 @@ class TorchTable:
         return (slice(at, min(at + size, self.n_rows)) for at in range(0, self.n_rows, size))
 
     def cell_blocks(self) -> Iterator[tuple[slice, torch.Tensor]]:
-        """All rows in order, a bounded number of cells at a time."""
-        blocks = self.blocks(max(1, DEVICE_BLOCK_CELLS // self.n_columns))
+        """Yield all rows in order, in blocks with a bounded number of cells."""
+        blocks = self.blocks(max(1, MAX_BLOCK_CELLS // self.n_columns))
         return ((at, self.cells[at]) for at in blocks)
 
     def has_missing(self) -> bool:
@@ -114,8 +106,8 @@ class TorchTable:
             % MODULUS
         )
 
-    def take(self, rows: Any, weights: Any) -> TorchTable:
-        """These rows with these weights, on the device."""
+    def take(self, rows: Array, weights: Array) -> TorchTable:
+        """Return these rows with these weights, on the device."""
         numbers = torch.as_tensor(rows, device=self.device)
         return replace(
             self,
@@ -124,7 +116,7 @@ class TorchTable:
             largest_weight=None,
         )
 
-    def _on_device(self, weights: Any) -> torch.Tensor:
+    def _on_device(self, weights: Array) -> torch.Tensor:
         return torch.as_tensor(weights, device=self.device).to(torch.float64)
 
     def sample(self, count: int, seed: int) -> TorchTable:
@@ -142,12 +134,12 @@ class TorchTable:
         )
 
     def _counting_rows(self) -> TorchTable:
-        """The rows whose weight is not 0."""
+        """Return the rows whose weight is not 0."""
         counting = torch.nonzero(self.cell_weights)[:, 0]
         return self.take(counting, self.cell_weights[counting])  # type: ignore[index]
 
     def _draw_rows(self, count: int, seed: int) -> torch.Tensor:
-        """So many row numbers drawn by weight, (count,)."""
+        """Return row numbers drawn by weight, (count,)."""
         words = np.random.PCG64(seed).random_raw(count)
         if self.cell_weights is None:
             return torch.from_numpy(draw_goals(self.n_rows, words)).to(self.device)
@@ -162,9 +154,7 @@ class TorchTable:
         )
 
     def _summary_rows(self) -> SummaryRows:
-        """The rows that statistics of columns are taken of: a bounded number, brought to the
-        host.
-        """
+        """Return the rows that column statistics are computed from, brought to the host."""
         if self._n_counting() > EXACT_ROWS:
             return SummaryRows(
                 host_array(self.cells[self._draw_rows(SUMMARY_ROWS, SUMMARY_SEED).sort().values]),
@@ -174,9 +164,9 @@ class TorchTable:
         return MemoryTable(table.dense(), table.weights).column_summary().rows
 
     def _extent(self) -> tuple[Array, Array]:
-        """Least and largest observed cell of each column among rows that count, in float64;
+        """Return the least and largest observed cell of each column in float64, each (d,).
 
-        NaN where there is none.
+        Rows of weight 0 are ignored. Columns without an observed cell have NaN.
         """
         low = torch.full((self.n_columns,), torch.inf, dtype=torch.float64, device=self.device)
         high = -low
@@ -193,27 +183,28 @@ class TorchTable:
 
 @dataclass(frozen=True)
 class TensorMemoryTable(MemoryTable):
-    """A table in memory that came as a tensor on the host: answers are tensors."""
+    """A table in memory whose X is a tensor on the host: values of rows are returned as tensors."""
 
     def to_input_type(self, values: Any) -> Any:
         return torch.as_tensor(values)
 
 
 def read_torch_table(
-    estimator: Any,
-    X: Any,
-    sample_weight: Any,
+    estimator: object,
+    X: object,
+    sample_weight: object,
     *,
     fitting: bool,
     k: int,
     k_parameter: str,
     on_host: bool,
-) -> Any:
-    """The table of a tensor or an array on a card: on its device, or `on_host` in NumPy's view of
-    it.
+) -> Table:
+    """Return the table of a tensor or an array on a GPU.
+
+    It is on the device of X, or, if `on_host`, in NumPy's view of X.
     """
     cells = _as_tensor(X)
-    to_library = _keep if is_tensor(X) else _library_of(X)
+    to_library = _keep if isinstance(X, torch.Tensor) else _library_of(X)
     engine_is_auto = getattr(estimator, "engine", "auto") == "auto"
     if cells.device.type in WITHOUT_DOUBLES or (engine_is_auto and is_amd_gpu(cells.device)):
         cells, to_library, sample_weight = (
@@ -240,7 +231,7 @@ def read_torch_table(
 
 
 def is_amd_gpu(device: torch.device) -> bool:
-    """Whether a device is an AMD GPU, which torch's ROCm builds call "cuda" too."""
+    """Return whether a device is an AMD GPU, which torch's ROCm builds call "cuda" too."""
     return device.type == "cuda" and torch.version.hip is not None
 
 
@@ -248,9 +239,9 @@ def _move(device: torch.device, values: torch.Tensor) -> torch.Tensor:
     return (values.to(torch.float32) if values.dtype == torch.float64 else values).to(device)
 
 
-def _as_tensor(X: Any) -> torch.Tensor:
-    """X without a copy, and without its gradient."""
-    cells = X.detach() if is_tensor(X) else torch.from_dlpack(X)
+def _as_tensor(X: object) -> torch.Tensor:
+    """Return X as a tensor, without a copy and without its gradient."""
+    cells = X.detach() if isinstance(X, torch.Tensor) else torch.from_dlpack(X)
     if cells.layout != torch.strided:
         raise ValueError(
             f"X must be a dense tensor, got the layout {cells.layout}: pass X.to_dense()."
@@ -258,16 +249,17 @@ def _as_tensor(X: Any) -> torch.Tensor:
     return cells
 
 
-def _library_of(X: Any) -> Callable[[torch.Tensor], Any]:
-    """What makes a tensor an array of X's library, in the same memory; a tensor where that cannot
-    take one.
+def _library_of(X: object) -> Callable[[torch.Tensor], Any]:
+    """Return the function that turns a tensor into an array of X's library, in the same memory.
+
+    It returns the tensor itself if the library has no `from_dlpack`.
     """
     return getattr(sys.modules[type(X).__module__.split(".")[0]], "from_dlpack", _keep)
 
 
-def _refuse_mixed_devices(device: torch.device, sample_weight: Any) -> None:
+def _refuse_mixed_devices(device: torch.device, sample_weight: object) -> None:
     other = torch.device("cpu")
-    if is_tensor(sample_weight) or is_on_card(sample_weight):
+    if _has_device(sample_weight):
         other = _as_tensor(sample_weight).device
     elif device.type != "cpu":  # NumPy's weights go where X is
         return
@@ -278,19 +270,26 @@ def _refuse_mixed_devices(device: torch.device, sample_weight: Any) -> None:
         )
 
 
-def _host_weights(sample_weight: Any) -> Any:
-    return host_array(sample_weight.detach()) if is_tensor(sample_weight) else sample_weight
+def _has_device(sample_weight: object) -> bool:
+    return isinstance(sample_weight, torch.Tensor) or is_device_array(sample_weight)
 
 
-def _read_weights(cells: torch.Tensor, sample_weight: Any) -> torch.Tensor | None:
-    """Row weights as float64 beside the cells; bad ones are refused in the words of those on the
-    host.
+def _host_weights(sample_weight: object) -> object:
+    if not isinstance(sample_weight, torch.Tensor):
+        return sample_weight
+    return host_array(sample_weight.detach())
+
+
+def _read_weights(cells: torch.Tensor, sample_weight: object) -> torch.Tensor | None:
+    """Return row weights as float64 on the device of the cells.
+
+    Bad weights raise the errors that bad weights on the host raise.
     """
     if sample_weight is None:
         return None
     _refuse_mixed_devices(cells.device, sample_weight)
     n = cells.shape[0]
-    if not (is_tensor(sample_weight) or is_on_card(sample_weight)):
+    if not _has_device(sample_weight):
         return torch.from_numpy(np.array(refusals.read_weights(sample_weight, n))).to(cells.device)
     weights = _as_tensor(sample_weight)
     is_plain = weights.shape == (n,) and not weights.is_complex()
@@ -308,8 +307,9 @@ def _read_weights(cells: torch.Tensor, sample_weight: Any) -> torch.Tensor | Non
 
 
 def refuse_bad_cells(table: TorchTable) -> None:
-    """Refuse rows without a value and values that are not finite: the bad row alone comes to the
-    host.
+    """Raise an error for a row without a value, or with a value that is not finite.
+
+    Only the bad row is brought to the host.
     """
     if not table.cells.is_floating_point():
         return
@@ -329,13 +329,12 @@ def refuse_bad_cells(table: TorchTable) -> None:
 
 
 def scaled_weights(weights: torch.Tensor, bits: int) -> torch.Tensor:
-    """Weights times 2^bits, rounded to integers."""
+    """Return weights times 2^bits, rounded to integers."""
     return torch.round(times_power_of_two(weights, bits)).to(torch.int64)
 
 
 def times_power_of_two(values: torch.Tensor, bits: int) -> torch.Tensor:
-    """Return values times 2^bits in float64, in two steps because the power may be too large for a
-    number.
+    """Return values times 2^bits in float64, in two steps because 2^bits may overflow.
 
     Without the cast, torch multiplies an integer tensor by a number in float32 and drops digits.
     """
@@ -344,5 +343,8 @@ def times_power_of_two(values: torch.Tensor, bits: int) -> torch.Tensor:
 
 
 def host_array(cells: torch.Tensor) -> Array:
-    """Cells as a NumPy array, uncopied where they are on the host; half precision as float64."""
+    """Return cells as a NumPy array, in float64 if they have half precision.
+
+    Cells on the host are not copied.
+    """
     return (cells.to(torch.float64) if cells.dtype in HALF_TYPES else cells).cpu().numpy()

@@ -9,7 +9,7 @@ from numpy.testing import assert_array_equal
 torch = pytest.importorskip("torch")
 
 from rekmeans._grid import GRID, cospi_sinpi  # noqa: E402
-from rekmeans.engines.torch.phases import grid_of_phases  # noqa: E402
+from rekmeans.engines.torch.cells import grid_of_phases  # noqa: E402
 
 
 def phases_at_ties(count=400):

@@ -12,10 +12,10 @@ from numpy.testing import assert_array_equal
 torch = pytest.importorskip("torch")
 
 from rekmeans import EulerKMeans  # noqa: E402
-from rekmeans.engines.torch import devices  # noqa: E402
+from rekmeans.engines.torch import placement  # noqa: E402
 from rekmeans.engines.torch.engine import Torch  # noqa: E402
 from rekmeans.engines.torch.error_bound import STEP_LOSS, step_loss  # noqa: E402
-from rekmeans.table.torch import TorchTable, is_amd_gpu, read_torch_table  # noqa: E402
+from rekmeans.engines.torch.table import TorchTable, is_amd_gpu, read_torch_table  # noqa: E402
 
 GPU = torch.device("cuda", 0)
 
@@ -41,26 +41,26 @@ def test_cuda_builds_have_none():
 
 
 def test_a_host_table_is_not_placed_on_an_amd_gpu(rocm, monkeypatch):
-    monkeypatch.setattr(devices, "best_device", lambda: GPU)
+    monkeypatch.setattr(placement, "best_device", lambda: GPU)
     X = np.random.default_rng(0).normal(size=(50, 2))
     with pytest.raises(
         ValueError, match=r"engine='torch' does not support AMD GPUs: .* Set REKMEANS_DEVICES=cpu"
     ):
         EulerKMeans(2, engine="torch").fit(X)
     assert EulerKMeans(2).fit(X).engine_ == "native"
-    monkeypatch.setenv(devices.DEVICES, "cpu")
+    monkeypatch.setenv(placement.DEVICES, "cpu")
     assert EulerKMeans(2, engine="torch").fit(X).engine_ == "torch"
 
 
 def test_a_tensor_on_an_amd_gpu_is_not_clustered_there(rocm):
     table = SimpleNamespace(is_on_host=False, is_partitioned=False, device=GPU)
-    assert Torch().unsupported([], table) == f"{devices.NO_AMD_GPU} Pass X.cpu()."
+    assert Torch().unsupported([], table) == f"{placement.NO_AMD_GPU} Pass X.cpu()."
 
 
 @pytest.mark.parametrize(("engine", "is_copied"), [("auto", True), ("torch", False)])
 def test_by_default_a_tensor_on_an_amd_gpu_is_copied_to_the_host(engine, is_copied, monkeypatch):
     """As on MPS: answers go back to the device of X."""
-    monkeypatch.setattr("rekmeans.table.torch.is_amd_gpu", lambda device: True)
+    monkeypatch.setattr("rekmeans.engines.torch.table.is_amd_gpu", lambda device: True)
     X = torch.rand(20, 2)
     estimator = EulerKMeans(2, engine=engine)
     table = read_torch_table(estimator, X, None, fitting=True, k=2, k_parameter="", on_host=False)

@@ -7,8 +7,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from rekmeans.engines.torch.integers import ExactSummation, RunningSums, fetch_integers  # noqa: E402
-from rekmeans.engines.torch.packed_rows import PackedRows  # noqa: E402
+from rekmeans.engines.torch.exact import ExactSummation, RunningSums, fetch_integers  # noqa: E402
+from rekmeans.engines.torch.mapped_rows import PackedRows  # noqa: E402
 
 LARGE = [1, 24, 50, 63]  # bits of a value
 

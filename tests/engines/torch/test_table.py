@@ -10,11 +10,12 @@ from numpy.testing import assert_array_equal
 torch = pytest.importorskip("torch")
 
 from rekmeans import RectifiedEulerKMeans  # noqa: E402
-from rekmeans.engines import read_input  # noqa: E402
+from rekmeans.engines import find_reader  # noqa: E402
+from rekmeans.engines.torch.engine import is_tensor  # noqa: E402
+from rekmeans.engines.torch.table import TensorMemoryTable, TorchTable  # noqa: E402
 from rekmeans.scales import SCALES  # noqa: E402
 from rekmeans.table import MemoryTable  # noqa: E402
-from rekmeans.table.device_arrays import is_on_card, is_tensor  # noqa: E402
-from rekmeans.table.torch import TensorMemoryTable, TorchTable  # noqa: E402
+from rekmeans.table.refusals import is_device_array  # noqa: E402
 
 WEIGHTS = {
     "equal": lambda n: None,
@@ -62,7 +63,7 @@ def test_a_sample_has_the_same_rows(weight, count):
 
 @each_weight
 def test_an_extent_is_of_rows_that_count(weight, monkeypatch):
-    monkeypatch.setattr("rekmeans.table.torch.DEVICE_BLOCK_CELLS", 28)
+    monkeypatch.setattr("rekmeans.engines.torch.table.MAX_BLOCK_CELLS", 28)
     X = drawn_cells()
     X[:, 2] = np.nan
     one, two = (table.column_summary().extent for table in both_tables(X, WEIGHTS[weight](300)))
@@ -132,7 +133,7 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 @pytest.mark.parametrize("engine", ["torch", "auto"])
 def test_a_bad_tensor_is_refused_in_the_words_for_arrays(name, engine, monkeypatch):
-    monkeypatch.setattr("rekmeans.table.torch.DEVICE_BLOCK_CELLS", 28)
+    monkeypatch.setattr("rekmeans.engines.torch.table.MAX_BLOCK_CELLS", 28)
     with pytest.raises(ValueError) as array:  # noqa: PT011
         RectifiedEulerKMeans(3).fit(BAD[name])
     with pytest.raises(ValueError) as tensor:  # noqa: PT011
@@ -190,7 +191,7 @@ def test_a_sparse_tensor_is_refused():
 
 class OtherLibrary:
     """An array of a library of its own, which shares its memory by DLPack and calls it that of a
-    card.
+    GPU.
     """
 
     def __init__(self, array):
@@ -203,20 +204,24 @@ class OtherLibrary:
         return self.array.__dlpack__()
 
 
-def test_arrays_on_a_card_are_told_by_their_device():
+def test_arrays_on_a_gpu_are_told_by_their_device():
     array = OtherLibrary(torch.ones(4, 2))
-    assert (is_on_card(array), is_tensor(array)) == (True, False)
-    assert (is_on_card(array.array), is_tensor(array.array)) == (False, True)
-    assert not is_on_card(np.ones(3))
+    assert (is_device_array(array), is_tensor(array)) == (True, False)
+    assert (is_device_array(array.array), is_tensor(array.array)) == (False, True)
+    assert not is_device_array(np.ones(3))
     assert not is_tensor([1.0])
+
+
+def read(estimator, X):
+    return find_reader(X)(estimator, X, None, fitting=True, k=2, k_parameter="")
 
 
 def test_a_tensor_on_the_host_is_numpys_view_of_it():
     X = torch.rand(5, 2, dtype=torch.float64, requires_grad=True)
-    table = read_input(RectifiedEulerKMeans(2), X, fitting=True, k=2)
+    table = read(RectifiedEulerKMeans(2), X)
     assert isinstance(table, TensorMemoryTable)
     assert table.X.ctypes.data == X.data_ptr()
-    table = read_input(RectifiedEulerKMeans(2, engine="torch"), X, fitting=True, k=2)
+    table = read(RectifiedEulerKMeans(2, engine="torch"), X)
     assert isinstance(table, TorchTable)
     assert table.cells.data_ptr() == X.data_ptr()
 

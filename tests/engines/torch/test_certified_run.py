@@ -17,19 +17,20 @@ from rekmeans import lloyd  # noqa: E402
 from rekmeans.assignment import Hard  # noqa: E402
 from rekmeans.centroids import mean, rectified  # noqa: E402
 from rekmeans.engines.reference import ReferenceRows  # noqa: E402
-from rekmeans.engines.torch import rows, triton_run  # noqa: E402
-from rekmeans.engines.torch.device_pass import DevicePass  # noqa: E402
-from rekmeans.engines.torch.grouped_pass import GroupedPass  # noqa: E402
-from rekmeans.engines.torch.packed_rows import PackedRows  # noqa: E402
-from rekmeans.engines.torch.small_pass import SmallPass  # noqa: E402
-from rekmeans.engines.torch.triton_run import TritonRun  # noqa: E402
+from rekmeans.engines.torch import certified_run, mapped_rows, rows  # noqa: E402
+from rekmeans.engines.torch.mapped_rows import PackedRows  # noqa: E402
+from rekmeans.engines.torch.passes import (  # noqa: E402
+    SmallPass,
+    make_grouped_pass,
+    make_plain_pass,
+)
 from rekmeans.model import Model, Stop  # noqa: E402
 from support.blocks import example  # noqa: E402
 
 PASSES = {
-    "bounds": DevicePass,
-    "plain": lambda *key: DevicePass(*key, use_bounds=False),
-    "groups": lambda *key: GroupedPass(*key, group=16),
+    "bounds": make_plain_pass,
+    "plain": lambda *key: make_plain_pass(*key, use_bounds=False),
+    "groups": lambda *key: make_grouped_pass(*key, group=16),
     "small": lambda store, w, k, is_rectified: SmallPass(store, k, is_rectified),
 }
 RULES = {"mean": mean, "rectified": rectified}
@@ -51,9 +52,8 @@ CASES = [
 
 @pytest.fixture(autouse=True)
 def packed(monkeypatch):
-    """Rows on the processor are packed as on a card."""
-    monkeypatch.setattr(rows, "choose_store", lambda *_: PackedRows)
-    monkeypatch.setattr(rows, "choose_run", TritonRun)
+    """Rows on the processor are packed as on a GPU."""
+    monkeypatch.setattr(mapped_rows, "choose_store", lambda *_: PackedRows)
 
 
 def both_rows(name, n=120):
@@ -78,7 +78,7 @@ def assert_same_fits(places, model, C, stop):
 
 @pytest.mark.parametrize(("table", "rule", "passes"), CASES)
 def test_a_run(table, rule, passes, monkeypatch):
-    monkeypatch.setattr(triton_run, "make_pass", lambda *key: PASSES[passes](*key[:4]))
+    monkeypatch.setattr(certified_run, "make_pass", lambda *key: PASSES[passes](*key[:4]))
     places = both_rows(table)
     k = TABLES[table] if passes != "groups" else 21
     C = places[0].rows_as_centroids(np.arange(k))
@@ -98,10 +98,10 @@ def test_equal_rows_crowd_the_candidates(monkeypatch):
     """Where all centroids are equal every row is in doubt about all of them; those beyond the room
     are scored whole.
     """
-    monkeypatch.setattr(triton_run, "make_pass", lambda *key: crowded(DevicePass(*key[:4])))
+    monkeypatch.setattr(certified_run, "make_pass", lambda *key: crowded(make_plain_pass(*key[:4])))
 
     def crowded(passes):
-        passes.most_pairs = 16
+        passes.buffers.max_pairs = 16
         return passes
 
     kernel, table = example("plain", n=60)
@@ -111,23 +111,26 @@ def test_equal_rows_crowd_the_candidates(monkeypatch):
 
 
 def test_the_objective_in_digits_beyond_64_bits():
-    """Heavy weights: the card adds w |g|^2 and its digits as Python's integers do."""
+    """Heavy weights: the GPU adds w |g|^2 and its digits as Python's integers do."""
     kernel, table = example("weights", n=80)
     packed_rows = rows.TorchRows(kernel, table, torch.device("cpu"))
-    f = packed_rows.store.grid(slice(None)).tolist()
+    f = packed_rows.mapped.store.grid(slice(None)).tolist()
     w = packed_rows.weights().tolist()
-    centre = packed_rows.store.mean.tolist()
+    centre = packed_rows.mapped.store.mean.tolist()
     squares = [sum((a - b) ** 2 for a, b in zip(row, centre, strict=True)) for row in f]
     total = sum(u * s for u, s in zip(w, squares, strict=True))
     assert total > 1 << 64
-    assert packed_rows.store.total_square(packed_rows.w) == total
+    assert packed_rows.mapped.store.total_square(packed_rows.mapped.w) == total
 
 
 def test_rows_come_back_from_four_bytes_a_cell():
     for name in ("plain", "weights and gaps", "small alpha"):
         one, two = both_rows(name)
-        assert (two.store.hi.dtype, two.store.lo.dtype) == (torch.float16, torch.int16)
-        assert_array_equal(two.store.grid(slice(None)).numpy(), one.F)
+        assert (two.mapped.store.hi.dtype, two.mapped.store.lo.dtype) == (
+            torch.float16,
+            torch.int16,
+        )
+        assert_array_equal(two.mapped.store.grid(slice(None)).numpy(), one.F)
 
 
 @pytest.fixture
@@ -140,7 +143,7 @@ def no_collector():
 
 @pytest.mark.parametrize("passes", ["bounds", "groups", "small"])
 def test_buffers_of_ended_runs_die_with_their_rows(passes, monkeypatch, no_collector):
-    monkeypatch.setattr(triton_run, "make_pass", lambda *key: PASSES[passes](*key[:4]))
+    monkeypatch.setattr(certified_run, "make_pass", lambda *key: PASSES[passes](*key[:4]))
     kernel, table = example("plain", n=60)
     place = rows.TorchRows(kernel, table, torch.device("cpu"))
     model = Model(kernel, Hard(), mean)
@@ -159,8 +162,8 @@ def test_buffers_of_ended_runs_die_with_their_rows(passes, monkeypatch, no_colle
 def test_groups_have_no_buffers_of_single_centroids():
     kernel, table = example("plain", n=60)
     place = rows.TorchRows(kernel, table, torch.device("cpu"))
-    one = DevicePass(place.store, None, 20, False)
-    two = GroupedPass(place.store, None, 20, False, group=16)
+    one = make_plain_pass(place.mapped.store, None, 20, False)
+    two = make_grouped_pass(place.mapped.store, None, 20, False, group=16)
     for name in ("Z", "new", "threshold"):
-        assert hasattr(one, name)
-        assert not hasattr(two, name)
+        assert hasattr(one.scoring, name)
+        assert not hasattr(two.scoring, name)

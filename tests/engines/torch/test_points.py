@@ -26,7 +26,7 @@ def table(with_gaps, with_errors=False):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("init", ["k-means++", "random"])
 def test_a_fit_agrees_to_rounding(name, with_gaps, weighted, init, monkeypatch):
-    monkeypatch.setattr("rekmeans.engines.torch.device_rows.HOST_CELLS", 1000)
+    monkeypatch.setattr("rekmeans.engines.torch.cells.HOST_CELLS", 1000)
     X = table(with_gaps)
     w = np.random.default_rng(1).uniform(0, 2, len(X)) if weighted else None
     settings = {

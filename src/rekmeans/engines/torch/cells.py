@@ -1,0 +1,301 @@
+"""The cells of a table on a device, block by block, and their map to phases and grid integers.
+
+t = fmod((x - shift) rate, 2) in float64, then cos(pi t) and sin(pi t), correctly rounded to 2^-23.
+Every operation is a single operation of torch that rounds by itself, so that no multiplication and
+addition are fused. The few values near a rounding tie are decided on the host, by the integers that
+decide them for the reference engine.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import cast
+
+import numpy as np
+import torch
+
+from ..._grid import DOUBT, GRID, Array, round_correctly
+from ...kernels.base import Kernel
+from ...kernels.euler import Euler
+from ...table import Table
+from ...table.source_parts import prefetch
+from .launches import current_device
+from .placement import check_row_count
+from .table import TorchTable
+
+# cells of a block in float64: on the host near the cache, 256 MB elsewhere
+HOST_CELLS = 1 << 21
+DEVICE_CELLS = 1 << 25
+KEPT_CELLS_SHARE = 0.1  # of a GPU's free memory that cells may take beside the mapped rows
+
+
+class DeviceCells(ABC):
+    """The cells of a table as tensors on a device, in blocks of a bounded size, and their map."""
+
+    def __init__(self, kernel: Kernel, table: Table, device: torch.device) -> None:
+        check_row_count(table)
+        self.device = device
+        self.n = table.n_rows
+        self.d = table.n_columns
+        self.map = PhaseMap(kernel, device)
+        self.max_cells = HOST_CELLS if device.type == "cpu" else DEVICE_CELLS
+
+    @abstractmethod
+    def read(self, at: slice) -> torch.Tensor:
+        """Return the cells (m, d) of some rows where the table is."""
+
+    @abstractmethod
+    def blocks(self) -> Iterator[tuple[slice, torch.Tensor]]:
+        """Yield all rows in order: their slice, and their cells (m, d) on the device."""
+
+    @abstractmethod
+    def weights(self) -> torch.Tensor | None:
+        """Return the weights of the table, float64 (n,), on the device; None if all are equal."""
+
+    @abstractmethod
+    def to_input_type(self, labels: torch.Tensor) -> Array:
+        """Return labels where the table is: a tensor for a tensor, else a NumPy array."""
+
+    def slices(self, k: int = 1) -> Iterator[slice]:
+        """Yield all rows in order, in blocks with a bounded number of cells and distances to k."""
+        size = max(1, self.max_cells // max(2 * self.d, k))
+        return (slice(at, min(at + size, self.n)) for at in range(0, self.n, size))
+
+    def upload(self, values: Array) -> torch.Tensor:
+        """Return an array of the host on the device."""
+        return torch.from_numpy(_writeable(values)).to(self.device)
+
+    def upload_numbers(self, numbers: Array | torch.Tensor) -> torch.Tensor:
+        """Return labels or row numbers (m,) as int64 on the device."""
+        return torch.as_tensor(numbers, device=self.device).to(torch.int64)
+
+    def map_spread_rows(self, count: int) -> torch.Tensor:
+        """Return about `count` mapped rows, spread over the table."""
+        cells = self.read(slice(0, self.n, max(1, self.n // count)))
+        return self.map.embed(cells.to(self.device))[0]
+
+
+class TensorCells(DeviceCells):
+    """The cells of a table that is a tensor."""
+
+    def __init__(self, kernel: Kernel, table: TorchTable, device: torch.device) -> None:
+        super().__init__(kernel, table, device)
+        self.table = table
+
+    def read(self, at: slice) -> torch.Tensor:
+        return self.table.cells[at]
+
+    def blocks(self) -> Iterator[tuple[slice, torch.Tensor]]:
+        return ((at, self.read(at).to(self.device)) for at in self.slices())
+
+    def weights(self) -> torch.Tensor | None:
+        weights = self.table.cell_weights
+        return None if weights is None else weights.to(self.device)
+
+    def to_input_type(self, labels: torch.Tensor) -> Array:
+        return labels.to(self.table.device)
+
+
+class HostCells(DeviceCells):
+    """The cells of a table on the host, copied to the device.
+
+    They are kept there for the pre-images if they take little of its memory.
+    """
+
+    def __init__(self, kernel: Kernel, table: Table, device: torch.device) -> None:
+        super().__init__(kernel, table, device)
+        self.table = table
+        self._kept: list[tuple[slice, torch.Tensor]] = []
+
+    def read(self, at: slice) -> torch.Tensor:
+        return torch.from_numpy(_writeable(self.table.dense(at)))
+
+    def blocks(self) -> Iterator[tuple[slice, torch.Tensor]]:
+        return iter(self._kept) if self._kept else self._upload_all()
+
+    def _upload_all(self) -> Iterator[tuple[slice, torch.Tensor]]:
+        kept = []
+        room = (
+            KEPT_CELLS_SHARE * torch.cuda.mem_get_info(self.device)[0]
+            if self.device.type == "cuda"
+            else 0
+        )
+        for at, cells in upload_blocks(self.read, self.slices(), self.device):
+            if self.n * self.d * cells.element_size() <= room:
+                kept.append((at, cells))
+            yield at, cells
+        self._kept = kept
+
+    def weights(self) -> torch.Tensor | None:
+        weights = self.table.weights
+        return None if weights is None else self.upload(weights).to(torch.float64)
+
+    def to_input_type(self, labels: torch.Tensor) -> Array:
+        return labels.cpu().numpy()
+
+
+def cells_on_device(kernel: Kernel, table: Table, device: torch.device) -> DeviceCells:
+    """Return the cells of a table, a tensor or not, on a device."""
+    if isinstance(table, TorchTable):
+        return TensorCells(kernel, table, device)
+    return HostCells(kernel, table, device)
+
+
+def count_uninformative(w: torch.Tensor, given: torch.Tensor | None) -> int:
+    """Count the rows with a weight in the table, `given`, and a weight w of 0 in the sums."""
+    is_uninformative = w == 0 if given is None else (w == 0) & (given > 0)
+    return int(is_uninformative.sum())
+
+
+def upload_blocks(
+    read: Callable[[slice], torch.Tensor], blocks: Iterator[slice], device: torch.device
+) -> Iterator[tuple[slice, torch.Tensor]]:
+    """Yield blocks of cells of the host on a device.
+
+    The next block is copied to a GPU while the last one is computed on.
+    """
+    if device.type != "cuda":
+        yield from ((at, read(at).to(device)) for at in blocks)
+        return
+    stream = torch.cuda.Stream(device)
+
+    def send() -> Iterator[tuple[slice, torch.Tensor, torch.cuda.Event]]:
+        for at in blocks:
+            with current_device(device):  # this thread has a current device of its own
+                # its memory is used again once the copy has ended
+                pinned = read(at).contiguous().pin_memory()
+                with torch.cuda.stream(stream):
+                    cells = pinned.to(device, non_blocking=True)
+                copied = stream.record_event()
+            yield at, cells, copied
+
+    for at, cells, copied in prefetch(send()):
+        with current_device(device):
+            current = torch.cuda.current_stream(device)
+            current.wait_event(copied)
+            cells.record_stream(current)
+        yield at, cells
+
+
+def _writeable(values: Array) -> Array:
+    """Return an array that torch takes, without a copy if possible."""
+    is_plain = (
+        values.flags.writeable
+        and values.dtype.isnative
+        and all(step >= 0 for step in values.strides)
+    )
+    return values if is_plain else np.array(values, values.dtype.newbyteorder("="))
+
+
+class PhaseMap:
+    """The columns of a kernel's scale on a device."""
+
+    def __init__(self, kernel: Kernel, device: torch.device) -> None:
+        scale = kernel.scale
+        self.beyond = kernel.beyond
+        self.is_euler = kernel.formula == Euler.formula
+
+        def upload(values: Array) -> torch.Tensor:
+            return torch.from_numpy(np.ascontiguousarray(values, np.float64)).to(device)
+
+        # (m, d)
+        self.low, self.high, self.shift = (
+            upload(ends.T) for ends in (scale.low, scale.high, scale.shift)
+        )
+        self.factor = upload(cast(Euler, kernel).rates if self.is_euler else scale.unit)
+        self.periodic = torch.from_numpy(np.flatnonzero(scale.period > 0)).to(device)
+        self.period = upload(scale.period[scale.period > 0])
+
+    def coordinates(self, X: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Return the kernel's coordinates (m, d) of cells (m, d), and which rows are informative.
+
+        Missing coordinates are NaN. The mask is None if all rows are informative.
+        """
+        X = X.to(torch.float64)
+        steps, informative = self._steps(X)
+        if len(self.periodic):
+            steps[:, self.periodic] = torch.fmod(steps[:, self.periodic], self.period)
+        return (steps * self.factor if self.is_euler else steps / self.factor), informative
+
+    def _steps(self, X: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Return x - shift of the interval that contains x, and which rows are informative."""
+        if self.beyond == "wrap":
+            return X - self.shift[0], None
+        values, shift = self._nearest_ends(X)
+        steps = values - shift
+        if self.beyond == "clip":
+            return steps, None
+        inside = torch.zeros_like(X, dtype=torch.bool)
+        for low, high in zip(self.low, self.high, strict=True):
+            inside |= (X >= low) & (X <= high)
+        informative = inside.any(1)
+        return steps.masked_fill_(~(inside | ~informative[:, None]), torch.nan), informative
+
+    def _nearest_ends(self, X: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Return each cell moved into the nearest kept interval, and the shift of that interval.
+
+        Of several nearest intervals it is the first.
+        """
+        values = _clip_cells(X, self.low[0], self.high[0])
+        shift = self.shift[0]
+        if len(self.low) == 1:
+            return values, shift
+        shift = shift.expand_as(X)
+        gap = (values - X).abs()
+        for low, high, other in zip(self.low[1:], self.high[1:], self.shift[1:], strict=True):
+            ends = _clip_cells(X, low, high)
+            distance = (ends - X).abs()
+            closer = distance < gap  # never where a column has no such interval
+            values, gap = torch.where(closer, ends, values), torch.where(closer, distance, gap)
+            shift = torch.where(closer, other, shift)
+        return values, shift
+
+    def embed(self, X: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """Return the mapped rows of cells (m, d), and which rows are informative.
+
+        Mapped rows are grid integers (m, 2d) of an exact kernel, else coordinates (m, d).
+        """
+        coordinates, informative = self.coordinates(X)
+        return (grid_of_phases(coordinates) if self.is_euler else coordinates), informative
+
+
+def grid_of_phases(phases: torch.Tensor) -> torch.Tensor:
+    """Return [cos | sin] of phases (m, d) in half-turns on the grid, (m, 2d) int32.
+
+    Missing phases give (0, 0).
+    """
+    t = torch.fmod(phases, 2.0)
+    missing = torch.isnan(t)
+    t = t.masked_fill_(missing, 0.0)
+    quarter = torch.round(2 * t)
+    r = t - quarter / 2  # exact, |r| <= 1/4
+    angle = torch.pi * r
+    c, s = _nearest_grid_integers(torch.stack([torch.cos(angle), torch.sin(angle)]), r)
+    turn = quarter.to(torch.int32) & 3
+    odd = (turn & 1) == 1
+    cos, sin = torch.where(odd, s, c), torch.where(odd, c, s)
+    cos = torch.where((turn == 1) | (turn == 2), -cos, cos).masked_fill_(missing, 0)
+    return torch.cat([cos, torch.where(turn >= 2, -sin, sin)], dim=1)
+
+
+def _nearest_grid_integers(values: torch.Tensor, r: torch.Tensor) -> torch.Tensor:
+    """Return the grid integers nearest to cosines and sines (2, m, d) of pi r."""
+    scaled = values * GRID
+    near = torch.round(scaled)
+    doubtful = torch.nonzero((scaled - near).abs_() > 0.5 - DOUBT)  # (few, 3)
+    out = near.to(torch.int32)
+    if len(doubtful):
+        at = doubtful.T
+        pairs = torch.stack([at[0].to(torch.float64), r[at[1], at[2]]], dim=1).cpu()
+        different, places = torch.unique(pairs, dim=0, return_inverse=True)
+        exact = [
+            round_correctly(angle, cosine=not is_sine) for is_sine, angle in different.tolist()
+        ]
+        out[at[0], at[1], at[2]] = torch.tensor(exact, dtype=torch.int32)[places].to(out.device)
+    return out
+
+
+def _clip_cells(X: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
+    """Return cells (m, d) moved inside [low, high] (d,); NaN if missing or without an interval."""
+    return torch.minimum(torch.maximum(X, low), high)
