@@ -6,14 +6,17 @@ import gc
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING
 
 import torch
+
+if TYPE_CHECKING:
+    from triton import JITFunction
 
 ONE_CAPTURE = Lock()  # CUDA graphs can be captured by one thread of a process at a time
 
 
-def current_device(device: torch.device) -> AbstractContextManager[Any]:
+def current_device(device: torch.device) -> AbstractContextManager[None]:
     """Return a context in which CUDA uses this device by default.
 
     Triton launches on the current device, whatever device its tensors are on.
@@ -21,13 +24,15 @@ def current_device(device: torch.device) -> AbstractContextManager[Any]:
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
-def launch_kernel(kernel: Any, n_programs: int, *arguments: Any, **options: Any) -> None:
-    """Launch a Triton kernel on the device of its first argument, a tensor."""
-    with current_device(arguments[0].device):
-        kernel[(n_programs,)](*arguments, **options)
+def launch_kernel(
+    kernel: JITFunction, n_programs: int, first: torch.Tensor, *others: object, **options: object
+) -> None:
+    """Launch a Triton kernel on the device of its first argument."""
+    with current_device(first.device):
+        kernel[(n_programs,)](first, *others, **options)
 
 
-def capture_graph(device: torch.device, launches: Callable[[], None]) -> Any:
+def capture_graph(device: torch.device, launches: Callable[[], None]) -> torch.cuda.CUDAGraph:
     """Return a CUDA graph of these launches. None of them may compile a kernel or wait for the
     device.
 
@@ -49,7 +54,7 @@ def capture_graph(device: torch.device, launches: Callable[[], None]) -> Any:
     return graph
 
 
-def replay_graph(device: torch.device, graph: Any) -> None:
+def replay_graph(device: torch.device, graph: torch.cuda.CUDAGraph) -> None:
     """Replay a CUDA graph on the current stream of its device."""
     with current_device(device):
         graph.replay()

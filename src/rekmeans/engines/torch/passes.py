@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import torch
 import triton
@@ -403,7 +403,7 @@ class CertifiedPass:
         self.mean = buffers.mean[: 2 * self.rows.d]
         self.total_square = self.rows.total_square(buffers.w)
         self.position = 0  # in the ring: the centroids of the next pass
-        self.graphs: list[Any] = []
+        self.graphs: list[torch.cuda.CUDAGraph] = []
         self.is_new = True  # no centroids were given yet
 
     @property

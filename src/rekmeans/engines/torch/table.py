@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 import torch
@@ -27,7 +27,7 @@ WITHOUT_DOUBLES = ("mps",)
 HALF_TYPES = (torch.float16, torch.bfloat16)  # that NumPy computes with slowly, or does not know
 
 
-def _keep(values: Any) -> Any:
+def _keep(values: torch.Tensor) -> torch.Tensor:
     return values
 
 
@@ -42,7 +42,7 @@ class TorchTable:
     cell_weights: torch.Tensor | None = None
     columns: ColumnAttributes = field(default_factory=ColumnAttributes)
     # turns a tensor into an array of the library of X
-    to_library: Callable[[torch.Tensor], Any] = _keep
+    to_library: Callable[[torch.Tensor], Array] = _keep
     largest_weight: float | None = None  # of the table that these rows are a block of
 
     is_in_memory: ClassVar[bool] = True
@@ -70,7 +70,7 @@ class TorchTable:
         """The weights of all rows, brought to the host, (n,)."""
         return None if self.cell_weights is None else self.cell_weights.cpu().numpy()
 
-    def to_input_type(self, values: Any) -> Any:
+    def to_input_type(self, values: Array) -> Array:
         """Return values of each row as an array of the library of X, on its device."""
         return self.to_library(torch.as_tensor(values, device=self.device))
 
@@ -185,7 +185,7 @@ class TorchTable:
 class TensorMemoryTable(MemoryTable):
     """A table in memory whose X is a tensor on the host: values of rows are returned as tensors."""
 
-    def to_input_type(self, values: Any) -> Any:
+    def to_input_type(self, values: Array) -> torch.Tensor:
         return torch.as_tensor(values)
 
 
@@ -249,7 +249,7 @@ def _as_tensor(X: object) -> torch.Tensor:
     return cells
 
 
-def _library_of(X: object) -> Callable[[torch.Tensor], Any]:
+def _library_of(X: object) -> Callable[[torch.Tensor], Array]:
     """Return the function that turns a tensor into an array of X's library, in the same memory.
 
     It returns the tensor itself if the library has no `from_dlpack`.
