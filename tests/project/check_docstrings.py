@@ -14,8 +14,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-from numpydoc.validate import ERROR_MSGS, validate
-
 import rekmeans
 import rekmeans_paper
 
@@ -25,6 +23,8 @@ ROOT = Path(__file__).parents[2]
 
 def enabled_checks() -> set[str]:
     """Return the codes of the checks; with "all" first, the other codes are switched off."""
+    from numpydoc.validate import ERROR_MSGS
+
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     codes = set(settings["tool"]["numpydoc_validation"]["checks"])
     return set(ERROR_MSGS) - codes if "all" in codes else codes
@@ -53,6 +53,8 @@ def is_documented_here(member: object) -> bool:
 
 def find_errors() -> list[str]:
     """Return one line for each error, methods that several classes inherit only once."""
+    from numpydoc.validate import validate
+
     checks = enabled_checks()
     errors = {}
     for package in PACKAGES:
