@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache, reduce
 from operator import add
-from typing import cast
+from typing import ClassVar, cast
 
 import numpy as np
 import torch
@@ -281,6 +281,7 @@ class BlockedTable:
     table: MemoryTable
     block_rows: int
     memory_limit: int | None = None  # labels stay in memory, whatever a device may hold
+    is_in_memory: ClassVar[bool] = False
 
     @property
     def n_rows(self) -> int:
