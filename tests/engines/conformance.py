@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from rekmeans._grid import integer_weights, small_weights
 from rekmeans.assignment import Hard
 from rekmeans.centroids import mean, rectified
-from rekmeans.engines import Run
+from rekmeans.engines import Run, host_values
 from rekmeans.kernels.euler import Euler
 from rekmeans.kernels.laplace import Laplace
 from rekmeans.kernels.linear import Linear
@@ -131,7 +131,7 @@ class RowsConformance:
         rows, model, X, _, w, bits = self.placed(case)
         assert len(rows) == N
         assert rows.kernel == model.kernel
-        assert_array_equal(np.asarray(rows.weights()), w)
+        assert_array_equal(host_values(rows.weights()), w)
         assert rows.weight_bits == bits
         assert rows.has_weight()
         assert rows.n_uninformative() == int(model.kernel.uninformative_rows(X).sum())
@@ -157,8 +157,8 @@ class RowsConformance:
             assert_array_equal(sums.observed, observed)
             following = one.update(assignment.sums, C)
             assert following == model.centroids(model.kernel, sums, C)
-            assert_array_equal(np.asarray(one.labels()), labels)
-            assert_array_equal(np.asarray(rows.label(model, C)), labels)
+            assert_array_equal(host_values(one.labels()), labels)
+            assert_array_equal(host_values(rows.label(model, C)), labels)
             before = labels
             C = following
 
@@ -171,8 +171,8 @@ class RowsConformance:
         two = rows.start_run(model)
         one.assign(C)
         two.assign(other)
-        assert_array_equal(np.asarray(one.labels()), exact_pass(model.kernel, F, w, C)[0])
-        assert_array_equal(np.asarray(two.labels()), exact_pass(model.kernel, F, w, other)[0])
+        assert_array_equal(host_values(one.labels()), exact_pass(model.kernel, F, w, C)[0])
+        assert_array_equal(host_values(two.labels()), exact_pass(model.kernel, F, w, other)[0])
 
     @pytest.mark.parametrize("case", CASES)
     def test_a_run_to_its_end_is_the_same_pass_by_pass_and_in_one_call(self, case):
@@ -184,7 +184,7 @@ class RowsConformance:
         best = in_one_call.centroids
         assert best == watched.centroids
         assert in_one_call.loss == watched.loss == exact_pass(model.kernel, F, w, best)[2]
-        assert_array_equal(np.asarray(in_one_call.labels), np.asarray(watched.labels))
+        assert_array_equal(host_values(in_one_call.labels), host_values(watched.labels))
         assert_array_equal(in_one_call.history["inertia"], watched.history["inertia"])
 
     def test_drawn_starts_end_where_single_fits_end(self):
@@ -215,8 +215,8 @@ class RowsConformance:
     @pytest.mark.parametrize("case", CASES)
     def test_functions_of_rows_come_in_their_order(self, case):
         rows, _, _, F, _, _ = self.placed(case)
-        assert_array_equal(np.asarray(rows.map_blocks(lambda F: F[:, 0])), F[:, 0])
-        assert_array_equal(np.asarray(rows.map_blocks(lambda F: F)), F)
+        assert_array_equal(host_values(rows.map_blocks(lambda F: F[:, 0])), F[:, 0])
+        assert_array_equal(host_values(rows.map_blocks(lambda F: F)), F)
 
     @pytest.mark.parametrize("case", CASES)
     def test_phase_sums_are_sums_of_python_integers(self, case):
@@ -227,7 +227,7 @@ class RowsConformance:
         phases = model.kernel.coordinates(X)
         expected_turns = np.zeros((K, N_COLUMNS), object)
         expected_observed = np.zeros((K, N_COLUMNS), object)
-        for row, label in enumerate(np.asarray(labels)):
+        for row, label in enumerate(host_values(labels)):
             for j in range(N_COLUMNS):
                 if not np.isnan(phases[row, j]):
                     expected_turns[label, j] += int(w[row]) * round(phases[row, j] * TURN)
@@ -266,24 +266,24 @@ class RowsConformance:
         assert seeding.centroids == C
         owners = kernel.distance(F, C).argmin(axis=1)
         masses = np.bincount(owners, weights=w.astype(np.float64), minlength=2)
-        assert_allclose(np.asarray(seeding.nearest_masses(), np.float64), masses, rtol=1e-14)
+        assert_allclose(host_values(seeding.nearest_masses()), masses, rtol=1e-14)
 
     def test_samples_are_placed_on_the_same_engine(self):
         rows, model, _, _, _, _ = self.placed("weights")
         sample = rows.table.sample(50, 1)
         few = rows.place(sample)
         w, bits = expected_weights(
-            model.kernel, np.asarray(sample.dense(slice(None))), sample.weights
+            model.kernel, host_values(sample.dense(slice(None))), sample.weights
         )
-        assert_array_equal(np.asarray(few.weights()), w)
+        assert_array_equal(host_values(few.weights()), w)
         assert few.weight_bits == bits
-        assert type(few.place(sample)) is type(few)
+        assert type(few.place(few.table)) is type(few)
 
     def test_small_rows_come_into_memory(self):
         rows, _, _, F, w, _ = self.placed("gaps")
         here = rows.in_memory()
-        assert_array_equal(np.asarray(here.map_blocks(lambda F: F)), F)
-        assert_array_equal(np.asarray(here.weights()), w)
+        assert_array_equal(host_values(here.map_blocks(lambda F: F)), F)
+        assert_array_equal(host_values(here.weights()), w)
         assert rows.max_seeding_rows is None or rows.max_seeding_rows > 0
 
     @pytest.mark.parametrize("kernel", FLOAT_KERNELS)
@@ -302,12 +302,12 @@ class RowsConformance:
         labels = D.argmin(axis=1)
         losses = model.kernel.loss(D)[np.arange(N), labels]
         assignment = one.assign(C)
-        assert_array_equal(np.asarray(one.labels()), labels)
+        assert_array_equal(host_values(one.labels()), labels)
         assert_allclose(assignment.sums.loss, (w * losses).sum(), rtol=self.tolerance)
         masses = np.bincount(labels, weights=w, minlength=K)
         assert_allclose(assignment.sums.mass, masses, rtol=self.tolerance)
         assert_allclose(
-            np.asarray(rows.map_blocks(lambda F: model.kernel.distance(F, C).min(axis=1))),
+            host_values(rows.map_blocks(lambda F: model.kernel.distance(F, C).min(axis=1))),
             D.min(axis=1),
             rtol=self.tolerance,
         )
