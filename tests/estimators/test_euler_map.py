@@ -103,15 +103,18 @@ def zarr_of_large_chunks(folder, X, w):
 
 @pytest.mark.parametrize("form", [zarr_of_large_chunks, memmap, npy_path, None])
 def test_transform_holds_its_answer_and_a_few_blocks(tmp_path, form):
-    """Without a form the rows are in memory. NumPy and zarr report their arrays to tracemalloc."""
-    X = np.random.default_rng(4).normal(size=(1_000_000, 8))
+    """Without a form the rows are in memory. NumPy and zarr report their arrays to tracemalloc.
+
+    Zarr decodes several chunks at once, about 60 MB in all for blocks of 8 MB.
+    """
+    X = np.random.default_rng(4).normal(size=(2_000_000, 8))
     n_bytes = X.nbytes
     model = EulerMap(scale="range").fit(X)
     expected = model.transform(X[-5:])
     X = X if form is None else form(tmp_path, X, None)
     assert measure_peak(lambda: EulerMap(scale="range").fit(X))[0] < 1.2 * n_bytes
     peak, mapped = measure_peak(lambda: model.transform(X))
-    assert peak < mapped.nbytes + 0.9 * n_bytes
+    assert peak < mapped.nbytes + 0.6 * n_bytes
     assert_array_equal(mapped[-5:], expected)
 
 
