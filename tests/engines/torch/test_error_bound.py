@@ -16,11 +16,6 @@ if os.environ.get("TRITON_INTERPRET") != "1":
 
 import triton  # noqa: E402
 import triton.language as tl  # noqa: E402
-from rekmeans.engines.torch.device_pass import DevicePass  # noqa: E402
-from rekmeans.engines.torch.grouped_pass import GroupedPass  # noqa: E402
-from rekmeans.engines.torch.kernels.assign import distance_bounds  # noqa: E402
-from rekmeans.engines.torch.kernels.groups import score_groups  # noqa: E402
-from rekmeans.engines.torch.packed_rows import PackedRows  # noqa: E402
 
 from rekmeans.engines.torch.error_bound import (  # noqa: E402
     ACCUMULATORS,
@@ -29,7 +24,10 @@ from rekmeans.engines.torch.error_bound import (  # noqa: E402
     relative_error,
     step_loss,
 )
+from rekmeans.engines.torch.kernels.assignment import distance_bounds, score_groups  # noqa: E402
 from rekmeans.engines.torch.launches import launch_kernel  # noqa: E402
+from rekmeans.engines.torch.mapped_rows import PackedRows  # noqa: E402
+from rekmeans.engines.torch.passes import make_grouped_pass, make_plain_pass  # noqa: E402
 
 GRID = 1 << 23
 WIDEST = 49_152  # stored columns of 16 383 columns with gaps
@@ -96,19 +94,20 @@ def stored(F):
 
 def best_scores(rows, C, group):
     """The two best computed scores of each row, as the kernels find them, and A and B of E."""
-    passes = GroupedPass(rows, None, len(C), False, group)
+    passes = make_grouped_pass(rows, None, len(C), False, group)
     passes.give(torch.tensor(C, dtype=torch.int32))
-    assert passes.G == 1
+    buffers = passes.buffers
+    assert passes.scoring.G == 1
     T1, T2 = torch.empty(rows.n, 1), torch.empty(rows.n, 1)
     lists = torch.arange(rows.n, dtype=torch.int32)[None]
     counts = torch.tensor([rows.n], dtype=torch.int32)
     halt = torch.zeros(1, dtype=torch.int32)
     launch_kernel(
         score_groups, 1,
-        rows.hi, passes.C, passes.bias, lists, counts, T1, T2, halt, rows.n,
+        rows.hi, buffers.C, buffers.bias, lists, counts, T1, T2, halt, rows.n,
         P=rows.P, KG=group, G=1, BN=16, BP=16 if rows.P <= 128 else 64, NPROG=1,
     )  # fmt: skip
-    return T1[:, 0].tolist(), T2[:, 0].tolist(), *passes.AB.tolist()
+    return T1[:, 0].tolist(), T2[:, 0].tolist(), *buffers.AB.tolist()
 
 
 def exact_scores(F, mean, C):
@@ -201,20 +200,19 @@ def test_centroids_at_the_mean_tie_and_the_first_one_wins(spread, k, passes):
     """All deviations have length 0, and so has every measured error: all scores are 0."""
     rows = stored(SPREADS[spread])
     one = {
-        "bounds": lambda: DevicePass(rows, None, k, False),
-        "plain": lambda: DevicePass(rows, None, k, False, use_bounds=False),
-        "groups": lambda: GroupedPass(rows, None, k, False, group=16),
+        "bounds": lambda: make_plain_pass(rows, None, k, False),
+        "plain": lambda: make_plain_pass(rows, None, k, False, use_bounds=False),
+        "groups": lambda: make_grouped_pass(rows, None, k, False, group=16),
     }[passes]()
     one.give(rows.mean.repeat(k, 1))
     one.expect_loss_below(None)
-    A, B = one.AB.tolist()
+    A, B = one.buffers.AB.tolist()
     assert rows.rho == 0
     assert A == 0
     assert B == SMALLEST_ERROR
     one.run(1)
-    labels = one.order[one.labels.long()] if passes == "groups" else one.labels
-    assert labels.tolist() == [0] * rows.n
-    assert one.mass_of_pass.tolist()[0] == rows.n
+    assert one.labels_of_rows().tolist() == [0] * rows.n
+    assert one.mass().tolist()[0] == rows.n
 
 
 def test_the_smallest_error_covers_the_numbers_of_a_tile_and_nothing_else():
