@@ -26,7 +26,7 @@ import rekmeans.cli.commands
 import rekmeans.cli.fitting
 import rekmeans.html_report.html
 import rekmeans.io.csv
-import rekmeans.io.libsvm  # noqa: F401
+import rekmeans.io.numpy  # noqa: F401
 from rekmeans.cli import main, status
 
 POLL = 0.002  # seconds between looks at a child

@@ -12,7 +12,7 @@ import pytest
 from pyarrow import parquet
 
 from fuzz.command import command_server
-from rekmeans.io import size_limits
+from rekmeans.io import file_table
 from rekmeans.io.file_table import MOST_COLUMNS, ColumnSelection, NumberedNames, UnreadableFileError
 from rekmeans.io.read import read_table_file
 
@@ -100,7 +100,7 @@ def test_a_table_that_grows_while_it_is_read_stops_at_the_memory(tmp_path, monke
     """The rows of a packed csv, or of feather, are not known before; zeros pack well, and bool
     becomes float32.
     """
-    monkeypatch.setattr(size_limits, "machine_memory", lambda: 1 << 20)
+    monkeypatch.setattr(file_table, "machine_memory", lambda: 1 << 20)
     frame = pa.table({name: np.arange(100_000.0) for name in "ab"})
     parquet.write_table(frame, tmp_path / "t.parquet")
     with (

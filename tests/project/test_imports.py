@@ -27,7 +27,6 @@ ROOMS = (
         "threads",
         "machine_memory",
         "atomic",
-        "regular_file",
     ),
     ("model",),
     ("table",),

@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from ..table.reading import watch_reading
 from ..watching import PassEvent, watch_passes
-from ._console import is_watched
+from .plugin import is_watched
 
 
 class Bar:

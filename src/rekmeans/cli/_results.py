@@ -9,7 +9,7 @@ import numpy as np
 
 from ..io.file_table import FileTable, name_list
 from ..scales.left_out import way_out
-from ._console import print_lines, print_table
+from .plugin import print_lines, print_table
 
 N_FEATURES = 2  # that describe a cluster: more do not fit a line
 NEAR_MIDDLE = 0.01  # of a column's unit; a centre nearer to the mean is neither high nor low

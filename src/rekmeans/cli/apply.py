@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..io.column_limit import MOST_COLUMNS
+from ..io import MOST_COLUMNS
 from ._options import (
     FLAG,
     RUN,

@@ -12,9 +12,8 @@ from ..io.file_table import ColumnSelection, FileTable
 from ..io.labels import write_label_blocks, write_labels
 from ..io.model_file import load
 from ..io.onnx import to_onnx
-from . import _console, _results, _workflow, stream
+from . import _results, _workflow, plugin, stream
 from ._progress import Bar, progress_bar
-from ._requirements import refuse_missing_libraries
 
 
 def predict_table(
@@ -54,11 +53,11 @@ def predict_table(
             "reading": rows.notes,
             "labels": str(path),
         }
-        _console.print_json(result)
+        plugin.print_json(result)
     elif not quiet:
         _results.print_shares(sizes)
         _results.print_notes(rows)
-        _console.print_lines(f"labels: {path}")
+        plugin.print_lines(f"labels: {path}")
 
 
 def _label_stream(
@@ -86,7 +85,7 @@ def report_table(
     quiet: bool,
 ) -> None:
     """Write the report of a fitted model on a table."""
-    refuse_missing_libraries("jinja2", "matplotlib")
+    plugin.refuse_missing_libraries("jinja2", "matplotlib")
     path = out or _workflow.place_beside(table, "-report.html")
     _workflow.refuse_other_endings(path, ".html")
     refuse_unwritable(path.parent)
@@ -103,9 +102,9 @@ def report_table(
     with _workflow.note_earlier_outputs(path), atomic_write(path) as part:
         _workflow.write_report(part, summary)
     if as_json:
-        _console.print_json({"command": "report", "report": str(path), "summary": summary})
+        plugin.print_json({"command": "report", "report": str(path), "summary": summary})
     elif not quiet:
-        _console.print_lines(f"report: {path}")
+        plugin.print_lines(f"report: {path}")
 
 
 def export_onnx(model: Path, *, as_json: bool, quiet: bool) -> None:
@@ -116,6 +115,6 @@ def export_onnx(model: Path, *, as_json: bool, quiet: bool) -> None:
     with _workflow.note_earlier_outputs(path), atomic_write(path) as part:
         to_onnx(fitted, part)
     if as_json:
-        _console.print_json({"command": "export", "onnx": str(path)})
+        plugin.print_json({"command": "export", "onnx": str(path)})
     elif not quiet:
-        _console.print_lines(f"onnx: {path}")
+        plugin.print_lines(f"onnx: {path}")

@@ -13,11 +13,11 @@ from rich.markup import escape
 from typer.core import TyperGroup
 
 from .. import __version__
-from . import _console
 from ._options import FLAG
 from .apply import export, predict, report
 from .fit import fit
 from .machine import bench, engines
+from .plugin import print_lines
 
 GROUP = "rekmeans.commands"  # of entry points, each a function of typer
 ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
@@ -71,7 +71,7 @@ app = typer.Typer(
 
 def _print_version(asked: bool) -> None:
     if asked:
-        _console.print_lines(f"rekmeans {__version__}")
+        print_lines(f"rekmeans {__version__}")
         raise typer.Exit
 
 

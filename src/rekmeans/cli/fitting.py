@@ -15,10 +15,9 @@ from ..io.file_table import ColumnSelection, FileTable, name_list
 from ..io.labels import write_labels
 from ..io.model_file import save
 from ..io.read import read_table_file
-from . import _console, _results, _workflow, stream
+from . import _results, _workflow, plugin, stream
 from ._options import BeyondName, MethodName, ScaleName
 from ._progress import progress_bar
-from ._requirements import refuse_missing_libraries
 
 METHODS = {"rek": RectifiedEulerKMeans, "eulerk": EulerKMeans}
 
@@ -109,7 +108,7 @@ def fit_table(
 ) -> None:
     """Fit a table, write the outputs and print the clusters."""
     _refuse_usage(table, method.n_clusters, selection, demo, cluster)
-    refuse_missing_libraries("safetensors", "jinja2", "matplotlib")
+    plugin.refuse_missing_libraries("safetensors", "jinja2", "matplotlib")
     outputs = _outputs(table, out, csv)
     refuse_unwritable(outputs.model.parent)
     _workflow.refuse_overwriting(outputs.paths, table)
@@ -141,14 +140,14 @@ def fit_table(
         outputs.write(model, rows, summary)
     result = _workflow.fit_result(model, rows, summary)
     if screen.as_json:
-        _console.print_json(
+        plugin.print_json(
             {"command": "fit"} | result | {path.stem: str(path) for path in outputs.paths}
         )
     elif not screen.quiet:
         _results.print_clusters(model, rows, result)
         _results.print_notes(rows)
         beside = name_list([path.name for path in outputs.paths if path != outputs.report])
-        _console.print_lines(f"report: {outputs.report}", f"beside it: {beside}")
+        plugin.print_lines(f"report: {outputs.report}", f"beside it: {beside}")
 
 
 def _refuse_usage(

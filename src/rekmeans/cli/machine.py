@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import _console
+from . import plugin
 from ._options import Debug, Json, Quiet
 
 
@@ -12,9 +12,9 @@ def engines(as_json: Json = False, debug: Debug = False) -> None:
     """Say where a fit can run here, and if not, why."""
     descriptions = describe_engines()
     if as_json:
-        _console.print_json({"command": "engines", "engines": descriptions})
+        plugin.print_json({"command": "engines", "engines": descriptions})
     else:
-        _console.print_table("engines", ["engine", "here"], list(descriptions.items()))
+        plugin.print_table("engines", ["engine", "here"], list(descriptions.items()))
 
 
 def describe_engines() -> dict[str, str]:
@@ -48,7 +48,7 @@ def bench(as_json: Json = False, quiet: Quiet = False, debug: Debug = False) -> 
             "first_fits": [first._asdict() for first in firsts],
             "races": [race._asdict() for race in results],
         }
-        _console.print_json({"command": "bench", "machine": machine()} | lists)
+        plugin.print_json({"command": "bench", "machine": machine()} | lists)
         return
     columns = [
         "rows",
@@ -64,11 +64,11 @@ def bench(as_json: Json = False, quiet: Quiet = False, debug: Debug = False) -> 
         "A first fit: median seconds of StandardScaler + KMeans and of "
         "RectifiedEulerKMeans, adjusted Rand index"
     )
-    _console.print_table(title, columns, [_first_fit_cells(first) for first in firsts], columns)
+    plugin.print_table(title, columns, [_first_fit_cells(first) for first in firsts], columns)
     columns = ["rows", "columns", "k", "passes", "sklearn", "rekmeans", "ratio", "same labels"]
     title = "Euler k-means: median seconds of a fit, scikit-learn's KMeans and rekmeans"
-    _console.print_table(title, columns, [_race_cells(race) for race in results], columns)
-    _console.print_lines(machine())
+    plugin.print_table(title, columns, [_race_cells(race) for race in results], columns)
+    plugin.print_lines(machine())
 
 
 def _first_fit_cells(first: Any) -> list[str]:

@@ -1,10 +1,24 @@
-"""What a command of another package may use; the entry point group `rekmeans.commands` names its
-function.
+"""What commands share, those of other packages too: printed output, required libraries, options.
+
+The entry point group `rekmeans.commands` names the function of a command of another package. This
+module imports no NumPy, so that --help is quick.
 """
 
-from ._console import is_watched, print_json, print_lines, print_table
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from ..analysis.number_format import printable_text
 from ._options import FLAG, RUN, Debug, Json, Quiet
-from ._requirements import refuse_missing_libraries
 
 __all__ = [
     "FLAG",
@@ -18,3 +32,44 @@ __all__ = [
     "print_table",
     "refuse_missing_libraries",
 ]
+
+
+class PipeConsole(Console):
+    """A console whose reader may go away, as in `| head`: rich itself would leave with status 1."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError
+
+
+def is_watched(quiet: bool) -> bool:
+    """Whether progress can be shown: stderr is a terminal, and --quiet is not given."""
+    return not quiet and sys.stderr.isatty()
+
+
+def print_table(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], right: Sequence[str] = ()
+) -> None:
+    """Print a table; the columns named in `right` are numbers."""
+    table = Table(title=escape(printable_text(title)), title_justify="left", title_style="bold")
+    for name in columns:
+        table.add_column(name, justify="right" if name in right else "left")
+    for row in rows:
+        table.add_row(*(escape(printable_text(cell)) for cell in row))
+    PipeConsole().print(table)
+
+
+def print_lines(*texts: str) -> None:
+    """Print lines as they are."""
+    for text in texts:
+        PipeConsole().print(printable_text(text), markup=False, highlight=False, soft_wrap=True)
+
+
+def print_json(result: dict[str, Any]) -> None:
+    """Print one JSON object on one line."""
+    typer.echo(json.dumps(result))
+
+
+def refuse_missing_libraries(*libraries: str) -> None:
+    """Say before a long fit, not after it, that its outputs cannot be made."""
+    if missing := [name for name in libraries if find_spec(name) is None]:
+        raise ImportError(f"this command needs {', '.join(missing)}: pip install 'rekmeans[cli]'.")

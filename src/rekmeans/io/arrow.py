@@ -14,8 +14,7 @@ import numpy as np
 from .._grid import Array
 from ..table.parquet import NARROW_TYPES
 from ._pyarrow import compute, ipc, pa, parquet, types
-from .file_table import ColumnSelection, FileTable, UnreadableFileError, name_list
-from .size_limits import refuse_oversize
+from .file_table import ColumnSelection, FileTable, UnreadableFileError, name_list, refuse_oversize
 from .text_columns import NumberColumn, find_late_text, find_number_columns, is_text, number_notes
 from .tidy_table import without_ids
 

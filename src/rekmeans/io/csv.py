@@ -16,9 +16,15 @@ from typing import Any
 
 from ._pyarrow import csv, pa, types
 from .arrow import ColumnSource, LateTextError, distinct_types, integer_names, table_of_source
-from .file_table import COMPRESSIONS, ColumnSelection, FileTable, UnreadableFileError, name_list
+from .file_table import (
+    COMPRESSIONS,
+    ColumnSelection,
+    FileTable,
+    UnreadableFileError,
+    name_list,
+    refuse_bytes,
+)
 from .number_text import NULLS
-from .size_limits import refuse_bytes
 
 PEEK = 1 << 16  # bytes read for separator and header, more where lines are long
 BLOCK_BYTES = 1 << 20  # bytes read at a time

@@ -1,5 +1,5 @@
 """The table of a file: numeric columns, classes, row names; which columns are selected; why it
-cannot be read.
+cannot be read, such as for its size.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ import numpy as np
 
 from .._grid import Array
 from ..analysis.number_format import shorten_name
-from .column_limit import MOST_COLUMNS
+from ..machine_memory import machine_memory
+from . import MOST_COLUMNS
 
 # of csv and tsv files, by the last ending
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 MOST_NAMES = 8  # in a message; more are counted
 LONGEST_NAME = 60  # letters of a name in a message
+UNITS = ((10**15, "PB"), (10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "bytes"))
 
 
 class UnreadableFileError(ValueError):
@@ -161,3 +163,24 @@ def name_list(names: Sequence[Any], longest: int = LONGEST_NAME) -> str:
     """Names with commas, the first few of many."""
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
     return ", ".join(shorten_name(str(name), longest) for name in names[:MOST_NAMES]) + more
+
+
+def refuse_oversize(path: Path, n: int, d: int, itemsize: int = 8) -> None:
+    """Refuse a table of n rows and d columns that the memory of this machine cannot hold."""
+    refuse_bytes(path, n * d * itemsize, f"{n:,} rows, {d:,} columns")
+
+
+def refuse_bytes(path: Path, size: int, shape: str) -> None:
+    """Refuse to read a file that takes more bytes of memory than there are."""
+    if size > (most := machine_memory()):
+        raise UnreadableFileError(
+            f"{path.name} would take {size_text(size)} of memory ({shape}), this machine has "
+            f"{size_text(most)}: "
+            "use fewer rows or columns."
+        )
+
+
+def size_text(size: int) -> str:
+    """Bytes for people: 8.7 GB."""
+    unit, name = next((unit, name) for unit, name in UNITS if size >= unit or unit == 1)
+    return f"{size / unit:.3g} {name}"

@@ -16,7 +16,8 @@ from ..atomic import atomic_write
 from ..estimators import EulerMap
 from ..machine_memory import machine_memory
 from ..model import ANSWER_VERSION
-from ..regular_file import check_regular_file
+from ..table.reading import check_regular_file
+from .file_table import size_text
 from .model_state import (
     CLUSTER_ARRAYS,
     ESTIMATORS,
@@ -28,7 +29,6 @@ from .model_state import (
     model_of_state,
     model_state,
 )
-from .size_limits import size_text
 from .tensor_header import (
     MOST_HEADER,
     DamagedHeaderError,

@@ -1,9 +1,10 @@
-"""npy and npz files, and any other array without column names, as file tables."""
+"""npy, npz, libsvm (svmlight) files and other arrays without column names, as file tables."""
 
 from __future__ import annotations
 
 import math
 import tokenize
+import warnings
 import zipfile
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,11 +12,19 @@ from typing import IO, Any
 
 import numpy as np
 from scipy import sparse
+from sklearn.datasets import load_svmlight_file
 
 from .._grid import Array
 from ..table import dense
-from .file_table import ColumnSelection, FileTable, NumberedNames, UnreadableFileError, name_list
-from .size_limits import refuse_oversize, size_text
+from .file_table import (
+    ColumnSelection,
+    FileTable,
+    NumberedNames,
+    UnreadableFileError,
+    name_list,
+    refuse_oversize,
+    size_text,
+)
 
 # the arrays of an npz file
 TABLE = "X"
@@ -200,3 +209,22 @@ def _encode_classes(values: Any) -> tuple[Array, list[str]]:
     known = classes[classes == classes]  # NaN, the last, is a missing class
     numbers = np.where(numbers == len(known), -1, numbers)
     return numbers.ravel(), [f"{value}" for value in known]
+
+
+def read_libsvm(path: Path, selection: ColumnSelection) -> FileTable:
+    try:
+        X, y = load_svmlight_file(str(path), zero_based=True)
+    except OverflowError:
+        what = f"{path.name} has a column number that does not fit into 32 bits: is it damaged?"
+        raise UnreadableFileError(what) from None
+    if from_0 := 0 in X.indices:
+        warnings.warn(
+            f"{path.name} counts its columns from 0: a file without a column 0 is taken to count "
+            f"from 1, "
+            "and all its columns would be one too far left; write such files from 1",
+            stacklevel=2,
+        )
+    d = X.shape[1] - (not from_0)
+    selection.refuse_many_columns(path, d)
+    X = sparse.csr_array((X.data, X.indices - (not from_0), X.indptr), shape=(X.shape[0], d))
+    return table_of_array(path, X, y.astype(np.int64) if (y == np.rint(y)).all() else y, selection)

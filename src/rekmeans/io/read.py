@@ -17,12 +17,18 @@ from scipy import sparse
 
 from .._grid import Array
 from ..machine_memory import machine_memory
-from .file_table import COMPRESSIONS, ColumnSelection, FileTable, UnreadableFileError, name_list
-from .size_limits import size_text
+from .file_table import (
+    COMPRESSIONS,
+    ColumnSelection,
+    FileTable,
+    UnreadableFileError,
+    name_list,
+    size_text,
+)
 from .tidy_table import ID, constant_notes, without_empty_columns, without_empty_rows
 
 DELIMITED = ("csv", "read_delimited")
-LIBSVM = ("libsvm", "read_libsvm")
+LIBSVM = ("numpy", "read_libsvm")
 # ending: the module of this package and its function, imported when such a file is read
 READERS = {
     ".csv": DELIMITED,

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from .._grid import Array
-from ..regular_file import check_regular_file
 from .block_source import columns_by_name
 from .file_names import is_several_files, table_files
+from .reading import check_regular_file
 from .source_parts import ColumnCells, RawBlock, SourcePart
 
 try:

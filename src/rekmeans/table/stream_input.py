@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 import numpy as np
 
 from ..machine_memory import machine_memory
-from ..regular_file import check_regular_file
 from ..threads import count_threads
 from . import refusals
 from .array_blocks import PLAIN_KINDS, ArrayBlocks, DiskArray, NpyBlocks
@@ -20,7 +19,7 @@ from .base import ColumnName
 from .block_source import BlockSource, CalledBlocks, WeightedBlocks
 from .file_names import is_pattern, is_several_files
 from .memory import MemoryTable
-from .reading import explain_reading, report_reading
+from .reading import check_regular_file, explain_reading, report_reading
 from .refusals import read_table
 from .source_parts import RawBlock, map_parts
 from .stream import StreamTable, block_rows

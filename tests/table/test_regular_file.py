@@ -9,7 +9,7 @@ import pytest
 from rekmeans import EulerMap, RectifiedEulerKMeans, load
 from rekmeans.io.file_table import UnreadableFileError
 from rekmeans.io.read import read_table_file
-from rekmeans.regular_file import check_regular_file
+from rekmeans.table.reading import check_regular_file
 from support.assertions import raises_mentioning
 
 X = np.random.default_rng(0).normal(size=(30, 2))
