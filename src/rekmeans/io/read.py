@@ -16,14 +16,13 @@ import numpy as np
 from scipy import sparse
 
 from .._grid import Array
-from ..machine_memory import machine_memory
+from ..machine_memory import machine_memory, size_text
 from .file_table import (
     COMPRESSIONS,
     ColumnSelection,
     FileTable,
     UnreadableFileError,
     name_list,
-    size_text,
 )
 from .tidy_table import ID, constant_notes, without_empty_columns, without_empty_rows
 

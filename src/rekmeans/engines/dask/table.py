@@ -12,7 +12,6 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 
 from ..._grid import Array
-from ..._lazy_property import lazy_property
 from ...table import refusals
 from ...table.base import (
     EXACT_ROWS,
@@ -30,7 +29,7 @@ from ...table.row_digest import shift_digest
 from ...table.stream import rows_at_goals, running_weights, stack_blocks
 from ...table.stream_input import fitted_names
 from ...table.survey import Survey, refuse_bad_survey, survey_raw_block
-from ...threads import count_threads
+from ...threads import count_threads, lazy_property
 from .compute import compute
 
 if TYPE_CHECKING:
