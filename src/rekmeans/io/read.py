@@ -48,7 +48,10 @@ UNREADABLE = (  # what libraries raise for damaged files
 LONGEST_REASON = 200  # letters of a library's own words
 
 
-def read_table_file(path: Path, selection: ColumnSelection = ColumnSelection()) -> FileTable:  # noqa: B008 - frozen
+def read_table_file(
+    path: Path,
+    selection: ColumnSelection = ColumnSelection(),  # noqa: B008 - frozen
+) -> FileTable:
     """The table in a file, by the ending of its name."""
     ending = _known_ending(path)
     if path.stat().st_size == 0:

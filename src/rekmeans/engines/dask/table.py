@@ -189,7 +189,11 @@ class DaskTable:
 
     def _counting_rows(self) -> MemoryTable:
         """Return all rows whose weight is not 0, in this process."""
-        return self.in_memory() if self.largest_weight is None else _counting(self.in_memory())
+        table = self.in_memory()
+        if table.weights is None:
+            return table
+        counting = np.flatnonzero(table.weights > 0)
+        return MemoryTable(table.X[counting], table.weights[counting], table.columns)
 
     @lazy_property
     def _weight_ends(self) -> Array:
@@ -401,8 +405,3 @@ def _take_rows(
 def with_largest_weight(table: MemoryTable, largest: float | None) -> MemoryTable:
     """Return a partition with the largest weight of the whole table."""
     return MemoryTable(table.X, table.weights, table.columns, largest)
-
-
-def _counting(table: MemoryTable) -> MemoryTable:
-    counting = np.flatnonzero(table.weights > 0)  # type: ignore[operator]
-    return MemoryTable(table.X[counting], table.weights[counting], table.columns)  # type: ignore[index]
