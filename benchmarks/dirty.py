@@ -21,7 +21,7 @@ from joblib import Parallel, delayed
 
 from recipes import RECIPES
 from rekmeans import EulerKMeans, RectifiedEulerKMeans, normalized_mutual_info
-from rekmeans_paper.gross_errors import N_STARTS, add_gross_errors, kmeans_clipped, kmeans_z
+from rekmeans_paper.kernel_study_fits import N_STARTS, add_gross_errors, kmeans_clipped, kmeans_z
 
 SETS = ("wine", "seeds", "yeast", "isolet", "pendigits", "satimage", "letter", "mnist", "covtype")
 DIRTY = ("wine", "seeds", "pendigits", "satimage", "yeast", "isolet")

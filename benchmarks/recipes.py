@@ -9,7 +9,7 @@ from sklearn.cluster import KMeans
 from sklearn.ensemble import IsolationForest
 from sklearn.preprocessing import RobustScaler, StandardScaler
 
-from rekmeans_paper.gross_errors import N_STARTS
+from rekmeans_paper.kernel_study_fits import N_STARTS
 
 TRIMMED = 0.25  # of the rows that trimmed k-means leaves out of its means
 TRIM_PASSES = 30

@@ -12,8 +12,7 @@ from sklearn.cluster import KMeans
 from rekmeans.assignment import Fuzzy, Hard
 from rekmeans.centroids import mean, rectified
 from rekmeans.engines.reference import ReferenceRows
-from rekmeans.kernels.linear import Linear
-from rekmeans.kernels.rbf import RBF
+from rekmeans.kernels.points import RBF, Linear
 from rekmeans.lloyd import run
 from rekmeans.model import Assignment, Model, Stop
 from rekmeans.table import MemoryTable

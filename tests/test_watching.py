@@ -16,7 +16,7 @@ from rekmeans import (
     SelfOrganizingMap,
     watch_passes,
 )
-from rekmeans.watching import active_callbacks
+from rekmeans.watching import ACTIVE_CALLBACKS
 
 X = np.random.default_rng(0).normal(size=(300, 4))
 MODELS = {
@@ -98,7 +98,7 @@ def test_nested_contexts_add_up_and_end_with_their_blocks():
     assert (len(outer), len(inner)) == (2 * n, n)
     model.fit(X)
     assert (len(outer), len(inner)) == (2 * n, n)
-    assert active_callbacks() == ()
+    assert ACTIVE_CALLBACKS.get() == ()
 
 
 def test_a_stop_by_one_callback_does_not_stop_the_others():
@@ -114,7 +114,7 @@ def test_an_error_of_a_callback_ends_the_fit_and_the_context():
 
     with pytest.raises(RuntimeError, match="no more"):
         fit_watched(RectifiedEulerKMeans(6, init=X[:6]), fail)
-    assert active_callbacks() == ()
+    assert ACTIVE_CALLBACKS.get() == ()
 
 
 def test_another_thread_is_not_watched():

@@ -5,6 +5,7 @@ exact sums.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from functools import reduce
 from operator import add
 from typing import Any
@@ -91,6 +92,20 @@ def product(W: Any, V: Array) -> Array:
     ]
     parts = (np.asarray(W.T @ limb.astype(np.int64)).astype(object) for limb in limbs)
     return reduce(add, (part << shift for part, shift in zip(parts, shifts, strict=True)))
+
+
+def widen(values: Array) -> Array:
+    """Return 64-bit integers as Python integers if a million such arrays might overflow."""
+    if values.dtype.kind != "i":
+        return values
+    largest = max(int(values.max(initial=0)), -int(values.min(initial=0)))
+    return values.astype(object) if largest >> ROOM else values
+
+
+def add_phase_sums(pairs: Iterable[tuple[Array, Array]]) -> tuple[Array, Array]:
+    """Return the phase sums of all blocks from those of each block, in any order."""
+    wide = ((widen(turns), widen(masses)) for turns, masses in pairs)
+    return reduce(lambda one, two: (one[0] + two[0], one[1] + two[1]), wide)
 
 
 def weighted_total(w: Array, values: Array) -> int | float:

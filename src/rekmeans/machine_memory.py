@@ -1,4 +1,4 @@
-"""The memory that this machine has for a process."""
+"""The memory that this machine has for a process, and sizes as text."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ CGROUP_MEMORY = (
     Path("/sys/fs/cgroup/memory.max"),
     Path("/sys/fs/cgroup/memory/memory.limit_in_bytes"),
 )
+
+UNITS = ((10**15, "PB"), (10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "bytes"))
 
 # bytes; with less OpenBLAS ends the process or hangs, measured from 300 MB to 2 GB
 LEAST_ADDRESS_SPACE = 1 << 30
@@ -57,3 +59,9 @@ def _addresses() -> int:
     """
     file = Path("/proc/self/statm")
     return int(file.read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE") if file.is_file() else 0
+
+
+def size_text(size: int) -> str:
+    """Bytes for people: 8.7 GB."""
+    unit, name = next((unit, name) for unit, name in UNITS if size >= unit or unit == 1)
+    return f"{size / unit:.3g} {name}"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
-from ._grid import Array, weighted_total
+from ._grid import Array, weighted_total, widen
 
 if TYPE_CHECKING:
     from .assignment import AssignmentRule
@@ -128,6 +128,12 @@ class Sums:
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return replace(
             self, **{name: change(value) for name, value in values.items() if value is not None}
+        )
+
+    def widen(self) -> Self:
+        """Return sums of a block to which a million others can be added without overflow."""
+        return self.map_values(
+            lambda value: widen(value) if isinstance(value, np.ndarray) else value
         )
 
     def __add__(self, other: Self) -> Self:

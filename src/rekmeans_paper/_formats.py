@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._arrays import Array
+from .values import Array
 
 MARK = b"\x1f\x9d"  # how a .Z file begins
 CLEAR = 256  # the code that empties the dictionary, in files that use it

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._arrays import Array
 from ._formats import BLANKS, COMMAS, Layout
+from .values import Array
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from rekmeans.model import Model
 from rekmeans.scales import identity_scale
 from rekmeans.table import dense
 
-from ._arrays import Array
+from .values import Array
 
 TIE = (
     2.0**-24

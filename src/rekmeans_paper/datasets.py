@@ -15,10 +15,9 @@ from sklearn.datasets import make_moons
 from rekmeans.io.file_table import ColumnSelection
 from rekmeans.io.read import read_table_file
 
-from ._arrays import Array
 from ._formats import unpack_lzw
 from ._origins import FETCHABLE, STAND_INS, WITHOUT_FEATURES, Origin
-from ._parameters import require_choice
+from .values import Array, require_choice
 
 # names a folder of NAME.npz files with arrays X and y, read first
 FOLDER_VARIABLE = "REKMEANS_DATA"

@@ -1,25 +1,31 @@
-"""What the figures of the studies share: pictures as SVG and PNG, panels, and lines against a
-number.
+"""What the figures and pages of the studies share: pictures as SVG and PNG, panels, lines against a
+number; a page as one self-contained HTML file that fetches nothing.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from matplotlib.axes import Axes
 
+from rekmeans.analysis.number_format import NO_VALUE
 from rekmeans.displays._style import COLOURS, FAINT, SOFT, TEXT, cluster_colour, draw_numbered_mark
+from rekmeans.html_report.html import load_template
 from rekmeans.html_report.svg import FIGURE_WIDTH, render_image, render_svg
 
-from .rows import Row, Tables
+from .values import Row, Tables, row_columns
 
 # those of the displays
 __all__ = ["COLOURS", "FAINT", "SOFT", "TEXT", "cluster_colour", "draw_numbered_mark"]
 
 PANELS_WIDTH = 8.6  # inches of a figure with several panels
 PANEL_HEIGHT = 2.4  # inches
+LONG = 240  # rows of a table above which the page points to its CSV
+GOOD = ("above", "as printed", "the same", "shown", "holds")
+BAD = ("below", "missing", "not the same", "does not hold")
 
 
 class Picture(NamedTuple):
@@ -131,3 +137,45 @@ class LinePanels:
         }
         figure: Any = ax.figure
         figure.legend(handles, names, title=text, **style)
+
+
+def draw_figures(figures: dict[str, Figure], tables: Tables) -> list[Drawing]:
+    """The pictures of each figure, with its title and the table it stands with."""
+    return [
+        Drawing(figure.title, figure.tables[0], list(figure.draw(tables)))
+        for figure in figures.values()
+    ]
+
+
+def render_study_page(
+    template: str, results: dict[str, Any], titles: dict[str, str], drawings: list[Drawing]
+) -> str:
+    """One HTML file; everything in it is escaped but the pictures, which are ours."""
+    by_table: dict[str, list[Drawing]] = {}
+    for drawing in drawings:
+        by_table.setdefault(drawing.table, []).append(drawing)
+    return load_template(
+        Path(__file__).parent, {"cell": cell_text, "tone": verdict_class}, template
+    ).render(
+        results=results,
+        tables={
+            table: (titles[table], row_columns(rows), rows)
+            for table, rows in results["tables"].items()
+        },
+        figures=by_table,
+        long=LONG,
+    )
+
+
+def cell_text(value: Any) -> str:
+    """A value as a person reads it."""
+    if value is None or value == "":
+        return NO_VALUE
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def verdict_class(value: Any) -> str:
+    """The CSS class of a verdict."""
+    return "good" if value in GOOD else "bad" if value in BAD else ""

@@ -15,7 +15,6 @@ from rekmeans.metrics import deviation_degree
 from rekmeans.surfaces import Surface, mean_surface
 
 from . import datasets, published
-from ._arrays import Array
 from .methods import make_estimator, mapped_rows
 from .reproduction_cells import Cell
 from .reproduction_evidence import MOON_STARTS, moon_alpha, moon_case
@@ -30,8 +29,8 @@ from .reproduction_tables import (
     score_cells,
     statistics_rows,
 )
-from .rows import Row
 from .study import StudyTable
+from .values import Array, Row
 
 VERDICTS = {True: "shown", False: "not shown by this run", None: "no run"}
 # what the run gave, and whether it shows the erratum; None where nothing was run

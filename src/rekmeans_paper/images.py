@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ._arrays import Array
+from .values import Array
 
 IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".pgm", ".ppm", ".tif", ".tiff", ".webp")
 LUMA = np.array([299, 587, 114])  # thousandths of red, green and blue in grey, by ITU-R BT.601

@@ -10,9 +10,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .fit_records import FitKind, Progress
-from .gross_errors import ERROR_WIDTH, N_STARTS
-from .kernel_study_fits import MAX_CELLS, N_COMPONENTS, KernelFit, measure_kernel_fit, task_key
-from .kernel_study_plans import FULL_STUDY, QUICK_STUDY, KernelPlan
+from .kernel_study_fits import (
+    ERROR_WIDTH,
+    FULL_STUDY,
+    MAX_CELLS,
+    N_COMPONENTS,
+    N_STARTS,
+    QUICK_STUDY,
+    KernelFit,
+    KernelPlan,
+    measure_kernel_fit,
+    task_key,
+)
 from .kernel_study_tables import KERNEL_TABLES
 from .study import Study, make_study
 
@@ -35,7 +44,7 @@ def study_kernels(
         Gets index.html, results.json, a CSV for each table, an SVG and a PNG for each figure: all
         of them, or none.
     plan : KernelPlan, default=FULL_STUDY
-        `FULL_STUDY` or `QUICK_STUDY` of `rekmeans_paper.kernel_study_plans`, or one of your own.
+        `FULL_STUDY` or `QUICK_STUDY` of `rekmeans_paper.kernel_study_fits`, or one of your own.
     only : sequence of str, default=()
         Names of tables; none for all of `KERNEL_STUDY.tables`.
     workers : int or None, default=None

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from .drawing import COLOURS, TEXT, Figure, LinePanels, Pictures
-from .rows import Row, Tables
+from .values import Row, Tables
 
 MARKS = "osD^vPX"
 TINTS = (*COLOURS, TEXT)

@@ -8,10 +8,9 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from .fit_records import Record
-from .kernel_study_fits import ALONE, ROBUST, YARDSTICKS, KernelFit
-from .kernel_study_plans import KernelPlan
-from .rows import Row, six_digits
+from .kernel_study_fits import ALONE, ROBUST, YARDSTICKS, KernelFit, KernelPlan
 from .study import StudyRecords, StudyTable
+from .values import Row, six_digits
 
 KINDS = ("cells", "rows")
 RADIAL = ("rbf", "laplace")

@@ -19,7 +19,7 @@ from rekmeans.estimators.placement import place_for_fit, starting_centroids
 from rekmeans.metrics import deviation_degree
 
 from . import angles
-from ._arrays import Array
+from .values import Array
 
 
 @dataclass(frozen=True)

@@ -19,10 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 from rekmeans.estimators import RectifiedEulerKMeans
 from rekmeans.threads import count_threads
 
-from ._arrays import Array
-from ._parameters import require_choice, require_integer
 from .images import grey_image, image_list, image_name, shrink_image
 from .sift import SIDE_BINS, UNIT, Squares, describe_squares
+from .values import Array, require_choice, require_integer
 
 ALPHA = 1.0  # half-turns for the unit length of a descriptor: the most that keeps near near
 # a pass that lowers the objective by less no longer changes what the words are good for

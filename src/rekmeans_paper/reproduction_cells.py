@@ -16,10 +16,10 @@ from rekmeans import EulerKMeans, RectifiedEulerKMeans
 from rekmeans.metrics import clustering_accuracy, normalized_mutual_info
 
 from . import datasets
-from ._arrays import Array
 from .fit_records import FitKind, Record, StudyFit
 from .methods import PAPER_METHODS, Case, Outcome, count_rises, make_estimator
 from .reproduction_plans import SCALINGS
+from .values import Array
 
 HALF_ESTIMATORS = {"EulerK": EulerKMeans, "REK1": RectifiedEulerKMeans}
 Records = dict["Cell", Record]

@@ -19,8 +19,8 @@ from .reproduction_tables import (
     score_rows,
     sensitivity_rows,
 )
-from .rows import Row
 from .study import StudyTable
+from .values import Row
 
 NEAR_POINTS = 3.0  # points from the printed figure of a set whose features are not the paper's own
 SCORES = ("nmi", "acc")

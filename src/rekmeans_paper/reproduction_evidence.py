@@ -18,8 +18,8 @@ from .methods import Case, make_estimator
 from .reproduction_cells import HALF_ESTIMATORS, Cell
 from .reproduction_plans import DEFAULT_ALPHA, Plan, Protocol
 from .reproduction_tables import PaperRecords, best_alpha, protocol_cells, records_by_alpha
-from .rows import Row, six_digits
 from .study import StudyTable
+from .values import Row, six_digits
 
 DRAWS = 3  # of each start, as in the paper's figures
 MOON_STARTS = 10  # of a fit on half-moons

@@ -15,7 +15,6 @@ from rekmeans.displays import SurfaceDisplay
 from rekmeans.surfaces import Surface, mean_surface, rectified_surface
 
 from . import angles, datasets
-from ._arrays import Array
 from .drawing import (
     COLOURS,
     FAINT,
@@ -34,7 +33,7 @@ from .drawing import (
 from .methods import EULER, make_estimator, mapped_rows, starting_state
 from .published import KAPPA
 from .reproduction_evidence import ON_CIRCLE, moon_alpha, moon_case
-from .rows import Row, Tables
+from .values import Array, Row, Tables
 
 FEW = 5  # alphas that each have a tick
 LINES = (("o", "-"), ("s", "-"), ("x", "--"), ("^", ":"))  # marker and dashes of each method

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._arrays import Array
 from .datasets import LOW
 from .published import ALPHAS
+from .values import Array
 
 DEFAULT_ALPHA = 0.9  # of the estimators
 # key of the protocol that needs neither labels nor robust columns

@@ -15,8 +15,8 @@ from .fit_records import Record
 from .methods import EULER
 from .reproduction_cells import Cell, Records
 from .reproduction_plans import Plan, Protocol
-from .rows import Row, six_digits
 from .study import StudyRecords, StudyTable
+from .values import Row, six_digits
 
 LEVEL = 2.0  # points; a smaller difference between two tables of random starts is not evidence
 BASELINES = ("k-means", "k-means z")

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from scipy.ndimage import gaussian_filter
 
-from ._arrays import Array
+from .values import Array
 
 SIDE_BINS = 4  # along each side of a square
 DIRECTIONS = 8

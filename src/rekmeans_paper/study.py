@@ -15,7 +15,7 @@ from rekmeans.atomic import atomic_writes
 
 from . import datasets, published
 from .fit_records import FitKind, FitT, Progress, Record, fingerprint_datasets, run_fits
-from .rows import Row, csv_text
+from .values import Row, csv_text
 
 if TYPE_CHECKING:
     from .drawing import Figure, Picture
@@ -85,7 +85,7 @@ def make_study(
         )
     records = find_records(study, folder, plan, wanted, workers, progress)
     tables = {name: study.tables[name].rows(records) for name in wanted}
-    from .page import draw_figures, render_study_page
+    from .drawing import draw_figures, render_study_page
 
     figures = {
         key: figure

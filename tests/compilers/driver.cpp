@@ -1,5 +1,5 @@
-// Fits of drawn tables by the core alone, without Python: prints a hash of all bits of each, the same for every
-// compiler, processor and instruction set.
+// Fits of drawn tables by the core alone, without Python: prints a hash of all bits of each, the
+// same for every compiler, processor and instruction set.
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -58,15 +58,18 @@ Drawn draw(const Case& c, uint64_t seed) {
   Drawn out;
   for (size_t i = 0; i < c.n * c.d; ++i) {
     const double x = random.uniform() + random.uniform() + double(i / c.d % c.k) * 0.3 - 1;
-    const double cell = random.uniform() < c.filled ? std::ldexp(std::rint(std::ldexp(x, 12)), -12) : 0;
+    const double cell =
+        random.uniform() < c.filled ? std::ldexp(std::rint(std::ldexp(x, 12)), -12) : 0;
     out.X.push_back(random.uniform() < c.missing ? NAN : cell);
   }
-  for (size_t j = 0; c.has_weights && j < c.n; ++j) out.weights.push_back(int64_t(random.next() % 1000003));
+  for (size_t j = 0; c.has_weights && j < c.n; ++j)
+    out.weights.push_back(int64_t(random.next() % 1000003));
   return out;
 }
 
 ColumnScales scales_of(const Case& c, Beyond beyond) {
-  const std::vector<double> low(c.d, -0.6), high(c.d, 1.8), shift(c.d, 0.25), rate(c.d, c.rate), period(c.d, 0);
+  const std::vector<double> low(c.d, -0.6), high(c.d, 1.8), shift(c.d, 0.25), rate(c.d, c.rate),
+      period(c.d, 0);
   return {low, high, shift, rate, period, beyond};
 }
 
@@ -77,7 +80,8 @@ Hash fit(const Rows& rows, const Case& c) {
   ScoredSeeding seeding(rows, {}, 2);
   Random random{c.n};
   for (size_t step = 0; step < c.k + 3; ++step) {
-    for (size_t i = 0; i < 3; ++i) rows.grid(random.next() % rows.n, candidates.data() + i * rows.p, buffer);
+    for (size_t i = 0; i < 3; ++i)
+      rows.grid(random.next() % rows.n, candidates.data() + i * rows.p, buffer);
     if (step < c.k) seeding.add_best(candidates.data(), 3);
     else seeding.swap_best(candidates.data(), 3);
   }
@@ -86,12 +90,13 @@ Hash fit(const Rows& rows, const Case& c) {
   hash.add(masses.data(), masses.size());
   std::vector<uint64_t> words(16);
   for (uint64_t& word : words) word = random.next();
-  for (size_t number : seeding.sample(words.data(), words.size())) hash.add(int128(int64_t(number)));
+  for (size_t number : seeding.sample(words.data(), words.size()))
+    hash.add(int128(int64_t(number)));
   const SeedingPlan plan{c.k, 4, 3, 4, 3};
   words.resize(3 * plan.n_words());
   for (uint64_t& word : words) word = random.next();
-  const Fit drawn =
-      fit_drawn_starts(rows, std::vector<int32_t>(rows.p, 1 << 20), words.data(), 3, plan, {true, true, 25, 0.0});
+  const Fit drawn = fit_drawn_starts(rows, std::vector<int32_t>(rows.p, 1 << 20), words.data(), 3,
+                                     plan, {true, true, 25, 0.0});
   hash.add(drawn.centroids.data(), drawn.centroids.size());
   hash.add(drawn.labels.data(), drawn.labels.size());
   for (bool rectified : {true, false}) {
@@ -109,13 +114,14 @@ Hash fit(const Rows& rows, const Case& c) {
 }
 
 // Sums of one pass in floats, which agree to a tolerance only.
-double soft_loss(const Case& c, const Drawn& drawn, const char* measure, const char* rule, double amount,
-                 const Simd* simd) {
+double soft_loss(const Case& c, const Drawn& drawn, const char* measure, const char* rule,
+                 double amount, const Simd* simd) {
   std::vector<double> C(drawn.X.begin(), drawn.X.begin() + ptrdiff_t(c.k * c.d));
   for (double& x : C) x = std::isnan(x) ? 0 : x;
   SoftPass pass{};
   pass.F = {nullptr, drawn.X.data(), c.d};
-  pass.n = c.n, pass.C = C.data(), pass.k = c.k, pass.amount = amount, pass.threads = 2, pass.simd = simd;
+  pass.n = c.n, pass.C = C.data(), pass.k = c.k, pass.amount = amount, pass.threads = 2,
+  pass.simd = simd;
   pass.choose(measure, 0.1, rule);
   return soft_pass(pass, false).loss;
 }
@@ -127,27 +133,31 @@ int main(int argc, char** argv) {
   for (const Case& c : CASES) {
     const Drawn drawn = draw(c, ++seed);
     const int64_t* w = drawn.weights.empty() ? nullptr : drawn.weights.data();
-    const DenseTable table{reinterpret_cast<const char*>(drawn.X.data()), 'f', 8, c.n, c.d, ptrdiff_t(8 * c.d), 8};
+    const DenseTable table{
+        reinterpret_cast<const char*>(drawn.X.data()), 'f', 8, c.n, c.d, ptrdiff_t(8 * c.d), 8};
     for (Beyond beyond : {Beyond::wrap, Beyond::clip, Beyond::ignore}) {
       const DenseRows stored(table, scales_of(c, beyond), w, !w, true, 2, simd);
       const DenseRows mapped(table, scales_of(c, beyond), w, !w, false, 3, simd);
-      const SparseRows sparse(std::make_unique<NonzeroCells>(table), scales_of(c, beyond), w, !w, 2, simd);
+      const SparseRows sparse(std::make_unique<NonzeroCells>(table), scales_of(c, beyond), w, !w, 2,
+                              simd);
       std::printf("exact %d %d", int(seed), int(beyond));
-      for (const Rows* rows :
-           {static_cast<const Rows*>(&stored), static_cast<const Rows*>(&mapped), static_cast<const Rows*>(&sparse)})
+      for (const Rows* rows : {static_cast<const Rows*>(&stored), static_cast<const Rows*>(&mapped),
+                               static_cast<const Rows*>(&sparse)})
         std::printf(" %016llx", static_cast<unsigned long long>(fit(*rows, c).value));
       std::printf("\n");
     }
     std::printf("exact %d scale", int(seed));
     for (size_t threads : {1, 2, 3}) {
-      const std::vector<double> placed = place_columns(DenseColumns{table, nullptr, c.n, c.d}, w, 1.5, threads);
+      const std::vector<double> placed =
+          place_columns(DenseColumns{table, nullptr, c.n, c.d}, w, 1.5, threads);
       Hash hash;
       hash.add(placed.data(), placed.size());
       std::printf(" %016llx", static_cast<unsigned long long>(hash.value));
     }
     std::printf("\n");
     for (const char* measure : {"square", "rbf", "laplace", "laplace-l2"})
-      std::printf("float %d %s %.17g %.17g %.17g\n", int(seed), measure, soft_loss(c, drawn, measure, "hard", 0, simd),
+      std::printf("float %d %s %.17g %.17g %.17g\n", int(seed), measure,
+                  soft_loss(c, drawn, measure, "hard", 0, simd),
                   soft_loss(c, drawn, measure, "fuzzy", 1.7, simd),
                   soft_loss(c, drawn, measure, "neural_gas", 2, simd));
   }

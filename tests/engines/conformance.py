@@ -15,8 +15,7 @@ from rekmeans.centroids import mean, rectified
 from rekmeans.engines import Run, host_values
 from rekmeans.kernels.euler import Euler
 from rekmeans.kernels.laplace import Laplace
-from rekmeans.kernels.linear import Linear
-from rekmeans.kernels.rbf import RBF
+from rekmeans.kernels.points import RBF, Linear
 from rekmeans.lloyd import run, run_to_end
 from rekmeans.model import Model, Stop
 from rekmeans.seeding import SeedingPlan, greedy_rows

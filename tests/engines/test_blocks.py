@@ -22,9 +22,9 @@ from rekmeans import (
     RectifiedEulerKMeans,
     SelfOrganizingMap,
 )
+from rekmeans._grid import widen
 from rekmeans.engines.blocks import MAX_SEEDING_ROWS, BlockRows, BlockRun
 from rekmeans.engines.native.blocks import NativeBlockRun
-from rekmeans.engines.wide_sums import widen
 from rekmeans.estimators.placement import place_for_fit
 from rekmeans.seeding import plus_plus
 from rekmeans.short_fits import SMALL

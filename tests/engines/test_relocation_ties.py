@@ -10,7 +10,7 @@ from rekmeans import EulerKMeans, KernelKMeans, RectifiedEulerKMeans
 from rekmeans.engines.native.exact import NativeRows
 from rekmeans.engines.reference import ReferenceRows
 from rekmeans.kernels.euler import Euler
-from rekmeans.kernels.linear import Linear
+from rekmeans.kernels.points import Linear
 from rekmeans.scales import identity_scale
 from rekmeans.table import MemoryTable
 from rekmeans.watching import watch_passes

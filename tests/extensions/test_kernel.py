@@ -18,9 +18,7 @@ from rekmeans._grid import mass_of, product
 from rekmeans.engines import ENGINES
 from rekmeans.kernels import KERNELS
 from rekmeans.kernels.base import Kernel
-from rekmeans.kernels.linear import Linear
-from rekmeans.kernels.points import PointSums
-from rekmeans.kernels.rbf import RBF
+from rekmeans.kernels.points import RBF, Linear, PointSums
 from rekmeans.model import Points
 from rekmeans.table import MemoryTable
 from support.extension_rows import K, X

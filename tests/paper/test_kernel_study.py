@@ -16,9 +16,8 @@ from rekmeans import EulerKMeans, KernelKMeans, normalized_mutual_info, represen
 from rekmeans.cli import status
 from rekmeans_paper import datasets, kernel_study, kernel_study_fits
 from rekmeans_paper.fit_records import fingerprint_datasets, run_fits
-from rekmeans_paper.gross_errors import add_gross_errors
 from rekmeans_paper.kernel_study import KERNEL_STUDY, study_kernels
-from rekmeans_paper.kernel_study_plans import KernelPlan
+from rekmeans_paper.kernel_study_fits import KernelPlan, add_gross_errors
 from rekmeans_paper.kernel_study_tables import KERNEL_TABLES, breaking_share
 
 TINY = KernelPlan(

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import eigh
 
+from .._grid import GRID, Array
 from ..engines import host_values
-from ..metrics import deviation_degree
-from .classes import class_comparison
+from ..metrics import clustering_accuracy, deviation_degree, normalized_mutual_info
 from .columns import (
     MAX_COLUMNS_DESCRIBED,
     circle_coordinates,
@@ -22,7 +23,6 @@ from .columns import (
 )
 from .fit_analysis import FitAnalysis, analyse_fit, thread_pool
 from .notable_rows import notable_rows
-from .projection import principal_projection
 from .provenance import provenance
 
 MAX_CIRCLES = 6  # columns drawn on their circle
@@ -30,6 +30,9 @@ MAX_VALUES = 5  # values listed of a notable row
 MAX_PASSES = 1000  # passes of a history
 
 METHOD_NAMES = {"rectified": "Rectified Euler k-means", "mean": "Euler k-means"}
+MAX_CLASSES = 60  # a larger table of classes against clusters is not readable
+MISSING_TEXTS = {"None", "nan", "NaT", "<NA>"}  # str() of a missing class, in any library
+SMALLEST_DIVISOR = 1e-300  # keeps a division by a length or a trace of zero finite
 
 
 def summary(
@@ -162,3 +165,79 @@ def json_value(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def class_comparison(y: ArrayLike, analysis: FitAnalysis) -> dict[str, Any] | None:
+    """Known classes beside the clusters: accuracy by best matching, NMI, and the table of both;
+    None without any.
+
+    Rows of unknown class count in none of them.
+    """
+    known = ~is_class_missing(y)
+    k = len(analysis.sizes)
+    if known.shape != analysis.labels.shape:
+        raise ValueError(
+            f"y must have one class for each of the {len(analysis.labels)} rows, got shape "
+            f"{known.shape}."
+        )
+    if not known.any():
+        return None
+    classes = np.asarray(y)[known]
+    labels = analysis.labels[known]
+    names, codes = np.unique(
+        classes.astype(str) if classes.dtype == object else classes, return_inverse=True
+    )
+    counts = np.zeros((len(names), k), np.int64)
+    np.add.at(counts, (codes, labels), 1)
+    is_readable = max(len(names), k) <= MAX_CLASSES
+    return {
+        "accuracy": clustering_accuracy(codes, labels),
+        "nmi": normalized_mutual_info(codes, labels),
+        "names": [str(name) for name in names] if is_readable else None,
+        "counts": counts if is_readable else None,
+        "number": len(names),
+        "unknown": np.count_nonzero(~known),
+    }
+
+
+def is_class_missing(y: ArrayLike) -> Array:
+    """Which rows have no class: masked, None, NaN or what else pandas writes for it, (n,)."""
+    classes = np.asarray(y)
+    if classes.dtype == object:
+        texts = [not isinstance(v, str) and str(v) in MISSING_TEXTS for v in classes.ravel()]
+        missing = np.reshape(texts, classes.shape)
+    else:
+        missing = classes != classes  # NaN differs from itself
+    return missing | np.ma.getmaskarray(np.ma.asarray(y))
+
+
+def principal_projection(analysis: FitAnalysis) -> dict[str, Any]:
+    """The first two principal components of the rows to draw, mapped; a missing value counts as its
+    centroid's.
+    """
+    numbers = analysis.rows_to_draw()
+    F = analysis.mapped_rows(numbers)  # (m, 2d)
+    mean = F.mean(axis=0)
+    axes, shares = principal_axes(F - mean)
+    return {
+        "labels": analysis.labels[numbers],
+        "points": np.round((F - mean) @ axes, 4),
+        "centroids": np.round((analysis.C.f / GRID - mean) @ axes, 4),
+        "share": shares,
+    }
+
+
+def principal_axes(A: Array) -> tuple[Array, Array]:
+    """The two principal axes (p, 2) of centred rows A (m, p), and their shares of the variance;
+    zeros where p < 2.
+    """
+    # the smaller of the two; their eigenvalues are the same
+    S = A @ A.T if len(A) < A.shape[1] else A.T @ A
+    values, vectors = eigh(S, subset_by_index=[max(len(S) - 2, 0), len(S) - 1])
+    axes = (vectors if len(S) == A.shape[1] else A.T @ vectors)[:, ::-1]  # (p, 2)
+    axes = axes / np.maximum(np.linalg.norm(axes, axis=0), SMALLEST_DIVISOR)
+    # of two mirror images always the same
+    axes *= np.sign(axes[np.abs(axes).argmax(axis=0), range(axes.shape[1])])
+    shares = np.maximum(values[::-1], 0) / max(np.trace(S), SMALLEST_DIVISOR)
+    lacking = 2 - len(shares)
+    return np.pad(axes, ((0, 0), (0, lacking))), np.pad(shares, (0, lacking))

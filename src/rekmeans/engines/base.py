@@ -14,13 +14,13 @@ import numpy as np
 
 from .._caller import caller_stacklevel
 from .._grid import TURN, Array, integer_weight_bits, mass_of, product, small_weight_bits
-from .._lazy_property import lazy_property
 from ..assignment import Hard, nearest, one_hot
 from ..centroids import rectified
 from ..kernels.base import rectified_update, with_statistics
 from ..model import Assignment, Centroids, FarthestRow, Model, PassSums, State, Stop, Sums
 from ..seeding import Seeding, SeedingPlan
 from ..table import ColumnSummary, CompiledFunctions, Table, TableFacts
+from ..threads import lazy_property
 from .row_seeding import RowSeeding, draw_by_weight, draw_by_weighted_loss
 
 if TYPE_CHECKING:

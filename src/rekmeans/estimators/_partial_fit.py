@@ -24,8 +24,7 @@ from ..table import MemoryTable
 from ..table.recent_rows import RecentRows
 from ..table.refusals import refuse_table_on_device
 from ..threads import limit_threads
-from ._fit_warnings import refuse_uninformative_table, warn_of_what_is_left_out
-from ._mapped import set_fitted_attributes
+from ._mapped import refuse_uninformative_table, set_fitted_attributes, warn_of_what_is_left_out
 from .base import Clusterer
 from .placement import Placement, place_fitted_table, place_table
 

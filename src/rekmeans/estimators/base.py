@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 
-from .. import _parameters, _watch, lloyd
+from .. import _parameters, lloyd, watching
 from .._grid import Array, mean_turns
 from ..assignment import Hard
 from ..centroids import CENTROIDS
@@ -26,13 +26,14 @@ from ..short_fits import best_short_fit
 from ..table import ColumnSummary
 from ..table.refusals import refuse_gathering, refuse_table_elsewhere
 from ..threads import limit_threads
-from ._fit_warnings import (
+from ._identity import StartDraws, fit_identity, fit_limits
+from ._mapped import (
+    Mapped,
     refuse_uninformative_table,
+    set_fitted_attributes,
     warn_of_empty_clusters,
     warn_of_what_is_left_out,
 )
-from ._identity import StartDraws, fit_identity, fit_limits
-from ._mapped import Mapped, set_fitted_attributes
 from .placement import FitPreparation, Placement, place_fitted, place_table
 
 MANY_STARTS = 10  # where a start is no better than chance
@@ -82,19 +83,19 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         """
         return self._fit(X, y, sample_weight)
 
-    @_watch.with_fit_callbacks
+    @watching.with_fit_callbacks
     def _fit(self, X: Any, y: Any, sample_weight: ArrayLike | str | None) -> Self:
         self._check_parameters()
         check_engine(self.engine)
         table = self._read_table(X, sample_weight, fitting=True)
         n_starts = self._n_starts()
-        tasks = _watch.Tasks(self, X, y, sample_weight, n_starts, self._max_passes())
+        tasks = watching.Tasks(self, X, y, sample_weight, n_starts, self._max_passes())
         with limit_threads(self.n_threads):
             placed = place_table(self, table)
             refuse_uninformative_table(placed.rows, self.scale)
-            watch = _watch.combine_watches(
-                _watch.send_events(n_starts, len(placed.rows)),
-                _watch.print_passes(n_starts) if self.verbose else None,
+            watch = watching.combine_watches(
+                watching.send_events(n_starts, len(placed.rows)),
+                watching.print_passes(n_starts) if self.verbose else None,
                 tasks.watch(lambda fit: table.columns | self._attributes(placed, fit)),
             )
             draws = self._start_draws()

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from .. import _watch
+from .. import watching
 from .._grid import GRID, Array
 from ..kernels.euler import OnCircles
 from ..scales import SCALES
@@ -52,7 +52,7 @@ class EulerMap(TransformerMixin, Mapped):
         self.scale = scale
         self.beyond = beyond
 
-    @_watch.with_fit_callbacks
+    @watching.with_fit_callbacks
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | str | None = None) -> Self:
         """Learn the scale of each column.
 
@@ -76,7 +76,7 @@ class EulerMap(TransformerMixin, Mapped):
         """
         self._check_parameters()
         table = read_host_table(self, X, sample_weight, fitting=True)
-        tasks = _watch.Tasks(self, X, y, sample_weight)
+        tasks = watching.Tasks(self, X, y, sample_weight)
         summary = table.column_summary()
         kernel = self._euler_kernel(SCALES[self.scale](summary))
         ends = np.array(kernel.scale.bounds)

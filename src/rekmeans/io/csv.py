@@ -168,7 +168,10 @@ def _raw_names(path: Path, schema: Any) -> dict[str, str]:
     return {tidy[j]: names[j] for j in kept}
 
 
-def read_layout(path: Path, selection: ColumnSelection = ColumnSelection()) -> CsvLayout:  # noqa: B008 - frozen
+def read_layout(
+    path: Path,
+    selection: ColumnSelection = ColumnSelection(),  # noqa: B008 - frozen
+) -> CsvLayout:
     """The layout that the first bytes of a csv or tsv file show."""
     with _open_bytes(path) as stream:
         start = stream.read(PEEK)

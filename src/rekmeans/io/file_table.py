@@ -13,14 +13,13 @@ import numpy as np
 
 from .._grid import Array
 from ..analysis.number_format import shorten_name
-from ..machine_memory import machine_memory
+from ..machine_memory import machine_memory, size_text
 from . import MOST_COLUMNS
 
 # of csv and tsv files, by the last ending
 COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 MOST_NAMES = 8  # in a message; more are counted
 LONGEST_NAME = 60  # letters of a name in a message
-UNITS = ((10**15, "PB"), (10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"), (1, "bytes"))
 
 
 class UnreadableFileError(ValueError):
@@ -178,9 +177,3 @@ def refuse_bytes(path: Path, size: int, shape: str) -> None:
             f"{size_text(most)}: "
             "use fewer rows or columns."
         )
-
-
-def size_text(size: int) -> str:
-    """Bytes for people: 8.7 GB."""
-    unit, name = next((unit, name) for unit, name in UNITS if size >= unit or unit == 1)
-    return f"{size / unit:.3g} {name}"

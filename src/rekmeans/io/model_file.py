@@ -14,10 +14,9 @@ from .. import _parameters
 from ..analysis.number_format import shorten_name
 from ..atomic import atomic_write
 from ..estimators import EulerMap
-from ..machine_memory import machine_memory
+from ..machine_memory import machine_memory, size_text
 from ..model import ANSWER_VERSION
 from ..table.reading import check_regular_file
-from .file_table import size_text
 from .model_state import (
     CLUSTER_ARRAYS,
     ESTIMATORS,

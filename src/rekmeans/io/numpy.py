@@ -15,6 +15,7 @@ from scipy import sparse
 from sklearn.datasets import load_svmlight_file
 
 from .._grid import Array
+from ..machine_memory import size_text
 from ..table import dense
 from .file_table import (
     ColumnSelection,
@@ -23,7 +24,6 @@ from .file_table import (
     UnreadableFileError,
     name_list,
     refuse_oversize,
-    size_text,
 )
 
 # the arrays of an npz file

@@ -16,14 +16,13 @@ import numpy as np
 from scipy import sparse
 
 from .._grid import Array
-from ..machine_memory import machine_memory
+from ..machine_memory import machine_memory, size_text
 from .file_table import (
     COMPRESSIONS,
     ColumnSelection,
     FileTable,
     UnreadableFileError,
     name_list,
-    size_text,
 )
 from .tidy_table import ID, constant_notes, without_empty_columns, without_empty_rows
 
@@ -49,7 +48,10 @@ UNREADABLE = (  # what libraries raise for damaged files
 LONGEST_REASON = 200  # letters of a library's own words
 
 
-def read_table_file(path: Path, selection: ColumnSelection = ColumnSelection()) -> FileTable:  # noqa: B008 - frozen
+def read_table_file(
+    path: Path,
+    selection: ColumnSelection = ColumnSelection(),  # noqa: B008 - frozen
+) -> FileTable:
     """The table in a file, by the ending of its name."""
     ending = _known_ending(path)
     if path.stat().st_size == 0:

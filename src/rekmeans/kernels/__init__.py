@@ -8,9 +8,8 @@ from .base import Kernel, Preparation
 from .euler import Euler
 from .gram import Gram
 from .laplace import Laplace, LaplaceL2
-from .linear import Linear
+from .points import RBF, Linear
 from .precomputed import Precomputed
-from .rbf import RBF
 
 __all__ = ["KERNELS", "Kernel", "Preparation", "with_rule"]
 

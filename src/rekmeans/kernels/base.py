@@ -145,7 +145,8 @@ class Kernel(ABC):
     def prepared(self, table: Table, preparation: Preparation) -> Any:
         """Return the kernel with values learned from the table: its width, units, fitted rows."""
         if self.has_width and self.gamma == "auto":  # type: ignore[attr-defined]
-            return replace(self, gamma=preparation.auto_gamma(self, table))  # type: ignore[call-arg]
+            gamma = preparation.auto_gamma(self, table)
+            return replace(self, gamma=gamma)  # type: ignore[call-arg]
         return self
 
     def for_prediction(self) -> Any:

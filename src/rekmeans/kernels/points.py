@@ -1,15 +1,18 @@
-"""Distances over observed coordinates and weighted means, for kernels with points as centroids."""
+"""The linear kernel phi(x) = x: the loop becomes plain k-means. The RBF kernel k(x, v) = exp(-gamma
+|x - v|^2), with the Welsch loss 2(1 - k). Distances and means of kernels with points as centroids.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from .._grid import Array, mass_of, product
 from ..model import Points, Sums
+from .base import Kernel, distance_to_own, weigh
 
 COORDINATE_SHARE = {"sqeuclidean": np.square, "cityblock": np.abs}  # of the distance
 
@@ -52,3 +55,79 @@ def weighted_mean(sums: PointSums, C: Points) -> Points:
     """Return sum v x / sum v by coordinate, or the old value if no row pulls."""
     some = sums.pull > 0
     return Points(np.where(some, sums.totals / np.where(some, sums.pull, 1.0), C.x))
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """The linear kernel: mapped rows are the scaled rows, with NaN in missing cells."""
+
+    name: ClassVar[str] = "linear"
+    formula: ClassVar[str] = "linear"
+    pull_is_weight: ClassVar[bool] = True
+    loss_is_distance: ClassVar[bool] = True
+    supports_missing: ClassVar[bool] = True
+    centroid_rules: ClassVar[tuple[str, ...]] = ("mean",)
+    mean_is_point: ClassVar[bool] = True
+
+    def embed(self, X: Array) -> Array:
+        return self.coordinates(X)
+
+    def distance(self, F: Array, C: Points) -> Array:
+        """Return |x - c|^2, (n, k)."""
+        return point_distances(F, C, "sqeuclidean")
+
+    def loss(self, D: Array) -> Array:
+        return D
+
+    def accumulate(self, F: Array, C: Points, D: Array, W: Any) -> PointSums:
+        return point_sums(F, W, W)
+
+    def mean(self, sums: PointSums, C: Points) -> Points:
+        return weighted_mean(sums, C)
+
+    def preimage(self, C: Points, near: Array) -> Array:
+        return self.scale.from_units(C.x)
+
+
+@dataclass(frozen=True)
+class RBF(Kernel):
+    """The RBF kernel: a row pulls with the weight k(x, v), so far rows have no influence."""
+
+    name: ClassVar[str] = "rbf"
+    formula: ClassVar[str] = "rbf"
+    supports_missing: ClassVar[bool] = True
+    parameters: ClassVar[tuple[str, ...]] = ("gamma",)
+    has_width: ClassVar[bool] = True
+
+    gamma: Any = 1.0
+
+    def embed(self, X: Array) -> Array:
+        return self.coordinates(X)
+
+    def distance(self, F: Array, C: Points) -> Array:
+        """Return gamma |x - v|^2, which has the order of the loss and does not saturate."""
+        return self.gamma * point_distances(F, C, "sqeuclidean")
+
+    def loss(self, D: Array) -> Array:
+        return -2 * np.expm1(-D)
+
+    def accumulate(self, F: Array, C: Points, D: Array, W: Any) -> PointSums:
+        return point_sums(F, W, weigh(W, D, self.irls_weight))
+
+    def rectify(self, sums: PointSums, C: Points) -> Points:
+        """Return the step of mean shift v = sum k x / sum k, a majorization."""
+        return weighted_mean(sums, C)
+
+    def preimage(self, C: Points, near: Array) -> Array:
+        return self.scale.from_units(C.x)
+
+    def irls_weight(self, D: Array) -> Array:
+        return np.exp(-D)
+
+    def similarity(self, F: Array, V: Array) -> Array:
+        """Return k(x, v), (n, m)."""
+        return np.exp(-self.distance(F, Points(V)))
+
+    def centroid_similarity(self, F: Array, C: Points, labels: Array | None = None) -> Array:
+        """Return k of the nearest centroid, the cosine of the angle in the mapped space."""
+        return np.exp(-distance_to_own(self.distance(F, C), labels))

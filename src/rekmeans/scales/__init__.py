@@ -5,8 +5,17 @@ back.
 from collections.abc import Callable
 
 from ..table import ColumnSummary
-from .extent import NO_COLUMNS, global_scale, identity_scale, no_scale, range_scale
-from .record import BEYOND, MOST_INTERVALS, Scale, uninformative_rows
+from .record import (
+    BEYOND,
+    MOST_INTERVALS,
+    NO_COLUMNS,
+    Scale,
+    global_scale,
+    identity_scale,
+    no_scale,
+    range_scale,
+    uninformative_rows,
+)
 from .robust import robust_scale
 
 SCALES: dict[str | None, Callable[[ColumnSummary], Scale]] = {

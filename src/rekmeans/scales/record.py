@@ -1,5 +1,5 @@
 """Column ranges and back: z = (x - shift)/unit in the kept interval [low, high] of x; others are
-out of range.
+out of range. Scales that need the extent of the columns alone, or nothing.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from .._grid import Array
+from ..table import ColumnSummary
 
 LEAST_WIDTH = 1e-150  # a narrower column is constant: its inverse would overflow
 MOST_INTERVALS = 8  # kept of a column
@@ -186,3 +187,33 @@ def uninformative_rows(scale: Scale, X: Array) -> Array:
 
 
 BEYOND: dict[str, Callable[[Scale, Array], Array]] = {"ignore": ignore, "clip": clip, "wrap": wrap}
+
+
+def identity_scale(n_columns: int) -> Scale:
+    """No shift, unit 1, nothing is beyond: the paper's bare map."""
+    zeros = np.zeros(n_columns)
+    ends = np.full(n_columns, np.inf)
+    return Scale.of_intervals(-ends, ends, zeros, np.ones(n_columns))
+
+
+# the scale of kernels that are asked what they are before a table is there
+NO_COLUMNS = identity_scale(0)
+
+
+def no_scale(summary: ColumnSummary) -> Scale:
+    """The identity, whatever the table holds."""
+    return identity_scale(summary.n_columns)
+
+
+def range_scale(summary: ColumnSummary) -> Scale:
+    """Minimum to maximum of each column becomes [0, 1]."""
+    low, high = (np.nan_to_num(end) for end in summary.extent)
+    return Scale.of_intervals(low, high, low, positive_unit(high - low))
+
+
+def global_scale(summary: ColumnSummary) -> Scale:
+    """Minimum to maximum of the table becomes [0, 1]."""
+    # NaN where no cell is observed
+    ends = (np.fmin.reduce(summary.extent[0]), np.fmax.reduce(summary.extent[1]))
+    low, high = (np.full(summary.n_columns, np.nan_to_num(end)) for end in ends)
+    return Scale.of_intervals(low, high, low, positive_unit(high - low))

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 
 from .._grid import Array
-from .._lazy_property import lazy_property
+from ..threads import lazy_property
 
 EXACT_ROWS = 100_000  # quantiles and counts of at most so many rows are exact
 # rows that are drawn from a larger table: quartiles err by 0.5 % of the interquartile range

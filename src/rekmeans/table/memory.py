@@ -85,9 +85,11 @@ class MemoryTable:
         return digest_rows(self.X, self.weights)
 
     def sample(self, count: int, seed: int) -> MemoryTable:
-        counting = None if self.weights is None else np.flatnonzero(self.weights > 0)
-        if (self.n_rows if counting is None else len(counting)) <= count:
-            return self if counting is None else self.take(counting, self.weights[counting])  # type: ignore[index]
+        if self.weights is None:
+            if self.n_rows <= count:
+                return self
+        elif len(counting := np.flatnonzero(self.weights > 0)) <= count:
+            return self.take(counting, self.weights[counting])
         rows, times = np.unique(self._draw_rows(count, seed), return_counts=True)
         return self.take(rows, times.astype(np.float64))
 

@@ -285,4 +285,5 @@ def stack_blocks(blocks: Sequence[Cells]) -> Array:
 
 def running_weights(block: MemoryTable) -> Array:
     """Return running sums of the integer weights of a block, (m,)."""
-    return np.cumsum(integer_weights(block.weights, block.largest_weight)[0])  # type: ignore[arg-type]
+    w, _ = integer_weights(np.asarray(block.weights), block.largest_weight)
+    return np.cumsum(w)

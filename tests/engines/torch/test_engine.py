@@ -30,7 +30,11 @@ from rekmeans.engines.torch.placement import (  # noqa: E402
 from rekmeans.kernels.euler import NARROW  # noqa: E402
 from rekmeans.scales import BEYOND, Scale  # noqa: E402
 from rekmeans.table import MemoryTable  # noqa: E402
-from support.assertions import FITTED, assert_one_sentence_with_a_way_out, assert_same_histories  # noqa: E402
+from support.assertions import (  # noqa: E402
+    FITTED,
+    assert_one_sentence_with_a_way_out,
+    assert_same_histories,
+)
 
 RULES = [EulerKMeans, RectifiedEulerKMeans]
 SETTINGS = {

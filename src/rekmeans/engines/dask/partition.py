@@ -13,12 +13,11 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from ..._grid import Array
+from ..._grid import Array, widen
 from ...model import Centroids, FarthestRow, Loss, Model, Sums
 from ...table import MemoryTable
 from ..base import BaseRows, Run
 from ..row_seeding import draw_blocks, draw_weights, find_drawn_row, running_totals
-from ..wide_sums import widen, widen_sums
 
 Item = TypeVar("Item")
 
@@ -100,7 +99,7 @@ class Partition:
             self.last = (one.run, one.number + 1, run)
             return (
                 assignment.n_changed,
-                widen_sums(assignment.sums.fetch()),
+                assignment.sums.fetch().widen(),
                 self.n_uninformative,
             )
         run = self.rows.start_run(one.model)
@@ -109,7 +108,7 @@ class Partition:
             run.assign(one.before)
             before = run.labels()
             run = self.rows.start_run(one.model)
-        sums = widen_sums(run.assign(one.C).sums.fetch())
+        sums = run.assign(one.C).sums.fetch().widen()
         labels = run.labels()
         keep_labels(one, self.number, labels)
         n_changed = len(labels) if before is None else int(np.count_nonzero(labels != before))
@@ -149,7 +148,7 @@ class Partition:
         return self.rows.nearest_losses(C) if self.rows else np.empty(0, np.int64)
 
     def overall_sums(self) -> Sums | None:
-        return widen_sums(self.rows.overall_sums()) if self.rows else None
+        return self.rows.overall_sums().widen() if self.rows else None
 
     def nearest_masses(self, C: Centroids) -> Array | None:
         return widen(self.rows.nearest_masses(C)) if self.rows else None

@@ -20,9 +20,9 @@ from dask.delayed import Delayed, delayed
 from dask.highlevelgraph import HighLevelGraph
 
 from ..._grid import Array
-from ..._lazy_property import lazy_property
 from ...model import Assignment, Centroids, FarthestRow, Loss, Model, Sums
 from ...table import MemoryTable, Table, draw_goals
+from ...threads import lazy_property
 from ..base import BaseRows, Engine, Run
 from ..blocks import MAX_SEEDING_ROWS
 from ..row_seeding import DrawSeeding, draw_goal

@@ -12,7 +12,6 @@ import numpy as np
 from dask.delayed import Delayed, delayed
 
 from ..._grid import Array
-from ..._lazy_property import lazy_property
 from ...table import refusals
 from ...table.base import (
     EXACT_ROWS,
@@ -30,7 +29,7 @@ from ...table.row_digest import shift_digest
 from ...table.stream import rows_at_goals, running_weights, stack_blocks
 from ...table.stream_input import fitted_names
 from ...table.survey import Survey, refuse_bad_survey, survey_raw_block
-from ...threads import count_threads
+from ...threads import count_threads, lazy_property
 from .compute import compute
 
 if TYPE_CHECKING:
@@ -190,7 +189,11 @@ class DaskTable:
 
     def _counting_rows(self) -> MemoryTable:
         """Return all rows whose weight is not 0, in this process."""
-        return self.in_memory() if self.largest_weight is None else _counting(self.in_memory())
+        table = self.in_memory()
+        if table.weights is None:
+            return table
+        counting = np.flatnonzero(table.weights > 0)
+        return MemoryTable(table.X[counting], table.weights[counting], table.columns)
 
     @lazy_property
     def _weight_ends(self) -> Array:
@@ -402,8 +405,3 @@ def _take_rows(
 def with_largest_weight(table: MemoryTable, largest: float | None) -> MemoryTable:
     """Return a partition with the largest weight of the whole table."""
     return MemoryTable(table.X, table.weights, table.columns, largest)
-
-
-def _counting(table: MemoryTable) -> MemoryTable:
-    counting = np.flatnonzero(table.weights > 0)  # type: ignore[operator]
-    return MemoryTable(table.X[counting], table.weights[counting], table.columns)  # type: ignore[index]

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..._grid import Array, integer_weights
+from ..._grid import Array, add_phase_sums, integer_weights
 from ...model import Assignment, Centroids, Model
 from ...table import Block, ColumnCells, StreamTable, Table
 from ...threads import count_threads
 from ..base import BaseRows
 from ..blocks import BlockRows, BlockRun
-from ..wide_sums import add_phase_sums
-from .core_module import _core, core_array, core_table
+from .core_module import _core, core_array, core_table, instruction_set
 from .exact import core_centroids, core_scale, fetch_sums, join_words
-from .options import FORMULAS, MOST_ROWS, instruction_set
+from .options import FORMULAS, MOST_ROWS
 
 if TYPE_CHECKING:
     from ...kernels.base import Kernel

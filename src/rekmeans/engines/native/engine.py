@@ -14,7 +14,7 @@ from ...table import CompiledFunctions, Table, TableFacts
 from ...threads import count_threads
 from ..base import BaseRows, Engine, refuse_device
 from ..blocks import refuse_blocks
-from .options import FORMULAS, MOST_ROWS, RULES, instruction_set
+from .options import FORMULAS, MOST_ROWS, RULES
 
 if TYPE_CHECKING:
     from ...table import StreamTable
@@ -35,7 +35,7 @@ class Native(Engine):
         )
 
     def describe(self) -> str:
-        from . import _core
+        from .core_module import _core, instruction_set
 
         return (
             f"compiled, {_core.instruction_set(instruction_set())} instructions, "
@@ -71,7 +71,7 @@ class Native(Engine):
         return ""
 
     def compiled_functions(self) -> CompiledFunctions:
-        from .scales import COMPILED_FUNCTIONS
+        from .core_module import COMPILED_FUNCTIONS
 
         return COMPILED_FUNCTIONS
 

@@ -21,9 +21,8 @@ from ...table import MemoryTable, Table
 from ...table.base import is_sparse
 from ...threads import count_threads
 from ..base import BaseRows, Run
-from .core_module import _core, core_array, core_cells, core_table
+from .core_module import _core, core_array, core_cells, core_table, instruction_set
 from .float import FloatRun
-from .options import instruction_set
 
 if TYPE_CHECKING:
     from ...kernels.base import Kernel

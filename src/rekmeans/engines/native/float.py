@@ -23,8 +23,8 @@ from ...table import Table
 from ...threads import count_threads
 from ..base import Run
 from ..reference import ReferenceRows
-from .core_module import _core, core_array
-from .options import FORMULAS, RULES, instruction_set
+from .core_module import _core, core_array, instruction_set
+from .options import FORMULAS, RULES
 
 if TYPE_CHECKING:
     from ...kernels.base import Kernel

@@ -1,8 +1,7 @@
-"""Kernels and rules that the compiled core has, and its settings from the environment."""
+"""Kernels and rules that the compiled core has."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -12,9 +11,7 @@ from ..._grid import Array
 from ...assignment import Fuzzy, Hard, NeuralGas, SomNeighbourhood
 from ...kernels.euler import CircleSums, Euler
 from ...kernels.laplace import Laplace, LaplaceL2, MedianSums, WeiszfeldSums
-from ...kernels.linear import Linear
-from ...kernels.points import PointSums
-from ...kernels.rbf import RBF
+from ...kernels.points import RBF, Linear, PointSums
 from ...model import Sums
 
 # of a table: 32 bits hold row numbers, and 64 bits the sum of weights up to 2^31
@@ -48,8 +45,3 @@ RULES: dict[type, Callable[[Any], tuple[str, float, Array | None]]] = {  # name,
         else ("hard", 0.0, None)
     ),
 }
-
-
-def instruction_set() -> str:
-    """Return the instruction set of REKMEANS_ISA; '' for the best of this machine."""
-    return os.environ.get("REKMEANS_ISA", "")

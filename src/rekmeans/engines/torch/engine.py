@@ -16,8 +16,7 @@ from ..._grid import Array
 from ...assignment import Hard
 from ...centroids import mean, rectified
 from ...kernels.euler import NARROW, Euler
-from ...kernels.linear import Linear
-from ...kernels.rbf import RBF
+from ...kernels.points import RBF, Linear
 from ...model import Model
 from ...table import CompiledFunctions, Table, TableFacts
 from ...table.refusals import is_device_array

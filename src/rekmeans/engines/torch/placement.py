@@ -26,7 +26,6 @@ from ...table import Block, MemoryTable, StreamTable, Table, TableFacts
 from ..base import BaseRows, Run
 from ..blocks import BlockRows
 from ..native import Native
-from ..wide_sums import widen_sums
 from .error_bound import MARGIN, TESTED, step_loss
 from .launches import launch_kernel
 from .table import WITHOUT_DOUBLES, TorchTable, is_amd_gpu
@@ -382,7 +381,7 @@ class ShardedRun(Run):
         with ThreadPoolExecutor(len(self.runs)) as pool:
             assignments = list(pool.map(lambda run: run.assign(C), self.runs))
         self.n_passes += 1
-        sums = reduce(add, (widen_sums(one.sums.fetch()) for one in assignments))
+        sums = reduce(add, (one.sums.fetch().widen() for one in assignments))
         return Assignment(sum(one.n_changed for one in assignments), sums)
 
     def labels(self) -> Array:

@@ -13,13 +13,11 @@ import numpy as np
 import torch
 
 from ..._grid import Array, small_weight_bits
-from ..._lazy_property import lazy_property
 from ...kernels.base import Kernel, rectified_update
-from ...kernels.linear import Linear
-from ...kernels.points import PointSums
-from ...kernels.rbf import RBF
+from ...kernels.points import RBF, Linear, PointSums
 from ...model import Assignment, Centroids, FarthestRow, Model, Points
 from ...table import MemoryTable, Table
+from ...threads import lazy_property
 from ..base import BaseRows, Run, middle_centroid
 from ..reference import ReferenceRows
 from ..row_seeding import DrawSeeding

@@ -15,16 +15,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import DTypeLike
 
-from ..._grid import Array
-from ..._lazy_property import lazy_property
-from ...model import Assignment, Centroids, FarthestRow, Model, Sums
-from ...table import StreamTable, Table, draw_goals
-from ..base import BaseRows, Run
-from ..row_seeding import DrawSeeding, draw_by_weighted_loss, draw_weights
-from ..wide_sums import add_phase_sums, widen, widen_sums
+from .._grid import Array, add_phase_sums, widen
+from ..model import Assignment, Centroids, FarthestRow, Model, Sums
+from ..table import StreamTable, Table, draw_goals
+from ..threads import lazy_property
+from .base import BaseRows, Run
+from .row_seeding import DrawSeeding, draw_by_weighted_loss, draw_weights
 
 if TYPE_CHECKING:
-    from ...kernels.base import Kernel
+    from ..kernels.base import Kernel
 
 NO_LABEL = -1
 MAX_SEEDING_ROWS = 1 << 14  # rows that are read into memory to choose starts from them
@@ -134,7 +133,7 @@ class BlockRows(BaseRows):
     def overall_sums(self) -> Sums:
         if self.kernel.has_exact_arithmetic and self.kernel.pull_is_weight:
             return super().overall_sums()
-        return reduce(add, (widen_sums(rows.overall_sums()) for _, rows in self.read_rows()))
+        return reduce(add, (rows.overall_sums().widen() for _, rows in self.read_rows()))
 
     def nearest_masses(self, C: Centroids) -> Array:
         """Return the weight of the rows nearest to each of these centroids, (k,)."""
@@ -192,7 +191,7 @@ class BlockRun(Run):
         def assign_block(at: slice, rows: BaseRows) -> Sums:
             nonlocal n_changed
             run = rows.start_run(self.model)
-            sums = widen_sums(run.assign(C).sums.fetch())
+            sums = run.assign(C).sums.fetch().widen()
             labels = run.labels()
             n_changed += int(np.count_nonzero(labels != self.last[at]))
             self.last[at] = labels
