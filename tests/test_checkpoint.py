@@ -611,5 +611,5 @@ def test_a_checkpoint_in_use_is_refused(tmp_path):
 
 
 def test_a_folder_that_is_not_there_is_refused(tmp_path):
-    with raises_mentioning(FileNotFoundError, "there is no folder", "make it first"):
+    with raises_mentioning(FileNotFoundError, "does not exist", "create it first"):
         RectifiedEulerKMeans(3, checkpoint=tmp_path / "no" / "c").fit(X)

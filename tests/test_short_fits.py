@@ -38,7 +38,7 @@ def many(monkeypatch):
 @pytest.fixture
 def most(many, monkeypatch):
     """Six clusters are very many."""
-    monkeypatch.setattr(seeding, "MOST_GREEDY", 6)
+    monkeypatch.setattr(seeding, "NOT_GREEDY", 6)
 
 
 @pytest.fixture

@@ -39,9 +39,9 @@ def sixteen_cpus(monkeypatch):
         os.path, "exists", lambda path: path in files if "cgroup" in str(path) else exists(path)
     )
     monkeypatch.setattr(context, "open", lambda path: io.StringIO(files[path]), raising=False)
-    threads._cpus.cache_clear()
+    threads._count_cpus.cache_clear()
     yield files
-    threads._cpus.cache_clear()
+    threads._count_cpus.cache_clear()
 
 
 def threads_of_fit(n_threads=None):

@@ -158,7 +158,7 @@ def test_a_fit_stopped_in_any_stage_answers_as_it_was_left(model, stop):
 
 def test_only_a_function_can_watch():
     with (
-        pytest.raises(TypeError, match="watch_passes needs a function of a PassEvent, got 3"),
+        pytest.raises(TypeError, match="callback must be a function of a PassEvent; got 3"),
         watch_passes(3),
     ):
         pass

@@ -74,8 +74,8 @@ if _typing.TYPE_CHECKING:
     from .surfaces import Surface, mean_surface, rectified_surface
     from .watching import PassEvent, watch_passes
 else:
-    # The same names by module. Each module is imported when one of its names is first used, so
-    # that `import rekmeans` and `rekmeans --help` do not wait for scikit-learn.
+    # The same names by module. A module is imported when one of its names is first used, so
+    # `import rekmeans` and `rekmeans --help` do not import scikit-learn.
     _MODULES = {
         ".displays": (
             *("CircleDisplay", "GraphDisplay", "HistoryDisplay", "KeptValuesDisplay"),
@@ -99,7 +99,7 @@ else:
     _MODULE_OF_NAME = {name: module for module, names in _MODULES.items() for name in names}
 
     def __getattr__(name):
-        """Import a public name from its module, or a module of the package."""
+        """Return a public name or a submodule, importing it on first use."""
         if name in _MODULE_OF_NAME:
             value = getattr(_importlib.import_module(_MODULE_OF_NAME[name], __name__), name)
             globals()[name] = value

@@ -1,4 +1,4 @@
-"""`python -m rekmeans` is the command `rekmeans`."""
+"""Run the command line with `python -m rekmeans`."""
 
 from .cli import main
 

@@ -1,5 +1,6 @@
-"""arctan2 of grid integers from basic IEEE operations: the last bit of NumPy's arctan2 depends on
-the processor.
+"""arctan2 of grid integers from basic IEEE operations, with the same bits on every CPU.
+
+The last bit of NumPy's arctan2 depends on the CPU.
 """
 
 from __future__ import annotations
@@ -8,23 +9,24 @@ import numpy as np
 
 from ._grid import PI, PLACES, Array
 
-STEPS = 64  # arctan is tabulated at i/64, so that the rest of a quotient is at most 1/128
+STEPS = 64  # arctan is tabulated at i/64, so the remainder of a quotient is at most 1/128
 # arctan r = r - r^3 (1/3 - r^2/5 + ...); the next term is below 2^-79
 SERIES = (1 / 3, -1 / 5, 1 / 7, -1 / 9, 1 / 11)
-SPLITTER = 2.0**27 + 1  # Dekker's: halves of 26 bits, whose products are exact
+SPLITTER = 2.0**27 + 1  # Dekker's constant: it splits into halves of 26 bits with exact products
 
-Pair = tuple[Array, Array]  # an unevaluated sum of two float64
+Pair = tuple[Array, Array]  # the unevaluated sum of two float64 arrays
 
 
 def grid_arctan2(b: Array, a: Array) -> Array:
-    """Return arctan2(b, a) of grid integers up to 2^24 as float64, correctly rounded except for
-    about 1 in 10^4.
+    """Return arctan2(b, a) in float64 for grid integers up to 2^24.
+
+    All but about 1 in 10^4 results are correctly rounded.
     """
     x, y = np.abs(a), np.abs(b)
     low, high = np.minimum(x, y), np.maximum(x, y)
     high = np.where(high > 0, high, 1.0)
     i = np.rint(low / high * STEPS)
-    # integers below 2^32: exact
+    # both arguments are integers below 2^32, so they are exact
     rest, rest_error = _quotient(STEPS * low - i * high, STEPS * high + i * low)
     square = rest * rest
     series = np.zeros_like(rest)
@@ -46,33 +48,34 @@ def _quotient(n: Array, d: Array) -> Pair:
 
 def _product(x: Array, y: Array) -> Pair:
     """Return x y and its rounding error (Dekker)."""
-    (x1, x2) = _split(x)
-    (y1, y2) = _split(y)
+    x1, x2 = _split(x)
+    y1, y2 = _split(y)
     product = x * y
     return product, ((x1 * y1 - product) + x1 * y2 + x2 * y1) + x2 * y2
 
 
 def _split(x: Array) -> Pair:
+    """Return the high and the low half of the digits of x."""
     scaled = SPLITTER * x
     high = scaled - (scaled - x)
     return high, x - high
 
 
 def _fast_sum(large: Array | float, small: Array, error: Array) -> Pair:
-    """large + small + error, where |large| >= |small| or large is 0."""
+    """Return large + small + error as a pair, for |large| >= |small| or large = 0."""
     total = large + small
     return total, (small - (total - large)) + error
 
 
-def _where(some: Array, one: Pair, other: Pair) -> Pair:
-    return np.where(some, one[0], other[0]), np.where(some, one[1], other[1])
+def _where(condition: Array, one: Pair, other: Pair) -> Pair:
+    return np.where(condition, one[0], other[0]), np.where(condition, one[1], other[1])
 
 
 def _to_pair(value: int) -> tuple[float, float]:
-    """value / 2^PLACES as a sum of two float64."""
+    """Return value / 2^PLACES as a sum of two float64."""
     high = value / (1 << PLACES)
-    over, under = high.as_integer_ratio()
-    return high, (value - (over << PLACES) // under) / (1 << PLACES)
+    numerator, denominator = high.as_integer_ratio()
+    return high, (value - (numerator << PLACES) // denominator) / (1 << PLACES)
 
 
 def _arctan_series(n: int, d: int) -> int:
@@ -88,8 +91,9 @@ def _arctan_series(n: int, d: int) -> int:
 
 
 def _tabulate() -> Array:
-    """arctan(i/64), i = 0 ... 64, as pairs: each from the one before by arctan x - arctan y =
-    arctan (x-y)/(1+xy).
+    """Return arctan(i/64) for i = 0 ... 64 as pairs, (65, 2).
+
+    Each value follows from the one before by arctan x - arctan y = arctan((x - y)/(1 + x y)).
     """
     values = [0]
     for i in range(1, STEPS + 1):

@@ -1,24 +1,23 @@
-"""Where a warning points: the line of the user that called this package, however deep inside it is
-given.
-"""
+"""The stack level of warnings, so that each one points at the user's line of code."""
 
 from __future__ import annotations
 
 import sys
 
-PASSED_OVER = {"rekmeans", "sklearn"}  # packages between a user's line and a warning
+SKIPPED_PACKAGES = {"rekmeans", "sklearn"}  # packages between a user's line and a warning
 
 
 def caller_stacklevel() -> int:
-    """The `stacklevel` with which `warnings.warn`, in the function that asks, points at the first
-    line outside.
+    """Return the `stacklevel` at which `warnings.warn` points at the user's line.
+
+    This is the first frame outside the skipped packages, counted from the calling function.
     """
     frame = sys._getframe(1)
     level = 1
     while (
         frame.f_back is not None
-        and frame.f_globals.get("__name__", "").split(".")[0] in PASSED_OVER
+        and frame.f_globals.get("__name__", "").split(".")[0] in SKIPPED_PACKAGES
     ):
         frame = frame.f_back
-        level = level + 1
+        level += 1
     return level

@@ -1,5 +1,6 @@
-"""The grid of the mapped rows: cos(pi t) and sin(pi t) on multiples of 2^-23, correctly rounded;
-exact sums.
+"""The grid of the mapped rows and exact sums on it.
+
+cos(pi t) and sin(pi t) are correctly rounded to multiples of 2^-23.
 """
 
 from __future__ import annotations
@@ -16,22 +17,25 @@ from scipy import sparse
 
 Array = NDArray[Any]
 
-BITS = 23  # a grid value and the difference of two are exact float32 numbers
+BITS = 23  # a grid value and the difference of two grid values are exact in float32
 GRID = 1 << BITS
-DOUBT = 2.0**-24  # in grid units; float64 cos and sin of |x| <= pi/4 err by less than 2^-26 of one
-PLACES = 160  # binary places of the integer arithmetic that decides a doubtful rounding
+# A value this close to a tie is rounded in integers, in grid units. The error of float64 cos and
+# sin of |x| <= pi/4 is below 2^-26 grid units.
+DOUBT = 2.0**-24
+PLACES = 160  # binary places of the integer arithmetic for values close to a tie
 PI = (
     31415926535897932384626433832795028841971693993751058209749445923078164
     * (1 << PLACES)
     // 10**70
 )
-ROOM = 43  # bits of a block's sum that is left in 64: a million of them still add up inside
-TURN = 1 << 16  # phases are averaged on this grid of half-turns, exactly
-LIMB = 16  # bits of V multiplied at a time, so that a block's weighted sums stay inside 64 bits
+# A block sum below 2^ROOM stays a 64-bit integer: a million of these add up without overflow.
+ROOM = 43
+TURN = 1 << 16  # phases are averaged exactly, on a grid of 1/TURN half-turns
+LIMB = 16  # bits of V multiplied at a time, so that the weighted sums of a block fit into 64 bits
 
 
 def cospi_sinpi(t: Array) -> tuple[Array, Array]:
-    """Grid integers nearest to 2^23 cos(pi t) and 2^23 sin(pi t), for |t| < 2."""
+    """Return the grid integers nearest to 2^23 cos(pi t) and 2^23 sin(pi t), for |t| < 2."""
     quarter = np.rint(2 * t)
     r = t - quarter / 2  # exact, |r| <= 1/4
     c = _round_to_grid(np.cos(np.pi * r), r, cosine=True)
@@ -40,13 +44,15 @@ def cospi_sinpi(t: Array) -> tuple[Array, Array]:
     odd = (turn & 1) == 1
     left = (turn == 1) | (turn == 2)
     below = turn >= 2
-    cos, sin = np.where(odd, s, c), np.where(odd, c, s)
+    cos = np.where(odd, s, c)
+    sin = np.where(odd, c, s)
     return np.where(left, -cos, cos), np.where(below, -sin, sin)
 
 
 def _round_to_grid(value: Array, r: Array, *, cosine: bool) -> Array:
-    """The nearest grid integers; the few values close to a tie are decided with `PLACES` binary
-    places.
+    """Return the nearest grid integers.
+
+    The few values close to a tie are rounded with `PLACES` binary places.
     """
     scaled = value * GRID
     near = np.rint(scaled)
@@ -58,11 +64,12 @@ def _round_to_grid(value: Array, r: Array, *, cosine: bool) -> Array:
 
 
 def round_correctly(r: float, *, cosine: bool) -> int:
-    """2^23 cos(pi r) or 2^23 sin(pi r), |r| <= 1/4, rounded to nearest, by Taylor's series in
-    integers.
+    """Return 2^23 cos(pi r) or 2^23 sin(pi r), rounded to nearest, for |r| <= 1/4.
+
+    The Taylor series is summed in integers.
     """
-    over, under = r.as_integer_ratio()
-    angle = (PI * over) // under
+    numerator, denominator = r.as_integer_ratio()
+    angle = (PI * numerator) // denominator
     term, total, order = ((1 << PLACES), 0, 0) if cosine else (angle, 0, 1)
     while term:
         total += term
@@ -75,8 +82,9 @@ def round_correctly(r: float, *, cosine: bool) -> int:
 
 
 def product(W: Any, V: Array) -> Array:
-    """W' V, (k, m): exact if both are integers (64 bits where they suffice, Python's integers where
-    not).
+    """Return W' V, (k, m), which is exact if both are integers.
+
+    The integers have 64 bits if these suffice; otherwise they are Python integers.
     """
     if W.dtype.kind == "f" or V.dtype.kind == "f":
         return np.asarray(W.T @ V)
@@ -95,7 +103,7 @@ def product(W: Any, V: Array) -> Array:
 
 
 def widen(values: Array) -> Array:
-    """Return 64-bit integers as Python integers if a million such arrays might overflow."""
+    """Return 64-bit integers as Python integers if a sum of a million such arrays may overflow."""
     if values.dtype.kind != "i":
         return values
     largest = max(int(values.max(initial=0)), -int(values.min(initial=0)))
@@ -103,22 +111,22 @@ def widen(values: Array) -> Array:
 
 
 def add_phase_sums(pairs: Iterable[tuple[Array, Array]]) -> tuple[Array, Array]:
-    """Return the phase sums of all blocks from those of each block, in any order."""
+    """Return the phase sums of all blocks; the order of the blocks does not matter."""
     wide = ((widen(turns), widen(masses)) for turns, masses in pairs)
     return reduce(lambda one, two: (one[0] + two[0], one[1] + two[1]), wide)
 
 
 def weighted_total(w: Array, values: Array) -> int | float:
-    """Sum of w * values (n,), exact if both are integers."""
+    """Return the sum of w * values (n,), which is exact if both are integers."""
     if w.dtype.kind == "f" or values.dtype.kind == "f":
         return float(w @ values)
     return int(product(w[:, None], values[:, None])[0, 0])
 
 
 def inner(W: Any, V: Array) -> int | float:
-    """Sum of W * V over all entries (n, k), exact if both are integers;
+    """Return the sum of W * V over all entries (n, k), which is exact if both are integers.
 
-    W is dense or has one entry a row.
+    W is dense, or sparse with one entry per row.
     """
     if sparse.issparse(W):
         return weighted_total(W.data, V[np.arange(len(V)), W.indices])
@@ -126,40 +134,43 @@ def inner(W: Any, V: Array) -> int | float:
 
 
 def mass_of(W: Any) -> Array:
-    """Column sums (k,) of weights (n, k), dense or sparse; exact for integers."""
+    """Return the column sums (k,) of dense or sparse weights (n, k), exact for integers."""
     ones = np.ones((W.shape[0], 1), np.int64 if W.dtype.kind == "i" else np.float64)
     return product(W, ones)[:, 0]
 
 
 def integer_weights(weights: Array, largest: float | None = None) -> tuple[Array, int]:
-    """Weights times 2^b, rounded, with the largest in (2^30, 2^31]; and b. Integer weights stay
-    exact.
+    """Return the weights times 2^b, rounded, and b; the largest is in (2^30, 2^31].
 
-    `largest` is that of all rows, where these are the weights of some of them.
+    Integer weights stay exact. `largest` is the largest weight of all rows, if these are the
+    weights of some rows only.
     """
     b = integer_weight_bits(float(weights.max()) if largest is None else largest)
     return np.rint(np.ldexp(weights, b)).astype(np.int64), b
 
 
 def integer_weight_bits(largest: float) -> int:
-    """The power of two that puts the largest weight into (2^30, 2^31]."""
+    """Return b such that the largest weight times 2^b is in (2^30, 2^31]."""
     mantissa, exponent = math.frexp(largest)
     return 31 - exponent + (mantissa == 0.5)
 
 
 def small_weights(weights: Array, largest: float | None = None) -> tuple[Array, int]:
-    """Weights times 2^b, exactly, with the largest in [1/2, 1): no sum of them overflows; and b."""
+    """Return the exact weights times 2^b, and b; the largest is in [1/2, 1).
+
+    Sums of these weights cannot overflow.
+    """
     b = small_weight_bits(float(weights.max()) if largest is None else largest)
     return np.ldexp(weights, b), b
 
 
 def small_weight_bits(largest: float) -> int:
-    """The power of two that puts the largest weight into [1/2, 1)."""
+    """Return b such that the largest weight times 2^b is in [1/2, 1)."""
     return -math.frexp(largest)[1]
 
 
 def mean_turns(turns: Array, observed: Array) -> Array:
-    """Mean phases in half-turns from their sums on the TURN grid; 0 where nothing was observed."""
+    """Return mean phases in half-turns from their sums on the TURN grid, 0 without observations."""
     count = observed.astype(np.float64)
     return np.where(
         count > 0, turns.astype(np.float64) / np.where(count > 0, count, 1.0) / TURN, 0.0
@@ -167,13 +178,13 @@ def mean_turns(turns: Array, observed: Array) -> Array:
 
 
 def complex_centroids(C: Array) -> Array:
-    """Grid centroids [cos | sin] as complex numbers, (k, d)."""
+    """Return grid centroids [cos | sin] as complex numbers, (k, d)."""
     d = C.shape[1] // 2
     return (C[:, :d] + 1j * C[:, d:]) / GRID
 
 
 def grid_centroids(centroids: Array) -> Array:
-    """Complex centroids back on the grid, exactly, (k, 2d)."""
+    """Return complex centroids in grid integers, (k, 2d): the exact inverse of the above."""
     return np.concatenate(
         [np.rint(part * GRID) for part in (centroids.real, centroids.imag)], axis=1
     ).astype(np.int32)

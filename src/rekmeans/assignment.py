@@ -1,6 +1,4 @@
-"""Assignment rules: from distances D (n, k) and row weights w (n,) to labels (n,), weights W (n, k)
-and losses (n,).
-"""
+"""Assignment rules: from distances D (n, k) and row weights w (n,) to labels and weights."""
 
 from __future__ import annotations
 
@@ -20,11 +18,11 @@ Loss = Callable[[Array], Array]
 
 
 class AssignmentRule(Protocol):
-    """A function from distances of rows to centroids to the shares of the rows in the clusters."""
+    """A function that maps the distances between rows and centroids to a `Shares` record."""
 
-    # the label of a row is its nearest centroid, the first of several
+    # the label of a row is its nearest centroid, the first one on ties
     labels_are_nearest: ClassVar[bool]
-    is_hard: ClassVar[bool]  # a row counts only for the centroid of its label
+    is_hard: ClassVar[bool]  # a row contributes only to the centroid of its label
 
     def __call__(self, D: Array, loss: Loss, w: Array) -> Shares: ...
 
@@ -33,7 +31,7 @@ def one_hot(labels: Array, w: Array, k: int) -> Any:
     """Return a sparse matrix (n, k) with the weight of each row at its label."""
     if labels.min(initial=0) < 0:
         raise ValueError(
-            "a distance is not a number: values overflow in the kernel; use a wider scale or "
+            "a distance is NaN because values overflow in the kernel: use a wider scale or a "
             "smaller gamma."
         )
     return sparse.csr_array((w, labels, np.arange(len(labels) + 1)), shape=(len(labels), k))
@@ -41,7 +39,7 @@ def one_hot(labels: Array, w: Array, k: int) -> Any:
 
 @dataclass(frozen=True)
 class Hard:
-    """Hard assignment: a row belongs to its nearest centroid, the first of several."""
+    """Hard assignment: a row belongs to its nearest centroid, the first one on ties."""
 
     labels_are_nearest: ClassVar[bool] = True
     is_hard: ClassVar[bool] = True
@@ -54,9 +52,9 @@ class Hard:
 
 @dataclass(frozen=True)
 class Fuzzy:
-    """Fuzzy memberships u_jc in proportion to loss_jc^(-1/(m-1)); W = w u^m.
+    """Fuzzy memberships u_jc proportional to loss_jc^(-1/(m-1)); W = w u^m.
 
-    A row that lies on several centroids belongs to these in equal parts.
+    A row that lies on several centroids belongs to them in equal parts.
     """
 
     labels_are_nearest: ClassVar[bool] = True
@@ -72,7 +70,7 @@ class Fuzzy:
         L = loss(D).astype(np.float64)
         least = L.min(axis=1, keepdims=True)
         with np.errstate(invalid="ignore"):
-            # a row on a centroid: 1 at the nearest, 0 elsewhere
+            # a row on a centroid has least = 0: its ratio is 1 there and 0 elsewhere
             ratio = np.where(L == least, 1.0, least / L)
         u = ratio ** (1.0 / (self.fuzziness - 1.0))
         return u / u.sum(axis=1, keepdims=True)
@@ -80,7 +78,10 @@ class Fuzzy:
 
 @dataclass(frozen=True)
 class NeuralGas:
-    """W = w exp(-rank/reach): the nearest centroid has rank 0. Reach 0 is hard assignment."""
+    """Neural gas: W = w exp(-rank/reach), where the nearest centroid has rank 0.
+
+    A reach of 0 is hard assignment.
+    """
 
     labels_are_nearest: ClassVar[bool] = True
     is_hard: ClassVar[bool] = False
@@ -100,12 +101,12 @@ class NeuralGas:
 
 @dataclass(frozen=True)
 class SomNeighbourhood:
-    """The neighbourhood of a self-organizing map: h_cr in proportion to exp(-|c - r|^2/(2 reach^2))
-    for nodes c and r of a grid; W = w h[winner].
+    """The neighbourhood of a self-organizing map, W = w h[winner].
 
-    The winner is that of Heskes, argmin_c sum_r h_cr loss_r, so that the map has an objective.
-    Reach 0 is hard assignment. Each sum_r h_cr is 1. Otherwise a node with fewer neighbours would
-    have a smaller loss, and rows would move to the border of the map.
+    h_cr is proportional to exp(-|c - r|^2/(2 reach^2)) for nodes c and r of the grid. The winner is
+    argmin_c sum_r h_cr loss_r (Heskes), so the map has an objective. Each sum_r h_cr is 1.
+    Otherwise a node with fewer neighbours would have a smaller loss, and rows would move to the
+    border of the map. A reach of 0 is hard assignment.
     """
 
     labels_are_nearest: ClassVar[bool] = False
@@ -124,7 +125,7 @@ class SomNeighbourhood:
 
     @property
     def neighbourhood(self) -> Array:
-        """Return h (k, k), one row for each winner."""
+        """The matrix h (k, k), with one row for each winner."""
         return _neighbourhood(self.grid, self.reach)
 
 
@@ -135,6 +136,7 @@ def _shares(labels: Array, H: Array, L: Array, w: Array) -> Shares:
 
 @lru_cache(maxsize=64)
 def _neighbourhood(grid: tuple[int, int], reach: float) -> Array:
+    """Return h (k, k) as a read-only array, computed once for each grid and reach."""
     steps = cdist(node_places(grid), node_places(grid))
     with np.errstate(over="ignore"):  # with a tiny reach, exp(-inf) is 0
         h = np.exp(-((steps / reach) ** 2) / 2) if reach > 0 else (steps == 0) * 1.0
@@ -144,15 +146,11 @@ def _neighbourhood(grid: tuple[int, int], reach: float) -> Array:
 
 
 def node_places(grid: tuple[int, int]) -> Array:
-    """Return the row and the column of each node of a map, (k, 2)."""
-    return (
-        np.stack(np.meshgrid(*(np.arange(side) for side in grid), indexing="ij"), axis=-1).reshape(
-            -1, 2
-        )
-        * 1.0
-    )
+    """Return the row and the column of each node of a map, (k, 2) float64."""
+    places = np.meshgrid(*(np.arange(float(side)) for side in grid), indexing="ij")
+    return np.stack(places, axis=-1).reshape(-1, 2)
 
 
 def nearest(D: Array) -> Array:
-    """Return the column of the smallest distance of each row, the first of several, (n,)."""
+    """Return the column of the smallest distance in each row, the first one on ties, (n,)."""
     return D.argmin(axis=1).astype(np.int32)

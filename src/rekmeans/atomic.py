@@ -1,6 +1,4 @@
-"""Atomic writes: outputs are written beside their place, and appear there complete or not at
-all.
-"""
+"""Atomic writes: outputs appear at their path complete or not at all."""
 
 from __future__ import annotations
 
@@ -16,32 +14,29 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-# host, process, and a number of its own
+# the name of a staging folder: host, process and a random number
 LEFTOVER = re.compile(r"\.rekmeans-([0-9a-f]{8})-(\d+)-[0-9a-f]{8}")
 
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A path to write to; its file takes the place of `path` if the block ends well, and vanishes
-    if not.
+    """Yield a path to write to.
+
+    Its file replaces `path` when the block ends. It is deleted if the block raises.
     """
     path = Path(path)
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"{path} cannot be written, there is no folder {path.parent}: make it first."
-        )
+    _check_parent(path)
     with atomic_writes([path]) as parts:
         yield parts[0]
 
 
 @contextmanager
 def atomic_writes(paths: Sequence[Path]) -> Iterator[list[Path]]:
-    """A path to write to for each of `paths`, which are in one folder; they appear after the last
-    was synced.
+    """Yield a path to write to for each of `paths`, which must be in one folder.
 
-    A new folder appears by one rename, with all its files. In a folder that is there each file is
-    replaced by a rename of its own, in their order, and no other file is touched. What a killed run
-    left behind is removed.
+    The files appear after all of them are synced to disk. A new folder appears with all its files
+    by one rename. In an existing folder each file is replaced by its own rename, in order, and no
+    other file changes. Staging folders of killed runs are removed.
     """
     folder = paths[0].parent
     if any(path.parent != folder for path in paths):
@@ -49,10 +44,10 @@ def atomic_writes(paths: Sequence[Path]) -> Iterator[list[Path]]:
     for path in paths:
         if path.is_dir():
             raise IsADirectoryError(
-                f"a file is to be written, but {path} is a directory: name a file in it."
+                f"the output must be a file, but {path} is a directory: pass a file in it."
             )
     is_new = not folder.exists()
-    made = [place for place in folder.parents if not place.exists()] if is_new else []
+    made = [parent for parent in folder.parents if not parent.exists()] if is_new else []
     remove_leftovers(folder, folder.parent)
     staging = (folder.parent if is_new else folder) / _staging_name()
     try:
@@ -67,34 +62,39 @@ def atomic_writes(paths: Sequence[Path]) -> Iterator[list[Path]]:
         _sync(staging.parent)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
-        for place in made:
-            if place.is_dir() and not any(place.iterdir()):
-                place.rmdir()
+        for parent in made:
+            if parent.is_dir() and not any(parent.iterdir()):
+                parent.rmdir()
 
 
 @contextmanager
 def exclusive_use(path: Path) -> Iterator[None]:
-    """No other process or thread uses `path` by this function until the block ends, however it
-    ends.
-    """
-    if not path.parent.is_dir():
-        raise FileNotFoundError(
-            f"{path} cannot be written, there is no folder {path.parent}: make it first."
-        )
+    """Lock `path` against other calls of this function, in any process or thread, for the block."""
+    _check_parent(path)
     lock = path.with_name(path.name + ".lock")
     file = _lock(lock, path)
     try:
         yield
     finally:
-        with suppress(PermissionError):  # Windows removes no open file
-            # while it is locked: who opened it in between finds that it is gone
+        with suppress(PermissionError):  # Windows cannot remove an open file
+            # remove it before it is unlocked, so that a process that has opened it since notices
             lock.unlink(missing_ok=True)
         file.close()
 
 
+def _check_parent(path: Path) -> None:
+    """Raise FileNotFoundError unless the folder of a file to write exists."""
+    if not path.parent.is_dir():
+        raise FileNotFoundError(
+            f"{path} cannot be written because the folder {path.parent} does not exist: create it "
+            f"first."
+        )
+
+
 def _lock(lock: Path, path: Path) -> IO[bytes]:
-    """The lock file of `path`, locked: the system unlocks it when this process ends, also where
-    that is killed.
+    """Open and lock the lock file of `path`.
+
+    The operating system unlocks it when this process ends, even if it is killed.
     """
     while True:
         file = lock.open("ab")
@@ -103,7 +103,7 @@ def _lock(lock: Path, path: Path) -> IO[bytes]:
         except OSError:
             file.close()
             raise ValueError(
-                f"{path} is in use by another fit: wait for its end, or name another file."
+                f"{path} is in use by another fit: wait until it ends, or pass another file."
             ) from None
         if lock.exists() and os.fstat(file.fileno()).st_ino == lock.stat().st_ino:
             return file
@@ -123,61 +123,62 @@ def _lock_file(file: IO[bytes]) -> None:
 
 
 def remove_leftovers(*folders: Path) -> None:
-    """Remove what runs on this machine wrote to and, killed, could neither finish nor remove."""
-    places = (
-        place for folder in folders if folder.is_dir() for place in folder.glob(".rekmeans-*")
-    )
-    for place in places:
-        made_by = LEFTOVER.fullmatch(place.name)
+    """Remove the staging folders of killed runs on this machine."""
+    found = (path for folder in folders if folder.is_dir() for path in folder.glob(".rekmeans-*"))
+    for path in found:
+        made_by = LEFTOVER.fullmatch(path.name)
         if made_by and made_by[1] == _host() and not _is_alive(int(made_by[2])):
-            shutil.rmtree(place, ignore_errors=True)
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def sha256_digest(path: Path) -> str:
-    """The SHA-256 digest of a file, in hexadecimal."""
+    """Return the SHA-256 digest of a file in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _staging_name() -> str:
-    """The name of a folder to write to, which says who writes."""
+    """Return the name of a staging folder, which contains the host and the process."""
     return f".rekmeans-{_host()}-{os.getpid()}-{secrets.token_hex(4)}"
 
 
 def _host() -> str:
-    """The name of this machine, as eight letters: the processes of others on a shared disk cannot
-    be asked for.
+    """Return the name of this machine as eight hexadecimal digits.
+
+    On a shared disk, only the processes of this machine can be checked.
     """
     return f"{zlib.crc32(platform.node().encode()):08x}"
 
 
 def _is_alive(process: int) -> bool:
+    """Return whether a process of this machine is running."""
     if process == os.getpid():
         return True
     try:
         os.kill(process, 0)
     except (ProcessLookupError, OverflowError):
         return False
-    except OSError:  # it is there, and another user's
+    except OSError:  # it runs as another user
         return True
     return True
 
 
 def _sync_files(folder: Path) -> None:
-    """Put the files of a folder on the disk, with the rights of any new file: some writers give
-    none to others.
+    """Sync the files of a folder to disk, with the permissions of new files.
+
+    Some writers create files that only the user can read.
     """
-    for part in folder.iterdir():
-        part.chmod(0o666 & ~_umask())
-        _sync(part)
+    for file in folder.iterdir():
+        file.chmod(0o666 & ~_umask())
+        _sync(file)
     _sync(folder)
 
 
-def _sync(place: Path) -> None:
+def _sync(path: Path) -> None:
     """Wait until a file or a folder is on the disk."""
-    if place.is_dir() and os.name == "nt":  # Windows opens no folders
+    if path.is_dir() and os.name == "nt":  # Windows cannot open folders
         return
-    descriptor = os.open(place, os.O_RDONLY)
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:
@@ -185,17 +186,18 @@ def _sync(place: Path) -> None:
 
 
 def _umask() -> int:
-    """The rights that new files are not to give; reading it means setting it."""
+    """Return the umask, which can only be read by setting it."""
     os.umask(mask := os.umask(0o077))
     return mask
 
 
 def refuse_unwritable(folder: Path) -> None:
-    """Say before a long fit, not after it, that nothing can be written to `folder`."""
-    nearest = next(place for place in (folder, *folder.absolute().parents) if place.exists())
+    """Raise OSError before a long fit if its outputs cannot be written to `folder`."""
+    nearest = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     if not nearest.is_dir():
         raise NotADirectoryError(
-            f"{folder} cannot be a folder: {nearest} is a file; name another with --out."
+            f"{folder} cannot be a folder because {nearest} is a file: pass another folder as "
+            f"--out."
         )
     if not os.access(nearest, os.W_OK):
-        raise PermissionError(f"{nearest} may not be written to: name another folder with --out.")
+        raise PermissionError(f"{nearest} is not writable: pass another folder as --out.")

@@ -1,6 +1,4 @@
-"""Centroid rules: the mean of the mapped rows, or its rectified form; relocation of empty
-clusters.
-"""
+"""Centroid rules (mean and rectified) and the relocation of empty clusters."""
 
 from __future__ import annotations
 
@@ -18,14 +16,14 @@ CentroidRule = Callable[[Kernel, Sums, Centroids], Centroids]
 
 
 def mean(kernel: Kernel, sums: Sums, C: Centroids) -> Centroids:
-    """Return the means in the mapped space, which need not lie on the mapped data."""
+    """Return the means in the mapped space, which may lie off the mapped data."""
     return kernel.mean(sums, C)
 
 
 def rectified(kernel: Kernel, sums: Sums, C: Centroids) -> Centroids:
     """Return the next centroids on the mapped data, which have pre-images.
 
-    For a kernel whose means are points, these are the means.
+    If the means of a kernel are points, they are these centroids.
     """
     return rectified_update(kernel, sums, C)
 
@@ -36,13 +34,13 @@ def relocate_empty_clusters(
     C: AnyCentroids,
     mass: Array,
 ) -> tuple[AnyCentroids, int]:
-    """Move each empty cluster to the row farthest from all others, and count the moves.
+    """Move each empty cluster to the row farthest from the other centroids, and count the moves.
 
-    A cluster stays where it is if every row lies on a centroid, or if all clusters are empty, as
-    when powers of memberships underflow.
+    A cluster is not moved if every row lies on a centroid, or if all clusters are empty, which
+    happens when powers of memberships underflow.
     """
     occupied = mass > 0
-    if occupied.all():  # nearly always
+    if occupied.all():  # the usual case
         return C, 0
     empty = np.flatnonzero((mass == 0) & occupied.any()).tolist()
     for count, c in enumerate(empty):

@@ -1,6 +1,4 @@
-"""Lloyd's loop: assign the rows, add up, and move the centroids until they repeat or the objective
-no longer falls.
-"""
+"""Lloyd's loop: assign the rows and move the centroids until the objective no longer falls."""
 
 from __future__ import annotations
 
@@ -19,11 +17,11 @@ from .centroids import relocate_empty_clusters
 from .engines import Rows, Run
 from .model import Centroids, Fit, Loss, Model, Pass, State, Stop
 
-# n d k: a smaller run takes less time than starting a thread, and a larger one uses all threads by
-# itself. Runs in between are made side by side, each on one thread.
+# Bounds of n d k between which the starts of a fit run in parallel, each on one thread. A smaller
+# run takes less time than starting a thread, and a larger run uses all threads itself.
 TINY_WORK = 1 << 16
 SMALL_WORK = 1 << 22
-STAGE = 5  # passes of every stage but the last: enough to follow the change of reach
+STAGE = 5  # passes of each stage except the last: enough to follow the change of reach
 
 
 class PassReport(TypedDict):
@@ -37,7 +35,7 @@ class PassReport(TypedDict):
     results: Sequence[RunResult]  # of the stages so far, the current one included
 
 
-# (pass, report), and (start, pass, report): both numbers from 0. True ends the start.
+# called with (pass, report) or (start, pass, report), counted from 0; True ends the start
 RunWatch = Callable[[int, PassReport], bool | None]
 Watch = Callable[[int, int, PassReport], bool | None]
 
@@ -50,29 +48,29 @@ class RunResult(NamedTuple):
     state: State
     stop: Stop
     stage: int = 0
-    n_before: int = 0  # passes of the state that were made before this run began
+    n_before: int = 0  # passes of the state from before this run, as read from a checkpoint
 
     @property
     def saved_stage(self) -> SavedStage:
+        """The part of this result that a checkpoint stores."""
         return SavedStage(self.stage, self.stop.max_iter, self.state)
 
 
 class SavedStage(NamedTuple):
-    """The part of a result that a checkpoint holds."""
+    """The part of a result that a checkpoint stores."""
 
     stage: int
     max_iter: int
     state: State
 
     def restore(self, stages: Sequence[Model], stop: Stop) -> RunResult:
+        """Return the result, which has no run."""
         limit = replace(stop, max_iter=self.max_iter)
         return RunResult(None, stages[self.stage], self.state, limit, self.stage)
 
 
 class Progress(NamedTuple):
-    """The progress of a fit: the number and the stages of the current start, and the best start
-    before it.
-    """
+    """The progress of a fit: the current start and its stages, and the best start before it."""
 
     start: int
     stages: tuple[SavedStage, ...]
@@ -80,7 +78,7 @@ class Progress(NamedTuple):
 
 
 class Journal(Protocol):
-    """A record of the progress after each pass; `progress` is that of an interrupted fit."""
+    """A log of the progress after each pass; `progress` is that of an interrupted fit, if any."""
 
     progress: Progress | None
 
@@ -103,11 +101,10 @@ def run_to_end(
     watch: Callable[[RunResult], bool] | None = None,
     state: State | None = None,
 ) -> RunResult:
-    """Make passes until nothing changes, the objective no longer falls, or the watcher stops the
-    run.
+    """Run passes until the centroids repeat, the objective no longer falls, or the watcher stops.
 
-    With a state, the run resumes from it. The rows are labelled first by the centroids of the last
-    pass, so that changes are counted as in an uninterrupted run.
+    With a state, the run resumes from it. The rows are first labelled by the centroids of the last
+    pass, so that changed labels are counted as in an uninterrupted run.
     """
     run = rows.start_run(model)
     n_before = 0
@@ -127,7 +124,7 @@ def run_to_end(
 
 
 def next_state(rows: Rows, run: Run, model: Model, state: State, stop: Stop) -> State:
-    """Make one pass: assign the rows to the candidate, and compute the next candidate.
+    """Run one pass: assign the rows to the candidate centroids, and compute the next ones.
 
     The pass after the last iteration only labels the rows.
     """
@@ -151,19 +148,19 @@ def next_state(rows: Rows, run: Run, model: Model, state: State, stop: Stop) -> 
 
 
 def check_loss(loss: Loss, iteration: int) -> None:
-    """Raise ValueError unless the loss of an iteration is finite; the first one has number 1."""
+    """Raise ValueError unless the loss of an iteration is finite; iterations count from 1."""
     if not math.isfinite(loss):
         raise ValueError(
             f"The loss of iteration {iteration} is {float(loss)}: a distance overflowed, or a "
-            f"formula divided by zero. Use a wider scale or a smaller gamma. If the kernel or the "
-            f"assignment rule is your own, check its formulas."
+            f"formula divided by zero. Use a wider scale or a smaller gamma. If you wrote the "
+            f"kernel or the assignment rule, check its formulas."
         )
 
 
 def relative_fall(before: Loss, after: Loss) -> float:
-    """Return the fall of the loss relative to its size, which may be that of a negative number.
+    """Return the fall of the loss divided by its absolute value.
 
-    The fall from an infinite loss, as before the first pass, and from 0 is infinite.
+    The fall is infinite before the first pass, when the loss is infinite, and from a loss of 0.
     """
     if before == 0 or before == math.inf:
         return math.inf
@@ -178,10 +175,10 @@ def run_stages(
     watch: RunWatch | None = None,
     saved: Sequence[SavedStage] = (),
 ) -> list[RunResult]:
-    """Run each model in turn, from the centroids of the stage before; only the last runs to its
-    end.
+    """Run each model in turn, from the centroids of the stage before it.
 
-    `saved` are the stages of an interrupted start; the run resumes in the last of them.
+    Only the last stage runs to its end. `saved` are the stages of an interrupted start. The run
+    resumes in the last of these.
     """
     results = [one.restore(stages, stop) for one in saved[:-1]]
     # whether the watcher stopped the start, after each pass of all stages
@@ -200,7 +197,7 @@ def run_stages(
         state = saved[-1].state if saved and stage == saved[-1].stage else None
         result = run_to_end(rows, model, start, limit, watch_stage if watch else None, state)
         results.append(result._replace(stage=stage))
-        # the labels and the objective have to be those of the model that predicts
+        # labels and objective must come from the last model, which is used for prediction
         if any(stopped) and not is_last:
             only_label = replace(stop, max_iter=0)
             closing = run_to_end(rows, stages[-1], results[-1].state.centroids, only_label)
@@ -218,10 +215,10 @@ def fit_best_start(
     watch: Watch | None = None,
     journal: Journal | None = None,
 ) -> Fit:
-    """Return the fit of the lowest objective over the starts, the first of several.
+    """Return the fit with the lowest objective over the starts, the first one on ties.
 
-    Small runs are made side by side unless they are watched. A start is None if an interrupted fit
-    has begun it; only the last of these is resumed.
+    Small runs are made in parallel unless they are watched. A start is None if an interrupted fit
+    began it. Only the last of these is resumed.
     """
     if watch is not None or journal is not None:
         return make_fit(rows, _watch_starts(rows, stages, starts, stop, watch, journal))
@@ -251,7 +248,7 @@ def _watch_starts(
     watch: Watch | None,
     journal: Journal | None,
 ) -> list[RunResult]:
-    """Run the starts one after the other, report each pass, and return the results of the best."""
+    """Run the starts in turn, report each pass, and return the results of the best start."""
     progress = None if journal is None else journal.progress
     best = [one.restore(stages, stop) for one in progress.best] if progress else []
 
@@ -276,8 +273,8 @@ def _watch_starts(
 def make_fit(rows: Rows, results: Sequence[RunResult]) -> Fit:
     """Return the fit of the last stage with the passes of all stages.
 
-    A run that has made further passes since does not change it. With several stages, `stage` in
-    the history is the stage of each pass.
+    It does not change if the run makes further passes. With several stages, the history has the
+    stage of each pass.
     """
     last = results[-1]
     state = last.state
@@ -298,13 +295,13 @@ def make_fit(rows: Rows, results: Sequence[RunResult]) -> Fit:
 
 
 def _label_rows(rows: Rows, result: RunResult) -> Array:
-    """Return the labels for the centroids of a result, by its own run where that is possible."""
+    """Return the labels for the centroids of a result, from its run if it still has them."""
     run = result.run
     state = result.state
     if run is None:
         return rows.label(result.model, state.centroids)
     is_last = run.n_passes + result.n_before == len(state.passes)
-    # the last pass of the run was dropped, and no other follows
+    # the run is done, and its last pass was dropped
     if state.is_done and not is_last:
         run.assign(state.centroids)
         is_last = True
@@ -325,15 +322,14 @@ def make_report(rows: Rows, results: Sequence[RunResult]) -> PassReport:
 
 
 def inertia(rows: Rows, loss: Loss) -> float:
-    """Return a summed loss as a squared distance in the mapped space, by the user's weights.
+    """Return a summed loss as a squared distance in the mapped space, with the user's weights.
 
-    It is infinite where it overflows.
+    It is infinite on overflow.
     """
     return float(_inertias(rows, [loss])[0])
 
 
 def _inertias(rows: Rows, losses: Sequence[Loss]) -> Array:
+    squares = np.array([float(loss) for loss in losses]) * rows.kernel.loss_unit
     with np.errstate(over="ignore"):
-        return np.ldexp(
-            np.array([float(loss) for loss in losses]) * rows.kernel.loss_unit, -rows.weight_bits
-        )
+        return np.ldexp(squares, -rows.weight_bits)

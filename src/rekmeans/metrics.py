@@ -1,6 +1,4 @@
-"""Measures: accuracy by optimal matching, NMI, how far centroids deviate from the circle, mean
-resultant lengths.
-"""
+"""Metrics: clustering accuracy, NMI, deviation degree and mean resultant lengths."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float
     Returns
     -------
     float
-        Between 0 and 1; 1 where clusters and classes are the same.
+        Between 0 and 1; 1 if clusters and classes are the same.
 
     Examples
     --------
@@ -46,7 +44,7 @@ def clustering_accuracy(labels_true: ArrayLike, labels_pred: ArrayLike) -> float
 
 
 def normalized_mutual_info(labels_true: ArrayLike, labels_pred: ArrayLike) -> float:
-    """Return the normalized mutual information 2 I / (H + H), the arithmetic form.
+    """Return the normalized mutual information 2 I / (H1 + H2), with the arithmetic mean.
 
     Parameters
     ----------
@@ -58,7 +56,7 @@ def normalized_mutual_info(labels_true: ArrayLike, labels_pred: ArrayLike) -> fl
     Returns
     -------
     float
-        Between 0 and 1; 1 where clusters and classes are the same.
+        Between 0 and 1; 1 if clusters and classes are the same.
 
     Examples
     --------
@@ -74,20 +72,21 @@ def normalized_mutual_info(labels_true: ArrayLike, labels_pred: ArrayLike) -> fl
 
 
 def deviation_degree(centroids: ArrayLike, form: Literal["root", "printed"] = "root") -> Array:
-    """Return how far complex centroids a + ib lie off the circle of modulus 1.
+    """Return the deviation of complex centroids a + ib from the circle of modulus 1.
 
     Parameters
     ----------
     centroids : complex array of shape (k, d)
-        An estimator's `centroids_`.
+        The `centroids_` of an estimator.
     form : {"root", "printed"}, default="root"
-        "root" is 1 - sqrt(sum(a^2 + b^2)/d): 0 on the circle, 1 at its centre. "printed" is the
-        paper's 1 - sum(a^2 + b^2)/sqrt(d): 1 - sqrt(d) on the circle, so no degree between 0 and 1.
+        "root" is 1 - sqrt(sum(a^2 + b^2)/d), which is 0 on the circle and 1 at its centre.
+        "printed" is the formula in the paper, 1 - sum(a^2 + b^2)/sqrt(d). It is 1 - sqrt(d) on the
+        circle, so its values are not between 0 and 1.
 
     Returns
     -------
     array of shape (k,)
-        The degree of each centroid.
+        The deviation degree of each centroid.
 
     Examples
     --------
@@ -107,20 +106,20 @@ def deviation_degree(centroids: ArrayLike, form: Literal["root", "printed"] = "r
 def resultant_lengths(mapped: ArrayLike, labels: ArrayLike) -> Array:
     """Return the mean resultant length R of each cluster and feature.
 
-    R is 1 where all rows of a cluster share an angle, and 0 where they cancel. Missing cells,
-    (0, 0), are ignored.
+    R is 1 if all rows of a cluster have the same angle, and 0 if they cancel. Missing cells, which
+    are mapped to (0, 0), are ignored.
 
     Parameters
     ----------
     mapped : array of shape (n_samples, 2 * n_features)
         Mapped rows [cos | sin], as :class:`EulerMap` returns them.
     labels : array of shape (n_samples,)
-        Cluster of each row.
+        The cluster of each row.
 
     Returns
     -------
     array of shape (n_clusters, n_features)
-        The lengths.
+        The mean resultant lengths.
 
     Examples
     --------

@@ -1,6 +1,4 @@
-"""The records of the loop: what is plugged in, what a pass leaves behind, what a fit gives; plain
-and frozen.
-"""
+"""The frozen records of the loop: models, centroids, sums, passes, states and fits."""
 
 from __future__ import annotations
 
@@ -18,31 +16,31 @@ if TYPE_CHECKING:
     from .centroids import CentroidRule
     from .kernels.base import Kernel
 
-Loss = int | float  # an integer where the arithmetic is exact
+Loss = int | float  # an integer if the arithmetic is exact
 
-ANSWER_VERSION = 4  # rises whenever the same call gives other bits; model files carry it
+ANSWER_VERSION = 4  # increases when the same call gives different bits; stored in model files
 
 
 @dataclass(frozen=True, eq=False)
 class Centroids:
-    """k centroids: named arrays whose first axis is the cluster.
+    """The base class of records of k centroids: named arrays with the clusters on the first axis.
 
-    A kernel family has its own record of them.
+    Each kernel family has a subclass.
     """
 
     def __len__(self) -> int:
         return len(getattr(self, fields(self)[0].name))
 
     def take(self, clusters: Any) -> Self:
-        """The centroids of these numbers, in that order."""
+        """Return the centroids of these clusters, in this order."""
         return self._map(lambda values: values[clusters])
 
     def append(self, other: Self) -> Self:
-        """These centroids, then the others."""
+        """Return these centroids followed by the others."""
         return self._map(lambda one, two: np.concatenate([one, two]), other)
 
     def replace(self, cluster: int, other: Self) -> Self:
-        """These centroids with the one of a cluster replaced by the only one of `other`."""
+        """Return the centroids with that of one cluster replaced by the single one of `other`."""
         at = np.arange(len(self)) == cluster
 
         def put(values: Array, value: Array) -> Array:
@@ -51,9 +49,7 @@ class Centroids:
         return self._map(put, other)
 
     def check(self, example: Self) -> None:
-        """Raise ValueError unless these centroids are finite, with the types and shapes of the
-        example.
-        """
+        """Raise ValueError unless the centroids are finite, with the example's types and shapes."""
         for field in fields(self):
             check_like(field.name, getattr(self, field.name), getattr(example, field.name))
 
@@ -66,7 +62,7 @@ class Centroids:
     __hash__ = None  # type: ignore[assignment]
 
     def _map(self, change: Callable[..., Array], *others: Self) -> Self:
-        """The record of `change` of each array, and of the same array of the others."""
+        """Return a record of `change` applied to each array and the same array of the others."""
         names = [field.name for field in fields(self)]
         return type(self)(
             **{name: change(*(getattr(one, name) for one in (self, *others))) for name in names}
@@ -74,9 +70,7 @@ class Centroids:
 
 
 def check_like(name: str, value: Any, example: Any) -> None:
-    """Raise ValueError unless a field of centroids has the type and the shape of the example, and
-    is finite.
-    """
+    """Raise ValueError unless a field of centroids is finite and matches the example's shape."""
     if type(value) is not type(example):
         raise ValueError(f"{name} is a {type(value).__name__}, not a {type(example).__name__}")
     if isinstance(example, Centroids):
@@ -102,36 +96,35 @@ class Points(Centroids):
 
 @dataclass(frozen=True, kw_only=True)
 class Sums:
-    """What a pass leaves for the centroids: arrays that add. A kernel family has its own record of
-    them.
+    """The base class of the sums of a pass, from which the next centroids are computed.
 
-    None stands for a statistic that does not add and was not computed.
+    The sums of blocks add up. Each kernel family has a subclass. None stands for a statistic that
+    does not add up and was not computed.
     """
 
     mass: Array  # (k,) weight of each cluster
-    loss: Loss = 0  # summed over the rows, exact where it is an integer
+    loss: Loss = 0  # summed over the rows, exact if it is an integer
 
     def drop_faded(self, least: float) -> Self:
-        """Return the sums without coordinates whose observed weight is below `least`; these keep
-        their centroids.
+        """Return the sums without the coordinates with an observed weight below `least`.
+
+        The centroids do not change in these coordinates.
         """
         return self
 
     def fetch(self) -> Self:
-        """All of them as arrays of their own: an engine may hold its sums where they were added
-        up.
-        """
+        """Return the sums as NumPy arrays; an engine may hold them on its device until then."""
         return self
 
     def map_values(self, change: Callable[[Any], Any]) -> Self:
-        """The record of `change` of each array that is there."""
+        """Return a record of `change` applied to each field that is not None."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return replace(
             self, **{name: change(value) for name, value in values.items() if value is not None}
         )
 
     def widen(self) -> Self:
-        """Return sums of a block to which a million others can be added without overflow."""
+        """Return the sums in a type in which those of a million blocks add up without overflow."""
         return self.map_values(
             lambda value: widen(value) if isinstance(value, np.ndarray) else value
         )
@@ -150,15 +143,15 @@ def _add(one: Any, two: Any) -> Any:
 
 
 class Shares(NamedTuple):
-    """What an assignment rule gives for the distances of some rows."""
+    """The result of an assignment rule for some rows."""
 
     labels: Array  # (n,)
-    weights: Any  # (n, k), dense or sparse: the weight with which each row counts for each centroid
+    weights: Any  # (n, k), dense or sparse: the weight of each row for each centroid
     losses: Array  # (n,) loss of each row, not weighted
 
 
 class PassSums(Protocol):
-    """The sums of a pass where the engine holds them; `fetch` returns all of them as arrays."""
+    """The sums of a pass as an engine holds them; `fetch` returns them as arrays."""
 
     @property
     def mass(self) -> Array: ...
@@ -167,12 +160,12 @@ class PassSums(Protocol):
     def loss(self) -> Loss: ...
 
     def fetch(self) -> Sums:
-        """Return all sums as arrays of their own."""
+        """Return the sums as NumPy arrays."""
 
 
 @dataclass(frozen=True)
 class Assignment:
-    """One pass over all rows: how many labels changed, and the sums."""
+    """The result of assigning all rows: the number of changed labels, and the sums."""
 
     n_changed: int
     sums: PassSums
@@ -180,28 +173,29 @@ class Assignment:
 
 @dataclass(frozen=True)
 class FarthestRow:
-    """The row of largest loss to its nearest centroid; of several the one of lowest number."""
+    """The row with the largest loss to its nearest centroid, the first one on ties."""
 
     loss: Loss
     number: int
     mapped: Array  # (p,)
 
     def merge(self, other: FarthestRow) -> FarthestRow:
-        """The farther of two: in any order the same."""
+        """Return the farther of two rows; the order does not matter."""
         return self if (self.loss, -self.number) > (other.loss, -other.number) else other
 
 
 @dataclass(frozen=True)
 class Model:
-    """What is plugged into the loop: a kernel, an assignment rule, a centroid rule."""
+    """The three parts of a clustering method: a kernel, an assignment rule and a centroid rule."""
 
     kernel: Kernel
     assignment: AssignmentRule
     centroids: CentroidRule
 
     def assign_block(self, F: Array, w: Array, C: Centroids) -> tuple[Array, Sums, Any]:
-        """Labels (n,) of mapped rows and their sums; and their weights (n, k) where the kernel has
-        statistics.
+        """Return the labels of mapped rows, (n,), their sums, and their weights, (n, k).
+
+        The weights are None if the kernel has no statistics.
         """
         D = self.kernel.distance(F, C)
         labels, W, losses = self.assignment(D, self.kernel.loss, w)
@@ -225,8 +219,9 @@ class Pass:
 
 @dataclass(frozen=True)
 class Stop:
-    """When a run ends, beside the end of all change: after so many passes, or at a relative fall of
-    at most tol.
+    """The stopping criteria of a run: a number of iterations, and a relative fall of the objective.
+
+    A run also ends when nothing changes.
     """
 
     max_iter: int
@@ -235,27 +230,23 @@ class Stop:
 
 @dataclass(frozen=True)
 class State:
-    """A run between two passes: the best centroids so far, those to try next, and the record of
-    every pass.
-    """
+    """A run between two passes: its centroids, the candidate for the next pass, and all passes."""
 
     centroids: Centroids
     candidate: Centroids
     loss: Loss = math.inf  # of `centroids`
     passes: Sequence[Pass] = ()
     is_done: bool = False
-    labels: Array | None = None  # of `centroids`, where the engine has brought them already
+    labels: Array | None = None  # for `centroids`, if the engine has already returned them
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Centroids, the labels they give and the objective of both; n_iter passes, and the record of
-    each.
-    """
+    """The result of a fit: centroids, their labels and objective, and the history of the passes."""
 
     centroids: Centroids
     labels: Array
-    loss: Loss  # the objective in the kernel's own numbers, exact where they are integers
+    loss: Loss  # the objective in the units of the kernel, exact if it is an integer
     inertia: float
     n_iter: int
     history: dict[str, Array]

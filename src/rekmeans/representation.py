@@ -1,6 +1,4 @@
-"""How well points represent rows on the mapped data: 2 - J_rect/J_mean of a partition, between 0
-and 1.
-"""
+"""The representation score of a partition, 2 - J_rect/J_mean, between 0 and 1."""
 
 from __future__ import annotations
 
@@ -17,68 +15,68 @@ from .kernels import KERNELS
 from .kernels.base import rectified_update, with_statistics
 from .table import MemoryTable
 
-EXACT_PAIRS = 4000  # rows of a cluster up to which every pair is used
-PAIR_SAMPLE = 2000  # rows of a larger one whose pairs are: the score then errs by about 0.01
-PAIR_CELLS = 1 << 22  # kernel values held at a time
-POINT_STEPS = 1000  # to a best point; more than any fit has taken
-PAIR_SEED = 0  # of the rows of a larger one
-STILL_LOSS = 1e-12  # a fall of the loss, relative, that is none
+EXACT_PAIRS = 4000  # rows of a cluster up to which all pairs are used
+PAIR_SAMPLE = 2000  # sampled rows of a larger cluster: the error of the score is about 0.01
+PAIR_CELLS = 1 << 22  # kernel values in memory at a time
+POINT_STEPS = 1000  # limit of the search for a best point; no fit has needed as many
+PAIR_SEED = 0  # seed of the sample of rows
+MIN_FALL = 1e-12  # relative fall of the loss below which the search ends
 
 
 class Spread(NamedTuple):
-    """Squared distances of a cluster's rows, summed: to their mean in the mapped space, to the best
-    point on it.
-    """
+    """Sums of squared distances of the rows of a cluster to its mean and to its best point."""
 
     to_mean: float
     to_point: float
 
 
 def representation_score(model: Any, X: Any, sample_weight: ArrayLike | None = None) -> float:
-    """Return how well a point of each cluster represents its rows on the mapped data.
+    """Return how well one point per cluster represents the rows of the cluster.
 
-    No true labels are needed; 1 is best. The score is 2 - J_rect/J_mean for the labels that the
-    model gives to X. J_mean is the squared distance of the rows to the means of their clusters in
-    the mapped space, the least that anything can have; J_rect that to the best points on the mapped
-    data, which are searched for again, whatever centroids the model has.
+    The score is 2 - J_rect/J_mean for the labels that the model predicts for X. It needs no true
+    labels, and higher is better. J_mean is the sum of squared distances of the rows to the means of
+    their clusters in the mapped space, the smallest possible value. J_rect is the same sum for the
+    best points on the mapped data. These points are searched for again and do not depend on the
+    centroids of the model.
 
-    - 1: the means lie on the mapped data. A point of the table's own space stands for the rows as
-      well as anything can.
-    - 0: the best points do no better than rows drawn at random. A row drawn from its own cluster is
-      at the squared distance `sum_j sum_q |phi_j - phi_q|^2/n_c` from the n_c rows, on average over
-      the draw, exactly 2 J_mean; the best point is at least as good as the best row, so the score
-      is never negative.
+    - 1: the means lie on the mapped data. A point in the space of the table represents the rows as
+      well as their mean.
+    - 0: the best points are no better than random rows. For a row drawn from a cluster of n_c rows,
+      the expected sum of squared distances to the cluster is `sum_j sum_q |phi_j - phi_q|^2/n_c`,
+      exactly 2 J_mean. The best point is at least as good as the best row, so the score is never
+      negative.
 
-    With mean resultant lengths R of cluster c and column l, Euler's is closed: J_mean = 1/2 sum n_c
-    (1 - R^2) and J_rect = sum n_c (1 - R). For RBF and Laplace kernels J_mean needs the kernel
-    values of pairs: of all pairs up to 4000 rows in a cluster, above that of 2000 rows spread over
-    it, with the unbiased correction for a row paired with itself. With the linear kernel it is 1:
-    the mean of points is a point.
+    The Euler kernel has a closed form. With the mean resultant length R of each cluster c and
+    column l, J_mean = 1/2 sum n_c (1 - R^2) and J_rect = sum n_c (1 - R). RBF and Laplace kernels
+    need the kernel values of pairs for J_mean: all pairs of a cluster of up to 4000 rows, otherwise
+    the pairs of 2000 rows spread over the cluster, with the unbiased correction for pairs of a row
+    with itself. The score of the linear kernel is 1, because the mean of points is a point.
 
     Parameters
     ----------
     model : fitted clusterer of rekmeans
-        Of one kernel, with rectified or mean centroids.
+        A model with a single kernel, and rectified or mean centroids.
     X : table of shape (n_samples, n_features)
         Rows with the columns of the fit.
     sample_weight : array of shape (n_samples,) or None
-        Weight 2 is the row twice.
+        Weights of the rows. A weight of 2 counts a row twice.
 
     Returns
     -------
     float
-        1 also where every cluster is a single repeated row.
+        The score, which is also 1 if each cluster is a single repeated row.
 
     Notes
     -----
-    The score does not say whether the clusters are the right ones or lie apart: a cluster cut in
-    two scores higher, as a rule. It rises as the kernel flattens: towards 1 for Euler and RBF
-    kernels, whose space is flat at small distances; Laplace kernels are rough at every scale and
-    tend to `2 - 2 E|x - median|/E|x - x'|`, 0.586 for normal columns. Compare partitions by one
-    kernel, of one width and one number of clusters; or kernels, to see how much their means gain by
-    leaving the mapped data. RBF and Laplace losses have several low points: the search starts at
-    the average and at the best row of each cluster. Where cells are missing, pairs are compared
-    over the columns both rows have, and the bounds hold for Euler only.
+    The score does not tell whether the clusters are correct or well separated: splitting a cluster
+    usually increases it. It also increases as the kernel gets wider. It tends to 1 for Euler and
+    RBF kernels, which are flat at small distances. Laplace kernels are rough at every scale, and
+    their score tends to `2 - 2 E|x - median|/E|x - x'|`, which is 0.586 for normal columns. Compare
+    partitions with the same kernel, width and number of clusters, or compare kernels to see how
+    much their means gain by leaving the mapped data. RBF and Laplace losses have several local
+    minima, so the search starts at the average and at the best row of each cluster. With missing
+    cells, pairs are compared over the columns that both rows have, and the bounds hold for the
+    Euler kernel only.
 
     Examples
     --------
@@ -98,7 +96,7 @@ def representation_score(model: Any, X: Any, sample_weight: ArrayLike | None = N
         names = ", ".join(name for name, known in KERNELS.items() if not known.is_pairwise)
         got = "precomputed values" if model.kernel_.is_pairwise else type(model.kernel_).__name__
         raise ValueError(
-            f"representation_score needs a model of one kernel that has points: {names}; "
+            f"representation_score needs a model with a single kernel that has points ({names}); "
             f"got {type(model).__name__} with {got}."
         )
     table = place_fitted(model, X, sample_weight).table
@@ -117,9 +115,7 @@ def representation_score(model: Any, X: Any, sample_weight: ArrayLike | None = N
 
 
 def spread_about_mean(kernel: Any, F: Array, w: Array) -> Spread:
-    """The loss at the mean, and at the best point, where the kernel can write its mean down; both
-    in one step.
-    """
+    """Return the spread for a kernel with an explicit mean, which takes a single update."""
     start = kernel.from_points(kernel.scale.middle[None])
     sums = kernel.accumulate(F, start, kernel.distance(F, start), w[:, None])
     mean = kernel.mean(sums, start)
@@ -132,9 +128,11 @@ def spread_about_mean(kernel: Any, F: Array, w: Array) -> Spread:
 
 
 def spread_of_pairs(kernel: Any, F: Array, w: Array) -> Spread:
-    """sum_j sum_q w_j w_q |phi_j - phi_q|^2/(2 s), s the sum of w, and the loss at the best point.
+    """Return the spread for a kernel without an explicit mean.
 
-    The search starts from the average and from the row of least loss.
+    The distance to the mean is sum_j sum_q w_j w_q |phi_j - phi_q|^2/(2 s) with s = sum w. The
+    search for the best point starts from the average and from the row with the smallest
+    loss.
     """
     few = MemoryTable(np.arange(len(F))[:, None]).sample(
         len(F) if len(F) <= EXACT_PAIRS else PAIR_SAMPLE, PAIR_SEED
@@ -145,7 +143,7 @@ def spread_of_pairs(kernel: Any, F: Array, w: Array) -> Spread:
     s = float(w.sum())
     at = kernel.from_rows(f)
     blocks = np.array_split(np.arange(len(f)), -(-len(f) * len(f) // PAIR_CELLS))
-    # to all, (m,)
+    # loss of all rows at each row, (m,)
     losses = np.concatenate([kernel.loss(kernel.distance(f[rows], at)) @ v for rows in blocks])
     pairs, all_pairs = (float(u.sum() ** 2 - u @ u) for u in (v, w))
     to_mean = float(v @ losses) / 2 / s * (all_pairs / pairs if pairs > 0 else 0.0)
@@ -155,19 +153,19 @@ def spread_of_pairs(kernel: Any, F: Array, w: Array) -> Spread:
 
 
 def _average(F: Array, w: Array) -> Array:
-    """Weighted mean of each column over the rows that have it; 0 where none has, (d,)."""
+    """Return the weighted mean of the observed cells of each column, 0 without any, (d,)."""
     observed = ~np.isnan(F)
     n = w @ observed
     return (w @ np.where(observed, F, 0.0)) / np.where(n > 0, n, 1.0)
 
 
 def _least_loss(kernel: Any, F: Array, w: Array, point: Any) -> float:
-    """The loss of the rows at the point, moved until it no longer falls."""
+    """Return the loss of the rows at the point, after moving it until the loss no longer falls."""
     least = np.inf
     for _ in range(POINT_STEPS):
         D = kernel.distance(F, point)
         loss = weighted_total(w, kernel.loss(D)[:, 0])
-        if not loss < least * (1 - STILL_LOSS):
+        if not loss < least * (1 - MIN_FALL):
             return min(least, loss)
         least = loss
         W = w[:, None]

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
 
 # batches of local search: more gain little (25 end 0.76 % above the best objective found)
 SWAP_BATCHES = 25
-SWAP_CANDIDATES = 8  # rows that one batch tries
-SWAP_PATIENCE = 3  # batches without gain, after which the search stops
-# With MANY_CLUSTERS or more, k-means++ chooses from candidates: DRAWS for each cluster, drawn in
-# ROUNDS rounds. With MOST_GREEDY or more there are DRAWS_OF_MOST, and k-means++ is not greedy.
+SWAP_CANDIDATES = 8  # candidate rows of a batch
+SWAP_PATIENCE = 3  # the search stops after this many batches without gain
+# With MANY_CLUSTERS or more, k-means++ chooses from candidates: DRAWS per cluster, drawn in ROUNDS
+# rounds. From NOT_GREEDY clusters up there are FEWER_DRAWS, and k-means++ is not greedy.
 MANY_CLUSTERS = 128
 DRAWS = 5
 ROUNDS = 5
-MOST_GREEDY = 1000
-DRAWS_OF_MOST = 2
-DRAW_ROUNDS = 8  # of k random rows each, until k of them differ
+NOT_GREEDY = 1000
+FEWER_DRAWS = 2
+DRAW_ROUNDS = 8  # rounds of k random rows, until k rows differ
 
 
 class Bits(Protocol):
@@ -36,20 +36,21 @@ class Bits(Protocol):
 
 
 class Seeding(Protocol):
-    """A choice of starting centroids in progress.
+    """The state of k-means++: the centroids chosen so far.
 
-    It knows the losses of each row at the nearest and the second nearest of the chosen centroids.
+    It stores the losses of each row at the nearest and the second nearest of these centroids.
     """
 
-    if TYPE_CHECKING:  # read-only here: implementations have an attribute or a property
+    if TYPE_CHECKING:  # read-only: an attribute or a property implements it
 
         @property
         def centroids(self) -> Centroids:
             """The centroids chosen so far."""
 
     def sample(self, words: Array) -> Array:
-        """Return a row number for each word, drawn by weight times loss, or by weight before the
-        first centroid.
+        """Return a row number for each word, drawn in proportion to weight times loss.
+
+        Before the first centroid, rows are drawn by weight.
         """
 
     def add_best(self, numbers: Array) -> None:
@@ -64,7 +65,7 @@ class Seeding(Protocol):
             self.add_all(self.sample(word[None]))
 
     def swap_best(self, numbers: Array) -> bool:
-        """Replace the best centroid to drop by the best candidate row, if that lowers the loss.
+        """Make the best swap of a centroid and a candidate row if it lowers the loss.
 
         Return whether it did.
         """
@@ -101,19 +102,19 @@ class SeedingPlan(NamedTuple):
 
     @property
     def candidates(self) -> int:
-        """Candidates of each draw after the first."""
+        """The number of candidates for each centroid after the first."""
         return 2 + int(math.log(self.k))
 
     @property
     def n_words(self) -> int:
-        """Random words that a start needs."""
+        """The number of random words for a start."""
         return 1 + (self.k - 1) * self.candidates + self.batches * self.swap_candidates
 
 
 def plus_plus(rows: Rows, k: int, bits: Bits) -> Centroids:
-    """Return centroids by greedy k-means++ with swaps, on a sample if the kernel limits it.
+    """Return centroids by greedy k-means++ with swaps, on a sample if the kernel limits its size.
 
-    Many clusters are chosen from candidates, each weighted by the mass of its Voronoi cell.
+    Many clusters are chosen from candidates weighted by the mass of their Voronoi cells.
     """
     max_rows = rows.kernel.seeding_sample or rows.max_seeding_rows
     if max_rows is not None and len(rows) > max_rows:
@@ -131,7 +132,7 @@ def oversampled_rows(rows: Rows, k: int, bits: Bits) -> Centroids:
 
 def _choose_rows(rows: Rows, k: int, bits: Bits) -> Centroids:
     """Return k of these rows by greedy k-means++ with swaps, or by plain k-means++ for large k."""
-    if k < MOST_GREEDY:
+    if k < NOT_GREEDY:
         return greedy_rows(rows, SeedingPlan(k, SWAP_BATCHES if k > 1 else 0), bits)
     seeding = rows.start_seeding()
     seeding.add_drawn(bits.random_raw(k))
@@ -149,10 +150,11 @@ def greedy_rows(rows: Rows, plan: SeedingPlan, bits: Bits) -> Centroids:
 
 
 def _weighted_candidates(rows: Rows, k: int, bits: Bits) -> Rows:
-    """Return candidates of k-means|| (Bahmani et al. 2012), each weighted by the mass of its
-    Voronoi cell.
+    """Return the candidates of k-means|| (Bahmani et al. 2012).
+
+    They are weighted by the mass of their Voronoi cells.
     """
-    count = (DRAWS if k < MOST_GREEDY else DRAWS_OF_MOST) * k
+    count = (DRAWS if k < NOT_GREEDY else FEWER_DRAWS) * k
     if len(rows) <= count:
         return rows.in_memory()
     seeding = rows.start_seeding()
@@ -172,7 +174,7 @@ def _words(bits: Bits, steps: int, count: int) -> Array:
 def random_rows(rows: Rows, k: int, bits: Bits) -> Centroids:
     """Return k different mapped rows, drawn by weight.
 
-    If the draws repeat too few rows, the first other rows are added.
+    If the draws give fewer than k different rows, the first other rows are added.
     """
     seeding = rows.start_seeding()
     numbers = dict[int, None]()
@@ -186,15 +188,16 @@ def random_rows(rows: Rows, k: int, bits: Bits) -> Centroids:
 
 
 def starts_of(kernel: Kernel) -> Mapping[str, Start]:
-    """Return all starts by name: common ones, those of additive kernels, and the kernel's own."""
+    """Return all starts of a kernel by name, including those that not every kernel supports."""
     of_kernel = {name: _without_rows(start) for name, start in kernel.starts.items()}
     return STARTS | (ADDITIVE_STARTS if kernel.is_additive else {}) | of_kernel
 
 
 def _without_rows(start: Callable[[int, Bits], Centroids]) -> Start:
+    """Return a start of the kernel in the signature of the other starts."""
     return lambda rows, k, bits: start(k, bits)
 
 
 STARTS: dict[str, Start] = {"k-means++": plus_plus, "random": random_rows}
 ADDITIVE_STARTS: dict[str, Start] = {"k-means||": oversampled_rows}
-BY_LOSS = ("k-means++", "k-means||")  # one start is nearly as good as several
+BY_LOSS = ("k-means++", "k-means||")  # with these, one start is nearly as good as several

@@ -1,5 +1,6 @@
-"""Where two clusters meet: the paper's Lemma 1 (mean centroids) and Lemma 2 (rectified),
-hyperplanes in (cos, sin).
+"""Decision surfaces between two clusters: hyperplanes in (cos, sin).
+
+Lemma 1 of the paper is for mean centroids, Lemma 2 for rectified ones.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from ._grid import Array
 
 @dataclass(frozen=True)
 class Surface:
-    """The points f = (cos, sin) with `normal @ f = offset`, where two clusters meet.
+    """The hyperplane `normal @ f = offset` of mapped points f = (cos, sin) between two clusters.
 
     Points with a larger `normal @ f` belong to the first cluster.
 
@@ -48,7 +49,7 @@ class Surface:
 def mean_surface(p: ArrayLike, q: ArrayLike) -> Surface:
     """Return the surface between two mean centroids (Lemma 1, with its factor 2).
 
-    It is `2(a_p - a_q).a + 2(b_p - b_q).b = |a_p|^2 - |a_q|^2 + |b_p|^2 - |b_q|^2`.
+    Its equation is `2(a_p - a_q).a + 2(b_p - b_q).b = |a_p|^2 - |a_q|^2 + |b_p|^2 - |b_q|^2`.
 
     Parameters
     ----------
@@ -69,14 +70,16 @@ def mean_surface(p: ArrayLike, q: ArrayLike) -> Surface:
     >>> surface.side([[0.25, 0.0], [1.0, 0.0]])
     array([0.  , 0.75])
     """
-    p, q = np.asarray(p), np.asarray(q)
+    p = np.asarray(p)
+    q = np.asarray(q)
     return Surface(2 * _parts(p - q), float((np.abs(p) ** 2).sum() - (np.abs(q) ** 2).sum()))
 
 
 def rectified_surface(p: ArrayLike, q: ArrayLike) -> Surface:
     """Return the surface between two rectified centroids (Lemma 2).
 
-    It is `(a_p - a_q).a + (b_p - b_q).b = 0`: both centroids have the same length.
+    Its equation is `(a_p - a_q).a + (b_p - b_q).b = 0`, because both centroids have the same
+    length.
 
     Parameters
     ----------
@@ -100,5 +103,5 @@ def rectified_surface(p: ArrayLike, q: ArrayLike) -> Surface:
 
 
 def _parts(m: Array) -> Array:
-    """Real and imaginary parts, (2d,)."""
+    """Return the real and the imaginary parts, (2d,)."""
     return np.concatenate([m.real, m.imag])

@@ -1,6 +1,4 @@
-"""How many threads to use: as many as were asked for, else all that this process may use. A cached
-property without a lock.
-"""
+"""The number of threads, limits for other libraries, and a cached property without a lock."""
 
 from __future__ import annotations
 
@@ -15,64 +13,64 @@ import joblib
 from threadpoolctl import ThreadpoolController
 
 Value = TypeVar("Value")
-MOST_THREADS = 256  # more only cost memory
+MOST_THREADS = 256  # more threads only use more memory
 
 
 def count_threads(n_threads: int | None = None) -> int:
-    """The number asked for; None for OMP_NUM_THREADS, which workers of joblib and Dask set, else
-    the CPUs at hand.
+    """Return the requested number of threads, up to 256.
 
-    These are the CPUs of the process's affinity and of its container's quota (cgroup), as joblib
-    counts them.
+    The default is OMP_NUM_THREADS, which joblib and Dask set in their workers, or else the number
+    of available CPUs. joblib counts these, within the affinity of the process and the quota of its
+    container (cgroup).
     """
     if n_threads:
         return min(n_threads, MOST_THREADS)
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
-    return min(
-        _openmp_threads() or _cpus(affinity, os.environ.get("LOKY_MAX_CPU_COUNT")), MOST_THREADS
-    )
+    n_cpus = _openmp_threads() or _count_cpus(affinity, os.environ.get("LOKY_MAX_CPU_COUNT"))
+    return min(n_cpus, MOST_THREADS)
 
 
 @lru_cache
-def _cpus(affinity: int, limit: str | None) -> int:
-    """joblib's count, which reads files of the container's quota: once for each affinity and limit
-    by environment.
+def _count_cpus(affinity: int, limit: str | None) -> int:
+    """Return joblib's count of the CPUs, cached for each affinity and limit.
+
+    joblib reads the files of the container's quota each time.
     """
     return int(joblib.cpu_count())
 
 
 def _openmp_threads() -> int:
-    """The first number of OMP_NUM_THREADS, which may be a list by level of nesting; 0 where it
-    names none.
+    """Return the first number of OMP_NUM_THREADS, or 0 if it is not a number.
+
+    The variable may be a list, with a number for each level of nesting.
     """
     first = os.environ.get("OMP_NUM_THREADS", "").split(",")[0].strip()
     return int(first) if first.isdecimal() else 0
 
 
 def limit_threads(threads: int | None) -> AbstractContextManager[Any]:
-    """Libraries that NumPy calls keep to this number of threads; without one nothing is searched
-    for.
-    """
-    return (
-        nullcontext() if threads is None else _thread_pools(len(sys.modules)).limit(limits=threads)
-    )
+    """Limit the threads of the libraries that NumPy calls; None sets no limit."""
+    if threads is None:
+        return nullcontext()
+    return _thread_pools(len(sys.modules)).limit(limits=threads)
 
 
 @lru_cache(maxsize=1)
 def _thread_pools(n_modules: int) -> ThreadpoolController:
-    """Libraries with threads of their own; searched for anew, some milliseconds, once more modules
-    are loaded.
+    """Return the libraries with thread pools, cached until more modules are loaded.
+
+    The search takes a few milliseconds.
     """
     return ThreadpoolController()
 
 
-class lazy_property(Generic[Value]):  # noqa: N801 - used like functools.cached_property
+class lazy_property(Generic[Value]):  # noqa: N801 - named like functools.cached_property
     """A cached property that two threads may compute at the same time.
 
     Before Python 3.12, `functools.cached_property` holds one lock for all instances of the class
-    while it computes. A fit that waits for a cluster with this lock blocks the other fits of its
-    process. If those fits occupy the threads of a worker, the cluster cannot finish the tasks that
-    the first fit waits for.
+    while it computes. A fit that holds this lock and waits for a Dask cluster blocks the other fits
+    of its process. If these fits occupy the threads of a worker, the cluster cannot finish the
+    tasks of the first fit, and all of them wait forever.
     """
 
     def __init__(self, compute_value: Callable[[Any], Value]) -> None:

@@ -1,6 +1,4 @@
-"""Watching a fit: `watch_passes`, the lines that verbose prints, and scikit-learn's callbacks for
-the tasks fit > start > pass.
-"""
+"""Monitoring of a fit: `watch_passes`, verbose output, and scikit-learn's callbacks."""
 
 from __future__ import annotations
 
@@ -18,36 +16,36 @@ from .model import Centroids, Fit
 
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
-except ImportError:  # callbacks came with scikit-learn 1.9
+except ImportError:  # callbacks are new in scikit-learn 1.9
     CallbackSupportMixin = type("NoCallbacks", (), {})
     with_callbacks = None
 
-Callbacks: Any = CallbackSupportMixin  # gives an estimator set_callbacks, where scikit-learn has it
+Callbacks: Any = CallbackSupportMixin  # adds set_callbacks to an estimator if scikit-learn has it
 Wrapped = TypeVar("Wrapped", bound=Callable[..., Any])
 
 
 @dataclass(frozen=True)
 class PassEvent:
-    """One pass of a fit, as a callback of :func:`watch_passes` gets it.
+    """One pass of a fit, passed to the callbacks of :func:`watch_passes`.
 
     Parameters
     ----------
     start : int
         Number of the start, from 0.
     n_starts : int
-        How many starts the fit makes.
+        Number of starts of the fit.
     number : int
         Number of the pass within its start, from 0.
     n_rows : int
-        Rows of the table.
+        Number of rows in the table.
     inertia : float
-        Objective of the centroids that the pass began with.
+        Objective of the centroids at the beginning of the pass.
     n_changed : int
-        Rows whose label changed; all of them in the first pass.
+        Number of rows with a new label; all rows in the first pass.
     n_relocated : int
-        Empty clusters that got a row.
+        Number of empty clusters that were moved to a row.
     seconds : float
-        Time of the pass.
+        Duration of the pass.
     """
 
     start: int
@@ -61,7 +59,7 @@ class PassEvent:
 
 
 Callback = Callable[[PassEvent], object]
-# that a fit has to call, the outermost first
+# the callbacks of the enclosing `watch_passes` contexts, the outermost first
 ACTIVE_CALLBACKS: ContextVar[tuple[Callback, ...]] = ContextVar(
     "rekmeans_pass_callbacks", default=()
 )
@@ -71,15 +69,16 @@ ACTIVE_CALLBACKS: ContextVar[tuple[Callback, ...]] = ContextVar(
 def watch_passes(callback: Callback) -> Iterator[None]:
     """Call `callback` after each pass of every fit in this context.
 
-    Watching does not change the answer. Contexts may be nested: each callback is called, the
-    outermost first. Threads and processes started inside have contexts of their own and are not
+    Watching does not change the result. Contexts may be nested. Then all callbacks are called, the
+    outermost first. Fits in threads and processes that are started inside the context are not
     watched.
 
     Parameters
     ----------
     callback : callable
-        Gets a :class:`PassEvent`. If it returns True, that start stops after this pass (of a map or
-        neural gas also its later stages; labels and objective are then those of the last stage).
+        A function of a :class:`PassEvent`. If it returns True, the start stops after this pass. A
+        self-organizing map or neural gas then skips its later stages, and its labels and objective
+        are those of the last stage.
 
     Yields
     ------
@@ -98,7 +97,7 @@ def watch_passes(callback: Callback) -> Iterator[None]:
     True
     """
     if not callable(callback):
-        raise TypeError(f"watch_passes needs a function of a PassEvent, got {callback!r:.60}.")
+        raise TypeError(f"callback must be a function of a PassEvent; got {callback!r:.60}.")
     token = ACTIVE_CALLBACKS.set((*ACTIVE_CALLBACKS.get(), callback))
     try:
         yield
@@ -107,8 +106,9 @@ def watch_passes(callback: Callback) -> Iterator[None]:
 
 
 def with_fit_callbacks(method: Wrapped) -> Wrapped:
-    """The method, whose callbacks are taken down however it ends; one frame deeper with any
-    scikit-learn.
+    """Return the method with scikit-learn's teardown of callbacks, which runs even after an error.
+
+    Without callbacks the method is wrapped too, so the stack is equally deep with any scikit-learn.
     """
 
     @wraps(method)
@@ -119,7 +119,7 @@ def with_fit_callbacks(method: Wrapped) -> Wrapped:
 
 
 def print_passes(n_starts: int) -> Watch:
-    """Prints a line for each pass, with the number of the start where there are several."""
+    """Return a watch that prints a line for each pass, with the number of the start if needed."""
 
     def print_line(s: int, t: int, record: PassReport) -> None:
         start = f"start {s + 1}/{n_starts}  " if n_starts > 1 else ""
@@ -133,34 +133,40 @@ def print_passes(n_starts: int) -> Watch:
 
 
 def send_events(n_starts: int, n_rows: int) -> Watch | None:
-    """Gives each pass to the callbacks of `watch_passes`, which may stop the start;
+    """Return a watch that calls the callbacks of `watch_passes`, or None without callbacks.
 
-    None if there are none.
+    The callbacks may stop the start.
     """
     callbacks = ACTIVE_CALLBACKS.get()
 
     def send(start: int, number: int, record: PassReport) -> bool:
-        counts = int(record["n_changed"]), int(record["n_relocated"])
         event = PassEvent(
-            start, n_starts, number, n_rows, float(record["inertia"]), *counts, record["seconds"]
+            start=start,
+            n_starts=n_starts,
+            number=number,
+            n_rows=n_rows,
+            inertia=float(record["inertia"]),
+            n_changed=int(record["n_changed"]),
+            n_relocated=int(record["n_relocated"]),
+            seconds=record["seconds"],
         )
-        answers = [callback(event) for callback in callbacks]  # all of them are called
-        return any(isinstance(answer, bool | np.bool_) and answer for answer in answers)
+        returned = [callback(event) for callback in callbacks]  # call all, even if one returns True
+        return any(isinstance(value, bool | np.bool_) and value for value in returned)
 
     return send if callbacks else None
 
 
 def combine_watches(*watches: Watch | None) -> Watch | None:
-    """All of these that are not None as one, which stops when any does."""
+    """Return one watch that calls all watches and stops if any of them does; None without any."""
     active = [watch for watch in watches if watch is not None]
     return (lambda *passed: max(bool(watch(*passed)) for watch in active)) if active else None
 
 
 class Tasks:
-    """The tasks of one fit, reported to the callbacks of its estimator as they begin and end.
+    """The tasks of one fit (fit > start > pass), reported to scikit-learn's callbacks.
 
-    A pass begins when the one before it ends; the last one begun gave no better centroids, or never
-    ran, and ends as an empty task.
+    A pass begins when the previous one ends. The last pass ends as an empty task: it did not
+    improve the centroids, or did not run.
     """
 
     def __init__(
@@ -171,7 +177,7 @@ class Tasks:
         self.n_starts = starts
         self.n_passes = max_iter + 1
         self.has_callbacks = bool(getattr(estimator, "_skl_callbacks", ()))
-        self.fit: Any = None  # the tasks under way
+        self.fit: Any = None  # the contexts of the current tasks
         self.start: Any = None
         self.turn: Any = None
         if hasattr(estimator, "_init_callback_context"):
@@ -179,8 +185,9 @@ class Tasks:
             self.fit.call_on_fit_task_begin(**self.data)
 
     def starts(self, starts: Iterator[Centroids | None]) -> Iterator[Centroids | None]:
-        """The same starts, each a task from its seeding to its last pass; a callback may stop
-        them.
+        """Yield the starts, each as a task from its seeding to its last pass.
+
+        A callback may end the loop.
         """
         if not self.has_callbacks:
             yield from starts
@@ -196,9 +203,9 @@ class Tasks:
                 return
 
     def watch(self, attributes: Callable[[Fit], dict[str, Any]]) -> Watch | None:
-        """Ends a pass, with the estimator that this fit would give, and begins the next;
+        """Return a watch that ends the task of a pass and begins the next, or None if not needed.
 
-        None without callbacks.
+        `attributes` are the fitted attributes of the estimator for a fit that ends here.
         """
 
         def end_pass(s: int, t: int, record: PassReport) -> bool:
@@ -213,7 +220,7 @@ class Tasks:
         return end_pass if self.has_callbacks else None
 
     def end(self) -> None:
-        """The estimator is fitted."""
+        """End the task of the fit."""
         if self.fit is not None:
             self.fit.call_on_fit_task_end(**self.data, reconstruction_attributes={})
 

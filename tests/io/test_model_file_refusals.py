@@ -171,7 +171,7 @@ ARRAYS = {
     "a NaN shift": (with_value("shift", np.nan, (2, 0)), "shift must have no NaN"),
     "an infinite shift": (with_value("shift", np.inf, (2, 0)), "scale must be finite"),
     "a column without interval": (with_value("low", np.nan, (2, 0)), "an interval in every column"),
-    "a negative period": (with_value("period", -1.0, 2), "no negative period"),
+    "a negative period": (with_value("period", -1.0, 2), "a period must be"),
     "a unit of zero": (with_value("unit", 0.0, 2), "positive units"),
     "a negative unit": (with_value("unit", -1.0, 2), "positive units"),
     "bounds out of order": (with_value("low", 1e9, 2), "ordered bounds"),

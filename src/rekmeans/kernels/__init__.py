@@ -1,4 +1,4 @@
-"""Kernels, one file each: a distance, the pull of rows on a centroid, and an average."""
+"""Kernels: distances, sums and averages in a mapped space."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ KERNELS: dict[str, Any] = {
 
 
 def with_rule(kernel: Any, rule: str) -> Any:
-    """Return the kernel with centroids of this rule, or None if there is none.
+    """Return the kernel with this centroid rule, or None if it is not supported.
 
-    A kernel without points for its means is wrapped in `Gram`, which represents means by kernel
-    values.
+    If the means of a kernel are not points, `Gram` wraps it and represents them by kernel values.
     """
     if rule in kernel.centroid_rules or kernel.mean_is_point:
         return kernel

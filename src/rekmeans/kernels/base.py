@@ -1,4 +1,4 @@
-"""The base class of kernels: six formulas, and defaults for everything else derived from them."""
+"""The base class of kernels: six formulas, and defaults derived from them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ KernelStart = Callable[[int, Any], Any]  # (k, random bits) -> centroids
 
 
 class Preparation(Protocol):
-    """The settings of a fit, and the computations that a kernel may ask for in `prepared`."""
+    """The settings of a fit, and computations for the `prepared` method of kernels."""
 
     n_clusters: int
     rule: str  # of the centroids: "mean" or "rectified"
@@ -28,13 +28,15 @@ class Preparation(Protocol):
     memory_limit: int | None
 
     def auto_gamma(self, kernel: Kernel, table: Table) -> float:
-        """Return the gamma at which the median distance of a row to the nearest of n_clusters
-        spread rows is 1/2.
+        """Return the gamma for which the median distance of the rows to a nearest point is 1/2.
+
+        The points are n_clusters rows that are spread over the table.
         """
 
     def one_cluster_loss(self, kernel: Kernel, table: Table, middle: Array) -> float:
-        """Return the mean loss of a row with one cluster, fitted from the point `middle`; 1 if it
-        is 0.
+        """Return the mean loss of a row with one cluster, or 1 if it is 0.
+
+        The cluster is fitted from the point `middle`.
         """
 
 
@@ -42,48 +44,48 @@ class Preparation(Protocol):
 class Kernel(ABC):
     """The base class of kernels.
 
-    F (n, p) are mapped rows, C is a record of k centroids, D (n, k) are distances, W (n, k) are the
-    weights with which rows count for centroids.
+    F (n, p) are mapped rows, C is a record of k centroids, D (n, k) are distances, and W (n, k) are
+    the weights of the rows for the centroids.
 
-    A kernel implements embed, distance, loss, accumulate, preimage, and mean or rectify or both
-    (`centroid_rules` names which). Shared code reads the attributes below, never the type or the
-    name of a kernel.
+    A kernel implements embed, distance, loss, accumulate, preimage, and the centroid rules named in
+    `centroid_rules`: mean, rectify or both. Shared code reads the attributes below, never the type
+    or the name of a kernel.
     """
 
     name: ClassVar[str] = ""
-    # the name by which engines find their compiled version of the formulas; "": there is none.
-    # A subclass does not inherit it, because it may override a formula.
+    # The name under which engines find compiled versions of the formulas, "" for none. A subclass
+    # does not inherit it, because it may override a formula.
     formula: ClassVar[str] = ""
-    # parameters of the estimators that the constructor takes after scale and beyond
+    # parameters of the estimators that follow scale and beyond in the constructor
     parameters: ClassVar[tuple[str, ...]] = ()
     centroid_rules: ClassVar[tuple[str, ...]] = ("rectified",)
     # methods (blocks, sums, C) that need all rows; each is a field of the sums
     statistics: ClassVar[tuple[str, ...]] = ()
-    # mapped rows (int32), centroids, distances, losses and sums are integers, not below 0 where
-    # they are distances or losses
+    # mapped rows (int32), centroids, distances, losses and sums are integers; distances and losses
+    # are not negative
     has_exact_arithmetic: ClassVar[bool] = False
-    # each column is mapped onto a circle: mapped rows are [cos | sin], and estimators show the
+    # each column is mapped onto a circle: mapped rows are [cos | sin], and estimators return the
     # centroids as complex numbers
     is_circular: ClassVar[bool] = False
-    # the number that stands for 1 in mapped rows: above 1 where they are integers on a grid
+    # the value of 1 in mapped rows: larger than 1 if they are integers on a grid
     mapped_unit: ClassVar[int] = 1
-    # a row pulls a centroid by its weight alone, at any distance
+    # the pull of a row on a centroid is its weight, at any distance
     pull_is_weight: ClassVar[bool] = False
-    loss_is_distance: ClassVar[bool] = False  # `loss` returns D as it is
+    loss_is_distance: ClassVar[bool] = False  # `loss` returns D unchanged
     # several points have the same mapped row, so a pre-image has to be chosen
     is_periodic: ClassVar[bool] = False
     is_additive: ClassVar[bool] = True  # the sums are enough for the next centroids
-    # `prepared` needs more of the table than summaries and samples
+    # `prepared` reads all rows, not only summaries and samples
     learns_from_all_rows: ClassVar[bool] = False
-    # the table holds kernel values between rows, and there are no points
+    # the table contains kernel values between rows, and there are no points
     is_pairwise: ClassVar[bool] = False
-    has_width: ClassVar[bool] = False  # it has a `gamma`, which may be "auto" until `prepared`
+    has_width: ClassVar[bool] = False  # has a `gamma`, which may be "auto" until `prepared`
     mean_is_point: ClassVar[bool] = False  # the mean of mapped rows lies on the mapped data
-    # NaN in the table is a missing cell, which the formulas exclude
+    # NaN is a missing cell, which the formulas ignore
     supports_missing: ClassVar[bool] = False
     supports_periods: ClassVar[bool] = False  # columns of the scale may have a period
     loss_unit: ClassVar[float] = 1.0  # squared distance in the mapped space = loss_unit * loss
-    # rows of a large table that starts are chosen from; None: all rows
+    # size of the sample of a large table from which starts are chosen; None for all rows
     seeding_sample: ClassVar[int | None] = 1 << 14
 
     def __init_subclass__(cls) -> None:
@@ -112,22 +114,22 @@ class Kernel(ABC):
 
     @abstractmethod
     def loss(self, D: Array) -> Array:
-        """Return the loss of a row at distance D, which rises with D."""
+        """Return the loss of rows at distances D, an increasing function of D."""
 
     @abstractmethod
     def accumulate(self, F: Array, C: Any, D: Array, W: Any) -> Sums:
-        """Return the sums of these rows: arrays that add, among them `mass` (k,)."""
+        """Return the sums of these rows, which add up over blocks and include `mass` (k,)."""
 
     @abstractmethod
     def preimage(self, C: Any, near: Array) -> Array:
         """Return the centroids in the units of the table, (k, d).
 
-        Of several pre-images, it is the one nearest to the coordinates `near`.
+        If a centroid has several pre-images, it is the one nearest to the coordinates `near`.
         """
 
-    # A kernel implements those of `mean` and `rectify` that its `centroid_rules` name. One with
-    # k(x, x) = 1 and a method `similarity(F, V)`, the values k(x, v) (n, m), has means by these
-    # values (Gram).
+    # A kernel implements `mean`, `rectify` or both, as named in `centroid_rules`. If k(x, x) = 1
+    # and the kernel has a method `similarity(F, V)` that returns k(x, v), (n, m), its means can be
+    # represented by these values (Gram).
 
     def mean(self, sums: Any, C: Any) -> Any:
         """Return the averages in the mapped space, the centroids of kernel k-means."""
@@ -140,10 +142,10 @@ class Kernel(ABC):
     # before the loop
 
     def check_table(self, table: Table) -> None:  # noqa: B027
-        """Raise ValueError for a table that this kernel does not support."""
+        """Raise ValueError if this kernel does not support the table."""
 
     def prepared(self, table: Table, preparation: Preparation) -> Any:
-        """Return the kernel with values learned from the table: its width, units, fitted rows."""
+        """Return the kernel with values learned from the table: its width, units or fitted rows."""
         if self.has_width and self.gamma == "auto":  # type: ignore[attr-defined]
             gamma = preparation.auto_gamma(self, table)
             return replace(self, gamma=gamma)  # type: ignore[call-arg]
@@ -167,19 +169,19 @@ class Kernel(ABC):
         return replace(self, beyond="wrap" if self.beyond == "wrap" else "clip")
 
     def uninformative_rows(self, X: Array) -> Array:
-        """Return which rows are excluded from the sums, (n,) bool: all their values are ignored."""
-        return (
-            uninformative_rows(self.scale, X) if self.beyond == "ignore" else np.zeros(len(X), bool)
-        )
+        """Return a mask (n,) of the rows without a kept value, which are excluded from the sums."""
+        if self.beyond != "ignore":
+            return np.zeros(len(X), bool)
+        return uninformative_rows(self.scale, X)
 
     def has_missing(self, F: Array) -> bool:
         """Return whether mapped rows have missing coordinates."""
         return bool(np.isnan(F).any())
 
     def row_weights(self, D: Array, W: Any) -> Any:
-        """Return the weights with which rows pull the centroids, W times `irls_weight`, (n, k).
+        """Return the pulls of rows on centroids, W times `irls_weight`, (n, k).
 
-        They are those of the statistics.
+        The statistics use these weights.
         """
         return weigh(W, D, self.irls_weight)
 
@@ -195,7 +197,7 @@ class Kernel(ABC):
         return {}
 
     def from_rows(self, F: Array, fallback: Any = None) -> Any:
-        """Return centroids at mapped rows; missing coordinates are those of `fallback`."""
+        """Return centroids at mapped rows, with missing coordinates taken from `fallback`."""
         return Points(F if fallback is None else np.where(np.isnan(F), fallback.x, F))
 
     def from_points(self, U: Array) -> Any:
@@ -203,33 +205,34 @@ class Kernel(ABC):
         return self.from_rows(self.within_bounds().embed(U))
 
     def sums_at(self, sums: Any, C: Any) -> Any:
-        """Return the sums for centroids that moved to C, as if their rows had moved with them."""
+        """Return the sums after moving the centroids to C together with their rows."""
         return replace(sums, totals=sums.pull * C.x)
 
     def deviation(self, C: Any) -> Array:
-        """Return 1 - |m|/|phi| of each centroid, (k,): 0 on the mapped data."""
+        """Return 1 - |m|/|phi| of each centroid, (k,), which is 0 on the mapped data."""
         return np.zeros(len(C))
 
     def centroid_similarity(self, F: Array, C: Any, labels: Array | None = None) -> Array:
-        """Return how well each row is represented by its nearest centroid, or by that of its label,
-        (n,); 1 at the centroid.
+        """Return the similarity of each row to its nearest or labelled centroid, (n,).
+
+        It is 1 at the centroid.
         """
         return 1 / (1 + self.loss(distance_to_own(self.distance(F, C), labels)))
 
     def centroid_distances(self, C: Any) -> Array:
-        """Return the distances between centroids in the mapped space, (k, k); not squared."""
+        """Return the distances (not squared) between centroids in the mapped space, (k, k)."""
         return np.sqrt(self.loss(self.distance(C.x, C)) * self.loss_unit)
 
     # attributes of estimators
 
     @property
     def fitted_parameters(self) -> dict[str, Any]:
-        """The parameters as they were used, by their names as fitted attributes."""
+        """The values of the parameters after the fit, by the names of the fitted attributes."""
         return {f"{name}_": getattr(self, name) for name in self.parameters}
 
     @property
     def point_kernel(self) -> Any:
-        """The kernel between points: this one, the one that it wraps, or None."""
+        """The kernel between points: this kernel, the kernel that it wraps, or None."""
         return self
 
     def to_public(self, C: Any) -> dict[str, Any]:
@@ -242,7 +245,7 @@ class Kernel(ABC):
 
 
 def rectified_update(kernel: Kernel, sums: Sums, C: Centroids) -> Any:
-    """Return the next centroids on the mapped data, or the means if the kernel has only these."""
+    """Return the next centroids on the mapped data, or the means if the kernel has only means."""
     return kernel.rectify(sums, C) if "rectified" in kernel.centroid_rules else kernel.mean(sums, C)
 
 
@@ -257,7 +260,7 @@ def with_statistics(kernel: Any, blocks: Sequence[tuple[Array, Any]], sums: Any,
 
 
 def distance_to_own(D: Array, labels: Array | None) -> Array:
-    """Return the smallest distance of each row, or that to the centroid of its label, (n,)."""
+    """Return the distance of each row to its nearest or labelled centroid, (n,)."""
     return D.min(axis=1) if labels is None else D[np.arange(len(D)), labels]
 
 

@@ -1,5 +1,6 @@
-"""Means by kernel values: m_c = sum_q A_cq phi(x_q), |phi - m_c|^2 = k(x, x) - 2 sum_q A_cq k(x,
-x_q) + |m_c|^2.
+"""Means as combinations of the fitted rows: m_c = sum_q A_cq phi(x_q).
+
+|phi - m_c|^2 = k(x, x) - 2 sum_q A_cq k(x, x_q) + |m_c|^2
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from .._grid import Array
 from ..model import Centroids, Sums
 from ..table import Table, dense
 
-BLOCK_VALUES = 1 << 22  # kernel values in memory at a time if not all are kept
+BLOCK_VALUES = 1 << 22  # kernel values computed at a time
 
-# rows F (n, p), fitted rows `at` -> k(x, x_q), (n, len(at))
+# a function of rows F (n, p) and numbers `at` of fitted rows that returns k(x, x_q), (n, len(at))
 Inner = Callable[[Array, Array], Array]
 
 
@@ -30,7 +31,7 @@ class Combination(Centroids):
 
 @dataclass(frozen=True, kw_only=True)
 class CombinationSums(Sums):
-    """The mass, and the combinations, which are a statistic of all rows and do not add."""
+    """The mass, and the combinations, a statistic of all rows that does not add up over blocks."""
 
     combination: Combination | None = None
 
@@ -45,7 +46,7 @@ def inner_products(values: Inner, F: Array, A: Array) -> Array:
 def combination_distances(values: Inner, F: Array, lengths: Array, C: Combination) -> Array:
     """Return |phi - m|^2, (n, k).
 
-    It may be negative by rounding, or if the lengths k(x, x) are not known.
+    It may be negative because of rounding, or if the lengths k(x, x) are unknown.
     """
     return lengths[:, None] - 2 * inner_products(values, F, C.weights) + C.squares
 
@@ -69,7 +70,7 @@ def mean_combination(
 
 
 def at_fitted_rows(values: Inner, F: Array, fitted_lengths: Array, counting: Array) -> Combination:
-    """Return centroids at the nearest fitted rows among those with the numbers `counting`."""
+    """Return centroids at the nearest of the fitted rows with the numbers `counting`."""
     nearest = counting[(fitted_lengths[counting] - 2 * values(F, counting)).argmin(axis=1)]
     A = np.zeros((len(F), len(fitted_lengths)))
     A[np.arange(len(F)), nearest] = 1.0
@@ -77,9 +78,9 @@ def at_fitted_rows(values: Inner, F: Array, fitted_lengths: Array, counting: Arr
 
 
 def counting_rows(kernel: Any, table: Table) -> Array:
-    """Return the numbers of the rows with a weight and a kept value, or of all if there are none.
+    """Return the numbers of the rows with a positive weight and a kept value, or else of all rows.
 
-    Only these may be centroids.
+    Only these rows may be centroids.
     """
     counts = ~kernel.uninformative_rows(table.dense(slice(None)))
     counts &= True if table.weights is None else table.weights > 0
@@ -87,7 +88,7 @@ def counting_rows(kernel: Any, table: Table) -> Array:
 
 
 def combination_similarity(D: Array, lengths: Array, C: Combination, labels: Array | None) -> Array:
-    """Return <phi, m>/(|phi||m|) for the nearest centroid, or that of the label, (n,)."""
+    """Return <phi, m>/(|phi||m|) for the nearest or labelled centroid of each row, (n,)."""
     labels = D.argmin(axis=1) if labels is None else labels
     inner = (lengths + C.squares[labels] - D[np.arange(len(D)), labels]) / 2
     size = np.sqrt(lengths * C.squares[labels])
@@ -95,8 +96,7 @@ def combination_similarity(D: Array, lengths: Array, C: Combination, labels: Arr
 
 
 def combination_deviation(C: Combination, fitted_lengths: Array) -> Array:
-    """Return 1 - |m|/|phi|; 0 if all rows of a cluster lie at the origin."""
+    """Return 1 - |m|/|phi|, (k,), or 0 if all rows of a cluster lie at the origin."""
     size = C.weights @ fitted_lengths
-    return np.where(
-        size > 0, 1 - np.sqrt(np.maximum(C.squares, 0.0) / np.where(size > 0, size, 1.0)), 0.0
-    )
+    ratio = np.maximum(C.squares, 0.0) / np.where(size > 0, size, 1.0)
+    return np.where(size > 0, 1 - np.sqrt(ratio), 0.0)

@@ -1,5 +1,6 @@
-"""Euler kernel: phi(x) = exp(i alpha pi x)/sqrt(2), as f = (cos, sin) on the grid of 2^-23, with
-the exact distance |f - m|^2.
+"""The Euler kernel phi(x) = exp(i alpha pi x)/sqrt(2), stored as f = (cos, sin) on the grid 2^-23.
+
+The distance |f - m|^2 is exact.
 """
 
 from __future__ import annotations
@@ -17,15 +18,17 @@ from .._grid import GRID, Array, complex_centroids, cospi_sinpi, grid_centroids,
 from ..model import Centroids, Sums
 from .base import Kernel, KernelStart
 
-NARROW = 32_767  # columns whose |f - m|^2 <= 4 d 2^46 stays inside 64 bits
-# bits of a centroid multiplied at a time: 2^11 * 2^23 * 2d < 2^53, so float64 products are exact
+NARROW = 32_767  # largest d for which |f - m|^2 <= 4 d 2^46 fits into 64 bits
+# A centroid is multiplied in two parts, of which the low one has LOW_BITS bits. Since
+# 2^11 * 2^23 * 2d < 2^53, float64 products are exact.
 LOW_BITS = 12
 
 
 @dataclass(frozen=True, eq=False)
 class OnCircles(Centroids):
-    """Centroids (cos, sin) in grid units: f (k, 2d) int32, on the circles, or inside them if they
-    are means.
+    """Centroids f = (cos, sin) in grid units, (k, 2d) int32.
+
+    Rectified centroids lie on the circles, and means lie on or inside them.
     """
 
     f: Array
@@ -36,10 +39,11 @@ class OnCircles(Centroids):
 
 
 def check_within_circles(C: Array) -> None:
-    """Raise ValueError if centroids (k, 2d) in grid units lie outside the circles by more than
-    rounding.
+    """Raise ValueError if centroids (k, 2d) in grid units lie outside the circles.
+
+    Deviations by rounding are allowed.
     """
-    # the squares of an int32 may exceed int64 in their sum
+    # the sum of two squares of int32 may overflow int64
     cos, sin = _halves(C.astype(np.float64))
     if (cos**2 + sin**2).max(initial=0) > (GRID + 2) ** 2:
         raise ValueError("centroids lie outside the circles")
@@ -59,7 +63,7 @@ class CircleSums(Sums):
 
 @dataclass(frozen=True)
 class Euler(Kernel):
-    """The Euler kernel: each feature on a circle, alpha half-turns per unit of the scaled feature.
+    """The Euler kernel, which maps each column onto a circle, alpha half-turns per unit.
 
     A missing cell is mapped to (0, 0).
     """
@@ -84,7 +88,7 @@ class Euler(Kernel):
 
     @property
     def rates(self) -> Array:
-        """Half-turns per unit of each column, (d,)."""
+        """The half-turns per unit of each column, (d,)."""
         return self.scale.rates(self.alpha)
 
     def coordinates(self, X: Array) -> Array:
@@ -112,7 +116,8 @@ class Euler(Kernel):
         return D
 
     def accumulate(self, F: Array, C: OnCircles, D: Array, W: Any) -> CircleSums:
-        observed, mass = _observed_cells(F), mass_of(W)
+        observed = _observed_cells(F)
+        mass = mass_of(W)
         if observed.all():
             counts = np.repeat(mass[:, None], F.shape[1] // 2, axis=1)
         else:
@@ -122,7 +127,7 @@ class Euler(Kernel):
     def mean(self, sums: CircleSums, C: OnCircles) -> OnCircles:
         """Return m = S/count by coordinate, rounded to the grid.
 
-        A coordinate that no row observed keeps its value.
+        A coordinate without an observed value does not change.
         """
         count = np.tile(_float(sums.observed), 2)  # (k, 2d)
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -142,7 +147,7 @@ class Euler(Kernel):
     def preimage(self, C: OnCircles, near: Array) -> Array:
         """Return x = shift + unit u/alpha, where u is the angle in half-turns.
 
-        Of the values of u modulo 2, it is the one nearest to `near`.
+        The angle is known modulo 2. The value nearest to `near` is used.
         """
         a, b = _halves(C.f.astype(np.float64))
         u = grid_arctan2(b, a) / np.pi
@@ -160,7 +165,7 @@ class Euler(Kernel):
         return {"circle": self._random_angles}
 
     def _random_angles(self, k: int, bits: Any) -> OnCircles:
-        """Return random points of the circles, uniform in the angle."""
+        """Return random points on the circles, uniform in the angle."""
         raw = bits.random_raw(k * self.scale.n_columns).reshape(k, -1) >> np.uint64(11)
         # angles in [0, 2)
         return OnCircles(np.concatenate(cospi_sinpi(np.array(raw) * 2.0**-52), axis=1))
@@ -171,7 +176,7 @@ class Euler(Kernel):
         return OnCircles(np.where(np.concatenate([observed, observed], axis=1), F, fallback.f))
 
     def sums_at(self, sums: CircleSums, C: OnCircles) -> CircleSums:
-        """Return resultants of the same lengths at the angles of C, rounded to integers."""
+        """Return resultants with the same lengths at the angles of C, rounded to integers."""
         a, b = _halves(_float(sums.totals))
         r = np.tile(np.sqrt(a * a + b * b), 2)  # (k, 2d)
         totals = np.rint(r * (C.f / GRID))
@@ -181,7 +186,7 @@ class Euler(Kernel):
         return deviation_from_circle(complex_centroids(C.f))
 
     def centroid_similarity(self, F: Array, C: OnCircles, labels: Array | None = None) -> Array:
-        """Return f.m/(|f||m|) of each row and its centroid over the observed coordinates, (n,)."""
+        """Return the cosine f.m/(|f||m|) of each row and its centroid over observed cells, (n,)."""
         labels = self.distance(F, C).argmin(axis=1) if labels is None else labels
         f = F.astype(np.float64)
         m = C.f[labels].astype(np.float64)
@@ -211,7 +216,7 @@ def deviation_from_circle(centroids: Array) -> Array:
 def grid_distances(F: Array, C: Array) -> Array:
     """Return |f - m|^2 over the observed coordinates of each row, (n, k).
 
-    The type is int64, or Python integers if d is too large for 64 bits.
+    The values are int64, or Python integers if d is too large for 64 bits.
     """
     d = F.shape[1] // 2
     if d > NARROW:
@@ -223,17 +228,18 @@ def grid_distances(F: Array, C: Array) -> Array:
     C64 = C.astype(np.int64)
     high = (C64 + (1 << (LOW_BITS - 1))) >> LOW_BITS
     low = C64 - (high << LOW_BITS)
-    # (n, k) each, exact
+    # exact products with both halves, (n, k) each
     dots = [(F64 @ half.T.astype(np.float64)).astype(np.int64) for half in (high, low)]
     length = np.einsum("ij,ij->i", F, F, dtype=np.int64, casting="safe")
     return length[:, None] - 2 * ((dots[0] << LOW_BITS) + dots[1]) + _observed_squares(F, C64)
 
 
 def _observed_squares(F: Array, C: Array) -> Array:
-    """Return |m|^2 over the observed coordinates of each row, (n, k), or (k,) without missing
-    cells.
+    """Return |m|^2 over the observed coordinates of each row, (n, k).
+
+    Without missing cells, the shape is (k,).
     """
-    squares = _halves(C)[0] ** 2 + _halves(C)[1] ** 2  # (k, d), up to 2^46 and a little
+    squares = _halves(C)[0] ** 2 + _halves(C)[1] ** 2  # (k, d), slightly above 2^46 at most
     observed = _observed_cells(F)
     if observed.all():
         return squares.sum(axis=1)
@@ -257,7 +263,7 @@ def _columns(F: Array, block: slice) -> Array:
 
 
 def _observed_cells(F: Array) -> Array:
-    """Return which cells are not missing, (n, d)."""
+    """Return a mask of the cells that are not missing, (n, d)."""
     cos, sin = _halves(F)
     return (cos | sin) != 0
 

@@ -1,6 +1,4 @@
-"""Means of a kernel that has no points for them, by its values k(x, x_q) with the fitted rows
-x_q.
-"""
+"""Means that are not points, represented by the kernel values k(x, x_q) of the fitted rows x_q."""
 
 from __future__ import annotations
 
@@ -28,16 +26,17 @@ from .combination import (
     mean_combination,
 )
 
-# bytes of kernel values that are kept if there is no memory_limit
+# bytes of kernel values kept in memory without a memory_limit
 KEPT_BYTES = 2 << 30
-PREIMAGE_STEPS = 100  # mean shifts to a pre-image; each costs as much as a prediction
+PREIMAGE_STEPS = 100  # limit of mean-shift steps to a pre-image; each costs as much as a prediction
 
 
 @dataclass(frozen=True)
 class Gram(Kernel):
-    """Means of the base, a kernel with `similarity(F, V)` and k(x, x) = 1.
+    """A kernel for the means of its base, which has `similarity(F, V)` and k(x, x) = 1.
 
-    Mapped rows are [k(x, x_q) for all q | k(x, x)] if these are kept, otherwise those of the base.
+    Mapped rows are [k(x, x_q) for all q | k(x, x)] if these values are kept in memory, otherwise
+    the mapped rows of the base.
     """
 
     centroid_rules: ClassVar[tuple[str, ...]] = ("mean",)
@@ -46,7 +45,7 @@ class Gram(Kernel):
     seeding_sample: ClassVar[int | None] = None
 
     base: Any = None
-    fitted: Any = None  # the fitted rows as the base maps them, (n, d)
+    fitted: Any = None  # the fitted rows, mapped by the base, (n, d)
     counting: Any = None  # numbers of the fitted rows that centroids may start from
     keep: bool = True
 
@@ -64,7 +63,7 @@ class Gram(Kernel):
         return replace(self, base=base, fitted=fitted, counting=counting, keep=keep)
 
     def for_prediction(self) -> Gram:
-        return replace(self, keep=False)  # each new row needs its kernel values only once
+        return replace(self, keep=False)  # the kernel values of a new row are used only once
 
     def coordinates(self, X: Array) -> Array:
         return self.base.coordinates(X)
@@ -75,7 +74,7 @@ class Gram(Kernel):
             return F
         K = np.empty((len(F), len(self.fitted) + 1))
         step = max(1, BLOCK_VALUES // len(self.fitted))
-        for at in range(0, len(F), step):  # a few rows at a time avoid a second matrix
+        for at in range(0, len(F), step):  # in blocks, to avoid a second large matrix
             K[at : at + step, :-1] = self.base.similarity(F[at : at + step], self.fitted)
             K[at : at + step, -1] = 1.0
         return K
@@ -98,9 +97,7 @@ class Gram(Kernel):
         return C if sums.combination is None else sums.combination
 
     def preimage(self, C: Combination, near: Array) -> Array:
-        """Return points with images near the means, by mean shift from the average row of each
-        cluster.
-        """
+        """Return points with images near the means, by mean shift from the cluster averages."""
         W = C.weights.T
         observed = ~np.isnan(self.fitted)
         share = product(W, observed)
@@ -126,7 +123,7 @@ class Gram(Kernel):
     def _values(self, F: Array, at: Array) -> Array:
         """Return k(x, x_q) of the rows and the fitted rows `at`.
 
-        They have the same bits, kept or not.
+        The bits do not depend on whether the values are kept in memory.
         """
         return F.take(at, axis=1) if self.keep else self.base.similarity(F, self.fitted[at])
 

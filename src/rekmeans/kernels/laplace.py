@@ -1,6 +1,4 @@
-"""Laplace kernels k(x, v) = exp(-gamma |x - v|) in the L1 or the L2 norm, with centroids phi(v) at
-points v.
-"""
+"""Laplace kernels k(x, v) = exp(-gamma |x - v|) in the L1 or L2 norm, with centroids phi(v)."""
 
 from __future__ import annotations
 
@@ -21,21 +19,21 @@ AT_CENTROID = 1e-9  # distance in units of the scale up to which a row lies on a
 
 @dataclass(frozen=True, kw_only=True)
 class MedianSums(Sums):
-    """The mass, and the medians, which are a statistic of all rows and do not add."""
+    """The mass, and the medians, a statistic of all rows that does not add up over blocks."""
 
     medians: Array | None = None  # (k, d)
 
 
 @dataclass(frozen=True, kw_only=True)
 class WeiszfeldSums(PointSums):
-    """The sums of the rows off the centroids, and the mass of those on them."""
+    """The sums of the rows off the centroids, and the mass of the rows on them."""
 
     mass_at_centroid: Array  # (k,)
 
 
 @dataclass(frozen=True)
 class Laplace(Kernel):
-    """exp(-gamma |x - v|_1); `rectify` returns the medians of each column, weighted by k(x, v)."""
+    """The kernel exp(-gamma |x - v|_1); `rectify` returns column medians weighted by k(x, v)."""
 
     name: ClassVar[str] = "laplace"
     formula: ClassVar[str] = "laplace"
@@ -60,7 +58,7 @@ class Laplace(Kernel):
         return MedianSums(mass=mass_of(W))
 
     def medians(self, blocks: Sequence[tuple[Array, Any]], sums: MedianSums, C: Points) -> Array:
-        """Return the medians of each column, (k, d), of all rows F by the weights V."""
+        """Return the medians of each column over all rows F with the weights V, (k, d)."""
         F = np.concatenate([F for F, _ in blocks])
         parts = [V for _, V in blocks]
         V = sparse.vstack(parts).tocsc() if sparse.issparse(parts[0]) else np.concatenate(parts)
@@ -85,9 +83,9 @@ class Laplace(Kernel):
 
 @dataclass(frozen=True)
 class LaplaceL2(Kernel):
-    """exp(-gamma |x - v|_2); `rectify` is Weiszfeld's step with the weights exp(-gamma r)/r.
+    """The kernel exp(-gamma |x - v|_2); `rectify` is Weiszfeld's step with weights exp(-gamma r)/r.
 
-    The weight of a row on the centroid itself would be infinite. Such rows only shorten the step
+    The weight of a row at the centroid would be infinite. Instead, these rows shorten the step
     (Vardi and Zhang).
     """
 
@@ -117,7 +115,7 @@ class LaplaceL2(Kernel):
     def rectify(self, sums: WeiszfeldSums, C: Points) -> Points:
         """Return v + (1 - mass_at_centroid/|R|)(T - v).
 
-        T is the weighted mean of the rows off v, and R the sum of their pulls.
+        T is the weighted mean of the rows off v, and R is the sum of their pulls.
         """
         target = weighted_mean(sums, C).x
         force = np.linalg.norm(sums.totals - sums.pull * C.x, axis=1)
@@ -145,11 +143,12 @@ class LaplaceL2(Kernel):
 
 
 def weighted_medians(F: Array, v: Any, old: Array) -> Array:
-    """Return the median of each column by the weights v (n, 1), or the old value without weight.
+    """Return the weighted median of each column, (d,), with the weights v (n, 1).
 
-    It is the smallest value such that the rows up to it have half of the weight.
+    It is the smallest value such that the rows up to it have half of the weight. A column without
+    weight keeps its old value.
     """
-    # rows without weight are not sorted
+    # rows of weight 0 are not sorted
     at = v.indices if sparse.issparse(v) else np.flatnonzero(v[:, 0])
     cells = F[at]
     weights = v.data if sparse.issparse(v) else v[at, 0]

@@ -1,6 +1,7 @@
-"""Clusters with a shape: (f - m)' A (f - m) + prior s^2 tr A, det A = 1, on mapped rows f.
+"""Clusters with a shape A, det A = 1, in the mapped space.
 
-The prior makes A rounder.
+The distance of a mapped row f is (f - m)' A (f - m) + prior s^2 tr A. The prior makes the shapes
+rounder.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from ..table.refusals import refuse_wide_shapes
 from .base import Kernel, KernelStart, Preparation
 from .euler import deviation_from_circle
 
-# sweeps over the columns in a pass, towards the nearest point of the circles in the metric
+# sweeps over the columns per pass in the search for the nearest point of the circles
 CIRCLE_SWEEPS = 5
-ANGLE_GRID = np.linspace(-np.pi, np.pi, 64, endpoint=False)  # candidates in one column
-ANGLE_STEPS = 4  # Newton steps from the best of them
-STILL_ANGLES = 1e-10  # the sweeps end when none of the coordinates moves more
+ANGLE_GRID = np.linspace(-np.pi, np.pi, 64, endpoint=False)  # candidates for one column
+ANGLE_STEPS = 4  # Newton steps from the best candidate
+ANGLE_TOL = 1e-10  # the sweeps end when no coordinate moves farther than this
 SPREAD_ROWS = 1 << 14  # rows in memory at a time while the spread is computed
 
 
@@ -40,8 +41,9 @@ class Shaped(Centroids):
 
 @dataclass(frozen=True, kw_only=True)
 class ShapeSums(Sums):
-    """The sums of w f, and of w (f - m)(f - m)' about the current centroid, which avoids
-    cancellation.
+    """The sums of w f and w (f - m)(f - m)', where m is the current centroid.
+
+    Subtracting m avoids cancellation.
     """
 
     totals: Array  # (k, p)
@@ -52,8 +54,8 @@ class ShapeSums(Sums):
 class Mahalanobis(Kernel):
     """Clusters with a shape A = det(S)^(1/p) S^-1, where S = cov + prior s^2 I.
 
-    This A is the exact minimizer of the objective, so no step raises it. The base is a kernel with
-    centroids that are points or on circles.
+    This A is the exact minimizer of the objective, so no step increases it. The centroids of the
+    base kernel are points or lie on circles.
     """
 
     loss_is_distance: ClassVar[bool] = True
@@ -61,7 +63,7 @@ class Mahalanobis(Kernel):
 
     base: Any = None
     prior: float = 0.1
-    spread: float = 1.0  # s^2: mean squared deviation of a coordinate from the mean of all rows
+    spread: float = 1.0  # s^2: mean squared deviation of the coordinates from their means
 
     @property
     def is_periodic(self) -> bool:  # type: ignore[override]
@@ -96,7 +98,7 @@ class Mahalanobis(Kernel):
         return replace(kernel, spread=float(spread[0]) or 1.0)
 
     def _row_average(self, table: Table, value: Any) -> Array:
-        """Return the weighted average of `value` of the mapped rows, without uninformative rows."""
+        """Return the weighted average of `value` of the mapped rows that have a kept value."""
         total: Any = 0.0
         mass = 0.0
         weights = (
@@ -139,7 +141,7 @@ class Mahalanobis(Kernel):
         return self._with_shapes(sums, self._means(sums, C), C)
 
     def rectify(self, sums: ShapeSums, C: Shaped) -> Shaped:
-        """Return the points of the circles nearest to the means in the metrics of the shapes."""
+        """Return the points on the circles nearest to the means in the metric of each shape."""
         return self._with_shapes(sums, on_circles(self._means(sums, C), C.shape, C.m), C)
 
     def _means(self, sums: ShapeSums, C: Shaped) -> Array:
@@ -178,6 +180,7 @@ class Mahalanobis(Kernel):
         return {name: partial(self._round_start, start) for name, start in self.base.starts.items()}
 
     def _round_start(self, start: KernelStart, k: int, bits: Any) -> Shaped:
+        """Return a start of the base kernel with round shapes."""
         return self.from_rows(start(k, bits).f / self.base.mapped_unit)
 
     def from_rows(self, F: Array, fallback: Shaped | None = None) -> Shaped:
@@ -188,14 +191,14 @@ class Mahalanobis(Kernel):
         return deviation_from_circle(_complex(C.m)) if self.is_circular else np.zeros(len(C))
 
     def centroid_similarity(self, F: Array, C: Shaped, labels: Array | None = None) -> Array:
-        """Return 1/(1 + D/p) for the nearest centroid, with D without the prior."""
+        """Return 1/(1 + D/p) for the centroid of each row, where D excludes the prior, (n,)."""
         D = self.distance(F, C)
         labels = D.argmin(axis=1) if labels is None else labels
         plain = (D - self._penalty(C))[np.arange(len(F)), labels]
         return 1 / (1 + plain / F.shape[1])
 
     def centroid_distances(self, C: Shaped) -> Array:
-        """Return the distances in the metric of the shape of the second centroid, (k, k)."""
+        """Return the distances in the metric of the second centroid's shape, (k, k)."""
         return np.sqrt(self.distance(C.m, C))
 
     @property
@@ -207,7 +210,7 @@ class Mahalanobis(Kernel):
         return None
 
     def to_public(self, C: Shaped) -> dict[str, Any]:
-        """Return positions, complex (k, d) or points, and shapes (k, p, p)."""
+        """Return the positions, complex (k, d) or points, and the shapes (k, p, p)."""
         return {"centroids_": _complex(C.m) if self.is_circular else C.m, "shapes_": C.shape}
 
     def from_public(self, attributes: Mapping[str, Any]) -> Shaped:
@@ -217,13 +220,13 @@ class Mahalanobis(Kernel):
 
 
 def _complex(M: Array) -> Array:
-    """Return (cos, sin) side by side as complex numbers."""
+    """Return [cos | sin] (k, 2d) as complex numbers, (k, d)."""
     d = M.shape[1] // 2
     return M[:, :d] + 1j * M[:, d:]
 
 
 def on_circles(target: Array, A: Array, M: Array) -> Array:
-    """Return M (k, 2d) with every (cos, sin) of length 1 that lowers (m - target)' A (m - target).
+    """Return points (k, 2d) on the circles that lower (m - target)' A (m - target), starting at M.
 
     The columns are optimized one after the other.
     """
@@ -238,15 +241,15 @@ def on_circles(target: Array, A: Array, M: Array) -> Array:
             z = on_circle(B, (B @ old[:, :, None])[:, :, 0] - slope[:, j::d], old)
             slope += (A[:, :, j::d] @ (z - old)[:, :, None])[:, :, 0]
             M[:, j::d] = z
-        if np.abs(M - before).max() < STILL_ANGLES:
+        if np.abs(M - before).max() < ANGLE_TOL:
             break
     return M
 
 
 def on_circle(B: Array, h: Array, old: Array) -> Array:
-    """Return the unit vectors z (k, 2) of least z'Bz - 2 h'z; ties keep the old ones."""
+    """Return the unit vectors z (k, 2) that minimize z'Bz - 2 h'z; ties keep the old vectors."""
 
-    # (k, 1) each
+    # coefficients, (k, 1) each
     b00 = B[:, 0, :1]
     b01 = B[:, 0, 1:] + B[:, 1, :1]
     b11 = B[:, 1, 1:]

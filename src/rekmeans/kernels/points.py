@@ -1,5 +1,7 @@
-"""The linear kernel phi(x) = x: the loop becomes plain k-means. The RBF kernel k(x, v) = exp(-gamma
-|x - v|^2), with the Welsch loss 2(1 - k). Distances and means of kernels with points as centroids.
+"""The linear and RBF kernels, and distances and means for kernels whose centroids are points.
+
+With the linear kernel phi(x) = x the loop is plain k-means. The RBF kernel
+k(x, v) = exp(-gamma |x - v|^2) has the Welsch loss 2(1 - k).
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ from .._grid import Array, mass_of, product
 from ..model import Points, Sums
 from .base import Kernel, distance_to_own, weigh
 
-COORDINATE_SHARE = {"sqeuclidean": np.square, "cityblock": np.abs}  # of the distance
+COORDINATE_SHARE = {"sqeuclidean": np.square, "cityblock": np.abs}  # term of a coordinate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,12 +32,10 @@ class PointSums(Sums):
 
 
 def point_distances(F: Array, C: Points, metric: str) -> Array:
-    """Return sums of squared or absolute differences over the observed coordinates of each row,
-    (n, k).
-    """
+    """Return sums of squared or absolute differences over the observed coordinates, (n, k)."""
     D = cdist(F, C.x, metric)
     missing = np.isnan(D).any(axis=1)
-    if missing.any():  # usually few rows, which are summed again without their missing cells
+    if missing.any():  # these rows, usually few, are summed again without their missing cells
         share = COORDINATE_SHARE[metric]
         D[missing] = np.stack([np.nansum(share(F[missing] - c), axis=1) for c in C.x], axis=1)
     return D
@@ -52,7 +52,7 @@ def point_sums(F: Array, W: Any, V: Any) -> PointSums:
 
 
 def weighted_mean(sums: PointSums, C: Points) -> Points:
-    """Return sum v x / sum v by coordinate, or the old value if no row pulls."""
+    """Return sum v x / sum v for each coordinate, or the old value if sum v = 0."""
     some = sums.pull > 0
     return Points(np.where(some, sums.totals / np.where(some, sums.pull, 1.0), C.x))
 
@@ -91,7 +91,7 @@ class Linear(Kernel):
 
 @dataclass(frozen=True)
 class RBF(Kernel):
-    """The RBF kernel: a row pulls with the weight k(x, v), so far rows have no influence."""
+    """The RBF kernel: a row pulls with the weight k(x, v), so distant rows have no influence."""
 
     name: ClassVar[str] = "rbf"
     formula: ClassVar[str] = "rbf"
@@ -105,7 +105,7 @@ class RBF(Kernel):
         return self.coordinates(X)
 
     def distance(self, F: Array, C: Points) -> Array:
-        """Return gamma |x - v|^2, which has the order of the loss and does not saturate."""
+        """Return gamma |x - v|^2, which orders rows like the loss and does not saturate, (n, k)."""
         return self.gamma * point_distances(F, C, "sqeuclidean")
 
     def loss(self, D: Array) -> Array:
@@ -115,7 +115,7 @@ class RBF(Kernel):
         return point_sums(F, W, weigh(W, D, self.irls_weight))
 
     def rectify(self, sums: PointSums, C: Points) -> Points:
-        """Return the step of mean shift v = sum k x / sum k, a majorization."""
+        """Return the mean-shift step v = sum k x / sum k, which is a majorization step."""
         return weighted_mean(sums, C)
 
     def preimage(self, C: Points, near: Array) -> Array:
@@ -129,5 +129,5 @@ class RBF(Kernel):
         return np.exp(-self.distance(F, Points(V)))
 
     def centroid_similarity(self, F: Array, C: Points, labels: Array | None = None) -> Array:
-        """Return k of the nearest centroid, the cosine of the angle in the mapped space."""
+        """Return k(x, v) for the centroid of each row: the cosine in the mapped space, (n,)."""
         return np.exp(-distance_to_own(self.distance(F, C), labels))

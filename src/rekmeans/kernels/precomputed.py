@@ -1,6 +1,4 @@
-"""Precomputed kernel: the table holds the values k(x, x_q) for the fitted rows, and k(x, x) in the
-last column.
-"""
+"""The precomputed kernel: the table contains k(x, x_q) for the fitted rows, then k(x, x)."""
 
 from __future__ import annotations
 
@@ -27,7 +25,10 @@ from .combination import (
 
 @dataclass(frozen=True)
 class Precomputed(Kernel):
-    """Kernel values between rows. There are no points, so centroids have no pre-images."""
+    """A kernel given by its values between rows.
+
+    There are no points, so centroids have no pre-images.
+    """
 
     name: ClassVar[str] = "precomputed"
     centroid_rules: ClassVar[tuple[str, ...]] = ("mean",)
@@ -64,7 +65,7 @@ class Precomputed(Kernel):
         return C if sums.combination is None else sums.combination
 
     def preimage(self, C: Combination, near: Array) -> Array:
-        """Return an array without columns: there is no pre-image."""
+        """Return an array without columns, because there are no pre-images."""
         return np.full((len(C), 0), np.nan)
 
     def has_missing(self, F: Array) -> bool:

@@ -1,6 +1,6 @@
-"""Several kernels at once:
+"""Several kernels with learned weights w_b, sum w_b = 1.
 
-J = sum_b w_b^p J_b/unit_b with learned w, sum w_b = 1; unit_b is J_b of one cluster.
+The objective is J = sum_b w_b^p J_b/unit_b, where unit_b is J_b of one cluster.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from ..scales import robust_scale
 from ..table import Table
 from .base import Kernel, KernelStart, Preparation, rectified_update, with_statistics
 
-# points of the line that is searched for a shared pre-image; of a longer line, the middle
-LEAST_LINE_POINTS = 512
-MOST_LINE_POINTS = 1 << 14
-POINTS_PER_TURN = 12  # points for each turn of the steepest alpha
+# Points of the line on which a shared pre-image is searched. Only the middle of a longer line is
+# searched.
+MIN_LINE_POINTS = 512
+MAX_LINE_POINTS = 1 << 14
+POINTS_PER_TURN = 12  # points for each turn of the largest alpha
 LINE_STEPS = 6  # Newton steps from the best point
-GRID_ROOM = 4 / GRID  # advantage of an old centroid that is explained by the grid
+GRID_TOL = 4 / GRID  # rounding to the grid may make an old centroid this much better
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +60,7 @@ class Stacked(Centroids):
 
 @dataclass(frozen=True, kw_only=True)
 class StackSums(Sums):
-    """The sums of each kernel, and the loss of each kernel in its unit (b,)."""
+    """The sums of each kernel, and the loss of each kernel in its own unit (b,)."""
 
     parts: tuple[Any, ...]
     losses: Array
@@ -77,8 +78,8 @@ class Stack(Kernel):
     parts: tuple[Any, ...] = ()  # kernels with an explicit map
     units: tuple[float, ...] = ()  # mean loss of a row with one cluster, by kernel
     power: float = 2.0
-    shared: bool = False  # one pre-image for all kernels, all of them on circles
-    reach: float = 1.0  # largest distance of a row from 0, in units of the scale
+    shared: bool = False  # one pre-image for all kernels, which must be circular
+    reach: float = 1.0  # largest absolute coordinate of a row, in units of the scale
 
     @property
     def centroid_rules(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -138,12 +139,12 @@ class Stack(Kernel):
         return self._update(sums, C, [partial(rectified_update, part) for part in self.parts])
 
     def _update(self, sums: StackSums, C: Stacked, rules: list[Callable[..., Any]]) -> Stacked:
-        """Return weights in proportion to J_b^(-1/(p-1)), and the centroids of each kernel.
+        """Return weights proportional to J_b^(-1/(p-1)), and the centroids of each kernel.
 
-        The centroids are the kernel's own, or those of the shared pre-images.
+        The centroids follow from the rule of each kernel, or from the shared pre-images.
         """
         J = np.maximum(sums.losses, np.finfo(float).tiny)
-        w = (J.min() / J) ** (1 / (self.power - 1))  # divided by the least to avoid overflow
+        w = (J.min() / J) ** (1 / (self.power - 1))  # the ratio cannot overflow
         w /= w.sum()
         if self.shared:
             return Stacked(self._shared_centroids(sums, C, w**self.power / np.array(self.units)), w)
@@ -208,21 +209,17 @@ class Stack(Kernel):
         best, top = highest_points(A, B, alphas, self._line(alphas))
         old = np.stack([c.f for c in C.parts])  # (b, k, 2d)
         old_height = (S * old).sum(axis=0) / GRID
-        tolerance = GRID_ROOM * np.hypot(A, B).sum(axis=0)
+        tolerance = GRID_TOL * np.hypot(A, B).sum(axis=0)
         better = np.tile(top + tolerance > old_height[:, :d] + old_height[:, d:], 2)
         values = [np.where(better, _on_grid(a * best), c) for a, c in zip(alphas, old, strict=True)]
         return tuple(part.from_rows(f) for part, f in zip(self.parts, values, strict=True))
 
     def _line(self, alphas: Array) -> Array:
-        """Return candidates for u: as far as rows lie, and a full turn of the flattest kernel."""
+        """Return candidates for u: the range of the rows, and at least a turn of each kernel."""
         half = max(1 / alphas.min(), self.reach)
-        half = min(half, MOST_LINE_POINTS / POINTS_PER_TURN / alphas.max())
-        return np.linspace(
-            -half,
-            half,
-            max(LEAST_LINE_POINTS, int(POINTS_PER_TURN * alphas.max() * half)),
-            endpoint=False,
-        )
+        half = min(half, MAX_LINE_POINTS / POINTS_PER_TURN / alphas.max())
+        n_points = max(MIN_LINE_POINTS, int(POINTS_PER_TURN * alphas.max() * half))
+        return np.linspace(-half, half, n_points, endpoint=False)
 
     def uninformative_rows(self, X: Array) -> Array:
         return self.parts[0].uninformative_rows(X)
@@ -236,9 +233,10 @@ class Stack(Kernel):
         return {name: partial(self._start, name) for name in sorted(names)}
 
     def _start(self, name: str, k: int, bits: Any) -> Stacked:
-        """Return the start of this name of each kernel.
+        """Return the start with this name of each kernel.
 
-        With shared pre-images, it is that of the first kernel, within the bounds.
+        With shared pre-images, all kernels start at the pre-images of the first kernel, clipped to
+        the kept intervals.
         """
         if not self.shared:
             return self._evenly([part.starts[name](k, bits) for part in self.parts])
@@ -259,7 +257,7 @@ class Stack(Kernel):
         return self._evenly([None] * len(self.parts))
 
     def _evenly(self, parts: Sequence[Any]) -> Stacked:
-        """Return the centroids with equal weights of the kernels, as at a start."""
+        """Return starting centroids, with equal weights of the kernels."""
         return Stacked(tuple(parts), np.full(len(self.parts), 1 / len(self.parts)))
 
     def deviation(self, C: Stacked) -> Array:
@@ -275,7 +273,7 @@ class Stack(Kernel):
         return sum(w * part.centroid_similarity(f, c, labels) for w, (part, f, c) in triples)
 
     def centroid_distances(self, C: Stacked) -> Array:
-        """Return distances by the weights and units of the kernels, (k, k)."""
+        """Return distances with the weights and units of the kernels, (k, k)."""
         pairs = zip(self.parts, C.parts, self.units, C.weights**self.power, strict=True)
         return np.sqrt(
             sum(w * part.centroid_distances(c) ** 2 / unit for part, c, unit, w in pairs)
@@ -286,7 +284,7 @@ class Stack(Kernel):
         return None
 
     def to_public(self, C: Stacked) -> dict[str, Any]:
-        """Return the public centroids of each kernel, (b, k, d), and the weights (b,)."""
+        """Return the public centroids of each kernel, (b, k, d), and its weight, (b,)."""
         parts = [
             part.to_public(c)["centroids_"] for part, c in zip(self.parts, C.parts, strict=True)
         ]
@@ -301,7 +299,7 @@ class Stack(Kernel):
 
 
 def highest_points(A: Array, B: Array, alphas: Array, line: Array) -> tuple[Array, Array]:
-    """Return the u of largest sum_b A_b cos(alpha_b pi u) + B_b sin(alpha_b pi u), and that sum.
+    """Return the u that maximizes sum_b A_b cos(alpha_b pi u) + B_b sin(alpha_b pi u), and the sum.
 
     A and B have shape (b, k, d).
     """

@@ -1,6 +1,4 @@
-"""Column ranges: how the cells of a column are placed in units, which of them are kept, and the way
-back.
-"""
+"""Scales: the kept intervals and the unit of each column, and the inverse map."""
 
 from collections.abc import Callable
 

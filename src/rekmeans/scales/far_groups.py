@@ -1,5 +1,6 @@
-"""Groups far from the bulk of a column, told from errors: these thin out with distance, a group is
-a rise.
+"""Groups of cells far from the bulk of a column.
+
+Errors get sparser with the distance from the bulk. A group is a rise of the density.
 """
 
 from __future__ import annotations
@@ -13,30 +14,31 @@ import numpy as np
 from .._grid import Array
 from .sorted_columns import SortedCells
 
-NORMAL_IQR = 1.349  # quartile range of a normal column in standard deviations
-FENCE_SIGMAS = 3.0  # robust standard deviations round a median; wider fences break at 30 % errors
+NORMAL_IQR = 1.349  # interquartile range of a normal column in standard deviations
+# robust standard deviations around the median; wider fences fail with 30 % errors
+FENCE_SIGMAS = 3.0
 
-# standard deviations of the bulk, as all distances here: groups are looked for beyond
-NEAREST = 2.5
-MOST_DISTANT = 1e6  # cells beyond are errors
-# bins are BIN wide, and from WIDE_BINS on grow
+# All distances below are in standard deviations of the bulk.
+NEAREST = 2.5  # groups are searched beyond this distance
+MOST_DISTANT = 1e6  # cells beyond this distance are errors
+# bins have the width BIN, which grows from the distance WIDE_BINS on
 BIN = 0.5
 BIN_GROWTH = 1.025
 WIDE_BINS = 20.0
-N_GROWTHS = 440  # times: beyond MOST_DISTANT
-RISE_SIGMAS = 2.0  # a rise is no chance if this many standard deviations of its count
-RISE_SHARE = 0.1  # of the cells below it
-RISE_OF_ALL = 0.0025  # of the column
-GROUP_END = 0.25  # the density, as a share of the mean one so far, at which a group ends
-LEAST_GROUP = 0.01  # of the column's cells
-LEAST_CELLS = 4.0  # of fewer no rise is told from chance: RISE_SIGMAS squared
-# a group's standard deviation and width
-WIDEST_SIGMA = 20.0
-WIDEST = 120.0
-GROUP_SIGMAS = 3.0  # half the width of a group, before it is widened
-MOST_WIDENING = 20  # steps of one standard deviation
-MOST_DISTANT_CATEGORY = 12.0  # a single value beyond this is a code for "unknown", like -999
-# at most so many distinct values at so many quantiles: categories
+N_GROWTHS = 440  # bins that grow: enough to reach MOST_DISTANT
+# a rise is significant if its count exceeds all of the following
+RISE_SIGMAS = 2.0  # standard deviations of the count
+RISE_SHARE = 0.1  # share of the cells of its segment
+RISE_OF_ALL = 0.0025  # share of the cells of the column
+GROUP_END = 0.25  # a group ends where the density falls below this share of its mean so far
+LEAST_GROUP = 0.01  # smallest group, as a share of the cells of the column
+LEAST_CELLS = 4.0  # smallest group in cells: RISE_SIGMAS squared, below which a rise may be chance
+WIDEST_SIGMA = 20.0  # largest standard deviation of a group
+WIDEST = 120.0  # largest width of a group
+GROUP_SIGMAS = 3.0  # half the width of a group before it is widened, in its standard deviations
+MOST_WIDENING = 20  # steps of widening, of one standard deviation each
+MOST_DISTANT_CATEGORY = 12.0  # a single value beyond this is a code for "unknown", such as -999
+# a column is categorical if its cells at PLACES quantiles have at most FEW_VALUES distinct values
 FEW_VALUES = 8
 PLACES = 64
 
@@ -46,8 +48,9 @@ Interval = tuple[float, float]
 
 
 def far_groups(cells: SortedCells, centre: float, sigma: float) -> list[Interval]:
-    """Kept intervals of a column beyond 2.5 sigma of its centre, on either side, in units of sigma
-    from the centre.
+    """Return the intervals of groups farther than 2.5 sigma from the centre, on either side.
+
+    Their ends are distances from the centre in units of sigma.
     """
     step = _category_step(cells)
     tails = (
@@ -59,13 +62,14 @@ def far_groups(cells: SortedCells, centre: float, sigma: float) -> list[Interval
 
 
 def least_mass(total: Any, row_weight: float) -> Any:
-    """Mass of the smallest group in a column of this mass, or each of several."""
+    """Return the mass of the smallest group in a column of mass `total`, or in several columns."""
     return np.maximum(LEAST_CELLS * row_weight, LEAST_GROUP * total)
 
 
 def fenced_moments(cells: SortedCells) -> tuple[float, float]:
-    """Mean and standard deviation of the cells within 3 quartile-range sigmas of the median; 0
-    where that is zero.
+    """Return the mean and the standard deviation of the cells within 3 IQR/1.349 of the median.
+
+    If the interquartile range is 0, these are the median and 0.
     """
     median = cells.quantile(0.5)
     fence = FENCE_SIGMAS * (cells.quantile(0.75) - cells.quantile(0.25)) / NORMAL_IQR
@@ -73,15 +77,13 @@ def fenced_moments(cells: SortedCells) -> tuple[float, float]:
 
 
 def _category_step(cells: SortedCells) -> float | None:
-    """The least difference of two values of a column that has few; None where it has many."""
+    """Return the smallest difference of two values of a categorical column; None for others."""
     values = np.unique(cells.quantile((np.arange(PLACES) + 0.5) / PLACES))
     return float(np.diff(values).min()) if 1 < len(values) <= FEW_VALUES else None
 
 
 class _Tail:
-    """One side of a column: distances from its centre, the mass of the whole column, the step of
-    its categories.
-    """
+    """One side of a column: distances from its centre, its total mass, and the category step."""
 
     def __init__(self, cells: SortedCells, total: float, step: float | None) -> None:
         self.cells = cells
@@ -90,11 +92,9 @@ class _Tail:
         self.least_mass = least_mass(total, cells.row_weight)
 
     def edges(self, low: float, high: float) -> Array:
-        """Edges of bins between low and high; of a column with few values they lie between the
-        values.
-        """
+        """Return edges of bins between low and high; with categories they lie between values."""
         first = low
-        if self.step is not None:  # distances of values are whole steps from one of them
+        if self.step is not None:  # values lie whole steps apart
             value = float(self.cells.values[np.searchsorted(self.cells.values, low, side="right")])
             first = value - self.step / 2
         width = BIN if self.step is None else max(BIN, self.step)
@@ -107,7 +107,7 @@ class _Tail:
 
 
 def _groups(tail: _Tail, low: float, high: float) -> list[Interval]:
-    """Groups among the distances above `low` and not above `high`, from near to far."""
+    """Return the groups among the distances in (low, high], from near to far."""
     inside = tail.cells.take_between(low, high)
     if inside.total < tail.least_mass:
         return []
@@ -118,7 +118,7 @@ def _groups(tail: _Tail, low: float, high: float) -> list[Interval]:
     end = _group_end(edges[edges >= start], inside.mass_up_to(edges[edges >= start]))
     members = inside.take_between(start, 2 * end - start)
     centre, sigma = fenced_moments(members)
-    if sigma == 0:  # one value
+    if sigma == 0:  # a single value
         kept = tail.step is not None and centre < MOST_DISTANT_CATEGORY
         return [
             *_groups(tail, low, float(np.nextafter(centre, -np.inf))),
@@ -133,8 +133,10 @@ def _groups(tail: _Tail, low: float, high: float) -> list[Interval]:
 
 
 def _find_rise(edges: Array, mass: Array, tail: _Tail) -> float | None:
-    """Where the running mass falls farthest below a segment of its least concave majorant, if no
-    chance does that.
+    """Return the start of the first significant rise of the density, or None.
+
+    It is the point where the running mass lies farthest below a segment of its least concave
+    majorant.
     """
     for i, j in _majorant(edges, mass):
         gained = mass[j] - mass[i]
@@ -149,8 +151,9 @@ def _find_rise(edges: Array, mass: Array, tail: _Tail) -> float | None:
 
 
 def _group_end(edges: Array, mass: Array) -> float:
-    """Where the density of a group that begins at the first edge falls to a quarter of its mean so
-    far.
+    """Return the edge where the density of a group falls below a quarter of its mean so far.
+
+    The group begins at the first edge.
     """
     segments = list(_majorant(edges, mass))
     for (_, end), (_, after) in pairwise(segments):
@@ -161,7 +164,7 @@ def _group_end(edges: Array, mass: Array) -> float:
 
 
 def _majorant(x: Array, y: Array) -> Iterable[tuple[int, int]]:
-    """The segments of the least concave majorant of the points (x, y), as places of their ends."""
+    """Return the segments of the least concave majorant of (x, y) as pairs of indices."""
     corners = [0]
     for i in range(1, len(x)):
         while len(corners) > 1:
@@ -174,8 +177,9 @@ def _majorant(x: Array, y: Array) -> Iterable[tuple[int, int]]:
 
 
 def _interval_with_flanks(cells: SortedCells, centre: float, sigma: float) -> Interval:
-    """centre - 3 sigma to centre + 3 sigma, and on while the next sigma holds half as much as the
-    last.
+    """Return centre -+ 3 sigma, widened on each side.
+
+    An end moves by sigma while the next sigma has at least half the mass of the last.
     """
     low = centre - GROUP_SIGMAS * sigma
     high = centre + GROUP_SIGMAS * sigma

@@ -1,5 +1,6 @@
-"""Column ranges and back: z = (x - shift)/unit in the kept interval [low, high] of x; others are
-out of range. Scales that need the extent of the columns alone, or nothing.
+"""The record of a scale, and the scales that need at most the extent of the columns.
+
+A value x in a kept interval [low, high] becomes z = (x - shift)/unit.
 """
 
 from __future__ import annotations
@@ -13,26 +14,25 @@ import numpy as np
 from .._grid import Array
 from ..table import ColumnSummary
 
-LEAST_WIDTH = 1e-150  # a narrower column is constant: its inverse would overflow
-MOST_INTERVALS = 8  # kept of a column
+LEAST_WIDTH = 1e-150  # a narrower column counts as constant, because 1/unit would overflow
+MOST_INTERVALS = 8  # kept intervals of a column
 
 
 @dataclass(frozen=True)
 class Scale:
-    """A record per column: up to 8 kept intervals with the shift of each, a unit, and a period or
-    0.
+    """A scale: up to 8 kept intervals per column, each with a shift, and a unit and a period.
 
-    A value x in interval i of its column lies at (x - shift_i)/unit, so that the space between them
-    can be folded. A column with fewer intervals than another has NaN in their place. A periodic
-    column lies at fmod(x - shift, period).
+    A value x in interval i of its column is mapped to (x - shift_i)/unit. Different shifts shorten
+    the gaps between intervals. A column with fewer than m intervals has NaN in place of the others.
+    In a periodic column, x - shift is reduced modulo the period.
     """
 
     low: Array  # (d, m)
     high: Array  # (d, m)
     shift: Array  # (d, m)
     unit: Array  # (d,)
-    period: Array  # (d,) 0 where a column has none
-    # (d,) share of each column's cells in no kept interval, if it was counted
+    period: Array  # (d,), 0 for columns without a period
+    # (d,) share of the cells of each column outside its kept intervals, if it was counted
     left_out: Array | None = None
 
     def __post_init__(self) -> None:
@@ -40,15 +40,15 @@ class Scale:
         shapes = [values.shape for values in (self.high, self.shift, self.unit, self.period)]
         if not 1 <= m <= MOST_INTERVALS or shapes != [(d, m), (d, m), (d,), (d,)]:
             raise ValueError(
-                f"a scale has low, high, shift of shape (d, m), m from 1 to {MOST_INTERVALS}, and "
-                f"unit, period (d,); "
-                f"got low {self.low.shape} and {shapes}."
+                f"low, high and shift of a scale must have shape (d, m) with m from 1 to "
+                f"{MOST_INTERVALS}, and unit and period shape (d,); got low {self.low.shape} and "
+                f"{shapes}."
             )
-        lacks = np.isnan(self.low)
+        unused = np.isnan(self.low)
         if (
-            lacks[:, 0].any()
-            or not np.isfinite(self.shift[~lacks]).all()
-            or np.isnan(self.high[~lacks]).any()
+            unused[:, 0].any()
+            or not np.isfinite(self.shift[~unused]).all()
+            or np.isnan(self.high[~unused]).any()
         ):
             raise ValueError("a scale must be finite and have an interval in every column.")
         if (
@@ -56,16 +56,16 @@ class Scale:
             or (self.low > self.high).any()
         ):
             raise ValueError("a scale must have positive units and ordered bounds.")
-        if not (
-            np.isfinite(self.period) & ((self.period == 0) | (self.period > LEAST_WIDTH))
-        ).all():
+        is_period = np.isfinite(self.period) & ((self.period == 0) | (self.period > LEAST_WIDTH))
+        if not is_period.all():
             raise ValueError(
-                "a scale must have no negative period, and none too small or infinite."
+                f"a period must be 0 or a finite number greater than {LEAST_WIDTH:g}; got "
+                f"{self.period[~is_period][0]:g}."
             )
 
     @classmethod
     def of_intervals(cls, low: Array, high: Array, shift: Array, unit: Array) -> Self:
-        """The scale with one interval a column, none periodic; all (d,)."""
+        """Return a scale with one interval per column and no periods; all arrays are (d,)."""
         return cls(low[:, None], high[:, None], shift[:, None], unit, np.zeros(len(unit)))
 
     @property
@@ -74,43 +74,40 @@ class Scale:
 
     @property
     def origin(self) -> Array:
-        """The value that lies at 0 if a column goes on as in its first interval, (d,)."""
+        """The shift of the first interval of each column, which is mapped to 0, (d,)."""
         return self.shift[:, 0]
 
     @property
     def middle(self) -> Array:
-        """The kept value nearest to 0, (d,)."""
+        """The kept value of each column with the image nearest to 0, (d,)."""
         return self.nearest_ends(self.from_units(np.zeros((1, self.n_columns))))[0][0]
 
     @property
     def bounds(self) -> tuple[Array, Array]:
-        """The least and the largest kept value of each column, (d,)."""
+        """The smallest and the largest kept value of each column, (d,)."""
         return np.nanmin(self.low, axis=1), np.nanmax(self.high, axis=1)
 
     def take(self, columns: Any) -> Scale:
-        """The scale of these columns."""
+        """Return the scale of these columns."""
         parts: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
         return replace(
             self, **{name: part[columns] for name, part in parts.items() if part is not None}
         )
 
     def rates(self, alpha: float) -> Array:
-        """Half-turns per unit of each column at alpha, (d,); a period is a full turn at any."""
+        """Return the half-turns per unit of each column, (d,); a period is always a full turn."""
         return np.where(
             self.period > 0, 2.0 / np.where(self.period > 0, self.period, 1.0), alpha / self.unit
         )
 
     def inside(self, X: Array) -> Array:
-        """Where a cell is observed and in a kept interval of its column, (n, d)."""
+        """Return a mask of the observed cells inside the kept intervals, (n, d)."""
         if self.low.shape[1] == 1:
             return (X >= self.low[:, 0]) & (X <= self.high[:, 0])
         return np.any((X[..., None] >= self.low) & (X[..., None] <= self.high), axis=-1)
 
     def offsets(self, X: Array, beyond: str) -> Array:
-        """x - shift of its interval, modulo the period, (n, d) float64;
-
-        NaN for a missing or ignored cell.
-        """
+        """Return x - shift modulo the period, (n, d) float64; NaN for missing and ignored cells."""
         steps = np.asarray(BEYOND[beyond](self, X), np.float64)
         periodic = np.flatnonzero(self.period > 0)
         if len(periodic):
@@ -118,11 +115,11 @@ class Scale:
         return steps
 
     def to_units(self, X: Array, beyond: str) -> Array:
-        """z = (x - shift)/unit, (n, d)."""
+        """Return z = (x - shift)/unit, (n, d)."""
         return self.offsets(X, beyond) / self.unit
 
     def from_units(self, Z: Array) -> Array:
-        """x = shift + unit z, of the interval whose image is nearest to z."""
+        """Return x = shift + unit z, with the shift of the interval with the image nearest to z."""
         if self.low.shape[1] == 1:
             return self.origin + self.unit * Z
         steps = self.unit * Z
@@ -130,9 +127,7 @@ class Scale:
         return steps + self._at(self.shift, _least_gap(ends, steps))
 
     def nearest_ends(self, X: Array) -> tuple[Array, Array]:
-        """Each cell moved to the nearest end of the nearest kept interval, and that interval's
-        shift.
-        """
+        """Return the nearest kept value of each cell, (n, d), and the shift of its interval."""
         if self.low.shape[1] == 1:
             return np.clip(X, self.low[:, 0], self.high[:, 0]), self.shift[:, 0]
         ends = np.clip(X[..., None], self.low, self.high)  # (n, d, m)
@@ -142,47 +137,41 @@ class Scale:
         )
 
     def _at(self, values: Array, interval: Array) -> Array:
-        """values[column, interval] of each cell, (n, d)."""
+        """Return values[column, interval] for each cell, (n, d)."""
         return values[np.arange(self.n_columns), interval]
 
 
 def _least_gap(ends: Array, values: Array) -> Array:
-    """The interval (n, d) whose end (n, d, m) is nearest to each value; the first where a value is
-    missing.
-    """
+    """Return the interval (n, d) with the end (n, d, m) nearest to each value; 0 if missing."""
     distances = np.abs(ends - values[..., None])
     return np.where(np.isnan(distances), np.inf, distances).argmin(axis=-1)
 
 
 def positive_unit(width: Array) -> Array:
-    """The width, or 1 where there is none: a constant column carries nothing."""
+    """Return the width of each column, or 1 for a constant column, which carries no information."""
     return np.where(width > LEAST_WIDTH, width, 1.0)
 
 
 def ignore(scale: Scale, X: Array) -> Array:
-    """A value outside the kept intervals counts as missing; a row of only such values is clipped
-    instead.
-    """
+    """Treat values outside the kept intervals as missing; clip a row without a kept value."""
     values, shift = scale.nearest_ends(X)
     inside = scale.inside(X)
     return np.where(inside | ~inside.any(axis=1, keepdims=True), values - shift, np.nan)
 
 
 def clip(scale: Scale, X: Array) -> Array:
-    """A value outside the kept intervals counts as the nearest end of the nearest one."""
+    """Replace values outside the kept intervals by the nearest kept value."""
     values, shift = scale.nearest_ends(X)
     return values - shift
 
 
 def wrap(scale: Scale, X: Array) -> Array:
-    """A value out of range goes on round the circle, as if there were one interval: the paper's
-    map.
-    """
+    """Map all values as if there were a single interval, as in the paper: distant values wrap."""
     return X - scale.origin
 
 
 def uninformative_rows(scale: Scale, X: Array) -> Array:
-    """Rows of which every observed value is outside the kept intervals, (n,)."""
+    """Return a mask of the rows without a value inside the kept intervals, (n,)."""
     return np.logical_not(scale.inside(X).any(axis=1))
 
 
@@ -190,30 +179,30 @@ BEYOND: dict[str, Callable[[Scale, Array], Array]] = {"ignore": ignore, "clip": 
 
 
 def identity_scale(n_columns: int) -> Scale:
-    """No shift, unit 1, nothing is beyond: the paper's bare map."""
+    """Return the scale without shift, with unit 1 and unbounded intervals, as in the paper."""
     zeros = np.zeros(n_columns)
     ends = np.full(n_columns, np.inf)
     return Scale.of_intervals(-ends, ends, zeros, np.ones(n_columns))
 
 
-# the scale of kernels that are asked what they are before a table is there
+# the scale of kernels whose attributes are read before there is a table
 NO_COLUMNS = identity_scale(0)
 
 
 def no_scale(summary: ColumnSummary) -> Scale:
-    """The identity, whatever the table holds."""
+    """Return the identity for any table."""
     return identity_scale(summary.n_columns)
 
 
 def range_scale(summary: ColumnSummary) -> Scale:
-    """Minimum to maximum of each column becomes [0, 1]."""
+    """Map the minimum and the maximum of each column to 0 and 1."""
     low, high = (np.nan_to_num(end) for end in summary.extent)
     return Scale.of_intervals(low, high, low, positive_unit(high - low))
 
 
 def global_scale(summary: ColumnSummary) -> Scale:
-    """Minimum to maximum of the table becomes [0, 1]."""
-    # NaN where no cell is observed
+    """Map the minimum and the maximum of the whole table to 0 and 1."""
+    # NaN for a table without observed cells
     ends = (np.fmin.reduce(summary.extent[0]), np.fmax.reduce(summary.extent[1]))
     low, high = (np.full(summary.n_columns, np.nan_to_num(end)) for end in ends)
     return Scale.of_intervals(low, high, low, positive_unit(high - low))

@@ -1,6 +1,4 @@
-"""The robust scale: the bulk of a column and the groups far from it are kept, scattered errors are
-left out.
-"""
+"""The robust scale: it keeps the bulk of a column and distant groups, but not scattered errors."""
 
 from __future__ import annotations
 
@@ -16,13 +14,13 @@ from .record import LEAST_WIDTH, MOST_INTERVALS, Scale
 from .sorted_columns import SortedColumns, moments
 from .tied import tied_column
 
-BULK_SIGMAS = 4.0  # to either side of the centre are kept; a unit is at least as much
-WIDEST_GAP = 1.0  # sigma: wider gaps between kept intervals are folded to this
-TAIL = 0.02  # of the kept cells at either end do not count for the extent
-REACHES = (0.0, 4.0, 12.0)  # sigmas beyond the kept intervals between which errors are counted
-FOLDED_SHARE = 0.85  # of the extent of a folded column that its unit has at least
+BULK_SIGMAS = 4.0  # the bulk extends this many sigmas to either side; a unit is at least as long
+WIDEST_GAP = 1.0  # sigmas: wider gaps between kept intervals are shortened to this
+TAIL = 0.02  # share of the kept cells at either end that are excluded from the extent
+REACHES = (0.0, 4.0, 12.0)  # sigmas beyond the kept intervals: errors are counted in between
+FOLDED_SHARE = 0.85  # smallest unit of a column with several intervals, as a share of its extent
 
-# where a column's record has these, 8 of each
+# positions in the record of a column; LOW, HIGH and SHIFT have MOST_INTERVALS values each
 LOW = 0
 HIGH = MOST_INTERVALS
 SHIFT = 2 * MOST_INTERVALS
@@ -32,13 +30,12 @@ RECORD = 3 * MOST_INTERVALS + 2
 
 
 def robust_scale(summary: ColumnSummary) -> Scale:
-    """Per column: centre and standard deviation s of the cells within 3 IQR/1.349 of the median; 4
-    s each way are kept.
+    """Return a scale that keeps centre -+ 4 s of each column, and distant groups.
 
-    Beyond, intervals with a group are kept too, and the gaps between kept intervals shortened to s.
-    A unit is 4 s, or the extent of the kept cells without their tails where that is more, so that
-    its ends do not meet on the circle. A column of which half the cells are equal is placed by its
-    other cells.
+    The centre and the standard deviation s are those of the cells within 3 IQR/1.349 of the median.
+    Gaps between kept intervals are shortened to s. The unit is 4 s, or the extent of the kept cells
+    without their tails if this is longer. Otherwise the ends of a column would meet on the circle.
+    If half of the cells of a column are equal, its scale follows from the other cells.
     """
     placed = summary.find_compiled(place_columns)(summary)
     low, high, shift = placed[:-2].reshape(3, MOST_INTERVALS, -1)
@@ -48,12 +45,12 @@ def robust_scale(summary: ColumnSummary) -> Scale:
 
 
 def place_columns(summary: ColumnSummary) -> Array:
-    """The record of each column, (26, d); NaN for intervals it lacks."""
+    """Return the records of all columns, (26, d), with NaN for unused intervals."""
     return summary.by_block(_place_block)
 
 
 def _place_block(X: Array, weights: Array | None, row_weight: float) -> Array:
-    """The record of a few columns, (26, m)."""
+    """Return the records of some columns, (26, m)."""
     columns = SortedColumns.sort(X, weights, row_weight)
     q25, median, q75 = (columns.quantile(share) for share in (0.25, 0.5, 0.75))
     at_median = columns.mass_of_first(columns.count_up_to(median)) - columns.mass_of_first(
@@ -73,7 +70,7 @@ def _place_block(X: Array, weights: Array | None, row_weight: float) -> Array:
 
 
 def _place_tied(columns: SortedColumns, X: Array, weights: Array | None) -> Array:
-    """Columns of which half the cells are equal: what is usual round the tie."""
+    """Return the records of columns with one value in half of the cells: one interval around it."""
     found = [tied_column(columns.cells(column)) for column in range(X.shape[1])]
     tie, kept = (np.array(values) for values in list(zip(*found, strict=True))[:2])
     sigma = moments(X, weights, tie, np.where(kept > 0, kept, 1.0))[1]
@@ -89,11 +86,12 @@ def _place_tied(columns: SortedColumns, X: Array, weights: Array | None) -> Arra
 
 
 def _place_spread(columns: SortedColumns, centre: Array, sigma: Array) -> Array:
-    """Columns whose quartiles differ: the bulk, the groups beyond, the unit."""
+    """Return the records of columns with different quartiles: the bulk and distant groups."""
     low = centre - BULK_SIGMAS * sigma
     high = centre + BULK_SIGMAS * sigma
-    errors = _errors_near(columns, low, high, sigma)
-    first, last = columns.count_below(low), columns.count_up_to(high)
+    errors = _adjacent_errors(columns, low, high, sigma)
+    first = columns.count_below(low)
+    last = columns.count_up_to(high)
     unit = np.maximum(BULK_SIGMAS * sigma, _extent_without_tails(columns, first, last, *errors))
     left_out = 1 - (columns.mass_of_first(last) - columns.mass_of_first(first)) / columns.total
     placed = np.full((RECORD, len(centre)), np.nan)
@@ -120,12 +118,12 @@ def _place_groups(
     sigma: float,
     groups: list[Interval],
 ) -> None:
-    """A column with groups: its intervals, and the gaps between them folded."""
+    """Write the record of a column with groups, with shortened gaps between its intervals."""
     intervals = _merge([(-BULK_SIGMAS, BULK_SIGMAS), *groups])
     ends = [(centre + sigma * low, centre + sigma * high) for low, high in intervals]
     shifts = [centre + sigma * shift for shift in _folding_shifts(intervals)]
     image = column.take_intervals(ends, shifts)
-    errors = _errors_near(
+    errors = _adjacent_errors(
         column, np.array([ends[0][0]]), np.array([ends[-1][1]]), np.array([sigma])
     )
     inner = float(_extent_without_tails(image, np.array([0]), image.n_observed, *errors)[0])
@@ -135,11 +133,12 @@ def _place_groups(
     _put(placed, number, ends, shifts, unit, 1 - float((image.total / column.total)[0]))
 
 
-def _errors_near(
+def _adjacent_errors(
     columns: SortedColumns, low: Array, high: Array, sigma: Array
 ) -> tuple[Array, Array]:
-    """Mass of the cells just outside [low, high], on either side; errors lie as densely inside, and
-    farther out.
+    """Return the mass of the errors just outside [low, high], on either side.
+
+    Errors are assumed to be equally dense inside the interval and farther outside.
     """
     at, near, far = (
         columns.mass_of_first(columns.count_below(low - reach * sigma)) for reach in REACHES
@@ -154,10 +153,12 @@ def _errors_near(
 def _extent_without_tails(
     columns: SortedColumns, first: Array, last: Array, below: Array, above: Array
 ) -> Array:
-    """Extent of the cells from place `first` to `last`, (m,), without 2 % and this mass of errors
-    at either end.
+    """Return the extent of the cells from index `first` to `last` without tails, (m,).
+
+    A tail is 2 % of the mass and the mass of the errors on that side, `below` or `above`.
     """
-    start, end = columns.mass_of_first(first), columns.mass_of_first(last)
+    start = columns.mass_of_first(first)
+    end = columns.mass_of_first(last)
     tail = TAIL * (end - start)
     return columns.last_before_mass(end - tail - above) - columns.first_after_mass(
         start + tail + below
@@ -165,8 +166,9 @@ def _extent_without_tails(
 
 
 def _merge(intervals: list[Interval]) -> list[Interval]:
-    """Intervals in order, those that overlap as one, and as many as a scale may have: the least
-    gaps go.
+    """Return the intervals in order, after merging those that overlap.
+
+    If there are too many for a scale, those with the smallest gaps are merged too.
     """
     merged: list[Interval] = []
     for low, high in sorted(intervals):
@@ -181,8 +183,9 @@ def _merge(intervals: list[Interval]) -> list[Interval]:
 
 
 def _folding_shifts(intervals: list[Interval]) -> list[float]:
-    """What to subtract in each interval so that no gap is wider than WIDEST_GAP, and the middle of
-    all lies at 0.
+    """Return the shift of each interval.
+
+    After the shifts, no gap is wider than WIDEST_GAP and the middle of all intervals lies at 0.
     """
     gaps = [max(0.0, after[0] - before[1] - WIDEST_GAP) for before, after in pairwise(intervals)]
     folded = list(accumulate(gaps, initial=0.0))
@@ -208,7 +211,7 @@ def _put(
 
 
 def _with_unit_one(placed: Array) -> Array:
-    """A column without width, which carries nothing, is kept 1 to either side."""
+    """Give constant columns the unit 1 and the interval centre -+ 1."""
     constant = ~(placed[UNIT] > LEAST_WIDTH)
     centre = placed[SHIFT, constant]
     placed[LOW, constant] = centre - 1

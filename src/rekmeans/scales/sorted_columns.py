@@ -1,8 +1,7 @@
-"""Columns in ascending order: quantiles, masses and moments of their cells, the same for any order
-of the rows.
+"""Sorted columns: quantiles, masses and moments of their cells, in any order of the rows.
 
-The mass of a cell is its integer weight, 1 without weights. All sums are of integers: exact, in any
-order.
+The mass of a cell is its integer weight, or 1 without weights. All sums are exact, because they are
+sums of integers.
 """
 
 from __future__ import annotations
@@ -16,26 +15,27 @@ import numpy as np
 
 from .._grid import Array, product
 
-# cells are summed on this grid of the distance they may have, exactly: row order cannot show
+# Deviations are rounded to this grid of the largest deviation, so that their sums are exact and do
+# not depend on the order of the rows.
 MOMENT_GRID = 2.0**24
-MOMENT_ROWS = 1 << 14  # rows whose moments are taken at a time: their copies stay small
+MOMENT_ROWS = 1 << 14  # rows of a block of the moments, to keep copies small
 
 
 @dataclass(frozen=True)
 class SortedColumns:
-    """Some columns, each in ascending order with its missing cells last."""
+    """Some columns, each in ascending order with missing cells last."""
 
     values: Array  # (n, m)
-    weights: Array | None  # (n, m) of these cells, integers, 0 where missing; None for all equal
+    weights: Array | None  # (n, m) integers, 0 for missing cells; None for equal weights
     row_weight: float  # mass of one row
-    n_observed: Array  # (m,) cells
+    n_observed: Array  # (m,) number of observed cells
 
     @classmethod
     def sort(cls, X: Array, weights: Array | None, row_weight: float) -> Self:
-        """The cells X (n, m), NaN where missing, of rows with these weights (n,)."""
+        """Return the sorted columns of X (n, m), NaN for missing cells, with row weights (n,)."""
         n_observed = np.count_nonzero(~np.isnan(X), axis=0)
         if weights is None:
-            # -0 becomes 0: no order tells them apart
+            # + 0.0 turns -0 into 0, since their sorted order is arbitrary
             return cls(np.sort(X, axis=0) + 0.0, None, 1.0, n_observed)
         order = np.argsort(X, axis=0)
         values = np.take_along_axis(X, order, axis=0) + 0.0
@@ -43,7 +43,7 @@ class SortedColumns:
 
     @cached_property
     def running_mass(self) -> Array:
-        """Mass of the first 0, 1, ... n cells, (n + 1, m)."""
+        """The mass of the first 0, 1, ... n cells, (n + 1, m)."""
         if self.weights is None:
             return np.minimum(np.arange(len(self.values) + 1.0)[:, None], self.n_observed)
         sums = np.cumsum(self.weights, axis=0, dtype=np.int64)
@@ -51,47 +51,47 @@ class SortedColumns:
 
     @property
     def total(self) -> Array:
-        """Mass of all observed cells, (m,)."""
+        """The mass of all observed cells, (m,)."""
         return self.mass_of_first(self.n_observed)
 
     def mass_of_first(self, count: Array) -> Array:
-        """Mass of the first so many cells, (m,)."""
+        """Return the mass of the first `count` (m,) cells of each column, (m,)."""
         if self.weights is None:
             return count.astype(np.float64)
         return np.take_along_axis(self.running_mass, count[None], axis=0)[0]
 
     def count_up_to(self, bound: Array) -> Array:
-        """How many cells are not above `bound` (m,)."""
+        """Return the number of cells at or below `bound` (m,), (m,)."""
         return _search(self.values, bound, self.n_observed, "right")
 
     def count_below(self, bound: Array) -> Array:
-        """How many cells are below `bound` (m,)."""
+        """Return the number of cells below `bound` (m,), (m,)."""
         return _search(self.values, bound, self.n_observed, "left")
 
     def quantile(self, share: float) -> Array:
-        """The least value with this share of the mass at or below it, (m,);
+        """Return the smallest value with this share of the mass at or below it, (m,).
 
-        NaN where no cell is observed.
+        It is NaN for a column without observed cells.
         """
         return self._value_at(
             _search(self.running_mass[1:], share * self.total, self.n_observed, "left")
         )
 
     def first_after_mass(self, mass: Array) -> Array:
-        """The first value, from below, at which the running mass exceeds `mass` (m,)."""
+        """Return the first value at which the running mass exceeds `mass` (m,), (m,)."""
         return self._value_at(_search(self.running_mass[1:], mass, self.n_observed, "right"))
 
     def last_before_mass(self, mass: Array) -> Array:
-        """The last value before which the running mass is below `mass` (m,)."""
+        """Return the last value before which the running mass is below `mass` (m,), (m,)."""
         return self._value_at(_search(self.running_mass[1:], mass, self.n_observed, "left"))
 
     def _value_at(self, place: Array) -> Array:
-        """The cell at this place of each column, (m,), or its last observed one."""
+        """Return the cell at this index of each column, or its last observed cell, (m,)."""
         at = np.clip(np.minimum(place, self.n_observed - 1), 0, None)
         return np.take_along_axis(self.values, at[None], axis=0)[0]
 
     def take(self, columns: Any) -> SortedColumns:
-        """These columns."""
+        """Return these columns."""
         weights = None if self.weights is None else self.weights[:, columns]
         return SortedColumns(
             self.values[:, columns], weights, self.row_weight, self.n_observed[columns]
@@ -100,7 +100,7 @@ class SortedColumns:
     def take_intervals(
         self, intervals: list[tuple[float, float]], shifts: list[float]
     ) -> SortedColumns:
-        """Of a single column the cells in these intervals, less the shift of each."""
+        """Return the cells of a single column in these intervals, minus the shift of each."""
         column = self.cells(0)
         bounds = [column.places(low, high) for low, high in intervals]
         values = [
@@ -116,7 +116,7 @@ class SortedColumns:
         return SortedColumns(image, weights, self.row_weight, np.array([len(image)]))
 
     def cells(self, column: int) -> SortedCells:
-        """The observed cells of one column."""
+        """Return the observed cells of one column."""
         n = self.n_observed[column]
         weights = None if self.weights is None else self.weights[:n, column]
         return SortedCells(self.values[:n, column], weights, self.row_weight)
@@ -127,12 +127,12 @@ class SortedCells:
     """The observed cells of one column in ascending order."""
 
     values: Array  # (n,)
-    weights: Array | None  # (n,) integers; None for all equal
+    weights: Array | None  # (n,) integers; None for equal weights
     row_weight: float  # mass of one row
 
     @cached_property
     def running_mass(self) -> Array:
-        """Mass of the first 0, 1, ... n cells, (n + 1,)."""
+        """The mass of the first 0, 1, ... n cells, (n + 1,)."""
         if self.weights is None:
             return np.arange(len(self.values) + 1.0)
         return np.concatenate([[0.0], np.cumsum(self.weights, dtype=np.int64)])
@@ -142,51 +142,49 @@ class SortedCells:
         return float(self.running_mass[-1])
 
     def mass_up_to(self, bound: Any) -> Any:
-        """Mass of the cells not above a bound, or each of several."""
+        """Return the mass of the cells at or below a bound, or at or below each of several."""
         return self.running_mass[np.searchsorted(self.values, bound, side="right")]
 
     def mass_below(self, bound: Any) -> Any:
-        """Mass of the cells below a bound, or each of several."""
+        """Return the mass of the cells below a bound, or below each of several."""
         return self.running_mass[np.searchsorted(self.values, bound, side="left")]
 
     def mass_within(self, low: float, high: float) -> float:
-        """Mass of the cells from low to high, both among them."""
+        """Return the mass of the cells in [low, high]."""
         return float(self.mass_up_to(high) - self.mass_below(low))
 
     def places(self, low: float, high: float) -> tuple[int, int]:
-        """The place of the first cell not below `low`, and the one after the last not above
-        `high`.
-        """
+        """Return the bounds of the slice of the cells in [low, high]."""
         return int(np.searchsorted(self.values, low, "left")), int(
             np.searchsorted(self.values, high, "right")
         )
 
     def quantile(self, share: Any) -> Any:
-        """The least value with this share of the mass at or below it, or each of several."""
+        """Return the smallest value with this share of the mass at or below it, or several."""
         place = np.searchsorted(self.running_mass[1:], share * self.total, side="left")
         return self.values[np.minimum(place, len(self.values) - 1)]
 
     def take_between(self, low: float, high: float) -> SortedCells:
-        """The cells above `low` and not above `high`."""
+        """Return the cells in (low, high]."""
         at = slice(*np.searchsorted(self.values, [low, high], side="right"))
         return self._take(self.values[at], at)
 
     def standardize(self, centre: float, unit: float, sign: int) -> SortedCells:
-        """sign (x - centre)/unit, in ascending order again."""
+        """Return sign (x - centre)/unit in ascending order."""
         with np.errstate(over="ignore"):
             values = sign * (self.values - centre) / unit
         at = slice(None, None, sign)
         return self._take(values[at], at)
 
     def moments(self, middle: float, distance: float) -> tuple[float, float]:
-        """Mean and standard deviation of the cells within `distance` of `middle`."""
+        """Return the mean and the standard deviation of the cells within `distance` of `middle`."""
         mean, sigma = moments(
             self.values[:, None], self.weights, np.array([middle]), np.array([distance])
         )
         return float(mean[0]), float(sigma[0])
 
     def distinct(self) -> tuple[Array, Array]:
-        """The distinct values, ascending, and the mass of each."""
+        """Return the distinct values in ascending order, and the mass of each."""
         starts = np.flatnonzero(np.concatenate([[True], self.values[1:] != self.values[:-1]]))
         return self.values[starts], np.diff(np.append(self.running_mass[starts], self.total))
 
@@ -197,16 +195,17 @@ class SortedCells:
 
 
 def moments(X: Array, weights: Array | None, middle: Array, distance: Array) -> tuple[Array, Array]:
-    """Mean and standard deviation of the cells X (n, m) within `distance` of `middle`, (m,); rows
-    of any order.
+    """Return mean and standard deviation of the cells X (n, m) within `distance` of `middle`, (m,).
+
+    They do not depend on the order of the rows.
     """
     blocks = (slice(at, at + MOMENT_ROWS) for at in range(0, len(X), MOMENT_ROWS))
     parts = [
         _powers(X[at], None if weights is None else weights[at], middle, distance) for at in blocks
     ]
-    # (m,) Python's integers each
+    # (m,) Python integers each, then rounded to the nearest float64
     powers = (reduce(add, power) for power in zip(*parts, strict=True))
-    count, first, second = (power.astype(np.float64) for power in powers)  # to the nearest
+    count, first, second = (power.astype(np.float64) for power in powers)
     mean = first / count
     sigma = np.sqrt(np.maximum(0.0, second / count - mean * mean)) / MOMENT_GRID
     return middle + distance * (mean / MOMENT_GRID), distance * sigma
@@ -215,7 +214,7 @@ def moments(X: Array, weights: Array | None, middle: Array, distance: Array) -> 
 def _powers(
     X: Array, weights: Array | None, middle: Array, distance: Array
 ) -> tuple[Array, Array, Array]:
-    """Mass, sum and sum of squares of the cells within the distance, on the grid of MOMENT_GRID."""
+    """Return mass, sum and sum of squares of the cells within the distance, on the MOMENT_GRID."""
     within = np.abs(X - middle) <= distance
     Y = np.rint(np.where(within, X - middle, 0.0) / distance * MOMENT_GRID).astype(np.int64)
     mass = np.ones((len(Y), 1), np.int64) if weights is None else weights[:, None]
@@ -226,7 +225,7 @@ def _powers(
 
 
 def _search(ascending: Array, goals: Array, counts: Array, side: str) -> Array:
-    """searchsorted of one goal in each column's first `counts` entries, (m,)."""
+    """Return searchsorted of one goal in the first `counts` entries of each column, (m,)."""
     low = np.zeros_like(counts)
     high = counts.copy()
     for _ in range(int(counts.max(initial=0)).bit_length()):

@@ -12,7 +12,7 @@ from rekmeans.engines.native.exact import NativeRows
 from rekmeans.engines.reference import ReferenceRows
 from rekmeans.model import Model, Stop
 from rekmeans.seeding import SeedingPlan
-from rekmeans.short_fits import _best_one_by_one
+from rekmeans.short_fits import _best_run
 from rekmeans.table import MemoryTable
 from support.models import euler, scale_of
 from support.native import SETS
@@ -37,7 +37,7 @@ def assert_same_best_fit(table, kernel, rule):
     model = Model(kernel, Hard(), rule)
     words = np.random.PCG64(1).random_raw(3 * PLAN.n_words).reshape(3, -1)
     found = NativeRows(kernel, table).start_run(model).fit_drawn_starts(PLAN, words, STOP)
-    expected = _best_one_by_one(ReferenceRows(kernel, table), model, PLAN, words, STOP)
+    expected = _best_run(ReferenceRows(kernel, table), model, PLAN, words, STOP)
     assert_array_equal(found.centroids.f, expected.centroids.f)
     assert found.loss == expected.loss
     assert [one.n_changed for one in found.passes] == [one.n_changed for one in expected.passes]
