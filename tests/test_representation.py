@@ -252,7 +252,7 @@ def test_every_clusterer_of_one_kernel_has_a_score_and_others_are_refused():
     ):
         assert 0 < representation_score(model.fit(X), X) < 1
     with pytest.raises(
-        ValueError, match=r"one kernel that has points: .*got MultipleKernelKMeans with Stack"
+        ValueError, match=r"single kernel that has points .*got MultipleKernelKMeans with Stack"
     ):
         representation_score(MultipleKernelKMeans(3, random_state=0).fit(X), X)
     K = oracle.rbf_matrix(X, X, 2.0)

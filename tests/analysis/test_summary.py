@@ -26,7 +26,7 @@ from support import oracle
 def case(request, dirty_wine):
     """A fitted model, its table, the classes and the summary."""
     X, y = dirty_wine
-    with pytest.warns(UserWarning, match="1 of 178 rows take no part"):
+    with pytest.warns(UserWarning, match="1 of 178 rows has no kept value"):
         model = request.param(3, random_state=0).fit(X)
     return model, X, y, summary(model, X, y=y, title="Wine")
 
@@ -195,7 +195,7 @@ def test_the_map_is_the_principal_components_of_the_mapped_rows():
 def test_the_python_lines_make_the_same_clusters_again(case):
     model, X, _, contents = case
     names = {"X": X}
-    with pytest.warns(UserWarning, match="take no part"):
+    with pytest.warns(UserWarning, match="no kept value"):
         exec("\n".join(contents["repeat"]["python"]), names)
     assert_array_equal(names["model"].labels_, model.labels_)
     assert contents["repeat"]["exact"]
@@ -226,7 +226,7 @@ def test_a_table_that_the_model_was_not_fitted_on_has_no_fit_to_report(case, tmp
     assert_array_equal(names["labels"], model.predict(X[4:6]))
 
 
-@pytest.mark.filterwarnings("ignore:.*take no part")
+@pytest.mark.filterwarnings("ignore:.*no kept value")
 @pytest.mark.parametrize(
     "settings",
     [{"max_iter": 1}, {"n_init": 3}, {"beyond": "clip"}, {"engine": "reference"}],
@@ -302,7 +302,7 @@ def edge_tables():
     yield "100 columns", RectifiedEulerKMeans(2), random.normal(size=(30, 100))
 
 
-@pytest.mark.filterwarnings("ignore:.*take no part")
+@pytest.mark.filterwarnings("ignore:.*no kept value")
 @pytest.mark.parametrize(
     ("model", "X"), [pytest.param(m, X, id=name) for name, m, X in edge_tables()]
 )

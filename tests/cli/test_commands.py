@@ -150,8 +150,8 @@ def test_what_is_left_out_is_said_with_the_option_of_the_command_line(tmp_path, 
     answer = rekmeans("fit", "far.csv", "-k", 2)
     assert not answer.err
     assert (
-        "2 of 62 rows take no part: all their cells are left out. If these are not errors, use "
-        "--scale range." in (" ".join(answer.out.split()))
+        "2 of 62 rows have no kept value and do not influence the centroids. If these values are "
+        "real, pass `--beyond clip`." in (" ".join(answer.out.split()))
     )
     left_out = json.loads(rekmeans("fit", "far.csv", "-k", 2, "--json").out)["left_out"]
     assert (left_out["beyond"], left_out["cells"]) == (4, 124)

@@ -18,7 +18,7 @@ X[:, 0] = np.where(np.isnan(X[:, 0]), np.nan, 7.0)  # one value
 
 @pytest.fixture(scope="module")
 def model():
-    with pytest.warns(UserWarning, match="of column 2 left out"):
+    with pytest.warns(UserWarning, match="Ignored .* of column 2 as outliers"):
         return RectifiedEulerKMeans(2, random_state=0).fit(X)
 
 

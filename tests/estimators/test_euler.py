@@ -255,7 +255,7 @@ def test_verbose_prints_a_line_a_pass(capsys, starts):
 def test_rows_that_take_no_part_are_counted_in_a_warning():
     random = np.random.default_rng(0)
     X = np.vstack([random.standard_normal((95, 2)), 20 + random.standard_normal((5, 2))])
-    with pytest.warns(UserWarning, match=r"5 of 100 rows take no part.*scale='range'"):
+    with pytest.warns(UserWarning, match=r"5 of 100 rows have no kept value.*beyond='clip'"):
         RectifiedEulerKMeans(2, random_state=0).fit(X)
     labels = RectifiedEulerKMeans(2, scale="range", random_state=0).fit(X).labels_
     assert len(set(labels[95:])) == 1

@@ -122,6 +122,6 @@ def test_the_demo_prints_a_table_without_warnings_in_it(tmp_path, monkeypatch, c
     assert [len(line) for line in lines[:13]] == [len(lines[0])] * 13
     notes = [line for line in lines if line.startswith("note: ")]
     assert len(notes) == 2
-    assert "of 300 rows take no part" in notes[0]
-    assert not [warning for warning in recwarn if "left out" in str(warning.message)]
+    assert "of 300 rows have no kept value" in notes[0]
+    assert not [warning for warning in recwarn if "Ignored" in str(warning.message)]
     assert (tmp_path / "demo" / "half-moons.png").is_file()

@@ -121,7 +121,7 @@ def test_kernel_means_do_not_start_on_a_row_that_the_scale_leaves_out():
     """
     X = np.concatenate([np.linspace(0, 1, 40), [30.0]])[:, None]
     model = KernelKMeans(2, kernel="rbf", centroids="mean", gamma=2.0, max_iter=1)
-    with pytest.warns(UserWarning, match="1 of 41 rows take no part"):
+    with pytest.warns(UserWarning, match="1 of 41 rows has no kept value"):
         first = [
             model.set_params(init=[[start], [0.0]]).fit(X).history_["inertia"][0]
             for start in (30.0, 1.0)

@@ -114,7 +114,7 @@ def test_an_explicit_map_takes_the_same_gamma_and_rows(study, moons):
 def test_dirt_is_scored_over_rows_that_are_not_wholly_dirty(study, moons):
     X, y = moons
     dirty, clean = add_gross_errors(X, "rows", 0.4, 0)
-    with pytest.warns(UserWarning, match="take no part"):
+    with pytest.warns(UserWarning, match="no kept value"):
         labels = EulerKMeans(2, n_init=3, random_state=0).fit(dirty).labels_
     found = row(study[1], "robustness", method="EulerK", beyond="ignore", dirt="rows", share=0.4)
     assert found["nmi"] == pytest.approx(normalized_mutual_info(y[clean], labels[clean]), abs=1e-6)

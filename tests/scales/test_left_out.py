@@ -1,6 +1,4 @@
-"""What is left out is counted as plain loops count it, and said where it matters, by name and with
-the way out.
-"""
+"""Ignored values are counted as plain loops count them, and warnings name columns and the fix."""
 
 import re
 import warnings
@@ -11,17 +9,23 @@ import pytest
 from numpy.testing import assert_allclose
 
 from rekmeans import RectifiedEulerKMeans
-from rekmeans.scales.left_out import LeftOut, LeftOutWarning, count_left_out
+from rekmeans.scales import identity_scale
+from rekmeans.scales.left_out import (
+    IgnoredValues,
+    IgnoredValuesWarning,
+    LeftOutWarning,
+    count_ignored_values,
+)
 from rekmeans.table import MemoryTable
 from support.models import scale_of
 
 
 def warned(X, **parameters):
-    """The words of the warning on what is left out, or ''."""
+    """Return the text of the warning about ignored values, or ''."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         RectifiedEulerKMeans(2, random_state=0, **parameters).fit(X)
-    return " ".join(str(one.message) for one in caught if one.category is LeftOutWarning)
+    return " ".join(str(one.message) for one in caught if one.category is IgnoredValuesWarning)
 
 
 def with_far_cells(share, columns, n=1000):
@@ -32,7 +36,7 @@ def with_far_cells(share, columns, n=1000):
     return X
 
 
-def test_few_cells_are_left_out_without_a_word():
+def test_few_ignored_values_raise_no_warning():
     assert warned(with_far_cells(0.008, [1])) == ""
     assert warned(with_far_cells(0.05, [1]), scale="range") == ""
     assert warned(with_far_cells(0.05, [1]), beyond="clip") == ""
@@ -40,19 +44,39 @@ def test_few_cells_are_left_out_without_a_word():
     assert warned(few) == ""  # 17 %, but a single cell
 
 
-def test_columns_are_named_with_their_shares_and_the_way_out():
+def test_columns_are_named_with_their_shares_kept_values_and_the_fix():
     X = with_far_cells(0.05, [1])
-    said = warned(pd.DataFrame(X, columns=["age", "income", "calls", "days"]))
-    assert re.match(r"5\.\d% of income left out as far from all others\.", said)
-    assert said.endswith("use scale='range'.")
-    assert "rows" not in said
-    assert re.match(r"5\.\d% of column 1 left out", warned(X))
+    text = warned(pd.DataFrame(X, columns=["age", "income", "calls", "days"]))
+    match = re.match(
+        r"Ignored 5\.\d% of `income` as outliers \(kept: (-\d\.\d+) to (\d\.\d+)\)\. ", text
+    )
+    low, high = map(float, match.groups())
+    bulk = X[np.abs(X[:, 1]) < 10, 1]
+    assert_allclose([low, high], bulk.mean() + np.array([-4, 4]) * bulk.std(), atol=0.1)
+    assert text.endswith("If these values are real, pass beyond='clip'.")
+    assert "rows" not in text
+    assert re.match(r"Ignored 5\.\d% of column 1 as outliers", warned(X))
 
 
-def test_rows_left_out_in_several_columns_at_once_are_told_from_chance():
+def test_several_columns_are_named_and_further_ones_counted():
+    shares = np.array([0.02, 0.05, 0.0, 0.03])
+    ignored = IgnoredValues(identity_scale(4), shares, 1000, 0, 0)
+    kept = "(kept: -inf to inf)"
+    assert ignored.messages(list("abcd")) == [
+        f"Ignored as outliers: 5.0% of `b` {kept}, 3.0% of `d` {kept} and 2.0% of `a` {kept}."
+    ]
+    ignored = IgnoredValues(identity_scale(5), np.array([*shares, 0.015]), 1000, 0, 0)
+    assert ignored.messages(list("abcde"))[0].endswith(" and more than 1% of 1 other column.")
+
+
+def test_the_old_name_of_the_warning_still_works():
+    assert LeftOutWarning is IgnoredValuesWarning
+
+
+def test_rows_that_are_extreme_in_several_columns_are_distinguished_from_chance():
     together = warned(with_far_cells(0.05, [0, 1, 2]))
     assert re.search(
-        r"5\d of 1,000 rows are left out in several columns at once, \d+ by chance", together
+        r"5\d rows are extreme in several columns \(\d+ expected by chance\)\.", together
     )
     random = np.random.default_rng(1)
     X = random.normal(size=(1000, 4))
@@ -60,10 +84,13 @@ def test_rows_left_out_in_several_columns_at_once_are_told_from_chance():
     assert "several columns" not in warned(apart)
 
 
-def test_rows_that_take_no_part_are_counted():
-    assert "30 of 1,000 rows take no part: all their cells are left out." in warned(
-        with_far_cells(0.03, [0, 1, 2, 3])
-    )
+def test_rows_without_a_kept_value_are_counted():
+    text = "30 of 1,000 rows have no kept value and do not influence the centroids."
+    assert text in warned(with_far_cells(0.03, [0, 1, 2, 3]))
+    one = IgnoredValues(identity_scale(2), np.zeros(2), 50, 0, 1)
+    assert one.messages() == [
+        "1 of 50 rows has no kept value and does not influence the centroids."
+    ]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -72,7 +99,7 @@ def test_counts_are_those_of_plain_loops(seed):
     X = random.standard_cauchy((300, 5))
     X[random.random(X.shape) < 0.1] = np.nan
     scale = scale_of("robust", X)
-    found = count_left_out(scale, MemoryTable(X).column_summary(), len(X), 0)
+    found = count_ignored_values(scale, MemoryTable(X).column_summary(), len(X), 0)
     outside = ~np.isnan(X) & ~scale.inside(X)
     assert_allclose(found.shares, outside.sum(axis=0) / (~np.isnan(X)).sum(axis=0))
     assert found.n_in_several == sum(sum(row) > 1 for row in outside.tolist())
@@ -81,5 +108,5 @@ def test_counts_are_those_of_plain_loops(seed):
 def test_the_number_expected_by_chance_is_that_of_independent_columns():
     shares = np.array([0.05, 0.2, 0.1])
     drawn = np.random.default_rng(0).random((200_000, 3)) < shares
-    expected = LeftOut(shares, 200_000, 0, 0).expected_in_several
+    expected = IgnoredValues(identity_scale(3), shares, 200_000, 0, 0).expected_in_several
     assert_allclose(expected, np.count_nonzero(drawn.sum(axis=1) > 1), rtol=0.02)

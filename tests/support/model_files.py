@@ -17,7 +17,7 @@ each_map = pytest.mark.parametrize(
         (None, "wrap"),
     ],
 )
-IGNORED_ROWS = "ignore:.*rows take no part"  # another test checks this warning
+IGNORED_ROWS = "ignore:.*no kept value"  # another test checks this warning
 
 
 def dirty(X, seed=0):

@@ -1,6 +1,4 @@
-"""Columns of the table: their spread, centres, circles, and what is missing or outside the
-bounds.
-"""
+"""Columns of a table: their spread, centres, circles, and missing or ignored values."""
 
 from __future__ import annotations
 
@@ -13,32 +11,32 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import _check_feature_names_in
 
 from .._grid import Array
-from ..scales.left_out import LeftOut
+from ..scales.left_out import IgnoredValues
 from .fit_analysis import FitAnalysis
 
 QUANTILES = {"q05": 0.05, "q25": 0.25, "median": 0.5, "q75": 0.75, "q95": 0.95}
-# columns described one by one: tables of ten thousand columns stay readable
+# columns that are described one by one, to keep the report on a wide table readable
 MAX_COLUMNS_DESCRIBED = 100
 ROWS_ON_CIRCLE = 600  # rows drawn on each circle
-MAX_HISTOGRAMS = 4  # columns whose kept and left-out values are drawn
-HAIR = 1e-9  # of a half-turn: what rounding may move a value
-HISTOGRAM_BINS = 48  # of all kept intervals of a column together
+MAX_HISTOGRAMS = 4  # columns with a histogram of kept and ignored values
+ROUNDING = 1e-9  # half-turns: bound of the rounding error of a value
+HISTOGRAM_BINS = 48  # bins of all kept intervals of a column together
 
 
 def column_names(model: Any, names: ArrayLike | None) -> list[str]:
-    """Column names: given, those of fit, or x0, x1, ..."""
+    """Return the given column names, those of the fit, or x0, x1, ..."""
     if names is None:
         return [str(name) for name in _check_feature_names_in(model)]
     if np.shape(names) != (model.n_features_in_,):
-        got = np.shape(names)[0] if np.ndim(names) == 1 else f"{names!r:.60}"
-        raise ValueError(f"names must be {model.n_features_in_}, one for each column, got {got}.")
+        got = f"{np.shape(names)[0]} names" if np.ndim(names) == 1 else f"{names!r:.60}"
+        raise ValueError(
+            f"names must have one name for each of the {model.n_features_in_} columns, got {got}."
+        )
     return [str(name) for name in np.asarray(names)]
 
 
 def column_profile(analysis: FitAnalysis, names: list[str], column: int) -> dict[str, Any]:
-    """One column: its overall spread, each cluster's centre in its units, and how well it
-    separates.
-    """
+    """Return the spread of a column, its cluster centres in its units, and its separation."""
     x = analysis.column_values(column)
     spread = (
         np.quantile(x, list(QUANTILES.values()), overwrite_input=True)
@@ -57,9 +55,7 @@ def column_profile(analysis: FitAnalysis, names: list[str], column: int) -> dict
 
 
 def circle_coordinates(analysis: FitAnalysis, names: list[str], columns: Array) -> dict[str, Any]:
-    """Phases in half-turns of the rows to draw, and the centroids a + ib, for each of these
-    columns.
-    """
+    """Return the phases of the rows to draw, in half-turns, and the centroids of each column."""
     numbers = analysis.rows_to_draw(ROWS_ON_CIRCLE)
     phases = analysis.phases(numbers)[:, columns]  # (m, columns)
     return {
@@ -69,7 +65,7 @@ def circle_coordinates(analysis: FitAnalysis, names: list[str], columns: Array) 
 
 
 def _circle(analysis: FitAnalysis, name: str, column: int, phases: Array) -> dict[str, Any]:
-    """One column's circle: phases and centroids, and which value has which angle."""
+    """Return the phases and centroids of a column, and the values of its angles."""
     return {
         "name": name,
         "column": int(column),
@@ -77,15 +73,16 @@ def _circle(analysis: FitAnalysis, name: str, column: int, phases: Array) -> dic
         "centroids": [
             [round(m.real, 6), round(m.imag, 6)] for m in analysis.model.centroids_[:, column]
         ],
-        # the step of values that turns half a circle
+        # the difference of values that is half a turn
         "half_turn": 1 / analysis.kernel.rates[column],
         "arcs": list(_arcs(analysis.kernel, column, phases)),
     }
 
 
 def _arcs(kernel: Any, column: int, phases: Array) -> Iterator[dict[str, float]]:
-    """The least and largest value of each kept interval that has rows, and the value at angle 0 if
-    it went on there.
+    """Yield the smallest and largest value of each kept interval that has rows, and its origin.
+
+    The origin is the value at angle 0 if the interval extends to it.
     """
     half_turn = 1 / kernel.rates[column]
     scale = kernel.scale
@@ -94,24 +91,24 @@ def _arcs(kernel: Any, column: int, phases: Array) -> Iterator[dict[str, float]]
         intervals if kernel.beyond != "wrap" else [(-np.inf, np.inf, scale.origin[column])]
     ):
         values = shift + phases * half_turn
-        inside = values[(values >= low - HAIR * half_turn) & (values <= high + HAIR * half_turn)]
+        tolerance = ROUNDING * half_turn
+        inside = values[(values >= low - tolerance) & (values <= high + tolerance)]
         if len(inside):
             yield {"origin": shift, "low": inside.min(), "high": inside.max()}
 
 
 def missing_and_beyond(analysis: FitAnalysis, names: list[str]) -> dict[str, Any]:
-    """Values missing and in no kept interval, per column that has any, and what has to be said of
-    them.
-    """
+    """Return counts of missing values and of values outside the kept intervals, with notes."""
     missing = analysis.sums.missing
     beyond = analysis.sums.beyond
     n = analysis.table.n_rows
     most_affected = np.argsort(-(missing + beyond), kind="stable")[:MAX_COLUMNS_DESCRIBED]
-    record = LeftOut(
-        beyond / np.maximum(n - missing, 1),
-        n,
-        analysis.sums.in_several,
-        analysis.sums.uninformative,
+    ignored = IgnoredValues(
+        analysis.kernel.scale,
+        shares=beyond / np.maximum(n - missing, 1),
+        n_rows=n,
+        n_in_several=analysis.sums.in_several,
+        n_uninformative=analysis.sums.uninformative,
     )
     is_ignored = analysis.kernel.beyond == "ignore"
     return {
@@ -121,9 +118,9 @@ def missing_and_beyond(analysis: FitAnalysis, names: list[str]) -> dict[str, Any
         "rows": analysis.sums.uninformative,
         "rows_in_several_columns": analysis.sums.in_several,
         "rule": analysis.kernel.beyond,
-        "notes": record.sentences(names) if is_ignored else [],
+        "notes": ignored.messages(names) if is_ignored else [],
         "columns": [
-            _kept_and_left_out(analysis, names, j) for j in most_affected if missing[j] + beyond[j]
+            _column_counts(analysis, names, j) for j in most_affected if missing[j] + beyond[j]
         ],
         "columns_with_any": (missing + beyond > 0).sum(),
         "histograms": [
@@ -134,8 +131,8 @@ def missing_and_beyond(analysis: FitAnalysis, names: list[str]) -> dict[str, Any
     }
 
 
-def _kept_and_left_out(analysis: FitAnalysis, names: list[str], column: int) -> dict[str, Any]:
-    """What one column keeps, and how many of its values are missing or left out."""
+def _column_counts(analysis: FitAnalysis, names: list[str], column: int) -> dict[str, Any]:
+    """Return the kept intervals of a column, and its numbers of missing and outside values."""
     intervals = kept_intervals(analysis, column)
     return {
         "name": names[column],
@@ -148,25 +145,21 @@ def _kept_and_left_out(analysis: FitAnalysis, names: list[str], column: int) -> 
 
 
 def kept_intervals(analysis: FitAnalysis, column: int) -> list[tuple[float, float]]:
-    """The kept intervals of a column, from the lowest."""
+    """Return the kept intervals of a column in ascending order."""
     scale = analysis.kernel.scale
     ends = zip(scale.low[column].tolist(), scale.high[column].tolist(), strict=True)
     return sorted((low, high) for low, high in ends if not math.isnan(low))
 
 
 def histogram_columns(analysis: FitAnalysis, beyond: Array) -> Array:
-    """The columns whose picture shows something: those with several kept intervals, or with most
-    values left out.
-    """
+    """Return the columns to draw: those with several kept intervals, then by values outside."""
     n_intervals = np.count_nonzero(~np.isnan(analysis.kernel.scale.low), axis=1)
     order = np.lexsort((-beyond, -n_intervals))
     return order[(n_intervals > 1)[order] | (beyond > 0)[order]][:MAX_HISTOGRAMS]
 
 
 def column_histogram(analysis: FitAnalysis, names: list[str], column: int) -> dict[str, Any]:
-    """Counts of a column's values in bins of its kept intervals, and below, between and above
-    these.
-    """
+    """Return counts of values in bins of the kept intervals, and below, between and above them."""
     x = analysis.table.column(column)
     x = np.sort(x[~np.isnan(x)])
     if not len(x):
@@ -190,7 +183,7 @@ def column_histogram(analysis: FitAnalysis, names: list[str], column: int) -> di
 
 
 def _bin_counts(values: Array, low: float, high: float, whole: float) -> Array:
-    """Counts in equal bins of an interval that is part of a whole width."""
+    """Return counts in equal bins of an interval; `whole` is the width of all intervals."""
     n_bins = max(1, round(HISTOGRAM_BINS * (high - low) / whole)) if whole > 0 else 1
     edges = np.linspace(low, high, n_bins + 1)
     return np.diff(

@@ -1,4 +1,4 @@
-"""Numbers about a fit: one pass of a fitted model over a table, in blocks whose sums add."""
+"""The analysis of a fit: labels, scores and sums from one pass of a fitted model over a table."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from ..table import Table
 from ..table.refusals import refuse_table_on_device
 from ..threads import count_threads
 
-BLOCK_CELLS = 1 << 19  # cells that one thread reads at a time: a few copies of a block stay small
-MAX_THREADS = 8  # blocks at a time; more only take memory
-MAX_ROWS_DRAWN = 1200  # rows drawn in a figure; more only darken it
+BLOCK_CELLS = 1 << 19  # cells of the block of a thread, small enough for a few copies
+MAX_THREADS = 8  # blocks at a time; more only use more memory
+MAX_ROWS_DRAWN = 1200  # rows drawn in a figure; more only make it darker
 
 
 @dataclass(frozen=True)
 class TableSums:
     """Sums over all rows."""
 
-    totals: Array  # (k, 2d) mapped rows of each cluster, on the grid
-    observed: Array  # (k, d) values of each cluster that count
-    loss: Any  # sum of squared distances, in the kernel's unit
-    missing: Array  # (d,) missing values
-    beyond: Array  # (d,) values in no kept interval of the scale
-    in_several: int  # rows with such values in two columns or more
-    uninformative: int  # rows without a value that counts
+    totals: Array  # (k, 2d) sums of the mapped rows of each cluster, in grid units
+    observed: Array  # (k, d) number of values of each cluster that are not ignored
+    loss: Any  # sum of squared distances, in the unit of the kernel
+    missing: Array  # (d,) number of missing values
+    beyond: Array  # (d,) number of values outside the kept intervals of the scale
+    in_several: int  # number of rows with such values in two columns or more
+    uninformative: int  # number of rows without a kept value
 
 
 @dataclass(frozen=True)
@@ -45,10 +45,10 @@ class FitAnalysis:
     model: Any
     table: Any  # (n, d), in memory
     C: OnCircles
-    is_hard: bool  # whether each row belongs to one cluster
+    is_hard: bool  # each row belongs to one cluster
     labels: Array  # (n,) int32
-    scores: Array  # (n,) cosine between a row and its centroid: 1 at the centroid
-    # (n,) 1 - nearest/second nearest distance: 0 on the border between two clusters; NaN for k = 1
+    scores: Array  # (n,) cosine of a row and its centroid, 1 at the centroid
+    # (n,) 1 - (nearest distance)/(second nearest): 0 between two clusters, NaN for k = 1
     margins: Array
     sums: TableSums
 
@@ -59,19 +59,17 @@ class FitAnalysis:
 
     @cached_property
     def sizes(self) -> Array:
-        """Rows of each cluster, (k,)."""
+        """The number of rows of each cluster, (k,)."""
         return np.bincount(self.labels, minlength=len(self.C))
 
     @property
     def inertia(self) -> float:
-        """Sum of squared distances of the rows to their centroids."""
+        """The sum of squared distances of the rows to their centroids."""
         return float(self.sums.loss * self.kernel.loss_unit)
 
     @cached_property
     def resultant_lengths(self) -> Array:
-        """Mean resultant length R of each cluster and column, (k, d); 1 where no value is
-        observed.
-        """
+        """The mean resultant length R of each cluster and column, (k, d), 1 without values."""
         totals = self.sums.totals.astype(np.float64) / GRID
         observed = self.sums.observed.astype(np.float64)
         d = observed.shape[1]
@@ -80,11 +78,10 @@ class FitAnalysis:
 
     @cached_property
     def separation(self) -> Array:
-        """Share of each column's circular variance 1 - R that lies between the clusters, (d,) in
-        [0, 1].
+        """The share of the circular variance 1 - R of each column between the clusters, (d,).
 
-        1 - (1 - sum_c n_c R_c / n)/(1 - R): 0 where clusters are alike, 1 where each sits on one
-        angle of its own.
+        It is 1 - (1 - sum_c n_c R_c / n)/(1 - R): 0 if the clusters are alike, 1 if the rows of
+        each cluster have the same angle.
         """
         totals = self.sums.totals.sum(axis=0).astype(np.float64) / GRID  # (2d,)
         observed = self.sums.observed.astype(np.float64)  # (k, d)
@@ -92,14 +89,14 @@ class FitAnalysis:
         counts = np.maximum(observed.sum(axis=0), 1)
         spread = 1 - np.minimum(np.hypot(totals[:d], totals[d:]) / counts, 1)
         within = 1 - (observed * self.resultant_lengths).sum(axis=0) / counts
-        # less is the grid's rounding, not spread
+        # a smaller spread is due to rounding to the grid
         has_spread = (spread > 1 / GRID) & (observed.sum(axis=0) > 0)
         return np.where(
             has_spread, np.clip(1 - within / np.where(has_spread, spread, 1.0), 0, 1), 0.0
         )
 
     def column_numbers(self, features: Any, most: int) -> Array:
-        """Column numbers: those given, or the most separating where none are."""
+        """Return the given column numbers, or those with the largest separation."""
         if features is None:
             return np.argsort(-self.separation, kind="stable")[:most]
         d = self.table.n_columns
@@ -107,14 +104,15 @@ class FitAnalysis:
         are_integers = numbers.ndim == 1 and numbers.dtype.kind in "iu" and len(numbers) > 0
         if not are_integers or numbers.min() < 0 or numbers.max() >= d:
             raise ValueError(
-                f"features must be column numbers from 0 to {d - 1}, got {features!r}: give one "
+                f"features must be column numbers from 0 to {d - 1}, got {features!r}: pass one "
                 f"or more."
             )
         return numbers
 
     def rows_to_draw(self, most: int = MAX_ROWS_DRAWN) -> Array:
-        """Row numbers to draw: all, or evenly spaced ones of the rows sorted by cluster, so each
-        has its share.
+        """Return the numbers of rows to draw: all rows, or a share of each cluster.
+
+        The share consists of evenly spaced rows after sorting by cluster.
         """
         n = len(self.labels)
         if n <= most:
@@ -123,40 +121,38 @@ class FitAnalysis:
         return np.sort(order[np.linspace(0, n - 1, most).round().astype(np.intp)])
 
     def dense_rows(self, numbers: Array) -> Array:
-        """These rows of the table, (m, d) float64."""
+        """Return these rows of the table, (m, d) float64."""
         return np.asarray(self.table.dense(numbers), np.float64)
 
     def column_values(self, column: int) -> Array:
-        """The values of a column that count: observed, and inside the bounds where others are
-        ignored.
-        """
+        """Return the values of a column that are neither missing nor ignored."""
         x = self.table.column(column)
         if self.kernel.beyond != "ignore":
             return x[~np.isnan(x)]
         return x[self.kernel.scale.take([column]).inside(x[:, None])[:, 0]]
 
     def phases(self, numbers: Array) -> Array:
-        """These rows in half-turns, (m, d); NaN where a value does not count."""
+        """Return these rows in half-turns, (m, d); NaN for missing and ignored values."""
         return self.kernel.coordinates(self.dense_rows(numbers))
 
     def mapped_rows(self, numbers: Array) -> Array:
-        """These rows mapped, (m, 2d); where a value does not count, its centroid's."""
+        """Return these mapped rows, (m, 2d), with missing values replaced by the centroid's."""
         F = self.kernel.embed(self.dense_rows(numbers))
         return self.kernel.from_rows(F, self.C.take(self.labels[numbers])).f / GRID
 
     def clusters_by_distance(self, row: int) -> Array:
-        """The clusters from the nearest to this row to the farthest, (k,)."""
+        """Return the clusters in order of their distance from a row, nearest first, (k,)."""
         F = self.kernel.embed(self.dense_rows(np.array([row])))
         return np.argsort(self.kernel.distance(F, self.C)[0], kind="stable")
 
 
 def analyse_fit(model: Any, X: Any) -> FitAnalysis:
-    """One pass of a fitted model over the rows of X, on its engine."""
+    """Analyse the rows of X in one pass of a fitted model, on its engine."""
     check_is_fitted(model)
     if not (model.kernel_.is_circular and model.kernel_.has_exact_arithmetic):
-        what = f"a fitted {type(model).__name__} with a kernel of its own"
         raise TypeError(
-            f"the report and its displays show rows on circles, so kernel='euler' only; got {what}."
+            f"the report and its displays support only the Euler kernel; got a fitted "
+            f"{type(model).__name__} with another kernel."
         )
     placed = place_fitted(model, X)
     C = fitted_centroids(model)
@@ -187,7 +183,7 @@ def analyse_fit(model: Any, X: Any) -> FitAnalysis:
 
 
 def thread_pool(model: Any) -> ThreadPoolExecutor:
-    """Threads for NumPy's work on blocks or columns."""
+    """Return a thread pool for NumPy operations on blocks or columns."""
     return ThreadPoolExecutor(min(count_threads(model.n_threads), MAX_THREADS))
 
 
@@ -196,8 +192,9 @@ def _dense_blocks(table: Table) -> Iterator[Array]:
 
 
 def _missing_and_beyond(kernel: Any, X: Array) -> tuple[Array, Array, int]:
-    """How many values of each column are missing, and in no kept interval, (d,); rows with several
-    such values.
+    """Return counts of missing and of outside values by column, (d,), and of rows with several.
+
+    A row is counted if it has at least two values outside the kept intervals.
     """
     missing = np.isnan(X)
     beyond = ~missing & ~kernel.scale.inside(X)
@@ -209,8 +206,9 @@ def _missing_and_beyond(kernel: Any, X: Array) -> tuple[Array, Array, int]:
 
 
 def row_margins(D: Array, labels: Array) -> Array:
-    """1 - sqrt(nearest/second nearest) of squared distances D (n, k); 0 where both are 0, NaN with
-    one cluster.
+    """Return 1 - sqrt(nearest/second nearest) of squared distances D (n, k), (n,).
+
+    It is 0 if both are 0, and NaN with one cluster.
     """
     if D.shape[1] == 1:
         return np.full(len(D), np.nan)

@@ -1,4 +1,4 @@
-"""Notable rows: typical of each cluster, doubtful between two, unlike any centre."""
+"""Notable rows: typical of a cluster, between two clusters, or unlike all centres."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from .._grid import Array
 from .fit_analysis import FitAnalysis
 
 LIST_LENGTH = 8  # rows in each list
-MAX_TYPICAL_CLUSTERS = 26  # clusters with typical rows of their own, the largest
+MAX_TYPICAL_CLUSTERS = 26  # the largest clusters, for which typical rows are listed
 
 
 def notable_rows(analysis: FitAnalysis, names: list[str], columns: Array) -> dict[str, Any]:
-    """The rows of each list, with their values in these columns."""
+    """Return the rows of each list, with their values in these columns."""
     lists = {
         "typical": typical_rows(analysis),
         "doubtful": doubtful_rows(analysis),
@@ -30,7 +30,7 @@ def notable_rows(analysis: FitAnalysis, names: list[str], columns: Array) -> dic
 
 
 def typical_rows(analysis: FitAnalysis) -> Array:
-    """Row numbers of the highest scores in each of the largest clusters, by cluster."""
+    """Return the numbers of the rows with the highest scores in each of the largest clusters."""
     sizes = analysis.sizes
     largest = np.sort(np.argsort(-sizes, kind="stable")[:MAX_TYPICAL_CLUSTERS])
     members = [np.flatnonzero(analysis.labels == c) for c in largest]
@@ -39,29 +39,26 @@ def typical_rows(analysis: FitAnalysis) -> Array:
 
 
 def doubtful_rows(analysis: FitAnalysis) -> Array:
-    """Row numbers of the smallest margins; none with one cluster."""
-    return (
-        smallest_first(analysis.margins, LIST_LENGTH)
-        if len(analysis.sizes) > 1
-        else np.empty(0, np.intp)
-    )
+    """Return the numbers of the rows with the smallest margins, none with a single cluster."""
+    if len(analysis.sizes) == 1:
+        return np.empty(0, np.intp)
+    return smallest_first(analysis.margins, LIST_LENGTH)
 
 
 def smallest_first(values: Array, count: int) -> Array:
-    """Places of the smallest values, in order, the first of several first; without sorting them
-    all.
+    """Return the indices of the smallest values in ascending order, without a full sort.
+
+    Ties keep their order.
     """
     if len(values) <= count:
         return np.argsort(values, kind="stable")
     bound = np.partition(values, count - 1)[count - 1]
-    places = np.flatnonzero(values <= bound)
-    return places[np.argsort(values[places], kind="stable")][:count]
+    small = np.flatnonzero(values <= bound)
+    return small[np.argsort(values[small], kind="stable")][:count]
 
 
 def _row_record(analysis: FitAnalysis, columns: Array, row: Any) -> dict[str, Any]:
-    """One row of the table: its number, cluster, score, margin, second nearest cluster and some
-    values.
-    """
+    """Return the number, clusters, score, margin and some values of one row."""
     clusters = analysis.clusters_by_distance(row)
     return {
         "row": int(row),

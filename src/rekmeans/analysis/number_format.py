@@ -1,4 +1,4 @@
-"""Numbers and names as text for people, in figures and on the page."""
+"""Numbers and names as text, for figures and the report."""
 
 from __future__ import annotations
 
@@ -11,20 +11,18 @@ RANGE = " \N{EN DASH} "
 
 
 def format_number(value: float | None, width: float | None = None) -> str:
-    """A number as text: three digits, or the decimals that distinguish values over a range of this
-    width.
-    """
+    """Return a number as text, with three digits or with the decimals that a range needs."""
     if value is None or not math.isfinite(value):
         return NO_VALUE
     if width and 1e-4 <= width < 1e7 and abs(value) < 1e9:
         text = f"{value:,.{max(0, 2 - math.floor(math.log10(width)))}f}"
     else:
         text = f"{value:,.0f}" if 1e3 <= abs(value) < 1e7 else f"{value:.3g}"
-    return text.replace("-", MINUS if text.strip("-0.") else "")  # no minus before a rounded zero
+    return text.replace("-", MINUS if text.strip("-0.") else "")  # no minus sign before 0.00
 
 
 def format_seconds(seconds: float | None) -> str:
-    """A time with the unit that suits it."""
+    """Return a time as text in s, ms or µs."""
     if seconds is None:
         return NO_VALUE
     for unit, size in (("µs", 1e-6), ("ms", 1e-3)):
@@ -34,7 +32,7 @@ def format_seconds(seconds: float | None) -> str:
 
 
 def band_width(profile: dict[str, Any]) -> float | None:
-    """Width of a column's 5-95 % range; None where it has no values."""
+    """Return the width of the 5-95 % range of a column, or None if it has no values."""
     return None if profile["q05"] is None else float(profile["q95"] - profile["q05"])
 
 

@@ -1,4 +1,4 @@
-"""Where clusters come from: settings, versions and the lines of Python that give them again."""
+"""The provenance of clusters: settings, versions, and Python code that reproduces them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,7 @@ from .. import __version__
 
 
 def provenance(model: Any, is_fit_table: bool) -> dict[str, Any]:
-    """Settings, versions and Python: a fit again for the table of the fit, the model's file for
-    another table.
-    """
+    """Return settings, versions and Python code: a new fit, or for another table its model file."""
     settings = {name: json_setting(value) for name, value in model.get_params(deep=False).items()}
     has_fixed_start = model.random_state is not None and isinstance(model.init, str)
     return {
@@ -28,7 +26,7 @@ def provenance(model: Any, is_fit_table: bool) -> dict[str, Any]:
 
 
 def fit_lines(model: Any, settings: dict[str, Any]) -> list[str]:
-    """Python that fits again, naming the settings that are not the defaults."""
+    """Return Python code that repeats the fit, with all settings that are not defaults."""
     defaults = {
         name: json_setting(p.default)
         for name, p in inspect.signature(type(model)).parameters.items()
@@ -46,7 +44,7 @@ def fit_lines(model: Any, settings: dict[str, Any]) -> list[str]:
 
 
 def load_lines() -> list[str]:
-    """Python that labels rows by the model's file."""
+    """Return Python code that labels rows with a model file."""
     return [
         "from rekmeans import load",
         "",
@@ -56,7 +54,7 @@ def load_lines() -> list[str]:
 
 
 def library_versions() -> dict[str, str]:
-    """What runs here."""
+    """Return the versions of the libraries, and the system."""
     return {
         "rekmeans": __version__,
         "Python": platform.python_version(),
@@ -68,11 +66,8 @@ def library_versions() -> dict[str, str]:
 
 
 def json_setting(value: Any) -> Any:
-    """A setting that JSON can hold; any other by the name of its type."""
+    """Return a setting in a type that JSON supports, or else the name of its type."""
     if isinstance(value, np.generic):
         return value.item()
-    return (
-        value
-        if value is None or isinstance(value, bool | int | float | str)
-        else f"<{type(value).__name__}>"
-    )
+    is_plain = value is None or isinstance(value, bool | int | float | str)
+    return value if is_plain else f"<{type(value).__name__}>"

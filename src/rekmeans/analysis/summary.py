@@ -1,6 +1,4 @@
-"""The summary: what a fitted model finds in a table, as a plain dict of bounded size that JSON can
-hold.
-"""
+"""The summary of a fitted model on a table: a dict of bounded size that can be saved as JSON."""
 
 from __future__ import annotations
 
@@ -25,14 +23,14 @@ from .fit_analysis import FitAnalysis, analyse_fit, thread_pool
 from .notable_rows import notable_rows
 from .provenance import provenance
 
-MAX_CIRCLES = 6  # columns drawn on their circle
-MAX_VALUES = 5  # values listed of a notable row
-MAX_PASSES = 1000  # passes of a history
+MAX_CIRCLES = 6  # columns that are drawn on a circle
+MAX_VALUES = 5  # values listed for a notable row
+MAX_PASSES = 1000  # passes listed in a history
 
 METHOD_NAMES = {"rectified": "Rectified Euler k-means", "mean": "Euler k-means"}
-MAX_CLASSES = 60  # a larger table of classes against clusters is not readable
+MAX_CLASSES = 60  # a larger table of classes by clusters would not be readable
 MISSING_TEXTS = {"None", "nan", "NaT", "<NA>"}  # str() of a missing class, in any library
-SMALLEST_DIVISOR = 1e-300  # keeps a division by a length or a trace of zero finite
+SMALLEST_DIVISOR = 1e-300  # avoids a division by zero
 
 
 def summary(
@@ -43,23 +41,27 @@ def summary(
     y: ArrayLike | None = None,
     title: str | None = None,
 ) -> dict[str, Any]:
-    """What the model finds in X: sizes, profiles, separating columns, notable rows, settings.
+    """Summarize a fitted model on X: sizes, profiles, separating columns, notable rows, settings.
 
     Parameters
     ----------
     model : fitted EulerKMeans or RectifiedEulerKMeans
-    X : table
-        The table it was fitted on, or another with the same columns.
-    names : (n_features,) column names; by default those of the fit, else x0, x1, ...
-    y : (n_samples,) known classes, to compare the clusters with; masked, None or NaN where a row
-    has none; or None
-    title : text at the head of the report
+        The model to summarize.
+    X : table of shape (n_samples, n_features)
+        The table of the fit, or another table with the same columns.
+    names : array of str or None
+        Names of the columns; by default those of the fit, or else x0, x1, ...
+    y : array of shape (n_samples,) or None
+        Known classes, which are compared with the clusters. The class of a row may be missing
+        (masked, None or NaN).
+    title : str or None
+        Title of the report.
 
     Returns
     -------
     dict
-        Of numbers, text, lists and dicts. Its size does not grow with the rows: figures get at most
-        1200 of them.
+        Numbers, text, lists and dicts. The size does not grow with the number of rows: figures show
+        at most 1200 rows.
 
     Examples
     --------
@@ -73,7 +75,7 @@ def summary(
     analysis = analyse_fit(model, X)
     if not analysis.is_hard:
         raise TypeError(
-            f"a report describes hard clusters only; got {type(model).__name__}: draw its displays."
+            f"a report supports only hard clusters; got {type(model).__name__}: use its displays."
         )
     return json_value(_sections(analysis, column_names(model, names), y, title))
 
@@ -81,14 +83,14 @@ def summary(
 def _sections(
     analysis: FitAnalysis, names: list[str], y: ArrayLike | None, title: str | None
 ) -> dict[str, Any]:
-    """The summary with its arrays as they are."""
+    """Return the summary with arrays in place of lists."""
     model = analysis.model
     is_own = is_fit_table(analysis)
-    order = analysis.column_numbers(None, MAX_COLUMNS_DESCRIBED)  # most separating first
+    order = analysis.column_numbers(None, MAX_COLUMNS_DESCRIBED)  # by separation
     with thread_pool(model) as pool:
         profiles = list(pool.map(lambda j: column_profile(analysis, names, j), order))
     return {
-        "title": title or f"{len(analysis.sizes)} clusters of {len(analysis.labels):,} rows",
+        "title": title or _default_title(len(analysis.sizes), len(analysis.labels)),
         "table": table_size(analysis),
         "own_fit": is_own,
         "method": method_settings(analysis, is_own),
@@ -107,8 +109,12 @@ def _sections(
     }
 
 
+def _default_title(k: int, n: int) -> str:
+    return f"{k} cluster{'s' if k != 1 else ''} of {n:,} row{'s' if n != 1 else ''}"
+
+
 def table_size(analysis: FitAnalysis) -> dict[str, Any]:
-    """Size of the table and of what figures draw of it."""
+    """Return the numbers of rows and columns, and how many of them are described and drawn."""
     n, d = analysis.table.n_rows, analysis.table.n_columns
     return {
         "rows": n,
@@ -119,12 +125,11 @@ def table_size(analysis: FitAnalysis) -> dict[str, Any]:
 
 
 def is_fit_table(analysis: FitAnalysis) -> bool:
-    """Whether this is the table that the model was fitted on: its labels and its objective, bit for
-    bit.
+    """Return whether the model was fitted on this table: labels and objective are bit-identical.
 
-    Labels alone do not show it: with one cluster all tables of a length share them. The objective
-    alone does not depend on the order of rows. A fit with row weights has another objective: its
-    report would describe a run without them.
+    Labels are not enough, because all tables of one length have the same labels with one cluster.
+    The objective is not enough, because it does not depend on the order of the rows. A fit with row
+    weights has another objective, so its report does not describe the fit.
     """
     model = analysis.model
     has_fit = hasattr(model, "labels_") and hasattr(model, "history_")
@@ -136,7 +141,7 @@ def is_fit_table(analysis: FitAnalysis) -> bool:
 
 
 def method_settings(analysis: FitAnalysis, is_own: bool) -> dict[str, Any]:
-    """How the rows were clustered, and how it went if that was in the model's own fit."""
+    """Return the settings of the method, and the passes and time of the fit if X is its table."""
     model = analysis.model
     return {
         "name": METHOD_NAMES[model.centroids],
@@ -154,7 +159,7 @@ def method_settings(analysis: FitAnalysis, is_own: bool) -> dict[str, Any]:
 
 
 def json_value(value: Any) -> Any:
-    """The value in lists, dicts, numbers and text; None for what is not a finite number."""
+    """Return the value as lists, dicts, numbers and text, with None for NaN and infinity."""
     if isinstance(value, dict):
         return {str(name): json_value(item) for name, item in value.items()}
     if isinstance(value, np.ndarray | list | tuple):
@@ -168,17 +173,16 @@ def json_value(value: Any) -> Any:
 
 
 def class_comparison(y: ArrayLike, analysis: FitAnalysis) -> dict[str, Any] | None:
-    """Known classes beside the clusters: accuracy by best matching, NMI, and the table of both;
-    None without any.
+    """Return accuracy, NMI and a contingency table of known classes and clusters.
 
-    Rows of unknown class count in none of them.
+    Rows without a class are excluded. Without any class, the result is None.
     """
     known = ~is_class_missing(y)
     k = len(analysis.sizes)
     if known.shape != analysis.labels.shape:
         raise ValueError(
-            f"y must have one class for each of the {len(analysis.labels)} rows, got shape "
-            f"{known.shape}."
+            f"y must have one class for each of the {len(analysis.labels)} rows, got an array of "
+            f"shape {known.shape}."
         )
     if not known.any():
         return None
@@ -201,7 +205,7 @@ def class_comparison(y: ArrayLike, analysis: FitAnalysis) -> dict[str, Any] | No
 
 
 def is_class_missing(y: ArrayLike) -> Array:
-    """Which rows have no class: masked, None, NaN or what else pandas writes for it, (n,)."""
+    """Return a mask of the rows without a class: masked, None, NaN or pandas' NA and NaT, (n,)."""
     classes = np.asarray(y)
     if classes.dtype == object:
         texts = [not isinstance(v, str) and str(v) in MISSING_TEXTS for v in classes.ravel()]
@@ -212,8 +216,9 @@ def is_class_missing(y: ArrayLike) -> Array:
 
 
 def principal_projection(analysis: FitAnalysis) -> dict[str, Any]:
-    """The first two principal components of the rows to draw, mapped; a missing value counts as its
-    centroid's.
+    """Return the first two principal components of the mapped rows to draw.
+
+    Missing values are replaced by those of the centroid.
     """
     numbers = analysis.rows_to_draw()
     F = analysis.mapped_rows(numbers)  # (m, 2d)
@@ -228,15 +233,16 @@ def principal_projection(analysis: FitAnalysis) -> dict[str, Any]:
 
 
 def principal_axes(A: Array) -> tuple[Array, Array]:
-    """The two principal axes (p, 2) of centred rows A (m, p), and their shares of the variance;
-    zeros where p < 2.
+    """Return two principal axes of centred rows A (m, p), (p, 2), and their shares of the variance.
+
+    For p < 2, the missing axes are zero.
     """
-    # the smaller of the two; their eigenvalues are the same
+    # the smaller of A A' and A' A, which have the same nonzero eigenvalues
     S = A @ A.T if len(A) < A.shape[1] else A.T @ A
     values, vectors = eigh(S, subset_by_index=[max(len(S) - 2, 0), len(S) - 1])
     axes = (vectors if len(S) == A.shape[1] else A.T @ vectors)[:, ::-1]  # (p, 2)
     axes = axes / np.maximum(np.linalg.norm(axes, axis=0), SMALLEST_DIVISOR)
-    # of two mirror images always the same
+    # fix the signs
     axes *= np.sign(axes[np.abs(axes).argmax(axis=0), range(axes.shape[1])])
     shares = np.maximum(values[::-1], 0) / max(np.trace(S), SMALLEST_DIVISOR)
     lacking = 2 - len(shares)

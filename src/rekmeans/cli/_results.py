@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..io.file_table import FileTable, name_list
-from ..scales.left_out import way_out
+from ..scales.left_out import how_to_keep
 from .plugin import print_lines, print_table
 
 N_FEATURES = 2  # that describe a cluster: more do not fit a line
@@ -33,7 +33,7 @@ def print_clusters(model: Any, table: FileTable, result: dict[str, Any]) -> None
         )
         print_lines(f"skipped: {columns}")
     if result["left_out"]["notes"]:
-        print_lines(" ".join([*result["left_out"]["notes"], way_out("--scale range")]))
+        print_lines(" ".join([*result["left_out"]["notes"], how_to_keep("`--beyond clip`")]))
     print_lines(f"objective {result['objective']:.6g} after {result['passes']} passes")
     if "accuracy" in result:
         print_lines(

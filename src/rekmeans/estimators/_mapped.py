@@ -17,7 +17,7 @@ from .._grid import Array
 from ..engines import Rows
 from ..kernels.euler import Euler
 from ..scales import BEYOND, SCALES, Scale
-from ..scales.left_out import LeftOutWarning, count_left_out, way_out
+from ..scales.left_out import IgnoredValuesWarning, count_ignored_values, how_to_keep
 from ..table import Table
 from .placement import Placement
 
@@ -88,10 +88,10 @@ def warn_of_what_is_left_out(placed: Placement, table: Table) -> None:
     rows = placed.rows
     if rows.kernel.beyond != "ignore":
         return
-    left_out = count_left_out(
+    ignored = count_ignored_values(
         rows.kernel.scale, placed.summary, table.n_rows, rows.n_uninformative()
     )
     names = table.columns.get("feature_names_in_")
-    if sentences := left_out.sentences(None if names is None else names.tolist()):
-        text = " ".join([*sentences, way_out("scale='range'")])
-        warnings.warn(text, LeftOutWarning, stacklevel=caller_stacklevel())
+    if messages := ignored.messages(None if names is None else names.tolist()):
+        text = " ".join([*messages, how_to_keep("beyond='clip'")])
+        warnings.warn(text, IgnoredValuesWarning, stacklevel=caller_stacklevel())

@@ -1,6 +1,4 @@
-"""What a scale leaves out, said aloud: columns with many such cells, and rows left out in several
-columns at once.
-"""
+"""Warnings about values that a scale ignores: many in a column, or in several columns of a row."""
 
 from __future__ import annotations
 
@@ -13,97 +11,118 @@ from .._grid import Array
 from ..table import ColumnSummary
 from .record import Scale
 
-NOTABLE = 0.01  # of a column's cells, or of the rows, may be left out without a word
-FEW = 2  # and so many cells of it
-CHANCE = 3.0  # times as many rows as chance would leave out in several columns are no chance
-COLUMNS_NAMED = 3  # columns named in a sentence
+MIN_SHARE = 0.01  # a smaller share of the cells of a column, or of the rows, is not reported
+MIN_CELLS = 3  # fewer cells of a column are not reported
+CHANCE_FACTOR = 3.0  # rows with several outliers are reported at this multiple of their expectation
+MAX_COLUMNS_NAMED = 3  # columns named in a message; the others are counted
 
 
-class LeftOutWarning(UserWarning):
-    """Cells or rows that a scale leaves out may be errors, or a small group far away: the user has
-    to know.
-    """
+class IgnoredValuesWarning(UserWarning):
+    """A scale ignored many values, which may be errors or a small group of distant rows."""
+
+
+LeftOutWarning = IgnoredValuesWarning  # the name until version 0.2
 
 
 @dataclass(frozen=True)
-class LeftOut:
-    """Cells in no kept interval, by column, and the rows that they are in."""
+class IgnoredValues:
+    """Counts of the values outside the kept intervals of a scale."""
 
-    shares: Array  # (d,) of each column's cells
+    scale: Scale
+    shares: Array  # (d,) share of the cells of each column
     n_rows: int
-    n_in_several: int  # rows left out in two columns or more
-    n_uninformative: int  # rows of which every cell is left out
+    n_in_several: int  # rows with such values in two columns or more
+    n_uninformative: int  # rows without a kept value
 
     @property
     def expected_in_several(self) -> float:
-        """Rows left out in two columns or more if each column left out its cells by chance."""
+        """The expected number of rows with such values in several independent columns."""
         shares = np.minimum(self.shares, 1 - 1e-12)
         none = float(np.prod(1 - shares))
         return self.n_rows * max(0.0, 1 - none * (1 + float((shares / (1 - shares)).sum())))
 
     @property
     def is_notable_in_several(self) -> bool:
-        """Whether the same rows are left out in several columns more often than by chance."""
-        is_notable = self.n_in_several >= max(2.0, NOTABLE * self.n_rows)
-        return is_notable and self.n_in_several >= CHANCE * self.expected_in_several
+        """Whether many more rows than expected have such values in several columns."""
+        is_notable = self.n_in_several >= max(2.0, MIN_SHARE * self.n_rows)
+        return is_notable and self.n_in_several >= CHANCE_FACTOR * self.expected_in_several
 
-    def sentences(self, names: Sequence[str] | None = None) -> list[str]:
-        """What a person has to know; nothing where little is left out."""
-        columns = np.flatnonzero((self.shares > NOTABLE) & (self.shares * self.n_rows > FEW + 0.5))
+    def messages(self, names: Sequence[str] | None = None) -> list[str]:
+        """Return a message for each notable finding, none if few values are ignored."""
+        n_ignored = self.shares * self.n_rows
+        columns = np.flatnonzero((self.shares > MIN_SHARE) & (n_ignored > MIN_CELLS - 0.5))
         found = []
         if len(columns):
-            found.append(
-                f"{_column_shares(self.shares, columns, names)} left out as far from all others."
-            )
+            found.append(self._column_message(columns, names))
         if self.n_uninformative:
+            verbs = ("has", "does") if self.n_uninformative == 1 else ("have", "do")
             found.append(
-                f"{self.n_uninformative:,} of {self.n_rows:,} rows take no part: all their cells "
-                f"are left out."
+                f"{self.n_uninformative:,} of {self.n_rows:,} rows {verbs[0]} no kept value and "
+                f"{verbs[1]} not influence the centroids."
             )
         elif self.is_notable_in_several:
             found.append(
-                f"{self.n_in_several:,} of {self.n_rows:,} rows are left out in several columns "
-                f"at once, "
-                f"{self.expected_in_several:,.0f} by chance: a group of their own?"
+                f"{self.n_in_several:,} rows are extreme in several columns "
+                f"({self.expected_in_several:,.0f} expected by chance). They may be a real group."
             )
         return found
 
+    def _column_message(self, columns: Array, names: Sequence[str] | None) -> str:
+        """Return a message about these columns, which names those with the largest shares."""
+        columns = columns[np.argsort(-self.shares[columns], kind="stable")]
+        parts = [
+            (
+                f"{self.shares[j]:.1%} of {f'column {j}' if names is None else f'`{names[j]}`'}",
+                f"(kept: {self._kept_text(j)})",
+            )
+            for j in columns[:MAX_COLUMNS_NAMED]
+        ]
+        n_others = len(columns) - len(parts)
+        if len(columns) == 1:
+            share, kept = parts[0]
+            return f"Ignored {share} as outliers {kept}."
+        listed = [f"{share} {kept}" for share, kept in parts]
+        if n_others:
+            columns_text = "column" if n_others == 1 else "columns"
+            listed.append(f"more than {MIN_SHARE:.0%} of {n_others} other {columns_text}")
+        return f"Ignored as outliers: {', '.join(listed[:-1])} and {listed[-1]}."
 
-def way_out(option: str) -> str:
-    """What to do if groups are left out, in the words of the interface that says so."""
-    return f"If these are not errors, use {option}."
+    def _kept_text(self, column: int) -> str:
+        """Return the kept intervals of a column as text, such as "0 to 12 and 90 to 99"."""
+        ends = zip(self.scale.low[column], self.scale.high[column], strict=True)
+        intervals = sorted((low, high) for low, high in ends if not np.isnan(low))
+        texts = [f"{_bound_text(low)} to {_bound_text(high)}" for low, high in intervals]
+        return " and ".join([", ".join(texts[:-1]), texts[-1]] if len(texts) > 1 else texts)
 
 
-def _column_shares(shares: Array, columns: Array, names: Sequence[str] | None) -> str:
-    """The columns that leave out most, with their shares."""
-    most = columns[np.argsort(-shares[columns], kind="stable")]
-    shown = [
-        f"{shares[j]:.1%} of {f'column {j}' if names is None else names[j]}"
-        for j in most[:COLUMNS_NAMED]
-    ]
-    more = len(most) - len(shown)
-    return ", ".join(shown) + (
-        f" and more than {NOTABLE:.0%} of {more} other columns" if more else ""
-    )
+def how_to_keep(option: str) -> str:
+    """Return the advice for users whose ignored values are real."""
+    return f"If these values are real, pass {option}."
 
 
-def count_left_out(
+def count_ignored_values(
     scale: Scale, summary: ColumnSummary, n_rows: int, n_uninformative: int
-) -> LeftOut:
-    """What the scale leaves out; rows of a large table are counted in the sample that its scale is
-    made of.
+) -> IgnoredValues:
+    """Return counts of the values that the scale ignores.
+
+    The rows of a large table are counted in the sample from which its scale was made.
     """
     shares = np.zeros(scale.n_columns) if scale.left_out is None else scale.left_out
     n_in_several = 0
-    if np.count_nonzero(shares > NOTABLE / 2) > 1:
+    if np.count_nonzero(shares > MIN_SHARE / 2) > 1:
         counts = summary.find_compiled(cells_left_out_by_row)(summary, scale)
         n_in_several = round(np.count_nonzero(counts > 1) / len(counts) * n_rows)
-    return LeftOut(shares, n_rows, n_in_several, n_uninformative)
+    return IgnoredValues(scale, shares, n_rows, n_in_several, n_uninformative)
 
 
 def cells_left_out_by_row(summary: ColumnSummary, scale: Scale) -> Array:
-    """How many cells of each row are in no kept interval, (n,)."""
+    """Return the number of cells of each row outside the kept intervals, (n,)."""
     counts = np.zeros(summary.rows.n_rows, np.int64)
     for columns, X in summary.column_blocks():
         counts += np.count_nonzero(~scale.take(columns).inside(X) & ~np.isnan(X), axis=1)
     return counts
+
+
+def _bound_text(value: float) -> str:
+    """Return the end of an interval with four digits, and thousands separators if it is large."""
+    return f"{value:,.0f}" if 1e3 <= abs(value) < 1e15 else f"{value:.4g}"
