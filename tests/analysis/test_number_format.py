@@ -12,7 +12,7 @@ from rekmeans.analysis.number_format import format_number, shorten_name
      (-0.001, 3.0, "0.00"), (12345.6, None, "12,346"), (None, 1.0, "\N{EN DASH}"), (1e-9, 1e-9,
          "1e\N{MINUS SIGN}09")],
 )  # fmt: skip
-def test_numbers_for_people(value, width, text):
+def test_numbers_as_text(value, width, text):
     assert format_number(value, width) == text
 
 

@@ -1,6 +1,4 @@
-"""The summary against plain NumPy, its size and memory; numbers and names as text; what may be
-imported.
-"""
+"""The summary matches plain NumPy, and its size and memory are bounded."""
 
 import json
 import math
@@ -24,7 +22,7 @@ from support import oracle
 
 @pytest.fixture(scope="module", params=[RectifiedEulerKMeans, EulerKMeans])
 def case(request, dirty_wine):
-    """A fitted model, its table, the classes and the summary."""
+    """Return a fitted model, its table, the classes and the summary."""
     X, y = dirty_wine
     with pytest.warns(UserWarning, match="1 of 178 rows has no kept value"):
         model = request.param(3, random_state=0).fit(X)
@@ -32,7 +30,7 @@ def case(request, dirty_wine):
 
 
 def cells(model, X):
-    """Which cells count, (n, d), by the bounds of the scale."""
+    """Return a mask of the kept cells, (n, d)."""
     low, high = model.kernel_.scale.bounds
     return (X >= low) & (X <= high)
 
@@ -49,7 +47,7 @@ def test_sizes_objective_and_classes_are_those_of_the_fit(case):
 
 
 def with_missing_classes(y):
-    """The classes, missing in some rows, as each library writes them."""
+    """Yield classes that are missing in some rows, in the form of each library."""
     gone = np.arange(len(y)) % 4 == 0
     series = pd.Series(y).mask(gone)
     yield "NaN", series.to_numpy()
@@ -61,7 +59,7 @@ def with_missing_classes(y):
 @pytest.mark.parametrize(
     "at", range(4), ids=[name for name, _ in with_missing_classes(np.zeros(4, int))]
 )
-def test_rows_without_a_class_are_in_no_score(case, at):
+def test_rows_without_a_class_are_excluded_from_the_scores(case, at):
     model, X, y, _ = case
     contents = summary(model, X, y=list(with_missing_classes(y))[at][1])["classes"]
     known = np.arange(len(y)) % 4 != 0
@@ -71,14 +69,14 @@ def test_rows_without_a_class_are_in_no_score(case, at):
     assert contents["number"] == 3
 
 
-def test_classes_need_one_for_each_row_and_none_are_no_classes(case):
+def test_classes_need_a_value_per_row_and_may_all_be_missing(case):
     model, X, y, _ = case
     with pytest.raises(ValueError, match=r"one class for each of the 178 rows, got shape \(50,\)"):
         summary(model, X, y=y[:50])
     assert summary(model, X, y=[None] * 178)["classes"] is None
 
 
-def test_spread_and_centres_of_each_column(case):
+def test_spread_and_centres_match_numpy(case):
     model, X, _, contents = case
     counted = cells(model, X)
     assert sorted(f["column"] for f in contents["features"]) == list(range(13))
@@ -106,7 +104,7 @@ def test_missing_values_and_gross_errors_are_counted(case):
 
 
 def angles(model, X):
-    """theta of the rows that take part, NaN where a cell says nothing, and their labels."""
+    """Return the angles of the rows with a kept value, NaN for ignored cells, and their labels."""
     counted = cells(model, X)
     scale = model.kernel_.scale
     part = counted.any(axis=1)
@@ -116,12 +114,12 @@ def angles(model, X):
 
 
 def resultant(theta):
-    """R of some angles."""
+    """Return the mean resultant length of some angles."""
     theta = theta[~np.isnan(theta)]
     return math.hypot(math.fsum(np.cos(theta)), math.fsum(np.sin(theta))) / len(theta)
 
 
-def test_kappa_of_the_averages_beside_the_models_own(case):
+def test_kappa_of_the_averages_and_of_the_model(case):
     model, X, _, contents = case
     theta, labels = angles(model, X)
     R = np.array([[resultant(theta[labels == c, j]) for j in range(13)] for c in range(3)])
@@ -192,7 +190,7 @@ def test_the_map_is_the_principal_components_of_the_mapped_rows():
     assert_allclose(np.abs(contents["points"]), np.abs(PCA(2).fit_transform(F)), atol=1e-4)
 
 
-def test_the_python_lines_make_the_same_clusters_again(case):
+def test_the_python_code_reproduces_the_clusters(case):
     model, X, _, contents = case
     names = {"X": X}
     with pytest.warns(UserWarning, match="no kept value"):
@@ -202,11 +200,11 @@ def test_the_python_lines_make_the_same_clusters_again(case):
     assert not summary(EulerKMeans(2).fit(X[9:50]), X[9:50])["repeat"]["exact"]
 
 
-def test_a_table_that_the_model_was_not_fitted_on_has_no_fit_to_report(case, tmp_path, monkeypatch):
+def test_the_report_on_another_table_does_not_describe_the_fit(case, tmp_path, monkeypatch):
     model, X, _, contents = case
     assert contents["own_fit"]
     other = X.copy()
-    other[7, 2] += 0.05  # one cell, too little to move the row
+    other[7, 2] += 0.05  # one cell, too little to change the label
     assert_array_equal(model.predict(other), model.labels_)
     for table in (other, X[::-1], X[4:6]):
         contents = summary(model, table)
@@ -214,10 +212,14 @@ def test_a_table_that_the_model_was_not_fitted_on_has_no_fit_to_report(case, tmp
         assert contents["history"] == {}
         assert (contents["method"]["passes"], contents["method"]["seconds"]) == (None, None)
         text = render_page(contents)
-        assert "made elsewhere" in text
+        assert "model fitted on another table" in text
         assert not any(
             words in text
-            for words in ("time in passes", "same table and settings", "How the fit went")
+            for words in (
+                "time of iterations",
+                "same table and settings",
+                "Convergence and centres",
+            )
         )
     save(model, tmp_path / "model.safetensors")
     monkeypatch.chdir(tmp_path)
@@ -233,7 +235,7 @@ def test_a_table_that_the_model_was_not_fitted_on_has_no_fit_to_report(case, tmp
     ids=str,
 )
 @pytest.mark.parametrize("kind", [RectifiedEulerKMeans, EulerKMeans])
-def test_a_fit_knows_its_own_table_bit_for_bit(kind, settings, dirty_wine, tmp_path):
+def test_the_table_of_the_fit_is_recognized(kind, settings, dirty_wine, tmp_path):
     X = dirty_wine[0]
     model = kind(4, random_state=0, **settings).fit(X)
     save(model, tmp_path / "m.safetensors")
@@ -243,7 +245,7 @@ def test_a_fit_knows_its_own_table_bit_for_bit(kind, settings, dirty_wine, tmp_p
     assert contents["history"]["inertia"] == list(model.history_["inertia"])
 
 
-def test_a_weighted_fit_is_not_what_the_rows_alone_would_give():
+def test_the_table_of_a_weighted_fit_is_not_recognized():
     X = load_wine().data
     weights = 1 + np.arange(len(X)) % 2
     assert not summary(RectifiedEulerKMeans(1, random_state=0).fit(X, sample_weight=weights), X)[
@@ -251,18 +253,18 @@ def test_a_weighted_fit_is_not_what_the_rows_alone_would_give():
     ]
 
 
-def test_json_gives_the_summary_back(case):
+def test_the_summary_survives_json(case):
     *_, contents = case
     assert json.loads(json.dumps(contents, allow_nan=False)) == contents
 
 
-def test_a_sparse_table_is_summed_up_like_the_dense_one():
+def test_sparse_and_dense_tables_have_the_same_summary():
     X = sparse.random(300, 12, 0.3, format="csr", random_state=0)
     model = RectifiedEulerKMeans(3, random_state=0).fit(X)
     assert summary(model, X) == summary(model, X.toarray())
 
 
-def test_many_rows_take_little_memory_and_leave_a_small_summary():
+def test_memory_and_summary_are_small_for_many_rows():
     random = np.random.default_rng(0)
     X = random.normal(size=(500_000, 16)) + 2 * random.integers(0, 3, (500_000, 1))
     model = RectifiedEulerKMeans(3, random_state=0, n_threads=2).fit(X[:5000])
@@ -276,7 +278,7 @@ def test_many_rows_take_little_memory_and_leave_a_small_summary():
     assert len(json.dumps(contents)) < 1.1 * len(json.dumps(summary(model, X[:5000])))
 
 
-def test_drawn_rows_are_a_fair_share_of_every_cluster():
+def test_each_cluster_has_its_share_of_the_drawn_rows():
     X = np.concatenate([np.zeros((9000, 1)), np.ones((900, 1)), 2 * np.ones((100, 1))])
     analysis = analyse_fit(RectifiedEulerKMeans(3, random_state=0, scale="range").fit(X), X)
     drawn = analysis.rows_to_draw(1000)
@@ -285,7 +287,7 @@ def test_drawn_rows_are_a_fair_share_of_every_cluster():
     assert_array_equal(analysis.rows_to_draw(10_000), np.arange(10_000))
 
 
-def edge_tables():
+def edge_cases():
     random = np.random.default_rng(0)
     X = random.normal(size=(60, 3))
     hole, far = X.copy(), X.copy()
@@ -304,9 +306,9 @@ def edge_tables():
 
 @pytest.mark.filterwarnings("ignore:.*no kept value")
 @pytest.mark.parametrize(
-    ("model", "X"), [pytest.param(m, X, id=name) for name, m, X in edge_tables()]
+    ("model", "X"), [pytest.param(m, X, id=name) for name, m, X in edge_cases()]
 )
-def test_edge_tables_have_a_report_too(model, X):
+def test_edge_cases_have_a_report(model, X):
     contents = summary(model.fit(X), X)
     assert sum(contents["sizes"]) == len(X)
     assert len(contents["map"]["points"]) == len(X)
@@ -315,7 +317,7 @@ def test_edge_tables_have_a_report_too(model, X):
     assert f"<dd>{len(X)}</dd>" in render_page(contents)
 
 
-def test_a_model_without_its_history_is_reported_without_it():
+def test_a_model_without_history_has_a_report():
     X = load_wine().data
     model = RectifiedEulerKMeans(3, random_state=0).fit(X)
     complete = summary(model, X)

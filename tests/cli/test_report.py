@@ -90,16 +90,16 @@ def test_another_table_does_not_get_the_numbers_of_the_fit(wine, report_of):
     contents, text = report_of(wine[0].iloc[:2])
     assert not contents["own_fit"]
     assert contents["history"] == {}
-    assert "puts 2 rows of 13 columns into 3 clusters" in text
-    assert "made elsewhere" in text
+    assert "assigns 2 rows with 13 columns to 3 clusters" in text
+    assert "model fitted on another table" in text
     assert not any(
         words in text
-        for words in ("time in passes", "passes</dt>", "after each pass", "same table")
+        for words in ("time of iterations", "iterations</dt>", "after each pass", "same table")
     )
     contents, text = report_of(wine[0])
     assert contents["own_fit"]
     assert contents["method"]["passes"] == wine[1].n_iter_
-    assert "put 178 rows of 13 columns into 3 clusters" in text
+    assert "divided 178 rows with 13 columns into 3 clusters" in text
     assert "same table and settings" in text
 
 
@@ -111,7 +111,7 @@ def test_the_page_names_the_columns_left_out_and_why(wine, tmp_path, answer):
     )
     contents = json.loads(Path(found["summary"]).read_text(encoding="utf-8"))
     text = Path(found["report"]).read_text(encoding="utf-8")
-    line = unescape(re.search("Left out: (.*?)</p>", text)[1])
+    line = unescape(re.search(r"Skipped columns?: (.*?)\.</p>", text)[1])
     assert line.split(", ") == [f"{name} ({why})" for name, why in contents["skipped"].items()]
     assert {"kind", "cellar", "nothing", "<b>"} == set(contents["skipped"])
     assert "<b>" not in text
@@ -119,6 +119,6 @@ def test_the_page_names_the_columns_left_out_and_why(wine, tmp_path, answer):
 
 def test_many_columns_left_out_are_counted(wine):
     contents = summary(wine[1], wine[0].drop(columns="kind"))
-    assert "Left out:" not in render_page(contents)
+    assert "Skipped column" not in render_page(contents)
     text = render_page(contents | {"skipped": {f"c{j}": "text" for j in range(100)}})
-    assert "c39 (text) and 60 more</p>" in text
+    assert "c39 (text) and 60 more.</p>" in text

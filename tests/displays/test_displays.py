@@ -1,4 +1,4 @@
-"""What the displays drew, against the model and plain NumPy."""
+"""The artists of the displays match the model and plain NumPy."""
 
 import subprocess
 import sys
@@ -54,7 +54,7 @@ def moons():
     return X, {rule: rule(4, random_state=0).fit(X) for rule in (EulerKMeans, RectifiedEulerKMeans)}
 
 
-def test_import_loads_no_matplotlib_until_a_display_is_asked_for():
+def test_matplotlib_is_imported_with_the_first_display():
     code = (
         "import sys, rekmeans; assert 'matplotlib' not in sys.modules and 'jinja2' not in "
         "sys.modules; "
@@ -80,7 +80,7 @@ def test_without_a_library_the_error_names_the_extra(library, use):
     assert finished.stderr.strip().endswith("pip install 'rekmeans[report]'.")
 
 
-def test_profile_draws_the_centres_where_the_quantiles_put_them(wine):
+def test_profile_centres_are_relative_to_the_quantiles(wine):
     model, X = wine
     display = ProfileDisplay.from_estimator(model, X, features=[6, 12, 2])
     assert [f["name"] for f in display.features] == ["flavanoids", "proline", "ash"]
@@ -107,7 +107,7 @@ def test_profile_of_many_clusters_is_a_table_of_shades(wine):
     assert_array_equal(shades[0, :, 0] > 0.5, z > 0)  # red above the middle, blue below
 
 
-def test_circle_strokes_stand_at_the_mapped_rows(wine):
+def test_circle_strokes_are_at_the_angles_of_the_mapped_rows(wine):
     model, X = wine
     axes = plt.subplots(1, 2)[1]
     display = CircleDisplay.from_estimator(model, X, features=[6, 11], ax=axes)
@@ -117,7 +117,7 @@ def test_circle_strokes_stand_at_the_mapped_rows(wine):
         for c in range(3):
             x, y = (v.reshape(-1, 3)[:, 0] for v in display.ticks_[3 * at + c].get_data())
             own = F[model.labels_ == c][:, [j, 13 + j]]
-            own = own[(own != 0).any(axis=1)]  # values that count
+            own = own[(own != 0).any(axis=1)]  # without missing and ignored values
             assert_allclose(np.stack([x, y], axis=1) / np.hypot(x, y)[:, None], own, atol=2e-4)
     (one,) = CircleDisplay.from_estimator(model, X, features=6).circles["features"]
     assert_allclose(np.array(one["centroids"]) @ [1, 1j], model.centroids_[:, 6], atol=1e-6)
@@ -144,7 +144,7 @@ def test_history_is_the_objective_of_each_pass(wine):
 
 
 @pytest.mark.parametrize("rule", [EulerKMeans, RectifiedEulerKMeans])
-def test_surface_is_what_the_model_predicts(moons, rule):
+def test_surface_matches_the_predictions(moons, rule):
     X = moons[0]
     model = moons[1][rule]
     display = SurfaceDisplay.from_estimator(model, X)
@@ -156,11 +156,11 @@ def test_surface_is_what_the_model_predicts(moons, rule):
         corners = np.concatenate([path.vertices for path in borders.get_paths()])
         inside = corners[np.isin(model.predict(corners), (p, q))]
         D = model.transform(inside)[:, [p, q]]
-        # where two clusters meet, a row is as far from both
+        # points on the border are equally far from both centroids
         assert_allclose(D[:, 0], D[:, 1], atol=2e-3)
 
 
-def test_surface_of_two_of_many_columns_is_that_of_the_others_missing(wine):
+def test_surface_treats_other_columns_as_missing(wine):
     model, X = wine
     display = SurfaceDisplay.from_estimator(model, X, features=(6, 12))
     grid = np.full((300, 13), np.nan)
@@ -176,7 +176,7 @@ def node_map():
     return SelfOrganizingMap((4, 5), random_state=0).fit(X), X, y
 
 
-def test_u_matrix_shows_the_distances_between_nodes_and_counts_the_rows(node_map):
+def test_u_matrix_shows_distances_between_nodes_and_row_counts(node_map):
     model, _, y = node_map
     display = UMatrixDisplay.from_estimator(model, labels=y)
     m = model.centroids_.reshape(4, 5, -1)
@@ -202,18 +202,19 @@ def test_u_matrix_shows_the_distances_between_nodes_and_counts_the_rows(node_map
     assert_allclose(sizes / sizes.max(), counts / counts.max())
 
 
-def test_u_matrix_of_other_rows_counts_those(node_map):
+def test_u_matrix_counts_other_rows(node_map):
     model, X, _ = node_map
     display = UMatrixDisplay.from_estimator(model, X[:7])
     assert_array_equal(display.counts.ravel(), np.bincount(model.predict(X[:7]), minlength=20))
     assert display.winners is None
     with pytest.raises(
-        ValueError, match=r"^labels must be 7, one for each row; got an array of \(178,\)"
+        ValueError,
+        match=r"^labels must have one label for each of the 7 rows; got an array of shape \(178,\)",
     ):
         UMatrixDisplay.from_estimator(model, X[:7], labels=node_map[2])
 
 
-def test_graph_joins_prototypes_that_rows_lie_between():
+def test_graph_joins_the_two_nearest_prototypes_of_rows():
     X = make_moons(300, noise=0.05, random_state=0)[0]
     model = NeuralGas(12, random_state=0).fit(X)
     display = GraphDisplay.from_estimator(model, X)
@@ -231,35 +232,37 @@ def test_graph_joins_prototypes_that_rows_lie_between():
 
 
 @pytest.mark.parametrize("features", [(0, 2), (0,), (-1, 0), ("a", "b")], ids=str)
-def test_a_graph_lies_over_two_columns(features):
+def test_a_graph_needs_two_columns(features):
     model = NeuralGas(2, random_state=0).fit(np.arange(12.0).reshape(6, 2))
-    with pytest.raises(ValueError, match=r"^features must be two column numbers from 0 to 1, got "):
+    with pytest.raises(ValueError, match=r"^features must be two column numbers from 0 to 1; got "):
         GraphDisplay.from_estimator(model, features=features)
 
 
-def test_displays_refuse_models_they_cannot_show(wine):
+def test_displays_raise_for_models_that_they_do_not_support(wine):
     model, X = wine
     with pytest.raises(
-        TypeError, match=r"^a U-matrix belongs to a SelfOrganizingMap; got RectifiedEulerKMeans"
+        TypeError,
+        match=r"^UMatrixDisplay supports only SelfOrganizingMap; got RectifiedEulerKMeans",
     ):
         UMatrixDisplay.from_estimator(model)
     with pytest.raises(
-        TypeError, match=r"^a graph belongs to a NeuralGas; got RectifiedEulerKMeans"
+        TypeError, match=r"^GraphDisplay supports only NeuralGas; got RectifiedEulerKMeans"
     ):
         GraphDisplay.from_estimator(model)
     for other in (KernelKMeans(3, kernel="rbf"), MahalanobisFuzzyCMeans(3, max_iter=2)):
         fitted = other.set_params(random_state=0).fit(X)
         for display in (*TABLE_DISPLAYS, summary):
             with pytest.raises(
-                TypeError, match=r"show rows on circles, so kernel='euler' only; got a fitted"
+                TypeError,
+                match=r"support only the Euler kernel; got a fitted .* with another kernel",
             ):
                 getattr(display, "from_estimator", display)(fitted, X)
-    with pytest.raises(TypeError, match=r"^a report describes hard clusters only; got FuzzyCMeans"):
+    with pytest.raises(TypeError, match=r"^a report supports only hard clusters; got FuzzyCMeans"):
         summary(FuzzyCMeans(3, random_state=0).fit(X), X)
 
 
 @pytest.mark.parametrize("rule", ["mean", "rectified"])
-def test_kernel_k_means_of_circles_is_drawn_like_its_euler_twin(moons, rule):
+def test_kernel_k_means_with_the_euler_kernel_is_drawn_like_euler_k_means(moons, rule):
     twin = {"mean": EulerKMeans, "rectified": RectifiedEulerKMeans}[rule]
     X = moons[0]
     model = KernelKMeans(4, kernel="euler", centroids=rule, random_state=0).fit(moons[0])
@@ -274,7 +277,7 @@ TABLE_DISPLAYS = [CircleDisplay, ProfileDisplay, SurfaceDisplay]  # from_estimat
 
 
 @pytest.mark.parametrize("display", [*TABLE_DISPLAYS, HistoryDisplay, UMatrixDisplay, GraphDisplay])
-def test_an_unfitted_model_is_refused(display, wine):
+def test_an_unfitted_model_raises(display, wine):
     table = (wine[1],) if display in TABLE_DISPLAYS else ()
     with pytest.raises(NotFittedError, match="not fitted yet"):
         display.from_estimator(RectifiedEulerKMeans(3), *table)
@@ -284,7 +287,7 @@ def test_an_unfitted_model_is_refused(display, wine):
     "features", [[], [13], [0, 13], [-1, 0], ["hue", "ash"], [0.5, 1.0], [[0], [1]]], ids=str
 )
 @pytest.mark.parametrize("display", TABLE_DISPLAYS)
-def test_columns_that_are_not_there_are_refused(display, features, wine):
+def test_unknown_columns_raise(display, features, wine):
     with pytest.raises(
         ValueError, match=r"^features must be column numbers from 0 to 12, got .*: .*\.$"
     ):
@@ -292,15 +295,15 @@ def test_columns_that_are_not_there_are_refused(display, features, wine):
 
 
 @pytest.mark.parametrize("features", [[3], [0, 1, 2]], ids=str)
-def test_a_surface_lies_over_two_columns(features, wine):
+def test_a_surface_needs_two_columns(features, wine):
     with pytest.raises(ValueError, match=r"^features must be two column numbers, got \[.*\]"):
         SurfaceDisplay.from_estimator(*wine, features=features)
 
 
-def test_a_surface_of_one_column_is_refused():
+def test_a_surface_of_one_column_raises():
     X = np.arange(6.0)[:, None]
     with pytest.raises(
-        ValueError, match=r"^a surface needs a table of two columns or more, got 1: "
+        ValueError, match=r"^SurfaceDisplay needs a table with at least two columns, got 1: "
     ):
         SurfaceDisplay.from_estimator(RectifiedEulerKMeans(2, random_state=0).fit(X), X)
 
@@ -309,8 +312,10 @@ def test_a_surface_of_one_column_is_refused():
     "names", [["a"], [f"c{j}" for j in range(14)], "abcdefghijklm", []], ids=len
 )
 @pytest.mark.parametrize("display", TABLE_DISPLAYS)
-def test_names_are_one_for_each_column(display, names, wine):
-    with pytest.raises(ValueError, match=r"^names must be 13, one for each column, got "):
+def test_names_need_one_name_per_column(display, names, wine):
+    with pytest.raises(
+        ValueError, match=r"^names must have one name for each of the 13 columns, got "
+    ):
         display.from_estimator(*wine, names=names)
 
 

@@ -1,4 +1,4 @@
-"""The display of one column's kept values: every cell is in a bar or counted as left out."""
+"""In the display of kept values, each cell is in a bar or counted as outside."""
 
 import matplotlib
 
@@ -23,18 +23,18 @@ def model():
 
 
 @pytest.mark.parametrize(("feature", "n_intervals"), [(0, 1), (1, 2), (2, 1)])
-def test_bars_and_counts_have_every_cell(model, feature, n_intervals):
+def test_bars_and_counts_contain_every_cell(model, feature, n_intervals):
     display = KeptValuesDisplay.from_estimator(model, X, feature=feature, names=["a", "b", "c"])
     drawn = sum(bar.get_height() for bars in display.bars_ for bar in bars)
-    left_out = sum(int(text.get_text().split()[0]) for text in display.ax_.texts)
+    n_outside = sum(int(text.get_text().split()[0]) for text in display.ax_.texts)
     assert len(display.bars_) == n_intervals
     outside = ~np.isnan(X[:, feature]) & ~model.scale_.inside(X)[:, feature]
-    assert left_out == outside.sum() == sum(display.histogram["left_out"])
-    assert drawn + left_out == np.count_nonzero(~np.isnan(X[:, feature]))
+    assert n_outside == outside.sum() == sum(display.histogram["left_out"])
+    assert drawn + n_outside == np.count_nonzero(~np.isnan(X[:, feature]))
     assert display.ax_.get_title() == "abc"[feature]
 
 
-def test_counts_are_those_of_numpy(model):
+def test_counts_match_numpy(model):
     histogram = KeptValuesDisplay.from_estimator(model, X, feature=1).histogram
     for interval in histogram["intervals"]:
         x = X[(X[:, 1] >= interval["low"]) & (X[:, 1] <= interval["high"]), 1]

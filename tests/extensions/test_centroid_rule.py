@@ -1,6 +1,4 @@
-"""A centroid rule from outside the package, registered by one line, runs on the reference
-engine.
-"""
+"""A centroid rule from outside the package needs one line to register."""
 
 import numpy as np
 import pytest
@@ -12,7 +10,7 @@ X = np.random.default_rng(0).normal(size=(300, 3))
 
 
 class OwnRule(RectifiedEulerKMeans):
-    """Rectified centroids by a rule of its own."""
+    """An estimator with another centroid rule."""
 
     centroids = "own"
 

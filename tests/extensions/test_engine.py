@@ -1,4 +1,4 @@
-"""An engine from outside the package, registered by one line."""
+"""An engine from outside the package needs one line to register."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ from support.extension_rows import K, X
 
 
 class Toy(Engine):
-    """The reference's rows under another name, for tables of at most 1000 rows."""
+    """The reference engine under another name, for tables of at most 1000 rows."""
 
     name = "toy"
 
@@ -39,7 +39,7 @@ class Toy(Engine):
         return (
             ""
             if all(model.kernel.is_circular for model in stages)
-            else "serves rows on circles only."
+            else "supports only rows on circles."
         )
 
     def compiled_functions(self):
@@ -54,7 +54,7 @@ def toy(monkeypatch):
     monkeypatch.setitem(ENGINES, "toy", Toy())
 
 
-def test_a_new_engine_is_taken_where_it_is_home_and_serves(toy):
+def test_a_new_engine_runs_the_fits_that_it_supports(toy):
     ours = RectifiedEulerKMeans(K, random_state=0).fit(X)
     assert ours.engine_ == "toy"
     reference = RectifiedEulerKMeans(K, random_state=0, engine="reference").fit(X)
@@ -66,23 +66,23 @@ def test_a_new_engine_is_taken_where_it_is_home_and_serves(toy):
     assert KernelKMeans(K, random_state=0).fit(X).engine_ == "native"
 
 
-def test_a_new_engine_is_named_in_the_lists_of_errors_and_says_what_it_does_not_serve(toy):
+def test_error_messages_name_a_new_engine_and_what_it_does_not_support(toy):
     with pytest.raises(
         ValueError, match="'auto', 'toy', 'torch', 'dask', 'native', 'reference'; got 'gpu'"
     ):
         RectifiedEulerKMeans(K, engine="gpu").fit(X)
-    with pytest.raises(ValueError, match="engine='toy' serves rows on circles only"):
+    with pytest.raises(ValueError, match="engine='toy' supports only rows on circles"):
         KernelKMeans(K, engine="toy").fit(X)
 
 
-def test_the_command_line_asks_the_engines(toy):
+def test_the_command_line_describes_a_new_engine(toy):
     from rekmeans.cli.machine import describe_engines
 
     assert describe_engines()["toy"] == "available: a toy"
     assert list(describe_engines()) == ["toy", "torch", "dask", "native", "reference"]
 
 
-def test_an_absent_engine_is_an_error_that_says_how_to_get_it(toy, monkeypatch):
+def test_an_unavailable_engine_raises_an_error_with_the_install_command(toy, monkeypatch):
     monkeypatch.setattr(Toy, "missing", lambda self: "a box of bricks: pip install bricks.")
     with pytest.raises(ImportError, match="engine='toy' needs a box of bricks: pip install bricks"):
         RectifiedEulerKMeans(K, engine="toy").fit(X)

@@ -1,4 +1,4 @@
-"""An exact kernel from outside the package that is not on circles: nothing takes it for Euler."""
+"""An exact kernel from outside the package is not mistaken for the Euler kernel."""
 
 import warnings
 from dataclasses import dataclass, replace
@@ -26,20 +26,20 @@ from rekmeans.model import Points, Sums
 from rekmeans.table import MemoryTable
 from support.extension_rows import K, X
 
-STEPS = 1 << 10  # of the grid in a unit of the scale
+STEPS = 1 << 10  # grid steps in a unit of the scale
 ON_GRID = np.rint(X * STEPS) / STEPS
 
 
 @dataclass(frozen=True, kw_only=True)
 class GridSums(Sums):
-    """Integer sums of the rows."""
+    """The integer sums of the rows."""
 
     totals: Array  # (k, d)
 
 
 @dataclass(frozen=True)
 class Grid(Kernel):
-    """K-means of rows rounded to a grid, in integers."""
+    """A kernel for k-means in integers, with rows rounded to a grid."""
 
     name: ClassVar[str] = "grid"
     centroid_rules: ClassVar[tuple[str, ...]] = ("mean",)
@@ -77,7 +77,7 @@ class Grid(Kernel):
 
 @dataclass(frozen=True)
 class GridByHalves(Grid):
-    """The same with half of the distance as the loss."""
+    """The same kernel with half of the distance as the loss."""
 
     name: ClassVar[str] = "grid-by-halves"
 
@@ -87,7 +87,7 @@ class GridByHalves(Grid):
 
 @dataclass(frozen=True)
 class StatedGrid(Grid):
-    """The same, and it states that losses are distances and that pulls are weights."""
+    """The same kernel with the attributes `loss_is_distance` and `pull_is_weight`."""
 
     name: ClassVar[str] = "stated-grid"
     pull_is_weight: ClassVar[bool] = True
@@ -109,7 +109,7 @@ def grid_k_means(**parameters):
 
 
 def integer_k_means(F, w, C, max_iter):
-    """K-means in Python's integers: centroids, labels and objective of its last pass."""
+    """Return centroids, labels and objective of k-means in Python integers."""
     best = None
     for _ in range(max_iter + 1):
         D = [[sum((a - b) ** 2 for a, b in zip(f, c, strict=True)) for c in C] for f in F]
@@ -130,7 +130,7 @@ def integer_k_means(F, w, C, max_iter):
     return best
 
 
-def test_it_gives_the_answer_of_integer_k_means():
+def test_it_matches_integer_k_means():
     w = np.random.default_rng(1).integers(1, 5, len(X))
     F = np.rint(X * STEPS).astype(int).tolist()
     model = grid_k_means(init=X[:K], tol=0).fit(X, sample_weight=w.astype(float))
@@ -143,7 +143,7 @@ def test_it_gives_the_answer_of_integer_k_means():
     assert_array_equal(model.deviation_, 0)
 
 
-def test_the_compiled_engines_do_not_take_it_for_euler():
+def test_compiled_engines_do_not_run_it_as_euler():
     model = grid_k_means().fit(X)
     stages = model._make_stages(model.kernel_)
     for engine in ("native", "torch"):
@@ -178,7 +178,7 @@ def test_blocks_do_not_change_a_bit(kernel, init, weighted):
 
 
 @each_kernel
-def test_overall_sums_of_blocks_are_those_of_all_rows(kernel):
+def test_overall_sums_do_not_depend_on_blocks(kernel):
     F = np.rint(X * STEPS).astype(np.int64)
     for table in (X, lambda: iter(np.array_split(X, 4))):
         sums = place_for_fit(grid_k_means(kernel=kernel), table).rows.overall_sums()
@@ -199,10 +199,10 @@ def test_partitions_do_not_change_a_bit(kernel):
     assert_array_equal(parts.centroids_, centroids)
 
 
-def test_masses_are_by_loss_and_overall_sums_at_distance_0_unless_a_kernel_states_otherwise():
+def test_masses_follow_losses_and_overall_sums_are_at_distance_0_by_default():
     @dataclass(frozen=True)
     class OnlyNearby(GridByHalves):
-        """Rows pull only the centroids that they lie on."""
+        """A kernel in which rows pull only the centroids that they lie on."""
 
         def accumulate(self, F, C, D, W):
             V = W.toarray() * (D == 0)
@@ -212,7 +212,7 @@ def test_masses_are_by_loss_and_overall_sums_at_distance_0_unless_a_kernel_state
     rows.kernel = OnlyNearby(rows.kernel.scale)
     F = np.rint(X * STEPS).astype(np.int64)
     assert rows.overall_sums().totals.tolist() == [F.sum(axis=0).tolist()]
-    # squared distances of 5 and 4 from the first row: both have a loss of 2
+    # squared distances 5 and 4 from the first row: the loss of both is 2
     two = Points((F[0] + [[1, 2], [0, 2]]).astype(np.int32))
     by_loss = (((F[:, None] - two.x) ** 2).sum(axis=2) // 2).argmin(axis=1)
     by_distance = ((F[:, None] - two.x) ** 2).sum(axis=2).argmin(axis=1)
@@ -222,7 +222,7 @@ def test_masses_are_by_loss_and_overall_sums_at_distance_0_unless_a_kernel_state
 
 def test_blocks_whose_sums_exceed_64_bits_together_add_up():
     class Wide(StatedGrid):
-        """The same without the statement that pulls are weights."""
+        """The same kernel without `pull_is_weight`."""
 
         pull_is_weight: ClassVar[bool] = False
 
@@ -237,13 +237,13 @@ def test_blocks_whose_sums_exceed_64_bits_together_add_up():
 
 
 class _Heavy:
-    """Rows of a block with these sums."""
+    """The rows of a block with these sums."""
 
     def __init__(self, sums):
         self.overall_sums = lambda: sums
 
 
-def test_a_stream_adds_integers():
+def test_partial_fit_adds_integers():
     model = grid_k_means(init=X[:K])
     for at in range(0, len(X), 30):
         model.partial_fit(X[at : at + 30])
@@ -272,7 +272,7 @@ def test_a_fit_resumes_from_its_checkpoint_with_an_integer_loss(monkeypatch, tmp
 
 
 def test_starts_are_those_of_an_exact_kernel():
-    """The best of a few short fits, as for Euler: draws and losses are integers on every engine."""
+    """Use the best of a few short fits, with integer draws and losses on every engine."""
     model = grid_k_means()
     placed = place_for_fit(model, X)
     assert model._exact_model(placed.rows.kernel) is not None
@@ -280,23 +280,22 @@ def test_starts_are_those_of_an_exact_kernel():
     assert C.x.dtype == np.int32
 
 
-def test_a_stack_gives_it_its_own_columns_and_real_centroids():
+def test_it_keeps_its_columns_and_real_centroids_in_a_stack():
     model = MultipleKernelKMeans(K, kernels=(("grid", 1.0), 0.5), scale=None, centroids="mean")
     model.set_params(init=X[:K]).fit(ON_GRID)
     twin = MultipleKernelKMeans(K, kernels=(("linear", 1.0), 0.5), scale=None, centroids="mean")
     twin.set_params(init=X[:K]).fit(ON_GRID)
     assert model.engine_ == "reference"
     assert_array_equal(model.labels_, twin.labels_)
-    with warnings.catch_warnings(
-        action="error"
-    ):  # of a complex number whose imaginary part is lost
+    # casting a complex number to a real one would raise a warning
+    with warnings.catch_warnings(action="error"):
         assert_array_equal(model.predict(ON_GRID), model.labels_)
     assert_array_equal(model.centroids_[0].imag, 0)
     assert_allclose(model.centroids_[0], twin.centroids_[0], atol=1 / STEPS)
     assert_allclose(model.kernel_weights_, twin.kernel_weights_, rtol=1e-2)
 
 
-def test_shapes_over_it_are_those_over_linear_rows_on_the_grid():
+def test_shapes_match_those_of_the_linear_kernel_on_the_grid():
     settings = {"scale": None, "centroids": "mean", "beyond": "wrap", "init": ON_GRID[:K]}
     model, twin = (
         MahalanobisFuzzyCMeans(K, kernel=kernel, **settings).fit(ON_GRID)
@@ -309,7 +308,7 @@ def test_shapes_over_it_are_those_over_linear_rows_on_the_grid():
     assert_array_equal(model.predict(ON_GRID), model.labels_)
 
 
-def test_the_report_shows_rows_on_circles_only():
+def test_the_report_supports_only_the_euler_kernel():
     with pytest.raises(TypeError, match="rows on circles"):
         analyse_fit(grid_k_means().fit(X), X)
 

@@ -1,4 +1,4 @@
-"""A kernel from outside the package, registered by one line, runs on engine="auto"."""
+"""A kernel from outside the package needs one line to register and runs with engine="auto"."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -28,7 +28,7 @@ from support.extension_rows import K, X
 
 @dataclass(frozen=True)
 class Cosine(Kernel):
-    """k(x, v) = x.v/(|x||v|): rows are directions; the loss is 2(1 - k)."""
+    """The cosine kernel k(x, v) = x.v/(|x||v|) with the loss 2(1 - k)."""
 
     name: ClassVar[str] = "cosine"
 
@@ -59,9 +59,7 @@ def cosine(monkeypatch):
 
 
 def spherical_k_means(X, C, passes):
-    """The same method written out: unit rows, the nearest direction, the mean direction of each
-    cluster.
-    """
+    """Return labels and directions of spherical k-means, a plain version of the same method."""
     F = X / np.linalg.norm(X, axis=1, keepdims=True)
     C = C / np.linalg.norm(C, axis=1, keepdims=True)
     for _ in range(passes):
@@ -71,10 +69,10 @@ def spherical_k_means(X, C, passes):
     return C, (F @ C.T).argmax(axis=1)
 
 
-def test_a_new_kernel_gives_the_answer_of_its_method_written_out(cosine):
+def test_a_new_kernel_matches_a_plain_implementation(cosine):
     model = KernelKMeans(K, kernel="cosine", scale=None, init=X[:K], max_iter=4, tol=0).fit(X)
     C, labels = spherical_k_means(X, X[:K], model.n_iter_)
-    assert model.engine_ == "reference"  # no fast engine serves it
+    assert model.engine_ == "reference"  # fast engines do not support it
     assert_array_equal(model.labels_, labels)
     assert_allclose(model.cluster_centers_, C, rtol=1e-12)
     loss = 2 * (1 - (X / np.linalg.norm(X, axis=1, keepdims=True) * C[labels]).sum(axis=1)).sum()
@@ -91,7 +89,7 @@ RULES = {
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("init", ["k-means++", "random"])
-def test_a_new_kernel_runs_with_every_rule_on_auto_as_on_the_reference(cosine, rule, init):
+def test_auto_and_reference_agree_for_a_new_kernel_with_every_rule(cosine, rule, init):
     fits = []
     for engine in ("auto", "reference"):
         model = RULES[rule].set_params(
@@ -104,7 +102,7 @@ def test_a_new_kernel_runs_with_every_rule_on_auto_as_on_the_reference(cosine, r
     assert_array_equal(*fits)
 
 
-def test_a_new_kernel_is_named_in_the_lists_of_errors_and_asked_for_what_it_has(cosine):
+def test_error_messages_name_a_new_kernel_and_what_it_does_not_support(cosine):
     with pytest.raises(ValueError, match=r"'rbf'.*'cosine'; got 'nope'"):
         KernelKMeans(K, kernel="nope").fit(X)
     with pytest.raises(ValueError, match="engine='native' does not know the kernel 'cosine'"):
@@ -121,7 +119,7 @@ def test_a_new_kernel_is_named_in_the_lists_of_errors_and_asked_for_what_it_has(
         KernelKMeans(K, kernel="cosine", init="circle").fit(X)
 
 
-def test_a_new_kernel_joins_others_in_a_stack(cosine):
+def test_a_new_kernel_runs_together_with_others(cosine):
     model = MultipleKernelKMeans(
         K, kernels=(0.5, ("cosine", 1.0)), scale="range", random_state=0
     ).fit(X)
@@ -132,7 +130,7 @@ def test_a_new_kernel_joins_others_in_a_stack(cosine):
 
 @dataclass(frozen=True)
 class MeanOnly(Cosine):
-    """A kernel that names means only; rows with missing cells take theirs from the mean of all."""
+    """A kernel with only means; missing cells are replaced by the mean of all rows."""
 
     centroid_rules: ClassVar[tuple[str, ...]] = ("mean",)
     supports_missing: ClassVar[bool] = True
@@ -154,7 +152,7 @@ class MeanOnly(Cosine):
         )
 
 
-def test_a_kernel_may_have_means_only(monkeypatch):
+def test_a_kernel_may_support_only_means(monkeypatch):
     monkeypatch.setitem(KERNELS, "mean-only", MeanOnly)
     table = X.copy()
     table[3, 0] = table[10, 1] = np.nan
@@ -166,7 +164,7 @@ def test_a_kernel_may_have_means_only(monkeypatch):
         KernelKMeans(K, kernel="mean-only").fit(table)
 
 
-def test_a_kernel_with_a_parameter_that_no_estimator_has_is_refused(monkeypatch):
+def test_a_kernel_with_an_unknown_parameter_raises(monkeypatch):
     monkeypatch.setitem(KERNELS, "odd", type("Odd", (Cosine,), {"parameters": ("nu",)}))
     with pytest.raises(
         ValueError, match="kernel='odd' takes 'nu', which KernelKMeans does not have"
@@ -176,14 +174,14 @@ def test_a_kernel_with_a_parameter_that_no_estimator_has_is_refused(monkeypatch)
 
 @dataclass(frozen=True)
 class Reciprocal(Linear):
-    """A kernel with a mistake: its loss divides by the distance."""
+    """A kernel with a bug: its loss divides by the distance."""
 
     def loss(self, D):
         with np.errstate(divide="ignore"):
             return 1 / D
 
 
-def test_a_loss_that_is_not_finite_is_an_error_in_fit_and_partial_fit(monkeypatch):
+def test_a_loss_that_is_not_finite_raises_in_fit_and_partial_fit(monkeypatch):
     monkeypatch.setitem(KERNELS, "reciprocal", Reciprocal)
     model = KernelKMeans(K, kernel="reciprocal", centroids="mean", scale=None, init=X[:K])
     for fit in (model.fit, model.partial_fit):
@@ -196,7 +194,7 @@ def test_a_loss_that_is_not_finite_is_an_error_in_fit_and_partial_fit(monkeypatc
 
 @dataclass(frozen=True)
 class Steep(RBF):
-    """An RBF kernel with another loss: no engine has compiled it."""
+    """An RBF kernel with another loss, for which there is no compiled version."""
 
     def loss(self, D):
         return -4 * np.expm1(-D)
@@ -204,7 +202,7 @@ class Steep(RBF):
 
 @dataclass(frozen=True)
 class Renamed(RBF):
-    """An RBF kernel that states that its formulas are those of `RBF`."""
+    """An RBF kernel that declares the formulas of `RBF`."""
 
     name: ClassVar[str] = "renamed"
     formula: ClassVar[str] = RBF.formula
@@ -223,7 +221,7 @@ def test_a_subclass_does_not_run_the_compiled_formula_of_its_parent(monkeypatch)
         assert "does not know the kernel 'rbf'" in reason
 
 
-def test_a_subclass_may_state_that_it_has_the_formula_of_its_parent(monkeypatch):
+def test_a_subclass_may_declare_the_formula_of_its_parent(monkeypatch):
     monkeypatch.setitem(KERNELS, "renamed", Renamed)
     settings = {"gamma": 1.0, "scale": None, "init": X[:K]}
     model, plain = (
@@ -236,7 +234,7 @@ def test_a_subclass_may_state_that_it_has_the_formula_of_its_parent(monkeypatch)
 # missing values
 
 
-def test_a_kernel_takes_missing_values_only_if_it_says_so(cosine):
+def test_a_kernel_supports_missing_values_only_if_it_declares_it(cosine):
     table = X.copy()
     table[3, 1] = np.nan
     message = "KernelKMeans takes no missing values with kernel='cosine', X contains NaN: fill them"
@@ -250,7 +248,7 @@ def test_a_kernel_takes_missing_values_only_if_it_says_so(cosine):
         MultipleKernelKMeans(K, kernels=(0.5, ("cosine", 1.0))).fit(table)
 
 
-def test_a_value_outside_the_scale_is_not_ignored_by_a_kernel_without_missing_values(cosine):
+def test_a_kernel_without_missing_values_does_not_ignore_values(cosine):
     table = np.concatenate([X, [[1e4, 1.0]]])
     message = (
         r"the kernel 'cosine' does not support missing values, and beyond='ignore' makes a value "

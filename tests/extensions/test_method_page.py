@@ -1,4 +1,4 @@
-"""The kernel that docs/method.md documents runs as it is printed there."""
+"""The kernel printed in docs/method.md runs unchanged."""
 
 import re
 
@@ -16,7 +16,7 @@ PAGE = (ROOT / "docs" / "method.md").read_text(encoding="utf-8")
 
 @pytest.fixture(autouse=True)
 def documented_kernel(monkeypatch):
-    """The kernel of the page, registered for one test."""
+    """Return the kernel on the page, registered for one test."""
     (block,) = [
         code
         for code in re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
@@ -29,13 +29,13 @@ def documented_kernel(monkeypatch):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_it_fits_at_the_defaults_of_kernel_k_means(weighted):
+def test_it_runs_with_the_defaults_of_kernel_k_means(weighted):
     w = np.random.default_rng(1).uniform(0.5, 2, len(X)) if weighted else None
     model = KernelKMeans(K, kernel="cosine", random_state=0).fit(X, sample_weight=w)
     assert model.engine_ == "reference"
     assert (np.diff(model.history_["inertia"]) < 0).all()
     assert_array_equal(model.predict(X), model.labels_)
-    # the objective and the centroids, from the labels alone
+    # the objective and the centroids follow from the labels
     Z = (X - model.scale_.shift[:, 0]) / model.scale_.unit
     F = Z / np.linalg.norm(Z, axis=1, keepdims=True)
     weights = np.ones(len(X)) if w is None else w
@@ -45,7 +45,7 @@ def test_it_fits_at_the_defaults_of_kernel_k_means(weighted):
     assert_allclose(model.centroids_, totals / lengths[:, None], atol=1e-2)
 
 
-def test_a_row_without_a_direction_and_an_empty_cluster_are_finite():
+def test_a_zero_row_and_an_empty_cluster_give_finite_results():
     table = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
     start = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     model = KernelKMeans(3, kernel="cosine", scale=None, init=start).fit(table)
@@ -54,7 +54,7 @@ def test_a_row_without_a_direction_and_an_empty_cluster_are_finite():
 
 
 @pytest.mark.parametrize("init", ["k-means++", "random", X[:K]], ids=["++", "random", "given"])
-def test_a_missing_cell_is_a_clear_error_at_the_defaults(init):
+def test_a_missing_cell_raises_a_clear_error_with_the_defaults(init):
     table = X.copy()
     table[5, 1] = np.nan
     with pytest.raises(
@@ -64,7 +64,7 @@ def test_a_missing_cell_is_a_clear_error_at_the_defaults(init):
         KernelKMeans(K, kernel="cosine", init=init, random_state=0).fit(table)
 
 
-def test_an_outlier_is_a_clear_error_at_the_defaults():
+def test_an_outlier_raises_a_clear_error_with_the_defaults():
     table = np.concatenate([X, [[1e4, 1.0]]])
     model = KernelKMeans(K, kernel="cosine", random_state=0)
     with pytest.raises(ValueError, match="use beyond='clip'"):

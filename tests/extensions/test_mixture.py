@@ -1,5 +1,6 @@
-"""A mixture of Gaussians from outside the package: a kernel and an assignment rule whose objective
-is the negative log-likelihood, which may be negative.
+"""A Gaussian mixture from outside the package, with a kernel and an assignment rule.
+
+The objective is the negative log-likelihood, which may be negative.
 """
 
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ ROWS = (
 
 @dataclass(frozen=True, eq=False)
 class Gaussians(Centroids):
-    """Means and variances (k, d) of Gaussians with independent columns, and proportions (k,)."""
+    """Gaussians with independent columns: means and variances (k, d), and proportions (k,)."""
 
     means: Array
     variances: Array
@@ -34,7 +35,7 @@ class Gaussians(Centroids):
 
 @dataclass(frozen=True, kw_only=True)
 class GaussianSums(Sums):
-    """Weighted sums (k, d) of x - m and of (x - m)^2, m the current mean."""
+    """The weighted sums (k, d) of x - m and (x - m)^2, where m is the current mean."""
 
     steps: Array
     squares: Array
@@ -42,7 +43,7 @@ class GaussianSums(Sums):
 
 @dataclass(frozen=True)
 class Gaussian(Kernel):
-    """The distance is -log(proportion density), so it may be negative."""
+    """A Gaussian with the distance -log(proportion * density), which may be negative."""
 
     name: ClassVar[str] = "gaussian"
     centroid_rules: ClassVar[tuple[str, ...]] = ("mean",)
@@ -90,7 +91,7 @@ class Gaussian(Kernel):
 
 @dataclass(frozen=True)
 class Mixture:
-    """A row counts for each Gaussian by its posterior probability; its loss is -log density."""
+    """Weight rows by their posterior probabilities; the loss of a row is -log density."""
 
     labels_are_nearest: ClassVar[bool] = True
     is_hard: ClassVar[bool] = False
@@ -103,7 +104,7 @@ class Mixture:
 
 
 class GaussianMixture(KernelKMeans):
-    """A mixture of Gaussians by the loop."""
+    """A Gaussian mixture, fitted by the loop."""
 
     def _assignment_rule(self):
         return Mixture()
@@ -120,7 +121,7 @@ def gaussian(monkeypatch):
 
 
 def posteriors_and_loss(X, means, variances, proportions):
-    """The E step, and the negative log-likelihood."""
+    """Return the posterior probabilities (E step) and the negative log-likelihood."""
     densities = np.ones((len(X), K))
     for c in range(K):
         for column in range(X.shape[1]):
@@ -134,7 +135,7 @@ def posteriors_and_loss(X, means, variances, proportions):
 
 
 def plain_em(X, means, n_iter):
-    """EM written out: parameters and losses, one before each M step and one after the last."""
+    """Return parameters of a plain EM, and the losses before each M step and after the last."""
     variances = np.broadcast_to(means.var(axis=0), means.shape)
     proportions = np.full(K, 1 / K)
     losses = []
@@ -151,9 +152,9 @@ def plain_em(X, means, n_iter):
 
 
 def unit_of_sign_change():
-    """The unit of the rows in which the objective falls through 0.
+    """Return the unit of the rows for which the objective changes its sign during the fit.
 
-    Rows in a unit u times as large lower every loss by n d log(u).
+    Multiplying the unit by u decreases every loss by n d log(u).
     """
     losses = plain_em(ROWS, ROWS[:K], 100)[1]
     return np.exp((losses[5] + losses[-1]) / 2 / ROWS.size)
@@ -181,8 +182,8 @@ def test_a_mixture_reaches_the_fixed_point_of_a_plain_em(sign):
     for ours, theirs in zip(found, same_length, strict=True):
         assert_allclose(ours, theirs, rtol=1e-10)
 
-    # At a minimum, a loss that is constant up to its rounding (2^-52) leaves the parameters free
-    # by the root of that, 1.5e-8.
+    # Near a minimum, parameters that differ by 1.5e-8 change the loss by less than its rounding
+    # error, 2^-52.
     fixed_point, em_losses = plain_em(X, X[:K], 10 * n_passes)
     assert_allclose(losses[-1], em_losses[-1], rtol=1e-12, atol=1e-11)
     for ours, theirs in zip(found, fixed_point, strict=True):
@@ -229,5 +230,5 @@ def test_a_fit_with_a_negative_objective_resumes_from_its_checkpoint(monkeypatch
         (0, -1, np.inf),
     ],
 )
-def test_the_fall_of_a_loss_is_relative_to_its_size(before, after, fall):
+def test_the_fall_of_a_loss_is_relative_to_its_absolute_value(before, after, fall):
     assert relative_fall(before, after) == fall

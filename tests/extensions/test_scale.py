@@ -1,4 +1,4 @@
-"""A scale from outside the package, registered by one line, and scales that are refused."""
+"""A scale from outside the package needs one line to register; invalid scales raise."""
 
 import numpy as np
 import pytest
@@ -25,8 +25,9 @@ from support.extension_rows import RANDOM, K, X
 
 
 def two_intervals(summary):
-    """The lower and the upper fifth of each column's range, the gap between them folded to a tenth
-    of it.
+    """Return a scale that keeps the lower and the upper fifth of the range of each column.
+
+    The gap between them is shortened to a tenth of the range.
     """
     low, high = (np.nan_to_num(end) for end in summary.extent)
     width = np.where(high > low, high - low, 1.0)
@@ -59,7 +60,7 @@ EVERY = [
 
 
 @pytest.mark.parametrize("estimator", EVERY, ids=lambda estimator: type(estimator).__name__)
-def test_a_new_scale_serves_every_estimator_on_auto_as_on_the_reference(folding_scale, estimator):
+def test_auto_and_reference_agree_for_every_estimator_with_a_new_scale(folding_scale, estimator):
     table = RANDOM.permutation(np.concatenate([X, X + 40]))
     fits = []
     for engine in ("auto", "reference"):
@@ -76,7 +77,7 @@ def test_a_new_scale_serves_every_estimator_on_auto_as_on_the_reference(folding_
     assert_array_equal(*fits)
 
 
-def test_a_new_scale_maps_and_back_and_is_named_in_the_lists_of_errors(folding_scale):
+def test_a_new_scale_has_an_inverse_and_is_named_in_error_messages(folding_scale):
     table = np.array([[0.0, 1.0], [1.0, 2.0], [9.0, 5.5], [10.0, 6.0], [5.0, 1.5]])
     mapped = EulerMap(scale="folded", beyond="ignore").fit(table)
     F = mapped.transform(table)
@@ -88,7 +89,7 @@ def test_a_new_scale_maps_and_back_and_is_named_in_the_lists_of_errors(folding_s
 
 
 def keep_unit_interval(summary):
-    """Keep the cells between 0 and 1 and ignore all others."""
+    """Return a scale that keeps only cells between 0 and 1."""
     ones = np.ones(summary.extent[0].size)
     return Scale.of_intervals(0 * ones, ones, 0 * ones, ones)
 
@@ -97,7 +98,7 @@ def keep_unit_interval(summary):
 def test_a_scale_that_keeps_no_row_of_the_sample_gives_the_reference_bits(monkeypatch, form):
     monkeypatch.setitem(SCALES, "unit interval", keep_unit_interval)
     random = np.random.default_rng(0)
-    # enough cells that starts are chosen from a sample of the rows
+    # enough cells for starts from a sample of the rows
     table = random.normal(100.0, 1.0, (6000, 20))
     table[:4] = random.random((4, 20))
     table[4, 0] = np.nan
@@ -114,10 +115,10 @@ def test_a_scale_that_keeps_no_row_of_the_sample_gives_the_reference_bits(monkey
         assert_array_equal(fits[0].cluster_centers_, fits[1].cluster_centers_)
 
 
-# scales that are refused
+# invalid scales
 
 
-def test_a_scale_within_which_no_row_lies_is_refused(monkeypatch):
+def test_a_scale_that_keeps_no_row_raises(monkeypatch):
     ones = np.ones(2)
     monkeypatch.setitem(
         SCALES, "far", lambda summary: Scale.of_intervals(ones * 1e6, ones * 2e6, ones * 1e6, ones)
@@ -138,14 +139,14 @@ BAD_SCALES = {
 
 
 @pytest.mark.parametrize("name", BAD_SCALES)
-def test_a_function_that_gives_no_scale_is_refused_before_it_is_used(monkeypatch, name):
+def test_a_function_that_returns_an_invalid_scale_raises(monkeypatch, name):
     values = [np.full(2, value) for value in BAD_SCALES[name]]
     monkeypatch.setitem(SCALES, "bad", lambda summary: Scale.of_intervals(*values))
     with pytest.raises(ValueError, match="a scale must"):
         KernelKMeans(K, kernel="linear", scale="bad").fit(X)
 
 
-def test_a_scale_of_other_columns_or_of_another_type_is_refused(monkeypatch):
+def test_a_scale_of_other_columns_or_of_another_type_raises(monkeypatch):
     monkeypatch.setitem(SCALES, "none", lambda summary: None)
     monkeypatch.setitem(SCALES, "narrow", lambda summary: SCALES["range"](summary).take([0]))
     for name, got in {"none": "None", "narrow": "one of 1"}.items():
@@ -155,7 +156,7 @@ def test_a_scale_of_other_columns_or_of_another_type_is_refused(monkeypatch):
             RectifiedEulerKMeans(K, scale=name).fit(X)
 
 
-def test_a_model_loads_where_its_scale_is_not_registered(folding_scale, monkeypatch, tmp_path):
+def test_a_model_loads_if_its_scale_is_not_registered(folding_scale, monkeypatch, tmp_path):
     model = RectifiedEulerKMeans(K, scale="folded", random_state=0).fit(X)
     save(model, tmp_path / "model.safetensors")
     monkeypatch.delitem(SCALES, "folded")

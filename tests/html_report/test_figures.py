@@ -1,4 +1,4 @@
-"""What the figures and the page show of a summary."""
+"""The figures and the page show the contents of a summary."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -23,7 +23,7 @@ ODD = ["<script>alert(1)</script>", "$a_1$", "#202a33", 'x" id="q', "a & b", "æ•
 
 @pytest.fixture(scope="module")
 def drawn_summary(dirty_wine):
-    """A summary with awkward column names, and its figures."""
+    """Return a summary with unusual column names, its figures and its page."""
     X = dirty_wine[0][:, :7]
     model = RectifiedEulerKMeans(3, random_state=0, scale="range").fit(X)
     contents = summary(model, X, names=ODD)
@@ -31,13 +31,13 @@ def drawn_summary(dirty_wine):
 
 
 def parts(figure, tag):
-    """Elements of a figure by tag; parsing also shows that it is well-formed."""
+    """Return the elements of a figure with a tag, which also checks that it is well-formed."""
     return list(ET.fromstring(figure).iter(tag))
 
 
-def test_figures_hold_a_mark_for_everything_they_show(drawn_summary):
+def test_figures_have_a_mark_for_each_item(drawn_summary):
     contents, shown, _ = drawn_summary
-    # and the centroids
+    # rows and three centroids
     assert len(parts(shown["map"], "use")) == len(contents["map"]["points"]) + 3
     assert sum(len(parts(figure, "use")) for figure in shown["profile"]) == 3 * 7
     bars = [p for p in parts(shown["sizes"], "path") if "var(--c" in p.get("style", "")]
@@ -53,7 +53,7 @@ def test_figures_hold_a_mark_for_everything_they_show(drawn_summary):
     assert len(shown["circles"]) == 6
 
 
-def test_names_from_the_table_stay_text(drawn_summary):
+def test_names_from_the_table_are_escaped(drawn_summary):
     _, shown, page = drawn_summary
     text = [t.text for figure in shown["profile"] for t in parts(figure, "text")]
     assert set(ODD) <= set(text)
@@ -61,7 +61,7 @@ def test_names_from_the_table_stay_text(drawn_summary):
     assert "alert(1)" in page
 
 
-def test_figures_name_every_part_once_and_nothing_outside(drawn_summary):
+def test_ids_are_unique_and_nothing_external_is_referenced(drawn_summary):
     page = drawn_summary[2]
     names = re.findall(r'<[^>]* id="([^"]+)"', page)
     assert len(names) == len(set(names))
@@ -69,7 +69,7 @@ def test_figures_name_every_part_once_and_nothing_outside(drawn_summary):
     assert not re.findall(r'(?:src|href)="(?!#|data:)', page)
 
 
-def test_many_clusters_leave_a_page_under_a_megabyte():
+def test_the_page_of_many_clusters_is_smaller_than_a_megabyte():
     random = np.random.default_rng(0)
     X = random.normal(size=(4000, 16))
     y = random.integers(0, 26, 4000)
@@ -83,7 +83,7 @@ def test_many_clusters_leave_a_page_under_a_megabyte():
     assert len(parts(kappa_figure(contents), "use")) >= 2 * 26
 
 
-def test_the_map_numbers_the_clusters_that_other_figures_show():
+def test_the_projection_numbers_the_largest_clusters():
     random = np.random.default_rng(0)
     X = np.concatenate(
         [
@@ -96,11 +96,13 @@ def test_the_map_numbers_the_clusters_that_other_figures_show():
     assert shown != list(range(40))
     numbers = [t.text.strip() for t in parts(projection_figure(contents), "text")]
     assert [int(t) for t in numbers if t.isdigit()] == shown
-    assert "Numbers mark the centroids of the 40 largest clusters of 50." in render_page(contents)
+    assert "The numbers mark the centroids of the 40 largest of 50 clusters." in render_page(
+        contents
+    )
 
 
 @pytest.mark.parametrize("k", [10, 11])
-def test_the_caption_says_where_marks_on_circles_have_no_numbers(k):
+def test_the_caption_explains_marks_without_numbers(k):
     X = np.random.default_rng(0).normal(size=(200, 2))
     contents = summary(RectifiedEulerKMeans(k, random_state=0).fit(X), X)
     numbers = {t.text.strip() for t in parts(circle_figures(contents)[0], "text")}

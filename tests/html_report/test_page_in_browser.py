@@ -1,6 +1,4 @@
-"""The report in a real Chromium: offline, no console messages, on the width of a phone, in
-print.
-"""
+"""The report in Chromium: offline, without console messages, on a phone, and in print."""
 
 import base64
 import json
@@ -43,7 +41,7 @@ def tables():
 
 @pytest.fixture(scope="module", params=[pytest.param(table[1:], id=table[0]) for table in tables()])
 def report(request, tmp_path_factory):
-    """The address of a report, and its text."""
+    """Return the address of a report, and its text."""
     X, k, more = request.param
     text = render_page(summary(RectifiedEulerKMeans(k, random_state=0).fit(X), X, **more))
     path = tmp_path_factory.mktemp("report") / "report.html"
@@ -66,7 +64,7 @@ def browser():
 
 
 def open_page(browser, address, width=1200, media="screen", scheme="light"):
-    """The page, with the network off."""
+    """Open the page without a network, and return the function that runs scripts on it."""
     send = browser.execute_cdp_cmd
     send("Network.enable", {})
     offline = {"offline": True, "latency": 0, "downloadThroughput": 0, "uploadThroughput": 0}
@@ -80,44 +78,46 @@ def open_page(browser, address, width=1200, media="screen", scheme="light"):
     return browser.execute_script
 
 
-def test_it_loads_without_a_network_request_or_a_message_in_the_console(browser, report):
-    ask = open_page(browser, report[0])
+def test_it_loads_without_network_requests_or_console_messages(browser, report):
+    run_script = open_page(browser, report[0])
     events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
     asked = [
         e["params"]["request"]["url"] for e in events if e["method"] == "Network.requestWillBeSent"
     ]
     assert [address for address in asked if not address.startswith("data:")] == [report[0]]
-    assert ask("return performance.getEntriesByType('resource').length") == 0
+    assert run_script("return performance.getEntriesByType('resource').length") == 0
     assert browser.get_log("browser") == []
-    assert ask("return document.querySelectorAll('figure svg').length") == report[1].count("<svg")
+    assert run_script("return document.querySelectorAll('figure svg').length") == report[1].count(
+        "<svg"
+    )
 
 
 def test_names_from_the_table_show_as_text(browser, report):
-    ask = open_page(browser, report[0])
-    assert ask("return document.querySelectorAll('script').length") == 0
+    run_script = open_page(browser, report[0])
+    assert run_script("return document.querySelectorAll('script').length") == 0
     assert browser.title != "broken"
     if NAME in browser.title:
-        assert NAME in ask("return document.querySelector('h1').innerText")
-        assert NAME in ask(
+        assert NAME in run_script("return document.querySelector('h1').innerText")
+        assert NAME in run_script(
             "return [...document.querySelectorAll('td')].map(cell => cell.innerText)"
         )
 
 
-def test_a_phone_needs_no_sideways_scroll_and_reads_the_figures(browser, report):
-    ask = open_page(browser, report[0], width=390)
-    assert ask("return document.documentElement.scrollWidth") == 390
+def test_on_a_phone_nothing_scrolls_sideways_and_figures_are_readable(browser, report):
+    run_script = open_page(browser, report[0], width=390)
+    assert run_script("return document.documentElement.scrollWidth") == 390
     wide = (
         "return Math.max(...[...document.querySelectorAll('figure svg')].map(s => "
         "s.getBoundingClientRect().right))"
     )
-    assert ask(wide) <= 390
+    assert run_script(wide) <= 390
     sizes = """return [...document.querySelectorAll('figure svg text')]
         .filter(t => t.textContent.trim())
         .map(t => parseFloat(getComputedStyle(t).fontSize) * t.getScreenCTM().a || 99)"""
-    assert np.quantile(ask(sizes), 0.1) > 6.5  # CSS pixels, as drawn
+    assert np.quantile(run_script(sizes), 0.1) > 6.5  # CSS pixels, as drawn
 
 
-def test_dark_is_dark_and_text_stands_out_in_both(browser, report):
+def test_text_has_contrast_in_light_and_dark_mode(browser, report):
     colours = (
         "const s = getComputedStyle(document.querySelector('figure svg text')); return [s.fill, %s]"
     )
@@ -134,12 +134,12 @@ def test_dark_is_dark_and_text_stands_out_in_both(browser, report):
 
 
 def test_figures_are_complete_in_print(browser, report, tmp_path):
-    ask = open_page(browser, report[0], width=round(A4[0] * MM), media="print")
-    heights = ask(
+    run_script = open_page(browser, report[0], width=round(A4[0] * MM), media="print")
+    heights = run_script(
         "return [...document.querySelectorAll('figure')].map(f => f.getBoundingClientRect().height)"
     )
     assert max(heights) < A4[1] * MM
-    breaks = ask(
+    breaks = run_script(
         "return [...document.querySelectorAll('figure')].map(f => getComputedStyle(f).breakInside)"
     )
     assert set(breaks) == {"avoid"}

@@ -1,6 +1,4 @@
-"""The compiled robust scale and counts of cells left out against the Python code, bit for bit, over
-drawn columns.
-"""
+"""The compiled robust scale and counts of ignored cells have the bits of the Python code."""
 
 from dataclasses import replace
 
@@ -20,7 +18,7 @@ pytest.importorskip("rekmeans.engines.native._core")
 from rekmeans.engines import ENGINES
 
 COMPILED = ENGINES["native"].compiled_functions()
-# below and above the size from which on cells are sorted by digits
+# on both sides of the size at which a radix sort is used
 N_ROWS = (1, 2, 3, 4, 5, 17, 178, 700, 3000)
 
 
@@ -45,7 +43,7 @@ def groups(random, n):
 
 
 def many_groups(random, n):
-    """More groups than a scale keeps, evenly apart."""
+    """Return more groups than a scale keeps, evenly spaced."""
     return np.where(random.random(n) < 0.6, 0, 14 * random.integers(-9, 10, n)) + random.normal(
         size=n
     )
@@ -57,7 +55,7 @@ def far_errors(random, n):
 
 
 def steps(random, n):
-    """A few values, some far, and codes."""
+    """Return a few distinct values, some of them distant, and codes."""
     values = np.append(
         random.integers(-6, 7, int(random.integers(2, 9))), random.choice([-999, 9, 25, 99])
     )
@@ -131,7 +129,7 @@ WEIGHTS = {
 
 
 def table_of(n, weights, seed=0):
-    """Columns of every shape, several of each."""
+    """Return a table with several columns of every shape."""
     random = np.random.default_rng((seed, n))
     columns = [shape(random, n) for shape in SHAPES for _ in range(3 if n > 1000 else 8)]
     return MemoryTable(np.stack(columns, axis=1), WEIGHTS[weights](random, n))
@@ -168,7 +166,7 @@ def test_sparse_columns_have_the_same_bits(n, weights):
         table.n_columns
     )
     X = sparse.csr_array(np.where(keep, table.X, 0.0))
-    X.data[::7] = 0.0  # stored, and zero
+    X.data[::7] = 0.0  # explicit zeros
     assert_same_bits(MemoryTable(X, table.weights))
 
 
@@ -208,5 +206,5 @@ def test_the_sample_of_a_large_table_has_the_same_bits(weights, as_table):
     assert_same_bits(MemoryTable(as_table(X), weights))
 
 
-def test_the_reference_engine_has_no_twins():
+def test_the_reference_engine_has_no_compiled_functions():
     assert ENGINES["reference"].compiled_functions() == {}

@@ -1,6 +1,4 @@
-"""The scale is a record of intervals, shifts, a unit and a period: every engine, file and graph
-reads it alike.
-"""
+"""All engines, files and ONNX graphs apply the record of a scale in the same way."""
 
 import numpy as np
 import pytest
@@ -26,10 +24,8 @@ BEYOND = ("ignore", "clip", "wrap")
 seeds = st.integers(0, 10**6)
 
 
-def drawn_scale(rng, d, m, periods=True):
-    """A scale of up to m disjoint intervals a column, gaps folded to any width, some columns
-    periodic.
-    """
+def random_scale(rng, d, m, periods=True):
+    """Return a scale with up to m disjoint intervals per column, random gaps, and some periods."""
     ends = np.sort(rng.uniform(-3, 3, (d, m, 2)).reshape(d, -1), axis=1).reshape(d, m, 2)
     low, high = ends[..., 0].copy(), ends[..., 1].copy()
     shift = rng.uniform(-1, 1, (d, m))
@@ -40,15 +36,15 @@ def drawn_scale(rng, d, m, periods=True):
     return Scale(low, high, shift, rng.uniform(0.5, 3, d), period)
 
 
-def drawn_table(rng, n, d):
+def random_table(rng, n, d):
     X = rng.uniform(-4, 4, (n, d)) * (rng.uniform(size=(n, d)) < 0.7)
     X[rng.uniform(size=X.shape) < 0.1] = np.nan
     X[np.isnan(X).all(axis=1)] = 1.0
     return X
 
 
-def phase_by_hand(scale, alpha, beyond, x, row, column):
-    """The phase of one cell in plain loops, as the record defines it; None where it is left out."""
+def expected_phase(scale, alpha, beyond, x, row, column):
+    """Return the phase of one cell as the record defines it, or None if it is ignored."""
     count = int((~np.isnan(scale.low[column])).sum())
     spans = [
         (scale.low[column, i], scale.high[column, i], scale.shift[column, i]) for i in range(count)
@@ -84,13 +80,13 @@ def spans_of(scale, column):
 
 @given(seed=seeds, m=st.integers(1, 8), beyond=st.sampled_from(BEYOND))
 @settings(max_examples=40)
-def test_phases_are_those_of_the_record_in_plain_loops(seed, m, beyond):
+def test_phases_match_plain_loops(seed, m, beyond):
     rng = np.random.default_rng(seed)
-    scale = drawn_scale(rng, 3, m)
-    X = drawn_table(rng, 12, 3)
+    scale = random_scale(rng, 3, m)
+    X = random_table(rng, 12, 3)
     found = euler(0.7, scale, beyond).coordinates(X)
     for (j, column), x in np.ndenumerate(X):
-        expected = phase_by_hand(scale, 0.7, beyond, x, X[j], column)
+        expected = expected_phase(scale, 0.7, beyond, x, X[j], column)
         assert np.isnan(found[j, column]) if expected is None else found[j, column] == expected
 
 
@@ -112,9 +108,9 @@ FORMS = {
 def test_the_native_engine_gives_the_bits_of_the_reference(form, beyond, rule, seed, m, kept):
     rng = np.random.default_rng(seed)
     n, d, k = (700, 12, 4) if form == "mostly zero" else (300, 5, 4)
-    X = FORMS[form](drawn_table(rng, n, d))
+    X = FORMS[form](random_table(rng, n, d))
     weights = rng.uniform(0.1, 4, n) if seed % 2 else None
-    kernel = euler(rng.uniform(0.1, 2), drawn_scale(rng, d, m), beyond)
+    kernel = euler(rng.uniform(0.1, 2), random_scale(rng, d, m), beyond)
     table = MemoryTable(X, weights)
     reference = ReferenceRows(kernel, table)
     native = NativeRows(kernel, table, threads=2, memory_limit=None if kept else 1)
@@ -132,13 +128,11 @@ def test_the_native_engine_gives_the_bits_of_the_reference(form, beyond, rule, s
 @given(seed=seeds, m=st.integers(1, 8))
 @settings(max_examples=40)
 def test_pre_images_invert_the_record(seed, m):
-    """Intervals whose images do not meet, within a turn: every kept value comes back, whichever
-    interval holds it.
-    """
+    """Recover all kept values if the images of the intervals are disjoint, within a turn."""
     rng = np.random.default_rng(seed)
-    scale = drawn_scale(rng, 2, m, periods=False)
+    scale = random_scale(rng, 2, m, periods=False)
     width = np.nan_to_num(scale.high - scale.low)
-    before = np.cumsum(width + 0.1, axis=1) - width  # a gap of 0.1 before each image
+    before = np.cumsum(width + 0.1, axis=1) - width  # with a gap of 0.1 before each image
     scale = Scale(scale.low, scale.high, scale.low - before, scale.unit, scale.period)
     alpha = float((scale.unit / (before[:, -1] + width[:, -1])).min())  # half a turn at most
     kernel = euler(alpha, scale, "ignore")
@@ -152,7 +146,7 @@ def test_pre_images_invert_the_record(seed, m):
 
 
 def hours(summary):
-    """A day of 24 hours in the first column, the range in the others."""
+    """Return a scale with a period of 24 in the first column, and the range of the others."""
     scale = SCALES["range"](summary)
     period = np.zeros(summary.n_columns)
     period[0] = 24.0
@@ -175,7 +169,7 @@ def day(monkeypatch):
 
 @pytest.mark.parametrize("method", [EulerKMeans, RectifiedEulerKMeans])
 @pytest.mark.parametrize("engine", ["native", "reference"])
-def test_a_period_joins_the_ends_of_a_day(day, method, engine):
+def test_a_period_joins_midnight(day, method, engine):
     X, y = day
     model = method(3, scale="hours", random_state=0, engine=engine).fit(X)
     pairs = set(zip(y.tolist(), model.labels_.tolist(), strict=True))
@@ -187,7 +181,7 @@ def test_a_period_joins_the_ends_of_a_day(day, method, engine):
     assert_array_equal(model.predict(X + np.array([24.0, 0.0])), model.labels_)  # a day later
 
 
-def test_a_period_is_refused_where_no_circle_can_take_it(day):
+def test_a_period_raises_without_the_euler_kernel(day):
     with pytest.raises(
         ValueError, match="column 0 has a period, which only the Euler kernel supports"
     ):
@@ -195,7 +189,7 @@ def test_a_period_is_refused_where_no_circle_can_take_it(day):
 
 
 def folded_hours(summary):
-    """Two intervals in the second column, a period in the first."""
+    """Return a scale with a period in the first column and two intervals in the second."""
     scale = hours(summary)
     gap = np.array([[np.nan], [0.6]])
     low = np.concatenate([scale.low, gap], axis=1)
@@ -207,7 +201,7 @@ def folded_hours(summary):
 
 
 @pytest.mark.parametrize("beyond", BEYOND)
-def test_files_and_graphs_carry_the_record(day, monkeypatch, tmp_path, beyond):
+def test_model_files_and_onnx_graphs_contain_the_record(day, monkeypatch, tmp_path, beyond):
     from onnxruntime import InferenceSession
 
     monkeypatch.setitem(SCALES, "folded", folded_hours)

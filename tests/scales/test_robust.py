@@ -12,7 +12,7 @@ from rekmeans.scales import MOST_INTERVALS
 from support.models import scale_of
 from support.plain_scale import plain_robust
 
-N_COLUMNS = 40  # of each shape, drawn
+N_COLUMNS = 40  # random columns of each shape
 
 
 def normal(random, n):
@@ -20,7 +20,7 @@ def normal(random, n):
 
 
 def mixed_groups(random, n):
-    """Up to five groups of unequal size, place and spread."""
+    """Return up to five groups of different size, location and spread."""
     k = int(random.integers(2, 6))
     places, spreads = random.normal(0, 30, k), random.lognormal(0, 1, k)
     group = random.choice(k, n, p=random.dirichlet(np.ones(k)))
@@ -31,12 +31,12 @@ def far_group(random, n):
     return np.where(random.random(n) < 0.08, random.normal(40, 1.5, n), random.normal(size=n))
 
 
-def dirty(random, n):
+def with_normal_errors(random, n):
     return np.where(random.random(n) < 0.2, random.normal(0, 15, n), random.normal(size=n))
 
 
 def with_code(random, n):
-    """An ordinary column in which -999 stands for unknown."""
+    """Return a normal column in which -999 means unknown."""
     return np.where(random.random(n) < 0.1, -999.0, random.normal(50, 4, n))
 
 
@@ -65,14 +65,24 @@ def gaps(random, n):
 
 
 SHAPES = (
-    *(normal, mixed_groups, far_group, dirty, with_code, ordinal, counts, yes_no, mostly_zero),
+    *(
+        normal,
+        mixed_groups,
+        far_group,
+        with_normal_errors,
+        with_code,
+        ordinal,
+        counts,
+        yes_no,
+        mostly_zero,
+    ),
     *(counts_with_code, gaps),
 )
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("n", [30, 400])
-def test_every_column_is_placed_as_plain_loops_place_it(shape, n):
+def test_records_match_plain_loops(shape, n):
     random = np.random.default_rng(n)
     X = np.stack([shape(random, n) for _ in range(N_COLUMNS)], axis=1)
     scale = scale_of("robust", X)
@@ -92,7 +102,7 @@ def test_every_column_is_placed_as_plain_loops_place_it(shape, n):
         assert_allclose(scale.left_out[j], 1 - np.mean(kept), atol=1e-12)
 
 
-def test_intervals_are_in_order_apart_and_folded():
+def test_intervals_are_ordered_disjoint_and_folded():
     random = np.random.default_rng(3)
     scale = scale_of("robust", np.stack([mixed_groups(random, 500) for _ in range(200)], axis=1))
     assert scale.low.shape[1] > 2
@@ -105,7 +115,7 @@ def test_intervals_are_in_order_apart_and_folded():
         assert 1 <= m <= MOST_INTERVALS
         assert (low[1:m] > high[: m - 1]).all()
         assert (start[1:m] >= end[: m - 1]).all()
-        # what is kept goes at most once round the circle
+        # the kept intervals span at most one turn
         assert end[m - 1] - start[0] <= 2 + 1e-9 or m == 1
 
 
@@ -128,10 +138,10 @@ def test_intervals_are_in_order_apart_and_folded():
     ],
 )
 @pytest.mark.parametrize("n", [150, 1000])
-def test_errors_and_tails_are_no_groups(draw, n):
+def test_errors_and_tails_are_not_groups(draw, n):
     random = np.random.default_rng(n)
     scale = scale_of("robust", np.stack([draw(random, n) for _ in range(400)], axis=1))
-    # three in four hundred
+    # a false group in at most 3 of 400 columns
     assert np.count_nonzero(~np.isnan(scale.low), axis=1).sum() <= 400 * 1.0075
 
 
@@ -142,17 +152,17 @@ def with_errors(random, n, errors):
 
 
 @pytest.mark.parametrize(("share", "away"), [(0.2, 6), (0.1, 8), (0.05, 12), (0.05, 100)])
-@pytest.mark.parametrize("dirt", [0, 0.1])
-def test_a_far_group_is_kept_and_found(share, away, dirt):
+@pytest.mark.parametrize("errors", [0, 0.1])
+def test_a_distant_group_is_kept_and_found(share, away, errors):
     random = np.random.default_rng(7)
     y = (random.random(1000) < share).astype(int)
     X = random.normal(size=(1000, 5)) + away * y[:, None] * random.choice([-1, 1], 5)
-    X = np.where(random.random(X.shape) < dirt, 15 * random.normal(size=X.shape), X)
+    X = np.where(random.random(X.shape) < errors, 15 * random.normal(size=X.shape), X)
     labels = RectifiedEulerKMeans(2, random_state=0).fit_predict(X)
-    assert adjusted_rand_score(y, labels) > (0.75 if dirt else 0.95)
+    assert adjusted_rand_score(y, labels) > (0.75 if errors else 0.95)
 
 
-def test_the_ends_of_a_column_with_groups_on_both_sides_do_not_meet():
+def test_groups_on_both_sides_do_not_meet_on_the_circle():
     random = np.random.default_rng(1)
     x = np.concatenate(
         [random.normal(-9, 1, 150), random.normal(0, 1, 700), random.normal(9, 1, 150)]
@@ -169,7 +179,7 @@ def test_the_ends_of_a_column_with_groups_on_both_sides_do_not_meet():
 @pytest.mark.parametrize("code", [-999.0, 9999.0])
 @pytest.mark.parametrize("share", [0.01, 0.05, 0.1])
 @pytest.mark.parametrize("shape", [normal, counts, yes_no, mostly_zero, ordinal])
-def test_a_code_for_unknown_is_left_out_and_moves_nothing_much(shape, share, code):
+def test_a_code_for_unknown_is_ignored_and_changes_the_scale_little(shape, share, code):
     random = np.random.default_rng(int(100 * share))
     clean = np.stack([shape(random, 1000) for _ in range(20)], axis=1)
     coded = np.where(random.random(clean.shape) < share, code, clean)
@@ -183,7 +193,7 @@ def test_a_code_for_unknown_is_left_out_and_moves_nothing_much(shape, share, cod
     assert ratio.min() > 1 / 3
 
 
-def test_fractional_weights_are_counted_by_their_mean():
+def test_fractional_weights_count_in_units_of_their_mean():
     random = np.random.default_rng(5)
     X = far_group(random, 500)[:, None]
     w = random.uniform(0.2, 3, 500)

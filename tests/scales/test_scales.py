@@ -23,7 +23,7 @@ def test_a_constant_column_has_unit_one(name, value, rows):
 
 
 @pytest.mark.parametrize("name", SCALES)
-def test_a_column_without_any_cell_has_unit_one_and_changes_no_other(name):
+def test_an_empty_column_has_unit_one_and_does_not_change_others(name):
     X = np.random.default_rng(0).normal(size=(30, 3))
     with_empty_column = np.insert(X, 1, np.nan, axis=1)
     found, alone = scale_of(name, with_empty_column), scale_of(name, X)
@@ -34,14 +34,14 @@ def test_a_column_without_any_cell_has_unit_one_and_changes_no_other(name):
 
 
 @pytest.mark.parametrize("name", SCALES)
-def test_a_table_without_any_cell_has_unit_one(name):
+def test_an_empty_table_has_unit_one(name):
     assert_array_equal(scale_of(name, np.full((3, 2), np.nan)).unit, [1.0, 1.0])
 
 
 TABLE = np.array([[1.0, -8.0, 5.0], [np.nan, 4.0, 5.0], [3.5, 0.0, np.nan], [2.0, -2.0, 5.0]])
 
 
-def test_the_range_runs_from_minimum_to_maximum_of_each_column():
+def test_the_range_is_the_minimum_and_maximum_of_each_column():
     scale = scale_of("range", TABLE)
     assert_array_equal(scale.origin, [1, -8, 5])
     assert_array_equal(scale.unit, [2.5, 12, 1])
@@ -59,7 +59,7 @@ def test_the_global_range_is_one_for_all_columns():
     assert_array_equal([scale.low[:, 0], scale.high[:, 0]], [[-8, -8, -8], [5, 5, 5]])
 
 
-def test_without_a_scale_nothing_moves_and_nothing_is_out_of_range():
+def test_without_a_scale_values_are_unchanged_and_in_range():
     scale = scale_of(None, TABLE)
     assert_array_equal(scale.to_units(TABLE, "wrap"), TABLE)
     assert_array_equal(scale.inside(TABLE), ~np.isnan(TABLE))
@@ -78,17 +78,17 @@ def test_a_value_out_of_range_is_ignored_clipped_or_kept(beyond, expected):
     scale = scale_of("range", np.array([[0.0, 10.0], [1.0, 20.0]]))
     X = np.array(
         [[0.5, 21.0], [1.5, 20.0], [9.0, 99.0], [7.0, -9.0]]
-    )  # the last two rows are out of range in every cell
+    )  # all cells of the last two rows are out of range
     assert_array_equal(BEYOND[beyond](scale, X) + scale.origin, expected)
 
 
-def test_a_row_whose_observed_cells_are_all_out_of_range_is_clipped_and_keeps_missing_cells():
+def test_a_row_without_a_kept_value_is_clipped_and_keeps_missing_cells():
     scale = scale_of("range", np.array([[0.0, 10.0], [1.0, 20.0]]))
     X = np.array([[np.nan, 30.0], [-2.0, np.nan]])
     assert_array_equal(BEYOND["ignore"](scale, X) + scale.origin, [[np.nan, 20.0], [0.0, np.nan]])
 
 
-def test_scaling_and_back_is_the_table():
+def test_the_inverse_scale_returns_the_table():
     X = np.random.default_rng(0).normal(3, 50, (40, 3))
     for name in SCALES:
         scale = scale_of(name, X)
@@ -108,20 +108,20 @@ def assert_same_scale(one, other):
 
 @pytest.mark.parametrize("name", SCALES)
 @given(X=tables, data=st.data())
-def test_a_weight_is_the_row_repeated(name, X, data):
+def test_a_weight_repeats_the_row(name, X, data):
     w = np.array(
         data.draw(st.lists(st.integers(0, 5), min_size=len(X), max_size=len(X)).filter(any))
     )
     repeated = np.repeat(X, w, axis=0)
     assert_same_scale(scale_of(name, X, w.astype(float)), scale_of(name, repeated))
-    # no counts: told by their mean, so that a factor changes nothing
+    # weights that are not counts are divided by their mean, so a factor has no effect
     fractional = w + 0.3 * (w > 0)
     assert_same_scale(scale_of(name, X, fractional), scale_of(name, X, fractional / 8))
 
 
 @pytest.mark.parametrize("name", SCALES)
 @given(X=tables, data=st.data())
-def test_row_order_changes_nothing(name, X, data):
+def test_row_order_has_no_effect(name, X, data):
     order = np.array(data.draw(st.permutations(range(len(X)))))
     w = np.array(data.draw(st.lists(st.floats(0.5, 4), min_size=len(X), max_size=len(X))))
     assert_same_scale(scale_of(name, X[order], w[order]), scale_of(name, X, w))
@@ -130,7 +130,7 @@ def test_row_order_changes_nothing(name, X, data):
 
 @pytest.mark.parametrize("name", ["robust", "range", None])
 @given(X=tables)
-def test_missing_cells_are_left_out(name, X):
+def test_missing_cells_are_ignored(name, X):
     found = scale_of(name, X)
     for j, column in enumerate(X.T):
         observed = column[~np.isnan(column)]
@@ -140,7 +140,7 @@ def test_missing_cells_are_left_out(name, X):
 
 
 @pytest.mark.parametrize("rows", [50, 400])
-def test_one_gross_error_moves_the_range_by_much_and_the_robust_unit_by_little(rows):
+def test_a_gross_error_changes_the_range_much_and_the_robust_unit_little(rows):
     X = np.random.default_rng(2).normal(0, 1, (rows, 1))
     clean = {name: scale_of(name, X) for name in ("robust", "range")}
     X[7] = 1e6
@@ -151,7 +151,7 @@ def test_one_gross_error_moves_the_range_by_much_and_the_robust_unit_by_little(r
 
 
 @pytest.mark.parametrize("share", [0.1, 0.2, 0.3])
-def test_the_robust_unit_withstands_outliers_that_the_plain_deviation_does_not(share):
+def test_outliers_change_the_standard_deviation_more_than_the_robust_unit(share):
     random = np.random.default_rng(3)
     X = random.normal(0, 1, (2000, 1))
     dirty = np.where(random.random(X.shape) < share, 15 * random.standard_normal(X.shape), X)

@@ -1,4 +1,4 @@
-"""Sorted columns against NumPy's own quantiles and plain counts."""
+"""Sorted columns match NumPy's quantiles and plain counts."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from rekmeans.scales.sorted_columns import SortedColumns
 
 
-def drawn(n, is_weighted):
+def random_columns(n, is_weighted):
     random = np.random.default_rng(n)
     X = random.normal(size=(n, 30)).round(1)
     w = random.integers(1, 5, n)
@@ -18,7 +18,7 @@ def drawn(n, is_weighted):
 @pytest.mark.parametrize("is_weighted", [False, True])
 @pytest.mark.parametrize("n", [1, 2, 3, 20, 21, 400])
 def test_quantiles_of_columns_are_those_of_numpy(n, is_weighted):
-    X, w, columns = drawn(n, is_weighted)
+    X, w, columns = random_columns(n, is_weighted)
     shares = (0.05, 0.25, 0.5, 0.75, 0.95)
     found = np.stack([columns.quantile(share) for share in shares])
     for j, (x, mine) in enumerate(zip(X.T, found.T, strict=True)):
@@ -37,7 +37,7 @@ def test_quantiles_of_columns_are_those_of_numpy(n, is_weighted):
 @pytest.mark.parametrize("is_weighted", [False, True])
 @pytest.mark.parametrize("n", [1, 7, 200])
 def test_masses_are_sums_over_the_cells(n, is_weighted):
-    X, w, columns = drawn(n, is_weighted)
+    X, w, columns = random_columns(n, is_weighted)
     mass = w if is_weighted else np.ones(n)
     bounds = np.random.default_rng(0).normal(size=30).round(1)
     assert_array_equal(columns.total, [mass[~np.isnan(x)].sum() for x in X.T])
@@ -63,7 +63,7 @@ def test_masses_are_sums_over_the_cells(n, is_weighted):
 
 @pytest.mark.parametrize("is_weighted", [False, True])
 def test_cells_at_a_mass_from_either_end(is_weighted):
-    X, w, columns = drawn(50, is_weighted)
+    X, w, columns = random_columns(50, is_weighted)
     for goal in (0.0, 3.0, 10.5):
         first = columns.first_after_mass(np.full(30, goal))
         last = columns.last_before_mass(columns.total - goal)

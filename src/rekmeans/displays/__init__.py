@@ -1,6 +1,4 @@
-"""Displays in scikit-learn's way: from_estimator reads the numbers, plot draws them with
-matplotlib.
-"""
+"""Displays in the style of scikit-learn: `from_estimator` computes numbers, `plot` draws them."""
 
 from importlib.util import find_spec
 

@@ -1,6 +1,4 @@
-"""Rows and centroids of single columns on the mapped circle: angle pi (x - origin of its
-arc)/half_turn.
-"""
+"""Rows and centroids of single columns on the mapped circle, at angle pi (x - origin)/half_turn."""
 
 from __future__ import annotations
 
@@ -29,32 +27,32 @@ from ._style import (
     draw_numbered_mark,
 )
 
-FIRST_LANE = 1.07  # where rows begin; the circle has radius 1
+FIRST_LANE = 1.07  # inner radius of the first lane; the circle has radius 1
 LANE = 0.08  # width of a lane
-LONGEST = 0.45  # the longest bar
-N_STYLES = len(COLOURS) * len(MARKERS)  # clusters that differ in colour or marker
+LONGEST = 0.45  # length of the longest bar
+N_STYLES = len(COLOURS) * len(MARKERS)  # number of different styles of clusters
 STROKE = {"lw": 0.9, "alpha": 0.7}
 BAR = {"lw": 4.5, "color": SOFT, "alpha": 0.6}
-BINS = 48  # angles at which rows are counted where clusters are too many for a ring each
+BINS = 48  # bars of row counts around the circle, if there are too many clusters for lanes
 
 
 class CircleDisplay:
     """Rows and centroids on the mapped circle of one or several columns.
 
-    Each cluster has a ring outside the circle. More than 10 clusters have no rings: bars count the
-    rows at each angle.
+    Each cluster has a ring outside the circle. With more than 10 clusters, bars count the rows at
+    each angle instead.
 
     Parameters
     ----------
     circles : dict
-        Has labels (m,), and features: a list of name, turns (m,), centroids (k, 2), half_turn,
-        arcs.
+        The labels (m,), and the features: a list of dicts with name, turns (m,), centroids (k, 2),
+        half_turn and arcs.
 
     Attributes
     ----------
-    ax_ : Axes, or an array of them for several columns.
+    ax_ : matplotlib Axes, or an array of Axes for several columns.
     figure_ : the matplotlib figure.
-    ticks_ : list of artists, for each column one a cluster with rows (or one of all bars).
+    ticks_ : list of artists, one for each column and cluster with rows, or one for all bars.
 
     Examples
     --------
@@ -90,7 +88,7 @@ class CircleDisplay:
         X : table of shape (n_samples, n_features)
             The rows to draw, with the columns of the fit.
         features : int, list of int or None
-            Column numbers; by default the two that separate the clusters most.
+            Column numbers; by default the two with the largest separation.
         names : array of str or None
             Names of the columns; by default those of the fitted table.
         ax : matplotlib Axes, array of Axes or None
@@ -134,7 +132,7 @@ class CircleDisplay:
         return self
 
     def _draw_circle(self, ax: Axes, column: dict[str, Any]) -> list[Any]:
-        """One column's circle."""
+        """Draw the circle of one column, and return the artists of its rows."""
         labels = np.asarray(self.circles["labels"])
         turns = np.array(column["turns"], dtype=np.float64)  # None becomes NaN
         centroids = np.array(column["centroids"])  # (k, 2)
@@ -157,7 +155,7 @@ class CircleDisplay:
 
 
 def _draw_values(ax: Axes, column: dict[str, Any]) -> None:
-    """Round values of the column at their angles, where a turn holds them all."""
+    """Write round values of the column at their angles, if one turn contains all values."""
     arcs = column["arcs"]
     ends = [arc[end] - arc["origin"] for arc in arcs for end in ("low", "high")]
     if not ends or not 0 < max(ends) - min(ends) <= 2 * column["half_turn"]:
@@ -180,10 +178,10 @@ def _draw_values(ax: Axes, column: dict[str, Any]) -> None:
 
 
 def _draw_centroids(ax: Axes, centroids: Array) -> None:
-    """A spoke to each centroid, and its mark: numbered where there is room."""
+    """Draw a spoke and a mark for each centroid, with numbers if there is space."""
     k = len(centroids)
     for c in range(min(k, N_STYLES)):
-        a, b = centroids[c::N_STYLES].T  # those of one style are drawn at once
+        a, b = centroids[c::N_STYLES].T  # centroids with the same style are drawn together
         x, y = (np.stack([0 * v, v, np.nan * v], axis=1).ravel() for v in (a, b))
         ax.plot(x, y, color=cluster_colour(c), lw=1 if k <= MAX_LANES else 0.5, alpha=0.8)
         if k <= MAX_LANES:
@@ -194,7 +192,7 @@ def _draw_centroids(ax: Axes, centroids: Array) -> None:
 
 
 def _lane_strokes(turns: Array, labels: Array) -> Iterator[tuple[Array, Array, dict[str, Any]]]:
-    """A stroke for each row, in its cluster's lane."""
+    """Yield the strokes of each cluster: one per row, in the lane of the cluster."""
     for c in np.unique(labels):
         strokes = _radial_strokes(
             turns[labels == c], FIRST_LANE + LANE * (c + 0.1), FIRST_LANE + LANE * (c + 0.9)
@@ -203,7 +201,7 @@ def _lane_strokes(turns: Array, labels: Array) -> Iterator[tuple[Array, Array, d
 
 
 def _count_bars(turns: Array) -> Iterator[tuple[Array, Array, dict[str, Any]]]:
-    """A bar for each of 48 angles, as long as rows are many."""
+    """Yield the bars at 48 angles, with lengths proportional to the number of rows."""
     counts, edges = np.histogram(np.mod(turns, 2), bins=BINS, range=(0, 2))
     filled = counts > 0
     angles = (edges[:-1] + edges[1:])[filled] / 2
@@ -216,7 +214,7 @@ def _count_bars(turns: Array) -> Iterator[tuple[Array, Array, dict[str, Any]]]:
 
 
 def _radial_strokes(turns: Array, near: ArrayLike, far: ArrayLike) -> tuple[Array, Array]:
-    """x and y of radial strokes at these angles, with gaps between: one line."""
+    """Return x and y of radial strokes at these angles, as one line with gaps."""
     r = np.broadcast_arrays(near, far, np.nan, turns)[:3]
     radius = np.stack(r, axis=1)  # (m, 3)
     angle = np.pi * turns[:, None]

@@ -1,6 +1,4 @@
-"""The topology that neural gas learns: prototypes over two columns, a line for each pair that rows
-lie between.
-"""
+"""The topology learned by neural gas: prototypes over two columns, and lines between neighbours."""
 
 from __future__ import annotations
 
@@ -21,20 +19,20 @@ from ..analysis.number_format import shorten_name
 from ..table.refusals import read_table
 from ._style import BACKGROUND, COLOURS, FAINT, SOFT
 
-WIDEST = 4.0  # points of the line with the most rows
+WIDEST = 4.0  # width of the line with the most rows, in points
 
 
 class GraphDisplay:
-    """Prototypes over two columns, joined where rows have both as their two nearest.
+    """Prototypes over two columns, joined by a line if they are the two nearest of some row.
 
-    The more rows two prototypes share, the wider is their line.
+    The width of a line increases with the number of these rows.
 
     Parameters
     ----------
     centres : array of shape (k, 2)
         Prototypes.
     graph : sparse array of shape (k, k)
-        Number of rows between each pair; symmetric.
+        Symmetric; the number of rows for which two prototypes are the nearest ones.
     rows : array of shape (m, 2)
         Rows to draw.
     names : list of str
@@ -95,13 +93,13 @@ class GraphDisplay:
         """
         check_is_fitted(model)
         if not hasattr(model, "graph_"):
-            raise TypeError(f"a graph belongs to a NeuralGas; got {type(model).__name__}.")
+            raise TypeError(f"GraphDisplay supports only NeuralGas; got {type(model).__name__}.")
         columns = column_names(model, names)
         pair = np.asarray(features)
         d = model.n_features_in_
         if pair.shape != (2,) or pair.dtype.kind not in "iu" or pair.min() < 0 or pair.max() >= d:
             raise ValueError(
-                f"features must be two column numbers from 0 to {d - 1}, got {features!r}."
+                f"features must be two column numbers from 0 to {d - 1}; got {features!r}."
             )
         rows = np.empty((0, 2))
         if X is not None:

@@ -13,17 +13,17 @@ from ._style import BACKGROUND, COLOURS
 
 
 class HistoryDisplay:
-    """The objective after each pass, which never rises.
+    """The objective after each pass, which never increases.
 
     Parameters
     ----------
     history : dict
-        An estimator's `history_`.
+        The `history_` of an estimator.
 
     Attributes
     ----------
     ax_, figure_ : the matplotlib axes and figure.
-    line_ : the line drawn.
+    line_ : the line of the objective.
 
     Examples
     --------

@@ -1,6 +1,4 @@
-"""One column as its scale sees it: a histogram of the kept intervals, and the values left out,
-counted.
-"""
+"""A histogram of the kept intervals of a column, with counts of the values outside."""
 
 from __future__ import annotations
 
@@ -16,19 +14,19 @@ from ..analysis.fit_analysis import analyse_fit
 from ..analysis.number_format import format_number, shorten_name
 from ._style import COLOURS, FAINT, SOFT
 
-GAP = 0.12  # width, as a share of all kept intervals together, in which values left out are counted
+GAP = 0.12  # width of the fields between intervals, as a share of the width of all intervals
 
 
 class KeptValuesDisplay:
     """A histogram of one column: its kept intervals side by side.
 
-    The gaps between them show how many values are ignored.
+    The grey fields between them show how many values lie outside.
 
     Parameters
     ----------
     histogram : dict
-        Has name, intervals (low, high and counts of each) and left_out (values below, between and
-        above them), as in a summary's "left_out".
+        The name, the intervals (low, high and counts of each) and left_out (the numbers of values
+        below, between and above them), as under "left_out" in a summary.
 
     Attributes
     ----------
@@ -53,7 +51,7 @@ class KeptValuesDisplay:
     def from_estimator(
         cls, model: Any, X: Any, *, feature: int = 0, names: ArrayLike | None = None, ax: Any = None
     ) -> Self:
-        """Draw the values of one column of X as a fitted model keeps them.
+        """Draw the values of one column of X with the kept intervals of a fitted model.
 
         Parameters
         ----------
@@ -101,7 +99,7 @@ class KeptValuesDisplay:
         most = max((max(interval["counts"]) for interval in intervals), default=1)
         for start, count in zip(starts, self.histogram["left_out"], strict=False):
             if count:
-                _draw_left_out(ax, start - GAP * whole, GAP * whole, most, int(count))
+                _draw_outside(ax, start - GAP * whole, GAP * whole, most, int(count))
         ticks = [(start, interval) for start, interval in zip(starts, intervals, strict=False)]
         ax.set_xticks(
             [
@@ -119,7 +117,7 @@ class KeptValuesDisplay:
         return self
 
     def _draw_interval(self, ax: Axes, start: float, interval: dict[str, Any], whole: float) -> Any:
-        """The bars of one kept interval, from `start` on."""
+        """Draw the bars of one kept interval, beginning at x = `start`."""
         counts = np.asarray(interval["counts"])
         width = max(interval["high"] - interval["low"], 0.02 * whole) / len(counts)
         return ax.bar(
@@ -127,10 +125,10 @@ class KeptValuesDisplay:
         )
 
 
-def _draw_left_out(ax: Axes, start: float, width: float, most: float, count: int) -> None:
-    """A grey field with the number of values left out there."""
+def _draw_outside(ax: Axes, start: float, width: float, most: float, count: int) -> None:
+    """Draw a grey field with the number of values outside the kept intervals."""
     ax.axvspan(start, start + width, color=FAINT, lw=0)
-    text = f"{count:,} left out"
+    text = f"{count:,} outside"
     ax.text(
         start + width / 2, most / 2, text, size=8, color=SOFT, ha="center", va="center", rotation=90
     )

@@ -17,13 +17,13 @@ from ..analysis.fit_analysis import analyse_fit
 from ..analysis.number_format import RANGE, band_width, format_number, shorten_name
 from ._style import BACKGROUND, FAINT, MAX_LANES, SOFT, cluster_colour, cluster_marker, rgb
 
-# the middle, in the table of many clusters
+# colours of centres below and above the middle of a column, with many clusters
 BELOW = "#4477aa"
 ABOVE = "#cc4455"
 POINT = 1 / 72  # inches
-LANE_POINTS = 10.0  # points
-MAX_COLUMNS_DRAWN = 24  # columns drawn where none are given
-EDGE = 0.3  # a centre farther outside the 5-95 % band, in widths of it, is drawn here
+LANE_POINTS = 10.0  # height of a lane in points
+MAX_COLUMNS_DRAWN = 24  # columns drawn by default
+EDGE = 0.3  # centres are drawn at most this far outside the 5-95 % band, in widths of the band
 
 
 class ProfileDisplay:
@@ -32,8 +32,8 @@ class ProfileDisplay:
     Parameters
     ----------
     features : list of dict
-        Each has name, q05, q25, median, q75, q95 and centres (one for each cluster) of a column, as
-        in a summary's "features".
+        The name, q05, q25, median, q75, q95 and centres (one for each cluster) of each column, as
+        under "features" in a summary.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ class ProfileDisplay:
         X : table of shape (n_samples, n_features)
             The rows to draw, with the columns of the fit.
         features : list of int or None
-            Column numbers; by default the 24 that separate the clusters most.
+            Column numbers; by default the 24 with the largest separation.
         names : array of str or None
             Names of the columns; by default those of the fitted table.
         ax : matplotlib Axes or None
@@ -91,7 +91,7 @@ class ProfileDisplay:
 
     @property
     def height(self) -> float:
-        """Inches that the drawing needs."""
+        """The height of the figure in inches."""
         d = len(self.features)
         k = len(self.features[0]["centres"])
         points = d * (k + 2.6) * LANE_POINTS + 26 if k <= MAX_LANES else d * 15 + 34
@@ -100,7 +100,7 @@ class ProfileDisplay:
     def plot(self, ax: Any = None) -> Self:
         """Draw the display.
 
-        Each cluster has a lane. More than 10 clusters are a table of colours.
+        Each cluster has a lane. More than 10 clusters are drawn as a table of colours.
 
         Parameters
         ----------
@@ -122,9 +122,7 @@ class ProfileDisplay:
         return self
 
     def _draw_lanes(self, ax: Axes, k: int) -> list[Any]:
-        """Bars of the 5-95 % and 25-75 % range, a tick at the median, a numbered mark at each
-        centre.
-        """
+        """Draw the 5-95 % and 25-75 % ranges, the median, and a numbered mark for each centre."""
         tall = k + 2.6
         d = len(self.features)
         at = np.array([_band_positions(f, f["centres"]) for f in self.features])  # (d, k)
@@ -153,7 +151,7 @@ class ProfileDisplay:
             ylim=(d * tall + 0.1, 0),
             yticks=[],
         )
-        ax.set_xticks([0, 1], ["5 % of rows below", "95 % below"], size=8.5, color=SOFT)
+        ax.set_xticks([0, 1], ["5 % of rows below", "95 % of rows below"], size=8.5, color=SOFT)
         left, right = ax.get_xticklabels()
         left.set_horizontalalignment("left")
         right.set_horizontalalignment("right")
@@ -165,8 +163,8 @@ class ProfileDisplay:
         ]
 
     def _draw_cells(self, ax: Axes, k: int) -> list[Any]:
-        """A table of columns by clusters: blue below the middle, red above, deeper farther out."""
-        # (d, k), -1 at 5 %, 1 at 95 %
+        """Draw a table of columns by clusters: blue below the middle, red above, paler near it."""
+        # (d, k), from -1 at the 5 % quantile to 1 at the 95 % quantile
         z = np.array([2 * _band_positions(f, f["centres"]) - 1 for f in self.features])
         tints = np.where((z > 0)[..., None], rgb(ABOVE), rgb(BELOW))
         shades = np.concatenate([tints, np.clip(np.abs(z), 0, 1)[..., None]], axis=2)  # (d, k, 4)
@@ -177,7 +175,7 @@ class ProfileDisplay:
             ax.axvline(at, color=BACKGROUND, lw=1)
         d = len(self.features)
         ax.set(xlim=(0, k), ylim=(d, 0))
-        step = -(-k // 20)  # no more than 20 numbers fit
+        step = -(-k // 20)  # there is space for 20 numbers
         ax.set_xticks(np.arange(0, k, step) + 0.5, [str(c) for c in range(0, k, step)], size=8)
         names = [shorten_name(f["name"], 16) for f in self.features]
         ax.set_yticks(np.arange(d) + 0.5, names, size=8.5, parse_math=False)
@@ -187,8 +185,9 @@ class ProfileDisplay:
 
 
 def _band_positions(f: dict[str, Any], values: ArrayLike) -> Array:
-    """Values as places in the column's 5-95 % band, 0 to 1; far ones at its EDGE; 0.5 without a
-    width.
+    """Return the positions of values in the 5-95 % band of a column, from 0 to 1.
+
+    Distant values are drawn at the EDGE. All positions are 0.5 if the band has no width.
     """
     low, high = (np.nan if f[q] is None else f[q] for q in ("q05", "q95"))
     values = np.array(values, dtype=np.float64)

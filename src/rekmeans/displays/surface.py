@@ -1,4 +1,4 @@
-"""Decision surfaces over two columns, with the borders that Lemma 1 and 2 give."""
+"""Decision surfaces over two columns, with the borders of Lemma 1 or 2."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ SURFACES = {"mean": mean_surface, "rectified": rectified_surface}
 class SurfaceDisplay:
     """The cluster of each pair of values of two columns.
 
-    The surfaces of Lemma 1 or 2 are drawn where two clusters meet. The other columns count as
-    missing.
+    The surfaces of Lemma 1 or 2 are drawn between adjacent clusters. The other columns are treated
+    as missing.
 
     Parameters
     ----------
     grid : pair of arrays
-        The values x and y of the two columns on the axes.
+        The values x and y of the two columns.
     response : array of shape (len(y), len(x))
         Cluster of each point.
     sides : dict
-        For each pair of clusters (p, q) an array of shape (len(y), len(x)): positive on the side of
-        p, zero where p and q meet.
+        An array of shape (len(y), len(x)) for each pair of clusters (p, q): positive on the side of
+        p, negative on the side of q, and zero on the border.
     rows : array of shape (m, 2)
         Rows to draw.
     labels : array of shape (m,)
@@ -63,10 +63,15 @@ class SurfaceDisplay:
     """
 
     def __init__(
-        self, grid: tuple[Array, Array], response: Array, sides: dict[tuple[int, int], Array],
+        self,
+        grid: tuple[Array, Array],
+        response: Array,
+        sides: dict[tuple[int, int], Array],
         rows: Array,
-        labels: Array, centres: Array, names: Sequence[str],
-    ) -> None:  # fmt: skip
+        labels: Array,
+        centres: Array,
+        names: Sequence[str],
+    ) -> None:
         self.grid = grid
         self.response = response
         self.sides = sides
@@ -105,11 +110,13 @@ class SurfaceDisplay:
         SurfaceDisplay
             The display, drawn.
         """
-        analysis, columns = analyse_fit(model, X), column_names(model, names)
+        analysis = analyse_fit(model, X)
+        columns = column_names(model, names)
         d = analysis.table.n_columns
         if d < 2:
             raise ValueError(
-                f"a surface needs a table of two columns or more, got {d}: draw its CircleDisplay."
+                f"SurfaceDisplay needs a table with at least two columns, got {d}: use "
+                f"CircleDisplay."
             )
         pair = analysis.column_numbers(features, 2).tolist()
         if len(pair) != 2:
@@ -118,12 +125,14 @@ class SurfaceDisplay:
         grid = _axis_values(analysis, pair[0]), _axis_values(analysis, pair[1])
         response, sides = _decision_surface(analysis, pair, grid)
         return cls(
-            grid, response, sides,
+            grid,
+            response,
+            sides,
             rows=analysis.dense_rows(numbers)[:, pair],
             labels=analysis.labels[numbers],
             centres=model.cluster_centers_[:, pair],
             names=[columns[j] for j in pair],
-        ).plot(ax)  # fmt: skip
+        ).plot(ax)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw the display.
@@ -169,7 +178,7 @@ class SurfaceDisplay:
 
 
 def _axis_values(analysis: FitAnalysis, column: int) -> Array:
-    """GRID_POINTS values over a column's range, a little wider."""
+    """Return GRID_POINTS values over the range of a column, slightly extended."""
     x = analysis.column_values(column)
     low, high = (float(x.min()), float(x.max())) if len(x) else (0.0, 0.0)
     pad = 0.04 * (high - low) or 0.5
@@ -179,9 +188,7 @@ def _axis_values(analysis: FitAnalysis, column: int) -> Array:
 def _decision_surface(
     analysis: FitAnalysis, pair: list[int], grid: tuple[Array, Array]
 ) -> tuple[Array, dict[tuple[int, int], Array]]:
-    """The nearest cluster at each point of the grid, and the sides of the surface between each two
-    that meet.
-    """
+    """Return the nearest cluster at each point of the grid, and the sides of adjacent clusters."""
     # (GRID_POINTS^2, 2)
     points = np.stack([values.ravel() for values in np.meshgrid(*grid)], axis=1)
     d = analysis.table.n_columns
@@ -197,7 +204,7 @@ def _decision_surface(
 
 
 def _adjacent_clusters(response: Array) -> list[tuple[int, int]]:
-    """Pairs of clusters that share a border on the grid, in order."""
+    """Return the pairs of clusters that share a border on the grid, in ascending order."""
     sides = [(response[:, :-1], response[:, 1:]), (response[:-1], response[1:])]
     pairs = np.concatenate([np.stack([a[a != b], b[a != b]], axis=1) for a, b in sides])
     return sorted({(int(min(pair)), int(max(pair))) for pair in np.unique(pairs, axis=0)})

@@ -1,6 +1,4 @@
-"""The U-matrix of a self-organising map: mean distance of each node to its neighbours on the
-grid.
-"""
+"""The U-matrix of a self-organizing map: the mean distance of each node to its neighbours."""
 
 from __future__ import annotations
 
@@ -17,11 +15,11 @@ from ..analysis.number_format import shorten_name
 from ..engines import host_values
 from ._style import BACKGROUND, SOFT, cluster_colour, cluster_marker
 
-LARGEST_MARK = 0.38  # radius of the mark of the fullest node, in nodes
+LARGEST_MARK = 0.38  # radius of the mark of the node with the most rows, in widths of a node
 
 
 class UMatrixDisplay:
-    """The U-matrix of a map, dark where neighbours differ.
+    """The U-matrix of a self-organizing map; nodes that differ from their neighbours are dark.
 
     The size of the mark on a node shows its number of rows. With labels, each mark has the colour
     of the most frequent label among the rows of its node.
@@ -33,7 +31,7 @@ class UMatrixDisplay:
     counts : array of shape (rows, columns)
         Number of rows of each node.
     winners : array of shape (rows, columns) or None
-        Place in `names` of the most frequent label, the first of several; -1 for nodes without
+        Index in `names` of the most frequent label, the first one on ties, or -1 for nodes without
         rows. None without labels.
     names : list of str or None
         The labels.
@@ -50,8 +48,8 @@ class UMatrixDisplay:
     >>> from rekmeans import SelfOrganizingMap
     >>> from rekmeans.displays import UMatrixDisplay
     >>> X = np.random.default_rng(0).uniform(size=(200, 2))
-    >>> display = UMatrixDisplay.from_estimator(SelfOrganizingMap(grid=(3, 4)).fit(X), labels=X[:,
-    ...     0] > 0.5)
+    >>> model = SelfOrganizingMap(grid=(3, 4)).fit(X)
+    >>> display = UMatrixDisplay.from_estimator(model, labels=X[:, 0] > 0.5)
     >>> display.counts.shape, int(display.counts.sum()), display.names
     ((3, 4), 200, ['False', 'True'])
     """
@@ -93,7 +91,7 @@ class UMatrixDisplay:
         check_is_fitted(model)
         if not hasattr(model, "u_matrix_"):
             raise TypeError(
-                f"a U-matrix belongs to a SelfOrganizingMap; got {type(model).__name__}."
+                f"UMatrixDisplay supports only SelfOrganizingMap; got {type(model).__name__}."
             )
         nodes = host_values(model.labels_ if X is None else model.predict(X))
         shape = model.u_matrix_.shape
@@ -102,8 +100,8 @@ class UMatrixDisplay:
             return cls(model.u_matrix_, counts.reshape(shape)).plot(ax)
         if np.shape(labels) != nodes.shape:
             raise ValueError(
-                f"labels must be {len(nodes)}, one for each row; got an array of "
-                f"{np.shape(labels)}."
+                f"labels must have one label for each of the {len(nodes)} rows; got an array of "
+                f"shape {np.shape(labels)}."
             )
         names, codes = np.unique(np.asarray(labels), return_inverse=True)
         table = np.zeros((len(counts), len(names)), np.int64)
@@ -138,7 +136,7 @@ class UMatrixDisplay:
         y, x = np.nonzero(self.counts)
         radius = LARGEST_MARK * np.sqrt(self.counts[y, x] / self.counts.max(initial=1))
         winners = np.full(len(x), -1) if self.winners is None else self.winners[y, x]
-        # of a node, roughly: axes have no size before drawing
+        # approximate width of a node, because axes have no size before they are drawn
         points = 72 * ax.figure.get_figwidth() / (wide + 2.2)
         self.marks_ = []
         for c in np.unique(winners):

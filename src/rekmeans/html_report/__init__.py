@@ -1,3 +1,1 @@
-"""The report: figures.py (summary -> SVG, drawn by svg.py) -> html.py (summary and figures -> one
-HTML file).
-"""
+"""The HTML report: figures.py draws a summary as SVG (svg.py), and html.py renders the page."""

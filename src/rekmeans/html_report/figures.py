@@ -1,4 +1,4 @@
-"""Figures of a summary, each an SVG."""
+"""The figures of a summary, as SVG."""
 
 from __future__ import annotations
 
@@ -21,17 +21,14 @@ from ..displays._style import (
 )
 from .svg import render_svg
 
-MAX_HEIGHT = 9.0  # inches; a taller figure is cut in two, so that each fits a printed page
-MAX_CLUSTERS_SHOWN = 40  # clusters that have a line in a figure, the largest
-MAX_BARS = 12  # columns in the figure of separation
+MAX_HEIGHT = 9.0  # inches: taller figures are split, so that each part fits on a printed page
+MAX_CLUSTERS_SHOWN = 40  # the largest clusters, which are shown in figures
+MAX_BARS = 12  # columns in the figure of separations
 MAX_PROFILES = 24  # columns in the profile
 
 
 def all_figures(summary: dict[str, Any]) -> dict[str, Any]:
-    """Every figure of a summary by its name: an SVG, or a list of them;
-
-    None where the summary has nothing to draw.
-    """
+    """Return the figures of a summary by name: an SVG, a list of SVGs, or None without data."""
     return {
         "sizes": sizes_figure(summary),
         "classes": classes_figure(summary),
@@ -46,7 +43,7 @@ def all_figures(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def sizes_figure(summary: dict[str, Any]) -> str:
-    """A bar for each cluster, the 40 largest at most."""
+    """Return a bar chart of the cluster sizes, at most of the 40 largest."""
     counts = np.array(summary["sizes"])
     clusters = largest_clusters(summary)
     share = counts / max(counts.sum(), 1)
@@ -69,8 +66,9 @@ def sizes_figure(summary: dict[str, Any]) -> str:
 
 
 def classes_figure(summary: dict[str, Any]) -> str | None:
-    """Known classes by clusters, matched clusters along the diagonal, where there are too many for
-    a table.
+    """Return an image of classes by clusters, if there are too many clusters for a table.
+
+    Matched clusters lie on the diagonal.
     """
     if (
         not summary["classes"]
@@ -94,7 +92,7 @@ def classes_figure(summary: dict[str, Any]) -> str | None:
             [shorten_name(name, 12) for name in summary["classes"]["names"]],
             size=7.5,
         )
-        ax.set(xlabel="cluster, the best match of each class first", ylabel="class")
+        ax.set(xlabel="cluster (best match of each class first)", ylabel="class")
         ax.tick_params(length=0)
         ax.spines[:].set_color(FAINT)
 
@@ -104,7 +102,7 @@ def classes_figure(summary: dict[str, Any]) -> str | None:
 
 
 def profile_figures(summary: dict[str, Any]) -> list[str]:
-    """Centres against the spread of each column, cut into figures that fit a page."""
+    """Return profiles of the clusters, split into figures that fit on a page."""
     features = summary["features"][:MAX_PROFILES]
     cuts = np.array_split(
         np.arange(len(features)), math.ceil(ProfileDisplay(features).height / MAX_HEIGHT)
@@ -121,7 +119,7 @@ def profile_figures(summary: dict[str, Any]) -> list[str]:
 
 
 def separation_figure(summary: dict[str, Any]) -> str:
-    """How well the most separating columns separate."""
+    """Return a bar chart of the columns with the largest separation."""
     first = summary["features"][:MAX_BARS]
 
     def draw(ax: Any) -> None:
@@ -131,14 +129,14 @@ def separation_figure(summary: dict[str, Any]) -> str:
             _write_beside(ax, share, at, f"{share:.0%}")
         _label_bars(ax, [shorten_name(f["name"], 20) for f in first], 1.12)
         ax.set_xticks([0, 0.5, 1], ["0 %", "50 %", "100 %"])
-        ax.set_xlabel("share of the column's spread that lies between clusters")
+        ax.set_xlabel("share of the column's spread between clusters")
 
     text = ", ".join(f"{f['name']} {f['separation']:.0%}" for f in first)
     return render_svg(draw, 0.25 * len(first) + 0.65, f"Share of spread between clusters: {text}")
 
 
 def circle_figures(summary: dict[str, Any]) -> list[str]:
-    """A circle for each of the most separating columns."""
+    """Return a circle for each of the columns with the largest separation."""
     labels = summary["circles"]["labels"]
     return [
         render_svg(
@@ -152,26 +150,29 @@ def circle_figures(summary: dict[str, Any]) -> list[str]:
 
 
 def kept_figures(summary: dict[str, Any]) -> list[str]:
-    """Histograms of columns of which values are left out, or that keep several intervals."""
+    """Return histograms of columns with ignored values or several kept intervals."""
+    histograms = [one for one in summary["left_out"]["histograms"] if one["intervals"]]
     return [
-        render_svg(
-            KeptValuesDisplay(one).plot,
-            2.0,
-            f"{one['name']}: {sum(one['left_out']):,} values left out, "
-            + " and ".join(
-                f"{format_number(i['low'])} to {format_number(i['high'])}" for i in one["intervals"]
-            )
-            + " kept",
-            width=3.4,
-        )
-        for one in summary["left_out"]["histograms"]
-        if one["intervals"]
+        render_svg(KeptValuesDisplay(one).plot, 2.0, _kept_text(one), width=3.4)
+        for one in histograms
     ]
 
 
+def _kept_text(histogram: dict[str, Any]) -> str:
+    """Return the description of a histogram of kept values."""
+    n_ignored = sum(histogram["left_out"])
+    kept = " and ".join(
+        f"{format_number(interval['low'])} to {format_number(interval['high'])}"
+        for interval in histogram["intervals"]
+    )
+    values = "value" if n_ignored == 1 else "values"
+    return f"{histogram['name']}: {n_ignored:,} {values} ignored, kept {kept}"
+
+
 def projection_figure(summary: dict[str, Any]) -> str:
-    """Mapped rows in two dimensions, coloured by cluster."""
-    points, labels = np.array(summary["map"]["points"]), np.array(summary["map"]["labels"])
+    """Return a scatter plot of the mapped rows in two dimensions, coloured by cluster."""
+    points = np.array(summary["map"]["points"])
+    labels = np.array(summary["map"]["labels"])
     centroids = np.array(summary["map"]["centroids"])
 
     def draw(ax: Any) -> None:
@@ -191,31 +192,34 @@ def projection_figure(summary: dict[str, Any]) -> str:
             draw_numbered_mark(ax, c, *centroids[c])
         first, second = summary["map"]["share"]
         ax.set(
-            xlabel=f"first direction ({first:.0%} of the variation)",
-            ylabel=f"second ({second:.0%})",
+            xlabel=f"first component ({first:.0%} of the variance)",
+            ylabel=f"second component ({second:.0%})",
         )
         ax.set(xticks=[], yticks=[])
         ax.spines[["top", "right"]].set_visible(False)
 
-    return render_svg(
-        draw, 4.6, f"{len(points)} mapped rows in two dimensions, coloured by cluster"
-    )
+    rows = "row" if len(points) == 1 else "rows"
+    text = f"{len(points):,} mapped {rows} in two dimensions, coloured by cluster"
+    return render_svg(draw, 4.6, text)
 
 
 def history_figure(summary: dict[str, Any]) -> str | None:
-    """The objective after each pass."""
+    """Return a line chart of the objective after each pass, or None without a history."""
     passes = summary["history"].get("inertia")
     if not passes:
         return None
-    text = (
-        f"The objective falls from {format_number(passes[0])} to "
-        f"{format_number(passes[-1])} in {len(passes)} passes"
-    )
+    if len(passes) == 1:
+        text = f"The objective is {format_number(passes[0])} after 1 pass"
+    else:
+        text = (
+            f"The objective decreases from {format_number(passes[0])} to "
+            f"{format_number(passes[-1])} in {len(passes)} passes"
+        )
     return render_svg(HistoryDisplay(summary["history"]).plot, 2.6, text)
 
 
 def kappa_figure(summary: dict[str, Any]) -> str:
-    """Deviation degree of plain averages beside the rectified centroids' 0, for each cluster."""
+    """Return a chart of the deviation degree of plain averages, which is 0 after rectification."""
     clusters = largest_clusters(summary)
     means = np.array([summary["kappa"]["mean"][c] for c in clusters])
 
@@ -242,18 +246,18 @@ def kappa_figure(summary: dict[str, Any]) -> str:
         )
 
     text = ", ".join(f"{c}: {mean:.3f}" for c, mean in zip(clusters, means, strict=True))
-    alt = f"Deviation degree of plain averages: {text}; of rectified centroids 0"
-    return render_svg(draw, 0.2 * len(clusters) + 1.0, alt)
+    description = f"Deviation degree of plain averages: {text}. Rectified centroids have 0."
+    return render_svg(draw, 0.2 * len(clusters) + 1.0, description)
 
 
 def largest_clusters(summary: dict[str, Any]) -> list[int]:
-    """The clusters with a line of their own: the 40 largest, by number."""
+    """Return the numbers of the 40 largest clusters in ascending order."""
     order = np.argsort(-np.array(summary["sizes"]), kind="stable")
     return sorted(order[:MAX_CLUSTERS_SHOWN].tolist())
 
 
 def _label_bars(ax: Any, names: list[str], most: float) -> None:
-    """Axes of horizontal bars: the first on top, named at the left."""
+    """Set the axes of a horizontal bar chart, with the first bar on top and names on the left."""
     ax.set_yticks(range(len(names)), names, parse_math=False)
     ax.set(xlim=(0, most), ylim=(len(names) - 0.4, -0.6))
     ax.tick_params(length=0)
@@ -261,5 +265,5 @@ def _label_bars(ax: Any, names: list[str], most: float) -> None:
 
 
 def _write_beside(ax: Any, x: float, y: float, text: str) -> None:
-    """Text just right of the end of a bar."""
+    """Write text to the right of the end of a bar."""
     ax.annotate(text, (x, y), (5, 0), textcoords="offset points", va="center_baseline", size=8.5)

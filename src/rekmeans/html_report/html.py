@@ -1,4 +1,4 @@
-"""The page: a summary and its figures as one self-contained HTML file that fetches nothing."""
+"""The page of the report: a single HTML file that loads nothing from the network."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ except ImportError:
     raise ImportError("the report needs Jinja2: pip install 'rekmeans[report]'.") from None
 
 FOLDER = Path(__file__).parent
-MAX_SKIPPED = 40  # columns left out that are named; more are counted
+MAX_SKIPPED = 40  # skipped columns that are named; the others are counted
 
 
 def render_page(summary: dict[str, Any]) -> str:
-    """One HTML file from a summary; everything that comes from the table is escaped.
+    """Return the HTML page of a summary, in which all text from the table is escaped.
 
     Examples
     --------
@@ -47,8 +47,9 @@ def render_page(summary: dict[str, Any]) -> str:
 
 
 def load_template(folder: Path, filters: dict[str, Any], name: str = "page.html.j2") -> Template:
-    """The template of that name in the folder, or here; values are escaped, and an undefined name
-    is an error.
+    """Return a template from `folder`, or from this folder.
+
+    Values are escaped, and undefined names raise an error.
     """
     environment = Environment(
         loader=FileSystemLoader([folder, FOLDER]),
@@ -62,7 +63,7 @@ def load_template(folder: Path, filters: dict[str, Any], name: str = "page.html.
 
 
 def _as_markup(figure: Any) -> Any:
-    """Figures are ours and escaped already."""
+    """Return figures as markup, because their text is already escaped."""
     if isinstance(figure, list):
         return [Markup(one) for one in figure]
     return None if figure is None else Markup(figure)

@@ -1,4 +1,4 @@
-"""Drawings as files: inline SVG for a page, text as text and colours as CSS variables; PNG."""
+"""Figures as inline SVG for a page, with colours as CSS variables, or as SVG and PNG files."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from matplotlib.figure import Figure
 
 from ..displays._style import BACKGROUND, COLOURS, FAINT, ON_DARK, SOFT, TEXT
 
-FIGURE_WIDTH = 4.9  # inches; at 72 points each the width of a phone
-# of colours.css.j2
+FIGURE_WIDTH = 4.9  # inches; at 72 points per inch this is the width of a phone
+# CSS variables in colours.css.j2, which change in dark mode
 CSS_NAMES = {TEXT: "ink", SOFT: "soft", FAINT: "faint", BACKGROUND: "paper", ON_DARK: "onto"}
-# the page lightens them in the dark
 CSS_NAMES |= {colour: f"c{at}" for at, colour in enumerate(COLOURS)}
-METADATA: dict[str, Any] = {  # the same bytes whoever draws, whenever
+METADATA: dict[str, Any] = {  # without date and program, so that files are reproducible
     "svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
     "png": {"Software": None},
 }
 PNG_DPI = 150
 RC_PARAMS: Any = {
-    # text stays text: it can be read aloud, searched and set in the page's font
+    # keep text as text, for screen readers, search and the font of the page
     "svg.fonttype": "none",
     "svg.hashsalt": "rekmeans",
     "path.simplify": False,
@@ -41,19 +40,20 @@ RC_PARAMS: Any = {
 def render_svg(
     draw: Callable[[Any], Any], height: float, text: str, width: float = FIGURE_WIDTH
 ) -> str:
-    """What `draw` draws on an Axes as an inline SVG image described by `text`."""
+    """Return the drawing of `draw` on an Axes as an inline SVG, described by `text`."""
     return _inline_svg(render_image(draw, height, width).decode(), text, 72 * width, 72 * height)
 
 
 def render_image(
     draw: Callable[[Any], Any], height: float, width: float = FIGURE_WIDTH, kind: str = "svg"
 ) -> bytes:
-    """What `draw` draws on an Axes as a file of this kind, without date or maker; a PNG has a
-    background.
+    """Return the drawing of `draw` on an Axes as the bytes of an SVG or PNG file.
+
+    The file has no date. Only a PNG has a background.
     """
     out = BytesIO()
     with rc_context(RC_PARAMS), warnings.catch_warnings():
-        # the browser's fonts have more letters than ours
+        # the fonts of the browser have glyphs that matplotlib's fonts lack
         warnings.filterwarnings("ignore", message="Glyph")
         figure = Figure(figsize=(width, height), layout="constrained", facecolor=BACKGROUND)
         figure.patch.set_visible(kind == "png")
@@ -63,16 +63,17 @@ def render_image(
 
 
 def _inline_svg(source: str, text: str, width: float, height: float) -> str:
-    """matplotlib's SVG for a page: no fixed size, no page-wide style, no unused names, short
-    numbers, page colours.
+    """Return matplotlib's SVG for use in a page.
+
+    It has no fixed size, no page-wide style, no unused ids, short numbers and the page's colours.
     """
     body = source[source.index(">", source.index("<svg")) + 1 :]
     body = re.sub(
         r"<style.*?</style>|<metadata>.*?</metadata>|<!--.*?-->", "", body, flags=re.DOTALL
     )
     used = set(re.findall(r"(?:url\(|href=\")#([\w.-]+)", body))
-    key = f"f{crc32(body.encode()):08x}-"  # names must differ between the figures of a page
-    # never the text between tags
+    key = f"f{crc32(body.encode()):08x}-"  # ids must be unique among the figures of a page
+    # only tags change, not the text between them
     body = re.sub(r"<[^>]+>", lambda tag: _page_tag(tag[0], used, key), body)
     body = re.sub(r"\s*\n\s*", " ", body)
     body = re.sub(
@@ -83,8 +84,9 @@ def _inline_svg(source: str, text: str, width: float, height: float) -> str:
 
 
 def _group_marks(run: re.Match[str]) -> str:
-    """Markers of one style with that style given once; a group's own opacity would melt them into
-    one.
+    """Return a group of markers that states their common style once.
+
+    The opacity is that of each marker. An opacity of the group would merge overlapping markers.
     """
     style = re.sub(r"(?<!-)opacity: ([\d.]+)", r"fill-opacity: \1; stroke-opacity: \1", run[1])
     marks = run[0].replace(f' style="{run[1]}"', "").replace("/> ", "/>")
@@ -92,7 +94,7 @@ def _group_marks(run: re.Match[str]) -> str:
 
 
 def _page_tag(tag: str, used: set[str], key: str) -> str:
-    """One tag of a figure, made for the page."""
+    """Return one tag of a figure, adapted to the page."""
     tag = re.sub(r' id="([^"]+)"', lambda m: f' id="{key}{m[1]}"' if m[1] in used else "", tag)
     tag = re.sub(r"(url\(|href=\")#", rf"\1#{key}", tag).replace("xlink:href", "href")
     tag = re.sub(r' transform="rotate\(-0 [^)]*\)"|font-family: [^;"]*;? ?', "", tag)
