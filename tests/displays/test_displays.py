@@ -181,9 +181,10 @@ def test_u_matrix_shows_distances_between_nodes_and_row_counts(node_map):
     display = UMatrixDisplay.from_estimator(model, labels=y)
     m = model.centroids_.reshape(4, 5, -1)
     own = model.labels_
-    between = [np.sqrt((np.abs(m[r, c] - m[s]) ** 2).sum() / 2) for r, c, s in ((1, 2, (0, 2)),
-        (1, 2, (2, 2)),
-               (1, 2, (1, 1)), (1, 2, (1, 3)))]  # fmt: skip
+    between = [
+        np.sqrt((np.abs(m[r, c] - m[s]) ** 2).sum() / 2)
+        for r, c, s in ((1, 2, (0, 2)), (1, 2, (2, 2)), (1, 2, (1, 1)), (1, 2, (1, 3)))
+    ]
     shown = np.asarray(display.image_.get_array())
     assert_allclose(shown[1, 2], np.mean(between), rtol=1e-6)
     assert_allclose(
@@ -222,8 +223,12 @@ def test_graph_joins_the_two_nearest_prototypes_of_rows():
     pairs, rows = np.unique(
         np.sort(np.argsort(D, axis=1)[:, :2], axis=1), axis=0, return_counts=True
     )
-    segments = {tuple(map(tuple, ends)): w for ends, w in zip(
-        display.lines_.get_segments(), display.lines_.get_linewidths(), strict=True)}  # fmt: skip
+    segments = {
+        tuple(map(tuple, ends)): w
+        for ends, w in zip(
+            display.lines_.get_segments(), display.lines_.get_linewidths(), strict=True
+        )
+    }
     assert len(segments) == len(pairs)
     for (p, q), count in zip(pairs, rows, strict=True):
         width = segments[tuple(model.cluster_centers_[p]), tuple(model.cluster_centers_[q])]
