@@ -110,7 +110,7 @@ class _ThreadState(threading.local):
     def __init__(self) -> None:
         self.state = np.random.RandomState(0)
 
-    def seeded(self, seed: int) -> np.random.RandomState:
+    def with_seed(self, seed: int) -> np.random.RandomState:
         self.state.seed(seed)
         return self.state
 
@@ -124,7 +124,7 @@ def fit_entropy(random_state: Any) -> list[int]:
     An integer stands for the RandomState with this seed.
     """
     if isinstance(random_state, numbers.Integral):
-        state = _THREAD_STATE.seeded(int(random_state))
+        state = _THREAD_STATE.with_seed(int(random_state))
     else:
         state = check_random_state(random_state)
     return [int(word) for word in state.randint(0, 2**32, size=4, dtype=np.uint32)]
@@ -207,7 +207,7 @@ def check_kernel_list(
         else:
             continue
         raise ValueError(
-            f"{what}; got {name!r}: use numbers (alpha), or separate rectified centroids."
+            f"{what}; got {name!r}: pass numbers (alpha), or shared=False, centroids='rectified'."
         )
     if shared and rule == "mean":
         raise ValueError(
@@ -216,7 +216,7 @@ def check_kernel_list(
 
 
 def refuse_points(kernel: str, init: Any) -> None:
-    """Raise ValueError for starting points of a kernel of values between rows."""
+    """Raise ValueError for starting points, which kernels of values between rows do not support."""
     if not isinstance(init, str):
         raise ValueError(
             f"kernel={kernel!r} does not support starting points: init must be 'k-means++' or "

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from .engines import Rows
     from .kernels.base import Kernel
 
-# batches of local search: more gain little (25 end 0.76 % above the best objective found)
+# batches of local search; further ones gain little (25 end 0.76 % above the best objective found)
 SWAP_BATCHES = 25
 SWAP_CANDIDATES = 8  # candidate rows of a batch
 SWAP_PATIENCE = 3  # the search stops after this many batches without gain
 # With MANY_CLUSTERS or more, k-means++ chooses from candidates: DRAWS per cluster, drawn in ROUNDS
-# rounds. From NOT_GREEDY clusters up there are FEWER_DRAWS, and k-means++ is not greedy.
+# rounds. With NOT_GREEDY or more, there are FEWER_DRAWS per cluster, and k-means++ is not greedy.
 MANY_CLUSTERS = 128
 DRAWS = 5
 ROUNDS = 5
@@ -194,7 +194,7 @@ def starts_of(kernel: Kernel) -> Mapping[str, Start]:
 
 
 def _without_rows(start: Callable[[int, Bits], Centroids]) -> Start:
-    """Return a start of the kernel in the signature of the other starts."""
+    """Wrap a start of the kernel so that it has the signature of the other starts."""
     return lambda rows, k, bits: start(k, bits)
 
 

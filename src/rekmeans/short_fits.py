@@ -15,12 +15,12 @@ ROWS_PER_CLUSTER = 50
 SAMPLE_STEP = 64
 MAX_SAMPLE = 100_000
 # A table with at least LARGE times the rows of a sample is seeded on the sample, unless its rows
-# times columns times clusters are at most SMALL. Of small tables more fits are made.
+# times columns times clusters are at most SMALL. For small tables there are more fits.
 LARGE = 2
 SMALL = 1 << 18
 FITS_OF_SMALL = 10
 FEW_CLUSTERS = 32  # with fewer clusters, more fits improve the start more than more swaps do
-# Number of short fits, each from its own start; there is one start from MANY_CLUSTERS up.
+# Number of short fits, each from its own start. With MANY_CLUSTERS there is a single start.
 FITS_OF_FEW = 4
 FITS_OF_MORE = 2
 SWAPS_OF_FEW = (4, 4)  # batches of swaps, and candidates per batch, with few clusters

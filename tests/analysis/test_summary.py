@@ -71,7 +71,8 @@ def test_rows_without_a_class_are_excluded_from_the_scores(case, at):
 
 def test_classes_need_a_value_per_row_and_may_all_be_missing(case):
     model, X, y, _ = case
-    with pytest.raises(ValueError, match=r"one class for each of the 178 rows, got shape \(50,\)"):
+    message = r"one class for each of the 178 rows, got an array of shape \(50,\)"
+    with pytest.raises(ValueError, match=message):
         summary(model, X, y=y[:50])
     assert summary(model, X, y=[None] * 178)["classes"] is None
 

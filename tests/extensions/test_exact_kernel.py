@@ -309,7 +309,7 @@ def test_shapes_match_those_of_the_linear_kernel_on_the_grid():
 
 
 def test_the_report_supports_only_the_euler_kernel():
-    with pytest.raises(TypeError, match="rows on circles"):
+    with pytest.raises(TypeError, match="only the Euler kernel"):
         analyse_fit(grid_k_means().fit(X), X)
 
 

@@ -256,9 +256,9 @@ def test_paths_that_are_not_files_keep_their_own_errors(tmp_path):
     with pytest.raises(IsADirectoryError):
         load(tmp_path)
     for write in (save, to_onnx):
-        with pytest.raises(IsADirectoryError, match="is a directory: name a file"):
+        with pytest.raises(IsADirectoryError, match="is a directory: pass a file"):
             write(model, tmp_path)
-        with pytest.raises(FileNotFoundError, match="no folder"):
+        with pytest.raises(FileNotFoundError, match="does not exist"):
             write(model, tmp_path / "absent" / "model")
     assert not list(tmp_path.iterdir())
 

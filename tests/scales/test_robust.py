@@ -1,6 +1,4 @@
-"""The robust scale against plain loops; groups kept, errors left out, sentinels seen, by laws and
-counts over draws.
-"""
+"""The robust scale matches plain loops, keeps groups, and ignores errors and codes."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,6 @@
-"""Units of the columns against plain loops and closed forms; repeated rows are weights, row order
-cannot show.
+"""Scales match plain loops and closed forms.
+
+A weight is equivalent to repeated rows, and the order of the rows has no effect.
 """
 
 import numpy as np

@@ -152,7 +152,7 @@ def kept_intervals(analysis: FitAnalysis, column: int) -> list[tuple[float, floa
 
 
 def histogram_columns(analysis: FitAnalysis, beyond: Array) -> Array:
-    """Return the columns to draw: those with several kept intervals, then by values outside."""
+    """Return the columns with the most kept intervals, then with the most values outside them."""
     n_intervals = np.count_nonzero(~np.isnan(analysis.kernel.scale.low), axis=1)
     order = np.lexsort((-beyond, -n_intervals))
     return order[(n_intervals > 1)[order] | (beyond > 0)[order]][:MAX_HISTOGRAMS]

@@ -20,9 +20,9 @@ from ..table import Table
 from ..table.refusals import refuse_table_on_device
 from ..threads import count_threads
 
-BLOCK_CELLS = 1 << 19  # cells of the block of a thread, small enough for a few copies
-MAX_THREADS = 8  # blocks at a time; more only use more memory
-MAX_ROWS_DRAWN = 1200  # rows drawn in a figure; more only make it darker
+BLOCK_CELLS = 1 << 19  # cells of a block: small, because each thread makes a few copies
+MAX_THREADS = 8  # blocks at a time; more blocks only use more memory
+MAX_ROWS_DRAWN = 1200  # rows drawn in a figure; more rows only make it darker
 
 
 @dataclass(frozen=True)

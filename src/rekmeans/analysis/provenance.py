@@ -14,7 +14,7 @@ from .. import __version__
 
 
 def provenance(model: Any, is_fit_table: bool) -> dict[str, Any]:
-    """Return settings, versions and Python code: a new fit, or for another table its model file."""
+    """Return the settings, the versions, and Python code that reproduces the clusters."""
     settings = {name: json_setting(value) for name, value in model.get_params(deep=False).items()}
     has_fixed_start = model.random_state is not None and isinstance(model.init, str)
     return {

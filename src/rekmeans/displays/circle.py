@@ -97,7 +97,7 @@ class CircleDisplay:
         Returns
         -------
         CircleDisplay
-            The display, drawn.
+            The plotted display.
         """
         analysis = analyse_fit(model, X)
         columns = column_names(model, names)

@@ -23,7 +23,7 @@ WIDEST = 4.0  # width of the line with the most rows, in points
 
 
 class GraphDisplay:
-    """Prototypes over two columns, joined by a line if they are the two nearest of some row.
+    """Prototypes over two columns, joined by a line if they are the two nearest to some row.
 
     The width of a line increases with the number of these rows.
 
@@ -89,7 +89,7 @@ class GraphDisplay:
         Returns
         -------
         GraphDisplay
-            The display, drawn.
+            The plotted display.
         """
         check_is_fitted(model)
         if not hasattr(model, "graph_"):

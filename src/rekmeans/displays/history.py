@@ -52,7 +52,7 @@ class HistoryDisplay:
         Returns
         -------
         HistoryDisplay
-            The display, drawn.
+            The plotted display.
         """
         check_is_fitted(model)
         return cls(model.history_).plot(ax)

@@ -69,7 +69,7 @@ class KeptValuesDisplay:
         Returns
         -------
         KeptValuesDisplay
-            The display, drawn.
+            The plotted display.
         """
         analysis = analyse_fit(model, X)
         (column,) = analysis.column_numbers([feature], 1)

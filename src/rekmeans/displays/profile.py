@@ -82,7 +82,7 @@ class ProfileDisplay:
         Returns
         -------
         ProfileDisplay
-            The display, drawn.
+            The plotted display.
         """
         analysis = analyse_fit(model, X)
         columns = column_names(model, names)

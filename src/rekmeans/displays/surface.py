@@ -108,7 +108,7 @@ class SurfaceDisplay:
         Returns
         -------
         SurfaceDisplay
-            The display, drawn.
+            The plotted display.
         """
         analysis = analyse_fit(model, X)
         columns = column_names(model, names)

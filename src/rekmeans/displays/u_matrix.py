@@ -86,7 +86,7 @@ class UMatrixDisplay:
         Returns
         -------
         UMatrixDisplay
-            The display, drawn.
+            The plotted display.
         """
         check_is_fitted(model)
         if not hasattr(model, "u_matrix_"):

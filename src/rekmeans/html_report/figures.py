@@ -43,7 +43,7 @@ def all_figures(summary: dict[str, Any]) -> dict[str, Any]:
 
 
 def sizes_figure(summary: dict[str, Any]) -> str:
-    """Return a bar chart of the cluster sizes, at most of the 40 largest."""
+    """Return a bar chart of the sizes of at most 40 clusters, the largest ones."""
     counts = np.array(summary["sizes"])
     clusters = largest_clusters(summary)
     share = counts / max(counts.sum(), 1)
@@ -246,7 +246,7 @@ def kappa_figure(summary: dict[str, Any]) -> str:
         )
 
     text = ", ".join(f"{c}: {mean:.3f}" for c, mean in zip(clusters, means, strict=True))
-    description = f"Deviation degree of plain averages: {text}. Rectified centroids have 0."
+    description = f"Deviation degree of plain averages: {text}. It is 0 for rectified centroids."
     return render_svg(draw, 0.2 * len(clusters) + 1.0, description)
 
 

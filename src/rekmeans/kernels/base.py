@@ -28,9 +28,9 @@ class Preparation(Protocol):
     memory_limit: int | None
 
     def auto_gamma(self, kernel: Kernel, table: Table) -> float:
-        """Return the gamma for which the median distance of the rows to a nearest point is 1/2.
+        """Return the gamma for which the median distance to the nearest of k points is 1/2.
 
-        The points are n_clusters rows that are spread over the table.
+        The points are k = n_clusters rows that are spread over the table.
         """
 
     def one_cluster_loss(self, kernel: Kernel, table: Table, middle: Array) -> float:
@@ -186,7 +186,7 @@ class Kernel(ABC):
         return weigh(W, D, self.irls_weight)
 
     def irls_weight(self, D: Array) -> Array:
-        """Return the weight of iteratively reweighted least squares of a row at distance D."""
+        """Return the weights of rows at distances D in iteratively reweighted least squares."""
         return np.ones(D.shape)
 
     # centroids

@@ -41,7 +41,7 @@ class OnCircles(Centroids):
 def check_within_circles(C: Array) -> None:
     """Raise ValueError if centroids (k, 2d) in grid units lie outside the circles.
 
-    Deviations by rounding are allowed.
+    Rounding errors are allowed.
     """
     # the sum of two squares of int32 may overflow int64
     cos, sin = _halves(C.astype(np.float64))

@@ -55,17 +55,17 @@ class SortedColumns:
         return self.mass_of_first(self.n_observed)
 
     def mass_of_first(self, count: Array) -> Array:
-        """Return the mass of the first `count` (m,) cells of each column, (m,)."""
+        """Return the mass of the first `count` cells of each column; both have shape (m,)."""
         if self.weights is None:
             return count.astype(np.float64)
         return np.take_along_axis(self.running_mass, count[None], axis=0)[0]
 
     def count_up_to(self, bound: Array) -> Array:
-        """Return the number of cells at or below `bound` (m,), (m,)."""
+        """Return the number of cells at or below `bound`; both have shape (m,)."""
         return _search(self.values, bound, self.n_observed, "right")
 
     def count_below(self, bound: Array) -> Array:
-        """Return the number of cells below `bound` (m,), (m,)."""
+        """Return the number of cells below `bound`; both have shape (m,)."""
         return _search(self.values, bound, self.n_observed, "left")
 
     def quantile(self, share: float) -> Array:
@@ -78,11 +78,11 @@ class SortedColumns:
         )
 
     def first_after_mass(self, mass: Array) -> Array:
-        """Return the first value at which the running mass exceeds `mass` (m,), (m,)."""
+        """Return the first value at which the running mass exceeds `mass`; both have shape (m,)."""
         return self._value_at(_search(self.running_mass[1:], mass, self.n_observed, "right"))
 
     def last_before_mass(self, mass: Array) -> Array:
-        """Return the last value before which the running mass is below `mass` (m,), (m,)."""
+        """Return the last value preceded by less than `mass`; both have shape (m,)."""
         return self._value_at(_search(self.running_mass[1:], mass, self.n_observed, "left"))
 
     def _value_at(self, place: Array) -> Array:

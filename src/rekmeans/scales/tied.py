@@ -18,11 +18,11 @@ REPEATED = 0.005
 REPEATED_CELLS = 2.0
 # a column is discrete if at least this share of its other cells have repeated values
 REPEATED_SHARE = 0.25
-# a repeated value this many times farther from the tie than the others is a code for "unknown",
+# A repeated value is a code for "unknown" if it is this many times farther from the tie than the
+# USUAL quantile of the other distances, and if there are enough cells with other values: at least
+# CODE_REST for each cell with the code.
 CODE_DISTANCE = 10.0
-# if for each cell with the code at least this many cells have other values;
 CODE_REST = 0.25
-# the distance of the others is this quantile of their distances
 USUAL = 0.75
 LARGEST = 0.95  # quantile of the distances that counts as the largest usual distance
 KEPT = 1.5  # kept range to either side of the tie, in largest usual distances
