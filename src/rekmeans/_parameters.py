@@ -1,6 +1,5 @@
-"""Validation of parameters.
-
-An error message states the rule, the value and, if it is not obvious, the fix.
+"""The values of parameters: each as what it means, or refused in one sentence with the rule, what
+came, the way out.
 """
 
 from __future__ import annotations
@@ -19,13 +18,12 @@ from sklearn import utils
 from ._grid import Array
 from .table.refusals import LARGEST_VALUE
 
-STEEPEST = 1e12  # half-turns per unit: above this, float64 phases carry no information
-# largest fuzziness or power: memberships are uniform long before, and their powers would underflow
-MOST_EVEN = 100
+STEEPEST = 1e12  # half-turns per unit; steeper, and float64 phases carry no information
+MOST_EVEN = 100  # exponent of shares; they are even long before, and their powers would vanish
 
 
 def check_one_of(name: str, value: Any, valid: Collection[Any]) -> None:
-    """Raise ValueError unless the value is in the list."""
+    """Refuse a value that is not in the list."""
     if not (value is None or isinstance(value, str)) or value not in valid:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, valid))}; got {value!r}.")
 
@@ -38,7 +36,7 @@ def check_real(
     least: float = -math.inf,
     most: float = math.inf,
 ) -> float:
-    """Return the value as a finite number greater than `above` and between `least` and `most`."""
+    """A finite number greater than `above`, at least `least` and at most `most`."""
     rule = f"greater than {above:g}" if above > -math.inf else f"at least {least:g}"
     rule += f" and at most {most:g}" if most < math.inf else ""
     number = (
@@ -52,14 +50,14 @@ def check_real(
 
 
 def check_int(name: str, value: Any, least: int = 1, hint: str = "") -> int:
-    """Return the value as an integer of at least `least`."""
+    """An integer of at least `least`."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be an integer of at least {least}{hint}; got {value!r}.")
     return int(value)
 
 
 def check_bytes(name: str, value: Any) -> int | None:
-    """Return the number of bytes given as a number or as text such as "2GB"; None stays None."""
+    """Bytes from None, a number of bytes, or text such as "2GB"."""
     if value is None:
         return None
     text = str(value).strip().upper().removesuffix("B")
@@ -73,17 +71,17 @@ def check_bytes(name: str, value: Any) -> int | None:
 
 
 def check_path(name: str, value: Any) -> None:
-    """Raise ValueError unless the value is None or the path of a file."""
+    """Refuse what neither is None nor names a file."""
     if value is not None and not isinstance(value, str | os.PathLike):
         raise ValueError(f"{name} must be None or the path of a file; got {value!r}.")
     if value is not None and Path(value).is_dir():
         raise ValueError(
-            f"{name} must be the path of a file, got the folder {str(value)!r}: pass a file in it."
+            f"{name} must be the path of a file, got the folder {str(value)!r}: name a file in it."
         )
 
 
 def check_random_state(value: Any) -> np.random.RandomState:
-    """Return the RandomState that scikit-learn makes from `random_state`."""
+    """scikit-learn's reading of random_state."""
     try:
         return utils.check_random_state(value)
     except ValueError:
@@ -93,45 +91,40 @@ def check_random_state(value: Any) -> np.random.RandomState:
 
 
 def refuse_random_state(value: Any) -> None:
-    """Raise ValueError unless the value is a valid `random_state`, without drawing from it.
-
-    An integer is checked without making a RandomState, which takes time.
+    """Refuse what is no random_state; nothing is drawn, and no RandomState of an integer made,
+    which takes time.
     """
     if not (isinstance(value, numbers.Integral) and 0 <= int(value) < 1 << 32):
         check_random_state(value)
 
 
-class _ThreadState(threading.local):
-    """A RandomState per thread that is seeded again for each fit.
-
-    Seeding takes a hundredth of a millisecond, making a RandomState ten times as long.
+class _KeptState(threading.local):
+    """A RandomState of each thread, to be seeded anew: making one takes a tenth of a millisecond,
+    that a hundredth.
     """
 
     def __init__(self) -> None:
         self.state = np.random.RandomState(0)
 
-    def with_seed(self, seed: int) -> np.random.RandomState:
+    def of(self, seed: int) -> np.random.RandomState:
         self.state.seed(seed)
         return self.state
 
 
-_THREAD_STATE = _ThreadState()
+_KEPT_STATE = _KeptState()
 
 
 def fit_entropy(random_state: Any) -> list[int]:
-    """Return the entropy of a fit: four 32-bit words drawn from the RandomState.
-
-    An integer stands for the RandomState with this seed.
+    """What the seeds of a fit come from: four words of the RandomState, of which an integer is
+    another name.
     """
-    if isinstance(random_state, numbers.Integral):
-        state = _THREAD_STATE.with_seed(int(random_state))
-    else:
-        state = check_random_state(random_state)
+    is_integer = isinstance(random_state, numbers.Integral)
+    state = _KEPT_STATE.of(int(random_state)) if is_integer else check_random_state(random_state)
     return [int(word) for word in state.randint(0, 2**32, size=4, dtype=np.uint32)]
 
 
 def check_starting_points(init: Any, k: int, d: int) -> Array:
-    """Return the k starting points as a finite float64 array, (k, d), in the units of X."""
+    """An array of k finite starting points in the units of X."""
     try:
         points = np.asarray(init)
         if points.dtype.kind not in "fiubO":
@@ -148,14 +141,13 @@ def check_starting_points(init: Any, k: int, d: int) -> Array:
         )
     if not (np.abs(points) <= LARGEST_VALUE).all():
         raise ValueError(
-            f"init must be finite and at most {LARGEST_VALUE:g} in size; got an array with NaN, "
-            f"infinity or a larger value."
+            "init must be finite; got an array with NaN, infinity or a value too large."
         )
     return points
 
 
 def check_grid(name: str, value: Any) -> None:
-    """Raise ValueError unless the value is a pair of positive integers, the sides of a grid."""
+    """The sides of a grid: two integers."""
     if not isinstance(value, tuple | list) or len(value) != 2:
         raise ValueError(
             f"{name} must be (rows, columns), two integers of at least 1; got {value!r}."
@@ -165,7 +157,7 @@ def check_grid(name: str, value: Any) -> None:
 
 
 def kernel_pairs(kernels: Any, default: str) -> list[tuple[str, Any]]:
-    """Return kernels as pairs (name, width); a number alone is a width of the default kernel."""
+    """Kernels as pairs (name, width): a number alone is a width of the default kernel."""
     return [
         tuple(kernel) if isinstance(kernel, tuple | list) else (default, kernel)
         for kernel in kernels
@@ -175,10 +167,8 @@ def kernel_pairs(kernels: Any, default: str) -> list[tuple[str, Any]]:
 def check_kernel_list(
     kernels: Any, known: Mapping[str, Any], default: str, shared: bool, rule: str
 ) -> None:
-    """Raise ValueError unless the kernels are valid and support the other parameters.
-
-    A kernel is a number (alpha) or a pair (name, width). `shared` and `rule` need kernels that
-    support them.
+    """Refuse kernels that are not numbers (alpha) or pairs (name, width), or that lack what the
+    parameters need.
     """
     if isinstance(kernels, str) or not hasattr(kernels, "__len__") or len(kernels) == 0:
         raise ValueError(
@@ -187,7 +177,7 @@ def check_kernel_list(
     for kernel in kernels:
         if isinstance(kernel, str) or (isinstance(kernel, tuple | list) and len(kernel) != 2):
             raise ValueError(
-                f"kernels must be numbers (alpha) or pairs (name, width); got {kernel!r}: add a "
+                f"kernels must be numbers (alpha) or pairs (name, width); got {kernel!r}: say its "
                 f"width."
             )
     for name, width in kernel_pairs(kernels, default):
@@ -201,47 +191,46 @@ def check_kernel_list(
         if not (isinstance(width, str) and width == "auto" and may_be_auto):
             check_real(f"kernels' width of {name!r}", width, above=0, most=STEEPEST)
         if shared and not kernel.is_circular:
-            what = "shared=True supports only the Euler kernel"
+            what = "shared=True takes Euler's only"
         elif rule == "mean" and "mean" not in kernel.centroid_rules:
-            what = "centroids='mean' supports only the Euler and linear kernels"
+            what = "centroids='mean' takes Euler's and linear only"
         else:
             continue
         raise ValueError(
-            f"{what}; got {name!r}: pass numbers (alpha), or shared=False, centroids='rectified'."
+            f"{what}; got {name!r}: use numbers (alpha), or separate rectified centroids."
         )
     if shared and rule == "mean":
         raise ValueError(
-            "shared=True needs centroids on the mapped data; got centroids='mean': use 'rectified'."
+            "shared=True puts centroids on the mapped data; got centroids='mean': use 'rectified'."
         )
 
 
 def refuse_points(kernel: str, init: Any) -> None:
-    """Raise ValueError for starting points, which kernels of values between rows do not support."""
+    """A kernel of values between rows has no points."""
     if not isinstance(init, str):
         raise ValueError(
-            f"kernel={kernel!r} does not support starting points: init must be 'k-means++' or "
-            f"'random'."
+            f"kernel={kernel!r} has no points to start from: init must be 'k-means++' or 'random'."
         )
 
 
 def refuse_rule(kernel: str, rule: str, rules: Collection[str]) -> None:
-    """Raise ValueError for a centroid rule that the kernel does not support."""
-    supported = " or ".join(f"centroids={known!r}" for known in rules)
-    raise ValueError(f"kernel={kernel!r} does not support centroids={rule!r}: use {supported}.")
+    """A kernel has no centroids of this rule."""
+    way_out = " or ".join(f"centroids={known!r}" for known in rules)
+    raise ValueError(f"kernel={kernel!r} has no points for centroids={rule!r}: use {way_out}.")
 
 
 def refuse_unknown_lengths(method: str) -> None:
-    """Raise ValueError for a method that needs k(x, x), with precomputed kernel values."""
+    """What measures a row needs its kernel value with itself."""
     raise ValueError(
-        f"{method} needs k(x, x) of each row, which precomputed values do not contain: use predict."
+        f"{method} needs k(x, x) of each row, which precomputed values lack: use predict."
     )
 
 
 def refuse_periodic_columns(scale: Any, kernel: Any) -> None:
-    """Raise ValueError if a column has a period and the kernel does not support periods."""
+    """Only features on circles can go round."""
     if (scale.period > 0).any() and not kernel.supports_periods:
         column = int(np.flatnonzero(scale.period > 0)[0])
         raise ValueError(
-            f"column {column} has a period, which only the Euler kernel supports: use "
+            f"column {column} has a period, which only the Euler kernel can take: use "
             f"kernel='euler'."
         )

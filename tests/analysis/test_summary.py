@@ -217,7 +217,7 @@ def test_the_report_on_another_table_does_not_describe_the_fit(case, tmp_path, m
         assert not any(
             words in text
             for words in (
-                "time of iterations",
+                "iteration time",
                 "same table and settings",
                 "Convergence and centres",
             )
@@ -329,4 +329,4 @@ def test_a_model_without_history_has_a_report():
     assert history_figure(contents) is None
     ours = dict.fromkeys(("own_fit", "history", "method", "repeat"), 0)
     assert (contents | ours) == (complete | ours)
-    assert "after each pass" not in render_page(contents)
+    assert "after each iteration" not in render_page(contents)

@@ -94,7 +94,7 @@ def test_another_table_does_not_get_the_numbers_of_the_fit(wine, report_of):
     assert "model fitted on another table" in text
     assert not any(
         words in text
-        for words in ("time of iterations", "iterations</dt>", "after each pass", "same table")
+        for words in ("iteration time", "iterations</dt>", "after each iteration", "same table")
     )
     contents, text = report_of(wine[0])
     assert contents["own_fit"]

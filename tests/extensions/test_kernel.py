@@ -109,7 +109,7 @@ def test_error_messages_name_a_new_kernel_and_what_it_does_not_support(cosine):
         KernelKMeans(K, kernel="cosine", engine="native").fit(X)
     with pytest.raises(
         ValueError,
-        match="kernel='cosine' does not support centroids='mean': use centroids='rectified'",
+        match="kernel='cosine' has no points for centroids='mean': use centroids='rectified'",
     ):
         KernelKMeans(K, kernel="cosine", centroids="mean").fit(X)
     with pytest.raises(

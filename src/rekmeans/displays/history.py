@@ -1,4 +1,4 @@
-"""The objective after each pass."""
+"""The objective after each iteration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._style import BACKGROUND, COLOURS
 
 
 class HistoryDisplay:
-    """The objective after each pass, which never increases.
+    """The objective after each iteration, which never increases.
 
     Parameters
     ----------
@@ -72,14 +72,14 @@ class HistoryDisplay:
         """
         ax = plt.subplots(figsize=(5.0, 2.8), layout="constrained")[1] if ax is None else ax
         objective = np.asarray(self.history["inertia"], dtype=np.float64)
-        passes = np.arange(1, len(objective) + 1)
-        style = "o-" if len(passes) <= 40 else "-"
+        iterations = np.arange(1, len(objective) + 1)
+        style = "o-" if len(iterations) <= 40 else "-"
         (self.line_,) = ax.plot(
-            passes, objective, style, color=COLOURS[0], lw=1.6, ms=4.5, mec=BACKGROUND, mew=0.6
+            iterations, objective, style, color=COLOURS[0], lw=1.6, ms=4.5, mec=BACKGROUND, mew=0.6
         )
         ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
         ax.yaxis.set_major_locator(MaxNLocator(4))
-        ax.set(xlabel="pass", ylabel="objective", xlim=(0.7, max(len(passes), 2) + 0.3))
+        ax.set(xlabel="iteration", ylabel="objective", xlim=(0.7, max(len(iterations), 2) + 0.3))
         ax.spines[["top", "right"]].set_visible(False)
         self.ax_ = ax
         self.figure_ = ax.figure

@@ -204,16 +204,16 @@ def projection_figure(summary: dict[str, Any]) -> str:
 
 
 def history_figure(summary: dict[str, Any]) -> str | None:
-    """Return a line chart of the objective after each pass, or None without a history."""
+    """Return a line chart of the objective after each iteration, or None without a history."""
     passes = summary["history"].get("inertia")
     if not passes:
         return None
     if len(passes) == 1:
-        text = f"The objective is {format_number(passes[0])} after 1 pass"
+        text = f"The objective is {format_number(passes[0])} after 1 iteration"
     else:
         text = (
             f"The objective decreases from {format_number(passes[0])} to "
-            f"{format_number(passes[-1])} in {len(passes)} passes"
+            f"{format_number(passes[-1])} in {len(passes)} iterations"
         )
     return render_svg(HistoryDisplay(summary["history"]).plot, 2.6, text)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, TypeVar
 
 import numpy as np
 from scipy import sparse
@@ -16,7 +16,11 @@ from ..scales import Scale, uninformative_rows
 from ..table import Table
 from ..table.refusals import refuse_missing_coordinates
 
-KernelStart = Callable[[int, Any], Any]  # (k, random bits) -> centroids
+if TYPE_CHECKING:
+    from ..seeding import Bits
+
+AnySums = TypeVar("AnySums", bound=Sums)
+KernelStart: TypeAlias = "Callable[[int, Bits], Centroids]"  # (k, random bits) -> centroids
 
 
 class Preparation(Protocol):
@@ -48,8 +52,9 @@ class Kernel(ABC):
     the weights of the rows for the centroids.
 
     A kernel implements embed, distance, loss, accumulate, preimage, and the centroid rules named in
-    `centroid_rules`: mean, rectify or both. Shared code reads the attributes below, never the type
-    or the name of a kernel.
+    `centroid_rules`: mean, rectify or both. Its methods take and return its own records of
+    centroids and sums. Shared code reads the attributes below, never the type or the name of a
+    kernel.
     """
 
     name: ClassVar[str] = ""
@@ -131,11 +136,11 @@ class Kernel(ABC):
     # and the kernel has a method `similarity(F, V)` that returns k(x, v), (n, m), its means can be
     # represented by these values (Gram).
 
-    def mean(self, sums: Any, C: Any) -> Any:
+    def mean(self, sums: Any, C: Any) -> Centroids:
         """Return the averages in the mapped space, the centroids of kernel k-means."""
         raise NotImplementedError(f"{type(self).__name__} has no means")
 
-    def rectify(self, sums: Any, C: Any) -> Any:
+    def rectify(self, sums: Any, C: Any) -> Centroids:
         """Return the next centroids on the mapped data, which never raise the objective."""
         raise NotImplementedError(f"{type(self).__name__} has no rectified centroids")
 
@@ -144,14 +149,14 @@ class Kernel(ABC):
     def check_table(self, table: Table) -> None:  # noqa: B027
         """Raise ValueError if this kernel does not support the table."""
 
-    def prepared(self, table: Table, preparation: Preparation) -> Any:
+    def prepared(self, table: Table, preparation: Preparation) -> Kernel:
         """Return the kernel with values learned from the table: its width, units or fitted rows."""
         if self.has_width and self.gamma == "auto":  # type: ignore[attr-defined]
             gamma = preparation.auto_gamma(self, table)
             return replace(self, gamma=gamma)  # type: ignore[call-arg]
         return self
 
-    def for_prediction(self) -> Any:
+    def for_prediction(self) -> Kernel:
         """Return the kernel that maps new rows."""
         return self
 
@@ -196,15 +201,15 @@ class Kernel(ABC):
         """The starts that exist only for this kernel, by name."""
         return {}
 
-    def from_rows(self, F: Array, fallback: Any = None) -> Any:
+    def from_rows(self, F: Array, fallback: Any = None) -> Centroids:
         """Return centroids at mapped rows, with missing coordinates taken from `fallback`."""
         return Points(F if fallback is None else np.where(np.isnan(F), fallback.x, F))
 
-    def from_points(self, U: Array) -> Any:
+    def from_points(self, U: Array) -> Centroids:
         """Return centroids at points in the units of the table."""
         return self.from_rows(self.within_bounds().embed(U))
 
-    def sums_at(self, sums: Any, C: Any) -> Any:
+    def sums_at(self, sums: Any, C: Any) -> Sums:
         """Return the sums after moving the centroids to C together with their rows."""
         return replace(sums, totals=sums.pull * C.x)
 
@@ -231,7 +236,7 @@ class Kernel(ABC):
         return {f"{name}_": getattr(self, name) for name in self.parameters}
 
     @property
-    def point_kernel(self) -> Any:
+    def point_kernel(self) -> Kernel | None:
         """The kernel between points: this kernel, the kernel that it wraps, or None."""
         return self
 
@@ -239,17 +244,19 @@ class Kernel(ABC):
         """Return the fitted attributes of an estimator for these centroids."""
         return {"centroids_": C.x}
 
-    def from_public(self, attributes: Mapping[str, Any]) -> Any:
+    def from_public(self, attributes: Mapping[str, Any]) -> Centroids:
         """Return the centroids from the fitted attributes, the inverse of `to_public`."""
         return Points(attributes["centroids_"])
 
 
-def rectified_update(kernel: Kernel, sums: Sums, C: Centroids) -> Any:
+def rectified_update(kernel: Kernel, sums: Sums, C: Centroids) -> Centroids:
     """Return the next centroids on the mapped data, or the means if the kernel has only means."""
     return kernel.rectify(sums, C) if "rectified" in kernel.centroid_rules else kernel.mean(sums, C)
 
 
-def with_statistics(kernel: Any, blocks: Sequence[tuple[Array, Any]], sums: Any, C: Any) -> Any:
+def with_statistics(
+    kernel: Kernel, blocks: Sequence[tuple[Array, Any]], sums: AnySums, C: Centroids
+) -> AnySums:
     """Return the sums with the kernel's statistics of all rows.
 
     The blocks are pairs of mapped rows F and their `row_weights` V.

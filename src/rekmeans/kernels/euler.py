@@ -19,7 +19,7 @@ from ..model import Centroids, Sums
 from .base import Kernel, KernelStart
 
 NARROW = 32_767  # largest d for which |f - m|^2 <= 4 d 2^46 fits into 64 bits
-# A centroid is multiplied in two parts, of which the low one has LOW_BITS bits. Since
+# A centroid is multiplied in two parts, and the low part has LOW_BITS bits. Since
 # 2^11 * 2^23 * 2d < 2^53, float64 products are exact.
 LOW_BITS = 12
 
