@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from rekmeans import KernelKMeans, normalized_mutual_info
 
 # rows of errors alone, of which the fit warns
-warnings.filterwarnings("ignore", message=".* take no part")
+warnings.filterwarnings("ignore", message=".* no kept value")
 WIDTH = 15  # standard deviations of a gross error
 
 

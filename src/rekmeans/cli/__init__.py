@@ -96,7 +96,7 @@ def _show_warnings_as_lines() -> None:
     # columns are matched by name before
     warnings.filterwarnings("ignore", "X (does not have|has) .*feature names")
     # the screen says it by column names
-    warnings.filterwarnings("ignore", ".*If these are not errors, use scale=")
+    warnings.filterwarnings("ignore", ".*If these values are real, pass beyond=")
     warnings.showwarning = lambda message, *_: print(
         f"warning: {_one_line(str(message))}", file=sys.stderr
     )

@@ -116,7 +116,7 @@ class CircleDisplay:
         Returns
         -------
         self
-            The display; its attributes are set.
+            The display itself.
         """
         columns = self.circles["features"]
         if ax is None:

@@ -121,7 +121,7 @@ class GraphDisplay:
         Returns
         -------
         self
-            The display; its attributes are set.
+            The display itself.
         """
         ax = plt.subplots(figsize=(5.2, 4.4), layout="constrained")[1] if ax is None else ax
         ax.plot(*self.rows.T, "o", ms=3, color=FAINT, mec="none", zorder=1)

@@ -68,7 +68,7 @@ class HistoryDisplay:
         Returns
         -------
         self
-            The display; its attributes are set.
+            The display itself.
         """
         ax = plt.subplots(figsize=(5.0, 2.8), layout="constrained")[1] if ax is None else ax
         objective = np.asarray(self.history["inertia"], dtype=np.float64)

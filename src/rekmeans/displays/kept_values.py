@@ -86,7 +86,7 @@ class KeptValuesDisplay:
         Returns
         -------
         self
-            The display; its attributes are set.
+            The display itself.
         """
         ax = plt.subplots(figsize=(5.0, 2.4), layout="constrained")[1] if ax is None else ax
         intervals = self.histogram["intervals"]

@@ -110,7 +110,7 @@ class ProfileDisplay:
         Returns
         -------
         self
-            The display; its attributes are set.
+            The display itself.
         """
         ax = plt.subplots(figsize=(5.6, self.height), layout="constrained")[1] if ax is None else ax
         k = len(self.features[0]["centres"])

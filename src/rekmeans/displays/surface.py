@@ -145,7 +145,7 @@ class SurfaceDisplay:
         Returns
         -------
         self
-            The display; its attributes are set.
+            The display itself.
         """
         ax = plt.subplots(figsize=(5.2, 4.4), layout="constrained")[1] if ax is None else ax
         x, y = self.grid

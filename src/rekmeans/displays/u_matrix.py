@@ -122,7 +122,7 @@ class UMatrixDisplay:
         Returns
         -------
         self
-            The display; its attributes are set.
+            The display itself.
         """
         high, wide = self.ridges.shape
         if ax is None:

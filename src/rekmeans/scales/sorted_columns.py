@@ -1,7 +1,7 @@
-"""Sorted columns: quantiles, masses and moments of their cells, in any order of the rows.
+"""Sorted columns: quantiles, masses and moments of their cells.
 
-The mass of a cell is its integer weight, or 1 without weights. All sums are exact, because they are
-sums of integers.
+The mass of a cell is its integer weight, or 1 without weights. All sums are sums of integers, so
+they are exact and do not depend on the order of the rows.
 """
 
 from __future__ import annotations
