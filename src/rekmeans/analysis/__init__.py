@@ -1,3 +1,1 @@
-"""Numbers about a fit in the units of the table: fit_analysis.py (one pass over the rows),
-summary.py (plain dict).
-"""
+"""The analysis of a fit: labels, scores and sums (fit_analysis.py), as a plain dict (summary.py)."""
