@@ -5,13 +5,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
 from .._grid import Array
-from ..model import Centroids, Points, Sums
+from ..model import Centroids, PassSums, Points, Sums
 from ..scales import Scale, uninformative_rows
 from ..table import Table
 from ..table.refusals import refuse_missing_coordinates
@@ -19,8 +19,7 @@ from ..table.refusals import refuse_missing_coordinates
 if TYPE_CHECKING:
     from ..seeding import Bits
 
-AnySums = TypeVar("AnySums", bound=Sums)
-KernelStart: TypeAlias = "Callable[[int, Bits], Centroids]"  # (k, random bits) -> centroids
+KernelStart: TypeAlias = "Callable[[int, Bits], Any]"  # (k, random bits) -> centroids
 
 
 class Preparation(Protocol):
@@ -201,11 +200,11 @@ class Kernel(ABC):
         """The starts that exist only for this kernel, by name."""
         return {}
 
-    def from_rows(self, F: Array, fallback: Any = None) -> Centroids:
+    def from_rows(self, F: Array, fallback: Any = None) -> Any:
         """Return centroids at mapped rows, with missing coordinates taken from `fallback`."""
         return Points(F if fallback is None else np.where(np.isnan(F), fallback.x, F))
 
-    def from_points(self, U: Array) -> Centroids:
+    def from_points(self, U: Array) -> Any:
         """Return centroids at points in the units of the table."""
         return self.from_rows(self.within_bounds().embed(U))
 
@@ -255,15 +254,15 @@ def rectified_update(kernel: Kernel, sums: Sums, C: Centroids) -> Centroids:
 
 
 def with_statistics(
-    kernel: Kernel, blocks: Sequence[tuple[Array, Any]], sums: AnySums, C: Centroids
-) -> AnySums:
+    kernel: Kernel, blocks: Sequence[tuple[Array, Any]], sums: PassSums, C: Centroids
+) -> Sums:
     """Return the sums with the kernel's statistics of all rows.
 
     The blocks are pairs of mapped rows F and their `row_weights` V.
     """
-    return replace(
-        sums, **{name: getattr(kernel, name)(blocks, sums, C) for name in kernel.statistics}
-    )
+    found = sums.fetch()
+    statistics = {name: getattr(kernel, name)(blocks, found, C) for name in kernel.statistics}
+    return replace(found, **statistics)
 
 
 def distance_to_own(D: Array, labels: Array | None) -> Array:

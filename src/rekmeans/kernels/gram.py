@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._grid import Array, mass_of, product
-from ..model import Points
+from ..model import Centroids, Points
 from ..table import Table
 from ..table.refusals import refuse_many_pairs
 from .base import Kernel, Preparation, rectified_update, with_statistics
@@ -101,9 +101,8 @@ class Gram(Kernel):
         W = C.weights.T
         observed = ~np.isnan(self.fitted)
         share = product(W, observed)
-        V = Points(
-            product(W, np.where(observed, self.fitted, 0.0)) / np.where(share > 0, share, 1.0)
-        )
+        totals = product(W, np.where(observed, self.fitted, 0.0))
+        V: Centroids = Points(totals / np.where(share > 0, share, 1.0))
         for _ in range(PREIMAGE_STEPS - 1):
             D = self.base.distance(self.fitted, V)
             sums = self.base.accumulate(self.fitted, V, D, W)
