@@ -330,6 +330,6 @@ def inertia(rows: Rows, loss: Loss) -> float:
 
 
 def _inertias(rows: Rows, losses: Sequence[Loss]) -> Array:
-    squares = np.array([float(loss) for loss in losses]) * rows.kernel.loss_unit
     with np.errstate(over="ignore"):
+        squares = np.array([float(loss) for loss in losses]) * rows.kernel.loss_unit
         return np.ldexp(squares, -rows.weight_bits)

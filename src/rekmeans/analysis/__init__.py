@@ -1,1 +1,1 @@
-"""The analysis of a fit: labels, scores and sums (fit_analysis.py), and its summary (summary.py)."""
+"""The analysis of a fit (fit_analysis.py: labels, scores, sums) and its summary (summary.py)."""
