@@ -1,4 +1,4 @@
-"""A few fits of wine as the reproduction of the paper makes them, for this process and others."""
+"""A few fits of wine from the reproduction of the paper, for this process and subprocesses."""
 
 from rekmeans_paper import fit_records
 from rekmeans_paper.reproduction_cells import CELL_KIND, Cell
