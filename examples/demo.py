@@ -88,8 +88,8 @@ def main() -> None:
     picture(moons[0], OUT / "half-moons.png")
     print(f"picture: {OUT / 'half-moons.png'}")
     print(
-        "kappa is the mean distance of the centroids from the circle. The objectives of k-means "
-        "and of the other methods are not comparable."
+        "kappa is the mean deviation degree, which is 0 for centroids on the circle. The "
+        "objectives of k-means and of the other methods are not comparable."
     )
     print("Half-moons are curved, so none of the three methods separates them with two centroids.")
 

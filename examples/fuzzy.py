@@ -52,7 +52,7 @@ for fuzziness in (1.01, 1.2, 1.5, 2.0, 3.0, 6.0):
 
 # %%
 # With gross errors in a tenth of the cells, plain fuzzy c-means (the linear kernel, with a scale
-# that keeps every value) moves towards the errors. The kernels below are robust.
+# that keeps every value) moves towards the errors. The three kernels with the default scale do not.
 
 random = np.random.default_rng(0)
 with_errors = np.where(

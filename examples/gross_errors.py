@@ -57,7 +57,7 @@ for ax, name, labels, centres in (
 # %%
 # The wine dataset has 178 rows and 13 columns. The figure shows the NMI with the three cultivars,
 # as the mean over five random draws of the errors. Without errors, k-means is nearly as good. With
-# errors in a few percent of the cells, its NMI falls to almost zero.
+# errors in 10 % of the cells, its NMI is close to zero.
 
 wine, cultivars = load_wine(return_X_y=True)
 shares = [0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3]

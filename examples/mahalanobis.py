@@ -45,8 +45,8 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
 
 # %%
 # ``prior`` is the weight of a round shape. It prevents a shape from collapsing onto a few rows.
-# Shapes add many local minima, so several starts improve the result. The table shows the accuracy
-# on three random datasets:
+# Shapes add many local minima, so several starts can improve the result. The table shows the
+# accuracy on three random datasets:
 
 print("kernel  prior  starts  accuracy")
 for kernel, prior, starts in itertools.product(("euler", "linear"), (1.0, 0.1, 0.01), (1, 4)):

@@ -41,7 +41,7 @@ def most(many, monkeypatch):
 
 @pytest.fixture
 def swaps(monkeypatch):
-    """Treat six clusters as not few."""
+    """Use more swaps instead of more short fits for six clusters."""
     monkeypatch.setattr(short_fits, "FEW_CLUSTERS", 6)
 
 

@@ -62,6 +62,6 @@ def test_the_labels_of_a_fitted_model_change_at_the_surface(clusterer, surface):
     model = clusterer(2, alpha=0.9, scale="range", random_state=0).fit(X)
     F = EulerMap(alpha=0.9, scale="range").fit_transform(X)
     side = surface(*model.centroids_).side(F)
-    clear = np.abs(side) > 1e-5  # the rounding to the grid decides closer to the surface
+    clear = np.abs(side) > 1e-5  # closer to the surface, the rounding to the grid matters
     assert clear.sum() > 190
     assert_array_equal(side[clear] > 0, model.labels_[clear] == 0)

@@ -233,7 +233,7 @@ def robustness_mean_rows(study: KernelRecords) -> list[Row]:
 
 
 def method_keys(rows: list[Row]) -> list[tuple[Any, ...]]:
-    """Return the different (errors_in, method, beyond), with errors in cells first."""
+    """Return the distinct (errors_in, method, beyond), with errors in cells first."""
     return sorted(
         dict.fromkeys((row["errors_in"], row["method"], row["beyond"]) for row in rows),
         key=lambda key: key[0],

@@ -32,7 +32,7 @@ def converged_pass(run, X, start, w):
 
 @pytest.mark.parametrize("kernel", WIDTHS)
 @pytest.mark.parametrize("rule", ["hard", "fuzzy", "som", "gas"])
-def test_no_nearby_point_is_better_at_the_end(rule, kernel):
+def test_final_points_are_locally_optimal(rule, kernel):
     X, start = blobs(11, gaps=0.05)
     w = weights_of(len(X))
     width = WIDTHS[kernel]
@@ -57,7 +57,7 @@ def test_no_nearby_point_is_better_at_the_end(rule, kernel):
 
 
 @pytest.mark.parametrize("points", ["multiple", "shared"])
-def test_no_nearby_points_or_shares_are_better_at_the_end(points):
+def test_final_points_and_shares_are_locally_optimal(points):
     X, start = blobs(11, gaps=0.05)
     w = weights_of(len(X))
     rng = np.random.default_rng(0)
@@ -150,7 +150,7 @@ def test_the_shape_of_one_cluster_is_the_covariance_with_the_prior():
 
 
 @pytest.mark.parametrize("nu", [0.001, 0.1])
-def test_shapes_have_determinant_one_and_none_nearby_is_better(nu):
+def test_shapes_have_determinant_one_and_are_locally_optimal(nu):
     X, start = blobs(11)
     F = mapped_rows(X, 0.3)
     w = weights_of(len(X))
