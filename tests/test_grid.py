@@ -62,7 +62,7 @@ def test_cosine_and_sine_are_correctly_rounded(name):
 @pytest.mark.parametrize(
     ("name", "function", "part"), [("cosine", mp.cospi, 0), ("sine", mp.sinpi, 1)]
 )
-def test_near_ties_need_exact_rounding_and_get_it(name, function, part, monkeypatch):
+def test_near_ties_are_rounded_exactly(name, function, part, monkeypatch):
     t = PHASES[f"{name} near a tie"]
     correct = round_by_mpmath(function, t)
     with monkeypatch.context() as patch:

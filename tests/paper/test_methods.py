@@ -1,4 +1,4 @@
-"""The methods of the paper: REK1 and REK2 agree bit for bit, the printed update does not fall."""
+"""The methods of the paper: REK1 equals REK2 bit for bit, and the printed update can rise."""
 
 from dataclasses import replace
 

@@ -118,12 +118,12 @@ def grid(picture):
 TURNS = np.arange(8)
 
 
-def test_a_mirror_mirrors_squares_bins_and_directions():
+def test_mirroring_a_picture_mirrors_squares_bins_and_directions():
     mirrored = grid(PICTURE[:, ::-1])[:, ::-1, :, ::-1]  # an angle t becomes half a turn - t
     assert_equal_up_to_rounding(mirrored[..., (4 - TURNS) % 8], grid(PICTURE))
 
 
-def test_a_transposed_picture_transposes_squares_bins_and_directions():
+def test_transposing_a_picture_transposes_squares_bins_and_directions():
     turned = grid(np.ascontiguousarray(PICTURE.T)).transpose(1, 0, 3, 2, 4)
     assert_equal_up_to_rounding(turned[..., (2 - TURNS) % 8], grid(PICTURE))
 
