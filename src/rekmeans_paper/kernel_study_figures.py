@@ -131,7 +131,9 @@ def draw_robustness(tables: Tables) -> Pictures:
         for errors_in in ("cells", "rows")
     }
     panels = _kernel_panels(("share", "nmi"), "method", set_axes)
-    yield panels.picture("robustness", means, "Mean NMI over the datasets, rows without errors")
+    yield panels.picture(
+        "robustness", means, "Mean NMI over the datasets, without rows of errors only"
+    )
     for errors_in in ("cells", "rows"):
         parts = {
             name: [row for row in select_rows(errors_in, "ignore") if row["set"] == name]

@@ -87,7 +87,7 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
     size : int, default=16
         Side length of a square, in pixels.
     levels : int, default=3
-        Number of pyramid levels. Level l has 2^l x 2^l cells, so 3 levels have 1 + 4 + 16.
+        Number of pyramid levels. Level l has 2^l x 2^l cells, so 3 levels have 21.
     max_side : int or None, default=300
         Images with a longer side are reduced to this many pixels. None disables the reduction.
     coding : {"hard", "soft"}, default="hard"
