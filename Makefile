@@ -24,6 +24,7 @@ lint: $(VENV)/ready
 	$(VENV)/bin/clang-format --dry-run --Werror $(filter %pp,$(CORE))
 	$(RUN) -m mypy
 	$(RUN) tests/project/check_docstrings.py
+	$(RUN) tests/project/check_words.py
 	$(VENV)/bin/codespell $$(git ls-files)
 
 # The types of the compiled core, for mypy and editors.

@@ -1,6 +1,4 @@
-"""k-means, EulerK and REK on half-moons and wine, clean and with 10 % gross errors: one table and
-one picture.
-"""
+"""Compare k-means, EulerK and REK on half-moons and wine, with and without gross errors."""
 
 from __future__ import annotations
 
@@ -26,20 +24,19 @@ from rekmeans import (
 )
 
 OUT = Path("demo")
-# of the cells get a gross error, this many standard deviations wide
-SHARE = 0.10
-WIDTH = 15
+SHARE = 0.10  # of cells with gross errors
+WIDTH = 15  # of gross errors, in standard deviations
 
 
 def add_errors(X: np.ndarray) -> np.ndarray:
-    """X with gross errors in SHARE of its cells."""
+    """Add gross errors to a share of the cells."""
     random = np.random.default_rng(0)
     noise = X.mean(axis=0) + WIDTH * X.std(axis=0) * random.standard_normal(X.shape)
     return np.where(random.random(X.shape) < SHARE, noise, X)
 
 
 def row(data: str, method: str, X: np.ndarray, y: np.ndarray) -> str:
-    """One line of the table."""
+    """Return one line of the table."""
     k = len(np.unique(y))
     started = perf_counter()
     if method == "k-means":
@@ -59,9 +56,7 @@ def row(data: str, method: str, X: np.ndarray, y: np.ndarray) -> str:
 
 
 def picture(X: np.ndarray, path: Path) -> None:
-    """The mapped half-moons, one circle a feature, with the centroids of EulerK (inside) and REK
-    (on it).
-    """
+    """Draw the mapped half-moons and the centroids of EulerK and REK, one circle per feature."""
     figure = plt.figure(figsize=(7, 7.8), layout="constrained")
     methods = {
         "EulerK: centroids off the circle": EulerKMeans,
@@ -84,7 +79,7 @@ def main() -> None:
         f"{'data':<24}{'method':<9}{'ACC':>7}{'NMI':>7}{'kappa':>9}"
         f"{'objective':>12}{'passes':>8}{'seconds':>9}"
     )
-    with warnings.catch_warnings(record=True) as notes:  # said below the table
+    with warnings.catch_warnings(record=True) as notes:  # printed below the table
         for name, (X, y) in {"half-moons": moons, "wine": wine}.items():
             for data, table in {name: X, f"{name}, {SHARE:.0%} errors": add_errors(X)}.items():
                 for method in ("k-means", "EulerK", "REK"):
@@ -93,10 +88,10 @@ def main() -> None:
     picture(moons[0], OUT / "half-moons.png")
     print(f"picture: {OUT / 'half-moons.png'}")
     print(
-        "kappa: how far centroids lie off the circle. Objectives of k-means and of the mapped "
-        "methods do not compare."
+        "kappa is the mean deviation degree, which is 0 for centroids on the circle. The "
+        "objectives of k-means and of the other methods are not comparable."
     )
-    print("Half-moons are curved: two centroids cannot follow them, with any of the three methods.")
+    print("Half-moons are curved, so none of the three methods separates them with two centroids.")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 Half-moons on the circle
 ========================
 
-What the map does, and what it does not do. Each feature is put on a circle of its own, Euler
-k-means averages there, and its centroids fall inside; the rectified form puts them back.
+The Euler map puts each feature on a circle. Euler k-means averages points of the circle, so its
+centroids lie inside. Rectified Euler k-means moves them back to the circle. This example also shows
+a limit of the method.
 """
 
 import matplotlib.pyplot as plt
@@ -24,22 +25,22 @@ euler = EulerKMeans(n_clusters=2, random_state=0).fit(X)
 rectified = RectifiedEulerKMeans(n_clusters=2, random_state=0).fit(X)
 
 # %%
-# A stroke outside the circle is a row, at the angle of its value; each cluster has a lane. The
-# numbered marks are the centroids. Those of Euler k-means are means of points of a circle, so they
-# lie inside it, where no row can be:
+# Each stroke outside the circle is a row, at the angle of its value, and each cluster has its own
+# ring. Numbered marks are centroids. The centroids of Euler k-means are means of points of the
+# circle, so they lie inside it, where no row can be:
 
 CircleDisplay.from_estimator(euler, X, features=[0, 1]).figure_.suptitle("Euler k-means")
 
 # %%
-# The rectified centroids lie on the circle, so each of them is the image of a point in the units of
-# the data:
+# Rectified centroids lie on the circle, so each of them corresponds to a point in the units of the
+# data:
 
 CircleDisplay.from_estimator(rectified, X, features=[0, 1]).figure_.suptitle(
     "Rectified Euler k-means"
 )
 
 # %%
-# The deviation degree κ says how far off the circle a centroid lies: 0 on it, 1 at its centre.
+# The deviation degree κ of a centroid is 0 on the circle and 1 at its centre.
 
 print("kappa of Euler k-means:", euler.deviation_.round(4))
 print("kappa, rectified:      ", abs(rectified.deviation_.round(4)))
@@ -47,8 +48,8 @@ print("centroids in the units of X:")
 print(rectified.cluster_centers_.round(3))
 
 # %%
-# In the plane the two methods cut almost the same way. The borders are hyperplanes of the mapped
-# space (Lemmas 1 and 2 of the paper), so over the data they may bend.
+# In the plane, both methods give almost the same clusters. The borders are hyperplanes in the
+# mapped space (Lemmas 1 and 2 of the paper), so they can be curved in the space of the data.
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
 for ax, name, model in zip(
@@ -58,8 +59,8 @@ for ax, name, model in zip(
     ax.set_title(name)
 
 # %%
-# They do not bend enough to follow a moon: two centroids cannot, with any of the three methods.
-# What the map is good for is shown by :doc:`gross_errors`.
+# The borders are not curved enough to separate the moons, and neither are those of k-means with two
+# centroids. See :doc:`gross_errors` for data that suit the method.
 
 for name, labels in {
     "k-means": KMeans(2, n_init=10, random_state=0).fit_predict(StandardScaler().fit_transform(X)),

@@ -2,9 +2,10 @@
 RBF and Laplace kernels, rectified
 ==================================
 
-Kernel k-means averages rows in a space without end, and its centroids are the images of no point.
-Put back on the mapped data they are points again: a fit is linear in the rows, a prediction
-compares with k points, and a row pulls with the weight k(x, v), so far rows let go.
+Kernel k-means averages rows in an infinite-dimensional space, and its centroids do not correspond
+to points in the space of the data. Rectified centroids do. The time of a fit is therefore linear in
+the number of rows, and a prediction compares a row with k points. A row has the weight k(x, v), so
+distant rows have almost no influence.
 """
 
 import warnings
@@ -17,21 +18,22 @@ from sklearn.preprocessing import StandardScaler
 
 from rekmeans import KernelKMeans, normalized_mutual_info
 
-# rows of errors alone, of which the fit warns
+# the fit warns about rows that contain only gross errors
 warnings.filterwarnings("ignore", message=".* no kept value")
-WIDTH = 15  # standard deviations of a gross error
+WIDTH = 15  # of gross errors, in standard deviations
 
 
 def add_errors(X, share, seed=0):
-    """X with gross errors in a share of its cells."""
+    """Add gross errors to a share of the cells."""
     random = np.random.default_rng(seed)
     noise = X.mean(axis=0) + WIDTH * X.std(axis=0) * random.standard_normal(X.shape)
     return np.where(random.random(X.shape) < share, noise, X)
 
 
 # %%
-# One cluster, a tenth of the rows thrown far to one side, no scale and nothing left out: the
-# kernels alone. The mean goes with the errors, the rectified centroids stay.
+# The first example has one cluster, a tenth of the rows far to one side, no scale and no ignored
+# values, so it shows the effect of the kernels alone. The mean moves towards the outliers, and the
+# rectified centroids do not.
 
 random = np.random.default_rng(0)
 X = np.concatenate([random.normal(size=(180, 2)), random.normal((12, 8), size=(20, 2))])
@@ -44,10 +46,10 @@ for kernel, mark in {"linear": "X", "rbf": "o", "laplace": "s", "laplace-l2": "D
 ax.legend(title="kernel", frameon=False)
 
 # %%
-# Wine with gross errors in more and more of its cells: NMI with the three cultivars, mean of five
-# draws. The robust scale, which ignores values far outside a column, does most of it: "linear" is
-# plain k-means on that scale. Under many gross errors the L1 Laplace kernel, whose centroids are
-# medians, holds on longest.
+# The second example adds gross errors to the cells of wine. The figure shows the NMI with the three
+# cultivars, as the mean over five draws. Most of the robustness comes from the robust scale, which
+# ignores values far outside a column: "linear" is plain k-means with this scale. With many gross
+# errors, the L1 Laplace kernel, whose centroids are medians, is the most robust.
 
 wine, cultivars = load_wine(return_X_y=True)
 shares = [0, 0.02, 0.05, 0.1, 0.2, 0.3]
@@ -62,9 +64,9 @@ draws = {share: [add_errors(wine, share, seed) for seed in range(5)] for share i
 
 figure, ax = plt.subplots(figsize=(6.5, 3.8), layout="constrained")
 print(f"{'share of cells':<20}" + "".join(f"{share:>7.0%}" for share in shares))
-for name, fitted in methods.items():
+for name, fit in methods.items():
     nmi = [
-        np.mean([normalized_mutual_info(cultivars, fitted(X).labels_) for X in draws[share]])
+        np.mean([normalized_mutual_info(cultivars, fit(X).labels_) for X in draws[share]])
         for share in shares
     ]
     ax.plot(shares, nmi, "o-", label=name)
@@ -73,9 +75,9 @@ ax.set(xlabel="share of cells with a gross error", ylabel="NMI", ylim=(0, 1))
 ax.legend(frameon=False)
 
 # %%
-# The means of kernel k-means are here too, by kernel values between rows: their cost grows with the
-# square of the rows. ``deviation_`` says how far each lies off the mapped data, 0 on it. The
-# narrower the kernel, the farther:
+# ``centroids="mean"`` selects the means of kernel k-means. They need the kernel values between all
+# pairs of rows, so the cost is quadratic in the number of rows. ``deviation_`` is 0 for a mean on
+# the mapped data, and grows with its distance from them. Narrow kernels have large deviations:
 
 figure, ax = plt.subplots(figsize=(6.5, 3.4), layout="constrained")
 gammas = np.geomspace(0.01, 100, 5)
@@ -96,8 +98,9 @@ for rule in ("mean", "rectified"):
     )
 
 # %%
-# What is lost: borders between rectified centroids of these kernels are flat (or piecewise flat),
-# as in k-means. Means can bend round a ring, at a width that suits it; two points cannot.
+# Rectification has a price: the borders between rectified centroids of these kernels are flat or
+# piecewise flat, as in k-means. With a suitable width, means can separate a disc from a ring, and
+# two rectified centroids cannot.
 
 angle = random.uniform(0, 2 * np.pi, 200)
 ring = 4 * np.stack([np.cos(angle), np.sin(angle)], axis=1) + 0.2 * random.normal(size=(200, 2))

@@ -1,10 +1,9 @@
 """
-Clusters with shapes
-====================
+Elongated clusters
+==================
 
-k-means and fuzzy c-means like round clusters. Give each cluster a shape of its own, a matrix of
-volume 1 learned from its rows, and long ones are found too: Gustafson and Kessel's clustering, here
-on mapped rows.
+k-means and fuzzy c-means assume round clusters. Gustafson-Kessel clustering learns a matrix with
+determinant 1 for each cluster, so it also finds elongated ones. Here it is applied to mapped rows.
 """
 
 import itertools
@@ -22,7 +21,7 @@ from rekmeans import (
 
 
 def sticks(seed, n=150):
-    """Two long clusters side by side, and one across."""
+    """Generate two elongated clusters side by side, and one perpendicular to them."""
     random = np.random.default_rng(seed)
     places = ([0, 0], [4, 0.35]), ([0, 2.2], [4, 0.35]), ([9, 1], [0.35, 2.2])
     return np.concatenate(
@@ -31,7 +30,7 @@ def sticks(seed, n=150):
 
 
 # %%
-# Round clusters cut the sticks across; with shapes they are found.
+# Fuzzy c-means splits the elongated groups; with a shape for each cluster, all of them are found.
 
 X, y = sticks(0)
 models = {
@@ -45,9 +44,9 @@ for ax, (name, model) in zip(axes, models.items(), strict=True):
     ax.set_title(f"{name}: accuracy {clustering_accuracy(y, model.labels_):.3f}")
 
 # %%
-# ``prior`` is the weight of a round shape: the larger, the rounder. It keeps a shape from
-# collapsing onto a few rows. Shapes bring many local minima, so the best of several starts pays.
-# Accuracy on three draws of the sticks:
+# ``prior`` is the weight of a round shape. It prevents a shape from collapsing onto a few rows.
+# Shapes add many local minima, so several starts can improve the result. The table shows the
+# accuracy on three random datasets:
 
 print("kernel  prior  starts  accuracy")
 for kernel, prior, starts in itertools.product(("euler", "linear"), (1.0, 0.1, 0.01), (1, 4)):
@@ -60,8 +59,8 @@ for kernel, prior, starts in itertools.product(("euler", "linear"), (1.0, 0.1, 0
     print(f"{kernel:<8}{prior:<7}{starts:<8}{' '.join(found)}")
 
 # %%
-# The shapes of the linear kernel are matrices over the scaled columns: one over the variance along
-# each direction, up to a factor. Here the length of each cluster over its width, on that scale:
+# The shapes of the linear kernel are matrices over the scaled columns, and their eigenvalues are
+# proportional to the inverse variances. They give the ratio of length to width of each cluster:
 
 model = MahalanobisFuzzyCMeans(3, kernel="linear", prior=0.01, random_state=0).fit(X)
 for c, shape in enumerate(model.shapes_):
@@ -72,10 +71,11 @@ for c, shape in enumerate(model.shapes_):
     )
 
 # %%
-# The price: a shape has as many numbers as the square of the columns (of twice as many on circles),
-# and needs rows to match. Wine has 178 rows in 13 columns, and groups that are nearly round on
-# their scale: there shapes lose. The prior is part of every distance, so a large one blurs the
-# degrees, and so does a larger ``fuzziness``: in many columns it has to stay near 1.
+# The number of values in a shape is the square of the number of columns (twice as many columns for
+# the Euler kernel), so shapes need many rows. Wine has 178 rows and 13 columns, and its groups are
+# nearly round on the robust scale, so shapes make the result worse. The prior is added to every
+# distance, so a large prior makes the degrees more equal. A large ``fuzziness`` has the same
+# effect, so it should be close to 1 if there are many columns.
 
 wine, cultivars = load_wine(return_X_y=True)
 plain = FuzzyCMeans(3, random_state=0).fit_predict(wine)

@@ -1,9 +1,9 @@
 """
-Missing values stay missing
-===========================
+Missing values
+==============
 
-A missing cell is mapped to (0, 0), the centre of the circle: it adds nothing to a sum, a distance
-or a count. Nothing is filled in, no row is dropped.
+rekmeans clusters tables with missing values without imputation and without dropping rows. A missing
+cell is mapped to (0, 0), the centre of the circle, and adds nothing to sums, distances and counts.
 """
 
 import warnings
@@ -22,12 +22,12 @@ wine = load_wine(as_frame=True)
 table = wine.data.mask(np.random.default_rng(0).random(wine.data.shape) < 0.2)
 print(
     f"{table.isna().mean().mean():.0%} of the cells and {table.isna().any(axis=1).mean():.0%} of "
-    f"the rows have gaps"
+    f"the rows have missing values"
 )
 
 # %%
-# A pandas table with NaN goes in as it is (so do polars and pyarrow tables with nulls). Centroids
-# come out whole, in the units of the table:
+# Estimators accept pandas tables with NaN, and polars and pyarrow tables with nulls. The centroids
+# have no missing values and are in the units of the table:
 
 model = RectifiedEulerKMeans(3, random_state=0).fit(table)
 print(f"NMI {normalized_mutual_info(wine.target, model.labels_):.3f}")
@@ -35,15 +35,16 @@ for name, centres in list(zip(table.columns, model.cluster_centers_.T, strict=Tr
     print(f"{name:<20}", centres.round(2))
 
 # %%
-# Rows to predict may have gaps too, as long as one value is there. How well its centroid represents
-# a row, over the values the row has: 1 at the centroid, lower farther away.
+# New rows may also have missing values, as long as at least one value is present.
+# ``score_samples`` measures how well the centroid represents the present values of a row: it is 1
+# at the centroid and falls with the distance.
 
 print(model.predict(table[:5]), model.score_samples(table[:5]).round(3))
 
 # %%
-# Against filling in, with more and more gaps (means of three draws). On this table filling in by
-# neighbours does about as well until half of the cells are gone; the gain is that there is nothing
-# to fill in, to choose or to fit before.
+# The figure compares this with imputation (means over three draws). On this table, imputation with
+# nearest neighbours is about as good until half of the cells are missing. The advantage of rekmeans
+# is that there is no imputer to choose and to fit.
 
 shares = [0, 0.1, 0.3, 0.5]
 methods = {

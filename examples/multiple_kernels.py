@@ -1,10 +1,10 @@
 """
-Several kernels, one clustering
-===============================
+Multiple kernels
+================
 
-Which alpha, which kernel? Multiple-kernel k-means takes several at once and gives each a weight:
-the smaller the objective that a kernel leaves, measured by what it leaves with one cluster, the
-larger its weight.
+Multiple-kernel k-means combines several kernels, for example Euler kernels with different values of
+alpha, and learns a weight for each. A kernel gets a large weight if its objective is small relative
+to its objective with a single cluster.
 """
 
 import matplotlib.pyplot as plt
@@ -19,8 +19,8 @@ from rekmeans import (
 )
 
 # %%
-# Wine, the Euler kernel at four widths. On a clean table the weights are nearly equal, and so is
-# the answer:
+# The first example uses the Euler kernel with four widths on wine. On a table without errors, the
+# weights are nearly equal, and all kernels give similar clusters:
 
 wine, cultivars = load_wine(return_X_y=True)
 model = MultipleKernelKMeans(3, random_state=0).fit(wine)
@@ -33,11 +33,11 @@ for alpha, weight in zip(model.kernels, model.kernel_weights_, strict=True):
 print(f"together: NMI {normalized_mutual_info(cultivars, model.labels_):.3f}")
 
 # %%
-# Four groups in two columns. At alpha 4 the circle is gone round several times, far values meet,
-# and the groups are lost; that kernel gets the least weight, without labels. But a weight is not a
-# mark of quality: it says how much of its own spread a kernel's clusters explain. The RBF and
-# Laplace kernels find the groups too, and get little, because what lies inside a cluster is already
-# far for them.
+# The second example has four groups in two columns. With alpha = 4, values wrap around the circle
+# several times, distant values look close, and the groups are lost. This kernel gets the smallest
+# weight, although no labels are used. A weight is not a measure of quality, however. It measures
+# which part of the spread of a kernel its clusters explain. The RBF and Laplace kernels also find
+# the groups but get small weights, because rows of the same cluster are already distant for them.
 
 X, y = make_blobs(400, centers=[[0, 0], [6, 0], [0, 6], [6, 6]], cluster_std=0.7, random_state=0)
 kernels = {
@@ -57,15 +57,15 @@ alone = [
 ]
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), layout="constrained", sharey=True)
 axes[0].barh(list(kernels), model.kernel_weights_)
-axes[0].set(xlabel="weight", title="learned")
-axes[1].barh(list(kernels), [normalized_mutual_info(y, one.labels_) for one in alone])
-axes[1].set(xlabel="NMI alone", title="how good each is alone")
+axes[0].set(xlabel="weight", title="learned weights")
+axes[1].barh(list(kernels), [normalized_mutual_info(y, model.labels_) for model in alone])
+axes[1].set(xlabel="NMI", title="each kernel alone")
 axes[0].invert_yaxis()
 print(f"together: NMI {normalized_mutual_info(y, model.labels_):.3f}")
 
 # %%
-# ``power`` says how sharply the weights separate kernels: near 1 one takes all, as it grows they
-# become equal.
+# ``power`` controls how much the weights differ. Close to 1, one kernel gets all the weight. For
+# large values, the weights become equal.
 
 for power in (1.2, 2.0, 5.0):
     model = MultipleKernelKMeans(
@@ -74,12 +74,12 @@ for power in (1.2, 2.0, 5.0):
     print(f"power {power:<4} weights {model.kernel_weights_.round(3)}")
 
 # %%
-# Each kernel has centroids of its own. For Euler kernels they can share one pre-image, so that all
-# agree on where a cluster lies:
+# By default, each kernel has its own centroids. With ``shared=True``, Euler kernels share one
+# centroid per cluster in the units of the data:
 
-apart = MultipleKernelKMeans(3, random_state=0).fit(wine)
+separate = MultipleKernelKMeans(3, random_state=0).fit(wine)
 shared = MultipleKernelKMeans(3, shared=True, random_state=0).fit(wine)
-for name, model in {"separate": apart, "shared": shared}.items():
+for name, model in {"separate": separate, "shared": shared}.items():
     spread = np.ptp(model.kernel_centers_, axis=0) / wine.std(axis=0)
     nmi = normalized_mutual_info(cultivars, model.labels_)
     print(

@@ -1,10 +1,11 @@
 """
-The same bits everywhere
-========================
+Reproducible results
+====================
 
-The answer is defined in integers on a grid, so it cannot depend on who adds what first. Here one
-table is fitted with one thread and two, in tiny memory, by pure NumPy, on a sparse copy, and with
-every instruction set of this processor; then all labels and centroids are compared, bit for bit.
+The result is defined by integer arithmetic on a grid, so it does not depend on the order of
+additions. This example fits one table with one and two threads, with little memory, as a sparse
+array, with pure NumPy, and with every instruction set of this processor. It then compares all
+labels and centroids bit for bit.
 """
 
 import hashlib
@@ -23,7 +24,7 @@ X = load_digits().data
 
 
 def fingerprint(X, **parameters):
-    """SHA-256 of the labels and centroids of a fit."""
+    """Return the SHA-256 of the labels and centroids of a fit."""
     model = RectifiedEulerKMeans(10, random_state=0, **parameters).fit(X)
     return hashlib.sha256(model.labels_.tobytes() + model.centroids_.tobytes()).digest()
 
@@ -31,13 +32,13 @@ def fingerprint(X, **parameters):
 prints = {
     "1 thread": fingerprint(X, n_threads=1),
     "2 threads": fingerprint(X, n_threads=2),
-    "mapped anew in each pass": fingerprint(X, memory_limit=1),
+    "minimal memory": fingerprint(X, memory_limit=1),
     "sparse": fingerprint(csr_array(X)),
     "pure NumPy": fingerprint(X, engine="reference"),
 }
 
 # %%
-# ``REKMEANS_ISA`` forces an instruction set. Each runs in a process of its own, which loads the
+# ``REKMEANS_ISA`` selects an instruction set. Each fit runs in a separate process, which loads the
 # same table.
 
 CODE = """
@@ -61,14 +62,15 @@ for isa in ("baseline", "avx2", "avx512", "vnni"):
         print(f"{isa}: {run.stderr.strip().splitlines()[-1]}")
 
 # %%
-# 32 bytes each, in hexadecimal, and as colours. One bit elsewhere would change a whole line.
+# Each fingerprint has 32 bytes, shown in hexadecimal and as colours. A single different bit in a
+# result would change its whole line.
 
-for name, found in prints.items():
-    print(f"{name:<26}{found.hex()[:40]}…")
-print("one answer:", len(set(prints.values())) == 1)
+for name, digest in prints.items():
+    print(f"{name:<26}{digest.hex()[:40]}…")
+print("all equal:", len(set(prints.values())) == 1)
 
 figure, ax = plt.subplots(figsize=(8, 0.3 * len(prints) + 0.6), layout="constrained")
-ax.imshow([list(found) for found in prints.values()], aspect="auto", cmap="viridis")
+ax.imshow([list(digest) for digest in prints.values()], aspect="auto", cmap="viridis")
 ax.set_yticks(np.arange(len(prints)), list(prints))
 ax.set_xticks([])
 ax.hlines(np.arange(len(prints) - 1) + 0.5, -0.5, 31.5, color="white", lw=2)

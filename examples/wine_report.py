@@ -1,9 +1,9 @@
 """
-Wine, from file to report
-=========================
+From a file to a report
+=======================
 
-A table on disk becomes labels, a model, a summary and a report page: once by the command line, once
-from Python.
+This example reads the wine dataset from a file and creates labels, a model, a summary and an HTML
+report, first with the command line and then with Python.
 """
 
 import html
@@ -27,12 +27,12 @@ print((folder / "wine.csv").read_text()[:200], "…")
 # %%
 # The command line
 # ----------------
-# In a shell this is ``rekmeans fit wine.csv -k 3 --label class``. The column ``class`` is compared
-# with at the end and never takes part.
+# The shell command is ``rekmeans fit wine.csv -k 3 --label class``. The fit ignores the column
+# ``class``, and the summary compares the clusters with it.
 
 
 def shell(*arguments):
-    """What a command prints, run in the folder of the table."""
+    """Run a command in the folder of the table and print its output."""
     done = subprocess.run(
         [sys.executable, "-m", "rekmeans", *arguments],
         cwd=folder,
@@ -47,7 +47,7 @@ def shell(*arguments):
 shell("fit", "wine.csv", "-k", "3", "--label", "class")
 
 # %%
-# Other rows get their labels from the model file, by the names of their columns:
+# The model file assigns labels to other rows, with columns matched by name:
 
 wine.sample(20, random_state=0).to_csv(folder / "more.csv", index=False)
 shell("predict", "wine-rekmeans/model.safetensors", "more.csv")
@@ -55,13 +55,13 @@ shell("predict", "wine-rekmeans/model.safetensors", "more.csv")
 # %%
 # The report
 # ----------
-# One HTML file that fetches nothing: sizes, the profile of each cluster, rows on the circle,
-# doubtful rows, values left out, and the settings to repeat the run. This is the file that the
-# command wrote:
+# The report is a self-contained HTML file. It shows the sizes and profiles of the clusters, rows on
+# the circle, ambiguous rows, ignored values, and the settings to repeat the run. The command wrote
+# this file:
 
 
 class Frame:
-    """A page inside this one."""
+    """An HTML page embedded in this one."""
 
     def __init__(self, text):
         self.text = text
@@ -84,15 +84,15 @@ X = wine.drop(columns="class")
 model = RectifiedEulerKMeans(n_clusters=3, random_state=0).fit(X)
 print(f"accuracy {clustering_accuracy(wine['class'], model.labels_):.3f}")
 
-# a plain dict, the contents of summary.json
+# The summary is a dict with the contents of summary.json.
 wine_summary = summary(model, X, y=wine["class"], title="Wine")
 (folder / "mine.html").write_text(render_page(wine_summary), encoding="utf-8")
 
 # %%
-# A saved model gives the same bits back, and nothing in its file is run when it is loaded:
+# A saved model gives the same bits after loading, and loading does not execute code from the file:
 
 save(model, folder / "mine.safetensors")
 again = load(folder / "mine.safetensors")
-print("same labels:", (again.predict(X) == model.labels_).all())
+print("equal labels:", (again.predict(X) == model.labels_).all())
 
 # sphinx_gallery_thumbnail_path = 'images/report-wine.png'

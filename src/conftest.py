@@ -1,4 +1,4 @@
-"""Doctests of modules that import torch are collected where it is installed."""
+"""Skip the doctests of the torch engine if torch or triton is not installed."""
 
 from importlib.util import find_spec
 

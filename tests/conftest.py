@@ -1,6 +1,4 @@
-"""What tests share: the hypothesis profile, dirty wine, and the data sets in the folder that
-REKMEANS_DATA names.
-"""
+"""Shared fixtures: the hypothesis profile, wine with errors, and datasets from REKMEANS_DATA."""
 
 import os
 from pathlib import Path
@@ -16,7 +14,7 @@ settings.load_profile("rekmeans")
 
 @pytest.fixture(scope="session")
 def dirty_wine():
-    """Wine with missing values and gross errors, and its classes."""
+    """Return wine with missing values and gross errors, and its classes."""
     random = np.random.default_rng(0)
     (X, y) = load_wine(return_X_y=True)
     X[random.random(X.shape) < 0.05] = np.nan
@@ -27,9 +25,7 @@ def dirty_wine():
 
 @pytest.fixture(scope="session")
 def shared_set():
-    """shared_set(name) -> X (n, d) float64, y (n,); skips the test where the set is not on this
-    machine.
-    """
+    """Return a function name -> X (n, d) float64, y (n,) that skips the test without the file."""
     return load_shared_set
 
 

@@ -1,6 +1,4 @@
-"""arctan2 of grid integers: against mpmath, on the axes, and by the operations that every processor
-has.
-"""
+"""arctan2 of grid integers: against mpmath, on the axes, and with portable operations only."""
 
 import ast
 import inspect
@@ -18,7 +16,7 @@ RANDOM = np.random.default_rng(0)
 
 
 def exact(b, a):
-    """arctan2 rounded correctly."""
+    """Return the correctly rounded arctan2."""
     with mpmath.workprec(200):
         return np.array([float(mpmath.atan2(int(y), int(x))) for y, x in zip(b, a, strict=True)])
 
@@ -37,7 +35,7 @@ def grid_points(kind, n=3000):
 
 
 @pytest.mark.parametrize("kind", ["circle", "inside", "near an axis", "small"])
-def test_correctly_rounded(kind):
+def test_almost_all_values_are_correctly_rounded(kind):
     b, a = grid_points(kind)
     found, expected = grid_arctan2(b, a), exact(b, a)
     differ = np.flatnonzero(found != expected)
@@ -47,7 +45,7 @@ def test_correctly_rounded(kind):
     )
 
 
-def test_axes_and_diagonals():
+def test_axes_and_diagonals_are_exact():
     b, a = (
         np.array(values, float)
         for values in zip(*[(y, x) for y in (-5, 0, 5) for x in (-5, 0, 5)], strict=True)
@@ -56,13 +54,13 @@ def test_axes_and_diagonals():
     assert grid_arctan2(np.zeros((2, 3)), np.full((2, 3), -1.0)).tolist() == [[np.pi] * 3] * 2
 
 
-def test_odd():
+def test_arctan_is_odd():
     b, a = grid_points("inside")
     assert_array_equal(grid_arctan2(-b, a), -grid_arctan2(b, a))
 
 
-def test_only_operations_whose_bits_are_defined():
-    """Of NumPy's functions only those that round correctly or not at all."""
+def test_only_operations_with_defined_bits_are_used():
+    """Allow the NumPy functions that round correctly or not at all."""
     allowed = {
         "abs",
         "minimum",

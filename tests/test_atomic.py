@@ -1,4 +1,4 @@
-"""Outputs appear together and complete, or not at all."""
+"""Output files appear together and complete, or not at all."""
 
 import pytest
 
@@ -18,7 +18,7 @@ def test_outputs_are_replaced_together(tmp_path):
 
 
 @pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
-def test_a_failure_leaves_earlier_outputs_and_nothing_else(error, tmp_path):
+def test_a_failure_keeps_earlier_outputs_and_leaves_no_other_files(error, tmp_path):
     paths = [tmp_path / "a.txt", tmp_path / "b.txt"]
     paths[0].write_text("earlier")
 
@@ -31,7 +31,7 @@ def test_a_failure_leaves_earlier_outputs_and_nothing_else(error, tmp_path):
         fail()
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
     assert paths[0].read_text() == "earlier"
-    paths[1].mkdir()  # found out before the first is replaced
+    paths[1].mkdir()  # detected before the first file is replaced
 
     def collide():
         with atomic_writes(paths) as parts:
@@ -43,7 +43,7 @@ def test_a_failure_leaves_earlier_outputs_and_nothing_else(error, tmp_path):
     assert paths[0].read_text() == "earlier"
 
 
-def test_a_folder_made_for_a_failed_write_is_removed(tmp_path):
+def test_a_folder_created_for_a_failed_write_is_removed(tmp_path):
     def fail():
         with atomic_writes([tmp_path / "new" / "a.txt"]) as parts:
             parts[0].write_text("half")
@@ -54,7 +54,7 @@ def test_a_folder_made_for_a_failed_write_is_removed(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_files_get_the_rights_of_any_new_file(tmp_path):
+def test_files_get_the_default_permissions(tmp_path):
     (tmp_path / "plain.txt").touch()
     with atomic_write(tmp_path / "ours.txt") as part:
         part.touch(mode=0o600)

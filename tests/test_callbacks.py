@@ -1,6 +1,4 @@
-"""Watching a fit: scikit-learn's callbacks see fit > start > pass, may stop it, and never change
-its bits.
-"""
+"""scikit-learn's callbacks: tasks nest as fit > start > pass, can stop a fit, and keep its bits."""
 
 import subprocess
 import sys
@@ -26,7 +24,7 @@ each_clusterer = pytest.mark.parametrize("clusterer", [EulerKMeans, RectifiedEul
 
 
 class RecordingCallback:
-    """A callback that records each hook with the path of its task, and stops what `stop` says."""
+    """A callback that records each hook with the path of its task, and stops if `stop(path)`."""
 
     def __init__(self, stop=lambda path: False):
         self.lines = []
@@ -53,13 +51,13 @@ class RecordingCallback:
 
 
 class PropagatingCallback(RecordingCallback):
-    """A recording callback that a meta-estimator passes to its parts."""
+    """A recording callback that a meta-estimator passes to its sub-estimators."""
 
     max_propagation_depth = None
 
 
 def path(context):
-    """The task and its number at each level, from the outermost."""
+    """Return the task names and numbers from the outermost level to this one."""
     above = () if context.parent is None else path(context.parent)
     return (*above, (context.task_name, context.task_id))
 
@@ -85,7 +83,7 @@ def test_the_tasks_nest_as_fit_start_pass(clusterer):
     assert recording.at("begin", 2) == recording.at("end", 2) == starts
     assert recording.at("begin", 3) == recording.at("end", 3)
     open_tasks = []
-    for hook, task in recording.lines[1:-1]:  # each task ends before its parent does
+    for hook, task in recording.lines[1:-1]:  # each task ends before its parent
         if hook == "begin":
             assert open_tasks == list(task[:-1]) or not open_tasks
             open_tasks.append(task[-1])
@@ -103,13 +101,13 @@ def test_the_tasks_nest_as_fit_start_pass(clusterer):
 
 
 def first_points(model, n):
-    """The points that the starts of the model begin with, as given arrays."""
+    """Return the initial centroids of the model's starts as arrays for `init`."""
     starts = list(starting_centroids(model, place_fitted(model, X)))
     return [model.kernel_.preimage(C, np.zeros((1, X.shape[1]))) for C in starts[:n]]
 
 
 @each_clusterer
-def test_each_pass_shows_the_estimator_it_would_give(clusterer):
+def test_each_pass_provides_the_estimator_fitted_so_far(clusterer):
     recording = RecordingCallback()
     model = clusterer(5, n_init=1, random_state=1).set_callbacks(recording).fit(X)
     *passes, last = [shown for _, shown in recording.models]
@@ -126,7 +124,7 @@ def test_each_pass_shows_the_estimator_it_would_give(clusterer):
 @pytest.mark.parametrize(
     "clusterer", [NeuralGas(4, stages=3, random_state=0), SelfOrganizingMap((2, 2), stages=3)]
 )
-def test_each_pass_of_an_annealed_fit_shows_all_passes_so_far(clusterer):
+def test_each_pass_of_an_annealed_fit_provides_the_history_so_far(clusterer):
     recording = RecordingCallback()
     fitted = clone(clusterer).set_callbacks(recording).fit(X)
     shown = [model for task, model in recording.models if task[-1][0] == "pass"]
@@ -149,7 +147,7 @@ def test_the_scoring_monitor_logs_each_pass():
 
 
 @each_clusterer
-def test_a_callback_stops_a_start_after_a_pass(clusterer):
+def test_a_callback_can_stop_a_start_after_a_pass(clusterer):
     full = clusterer(6, init="random", n_init=1, random_state=0).fit(X)
     stopped = (
         clone(full).set_callbacks(RecordingCallback(lambda task: task[2:] == (("pass", 2),))).fit(X)
@@ -159,7 +157,7 @@ def test_a_callback_stops_a_start_after_a_pass(clusterer):
     assert_array_equal(stopped.predict(X), stopped.labels_)
 
 
-def test_a_callback_stops_after_a_start():
+def test_a_callback_can_stop_the_fit_after_a_start():
     model = RectifiedEulerKMeans(6, init="random", n_init=4, random_state=3)
     recording = RecordingCallback(lambda task: task[1:] == (("start", 0),))
     stopped = clone(model).set_callbacks(recording).fit(X)
@@ -179,12 +177,12 @@ def test_the_progress_bars_nest(capsys):
     ]
 
 
-def test_callbacks_reach_a_pipeline_and_a_search(recwarn):
+def test_callbacks_work_in_a_pipeline_and_a_search(recwarn):
     pipe = make_pipeline(EulerMap(), RectifiedEulerKMeans(4, n_init=1, random_state=0))
     plain = clone(pipe).fit(X)
     recording = PropagatingCallback()
     assert_same_fit(pipe.set_callbacks(recording).fit(X)[-1], plain[-1])
-    # the map, then the clusterer
+    # The map comes first, then the clusterer.
     assert [task[-1] for task in recording.at("begin", 2)] == [("fit", 0), ("fit", 1)]
     assert [task[-1] for task in recording.at("begin", 3)] == [("start", 0)]
     assert len(recording.at("end", 4)) >= len(plain[-1].history_["inertia"])
@@ -194,12 +192,12 @@ def test_callbacks_reach_a_pipeline_and_a_search(recwarn):
     assert_array_equal(
         search.set_callbacks(recording).fit(X).cv_results_["mean_test_score"], expected
     )
-    # 2 x 2 folds, and refit
+    # 2 x 2 folds, and the refit.
     assert sum(task[-1] == ("start", 0) for _, task in recording.lines if task) >= 2 * 5
     assert not [str(w.message) for w in recwarn if "callback" in str(w.message)]
 
 
-def test_the_map_is_one_task():
+def test_the_map_has_one_task():
     recording = RecordingCallback()
     model = EulerMap().set_callbacks(recording).fit(X)
     fit = (("fit", 0),)
@@ -214,7 +212,7 @@ def test_a_clone_keeps_its_callbacks():
 
 
 @each_clusterer
-def test_a_failing_callback_leaves_the_estimator_as_it_was(clusterer):
+def test_a_failing_callback_does_not_change_the_estimator(clusterer):
     def fail(task):
         raise RuntimeError("no more")
 
@@ -230,7 +228,7 @@ def test_a_failing_callback_leaves_the_estimator_as_it_was(clusterer):
     assert_same_fit(model.set_callbacks().fit(X), clusterer(3, random_state=0).fit(X))
 
 
-def test_verbose_names_the_start_where_there_are_several(capsys):
+def test_verbose_prints_the_start_number_if_there_are_several(capsys):
     model = RectifiedEulerKMeans(6, init="random", n_init=3, random_state=0, verbose=1).fit(X)
     lines = capsys.readouterr().out.splitlines()
     firsts = [line for line in lines if f"changed {len(X)} " in line]
@@ -241,7 +239,7 @@ def test_verbose_names_the_start_where_there_are_several(capsys):
 
 @each_clusterer
 @pytest.mark.parametrize("has_callbacks", [False, True])
-def test_a_warning_points_at_the_line_that_called_fit(clusterer, has_callbacks):
+def test_a_warning_refers_to_the_line_that_called_fit(clusterer, has_callbacks):
     model = clusterer(3).set_callbacks(*[RecordingCallback()] * has_callbacks)
     with pytest.warns(ConvergenceWarning) as caught:
         model.fit(np.ones((5, 2)))
@@ -250,8 +248,8 @@ def test_a_warning_points_at_the_line_that_called_fit(clusterer, has_callbacks):
 
 OLD = """
 import sys
-import sklearn.pipeline  # itself in need of callbacks
-sys.modules["sklearn.callback"] = None  # as before scikit-learn 1.9
+import sklearn.pipeline  # needs sklearn.callback itself
+sys.modules["sklearn.callback"] = None  # simulates scikit-learn before 1.9
 import numpy as np
 from rekmeans import EulerMap, RectifiedEulerKMeans
 X = np.random.default_rng(0).normal(size=(300, 4))
@@ -262,7 +260,7 @@ print(repr(model.inertia_))
 """
 
 
-def test_without_callbacks_in_scikit_learn_fits_are_the_same():
+def test_fits_do_not_depend_on_the_callback_support_of_scikit_learn():
     done = subprocess.run([sys.executable, "-c", OLD], capture_output=True, text=True, check=True)
     model = RectifiedEulerKMeans(6, init="random", n_init=3, random_state=0).fit(
         EulerMap().fit_transform(X)

@@ -1,4 +1,4 @@
-"""The grid against mpmath, exact sums against Python's integers, weights against fractions."""
+"""The grid against mpmath, exact sums against Python integers, and weights against fractions."""
 
 from fractions import Fraction
 
@@ -21,7 +21,7 @@ QUARTERS = np.arange(-3, 4) / 2
 
 @DIGITS
 def round_by_mpmath(function, t):
-    """2^23 function(t) to the nearest integer; dyadic t never gives a tie."""
+    """Round 2^23 function(t) to the nearest integer; dyadic t never gives a tie."""
     return np.array(
         [int(mp.nint(GRID * function(mp.mpf(float(x))))) for x in np.asarray(t).ravel()]
     )
@@ -29,9 +29,7 @@ def round_by_mpmath(function, t):
 
 @DIGITS
 def near_ties(inverse, count):
-    """Doubles t in (0, 1/4) at which 2^23 cos(pi t) or sin(pi t) lies within 1e-9 of a rounding
-    tie.
-    """
+    """Return doubles t in (0, 1/4) whose 2^23 cos(pi t) or sin(pi t) is within 1e-9 of a tie."""
     low, high = (GRID * 3 // 4, GRID) if inverse is mp.acos else (0, GRID * 7 // 10)
     ties = (mp.mpf(2 * int(m) + 1) / (2 * GRID) for m in RNG.integers(low, high, count))
     return np.array([float(inverse(tie) / mp.pi) for tie in ties])
@@ -64,33 +62,31 @@ def test_cosine_and_sine_are_correctly_rounded(name):
 @pytest.mark.parametrize(
     ("name", "function", "part"), [("cosine", mp.cospi, 0), ("sine", mp.sinpi, 1)]
 )
-def test_float_rounding_alone_misses_near_ties_and_doubt_catches_them(
-    name, function, part, monkeypatch
-):
+def test_near_ties_are_rounded_exactly(name, function, part, monkeypatch):
     t = PHASES[f"{name} near a tie"]
-    right = round_by_mpmath(function, t)
+    correct = round_by_mpmath(function, t)
     with monkeypatch.context() as patch:
         patch.setattr(_grid, "DOUBT", 0.0)
-        missed = cospi_sinpi(t)[part] != right
-    assert missed.sum() >= 5
-    assert_array_equal(cospi_sinpi(t)[part][missed], right[missed])
+        wrong = cospi_sinpi(t)[part] != correct
+    assert wrong.sum() >= 5
+    assert_array_equal(cospi_sinpi(t)[part][wrong], correct[wrong])
 
 
 @pytest.mark.parametrize("cosine", [True, False])
-def test_a_doubtful_value_is_rounded_as_by_mpmath(cosine):
+def test_exact_rounding_agrees_with_mpmath(cosine):
     r = np.concatenate([PHASES["random"] / 8, PHASES["tiny"], [0.0, 0.25, -0.25, 5e-324, -5e-324]])
     rounded_correctly = [_grid.round_correctly(float(x), cosine=cosine) for x in r]
     assert_array_equal(rounded_correctly, round_by_mpmath(mp.cospi if cosine else mp.sinpi, r))
 
 
-def test_phases_keep_their_shape_and_the_grid_fits_int32():
+def test_the_shape_of_the_phases_is_kept_and_the_dtype_is_int32():
     cos, sin = cospi_sinpi(np.zeros((3, 5)))
     assert cos.shape == sin.shape == (3, 5)
     assert cos.dtype == sin.dtype == np.int32
 
 
 @pytest.mark.parametrize("alpha", [1e-4, 1.0, 1e4])
-def test_a_phase_of_any_size_is_mapped_without_loss(alpha):
+def test_a_phase_of_any_magnitude_is_mapped_exactly(alpha):
     rng = np.random.default_rng(1)
     X = (rng.choice([-1, 1], 300) * 10.0 ** rng.uniform(-10, 30, 300))[:, None]
     F = euler(alpha, scale_of(None, X)).embed(X)
@@ -99,7 +95,7 @@ def test_a_phase_of_any_size_is_mapped_without_loss(alpha):
 
 
 def wide(rng, size, bits):
-    """Python integers of both signs, up to 2^bits."""
+    """Return random Python integers of both signs, up to 2^bits."""
     return np.array(
         [int(x) << (bits - 62) for x in rng.integers(-(2**62), 2**62, size).ravel()], object
     ).reshape(size)
@@ -142,7 +138,7 @@ def test_products_and_inner_products_equal_sums_of_python_integers(values, weigh
     assert inner(W, V) == sum(int(w[j]) * int(V[j, labels[j]]) for j in range(n))
 
 
-def test_a_product_with_real_numbers_is_the_matrix_product():
+def test_a_product_with_floats_is_the_matrix_product():
     rng = np.random.default_rng(0)
     W = rng.uniform(size=(20, 3))
     V = rng.normal(size=(20, 4))
@@ -151,7 +147,7 @@ def test_a_product_with_real_numbers_is_the_matrix_product():
 
 
 @given(st.lists(st.floats(min_value=5e-324, max_value=1e308), min_size=1))
-def test_integer_weights_are_the_weights_on_a_grid_of_31_bits(weights):
+def test_integer_weights_are_the_weights_rounded_to_31_bits(weights):
     w, b = integer_weights(np.array(weights))
     assert 2**30 < w.max() <= 2**31
     for integer, weight in zip(w.tolist(), weights, strict=True):

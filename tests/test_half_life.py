@@ -1,6 +1,4 @@
-"""Weights that halve: the clock against plain loops of Python's integers, block cuts, weights, half
-of the sums.
-"""
+"""Decaying weights: the clock against plain loops, block borders, weights, and halved sums."""
 
 from itertools import pairwise
 
@@ -15,7 +13,7 @@ from support.assertions import assert_one_sentence_with_a_way_out
 
 
 def count_rows(clock, weights, mass=0):
-    """The clock and the mass after rows of these weights, in one block."""
+    """Return the clock and the mass after one block of rows with these weights."""
     units = clock.units(weights, len(weights))
     for number, piece in enumerate(clock.pieces(units)):
         mass = (mass >> 1 if number else mass) + (int(piece.weights.sum()) << FRACTION_BITS)
@@ -27,19 +25,19 @@ def some_weights(seed, n=60):
     return random.integers(1, 9, n) * random.choice([0.0, 0.5, 1.0, 30.0], n)
 
 
-def test_tick_weights_are_powers_of_two_rounded():
+def test_tick_weights_are_rounded_powers_of_two():
     assert_array_equal(TICK_WEIGHTS, [*plain_stream.TICK_WEIGHTS, 0])
 
 
 @pytest.mark.parametrize("half_life", [None, 0.7, 3, 10, 1000])
 @pytest.mark.parametrize("seed", range(5))
-def test_plain_loop(half_life, seed):
+def test_the_clock_agrees_with_a_plain_loop(half_life, seed):
     weights = some_weights(seed)
     clock = Clock.begin(half_life, weights)
     plain = plain_stream.PlainStream(1, 0, clock.half_life)
     units = clock.units(weights, len(weights))
-    for one in units:
-        plain.add_row([], int(one), 0)
+    for unit in units:
+        plain.add_row([], int(unit), 0)
     after, mass = count_rows(clock, weights)
     assert mass == plain.mass[0]
     if half_life is not None:
@@ -49,19 +47,19 @@ def test_plain_loop(half_life, seed):
 
 @pytest.mark.parametrize("half_life", [None, 0.7, 3, 10, 1000])
 @pytest.mark.parametrize("seed", range(5))
-def test_where_blocks_are_cut_does_not_show(half_life, seed):
+def test_the_mass_does_not_depend_on_block_borders(half_life, seed):
     weights = some_weights(seed)
     cuts = np.unique([0, *np.random.default_rng(seed).integers(1, len(weights), 8), len(weights)])
-    begun = Clock.begin(half_life, weights)
-    clock = begun
+    start = Clock.begin(half_life, weights)
+    clock = start
     mass = 0
     for a, b in pairwise(cuts):
         clock, mass = count_rows(clock, weights[a:b], mass)
-    assert (clock, mass) == count_rows(begun, weights)
+    assert (clock, mass) == count_rows(start, weights)
 
 
 @pytest.mark.parametrize("half_life", [3, 10])
-def test_weight_two_is_the_row_twice(half_life):
+def test_a_weight_of_two_equals_a_repeated_row(half_life):
     weights = np.random.default_rng(0).integers(1, 5, 40)
     clock = Clock.begin(half_life, np.array([4.0]))
     assert count_rows(clock, weights * 1.0) == count_rows(clock, np.ones(weights.sum()))
@@ -71,17 +69,16 @@ def test_a_row_counts_half_after_a_half_life():
     clock = Clock.begin(100, None)
     clock, mass = count_rows(clock, np.ones(1))
     _, later = count_rows(clock, np.r_[np.zeros(1), np.ones(100)], mass)
-    _, alone = count_rows(replace_position(clock), np.ones(100))
-    assert later - alone == pytest.approx(mass / 2, rel=1e-9)
+    _, without_first = count_rows(copy_clock(clock), np.ones(100))
+    assert later - without_first == pytest.approx(mass / 2, rel=1e-9)
 
 
-def replace_position(clock):
-    """The same time, nothing counted."""
+def copy_clock(clock):
     return Clock(clock.weight_bits, clock.half_life, clock.position, clock.n_halvings)
 
 
-def test_weights_fade_as_powers_of_two_to_a_tick():
-    """Of 10 half-lives the weight of each row is 2^(-age/half-life) within a tick, 2.2 %."""
+def test_weights_decay_as_powers_of_two_within_a_tick():
+    """Over 10 half-lives, the weight of a row is 2^(-age/half-life) within a tick (2.2 %)."""
     clock = Clock.begin(64, None)
     n = 640
     half_life = 64
@@ -95,7 +92,7 @@ def test_weights_fade_as_powers_of_two_to_a_tick():
     assert 2 ** (-1.01 / 32) < ratio.min() <= ratio.max() < 2 ** (1.01 / 32)
 
 
-def test_halves_go_towards_zero_and_a_cluster_without_mass_has_no_sums():
+def test_halved_sums_round_towards_zero_and_are_zero_for_a_cluster_without_mass():
     sums = CircleSums(
         mass=np.array([5, 1], object),
         loss=7,
@@ -109,7 +106,7 @@ def test_halves_go_towards_zero_and_a_cluster_without_mass_has_no_sums():
     assert half.loss == 3
 
 
-def test_weighed_sums_are_integers_of_any_length():
+def test_weighted_sums_are_integers_of_any_size():
     sums = CircleSums(
         mass=np.array([2**62]), loss=2**62, totals=np.array([[-(2**62)]]), observed=np.array([[1]])
     )
@@ -122,7 +119,7 @@ def test_weighed_sums_are_integers_of_any_length():
     [(None, [65.0]), (None, [1e-7]), (1e15, [1.0])],
     ids=["heavy", "light", "long"],
 )
-def test_refused(half_life, weights):
+def test_weights_and_half_lives_out_of_range_raise(half_life, weights):
     with pytest.raises(ValueError, match=r"in this stream|use None") as caught:
         Clock.begin(half_life, np.ones(3)).units(np.array(weights), 1)
     assert_one_sentence_with_a_way_out(caught.value)

@@ -1,6 +1,4 @@
-"""The one loop with other values plugged in: plain k-means, rectified RBF, fuzzy Euler, each
-against its own oracle.
-"""
+"""The loop with plain k-means, rectified RBF and fuzzy Euler, each against its oracle."""
 
 from types import SimpleNamespace
 
@@ -76,7 +74,7 @@ cases = pytest.mark.parametrize("name", CASES)
 
 @cases
 @pytest.mark.parametrize("seed", range(3))
-def test_every_pass_has_the_oracles_objective(name, seed):
+def test_every_pass_has_the_objective_of_the_oracle(name, seed):
     ours, paper, rtol = CASES[name]
     X, start = blobs(seed)
     fit = ours(X, start, max_iter=20)
@@ -91,7 +89,7 @@ def test_every_pass_has_the_oracles_objective(name, seed):
 
 @cases
 @pytest.mark.parametrize("seed", range(3))
-def test_the_objective_falls_to_its_end(name, seed):
+def test_the_objective_falls_to_the_final_value_of_the_oracle(name, seed):
     ours, paper, rtol = CASES[name]
     X, start = blobs(seed)
     fit = ours(X, start)
@@ -101,7 +99,7 @@ def test_the_objective_falls_to_its_end(name, seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_linear_kernel_gives_the_labels_of_scikit_learn(seed):
+def test_the_linear_kernel_agrees_with_scikit_learn(seed):
     X, start = blobs(seed, n=400)
     theirs = KMeans(len(start), init=start, n_init=1, algorithm="lloyd", tol=0).fit(X)
     fit = plain(X, start)
@@ -111,7 +109,7 @@ def test_the_linear_kernel_gives_the_labels_of_scikit_learn(seed):
 
 
 @cases
-def test_integer_weights_are_repeated_rows_and_blocks_change_nothing(name):
+def test_integer_weights_equal_repeated_rows_for_any_blocks(name):
     ours = CASES[name][0]
     X, start = blobs(7)
     times = np.random.default_rng(7).integers(1, 4, len(X))
@@ -121,7 +119,7 @@ def test_integer_weights_are_repeated_rows_and_blocks_change_nothing(name):
     assert_array_equal(one.labels, np.repeat(two.labels, times))
 
 
-def test_a_row_on_a_centroid_belongs_to_it_alone_and_on_two_to_both_by_halves():
+def test_a_row_on_one_centroid_belongs_to_it_and_a_row_on_two_belongs_to_both_equally():
     loss = np.array([[0.0, 4.0, 4.0], [0.0, 0.0, 9.0], [1.0, 1.0, 4.0]])
     labels, W, _ = Fuzzy(2.0)(loss, lambda D: D, np.ones(3))
     assert_array_equal(labels, [0, 0, 0])
@@ -129,7 +127,7 @@ def test_a_row_on_a_centroid_belongs_to_it_alone_and_on_two_to_both_by_halves():
 
 
 class Losses:
-    """Rows whose passes have the losses of a list; centroid number t is that of pass t."""
+    """Rows with given losses: the centroids are the index of the pass."""
 
     def __init__(self, losses):
         self.losses = losses
@@ -154,7 +152,7 @@ class Losses:
 
 @pytest.mark.parametrize("loss", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("iteration", [1, 2, 3])
-def test_a_loss_that_is_not_finite_is_an_error_that_names_the_iteration(loss, iteration):
+def test_the_error_for_a_non_finite_loss_names_the_iteration(loss, iteration):
     rows = Losses([9.0, 8.0, 7.0])
     rows.losses[iteration - 1] = np.float64(loss)
     with pytest.raises(ValueError, match=rf"^The loss of iteration {iteration} is {loss}: .* Use "):

@@ -1,4 +1,4 @@
-"""Measures against the plain loops of the oracle."""
+"""Metrics against the plain loops of the oracle."""
 
 import math
 
@@ -30,12 +30,12 @@ def test_accuracy_is_the_best_of_all_matchings(labels):
 
 
 @given(labels=pairs)
-def test_nmi_is_twice_the_information_over_the_entropies(labels):
+def test_nmi_is_twice_the_mutual_information_over_the_sum_of_entropies(labels):
     assert normalized_mutual_info(*labels) == pytest.approx(oracle.nmi(*labels), abs=1e-9)
 
 
 @given(labels=pairs, names=st.permutations(range(6)))
-def test_the_names_of_the_labels_do_not_matter(labels, names):
+def test_scores_do_not_depend_on_the_names_of_the_labels(labels, names):
     truth, found = labels
     renamed = [f"cluster {names[c]}" for c in found]
     assert clustering_accuracy(truth, renamed) == clustering_accuracy(truth, found)
@@ -51,13 +51,13 @@ def test_the_names_of_the_labels_do_not_matter(labels, names):
         ([0, 0, 1, 1], [1, 1, 0, 0], 1.0),
         ([0, 0, 0, 1], [0, 1, 2, 3], 0.5),  # more clusters than classes: each class keeps one
         ([0, 1, 2, 3], [0, 0, 0, 0], 0.25),
-        # the greedy match 0-0 would give 2 + 2 too
+        # The greedy match 0-0 would also give 2 + 2.
         ([0, 0, 0, 1, 1, 1, 1, 2, 2], [0, 0, 1, 1, 1, 0, 0, 0, 0], 4 / 9),
-        # greedy by size takes (1, 0), then (0, 1)
+        # A greedy match by size takes (1, 0), then (0, 1).
         ([0] * 5 + [1] * 5, [0] * 3 + [1] * 2 + [0] * 4 + [1], 6 / 10),
     ],
 )
-def test_accuracy_of_small_tables_by_hand(truth, found, accuracy):
+def test_accuracy_equals_hand_computed_values(truth, found, accuracy):
     assert clustering_accuracy(truth, found) == pytest.approx(accuracy, abs=1e-15)
 
 
@@ -70,14 +70,14 @@ centroids = st.tuples(st.integers(1, 5), st.integers(1, 6), st.integers(0, 99)).
 
 
 @given(m=centroids)
-def test_both_forms_of_the_deviation_degree_are_the_oracles(m):
+def test_both_forms_of_the_deviation_degree_agree_with_the_oracle(m):
     assert_allclose(deviation_degree(m), oracle.deviation(m), atol=1e-12)
     assert_allclose(deviation_degree(m, form="root"), oracle.deviation(m), atol=1e-12)
     assert_allclose(deviation_degree(m, form="printed"), oracle.deviation_printed(m), atol=1e-12)
 
 
 @pytest.mark.parametrize("d", [1, 2, 9])
-def test_on_the_circle_the_root_form_is_zero_and_the_printed_one_is_not(d):
+def test_on_the_circle_the_root_form_is_zero_and_the_printed_form_is_not(d):
     m = np.exp(1j * np.arange(3 * d)).reshape(3, d)
     assert_allclose(deviation_degree(m), 0, atol=1e-12)
     assert_allclose(deviation_degree(m, form="printed"), 1 - math.sqrt(d), atol=1e-12)
@@ -85,7 +85,7 @@ def test_on_the_circle_the_root_form_is_zero_and_the_printed_one_is_not(d):
 
 
 @given(n=st.integers(1, 20), d=st.integers(1, 4), k=st.integers(1, 4), seed=st.integers(0, 99))
-def test_resultant_lengths_are_those_of_plain_loops(n, d, k, seed):
+def test_resultant_lengths_agree_with_plain_loops(n, d, k, seed):
     random = np.random.default_rng(seed)
     theta = random.uniform(0, 7, (n, d))
     labels = random.integers(0, k, n)

@@ -1,4 +1,4 @@
-"""The records between engine and loop: centroids, sums, the farthest row."""
+"""The records exchanged between engine and loop: centroids, sums, the farthest row."""
 
 from dataclasses import fields
 from functools import reduce
@@ -44,7 +44,7 @@ def centroids_of(name):
 
 
 @records
-def test_taking_appending_and_replacing_centroids_are_what_they_are_for_rows(name):
+def test_centroids_can_be_taken_appended_and_replaced_like_rows(name):
     C = centroids_of(name)
     assert type(C).__name__ == name
     assert len(C) == K
@@ -62,7 +62,7 @@ def test_taking_appending_and_replacing_centroids_are_what_they_are_for_rows(nam
 
 
 @records
-def test_distances_belong_to_the_centroids_whatever_their_order(name):
+def test_distances_follow_the_order_of_the_centroids(name):
     model = MODELS[name].set_params(random_state=0)
     C = centroids_of(name)
     placed = place_for_fit(model, X)
@@ -74,7 +74,7 @@ def test_distances_belong_to_the_centroids_whatever_their_order(name):
 
 
 @records
-def test_the_public_attributes_give_the_record_back(name):
+def test_centroids_survive_a_round_trip_through_the_public_attributes(name):
     model = MODELS[name].set_params(random_state=0).fit(X)
     C = fitted_centroids(model)
     assert model.kernel_.from_public(model.kernel_.to_public(C)) == C
@@ -85,7 +85,7 @@ def test_the_public_attributes_give_the_record_back(name):
 
 @records
 @pytest.mark.parametrize("cuts", [[0, 60], [0, 7, 60], [0, 1, 2, 30, 59, 60]])
-def test_sums_of_blocks_add_to_the_sums_of_all(name, cuts):
+def test_the_sums_of_blocks_add_up_to_the_sums_of_all_rows(name, cuts):
     placed = place_for_fit(MODELS[name], X)
     kernel = placed.model.kernel
     C = centroids_of(name)
@@ -106,9 +106,7 @@ def test_sums_of_blocks_add_to_the_sums_of_all(name, cuts):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("missing", [False, True])
 @pytest.mark.parametrize("rule", [mean, rectified])
-def test_the_core_fetches_the_sums_of_the_reference_and_moves_centroids_as_the_model_would(
-    weighted, missing, rule
-):
+def test_the_core_has_the_sums_and_the_updates_of_the_reference_engine(weighted, missing, rule):
     table = X.copy()
     if missing:
         table[RANDOM.uniform(size=X.shape) < 0.2] = np.nan
@@ -135,7 +133,7 @@ def test_the_core_fetches_the_sums_of_the_reference_and_moves_centroids_as_the_m
         C = after
 
 
-def test_sums_that_the_core_has_overwritten_are_not_given_out():
+def test_fetching_overwritten_sums_raises():
     kernel = euler(0.7, scale_of("range", X))
     passes = NativeRows(kernel, MemoryTable(X)).start_run(Model(kernel, Hard(), rectified))
     C = kernel.from_points(X[:K])
@@ -148,7 +146,7 @@ def test_sums_that_the_core_has_overwritten_are_not_given_out():
 
 @pytest.mark.parametrize("engine", ["native", "reference"])
 @pytest.mark.parametrize("kernel", ["euler", "rbf"])
-def test_the_fit_that_a_watcher_keeps_stays_that_of_its_pass(engine, kernel):
+def test_a_fit_kept_by_a_callback_does_not_change_in_later_passes(engine, kernel):
     table = np.random.default_rng(2).normal(size=(500, 3))
     placed = place_for_fit(KernelKMeans(5, kernel=kernel, gamma=1.0, engine=engine), table)
     kept = []
@@ -170,18 +168,18 @@ def test_the_fit_that_a_watcher_keeps_stays_that_of_its_pass(engine, kernel):
 
 
 @given(losses=st.lists(st.integers(0, 3), min_size=1, max_size=12), data=st.data())
-def test_the_farthest_row_is_the_same_in_any_order_of_merging(losses, data):
+def test_the_farthest_row_does_not_depend_on_the_order_of_merging(losses, data):
     rows = [FarthestRow(loss, number, np.array([number])) for number, loss in enumerate(losses)]
     order = data.draw(st.permutations(rows))
     farthest = reduce(FarthestRow.merge, order)
-    assert farthest.number == losses.index(max(losses))  # ties to the lowest row number
+    assert farthest.number == losses.index(max(losses))  # the lowest row number wins a tie
 
 
 # missing cells of a start
 
 
 @pytest.mark.parametrize("engine", ["native", "reference"])
-def test_missing_cells_of_a_starting_row_are_those_of_the_overall_centroid(engine):
+def test_missing_cells_of_a_starting_row_are_filled_from_the_overall_centroid(engine):
     table = X.copy()
     table[5, 1] = table[9, 0] = np.nan
     scale = scale_of("range", table)

@@ -1,6 +1,4 @@
-"""A wrong parameter is refused before X is touched: nobody pays for reading a table to learn of a
-spelling mistake.
-"""
+"""A wrong parameter raises before X is read, so that an expensive table is not read in vain."""
 
 from functools import partial
 
@@ -18,8 +16,8 @@ from support.assertions import assert_one_sentence_with_a_way_out
 from support.clusterers import CLUSTERERS
 
 ESTIMATORS = CLUSTERERS | {"EulerMap": EulerMap}
-del ESTIMATORS["KernelKMeans-precomputed-rectified"]  # refused whatever else is wrong
-DOORS = (
+del ESTIMATORS["KernelKMeans-precomputed-rectified"]  # always raises
+ACCESSORS = (
     "__array__",
     "__array_interface__",
     "__dataframe__",
@@ -62,23 +60,26 @@ CASES = [
     if name in make().get_params()
     for value in values
 ]
-UNSUITED = {  # each value is right by itself; words of the sentence
-    "circle of points": (partial(KernelKMeans, kernel="rbf", init="circle"), "'circle'"),
-    "circle of a map of points": (
+INCOMPATIBLE = {  # every value is valid by itself; the word is part of the message
+    "circle start for points": (partial(KernelKMeans, kernel="rbf", init="circle"), "'circle'"),
+    "circle start for a map of points": (
         partial(SelfOrganizingMap, kernel="laplace", init="circle"),
         "'circle'",
     ),
-    "circle of lines": (
+    "circle start for the linear kernel": (
         partial(MahalanobisFuzzyCMeans, kernel="linear", init="circle"),
         "'circle'",
     ),
-    "circle of mixed kernels": (
+    "circle start for mixed kernels": (
         partial(MultipleKernelKMeans, kernels=(0.5, ("rbf", 1.0)), init="circle"),
         "'circle'",
     ),
-    "plane without a map": (partial(KernelKMeans, init="plane"), "'plane'"),
-    "points of kernel values": (partial(KernelKMeans, kernel="precomputed"), "'rectified'"),
-    "start in kernel values": (
+    "plane start without a map": (partial(KernelKMeans, init="plane"), "'plane'"),
+    "rectified centroids of a precomputed kernel": (
+        partial(KernelKMeans, kernel="precomputed"),
+        "'rectified'",
+    ),
+    "start points for a precomputed kernel": (
         partial(KernelKMeans, kernel="precomputed", centroids="mean", init=np.ones((8, 2))),
         "'precomputed'",
     ),
@@ -87,39 +88,42 @@ UNSUITED = {  # each value is right by itself; words of the sentence
         partial(MultipleKernelKMeans, kernels=(0.5, ("rbf", 1.0)), shared=True),
         "'rbf'",
     ),
-    "means of points": (
+    "means of mixed kernels": (
         partial(MultipleKernelKMeans, kernels=(0.5, ("rbf", 1.0)), centroids="mean"),
         "'rbf'",
     ),
-    "shapes of rows with holes": (partial(MahalanobisFuzzyCMeans, beyond="ignore"), "'ignore'"),
+    "shapes of rows with missing cells": (
+        partial(MahalanobisFuzzyCMeans, beyond="ignore"),
+        "'ignore'",
+    ),
     "shapes of points": (partial(MahalanobisFuzzyCMeans, kernel="rbf"), "'rbf'"),
 }
 
 
-class Guarded:
-    """A table that writes down every way in which it is read."""
+class RecordingTable:
+    """A table that records every access."""
 
     def __init__(self):
         self.read = []
 
 
-def guard(door):
-    """A special method that notes the reading and gives nothing."""
+def recording_method(accessor):
+    """Return a special method that records the access and raises."""
 
     def record_access(self, *args, **kwargs):
-        self.read.append(door)
-        raise AssertionError(f"X was read through {door} before the parameters were checked")
+        self.read.append(accessor)
+        raise AssertionError(f"X was read through {accessor} before the parameters were checked")
 
-    return property(record_access) if door == "__array_interface__" else record_access
-
-
-for door in DOORS:
-    setattr(Guarded, door, guard(door))
+    return property(record_access) if accessor == "__array_interface__" else record_access
 
 
-def refusal(estimator):
-    """What fit says of its parameters, from a table that must stay unread."""
-    X = Guarded()
+for accessor in ACCESSORS:
+    setattr(RecordingTable, accessor, recording_method(accessor))
+
+
+def parameter_error(estimator):
+    """Return the error message of fit, and check that the table was not read."""
+    X = RecordingTable()
     with pytest.raises(ValueError, match=r".") as caught:
         estimator.fit(X)
     assert X.read == []
@@ -128,21 +132,21 @@ def refusal(estimator):
 
 
 def innermost(value):
-    """The part of a list that is wrong, which a sentence may name alone."""
+    """Return the invalid element of a nested tuple, which the message may name by itself."""
     return innermost(value[0]) if isinstance(value, tuple) and value else value
 
 
-def test_a_right_parameter_does_read_the_table():
+def test_valid_parameters_read_the_table():
     """Otherwise the tests below could not fail."""
-    X = Guarded()
+    X = RecordingTable()
     with pytest.raises((AssertionError, ValueError)):
         ESTIMATORS["RectifiedEulerKMeans"]().fit(X)
     assert X.read
 
 
 @pytest.mark.parametrize(("make", "name", "value"), CASES)
-def test_a_wrong_value_is_refused_before_the_table_is_read(make, name, value):
-    message = refusal(
+def test_a_wrong_value_raises_before_the_table_is_read(make, name, value):
+    message = parameter_error(
         make(**{name: value})
         if name not in ("n_clusters", "grid")
         else make().set_params(**{name: value})
@@ -155,7 +159,7 @@ def test_a_wrong_value_is_refused_before_the_table_is_read(make, name, value):
     ), message
 
 
-@pytest.mark.parametrize("case", UNSUITED)
-def test_values_that_do_not_go_together_are_refused_before_the_table_is_read(case):
-    make, word = UNSUITED[case]
-    assert word in refusal(make())
+@pytest.mark.parametrize("case", INCOMPATIBLE)
+def test_incompatible_values_raise_before_the_table_is_read(case):
+    make, word = INCOMPATIBLE[case]
+    assert word in parameter_error(make())

@@ -1,6 +1,4 @@
-"""The representation score against its oracle on all pairs, closed forms, the law behind its zero,
-and invariances.
-"""
+"""The representation score: its oracle on all pairs, closed forms, its zero point, invariances."""
 
 import numpy as np
 import pytest
@@ -32,14 +30,14 @@ def rows(seed, n=60, d=3):
 
 
 def fit_kernel_kmeans(kernel, X, k=3, centroids="rectified", **more):
-    """A model on the bare table: its kernel values are the oracle's."""
+    """Fit a model without a scale, so that its kernel values are those of the oracle."""
     width = {"alpha" if kernel == "euler" else "gamma": WIDTHS[kernel]} if kernel in WIDTHS else {}
     settings = {"scale": None, "random_state": 0, "tol": 0.0} | width | more
     return KernelKMeans(k, kernel=kernel, centroids=centroids, **settings).fit(X)
 
 
 def iterate_steps(own, v, start, kernel):
-    """The oracle's step until the point stays."""
+    """Iterate the step of the oracle until the point no longer moves."""
     V = start[None] + np.inf
     new = start[None]
     while np.abs(new - V).max() > 1e-13:
@@ -49,7 +47,7 @@ def iterate_steps(own, v, start, kernel):
 
 
 def search_minimum(own, v, start, kernel):
-    """A search without slopes: the oracle's own step cannot leave a row in Weiszfeld's case."""
+    """Search without derivatives, because the step of the oracle cannot leave a row (Weiszfeld)."""
 
     def loss(u):
         radii = oracle.KERNELS[kernel].radii(own, u[None], WIDTHS[kernel])
@@ -60,8 +58,8 @@ def search_minimum(own, v, start, kernel):
     ).x
 
 
-def least(X, labels, kernel, w):
-    """The oracle's score at the best points, searched from each cluster's mean and best row."""
+def best_score(X, labels, kernel, w):
+    """Return the oracle's score at the best points, searched from the means and best rows."""
     move = search_minimum if kernel == "laplace-l2" else iterate_steps
     scores = []
     for c in range(labels.max() + 1):
@@ -80,23 +78,21 @@ def least(X, labels, kernel, w):
 
 @pytest.mark.parametrize("kernel", ["euler", *RADIAL])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_the_score_is_the_oracles_on_all_pairs(kernel, weighted):
+def test_the_score_agrees_with_the_oracle_on_all_pairs(kernel, weighted):
     X = rows(1)
     w = np.random.default_rng(2).integers(1, 4, len(X)) * 1.0 if weighted else np.ones(len(X))
     model = fit_kernel_kmeans(kernel, X)
     labels = model.predict(X)
     found = representation_score(model, X, w if weighted else None)
-    assert found == pytest.approx(least(X, labels, kernel, w), abs=1e-6)  # the grid, the search
+    # The tolerance covers the grid and the search.
+    assert found == pytest.approx(best_score(X, labels, kernel, w), abs=1e-6)
     assert 0 < found < 0.999
 
 
 @pytest.mark.parametrize("centroids", ["mean", "rectified"])
 @pytest.mark.parametrize("kernel", ["euler", *RADIAL])
-def test_means_and_points_of_one_partition_score_the_same(kernel, centroids):
-    """The score belongs to the labels and the kernel: whatever centroids the model has, it is at
-    best points.
-    """
-    # two groups that nobody parts otherwise
+def test_the_score_depends_on_the_labels_and_not_on_the_centroids(kernel, centroids):
+    # Two groups with only one plausible partition.
     X = np.concatenate([rows(3, 30) / 4, rows(4, 30) / 4 + 9.0])
     a, b = (
         fit_kernel_kmeans(kernel, X, 2, which, init=X[[0, -1]])
@@ -107,7 +103,7 @@ def test_means_and_points_of_one_partition_score_the_same(kernel, centroids):
 
 
 @pytest.mark.parametrize("clusterer", [EulerKMeans, RectifiedEulerKMeans])
-def test_eulers_score_follows_from_the_resultant_lengths(clusterer):
+def test_the_score_of_euler_follows_from_the_resultant_lengths(clusterer):
     X = rows(5, 90)
     X[::7, 1] = np.nan
     model = clusterer(3, scale=None, alpha=0.7, random_state=0).fit(X)
@@ -116,7 +112,7 @@ def test_eulers_score_follows_from_the_resultant_lengths(clusterer):
     R = resultant_lengths(np.nan_to_num(F), labels)
     n = np.array([(~np.isnan(X[labels == c])).sum(axis=0) for c in range(3)])
     wanted = 2 - (n * (1 - R)).sum() / (n * (1 - R**2) / 2).sum()
-    # the grid rounds at 2^-23
+    # The grid rounds to multiples of 2^-23.
     assert representation_score(model, X) == pytest.approx(wanted, abs=1e-6)
 
 
@@ -125,15 +121,13 @@ def test_one_column_and_one_cluster_give_2r_over_1_plus_r(angles):
     X = np.array(angles)[:, None]
     R = abs(np.exp(1j * np.pi * X).mean())
     model = RectifiedEulerKMeans(1, scale=None, alpha=1.0).fit(X)
-    if 1 - R > 1e-6:  # nearer to 1 the grid shows
+    if 1 - R > 1e-6:  # the rounding to the grid matters if R is closer to 1
         assert representation_score(model, X) == pytest.approx(2 * R / (1 + R), abs=1e-5)
 
 
 @pytest.mark.parametrize("kernel", ["euler", *RADIAL])
-def test_a_row_drawn_at_random_would_score_zero_on_average(kernel):
-    """The proof of the scale: the mean of J over all rows as points is 2 J_mean, in every
-    cluster.
-    """
+def test_a_random_row_scores_zero_on_average(kernel):
+    """The mean of J over all rows as points is 2 J_mean in every cluster."""
     X = rows(6)
     labels = fit_kernel_kmeans(kernel, X).predict(X)
     for c in range(3):
@@ -149,7 +143,7 @@ def test_a_row_drawn_at_random_would_score_zero_on_average(kernel):
 
 @pytest.mark.parametrize("kernel", ["euler", *RADIAL])
 @pytest.mark.parametrize("seed", range(4))
-def test_it_lies_between_zero_and_one(kernel, seed):
+def test_the_score_is_between_zero_and_one(kernel, seed):
     X = np.random.default_rng(seed).uniform(-3, 3, (40, 2))
     for k in (1, 3):
         model = fit_kernel_kmeans(kernel, X, k, **({} if kernel == "euler" else {"gamma": 20.0}))
@@ -157,7 +151,7 @@ def test_it_lies_between_zero_and_one(kernel, seed):
 
 
 @pytest.mark.parametrize("kernel", ["euler", "rbf"])
-def test_it_is_one_for_tight_clusters_and_falls_as_they_spread(kernel):
+def test_the_score_is_one_for_tight_clusters_and_falls_as_they_spread(kernel):
     random = np.random.default_rng(7)
     centres = np.repeat([[0.0, 0.0], [1.0, 1.0]], 50, axis=0)
     noise = random.standard_normal((100, 2))
@@ -173,7 +167,7 @@ def test_it_is_one_for_tight_clusters_and_falls_as_they_spread(kernel):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "euler"])
-def test_it_tends_to_one_as_the_kernel_flattens(kernel):
+def test_the_score_tends_to_one_as_the_kernel_flattens(kernel):
     X = rows(8)
     name = "alpha" if kernel == "euler" else "gamma"
     scores = [
@@ -195,18 +189,17 @@ def test_flat_laplace_kernels_tend_to_the_ratio_of_absolute_distances():
     assert found == pytest.approx(2 - np.sqrt(2), abs=0.03)
 
 
-def test_the_linear_kernel_and_rows_that_repeat_score_one():
+def test_the_linear_kernel_and_repeated_rows_score_one():
     X = rows(9)
     assert representation_score(KernelKMeans(3, kernel="linear", random_state=0).fit(X), X) == 1.0
-    same = np.repeat([[0.0, 1.0], [2.0, 3.0]], 5, axis=0)
+    X = np.repeat([[0.0, 1.0], [2.0, 3.0]], 5, axis=0)
     for kernel in ("euler", *RADIAL):
-        assert representation_score(fit_kernel_kmeans(kernel, same, 2), same) == pytest.approx(
-            1.0, abs=1e-6
-        )
+        score = representation_score(fit_kernel_kmeans(kernel, X, 2), X)
+        assert score == pytest.approx(1.0, abs=1e-6)
 
 
 @pytest.mark.parametrize("kernel", ["euler", *RADIAL])
-def test_row_order_column_order_and_doubled_rows_change_nothing(kernel):
+def test_the_score_does_not_depend_on_order_or_duplication(kernel):
     X = rows(10)
     model = fit_kernel_kmeans(kernel, X)
     found = representation_score(model, X)
@@ -224,9 +217,7 @@ def test_row_order_column_order_and_doubled_rows_change_nothing(kernel):
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_large_cluster_is_sampled_without_bias(monkeypatch, weighted):
-    """Over many cuts of the sample the estimate of J_mean is right, row paired with itself or
-    not.
-    """
+    """The estimate of J_mean is unbiased over many samples, which may pair a row with itself."""
     random = np.random.default_rng(11)
     n = 400
     F = random.normal(size=(n, 2))
@@ -241,10 +232,10 @@ def test_a_large_cluster_is_sampled_without_bias(monkeypatch, weighted):
         found.append(representation.spread_of_pairs(kernel, F[order], w[order]).to_mean)
     error = np.std(found) / np.sqrt(len(found))
     assert abs(np.mean(found) - exact) < 4 * error
-    assert 4 * error < 0.02 * exact  # leaving out the correction would be off by 1/8
+    assert 4 * error < 0.02 * exact  # without the correction, the error would be 1/8
 
 
-def test_every_clusterer_of_one_kernel_has_a_score_and_others_are_refused():
+def test_clusterers_with_one_kernel_have_a_score_and_others_raise():
     X = rows(12)
     for model in (
         FuzzyCMeans(3, kernel="rbf", random_state=0),
@@ -261,7 +252,7 @@ def test_every_clusterer_of_one_kernel_has_a_score_and_others_are_refused():
         representation_score(known, K)
 
 
-def test_rows_out_of_range_take_no_part():
+def test_rows_out_of_range_do_not_change_the_score():
     X = rows(13)
     model = RectifiedEulerKMeans(3, random_state=0).fit(X)
     far = np.concatenate([X, np.full((1, 3), 1e6)])
@@ -270,8 +261,8 @@ def test_rows_out_of_range_take_no_part():
     )
 
 
-def test_arrays_of_the_closed_form_are_those_of_the_mapped_space():
-    """J_mean and J_rect are the inertias of the two methods where they share their labels."""
+def test_the_score_follows_from_the_inertias_of_both_methods():
+    """J_mean and J_rect are the inertias of the two methods if their labels agree."""
     X = np.concatenate([rows(14, 30) / 4, rows(15, 30) / 4 + 0.9])
     mean, points = (
         m(2, scale=None, alpha=0.4, init=X[[0, -1]]).fit(X)
@@ -282,8 +273,8 @@ def test_arrays_of_the_closed_form_are_those_of_the_mapped_space():
 
 
 @pytest.mark.parametrize("kernel", RADIAL)
-def test_the_score_keeps_its_digits_as_the_kernel_flattens(kernel):
-    """1 - k, and not k, is summed: at this width k differs from 1 in its last digits only."""
+def test_the_score_keeps_its_precision_as_the_kernel_flattens(kernel):
+    """The sums are of 1 - k, because k differs from 1 only in its last digits at this width."""
     X = rows(5)
     scores = [
         representation_score(KernelKMeans(1, kernel=kernel, gamma=gamma, init=X[:1]).fit(X), X)

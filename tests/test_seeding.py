@@ -1,6 +1,4 @@
-"""Starts: rows of the table, drawn in proportion to weight times loss; swaps against brute force in
-plain integers.
-"""
+"""Seeding: draws proportional to weight times loss, and swaps against brute force in integers."""
 
 from itertools import product
 
@@ -30,13 +28,13 @@ START_NAMES = list(starts_of(euler(0.75, identity_scale(1))))
 
 
 def rows_of(X, weights=None, alpha=0.75, cuts=None):
-    """Mapped rows on the reference engine."""
+    """Return mapped rows on the reference engine."""
     w = None if weights is None else np.asarray(weights, dtype=np.float64)
     return ReferenceRows(euler(alpha, scale_of("range", X)), MemoryTable(X, w), cuts)
 
 
 def seeding_of(rows, numbers):
-    """A seeding whose centroids are these rows, in this order."""
+    """Return a seeding with these rows as centroids, in this order."""
     seeding = rows.start_seeding()
     for number in numbers:
         seeding.add_best(np.array([number]))
@@ -44,7 +42,7 @@ def seeding_of(rows, numbers):
 
 
 def distance(f, m):
-    """|f - m|^2 in Python's integers."""
+    """Return |f - m|^2 in Python integers."""
     return sum((int(a) - int(b)) ** 2 for a, b in zip(f, m, strict=True))
 
 
@@ -53,14 +51,12 @@ def distances(rows, C):
 
 
 def total(rows, C):
-    """Sum of weight times the distance to the nearest centroid, in Python's integers."""
+    """Sum weight times distance to the nearest centroid in Python integers."""
     return sum(int(w) * min(D) for w, D in zip(rows.w, distances(rows, C), strict=True))
 
 
 def even_words(count):
-    """Words in equal steps through all 64 bits: a share p of them lands on a row of probability p,
-    to one word.
-    """
+    """Return evenly spaced 64-bit words: a share p of them selects a row of probability p."""
     return np.array([(2 * i + 1) * 2**63 // count for i in range(count)], np.uint64)
 
 
@@ -93,14 +89,14 @@ def test_draws_follow_weight_times_loss(chosen):
     assert chisquare(drawn[share > 0], count * share[share > 0]).pvalue > 1e-3
 
 
-def test_where_no_loss_is_left_draws_follow_the_weight_alone():
+def test_draws_follow_the_weight_if_all_losses_are_zero():
     rows = rows_of(np.repeat([[0.0], [1.0]], [3, 2], axis=0), [1, 0, 4, 2, 3])
     drawn = seeding_of(rows, [0, 3]).sample(even_words(1000))
     assert_array_equal(np.bincount(drawn, minlength=5), [100, 0, 400, 200, 300])
 
 
 @given(data=st.data())
-def test_the_cut_of_the_rows_into_blocks_does_not_move_a_draw(data):
+def test_draws_do_not_depend_on_the_blocks(data):
     X = np.random.default_rng(data.draw(st.integers(0, 99))).random((20, 2))
     cuts = sorted(data.draw(st.sets(st.integers(1, 19))))
     one_block = rows_of(X, cuts=np.array([0, 20]))
@@ -113,7 +109,7 @@ def test_the_cut_of_the_rows_into_blocks_does_not_move_a_draw(data):
 
 
 @pytest.mark.parametrize("cuts", [[0, 700, 701], [0, 1, 701], [0, 350, 351, 701]])
-def test_losses_past_64_bits_add_up_over_blocks_of_any_size(cuts):
+def test_sums_of_losses_beyond_64_bits_do_not_depend_on_the_blocks(cuts):
     X = np.random.default_rng(0).random((701, 400))
     one_block = rows_of(X, cuts=np.array([0, 701]))
     cut = rows_of(X, cuts=np.array(cuts))
@@ -122,8 +118,9 @@ def test_losses_past_64_bits_add_up_over_blocks_of_any_size(cuts):
 
 
 def plain_candidates(rows, k, bits):
-    """Five rounds of k draws by weight times loss, and the weight nearest to each candidate, in
-    Python's integers.
+    """Draw k candidates in each of five rounds, and return the weight nearest to each of them.
+
+    Draws are proportional to weight times loss. All sums are Python integers.
     """
 
     def draw(mass, word):
@@ -135,7 +132,7 @@ def plain_candidates(rows, k, bits):
                 return number
         raise AssertionError("no row has weight")
 
-    w = [int(one) for one in rows.w]
+    w = [int(weight) for weight in rows.w]
     numbers = [draw(w, bits.random_raw(1).item())]
     for _ in range(5):
         losses = [min(distance(f, rows.F[c]) for c in numbers) for f in rows.F]
@@ -145,14 +142,15 @@ def plain_candidates(rows, k, bits):
         min(range(len(numbers)), key=lambda i: distance(f, rows.F[numbers[i]])) for f in rows.F
     ]
     masses = [
-        sum(one for one, i in zip(w, nearest, strict=True) if i == c) for c in range(len(numbers))
+        sum(weight for weight, i in zip(w, nearest, strict=True) if i == c)
+        for c in range(len(numbers))
     ]
     return np.array(numbers), np.array(masses)
 
 
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("k", [2, 5])
-def test_k_means_parallel_is_its_plain_definition(k, seed):
+def test_k_means_parallel_agrees_with_its_definition(k, seed):
     random = np.random.default_rng(seed)
     rows = rows_of(random.random((60, 3)), random.integers(0, 5, 60))
     bits = np.random.PCG64(seed)
@@ -162,7 +160,7 @@ def test_k_means_parallel_is_its_plain_definition(k, seed):
 
 
 def weighted_case(seed, zeros):
-    """Thirty distinct rows, of which these weigh nothing."""
+    """Return thirty distinct rows; those in `zeros` have no weight."""
     random = np.random.default_rng(seed)
     w = random.integers(1, 9, 30).astype(np.float64)
     w[zeros] = 0
@@ -170,7 +168,7 @@ def weighted_case(seed, zeros):
 
 
 def numbers_of(rows, C):
-    """The row number of each centroid."""
+    """Return the row number of each centroid."""
     found = [np.flatnonzero((rows.F == m).all(axis=1)) for m in C.f]
     assert all(len(numbers) == 1 for numbers in found)
     return [int(numbers[0]) for numbers in found]
@@ -179,7 +177,7 @@ def numbers_of(rows, C):
 @pytest.mark.parametrize("start", [plus_plus, oversampled_rows, random_rows])
 @pytest.mark.parametrize("k", [1, 2, 7, 15])
 @pytest.mark.parametrize("seed", range(4))
-def test_starts_are_different_rows_of_the_table_and_carry_weight(start, k, seed):
+def test_starts_are_distinct_rows_with_positive_weight(start, k, seed):
     zeros = np.arange(0, 30, 2)
     chosen = numbers_of(rows := weighted_case(seed, zeros), start(rows, k, np.random.PCG64(seed)))
     assert len(set(chosen)) == k
@@ -187,7 +185,7 @@ def test_starts_are_different_rows_of_the_table_and_carry_weight(start, k, seed)
 
 
 @pytest.mark.parametrize("start", [plus_plus, random_rows])
-def test_rows_without_weight_are_not_drawn_where_one_row_has_nearly_all(start):
+def test_rows_without_weight_are_not_drawn_even_if_one_row_has_nearly_all_weight(start):
     w = np.ones(30)
     w[:10] = 0
     w[10] = 2.0**30
@@ -198,7 +196,7 @@ def test_rows_without_weight_are_not_drawn_where_one_row_has_nearly_all(start):
 
 
 @pytest.mark.parametrize("k", [1, 5, 30])
-def test_random_rows_take_every_row_alike(k):
+def test_random_rows_select_every_row_with_equal_probability(k):
     rows = rows_of(np.random.default_rng(0).random((30, 3)))
     count = 400
     chosen = [
@@ -211,7 +209,7 @@ def test_random_rows_take_every_row_alike(k):
 
 @pytest.mark.parametrize("factor", [2.0, 3.0, 1024.0, 0.125])
 @pytest.mark.parametrize("start", START_NAMES)
-def test_a_common_factor_of_the_weights_changes_no_start(start, factor):
+def test_starts_do_not_depend_on_a_common_factor_of_the_weights(start, factor):
     random = np.random.default_rng(0)
     X = random.random((60, 3))
     w = random.integers(1, 6, 60).astype(np.float64)
@@ -226,7 +224,7 @@ def test_points_of_the_circle_lie_on_it_at_every_angle():
     a = C[:, :40].astype(np.int64)
     b = C[:, 40:].astype(np.int64)
     assert C.shape == (25, 80)
-    # both coordinates rounded by up to one half
+    # Both coordinates are rounded by at most one half.
     assert (np.abs(a * a + b * b - GRID**2) <= 1.5 * GRID).all()
     assert kstest((np.arctan2(b, a) / (2 * np.pi) % 1).ravel(), "uniform").pvalue > 1e-3
 
@@ -235,9 +233,7 @@ def test_points_of_the_circle_lie_on_it_at_every_angle():
 
 
 def assert_two_nearest(seeding):
-    """near, next, owner and second as brute force finds them; at a tie any of the equals will
-    do.
-    """
+    """Compare near, next, owner and second with brute force; ties may be resolved either way."""
     D = distances(seeding.rows, seeding.centroids.f)
     for j, row in enumerate(D):
         ordered = sorted(row)
@@ -248,8 +244,8 @@ def assert_two_nearest(seeding):
             assert owner != second
 
 
-def exchanged_by_hand(rows, C, candidates):
-    """The least total over all (candidate, centroid) pairs."""
+def best_total_after_swap(rows, C, candidates):
+    """Return the smallest total loss over all swaps of a candidate and a centroid."""
     swaps = product(candidates, range(len(C)))
     return min(total(rows, [*C[:q], rows.F[p], *C[q + 1 :]]) for p, q in swaps)
 
@@ -262,11 +258,11 @@ def exchanged_by_hand(rows, C, candidates):
         st.tuples(st.booleans(), st.lists(st.integers(0, 15), min_size=1, max_size=4)), max_size=8
     ),
 )
-def test_after_any_steps_the_books_are_right_and_each_swap_is_the_best(
+def test_every_step_chooses_the_best_candidate_and_updates_the_nearest_centroids(
     seed, coarse, weighted, steps
 ):
     random = np.random.default_rng(seed)
-    # coarse: ties, equal rows
+    # Coarse values give ties and equal rows.
     X = random.integers(0, 3, (16, 2)).astype(float) if coarse else random.random((16, 2))
     w = random.integers(0, 4, 16).astype(float) + (np.arange(16) == 5) if weighted else None
     rows = rows_of(X, w, cuts=np.array([0, 6, 7, 16]))
@@ -281,7 +277,7 @@ def test_after_any_steps_the_books_are_right_and_each_swap_is_the_best(
             )
             assert_array_equal(seeding.centroids.f[:-1], C)
         else:
-            best = exchanged_by_hand(rows, C, candidates)
+            best = best_total_after_swap(rows, C, candidates)
             swapped = seeding.swap_best(np.array(candidates))
             assert swapped == (best < before)
             assert total(rows, seeding.centroids.f) == min(best, before)
@@ -291,7 +287,7 @@ def test_after_any_steps_the_books_are_right_and_each_swap_is_the_best(
         assert_two_nearest(seeding)
 
 
-def test_no_single_swap_is_left_once_all_candidates_were_refused():
+def test_no_single_swap_improves_the_loss_once_swapping_stops():
     rows = rows_of(np.random.default_rng(4).random((25, 2)))
     seeding = seeding_of(rows, [0, 1, 2, 3])
     before = total(rows, seeding.centroids.f)
@@ -299,17 +295,17 @@ def test_no_single_swap_is_left_once_all_candidates_were_refused():
         after = total(rows, seeding.centroids.f)
         assert after < before
         before = after
-    assert exchanged_by_hand(rows, list(seeding.centroids.f), range(25)) >= before
+    assert best_total_after_swap(rows, list(seeding.centroids.f), range(25)) >= before
 
 
-# what it brings
+# quality
 
 
-def test_greedy_draws_and_swaps_start_and_end_below_random_rows(shared_set):
+def test_greedy_seeding_starts_and_ends_with_a_lower_objective_than_random_rows(shared_set):
     X, y = shared_set("pendigits")
 
     def first_and_last(init):
-        """Mean objective of the first and of the last pass."""
+        """Return the mean objective of the first and of the last pass."""
         fits = [
             RectifiedEulerKMeans(len(set(y)), init=init, n_init=1, random_state=seed).fit(X)
             for seed in range(6)

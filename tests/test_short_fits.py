@@ -1,6 +1,4 @@
-"""Where fits start: the same bits on every engine and in every way, weights as repeated rows, the
-best of several.
-"""
+"""Short fits at the start: bits of all engines, weights as repeated rows, the best of several."""
 
 import numpy as np
 import pytest
@@ -22,7 +20,7 @@ GAPS[np.isnan(GAPS).all(axis=1)] = 0.0
 
 @pytest.fixture
 def large(monkeypatch):
-    """A table of 600 rows is large."""
+    """Treat a table of 600 rows as large."""
     monkeypatch.setattr(short_fits, "SMALL", 0)
     monkeypatch.setattr(short_fits, "SAMPLE_ROWS", 100)
     monkeypatch.setattr(short_fits, "ROWS_PER_CLUSTER", 10)
@@ -30,26 +28,26 @@ def large(monkeypatch):
 
 @pytest.fixture
 def many(monkeypatch):
-    """Six clusters are many."""
+    """Treat six clusters as many."""
     monkeypatch.setattr(seeding, "MANY_CLUSTERS", 6)
     monkeypatch.setattr(short_fits, "MANY_CLUSTERS", 6)
 
 
 @pytest.fixture
 def most(many, monkeypatch):
-    """Six clusters are very many."""
+    """Treat six clusters as too many for greedy seeding."""
     monkeypatch.setattr(seeding, "NOT_GREEDY", 6)
 
 
 @pytest.fixture
 def swaps(monkeypatch):
-    """Six clusters are not few."""
+    """Use more swaps instead of more short fits for six clusters."""
     monkeypatch.setattr(short_fits, "FEW_CLUSTERS", 6)
 
 
 @pytest.fixture
 def one_by_one(monkeypatch):
-    """No short fit is made in one call of the core."""
+    """Disable short fits in a single call of the core."""
     monkeypatch.setattr(exact, "MAX_SHORT_FIT_WORK", 0)
 
 
@@ -78,7 +76,7 @@ CASES = [
 @pytest.mark.parametrize("method", [RectifiedEulerKMeans, EulerKMeans])
 @pytest.mark.parametrize("weights", [None, np.arange(600) % 4], ids=["", "weights"])
 @pytest.mark.parametrize("rows", [X, GAPS], ids=["", "gaps"])
-def test_engines_threads_and_memory_give_the_same_fit(request, case, method, weights, rows):
+def test_the_fit_does_not_depend_on_engine_threads_or_memory(request, case, method, weights, rows):
     for name in case:
         request.getfixturevalue(name)
     reference = fit(method, rows, weights, engine="reference")
@@ -87,7 +85,7 @@ def test_engines_threads_and_memory_give_the_same_fit(request, case, method, wei
 
 
 @pytest.mark.parametrize("case", [[], ["large"], ["many"], ["large", "most"]], ids=" and ".join)
-def test_a_weight_is_the_row_so_many_times(request, case):
+def test_integer_weights_equal_repeated_rows(request, case):
     for name in case:
         request.getfixturevalue(name)
     times = np.arange(600) % 3
@@ -98,7 +96,7 @@ def test_a_weight_is_the_row_so_many_times(request, case):
 
 
 @pytest.mark.usefixtures("large")
-def test_passes_on_the_sample_are_not_counted_and_the_start_is_where_they_end():
+def test_passes_on_the_sample_improve_the_start_and_are_not_counted():
     model = fit()
     assert len(model.history_["inertia"]) <= model.n_iter_ + 1
     plain = fit(init=lambda X, k, random_state: X[:K])
@@ -106,7 +104,7 @@ def test_passes_on_the_sample_are_not_counted_and_the_start_is_where_they_end():
     assert model.inertia_ <= plain.inertia_
 
 
-def test_the_start_is_the_end_of_the_best_of_several_short_fits():
+def test_the_start_is_the_result_of_the_best_short_fit():
     estimator = RectifiedEulerKMeans(K, n_init=1, random_state=0)
     placed = place_for_fit(estimator, X)
     bits, again = np.random.PCG64(3), np.random.PCG64(3)
@@ -119,11 +117,11 @@ def test_the_start_is_the_end_of_the_best_of_several_short_fits():
     ]
     assert len({end.loss for end in ends}) > 1
     assert found == min(ends, key=lambda end: end.loss).centroids
-    assert bits.random_raw() == again.random_raw()  # as many words as starts take
+    assert bits.random_raw() == again.random_raw()  # both used the same number of words
 
 
 @pytest.mark.parametrize(("k", "batches"), [(1, 0), (2, 0), (2, 5), (7, 25), (31, 0), (99, 99)])
-def test_a_plan_knows_how_many_words_a_start_takes(k, batches):
+def test_a_plan_counts_the_random_words_of_a_start(k, batches):
     bits, again = np.random.PCG64(3), np.random.PCG64(3)
     rows = place_for_fit(RectifiedEulerKMeans(k), RANDOM.normal(size=(500, 2))).rows
     plan = SeedingPlan(k, batches)
@@ -133,7 +131,7 @@ def test_a_plan_knows_how_many_words_a_start_takes(k, batches):
 
 
 @pytest.mark.usefixtures("many")
-def test_candidates_weigh_as_much_as_the_rows_they_are_nearest_to(monkeypatch):
+def test_candidates_are_weighted_by_the_number_of_their_nearest_rows(monkeypatch):
     monkeypatch.setattr(seeding, "DRAWS", 20)
     rows = place_for_fit(RectifiedEulerKMeans(K), X).rows
     candidates = seeding._weighted_candidates(rows, K, np.random.PCG64(0))

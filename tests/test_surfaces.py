@@ -1,4 +1,4 @@
-"""The surfaces of Lemmas 1 and 2: their sign says which centroid is nearer."""
+"""The surfaces of Lemmas 1 and 2: the sign of a side indicates the nearer centroid."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ from support import oracle
 
 
 def points(random, n, d):
-    """Points of the circle, (n, d) complex."""
+    """Return random points of the circle, (n, d) complex."""
     return np.exp(2j * np.pi * random.random((n, d)))
 
 
@@ -28,12 +28,12 @@ def mapped_rows(Z):
 
 
 def nearer(Z, p, q):
-    """|z - q|^2 - |z - p|^2: positive where p is nearer."""
+    """Return |z - q|^2 - |z - p|^2, which is positive if p is nearer."""
     return (np.abs(Z - q) ** 2).sum(axis=1) - (np.abs(Z - p) ** 2).sum(axis=1)
 
 
 @given(d=st.integers(1, 5), seed=st.integers(0, 999))
-def test_the_surface_of_two_means_is_lemma_1(d, seed):
+def test_the_surface_of_two_means_follows_lemma_1(d, seed):
     random = np.random.default_rng(seed)
     Z = points(random, 30, d)
     (p, q) = points(random, 2, d) * random.random((2, d))
@@ -44,7 +44,7 @@ def test_the_surface_of_two_means_is_lemma_1(d, seed):
 
 
 @given(d=st.integers(1, 5), seed=st.integers(0, 999))
-def test_the_surface_of_two_rectified_centroids_is_lemma_2(d, seed):
+def test_the_surface_of_two_rectified_centroids_follows_lemma_2(d, seed):
     random = np.random.default_rng(seed)
     Z = points(random, 30, d)
     (p, q) = points(random, 2, d)
@@ -57,11 +57,11 @@ def test_the_surface_of_two_rectified_centroids_is_lemma_2(d, seed):
     ("clusterer", "surface"),
     [(EulerKMeans, mean_surface), (RectifiedEulerKMeans, rectified_surface)],
 )
-def test_a_fitted_models_labels_change_at_the_surface(clusterer, surface):
+def test_the_labels_of_a_fitted_model_change_at_the_surface(clusterer, surface):
     X = np.random.default_rng(1).random((200, 3))
     model = clusterer(2, alpha=0.9, scale="range", random_state=0).fit(X)
     F = EulerMap(alpha=0.9, scale="range").fit_transform(X)
     side = surface(*model.centroids_).side(F)
-    clear = np.abs(side) > 1e-5  # nearer to the surface than this the grid decides
+    clear = np.abs(side) > 1e-5  # closer to the surface, the rounding to the grid matters
     assert clear.sum() > 190
     assert_array_equal(side[clear] > 0, model.labels_[clear] == 0)

@@ -1,6 +1,4 @@
-"""How many threads a fit uses where none are named: affinity, the container's quota,
-OMP_NUM_THREADS in workers.
-"""
+"""The default number of threads: CPU affinity, container quota, and OMP_NUM_THREADS in workers."""
 
 import io
 import os
@@ -30,7 +28,7 @@ def without_named_threads(monkeypatch):
 
 @pytest.fixture
 def sixteen_cpus(monkeypatch):
-    """A machine of 16 CPUs without a quota, until files of one are put there."""
+    """Simulate 16 CPUs without a quota; tests add the files of a quota to the returned dict."""
     files = {}
     exists = os.path.exists
     monkeypatch.setattr(os, "cpu_count", lambda: 16)
@@ -45,7 +43,7 @@ def sixteen_cpus(monkeypatch):
 
 
 def threads_of_fit(n_threads=None):
-    """The threads that the core is given for a fit."""
+    """Return the number of threads that the core uses for a fit."""
     rows = place_for_fit(RectifiedEulerKMeans(2, n_threads=n_threads), X).rows
     assert isinstance(rows, NativeRows)
     return rows.threads
@@ -62,14 +60,14 @@ def threads_of_fit(n_threads=None):
         ({V1[0]: "-1\n", V1[1]: "100000\n"}, 16),
     ],
 )
-def test_the_quota_of_a_container_limits_them(sixteen_cpus, found, number):
+def test_the_quota_of_a_container_limits_the_threads(sixteen_cpus, found, number):
     sixteen_cpus.update(found)
     assert count_threads() == number
     assert threads_of_fit() == number
     assert MemoryTable(X).column_summary().n_threads == number
 
 
-def test_a_number_that_is_asked_for_stays(sixteen_cpus, monkeypatch):
+def test_an_explicit_number_of_threads_takes_precedence(sixteen_cpus, monkeypatch):
     sixteen_cpus[V2] = "100000 100000\n"
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     for number in (1, 5, 64):
@@ -80,23 +78,23 @@ def test_a_number_that_is_asked_for_stays(sixteen_cpus, monkeypatch):
 @pytest.mark.parametrize(
     ("text", "number"), [("3", 3), ("4,2", 4), (" 5 ", 5), ("", 16), ("many", 16), ("0", 16)]
 )
-def test_openmp_threads_are_taken_over(sixteen_cpus, monkeypatch, text, number):
+def test_omp_num_threads_sets_the_default(sixteen_cpus, monkeypatch, text, number):
     monkeypatch.setenv("OMP_NUM_THREADS", text)
     assert count_threads() == number
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no CPU affinity here")
+@pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="the system has no CPU affinity")
 def test_a_process_bound_to_one_cpu_uses_one_thread():
     code = (
         "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); "
         "from rekmeans.engines import ENGINES; print(ENGINES['native'].describe())"
     )
-    said = subprocess.run(
+    printed = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout
-    assert said.rstrip().endswith(" 1 threads")
+    assert printed.rstrip().endswith(" 1 threads")
 
 
-def test_workers_of_joblib_keep_to_their_share():
+def test_workers_of_joblib_use_their_share_of_threads():
     with joblib.parallel_config(backend="loky", n_jobs=2, inner_max_num_threads=3):
         assert joblib.Parallel()(joblib.delayed(count_threads)() for _ in range(2)) == [3, 3]

@@ -1,6 +1,4 @@
-"""Watching a fit: unwatched, with verbose=1 or with scikit-learn's callbacks, it gives the same
-bits and history.
-"""
+"""verbose=1 and scikit-learn's callbacks do not change the bits or the history of a fit."""
 
 import warnings
 
@@ -20,13 +18,13 @@ else:
     HAS_CALLBACKS = True
 
 N = 60
-DRAWN = np.random.default_rng(8)
-X = DRAWN.uniform(0, 3, (4, 3))[DRAWN.integers(0, 4, N)] + 0.4 * DRAWN.standard_t(4, (N, 3))
+RNG = np.random.default_rng(8)
+X = RNG.uniform(0, 3, (4, 3))[RNG.integers(0, 4, N)] + 0.4 * RNG.standard_t(4, (N, 3))
 SIMILARITY = np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2))  # (N, N)
-LARGE = DRAWN.uniform(0, 3, (12, 12))[DRAWN.integers(0, 12, 30_000)] + 0.8 * DRAWN.standard_t(
+LARGE = RNG.uniform(0, 3, (12, 12))[RNG.integers(0, 12, 30_000)] + 0.8 * RNG.standard_t(
     4, (30_000, 12)
 )
-# refused: there are no points
+# A precomputed kernel has no rectified centroids.
 NAMES = [name for name in CLUSTERERS if name != "KernelKMeans-precomputed-rectified"]
 WAYS = {
     "one start": {"n_init": 1},
@@ -37,7 +35,7 @@ WAYS = {
 
 
 class CountingCallback:
-    """A callback that counts the tasks that end and stops none."""
+    """A callback that counts finished tasks and never stops a fit."""
 
     def __init__(self):
         self.n_tasks = 0
@@ -58,7 +56,7 @@ class CountingCallback:
 
 def fit_quietly(model, table):
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # empty clusters, rows out of range
+        warnings.simplefilter("ignore")  # empty clusters and rows out of range
         return model.fit(table)
 
 
@@ -89,7 +87,7 @@ def table_of(name):
 @each_watch
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", NAMES)
-def test_a_watched_fit_is_the_unwatched_fit(name, way, watch, capsys):
+def test_a_watched_fit_equals_the_unwatched_fit(name, way, watch, capsys):
     model = CLUSTERERS[name](random_state=0, **({"max_iter": 20} | WAYS[way]))
     table = table_of(name)
     assert_same_fit(WATCHED[watch](model, table, capsys), fit_quietly(clone(model), table))
@@ -97,7 +95,7 @@ def test_a_watched_fit_is_the_unwatched_fit(name, way, watch, capsys):
 
 @each_watch
 @pytest.mark.parametrize("name", NAMES)
-def test_a_watched_fit_runs_on_the_engine_of_the_unwatched_fit(name, watch, capsys):
+def test_a_watched_fit_uses_the_engine_of_the_unwatched_fit(name, watch, capsys):
     model = CLUSTERERS[name](random_state=0, n_init=1, max_iter=5)
     table = table_of(name)
     unwatched = fit_quietly(clone(model), table)
@@ -107,8 +105,8 @@ def test_a_watched_fit_runs_on_the_engine_of_the_unwatched_fit(name, watch, caps
 
 @each_watch
 @pytest.mark.parametrize("init", ["k-means++", "random"])
-def test_a_large_watched_fit_is_the_unwatched_fit(init, watch, capsys):
-    """Too large for the compiled shortcut of small fits: n d k is above 2^22."""
+def test_a_large_watched_fit_equals_the_unwatched_fit(init, watch, capsys):
+    """The compiled shortcut for small fits is not used, because n d k is above 2^22."""
     model = RectifiedEulerKMeans(12, init=init, n_init=2, max_iter=30, random_state=0)
     assert LARGE.size * model.n_clusters > 2**22
     assert_same_fit(WATCHED[watch](model, LARGE, capsys), fit_quietly(clone(model), LARGE))

@@ -1,6 +1,4 @@
-"""Watching passes: events in order, the answer of an unwatched fit, stops, and no events
-afterwards.
-"""
+"""watch_passes: the order of events, unchanged results, stopping, and the end of the context."""
 
 import threading
 
@@ -57,7 +55,7 @@ def test_the_events_of_two_starts_come_in_order():
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_watching_changes_nothing_but_times(name):
+def test_watching_changes_only_the_times(name):
     unwatched = vars(MODELS[name].fit(X)).copy()
     watched = vars(fit_watched(MODELS[name], lambda event: None))
     assert watched.keys() == unwatched.keys()
@@ -68,7 +66,7 @@ def test_watching_changes_nothing_but_times(name):
         assert_array_equal(watched["history_"][key], unwatched["history_"][key])
 
 
-def test_a_callback_stops_its_start_and_no_other():
+def test_a_callback_stops_only_the_current_start():
     model = RectifiedEulerKMeans(6, init="random", n_init=2, random_state=0)
     events, stopped = [], []
     fit_watched(model, events.append)
@@ -79,13 +77,13 @@ def test_a_callback_stops_its_start_and_no_other():
     assert max(event.number for event in stopped if event.start == 1) == last
 
 
-def test_a_stopped_fit_is_that_of_as_many_passes():
+def test_a_stopped_fit_has_the_passes_up_to_the_stop():
     stopped = fit_watched(RectifiedEulerKMeans(6, init=X[:6]), lambda event: event.number == 2)
     assert stopped.n_iter_ == 3
     assert_array_equal(stopped.labels_, stopped.predict(X))
 
 
-def test_nested_contexts_add_up_and_end_with_their_blocks():
+def test_nested_contexts_all_get_events_until_their_blocks_end():
     outer, inner, order = [], [], []
     model = RectifiedEulerKMeans(6, init=X[:6])
     with watch_passes(lambda event: outer.append(event) or order.append("outer")):
@@ -108,7 +106,7 @@ def test_a_stop_by_one_callback_does_not_stop_the_others():
     assert [event.number for event in events] == [0]
 
 
-def test_an_error_of_a_callback_ends_the_fit_and_the_context():
+def test_an_error_in_a_callback_ends_the_fit_and_the_context():
     def fail(event):
         raise RuntimeError("no more")
 
@@ -126,7 +124,7 @@ def test_another_thread_is_not_watched():
     assert events == []
 
 
-def test_a_callback_that_returns_something_else_does_not_stop_the_fit():
+def test_only_a_boolean_true_stops_the_fit():
     X = np.random.default_rng(0).normal(size=(200, 2))
     model = RectifiedEulerKMeans(4, random_state=0)
     unwatched = model.fit(X).n_iter_
@@ -145,7 +143,7 @@ ROWS = np.random.default_rng(0).normal(size=(300, 3))
     [SelfOrganizingMap((3, 3)), NeuralGas(5), SelfOrganizingMap((2, 2), n_init=3, init="random")],
 )
 @pytest.mark.parametrize("stop", [0, 3, 12])
-def test_a_fit_stopped_in_any_stage_answers_as_it_was_left(model, stop):
+def test_a_fit_stopped_in_any_stage_is_consistent(model, stop):
     with watch_passes(lambda event: event.number == stop):
         model.set_params(random_state=0).fit(ROWS)
     assert_array_equal(model.predict(ROWS), model.labels_)
@@ -156,7 +154,7 @@ def test_a_fit_stopped_in_any_stage_answers_as_it_was_left(model, stop):
     assert model.history_["reach"][-1] == model.reach
 
 
-def test_only_a_function_can_watch():
+def test_a_callback_that_is_not_a_function_raises():
     with (
         pytest.raises(TypeError, match="callback must be a function of a PassEvent; got 3"),
         watch_passes(3),

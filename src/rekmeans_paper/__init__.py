@@ -1,4 +1,4 @@
-"""The paper again: its data sets, features, tables and figures beside what was printed."""
+"""Reproduction of the paper: its datasets, features, tables and figures."""
 
 import importlib as _importlib
 import typing as _typing
@@ -9,7 +9,7 @@ if _typing.TYPE_CHECKING:
     from .images import folder
     from .pyramid import SpatialPyramid
 else:
-    # Imported when first used, so that `rekmeans --help` does not wait for scikit-learn.
+    # Imported on first use, so that `rekmeans --help` does not load scikit-learn.
     _MODULE_OF_NAME = {"SpatialPyramid": ".pyramid", "folder": ".images"}
 
     def __getattr__(name):

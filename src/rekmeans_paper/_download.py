@@ -1,6 +1,4 @@
-"""A file from its public source: fetched once, checked by its sha256, kept in the user's cache
-folder.
-"""
+"""Download files once, verify their sha256 and keep them in the user's cache folder."""
 
 from __future__ import annotations
 
@@ -12,23 +10,24 @@ try:
     import pooch
     import requests
 except ImportError:
-    raise ImportError("fetching a data set needs pooch: pip install 'rekmeans[paper]'.") from None
+    raise ImportError("downloading datasets needs pooch: pip install 'rekmeans[paper]'.") from None
 
-TIMEOUT = 30  # seconds without a byte; a server that answers at all answers within a few
+TIMEOUT = 30  # seconds without data; working servers respond within a few seconds
 
 
 class DownloadError(OSError):
-    """A file that could not be fetched; the message says what its server answered."""
+    """Raised for a file that could not be downloaded; the message contains the reason."""
 
 
 def cache_folder() -> Path:
-    """The user's own, by the custom of the system."""
+    """Return the user's cache folder for this operating system."""
     return Path(pooch.os_cache("rekmeans"))
 
 
 def download_file(file: File, folder: Path) -> Path:
-    """The file in the cache folder, fetched if it is not there or not as it must be; a bad one is
-    not kept.
+    """Return the path of a file in the cache, after downloading it if needed.
+
+    A file with the wrong checksum is downloaded again, or deleted if that fails.
     """
     path = folder / file.name
     try:
@@ -41,19 +40,19 @@ def download_file(file: File, folder: Path) -> Path:
         )
     except (OSError, ValueError) as error:
         if path.is_file():
-            path.unlink()  # it lay there before, with another checksum
+            path.unlink()  # an older file with another checksum
         raise DownloadError(f"{file.url} {_failure_text(error, folder)}") from error
     return path
 
 
 def _failure_text(error: Exception, folder: Path) -> str:
-    """What happened to the download, in a few words."""
+    """Describe the reason why a download failed."""
     if isinstance(error, requests.HTTPError) and error.response is not None:
         return f"answered {error.response.status_code} {error.response.reason}"
     if isinstance(error, requests.exceptions.ChunkedEncodingError):
-        return "broke off before the end of the file"
+        return "closed the connection before the end of the file"
     if isinstance(error, requests.RequestException):
         return "cannot be reached"
     if isinstance(error, OSError):
         return f"could not be saved in {folder} ({error.strerror or error})"
-    return "sent a file with another sha256 than the known one"
+    return "sent a file with an unexpected sha256"

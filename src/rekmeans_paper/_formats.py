@@ -1,6 +1,4 @@
-"""The sources' own file formats: text by a layout -> X (n, d), y (n,); .Z files unpacked
-(Lempel-Ziv-Welch).
-"""
+"""File formats of the sources: delimited text, and .Z files compressed with Lempel-Ziv-Welch."""
 
 from __future__ import annotations
 
@@ -10,14 +8,16 @@ import numpy as np
 
 from .values import Array
 
-MARK = b"\x1f\x9d"  # how a .Z file begins
-CLEAR = 256  # the code that empties the dictionary, in files that use it
+MAGIC = b"\x1f\x9d"  # the first bytes of a .Z file
+CLEAR = 256  # the code that clears the dictionary, in files that use it
 
 
 @dataclass(frozen=True)
 class Layout:
-    """A row of text: fields between separators (None: runs of blanks), one the class, the leading
-    ones maybe names.
+    """The layout of a row of text.
+
+    `separator` None means runs of blanks, `label` is the index of the class, and the first `names`
+    fields are ignored.
     """
 
     separator: str | None = None
@@ -25,13 +25,15 @@ class Layout:
     names: int = 0
 
     def table(self, text: str) -> tuple[Array, Array]:
-        """X (n, d) float32 and y (n,) int32, the rank of each row's class among all."""
+        """Return X (n, d) float32 and y (n,) int32, where classes are numbered in sorted order."""
         rows = [line.split(self.separator) for line in text.splitlines() if line.strip()]
         if not rows:
             raise ValueError("no rows")
         for number, row in enumerate(rows, 1):
             if len(row) != len(rows[0]):
-                raise ValueError(f"row {number} has {len(row)} fields and the first {len(rows[0])}")
+                raise ValueError(
+                    f"row {number} has {len(row)} fields, but the first row has {len(rows[0])}"
+                )
         labels = [row.pop(self.label).strip() for row in rows]
         ranks = {label: rank for rank, label in enumerate(sorted(set(labels), key=_length_order))}
         X = np.array([row[self.names :] for row in rows], np.float64)  # (n, d)
@@ -43,18 +45,18 @@ COMMAS = Layout(",")
 
 
 def _length_order(label: str) -> tuple[int, str]:
-    """Numbers in their order, words of one length by the alphabet."""
+    """Return a sort key: integers in numeric order, names of equal length alphabetically."""
     return len(label), label
 
 
 def unpack_lzw(data: bytes) -> bytes:
-    """The content of a .Z file: codes of 9 to 16 bits, each a string of the dictionary that grows
-    with every code.
+    """Unpack a .Z file.
 
-    Codes come in groups of eight; where their width changes, the rest of a group is filler.
+    The codes have 9 to 16 bits and refer to a dictionary that grows with every code. They come in
+    groups of eight. When their width changes, the rest of a group is padding.
     """
-    if data[:2] != MARK or len(data) < 3:
-        raise ValueError("it is not a .Z file")
+    if data[:2] != MAGIC or len(data) < 3:
+        raise ValueError("not a .Z file")
     widest, clears = data[2] & 31, data[2] & 128
     strings = [bytes([byte]) for byte in range(256)] + [b""] * bool(clears)
     first = len(strings)
@@ -76,7 +78,7 @@ def unpack_lzw(data: bytes) -> bytes:
             del strings[first:]
             continue
         if code > len(strings) or (code == len(strings) and not last):
-            raise ValueError("it is a damaged .Z file")
+            raise ValueError("damaged .Z file")
         string = strings[code] if code < len(strings) else last + last[:1]
         if last and len(strings) < 1 << widest:
             strings.append(last + string[:1])
@@ -85,5 +87,5 @@ def unpack_lzw(data: bytes) -> bytes:
 
 
 def _group_end(group: int, at: int, width: int) -> int:
-    """Where the group of eight codes ends that holds the last one before `at`."""
+    """Return the end of the group of eight codes that contains the last code before `at`."""
     return at + (group - at) % (8 * width)

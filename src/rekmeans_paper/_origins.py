@@ -1,9 +1,8 @@
-"""Facts about the data sets: source, checksum, licence, size, and where the paper's table says
-otherwise.
+"""Sources, checksums, licences and sizes of the datasets, and differences from the paper's table.
 
-Every sha256 is that of the original file, as others published it after fetching it from these
-addresses; only that of isolet5.data.Z comes from a copy, which unpacks to the expected values in
-the original's layout.
+Each sha256 was published by others who downloaded the original file from the address given here.
+The exception is isolet5.data.Z: its checksum comes from a copy, which unpacks to the expected
+values in the layout of the original.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from .values import Array
 
 @dataclass(frozen=True)
 class File:
-    """A file at its public source, and the checksum it must have."""
+    """A file at its public source, and its checksum."""
 
     url: str
     sha256: str
@@ -30,8 +29,9 @@ class File:
 
 @dataclass(frozen=True)
 class Origin:
-    """A set: its page, licence, shape (n, d), rows of each class (or only how many classes), files
-    and their layout.
+    """The source of a dataset.
+
+    `shape` is (n, d), and `classes` is the number of rows of each class, or the number of classes.
     """
 
     page: str
@@ -47,7 +47,7 @@ class Origin:
         return self.classes if isinstance(self.classes, int) else len(self.classes)
 
     def mismatch(self, X: Array, y: Array) -> str:
-        """What a table has that this set has not, in a few words; nothing if it may be this set."""
+        """Describe how a table differs from this dataset; "" if it may be the same."""
         sizes = tuple(np.bincount(y).tolist())
         if X.shape != self.shape:
             return (
@@ -74,7 +74,7 @@ FETCHABLE = {
     "wine": Origin(
         f"{UCI}/dataset/109/wine",
         CC_BY,
-        "As in the paper's table; its text says 210 wines, there are 178.",
+        "As in the paper's table. The paper's text says 210 wines, but there are 178.",
         (178, 13),
         (59, 71, 48),
         (
@@ -101,9 +101,9 @@ FETCHABLE = {
     "yeast": Origin(
         f"{UCI}/dataset/110/yeast",
         CC_BY,
-        "The paper's table says 17 dimensions, there are 8; the file parts its fields by two "
-        "blanks, and cut at every "
-        "single one a row gives 17 fields between name and class, 9 of them empty.",
+        "The paper's table says 17 dimensions, but there are 8. The file separates fields by two "
+        "spaces; split at every single space, a row has 17 fields between name and class, and 9 of "
+        "them are empty.",
         (1484, 8),
         (463, 5, 35, 44, 51, 163, 244, 429, 20, 30),
         (
@@ -117,7 +117,8 @@ FETCHABLE = {
     "isolet": Origin(
         f"{UCI}/dataset/54/isolet",
         CC_BY,
-        "As in the paper's table; it is part 5 of isolet, 30 of the 150 speakers the text names.",
+        "As in the paper's table. It is part 5 of isolet, with 30 of the 150 speakers that the "
+        "paper's text mentions.",
         (1559, 617),
         (60,) * 12 + (59,) + (60,) * 13,
         (
@@ -131,7 +132,7 @@ FETCHABLE = {
     "pendigits": Origin(
         f"{UCI}/dataset/81/pen+based+recognition+of+handwritten+digits",
         CC_BY,
-        "As in the paper's table; it is the test part of the set, 3498 of 10992 rows.",
+        "As in the paper's table. It is the test part of pendigits, 3498 of 10992 rows.",
         (3498, 16),
         (363, 364, 364, 336, 364, 335, 336, 364, 336, 336),
         (
@@ -145,8 +146,8 @@ FETCHABLE = {
     "satimage": Origin(
         f"{UCI}/dataset/146/statlog+landsat+satellite",
         CC_BY,
-        "The paper's table says 7 classes, 6 occur: code 6 has no row. The training rows come "
-        "first.",
+        "The paper's table says 7 classes, but there are 6: no row has code 6. The training rows "
+        "come first.",
         (6435, 36),
         (1533, 703, 1358, 626, 707, 1508),
         (
@@ -166,7 +167,7 @@ WITHOUT_FEATURES = {  # the paper's features of these photos were never publishe
     "Event": Origin(
         "http://vision.stanford.edu/lijiali/event_dataset",
         UNSTATED,
-        "The paper's table says 26 classes; its text and the set have 8.",
+        "The paper's table says 26 classes; its text and the dataset have 8.",
         (1579, WORDS),
         8,
     ),
@@ -179,7 +180,7 @@ WITHOUT_FEATURES = {  # the paper's features of these photos were never publishe
     "SImagenet": Origin(
         "https://image-net.org",
         RESEARCH,
-        "The authors' own choice of 19911 images of 12 synsets; they do not say which.",
+        "The authors' selection of 19911 images of 12 synsets; they do not list them.",
         (19911, WORDS),
         12,
     ),
@@ -188,38 +189,35 @@ WITHOUT_FEATURES = {  # the paper's features of these photos were never publishe
     ),
 }
 
-STAND_INS = {  # spatial-pyramid counts of our own
+STAND_INS = {  # spatial-pyramid counts that we computed
     "sports8_spm": Origin(
         "https://github.com/garrettdevereux/ComputerVisionFinal",
         "CC0 as declared by the compiler of the photos",
-        "Stands in for Event: other photos, 224 x 224, of 8 sports, six of them as in Event; "
-        "tennis for badminton, "
-        "horseshoe pitching for bocce.",
+        "Stands in for Event: other photos, 224 x 224, of 8 sports. Six are those of Event, tennis "
+        "replaces badminton, and horseshoe pitching replaces bocce.",
         (1151, WORDS),
         8,
     ),
     "scene13_spm": Origin(
         SCENES,
         UNSTATED,
-        "Stands in for Scene13: the same photos, our features; 37 rows form 18 groups of copies, "
-        "one of them under "
-        "two classes.",
+        "Stands in for Scene13: the same photos with our features. 37 rows form 18 groups of "
+        "duplicates, one of them in two classes.",
         (3859, WORDS),
         13,
     ),
     "caltech101_spm": Origin(
         f"{CALTECH}/mzrjq-6wc02",
         CC_BY,
-        "Stands in for Caltech101: the same photos, our features.",
+        "Stands in for Caltech101: the same photos with our features.",
         (8677, WORDS),
         101,
     ),
     "tinyimagenet12_spm": Origin(
         "https://github.com/seshuad/IMagenet",
         RESEARCH,
-        "Stands in for SImagenet: 12 synsets of Tiny ImageNet, 64 x 64, two of them the paper's "
-        "(monarch, cliff "
-        "dwelling); a harder task.",
+        "Stands in for SImagenet: 12 synsets of Tiny ImageNet, 64 x 64. The paper uses two of them "
+        "(monarch, cliff dwelling). The task is harder.",
         (6600, WORDS),
         12,
     ),

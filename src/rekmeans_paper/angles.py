@@ -1,7 +1,8 @@
-"""REK2 in angles, a plain loop: u = atan2(sum sin, sum cos), labels by sum_l (1 - cos(theta_l -
-u_l)); and as printed.
+"""REK2 as a plain loop over angles, with the correct update and with the printed one.
 
-The loop knows nothing of `lloyd`: that it ends where REK1 ends, to the last digit, is a result.
+The update is u = atan2(sum sin, sum cos), and a row goes to the cluster with the smallest
+sum_l (1 - cos(theta_l - u_l)). The loop is independent of `lloyd`, so its agreement with REK1 to
+the last digit is a result and not a consequence of shared code.
 """
 
 from __future__ import annotations
@@ -22,23 +23,21 @@ from rekmeans.table import dense
 
 from .values import Array
 
-TIE = (
-    2.0**-24
-    # of a grid step: so near to a rounding tie a float64 angle (off by less than 2^-26 of one)
-    # cannot decide
-)
-# steps of the unit length: cos 0 on the grid
+# In grid steps. A float64 angle, whose error is below 2^-26 steps, cannot decide the rounding of a
+# value this close to a tie.
+TIE_WIDTH = 2.0**-24
+# Grid steps per unit length: cos 0 on the grid.
 GRID_STEPS = int(Euler(identity_scale(1)).embed(np.zeros((1, 1)))[0, 0])
-LIMB_BITS = 24  # bits summed apart
-# share of numbers that are not zero up to which a sparse table is the smaller one
+LIMB_BITS = 24  # low bits that are summed separately
+# A sparse table is smaller than a dense one up to this share of nonzero values.
 SPARSE_SHARE = 0.5
-MAX_ANGLE_PASSES = 300  # passes, as of the estimators
-# passes after which the printed update is stopped; it need not come back to a partition
+MAX_ANGLE_PASSES = 300  # the default of the estimators
+# The printed update need not return to an earlier partition, so the number of passes is limited.
 MAX_PRINTED_PASSES = 100
 
 
 class AngleFit(NamedTuple):
-    """Where the loop ended: labels, centroids as grid points, and the objective after each pass."""
+    """The result of the loop: labels, centroids as grid points, objective after each pass."""
 
     labels: Array
     centroids: Array  # (k, 2d)
@@ -52,18 +51,18 @@ class AngleFit(NamedTuple):
 
 
 class PreparedRows(NamedTuple):
-    """Mapped rows as the loop needs them; of a sparse table what is not zero."""
+    """The mapped rows in the form the loop needs; sparse tables keep only their nonzeros."""
 
     rows: Rows
     zero: Array  # (2d,) the mapped zero, on the grid
-    rest: Any  # (n, 2d) mapped rows less zero
+    rest: Any  # (n, 2d) mapped rows minus `zero`
     missing: Any  # (n, d) 1 where a cell is missing
-    counts: Array  # (n,) rows that count
-    squares: int  # sum |f|^2 of the rows that count
+    counts: Array  # (n,) True for rows with positive weight
+    squares: int  # sum |f|^2 over the rows with positive weight
 
 
 def prepare_rows(rows: Rows) -> PreparedRows:
-    """The rows with what stays the same in every pass."""
+    """Return the rows with everything that stays the same in every pass."""
     F = rows.map_blocks(np.asarray)
     counts = rows.weights() > 0
     d = F.shape[1] // 2
@@ -77,7 +76,7 @@ def prepare_rows(rows: Rows) -> PreparedRows:
 
 
 def _as_int64(V: Array) -> Any:
-    """Integers (n, p) to be summed in 64 bits, the zeros left out where most are."""
+    """Convert integers (n, p) to 64 bits, as a sparse array if most of them are zero."""
     at = np.flatnonzero(V)
     (n, p) = V.shape
     if len(at) > SPARSE_SHARE * V.size:
@@ -88,8 +87,9 @@ def _as_int64(V: Array) -> Any:
 
 
 def fit_angles(rows: Rows, C: Array, max_iter: int = MAX_ANGLE_PASSES) -> AngleFit:
-    """From the start C until the objective no longer falls or nothing moves; empty clusters are
-    relocated.
+    """Iterate from the centroids C until the objective stops falling or no centroid moves.
+
+    Empty clusters are relocated.
     """
     data = prepare_rows(rows)
     end = AngleFit(np.empty(0), C, [])
@@ -112,8 +112,9 @@ def fit_angles(rows: Rows, C: Array, max_iter: int = MAX_ANGLE_PASSES) -> AngleF
 
 
 def fit_printed_angles(rows: Rows, C: Array) -> AngleFit:
-    """With the printed u = -arccos(sum cos/A), until a partition comes back; nothing is relocated
-    or made to fall.
+    """Iterate with the printed u = -arccos(sum cos/A) until a partition repeats.
+
+    Empty clusters are not relocated, and the objective may rise.
     """
     data = prepare_rows(rows)
     before = set[bytes]()
@@ -128,23 +129,23 @@ def fit_printed_angles(rows: Rows, C: Array) -> AngleFit:
 
 
 def rectified_points(S: Array, C: Array) -> Array:
-    """Grid points of the angles atan2(S_sin, S_cos), (k, 2d); a zero resultant keeps its old point.
+    """Return the grid points of the angles atan2(S_sin, S_cos), (k, 2d).
 
-    Where cos or sin of the angle lies so near to a rounding tie that the angle cannot decide, S/|S|
-    decides.
+    A zero resultant keeps its old point. S/|S| replaces the cosine or sine of an angle that is too
+    close to a rounding tie.
     """
     a, b = np.split(S.astype(np.float64), 2, axis=1)
     P = _grid_points(np.where((a != 0) | (b != 0), np.arctan2(b, a) / np.pi, np.nan), C)
     with np.errstate(invalid="ignore", divide="ignore"):
         exact = S.astype(np.float64) / np.tile(np.sqrt(a * a + b * b), 2) * GRID_STEPS
-        doubtful = np.abs(np.abs(exact - np.rint(exact)) - 0.5) < TIE
-    return np.where(doubtful, np.rint(np.where(doubtful, exact, 0)), P).astype(np.int32)
+        near_tie = np.abs(np.abs(exact - np.rint(exact)) - 0.5) < TIE_WIDTH
+    return np.where(near_tie, np.rint(np.where(near_tie, exact, 0)), P).astype(np.int32)
 
 
 def _printed_angles(S: Array) -> Array:
-    """The printed angles in half-turns, (k, d): always the lower half of the circle;
+    """Return the printed angles in half-turns, (k, d); NaN for a zero resultant.
 
-    NaN without a resultant.
+    All of them are in the lower half of the circle.
     """
     a, b = np.split(S.astype(np.float64), 2, axis=1)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -152,22 +153,21 @@ def _printed_angles(S: Array) -> Array:
 
 
 def _grid_points(U: Array, C: Array) -> Array:
-    """Grid points of angles U (k, d) in half-turns, (k, 2d); those of C where an angle is NaN."""
+    """Return the grid points (k, 2d) of angles U (k, d) in half-turns; C where U is NaN."""
     P = _half_turns(U.shape[1]).embed(U)  # (k, 2d)
     return np.where(np.tile(np.isnan(U), 2), C, P).astype(np.int32)
 
 
 def _half_turns(d: int) -> Euler:
-    """The map t -> (cos pi t, sin pi t) of d columns onto the grid."""
+    """Return the map t -> (cos pi t, sin pi t) of d columns to the grid."""
     return Euler(identity_scale(d), alpha=1.0)
 
 
 def _assign_rows(data: PreparedRows, C: Array) -> tuple[Array, Array, Array, int]:
-    """Nearest angle of each row; of each cluster the sums of cos and sin (k, 2d) and its rows (k,);
-    and the loss.
+    """Return the labels, the sums of cos and sin (k, 2d), the cluster sizes (k,) and the loss.
 
-    sum |f - m|^2 = sum |f|^2 - 2 sum_c S_c.m_c + sum_c n_c |m_c|^2 over observed cells; exact for
-    2^16 rows.
+    The loss is sum |f - m|^2 = sum |f|^2 - 2 sum_c S_c.m_c + sum_c n_c |m_c|^2 over the observed
+    cells. It is exact up to 2^16 rows.
     """
     labels = data.rows.label(Model(data.rows.kernel, Hard(), rectified), OnCircles(C))
     weighted = np.flatnonzero(data.counts)
@@ -187,5 +187,5 @@ def _assign_rows(data: PreparedRows, C: Array) -> tuple[Array, Array, Array, int
 
 
 def _exact_total(V: Array) -> int:
-    """The sum of 64-bit integers, which may need more bits."""
+    """Return the exact sum of 64-bit integers, even if it exceeds 64 bits."""
     return (int((V >> LIMB_BITS).sum()) << LIMB_BITS) + int((V & ((1 << LIMB_BITS) - 1)).sum())

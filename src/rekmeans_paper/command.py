@@ -1,6 +1,4 @@
-"""rekmeans reproduce: the paper's tables and figures, or the study of other kernels, made anew in a
-folder.
-"""
+"""The command `rekmeans reproduce`: regenerate the paper's tables, or run the kernel study."""
 
 from __future__ import annotations
 
@@ -26,7 +24,9 @@ def reproduce(
     quick: Annotated[
         bool,
         typer.Option(
-            "--quick", metavar=FLAG, help="Minutes instead of hours: fewer alphas, starts and sets."
+            "--quick",
+            metavar=FLAG,
+            help="Run for minutes instead of hours, with fewer alphas, starts and datasets.",
         ),
     ] = False,
     kernels: Annotated[
@@ -34,19 +34,19 @@ def reproduce(
         typer.Option(
             "--kernels",
             metavar=FLAG,
-            help="The study of other kernels and of gross errors instead.",
+            help="Run the study of other kernels and of gross errors instead.",
         ),
     ] = False,
     only: Annotated[
         list[str] | None,
-        typer.Option(metavar="TABLE", help="A table to make instead of all; may be given again."),
+        typer.Option(metavar="TABLE", help="Compute only this table. Can be repeated."),
     ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             metavar="DIR",
             rich_help_panel=RUN,
-            help="Folder for the outputs; reproduction, or kernel_study.",
+            help="Output folder. The default is reproduction, or kernel_study with --kernels.",
         ),
     ] = None,
     workers: Annotated[
@@ -54,19 +54,19 @@ def reproduce(
         typer.Option(
             min=1,
             rich_help_panel=RUN,
-            help="Processes; one a core by default. The answer is the same.",
+            help="Number of processes, by default one per core. It does not change the results.",
         ),
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
     debug: Debug = False,
 ) -> None:
-    """Make the paper's tables and figures anew, beside the printed values.
+    """Regenerate the paper's tables and figures and compare them with the printed values.
 
-    The folder gets index.html, results.json, a csv for each table, an svg and a
-    png for each figure. Stopped half way, the same command continues; the study
-    --kernels, of a quarter of an hour, begins anew.
-    Data sets are read from the folder that REKMEANS_DATA names first.
+    The output folder gets index.html, results.json, a CSV for each table, and an
+    SVG and a PNG for each figure. If the command is interrupted, run it again to
+    continue. The study with --kernels takes about 15 minutes and starts over.
+    Datasets are read from the folder REKMEANS_DATA if it is set.
     """
     plugin.refuse_missing_libraries("jinja2", "matplotlib")
     study = _load_study(kernels)
@@ -87,7 +87,7 @@ def reproduce(
 
 
 def _load_study(kernels: bool) -> Study[Any, Any]:
-    """The reproduction, or the kernel study; imported here, so that --help is quick."""
+    """Import and return the reproduction or the kernel study; a late import keeps --help fast."""
     if kernels:
         from .kernel_study import KERNEL_STUDY
 
@@ -99,10 +99,7 @@ def _load_study(kernels: bool) -> Study[Any, Any]:
 
 @contextmanager
 def _fit_progress(quiet: bool) -> Iterator[Callable[[int, int, str], None] | None]:
-    """Shows how many of many fits are done and how long the rest will take;
-
-    None where there is no terminal.
-    """
+    """Show the number of finished fits and the remaining time, or yield None without a terminal."""
     if not plugin.is_watched(quiet):
         yield None
         return
@@ -130,7 +127,7 @@ def _fit_progress(quiet: bool) -> Iterator[Callable[[int, int, str], None] | Non
 
 
 def _print_verdicts(results: dict[str, Any], title: str) -> None:
-    """Print how many cells of each table got which verdict, and what is missing."""
+    """Print the number of rows with each verdict in each table, and the missing datasets."""
     counts = {
         name: Counter(row["verdict"] for row in rows if "verdict" in row)
         for name, rows in results["tables"].items()

@@ -1,6 +1,4 @@
-"""What the figures and pages of the studies share: pictures as SVG and PNG, panels, lines against a
-number; a page as one self-contained HTML file that fetches nothing.
-"""
+"""Shared drawing code of the studies: SVG and PNG figures, panels, a self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -18,18 +16,18 @@ from rekmeans.html_report.svg import FIGURE_WIDTH, render_image, render_svg
 
 from .values import Row, Tables, row_columns
 
-# those of the displays
+# Shared with the displays.
 __all__ = ["COLOURS", "FAINT", "SOFT", "TEXT", "cluster_colour", "draw_numbered_mark"]
 
-PANELS_WIDTH = 8.6  # inches of a figure with several panels
+PANELS_WIDTH = 8.6  # of a figure with several panels, in inches
 PANEL_HEIGHT = 2.4  # inches
-LONG = 240  # rows of a table above which the page points to its CSV
+MAX_ROWS_ON_PAGE = 240  # the page shows this many rows of a table; the CSV has all of them
 GOOD = ("above", "as printed", "the same", "shown", "holds")
 BAD = ("below", "missing", "not the same", "does not hold")
 
 
 class Picture(NamedTuple):
-    """A picture by its name: inline SVG, and PNG."""
+    """A picture as inline SVG and as PNG."""
 
     name: str
     svg: str
@@ -41,7 +39,7 @@ Pictures = Iterator[Picture]
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure: its title, the tables it is drawn from, and how."""
+    """A figure: its title, the tables it needs, and the function that draws it."""
 
     title: str
     tables: tuple[str, ...]
@@ -50,7 +48,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Drawing:
-    """The pictures of a figure, its title, and the table it stands with."""
+    """A drawn figure: its title, the table shown below it, and its pictures."""
 
     title: str
     table: str
@@ -60,40 +58,41 @@ class Drawing:
 def render_picture(
     name: str, draw: Callable[[Axes], None], height: float, text: str, width: float = FIGURE_WIDTH
 ) -> Picture:
-    """What `draw` draws, described by `text`; sizes in inches."""
+    """Render the output of `draw`, with `text` as its description; sizes are in inches."""
     return Picture(
         name, render_svg(draw, height, text, width), render_image(draw, height, width, "png")
     )
 
 
 def split_panels(first: Axes, down: int, across: int) -> list[list[Axes]]:
-    """Axes in rows, in the figure of the first, which is removed."""
+    """Replace an axes by a grid of axes and return the grid by rows."""
     figure: Any = first.figure
     first.remove()
     return figure.subplots(down, across, squeeze=False).tolist()
 
 
 def remove_frame(ax: Axes) -> None:
-    """Leave the two axes only."""
+    """Hide the top and right spines."""
     ax.spines[["top", "right"]].set_visible(False)
 
 
 @dataclass(frozen=True)
 class LinePanels:
-    """A panel for each part of the rows, a line for each value of a column, the same styles in
-    all.
+    """One panel for each part of the rows and one line for each value of a column.
+
+    A value has the same line style in all panels.
     """
 
     axes: tuple[str, str]
     line_column: str
-    line_style: Callable[[str, int], dict[str, Any]]  # of a line's value and number
-    across: Callable[[int], int]  # panels in a row, of so many
+    line_style: Callable[[str, int], dict[str, Any]]  # (value, number of the line) -> style
+    across: Callable[[int], int]  # number of panels -> panels per row
     legend_height: float  # inches
     legend_columns: Callable[[list[str]], int]
     adjust: Callable[[Axes, list[Row]], None]
 
     def picture(self, name: str, parts: dict[str, list[Row]], text: str) -> Picture:
-        """The panels of these parts (title -> rows), described by `text`."""
+        """Draw the panels of the parts (title -> rows), with `text` as the description."""
         across = self.across(len(parts))
         down = -(-len(parts) // across)
 
@@ -140,7 +139,7 @@ class LinePanels:
 
 
 def draw_figures(figures: dict[str, Figure], tables: Tables) -> list[Drawing]:
-    """The pictures of each figure, with its title and the table it stands with."""
+    """Draw the figures."""
     return [
         Drawing(figure.title, figure.tables[0], list(figure.draw(tables)))
         for figure in figures.values()
@@ -150,7 +149,7 @@ def draw_figures(figures: dict[str, Figure], tables: Tables) -> list[Drawing]:
 def render_study_page(
     template: str, results: dict[str, Any], titles: dict[str, str], drawings: list[Drawing]
 ) -> str:
-    """One HTML file; everything in it is escaped but the pictures, which are ours."""
+    """Render a study as one HTML file; everything but our own pictures is escaped."""
     by_table: dict[str, list[Drawing]] = {}
     for drawing in drawings:
         by_table.setdefault(drawing.table, []).append(drawing)
@@ -163,12 +162,12 @@ def render_study_page(
             for table, rows in results["tables"].items()
         },
         figures=by_table,
-        long=LONG,
+        max_rows=MAX_ROWS_ON_PAGE,
     )
 
 
 def cell_text(value: Any) -> str:
-    """A value as a person reads it."""
+    """Format a value for the page."""
     if value is None or value == "":
         return NO_VALUE
     if isinstance(value, bool):
@@ -177,5 +176,5 @@ def cell_text(value: Any) -> str:
 
 
 def verdict_class(value: Any) -> str:
-    """The CSS class of a verdict."""
+    """Return the CSS class of a verdict."""
     return "good" if value in GOOD else "bad" if value in BAD else ""

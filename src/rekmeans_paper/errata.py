@@ -1,4 +1,4 @@
-"""Where the paper is wrong: each erratum with what is right and the run that shows it."""
+"""Errata of the paper: each with its correction and a run that shows the error."""
 
 from __future__ import annotations
 
@@ -33,25 +33,27 @@ from .study import StudyTable
 from .values import Array, Row
 
 VERDICTS = {True: "shown", False: "not shown by this run", None: "no run"}
-# what the run gave, and whether it shows the erratum; None where nothing was run
+# The result of a run, and whether it shows the erratum (None if nothing was run).
 Finding = tuple[str, bool | None]
 
 
 def branch_finding(study: PaperRecords) -> Finding:
-    """Fits of the printed REK2 whose objective rises."""
-    cells = [cell for cell in study.records if cell.method == "REK2 printed"]
-    up = sum(study.records[cell]["rises"] > 0 for cell in cells)
-    right = [cell for cell in study.records if cell.method == "REK2"]
-    never = sum(study.records[cell]["rises"] > 0 for cell in right)
+    """Count the fits in which the printed update of REK2 raises the objective."""
+    printed = [cell for cell in study.records if cell.method == "REK2 printed"]
+    printed_rises = sum(study.records[cell]["rises"] > 0 for cell in printed)
+    correct = [cell for cell in study.records if cell.method == "REK2"]
+    correct_rises = sum(study.records[cell]["rises"] > 0 for cell in correct)
     text = (
-        f"the printed update raises the objective in {up} of {len(cells)} fits, atan2 in "
-        f"{never} of {len(right)}"
+        f"the printed update raises the objective in {printed_rises} of {len(printed)} fits, "
+        f"atan2 in {correct_rises} of {len(correct)}"
     )
-    return (text, up > 0 and never == 0) if cells else ("no fits in this run", None)
+    if not printed:
+        return "no fits in this run", None
+    return text, printed_rises > 0 and correct_rises == 0
 
 
 def degree_finding(study: PaperRecords) -> Finding:
-    """The printed κ of centroids that lie on the circle."""
+    """Compute the printed κ of centroids on the circle."""
     case = moon_case(moon_alpha())
     m = make_estimator(RectifiedEulerKMeans, case).fit(case.X).centroids_
     printed, root = (float(deviation_degree(m, form).mean()) for form in ("printed", "root"))
@@ -63,7 +65,7 @@ def degree_finding(study: PaperRecords) -> Finding:
 
 
 def factor_finding(study: PaperRecords) -> Finding:
-    """Rows that Lemma 1, as printed and with its factor 2, puts on the wrong side."""
+    """Count the rows on the wrong side of Lemma 1, as printed and with its factor 2."""
     case = moon_case(moon_alpha(), k=3)
     model = make_estimator(EulerKMeans, case).fit(case.X)
     F = EulerMap(alpha=case.alpha, scale="range", beyond="wrap").fit_transform(case.X)
@@ -89,22 +91,22 @@ def _printed_lemma(p: Array, q: Array) -> Surface:
 def _count_wrong_side(
     lemma: Callable[..., Surface], m: Array, F: Array, labels: Array, p: int, q: int
 ) -> int:
-    """Rows of clusters p and q on the other's side of their surface."""
+    """Count the rows of clusters p and q on the wrong side of their surface."""
     side = lemma(m[p], m[q]).side(F)
     return int(((labels == p) & (side < 0)).sum() + ((labels == q) & (side > 0)).sum())
 
 
 def radius_finding(study: PaperRecords) -> Finding:
-    """The length of mapped rows."""
+    """Measure the length of mapped rows."""
     X = datasets.half_moons(0).X
     lengths = np.sqrt((EulerMap(scale="range").fit_transform(X) ** 2).sum(axis=1) / 2)
-    return f"all mapped half-moons have length {lengths.mean():.6f} = sqrt(d/2), d = 2", bool(
+    return f"mapped rows of half-moons have length {lengths.mean():.6f} = sqrt(d/2), d = 2", bool(
         abs(lengths - 1).max() < 1e-6
     )
 
 
 def rotation_finding(study: PaperRecords) -> Finding:
-    """NMI of REK1 on the three sets beside both readings."""
+    """Compare NMI of REK1 on the three datasets with both readings."""
     compared = {}
     for paper, ours, key, protocol in paper_settings(study.plan, study.names):
         if paper in published.READ_AS and key == "range":
@@ -114,7 +116,7 @@ def rotation_finding(study: PaperRecords) -> Finding:
             cells = [value("NMI", "REK1", paper) for value in values]
             compared[paper] = (nmi, *(cell.mean for cell in cells if cell is not None))
     if not compared:
-        return "none of the three sets in this run", None
+        return "none of the three datasets is in this run", None
     text = "; ".join(
         f"{name} {ours:.1f}: printed {a}, read {b}" for name, (ours, a, b) in compared.items()
     )
@@ -122,30 +124,33 @@ def rotation_finding(study: PaperRecords) -> Finding:
 
 
 def size_finding(study: PaperRecords) -> Finding:
-    """Sets whose statistics are not as printed."""
-    at_hand = [row for row in statistics_rows(study) if row.get("ours") == row["set"]]
-    other = [f"{row['set']}: {row['verdict']}" for row in at_hand if row["verdict"] != "as printed"]
-    return ("; ".join(other), True) if other else ("no such set at hand", None)
+    """List the datasets whose statistics differ from the printed ones."""
+    available = [row for row in statistics_rows(study) if row.get("ours") == row["set"]]
+    different = [
+        f"{row['set']}: {row['verdict']}" for row in available if row["verdict"] != "as printed"
+    ]
+    return ("; ".join(different), True) if different else ("no such dataset in this run", None)
 
 
 def scale_finding(study: PaperRecords) -> Finding:
-    """κ at alpha of X, and at ten times alpha of X/10."""
+    """Compare κ of X at alpha with κ of X/10 at alpha and at ten times alpha."""
     X = datasets.half_moons(0).X.astype(np.float64)
     kappas = [
         float(EulerKMeans(2, alpha=alpha, scale=None, random_state=0).fit(rows).deviation_.mean())
         for alpha, rows in ((0.5, X), (5.0, X / 10), (0.5, X / 10))
     ]
     text = (
-        f"half-moons: κ {kappas[0]:.4f}; values ten times smaller: {kappas[1]:.4f} at ten "
+        f"half-moons: κ {kappas[0]:.4f}; with values ten times smaller, {kappas[1]:.4f} for ten "
         f"times alpha"
     )
-    text += f", {kappas[2]:.4f} at the same"
+    text += f" and {kappas[2]:.4f} for the same alpha"
     return text, abs(kappas[0] - kappas[1]) < 1e-6 < kappas[0] - kappas[2]
 
 
 def scaling_finding(study: PaperRecords) -> Finding:
-    """What scaling gains beside what rectification gains, NMI in points, mean over the
-    low-dimensional sets.
+    """Compare the gains of scaling and of rectification on the low-dimensional datasets.
+
+    The gains are means of NMI in points.
     """
     best: dict[tuple[str, str, str], float] = {}
     for paper, ours, key, protocol in paper_settings(study.plan, study.names):
@@ -156,19 +161,20 @@ def scaling_finding(study: PaperRecords) -> Finding:
             )
     sets = {s for s, _, _ in best if {(s, "range", "REK1"), (s, "paper", "EulerK")} <= set(best)}
     if not sets:
-        return "no low-dimensional set in this run", None
+        return "no low-dimensional dataset in this run", None
     by_scale = fmean(best[s, "range", "REK1"] - best[s, "paper", "REK1"] for s in sets)
     by_rule = fmean(best[s, "paper", "REK1"] - best[s, "paper", "EulerK"] for s in sets)
     return (
-        f"NMI over {len(sets)} sets: scaled columns {by_scale:+.1f} points, rectification "
-        f"{by_rule:+.1f}",
+        f"mean NMI over the datasets ({len(sets)}): scaled columns {by_scale:+.1f} points, "
+        f"rectification {by_rule:+.1f}",
         by_scale > abs(by_rule),
     )
 
 
 def moduli_finding(study: PaperRecords) -> Finding:
-    """Moduli, 1 being due, of REK1's centroids by the printed update, and of EulerK's by table
-    1.
+    """Compute the moduli of REK1's centroids by the printed update, and of EulerK's by table 1.
+
+    The correct modulus of REK1's centroids is 1.
     """
     case = moon_case(moon_alpha())
     labels = make_estimator(RectifiedEulerKMeans, case).fit(case.X).labels_
@@ -176,21 +182,22 @@ def moduli_finding(study: PaperRecords) -> Finding:
         abs(_resultants(mapped_rows(one), labels, 2))
         for one in (case, replace(case, alpha=1 / np.pi))
     )
-    update = S / bare  # its denominator has cos x where cos(alpha pi x) belongs
+    update = S / bare  # the printed denominator has cos x instead of cos(alpha pi x)
     text = (
         f"half-moons: REK1's centroids have moduli {update.min():.2f} to "
         f"{update.max():.2f} by the printed update; "
     )
     text += (
-        f"EulerK's {S.min():.0f} to {S.max():.0f} without 1/n; REK1's in table 1 are "
+        f"EulerK's {S.min():.0f} to {S.max():.0f} without 1/n; those of REK1 in table 1 are "
         f"sqrt(2) times as long as rows"
     )
     return text, bool(abs(update - 1).min() > 0.1 and S.min() > 1)
 
 
 def multiplier_finding(study: PaperRecords) -> Finding:
-    """The derivative by a of the Lagrangian where the update puts it, with Λ from n + 2Λ = |S| and
-    as printed.
+    """Compute the derivative of the Lagrangian by a at the update.
+
+    Λ is taken from n + 2Λ = |S| and from the printed equation.
     """
     case = moon_case(moon_alpha())
     labels = make_estimator(RectifiedEulerKMeans, case).fit(case.X).labels_
@@ -202,23 +209,25 @@ def multiplier_finding(study: PaperRecords) -> Finding:
         short = abs(S) - (labels == c).sum()
         for which, multipliers in enumerate((short / 2, short)):
             ahead, behind = (_lagrangian(members, m + step, multipliers) for step in (0.5, -0.5))
-            # exact: it is of degree 2 in a
+            # A central difference is exact for degree 2 in a.
             steepest[which] = max(steepest[which], float(abs(ahead - behind).max()))
-    text = "half-moons: the largest slope of the Lagrangian at S/|S| is "
+    text = "half-moons: the largest derivative of the Lagrangian at S/|S| is "
     text += f"{steepest[0]:.6f} with n + 2Λ = |S|, {steepest[1]:.1f} with the printed n + Λ = |S|"
     return text, steepest[0] < 1e-9 < steepest[1]
 
 
 def _lagrangian(members: Array, m: Array, multipliers: Array) -> Array:
-    """Its share of each column (d,), for rows and a centroid of modulus 1: both enter divided by
-    sqrt(2).
+    """Return the Lagrangian of each column (d,), for rows and a centroid of modulus 1.
+
+    Both are divided by sqrt(2) in the formula.
     """
     return (abs(members - m) ** 2).sum(axis=0) / 4 + multipliers * (abs(m) ** 2 - 1) / 2
 
 
 def optimum_finding(study: PaperRecords) -> Finding:
-    """Fits that have ended, although one row moved to another cluster lowers sum_c (n_c d - sum_l
-    |S_cl|).
+    """Count the converged fits that a single move of a row improves.
+
+    The objective is sum_c (n_c d - sum_l |S_cl|).
     """
     k = 6
     gains = []
@@ -232,20 +241,17 @@ def optimum_finding(study: PaperRecords) -> Finding:
         come[np.arange(len(Z)), labels] = -np.inf
         gains.append(float((left[:, None] + come).max()))
     lower = sum(gain > 1e-6 for gain in gains)
-    text = (
-        f"half-moons, {k} clusters: in {lower} of {MOON_STARTS} fits that had ended, "
-        f"moving one row "
-    )
+    text = f"half-moons, {k} clusters: in {lower} of {MOON_STARTS} converged fits, moving one row "
     return f"{text}lowers the objective, by up to {max(gains):.3f}", lower > 0
 
 
 def _resultants(Z: Array, labels: Array, k: int) -> Array:
-    """The sum of each cluster's mapped rows, (k, d)."""
+    """Return the sum of each cluster's mapped rows, (k, d)."""
     return np.stack([Z[labels == c].sum(axis=0) for c in range(k)])
 
 
 class Erratum(NamedTuple):
-    """What the paper says, what is right, and the run that shows it."""
+    """A statement of the paper, its correction, and the run that shows the error."""
 
     says: str
     right: str
@@ -290,13 +296,13 @@ ERRATA = (
         rotation_finding,
     ),
     Erratum(
-        "the statistics of the data sets",
+        "the statistics of the datasets",
         "Event has 8 classes, satimage 6, yeast 8 columns, wine 178 rows",
         size_finding,
     ),
     Erratum(
         "κ is smaller in high dimension",
-        "κ is per coordinate: alpha times the scale of the data drives it",
+        "κ is per coordinate: it depends on alpha times the scale of the data",
         scale_finding,
     ),
     Erratum(
@@ -306,14 +312,14 @@ ERRATA = (
     ),
     Erratum(
         "the scaling of the input is not stated",
-        "it costs more than rectification gains",
+        "its effect is larger than that of rectification",
         scaling_finding,
     ),
 )
 
 
 def erratum_rows(study: PaperRecords) -> list[Row]:
-    """Each erratum, what is right, the run that shows it."""
+    """Return each erratum with its correction and the result of its run."""
     rows = []
     for number, erratum in enumerate(ERRATA, 1):
         text, shown = erratum.run(study)

@@ -1,5 +1,6 @@
-"""Fits of a study -> records, by a pool of processes; kept as JSON lines in a file, so that a
-stopped run continues.
+"""Run the fits of a study in a process pool and store their records as JSON lines.
+
+An interrupted run continues from the file.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from rekmeans.threads import count_threads
 
 from . import datasets
 
-LARGE = 1 << 23  # numbers in a table from which a task is a single fit
+LARGE = 1 << 23  # cells in a table from which each fit is a task of its own
 Record = dict[str, Any]
-Progress = Callable[[int, int, str], None]  # fits done, fits in all, the data set of the latest
+Progress = Callable[[int, int, str], None]  # (finished fits, all fits, dataset of the latest fit)
 
 
 @dataclass(frozen=True, order=True)
 class StudyFit:
-    """One fit of a study on one data set; each study adds what its fits differ in."""
+    """One fit of a study on one dataset; each study adds its own fields."""
 
     dataset: str
 
@@ -44,8 +45,9 @@ FitT = TypeVar("FitT", bound=StudyFit)
 
 @dataclass(frozen=True)
 class FitKind(Generic[FitT]):
-    """The fits of a study: their class, how one is measured (in a worker), and the key of those
-    that go together.
+    """The fits of a study: their class, and two functions.
+
+    A worker calls `measure` for each fit, and fits with equal `task_key` form one task.
     """
 
     fit_class: type[FitT]
@@ -55,16 +57,14 @@ class FitKind(Generic[FitT]):
 
 @dataclass(frozen=True)
 class Fingerprint:
-    """What the records of a data set belong to: this version on these numbers; and how many
-    numbers.
-    """
+    """An identifier of the package version and the dataset, and the number of cells."""
 
     text: str
     size: int
 
 
 def fingerprint_datasets(names: Iterable[str]) -> tuple[dict[str, Fingerprint], dict[str, str]]:
-    """The fingerprints of the available data sets, and why the others are missing."""
+    """Return the fingerprints of the available datasets, and why the others are missing."""
     present, missing = dict[str, Fingerprint](), dict[str, str]()
     for name in dict.fromkeys(names):
         try:
@@ -86,11 +86,10 @@ def run_fits(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> dict[FitT, Record]:
-    """The records of these fits: those in the file, if one is named, and the others made now and
-    added to it.
+    """Return the records of the fits; records in the file at `path` are reused.
 
-    The file ends up sorted, with the same bytes whatever the order, the workers and the
-    interruptions.
+    New records are appended to the file. At the end it is sorted, so its bytes do not depend on the
+    order of the fits, the number of workers or interruptions.
     """
     known = _valid_records(path, kind, present) if path else {}
     wanted = sorted({fit for fit in fits if fit.dataset in present})
@@ -116,9 +115,7 @@ def run_fits(
 def _valid_records(
     path: Path, kind: FitKind[FitT], present: dict[str, Fingerprint]
 ) -> dict[FitT, Record]:
-    """The records in the file that belong to the data sets as they are now; the others are taken
-    out of it.
-    """
+    """Return the records in the file that match the current datasets, and remove the others."""
     records = {
         fit: record
         for fit, record in load_records(path, kind.fit_class).items()
@@ -129,7 +126,7 @@ def _valid_records(
 
 
 def load_records(path: Path, fit_class: type[FitT]) -> dict[FitT, Record]:
-    """The records in a file; an incomplete line is left out."""
+    """Return the records in a file; an incomplete last line is ignored."""
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True) if path.exists() else []
     names = [field.name for field in fields(fit_class)]
     records: dict[FitT, Record] = {}
@@ -141,7 +138,7 @@ def load_records(path: Path, fit_class: type[FitT]) -> dict[FitT, Record]:
 
 
 def save_records(path: Path, records: dict[FitT, Record]) -> None:
-    """Write all records, sorted, or none."""
+    """Write the sorted records atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path) as part, part.open("w", encoding="utf-8") as file:
         file.writelines(_json_line(fit, records[fit]) for fit in sorted(records))
@@ -154,7 +151,7 @@ def _json_line(fit: StudyFit, record: Record) -> str:
 def _tasks(
     todo: list[FitT], kind: FitKind[FitT], present: dict[str, Fingerprint]
 ) -> list[list[FitT]]:
-    """Fits of one key go together, unless each takes long."""
+    """Group fits with equal keys into tasks; a fit of a large table is a task of its own."""
     tasks: list[list[FitT]] = []
     for _, group in groupby(todo, key=kind.task_key):
         fits = list(group)
@@ -165,7 +162,7 @@ def _tasks(
 def _run_tasks(
     tasks: list[list[FitT]], measure: Callable[[FitT], Record], workers: int
 ) -> Iterator[tuple[int, dict[FitT, Record]]]:
-    """The number of fits done and the latest records, as tasks end."""
+    """Yield the number of finished fits and the new records as tasks finish."""
     done = 0
     total = sum(map(len, tasks))
     if workers == 1 or len(tasks) < 2:
@@ -181,24 +178,24 @@ def _run_tasks(
             done += len(records)
             yield done, records
     except BrokenProcessPool:
-        why = "a worker was killed, most likely for want of memory"
         raise MemoryError(
-            f"{why}: run again with fewer workers; records in the file are kept."
+            "a worker was killed, probably because memory ran out. Run again with fewer workers; "
+            "finished records are kept in the file."
         ) from None
     finally:
-        if done < total:  # what the workers compute now is not needed
+        if done < total:  # interrupted: the results of running workers are not needed
             for worker in set(active_children()) - others:
                 worker.terminate()
         pool.shutdown(cancel_futures=True)
 
 
 def _ignore_interrupts() -> None:
-    """Leave Ctrl-C to the process that started the workers."""
+    """Ignore Ctrl-C in a worker; the parent process handles it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def _measure_task(fits: list[FitT], measure: Callable[[FitT], Record]) -> dict[FitT, Record]:
-    """Fits with their records, on one thread: workers share the machine by processes."""
-    # of empty clusters and of rows left out
+    """Return the records of the fits, using one thread because there is a worker per core."""
+    # Ignored warnings: empty clusters and ignored rows.
     with warnings.catch_warnings(action="ignore"), threadpool_limits(1):
         return {fit: measure(fit) for fit in fits}

@@ -1,6 +1,4 @@
-"""Images: a path or an array becomes a grey picture (h, w) in 0..1; a folder of classes becomes
-paths and labels.
-"""
+"""Read images as grey pictures (h, w) in 0..1, and folders of classes as paths and labels."""
 
 from __future__ import annotations
 
@@ -15,8 +13,8 @@ from scipy import sparse
 from .values import Array
 
 IMAGE_ENDINGS = (".jpg", ".jpeg", ".png", ".bmp", ".pgm", ".ppm", ".tif", ".tiff", ".webp")
-LUMA = np.array([299, 587, 114])  # thousandths of red, green and blue in grey, by ITU-R BT.601
-# a JPEG without its end is cut short; OpenCV 4 fills the rest with grey
+LUMA = np.array([299, 587, 114])  # weights of red, green and blue by ITU-R BT.601, in thousandths
+# A JPEG without its end marker is truncated. OpenCV 4 fills the rest with grey.
 JPEG = b"\xff\xd8"
 JPEG_END = b"\xff\xd9"
 
@@ -24,21 +22,21 @@ JPEG_END = b"\xff\xd9"
 def folder(
     path: str | os.PathLike[str], *, skip: Sequence[str] = ()
 ) -> tuple[list[Path], Array, list[str]]:
-    """Return the images of a folder that has one folder for each class.
+    """Return the images of a folder that has one subfolder for each class.
 
     Parameters
     ----------
     path : str or path
-        The folder; each folder in it is a class and holds its images.
+        The folder. Each subfolder contains the images of one class.
     skip : sequence of str, default=()
-        Names of class folders to leave out, such as Caltech 101's ``["BACKGROUND_Google"]``.
+        Names of class folders to ignore, such as ``["BACKGROUND_Google"]`` of Caltech 101.
 
     Returns
     -------
     paths : list of Path
-        The images, by class and then by name.
+        The images, sorted by class and then by name.
     y : array of shape (n_images,)
-        Number of the class of each image.
+        The class of each image, as an index into `classes`.
     classes : list of str
         The names of the class folders.
 
@@ -58,7 +56,7 @@ def folder(
     top = Path(path)
     if not top.is_dir():
         raise NotADirectoryError(
-            f"a folder of images by class is needed, {top} is none: name the folder above them."
+            f"path must be a folder with one subfolder per class, got {top}, which is not a folder."
         )
     folders = {
         each.name: each
@@ -66,18 +64,17 @@ def folder(
         if each.is_dir() and not each.name.startswith(".")
     }
     if absent := [name for name in skip if name not in folders]:
-        raise ValueError(f"skip must name class folders of {top}; it has no {absent[0]!r}.")
+        raise ValueError(f"skip contains {absent[0]!r}, which is not a class folder of {top}.")
     image_list = {name: _image_files(each) for name, each in folders.items() if name not in skip}
     if not image_list:
         raise ValueError(
-            f"{top} holds no class folders: put the images of each class into a folder of its own "
-            f"in it."
+            f"{top} contains no class folders. Create one subfolder with images for each class."
         )
     if empty := [name for name, paths in image_list.items() if not paths]:
         endings = ", ".join(IMAGE_ENDINGS)
         raise ValueError(
-            f"class folder {top / empty[0]} holds no image ({endings}): skip={empty!r} leaves it "
-            f"out."
+            f"class folder {top / empty[0]} contains no images ({endings}). Pass skip={empty!r} "
+            f"to ignore it."
         )
     y = np.repeat(np.arange(len(image_list)), [len(paths) for paths in image_list.values()])
     return [path for paths in image_list.values() for path in paths], y, list(image_list)
@@ -93,25 +90,26 @@ def _image_files(path: Path) -> list[Path]:
 
 
 def image_list(X: Any) -> list[Any]:
-    """The images of a transformer's input as a list, each still unread."""
+    """Return the images of a transformer's input as a list, without reading them."""
     if isinstance(X, str | bytes | os.PathLike) or not isinstance(X, Iterable):
-        what = f"{type(X).__name__} {str(X)!r:.80}"
+        value = f"{type(X).__name__} {str(X)!r:.80}"
         raise TypeError(
-            f"X must be a list of images or paths, got {what}: pass [image], or folder(path)[0]."
+            f"X must be a list of images or paths, got {value}. Pass [image] or folder(path)[0]."
         )
     if not (images := list(X)):
-        raise ValueError("X must hold at least 1 image, got an empty list.")
+        raise ValueError("X must contain at least 1 image, got an empty list.")
     return images
 
 
 def image_name(image: Any, number: int) -> str:
-    """What an image is called in a message."""
+    """Return the name of an image for messages."""
     return str(image) if isinstance(image, str | os.PathLike) else f"image {number}"
 
 
 def grey_image(image: Any, name: str) -> Array:
-    """A path, or uint8 pixels (h, w), (h, w, 1) or RGB (h, w, 3), as a grey picture (h, w) in
-    0..1.
+    """Return an image as a grey picture (h, w) in 0..1.
+
+    The image is a path or an array of uint8 pixels: (h, w), (h, w, 1) or RGB (h, w, 3).
     """
     pixels = (
         _read_pixels(Path(image), name)
@@ -121,11 +119,13 @@ def grey_image(image: Any, name: str) -> Array:
     colours = pixels.shape[2:]
     if pixels.ndim not in (2, 3) or colours not in ((), (1,), (3,)):
         raise ValueError(
-            f"an image must be (h, w), (h, w, 1) or RGB (h, w, 3); {name} has shape {pixels.shape}."
+            f"an image must have shape (h, w), (h, w, 1) or (h, w, 3) for RGB; {name} has shape "
+            f"{pixels.shape}."
         )
     if pixels.dtype != np.uint8:
         raise ValueError(
-            f"an image must be uint8, 0 to 255; {name} has dtype {pixels.dtype}: scale and cast it."
+            f"an image must have dtype uint8, got {pixels.dtype} for {name}. Scale it to 0 to 255 "
+            f"and cast it."
         )
     if colours == (3,):
         return (pixels @ LUMA) / (255.0 * LUMA.sum())
@@ -133,35 +133,35 @@ def grey_image(image: Any, name: str) -> Array:
 
 
 def _read_pixels(path: Path, name: str) -> Array:
-    """The RGB pixels of an image file, (h, w, 3)."""
+    """Read the RGB pixels of an image file, (h, w, 3)."""
     try:
         import cv2
     except ImportError:
-        raise ImportError("images in files need OpenCV: pip install 'rekmeans[paper]'.") from None
+        raise ImportError(
+            "reading image files needs OpenCV: pip install 'rekmeans[paper]'."
+        ) from None
     try:
         data = path.read_bytes()
     except OSError as error:
         raise type(error)(
-            f"an image must be a file that can be read; {name} is not: {error.strerror}."
+            f"an image must be a readable file, got {name}: {error.strerror}."
         ) from None
     if data.startswith(JPEG) and JPEG_END not in data:
         raise ValueError(
-            f"an image must be complete; {name} is a truncated JPEG: fetch it again or leave it "
-            f"out."
+            f"an image must be complete, but {name} is a truncated JPEG. Download it again or "
+            f"remove it."
         )
     pixels = cv2.imdecode(np.frombuffer(data, np.uint8), cv2.IMREAD_COLOR) if data else None
     if pixels is None:
         raise ValueError(
-            f"an image must be in a format OpenCV reads; {name} is not, or is damaged: leave it "
-            f"out."
+            f"an image must be in a format OpenCV reads, but {name} is damaged or in another "
+            f"format. Convert or remove it."
         )
     return np.asarray(pixels)[:, :, ::-1]
 
 
 def shrink_image(picture: Array, side: int | None) -> Array:
-    """The picture with a longer side of at most `side` pixels, each the mean of the area it stands
-    for.
-    """
+    """Reduce a picture by area averaging so that its longer side has at most `side` pixels."""
     if side is None or max(picture.shape) <= side:
         return picture
     h, w = (max(1, round(n * side / max(picture.shape))) for n in picture.shape)
@@ -169,7 +169,7 @@ def shrink_image(picture: Array, side: int | None) -> Array:
 
 
 def _area_weights(m: int, n: int) -> Any:
-    """Share of each of n pixels in each of m larger ones, (m, n) CSR; rows add up to 1."""
+    """Return the share of each of n pixels in each of m larger ones, (m, n) CSR with row sums 1."""
     ends = np.arange(m + 1) * (n / m)
     pixels = np.arange(n)
     overlap = np.minimum(ends[1:, None], pixels + 1) - np.maximum(ends[:-1, None], pixels)

@@ -1,6 +1,4 @@
-"""The kernel study: how far means deviate for each kernel, what rectification changes, and where
-methods break.
-"""
+"""The kernel study: deviation of means for each kernel, effect of rectification, robustness."""
 
 from __future__ import annotations
 
@@ -36,27 +34,27 @@ def study_kernels(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Make the tables named, or all, and write them with their figures and a page.
+    """Compute the tables in `only`, or all, and write them with their figures and a page.
 
     Parameters
     ----------
     folder : Path
-        Gets index.html, results.json, a CSV for each table, an SVG and a PNG for each figure: all
-        of them, or none.
+        The output folder for index.html, results.json, a CSV for each table, and an SVG and a PNG
+        for each figure. If one of the files cannot be written, none of them is.
     plan : KernelPlan, default=FULL_STUDY
-        `FULL_STUDY` or `QUICK_STUDY` of `rekmeans_paper.kernel_study_fits`, or one of your own.
+        `FULL_STUDY` or `QUICK_STUDY` of `rekmeans_paper.kernel_study_fits`, or a plan of your own.
     only : sequence of str, default=()
-        Names of tables; none for all of `KERNEL_STUDY.tables`.
+        Names of tables. An empty sequence means all tables in `KERNEL_STUDY.tables`.
     workers : int or None, default=None
-        Processes; None for one a core. The answer is the same.
+        Number of processes. None means one per core. The results do not depend on it.
     progress : callable or None, default=None
-        Called with the fits done, the fits in all, and the set at work.
+        Called with the number of finished fits, the number of all fits, and the current dataset.
 
     Returns
     -------
     dict
-        What results.json holds: tables (name -> rows), files of figures, how it was run, why data
-        sets are missing.
+        The contents of results.json: tables (name -> rows), figure files, protocols, and the
+        missing datasets with the reasons.
     """
     return make_study(KERNEL_STUDY, folder, plan, only, workers, progress)
 
@@ -72,18 +70,17 @@ def _fit_kind(plan: KernelPlan) -> FitKind[KernelFit]:
 
 
 def _protocol_texts(plan: KernelPlan) -> dict[str, str]:
-    """How the tables were run."""
+    """Describe the protocols of the tables."""
     return {
-        "rows": f"at most {plan.rows} rows of a set, drawn once, and at most {MAX_CELLS} cells",
-        "clean": f"robust scale, values outside it clipped; {plan.starts} starts for deviation, "
-        f"{plan.tries} for rectification, each on its own; width: alpha, or a "
+        "rows": f"at most {plan.rows} rows and {MAX_CELLS} cells of a dataset, sampled once",
+        "clean": f"robust scale with clipped values; {plan.starts} separate starts for deviation, "
+        f"{plan.rectification_starts} for rectification; the width is alpha, or a "
         'multiple of gamma="auto" for as many clusters as classes',
-        "explicit maps": f"scikit-learn's, {N_COMPONENTS} components, the same gamma on the same "
-        f"scaled rows",
-        "dirt": f"normal errors {ERROR_WIDTH} standard deviations wide in a share of cells or "
-        f"rows; "
-        f"{plan.draws} draws, best of {N_STARTS} starts, true number of clusters; "
-        'ours at the defaults, and with beyond="wrap": the kernel alone',
+        "explicit maps": f"scikit-learn's maps with {N_COMPONENTS} components, the same gamma and "
+        f"the same scaled rows",
+        "gross errors": f"normal errors with {ERROR_WIDTH} standard deviations in a share of cells "
+        f"or rows; {plan.draws} draws, best of {N_STARTS} starts, true number of clusters; our "
+        'estimators with their defaults, and with beyond="wrap" (the kernel alone)',
     }
 
 

@@ -12,7 +12,7 @@ from .values import Row, Tables
 
 MARKS = "osD^vPX"
 TINTS = (*COLOURS, TEXT)
-LINE = 56  # letters of a legend that fit in a line
+LEGEND_WIDTH = 56  # characters of a legend that fit in a line
 KERNEL_TITLES = {"euler": "Euler", "rbf": "RBF", "laplace": "Laplace"}
 
 
@@ -29,7 +29,7 @@ def _kernel_panels(
         },
         across=lambda n_panels: 2 if n_panels == 4 else min(4, n_panels),
         legend_height=1.0,
-        legend_columns=lambda names: len(names) if len("".join(names)) < LINE else 4,
+        legend_columns=lambda names: len(names) if len("".join(names)) < LEGEND_WIDTH else 4,
         adjust=adjust,
     )
 
@@ -53,7 +53,7 @@ def _set_count_axis(ax: Axes, rows: list[Row]) -> None:
         int(k)
         for k in np.unique(np.concatenate([np.asarray(line.get_xdata()) for line in ax.lines]))
     ]
-    # nearer, and labels touch
+    # The labels of closer ticks would touch.
     apart = [k for i, k in enumerate(ticks) if not i or k >= 1.4 * ticks[i - 1]]
     ax.set_xticks(apart, labels=[str(k) for k in apart])
     ax.minorticks_off()
@@ -65,7 +65,7 @@ def _set_width_axis(ax: Axes, rows: list[Row]) -> None:
 
 
 def draw_widths(tables: Tables) -> Pictures:
-    """κ and the score against the width."""
+    """Draw κ and the score against the width."""
     parts = rows_by_kernel(tables["widths"])
     text = "Deviation degree κ of means against alpha, or gamma in multiples of auto"
     yield _kernel_panels(("width", "kappa"), "set", _set_width_axis).picture(
@@ -78,14 +78,14 @@ def draw_widths(tables: Tables) -> Pictures:
 
 
 def draw_cluster_deviations(tables: Tables) -> Pictures:
-    """κ against K."""
+    """Draw κ against K."""
     text = "Deviation degree κ of means against the number of clusters"
     panels = _kernel_panels(("k", "kappa"), "set", _set_count_axis)
     yield panels.picture("deviation_clusters", rows_by_kernel(tables["clusters"]), text)
 
 
 def draw_representation(tables: Tables) -> Pictures:
-    """The score against κ, a point for each fit."""
+    """Draw the score against κ, with a point for each fit."""
 
     def show_points(ax: Axes, rows: list[Row]) -> None:
         ax.set(xlim=(0, 1), ylim=(0, 1.02))
@@ -93,28 +93,29 @@ def draw_representation(tables: Tables) -> Pictures:
             line.set_linestyle("")
 
     every = rows_by_kernel(tables["widths"] + tables["clusters"])
-    text = "Representation score against κ: every width and number of clusters"
+    text = "Representation score against κ for all widths and numbers of clusters"
     yield _kernel_panels(("kappa", "score"), "set", show_points).picture("score_kappa", every, text)
 
 
 def draw_robustness(tables: Tables) -> Pictures:
-    """NMI against the share of gross errors: the mean over the sets, and each set."""
-    rows = [row | {"dirty": row["share"]} for row in tables["robustness"]]
+    """Draw NMI against the share of gross errors: the mean over the datasets, and each dataset."""
+    rows = tables["robustness"]
     sets = list(dict.fromkeys(row["set"] for row in rows))
-    others = ("k-means z", "k-means clipped")
+    baselines = ("k-means z", "k-means clipped")
 
-    def select_rows(dirt: str, beyond: str) -> list[Row]:
+    def select_rows(errors_in: str, beyond: str) -> list[Row]:
         return [
             row
             for row in rows
-            if row["dirt"] == dirt and (row["beyond"] == beyond or row["method"] in others)
+            if row["errors_in"] == errors_in
+            and (row["beyond"] == beyond or row["method"] in baselines)
         ]
 
-    def over_sets(group: list[Row]) -> list[Row]:
-        same: dict[tuple[str, float], list[float]] = {}
+    def mean_over_sets(group: list[Row]) -> list[Row]:
+        values: dict[tuple[str, float], list[float]] = {}
         for row in group:
-            same.setdefault((row["method"], row["share"]), []).append(row["nmi"])
-        return [{"method": m, "dirty": s, "nmi": sum(v) / len(v)} for (m, s), v in same.items()]
+            values.setdefault((row["method"], row["share"]), []).append(row["nmi"])
+        return [{"method": m, "share": s, "nmi": sum(v) / len(v)} for (m, s), v in values.items()]
 
     def set_axes(ax: Axes, rows: list[Row]) -> None:
         ax.set(
@@ -125,18 +126,21 @@ def draw_robustness(tables: Tables) -> Pictures:
         )
 
     means = {
-        f"{what}, {how}": over_sets(select_rows(what, beyond))
+        f"errors in {errors_in}, {how}": mean_over_sets(select_rows(errors_in, beyond))
         for beyond, how in (("ignore", "defaults"), ("wrap", "kernel alone"))
-        for what in ("cells", "rows")
+        for errors_in in ("cells", "rows")
     }
-    panels = _kernel_panels(("dirty", "nmi"), "method", set_axes)
-    yield panels.picture("robustness", means, "NMI over clean rows, mean over the sets")
-    for what in ("cells", "rows"):
+    panels = _kernel_panels(("share", "nmi"), "method", set_axes)
+    yield panels.picture(
+        "robustness", means, "Mean NMI over the datasets, without rows of errors only"
+    )
+    for errors_in in ("cells", "rows"):
         parts = {
-            name: [row for row in select_rows(what, "ignore") if row["set"] == name]
+            name: [row for row in select_rows(errors_in, "ignore") if row["set"] == name]
             for name in sets
         }
-        yield panels.picture(f"robustness_{what}", parts, f"NMI against dirty {what}, defaults")
+        text = f"NMI against the share of {errors_in} with gross errors, defaults"
+        yield panels.picture(f"robustness_{errors_in}", parts, text)
 
 
 KERNEL_FIGURES: dict[str, Figure] = {

@@ -1,6 +1,4 @@
-"""The fits of the kernel study: how much is run, mean and rectified centroids of each kernel,
-explicit maps, gross errors.
-"""
+"""The fits of the kernel study: its plans, the methods and baselines, and their records."""
 
 from __future__ import annotations
 
@@ -25,51 +23,57 @@ from . import datasets
 from .fit_records import Record, StudyFit
 from .values import Array
 
-ROWS = 1000  # of a set, drawn once: means of a kernel without a map take the square of them
-MAX_CELLS = 300_000  # of a set: fewer rows of wide ones
+# Rows sampled from a dataset. The cost of means of a kernel without an explicit map is quadratic.
+ROWS = 1000
+MAX_CELLS = 300_000  # per dataset, so that wide ones get fewer rows
 N_COMPONENTS = 256  # of an explicit map
-ERROR_WIDTH = 15  # standard deviations of a gross error
-N_STARTS = 3  # greedy k-means++ with swaps: more change the means by less than 0.002
+ERROR_WIDTH = 15  # of gross errors, in standard deviations
+# Greedy k-means++ with swaps. More starts change the means by less than 0.002.
+N_STARTS = 3
 
 
 @dataclass(frozen=True, order=True)
 class KernelFit(StudyFit):
-    """One fit. `width` is alpha or a multiple of gamma's "auto", `k` 0 for as many clusters as
-    classes.
+    """One fit.
+
+    `width` is alpha, or a multiple of gamma="auto". `k` is 0 to use the number of classes.
     """
 
-    part: str  # of the study: deviation, rectification or dirt
+    part: str  # of the study: deviation, rectification or gross errors
     method: str
     width: float = 1.0
     k: int = 0
-    dirt: str = "cells"
-    share: float = 0.0
+    errors_in: str = "cells"  # or "rows"
+    share: float = 0.0  # of cells or rows with gross errors
     seed: int = 0
 
 
 @dataclass(frozen=True)
 class KernelPlan:
-    """How much is run; widths are alphas for Euler and multiples of gamma="auto" for the others."""
+    """The size of a run.
+
+    Widths are values of alpha for Euler and multiples of gamma="auto" for the other kernels.
+    """
 
     sets: tuple[str, ...]
-    dirty: tuple[str, ...]  # those of them that get gross errors
+    error_sets: tuple[str, ...]  # the datasets that get gross errors
     rows: int
-    starts: int  # of the tables on deviation
-    tries: int  # of those on rectification
-    draws: int  # of dirt
+    starts: int  # in the tables on deviation
+    rectification_starts: int  # in the tables on rectification
+    draws: int  # of gross errors
     alphas: tuple[float, ...]
     multiples: tuple[float, ...]
     clusters: tuple[int, ...]
-    steep: float  # the second width of the table on rectification, times the first
+    steep: float  # the second width of the table on rectification, relative to the first
     shares: tuple[float, ...]
 
 
 FULL_STUDY = KernelPlan(
     sets=(datasets.MOONS, *datasets.LOW),
-    dirty=(datasets.MOONS, *datasets.LOW),
+    error_sets=(datasets.MOONS, *datasets.LOW),
     rows=ROWS,
     starts=3,
-    tries=5,
+    rectification_starts=5,
     draws=2,
     alphas=(0.1, 0.3, 0.5, 0.7, 0.9, 1.2, 1.8),
     multiples=(1 / 64, 1 / 16, 1 / 4, 1 / 2, 1.0, 2.0, 4.0),
@@ -79,10 +83,10 @@ FULL_STUDY = KernelPlan(
 )
 QUICK_STUDY = KernelPlan(
     sets=(datasets.MOONS, "wine", "seeds", "pendigits", "satimage"),
-    dirty=(datasets.MOONS, "wine", "seeds", "pendigits", "satimage"),
+    error_sets=(datasets.MOONS, "wine", "seeds", "pendigits", "satimage"),
     rows=600,
     starts=2,
-    tries=3,
+    rectification_starts=3,
     draws=1,
     alphas=(0.1, 0.5, 0.9, 1.8),
     multiples=(1 / 16, 1 / 4, 1.0, 4.0),
@@ -93,24 +97,22 @@ QUICK_STUDY = KernelPlan(
 
 
 def sample_table(name: str, rows: int = ROWS) -> tuple[Array, Array]:
-    """Rows of a set in a fixed random order: at most `rows`, and no more than MAX_CELLS cells."""
+    """Sample at most `rows` rows and MAX_CELLS cells of a dataset, in a fixed random order."""
     data = datasets.load(name)
-    most = min(rows, max(1, MAX_CELLS // data.X.shape[1]))
-    some = np.random.default_rng(0).permutation(len(data.X))[:most]
-    return data.X[some].astype(np.float64), data.y[some]
+    n_rows = min(rows, max(1, MAX_CELLS // data.X.shape[1]))
+    sample = np.random.default_rng(0).permutation(len(data.X))[:n_rows]
+    return data.X[sample].astype(np.float64), data.y[sample]
 
 
 @lru_cache(maxsize=2)
 def _cached_table(name: str, rows: int) -> tuple[Array, Array]:
-    """Workers take a set's fits one after another."""
+    """Cache the sample, because a worker runs the fits of a dataset one after another."""
     return sample_table(name, rows)
 
 
 @lru_cache(maxsize=16)
 def reference_gamma(name: str, rows: int, kernel: str) -> float:
-    """gamma="auto" of a set with as many clusters as classes; the same for every k that is
-    tried.
-    """
+    """Return gamma="auto" of a dataset for as many clusters as classes, used for every k."""
     X, y = _cached_table(name, rows)
     k = len(np.unique(y))
     return (
@@ -121,9 +123,7 @@ def reference_gamma(name: str, rows: int, kernel: str) -> float:
 
 
 def kernel_parameters(fit: KernelFit, rows: int, kernel: str) -> dict[str, Any]:
-    """Parameters of a fit on clean rows: values outside the robust range clipped, so that no cell
-    is missing.
-    """
+    """Return the parameters of a fit on clean rows, with values clipped to the robust range."""
     has_gamma = KERNELS[kernel].has_width
     width = (
         {"gamma": fit.width * reference_gamma(fit.dataset, rows, kernel)}
@@ -134,9 +134,7 @@ def kernel_parameters(fit: KernelFit, rows: int, kernel: str) -> dict[str, Any]:
 
 
 def measure_deviation(fit: KernelFit, rows: int) -> Record:
-    """Mean deviation degree of kernel k-means' own means, and how well points represent the rows of
-    its clusters.
-    """
+    """Measure the mean deviation degree and the representation score of kernel k-means."""
     X, y = _cached_table(fit.dataset, rows)
     k = fit.k or len(np.unique(y))
     model = KernelKMeans(k, centroids="mean", **kernel_parameters(fit, rows, fit.method)).fit(X)
@@ -147,13 +145,11 @@ def measure_deviation(fit: KernelFit, rows: int) -> Record:
 
 
 def measure_rectification(fit: KernelFit, rows: int) -> Record:
-    """NMI and ACC of a method on clean rows; for kernel k-means also κ and the representation
-    score.
-    """
+    """Measure NMI and ACC of a method on clean rows, and κ and the score of kernel k-means."""
     X, y = _cached_table(fit.dataset, rows)
     k = len(np.unique(y))
-    if fit.method in YARDSTICKS:
-        return _agreement(y, YARDSTICKS[fit.method](fit, rows, X, k))
+    if fit.method in BASELINES:
+        return _agreement(y, BASELINES[fit.method](fit, rows, X, k))
     kernel, rule = fit.method.split()
     parameters: dict[str, Any] = kernel_parameters(fit, rows, kernel) | {"centroids": rule}
     model = KernelKMeans(k, **parameters).fit(X)
@@ -166,14 +162,12 @@ def _agreement(y: Array, labels: Array) -> Record:
 
 
 def k_means_z_labels(fit: KernelFit, rows: int, X: Array, k: int) -> Array:
-    """scikit-learn's k-means on z-scores."""
+    """Cluster z-scores with scikit-learn's k-means."""
     return _k_means_labels(StandardScaler().fit_transform(X), k, fit.seed)
 
 
 def fourier_labels(fit: KernelFit, rows: int, X: Array, k: int) -> Array:
-    """k-means of random Fourier features of the RBF kernel, at the same gamma on the same scaled
-    rows.
-    """
+    """Cluster random Fourier features of the RBF kernel, with the same gamma and scaled rows."""
     gamma = fit.width * reference_gamma(fit.dataset, rows, "rbf")
     F = RBFSampler(gamma=gamma, n_components=N_COMPONENTS, random_state=fit.seed).fit_transform(
         clip_to_robust_range(X)
@@ -182,14 +176,14 @@ def fourier_labels(fit: KernelFit, rows: int, X: Array, k: int) -> Array:
 
 
 def nystroem_labels(kernel: str, theirs: str) -> Callable[[KernelFit, int, Array, int], Array]:
-    """k-means of Nystroem's features of the kernel, at the same gamma on the same scaled rows."""
+    """Return a function that clusters Nystroem features, with the same gamma and scaled rows."""
 
     def labels(fit: KernelFit, rows: int, X: Array, k: int) -> Array:
         gamma = fit.width * reference_gamma(fit.dataset, rows, kernel)
-        most = min(N_COMPONENTS, len(X))
-        F = Nystroem(theirs, gamma=gamma, n_components=most, random_state=fit.seed).fit_transform(
-            clip_to_robust_range(X)
-        )
+        n_components = min(N_COMPONENTS, len(X))
+        F = Nystroem(
+            theirs, gamma=gamma, n_components=n_components, random_state=fit.seed
+        ).fit_transform(clip_to_robust_range(X))
         return _k_means_labels(F, k, fit.seed)
 
     return labels
@@ -199,7 +193,7 @@ def _k_means_labels(F: Array, k: int, seed: int) -> Array:
     return KMeans(k, n_init=1, random_state=seed).fit_predict(F)
 
 
-YARDSTICKS: dict[str, Callable[[KernelFit, int, Array, int], Array]] = {
+BASELINES: dict[str, Callable[[KernelFit, int, Array, int], Array]] = {
     "k-means z": k_means_z_labels,
     "rbf Fourier features": fourier_labels,
     "rbf Nystroem": nystroem_labels("rbf", "rbf"),
@@ -208,7 +202,10 @@ YARDSTICKS: dict[str, Callable[[KernelFit, int, Array, int], Array]] = {
 
 
 def add_gross_errors(X: Array, kind: str, share: float, seed: int) -> tuple[Array, Array]:
-    """X with gross errors in a share of its cells or rows, and which rows stay countable."""
+    """Add gross errors to a share of the cells or rows, and return a mask of the rows to score.
+
+    The mask excludes rows in which every cell is an error.
+    """
     random = np.random.default_rng(seed)
     noise = X.mean(axis=0) + ERROR_WIDTH * X.std(axis=0) * random.standard_normal(X.shape)
     bad = (
@@ -220,36 +217,36 @@ def add_gross_errors(X: Array, kind: str, share: float, seed: int) -> tuple[Arra
 
 
 def kmeans_z(X: Array, k: int, seed: int) -> Array:
-    """scikit-learn's k-means on z-scores."""
+    """Cluster z-scores with scikit-learn's k-means."""
     return KMeans(k, n_init=N_STARTS, random_state=seed).fit_predict(
         StandardScaler().fit_transform(X)
     )
 
 
 def kmeans_clipped(X: Array, k: int, seed: int) -> Array:
-    """scikit-learn's k-means on rows clipped to the robust range: the best simple recipe."""
+    """Cluster rows clipped to the robust range with scikit-learn's k-means, a strong baseline."""
     return KMeans(k, n_init=N_STARTS, random_state=seed).fit_predict(clip_to_robust_range(X))
 
 
 def clip_to_robust_range(X: Array) -> Array:
-    """The rows in robust units, values outside the bounds moved to them."""
+    """Return the rows in robust units, clipped to the bounds."""
     return robust_scale(MemoryTable(X).column_summary()).to_units(X, "clip")
 
 
 def measure_gross_errors(fit: KernelFit, rows: int) -> Record:
-    """NMI over the rows that are not wholly dirty."""
+    """Measure NMI over the rows that have at least one correct cell."""
     X, y = _cached_table(fit.dataset, rows)
-    X_dirty, clean = (
-        add_gross_errors(X, fit.dirt, fit.share, fit.seed)
+    X_errors, scored = (
+        add_gross_errors(X, fit.errors_in, fit.share, fit.seed)
         if fit.share
         else (X, np.ones(len(X), bool))
     )
-    labels = ROBUST[fit.method](X_dirty, len(np.unique(y)), fit.seed)
-    return {"nmi": normalized_mutual_info(y[clean], labels[clean])}
+    labels = ROBUST[fit.method](X_errors, len(np.unique(y)), fit.seed)
+    return {"nmi": normalized_mutual_info(y[scored], labels[scored])}
 
 
 def default_labels(kind: Any, **parameters: Any) -> Callable[[Array, int, int], Array]:
-    """An estimator of ours at its defaults but for these parameters."""
+    """Return a function that fits an estimator with its defaults except for `parameters`."""
     return lambda X, k, seed: (
         kind(k, n_init=N_STARTS, n_threads=1, random_state=seed, **parameters).fit(X).labels_
     )
@@ -262,27 +259,29 @@ OURS: dict[str, tuple[Any, dict[str, Any]]] = {
     "rectified Laplace": (KernelKMeans, {"kernel": "laplace"}),
     "KFCM": (FuzzyCMeans, {"kernel": "rbf"}),
 }
-ALONE = ", wrap"  # the kernel alone: values outside the robust range neither ignored nor clipped
+# Suffix of a method that uses the kernel alone: values outside the robust range are neither
+# ignored nor clipped.
+WRAP_SUFFIX = ", wrap"
 ROBUST: dict[str, Callable[[Array, int, int], Array]] = (
     {"k-means z": kmeans_z, "k-means clipped": kmeans_clipped}
     | {name: default_labels(kind, **more) for name, (kind, more) in OURS.items()}
     | {
-        name + ALONE: default_labels(kind, beyond="wrap", **more)
+        name + WRAP_SUFFIX: default_labels(kind, beyond="wrap", **more)
         for name, (kind, more) in OURS.items()
     }
 )
 PARTS: dict[str, Callable[[KernelFit, int], Record]] = {
     "deviation": measure_deviation,
     "rectification": measure_rectification,
-    "dirt": measure_gross_errors,
+    "gross errors": measure_gross_errors,
 }
 
 
 def measure_kernel_fit(fit: KernelFit, rows: int) -> Record:
-    """The record of a fit on at most `rows` rows of its set."""
+    """Return the record of a fit on at most `rows` rows of its dataset."""
     return PARTS[fit.part](fit, rows)
 
 
 def task_key(fit: KernelFit) -> tuple[Any, ...]:
-    """Fits that differ in seed, clusters and gross errors only go to a worker together."""
+    """Return the key of fits that one worker runs: only seed, clusters and errors may differ."""
     return fit.dataset, fit.part, fit.method, fit.width

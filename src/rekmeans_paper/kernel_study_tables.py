@@ -1,4 +1,4 @@
-"""The tables of the kernel study: the fits each needs, and tidy rows (dicts) from their records."""
+"""The tables of the kernel study: the fits they need, and their rows computed from the records."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from statistics import fmean, pstdev
 from typing import Any
 
 from .fit_records import Record
-from .kernel_study_fits import ALONE, ROBUST, YARDSTICKS, KernelFit, KernelPlan
+from .kernel_study_fits import BASELINES, ROBUST, WRAP_SUFFIX, KernelFit, KernelPlan
 from .study import StudyRecords, StudyTable
 from .values import Row, six_digits
 
@@ -16,30 +16,30 @@ KINDS = ("cells", "rows")
 RADIAL = ("rbf", "laplace")
 CENTROID_RULES = ("mean", "rectified")
 KernelRecords = StudyRecords[KernelPlan, KernelFit]
-Names = dict[str, str]  # of the available data sets
+Names = dict[str, str]  # of the available datasets
 DEFAULT_WIDTHS = {"euler": 0.9, "rbf": 1.0, "laplace": 1.0, "laplace-l2": 1.0}
 
 
 def study_sets(plan: KernelPlan) -> tuple[str, ...]:
-    """Every set of the plan."""
-    return plan.sets + plan.dirty
+    """Return all datasets of the plan."""
+    return plan.sets + plan.error_sets
 
 
 def _present(sets: tuple[str, ...], names: Names) -> list[str]:
-    """Those of the sets that are available."""
+    """Return the available ones among the datasets."""
     return [name for name in sets if name in names]
 
 
 def widths(plan: KernelPlan) -> dict[str, tuple[float, ...]]:
-    """The widths tried, by kernel."""
+    """Return the widths to run, by kernel."""
     return {"euler": plan.alphas} | dict.fromkeys(RADIAL, plan.multiples)
 
 
 def width_fits(plan: KernelPlan, names: Names) -> Iterator[KernelFit]:
-    for name, (kernel, tried), seed in product(
+    for name, (kernel, values), seed in product(
         _present(plan.sets, names), widths(plan).items(), range(plan.starts)
     ):
-        yield from (KernelFit(name, "deviation", kernel, width, seed=seed) for width in tried)
+        yield from (KernelFit(name, "deviation", kernel, width, seed=seed) for width in values)
 
 
 def cluster_fits(plan: KernelPlan, names: Names) -> Iterator[KernelFit]:
@@ -56,34 +56,34 @@ def deviation_fits(plan: KernelPlan, names: Names) -> Iterator[KernelFit]:
 
 def rectification_fits(plan: KernelPlan, names: Names) -> Iterator[KernelFit]:
     for name, steep, seed in product(
-        _present(plan.sets, names), (1.0, plan.steep), range(plan.tries)
+        _present(plan.sets, names), (1.0, plan.steep), range(plan.rectification_starts)
     ):
         for (kernel, width), rule in product(DEFAULT_WIDTHS.items(), CENTROID_RULES):
             yield KernelFit(name, "rectification", f"{kernel} {rule}", width * steep, seed=seed)
-        for method in YARDSTICKS:
-            if method != "k-means z" or steep == 1.0:  # it has no width
+        for method in BASELINES:
+            if method != "k-means z" or steep == 1.0:  # k-means z has no width
                 yield KernelFit(name, "rectification", method, steep, seed=seed)
 
 
 def gross_error_fits(plan: KernelPlan, names: Names) -> Iterator[KernelFit]:
-    for name, method, seed in product(_present(plan.dirty, names), ROBUST, range(plan.draws)):
-        yield KernelFit(name, "dirt", method, seed=seed)
+    for name, method, seed in product(_present(plan.error_sets, names), ROBUST, range(plan.draws)):
+        yield KernelFit(name, "gross errors", method, seed=seed)
         yield from (
-            KernelFit(name, "dirt", method, dirt=dirt, share=share, seed=seed)
-            for dirt, share in product(KINDS, plan.shares)
+            KernelFit(name, "gross errors", method, errors_in=kind, share=share, seed=seed)
+            for kind, share in product(KINDS, plan.shares)
         )
 
 
 def _over_seeds(
     records: dict[KernelFit, Record], fits: Iterable[KernelFit]
 ) -> dict[tuple[Any, ...], list[Record]]:
-    """Records by everything but the seed, in the order of the fits."""
-    same: dict[tuple[Any, ...], list[Record]] = {}
+    """Group the records of fits that differ only in their seed, in the order of the fits."""
+    groups: dict[tuple[Any, ...], list[Record]] = {}
     for fit in fits:
-        same.setdefault(
-            (fit.dataset, fit.method, fit.width, fit.k, fit.dirt, fit.share), []
+        groups.setdefault(
+            (fit.dataset, fit.method, fit.width, fit.k, fit.errors_in, fit.share), []
         ).append(records[fit])
-    return same
+    return groups
 
 
 def _deviation_rows(study: KernelRecords, fits: Iterable[KernelFit]) -> list[Row]:
@@ -106,24 +106,22 @@ def _deviation_rows(study: KernelRecords, fits: Iterable[KernelFit]) -> list[Row
 
 
 def width_rows(study: KernelRecords) -> list[Row]:
-    """κ of the means against the width of the kernel, with as many clusters as classes."""
+    """Return κ of the means for each kernel width, with as many clusters as classes."""
     return _deviation_rows(study, width_fits(study.plan, study.names))
 
 
 def cluster_rows(study: KernelRecords) -> list[Row]:
-    """κ of the means against the number of clusters, at the default width."""
+    """Return κ of the means for each number of clusters, with the default width."""
     return _deviation_rows(study, cluster_fits(study.plan, study.names))
 
 
 def representation_rows(study: KernelRecords) -> list[Row]:
-    """For each kernel and set the fits of least and of greatest κ, with the representation score of
-    their clusters.
-    """
+    """Return the fits with the smallest and largest κ for each kernel and dataset."""
     every = width_rows(study) + cluster_rows(study)
     rows = []
     for kernel, name in product(widths(study.plan), _present(study.plan.sets, study.names)):
         group = [row for row in every if (row["kernel"], row["set"]) == (kernel, name)]
-        for which, choose in (("least", min), ("greatest", max)):
+        for which, choose in (("smallest", min), ("largest", max)):
             row = choose(group, key=lambda row: row["kappa"])
             rows.append(
                 {"kernel": kernel, "set": name, "of all": f"{which} kappa"}
@@ -137,8 +135,9 @@ def _select_columns(row: Row, names: str) -> Row:
 
 
 def rectification_rows(study: KernelRecords) -> list[Row]:
-    """NMI and ACC of mean and rectified centroids and of the yardsticks; `change` is rectified less
-    mean.
+    """Return NMI and ACC of mean centroids, rectified centroids and the baselines.
+
+    `change` is the NMI of rectified centroids minus that of means.
     """
     rows = []
     for (name, method, width, *_), group in _over_seeds(
@@ -174,7 +173,7 @@ def rectification_rows(study: KernelRecords) -> list[Row]:
 
 
 def rectification_mean_rows(study: KernelRecords) -> list[Row]:
-    """The same over the sets."""
+    """Return the means of `rectification_rows` over the datasets."""
     every = rectification_rows(study)
     rows = []
     for key in dict.fromkeys((row["kernel"], row["method"], row["width"]) for row in every):
@@ -191,14 +190,14 @@ def rectification_mean_rows(study: KernelRecords) -> list[Row]:
 
 
 def robustness_rows(study: KernelRecords) -> list[Row]:
-    """NMI over the rows that are not wholly dirty, against the share of gross errors."""
+    """Return NMI over the scored rows for each share of gross errors."""
     rows = []
-    for (name, method, _, _, dirt, share), group in _over_seeds(
+    for (name, method, _, _, errors_in, share), group in _over_seeds(
         study.records, gross_error_fits(study.plan, study.names)
     ).items():
         values = [r["nmi"] for r in group]
-        for kind in (dirt,) if share else KINDS:  # the clean fits stand for both
-            row: Row = {"set": name, "dirt": kind, "share": share} | _method_columns(method)
+        for kind in (errors_in,) if share else KINDS:  # fits without errors count for both kinds
+            row: Row = {"set": name, "errors_in": kind, "share": share} | _method_columns(method)
             rows.append(
                 row
                 | {
@@ -211,65 +210,63 @@ def robustness_rows(study: KernelRecords) -> list[Row]:
 
 
 def _method_columns(method: str) -> Row:
-    """The name, and what happens to values beyond the robust range."""
-    if method.endswith(ALONE):
-        return {"method": method.removesuffix(ALONE), "beyond": "wrap"}
+    """Return the name of a method and its treatment of values outside the robust range."""
+    if method.endswith(WRAP_SUFFIX):
+        return {"method": method.removesuffix(WRAP_SUFFIX), "beyond": "wrap"}
     return {"method": method, "beyond": None if method.startswith("k-means") else "ignore"}
 
 
 def robustness_mean_rows(study: KernelRecords) -> list[Row]:
-    """Mean NMI over the sets at each share, and the first share at which it is below half of the
-    clean one.
-    """
+    """Return the mean NMI over the datasets for each share, and the share that halves it."""
     every = robustness_rows(study)
     rows = []
     for key in method_keys(every):
-        group = [row for row in every if (row["dirt"], row["method"], row["beyond"]) == key]
-        course = {
+        group = [row for row in every if (row["errors_in"], row["method"], row["beyond"]) == key]
+        nmi_by_share = {
             s: six_digits(fmean(r["nmi"] for r in group if r["share"] == s))
             for s in (0.0, *study.plan.shares)
         }
-        row: Row = dict(zip(("dirt", "method", "beyond"), key, strict=True))
-        row |= {f"{share:.0%}" if share else "clean": nmi for share, nmi in course.items()}
-        rows.append(row | {"breaks": breaking_share(course)})
+        row: Row = dict(zip(("errors_in", "method", "beyond"), key, strict=True))
+        row |= {f"{share:.0%}" if share else "clean": nmi for share, nmi in nmi_by_share.items()}
+        rows.append(row | {"breaks": breaking_share(nmi_by_share)})
     return rows
 
 
 def method_keys(rows: list[Row]) -> list[tuple[Any, ...]]:
-    """(dirt, method, beyond), those on cells first."""
+    """Return the distinct (errors_in, method, beyond), with errors in cells first."""
     return sorted(
-        dict.fromkeys((row["dirt"], row["method"], row["beyond"]) for row in rows),
+        dict.fromkeys((row["errors_in"], row["method"], row["beyond"]) for row in rows),
         key=lambda key: key[0],
     )
 
 
 def break_rows(study: KernelRecords) -> list[Row]:
-    """Where each method breaks on each set: the first share at which its NMI is below half of its
-    clean one.
-    """
+    """Return the share of gross errors that halves the NMI of each method on each dataset."""
     every = robustness_rows(study)
     rows = []
     for key in method_keys(every):
-        row: Row = dict(zip(("dirt", "method", "beyond"), key, strict=True))
-        for name in _present(study.plan.dirty, study.names):
+        row: Row = dict(zip(("errors_in", "method", "beyond"), key, strict=True))
+        for name in _present(study.plan.error_sets, study.names):
             group = [
-                r for r in every if (r["dirt"], r["method"], r["beyond"], r["set"]) == (*key, name)
+                r
+                for r in every
+                if (r["errors_in"], r["method"], r["beyond"], r["set"]) == (*key, name)
             ]
             row[name] = breaking_share({r["share"]: r["nmi"] for r in group})
         rows.append(row)
     return rows
 
 
-def breaking_share(course: dict[float, float]) -> str:
-    """The first share, in order, whose NMI is below half of that at share 0."""
-    worse = [share for share in sorted(course) if course[share] < course[0.0] / 2]
-    return f"{worse[0]:.0%}" if worse else "never"
+def breaking_share(nmi_by_share: dict[float, float]) -> str:
+    """Return the smallest share whose NMI is below half of the NMI at share 0."""
+    below_half = [
+        share for share in sorted(nmi_by_share) if nmi_by_share[share] < nmi_by_share[0.0] / 2
+    ]
+    return f"{below_half[0]:.0%}" if below_half else "never"
 
 
 def claim_rows(study: KernelRecords) -> list[Row]:
-    """What the paper says of Euler's means, for every kernel, and what rectified points should do,
-    each counted.
-    """
+    """Count how often the paper's claims about means, and ours about rectified centroids, hold."""
     wide, many, points = width_rows(study), cluster_rows(study), rectification_rows(study)
     pairs = list(product(widths(study.plan), _present(study.plan.sets, study.names)))
 
@@ -294,13 +291,13 @@ def claim_rows(study: KernelRecords) -> list[Row]:
         for p in pairs
     ]
     bounded = [0 <= row["score"] <= 1 for row in wide + many]
-    # the grid of Euler rounds at 2^-23
+    # Euler rounds to a grid of 2^-23.
     on = [row["kappa"] < 1e-6 for row in points if row["method"] == "rectified"]
     level = [abs(row["change"]) <= 0.05 for row in points if row["method"] == "rectified"]
     counted = {
         "means deviate less as the kernel flattens": flat,
-        "means deviate less as clusters become more": fewer,
-        "points represent rows better as the kernel flattens": rises,
+        "means deviate less as the number of clusters grows": fewer,
+        "centroids represent rows better as the kernel flattens": rises,
         "the representation score lies between 0 and 1": bounded,
         "rectified centroids lie on the mapped data": on,
         "rectification changes NMI by at most 0.05": level,
@@ -322,7 +319,7 @@ def claim_fits(plan: KernelPlan, names: Names) -> Iterator[KernelFit]:
 
 
 KERNEL_TABLES: dict[str, StudyTable[KernelPlan, KernelFit]] = {
-    "claims": StudyTable("What holds", claim_rows, study_sets, claim_fits),
+    "claims": StudyTable("Claims, and how often they hold", claim_rows, study_sets, claim_fits),
     "widths": StudyTable(
         "Deviation degree of means against the width of the kernel",
         width_rows,
@@ -336,33 +333,36 @@ KERNEL_TABLES: dict[str, StudyTable[KernelPlan, KernelFit]] = {
         cluster_fits,
     ),
     "representation": StudyTable(
-        "Representation score where means deviate least and most",
+        "Representation score at the smallest and the largest deviation",
         representation_rows,
         study_sets,
         deviation_fits,
     ),
     "rectification_means": StudyTable(
-        "What rectification changes: mean over the sets",
+        "Effect of rectification: mean over the datasets",
         rectification_mean_rows,
         study_sets,
         rectification_fits,
     ),
     "rectification": StudyTable(
-        "What rectification changes, set by set", rectification_rows, study_sets, rectification_fits
+        "Effect of rectification on each dataset",
+        rectification_rows,
+        study_sets,
+        rectification_fits,
     ),
     "robustness_means": StudyTable(
-        "NMI under gross errors: mean over the sets",
+        "NMI under gross errors: mean over the datasets",
         robustness_mean_rows,
         study_sets,
         gross_error_fits,
     ),
     "breaks": StudyTable(
-        "Where each method breaks: share of gross errors that halves its NMI",
+        "Breakdown: the share of gross errors that halves the NMI of a method",
         break_rows,
         study_sets,
         gross_error_fits,
     ),
     "robustness": StudyTable(
-        "NMI under gross errors, set by set", robustness_rows, study_sets, gross_error_fits
+        "NMI under gross errors on each dataset", robustness_rows, study_sets, gross_error_fits
     ),
 }

@@ -1,7 +1,4 @@
-"""The methods of the tables, each a function of a case:
-
-EulerK, REK1, REK2 in angles and as printed, plain k-means.
-"""
+"""The methods of the tables: EulerK, REK1, REK2 (correct and as printed) and k-means."""
 
 from __future__ import annotations
 
@@ -24,8 +21,9 @@ from .values import Array
 
 @dataclass(frozen=True)
 class Case:
-    """One fit to make: rows, clusters, the map, and the start, which all Euler methods of a seed
-    share.
+    """The input of one fit: rows, number of clusters, map and start.
+
+    All Euler methods with the same seed use the same start.
     """
 
     X: Array
@@ -38,9 +36,7 @@ class Case:
 
 
 class Outcome(NamedTuple):
-    """The result of a method; `course` is the objective after each pass, empty where the method
-    does not say.
-    """
+    """The result of a method; `course` is the objective after each pass, if it is available."""
 
     labels: Array
     kappa: float | None
@@ -50,34 +46,34 @@ class Outcome(NamedTuple):
 
 
 def euler_k(case: Case) -> Outcome:
-    """Euler k-means: means inside the circle."""
+    """Run Euler k-means, whose centroids are means inside the circle."""
     return _fit_outcome(EulerKMeans, case)
 
 
 def rek1(case: Case) -> Outcome:
-    """Rectified Euler k-means by the estimator."""
+    """Run rectified Euler k-means with the estimator."""
     return _fit_outcome(RectifiedEulerKMeans, case)
 
 
 def rek2(case: Case) -> Outcome:
-    """Rectified Euler k-means by the plain loop over angles."""
+    """Run rectified Euler k-means with the plain loop over angles."""
     return _angle_outcome(angles.fit_angles(*starting_state(case)))
 
 
 def rek2_printed(case: Case) -> Outcome:
-    """The plain loop with the update as printed."""
+    """Run the plain loop with the printed update."""
     return _angle_outcome(angles.fit_printed_angles(*starting_state(case)))
 
 
 def k_means(case: Case) -> Outcome:
-    """scikit-learn's k-means on the rows as they are."""
+    """Run scikit-learn's k-means on unscaled rows."""
     init: Any = "random" if case.init == "random" else "k-means++"
     model = KMeans(case.k, init=init, n_init=1, random_state=case.seed).fit(case.X)
     return Outcome(model.labels_, None, float(model.inertia_), int(model.n_iter_))
 
 
 def k_means_of_z_scores(case: Case) -> Outcome:
-    """scikit-learn's k-means on z-scores of the columns."""
+    """Run scikit-learn's k-means on z-scores of the columns."""
     return k_means(replace(case, X=StandardScaler().fit_transform(case.X)))
 
 
@@ -89,11 +85,11 @@ PAPER_METHODS: dict[str, Callable[[Case], Outcome]] = {
     "k-means": k_means,
     "k-means z": k_means_of_z_scores,
 }
-EULER = ("EulerK", "REK1", "REK2", "REK2 printed")  # those that alpha and the scale matter to
+EULER = ("EulerK", "REK1", "REK2", "REK2 printed")  # the methods that use alpha and the scale
 
 
 def make_estimator(kind: Any, case: Case) -> Any:
-    """The estimator of this kind for one start, not fitted."""
+    """Return an unfitted estimator of the class `kind` for one start."""
     parameters = {
         "alpha": case.alpha,
         "scale": case.scale,
@@ -116,14 +112,14 @@ def _fit_outcome(kind: Any, case: Case) -> Outcome:
 
 
 def starting_state(case: Case) -> tuple[Rows, Array]:
-    """The mapped rows, and the starting centroids that the estimator takes from this seed."""
+    """Return the mapped rows and the starting centroids of the estimator with this seed."""
     model = make_estimator(RectifiedEulerKMeans, case)
     placed = place_for_fit(model, case.X)
     return placed.rows, next(starting_centroids(model, placed)).f
 
 
 def mapped_rows(case: Case) -> Array:
-    """The mapped rows as complex numbers of modulus 1, (n, d)."""
+    """Return the mapped rows as complex numbers of modulus 1, (n, d)."""
     parameters: dict[str, Any] = {"alpha": case.alpha, "scale": case.scale, "beyond": case.beyond}
     F = EulerMap(**parameters).fit_transform(case.X)
     return F[:, : F.shape[1] // 2] + 1j * F[:, F.shape[1] // 2 :]
@@ -136,5 +132,5 @@ def _angle_outcome(fit: angles.AngleFit) -> Outcome:
 
 
 def count_rises(course: tuple[float, ...]) -> int:
-    """Passes after which the objective was higher than before."""
+    """Count the passes that raised the objective."""
     return int((np.diff(course) > 0).sum())

@@ -1,7 +1,4 @@
-"""The printed figures of Lin & Chen (2021), as facts:
-
-NMI, ACC, κ, sizes, the grid of alpha; from published.json.
-"""
+"""The printed values of Lin & Chen (2021): NMI, ACC, κ, dataset sizes and the grid of alpha."""
 
 from __future__ import annotations
 
@@ -24,14 +21,14 @@ READ_AS: dict[str, str] = PUBLISHED["nmi_columns_read_as"]
 
 
 class PrintedValue(NamedTuple):
-    """A printed cell, in percent."""
+    """A printed table cell, in percent."""
 
     mean: float
     std: float
 
 
 def printed_value(measure: str, method: str, name: str) -> PrintedValue | None:
-    """The cell as printed; None where the paper has none.
+    """Return a table cell as printed, or None if the paper has no such cell.
 
     Examples
     --------
@@ -44,7 +41,9 @@ def printed_value(measure: str, method: str, name: str) -> PrintedValue | None:
 
 
 def reference_value(measure: str, method: str, name: str) -> PrintedValue | None:
-    """The cell ours is compared with: as printed, but for the three NMI columns that look rotated.
+    """Return the printed value to compare with.
+
+    This is the printed cell, except in the three NMI columns that look rotated.
 
     Examples
     --------

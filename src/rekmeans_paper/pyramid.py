@@ -1,6 +1,4 @@
-"""Spatial pyramid: how often each of the visual words occurs in the image, its quarters, its
-sixteenths, ...
-"""
+"""Spatial pyramid: counts of visual words in an image, its quarters, its sixteenths, and so on."""
 
 from __future__ import annotations
 
@@ -23,26 +21,29 @@ from .images import grey_image, image_list, image_name, shrink_image
 from .sift import SIDE_BINS, UNIT, Squares, describe_squares
 from .values import Array, require_choice, require_integer
 
-ALPHA = 1.0  # half-turns for the unit length of a descriptor: the most that keeps near near
-# a pass that lowers the objective by less no longer changes what the words are good for
-FALL = 1e-4
-# squares drawn from an image; more images than max_descriptors / 50 need not be read for the words
-LEAST_SHARE = 50
-NEIGHBOURS = 5  # words that share a square in soft coding; more only blur
-AT_ONCE = 16  # images whose squares are in memory at a time
+# Half-turns per unit length of a descriptor. Larger values wrap around.
+ALPHA = 1.0
+# A smaller relative fall of the objective does not change the words noticeably.
+TOLERANCE = 1e-4
+# Squares sampled from an image, so that the codebook needs at most max_descriptors / 50 images.
+MIN_SQUARES_PER_IMAGE = 50
+N_NEIGHBOURS = 5  # words that share a square in soft coding; more words only blur the counts
+BATCH_SIZE = 16  # images held in memory at the same time
 
 
 def _hard_shares(codebook: RectifiedEulerKMeans, V: Array) -> tuple[Array, Array]:
-    """The nearest word of each square, alone, (p, 1)."""
+    """Return the nearest word of each square, (p, 1), with a share of 1."""
     return codebook.predict(V)[:, None], np.ones((len(V), 1))
 
 
 def _soft_shares(codebook: RectifiedEulerKMeans, V: Array) -> tuple[Array, Array]:
-    """The nearest words, (p, 5), sharing in proportion to exp(-D/s), s the mean squared distance D
-    of the fit.
+    """Return the nearest words (p, 5) of each square and their shares.
+
+    The shares are proportional to exp(-D/s), where D is the squared distance and s its mean over
+    the fit.
     """
     D = codebook.transform(V) ** 2
-    m = min(NEIGHBOURS, D.shape[1])
+    m = min(N_NEIGHBOURS, D.shape[1])
     words = np.argpartition(D, m - 1, axis=1)[:, :m]
     near = np.take_along_axis(D, words, axis=1)
     spread = max(codebook.inertia_ / len(codebook.labels_), np.finfo(float).tiny)
@@ -69,49 +70,52 @@ NORMS: dict[str | None, Callable[[Array, int], Array]] = {
 class SpatialPyramid(TransformerMixin, BaseEstimator):
     """Images as counts of visual words in the cells of a spatial pyramid: 21 x 512 = 10752 columns.
 
-    Squares on a grid are described by SIFT; :class:`rekmeans.RectifiedEulerKMeans` learns `n_words`
-    words from some of them; each square then counts for its nearest word, in the image, in its
-    quarters and in its sixteenths.
+    SIFT describes the squares of a grid. :class:`rekmeans.RectifiedEulerKMeans` learns `n_words`
+    words from a sample of them. Each square then counts for its nearest word in the image, in its
+    quarter and in its sixteenth.
 
-    The words come from rectified Euler k-means because its centroids are descriptors (their
-    pre-images), its loss is bounded, and its labels are the same bits for any number of threads; at
-    half a turn for the unit length it is close to k-means.
+    Rectified Euler k-means learns the words because its centroids have pre-images that are
+    descriptors, its loss is bounded, and its labels do not depend on the number of threads. With
+    half a turn per unit length it is close to k-means.
 
     Parameters
     ----------
     n_words : int, default=512
-        Words of the codebook.
+        Number of words in the codebook.
     step : int, default=8
-        Pixels from one square to the next.
+        Distance between neighbouring squares, in pixels.
     size : int, default=16
-        Pixels along the side of a square.
+        Side length of a square, in pixels.
     levels : int, default=3
-        Levels of the pyramid; level l has 2^l x 2^l cells, and 3 levels have 1 + 4 + 16.
+        Number of pyramid levels. Level l has 2^l x 2^l cells, so 3 levels have 21.
     max_side : int or None, default=300
-        Images with a longer side are reduced to it; None for none.
+        Images with a longer side are reduced to this many pixels. None disables the reduction.
     coding : {"hard", "soft"}, default="hard"
-        Whether a square counts for its nearest word, or is shared by the nearest five, the nearer
-        the more.
+        With "hard", a square counts for its nearest word. With "soft", the nearest five words share
+        it, and nearer words get larger shares.
     normalize : {"l1", "l2", "sqrt"} or None, default=None
-        Counts as they are; divided by the image's number of squares; rows of unit length; square
-        roots of "l1". Images of different sizes need one of them to be compared.
+        None keeps the counts, "l1" divides them by the number of squares in the image, "l2" scales
+        rows to unit length, and "sqrt" takes the square roots of "l1". Use one of the latter three
+        to compare images of different sizes.
     sparse_output : bool, default=False
-        Whether `transform` returns CSR: with 512 words about an eighth of the counts are not zero.
+        Whether `transform` returns a CSR array. With 512 words, about an eighth of the counts are
+        nonzero.
     max_descriptors : int, default=100000
-        Squares drawn for the codebook, evenly from the images (from at most one image for every
-        50).
+        Number of squares sampled for the codebook, evenly from at most max_descriptors / 50 images.
     n_threads : int or None, default=None
-        Threads to use; None for all that the process may: its CPU affinity, its container's quota,
-        OMP_NUM_THREADS (set in workers of joblib and Dask). The answer is the same for any number.
+        Number of threads. None uses all that the CPU affinity, the container's quota and
+        OMP_NUM_THREADS (set in workers of joblib and Dask) allow. The result does not depend on it.
     random_state : int, RandomState or None, default=None
-        Seed of the squares drawn and of the codebook.
+        Seed of the sampled squares and of the codebook.
     verbose : int, default=0
-        1 prints how far the images are, 2 also the passes of the codebook.
+        1 prints the progress over the images, 2 also the iterations of the codebook.
 
     Attributes
     ----------
-    words_ : (n_words, 128) the words, as descriptors of length up to 512.
-    codebook_ : the fitted RectifiedEulerKMeans.
+    words_ : ndarray of shape (n_words, 128)
+        The words, as descriptors of length up to 512.
+    codebook_ : RectifiedEulerKMeans
+        The fitted codebook.
 
     Examples
     --------
@@ -158,7 +162,7 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : list of images
-            Paths, or uint8 arrays (h, w), (h, w, 1) or RGB (h, w, 3); of any sizes.
+            Paths, or uint8 arrays (h, w), (h, w, 1) or RGB (h, w, 3). Sizes may differ.
         y : None
             Ignored.
 
@@ -173,14 +177,13 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
         if (different := len(np.unique(V, axis=0))) < self.n_words:
             raise ValueError(
                 f"n_words={self.n_words} needs at least {self.n_words} different squares, got "
-                f"{different} in "
-                f"{len(V)}: lower n_words or step, or add images."
+                f"{different} in {len(V)}. Use a smaller n_words or step, or add images."
             )
         codebook = RectifiedEulerKMeans(
             self.n_words,
             alpha=ALPHA / UNIT,
             scale=None,
-            tol=FALL,
+            tol=TOLERANCE,
             n_threads=self.n_threads,
             random_state=random.randint(2**31),
             verbose=int(self.verbose > 1),
@@ -192,8 +195,8 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
     def transform(self, X: Iterable[Any]) -> Any:
         """Count the words in the cells of each image.
 
-        The columns of level 0 come first, then the cells of each level in row order, `n_words`
-        columns a cell.
+        Each cell has `n_words` columns. Level 0 comes first, and the cells of a level are in row
+        order.
 
         Parameters
         ----------
@@ -203,7 +206,7 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
         Returns
         -------
         float32 array of shape (n_images, n_cells * n_words)
-            The counts; a CSR array with `sparse_output`.
+            The counts, as a CSR array if `sparse_output` is True.
         """
         check_is_fitted(self)
         self._check_parameters()
@@ -212,8 +215,8 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
         if self.sparse_output:
             return sparse.vstack([sparse.csr_array(H) for H in blocks], format="csr")
         counts = np.empty((len(images), len(self.words_) * (4**self.levels - 1) // 3), np.float32)
-        for at, H in zip(range(0, len(images), AT_ONCE), blocks, strict=True):
-            counts[at : at + AT_ONCE] = H
+        for at, H in zip(range(0, len(images), BATCH_SIZE), blocks, strict=True):
+            counts[at : at + BATCH_SIZE] = H
         return counts
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
@@ -227,7 +230,7 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
         Returns
         -------
         array of shape (n_cells * n_words,)
-            The names: level, row, column and word.
+            The names, with level, row, column and word.
         """
         check_is_fitted(self)
         sides = [(level, 2**level) for level in range(self.levels)]
@@ -243,46 +246,43 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
         )
 
     def _pyramid_blocks(self, images: list[Any]) -> Iterator[Array]:
-        """Rows of the answer, a few images at a time."""
-        for block in self._square_blocks(list(enumerate(images)), "words counted in"):
+        """Yield rows of the result, a batch of images at a time."""
+        for block in self._square_blocks(list(enumerate(images)), "counted words in"):
             yield NORMS[self.normalize](self._counts(block), len(self.words_)).astype(np.float32)
 
-    def _square_blocks(self, numbered: list[tuple[int, Any]], done: str) -> Iterator[list[Squares]]:
-        """The squares of the images in order, a few images at a time, read and described by several
-        threads.
-        """
+    def _square_blocks(
+        self, numbered: list[tuple[int, Any]], action: str
+    ) -> Iterator[list[Squares]]:
+        """Yield the squares of the images in order, a batch at a time, using several threads."""
         with ThreadPoolExecutor(count_threads(self.n_threads)) as pool:
-            for at in range(0, len(numbered), AT_ONCE):
-                yield list(pool.map(self._squares_of, numbered[at : at + AT_ONCE]))
+            for at in range(0, len(numbered), BATCH_SIZE):
+                yield list(pool.map(self._describe_image, numbered[at : at + BATCH_SIZE]))
                 if self.verbose:
                     print(
-                        f"{done} {min(at + AT_ONCE, len(numbered))} of {len(numbered)} images",
+                        f"{action} {min(at + BATCH_SIZE, len(numbered))} of {len(numbered)} images",
                         flush=True,
                     )
 
-    def _squares_of(self, numbered: tuple[int, Any]) -> Squares:
+    def _describe_image(self, numbered: tuple[int, Any]) -> Squares:
         number, image = numbered
         name = image_name(image, number)
         picture = shrink_image(grey_image(image, name), self.max_side)
         if min(picture.shape) < self.size:
             h, w = picture.shape
             raise ValueError(
-                f"an image needs at least size={self.size} pixels on each side; {name} has {h} x "
-                f"{w} after max_side: "
-                "lower size or enlarge it."
+                f"an image needs at least size={self.size} pixels on each side, {name} has "
+                f"{h} x {w} after the reduction to max_side. Use a smaller size or a larger image."
             )
         return describe_squares(picture, self.step, self.size)
 
     def _sample_descriptors(self, images: list[Any], random: np.random.RandomState) -> Array:
-        """Descriptors to learn the words from, as many from each image; each image has a generator
-        of its own.
-        """
-        used = min(len(images), max(1, self.max_descriptors // LEAST_SHARE))
+        """Sample the same number of descriptors from each image, with one generator per image."""
+        used = min(len(images), max(1, self.max_descriptors // MIN_SQUARES_PER_IMAGE))
         chosen = np.sort(random.permutation(len(images))[:used])
         seeds = np.random.SeedSequence(
             random.randint(0, 2**32, size=4, dtype=np.uint32).tolist()
         ).spawn(used)
-        blocks = self._square_blocks([(int(i), images[i]) for i in chosen], "squares drawn from")
+        blocks = self._square_blocks([(int(i), images[i]) for i in chosen], "sampled squares from")
         sample = []
         for squares, seed in zip(chain.from_iterable(blocks), seeds, strict=True):
             order = np.random.default_rng(seed).permutation(len(squares.descriptors))
@@ -290,8 +290,9 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
         return np.concatenate(sample)
 
     def _counts(self, block: list[Squares]) -> Array:
-        """The pyramids of a few images, (m, cells x n_words); coarser cells are sums of finer
-        ones.
+        """Return the pyramids of a batch of images, (m, cells x n_words).
+
+        The counts of a coarser cell are the sums of the finer cells in it.
         """
         k = len(self.words_)
         s = 2 ** (self.levels - 1)
@@ -303,7 +304,7 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
             (s * squares.down).astype(np.int64) * s + (s * squares.right).astype(np.int64)
             for squares in block
         ]
-        # (p,) finest cell, all images
+        # (p,) the finest cell of each square, numbered over all images
         cell = np.concatenate([each + i * s * s for i, each in enumerate(cells)])
         H = np.bincount((cell[:, None] * k + words).ravel(), shares.ravel(), m * s * s * k)
         levels = [H.reshape(m, s, s, k)]
@@ -316,19 +317,19 @@ class SpatialPyramid(TransformerMixin, BaseEstimator):
     def _check_parameters(self) -> None:
         require_integer("n_words", self.n_words)
         require_integer("step", self.step)
-        require_integer("size", self.size, least=SIDE_BINS, hint=", a pixel for each bin")
+        require_integer("size", self.size, least=SIDE_BINS, hint=" (one pixel per bin)")
         require_integer("levels", self.levels)
         if self.max_side is not None:
             require_integer(
-                "max_side", self.max_side, least=self.size, hint=" = size (None for any)"
+                "max_side", self.max_side, least=self.size, hint=" (= size), or None for no limit"
             )
         require_choice("coding", self.coding, CODINGS)
         require_choice("normalize", self.normalize, NORMS)
         require_integer(
-            "max_descriptors", self.max_descriptors, least=self.n_words, hint=" = n_words"
+            "max_descriptors", self.max_descriptors, least=self.n_words, hint=" (= n_words)"
         )
         if self.n_threads is not None:
-            require_integer("n_threads", self.n_threads, hint=" (None for all)")
+            require_integer("n_threads", self.n_threads, hint=", or None for all threads")
         require_integer(
             "verbose",
             int(self.verbose) if isinstance(self.verbose, bool) else self.verbose,

@@ -1,4 +1,4 @@
-"""The reproduction of Lin & Chen (2021): every table and figure beside what was printed."""
+"""The reproduction of Lin & Chen (2021): every table and figure, next to the printed values."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ def reproduce_paper(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Make the tables named, or all, and write them with their figures and a page.
+    """Compute the tables in `only`, or all, and write them with their figures and a page.
 
-    A run that was killed continues: fits already made are read from `folder`/cells.jsonl.
+    An interrupted run can be continued: finished fits are read from `folder`/cells.jsonl.
 
     Parameters
     ----------
     folder : Path
-        Gets index.html, results.json, a CSV for each table, an SVG and a PNG for each figure, and
-        cells.jsonl.
+        The output folder for index.html, results.json, a CSV for each table, an SVG and a PNG for
+        each figure, and cells.jsonl.
     plan : Plan, default=FULL
-        `FULL` or `QUICK` of `rekmeans_paper.reproduction_plans`, or one of your own.
+        `FULL` or `QUICK` of `rekmeans_paper.reproduction_plans`, or a plan of your own.
     only : sequence of str, default=()
-        Names of tables; none for all of `REPRODUCTION.tables`.
+        Names of tables. An empty sequence means all tables in `REPRODUCTION.tables`.
     workers : int or None, default=None
-        Processes; None for one a core. The answer is the same.
+        Number of processes. None means one per core. The results do not depend on it.
     progress : callable or None, default=None
-        Called with the fits done, the fits in all, and the set at work.
+        Called with the number of finished fits, the number of all fits, and the current dataset.
 
     Returns
     -------
     dict
-        What results.json holds: tables (name -> rows), files of figures, protocols, and why data
-        sets are missing.
+        The contents of results.json: tables (name -> rows), figure files, protocols, and the
+        missing datasets with the reasons.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def _protocol_titles(plan: Plan) -> dict[str, str]:
 
 
 REPRODUCTION: Study[Plan, Cell] = Study(
-    title="beside the printed values",
+    title="compared with the printed values",
     folder="reproduction",
     full=FULL,
     quick=QUICK,

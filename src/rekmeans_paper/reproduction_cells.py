@@ -1,6 +1,4 @@
-"""The fits of the reproduction, one for each cell (set, scaling, method, alpha, start), and their
-records.
-"""
+"""Cells of the reproduction (dataset, scaling, method, alpha, start) and their records."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ Records = dict["Cell", Record]
 
 @dataclass(frozen=True, order=True)
 class Cell(StudyFit):
-    """One fit. `alpha` is 0 for methods without one, `k` 0 for as many clusters as classes."""
+    """One fit; `alpha` is 0 for methods without alpha, `k` is 0 for the number of classes."""
 
     scaling: str
     init: str
@@ -39,8 +37,10 @@ class Cell(StudyFit):
 
 
 def measure_cell(cell: Cell) -> Record:
-    """NMI, ACC, κ, objective and passes of one fit; the sum of its labels; the course of the first
-    start.
+    """Run one fit and return its record.
+
+    The record has NMI, ACC, κ, objective, passes and a checksum of the labels, and for the first
+    start also the objective after each pass.
     """
     X, y = _scaled_rows(cell.dataset, cell.scaling)
     scaling = SCALINGS[cell.scaling]
@@ -54,16 +54,14 @@ def measure_cell(cell: Cell) -> Record:
 
 @lru_cache(maxsize=1)
 def _scaled_rows(name: str, scaling: str) -> tuple[Array, Array]:
-    """Rows after the scaling of rows, in the narrowest floating type that holds them, and
-    classes.
-    """
+    """Return the classes and the normalized rows, in the smallest dtype that represents them."""
     data = datasets.load(name)
     X = np.asarray(data.X)
     return SCALINGS[scaling].rows(X.astype(np.result_type(X.dtype, np.float32))), np.asarray(data.y)
 
 
 def _measure_half(method: str, case: Case, y: Array) -> Record:
-    """Fitted on a random half; scores of the other half, and of the fitted one."""
+    """Fit a random half of the rows, and score both halves."""
     order = check_random_state(case.seed).permutation(len(y))
     fitted, other = np.split(order, [len(y) // 2])
     model = make_estimator(HALF_ESTIMATORS[method], case).fit(case.X[fitted])
@@ -89,7 +87,7 @@ def _outcome_record(outcome: Outcome, *, with_course: bool) -> Record:
 
 
 def _task_key(cell: Cell) -> tuple[Any, ...]:
-    """Cells that differ in their start only go to a worker together."""
+    """Return the key of cells that one worker runs: only the start may differ."""
     return cell.dataset, cell.scaling, cell.init, cell.method, cell.alpha
 
 

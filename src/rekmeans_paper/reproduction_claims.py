@@ -1,6 +1,6 @@
-"""What a reproduction shows, a line each:
+"""Claims that a reproduction checks.
 
-REK against every printed cell, REK1 = REK2, Scene 13 within 3 points.
+They are: REK exceeds the printed cells, REK1 equals REK2, and Scene 13 is within 3 points.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from .reproduction_tables import (
 from .study import StudyTable
 from .values import Row
 
-NEAR_POINTS = 3.0  # points from the printed figure of a set whose features are not the paper's own
+# Allowed difference from the printed value of a dataset with other features than the paper's.
+NEAR_POINTS = 3.0
 SCORES = ("nmi", "acc")
-PrintedFigure = Callable[[str, str], float]  # (measure, set) -> a printed figure
-N_CELLS = 12  # both measures of the six low-dimensional sets
+PrintedFigure = Callable[[str, str], float]  # (measure, dataset) -> a printed value
+N_CELLS = 12  # both measures on the six low-dimensional datasets
 
 
 def paper_claim_rows(study: PaperRecords) -> list[Row]:
-    """Each claim, what the run gave, and whether it holds."""
+    """Return each claim, the result of the run, and whether the claim holds."""
     rows = [row | {"measure": measure} for measure in SCORES for row in score_rows(study, measure)]
     above = [
         _above_row(study, rows, *expected) for expected in EXPECTED if expected[0] in study.plan.low
@@ -38,7 +39,7 @@ def paper_claim_rows(study: PaperRecords) -> list[Row]:
 
 
 def highest_printed(measure: str, paper: str) -> float:
-    """The highest figure printed for a set, its column read turned back."""
+    """Return the highest value printed for a dataset, with rotated columns corrected."""
     cells = [
         published.reference_value(measure.upper(), method, paper)
         for method in published.PRINTED_METHODS
@@ -47,7 +48,7 @@ def highest_printed(measure: str, paper: str) -> float:
 
 
 def printed_figure(method: str) -> PrintedFigure:
-    """The figure printed for a method, its column read turned back."""
+    """Return a function for the values printed for a method, with rotated columns corrected."""
 
     def figure(measure: str, paper: str) -> float:
         cell = published.reference_value(measure.upper(), method, paper)
@@ -56,20 +57,24 @@ def printed_figure(method: str) -> PrintedFigure:
     return figure
 
 
-EXPECTED: tuple[
-    tuple[str, str, PrintedFigure, int], ...
-] = (  # protocol, what REK is to be above, in how many of 12 cells
-    ("range", "every printed figure", highest_printed, 12),
-    (PLAIN, "every printed figure", highest_printed, 10),
-    ("default", "the figures printed for REK1", printed_figure("REK1"), 10),
-    ("default", "the figures printed for REK2", printed_figure("REK2"), 10),
+# (protocol, the printed values that REK must exceed, and in how many of the 12 cells)
+EXPECTED: tuple[tuple[str, str, PrintedFigure, int], ...] = (
+    ("range", "every printed value", highest_printed, 12),
+    (PLAIN, "every printed value", highest_printed, 10),
+    ("default", "the values printed for REK1", printed_figure("REK1"), 10),
+    ("default", "the values printed for REK2", printed_figure("REK2"), 10),
 )
 
 
 def _above_row(
-    study: PaperRecords, rows: list[Row], key: str, what: str, bar: PrintedFigure, least: int
+    study: PaperRecords,
+    rows: list[Row],
+    key: str,
+    threshold_name: str,
+    threshold: PrintedFigure,
+    least: int,
 ) -> Row:
-    """In how many low-dimensional cells REK1 is above what is printed."""
+    """Count the low-dimensional cells in which REK1 exceeds the printed values."""
     cells = [
         row
         for row in rows
@@ -78,13 +83,14 @@ def _above_row(
     below = [
         f"{row['set']} {row['measure'].upper()}"
         for row in cells
-        if row["mean"] <= bar(row["measure"], row["set"])
+        if row["mean"] <= threshold(row["measure"], row["set"])
     ]
     above = len(cells) - len(below)
-    note = f"{above} of {len(cells)} cells" + (f"; not {', '.join(below)}" if below else "")
+    note = f"{above} of {len(cells)} cells" + (f"; all but {', '.join(below)}" if below else "")
     verdict = "holds" if above >= least else "open" if len(cells) < N_CELLS else "does not hold"
     claim = (
-        f"REK is above {what} in at least {least} of {N_CELLS} cells: {study.plan.low[key].title}"
+        f"REK exceeds {threshold_name} in at least {least} of {N_CELLS} cells "
+        f"({study.plan.low[key].title})"
     )
     return {"claim": claim, "found": note, "verdict": verdict}
 
@@ -95,16 +101,14 @@ def _equality_row(study: PaperRecords) -> Row:
     note = f"{same} of {len(cells)} fits"
     verdict = "holds" if same == len(cells) else "does not hold"
     return {
-        "claim": "REK2, run in angles, is REK1 to the last digit",
+        "claim": "REK2, computed with angles, equals REK1 to the last digit",
         "found": note,
         "verdict": verdict,
     }
 
 
 def _nearness_rows(rows: list[Row]) -> list[Row]:
-    """Scene 13 at the alpha where NMI and ACC of EulerK and REK1 all come nearest to the printed
-    ones.
-    """
+    """Compare Scene 13 with the printed values, at the alpha with the smallest largest gap."""
     gaps: dict[float, list[tuple[float, str]]] = {}
     scene_rows = [row for row in rows if (row["set"], row["protocol"]) == ("Scene13", "paper")]
     for row in (row for row in scene_rows if row["method"] in ("EulerK", "REK1")):
@@ -117,8 +121,8 @@ def _nearness_rows(rows: list[Row]) -> list[Row]:
     alpha = min(gaps, key=lambda alpha: max(gaps[alpha]))
     note = f"alpha {alpha:g}: " + ", ".join(line for _, line in gaps[alpha])
     claim = (
-        f"Scene 13, rows of sum 1: NMI and ACC of EulerK and REK1 within {NEAR_POINTS:g} "
-        f"points of the printed ones"
+        f"Scene 13, rows normalized to sum 1: NMI and ACC of EulerK and REK1 are within "
+        f"{NEAR_POINTS:g} points of the printed values"
     )
     return [
         {
@@ -130,5 +134,5 @@ def _nearness_rows(rows: list[Row]) -> list[Row]:
 
 
 CLAIMS_TABLE: StudyTable[Plan, Cell] = StudyTable(
-    "What this run shows", paper_claim_rows, all_sets, score_cells
+    "Claims checked by this run", paper_claim_rows, all_sets, score_cells
 )

@@ -1,6 +1,4 @@
-"""Tables the paper does not have: half-moons, the scaling that explains the figures, surfaces on
-unseen rows.
-"""
+"""Additional tables: half-moons, the likely scaling of the paper, and scores on unseen rows."""
 
 from __future__ import annotations
 
@@ -21,38 +19,36 @@ from .reproduction_tables import PaperRecords, best_alpha, protocol_cells, recor
 from .study import StudyTable
 from .values import Row, six_digits
 
-DRAWS = 3  # of each start, as in the paper's figures
-MOON_STARTS = 10  # of a fit on half-moons
-# the map aliases beyond
+DRAWS = 3  # random draws of each start, as in the paper's figures
+MOON_STARTS = 10  # starts of a fit on half-moons
+# Larger values wrap around.
 MOON_ALPHAS = tuple(alpha for alpha in published.ALPHAS if 0.1 <= alpha <= 2)
 ON_CIRCLE = {"circle": "random points of the circle", "random": "random mapped rows"}
 SEARCHED_SCALINGS = ("none", "row L1", "row L2", "range")
 
 
 def moon_case(alpha: float, k: int = 2, init: str = "k-means++", seed: int = 0) -> Case:
-    """A fit of the half-moons, columns on their range."""
+    """Return a fit of the half-moons with columns scaled by their range."""
     return Case(datasets.half_moons(0).X, k, alpha, "range", "wrap", init, seed)
 
 
 @cache
 def moon_alpha() -> float:
-    """The alpha of the grid at which EulerK's κ on our half-moons comes nearest to the printed
-    one.
-    """
+    """Return the alpha for which EulerK's κ on our half-moons is nearest to the printed one."""
     return min(
         MOON_ALPHAS, key=lambda alpha: abs(_kappas(alpha)[0] - published.KAPPA[datasets.MOONS])
     )
 
 
 def _kappas(alpha: float, k: int = 2, seed: int = 0) -> tuple[float, float]:
-    """κ of EulerK on the half-moons, by the root and as printed, mean over centroids."""
+    """Return EulerK's mean κ on the half-moons, by the formula with the root and as printed."""
     case = moon_case(alpha, k, seed=seed)
     m = make_estimator(EulerKMeans, case).fit(case.X).centroids_
     return float(deviation_degree(m).mean()), float(deviation_degree(m, "printed").mean())
 
 
 def moon_rows(study: PaperRecords) -> list[Row]:
-    """κ of EulerK with two clusters at each alpha, by both formulas, beside the printed 0.298."""
+    """Return κ of EulerK with two clusters for each alpha, next to the printed 0.298."""
     rows = []
     for alpha in MOON_ALPHAS:
         root, as_printed = _kappas(alpha)
@@ -67,19 +63,17 @@ def moon_rows(study: PaperRecords) -> list[Row]:
 
 
 def moon_cluster_rows(study: PaperRecords) -> list[Row]:
-    """κ of EulerK on half-moons against the number of clusters."""
+    """Return κ of EulerK on half-moons for each number of clusters."""
     alpha = moon_alpha()
     mean = {
         k: fmean(_kappas(alpha, k, s)[0] for s in range(MOON_STARTS))
-        for k in range(2, study.plan.most_clusters + 1)
+        for k in range(2, study.plan.max_clusters + 1)
     }
     return [{"k": k, "alpha": alpha, "kappa": six_digits(kappa)} for k, kappa in mean.items()]
 
 
 def start_rows(study: PaperRecords) -> list[Row]:
-    """Centroids of EulerK from starts on the circle, three draws each: they leave it all the
-    same.
-    """
+    """Return centroids of EulerK that started on the circle, three draws of each kind of start."""
     rows: list[Row] = []
     for init, name in ON_CIRCLE.items():
         for draw in range(DRAWS):
@@ -106,12 +100,12 @@ def start_rows(study: PaperRecords) -> list[Row]:
 
 
 def search_sets(plan: Plan) -> tuple[str, ...]:
-    """The sets whose scaling is searched for."""
+    """Return the datasets of the scaling search."""
     return plan.search_sets
 
 
 def search_cells(plan: Plan, names: dict[str, str]) -> Iterator[Cell]:
-    """EulerK on each set under each scaling."""
+    """Yield the EulerK fits of each dataset with each scaling."""
     for name in plan.search_sets:
         for scaling in SEARCHED_SCALINGS if name in names else ():
             yield from protocol_cells(names[name], _with_scaling(plan, scaling), ["EulerK"])
@@ -122,8 +116,9 @@ def _with_scaling(plan: Plan, scaling: str) -> Protocol:
 
 
 def scaling_rows(study: PaperRecords) -> list[Row]:
-    """EulerK under each scaling, alpha by labels: how far NMI, ACC and κ are from the printed;
-    evidence, no fact.
+    """Compare NMI, ACC and κ of EulerK with the printed values for each candidate scaling.
+
+    Alpha is chosen with the labels. The result is evidence for a scaling, not proof.
     """
     rows = [
         _scaling_row(study, name, by)
@@ -180,12 +175,12 @@ def _scaling_row(study: PaperRecords, name: str, by: str) -> Row:
 
 
 def half_sets(plan: Plan) -> tuple[str, ...]:
-    """The sets that are cut in half."""
+    """Return the datasets that are split in half."""
     return (datasets.MOONS, *plan.low_sets)
 
 
 def half_cells(plan: Plan, names: dict[str, str]) -> Iterator[Cell]:
-    """Both methods on random halves, at our defaults."""
+    """Yield the fits of both methods on random halves, with the library's defaults."""
     for name in half_sets(plan):
         for method in HALF_ESTIMATORS if name in names else ():
             for draw in range(plan.halves):
@@ -195,9 +190,7 @@ def half_cells(plan: Plan, names: dict[str, str]) -> Iterator[Cell]:
 
 
 def half_rows(study: PaperRecords) -> list[Row]:
-    """NMI on the half that was not fitted, REK minus EulerK, with a 95 % interval: do surfaces
-    generalise better?
-    """
+    """Return the gain in NMI of REK over EulerK on held-out halves, with a 95 % interval."""
     rows = []
     cells = list(half_cells(study.plan, study.names))
     for name in dict.fromkeys(cell.dataset for cell in cells):
@@ -238,7 +231,7 @@ EVIDENCE: dict[str, StudyTable[Plan, Cell]] = {
     ),
     "starts": StudyTable("Half-moons: centroids of EulerK from starts on the circle", start_rows),
     "scaling": StudyTable(
-        "Which unstated scaling explains the printed figures: evidence, no fact",
+        "Scalings that could explain the printed figures: evidence, not proof",
         scaling_rows,
         search_sets,
         search_cells,

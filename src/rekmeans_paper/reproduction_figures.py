@@ -1,6 +1,4 @@
-"""The figures, drawn from the rows of the tables, each as SVG and PNG; the half-moons from fits of
-their own.
-"""
+"""The figures of the reproduction as SVG and PNG, drawn from the tables and half-moon fits."""
 
 from __future__ import annotations
 
@@ -35,8 +33,8 @@ from .published import KAPPA
 from .reproduction_evidence import ON_CIRCLE, moon_alpha, moon_case
 from .values import Array, Row, Tables
 
-FEW = 5  # alphas that each have a tick
-LINES = (("o", "-"), ("s", "-"), ("x", "--"), ("^", ":"))  # marker and dashes of each method
+MAX_TICKS = 5  # up to this many values of alpha get a tick each
+LINES = (("o", "-"), ("s", "-"), ("x", "--"), ("^", ":"))  # marker and line style of each method
 STYLES = {
     method: {"marker": marker, "ls": dashes}
     for method, (marker, dashes) in zip(EULER, LINES, strict=True)
@@ -45,7 +43,7 @@ COLOUR_OF = dict(zip(EULER, (COLOURS[0], COLOURS[1], TEXT, COLOURS[3]), strict=T
 
 
 def draw_half_moons(tables: Tables) -> Pictures:
-    """The data, and its mapped points in each dimension."""
+    """Draw the half-moons and their mapped points in each dimension."""
     data = datasets.half_moons(0)
     m = mapped_rows(moon_case(moon_alpha()))
 
@@ -64,15 +62,13 @@ def draw_half_moons(tables: Tables) -> Pictures:
         "half_moons",
         draw,
         3.0,
-        "Half-moons, and their mapped points in each dimension",
+        "Half-moons and their mapped points in each dimension",
         PANELS_WIDTH,
     )
 
 
 def draw_surfaces(tables: Tables) -> Pictures:
-    """Centroids of the three methods and the surfaces of Lemma 1 and 2, dimension by dimension and
-    in the plane.
-    """
+    """Draw centroids and the surfaces of Lemmas 1 and 2, in each dimension and in the plane."""
     case = moon_case(moon_alpha())
     models = {
         "EulerK": make_estimator(EulerKMeans, case),
@@ -117,7 +113,7 @@ def draw_surfaces(tables: Tables) -> Pictures:
 
 
 def draw_starts(tables: Tables) -> Pictures:
-    """Where EulerK's centroids end that began on the circle."""
+    """Draw the final centroids of EulerK after starts on the circle."""
     rows = tables["starts"]
     m = mapped_rows(moon_case(moon_alpha()))
 
@@ -144,7 +140,7 @@ def draw_starts(tables: Tables) -> Pictures:
 
 
 def draw_clusters(tables: Tables) -> Pictures:
-    """κ of EulerK on half-moons against K."""
+    """Draw κ of EulerK on half-moons against K."""
     rows = tables["clusters"]
 
     def draw(ax: Axes) -> None:
@@ -168,12 +164,12 @@ def draw_clusters(tables: Tables) -> Pictures:
 
 
 def draw_sensitivity(tables: Tables) -> Pictures:
-    """NMI against alpha, a panel for each set, a figure for each protocol that tries several."""
+    """Draw NMI against alpha: a panel per dataset, a figure per protocol with several alphas."""
 
     def set_log_axis(ax: Axes, rows: list[Row]) -> None:
         ax.set_xscale("log")
         alphas = sorted({row["alpha"] for row in rows})
-        if len(alphas) <= FEW:
+        if len(alphas) <= MAX_TICKS:
             ax.set_xticks(alphas)
         ax.minorticks_off()
         ax.xaxis.set_major_formatter("{x:g}")
@@ -186,8 +182,9 @@ def draw_sensitivity(tables: Tables) -> Pictures:
 
 
 def draw_course(tables: Tables) -> Pictures:
-    """The objective against the pass, a panel for each set, framed by REK1; the printed update may
-    leave the frame.
+    """Draw the objective against the pass, with a panel for each dataset.
+
+    The limits of the axes are those of REK1, so the printed update may leave the panel.
     """
 
     def frame_by_rek1(ax: Axes, rows: list[Row]) -> None:
@@ -197,7 +194,8 @@ def draw_course(tables: Tables) -> Pictures:
             ax.set_ylim(least - 0.1 * (most - least), most + 0.6 * (most - least))
 
     for key, rows in _by_protocol(tables["objective"]):
-        others = [row for row in rows if row["method"] != "EulerK"]  # its objective is another
+        # EulerK has another objective.
+        others = [row for row in rows if row["method"] != "EulerK"]
         name = _file_name(f"objective_{key}")
         text = f"Objective against pass: {key}"
         yield _method_panels(("pass", "objective"), frame_by_rek1).picture(
@@ -211,7 +209,7 @@ def _by_protocol(rows: list[Row]) -> Iterator[tuple[str, list[Row]]]:
 
 
 def _method_panels(axes: tuple[str, str], adjust: Callable[[Axes, list[Row]], None]) -> LinePanels:
-    """A panel for each set, a line for each method."""
+    """Return panels with one line for each method."""
     return LinePanels(
         axes=axes,
         line_column="method",
@@ -231,7 +229,7 @@ def _by_set(rows: list[Row]) -> dict[str, list[Row]]:
 
 
 def _draw_circle(ax: Axes, m: Array, labels: Array, tint: str | None = None) -> None:
-    """Mapped points of one dimension on their circle."""
+    """Draw the mapped points of one dimension on their circle."""
     ax.add_patch(Circle((0, 0), 1, fill=False, color=FAINT, lw=1))
     for c in np.unique(labels):
         points = m[labels == c]
@@ -249,7 +247,7 @@ def _draw_circle(ax: Axes, m: Array, labels: Array, tint: str | None = None) -> 
 
 
 def _draw_border(ax: Axes, surface: Surface) -> None:
-    """The line normal . (cos, sin) = offset in one dimension."""
+    """Draw the line normal . (cos, sin) = offset in one dimension."""
     normal = surface.normal
     foot = normal * surface.offset / (normal @ normal)
     along = np.array([-normal[1], normal[0]]) / np.sqrt(normal @ normal)
@@ -258,7 +256,7 @@ def _draw_border(ax: Axes, surface: Surface) -> None:
 
 
 def _file_name(text: str) -> str:
-    """A name for a file."""
+    """Convert a title to a file name."""
     return text.replace(" ", "_").lower()
 
 

@@ -1,6 +1,4 @@
-"""Protocols as values: how rows and columns are scaled, which alphas and starts are tried, who
-chooses alpha.
-"""
+"""Protocols of the reproduction: scaling, values of alpha, starts, and the choice of alpha."""
 
 from __future__ import annotations
 
@@ -14,13 +12,13 @@ from .published import ALPHAS
 from .values import Array
 
 DEFAULT_ALPHA = 0.9  # of the estimators
-# key of the protocol that needs neither labels nor robust columns
+# The key of the protocol that uses neither labels nor the robust scale.
 PLAIN = f"range {DEFAULT_ALPHA:g}"
 
 
 @dataclass(frozen=True)
 class Scaling:
-    """What is done to the rows before, and what the Euler map takes for a unit of a column."""
+    """The normalization of the rows, and the scale of the columns in the Euler map."""
 
     rows: Callable[[Array], Array]
     scale: str | None
@@ -28,22 +26,22 @@ class Scaling:
 
 
 def unscaled_rows(X: Array) -> Array:
-    """The rows untouched."""
+    """Return the rows unchanged."""
     return X
 
 
 def row_sums_one(X: Array) -> Array:
-    """Each row divided by the sum of its absolute values."""
+    """Divide each row by the sum of its absolute values."""
     return _divide_rows(X, np.abs(X).sum(axis=1, dtype=np.float64))
 
 
 def row_lengths_one(X: Array) -> Array:
-    """Each row divided by its Euclidean length."""
+    """Divide each row by its Euclidean length."""
     return _divide_rows(X, np.sqrt((X.astype(np.float64) ** 2).sum(axis=1)))
 
 
 def _divide_rows(X: Array, by: Array) -> Array:
-    """X / by in the type of X; a row of nothing stays."""
+    """Return X / by in the dtype of X; rows of zeros stay unchanged."""
     return X / np.where(by > 0, by, 1.0).astype(X.dtype)[:, None]
 
 
@@ -58,7 +56,7 @@ SCALINGS: dict[str, Scaling] = {
 
 @dataclass(frozen=True)
 class Protocol:
-    """One way to run the tables; where labels do not choose, `alphas` has one value."""
+    """One way to run the tables; `alphas` has one value unless the labels choose alpha."""
 
     title: str
     scaling: str
@@ -70,9 +68,7 @@ class Protocol:
 
 @dataclass(frozen=True)
 class Plan:
-    """How much is run: protocols for low- and high-dimensional sets, the search for the unstated
-    scaling.
-    """
+    """The size of a run: its datasets, their protocols, and the search for the unstated scaling."""
 
     low: dict[str, Protocol]
     low_sets: tuple[str, ...]
@@ -80,27 +76,35 @@ class Plan:
     high_sets: tuple[str, ...]
     search: Protocol  # once for each scaling, EulerK only
     search_sets: tuple[str, ...]
-    halves: int  # draws of the half that is fitted
-    most_clusters: int  # of kappa against K
+    halves: int  # random halves to fit
+    max_clusters: int  # in the table of kappa and the number of clusters
 
 
-# of the quick plan
+# Values of alpha in the quick plan.
 COARSE = (1e-4, 0.01, 0.1, 0.5, 0.7, 0.9, 1.1, 1.4, 1.8, 5.0, 10.0, 100.0, 300.0, 400.0)
-STEEP = (50.0, 100.0, 200.0, 300.0, 500.0)  # where row-normalised histograms have their signal
+STEEP = (50.0, 100.0, 200.0, 300.0, 500.0)  # values that suit row-normalized histograms
 
 
 def _paper_protocol(alphas: tuple[float, ...], starts: int) -> Protocol:
-    """The scaling under which EulerK comes nearest to the printed figures (table `scaling`); the
-    paper states none.
+    """Return the protocol whose EulerK is closest to the printed figures (table `scaling`).
+
+    The paper states no scaling.
     """
     return Protocol(
-        "rows of sum 1, as the paper's figures suggest; alpha by labels", "row L1", alphas, starts
+        "rows normalized to sum 1, as the paper's figures suggest; alpha chosen with labels",
+        "row L1",
+        alphas,
+        starts,
     )
 
 
 def _low_protocols(alphas: tuple[float, ...], starts: int) -> dict[str, Protocol]:
     by_labels = Protocol(
-        "columns on their range; alpha by labels", "range", alphas, starts, "k-means++"
+        "columns scaled by their range; alpha chosen with labels",
+        "range",
+        alphas,
+        starts,
+        "k-means++",
     )
     return {"paper": _paper_protocol(alphas, starts), "range": by_labels} | _label_free_protocols(
         starts
@@ -108,18 +112,20 @@ def _low_protocols(alphas: tuple[float, ...], starts: int) -> dict[str, Protocol
 
 
 def _label_free_protocols(starts: int) -> dict[str, Protocol]:
-    """Nothing is chosen by labels: columns on their range, and every default of the estimators."""
+    """Return the protocols without labels: range-scaled columns, and the estimators' defaults."""
     one = (DEFAULT_ALPHA,)
     return {
         PLAIN: Protocol(
-            "columns on their range, alpha our default, no labels",
+            "columns scaled by their range; default alpha, no labels",
             "range",
             one,
             starts,
             "k-means++",
             False,
         ),
-        "default": Protocol("our defaults, no labels", "robust", one, starts, "k-means++", False),
+        "default": Protocol(
+            "library defaults, no labels", "robust", one, starts, "k-means++", False
+        ),
     }
 
 
@@ -132,7 +138,7 @@ FULL = Plan(
     search=Protocol("search", "none", ALPHAS, 5),
     search_sets=LOW,
     halves=50,
-    most_clusters=20,
+    max_clusters=20,
 )
 QUICK = Plan(
     low=_low_protocols(COARSE, 3),
@@ -142,5 +148,5 @@ QUICK = Plan(
     search=Protocol("search", "none", COARSE, 2),
     search_sets=("wine", "seeds", "yeast"),
     halves=10,
-    most_clusters=10,
+    max_clusters=10,
 )

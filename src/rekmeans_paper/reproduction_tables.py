@@ -1,6 +1,4 @@
-"""One function per table: the cells it needs, and tidy rows (dicts) with ours, printed, difference
-and verdict.
-"""
+"""Tables of the reproduction: the cells they need, and rows that compare ours with the paper."""
 
 from __future__ import annotations
 
@@ -18,19 +16,19 @@ from .reproduction_plans import Plan, Protocol
 from .study import StudyRecords, StudyTable
 from .values import Row, six_digits
 
-LEVEL = 2.0  # points; a smaller difference between two tables of random starts is not evidence
+LEVEL = 2.0  # points; smaller differences between means over random starts are not evidence
 BASELINES = ("k-means", "k-means z")
-PLAIN_START = "k-means++"  # of the baselines: scikit-learn's own default
+PLAIN_START = "k-means++"  # of the baselines, the default of scikit-learn
 PaperRecords = StudyRecords[Plan, Cell]
 
 
 def all_sets(plan: Plan) -> tuple[str, ...]:
-    """Every set of the plan."""
+    """Return all datasets of the plan."""
     return plan.low_sets + plan.high_sets
 
 
 def paper_settings(plan: Plan, names: dict[str, str]) -> Iterator[tuple[str, str, str, Protocol]]:
-    """(paper's name, our name, key of the protocol, protocol) of every available set."""
+    """Yield (paper's name, our name, protocol key, protocol) for every available dataset."""
     for sets, protocols in ((plan.low_sets, plan.low), (plan.high_sets, plan.high)):
         for paper in (name for name in sets if name in names):
             for key, protocol in protocols.items():
@@ -38,7 +36,7 @@ def paper_settings(plan: Plan, names: dict[str, str]) -> Iterator[tuple[str, str
 
 
 def protocol_cells(ours: str, protocol: Protocol, methods: Iterable[str]) -> Iterator[Cell]:
-    """Every alpha and start of a protocol on one set."""
+    """Yield the cells of every alpha and start of a protocol on one dataset."""
     for method in methods:
         for alpha in protocol.alphas:
             for start in range(protocol.starts):
@@ -46,7 +44,7 @@ def protocol_cells(ours: str, protocol: Protocol, methods: Iterable[str]) -> Ite
 
 
 def baseline_cells(ours: str, protocol: Protocol) -> Iterator[Cell]:
-    """k-means on the rows of a protocol, which has no alpha."""
+    """Yield the cells of k-means on the rows of a protocol; they have no alpha."""
     scaling = protocol.scaling if protocol.scaling.startswith("row") else "none"
     for method in BASELINES:
         for start in range(protocol.starts):
@@ -60,7 +58,7 @@ def score_cells(plan: Plan, names: dict[str, str]) -> Iterator[Cell]:
 
 
 def records_by_alpha(records: Records, cells: Iterable[Cell]) -> dict[float, list[Record]]:
-    """Records by alpha, one entry a start."""
+    """Group the records by alpha, with one record per start."""
     by_alpha: dict[float, list[Record]] = {}
     for cell in cells:
         by_alpha.setdefault(cell.alpha, []).append(records[cell])
@@ -68,12 +66,12 @@ def records_by_alpha(records: Records, cells: Iterable[Cell]) -> dict[float, lis
 
 
 def best_alpha(by_alpha: dict[float, list[Record]], measure: str) -> float:
-    """The alpha of the highest mean: chosen with the true labels, as the paper does."""
+    """Return the alpha with the highest mean, which the true labels choose as in the paper."""
     return max(by_alpha, key=lambda alpha: fmean(record[measure] for record in by_alpha[alpha]))
 
 
 def statistics_rows(study: PaperRecords) -> list[Row]:
-    """Rows, columns and classes of each set, ours beside the printed."""
+    """Return rows, columns and classes of each dataset, next to the printed ones."""
     rows: list[Row] = []
     for paper in published.SETS:
         n, d, k = published.PRINTED_SIZES[paper]
@@ -97,16 +95,18 @@ def statistics_rows(study: PaperRecords) -> list[Row]:
 def _size_verdict(paper: str, ours: str, size: tuple[int, ...]) -> str:
     words = ("rows", "columns", "classes")
     differences = [
-        f"{w} {b} not {a}"
-        for w, a, b in zip(words, published.PRINTED_SIZES[paper], size, strict=True)
-        if a != b
+        f"{ours_value} {word} instead of {printed_value}"
+        for word, printed_value, ours_value in zip(
+            words, published.PRINTED_SIZES[paper], size, strict=True
+        )
+        if ours_value != printed_value
     ]
     prefix = "" if ours == paper else "stand-in: "
     return prefix + (", ".join(differences) if differences else "as printed")
 
 
 def deviation_rows(study: PaperRecords) -> list[Row]:
-    """κ of EulerK at the alpha that the labels choose, mean and std over starts."""
+    """Return the mean and std of κ of EulerK over starts, at the alpha that the labels choose."""
     rows = []
     for paper, ours, key, protocol in paper_settings(study.plan, study.names):
         by_alpha = records_by_alpha(study.records, protocol_cells(ours, protocol, ["EulerK"]))
@@ -119,13 +119,14 @@ def deviation_rows(study: PaperRecords) -> list[Row]:
             "printed": published.KAPPA[paper],
         }
         row["ratio"] = six_digits(row["kappa"] / row["printed"])
-        row["verdict"] = "within a factor of 2" if 0.5 <= row["ratio"] <= 2 else "another size"
+        is_near = 0.5 <= row["ratio"] <= 2
+        row["verdict"] = "within a factor of 2" if is_near else "not within a factor of 2"
         rows.append(row)
     return rows
 
 
 def score_rows(study: PaperRecords, measure: str) -> list[Row]:
-    """One measure in percent for every set, protocol and method, beside the printed cell."""
+    """Return a measure in percent for every dataset, protocol and method, with the printed cell."""
     rows = []
     for paper, ours, key, protocol in paper_settings(study.plan, study.names):
         runs = {method: list(protocol_cells(ours, protocol, [method])) for method in EULER}
@@ -152,8 +153,9 @@ def score_rows(study: PaperRecords, measure: str) -> list[Row]:
 
 
 def comparison(mean: float, measure: str, method: str, paper: str) -> Row:
-    """The printed cell, as printed and as read, and how ours differs; baselines are compared with
-    EulerK.
+    """Return the printed cell, the value we compare with, and the difference from ours.
+
+    Baselines are compared with the cell of EulerK.
     """
     method_printed = (
         "REK2"
@@ -167,7 +169,7 @@ def comparison(mean: float, measure: str, method: str, paper: str) -> Row:
         for value in (published.printed_value, published.reference_value)
     )
     if as_printed is None or as_read is None:
-        return {"printed": None, "verdict": "nothing printed"}
+        return {"printed": None, "verdict": "not printed"}
     difference = round(mean - as_read.mean, 2)
     verdict = "level" if abs(difference) <= LEVEL else "above" if difference > 0 else "below"
     row: Row = {"printed": as_printed.mean, "printed_std": as_printed.std, "read": as_read.mean}
@@ -175,7 +177,7 @@ def comparison(mean: float, measure: str, method: str, paper: str) -> Row:
 
 
 def sensitivity_rows(study: PaperRecords) -> list[Row]:
-    """Mean NMI and ACC in percent, and κ, at every alpha."""
+    """Return mean NMI and ACC in percent, and mean κ, for every alpha."""
     rows = []
     for paper, ours, key, protocol in paper_settings(study.plan, study.names):
         for method in EULER:
@@ -199,9 +201,7 @@ def sensitivity_rows(study: PaperRecords) -> list[Row]:
 
 
 def course_rows(study: PaperRecords) -> list[Row]:
-    """The objective after each pass of the first start, at the alpha that the labels choose for
-    REK1.
-    """
+    """Return the objective after each pass of the first start, at the alpha chosen for REK1."""
     rows = []
     for paper, ours, key, protocol in paper_settings(study.plan, study.names):
         alpha = best_alpha(
@@ -222,8 +222,9 @@ def course_rows(study: PaperRecords) -> list[Row]:
 
 
 def equality_rows(study: PaperRecords) -> list[Row]:
-    """REK1 and REK2 from the same starts: in how many fits labels, objective and passes are the
-    same, bit for bit.
+    """Count the fits in which REK1 and REK2 agree bit for bit from the same start.
+
+    Labels, objective and number of passes must be equal.
     """
     rows = []
     for paper, ours, key, protocol in paper_settings(study.plan, study.names):
@@ -246,7 +247,7 @@ def equality_rows(study: PaperRecords) -> list[Row]:
 
 
 def is_same_fit(records: Records, cell: Cell) -> bool:
-    """Whether a fit of REK2 and that of REK1 from the same start gave the same."""
+    """Return whether REK2 and REK1 gave the same result from the same start."""
     ours, theirs = (records[replace(cell, method=method)] for method in ("REK1", "REK2"))
     return all(
         ours[name] == theirs[name] for name in ("labels", "objective", "passes", "nmi", "acc")
@@ -254,7 +255,7 @@ def is_same_fit(records: Records, cell: Cell) -> bool:
 
 
 PAPER_TABLES: dict[str, StudyTable[Plan, Cell]] = {
-    "datasets": StudyTable("Data sets, beside the printed statistics", statistics_rows, all_sets),
+    "datasets": StudyTable("Datasets and their printed statistics", statistics_rows, all_sets),
     "deviation": StudyTable("Deviation degree of EulerK", deviation_rows, all_sets, score_cells),
     "nmi": StudyTable(
         "NMI in percent", lambda study: score_rows(study, "nmi"), all_sets, score_cells
@@ -267,6 +268,6 @@ PAPER_TABLES: dict[str, StudyTable[Plan, Cell]] = {
     ),
     "objective": StudyTable("Objective after each pass", course_rows, all_sets, score_cells),
     "equality": StudyTable(
-        "REK1 and REK2 in angles from the same starts", equality_rows, all_sets, score_cells
+        "REK1 and REK2 (with angles) from the same starts", equality_rows, all_sets, score_cells
     ),
 }

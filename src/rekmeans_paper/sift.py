@@ -1,9 +1,9 @@
-"""Dense SIFT: in squares on a grid, 4 x 4 soft bins of 8 directions of the gradient; unit length,
-clipped, unit length.
+"""Dense SIFT descriptors of the squares of a grid.
 
-Why not OpenCV's: it computes each keypoint anew (130 ms for a photograph of 300 x 200 pixels, here
-12), though squares share most of their pixels. Here the bins of all squares are rows of two sparse
-matrices, applied to all pixels.
+A descriptor has 4 x 4 soft bins with 8 gradient directions each. It is normalized, clipped and
+normalized again. OpenCV's SIFT computes every keypoint from scratch, although neighbouring squares
+share most of their pixels: a photograph of 300 x 200 pixels takes 130 ms there and 12 ms here. Here
+the bins of all squares are rows of two sparse matrices, which are applied to all pixels at once.
 """
 
 from __future__ import annotations
@@ -19,17 +19,15 @@ from .values import Array
 SIDE_BINS = 4  # along each side of a square
 DIRECTIONS = 8
 N_DESCRIPTOR_COLUMNS = SIDE_BINS * SIDE_BINS * DIRECTIONS
-SMOOTH = 1.0  # pixels; sigma of the Gaussian whose derivative gives the gradient
-# length under which a square shows little but noise: it is divided by this, not by its length
+SMOOTH = 1.0  # sigma of the Gaussian derivative that gives the gradient, in pixels
+# Shorter descriptors are mostly noise, so they are divided by this value and not by their length.
 FLAT_LENGTH = 0.1
-CLIP = 0.2  # of the unit length; so that one strong edge does not outshine all
-UNIT = 512  # steps of the unit length in a stored value, as Lowe and OpenCV store it
+CLIP = 0.2  # of the unit length, so that one strong edge does not dominate the descriptor
+UNIT = 512  # steps per unit length in stored values, as in Lowe's code and OpenCV
 
 
 class Squares(NamedTuple):
-    """Descriptors of the squares of a picture in row order, and where their middles lie in it,
-    0..1.
-    """
+    """Descriptors of the squares of a picture in row order, and their centres in 0..1."""
 
     descriptors: Array  # (p, 128) uint8
     down: Array  # (p,)
@@ -37,8 +35,9 @@ class Squares(NamedTuple):
 
 
 def describe_squares(picture: Array, step: int, size: int) -> Squares:
-    """The squares of `size` pixels every `step` pixels that fit into the picture, the margins even
-    on both sides.
+    """Describe the squares of `size` pixels, `step` pixels apart, that fit into the picture.
+
+    The margins on both sides are equal.
     """
     tops, lefts = (_square_starts(n, step, size) for n in picture.shape)
     gradient = _gradient_directions(picture)  # (h, w, 8)
@@ -47,21 +46,21 @@ def describe_squares(picture: Array, step: int, size: int) -> Squares:
     rows = (_bin_weights(tops, h, size) @ gradient.reshape(h, -1)).reshape(-1, w, DIRECTIONS)
     cells = _bin_weights(lefts, w, size) @ rows.swapaxes(0, 1).reshape(w, -1)  # (4 lefts, 4 tops 8)
     split = cells.reshape(len(lefts), SIDE_BINS, len(tops), SIDE_BINS, DIRECTIONS)
-    V = split.transpose(2, 0, 3, 1, 4).reshape(
-        -1, N_DESCRIPTOR_COLUMNS
-    )  # square by square; bins in row order, then directions
+    # One row per square, with bins in row order and then directions.
+    V = split.transpose(2, 0, 3, 1, 4).reshape(-1, N_DESCRIPTOR_COLUMNS)
     down, right = ((starts + size / 2) / n for starts, n in ((tops, h), (lefts, w)))
     return Squares(_quantize(V), np.repeat(down, len(right)), np.tile(right, len(down)))
 
 
 def _square_starts(n: int, step: int, size: int) -> Array:
-    """First pixels of the squares along a side of n pixels."""
+    """Return the first pixel of each square along a side of n pixels."""
     return np.arange((n - size) % step // 2, n - size + 1, step)
 
 
 def _gradient_directions(picture: Array) -> Array:
-    """The length of the gradient at each pixel, shared by the two of 8 directions next to its own,
-    (h, w, 8).
+    """Return the gradient length of each pixel in 8 directions, (h, w, 8).
+
+    The two nearest directions share the length.
     """
     dy, dx = (
         gaussian_filter(picture, SMOOTH, order=order, mode="nearest") for order in ((1, 0), (0, 1))
@@ -78,8 +77,9 @@ def _gradient_directions(picture: Array) -> Array:
 
 
 def _bin_weights(starts: Array, n: int, size: int) -> Any:
-    """Weight of n pixels in the 4 bins of each square, (4 squares, n) CSR: 1 in its middle, 0 in
-    the next one's.
+    """Return the weights of n pixels in the 4 bins of each square, (4 squares, n) CSR.
+
+    The weight falls from 1 at the centre of a bin to 0 at the centre of the next bin.
     """
     width = size / SIDE_BINS
     middles = (starts[:, None] + width * (np.arange(SIDE_BINS) + 0.5)).reshape(-1, 1)
@@ -87,8 +87,9 @@ def _bin_weights(starts: Array, n: int, size: int) -> Any:
 
 
 def _quantize(V: Array) -> Array:
-    """Descriptors of unit length, clipped and stretched to the length they had, in steps of 1/512,
-    (p, 128) uint8.
+    """Normalize, clip and renormalize descriptors, and round them to steps of 1/512.
+
+    The result is (p, 128) uint8.
     """
     V = V / np.maximum(_lengths(V), FLAT_LENGTH)
     clipped = np.minimum(V, CLIP)

@@ -1,6 +1,4 @@
-"""A study: fits -> records -> tables -> figures -> one page, CSVs, SVGs, PNGs and results.json in a
-folder.
-"""
+"""Run a study: fits, records, tables and figures, written to a folder with an HTML page."""
 
 from __future__ import annotations
 
@@ -26,8 +24,10 @@ PlanT = TypeVar("PlanT")
 
 @dataclass(frozen=True)
 class StudyRecords(Generic[PlanT, FitT]):
-    """What tables are made of: plan, records, available data sets (paper's name -> ours), why
-    others are missing.
+    """The input of the tables.
+
+    `names` maps the paper's name of each available dataset to ours, and `missing` maps the others
+    to the reason why they are missing.
     """
 
     plan: PlanT
@@ -38,9 +38,7 @@ class StudyRecords(Generic[PlanT, FitT]):
 
 @dataclass(frozen=True)
 class StudyTable(Generic[PlanT, FitT]):
-    """A table: its title, its rows from the records, and what it needs before: data sets, and fits
-    on them.
-    """
+    """A table: its title, a function that computes its rows, and the datasets and fits it needs."""
 
     title: str
     rows: Callable[[StudyRecords[PlanT, FitT]], list[Row]]
@@ -50,12 +48,13 @@ class StudyTable(Generic[PlanT, FitT]):
 
 @dataclass(frozen=True)
 class Study(Generic[PlanT, FitT]):
-    """A study as values; `load_figures` imports matplotlib, so it is called only when there is
-    something to draw.
+    """The definition of a study.
+
+    `load_figures` imports matplotlib, so it is called only when figures are drawn.
     """
 
     title: str
-    folder: str  # where its files go unless another is named
+    folder: str  # the default output folder
     full: PlanT
     quick: PlanT
     tables: dict[str, StudyTable[PlanT, FitT]]
@@ -63,7 +62,7 @@ class Study(Generic[PlanT, FitT]):
     template: str
     fit_kind: Callable[[PlanT], FitKind[FitT]]
     protocols: Callable[[PlanT], dict[str, str]]
-    records_file: str | None = None  # every fit made, a line each: what a run continues from
+    records_file: str | None = None  # one line per finished fit, for resuming an interrupted run
     source: dict[str, str] = field(default_factory=dict)
 
 
@@ -75,14 +74,13 @@ def make_study(
     workers: int | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Make the tables named, or all, and write them with their figures and a page; what
-    results.json holds.
+    """Compute the tables in `only`, or all, and write them with their figures and a page.
+
+    Returns the contents of results.json.
     """
     wanted = only or tuple(study.tables)
     if unknown := [name for name in wanted if name not in study.tables]:
-        raise ValueError(
-            f"there is no table {unknown[0]!r}: choose from {', '.join(study.tables)}."
-        )
+        raise ValueError(f"unknown table {unknown[0]!r}. Choose from {', '.join(study.tables)}.")
     records = find_records(study, folder, plan, wanted, workers, progress)
     tables = {name: study.tables[name].rows(records) for name in wanted}
     from .drawing import draw_figures, render_study_page
@@ -117,9 +115,7 @@ def find_records(
     workers: int | None,
     progress: Progress | None,
 ) -> StudyRecords[PlanT, FitT]:
-    """The records of every fit that the tables need, from the file of the study and from fits made
-    now.
-    """
+    """Return the records of every fit the tables need, from the study's file or by running them."""
     tables = [study.tables[name] for name in wanted]
     needed = {name for table in tables for name in table.sets(plan)}
     papers = [name for name in published.KAPPA if name in needed]  # in the paper's order
@@ -140,8 +136,9 @@ def find_records(
 def save_study(
     folder: Path, results: dict[str, Any], page: str, pictures: Sequence[Picture]
 ) -> None:
-    """Write the page, results.json, a CSV for each table, an SVG and a PNG for each picture: all of
-    them, or none.
+    """Write the page, results.json, one CSV per table, and one SVG and PNG per picture.
+
+    If one of the files cannot be written, none of them is.
     """
     texts = {"index.html": page, "results.json": json.dumps(results, indent=1) + "\n"}
     texts |= {f"{table}.csv": csv_text(rows) for table, rows in results["tables"].items()}

@@ -1,4 +1,4 @@
-"""Values of the study: arrays, rows of tables (dicts from column to value), checked parameters."""
+"""Shared types of the studies, CSV output and parameter checks."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 Row = dict[str, Any]
 Tables = dict[str, list[Row]]
-Array = NDArray[Any]  # of any numbers and shape; shapes are in the comments
+Array = NDArray[Any]  # any dtype and shape; comments state the shapes
 
 
 def csv_text(rows: list[Row]) -> str:
-    """A table as CSV; a cell that a row has not is empty."""
+    """Format a table as CSV; cells missing from a row are empty."""
     out = StringIO(newline="")
     lines = csv.DictWriter(out, row_columns(rows), lineterminator="\n")
     lines.writeheader()
@@ -25,22 +25,22 @@ def csv_text(rows: list[Row]) -> str:
 
 
 def row_columns(rows: list[Row]) -> list[str]:
-    """The names of all columns, in the order they first appear."""
+    """Return the names of all columns in the order in which they first appear."""
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
 def six_digits(value: float) -> float:
-    """Six significant digits."""
+    """Round to six significant digits."""
     return float(f"{value:.6g}")
 
 
 def require_choice(name: str, value: Any, valid: Collection[Any]) -> None:
-    """Refuse a value that is not in the list."""
+    """Raise ValueError unless `value` is one of `valid`."""
     if not (value is None or isinstance(value, str)) or value not in valid:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, valid))}; got {value!r}.")
 
 
 def require_integer(name: str, value: Any, least: int = 1, hint: str = "") -> None:
-    """Refuse what is not an integer of at least `least`."""
+    """Raise ValueError unless `value` is an integer of at least `least`."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name} must be an integer of at least {least}{hint}; got {value!r}.")

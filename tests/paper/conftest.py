@@ -1,4 +1,4 @@
-"""Fixtures that the tests of this folder share."""
+"""Shared fixtures."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from rekmeans_paper import reproduction_cells
 
 @pytest.fixture
 def wine_folder(tmp_path, monkeypatch):
-    """REKMEANS_DATA is a folder that has wine and nothing else."""
+    """Set REKMEANS_DATA to a folder that contains only wine."""
     folder = tmp_path / "data"
     folder.mkdir()
     X, y = load_wine(return_X_y=True)

@@ -1,6 +1,4 @@
-"""Data sets: every source gives the same bits; what is missing or bad is reported in one sentence
-and not cached.
-"""
+"""Every source of a dataset gives the same bits; missing or bad files raise and are not cached."""
 
 import hashlib
 import pickle
@@ -18,7 +16,7 @@ from rekmeans_paper import datasets
 from rekmeans_paper._origins import FETCHABLE, File
 from support.fake_dataset_server import DatasetServer, file_contents, random_table
 
-PRINTED = {  # the paper's table of data sets: rows, columns, classes
+PRINTED = {  # the paper's table of datasets: rows, columns, classes
     "wine": (178, 13, 3),
     "seeds": (210, 7, 3),
     "yeast": (1484, 17, 10),
@@ -42,17 +40,15 @@ def server(monkeypatch):
 
 
 def serve_locally(name, server, monkeypatch, files, shape=None):
-    """Let the source of a set be the local server, with these files and their checksums; no folder
-    comes first.
-    """
+    """Replace the source of a dataset by the local server, and unset REKMEANS_DATA."""
     monkeypatch.delenv("REKMEANS_DATA", raising=False)
     origin = FETCHABLE[name]
-    serve_locally = tuple(
+    local_files = tuple(
         File(server.serve(file.name, content), hashlib.sha256(content).hexdigest())
         for file, content in zip(origin.files, files, strict=True)
     )
     monkeypatch.setitem(
-        datasets.ORIGINS, name, replace(origin, files=serve_locally, shape=shape or origin.shape)
+        datasets.ORIGINS, name, replace(origin, files=local_files, shape=shape or origin.shape)
     )
 
 
@@ -61,23 +57,25 @@ def cached_files(folder):
 
 
 def load_error(name, cache):
-    """The message of a load that fails, one sentence with the way out."""
+    """Return the message of a load that fails: one sentence that ends with the fix."""
     with pytest.raises(datasets.MissingDatasetError) as caught:
         datasets.load(name, cache=cache)
     message = str(caught.value)
     assert message.startswith(f"{name} is missing: ")
-    assert message.endswith(f"; try later, or name in REKMEANS_DATA a folder that has {name}.npz.")
+    assert message.endswith(
+        f"; try again later, or set REKMEANS_DATA to a folder that contains {name}.npz."
+    )
     assert "\n" not in message
     assert not re.search(r"\. [A-Z]", message)
     return message
 
 
 @pytest.mark.parametrize("name", datasets.LOW)
-def test_a_set_is_fetched_from_its_source_once(name, server, tmp_path, monkeypatch):
+def test_a_dataset_is_downloaded_once(name, server, tmp_path, monkeypatch):
     X, y = random_table(name)
     serve_locally(name, server, monkeypatch, file_contents(name, X, y), shape=X.shape)
     assert datasets.available(cache=tmp_path)[name].startswith(
-        f"not here yet, load fetches it from {server.url}/"
+        f"not downloaded yet; load() fetches it from {server.url}/"
     )
     for _ in range(2):
         found = datasets.load(name, cache=tmp_path)
@@ -99,7 +97,7 @@ def test_every_source_gives_the_same_bits(name, server, tmp_path, monkeypatch, s
     assert_array_equal(fetched.y, stored.y, strict=True)
 
 
-def test_wine_is_the_wine_of_scikit_learn(server, tmp_path, monkeypatch):
+def test_wine_equals_the_wine_of_scikit_learn(server, tmp_path, monkeypatch):
     X, y = load_wine(return_X_y=True)
     serve_locally("wine", server, monkeypatch, file_contents("wine", X, y))
     found = datasets.load("wine", cache=tmp_path)
@@ -111,25 +109,23 @@ def test_a_wrong_checksum_is_reported_and_not_cached(server, tmp_path, monkeypat
     good = file_contents("wine", *random_table("wine"))
     serve_locally("wine", server, monkeypatch, good)
     server.serve("wine.data", good[0].replace(b"1", b"2", 1))
-    assert (
-        f"{server.url}/wine.data sent a file with another sha256 than the known one;"
-        in load_error("wine", tmp_path)
-    )
-    assert cached_files(tmp_path) == []
-
-
-@pytest.mark.parametrize("sent", [0.0, 0.5, 1.0])
-def test_a_cut_connection_is_reported_and_not_cached(sent, server, tmp_path, monkeypatch):
-    good = file_contents("wine", *random_table("wine"))
-    serve_locally("wine", server, monkeypatch, good)
-    server.serve("wine.data", good[0][: int(sent * len(good[0]))], missing=100)
-    assert f"{server.url}/wine.data broke off before the end of the file;" in load_error(
+    assert f"{server.url}/wine.data sent a file with an unexpected sha256;" in load_error(
         "wine", tmp_path
     )
     assert cached_files(tmp_path) == []
 
 
-def test_an_answer_of_404_is_reported_and_complete_files_stay(server, tmp_path, monkeypatch):
+@pytest.mark.parametrize("sent", [0.0, 0.5, 1.0])
+def test_a_closed_connection_is_reported_and_not_cached(sent, server, tmp_path, monkeypatch):
+    good = file_contents("wine", *random_table("wine"))
+    serve_locally("wine", server, monkeypatch, good)
+    server.serve("wine.data", good[0][: int(sent * len(good[0]))], missing=100)
+    message = f"{server.url}/wine.data closed the connection before the end of the file;"
+    assert message in load_error("wine", tmp_path)
+    assert cached_files(tmp_path) == []
+
+
+def test_a_404_is_reported_and_complete_files_stay_cached(server, tmp_path, monkeypatch):
     serve_locally(
         "satimage",
         server,
@@ -141,7 +137,7 @@ def test_an_answer_of_404_is_reported_and_complete_files_stay(server, tmp_path, 
     assert cached_files(tmp_path) == ["sat.trn"]
 
 
-def test_a_server_that_is_gone_is_reported(server, tmp_path, monkeypatch):
+def test_an_unreachable_server_is_reported(server, tmp_path, monkeypatch):
     serve_locally("wine", server, monkeypatch, file_contents("wine", *random_table("wine")))
     server.close()
     assert f"{server.url}/wine.data cannot be reached;" in load_error("wine", tmp_path)
@@ -149,36 +145,38 @@ def test_a_server_that_is_gone_is_reported(server, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("content", "what"),
+    ("content", "reason"),
     [
         (b"", "no rows"),
         (b"<html>serve_locally</html>", "1 x 0 values instead of 178 x 13"),
         (b"1,two,3\n", "could not convert string to float: 'two'"),
-        (b"1,2,3\n1,2\n", "row 2 has 2 fields and the first 3"),
+        (b"1,2,3\n1,2\n", "row 2 has 2 fields, but the first row has 3"),
         (b"1,2,3\n2,5,6\n", "2 x 2 values instead of 178 x 13"),
         ("1,½,3\n".encode(), "ascii"),
     ],
 )
-def test_another_table_is_reported_and_not_cached(content, what, server, tmp_path, monkeypatch):
+def test_a_different_table_is_reported_and_not_cached(
+    content, reason, server, tmp_path, monkeypatch
+):
     serve_locally("wine", server, monkeypatch, [content])
     message = load_error("wine", tmp_path)
-    assert f"{server.url}/wine.data sent another table (" in message
-    assert what in message
+    assert f"{server.url}/wine.data sent a different table (" in message
+    assert reason in message
     assert cached_files(tmp_path) == []
 
 
-def test_other_classes_are_another_table(server, tmp_path, monkeypatch):
+def test_a_table_with_different_classes_is_reported(server, tmp_path, monkeypatch):
     X, y = random_table("wine")
     serve_locally("wine", server, monkeypatch, file_contents("wine", X, 2 - y))
     assert "(classes of (48, 71, 59) rows instead of (59, 71, 48));" in load_error("wine", tmp_path)
 
 
-def test_a_spoilt_cache_is_fetched_anew_or_emptied(server, tmp_path, monkeypatch):
+def test_a_corrupt_cached_file_is_downloaded_again_or_deleted(server, tmp_path, monkeypatch):
     X, y = random_table("wine")
     serve_locally("wine", server, monkeypatch, file_contents("wine", X, y))
-    (tmp_path / "wine.data").write_text("spoilt")
+    (tmp_path / "wine.data").write_text("corrupt")
     assert_array_equal(datasets.load("wine", cache=tmp_path).X, X)
-    (tmp_path / "wine.data").write_text("spoilt again")
+    (tmp_path / "wine.data").write_text("corrupt again")
     server.files.clear()
     assert "answered 404" in load_error("wine", tmp_path)
     assert cached_files(tmp_path) == []
@@ -190,7 +188,7 @@ def test_a_cache_that_cannot_be_written_is_reported(server, tmp_path, monkeypatc
     assert f"could not be saved in {tmp_path / 'file'} (" in load_error("wine", tmp_path / "file")
 
 
-def test_the_folder_of_the_user_comes_first(server, tmp_path, monkeypatch):
+def test_the_user_folder_is_tried_first(server, tmp_path, monkeypatch):
     X, y = random_table("wine")
     serve_locally("wine", server, monkeypatch, file_contents("wine", 2 * X, y))
     np.savez(tmp_path / "wine.npz", X=X.astype(np.float64), y=y)
@@ -200,32 +198,32 @@ def test_the_folder_of_the_user_comes_first(server, tmp_path, monkeypatch):
     assert server.requested_paths == []
 
 
-def test_a_file_that_is_not_its_name_is_refused(tmp_path, monkeypatch):
+def test_a_file_with_another_dataset_raises(tmp_path, monkeypatch):
     monkeypatch.setenv("REKMEANS_DATA", str(tmp_path))
     X, y = random_table("wine")
-    for arrays, what in [
+    for arrays, message in [
         (
             {"X": X[:, :12], "y": y},
-            "it has 178 x 12 values instead of 178 x 13: rename it or take it away.",
+            "it has 178 x 12 values instead of 178 x 13. Rename or remove the file.",
         ),
-        ({"X": X, "y": y // 2}, "it has 2 classes instead of 3: rename it or take it away."),
+        ({"X": X, "y": y // 2}, "it has 2 classes instead of 3. Rename or remove the file."),
         ({"X": X}, "wine.npz has no column y"),
     ]:
         np.savez(tmp_path / "wine.npz", **arrays)
-        with pytest.raises(ValueError, match=re.escape(what)):
+        with pytest.raises(ValueError, match=re.escape(message)):
             datasets.load("wine")
 
 
-def test_a_path_that_is_not_a_folder_is_refused(tmp_path, monkeypatch):
+def test_a_path_that_is_not_a_folder_raises(tmp_path, monkeypatch):
     monkeypatch.setenv("REKMEANS_DATA", str(tmp_path / "nowhere"))
     with pytest.raises(
-        NotADirectoryError, match=r"^REKMEANS_DATA must name a folder, got '.*nowhere'"
+        NotADirectoryError, match=r"^REKMEANS_DATA must be a folder, got '.*nowhere'"
     ):
         datasets.load("wine")
 
 
 @pytest.mark.parametrize("name", [*datasets.LOW, "sports8_spm"])
-def test_real_sets_are_as_they_must_be(name, shared_set):
+def test_a_real_dataset_loads_unchanged(name, shared_set):
     X, y = shared_set(name)
     found = datasets.load(name)
     assert found.X.dtype == np.float32
@@ -234,7 +232,7 @@ def test_real_sets_are_as_they_must_be(name, shared_set):
     assert found.source.startswith("https://")
 
 
-def test_sets_of_pictures_are_missing_never_invented(tmp_path, monkeypatch):
+def test_image_datasets_without_features_are_reported_as_missing(tmp_path, monkeypatch):
     monkeypatch.setenv("REKMEANS_DATA", str(tmp_path))
     where = datasets.available(cache=tmp_path)
     assert set(where) == {*datasets.NAMES, *datasets.HIGH}
@@ -245,10 +243,10 @@ def test_sets_of_pictures_are_missing_never_invented(tmp_path, monkeypatch):
             datasets.load(name, cache=tmp_path)
         assert where[name] == f"missing: {caught.value.why}"
         assert f"save them as {name}.npz" in caught.value.why
-    assert where["Event"].endswith("or take sports8_spm.")
+    assert where["Event"].endswith("or use sports8_spm.")
 
 
-def test_notes_say_where_the_printed_table_is_wrong():
+def test_notes_list_the_errors_of_the_printed_table():
     assert (*PRINTED,) == datasets.NAMES[1:]
     for name, printed in PRINTED.items():
         origin = datasets.ORIGINS[name]
@@ -264,7 +262,7 @@ def test_notes_say_where_the_printed_table_is_wrong():
         assert f"Stands in for {theirs}:" in datasets.ORIGINS[ours].note
 
 
-def test_half_moons_follow_their_seed_and_their_law():
+def test_half_moons_follow_their_seed_and_their_formula():
     moons = datasets.half_moons(random_state=3, n_samples=200, noise=0.0)
     upper, lower = moons.X[moons.y == 0], moons.X[moons.y == 1]
     np.testing.assert_allclose(np.hypot(*upper.T), 1, rtol=1e-6)
@@ -275,18 +273,18 @@ def test_half_moons_follow_their_seed_and_their_law():
     assert_array_equal(datasets.load("halfmoon").X, datasets.half_moons().X)
 
 
-def test_an_unknown_name_is_refused_with_the_known_ones():
+def test_an_error_lists_the_known_names():
     with pytest.raises(ValueError, match=r"name must be one of 'halfmoon', 'wine', .*; got 'wien'"):
         datasets.load("wien")
 
 
-def test_the_error_of_a_missing_set_can_be_pickled():
+def test_the_error_of_a_missing_dataset_can_be_pickled():
     error = datasets.MissingDatasetError("Event", "its photos are not here.")
     assert isinstance(error, LookupError)
     assert str(pickle.loads(pickle.dumps(error))) == "Event is missing: its photos are not here."
 
 
-def test_without_pooch_the_extra_is_named(tmp_path, monkeypatch):
+def test_without_pooch_the_error_names_the_extra(tmp_path, monkeypatch):
     monkeypatch.delenv("REKMEANS_DATA", raising=False)
     monkeypatch.setitem(sys.modules, "pooch", None)
     monkeypatch.delitem(sys.modules, "rekmeans_paper._download", raising=False)
@@ -295,11 +293,11 @@ def test_without_pooch_the_extra_is_named(tmp_path, monkeypatch):
     assert "pip install 'rekmeans[paper]'" in datasets.available(cache=tmp_path)["wine"]
 
 
-def test_the_module_prints_where_each_set_is(tmp_path, monkeypatch):
+def test_the_module_prints_the_location_of_each_dataset(tmp_path, monkeypatch):
     monkeypatch.setenv("REKMEANS_DATA", str(tmp_path))
     command = [sys.executable, "-W", "error", "-m", "rekmeans_paper.datasets"]
     printed = subprocess.run(
         command, capture_output=True, text=True, check=True
     ).stdout.splitlines()
     assert [line.split()[0] for line in printed] == [*datasets.NAMES, *datasets.HIGH]
-    assert re.match(r"yeast +1484 x 8 +10 classes  not here yet", printed[3])
+    assert re.match(r"yeast +1484 x 8 +10 classes  not downloaded yet", printed[3])

@@ -1,4 +1,4 @@
-"""Records of fits: what the estimator found; a killed run continues to the same bytes."""
+"""Records of fits match the estimator, and a killed run continues to the same bytes."""
 
 import os
 import signal
@@ -15,17 +15,15 @@ from rekmeans_paper.reproduction_cells import Cell
 from support.paths import ROOT
 from support.reproduction import FEW, run_cells
 
-# --- the cells ---
-
 
 def run_all(folder, workers=1):
-    """The bytes of a finished run of FEW."""
+    """Run FEW and return the bytes of the records file."""
     path = folder / "cells.jsonl"
     run_cells(FEW, path, workers)
     return path.read_bytes()
 
 
-def test_a_record_says_what_the_estimator_found(wine_folder, tmp_path):
+def test_a_record_matches_the_estimator(wine_folder, tmp_path):
     found = run_cells(FEW, tmp_path / "cells.jsonl")
     X, y = load_wine(return_X_y=True)
     model = RectifiedEulerKMeans(
@@ -67,12 +65,12 @@ def test_a_killed_run_continues_to_the_same_bytes(wine_folder, tmp_path):
     process.wait()
     left = path.read_bytes()
     assert 0 < len(left.splitlines()) < len(FEW)
-    path.write_bytes(left[:-20])  # and its last line was cut short
+    path.write_bytes(left[:-20])  # truncate the last line
     assert len(fit_records.load_records(path, Cell)) == len(left.splitlines()) - 1
     assert run_all(tmp_path / "killed") == complete
 
 
-def test_two_workers_and_another_order_leave_the_same_bytes(wine_folder, tmp_path):
+def test_the_bytes_do_not_depend_on_the_workers_or_the_order_of_fits(wine_folder, tmp_path):
     complete = run_all(tmp_path / "one")
     path = tmp_path / "two" / "cells.jsonl"
     run_cells(FEW[40:], path)
@@ -80,7 +78,7 @@ def test_two_workers_and_another_order_leave_the_same_bytes(wine_folder, tmp_pat
     assert path.read_bytes() == complete
 
 
-def test_records_of_other_data_are_made_anew(wine_folder, tmp_path):
+def test_records_of_changed_data_are_recomputed(wine_folder, tmp_path):
     complete = run_all(tmp_path / "run")
     X, y = load_wine(return_X_y=True)
     X[0, 0] += 1

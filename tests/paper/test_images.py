@@ -1,4 +1,4 @@
-"""Images: files, arrays and folders of classes; what is no image is refused by name."""
+"""Images from files, arrays and folders of classes; errors name the image."""
 
 import sys
 
@@ -19,20 +19,20 @@ def cv2():
     )
 
 
-def test_grey_is_the_luma_of_a_pixel():
+def test_a_grey_value_is_the_luma_of_the_pixel():
     r, g, b = (COLOURED[..., c].astype(float) for c in range(3))
     np.testing.assert_allclose(
         grey_image(COLOURED, "it"), (0.299 * r + 0.587 * g + 0.114 * b) / 255, rtol=1e-12
     )
 
 
-def test_a_grey_image_is_the_same_in_any_shape():
+def test_a_grey_image_does_not_depend_on_its_shape():
     flat = COLOURED[..., 0]
-    for same in (flat[..., None], np.repeat(flat[..., None], 3, axis=2)):
-        np.testing.assert_array_equal(grey_image(same, "it"), flat / 255)
+    for image in (flat[..., None], np.repeat(flat[..., None], 3, axis=2)):
+        np.testing.assert_array_equal(grey_image(image, "it"), flat / 255)
 
 
-def test_a_file_gives_its_pixels(cv2, tmp_path):
+def test_a_file_and_its_pixels_give_the_same_image(cv2, tmp_path):
     path = tmp_path / "größe.png"
     path.write_bytes(cv2.imencode(".png", COLOURED[..., ::-1])[1].tobytes())
     for name in (path, str(path)):
@@ -66,18 +66,18 @@ def test_reduction_keeps_the_mean_and_the_proportions(side):
         (5, ["(h, w)", "()"]),
     ],
 )
-def test_pixels_that_are_not_an_image_are_refused(image, words):
+def test_pixels_that_are_not_an_image_raise(image, words):
     with raises_mentioning(ValueError, "image 7", *words):
         grey_image(image, "image 7")
 
 
-def test_files_that_are_not_images_are_refused_by_name(cv2, tmp_path):
+def test_errors_name_files_that_are_not_images(cv2, tmp_path):
     ramp = np.tile(np.arange(240, dtype=np.uint8), (200, 1))
     jpeg, png = (cv2.imencode(ending, ramp)[1].tobytes() for ending in (".jpg", ".png"))
     spoiled = {
         "text.jpg": (b"no image at all", "a format OpenCV reads"),
         "none.png": (b"", "a format OpenCV reads"),
-        # OpenCV 4 fills the rest with grey
+        # OpenCV 4 fills the rest with grey.
         "cut.jpg": (jpeg[: int(0.9 * len(jpeg))], "complete", "truncated"),
         "cut.png": (png[:60], "a format OpenCV reads"),
     }
@@ -91,20 +91,20 @@ def test_files_that_are_not_images_are_refused_by_name(cv2, tmp_path):
         grey_image(tmp_path, str(tmp_path))
 
 
-def test_without_opencv_files_are_refused_and_arrays_are_not(monkeypatch, tmp_path):
+def test_files_need_opencv_and_arrays_do_not(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "cv2", None)
     with raises_mentioning(ImportError, "rekmeans[paper]"):
         grey_image(tmp_path / "a.jpg", "a.jpg")
     assert grey_image(COLOURED, "it").shape == (40, 56)
 
 
-@pytest.mark.parametrize("one", ["photo.jpg", b"photo.jpg", 5, None])
-def test_a_single_image_is_not_a_list(one):
+@pytest.mark.parametrize("image", ["photo.jpg", b"photo.jpg", 5, None])
+def test_a_single_image_raises(image):
     with raises_mentioning(TypeError, "list", "[image]"):
-        image_list(one)
+        image_list(image)
 
 
-def test_an_empty_list_is_refused():
+def test_an_empty_list_raises():
     with raises_mentioning(ValueError, "at least 1 image"):
         image_list([])
 
@@ -127,7 +127,7 @@ def classes(tmp_path):
     return tmp_path
 
 
-def test_a_folder_gives_images_by_class(classes):
+def test_the_images_of_a_folder_are_sorted_by_class(classes):
     paths, y, names = folder(classes, skip=["cup"])
     assert [path.relative_to(classes).as_posix() for path in paths] == [
         "ant/9.jpeg",
@@ -138,8 +138,8 @@ def test_a_folder_gives_images_by_class(classes):
     assert names == ["ant", "bee"]
 
 
-def test_folders_without_images_are_refused(classes):
-    with raises_mentioning(ValueError, "cup", "holds no image", "skip=['cup']"):
+def test_folders_without_images_raise(classes):
+    with raises_mentioning(ValueError, "cup", "contains no images", "skip=['cup']"):
         folder(classes)
     with raises_mentioning(ValueError, "'dog'", "skip"):
         folder(classes, skip=["dog"])

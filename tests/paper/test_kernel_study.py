@@ -1,6 +1,4 @@
-"""The kernel study, end to end on half-moons; its figures against fits made here, its counts
-against plain ones.
-"""
+"""The kernel study on half-moons, end to end, compared with separate fits."""
 
 import csv
 import json
@@ -22,10 +20,10 @@ from rekmeans_paper.kernel_study_tables import KERNEL_TABLES, breaking_share
 
 TINY = KernelPlan(
     sets=(datasets.MOONS,),
-    dirty=(datasets.MOONS,),
+    error_sets=(datasets.MOONS,),
     rows=120,
     starts=1,
-    tries=1,
+    rectification_starts=1,
     draws=1,
     alphas=(0.3, 1.8),
     multiples=(0.25, 4.0),
@@ -37,7 +35,7 @@ TINY = KernelPlan(
 
 @pytest.fixture(scope="module")
 def study(tmp_path_factory):
-    """(folder, results) of one run in this process."""
+    """Run the study in this process and return its folder and results."""
     pytest.importorskip("jinja2")
     folder = tmp_path_factory.mktemp("kernel_study")
     return folder, study_kernels(folder, TINY, workers=1)
@@ -45,13 +43,13 @@ def study(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def moons():
-    """The rows that the study draws."""
+    """Return the sample of half-moons that the study uses."""
     data = datasets.half_moons()
-    some = np.random.default_rng(0).permutation(len(data.X))[:120]
-    return data.X[some].astype(float), data.y[some]
+    sample = np.random.default_rng(0).permutation(len(data.X))[:120]
+    return data.X[sample].astype(float), data.y[sample]
 
 
-def test_the_folder_holds_the_page_the_tables_and_the_figures(study):
+def test_the_folder_contains_the_page_the_tables_and_the_figures(study):
     folder, results = study
     wanted = {
         "index.html",
@@ -78,16 +76,16 @@ def test_the_folder_holds_the_page_the_tables_and_the_figures(study):
 
 
 def row(results, table, **wanted):
-    (one,) = [
+    (match,) = [
         row
         for row in results["tables"][table]
         if all(row[name] == value for name, value in wanted.items())
     ]
-    return one
+    return match
 
 
 @pytest.mark.parametrize(("kernel", "width"), [("euler", 1.8), ("rbf", 4.0), ("laplace", 0.25)])
-def test_deviation_and_score_are_those_of_a_fit_made_here(study, moons, kernel, width):
+def test_deviation_and_score_equal_those_of_a_separate_fit(study, moons, kernel, width):
     X, _ = moons
     auto = KernelKMeans(2, kernel=kernel, beyond="clip", random_state=0).fit(X)
     steep = {"alpha": width} if kernel == "euler" else {"gamma": width * auto.gamma_}
@@ -99,7 +97,7 @@ def test_deviation_and_score_are_those_of_a_fit_made_here(study, moons, kernel, 
     assert found["score"] == pytest.approx(representation_score(model, X), rel=1e-5)
 
 
-def test_an_explicit_map_takes_the_same_gamma_and_rows(study, moons):
+def test_an_explicit_map_uses_the_same_gamma_and_rows(study, moons):
     X, y = moons
     gamma = KernelKMeans(2, kernel="laplace", beyond="clip", random_state=0).fit(X).gamma_
     scale = KernelKMeans(2, kernel="linear", beyond="clip", random_state=0).fit(X).kernel_
@@ -111,18 +109,20 @@ def test_an_explicit_map_takes_the_same_gamma_and_rows(study, moons):
     assert found["nmi"] == pytest.approx(normalized_mutual_info(y, labels), rel=1e-5)
 
 
-def test_dirt_is_scored_over_rows_that_are_not_wholly_dirty(study, moons):
+def test_rows_in_which_every_cell_is_an_error_are_not_scored(study, moons):
     X, y = moons
     dirty, clean = add_gross_errors(X, "rows", 0.4, 0)
     with pytest.warns(UserWarning, match="no kept value"):
         labels = EulerKMeans(2, n_init=3, random_state=0).fit(dirty).labels_
-    found = row(study[1], "robustness", method="EulerK", beyond="ignore", dirt="rows", share=0.4)
+    found = row(
+        study[1], "robustness", method="EulerK", beyond="ignore", errors_in="rows", share=0.4
+    )
     assert found["nmi"] == pytest.approx(normalized_mutual_info(y[clean], labels[clean]), abs=1e-6)
     assert_array_equal(dirty[clean], X[clean])
     assert 0.2 < 1 - clean.mean() < 0.6
 
 
-def test_every_method_is_there_at_every_share_and_the_clean_fit_stands_for_both_kinds(study):
+def test_every_method_has_every_share_and_the_clean_fit_counts_for_both_kinds(study):
     rows = study[1]["tables"]["robustness"]
     assert len(rows) == len(kernel_study_fits.ROBUST) * 2 * 3
     for method in {row["method"] for row in rows}:
@@ -151,7 +151,7 @@ def test_the_claims_hold_on_half_moons(study):
     claims = {row["claim"]: row for row in study[1]["tables"]["claims"]}
     for claim in (
         "means deviate less as the kernel flattens",
-        "means deviate less as clusters become more",
+        "means deviate less as the number of clusters grows",
     ):
         assert claims[claim]["verdict"] == "holds"
         assert claims[claim]["of"] == 3
@@ -160,7 +160,7 @@ def test_the_claims_hold_on_half_moons(study):
 
 def test_two_workers_give_the_same_records():
     fits = [
-        kernel_study_fits.KernelFit(datasets.MOONS, "dirt", method, share=0.1)
+        kernel_study_fits.KernelFit(datasets.MOONS, "gross errors", method, share=0.1)
         for method in ("REK", "rectified RBF, wrap")
     ]
     kind = KERNEL_STUDY.fit_kind(replace(TINY, rows=90))
@@ -168,19 +168,19 @@ def test_two_workers_give_the_same_records():
     assert run_fits(fits, kind, present, workers=2) == run_fits(fits, kind, present, workers=1)
 
 
-def test_nothing_is_written_where_one_file_cannot_be(tmp_path):
+def test_nothing_is_written_if_one_file_cannot_be_written(tmp_path):
     (tmp_path / "breaks.csv").mkdir()
     with pytest.raises(IsADirectoryError, match=r"breaks\.csv is a directory"):
         study_kernels(tmp_path, TINY, ["breaks"], workers=1)
     assert [path.name for path in tmp_path.iterdir()] == ["breaks.csv"]
 
 
-def test_an_unknown_table_is_refused_before_anything_runs(tmp_path):
-    with pytest.raises(ValueError, match=r"there is no table 'nmi': choose from claims, "):
+def test_an_unknown_table_raises_before_anything_runs(tmp_path):
+    with pytest.raises(ValueError, match=r"unknown table 'nmi'\. Choose from claims, "):
         study_kernels(tmp_path, TINY, ["nmi"])
 
 
-def test_the_command_makes_the_tables_asked_for(tmp_path, monkeypatch, capsys):
+def test_the_command_computes_the_requested_tables(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(kernel_study, "KERNEL_STUDY", replace(KERNEL_STUDY, quick=TINY))
     out = tmp_path / "there"
     assert (

@@ -1,4 +1,4 @@
-"""The methods of the paper: REK1 = REK2 bit for bit, the printed update, the objective."""
+"""The methods of the paper: REK1 equals REK2 bit for bit, and the printed update can rise."""
 
 from dataclasses import replace
 
@@ -29,8 +29,8 @@ def wine_case(**changes):
     return replace(case, **changes)
 
 
-def drawn_case(draw):
-    """A small table with copies of rows, more clusters than groups, any map and start."""
+def random_case(draw):
+    """Return a small table with duplicate rows, too many clusters, and a random map and start."""
     random = np.random.default_rng(draw)
     n, d, k = random.integers(12, 150), random.integers(1, 12), random.integers(1, 9)
     X = random.choice(
@@ -42,13 +42,10 @@ def drawn_case(draw):
     return Case(X, int(k), alpha, scaling.scale, scaling.beyond, init, draw)
 
 
-# --- the methods ---
-
-
 @pytest.mark.parametrize("draw", range(60))
 @pytest.mark.filterwarnings("ignore")
-def test_rek2_in_angles_ends_where_rek1_ends_to_the_last_digit(draw):
-    case = drawn_case(draw)
+def test_rek2_with_angles_equals_rek1_to_the_last_digit(draw):
+    case = random_case(draw)
     ours, plain = rek1(case), rek2(case)
     assert_array_equal(ours.labels, plain.labels)
     assert ours.course == plain.course
@@ -57,7 +54,7 @@ def test_rek2_in_angles_ends_where_rek1_ends_to_the_last_digit(draw):
 
 @pytest.mark.parametrize("alpha", [0.3, 0.9, 1.9, 300.0])
 @pytest.mark.parametrize("init", ["random", "k-means++"])
-def test_rek2_in_angles_is_rek1_on_wine(alpha, init):
+def test_rek2_with_angles_equals_rek1_on_wine(alpha, init):
     for seed in range(5):
         case = wine_case(alpha=alpha, init=init, seed=seed)
         assert rek1(case).course == rek2(case).course
@@ -65,7 +62,7 @@ def test_rek2_in_angles_is_rek1_on_wine(alpha, init):
 
 @pytest.mark.parametrize("scaling", ["none", "range", "robust"])
 @pytest.mark.parametrize("seed", range(3))
-def test_wide_counts_give_the_same_bits_dense_and_sparse_by_both_loops(scaling, seed):
+def test_dense_and_sparse_counts_give_the_same_bits_in_both_loops(scaling, seed):
     X = np.random.default_rng(seed).poisson(0.14, (80, 400)) * 1.0
     X[0] = 0
     by = SCALINGS[scaling]
@@ -82,9 +79,9 @@ def test_wide_counts_give_the_same_bits_dense_and_sparse_by_both_loops(scaling, 
         assert other[1:] == first[1:]
 
 
-def test_angles_and_quotients_round_to_the_same_grid_points_also_next_to_ties():
+def test_angles_and_quotients_round_to_the_same_grid_points_even_near_ties():
     random = np.random.default_rng(0)
-    # cosines halfway between two grid points
+    # Cosines halfway between two grid points.
     half = (random.integers(-(1 << 22), 1 << 22, 4000) + 0.5) / (1 << 23)
     turn = np.stack([half, np.sqrt(1 - half**2) * random.choice([-1, 1], 4000)], axis=1)
     near = np.rint(turn * 2.0**52).astype(np.int64)
@@ -96,15 +93,13 @@ def test_angles_and_quotients_round_to_the_same_grid_points_also_next_to_ties():
     )
     exact = euler(1.0, scale_of(None, S[:, :1])).rectify(sums, OnCircles(C)).f
     assert_array_equal(angles.rectified_points(S, C), exact)
-    blind = angles._grid_points(np.arctan2(S[:, 1:], S[:, :1]) / np.pi, C)
-    assert (blind != exact).any()  # an angle alone cannot tell
-    assert_array_equal(blind[8000:], exact[8000:])
+    from_angles = angles._grid_points(np.arctan2(S[:, 1:], S[:, :1]) / np.pi, C)
+    assert (from_angles != exact).any()  # angles alone cannot decide near ties
+    assert_array_equal(from_angles[8000:], exact[8000:])
 
 
-def test_a_pass_that_leaves_the_objective_as_it_was_is_dropped():
-    """Where a mapped row f and its rectified form m differ, a start as far to the other side is as
-    good as m.
-    """
+def test_a_pass_that_does_not_lower_the_objective_is_discarded():
+    """The reflection of the rectified point m about the mapped row f has the same loss as m."""
     rows, f = starting_state(
         Case(np.linspace(0.1, 0.15, 5000)[None], 1, 1.0, None, "wrap", "random", 0)
     )
@@ -124,7 +119,7 @@ def test_the_printed_update_raises_the_objective(seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_printed_update_is_right_where_every_sine_is_negative(seed):
+def test_the_printed_update_is_correct_if_every_sine_is_negative(seed):
     X = np.random.default_rng(seed).random((60, 4)) - 1.0  # -1 to 0
     case = Case(X, 3, 0.9, None, "wrap", "random", seed)
     right, printed = rek2(case), rek2_printed(case)
@@ -133,8 +128,8 @@ def test_the_printed_update_is_right_where_every_sine_is_negative(seed):
 
 
 @pytest.mark.parametrize("method", ["EulerK", "REK1", "REK2", "REK2 printed"])
-def test_the_objective_is_that_of_the_labels(method):
-    """sum_c n_c sum_l (1 - R_cl), or half of 1 - R², of the labels found, by hand."""
+def test_the_objective_follows_from_the_labels(method):
+    """The formula is sum_c n_c sum_l (1 - R_cl), or half of 1 - R² for means."""
     case = wine_case(alpha=0.7)
     outcome = PAPER_METHODS[method](case)
     X = case.X
@@ -146,12 +141,12 @@ def test_the_objective_is_that_of_the_labels(method):
             ((1 - R**2) / 2) if method == "EulerK" else 1 - R
         ).sum()
     if method == "REK2 printed":
-        assert outcome.objective > loss * 1.01  # its centroids are not those of its labels
+        assert outcome.objective > loss * 1.01  # its centroids do not minimize the loss
     else:
         assert outcome.objective == pytest.approx(loss, rel=1e-6)
 
 
-def test_rows_are_scaled_to_sum_and_length_one_and_an_empty_row_stays():
+def test_rows_are_scaled_to_sum_or_length_one_and_zero_rows_stay():
     X = np.array([[3.0, 4.0], [0.0, 0.0], [-2.0, 2.0]])
     assert plans.row_sums_one(X).tolist() == [[3 / 7, 4 / 7], [0, 0], [-0.5, 0.5]]
     assert plans.row_lengths_one(X).tolist() == [[0.6, 0.8], [0, 0], [-2 / 8**0.5, 2 / 8**0.5]]

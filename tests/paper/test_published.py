@@ -1,12 +1,10 @@
-"""The printed figures of the paper, as they were and as they are read here."""
+"""The printed values of the paper, and the values after the rotated columns are corrected."""
 
 from rekmeans_paper import published
 from rekmeans_paper import reproduction_tables as tables
 
-# --- the printed figures ---
 
-
-def test_every_table_of_the_paper_has_its_eleven_sets():
+def test_every_table_of_the_paper_has_eleven_datasets():
     assert len(published.SETS) == 11
     assert len(published.ALPHAS) == 47 == len(set(published.ALPHAS))
     for measure in ("NMI", "ACC"):
@@ -17,7 +15,7 @@ def test_every_table_of_the_paper_has_its_eleven_sets():
     assert set(published.KAPPA) == {"halfmoon", *published.SETS}
 
 
-def test_turning_the_columns_back_loses_no_figure_and_touches_nmi_only():
+def test_correcting_the_rotated_columns_permutes_nmi_and_keeps_acc():
     for method in published.PRINTED_METHODS:
         as_printed, as_read = (
             [value_of("NMI", method, name) for name in published.SETS]

@@ -1,4 +1,4 @@
-"""Spatial pyramids of drawn pictures against counts in plain loops, and their invariants."""
+"""Spatial pyramids of synthetic pictures against counts in plain loops, and their invariances."""
 
 import pickle
 
@@ -22,7 +22,7 @@ WORDS = 12
 
 
 def draw_waves(shape, seed):
-    """A picture of waves, uint8."""
+    """Return a uint8 picture of waves."""
     a, b, c = np.random.default_rng(seed).uniform(-0.5, 0.5, 3)
     y, x = np.mgrid[: shape[0], : shape[1]]
     waves = (
@@ -43,7 +43,7 @@ def pyramid():
 
 
 @pytest.mark.parametrize("levels", [1, 2, 3, 4])
-def test_each_square_counts_for_its_nearest_word_in_its_cell_of_each_level(levels, pyramid):
+def test_a_square_counts_for_its_nearest_word_in_one_cell_of_each_level(levels, pyramid):
     model = SpatialPyramid(WORDS, levels=levels, random_state=0).fit(PICTURES)
     np.testing.assert_array_equal(model.words_, pyramid.words_)
     found = model.transform(PICTURES)
@@ -52,7 +52,7 @@ def test_each_square_counts_for_its_nearest_word_in_its_cell_of_each_level(level
     np.testing.assert_array_equal(found, [count_words(model, picture) for picture in PICTURES])
 
 
-def test_soft_coding_shares_a_square_among_its_nearest_words(pyramid):
+def test_soft_coding_distributes_a_square_over_its_nearest_words(pyramid):
     soft = pickle.loads(pickle.dumps(pyramid)).set_params(coding="soft", levels=1)
     V = describe_squares(grey_image(PICTURES[0], "it"), 8, 16).descriptors.astype(float)
     codebook = soft.codebook_
@@ -65,12 +65,12 @@ def test_soft_coding_shares_a_square_among_its_nearest_words(pyramid):
     np.testing.assert_allclose(soft.transform(PICTURES[:1])[0], wanted, rtol=1e-4, atol=1e-5)
 
 
-def test_soft_coding_with_fewer_words_than_neighbours():
+def test_soft_coding_works_with_fewer_words_than_neighbours():
     found = SpatialPyramid(2, coding="soft", random_state=0).fit_transform(PICTURES[:3])
     np.testing.assert_allclose(found[:, :2].sum(axis=1), [77, 25, 42], rtol=1e-5)
 
 
-def test_normalisations_come_from_the_counts(pyramid):
+def test_normalizations_follow_from_the_counts(pyramid):
     counts = pyramid.transform(PICTURES).astype(float)
     share = counts / counts[:, :WORDS].sum(axis=1)[:, None]
     wanted = {
@@ -83,7 +83,7 @@ def test_normalisations_come_from_the_counts(pyramid):
         np.testing.assert_allclose(model.transform(PICTURES), rows, rtol=1e-6)
 
 
-def test_sparse_output_holds_the_same(pyramid):
+def test_sparse_and_dense_output_agree(pyramid):
     in_sparse_form = (
         pickle.loads(pickle.dumps(pyramid)).set_params(sparse_output=True).transform(PICTURES)
     )
@@ -92,14 +92,14 @@ def test_sparse_output_holds_the_same(pyramid):
     np.testing.assert_array_equal(in_sparse_form.toarray(), pyramid.transform(PICTURES))
 
 
-def test_order_and_number_of_the_images_change_nothing(pyramid):
+def test_counts_do_not_depend_on_the_order_or_number_of_images(pyramid):
     counts = pyramid.transform(PICTURES)
     order = np.random.default_rng(1).permutation(20)
     np.testing.assert_array_equal(pyramid.transform([PICTURES[i] for i in order]), counts[order])
     np.testing.assert_array_equal(pyramid.transform(PICTURES[18:19]), counts[18:19])
 
 
-def test_an_array_of_images_and_a_list_of_them_are_one():
+def test_an_array_and_a_list_of_images_give_the_same_counts():
     stack = np.stack([draw_waves((40, 48), seed) for seed in range(6)])
     model = SpatialPyramid(WORDS, random_state=0)
     found = model.fit_transform(stack)
@@ -109,7 +109,7 @@ def test_an_array_of_images_and_a_list_of_them_are_one():
     )
 
 
-def test_the_seed_alone_decides(pyramid):
+def test_the_words_depend_only_on_the_seed(pyramid):
     again = clone(pyramid).fit(PICTURES)
     np.testing.assert_array_equal(again.words_, pyramid.words_)
     legacy = [
@@ -120,17 +120,17 @@ def test_the_seed_alone_decides(pyramid):
     assert not np.array_equal(legacy[0], pyramid.words_)
 
 
-def test_few_descriptors_come_from_few_images_evenly():
+def test_few_descriptors_are_sampled_evenly_from_few_images():
     stack = [draw_waves((40, 40), seed) for seed in range(20)]  # 16 squares each
-    for most, used in ((50, 1), (150, 3), (999, 19), (10_000, 20)):
-        model = SpatialPyramid(4, max_descriptors=most, random_state=0).fit(stack)
+    for max_descriptors, used in ((50, 1), (150, 3), (999, 19), (10_000, 20)):
+        model = SpatialPyramid(4, max_descriptors=max_descriptors, random_state=0).fit(stack)
         assert len(model.codebook_.labels_) == used * 16
     # 2 x 77 squares
     model = SpatialPyramid(4, max_descriptors=100, random_state=0).fit(PICTURES[:1] * 2)
     assert len(model.codebook_.labels_) == 100
 
 
-def test_names_give_level_row_column_and_word(pyramid):
+def test_feature_names_contain_level_row_column_and_word(pyramid):
     names = pyramid.get_feature_names_out()
     assert len(names) == len(set(names)) == 21 * WORDS
     assert names[0] == "level0_row0_column0_word0"
@@ -139,7 +139,7 @@ def test_names_give_level_row_column_and_word(pyramid):
     assert list(frame.columns) == list(names)
 
 
-def test_it_heads_a_pipeline():
+def test_a_pipeline_can_start_with_a_pyramid():
     pipe = make_pipeline(
         SpatialPyramid(WORDS, normalize="l1"), RectifiedEulerKMeans(3, scale=None, alpha=5.0)
     )
@@ -151,10 +151,10 @@ def test_it_heads_a_pipeline():
 def test_verbose_prints_progress(capsys):
     SpatialPyramid(WORDS, random_state=0, verbose=1).fit_transform(PICTURES)
     assert capsys.readouterr().out.splitlines() == [
-        "squares drawn from 16 of 20 images",
-        "squares drawn from 20 of 20 images",
-        "words counted in 16 of 20 images",
-        "words counted in 20 of 20 images",
+        "sampled squares from 16 of 20 images",
+        "sampled squares from 20 of 20 images",
+        "counted words in 16 of 20 images",
+        "counted words in 20 of 20 images",
     ]
 
 
@@ -175,12 +175,12 @@ PARAMETERS = {
 @pytest.mark.parametrize(
     ("name", "value"), [(name, value) for name, bad in PARAMETERS.items() for value in bad]
 )
-def test_a_bad_parameter_is_refused(name, value):
+def test_a_bad_parameter_raises(name, value):
     with raises_mentioning(ValueError, f"{name} must be", f"got {value!r}"):
         SpatialPyramid(**{"n_words": WORDS, name: value}).fit(PICTURES)
 
 
-def test_a_bad_image_is_refused_by_its_name(pyramid, tmp_path):
+def test_an_error_names_the_bad_image(pyramid, tmp_path):
     with raises_mentioning(ValueError, "image 3", "(4, 4, 4)"):
         pyramid.transform([*PICTURES[:3], np.zeros((4, 4, 4), np.uint8)])
     with raises_mentioning(ValueError, "image 1", "size=16", "12 x 90"):
@@ -191,7 +191,7 @@ def test_a_bad_image_is_refused_by_its_name(pyramid, tmp_path):
         SpatialPyramid(500, random_state=0).fit([np.tile(draw_waves((8, 8), 0), (30, 30))])
 
 
-def test_a_fit_that_fails_changes_nothing(pyramid):
+def test_a_failed_fit_does_not_change_the_model(pyramid):
     model = pickle.loads(pickle.dumps(pyramid))
     with raises_mentioning(ValueError, "image 0"):
         model.fit([np.zeros((4, 4), np.uint8)])
@@ -199,11 +199,11 @@ def test_a_fit_that_fails_changes_nothing(pyramid):
 
 
 @pytest.mark.parametrize("method", ["transform", "get_feature_names_out"])
-def test_nothing_is_answered_before_fit(method):
+def test_methods_raise_before_fit(method):
     with raises_mentioning(NotFittedError, "SpatialPyramid", "not fitted"):
         getattr(SpatialPyramid(), method)(PICTURES)
 
 
-def test_it_belongs_to_the_paper_and_not_to_the_package():
+def test_the_pyramid_is_in_rekmeans_paper_only():
     assert rekmeans_paper.SpatialPyramid is SpatialPyramid
     assert not hasattr(rekmeans, "SpatialPyramid")

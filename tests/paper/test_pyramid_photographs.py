@@ -1,6 +1,4 @@
-"""Spatial pyramids of real photographs (skipped where REKMEANS_DATA has none): counts, threads,
-published features.
-"""
+"""Spatial pyramids of real photographs; skipped if the REKMEANS_DATA folder has none."""
 
 import os
 import pickle
@@ -22,13 +20,11 @@ SAMPLE = "caltech101_images_sample.zip"
 
 @pytest.fixture(scope="module")
 def photos(tmp_path_factory):
-    """(paths, y, classes) of 360 photographs; skips the test where they or OpenCV are not on this
-    machine.
-    """
+    """Return (paths, y, classes) of 360 photographs; skip without them or without OpenCV."""
     pytest.importorskip("cv2", reason="OpenCV is not installed: pip install 'rekmeans[paper]'")
     path = Path(os.environ.get("REKMEANS_DATA", "")) / SAMPLE
     if not path.is_file():
-        pytest.skip(f"no {SAMPLE} in the folder that REKMEANS_DATA names")
+        pytest.skip(f"no {SAMPLE} in the REKMEANS_DATA folder")
     top = tmp_path_factory.mktemp("photos")
     with zipfile.ZipFile(path) as archive:
         archive.extractall(top)
@@ -37,21 +33,21 @@ def photos(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def fitted_pyramid(photos):
-    """A pyramid of the photographs and its counts."""
+    """Return a pyramid fitted to the photographs, and its counts."""
     model = SpatialPyramid(64, max_descriptors=12_000, sparse_output=True, random_state=0).fit(
         photos[0]
     )
     return model, model.transform(photos[0])
 
 
-def test_photographs_are_counted_by_the_definition(photos, fitted_pyramid):
+def test_the_counts_of_photographs_follow_the_definition(photos, fitted_pyramid):
     model, counts = fitted_pyramid
     assert counts.shape == (360, 21 * 64)
     for i in (0, 100, 359):
         np.testing.assert_array_equal(counts[[i]].toarray()[0], count_words(model, photos[0][i]))
 
 
-def test_the_words_are_the_nearest_by_plain_distance_too(photos, fitted_pyramid):
+def test_most_words_are_also_the_nearest_by_euclidean_distance(photos, fitted_pyramid):
     model, _ = fitted_pyramid
     V = describe_squares(grey_image(photos[0][5], "it"), 8, 16).descriptors.astype(float)
     D = ((V[:, None] - model.words_) ** 2).sum(axis=2)
@@ -59,13 +55,13 @@ def test_the_words_are_the_nearest_by_plain_distance_too(photos, fitted_pyramid)
 
 
 def blocks(counts, k):
-    """The counts as (n, 1, 1, k), (n, 2, 2, k), (n, 4, 4, k)."""
+    """Reshape the counts to (n, 1, 1, k), (n, 2, 2, k) and (n, 4, 4, k)."""
     parts = zip(np.split(counts, [k, 5 * k], axis=1), (1, 2, 4), strict=True)
     return [part.reshape(len(counts), s, s, k) for part, s in parts]
 
 
 @pytest.mark.parametrize("coding", ["hard", "soft"])
-def test_cells_add_up_to_the_cell_above(coding, photos, fitted_pyramid):
+def test_the_counts_of_cells_add_up_to_those_of_the_coarser_cell(coding, photos, fitted_pyramid):
     model = pickle.loads(pickle.dumps(fitted_pyramid[0])).set_params(
         coding=coding, sparse_output=False
     )
@@ -80,7 +76,7 @@ def test_cells_add_up_to_the_cell_above(coding, photos, fitted_pyramid):
 
 
 @pytest.mark.parametrize("coding", ["hard", "soft"])
-def test_any_number_of_threads_gives_the_same(coding, photos):
+def test_counts_do_not_depend_on_threads(coding, photos):
     model = SpatialPyramid(32, coding=coding, max_descriptors=3000, random_state=3)
     alone, together = (
         clone(model).set_params(n_threads=n).fit_transform(photos[0][::24]) for n in (1, 5)
@@ -88,7 +84,9 @@ def test_any_number_of_threads_gives_the_same(coding, photos):
     np.testing.assert_array_equal(together, alone)
 
 
-def test_the_sample_is_clustered_far_above_chance(photos, fitted_pyramid):
+def test_clusters_of_the_sample_agree_with_the_classes_far_better_than_chance(
+    photos, fitted_pyramid
+):
     y = photos[1]
     counts = fitted_pyramid[1].toarray()
     roots = np.sqrt(counts / counts[:, :64].sum(axis=1, keepdims=True))
@@ -104,9 +102,7 @@ def test_the_sample_is_clustered_far_above_chance(photos, fitted_pyramid):
 
 @pytest.fixture(scope="module")
 def published_counts(photos):
-    """Rows of caltech101_spm for the photographs, (n, 10752); skips the test where it is not on
-    this machine.
-    """
+    """Return the rows of caltech101_spm for the photographs, (n, 10752); skip without the file."""
     file = Path(os.environ["REKMEANS_DATA"]) / "caltech101_spm.npz"
     if not file.is_file():
         pytest.skip(f"no {file}")
@@ -115,7 +111,7 @@ def published_counts(photos):
         return arrays["X"][[rows["/".join(path.parts[-2:])] for path in photos[0]]]
 
 
-def test_the_defaults_cut_photographs_as_the_published_features_do(
+def test_the_defaults_use_the_same_squares_as_the_published_features(
     published_counts, fitted_pyramid
 ):
     for wanted, found in zip(
@@ -124,22 +120,23 @@ def test_the_defaults_cut_photographs_as_the_published_features_do(
         np.testing.assert_array_equal(found.sum(axis=3), wanted.sum(axis=3))
 
 
-def likeness(counts):
-    """Cosines of the square roots of the sixteenths' counts, one entry a pair of images."""
+def pair_similarities(counts):
+    """Return the cosine of the square roots of the sixteenths' counts for each pair of images."""
     roots = np.sqrt(counts[:, 5 * 512 :].astype(float))
     roots /= np.linalg.norm(roots, axis=1, keepdims=True)
     return (roots @ roots.T)[np.triu_indices(len(roots), 1)]
 
 
-def test_photographs_alike_in_the_published_features_are_alike_here(photos, published_counts):
+def test_similarities_of_photographs_agree_with_the_published_features(photos, published_counts):
     found = []
-    for seed in range(3):  # one codebook or another moves it by .002
+    for seed in range(3):  # the codebook changes the correlation by about 0.002
         counts = SpatialPyramid(max_descriptors=12_000, random_state=seed).fit_transform(
             photos[0][::3]
         )
         assert counts.shape == (120, 10_752)
-        found.append(np.corrcoef(likeness(counts), likeness(published_counts[::3]))[0, 1])
+        published = pair_similarities(published_counts[::3])
+        found.append(np.corrcoef(pair_similarities(counts), published)[0, 1])
     r = np.median(found)
-    print(f"likeness of pairs of photographs, here and published: correlation {r:.4f}")
-    # without the clip 0.976, with the faint squares cut off at 0.4 instead of 0.1 0.908
+    print(f"similarities of pairs of photographs, ours and published: correlation {r:.4f}")
+    # 0.976 without clipping, and 0.908 with FLAT_LENGTH = 0.4 instead of 0.1.
     assert r > 0.979

@@ -1,6 +1,4 @@
-"""The reproduction of the paper, small: its results against stored ones, its page and its
-command.
-"""
+"""A small reproduction of the paper: stored results, the page and the command."""
 
 import json
 import os
@@ -28,11 +26,8 @@ SMALL = Plan(
     search=Protocol("search", "none", (0.5, 300.0), 2),
     search_sets=("wine",),
     halves=4,
-    most_clusters=4,
+    max_clusters=4,
 )
-
-
-# --- all tables ---
 
 
 def test_a_small_reproduction_gives_the_stored_results(wine_folder, tmp_path):
@@ -67,23 +62,23 @@ def test_a_small_reproduction_gives_the_stored_results(wine_folder, tmp_path):
         wide, high = map(float, re.search(rb'viewBox="0 0 ([\d.]+) ([\d.]+)"', text).groups())
         assert picture[:8] == b"\x89PNG\r\n\x1a\n"
         size = np.frombuffer(picture[16:24], ">u4")
-        # the same picture at 150 dots an inch
+        # The PNG has 150 dots per inch.
         assert_allclose(size, np.array([wide, high]) / 72 * 150, atol=1)
     page = (tmp_path / "out" / "index.html").read_text()
-    # it fetches nothing
+    # The page loads no external resources.
     assert not re.findall(r"""(?:src|href)=["'](?!data:|#)|url\((?!#)|@import""", page)
     ours = {
-        # scikit-learn's bits may change
+        # The bits of scikit-learn may change.
         name: [row for row in rows if not row.get("method", "").startswith("k-means")]
         for name, rows in contents["tables"].items()
         if name != "datasets"
     }
-    if os.environ.get("REKMEANS_STORE"):  # set it to store what is found now
+    if os.environ.get("REKMEANS_STORE"):  # set this variable to store the new results
         STORED.write_text("\n".join(_stored_lines(ours)) + "\n")
     assert ours == json.loads(STORED.read_text())
 
 
-def test_the_page_of_the_docs_says_what_the_results_say(wine_folder, tmp_path, monkeypatch):
+def test_the_page_of_the_docs_matches_the_results(wine_folder, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "docs")
     import reproduction as docs
 
@@ -109,7 +104,7 @@ def test_the_page_of_the_docs_says_what_the_results_say(wine_folder, tmp_path, m
 
 
 def _stored_lines(ours):
-    """JSON with a line for each row."""
+    """Yield lines of JSON, one for each row."""
     for at, (name, rows) in enumerate(ours.items()):
         yield f'{"," if at else "{"} "{name}": ['
         yield ",\n".join(json.dumps(row) for row in rows)
@@ -117,7 +112,7 @@ def _stored_lines(ours):
     yield "}"
 
 
-def test_the_tables_say_what_their_records_say(wine_folder, tmp_path):
+def test_the_tables_match_their_records(wine_folder, tmp_path):
     wanted = ("claims", "nmi", "equality", "errata", "halves")
     results = reproduce_paper(tmp_path / "out", SMALL, wanted, workers=1)
     X, y = (np.load(wine_folder / "wine.npz")[name] for name in "Xy")
@@ -150,7 +145,7 @@ def test_the_tables_say_what_their_records_say(wine_folder, tmp_path):
     assert {row["set"] for row in results["tables"]["halves"]} == {"halfmoon", "wine"}
 
 
-def test_the_command_writes_the_tables_asked_for(tmp_path, monkeypatch, capsys):
+def test_the_command_writes_the_requested_tables(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert (
         status(
@@ -178,12 +173,10 @@ def test_the_command_writes_the_tables_asked_for(tmp_path, monkeypatch, capsys):
     assert f'<td class="number ">{kappas[0]:.6g}</td>' in page
 
 
-def test_a_table_that_is_not_there_is_refused_in_one_sentence(tmp_path, monkeypatch, capsys):
+def test_an_unknown_table_is_reported_in_one_line(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert status(["reproduce", "--only", "nothing"]) == 2
     contents = capsys.readouterr().err
-    assert contents.startswith(
-        "rekmeans: there is no table 'nothing': choose from claims, datasets, "
-    )
+    assert contents.startswith("rekmeans: unknown table 'nothing'. Choose from claims, datasets, ")
     assert len(contents.splitlines()) == 1
     assert not list(tmp_path.iterdir())

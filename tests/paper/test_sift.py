@@ -1,5 +1,6 @@
-"""Dense SIFT against its definition in plain loops, and its invariants: light, mirrors,
-transposition, translation.
+"""Dense SIFT against its definition in plain loops, and its invariances.
+
+The invariances are brightness, mirroring, transposition and translation.
 """
 
 import math
@@ -11,19 +12,19 @@ from rekmeans_paper.sift import describe_squares
 
 STEP = 8
 SIZE = 16
-DRAWN = np.random.default_rng(0)
-# noise, and edges where it wraps
-PICTURE = np.clip(DRAWN.normal(0.5, 0.2, (48, 64)).cumsum(axis=1) % 1, 0, 1)
+RNG = np.random.default_rng(0)
+# Noise, with edges where the values wrap.
+PICTURE = np.clip(RNG.normal(0.5, 0.2, (48, 64)).cumsum(axis=1) % 1, 0, 1)
 
 
 def pixel(picture, y, x):
-    """The pixel, or the nearest one inside."""
+    """Return a pixel, or the nearest one inside the picture."""
     h, w = picture.shape
     return picture[min(max(y, 0), h - 1), min(max(x, 0), w - 1)]
 
 
 def gradient(picture, y, x):
-    """(dy, dx): correlation with the derivative of a Gaussian of sigma 1, cut off at 4 pixels."""
+    """Return (dy, dx), with the derivative of a Gaussian of sigma 1 truncated at 4 pixels."""
     reach = range(-4, 5)
     total = sum(math.exp(-i * i / 2) for i in reach)
     bell = {i: math.exp(-i * i / 2) / total for i in reach}
@@ -33,10 +34,10 @@ def gradient(picture, y, x):
 
 
 def describe_by_definition(picture, top, left, size=SIZE):
-    """The descriptor of one square by its definition, (128,) in steps of 1/512."""
+    """Return the descriptor of one square by its definition, (128,) in steps of 1/512."""
     found = np.zeros((4, 4, 8))
     width = size / 4
-    # the outer bins reach a little beyond the square, though not beyond the picture
+    # The outer bins extend beyond the square, but not beyond the picture.
     reach = range(-size, 2 * size)
     for y in (
         y for y in reach if 0 <= top + y < len(picture) and -width / 2 < y + 0.5 < size + width / 2
@@ -68,7 +69,7 @@ def describe_by_definition(picture, top, left, size=SIZE):
 @pytest.mark.parametrize(
     ("shape", "at"), [((48, 64), 3), ((48, 64), 29), ((21, 35), 1), ((16, 16), 0)]
 )
-def test_a_square_is_described_by_the_definition(shape, at):
+def test_a_descriptor_follows_the_definition(shape, at):
     picture = PICTURE[: shape[0], : shape[1]]
     tops, lefts = (range((n - SIZE) % STEP // 2, n - SIZE + 1, STEP) for n in shape)
     found = describe_squares(picture, STEP, SIZE)
@@ -80,7 +81,7 @@ def test_a_square_is_described_by_the_definition(shape, at):
     assert found.right[at] * shape[1] == pytest.approx(left + SIZE / 2)
 
 
-def test_bins_of_a_broken_width_too():
+def test_bins_of_fractional_width_follow_the_definition():
     found = describe_squares(PICTURE, 5, 10).descriptors  # bins of 2.5 pixels
     np.testing.assert_array_equal(
         found[0], describe_by_definition(PICTURE, (48 - 10) % 5 // 2, (64 - 10) % 5 // 2, 10)
@@ -94,22 +95,22 @@ def test_faint_squares_stay_short():
     assert not describe_squares(np.full((32, 32), 0.7), STEP, SIZE).descriptors.any()
 
 
-def same(found, wanted):
-    """Equal but for values that lie at a rounding step."""
-    apart = np.abs(found.astype(int) - wanted)
-    assert apart.max() <= 1
-    assert (apart > 0).mean() < 1e-3
+def assert_equal_up_to_rounding(found, wanted):
+    """Allow differences of one step in fewer than 0.1 % of the values."""
+    difference = np.abs(found.astype(int) - wanted)
+    assert difference.max() <= 1
+    assert (difference > 0).mean() < 1e-3
 
 
-def test_light_changes_nothing():
-    same(
+def test_descriptors_do_not_depend_on_brightness_and_contrast():
+    assert_equal_up_to_rounding(
         describe_squares(0.5 * PICTURE + 0.3, STEP, SIZE).descriptors,
         describe_squares(PICTURE, STEP, SIZE).descriptors,
     )
 
 
 def grid(picture):
-    """Descriptors as (rows, columns, 4, 4, 8)."""
+    """Return the descriptors as an array of shape (rows, columns, 4, 4, 8)."""
     tops, lefts = ((n - SIZE) // STEP + 1 for n in picture.shape)
     return describe_squares(picture, STEP, SIZE).descriptors.reshape(tops, lefts, 4, 4, 8)
 
@@ -117,17 +118,17 @@ def grid(picture):
 TURNS = np.arange(8)
 
 
-def test_a_mirror_mirrors_squares_bins_and_directions():
-    mirrored = grid(PICTURE[:, ::-1])[:, ::-1, :, ::-1]  # an angle becomes half a turn less itself
-    same(mirrored[..., (4 - TURNS) % 8], grid(PICTURE))
+def test_mirroring_a_picture_mirrors_squares_bins_and_directions():
+    mirrored = grid(PICTURE[:, ::-1])[:, ::-1, :, ::-1]  # an angle t becomes half a turn - t
+    assert_equal_up_to_rounding(mirrored[..., (4 - TURNS) % 8], grid(PICTURE))
 
 
-def test_a_transposed_picture_transposes_squares_bins_and_directions():
+def test_transposing_a_picture_transposes_squares_bins_and_directions():
     turned = grid(np.ascontiguousarray(PICTURE.T)).transpose(1, 0, 3, 2, 4)
-    same(turned[..., (2 - TURNS) % 8], grid(PICTURE))
+    assert_equal_up_to_rounding(turned[..., (2 - TURNS) % 8], grid(PICTURE))
 
 
-def test_a_picture_moved_by_a_step_moves_its_squares():
-    # away from the seams, by one square down, two right
+def test_shifting_a_picture_by_a_step_shifts_its_squares():
+    # One square down and two to the right; rows and columns at the seams are excluded.
     moved = np.roll(PICTURE, (STEP, 2 * STEP), axis=(0, 1))
     np.testing.assert_array_equal(grid(moved)[2:-1, 3:-1], grid(PICTURE)[1:-2, 1:-3])

@@ -1,8 +1,8 @@
-"""The docstrings of the public names by numpydoc's validation; part of `make lint`.
+"""Validate the docstrings of the public names with numpydoc, as part of `make lint`.
 
-The table `tool.numpydoc_validation` of pyproject.toml names the checks. numpydoc's own command
-validates every function of a file. This one validates what users see: each public name and each
-public method that this project defines, inherited ones included.
+The table `tool.numpydoc_validation` in pyproject.toml lists the checks. The command of numpydoc
+validates every function of a file. This script validates the names and methods that users see,
+including inherited methods that this project defines.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def enabled_checks() -> set[str]:
-    """Return the codes of the checks; with "all" first, the other codes are switched off."""
+    """Return the codes of the checks; if "all" is listed, the other codes are disabled."""
     from numpydoc.validate import ERROR_MSGS
 
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -43,7 +43,7 @@ def public_objects(package: ModuleType) -> Iterator[str]:
 
 
 def is_documented_here(member: object) -> bool:
-    """Whether a member of a class is a method or property of this project."""
+    """Return whether a member of a class is a method or property of this project."""
     function = member.fget if isinstance(member, property) else inspect.unwrap(member)
     module = getattr(function, "__module__", None) or ""
     return inspect.isroutine(function) and module.split(".")[0] in {
@@ -52,7 +52,7 @@ def is_documented_here(member: object) -> bool:
 
 
 def find_errors() -> list[str]:
-    """Return one line for each error, methods that several classes inherit only once."""
+    """Return one line for each error, and only one for a method that several classes inherit."""
     from numpydoc.validate import validate
 
     checks = enabled_checks()

@@ -1,4 +1,4 @@
-"""The recipes of CONTRIBUTING.md: their files are written into the package, and their tests run."""
+"""The recipes of CONTRIBUTING.md work: their files can be imported, and their tests pass."""
 
 import inspect
 import re
@@ -22,7 +22,7 @@ RECIPES = {
 
 @pytest.fixture
 def tables():
-    """The tables that extensions register in, as they were at the end of the test."""
+    """Restore the tables in which extensions register after the test."""
     pytest.importorskip("pyarrow")
     from rekmeans.io.number_text import NUMBER_FORMATS
     from rekmeans.io.read import READERS
@@ -48,8 +48,8 @@ def test_a_recipe_runs(recipe, tables, tmp_path):
     functions = [value for name, value in namespace.items() if name.startswith("test_")]
     assert functions
     for function in functions:
-        wants = inspect.signature(function).parameters
-        function(**({"tmp_path": tmp_path} if wants else {}))
+        parameters = inspect.signature(function).parameters
+        function(**({"tmp_path": tmp_path} if parameters else {}))
 
 
 def test_every_recipe_with_code_is_run():
@@ -57,7 +57,7 @@ def test_every_recipe_with_code_is_run():
     assert [name for name in headings if files_of_recipe(name)] == list(RECIPES)
 
 
-def test_every_file_that_the_page_names_is_there():
+def test_every_file_in_the_text_exists():
     places = re.findall(r"\]\(([^)#:]+)\)", PAGE)
     assert [place for place in places if not (ROOT / place).is_file()] == []
     named = set(re.findall(r"`([\w./-]+\.(?:py|cpp|hpp|j2|md|rst))`", PAGE))

@@ -1,4 +1,4 @@
-"""The check of docstrings finds what numpydoc's rules forbid; `make lint` runs it on all."""
+"""The docstring check of `make lint` finds violations of the numpydoc rules."""
 
 import pytest
 
@@ -8,7 +8,7 @@ import rekmeans
 from project import check_docstrings
 
 
-def test_the_check_covers_inherited_methods_and_no_others():
+def test_the_check_covers_methods_of_this_project_only():
     names = set(check_docstrings.public_objects(rekmeans))
     assert {"rekmeans.load", "rekmeans.NeuralGas", "rekmeans.NeuralGas.predict"} <= names
     assert not {"rekmeans.NeuralGas.get_params", "rekmeans.NeuralGas._fit"} & names

@@ -1,6 +1,4 @@
-"""A short slice of every attack of fuzz/, so that each run of the tests holds its laws; `make fuzz`
-runs them all.
-"""
+"""A few cases of every attack in fuzz/; `make fuzz` runs many more."""
 
 import sys
 
@@ -9,19 +7,19 @@ import pytest
 from fuzz.__main__ import main
 from fuzz.attack import ATTACKS, Attack, find_attacks, run_attack, run_case
 
-SECONDS = 0.5  # of each attack, or one case where that takes longer: half a minute for all
+SECONDS = 0.5  # per attack, or one case if it takes longer; half a minute in total
 
 
 @pytest.mark.parametrize("attack", find_attacks([]), ids=lambda attack: attack.name)
-def test_a_slice_of_the_attack_keeps_its_law(attack):
+def test_a_few_cases_of_the_attack_pass(attack):
     tally = run_attack(attack, seed=0, n_cases=4, seconds=SECONDS)
     assert tally.n_cases > 0
     assert [str(failure) for failure in tally.failures] == []
 
 
-# text read before it was checked
+# This case once crashed, because text was read before it was validated.
 @pytest.mark.parametrize(("attack", "number"), [("files.feather-plain", 11)])
-def test_what_once_failed_keeps_its_law(attack, number):
+def test_a_case_that_once_failed_passes(attack, number):
     assert run_case(ATTACKS[attack], 0, number) is None
 
 
@@ -40,13 +38,13 @@ def test_failures_are_counted_and_can_be_repeated():
         )
 
 
-def test_an_unknown_attack_is_refused(monkeypatch, capsys):
+def test_an_unknown_attack_is_an_error(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["fuzz", "nothing"])
     assert main() == 2
     assert "no attack is named nothing" in capsys.readouterr().err
 
 
-def test_the_runner_counts_and_writes_how_to_repeat(monkeypatch, capsys, tmp_path):
+def test_the_runner_writes_the_commands_that_repeat_the_failures(monkeypatch, capsys, tmp_path):
     monkeypatch.setitem(
         ATTACKS, "numbers", Attack("numbers", lambda rng: rng.integers(0, 4), check_that_it_is_zero)
     )

@@ -1,6 +1,4 @@
-"""Imports point one way: a room imports only from rooms above it in docs/method.md, at the top of
-its files.
-"""
+"""Imports point one way: a layer imports only from the layers above it in docs/method.md."""
 
 import ast
 import re
@@ -16,8 +14,7 @@ from rekmeans.kernels import KERNELS
 
 SOURCE = Path(rekmeans.__file__).parent
 PAPER = Path(rekmeans_paper.__file__).parent
-# Rooms from the first to the last, as docs/method.md lists them; those of one line may import one
-# another.
+# The layers in the order of docs/method.md. Modules of one line may import one another.
 ROOMS = (
     (
         "_caller",
@@ -51,12 +48,13 @@ ROOMS = (
     ("__init__",),
     ("__main__",),
 )
-LEVELS = {room: level for level, rooms in enumerate(ROOMS) for room in rooms}
-# read by every import of the package: its version and public names may be taken from below
+LEVELS = {layer: level for level, layers in enumerate(ROOMS) for layer in layers}
+# Every import of the package runs this module, so all layers may import the version and the public
+# names from it.
 PUBLIC = "__init__"
 
 
-# colours of pages: those of the study are the displays'
+# The study shares the colours of the displays.
 PRIVATE_BUT_SHARED = {"rekmeans.displays._style"}
 
 
@@ -64,8 +62,8 @@ def modules(source=SOURCE):
     return sorted(path for path in source.rglob("*.py"))
 
 
-def room_of(path):
-    """The study is one room: it comes after everything."""
+def layer_of(path):
+    """Return the layer of a file; the study is one layer below all others."""
     return (
         path.relative_to(SOURCE).with_suffix("").parts[0]
         if path.is_relative_to(SOURCE)
@@ -83,8 +81,8 @@ def nodes_for_typing(tree):
     }
 
 
-def imported_rooms(path):
-    """(room, line, is_inside_a_function) of every import of the package's own modules."""
+def imported_layers(path):
+    """Yield (layer, line, is_inside_a_function) for every import of a module of the package."""
     package = ("rekmeans", *path.relative_to(SOURCE).with_suffix("").parts[:-1])
     tree = ast.parse(path.read_text())
     inside = {
@@ -107,19 +105,19 @@ def imported_rooms(path):
 
 
 @pytest.mark.parametrize("path", modules(), ids=lambda path: str(path.relative_to(SOURCE)))
-def test_a_room_imports_only_from_rooms_above(path):
-    room = room_of(path)
-    assert room in LEVELS, f"{room} is in no line of ROOMS: say where it stands"
-    for other, line, _ in imported_rooms(path):
-        if other in (room, PUBLIC):
+def test_a_layer_imports_only_from_layers_above(path):
+    layer = layer_of(path)
+    assert layer in LEVELS, f"{layer} is not in the list of layers. Add it to ROOMS."
+    for other, line, _ in imported_layers(path):
+        if other in (layer, PUBLIC):
             continue
-        assert LEVELS[other] <= LEVELS[room], (
-            f"{path}:{line} imports {other}, which comes after {room}"
+        assert LEVELS[other] <= LEVELS[layer], (
+            f"{path}:{line} imports {other}, which is below {layer}"
         )
 
 
 def absolute_imports(path):
-    """(module, names, line) of every import by full name."""
+    """Yield (module, names, line) for every import by full name."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
             yield from ((alias.name, [], node.lineno) for alias in node.names)
@@ -127,7 +125,7 @@ def absolute_imports(path):
             yield node.module, [alias.name for alias in node.names], node.lineno
 
 
-def test_nothing_in_the_package_imports_the_study():
+def test_the_package_does_not_import_the_study():
     found = [
         f"{path.relative_to(SOURCE)}:{line}"
         for path in modules()
@@ -139,7 +137,7 @@ def test_nothing_in_the_package_imports_the_study():
 
 
 @pytest.mark.parametrize("path", modules(PAPER), ids=lambda path: path.name)
-def test_the_study_takes_public_names_of_public_modules_only(path):
+def test_the_study_imports_only_public_names_of_public_modules(path):
     for module, names, line in absolute_imports(path):
         if module.split(".")[0] != "rekmeans" or module in PRIVATE_BUT_SHARED:
             continue
@@ -148,7 +146,7 @@ def test_the_study_takes_public_names_of_public_modules_only(path):
 
 
 def module_graph(source):
-    """Modules and the modules they import at any place, by dotted name."""
+    """Return {module: imported modules} by dotted name, including imports inside functions."""
     names = {
         path: ".".join((source.name, *path.relative_to(source).with_suffix("").parts))
         for path in modules(source)
@@ -167,7 +165,7 @@ def module_graph(source):
                 node.module.split(".") if node.module else []
             )
             for alias in node.names:
-                if alias.name == "_core":  # compiled: it imports nothing
+                if alias.name == "_core":  # compiled, and imports no Python module
                     continue
                 dotted = ".".join([*base, alias.name])
                 own = {dotted, ".".join(base)} & known
@@ -177,7 +175,7 @@ def module_graph(source):
 
 
 @pytest.mark.parametrize("source", [SOURCE, PAPER], ids=lambda source: source.name)
-def test_no_modules_import_one_another_in_a_circle_not_even_inside_functions(source):
+def test_imports_have_no_cycles_not_even_inside_functions(source):
     graph = module_graph(source)
     done = set()
     path = []
@@ -189,7 +187,7 @@ def test_no_modules_import_one_another_in_a_circle_not_even_inside_functions(sou
             return
         path.append(name)
         for target in sorted(graph[name]):
-            if not target.endswith(f"{source.name}.__init__"):  # public names, read last
+            if not target.endswith(f"{source.name}.__init__"):  # public names are imported last
                 visit(target)
         path.pop()
         done.add(name)
@@ -198,14 +196,14 @@ def test_no_modules_import_one_another_in_a_circle_not_even_inside_functions(sou
         visit(name)
 
 
-def test_no_private_method_is_called_across_rooms():
-    """`thing._name` of another object is for the room that defines `_name`."""
+def test_private_methods_are_called_only_in_their_layer():
+    """Only the layer that defines `_name` may use `thing._name` of another object."""
     defined = {}
     trees = {path: ast.parse(path.read_text()) for path in (*modules(), *modules(PAPER))}
     for path, tree in trees.items():
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef) and re.match(r"_[a-z]", node.name):
-                defined.setdefault(node.name, set()).add(room_of(path))
+                defined.setdefault(node.name, set()).add(layer_of(path))
     calls = [
         f"{path.relative_to(SOURCE.parent)}:{node.lineno} {ast.unparse(node)}"
         for path, tree in trees.items()
@@ -214,16 +212,16 @@ def test_no_private_method_is_called_across_rooms():
         and node.attr in defined
         and not (isinstance(node.value, ast.Name) and node.value.id in ("self", "cls"))
         and ast.unparse(node.value) != "super()"
-        and room_of(path) not in defined[node.attr]
+        and layer_of(path) not in defined[node.attr]
     ]
     assert calls == []
 
 
-SHARED = [path for path in (*modules(), *modules(PAPER)) if room_of(path) != "kernels"]
+SHARED = [path for path in (*modules(), *modules(PAPER)) if layer_of(path) != "kernels"]
 
 
-def test_shared_code_asks_for_values_of_a_kernel_or_rule_never_for_its_type_or_name():
-    """Engines say by type what they serve: their own tables are the one exception."""
+def test_shared_code_does_not_test_the_type_or_name_of_a_kernel_or_rule():
+    """The tables in which engines list the supported types are the only exception."""
     kinds = {kernel.__name__ for kernel in KERNELS.values()} | {
         "Gram",
         "Stack",
@@ -255,7 +253,7 @@ def test_shared_code_asks_for_values_of_a_kernel_or_rule_never_for_its_type_or_n
     [("analysis.summary", ("matplotlib", "jinja2", "rekmeans.displays", "rekmeans.html_report")),
      ("displays", ("jinja2", "rekmeans.html_report"))],
 )  # fmt: skip
-def test_analysis_comes_before_displays_and_these_before_the_report(package, later):
+def test_analysis_does_not_import_displays_and_displays_do_not_import_the_report(package, later):
     code = (
         f"import sys, rekmeans.{package}; print([name for name in {later!r} if name in "
         f"sys.modules])"

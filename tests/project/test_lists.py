@@ -1,6 +1,4 @@
-"""Lists written by hand in several places name the same things: kernels in docstrings and in the
-guide, files in pages.
-"""
+"""Manually written lists are complete: kernels in docstrings and the guide, files in pages."""
 
 import re
 
@@ -25,21 +23,19 @@ def test_the_docstring_of_kernel_names_every_kernel(estimator):
         r"^    kernel : \{(.*)\}", getattr(rekmeans, estimator).__doc__, flags=re.MULTILINE
     )[1]
     assert set(re.findall(r'"(.*?)"', listed)) == set(TABLE_KERNELS), (
-        f"write every kernel in {estimator}.__doc__"
+        f"list every kernel in {estimator}.__doc__"
     )
 
 
 @pytest.mark.parametrize("kernel", TABLE_KERNELS)
 def test_the_guide_names_every_kernel(kernel):
-    assert f'"{kernel}"' in PAGES["docs/choose.md"], (
-        "write what the kernel is for in docs/choose.md"
-    )
+    assert f'"{kernel}"' in PAGES["docs/choose.md"], "describe the kernel in docs/choose.md"
 
 
 @pytest.mark.parametrize(
     "page", sorted(path.relative_to(ROOT).as_posix() for path in ROOT.glob("docs/*.md"))
 )
-def test_every_file_that_a_page_names_is_there(page):
+def test_every_file_named_on_a_page_exists(page):
     named = set(
         re.findall(r"[\w./-]+/[\w.-]+\.(?:py|cpp|hpp)\b", (ROOT / page).read_text(encoding="utf-8"))
     )

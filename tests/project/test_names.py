@@ -1,4 +1,4 @@
-"""No function or class is named by a bare participle."""
+"""No function or class has a bare participle as its name."""
 
 import ast
 import re
@@ -12,10 +12,10 @@ import rekmeans_paper
 PACKAGES = [Path(package.__file__).parent for package in (rekmeans, rekmeans_paper)]
 PARTICIPLE = re.compile(r"^_?[a-z]+(ed|wn|en|ld)$|^_?(begun|found|kept|made|meant)$")
 ALLOWED = {
-    "embed": "a verb: the map of a kernel",
-    "rectified": "the field's word for the centroid rule, as the paper has it",
-    "unsupported": "the reason why an engine does not serve a fit, in the Engine protocol",
-    "prepared": "the kernel after it has learned from a table, in the Kernel protocol",
+    "embed": "a verb, the map of a kernel",
+    "rectified": "the paper's word for the centroid rule",
+    "unsupported": "the reason why an engine does not support a fit, in the Engine protocol",
+    "prepared": "the kernel fitted to a table, in the Kernel protocol",
     "_open": "a verb",
     "widen": "a verb",
 }

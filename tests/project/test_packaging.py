@@ -1,6 +1,4 @@
-"""Packaging: the version stands in one file, and every package of an extra is used somewhere in the
-repository.
-"""
+"""Packaging: the version is in one file, and every package of an extra is used."""
 
 import ast
 import re
@@ -15,12 +13,12 @@ from support.paths import ROOT
 
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text())
 EXTRAS = SETTINGS["project"]["optional-dependencies"]
-MODULES = {  # of packages whose module has another name
+MODULES = {  # package: its module, if the names differ
     "opencv-python-headless": "cv2",
     "faiss-cpu": "faiss",
     "scikit-learn-intelex": "sklearnex",
 }
-COMMANDS = {  # of packages that the Makefile runs and nothing imports
+COMMANDS = {  # package: its command, if the Makefile runs it and no file imports it
     "clang-format": "clang-format --dry-run",
     "ruff": "-m ruff",
     "mypy": "-m mypy",
@@ -39,7 +37,7 @@ def tracked_files():
     return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
 
 
-def test_the_version_stands_in_one_file():
+def test_the_version_is_in_one_file():
     suffixes = {".py", ".toml", ".cff", ".txt", ".hpp", ".cpp"}
     files = [path for path in tracked_files() if path.suffix in suffixes]
     found = [
@@ -51,13 +49,14 @@ def test_the_version_stands_in_one_file():
     assert SETTINGS["project"]["dynamic"] == ["version"]
     assert SETTINGS["tool"]["scikit-build"]["metadata"]["version"]["input"] == found[0]
     assert version("rekmeans") == rekmeans.__version__, (
-        "install again: the metadata are those of another version"
+        "the installed metadata are those of another version. Install the package again."
     )
 
 
 def imported_modules():
-    """First names of imported modules, and of modules named in strings: extensions of Sphinx,
-    optional imports.
+    """Return the top-level names of imported modules, including those named in strings.
+
+    Strings name the extensions of Sphinx and optional imports.
     """
     modules = set()
     for folder in FOLDERS:
@@ -96,7 +95,7 @@ def test_every_package_of_an_extra_is_used(extra, used_modules):
     assert unused == []
 
 
-def test_an_extra_names_extras_that_are_there():
+def test_an_extra_refers_only_to_existing_extras():
     named = {
         name
         for needs in EXTRAS.values()

@@ -1,4 +1,4 @@
-"""The public names: `dir()`, `__all__`, the names that type checkers see and the API page agree."""
+"""`dir()`, `__all__`, the imports for type checkers and the API page list the same names."""
 
 import ast
 import re
@@ -23,7 +23,7 @@ def public_names(package):
 
 
 def typed_imports(package):
-    """{name: module} of the imports that type checkers read."""
+    """Return {name: module} of the imports for type checkers."""
     tree = ast.parse(Path(package.__file__).read_text(encoding="utf-8"))
     guard = next(
         node
@@ -34,7 +34,7 @@ def typed_imports(package):
 
 
 def names_of_page(package):
-    """The names of a package that the API page lists."""
+    """Return the names of a package on the API page."""
     module = None
     names = set()
     for line in API.splitlines():
@@ -46,14 +46,14 @@ def names_of_page(package):
 
 
 @PACKAGES
-def test_dir_and_all_and_what_type_checkers_see_agree(package):
+def test_dir_and_all_and_the_imports_for_type_checkers_agree(package):
     assert public_names(package) == set(package.__all__)
     assert typed_imports(package) == package._MODULE_OF_NAME
     assert set(package.__all__) == set(package._MODULE_OF_NAME)
 
 
 @PACKAGES
-def test_every_name_is_that_of_its_module(package):
+def test_every_public_name_is_defined_in_its_module(package):
     for name, module in package._MODULE_OF_NAME.items():
         assert getattr(package, name) is getattr(import_module(module, package.__name__), name)
 
@@ -70,13 +70,13 @@ def test_every_display_is_public():
 
 
 @PACKAGES
-def test_an_unknown_name_is_an_attribute_error(package):
+def test_an_unknown_name_raises_an_attribute_error(package):
     name = package.__name__
     with pytest.raises(AttributeError, match=f"module '{name}' has no attribute 'nothing'"):
         package.nothing  # noqa: B018
 
 
-def test_modules_are_attributes_as_after_an_import_of_them():
+def test_modules_are_available_as_attributes():
     code = "import rekmeans; print(rekmeans.analysis.__name__)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "rekmeans.analysis\n"

@@ -1,6 +1,4 @@
-"""The README, copied line by line: its Python block and its commands run, agree, and lead to files
-that are there.
-"""
+"""The README: its Python block and its commands run and agree, and its links lead to files."""
 
 import re
 import shlex
@@ -22,7 +20,7 @@ def blocks(language):
     return re.findall(rf"```{language}\n(.*?)```", README, flags=re.DOTALL)
 
 
-def test_commands_run_and_give_what_python_gives(tmp_path):
+def test_the_commands_and_the_python_block_run_and_agree(tmp_path):
     namespace = {}
     with redirect_stdout(StringIO()) as printed, warnings.catch_warnings(action="ignore"):
         exec("\n".join(blocks("python")), namespace)
@@ -46,7 +44,7 @@ def test_commands_run_and_give_what_python_gives(tmp_path):
         assert (tmp_path / written).stat().st_size > 1000
 
 
-def test_what_it_points_at_is_there():
+def test_every_linked_file_exists():
     places = re.findall(r"\]\(([^)#:]+)\)", README)
     assert "docs/method.md" in places
     assert [place for place in places if not (ROOT / place).is_file()] == []

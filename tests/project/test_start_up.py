@@ -1,4 +1,4 @@
-"""Start-up: what `import rekmeans`, the help and a fit do not import. No time is measured."""
+"""`import rekmeans`, --help and a fit do not import slow or optional libraries."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ PRINT_LOADED = "print(*(name for name in {!r} if name in sys.modules), file=sys.
 
 
 def loaded_modules(code, candidates, folder):
-    """Those of the modules that a new process has imported at the end of this code."""
+    """Return the candidate modules that a new process has imported after running the code."""
     lines = f"import sys\n{code}\n{PRINT_LOADED.format(candidates)}"
     done = subprocess.run(
         [sys.executable, "-c", lines], capture_output=True, text=True, check=True, cwd=folder
@@ -19,28 +19,28 @@ def loaded_modules(code, candidates, folder):
 
 
 @pytest.mark.parametrize("package", ["rekmeans", "rekmeans_paper", "rekmeans.cli"])
-def test_an_import_of_the_package_imports_no_other_library(package, tmp_path):
+def test_importing_the_package_imports_no_other_library(package, tmp_path):
     assert loaded_modules(f"import {package}", (*SLOW, "typer", "rich"), tmp_path) == []
 
 
 def test_an_estimator_needs_no_optional_library(tmp_path):
     names = ("typer", "pyarrow", "matplotlib", "jinja2", "onnx", "safetensors", "dask", "torch")
     code = "from rekmeans import RectifiedEulerKMeans"
-    # pandas and pyarrow are imported by scikit-learn and SciPy where they are installed
+    # scikit-learn and SciPy import pandas and pyarrow if they are installed.
     before = loaded_modules("import sklearn.cluster", names, tmp_path)
     assert loaded_modules(code, names, tmp_path) == before
     assert loaded_modules(code, ("sklearn.metrics", "rekmeans.displays"), tmp_path) == []
 
 
 @pytest.mark.parametrize("command", ["", "fit", "predict", "report", "export", "engines", "bench"])
-def test_help_imports_no_numpy(command, tmp_path):
+def test_help_does_not_import_numpy(command, tmp_path):
     pytest.importorskip("typer")
     words = [word for word in (command, "--help") if word]
     code = f"from rekmeans.cli import status\nassert status({words!r}) == 0"
     assert loaded_modules(code, SLOW, tmp_path) == []
 
 
-def test_a_fit_imports_neither_the_measures_of_scikit_learn_nor_what_other_commands_need(tmp_path):
+def test_a_fit_does_not_import_the_libraries_of_other_commands(tmp_path):
     pytest.importorskip("safetensors")
     pytest.importorskip("pyarrow")
     (tmp_path / "table.csv").write_text("a,b\n1,2\n2,1\n9,8\n8,9\n")

@@ -1,6 +1,4 @@
-"""Signatures name real types: no `Any` in the loop, the seeding, the engines, the tables and the
-protocols.
-"""
+"""Signatures of the loop, the seeding, the engines, the tables and the protocols have no `Any`."""
 
 import ast
 import re
@@ -19,14 +17,14 @@ def is_below(path, names):
 
 
 def uses_any(annotation):
-    """Whether `Any` occurs in an annotation, also in one that is written as text."""
+    """Return whether `Any` occurs in an annotation, including quoted annotations."""
     if annotation is None:
         return False
     return re.search(r"\bAny\b", ast.unparse(annotation)) is not None
 
 
 def signatures(tree):
-    """(line, name, annotation) of each argument, return value and class attribute."""
+    """Yield (line, name, annotation) for each argument, return value and class attribute."""
     for node in ast.walk(tree):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             arguments = node.args
@@ -48,7 +46,7 @@ def is_protocol(node):
 
 
 def typed_trees():
-    """(file, tree) of all that has to name its types: whole files, and protocols anywhere."""
+    """Yield (file, tree) for the files and the protocols that must not use `Any`."""
     for path in sorted(SOURCE.rglob("*.py")):
         name = path.relative_to(SOURCE).as_posix()
         tree = ast.parse(path.read_text(encoding="utf-8"))
@@ -69,7 +67,7 @@ def test_no_signature_uses_any():
 
 
 @pytest.mark.parametrize("name", TYPED)
-def test_every_file_that_is_named_here_exists(name):
+def test_every_listed_file_exists(name):
     assert (SOURCE / name).exists()
 
 
@@ -82,5 +80,5 @@ def test_every_file_that_is_named_here_exists(name):
         ("def f(x):\n    y: Any = x\n", 0),
     ],
 )
-def test_signatures_with_any_are_found(code, count):
+def test_the_check_finds_any_in_signatures(code, count):
     assert sum(uses_any(annotation) for *_, annotation in signatures(ast.parse(code))) == count

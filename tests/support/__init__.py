@@ -1,4 +1,4 @@
-"""What tests share: oracles, estimators in every form, random fits, assertions.
+"""Shared code of the tests: oracles, estimators in every form, random fits, assertions.
 
 Stored results are in tests/data.
 """

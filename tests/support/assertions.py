@@ -1,6 +1,4 @@
-"""Assertions that several tests share: errors and their messages, fits that are equal to the last
-bit.
-"""
+"""Shared assertions on error messages and on fits that agree to the last bit."""
 
 import re
 
@@ -20,7 +18,7 @@ WAY_OUT = re.compile(r"must be |: (use|fill|drop|pass|lower|raise|set|select|ini
 
 
 def raises_mentioning(error, *words):
-    """pytest.raises whose message has all the words, in any order."""
+    """Return pytest.raises for a message that contains all words, in any order."""
     return pytest.raises(
         error, match="(?s)" + "".join(f"(?=.*{re.escape(str(word))})" for word in words)
     )
@@ -42,14 +40,14 @@ def assert_one_sentence_with_a_way_out(error):
 
 
 def assert_same_histories(one, two):
-    """Equal bits in every entry of two histories but the seconds."""
+    """Compare the bits of two histories, except for the seconds."""
     assert one.keys() == two.keys()
     for name in one.keys() - {"seconds"}:
         assert_array_equal(one[name], two[name], err_msg=name)
 
 
 def assert_same_fit(one, two):
-    """Equal bits in all that two fitted estimators have found."""
+    """Compare the bits of all fitted attributes and of the history."""
     for name in FITTED:
         assert hasattr(one, name) == hasattr(two, name), name
         if hasattr(one, name):
@@ -58,7 +56,7 @@ def assert_same_fit(one, two):
 
 
 def assert_same_run(one, two):
-    """Equal bits in two results of the loop."""
+    """Compare the bits of two results of the loop."""
     assert_array_equal(one.labels, two.labels)
     assert one.centroids == two.centroids
     assert (one.loss, one.inertia, one.n_iter) == (two.loss, two.inertia, two.n_iter)

@@ -1,4 +1,4 @@
-"""Tables, and their rows cut into blocks in several ways."""
+"""Example tables, and several ways to split their rows into blocks."""
 
 import numpy as np
 
@@ -7,8 +7,9 @@ from support.models import euler, scale_of
 
 
 def example(name, n=900):
-    """(kernel, table) of a name; most rows lie together, so that their weighted sums need more than
-    64 bits.
+    """Return the kernel and the table of an example.
+
+    Most rows are close together, so that their weighted sums need more than 64 bits.
     """
     rng = np.random.default_rng(5)
     n, d = (300, 400) if name == "many columns" else (n, 3)
@@ -27,7 +28,7 @@ def example(name, n=900):
 
 
 def borders(n, kind):
-    """Block borders of a table of n rows."""
+    """Return the block borders of a table of n rows."""
     inner = {
         "one block": [],
         "seven rows a block": range(7, n, 7),

@@ -1,4 +1,4 @@
-"""Every clusterer in each of its forms: what tests over all estimators share."""
+"""Every clusterer in each of its forms, for tests over all estimators."""
 
 from functools import partial
 

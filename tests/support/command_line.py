@@ -1,4 +1,4 @@
-"""Commands run by one process that has imported rekmeans, and the table that they read."""
+"""A process that imports rekmeans once and runs commands, and the table that they read."""
 
 import sys
 from typing import NamedTuple
@@ -8,8 +8,7 @@ from sklearn.datasets import load_wine
 OUTPUTS = ["labels.parquet", "model.safetensors", "report.html", "summary.json"]
 COMMAND = [sys.executable, "-m", "rekmeans"]
 
-# Importing takes longer than most commands: one process imports, and runs each command in a child
-# of its own.
+# Importing takes longer than most commands, so one process imports and forks a child per command.
 SERVER = """
 import gc, json, os, resource, sys
 from rekmeans.cli import main
@@ -31,7 +30,7 @@ for line in sys.stdin:
             main()
         except SystemExit as end:
             sys.stdout.flush()
-            os._exit(end.code)  # tearing the interpreter down takes longer still
+            os._exit(end.code)  # skips the slow shutdown of the interpreter
     print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
 """
 
@@ -43,14 +42,14 @@ class Answer(NamedTuple):
 
 
 def wine_frame():
-    """13 measurements, text, and the class of each wine."""
+    """Return wine with 13 measurements, a column of text and the class."""
     frame = load_wine(as_frame=True).frame.rename(columns={"target": "kind"})
     frame.insert(3, "cellar", [f"no. {i % 7}" for i in range(len(frame))])
     return frame
 
 
 def is_refusal(answer, *words):
-    """One sentence on stderr that has all the words, and nothing else."""
+    """Check that the answer is exit code 2 and one line on stderr with all the words."""
     assert answer.status == 2
     assert answer.out == ""
     assert answer.err.startswith("rekmeans: ")

@@ -1,4 +1,4 @@
-"""The rows that tests of extensions cluster."""
+"""Example rows for the tests of extensions."""
 
 import numpy as np
 

@@ -1,6 +1,4 @@
-"""A public source of data sets: files in the sources' own formats, written from X and y; a web
-server that can fail.
-"""
+"""A replacement for the public sources: files in their formats, and a server that can fail."""
 
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -12,16 +10,16 @@ from rekmeans_paper._origins import FETCHABLE
 
 SITES = ("CYT", "ERL", "EXC", "ME1", "ME2", "ME3", "MIT", "NUC", "POX", "VAC")
 DECIMALS = {"wine": 2, "seeds": 4, "yeast": 2, "isolet": 4, "pendigits": 0, "satimage": 0}
-CODES = (1, 2, 3, 4, 5, 7)  # of satimage: 6 has no row
+CODES = (1, 2, 3, 4, 5, 7)  # class codes of satimage; no row has 6
 
 
 def shortest_decimal(value):
-    """A number as it is typed: 14.23, 127, 0.5."""
+    """Format a number without padding, such as 14.23, 127 or 0.5."""
     return np.format_float_positional(np.float32(value), trim="-")
 
 
 def wine(X, y):
-    """1,14.23,1.71,.28 - the class first, no 0 before the point."""
+    """Format lines such as 1,14.23,1.71,.28, with the class first and no 0 before the point."""
     return "".join(
         f"{c + 1},{','.join(shortest_decimal(v).removeprefix('0') or '0' for v in x)}\n"
         for x, c in zip(X, y, strict=True)
@@ -29,7 +27,7 @@ def wine(X, y):
 
 
 def seeds(X, y):
-    """Tabs, two of them after a field of fewer than four signs; no newline at the end."""
+    """Format fields separated by tabs, two after fields of fewer than four characters."""
     rows = ([*map(shortest_decimal, x), str(c + 1)] for x, c in zip(X, y, strict=True))
     return "\n".join(
         "".join(f + "\t" * (1 + (len(f) < 4)) for f in row[:-1]) + row[-1] for row in rows
@@ -37,7 +35,7 @@ def seeds(X, y):
 
 
 def yeast(X, y):
-    """A name of ten places, values of two decimals and a site, parted by two blanks."""
+    """Format a name of ten characters, values with two decimals and a site, with two spaces."""
     names = (f"{'AB' if row % 3 else 'A'}{row % 97}_YEAST" for row in range(len(X)))
     rows = zip(names, X, y, strict=True)
     return "".join(
@@ -46,26 +44,26 @@ def yeast(X, y):
 
 
 def isolet(X, y):
-    """Four decimals, commas with a blank, the class as `26.`."""
+    """Format values with four decimals, separated by ", ", and a class such as `26.`."""
     return "".join(
         f"{', '.join(f'{v:.4f}' for v in x)}, {c + 1}.\n" for x, c in zip(X, y, strict=True)
     )
 
 
 def pendigits(X, y):
-    """Three places a number, commas, the class after a blank."""
+    """Format numbers of three characters, separated by commas, and the class after a space."""
     return "".join(f"{','.join(f'{v:3.0f}' for v in x)}, {c}\n" for x, c in zip(X, y, strict=True))
 
 
 def satimage(X, y):
-    """Single blanks, a code for the class."""
+    """Format values separated by single spaces, and a code for the class."""
     return "".join(
         f"{' '.join(f'{v:.0f}' for v in x)} {CODES[c]}\n" for x, c in zip(X, y, strict=True)
     )
 
 
 def pack_lzw(data, widest=16, clears=()):
-    """data as a .Z file; the dictionary is emptied after each of the `clears` codes."""
+    """Compress data to a .Z file; the dictionary is cleared after each of the `clears` codes."""
     out = bytearray([0x1F, 0x9D, 0x80 | widest])
     group = []
     width = 9
@@ -113,7 +111,7 @@ WRITERS = {
 
 
 def random_table(name):
-    """X, y with the rows, classes and decimals of a set, and at most 40 columns."""
+    """Return X, y with the rows, classes and decimals of a dataset, and at most 40 columns."""
     origin = FETCHABLE[name]
     rng = np.random.default_rng(0)
     shape = (origin.shape[0], min(origin.shape[1], 40))
@@ -122,7 +120,7 @@ def random_table(name):
 
 
 def file_contents(name, X, y):
-    """The files of a set in the format of its source."""
+    """Return the files of a dataset in the format of its source."""
     write = WRITERS[name]
     if name == "satimage":
         return [write(X[:4435], y[:4435]).encode(), write(X[4435:], y[4435:]).encode()]
@@ -131,7 +129,7 @@ def file_contents(name, X, y):
 
 
 class DatasetServer:
-    """A web server on this machine; `files` maps a path to (status, content, announced length)."""
+    """A local web server; `files` maps a path to (status, content, Content-Length)."""
 
     def __init__(self):
         self.files = {}
@@ -141,9 +139,7 @@ class DatasetServer:
         threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
     def serve(self, name, content, status=200, missing=0):
-        """Serve content under a name, announcing `missing` bytes more than are sent; its
-        address.
-        """
+        """Serve content under a name, with `missing` bytes too many announced; return the URL."""
         self.files[f"/{name}"] = status, content, len(content) + missing
         return f"{self.url}/{name}"
 
@@ -151,11 +147,11 @@ class DatasetServer:
         self.server.shutdown()
         self.server.server_close()
 
-    def _handler(server_of):  # noqa: N805 - the handler has a self of its own
+    def _handler(server):  # noqa: N805 - the nested handler uses self
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self):
-                server_of.requested_paths.append(self.path)
-                status, content, length = server_of.files.get(self.path, (404, b"gone", 4))
+                server.requested_paths.append(self.path)
+                status, content, length = server.files.get(self.path, (404, b"gone", 4))
                 self.send_response(status)
                 self.send_header("Content-Length", str(length))
                 self.end_headers()

@@ -1,4 +1,4 @@
-"""A table with columns of several types, and its numbers."""
+"""A table with columns of several types, and its numeric values."""
 
 import numpy as np
 import pandas as pd

@@ -1,6 +1,6 @@
-"""Kernel methods in plain float64:
+"""Oracle of the kernel methods in plain float64, which does not import rekmeans.
 
-J = sum_jc w_j W_jc |phi(x_j) - m_c|^2, W by a rule; imports nothing of ours.
+J = sum_jc w_j W_jc |phi(x_j) - m_c|^2, where a rule determines W.
 """
 
 import math
@@ -21,19 +21,17 @@ from support.oracle import (
     squared_distances,
 )
 
-# Rectified: m_c = phi(v_c), v_c a point in the units of X (Euler: modulo 2/alpha), moved by a step
-# that cannot raise J. Mean: m_c = sum_q A_cq phi(x_q), known by its weights A (k, n) alone. A
-# missing cell is NaN, left out of distances and sums; X is taken as it is. Every pass asked for is
-# run, and records what it used, before the centroids move.
+# Rectified: m_c = phi(v_c), where v_c is a point in the units of X (Euler: modulo 2/alpha) and the
+# update cannot raise J. Mean: m_c = sum_q A_cq phi(x_q), represented by its weights A (k, n). A
+# missing cell is NaN and is ignored in distances and sums. X is not scaled. Every requested pass
+# is run, and a record contains the values before the centroids move.
 
-# a row nearer than this to its prototype pulls as if it were this far: 1/r has no bound
+# Smaller distances to a prototype are replaced by this one, because 1/r is unbounded.
 NEAR = 1e-9
 
 
 class Pass(NamedTuple):
-    """One assignment pass: what the rule made of these centroids, and the objective of that
-    pair.
-    """
+    """One assignment pass: its labels and memberships, the centroids, and the objective."""
 
     labels: np.ndarray  # (n,)
     memberships: np.ndarray  # (n, k) before any power: 0 or 1, u, h[winner], exp(-rank/reach)
@@ -41,26 +39,26 @@ class Pass(NamedTuple):
     objective: float
 
 
-# kernel matrices (n, n'); cells missing in either row are left out
+# kernel matrices (n, n'); cells missing in either row are ignored
 
 
 def rbf_matrix(X, Y, gamma):
-    """k(x, y) = exp(-gamma sum_l (x_l - y_l)^2)."""
+    """Return k(x, y) = exp(-gamma sum_l (x_l - y_l)^2)."""
     return np.exp(-gamma * squared_distances(X, Y))
 
 
 def laplace_matrix(X, Y, gamma):
-    """k(x, y) = exp(-gamma sum_l |x_l - y_l|)."""
+    """Return k(x, y) = exp(-gamma sum_l |x_l - y_l|)."""
     return np.exp(-gamma * city_distances(X, Y))
 
 
 def laplace_l2_matrix(X, Y, gamma):
-    """k(x, y) = exp(-gamma sqrt(sum_l (x_l - y_l)^2))."""
+    """Return k(x, y) = exp(-gamma sqrt(sum_l (x_l - y_l)^2))."""
     return np.exp(-gamma * straight_distances(X, Y))
 
 
 def euler_matrix(X, Y, alpha):
-    """Re K(x, y) = 1/2 sum_l cos(alpha pi (x_l - y_l)); K(x, x) = d/2."""
+    """Return Re K(x, y) = 1/2 sum_l cos(alpha pi (x_l - y_l)); K(x, x) = d/2."""
     K = np.zeros((len(X), len(Y)))
     for q in range(len(Y)):
         K[:, q] = 0.5 * np.nansum(np.cos(phases(X - Y[q], alpha)), axis=1)
@@ -76,7 +74,7 @@ MATRICES = {
 
 
 def city_distances(X, V):
-    """r_jc = sum_l |x_jl - v_cl|."""
+    """Return r_jc = sum_l |x_jl - v_cl|."""
     R = np.zeros((len(X), len(V)))
     for c in range(len(V)):
         R[:, c] = np.nansum(np.abs(X - V[c]), axis=1)
@@ -84,7 +82,7 @@ def city_distances(X, V):
 
 
 def straight_distances(X, V):
-    """r_jc = sqrt(sum_l (x_jl - v_cl)^2)."""
+    """Return r_jc = sqrt(sum_l (x_jl - v_cl)^2)."""
     return np.sqrt(squared_distances(X, V))
 
 
@@ -93,9 +91,7 @@ def straight_distances(X, V):
 
 
 class Kernel(NamedTuple):
-    """Radii R of rows to points, the loss L(R), the log of the weight a row pulls with, the centre
-    of pulled cells.
-    """
+    """Functions of a kernel: radii R, loss L(R), log weight of a row, and centre of the cells."""
 
     radii: Callable
     loss: Callable
@@ -104,26 +100,27 @@ class Kernel(NamedTuple):
 
 
 def welsch(R, gamma):
-    """L = 2 (1 - exp(-gamma R))."""
+    """Return L = 2 (1 - exp(-gamma R))."""
     return -2 * np.expm1(-gamma * R)
 
 
 def weighted_mean(v, w, old, width):
-    """sum w v / sum w."""
+    """Return sum w v / sum w."""
     return mean(v, w, old)
 
 
 def weighted_median(v, w, old, width):
-    """The smallest value whose cumulated weight reaches half: a minimiser of sum w |v - u|."""
+    """Return the smallest value whose cumulative weight reaches half.
+
+    It minimizes sum w |v - u|.
+    """
     order = np.argsort(v, kind="stable")
     reached = np.cumsum(w[order])
     return v[order][np.argmax(reached >= 0.5 * reached[-1] * (1 - TIE))]
 
 
 def circular_mean(v, w, old, alpha):
-    """atan2(sum w sin, sum w cos) / (alpha pi) of alpha pi v; a zero resultant keeps the old
-    point.
-    """
+    """Return atan2(sum w sin, sum w cos) / (alpha pi) of alpha pi v; keep `old` if it is 0."""
     return mean_angle(phases(v, alpha), w, phases(old, alpha)) / (alpha * math.pi)
 
 
@@ -143,7 +140,7 @@ KERNELS = {
     "laplace": Kernel(
         radii=lambda X, V, gamma: city_distances(X, V),
         loss=welsch,
-        log_pull=lambda R, gamma: -gamma * R,  # k(x, v), and the median takes care of |x - v|
+        log_pull=lambda R, gamma: -gamma * R,  # k(x, v); the median handles |x - v|
         centre=weighted_median,
     ),
     "laplace-l2": Kernel(
@@ -157,8 +154,9 @@ KERNELS = {
 
 
 def rectified_step(X, V, W, kernel, width):
-    """v_cl = centre(observed x_jl, weights W_jc pull_jc); a coordinate that no row observes keeps
-    its old value.
+    """Return v_cl = centre(observed x_jl, weights W_jc pull_jc).
+
+    A coordinate without observed cells keeps its old value.
     """
     radii, _, log_pull, centre = KERNELS[kernel]
     pulls = log_pull(radii(X, V, width), width)  # (n, k)
@@ -168,7 +166,8 @@ def rectified_step(X, V, W, kernel, width):
             counted = ~np.isnan(X[:, column]) & (W[:, c] > 0)
             if counted.any():
                 e = np.log(W[counted, c]) + pulls[counted, c]
-                # less the largest, which cancels in the centre: far rows would all weigh 0.0
+                # The largest exponent cancels in the centre. Subtracting it avoids underflow of
+                # all weights for distant rows.
                 new[c, column] = centre(
                     X[counted, column], np.exp(e - e.max()), V[c, column], width
                 )
@@ -176,7 +175,7 @@ def rectified_step(X, V, W, kernel, width):
 
 
 def rectified_passes(X, start, kernel, width, rule, passes, w):
-    """Weigh by the rule, record sum_jc w_j W_jc L_jc, step."""
+    """Alternate the rule, the record of sum_jc w_j W_jc L_jc, and the step."""
     X = np.asarray(X, dtype=np.float64)
     V = np.array(start, dtype=np.float64)
     w = np.ones(len(X)) if w is None else np.asarray(w, dtype=np.float64)
@@ -194,7 +193,7 @@ def rectified_passes(X, start, kernel, width, rule, passes, w):
 
 
 def averages(W, old):
-    """A_cq = W_qc / sum_r W_rc; a cluster without weight keeps its old ones."""
+    """Return A_cq = W_qc / sum_r W_rc; a cluster without weight keeps its old row."""
     A = old.copy()  # (k, n)
     for c in range(len(A)):
         if np.sum(W[:, c]) > 0:
@@ -203,12 +202,12 @@ def averages(W, old):
 
 
 def norms(K, A):
-    """|m_c|^2 = sum_qr A_cq A_cr K_qr."""
+    """Return |m_c|^2 = sum_qr A_cq A_cr K_qr."""
     return np.array([a @ K @ a for a in A])
 
 
 def mean_distances(K, A):
-    """D_jc = K_jj - 2 sum_q A_cq K_jq + |m_c|^2, never below 0 (rounding would)."""
+    """Return D_jc = K_jj - 2 sum_q A_cq K_jq + |m_c|^2, at least 0 in spite of rounding."""
     D = np.zeros((len(K), len(A)))
     squares = norms(K, A)
     for c in range(len(A)):
@@ -217,8 +216,9 @@ def mean_distances(K, A):
 
 
 def mean_passes(K, start, rule, passes, w):
-    """Weigh by the rule, record sum_jc w_j W_jc D_jc, average; start: labels (n,) or weights A (k,
-    n).
+    """Alternate the rule, the record of sum_jc w_j W_jc D_jc, and the averages.
+
+    `start` contains labels (n,) or weights A (k, n).
     """
     w = np.ones(len(K)) if w is None else np.asarray(w, dtype=np.float64)
     start = np.asarray(start)
@@ -241,30 +241,32 @@ def mean_passes(K, start, rule, passes, w):
 
 
 def hard_rule(R, L):
-    """W_jc = 1 for the nearest centroid: by radius, since far losses all round to 2."""
+    """Set W_jc = 1 for the nearest centroid by radius, because large losses all round to 2."""
     labels = nearest(R)
     P = (labels[:, None] == np.arange(L.shape[1])).astype(np.float64)
     return labels, P, P
 
 
 def fuzzy_rule(R, L, fuzziness):
-    """W_jc = u_jc^m, u_jc = L_jc^(-1/(m-1)) / sum_r L_jr^(-1/(m-1)); a row on prototypes shares
-    itself among those.
+    """Set W_jc = u_jc^m, u_jc = L_jc^(-1/(m-1)) / sum_r L_jr^(-1/(m-1)).
+
+    A row on prototypes belongs to them in equal parts.
     """
     P = memberships(L, fuzziness)
     return nearest(R), P, P**fuzziness
 
 
 def som_rule(R, L, h):
-    """W_jc = h_bc, b = argmin_a sum_r h_ar L_jr: the winner of Heskes, not the nearest."""
+    """Set W_jc = h_bc, b = argmin_a sum_r h_ar L_jr: the winner of Heskes, not the nearest node."""
     labels = nearest(L @ h.T)
     P = h[labels]
     return labels, P, P
 
 
 def gas_rule(R, L, reach):
-    """W_jc = exp(-rank_jc / reach), rank_jc = how many are nearer (or as near, with a lower index);
-    reach 0: rank 0.
+    """Set W_jc = exp(-rank_jc / reach), where rank_jc counts the nearer centroids.
+
+    An equally near centroid with a lower index counts as nearer. With reach 0, only rank 0 counts.
     """
     ranks = np.zeros(R.shape)
     for c in range(R.shape[1]):
@@ -280,40 +282,37 @@ def gas_rule(R, L, reach):
 
 
 def rectified_rbf(X, start, gamma, passes, w=None):
-    """Rectified RBF k-means: min 2 sum_j w_j (1 - exp(-gamma |x_j - v|^2)), v by mean shift."""
+    """Run rectified RBF k-means: min 2 sum_j w_j (1 - exp(-gamma |x_j - v|^2)), by mean shift."""
     return rectified_passes(X, start, "rbf", gamma, hard_rule, passes, w)
 
 
 def rectified_laplace(X, start, gamma, passes, w=None):
-    """Rectified Laplace k-means: min 2 sum_j w_j (1 - exp(-gamma |x_j - v|_1)), v by weighted
-    medians.
-    """
+    """Run rectified Laplace k-means: min 2 sum_j w_j (1 - exp(-gamma |x_j - v|_1)), by medians."""
     return rectified_passes(X, start, "laplace", gamma, hard_rule, passes, w)
 
 
 def rectified_laplace_l2(X, start, gamma, passes, w=None):
-    """Rectified Laplace k-means in L2: min 2 sum_j w_j (1 - exp(-gamma |x_j - v|_2)), v by
-    Weiszfeld's weights.
+    """Run rectified Laplace k-means in L2: min 2 sum_j w_j (1 - exp(-gamma |x_j - v|_2)).
+
+    The update uses the weights of Weiszfeld.
     """
     return rectified_passes(X, start, "laplace-l2", gamma, hard_rule, passes, w)
 
 
 def fuzzy(X, start, kernel, width, fuzziness, passes, w=None):
-    """Rectified kernel fuzzy c-means: min sum_jc w_j u_jc^m L_jc."""
+    """Run rectified kernel fuzzy c-means: min sum_jc w_j u_jc^m L_jc."""
     return rectified_passes(
         X, start, kernel, width, partial(fuzzy_rule, fuzziness=fuzziness), passes, w
     )
 
 
 def som(X, start, h, kernel, width, passes, w=None):
-    """Rectified kernel self-organising map at a fixed h (k, k): min sum_jc w_j h_winner(j),c
-    L_jc.
-    """
+    """Run a rectified kernel map with fixed h (k, k): min sum_jc w_j h_winner(j),c L_jc."""
     return rectified_passes(X, start, kernel, width, partial(som_rule, h=np.asarray(h)), passes, w)
 
 
 def gas(X, start, reach, kernel, width, passes, w=None):
-    """Rectified kernel neural gas at a fixed reach: min sum_jc w_j exp(-rank_jc / reach) L_jc."""
+    """Run rectified kernel neural gas: min sum_jc w_j exp(-rank_jc / reach) L_jc, fixed reach."""
     return rectified_passes(X, start, kernel, width, partial(gas_rule, reach=reach), passes, w)
 
 
@@ -321,32 +320,35 @@ def gas(X, start, reach, kernel, width, passes, w=None):
 
 
 def kernel_kmeans(K, start, passes, w=None):
-    """Kernel k-means: min sum_j w_j (K_jj - (2/s_c) sum_q w_q K_jq + (1/s_c^2) sum_qr w_q w_r
-    K_qr), s_c = sum w.
+    """Run kernel k-means.
+
+    min sum_j w_j (K_jj - (2/s_c) sum_q w_q K_jq + (1/s_c^2) sum_qr w_q w_r K_qr), s_c = sum w.
     """
     return mean_passes(K, start, hard_rule, passes, w)
 
 
 def kernel_fuzzy(K, start, fuzziness, passes, w=None):
-    """Kernel fuzzy c-means with mean centroids, A_cq ~ w_q u_qc^m: min sum_jc w_j u_jc^m D_jc."""
+    """Run kernel fuzzy c-means with means, A_cq ~ w_q u_qc^m: min sum_jc w_j u_jc^m D_jc."""
     return mean_passes(K, start, partial(fuzzy_rule, fuzziness=fuzziness), passes, w)
 
 
 def kernel_som(K, start, h, passes, w=None):
-    """Kernel self-organising map with mean centroids, A_cq ~ w_q h_winner(q),c: min sum_jc w_j
-    h_winner(j),c D_jc.
+    """Run a kernel self-organizing map with means, A_cq ~ w_q h_winner(q),c.
+
+    min sum_jc w_j h_winner(j),c D_jc.
     """
     return mean_passes(K, start, partial(som_rule, h=np.asarray(h)), passes, w)
 
 
 def kernel_gas(K, start, reach, passes, w=None):
-    """Kernel neural gas with mean centroids, A_cq ~ w_q exp(-rank_qc / reach)."""
+    """Run kernel neural gas with means, A_cq ~ w_q exp(-rank_qc / reach)."""
     return mean_passes(K, start, partial(gas_rule, reach=reach), passes, w)
 
 
 def trace_objective(K, labels, w=None):
-    """tr(W K) - tr(Z' W^1/2 K W^1/2 Z), W = diag(w), Z_jc = sqrt(w_j / s_c) [label_j = c]: a
-    partition at its means.
+    """Return the objective of a partition at its means in trace form.
+
+    tr(W K) - tr(Z' W^1/2 K W^1/2 Z), W = diag(w), Z_jc = sqrt(w_j / s_c) [label_j = c].
     """
     w = np.ones(len(K)) if w is None else np.asarray(w, dtype=np.float64)
     root = np.diag(np.sqrt(w))
@@ -361,9 +363,7 @@ def trace_objective(K, labels, w=None):
 
 
 class Representation(NamedTuple):
-    """The loss of a partition at its means, at the points given, and the score 2 - rectified /
-    mean.
-    """
+    """The loss of a partition at its means and at given points, and 2 - rectified / mean."""
 
     mean: float
     rectified: float
@@ -371,12 +371,14 @@ class Representation(NamedTuple):
 
 
 def representation(X, V, labels, kernel, width, w=None):
-    """J_mean = sum_c [sum_j w_j K_jj - (1/s_c) sum_jq w_j w_q K_jq], J_rect = sum_j w_j |phi_j -
-    phi(v)|^2; no NaN.
+    """Return the losses J_mean and J_rect of a partition, and its representation score.
 
-    J_rect - J_mean = sum_c s_c |m_c - phi(v_c)|^2, so the score is 1 where every mean lies on the
-    mapped data, and at least 0 for the best points: a row drawn from its own cluster would already
-    make J_rect = 2 J_mean on average.
+    J_mean = sum_c [sum_j w_j K_jj - (1/s_c) sum_jq w_j w_q K_jq], and
+    J_rect = sum_j w_j |phi_j - phi(v)|^2. X must not contain NaN.
+
+    J_rect - J_mean = sum_c s_c |m_c - phi(v_c)|^2, so the score is 1 if every mean lies on the
+    mapped data. It is at least 0 for the best points, because random rows of each cluster give
+    J_rect = 2 J_mean on average.
     """
     w = np.ones(len(X)) if w is None else np.asarray(w, dtype=np.float64)
     K = MATRICES[kernel](X, X, width)

@@ -6,15 +6,15 @@ from support import kernel_oracle, multiple_kernel_oracle, oracle
 
 WIDTHS = {"euler": 0.3, "rbf": 0.4, "laplace": 0.5, "laplace-l2": 0.6}
 K = 3
-# of several widths
+# Several widths for the methods with multiple kernels.
 ALPHAS = (0.05, 0.1, 0.2)
 POWER = 2.5
-# h of a map of K nodes in a row
+# The neighbourhood function h of a map with K nodes in a row.
 LINE = np.exp(-np.abs(np.subtract.outer(np.arange(K), np.arange(K))) / 0.8)
 
 
 def blobs(seed=0, n=60, d=2, gaps=0.0):
-    """Rows round K centres, the first K of them as a start, and a share of missing cells."""
+    """Return rows around K centres with a share of missing cells, and the first K as a start."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(0, 5, (K, d))[np.arange(n) % K] + 0.7 * rng.standard_normal((n, d))
     start = X[:K].copy()
@@ -27,7 +27,7 @@ def weights_of(n, seed=9):
 
 
 def rule_runs(kernel):
-    """Every rectified method of a kernel: (X, start, passes, w) -> records."""
+    """Return every rectified method of a kernel, as functions (X, start, passes, w) -> records."""
     width = WIDTHS[kernel]
     return {
         f"hard {kernel}": lambda *a: kernel_oracle.rectified_passes(
@@ -46,7 +46,7 @@ def rule_runs(kernel):
 
 
 def mapped_rows(X, alpha):
-    """[cos theta | sin theta], (n, 2d)."""
+    """Return [cos theta | sin theta], (n, 2d)."""
     T = oracle.phases(X, alpha)
     return np.concatenate([np.cos(T), np.sin(T)], axis=1)
 

@@ -1,18 +1,16 @@
-"""The kernels that the package names, for tests over all of them: a new entry of KERNELS is in
-every such test.
-"""
+"""The kernels of the package by their properties, so that tests cover every entry of KERNELS."""
 
 from rekmeans.engines.native.options import FORMULAS
 from rekmeans.kernels import KERNELS
 
-# X is a table of columns
+# Kernels of rows and columns, as opposed to precomputed kernel values.
 TABLE_KERNELS = tuple(name for name, kernel in KERNELS.items() if not kernel.is_pairwise)
-# those with a gamma
+# Kernels with a gamma.
 WIDTH_KERNELS = tuple(name for name in TABLE_KERNELS if KERNELS[name].has_width)
-# those the compiled core has
+# Kernels of the compiled core.
 NATIVE_KERNELS = tuple(name for name in TABLE_KERNELS if KERNELS[name].formula in FORMULAS)
 
 
 def engines_of(kernel):
-    """The engines that serve a kernel of this name."""
+    """Return the engines that support the kernel of this name."""
     return ("reference", "native") if kernel in NATIVE_KERNELS else ("reference",)

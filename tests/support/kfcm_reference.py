@@ -1,8 +1,7 @@
-"""Writes data/kfcm_reference.json: kernel fuzzy c-means by the public package fuzzy-c-means, for
-comparison.
+"""Write data/kfcm_reference.json: kernel fuzzy c-means by the public package fuzzy-c-means.
 
-Run by hand, in an environment of its own (the package needs numpy < 2): pip install
-fuzzy-c-means==2.3.1
+Run this script manually in a separate environment, because the package needs numpy < 2:
+pip install fuzzy-c-means==2.3.1
 """
 
 import json
@@ -22,21 +21,15 @@ SETTINGS = (
 )
 NOTE = (
     "KFCM: k(x, v) = exp(-gamma |x - v|^2); u_jc = d_jc^(-2/(m-1)) / sum_r d_jr^(-2/(m-1)), d^2 = "
-    "2 (1 - k); "
-    "v_c = sum_j u_jc^m k_jc x_j / sum_j u_jc^m k_jc, k at the old v; a row on centres (d = 0) "
-    "shares itself among "
-    "them; a centre with no weight stays. Its gamma is 1/(2 sigma^2) of a normal density; if not "
-    "given it is "
-    "1/(d var X). Squared distances at or below 1e-12 (1 + |x - mean of v|^2) are set to 0. It "
-    "moves the centres "
-    "first, then the memberships, so its pass t leaves the centres and memberships of assignment "
-    "pass t + 1, and "
-    "it starts from its own FCM run, whose u are those of plain distances; it stops when the "
-    "Frobenius norm of the "
-    "change of u falls below its error. 'runs' start from given centres instead, with the u of "
-    "those centres, and "
-    "leave every step to the package; 'whole' is a fit with nothing changed, beside the FCM run "
-    "it starts from."
+    "2 (1 - k); v_c = sum_j u_jc^m k_jc x_j / sum_j u_jc^m k_jc, with k at the old v. A row on "
+    "centres (d = 0) belongs to them in equal parts, and a centre without weight does not move. "
+    "gamma is 1/(2 sigma^2) of a normal density, 1/(d var X) by default. Squared distances up to "
+    "1e-12 (1 + |x - mean of v|^2) are set to 0. The package updates the centres first and then "
+    "the memberships, so its pass t has the centres and memberships of assignment pass t + 1. It "
+    "starts from its own FCM run, whose u come from plain distances, and stops when the Frobenius "
+    "norm of the change of u is below its error. 'runs' start from given centres with the u of "
+    "these centres, and the package does every step; 'whole' is an unmodified fit with the FCM "
+    "run it starts from."
 )
 
 
@@ -45,7 +38,7 @@ def numbers(array):
 
 
 def table():
-    """Three groups of 18 rows and six far ones, (60, 2)."""
+    """Return three groups of 18 rows and six outliers, (60, 2)."""
     rng = np.random.default_rng(2003)
     groups = [
         centre + 0.7 * rng.standard_normal((18, 2))
@@ -58,7 +51,7 @@ def main():
     from fcmeans import FCM, KFCM
 
     class Given(KFCM):
-        """KFCM from given centres."""
+        """KFCM that starts from given centres."""
 
         def _init_u(self, X):
             self._centers = self.given.copy()

@@ -1,4 +1,4 @@
-"""Model files taken apart and put together again, and wine with errors to fit models on."""
+"""Read and write the parts of model files, and provide wine with errors for fits."""
 
 import json
 
@@ -21,9 +21,7 @@ IGNORED_ROWS = "ignore:.*no kept value"  # another test checks this warning
 
 
 def dirty(X, seed=0):
-    """X with a tenth of its cells missing, a twentieth far off, and some rows of gross errors
-    only.
-    """
+    """Make a tenth of the cells missing, a twentieth gross errors, and some rows errors only."""
     random = np.random.default_rng(seed)
     D = X.copy()
     D[random.random(X.shape) < 0.05] = 1e6
@@ -39,7 +37,7 @@ DIRTY = dirty(WINE)
 
 
 def read_parts(path):
-    """Header and arrays of a model file."""
+    """Return the header and the arrays of a model file."""
     data = path.read_bytes()
     size = int.from_bytes(data[:8], "little")
     return json.loads(
@@ -48,7 +46,7 @@ def read_parts(path):
 
 
 def write_parts(path, header, arrays):
-    """A model file of a header, which may be any text, and arrays."""
+    """Write a model file from a header, which may be any text, and arrays."""
     text = header if isinstance(header, str) else json.dumps(header)
     path.write_bytes(numpy_tensors.save(arrays, {"rekmeans": text}))
     return path

@@ -1,4 +1,4 @@
-"""Several kernels with weights, and a shape for every cluster, in plain loops."""
+"""Oracles in plain loops: several weighted kernels, and one covariance shape per cluster."""
 
 import math
 from typing import NamedTuple
@@ -12,23 +12,25 @@ from support.oracle import memberships, phases
 
 
 class MultiplePass(NamedTuple):
-    """One assignment pass over several alphas."""
+    """One assignment pass with several alphas."""
 
     labels: np.ndarray  # (n,)
     centroids: np.ndarray  # (b, k, d) pre-images, each modulo its own 2/alpha, or one for all b
-    shares: np.ndarray  # (b,) kernel weights used here, sum 1
+    shares: np.ndarray  # (b,) kernel weights of this pass, with sum 1
     losses: np.ndarray  # (b,) L_b / L1_b of these labels and centroids
     objective: float
 
 
 def separate_step(X, V, W, alphas, pulls):
-    """Every alpha has points of its own: the circular mean at that alpha."""
+    """Move the separate points of each alpha to the circular mean for that alpha."""
     return np.array([rectified_step(X, V[b], W, "euler", alpha) for b, alpha in enumerate(alphas)])
 
 
 def shared_step(X, V, W, alphas, pulls):
-    """One point for all alphas: argmin_u sum_b pull_b sum_j W_jc (1 - cos(alpha_b pi (x_jl - u))),
-    u between cells.
+    """Move the shared points of all alphas.
+
+    They are argmin_u sum_b pull_b sum_j W_jc (1 - cos(alpha_b pi (x_jl - u))), with u between the
+    smallest and the largest cell.
     """
     new = V[0].copy()
     for c in range(new.shape[0]):
@@ -42,11 +44,13 @@ def shared_step(X, V, W, alphas, pulls):
 
 
 def shared_point(x, w, old, alphas, pulls):
-    """The best of 401 points between the least and the largest cell, then bisection on the slope
-    beside it; or old.
+    """Return the best shared point of one column, or `old` if that is better.
+
+    The search takes the best of 401 points between the smallest and the largest cell, and then
+    bisects the derivative next to it.
     """
 
-    def loss(u):  # of one point or of many
+    def loss(u):  # u is a point or an array of points
         gaps = np.subtract.outer(x, u)
         return sum(
             pull * (w @ (1 - np.cos(phases(gaps, a))))
@@ -72,17 +76,18 @@ STEPS = {"separate": separate_step, "shared": shared_step}
 
 
 def multiple_euler(X, start, alphas, p, passes, w=None, points="separate"):
-    """min sum_b s_b^p L_b / L1_b, sum_b s_b = 1, L_b the REK loss at alpha_b, L1_b that of all rows
-    round one point.
+    """Minimize sum_b s_b^p L_b / L1_b with sum_b s_b = 1.
+
+    L_b is the REK loss for alpha_b, and L1_b is the loss of all rows in one cluster.
     """
     X = np.asarray(X, dtype=np.float64)
     w = np.ones(len(X)) if w is None else np.asarray(w, dtype=np.float64)
     V = np.array([start for _ in alphas], dtype=np.float64)  # (b, k, d)
-    single = np.zeros(len(alphas))  # L1_b, at that alpha's own point
+    single = np.zeros(len(alphas))  # L1_b, at the best point for that alpha
     for b, alpha in enumerate(alphas):
         one = rectified_step(X, np.zeros((1, X.shape[1])), w[:, None], "euler", alpha)
         single[b] = math.fsum(w * KERNELS["euler"].radii(X, one, alpha)[:, 0])
-    single[single == 0] = 1  # equal rows lose nothing at any alpha
+    single[single == 0] = 1  # equal rows have no loss for any alpha
     shares = np.full(len(alphas), 1 / len(alphas))
     records = []
     for _ in range(passes):
@@ -98,7 +103,7 @@ def multiple_euler(X, start, alphas, p, passes, w=None, points="separate"):
     return records
 
 
-# a shape for every cluster
+# one covariance shape per cluster
 
 
 class MahalanobisPass(NamedTuple):
@@ -111,14 +116,15 @@ class MahalanobisPass(NamedTuple):
 
 
 def mahalanobis_fuzzy(F, start, fuzziness, nu, passes, w=None):
-    """min sum_jc w_j u_jc^m D_jc, D_jc = (f_j - m_c)' A_c (f_j - m_c) + nu s2 tr A_c, det A_c = 1,
-    A_c = I at first.
+    """Minimize sum_jc w_j u_jc^m D_jc with det A_c = 1, starting from A_c = I.
+
+    D_jc = (f_j - m_c)' A_c (f_j - m_c) + nu s2 tr A_c.
     """
     F = np.asarray(F, dtype=np.float64)
     M = np.array(start, dtype=np.float64)
     w = np.ones(len(F)) if w is None else np.asarray(w, dtype=np.float64)
     k, p = M.shape
-    # mean squared distance to the mean, per column
+    # Mean squared distance to the mean, per column.
     s2 = np.sum(w[:, None] * (F - w @ F / w.sum()) ** 2) / w.sum() / p
     A = np.array([np.eye(p) for _ in range(k)])  # (k, p, p)
     records = []

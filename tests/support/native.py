@@ -1,4 +1,4 @@
-"""The instruction sets that run on this machine, for tests of the compiled core on each of them."""
+"""The instruction sets of this machine, for tests of the compiled core on each of them."""
 
 from rekmeans.engines.native import _core as core
 

@@ -1,6 +1,6 @@
-"""The paper in plain float64:
+"""Oracle of the paper's methods in plain float64, which does not import rekmeans.
 
-D_jc = sum_l (1 - cos(theta_jl - u_cl)), theta = alpha pi x; imports nothing of ours.
+D_jc = sum_l (1 - cos(theta_jl - u_cl)), theta = alpha pi x.
 """
 
 import math
@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-# a resultant this far below its mass is rounding: antipodal rows cancel to 1e-16, not to 0.0
+# Smaller resultants, relative to their mass, count as zero: antipodal rows cancel to 1e-16.
 ZERO = 1e-12
-TIE = 1e-12  # a relative gap this small is rounding: equal distances differ in their last bits
+TIE = 1e-12  # smaller relative differences count as ties: equal distances differ in their last bits
 
 
 class Pass(NamedTuple):
-    """One assignment pass: rows labelled by these centroids, and the objective of that pair."""
+    """One assignment pass: the labels, the centroids they come from, and the objective."""
 
     labels: np.ndarray  # (n,)
     centroids: np.ndarray  # (k, d) points, complex a+ib of modulus <= 1, or angles
@@ -22,20 +22,21 @@ class Pass(NamedTuple):
 
 
 def phases(X, alpha):
-    """theta = alpha pi x."""
+    """Return theta = alpha pi x."""
     return alpha * math.pi * np.asarray(X, dtype=np.float64)
 
 
 def euler_kernel(x, q, alpha):
-    """K(x, q) = 1/2 sum_l cos(theta_l - eta_l) - i/2 sum_l sin(theta_l - eta_l), theta, eta the
-    phases of x, q.
+    """Return K(x, q) = 1/2 sum_l cos(theta_l - eta_l) - i/2 sum_l sin(theta_l - eta_l).
+
+    theta and eta are the phases of x and q.
     """
     gap = phases(x, alpha) - phases(q, alpha)
     return complex(0.5 * np.nansum(np.cos(gap)), -0.5 * np.nansum(np.sin(gap)))
 
 
 def mapped_distance(x, q, alpha):
-    """|phi(x) - phi(q)|^2 = sum_l (1 - cos(theta_l - eta_l)), theta, eta the phases of x, q."""
+    """Return |phi(x) - phi(q)|^2 = sum_l (1 - cos(theta_l - eta_l)) for phases theta and eta."""
     return float(np.nansum(1 - np.cos(phases(x, alpha) - phases(q, alpha))))
 
 
@@ -43,7 +44,7 @@ def mapped_distance(x, q, alpha):
 
 
 def squared_distances(V, C):
-    """D_jc = sum_l |v_jl - c_cl|^2."""
+    """Return D_jc = sum_l |v_jl - c_cl|^2."""
     D = np.zeros((len(V), len(C)))
     for c in range(len(C)):
         D[:, c] = np.nansum(np.abs(V - C[c]) ** 2, axis=1)
@@ -51,14 +52,12 @@ def squared_distances(V, C):
 
 
 def half_squared_distances(F, M):
-    """D_jc = |phi_j - m_c|^2 = 1/2 sum_l |f_jl - (a+ib)_cl|^2, f = e^{i theta}, both of modulus 1
-    on the circle.
-    """
+    """Return D_jc = |phi_j - m_c|^2 = 1/2 sum_l |f_jl - (a+ib)_cl|^2, f = e^{i theta}."""
     return 0.5 * squared_distances(F, M)
 
 
 def angle_distances(T, U):
-    """D_jc = sum_l (1 - cos(theta_jl - u_cl))."""
+    """Return D_jc = sum_l (1 - cos(theta_jl - u_cl))."""
     D = np.zeros((len(T), len(U)))
     for c in range(len(U)):
         D[:, c] = np.nansum(1 - np.cos(T - U[c]), axis=1)
@@ -66,34 +65,35 @@ def angle_distances(T, U):
 
 
 def nearest(D):
-    """argmin_c D_jc, the lowest index at a tie."""
+    """Return argmin_c D_jc; the lowest index wins a tie."""
     least = D.min(axis=1, keepdims=True)  # (n, 1)
     return np.argmax(least * (1 + TIE) >= D, axis=1)
 
 
-# centres of the observed cells v of one cluster and one coordinate, weights w, sum w > 0
+# centres of the observed cells v of one cluster and one coordinate, with weights w, sum w > 0
 
 
 def mean(v, w, old):
-    """sum w v / sum w."""
+    """Return sum w v / sum w."""
     return np.sum(w * v) / np.sum(w)
 
 
 def rectified(f, w, old):
-    """S / |S|, S = sum w f; |S| = 0 keeps the old point."""
+    """Return S / |S|, S = sum w f, or the old point if |S| = 0."""
     S = np.sum(w * f)
     return S / abs(S) if abs(S) > ZERO * np.sum(w) else old
 
 
 def mean_angle(theta, w, old):
-    """atan2(sum w sin theta, sum w cos theta); a zero resultant keeps the old angle."""
+    """Return atan2(sum w sin theta, sum w cos theta), or the old angle for a zero resultant."""
     a, b = np.sum(w * np.cos(theta)), np.sum(w * np.sin(theta))
     return math.atan2(b, a) if math.hypot(a, b) > ZERO * np.sum(w) else old
 
 
 def printed_angle(theta, w, old):
-    """-arccos(sum w cos theta / A), A = sqrt((sum w cos)^2 + (sum w sin)^2); wrong unless sum w sin
-    <= 0.
+    """Return -arccos(sum w cos theta / A), A = sqrt((sum w cos)^2 + (sum w sin)^2).
+
+    This is the printed update. It is wrong unless sum w sin <= 0.
     """
     a, b = np.sum(w * np.cos(theta)), np.sum(w * np.sin(theta))
     length = math.hypot(a, b)
@@ -101,8 +101,9 @@ def printed_angle(theta, w, old):
 
 
 def weighted_centres(V, W, C, centre):
-    """C_cl = centre(observed v_jl, weights W_jc); a coordinate that no row observes keeps its old
-    value.
+    """Return C_cl = centre(observed v_jl, weights W_jc).
+
+    A coordinate without observed cells keeps its old value.
     """
     new = C.copy()
     for c in range(C.shape[0]):
@@ -117,7 +118,7 @@ def weighted_centres(V, W, C, centre):
 
 
 def hard_passes(V, C, passes, weights, distances, centre):
-    """Assign, record sum_j w_j D_j,label(j), move; until labels repeat or the passes are spent."""
+    """Assign, record sum_j w_j D_j,label(j) and move, until labels repeat or after `passes`."""
     w = np.ones(len(V)) if weights is None else np.asarray(weights, dtype=np.float64)
     records = []
     for t in range(passes):
@@ -132,36 +133,37 @@ def hard_passes(V, C, passes, weights, distances, centre):
 
 
 def kmeans(X, start, passes, weights=None):
-    """Plain k-means: min sum_j |x_j - c|^2, c the mean."""
+    """Run plain k-means: min sum_j |x_j - c|^2, where c is the mean."""
     X = np.asarray(X, dtype=np.float64)
     C = np.array(start, dtype=np.float64)
     return hard_passes(X, C, passes, weights, squared_distances, mean)
 
 
 def eulerk(X, start, alpha, passes, weights=None):
-    """EulerK: min sum_j 1/2 |f_j - m|^2, m = a+ib = (1/n_c) sum f, inside the circle."""
+    """Run EulerK: min sum_j 1/2 |f_j - m|^2, m = a+ib = (1/n_c) sum f, inside the circle."""
     F = np.exp(1j * phases(X, alpha))
     M = np.exp(1j * phases(start, alpha))
     return hard_passes(F, M, passes, weights, half_squared_distances, mean)
 
 
 def rek1(X, start, alpha, passes, weights=None):
-    """REK1: min sum_j 1/2 |f_j - m|^2 with |m_cl| = 1, m_cl = S_cl / |S_cl|."""
+    """Run REK1: min sum_j 1/2 |f_j - m|^2 with |m_cl| = 1, m_cl = S_cl / |S_cl|."""
     F = np.exp(1j * phases(X, alpha))
     M = np.exp(1j * phases(start, alpha))
     return hard_passes(F, M, passes, weights, half_squared_distances, rectified)
 
 
 def rek2(X, start, alpha, passes, weights=None):
-    """REK2: min sum_j sum_l (1 - cos(theta_jl - u_cl)), u_cl = atan2(sum sin, sum cos)."""
+    """Run REK2: min sum_j sum_l (1 - cos(theta_jl - u_cl)), u_cl = atan2(sum sin, sum cos)."""
     return hard_passes(
         phases(X, alpha), phases(start, alpha), passes, weights, angle_distances, mean_angle
     )
 
 
 def rek2_printed(X, start, alpha, passes, weights=None):
-    """REK2 with the printed update u_cl = -arccos(sum cos / A): its objective can rise (erratum
-    1).
+    """Run REK2 with the printed update u_cl = -arccos(sum cos / A).
+
+    The objective can rise (erratum 1).
     """
     return hard_passes(
         phases(X, alpha), phases(start, alpha), passes, weights, angle_distances, printed_angle
@@ -169,21 +171,23 @@ def rek2_printed(X, start, alpha, passes, weights=None):
 
 
 def memberships(D, fuzziness):
-    """u_jc = D_jc^(-1/(m-1)) / sum_r D_jr^(-1/(m-1)); a row on prototypes shares itself among
-    those.
+    """Return u_jc = D_jc^(-1/(m-1)) / sum_r D_jr^(-1/(m-1)).
+
+    A row on prototypes belongs to them in equal parts.
     """
     U = np.zeros_like(D)
     for j in range(len(D)):
         least = D[j].min()
-        # divided by the least distance, which cancels: near m = 1 the bare powers overflow
+        # The smallest distance cancels. Without it, the powers overflow for m close to 1.
         U[j] = D[j] == 0 if least == 0 else (D[j] / least) ** (-1 / (fuzziness - 1))
         U[j] /= U[j].sum()
     return U
 
 
 def fuzzy(X, start, alpha, fuzziness, passes):
-    """Euler fuzzy c-means: min sum_jc u_jc^m D_jc, angles atan2(sum u^m sin, sum u^m cos); every
-    pass is run.
+    """Run Euler fuzzy c-means for all passes: min sum_jc u_jc^m D_jc.
+
+    The angles are atan2(sum u^m sin, sum u^m cos).
     """
     T = phases(X, alpha)
     C = phases(start, alpha)
@@ -191,15 +195,16 @@ def fuzzy(X, start, alpha, fuzziness, passes):
     for _ in range(passes):
         D = angle_distances(T, C)  # (n, k)
         W = memberships(D, fuzziness) ** fuzziness  # (n, k)
-        # the nearest has the largest u
+        # The nearest centroid has the largest u.
         records.append(Pass(nearest(D), C, math.fsum((W * D).ravel())))
         C = weighted_centres(T, W, C, mean_angle)
     return records
 
 
 def rbf(X, start, sigma, passes):
-    """Rectified RBF k-means: min 2 sum_j (1 - k(x_j, v)), v = sum w x / sum w, w = k = exp(-|x-v|^2
-    / (2 sigma^2)).
+    """Run rectified RBF k-means: min 2 sum_j (1 - k(x_j, v)), v = sum w x / sum w.
+
+    The weights are w = k = exp(-|x-v|^2 / (2 sigma^2)).
     """
     X = np.asarray(X, dtype=np.float64)
     C = np.array(start, dtype=np.float64)
@@ -212,28 +217,29 @@ def rbf(X, start, sigma, passes):
         W = np.zeros_like(D)
         for c in set(labels.tolist()):
             inside = labels == c
-            # less the least distance, which cancels in v: far rows would all weigh 0.0
+            # The smallest distance cancels in v. Subtracting it avoids underflow of all weights.
             W[inside, c] = np.exp(-(own[inside] - own[inside].min()) / (2 * sigma**2))
         C = weighted_centres(X, W, C, mean)
     return records
 
 
-# what is measured on a result
+# scores of a result
 
 
 def deviation(centroids):
-    """kappa_c = 1 - sqrt(sum_l (a^2 + b^2) / d), 0 on the circle (erratum 2)."""
+    """Return kappa_c = 1 - sqrt(sum_l (a^2 + b^2) / d), which is 0 on the circle (erratum 2)."""
     return np.array([1 - math.sqrt(sum(abs(z) ** 2 for z in m) / len(m)) for m in centroids])
 
 
 def deviation_printed(centroids):
-    """kappa_c = 1 - sum_l (a^2 + b^2) / sqrt(d), as printed: 1 - sqrt(d) on the circle."""
+    """Return the printed kappa_c = 1 - sum_l (a^2 + b^2) / sqrt(d), 1 - sqrt(d) on the circle."""
     return np.array([1 - sum(abs(z) ** 2 for z in m) / math.sqrt(len(m)) for m in centroids])
 
 
 def surface_eulerk(p, q, z):
-    """Lemma 1: 2(a_p-a_q).a + 2(b_p-b_q).b - (|a_p|^2-|a_q|^2+|b_p|^2-|b_q|^2) at z = a+ib; > 0
-    nearer p.
+    """Return the side of z = a+ib by Lemma 1, which is positive if p is nearer.
+
+    2(a_p-a_q).a + 2(b_p-b_q).b - (|a_p|^2-|a_q|^2+|b_p|^2-|b_q|^2).
     """
     total = 0.0
     for p_l, q_l, z_l in zip(p, q, z, strict=True):
@@ -243,7 +249,10 @@ def surface_eulerk(p, q, z):
 
 
 def surface_rek(p, q, z):
-    """Lemma 2: (a_p-a_q).a + (b_p-b_q).b at z = a+ib, for |p_l| = |q_l|; > 0 nearer p."""
+    """Return the side of z = a+ib by Lemma 2, which is positive if p is nearer.
+
+    (a_p-a_q).a + (b_p-b_q).b, for |p_l| = |q_l|.
+    """
     total = 0.0
     for p_l, q_l, z_l in zip(p, q, z, strict=True):
         total += (p_l.real - q_l.real) * z_l.real + (p_l.imag - q_l.imag) * z_l.imag
@@ -251,7 +260,7 @@ def surface_rek(p, q, z):
 
 
 def contingency(truth, labels):
-    """N_rs = number of rows of class r and label s."""
+    """Return N_rs, the number of rows of class r and label s."""
     N = [[0] * len(set(labels)) for _ in set(truth)]
     rows, columns = sorted(set(truth)), sorted(set(labels))
     for r, s in zip(truth, labels, strict=True):
@@ -260,23 +269,24 @@ def contingency(truth, labels):
 
 
 def accuracy(truth, labels):
-    """ACC = (1/n) max over one-to-one maps of sum_r N_r,map(r), every map tried: for k <= 7."""
+    """Return ACC = (1/n) max over one-to-one maps of sum_r N_r,map(r); try all maps (k <= 7)."""
     truth, labels = np.asarray(truth).tolist(), np.asarray(labels).tolist()
     N = contingency(truth, labels)
     for row in N:
-        row.extend([0] * (len(N) - len(row)))  # classes left without a label
+        row.extend([0] * (len(N) - len(row)))  # classes without a label
 
-    def most(r, free):
-        return (
-            max((N[r][s] + most(r + 1, free - {s}) for s in free), default=0) if r < len(N) else 0
-        )
+    def best_match(r, free):
+        if r == len(N):
+            return 0
+        return max((N[r][s] + best_match(r + 1, free - {s}) for s in free), default=0)
 
-    return most(0, frozenset(range(len(N[0])))) / len(truth)
+    return best_match(0, frozenset(range(len(N[0])))) / len(truth)
 
 
 def nmi(truth, labels):
-    """NMI = 2 I / (H + H'), I = sum p_rs log(p_rs / (p_r p_s)), H = -sum p log p; 1 when both have
-    one class.
+    """Return NMI = 2 I / (H + H'), or 1 if both have one class.
+
+    I = sum p_rs log(p_rs / (p_r p_s)), H = -sum p log p.
     """
     truth, labels = np.asarray(truth).tolist(), np.asarray(labels).tolist()
     n = len(truth)

@@ -1,6 +1,4 @@
-"""Rows of overlapping groups, fits of them that are compared, and the two Euler clusterers as a
-parameter.
-"""
+"""Rows of overlapping groups, a comparison of fits, and the two Euler clusterers as a parameter."""
 
 import numpy as np
 import pytest
@@ -14,7 +12,7 @@ seeds = st.integers(0, 10**6)
 
 
 def table(seed, n=60, d=3, gaps=0.0):
-    """Rows of three overlapping groups, some twice, with a share of missing cells."""
+    """Return rows of three overlapping groups, with a duplicate and a share of missing cells."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(0, 2, (3, d))[rng.integers(0, 3, n)] + 0.4 * rng.standard_t(3, (n, d))
     X[n // 2] = X[n // 3]
@@ -24,8 +22,9 @@ def table(seed, n=60, d=3, gaps=0.0):
 
 
 def assert_same(one, two, labels=slice(None), columns=slice(None)):
-    """Equal bits: labels of `two` at `labels`, centroids of `two` at `columns`, objective at every
-    pass.
+    """Compare the bits of labels, centroids and objectives.
+
+    `labels` and `columns` select the labels and the centroid columns of `two`.
     """
     assert_array_equal(one.labels_, two.labels_[labels])
     assert_array_equal(one.centroids_, two.centroids_[:, columns])

@@ -1,6 +1,4 @@
-"""The robust scale of one column in plain loops over its cells, by the words of docs/method.md: an
-oracle.
-"""
+"""Oracle of the robust scale of one column in plain loops, as described in docs/method.md."""
 
 import math
 from itertools import pairwise
@@ -9,7 +7,7 @@ import numpy as np
 
 
 def plain_robust(cells):
-    """Kept intervals, their shifts and the unit of a column without weights."""
+    """Return the kept intervals, their shifts and the unit of a column without weights."""
     x = np.sort([cell for cell in cells if not math.isnan(cell)])
     if not len(x):
         return [(-1.0, 1.0)], [0.0], 1.0
@@ -33,7 +31,7 @@ def quantile(x, share):
 
 
 def fenced(x):
-    """Mean and deviation of the cells within 3 IQR/1.349 of the median."""
+    """Return the mean and standard deviation of the cells within 3 IQR/1.349 of the median."""
     median = quantile(x, 0.5)
     fence = 3 * (quantile(x, 0.75) - quantile(x, 0.25)) / 1.349
     if fence <= 0:
@@ -43,13 +41,13 @@ def fenced(x):
 
 
 def category_step(x, sigma):
-    """The least difference between few values, in sigmas; None where there are more than 8."""
+    """Return the smallest difference between at most 8 values in sigmas, otherwise None."""
     values = sorted({quantile(x, (i + 0.5) / 64) for i in range(64)})
     return min(np.diff(values)) / sigma if 1 < len(values) <= 8 else None
 
 
 def tail_groups(u, n, step, low, high):
-    """Groups among distances u in (low, high]."""
+    """Return the groups among the distances u in (low, high]."""
     u_in = u[(u > low) & (u <= high)]
     if len(u_in) < max(4, 0.01 * n):
         return []
@@ -90,7 +88,7 @@ def tail_edges(u, u_in, step, low):
 
 
 def majorant(points):
-    """Corners of the least concave majorant: those that lie above every chord of two others."""
+    """Return the corners of the least concave majorant."""
     corners = [0]
     while corners[-1] < len(points) - 1:
         x, y = points[corners[-1]]
@@ -141,7 +139,7 @@ def widened(u, centre, sigma):
 
 
 def place(u, centre, sigma, groups):
-    """The bulk and the groups in order, gaps folded to one sigma; the unit."""
+    """Order the bulk and the groups, shrink gaps to one sigma, and return the unit as well."""
     kept = [(-4.0, 4.0)]
     for low, high in sorted(groups):
         kept.append((low, high))
@@ -177,7 +175,7 @@ def trimmed_extent(u, image, low, high):
 
 
 def tied(x):
-    """Tie, kept distance to either side and unit of a column of which half the cells are equal."""
+    """Return tie, kept distance and unit of a column in which half of the cells are equal."""
     values, counts = np.unique(x, return_counts=True)
     tie = values[counts.argmax()]
     others = {v - tie: c for v, c in zip(values, counts, strict=True) if v != tie}

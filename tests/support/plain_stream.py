@@ -1,6 +1,4 @@
-"""Sums that forget, in plain loops over Python's integers: a row and a tick at a time; imports
-nothing of ours.
-"""
+"""Oracle of decaying sums in plain loops over Python integers, which does not import rekmeans."""
 
 from decimal import ROUND_HALF_EVEN, Decimal, getcontext
 
@@ -14,9 +12,7 @@ FRACTION = 2**32
 
 
 class PlainStream:
-    """`mass` (k,) and `totals` (k, p) of rows whose weight halves with every half-life (units) that
-    follows.
-    """
+    """`mass` (k,) and `totals` (k, p) of rows whose weight halves after every half-life."""
 
     def __init__(self, k, p, half_life):
         self.half_life = half_life
@@ -25,7 +21,7 @@ class PlainStream:
         self.totals = [[0] * p for _ in range(k)]
 
     def add_row(self, f, units, c):
-        """A row of so many units of weight in cluster c."""
+        """Add a row with a weight of `units` to cluster c."""
         if self.half_life is None:
             self._add(f, units, c)
             return
@@ -51,5 +47,5 @@ class PlainStream:
 
 
 def half(value):
-    """Half of an integer, towards zero."""
+    """Return half of an integer, rounded towards zero."""
     return value // 2 if value >= 0 else -(-value // 2)

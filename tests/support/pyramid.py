@@ -1,4 +1,4 @@
-"""Counts of a spatial pyramid in plain loops."""
+"""Oracle of the counts of a spatial pyramid in plain loops."""
 
 import numpy as np
 
@@ -7,12 +7,12 @@ from rekmeans_paper.sift import describe_squares
 
 
 def nearest_word(words, v, alpha):
-    """argmin_c sum_l (1 - cos(alpha pi (v_l - u_cl))), the first of several."""
+    """Return the first argmin_c sum_l (1 - cos(alpha pi (v_l - u_cl)))."""
     return int(np.argmin((1 - np.cos(alpha * np.pi * (v.astype(float) - words))).sum(axis=1)))
 
 
 def count_words(model, image):
-    """The pyramid of one image in plain loops: every square, every level."""
+    """Return the pyramid of one image by a loop over all squares and levels."""
     picture = shrink_image(grey_image(image, "it"), model.max_side)
     h, w = picture.shape
     described = describe_squares(picture, model.step, model.size).descriptors

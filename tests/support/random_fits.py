@@ -1,9 +1,7 @@
-"""200 random fits over all estimators with given starts and explicit scales, stored in
-data/random_fits.npz.
+"""200 random fits of all estimators with given starts and scales, stored in data/random_fits.npz.
 
-The numbers were stored once, by `python tests/support/random_fits.py`; the test compares
-every later state with them. A change that gives other numbers on purpose raises the answer version
-and stores anew.
+`python tests/support/random_fits.py` stored the numbers, and a test compares the current numbers
+with them. A change that alters them on purpose increases the answer version and stores them again.
 """
 
 import sys
@@ -35,12 +33,12 @@ KINDS = (
     MultipleKernelKMeans,
     MahalanobisFuzzyCMeans,
 )
-# as they were drawn: another moves every stored fit
+# Another order or number of kernels would change every stored fit.
 KERNELS = ("euler", "linear", "rbf", "laplace", "laplace-l2")
 
 
 def drawn_case(number):
-    """(estimator, X, weights) of a number."""
+    """Return the estimator, X and the weights of a fit."""
     rng = np.random.default_rng([11, number])
     kind = KINDS[number % len(KINDS)]
     n, d, k = int(rng.integers(30, 90)), int(rng.integers(1, 6)), int(rng.integers(2, 6))
@@ -96,7 +94,7 @@ def drawn_case(number):
 
 
 def fitted_numbers(number):
-    """The numbers of one fit by name."""
+    """Return the numbers of one fit by name."""
     model, X, weights = drawn_case(number)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

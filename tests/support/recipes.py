@@ -20,7 +20,7 @@ def import_source(recipe, package, folder):
     """Write the source file of a recipe into a folder, and import it as a module of a package."""
     files = files_of_recipe(recipe)
     (source,) = (path for path in files if path.startswith("src/rekmeans/"))
-    assert not (ROOT / source).exists(), f"{source} is in the package: choose another example"
+    assert not (ROOT / source).exists(), f"{source} exists in the package; use another example"
     path = PurePosixPath(source)
     (folder / path.name).write_text(files[source], encoding="utf-8")
     package.__path__.append(str(folder))

@@ -1,4 +1,4 @@
-"""A few fits of wine as the reproduction of the paper makes them, for this process and others."""
+"""A few fits of wine from the reproduction of the paper, for this process and subprocesses."""
 
 from rekmeans_paper import fit_records
 from rekmeans_paper.reproduction_cells import CELL_KIND, Cell
@@ -13,7 +13,7 @@ FEW = [
 
 
 def run_cells(cells, path, workers=1, progress=None):
-    """The records of cells on wine, kept in a file."""
+    """Run cells on wine and store their records in a file."""
     return fit_records.run_fits(
         cells, CELL_KIND, fit_records.fingerprint_datasets(["wine"])[0], path, workers, progress
     )

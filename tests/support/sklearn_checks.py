@@ -1,15 +1,15 @@
-"""The checks of scikit-learn that are expected to fail, and why."""
+"""The scikit-learn checks that are expected to fail, with the reasons."""
 
 from rekmeans import EulerMap, SelfOrganizingMap
 
 SHUFFLED = (
-    "random draws follow row order and this check shuffles the rows; "
-    "from a given start row order changes nothing: test_euler_invariants, test_kernel_estimators"
+    "random draws depend on the row order, and this check shuffles the rows; fits from a given "
+    "start do not depend on it (test_euler_invariants, test_kernel_estimators)"
 )
 
 
 def weight_equivalence_failures(estimator):
-    """{check: reason}: none for estimators that draw nothing."""
+    """Return {check: reason}, which is empty for estimators without random draws."""
     checks = [f"check_sample_weight_equivalence_on_{kind}_data" for kind in ("dense", "sparse")]
     return (
         {}

@@ -1,6 +1,4 @@
-"""One table in every form whose rows are not in memory, with a column of weights where the form has
-column names.
-"""
+"""One table in every out-of-core form, with a column of weights if the form has column names."""
 
 from itertools import pairwise
 
@@ -15,18 +13,18 @@ from support.tables import with_missing_cells
 
 N = 1000
 D = 3
-CUTS = (0, 1, 1, 137, 512, 999, 1000)  # of uneven blocks: a single row, none, many
+CUTS = (0, 1, 1, 137, 512, 999, 1000)  # borders of uneven blocks with one, no or many rows
 
 
 def stream_rows(n=N, seed=0):
-    """Groups with missing cells."""
+    """Return rows of several groups with missing cells."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(n, D)) + 6 * random.integers(0, 3, (n, 1))
     return with_missing_cells(X, 0.05)
 
 
 def stream_weights(n=N, seed=0):
-    """Weights of which some are 0."""
+    """Return weights; some of them are 0."""
     return np.random.default_rng(seed + 1).integers(0, 5, n) / 4.0
 
 
@@ -90,7 +88,5 @@ FORMS = (*NAMELESS, *NAMED)
 
 
 def weights_of(form, w):
-    """The weights as `sample_weight` takes them with this form: by the name of their column where
-    it has one.
-    """
+    """Return the value of `sample_weight` for this form: a column name if it has names."""
     return "w" if w is not None and form in NAMED else w

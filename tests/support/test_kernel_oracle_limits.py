@@ -1,4 +1,4 @@
-"""The kernel oracles in limits that are other methods, and their means against explicit rows."""
+"""The kernel oracles in limits that equal other methods, and their means against explicit rows."""
 
 import math
 from itertools import pairwise
@@ -10,11 +10,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 from support import kernel_oracle, oracle
 from support.kernel_oracle_tables import WIDTHS, K, blobs, mapped_rows, weights_of
 
-# limits that are other methods
+# limits that equal other methods
 
 
 @pytest.mark.parametrize("kind", ["plain", "weights", "gaps"])
-def test_wide_rbf_is_k_means(kind):
+def test_a_wide_rbf_kernel_gives_k_means(kind):
     X, start = blobs(1, gaps=0.15 if kind == "gaps" else 0.0)
     w = weights_of(len(X)) if kind == "weights" else None
     gamma = 1e-9
@@ -31,19 +31,19 @@ def test_wide_rbf_is_k_means(kind):
             assert record.objective / (2 * gamma) == pytest.approx(plain.objective, rel=1e-4)
 
 
-def test_wide_laplace_is_k_medians():
+def test_a_wide_laplace_kernel_gives_k_medians():
     X, start = blobs(1, n=63)
     for before, after in pairwise(kernel_oracle.rectified_laplace(X, start, 1e-9, 10)):
         for c in range(K):
             inside = np.sort(X[before.labels == c], axis=0)
-            # one row, or two of an even number
+            # The median row, or the two middle rows of an even number.
             low = inside[(len(inside) - 1) // 2]
             high = inside[len(inside) // 2]
             assert ((after.centroids[c] == low) | (after.centroids[c] == high)).all()
 
 
 @pytest.mark.parametrize("kind", ["plain", "weights", "gaps"])
-def test_gas_without_reach_a_map_without_neighbours_and_hard_euler_are_rek(kind):
+def test_a_gas_without_reach_a_map_without_neighbours_and_hard_euler_equal_rek(kind):
     alpha = WIDTHS["euler"]
     (X, start) = blobs(2, gaps=0.15 if kind == "gaps" else 0.0)
     w = weights_of(len(X)) if kind == "weights" else None
@@ -66,7 +66,7 @@ def test_gas_without_reach_a_map_without_neighbours_and_hard_euler_are_rek(kind)
             assert record.objective == pytest.approx(rek.objective, rel=1e-12)
 
 
-def test_fuzzy_near_one_is_rek():
+def test_a_fuzziness_close_to_one_gives_rek():
     alpha = WIDTHS["euler"]
     (X, start) = blobs(2)
     for record, rek in zip(
@@ -83,7 +83,7 @@ def test_fuzzy_near_one_is_rek():
     )
 
 
-def test_what_both_oracles_hold_is_the_same():
+def test_both_oracles_agree_on_their_common_methods():
     X, start = blobs(4)
     for ours, theirs in (
         (
@@ -100,7 +100,7 @@ def test_what_both_oracles_hold_is_the_same():
             assert one.objective == pytest.approx(two.objective, rel=1e-12)
 
 
-def test_a_map_of_one_node_is_the_resultant():
+def test_the_node_of_a_map_with_one_node_is_the_resultant():
     alpha = WIDTHS["euler"]
     (X, start) = blobs(6)
     node = kernel_oracle.som(X, start[:1], [[1.0]], "euler", alpha, 2)[1].centroids[0]
@@ -112,7 +112,7 @@ def test_a_map_of_one_node_is_the_resultant():
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_kernel_k_means_of_the_linear_kernel_is_k_means(weighted):
+def test_kernel_k_means_with_the_linear_kernel_equals_k_means(weighted):
     X, start = blobs(1, d=3)
     w = weights_of(len(X)) if weighted else None
     records = kernel_oracle.kernel_kmeans(X @ X.T, np.eye(K, len(X)), 20, w)
@@ -123,7 +123,7 @@ def test_kernel_k_means_of_the_linear_kernel_is_k_means(weighted):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_kernel_k_means_of_the_euler_kernel_is_eulerk(weighted):
+def test_kernel_k_means_with_the_euler_kernel_equals_eulerk(weighted):
     alpha = 0.3
     (X, start) = blobs(1, d=3)
     w = weights_of(len(X)) if weighted else None
@@ -138,7 +138,7 @@ def test_kernel_k_means_of_the_euler_kernel_is_eulerk(weighted):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kernel", WIDTHS)
-def test_the_trace_form_lies_between_two_passes_and_meets_the_last(kernel, weighted):
+def test_the_trace_form_is_between_two_passes_and_equals_the_last(kernel, weighted):
     X, _ = blobs(7)
     w = weights_of(len(X)) if weighted else None
     M = kernel_oracle.MATRICES[kernel](X, X, WIDTHS[kernel])
@@ -155,21 +155,21 @@ def test_the_trace_form_lies_between_two_passes_and_meets_the_last(kernel, weigh
         assert kernel_oracle.norms(M, records[-1].centroids)[c] == pytest.approx(square, rel=1e-12)
 
 
-def test_mean_distances_are_those_of_explicit_rows():
+def test_mean_distances_agree_with_explicit_rows():
     X, _ = blobs(8, d=3)
     F = mapped_rows(X, 0.3) / math.sqrt(2)
     records = kernel_oracle.kernel_fuzzy(F @ F.T, np.eye(K, len(X)), 1.7, 6)
     for record in records:
         means = record.centroids @ F  # (k, 2d)
         D = ((F[:, None] - means) ** 2).sum(axis=2)
-        # the first sits on rows: 1/0
+        # The first centroids lie on rows, so the formula would divide by 0.
         U = D ** (-1 / 0.7) if record is not records[0] else record.memberships
         U = U / U.sum(axis=1, keepdims=True)
         assert_allclose(record.memberships, U, atol=1e-9)
         assert record.objective == pytest.approx((U**1.7 * D).sum(), rel=1e-9)
 
 
-def test_mean_gas_without_reach_and_mean_map_without_neighbours_are_kernel_k_means():
+def test_a_mean_gas_without_reach_and_a_mean_map_without_neighbours_equal_kernel_k_means():
     X, _ = blobs(8)
     M = kernel_oracle.rbf_matrix(X, X, 0.4)
     A = np.eye(K, len(X))

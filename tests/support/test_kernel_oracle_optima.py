@@ -1,6 +1,4 @@
-"""The kernel oracles end where nothing nearby is better: points, weights, shapes; representation
-scores.
-"""
+"""The kernel oracles end in local optima of points, weights and shapes; representation scores."""
 
 import math
 from itertools import pairwise
@@ -21,11 +19,11 @@ from support.kernel_oracle_tables import (
     weights_of,
 )
 
-# nothing nearby is better
+# local optima
 
 
 def converged_pass(run, X, start, w):
-    """The last record of a run whose objective no longer falls."""
+    """Return the last record of a run whose objective no longer falls."""
     records = run(X, start, 150, w)
     while records[0].objective > records[-1].objective:
         records = run(X, records[-1].centroids, 150, w)
@@ -34,14 +32,14 @@ def converged_pass(run, X, start, w):
 
 @pytest.mark.parametrize("kernel", WIDTHS)
 @pytest.mark.parametrize("rule", ["hard", "fuzzy", "som", "gas"])
-def test_no_nearby_point_is_better_at_the_end(rule, kernel):
+def test_final_points_are_locally_optimal(rule, kernel):
     X, start = blobs(11, gaps=0.05)
     w = weights_of(len(X))
     width = WIDTHS[kernel]
     last = converged_pass(RECTIFIED[f"{rule} {kernel}"], X, start, w)
     W = w[:, None] * (last.memberships**1.7 if rule == "fuzzy" else last.memberships)
 
-    # rows held where they are: with them free, the row nearest a border may make a nearby gain
+    # The memberships are fixed. Otherwise, a row next to a border might improve the objective.
     def objective(V):
         return (
             W
@@ -59,7 +57,7 @@ def test_no_nearby_point_is_better_at_the_end(rule, kernel):
 
 
 @pytest.mark.parametrize("points", ["multiple", "shared"])
-def test_no_nearby_points_or_shares_are_better_at_the_end(points):
+def test_final_points_and_shares_are_locally_optimal(points):
     X, start = blobs(11, gaps=0.05)
     w = weights_of(len(X))
     rng = np.random.default_rng(0)
@@ -90,12 +88,12 @@ def test_no_nearby_points_or_shares_are_better_at_the_end(points):
 
 
 @pytest.mark.parametrize("points", multiple_kernel_oracle.STEPS)
-def test_one_width_is_rek_and_equal_widths_share_equally(points):
+def test_one_width_gives_rek_and_equal_widths_get_equal_shares(points):
     X, start = blobs(2)
-    # the table spans less than one half-turn, so that the circular mean lies among the cells
+    # The table spans less than one half-turn, so that the circular mean is between the cells.
     alpha = 0.1
     assert alpha * np.ptp(X, axis=0).max() < 1
-    single = oracle.rek2(X, start[:1], alpha, 2)[-1].objective  # all rows round one point
+    single = oracle.rek2(X, start[:1], alpha, 2)[-1].objective  # all rows in one cluster
     paper = oracle.rek2(X, start, alpha, 15)
     for widths in ([alpha], [alpha, alpha]):
         records = multiple_kernel_oracle.multiple_euler(
@@ -109,7 +107,7 @@ def test_one_width_is_rek_and_equal_widths_share_equally(points):
             assert record.objective == pytest.approx(share * rek.objective / single, rel=1e-12)
 
 
-def test_shares_follow_the_losses_and_rows_the_shares():
+def test_shares_follow_from_the_losses_and_labels_from_the_shares():
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 10, (200, 2))
     alphas = (0.02, 0.3, 0.9)
@@ -133,10 +131,10 @@ def test_shares_follow_the_losses_and_rows_the_shares():
             assert after.labels[j] == np.argmin(sums)
 
 
-# a shape for every cluster
+# one covariance shape per cluster
 
 
-def test_one_shape_is_the_covariance_with_its_prior():
+def test_the_shape_of_one_cluster_is_the_covariance_with_the_prior():
     F = np.random.default_rng(0).standard_normal((40, 3)) @ np.diag([3.0, 1.0, 0.2])
     w = weights_of(40)
     nu = 0.05
@@ -152,7 +150,7 @@ def test_one_shape_is_the_covariance_with_its_prior():
 
 
 @pytest.mark.parametrize("nu", [0.001, 0.1])
-def test_shapes_have_determinant_one_and_none_nearby_is_better(nu):
+def test_shapes_have_determinant_one_and_are_locally_optimal(nu):
     X, start = blobs(11)
     F = mapped_rows(X, 0.3)
     w = weights_of(len(X))
@@ -182,7 +180,7 @@ def test_shapes_have_determinant_one_and_none_nearby_is_better(nu):
             assert objective(M, last.shapes) >= last.objective * (1 - 1e-10)
 
 
-def test_shapes_part_two_sticks_that_round_clusters_cut_across():
+def test_shapes_separate_two_elongated_groups_that_round_clusters_split():
     rng = np.random.default_rng(0)
     truth = np.arange(120) % 2
     F = np.stack([rng.uniform(-5, 5, 120), 1.5 * truth + 0.1 * rng.standard_normal(120)], axis=1)
@@ -195,11 +193,11 @@ def test_shapes_part_two_sticks_that_round_clusters_cut_across():
     assert oracle.accuracy(truth, round_) < 0.7
 
 
-# how well points represent rows
+# representation of rows by points
 
 
 @pytest.mark.parametrize("kernel", WIDTHS)
-def test_points_lose_what_they_lie_off_the_means(kernel):
+def test_the_loss_of_points_exceeds_that_of_means_by_their_distance(kernel):
     X, start = blobs(12)
     w = weights_of(len(X))
     width = WIDTHS[kernel]
@@ -223,7 +221,7 @@ def test_points_lose_what_they_lie_off_the_means(kernel):
 
 
 @pytest.mark.parametrize("kernel", WIDTHS)
-def test_rows_as_points_score_zero_on_average_and_narrow_kernels_score_low(kernel):
+def test_random_rows_score_zero_on_average_and_narrow_kernels_score_low(kernel):
     X, _ = blobs(12, n=30)
     labels = np.zeros(30, dtype=int)
     w = weights_of(30)
@@ -243,7 +241,7 @@ def test_rows_as_points_score_zero_on_average_and_narrow_kernels_score_low(kerne
     assert scores[0] > scores[1] > scores[2]
 
 
-def test_the_euler_score_is_one_of_resultant_lengths():
+def test_the_euler_score_follows_from_the_resultant_lengths():
     alpha = 0.3
     (X, start) = blobs(12)
     last = oracle.rek2(X, start, alpha, 50)[-1]

@@ -1,6 +1,4 @@
-"""Kernels of torch's engine on arrays made for them; the centroids may have more than 2^31
-cells.
-"""
+"""Kernels of the torch engine on synthetic arrays, which may have more than 2^31 cells."""
 
 import pytest
 
@@ -21,8 +19,9 @@ TILE = {"BN": ROWS_OF_TILE, "BP": COLUMNS_OF_TILE}
 
 
 def assert_last_centroid_is_found(K, P, device):
-    """Every kernel that multiplies rows by centroids (K, P) finds the last one, which alone is not
-    0.
+    """Check every kernel that multiplies rows by centroids (K, P).
+
+    Only the last centroid is not 0, so every kernel must find it.
     """
     n = ROWS_OF_TILE
     G = K // GROUP
