@@ -28,7 +28,7 @@ from .table_cases import Array, Generator
 LONGEST_CASE = 30  # seconds
 CALLS = 30  # of a case
 # bytes of address space that a case may add: a huge size ends in a MemoryError
-MOST_MEMORY = 1 << 30
+MAX_MEMORY = 1 << 30
 GRID = _core.GRID
 IS_SANITIZED = "ASAN_OPTIONS" in os.environ  # it ends a process that allocates too much
 ALLOWED = (ValueError, TypeError, IndexError, RuntimeError, OverflowError, MemoryError)
@@ -514,12 +514,12 @@ def report_calls(case: CallsCase, write: int) -> None:
 
 
 def limit_memory() -> None:
-    """Let this process add MOST_MEMORY to its address space, where the system says how large that
+    """Let this process add MAX_MEMORY to its address space, where the system says how large that
     is.
     """
     sizes = Path("/proc/self/statm")
     if sizes.exists() and not IS_SANITIZED:  # the sanitizer maps terabytes
-        limit = int(sizes.read_text().split()[0]) * resource.getpagesize() + MOST_MEMORY
+        limit = int(sizes.read_text().split()[0]) * resource.getpagesize() + MAX_MEMORY
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 

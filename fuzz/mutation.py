@@ -18,14 +18,14 @@ HUGE = (
     b"9223372036854775807",
     b"99999999999999999999999",
 )
-MOST_STEPS = 4  # mutations of one file
+MAX_STEPS = 4  # mutations of one file
 NEAR_ENDS = 200  # bytes at both ends of a file, where formats have their headers
 
 
 def mutate(data: bytes, rng: np.random.Generator) -> bytes:
     """The bytes after one to four mutations."""
     result = bytearray(data)
-    for _ in range(rng.integers(1, MOST_STEPS + 1)):
+    for _ in range(rng.integers(1, MAX_STEPS + 1)):
         MUTATIONS[rng.integers(len(MUTATIONS))](result, rng)
     return bytes(result)
 

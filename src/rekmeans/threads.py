@@ -15,7 +15,7 @@ import joblib
 from threadpoolctl import ThreadpoolController
 
 Value = TypeVar("Value")
-MOST_THREADS = 256  # more only cost memory
+MAX_THREADS = 256  # more only cost memory
 
 
 def count_threads(n_threads: int | None = None) -> int:
@@ -26,10 +26,10 @@ def count_threads(n_threads: int | None = None) -> int:
     counts them.
     """
     if n_threads:
-        return min(n_threads, MOST_THREADS)
+        return min(n_threads, MAX_THREADS)
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
     return min(
-        _openmp_threads() or _cpus(affinity, os.environ.get("LOKY_MAX_CPU_COUNT")), MOST_THREADS
+        _openmp_threads() or _cpus(affinity, os.environ.get("LOKY_MAX_CPU_COUNT")), MAX_THREADS
     )
 
 

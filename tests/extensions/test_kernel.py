@@ -107,7 +107,7 @@ def test_a_new_kernel_runs_with_every_rule_on_auto_as_on_the_reference(cosine, r
 def test_a_new_kernel_is_named_in_the_lists_of_errors_and_asked_for_what_it_has(cosine):
     with pytest.raises(ValueError, match=r"'rbf'.*'cosine'; got 'nope'"):
         KernelKMeans(K, kernel="nope").fit(X)
-    with pytest.raises(ValueError, match="engine='native' does not know the kernel 'cosine'"):
+    with pytest.raises(ValueError, match="engine='native' does not support the kernel 'cosine'"):
         KernelKMeans(K, kernel="cosine", engine="native").fit(X)
     with pytest.raises(
         ValueError,
@@ -220,7 +220,7 @@ def test_a_subclass_does_not_run_the_compiled_formula_of_its_parent(monkeypatch)
     assert model.inertia_ == 2 * plain.inertia_
     for engine in ("native", "torch"):
         reason = ENGINES[engine].unsupported(model._make_stages(model.kernel_), MemoryTable(X))
-        assert "does not know the kernel 'rbf'" in reason
+        assert "does not support the kernel 'rbf'" in reason
 
 
 def test_a_subclass_may_state_that_it_has_the_formula_of_its_parent(monkeypatch):

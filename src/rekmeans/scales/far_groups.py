@@ -18,24 +18,24 @@ FENCE_SIGMAS = 3.0  # robust standard deviations round a median; wider fences br
 
 # standard deviations of the bulk, as all distances here: groups are looked for beyond
 NEAREST = 2.5
-MOST_DISTANT = 1e6  # cells beyond are errors
+MAX_DISTANCE = 1e6  # cells beyond are errors
 # bins are BIN wide, and from WIDE_BINS on grow
 BIN = 0.5
 BIN_GROWTH = 1.025
 WIDE_BINS = 20.0
-N_GROWTHS = 440  # times: beyond MOST_DISTANT
+N_GROWTHS = 440  # times: beyond MAX_DISTANCE
 RISE_SIGMAS = 2.0  # a rise is no chance if this many standard deviations of its count
 RISE_SHARE = 0.1  # of the cells below it
 RISE_OF_ALL = 0.0025  # of the column
 GROUP_END = 0.25  # the density, as a share of the mean one so far, at which a group ends
-LEAST_GROUP = 0.01  # of the column's cells
-LEAST_CELLS = 4.0  # of fewer no rise is told from chance: RISE_SIGMAS squared
+MIN_GROUP_SHARE = 0.01  # of the column's cells
+MIN_RISE_CELLS = 4.0  # of fewer no rise is told from chance: RISE_SIGMAS squared
 # a group's standard deviation and width
 WIDEST_SIGMA = 20.0
 WIDEST = 120.0
 GROUP_SIGMAS = 3.0  # half the width of a group, before it is widened
-MOST_WIDENING = 20  # steps of one standard deviation
-MOST_DISTANT_CATEGORY = 12.0  # a single value beyond this is a code for "unknown", like -999
+MAX_WIDENING = 20  # steps of one standard deviation
+MAX_CATEGORY_DISTANCE = 12.0  # a single value beyond this is a code for "unknown", like -999
 # at most so many distinct values at so many quantiles: categories
 FEW_VALUES = 8
 PLACES = 64
@@ -54,13 +54,13 @@ def far_groups(cells: SortedCells, centre: float, sigma: float) -> list[Interval
         _Tail(cells.standardize(centre, sigma, sign), cells.total, step and step / sigma)
         for sign in (-1, 1)
     )
-    below, above = (_groups(tail, NEAREST, MOST_DISTANT) for tail in tails)
+    below, above = (_groups(tail, NEAREST, MAX_DISTANCE) for tail in tails)
     return [(-high, -low) for low, high in below] + above
 
 
 def least_mass(total: Any, row_weight: float) -> Any:
     """Mass of the smallest group in a column of this mass, or each of several."""
-    return np.maximum(LEAST_CELLS * row_weight, LEAST_GROUP * total)
+    return np.maximum(MIN_RISE_CELLS * row_weight, MIN_GROUP_SHARE * total)
 
 
 def fenced_moments(cells: SortedCells) -> tuple[float, float]:
@@ -119,7 +119,7 @@ def _groups(tail: _Tail, low: float, high: float) -> list[Interval]:
     members = inside.take_between(start, 2 * end - start)
     centre, sigma = fenced_moments(members)
     if sigma == 0:  # one value
-        kept = tail.step is not None and centre < MOST_DISTANT_CATEGORY
+        kept = tail.step is not None and centre < MAX_CATEGORY_DISTANCE
         return [
             *_groups(tail, low, float(np.nextafter(centre, -np.inf))),
             *([(centre, centre)] if kept else []),
@@ -179,12 +179,12 @@ def _interval_with_flanks(cells: SortedCells, centre: float, sigma: float) -> In
     """
     low = centre - GROUP_SIGMAS * sigma
     high = centre + GROUP_SIGMAS * sigma
-    for _ in range(MOST_WIDENING):
+    for _ in range(MAX_WIDENING):
         at, before, after = cells.mass_up_to(np.array([high, high - sigma, high + sigma]))
         if not after - at > 0 or after - at < (at - before) / 2:
             break
         high += sigma
-    for _ in range(MOST_WIDENING):
+    for _ in range(MAX_WIDENING):
         at, before, after = cells.mass_below(np.array([low, low + sigma, low - sigma]))
         if not at - after > 0 or at - after < (before - at) / 2:
             break

@@ -13,8 +13,8 @@ import numpy as np
 from .._grid import Array
 from ..table import ColumnSummary
 
-LEAST_WIDTH = 1e-150  # a narrower column is constant: its inverse would overflow
-MOST_INTERVALS = 8  # kept of a column
+MIN_WIDTH = 1e-150  # a narrower column is constant: its inverse would overflow
+MAX_INTERVALS = 8  # kept of a column
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Scale:
     def __post_init__(self) -> None:
         d, m = self.low.shape
         shapes = [values.shape for values in (self.high, self.shift, self.unit, self.period)]
-        if not 1 <= m <= MOST_INTERVALS or shapes != [(d, m), (d, m), (d,), (d,)]:
+        if not 1 <= m <= MAX_INTERVALS or shapes != [(d, m), (d, m), (d,), (d,)]:
             raise ValueError(
-                f"a scale has low, high, shift of shape (d, m), m from 1 to {MOST_INTERVALS}, and "
+                f"a scale has low, high, shift of shape (d, m), m from 1 to {MAX_INTERVALS}, and "
                 f"unit, period (d,); "
                 f"got low {self.low.shape} and {shapes}."
             )
@@ -52,13 +52,11 @@ class Scale:
         ):
             raise ValueError("a scale must be finite and have an interval in every column.")
         if (
-            not (np.isfinite(self.unit) & (self.unit > LEAST_WIDTH)).all()
+            not (np.isfinite(self.unit) & (self.unit > MIN_WIDTH)).all()
             or (self.low > self.high).any()
         ):
             raise ValueError("a scale must have positive units and ordered bounds.")
-        if not (
-            np.isfinite(self.period) & ((self.period == 0) | (self.period > LEAST_WIDTH))
-        ).all():
+        if not (np.isfinite(self.period) & ((self.period == 0) | (self.period > MIN_WIDTH))).all():
             raise ValueError(
                 "a scale must have no negative period, and none too small or infinite."
             )
@@ -156,7 +154,7 @@ def _least_gap(ends: Array, values: Array) -> Array:
 
 def positive_unit(width: Array) -> Array:
     """The width, or 1 where there is none: a constant column carries nothing."""
-    return np.where(width > LEAST_WIDTH, width, 1.0)
+    return np.where(width > MIN_WIDTH, width, 1.0)
 
 
 def ignore(scale: Scale, X: Array) -> Array:

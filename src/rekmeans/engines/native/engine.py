@@ -1,29 +1,66 @@
-"""The native engine: which models and tables it supports."""
+"""The native engine: the kernels, assignment rules and tables that it supports."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+import numpy as np
+
+from ..._grid import Array
+from ...assignment import Fuzzy, Hard, NeuralGas, SomNeighbourhood
 from ...centroids import mean, rectified
-from ...kernels.euler import NARROW
-from ...model import Model
+from ...kernels.euler import MAX_INT64_COLUMNS, CircleSums, Euler
+from ...kernels.laplace import Laplace, LaplaceL2, MedianSums, WeiszfeldSums
+from ...kernels.points import RBF, Linear, PointSums
+from ...model import Model, Sums
 from ...table import CompiledFunctions, Table, TableFacts
 from ...threads import count_threads
-from ..base import BaseRows, Engine, refuse_device
-from ..blocks import refuse_blocks
-from .options import FORMULAS, MOST_ROWS, RULES
+from ..base import BaseRows, Engine, explain_host_only
+from ..blocks import explain_unsupported_blocks
 
 if TYPE_CHECKING:
     from ...table import StreamTable
 
 CORE = f"{__package__}._core"  # the compiled module
 
+# rows of a table: 32 bits hold a row number, and 64 bits hold the sum of weights up to 2^31
+MAX_ROWS = 1 << 31
+
+
+class CompiledFormula(NamedTuple):
+    """The compiled version of the formulas of a kernel."""
+
+    measure: str  # its name in the core
+    sums: type[Sums]  # the record that a pass returns
+    is_on_grid: bool = False  # True if rows and centroids are grid integers on circles
+
+
+# compiled kernels, by `Kernel.formula`
+FORMULAS: dict[str, CompiledFormula] = {
+    Euler.formula: CompiledFormula("square", CircleSums, is_on_grid=True),
+    Linear.formula: CompiledFormula("square", PointSums),
+    RBF.formula: CompiledFormula("rbf", PointSums),
+    Laplace.formula: CompiledFormula("laplace", MedianSums),
+    LaplaceL2.formula: CompiledFormula("laplace-l2", WeiszfeldSums),
+}
+# compiled assignment rules: the name, amount and h that the core expects
+RULES: dict[type, Callable[[Any], tuple[str, float, Array | None]]] = {
+    Hard: lambda rule: ("hard", 0.0, None),
+    Fuzzy: lambda rule: ("fuzzy", rule.fuzziness, None),
+    NeuralGas: lambda rule: ("neural_gas", rule.reach, None),
+    SomNeighbourhood: lambda rule: (
+        ("som", 0.0, np.require(rule.neighbourhood, np.float64, ["C", "A"]))
+        if rule.reach > 0
+        else ("hard", 0.0, None)
+    ),
+}
+
 
 class Native(Engine):
-    """Compiled C++, for kernels whose centroids are points or on circles."""
+    """The compiled engine, for kernels whose centroids are points or on circles."""
 
     name = "native"
 
@@ -31,7 +68,7 @@ class Native(Engine):
         return (
             ""
             if find_spec(CORE)
-            else "the compiled core: install a C++ compiler, then rekmeans again."
+            else "the compiled core: install a C++ compiler, then reinstall rekmeans."
         )
 
     def describe(self) -> str:
@@ -43,29 +80,31 @@ class Native(Engine):
         )
 
     def unsupported(self, stages: Sequence[Model], table: TableFacts) -> str:
-        if reason := refuse_device(table):
+        if reason := explain_host_only(table):
             return reason
-        if not self.is_home_of(table):
-            return "takes tables in memory or on disk only."
-        if table.is_in_memory and table.n_rows > MOST_ROWS:
+        if not self.is_default_for(table):
+            return "does not support Dask collections. Use engine='dask'."
+        if table.is_in_memory and table.n_rows > MAX_ROWS:
             return (
-                f"takes at most {MOST_ROWS} rows in memory, got {table.n_rows}: fit a part "
-                f"of them, or a file."
+                f"supports at most {MAX_ROWS} rows in memory, got {table.n_rows}. Fit a sample "
+                f"of the rows, or read them from a file."
             )
-        if not table.is_in_memory and (reason := refuse_blocks(stages)):
+        if not table.is_in_memory and (reason := explain_unsupported_blocks(stages)):
             return reason
         for model in stages:
             if model.kernel.formula not in FORMULAS:
                 name = model.kernel.name or type(model.kernel).__name__
-                return f"does not know the kernel {name!r}: use engine='reference'."
+                return f"does not support the kernel {name!r}. Use engine='reference'."
             if type(model.assignment) not in RULES:
                 name = type(model.assignment).__name__
-                return f"does not know the assignment rule {name}: use engine='reference'."
+                return f"does not support the assignment rule {name}. Use engine='reference'."
             if model.centroids not in (mean, rectified):
-                return "knows the centroid rules mean and rectified only: use engine='reference'."
-            if FORMULAS[model.kernel.formula].is_on_grid and table.n_columns > NARROW:
                 return (
-                    f"takes at most {NARROW} columns, got {table.n_columns}: use "
+                    "supports only the centroid rules mean and rectified. Use engine='reference'."
+                )
+            if FORMULAS[model.kernel.formula].is_on_grid and table.n_columns > MAX_INT64_COLUMNS:
+                return (
+                    f"supports at most {MAX_INT64_COLUMNS} columns, got {table.n_columns}. Use "
                     f"engine='reference'."
                 )
         return ""
