@@ -1,13 +1,13 @@
-"""Passes on a Dask cluster of this machine, beside the native engine on the same rows, and
+"""Time passes on a local Dask cluster, compared with the native engine on the same rows and with
 dask-ml's KMeans.
 
     python benchmarks/cluster.py [rows, 8e6]
 
-32 partitions of 32 columns (2 GB), k = 10, all from the same start. The native engine has the rows
-in memory; workers are processes with one thread each, or one with two. dask-ml clusters the mapped
-rows of an eighth of the table in the same cluster, as many passes as EulerKMeans makes from the
-same start; its objective is halved, as the map has a factor sqrt(1/2) that its rows lack (`pip
-install rekmeans[bench]`).
+The table has 32 partitions of 32 columns (2 GB), k = 10, and all methods use the same start. The
+native engine has the rows in memory. Workers are processes with one thread each, or one process
+with two threads. dask-ml clusters the mapped rows of an eighth of the table on the same cluster,
+with as many passes as EulerKMeans makes from the same start. Its objective is halved, because its
+rows lack the factor sqrt(1/2) of the map (`pip install rekmeans[bench]`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ START = drawn_rows(999, 1000)[:K]
 
 
 def pass_seconds(X: Any, **parameters: Any) -> Any:
-    """Seconds of each pass after the first, in which Dask maps the rows."""
+    """Return the seconds of each pass after the first one, in which Dask maps the rows."""
     model = RectifiedEulerKMeans(
         K, init=START, n_init=1, max_iter=PASSES, scale="range", **parameters
     )
@@ -58,13 +58,13 @@ def measure_passes(n: int) -> None:
     rows = np.concatenate([drawn_rows(i, n // PARTITIONS) for i in range(PARTITIONS)])
     print(
         f"\n{n:,} rows, {n * D * 8 / 1e9:.1f} GB in {PARTITIONS} partitions; median of {REPEATS} "
-        f"fits, in turns\n"
+        f"alternating fits\n"
     )
-    print("| workers x threads | mean pass | native, as many threads | beside it | speed-up |")
+    print("| workers x threads | mean pass | native, same threads | ratio | speed-up |")
     print("|---|---|---|---|---|")
     one = None
     for n_workers, threads in ((1, 1), (2, 1), (1, 2)):
-        ours, native = beside_native(rows, n_workers, threads)
+        ours, native = compare_with_native(rows, n_workers, threads)
         one = one or (ours, native)
         speedups = f"{one[0] / ours:.2f}, native {one[1] / native:.2f}"
         over = f"{100 * (ours / native - 1):+.0f} %"
@@ -74,8 +74,10 @@ def measure_passes(n: int) -> None:
         )
 
 
-def beside_native(rows: Any, n_workers: int, threads: int) -> tuple[float, float]:
-    """The mean pass on a cluster and of the native engine: the median of fits that take turns."""
+def compare_with_native(rows: Any, n_workers: int, threads: int) -> tuple[float, float]:
+    """Return the mean time of a pass on a cluster and on the native engine, as medians of
+    alternating fits.
+    """
     found = []
     with local_cluster(n_workers, threads) as cluster, Client(cluster):
         X = lazy_rows(len(rows))

@@ -1,8 +1,8 @@
-"""Gross errors: NMI of k-means, EulerK and REK on the shared sets, clean and dirty; and the study
-behind the defaults.
+"""Compare the NMI of k-means, EulerK and REK on datasets with and without gross errors, and study
+the defaults.
 
-    python benchmarks/dirty.py table      # the table of docs/defaults.md
-    python benchmarks/dirty.py defaults   # every setting tried, clean and dirty means
+    python benchmarks/dirty.py table     # the table in docs/defaults.md
+    python benchmarks/dirty.py defaults  # the means of all tested settings
 
 Needs REKMEANS_DATA, a folder of NAME.npz files with arrays X and y.
 """
@@ -25,14 +25,14 @@ from rekmeans_paper.kernel_study_fits import N_STARTS, add_gross_errors, kmeans_
 
 SETS = ("wine", "seeds", "yeast", "isolet", "pendigits", "satimage", "letter", "mnist", "covtype")
 DIRTY = ("wine", "seeds", "pendigits", "satimage", "yeast", "isolet")
-ROWS = 2000  # of each set, drawn once
-DRAWS = 2  # of the dirt and of the starts
+ROWS = 2000  # rows drawn from each dataset
+DRAWS = 2  # draws of the errors and of the starts
 
 Method = Callable[[np.ndarray, int, int], np.ndarray]
 
 
 def table_of(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """At most ROWS rows of a shared set, in a fixed random order."""
+    """Return at most ROWS rows of a dataset, in a fixed random order."""
     with np.load(Path(os.environ["REKMEANS_DATA"]) / f"{name}.npz") as data:
         X = data["X"].astype(float)
         y = data["y"]
@@ -47,7 +47,7 @@ def ours(estimator: type, **parameters: object) -> Method:
 
 
 def score(name: str, kind: str, share: float, seed: int, method: Method) -> float:
-    """NMI over the rows that are not wholly dirty."""
+    """Return the NMI over the rows that have at least one correct cell."""
     X, y = table_of(name)
     dirty, clean = add_gross_errors(X, kind, share, seed) if share else (X, np.ones(len(X), bool))
     with warnings.catch_warnings():
@@ -63,7 +63,7 @@ def mean_score(name: str, kind: str, share: float, method: Method) -> float:
 def scores(
     cases: list[tuple[str, str, float]], methods: dict[str, Method]
 ) -> dict[tuple[str, str, str, float], float]:
-    """Every method on every case, in parallel."""
+    """Score every method on every case, in parallel."""
     jobs = [(method, *case) for case in cases for method in methods]
     found = Parallel(n_jobs=2)(delayed(mean_score)(*job[1:], methods[job[0]]) for job in jobs)
     return dict(zip(jobs, found, strict=True))
@@ -81,7 +81,7 @@ def print_table() -> None:
     cases = [(name, kind, share) for name in SETS for kind, share in shares]
     found = scores(cases, methods)
     print(
-        "| set | method | clean | "
+        "| dataset | method | clean | "
         + " | ".join(f"{kind} {share:.0%}" for kind, share in shares[1:])
         + " |"
     )
@@ -97,13 +97,13 @@ def print_table() -> None:
 
 
 def settings() -> Iterator[tuple[str, Method]]:
-    """The settings compared for the defaults."""
+    """Yield the settings that are compared for the defaults."""
     yield "k-means z", kmeans_z
     yield "k-means clipped", kmeans_clipped
     for scale, beyond, alpha in product(
         ("robust", "range"), ("ignore", "clip", "wrap"), (0.5, 0.75, 0.9, 1.0, 1.25)
     ):
-        if scale == "robust" or beyond == "wrap":  # no value of a table lies outside its own range
+        if scale == "robust" or beyond == "wrap":  # no value is outside the range of its own table
             yield (
                 f"REK {scale} {beyond} {alpha}",
                 ours(RectifiedEulerKMeans, scale=scale, beyond=beyond, alpha=alpha),
@@ -116,7 +116,7 @@ def print_defaults() -> None:
     dirty = list(product(DIRTY, ("cells", "rows"), (0.02, 0.1, 0.2, 0.3)))
     found = scores(clean + dirty, methods)
     print(
-        "| setting | clean, 9 sets | "
+        "| setting | clean, 9 datasets | "
         + " | ".join(f"{k} {s:.0%}" for k, s in product(("cells", "rows"), (0.02, 0.1, 0.2, 0.3)))
         + " |"
     )

@@ -1,11 +1,11 @@
-"""The default scale on drawn tables: far groups, ordinary mixtures, tied columns, and groups seen
-where there are none.
+"""Evaluate the default scale on synthetic tables: far groups, ordinary mixtures, tied columns, and
+false detections of groups.
 
-    python benchmarks/scale.py             # all tables of docs/defaults.md that need no data set
-    python benchmarks/scale.py mixtures    # one of groups, mixtures, ties, alarms
+    python benchmarks/scale.py           # all tables in docs/defaults.md that need no dataset
+    python benchmarks/scale.py mixtures  # one of groups, mixtures, ties, alarms
 
-Measure: mean adjusted Rand index with the drawn groups, one call of fit with the true number of
-clusters.
+The measure is the mean adjusted Rand index with the true groups, for one call of fit with the true
+number of clusters.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from rekmeans.table import MemoryTable
 Table = tuple[np.ndarray, np.ndarray]
 ROWS = 1000
 ALARM_COLUMNS = 2000
-ERRORS = 15.0  # standard deviations
+ERRORS = 15.0  # distance of errors in standard deviations
 
 
 def ours(scale: str) -> Callable[[np.ndarray, int], np.ndarray]:
@@ -52,8 +52,8 @@ METHODS = {
 
 
 def groups(seed: int, share: float, away: float, n_groups: int, columns: str, dirt: float) -> Table:
-    """A large group and one or two of this share, so many sigmas away on all five columns or on one
-    of them each.
+    """Return a large group and one or two groups of this share, `away` sigmas apart on all five
+    columns or on one column each.
     """
     random = np.random.default_rng(
         [11, seed, int(share * 1000), int(away), n_groups, len(columns), int(dirt * 100)]
@@ -70,7 +70,7 @@ def groups(seed: int, share: float, away: float, n_groups: int, columns: str, di
 
 
 def mixture(seed: int) -> Table:
-    """2-12 groups of very unequal size and spread, 2-10 columns in different units."""
+    """Return 2-12 groups of very unequal size and spread, in 2-10 columns with different units."""
     random = np.random.default_rng([7, seed])
     k, d, n = (
         int(random.integers(2, 13)),
@@ -89,7 +89,7 @@ def mixture(seed: int) -> Table:
 
 
 def tied(kind: str, seed: int, dirt: tuple[str, float] | None = None) -> Table:
-    """A table of one kind of columns, with codes or errors in a share of its cells."""
+    """Return a table with one kind of columns, with codes or errors in a share of its cells."""
     random = np.random.default_rng([13, seed, sum(map(ord, kind))])
     k, d = int(random.integers(2, 6)), int(random.integers(6, 15))
     y = random.choice(k, ROWS, p=random.dirichlet(np.full(k, 5.0)))
@@ -155,7 +155,7 @@ TIED = {
 
 
 def scores(tables: Iterable[Table]) -> dict[str, np.ndarray]:
-    """The adjusted Rand index of each method on each table."""
+    """Return the adjusted Rand index of each method on each table."""
     drawn = list(tables)
     jobs = [(name, table) for name in METHODS for table in drawn]
     found = np.array(Parallel(n_jobs=2)(delayed(score)(*job) for job in jobs)).reshape(
@@ -218,7 +218,7 @@ def print_ties() -> None:
 
 
 def alarm_columns(kind: str, n: int, count: int) -> np.ndarray:
-    """Columns without a far group, (n, count)."""
+    """Return columns without a far group, (n, count)."""
     random = np.random.default_rng([5, n, sum(map(ord, kind))])
     shares = random.choice([0.05, 0.1, 0.2, 0.3], count)
     bulk, z = random.normal(size=(n, count)), random.normal(size=(n, count))
