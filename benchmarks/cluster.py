@@ -64,12 +64,13 @@ def measure_passes(n: int) -> None:
     print("|---|---|---|---|---|")
     one = None
     for n_workers, threads in ((1, 1), (2, 1), (1, 2)):
-        ours, native = compare_with_native(rows, n_workers, threads)
-        one = one or (ours, native)
-        speedups = f"{one[0] / ours:.2f}, native {one[1] / native:.2f}"
-        over = f"{100 * (ours / native - 1):+.0f} %"
+        dask_seconds, native = compare_with_native(rows, n_workers, threads)
+        one = one or (dask_seconds, native)
+        speedups = f"{one[0] / dask_seconds:.2f}, native {one[1] / native:.2f}"
+        over = f"{100 * (dask_seconds / native - 1):+.0f} %"
         print(
-            f"| {n_workers} x {threads} | {ours:.4f} s | {native:.4f} s | {over} | {speedups} |",
+            f"| {n_workers} x {threads} | {dask_seconds:.4f} s | {native:.4f} s | {over} | "
+            f"{speedups} |",
             flush=True,
         )
 
@@ -85,8 +86,8 @@ def compare_with_native(rows: Any, n_workers: int, threads: int) -> tuple[float,
             pair = pass_seconds(X).mean(), pass_seconds(rows, n_threads=n_workers * threads).mean()
             print("   {:.4f} s, native {:.4f} s".format(*pair), file=sys.stderr, flush=True)
             found.append(pair)
-    ours, native = np.median(found, axis=0)
-    return float(ours), float(native)
+    dask_seconds, native = np.median(found, axis=0)
+    return float(dask_seconds), float(native)
 
 
 def measure_dask_ml(n: int) -> None:
@@ -96,20 +97,20 @@ def measure_dask_ml(n: int) -> None:
         X = lazy_rows(n)
         started = perf_counter()
         model = EulerKMeans(K, init=START, n_init=1, max_iter=100, scale="range").fit(X)
-        ours = perf_counter() - started
+        dask_seconds = perf_counter() - started
         euler = EulerMap(scale="range").fit(
             np.concatenate([drawn_rows(i, n // PARTITIONS) for i in range(PARTITIONS)])
         )
         F = X.map_blocks(euler.transform, dtype=float, chunks=(X.chunks[0], (2 * D,))).persist()
         started = perf_counter()
         other = KMeans(K, init=euler.transform(START), max_iter=model.n_iter_, tol=0.0).fit(F)
-        theirs = perf_counter() - started
+        dask_ml_seconds = perf_counter() - started
     print(f"\n{n:,} rows, {model.n_iter_} passes\n\n| | seconds | objective |\n|---|---|---|")
     print(
-        f"| EulerKMeans | {ours:.2f} | {model.inertia_:.6g} |\n| dask-ml | {theirs:.2f} | "
-        f"{other.inertia_ / 2:.6g} |"
+        f"| EulerKMeans | {dask_seconds:.2f} | {model.inertia_:.6g} |\n"
+        f"| dask-ml | {dask_ml_seconds:.2f} | {other.inertia_ / 2:.6g} |"
     )
-    print(f"\n{theirs / ours:.1f} times faster")
+    print(f"\n{dask_ml_seconds / dask_seconds:.1f} times faster")
 
 
 def main(n: str = "8e6") -> None:

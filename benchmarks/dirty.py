@@ -23,8 +23,18 @@ from recipes import RECIPES
 from rekmeans import EulerKMeans, RectifiedEulerKMeans, normalized_mutual_info
 from rekmeans_paper.kernel_study_fits import N_STARTS, add_gross_errors, kmeans_clipped, kmeans_z
 
-SETS = ("wine", "seeds", "yeast", "isolet", "pendigits", "satimage", "letter", "mnist", "covtype")
-DIRTY = ("wine", "seeds", "pendigits", "satimage", "yeast", "isolet")
+DATASETS = (
+    "wine",
+    "seeds",
+    "yeast",
+    "isolet",
+    "pendigits",
+    "satimage",
+    "letter",
+    "mnist",
+    "covtype",
+)
+DATASETS_WITH_ERRORS = ("wine", "seeds", "pendigits", "satimage", "yeast", "isolet")
 ROWS = 2000  # rows drawn from each dataset
 DRAWS = 2  # draws of the errors and of the starts
 
@@ -40,7 +50,7 @@ def table_of(name: str) -> tuple[np.ndarray, np.ndarray]:
     return X[some], y[some]
 
 
-def ours(estimator: type, **parameters: object) -> Method:
+def rekmeans_method(estimator: type, **parameters: object) -> Method:
     return lambda X, k, seed: estimator(
         k, n_init=N_STARTS, random_state=seed, **parameters
     ).fit_predict(X)
@@ -49,10 +59,12 @@ def ours(estimator: type, **parameters: object) -> Method:
 def score(name: str, kind: str, share: float, seed: int, method: Method) -> float:
     """Return the NMI over the rows that have at least one correct cell."""
     X, y = table_of(name)
-    dirty, clean = add_gross_errors(X, kind, share, seed) if share else (X, np.ones(len(X), bool))
+    with_errors, clean = (
+        add_gross_errors(X, kind, share, seed) if share else (X, np.ones(len(X), bool))
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        labels = method(dirty, len(np.unique(y)), seed)
+        labels = method(with_errors, len(np.unique(y)), seed)
     return normalized_mutual_info(y[clean], labels[clean])
 
 
@@ -74,11 +86,11 @@ def print_table() -> None:
         "k-means z": kmeans_z,
         "k-means clipped": kmeans_clipped,
         **RECIPES,
-        "EulerK": ours(EulerKMeans),
-        "REK": ours(RectifiedEulerKMeans),
+        "EulerK": rekmeans_method(EulerKMeans),
+        "REK": rekmeans_method(RectifiedEulerKMeans),
     }
     shares = [("cells", 0.0), *product(("cells", "rows"), (0.05, 0.1, 0.2, 0.3))]
-    cases = [(name, kind, share) for name in SETS for kind, share in shares]
+    cases = [(name, kind, share) for name in DATASETS for kind, share in shares]
     found = scores(cases, methods)
     print(
         "| dataset | method | clean | "
@@ -86,12 +98,13 @@ def print_table() -> None:
         + " |"
     )
     print("|---" * (len(shares) + 2) + "|")
-    for name, method in product(SETS, methods):
+    for name, method in product(DATASETS, methods):
         cells = " | ".join(f"{found[method, name, kind, share]:.3f}" for kind, share in shares)
         print(f"| {name} | {method} | {cells} |")
     for method in methods:
         means = [
-            np.mean([found[method, name, kind, share] for name in SETS]) for kind, share in shares
+            np.mean([found[method, name, kind, share] for name in DATASETS])
+            for kind, share in shares
         ]
         print(f"| mean | {method} | " + " | ".join(f"{mean:.3f}" for mean in means) + " |")
 
@@ -106,15 +119,15 @@ def settings() -> Iterator[tuple[str, Method]]:
         if scale == "robust" or beyond == "wrap":  # no value is outside the range of its own table
             yield (
                 f"REK {scale} {beyond} {alpha}",
-                ours(RectifiedEulerKMeans, scale=scale, beyond=beyond, alpha=alpha),
+                rekmeans_method(RectifiedEulerKMeans, scale=scale, beyond=beyond, alpha=alpha),
             )
 
 
 def print_defaults() -> None:
     methods = dict(settings())
-    clean = [(name, "cells", 0.0) for name in SETS]
-    dirty = list(product(DIRTY, ("cells", "rows"), (0.02, 0.1, 0.2, 0.3)))
-    found = scores(clean + dirty, methods)
+    clean = [(name, "cells", 0.0) for name in DATASETS]
+    with_errors = list(product(DATASETS_WITH_ERRORS, ("cells", "rows"), (0.02, 0.1, 0.2, 0.3)))
+    found = scores(clean + with_errors, methods)
     print(
         "| setting | clean, 9 datasets | "
         + " | ".join(f"{k} {s:.0%}" for k, s in product(("cells", "rows"), (0.02, 0.1, 0.2, 0.3)))
@@ -123,7 +136,9 @@ def print_defaults() -> None:
     for method in methods:
         columns = [np.mean([found[method, *case] for case in clean])]
         for kind, share in product(("cells", "rows"), (0.02, 0.1, 0.2, 0.3)):
-            columns.append(np.mean([found[method, name, kind, share] for name in DIRTY]))
+            columns.append(
+                np.mean([found[method, name, kind, share] for name in DATASETS_WITH_ERRORS])
+            )
         print(f"| {method} | " + " | ".join(f"{c:.3f}" for c in columns) + " |", flush=True)
 
 

@@ -59,10 +59,10 @@ def timed_parts(estimator: type, parts: dict[str, float]) -> Iterator[None]:
     def timed(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
         def run(*arguments: Any, **options: Any) -> Any:
             started = time.perf_counter()
-            answer = work(*arguments, **options)
+            result = work(*arguments, **options)
             torch.cuda.synchronize()
             parts[name] = parts.get(name, 0.0) + time.perf_counter() - started
-            return answer
+            return result
 
         return run
 
@@ -87,7 +87,8 @@ def fit_on_gpu(estimator: type, X: np.ndarray, k: int) -> dict[str, Any]:
         started = time.perf_counter()
         with timed_parts(estimator, parts):
             model = estimator(k, random_state=0, engine="torch").fit(X)
-        parts["passes"] -= parts.get("start", 0.0)  # the loop includes the time of the starts
+        # the loop runs the starts, so subtract their time
+        parts["passes"] -= parts.get("start", 0.0)
         fits.append((time.perf_counter() - started, parts, model))
     seconds, parts, model = min(fits[1:], key=lambda fit: fit[0])
     rest = seconds - sum(parts.values())

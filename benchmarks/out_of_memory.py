@@ -156,8 +156,8 @@ def measure_arrays(folder: Path) -> None:
     X = np.load(path)
     print("\n" + HEAD)
     for k, limit, in_memory in (
-        (10, LIMIT, "mapped anew"),
-        (100, LIMIT, "mapped anew"),
+        (10, LIMIT, "mapped again"),
+        (100, LIMIT, "mapped again"),
         (100, None, "kept"),
     ):
         forms = {".npy": str(path), "memmap": np.load(path, mmap_mode="r")}
@@ -195,10 +195,10 @@ def measure_resident(folder: Path) -> None:
     table = parquet_table(folder / "resident", 24_000_000, 2)
     print("\n| rows | memory_limit | peak memory | fit | mean pass |\n|---|---|---|---|---|")
     for limit in ("600MB", "300MB"):
-        answer = subprocess.check_output(
+        result = subprocess.check_output(
             [sys.executable, "-c", RESIDENT, str(table), limit], text=True
         )
-        peak, seconds, mean, n = answer.split()
+        peak, seconds, mean, n = result.split()
         print(
             f"| {int(n):,} x {D} in parquet | {limit} | {peak} MB | {seconds} s | {mean} s |",
             flush=True,

@@ -26,7 +26,7 @@ from scipy import sparse
 from race import fresh_peak, memory
 from rekmeans import EulerKMeans, RectifiedEulerKMeans
 
-SETS = {"sports8_spm": 8, "scene13_spm": 13, "tinyimagenet12_spm": 12, "caltech101_spm": 101}
+DATASETS = {"sports8_spm": 8, "scene13_spm": 13, "tinyimagenet12_spm": 12, "caltech101_spm": 101}
 METHODS = {"EulerK": EulerKMeans, "REK": RectifiedEulerKMeans}
 FORMS = ("dense", "CSR")
 # sizes of Caltech 256
@@ -63,7 +63,7 @@ def drawn_counts(seed: int = 0) -> sparse.csr_array:
 
 def input_table(path: Path, form: str) -> np.ndarray | sparse.csr_array:
     """Load a table in the given form. Rows of an image dataset are divided by their sum."""
-    if path.suffix == ".npz" and path.stem in SETS:
+    if path.suffix == ".npz" and path.stem in DATASETS:
         with np.load(path) as data:
             X = data["X"].astype(np.float32)
         X /= X.sum(axis=1, dtype=np.float64).astype(np.float32)[:, None]
@@ -112,15 +112,15 @@ def main() -> None:
     )
     parser.add_argument("what", choices=("sets", "drawn", "one"))
     parser.add_argument("rest", nargs="*")
-    asked = parser.parse_args()
-    if asked.what == "one":
-        path, method, form, k, alpha = asked.rest
+    arguments = parser.parse_args()
+    if arguments.what == "one":
+        path, method, form, k, alpha = arguments.rest
         one(Path(path), method, form, int(k), float(alpha))
         return
     print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
-    if asked.what == "sets":
+    if arguments.what == "sets":
         folder = Path(os.environ["REKMEANS_DATA"])
-        tables = [(folder / f"{name}.npz", k, STEEP) for name, k in SETS.items()]
+        tables = [(folder / f"{name}.npz", k, STEEP) for name, k in DATASETS.items()]
         lines(tables, METHODS)
         return
     with tempfile.TemporaryDirectory() as folder:

@@ -443,7 +443,7 @@ def check_left_out(_: Session, __: Any, arguments: tuple[Any, ...], counts: Arra
 
 
 Check = Callable[[Session, Any, tuple[Any, ...], Any], None]
-ANSWERS: dict[str, Check] = {
+RESULT_CHECKS: dict[str, Check] = {
     "DenseRows": check_mapped_rows,
     "DenseRows of a type": check_mapped_rows,
     "SparseRows": check_mapped_rows,
@@ -535,15 +535,15 @@ def make_call(
 ) -> None:
     """Make one call, and check the result of a valid call if that is cheap."""
     try:
-        answer = function(*arguments)
+        result = function(*arguments)
     except ALLOWED as error:
         if not str(error).strip():
             raise AssertionError(f"{name}: {type(error).__name__} without a message") from error
         return
-    if isinstance(answer, _core.Rows) and answer.weights().size == session.n:
-        session.found["rows"].append(answer)
-    if is_valid and name in ANSWERS:
-        ANSWERS[name](session, function, arguments, answer)
+    if isinstance(result, _core.Rows) and result.weights().size == session.n:
+        session.found["rows"].append(result)
+    if is_valid and name in RESULT_CHECKS:
+        RESULT_CHECKS[name](session, function, arguments, result)
 
 
 def describe_arguments(arguments: tuple[Any, ...]) -> str:

@@ -183,11 +183,11 @@ def in_child(call: Callable[[], Any]) -> Any:
         os._exit(0)
     os.close(write)
     with open(read, "rb") as pipe:
-        answer = pipe.read()
+        result = pipe.read()
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
     assert code == 0, f"the process ended by {signal.Signals(-code).name if code < 0 else code}"
-    return pickle.loads(answer)
+    return pickle.loads(result)
 
 
 register(Attack("sparse_tables", draw_sparse, check_sparse, n_cases=2000))

@@ -64,8 +64,8 @@ def build(compiler: str, plain: bool, folder: Path) -> Path:
     sources = [HERE / "driver.cpp", CORE / "simd" / "instruction_set.cpp", CORE / "large_array.cpp"]
     sources += [
         source
-        for room in ("exact", "float", "scales")
-        for source in sorted((CORE / room).glob("*.cpp"))
+        for package in ("exact", "float", "scales")
+        for source in sorted((CORE / package).glob("*.cpp"))
     ]
     units = [(source, [], source.stem) for source in sources]
     units += [
@@ -97,7 +97,7 @@ def run(program: Path, name: str, arm: bool) -> dict[str, list[str]] | None:
 
 
 def differences(found: dict[str, list[str]], expected: dict[str, list[str]]) -> tuple[int, float]:
-    """Return how many exact fits and scales differ in any of three ways, and the largest relative
+    """Return how many exact fits and scales differ in any of three builds, and the largest relative
     difference of floats.
     """
     exact = [key for key in expected if key.startswith("exact")]
@@ -122,10 +122,12 @@ def main() -> int:
         if shutil.which(c) and (not c.startswith("aarch64") or shutil.which("qemu-aarch64"))
     ]
     print("not installed:", ", ".join(sorted(set(COMPILERS) - set(at_hand))) or "none")
-    ways = [(compiler, plain) for compiler in at_hand for plain in (False, True)]
+    builds = [(compiler, plain) for compiler in at_hand for plain in (False, True)]
     with ThreadPoolExecutor(arguments.jobs) as pool:
         programs = list(
-            pool.map(lambda way: build(*way, arguments.out / f"{way[0]}-{way[1]}"), ways)
+            pool.map(
+                lambda choice: build(*choice, arguments.out / f"{choice[0]}-{choice[1]}"), builds
+            )
         )
     expected = run(programs[0], "baseline", False)
     failures = 0
@@ -133,7 +135,7 @@ def main() -> int:
         "| compiler | instructions | exact fits | different | largest difference of floats "
         "|\n|---|---|---|---|---|"
     )
-    for (compiler, plain), program in zip(ways, programs, strict=True):
+    for (compiler, plain), program in zip(builds, programs, strict=True):
         arm = compiler.startswith("aarch64")
         for name in ["baseline"] if plain or arm else SETS:
             found = run(program, name, arm)

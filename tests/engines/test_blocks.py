@@ -180,8 +180,8 @@ def test_empty_clusters_move_to_the_farthest_row_of_all_blocks(engine, tmp_path)
 def test_results_on_streams_equal_those_in_memory(tmp_path):
     model = fit(RectifiedEulerKMeans, X)
     stream = called_arrays(tmp_path, X, None)
-    for answer in (model.predict, model.transform, model.score_samples, model.score):
-        assert_array_equal(answer(stream), answer(X))
+    for result in (model.predict, model.transform, model.score_samples, model.score):
+        assert_array_equal(result(stream), result(X))
     assert model.score(stream, sample_weight=W) == model.score(X, sample_weight=W)
 
 
@@ -303,11 +303,11 @@ def test_float_sums_agree_with_the_fit_in_memory(name, engine, w, init, tmp_path
     assert_allclose(stream.cluster_centers_, memory.cluster_centers_, rtol=1e-7, atol=1e-7)
     assert stream.inertia_ == pytest.approx(memory.inertia_, rel=1e-9)
     assert np.mean(stream.labels_ != memory.labels_) <= 0.001
-    for answer in ("memberships_", "graph_", "u_matrix_", "topographic_error_"):
-        if hasattr(memory, answer):
-            one, two = (getattr(model, answer) for model in (stream, memory))
+    for result in ("memberships_", "graph_", "u_matrix_", "topographic_error_"):
+        if hasattr(memory, result):
+            one, two = (getattr(model, result) for model in (stream, memory))
             assert_allclose(
-                *(each.toarray() if answer == "graph_" else each for each in (one, two)), atol=1e-6
+                *(each.toarray() if result == "graph_" else each for each in (one, two)), atol=1e-6
             )
     assert_allclose(
         stream.transform(called_arrays(tmp_path, CLOSE, w)), memory.transform(CLOSE), atol=1e-7

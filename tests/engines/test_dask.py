@@ -170,10 +170,10 @@ def test_results_are_lazy_and_equal_those_in_memory():
         array.from_delayed(dask.delayed(read)(a, b), (np.nan, 3), float) for a, b in pairwise(CUTS)
     ]
     lazy = array.concatenate(parts, allow_unknown_chunksizes=True)
-    answers = [model.predict(lazy), model.transform(lazy), model.score_samples(lazy)]
+    results = [model.predict(lazy), model.transform(lazy), model.score_samples(lazy)]
     assert n_read == []
     for answer, expected in zip(
-        answers, [model.predict(X), model.transform(X), model.score_samples(X)], strict=True
+        results, [model.predict(X), model.transform(X), model.score_samples(X)], strict=True
     ):
         assert isinstance(answer, array.Array)
         assert_array_equal(answer.compute(), expected)
@@ -369,7 +369,7 @@ def test_any_number_of_workers_gives_the_same_fit_as_in_memory(n_workers):
 def test_fits_that_need_all_rows_raise_an_error():
     with raises_mentioning(ValueError, "all rows at once", "'laplace'", "a table that is"):
         KernelKMeans(K, kernel="laplace").fit(collection(X))
-    with raises_mentioning(ValueError, "hard labels only"):
+    with raises_mentioning(ValueError, "only hard assignment"):
         FuzzyCMeans(K).fit(collection(X))
     with raises_mentioning(ValueError, "engine='native' does not support Dask collections"):
         RectifiedEulerKMeans(K, engine="native").fit(collection(X))

@@ -43,7 +43,7 @@ def test_failures_are_counted_and_can_be_repeated():
 def test_an_unknown_attack_is_refused(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["fuzz", "nothing"])
     assert main() == 2
-    assert "no attack is named nothing" in capsys.readouterr().err
+    assert "no attack has the name nothing" in capsys.readouterr().err
 
 
 def test_the_runner_counts_and_writes_how_to_repeat(monkeypatch, capsys, tmp_path):

@@ -121,7 +121,7 @@ def test_calls_in_the_wrong_order_raise():
     words = np.zeros((1, 2), np.uint64)
     block = np.zeros((4, 3))
     seeding = _core.Seeding(rows, None)
-    with pytest.raises(RuntimeError, match="no centroid yet"):
+    with pytest.raises(RuntimeError, match="no centroids yet"):
         seeding.nearest_masses()
     seeding.add_all(C)
     with pytest.raises(RuntimeError, match="swaps are not possible after add_all"):

@@ -364,7 +364,7 @@ GOOD = {
         ({"gamma": np.nan}, "gamma must be positive and finite"),
         ({"rule": "fuzzy", "amount": 1.0}, "fuzziness above 1"),
         ({"rule": "neural_gas", "amount": -1.0}, "reach of at least 0"),
-        ({"isa": "mmx"}, "no 'mmx'"),
+        ({"isa": "mmx"}, "'mmx' is not supported"),
     ],
 )
 def test_invalid_arguments_raise_an_error(wrong, message):

@@ -30,7 +30,10 @@ STATE_SHARE = 2  # labels and bounds are kept if they fit into memory_limit / ST
 
 
 class NativeBlockRows(BlockRows):
-    """Rows that every pass reads again. It maps only rows whose labels the bounds do not prove."""
+    """Rows that every pass reads again.
+
+    A pass maps only the rows whose labels the bounds do not prove.
+    """
 
     def __init__(
         self,

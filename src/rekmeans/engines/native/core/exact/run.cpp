@@ -244,12 +244,12 @@ float Run::own_upper_bound(const PackedCentroids& C, size_t j, const float* g) c
 void Run::recheck_own(const CentroidDrift& moves, Workspace& workspace) {
   ScoreBlock& block = workspace.open;
   const PackedCentroids& C = moves.all;
-  const bool anew = rows.should_recheck_own(k, C.kp * rows.p);
-  if (anew) rows.fetch(block.numbers, block.count, block.buffer, block.fetched);
+  const bool rechecks = rows.should_recheck_own(k, C.kp * rows.p);
+  if (rechecks) rows.fetch(block.numbers, block.count, block.buffer, block.fetched);
   for (size_t r = 0; r < block.count; ++r) {
     const size_t j = block.numbers[r], ahead = r + PREFETCH_ROWS;
-    if (anew && ahead < block.count) rows.prefetch_row(block.numbers[ahead], true);
-    if (anew) upper[j] = own_upper_bound(C, j, block.fetched[r]);
+    if (rechecks && ahead < block.count) rows.prefetch_row(block.numbers[ahead], true);
+    if (rechecks) upper[j] = own_upper_bound(C, j, block.fetched[r]);
     const bool beats_slow = keeps_label(upper[j], lower[j]),
                beats_fast = lower_fast.empty() || keeps_label(upper[j], lower_fast[j]);
     if (beats_slow && beats_fast) continue;

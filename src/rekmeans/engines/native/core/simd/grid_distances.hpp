@@ -7,7 +7,7 @@ namespace rekmeans {
 namespace {
 
 constexpr int POINTS_AT_ONCE = 4;             // number of points whose sums fit into registers
-constexpr double GRID_SQUARED = GRID * GRID;  // grid units squared in 1
+constexpr double GRID_SQUARED = GRID * GRID;  // squared grid units per unit
 
 // The distances of the V rows of a panel to COUNT points, (COUNT, V).
 template <int COUNT>
