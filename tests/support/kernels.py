@@ -2,7 +2,7 @@
 every such test.
 """
 
-from rekmeans.engines.native.engine import FORMULAS
+from rekmeans.engines.native.formulas import FORMULAS
 from rekmeans.kernels import KERNELS
 
 # X is a table of columns

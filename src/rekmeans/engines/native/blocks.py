@@ -19,8 +19,8 @@ from ...threads import count_threads
 from ..base import BaseRows
 from ..blocks import BlockRows, BlockRun
 from .core_module import _core, core_array, core_table, instruction_set
-from .engine import FORMULAS, MAX_ROWS
 from .exact import core_centroids, core_scale, fetch_sums, join_words
+from .formulas import FORMULAS, MAX_ROWS
 
 if TYPE_CHECKING:
     from ...kernels.base import Kernel

@@ -21,7 +21,7 @@ from ...scales.robust import place_columns
 from ...table import ColumnSummary, CompiledFunctions
 from ...threads import MAX_THREADS, count_threads
 from . import _core
-from .engine import MAX_ROWS
+from .formulas import MAX_ROWS
 
 __all__ = [
     "COMPILED_FUNCTIONS",

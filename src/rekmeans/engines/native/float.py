@@ -24,7 +24,7 @@ from ...threads import count_threads
 from ..base import Run
 from ..reference import ReferenceRows
 from .core_module import _core, core_array, instruction_set
-from .engine import FORMULAS, RULES
+from .formulas import FORMULAS, RULES
 
 if TYPE_CHECKING:
     from ...kernels.base import Kernel
