@@ -382,7 +382,8 @@ def choose_engine(
         if reason := engines[name].unsupported(stages, table):
             raise ValueError(f"engine={name!r} {reason}")
         return engines[name]
-    candidates = [engine for engine in reversed(engines.values()) if engine.is_default_for(table)]
+    tried = list(engines.values())[::-1]
+    candidates = [engine for engine in tried if engine.is_default_for(table)]
     supporting = [engine for engine in candidates if not engine.unsupported(stages, table)]
     installed = [engine for engine in supporting if not engine.missing()]
     if not installed:
