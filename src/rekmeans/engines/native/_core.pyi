@@ -53,7 +53,7 @@ class Rows:
         """
 
 class DenseRows(Rows):
-    """Rows whose values are all stored."""
+    """Rows with all their values."""
 
     def __init__(self, X: Annotated[NDArray, dict(shape=(None, None), device='cpu', writable=False)], scale: Scale, weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, is_stored: bool, threads: int, isa: str) -> None: ...
 

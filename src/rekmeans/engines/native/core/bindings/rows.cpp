@@ -126,7 +126,7 @@ void bind_rows(nb::module_& m) {
            "Return the sums of phases and of observed weights of each cluster, both (k, d).")
       .def("distances", &distances, "C"_a, "labels"_a,
            "Return the exact squared distance of each row to the centroid of its label, (n,).");
-  nb::class_<DenseRows, Rows>(m, "DenseRows", "Rows whose values are all stored.")
+  nb::class_<DenseRows, Rows>(m, "DenseRows", "Rows with all their values.")
       .def("__init__", &make_dense, "X"_a, "scale"_a, "weights"_a.none(), "is_stored"_a,
            "threads"_a, "isa"_a, nb::keep_alive<1, 2>());
   nb::class_<SparseRows, Rows>(m, "SparseRows", "Rows whose nonzero cells are stored.")

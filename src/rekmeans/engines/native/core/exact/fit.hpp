@@ -16,7 +16,7 @@ struct Fit {
   std::vector<int32_t> centroids, labels;
   int128 loss = 0;
   size_t n_iter = 0;
-  std::vector<int128> losses;  // the loss of each pass except one that is undone
+  std::vector<int128> losses;  // the loss of each recorded pass
   std::vector<int64_t> n_changed, n_relocated;
   std::vector<double> seconds;
 };
