@@ -49,7 +49,7 @@ circles = pytest.mark.parametrize(
 ON_TABLES = [name for name, kernel in KERNELS.items() if not kernel.is_pairwise]
 # a different rounding of a sum moves a centroid by one grid step
 ROUNDING = {"euler": 1e-6}
-GAPS = ["plain", "weights and gaps", "scaled weights and missing cells"]
+GAPS = ["plain", "weights and gaps", "scaled weights and gaps"]
 
 
 def model_and_table(kernel, assign, rule, name, n=900):

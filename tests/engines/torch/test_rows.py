@@ -26,7 +26,7 @@ NAMES = [
     "weights",
     "gaps",
     "weights and gaps",
-    "scaled weights and missing cells",
+    "scaled weights and gaps",
     "small alpha",
     "many columns",
 ]
