@@ -1,4 +1,4 @@
-# Two commands on a bare checkout: `make demo` and `make test`. Each sets up .venv first.
+# `make demo` and `make test` work in a fresh checkout. They set up .venv first.
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
@@ -9,7 +9,7 @@ CORE := CMakeLists.txt $(wildcard $(NATIVE)/core/*pp $(NATIVE)/core/*/*pp)
 .DEFAULT_GOAL := test
 
 $(VENV)/ready: pyproject.toml $(CORE)
-	@echo "setting up $(VENV): a minute or two, once"
+	@echo "Setting up $(VENV) once, which takes a minute or two"
 	$(PYTHON) -m venv $(VENV)
 	$(RUN) -m pip install --quiet --upgrade pip
 	$(RUN) -m pip install --quiet --editable '.[test]'
@@ -27,7 +27,7 @@ lint: $(VENV)/ready
 	$(RUN) tests/project/check_words.py
 	$(VENV)/bin/codespell $$(git ls-files)
 
-# The types of the compiled core, for mypy and editors.
+# Type stubs of the compiled core, for mypy and editors.
 stub: $(VENV)/ready
 	$(RUN) -m nanobind.stubgen --quiet --module rekmeans.engines.native._core \
 	  --output-file $(NATIVE)/_core.pyi
@@ -35,9 +35,9 @@ stub: $(VENV)/ready
 test: lint
 	$(RUN) -m pytest -n 2
 
-# The torch engine without a card: plain torch on the processor and Triton's kernels in its
-# interpreter (numpy < 2.3), in a .venv of its own that also sees what is installed in the other.
-# `TORCH=` names another build of torch; the plain name may bring gigabytes of CUDA.
+# Tests of the torch engine without a GPU: plain torch on the CPU, and the Triton kernels in Triton's
+# interpreter (numpy < 2.3). They use a separate environment that also sees the packages of .venv.
+# `TORCH=` selects another build of torch. The default may download gigabytes of CUDA libraries.
 GPU := $(VENV)-gpu
 TORCH ?= torch==2.13.0
 SEES = import sysconfig; print("import site; site.addsitedir(%r)" % sysconfig.get_path("purelib"))
@@ -52,9 +52,9 @@ test-gpu-logic: $(GPU)/ready
 	TRITON_INTERPRET=1 OMP_NUM_THREADS=1 $(GPU)/bin/python \
 	  -m pytest -n 2 -p no:cacheprovider tests/engines/torch
 
-# The site, in build/docs/index.html; its examples run, and a warning is an error. The page of a
-# finished `rekmeans reproduce` in reproduction/ is copied beside it. What the extra `docs` names is
-# installed beside the package, which need not be built again for it.
+# Build the site in build/docs/index.html. Its examples run, and warnings are errors. The page of a
+# finished `rekmeans reproduce` in reproduction/ is included. The dependencies of the extra `docs` are
+# installed separately, so that the package is not built again.
 DOCS = import tomllib; project = tomllib.load(open("pyproject.toml", "rb"))["project"]; \
        extras = project["optional-dependencies"]; \
        print(*(need for need in extras["docs"] if not need.startswith("rekmeans")), sep="\n")
@@ -67,14 +67,14 @@ docs: $(VENV)/docs
 	$(RUN) -m sphinx -W --keep-going --quiet -b html -d build/doctrees docs build/docs
 	@echo "site: build/docs/index.html"
 
-# Tests of the compiled passes, exact and float, and of damaged sparse tables on a core built with
-# AddressSanitizer and UndefinedBehaviorSanitizer, or with `SANITIZER=thread`; each in a .venv of
-# its own.
+# Tests of the compiled passes and of malformed sparse tables, with a core that is built with
+# AddressSanitizer and UndefinedBehaviorSanitizer, or with `SANITIZER=thread`, in a separate
+# environment.
 SANITIZER ?= address,undefined
 comma := ,
 SANITIZED := $(VENV)-sanitize-$(firstword $(subst $(comma), ,$(SANITIZER)))
 LIBRARIES = $(if $(filter thread,$(SANITIZER)),libtsan.so,libasan.so libubsan.so)
-# The thread sanitizer cannot follow what the tests of tables import, nor pytest's workers.
+# The thread sanitizer supports neither the imports of the table tests nor pytest-xdist.
 MORE_TESTS = $(if $(filter thread,$(SANITIZER)),,tests/table/test_malformed_sparse.py -n 2)
 sanitize:
 	$(PYTHON) -m venv $(SANITIZED)
@@ -86,14 +86,14 @@ sanitize:
 	$(SANITIZED)/bin/python -m pytest tests/engines/native tests/scales/test_compiled.py \
 	  $(MORE_TESTS) -p no:cacheprovider
 
-# The bits of the core over all compilers at hand, each instruction set, no vectors, and ARM under
-# an emulator.
+# Compare the bits of the core for all installed compilers, for each instruction set, without
+# vectors, and for ARM in an emulator.
 compilers: $(VENV)/ready
 	$(RUN) tests/compilers/compare.py
 
-# The package without its compiled core, as where no C++ compiler works, in a .venv of its own: a
-# build forced to have the core fails, a plain one does not, and the first fit says which engine
-# runs.
+# Test the package without its compiled core, as on a machine without a C++ compiler, in a separate
+# environment: a build that requires the core fails, a plain build does not, and the first fit warns
+# that the reference engine is used.
 PURE := $(VENV)-pure
 pure:
 	$(PYTHON) -m venv $(PURE)
@@ -103,22 +103,22 @@ pure:
 	cd $(PURE) && bin/python -c 'from rekmeans import RectifiedEulerKMeans; \
 	from sklearn.datasets import load_iris; \
 	fits = [RectifiedEulerKMeans(3, random_state=0).fit(load_iris().data) for _ in range(3)]; \
-	assert {fit.engine_ for fit in fits} == {"reference"}' 2>&1 | tee said.txt
-	test "$$(grep -c 'runs its slow reference engine' $(PURE)/said.txt)" = 1
+	assert {fit.engine_ for fit in fits} == {"reference"}' 2>&1 | tee output.txt
+	test "$$(grep -c "uses its slow engine 'reference'" $(PURE)/output.txt)" = 1
 
-# The race against other libraries, where REKMEANS_DATA names the data sets; takes about an hour.
+# Benchmarks against other libraries on the datasets in REKMEANS_DATA. They take about an hour.
 bench: $(VENV)/ready
 	$(RUN) -m pip install --quiet --editable '.[bench]'
 	$(RUN) benchmarks/race.py run --out race.jsonl
 	$(RUN) benchmarks/race.py table race.jsonl
 
-# Random hostile input, some minutes of it; fuzz-failures.txt says how to repeat what fails.
+# Random adversarial input for some minutes. fuzz-failures.txt explains how to repeat a failure.
 # `SEED=1` draws other cases.
 SEED ?= 0
 fuzz: $(VENV)/ready
 	$(RUN) -m fuzz --seed $(SEED)
 
-# Everything that has an answer: an hour or two.
+# All tests. They take an hour or two.
 test-all: test fuzz pure compilers
 	$(RUN) -m pytest -m long
 	$(MAKE) sanitize

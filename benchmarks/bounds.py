@@ -1,11 +1,10 @@
-"""How many rows a pass must score when bounds are chords, and when they are angles: a count in
-plain NumPy.
+"""Count the rows that a pass must score with chord bounds and with angle bounds, in plain NumPy.
 
     python benchmarks/bounds.py
 
-On the sphere an angle obeys the triangle inequality too, and more tightly than its chord. The
-native engine takes chords for rectified centroids all the same: angles save too few scores to pay
-for an arcsine a row.
+Angles on the sphere also satisfy the triangle inequality, and give tighter bounds than chords. The
+native engine nevertheless uses chords for rectified centroids, because angles save too few scores
+to justify one arcsine per row.
 """
 
 from __future__ import annotations
@@ -24,8 +23,8 @@ RACED = ("letter-26", "covtype-7", "mnist-10", "drawn-1M-16-10", "drawn-200k-36-
 
 
 class Bounds:
-    """Of each row, at most `upper` to the own centroid and at least `lower` to any other, in one
-    measure.
+    """Bounds for each row in one measure: `upper` on the distance to its own centroid, `lower` to
+    all others.
     """
 
     def __init__(self, n: int, measure: Callable[[np.ndarray], np.ndarray]) -> None:
@@ -40,7 +39,7 @@ class Bounds:
         self.upper += way[labels]
         self.lower -= np.where(labels == first, way[second], way[first])
 
-    def renew(self, D: np.ndarray) -> None:
+    def update(self, D: np.ndarray) -> None:
         open_ = ~(self.upper < self.lower)
         self.n_scored += int(open_.sum())
         two = self.measure(np.partition(D[open_], 1, axis=1))
@@ -49,8 +48,8 @@ class Bounds:
 
 
 def count_scored_rows(F: np.ndarray, C: np.ndarray) -> tuple[int, float, float]:
-    """Passes, and rows scored as multiples of n by chords and by angles, of a rectified fit
-    from C.
+    """Return the number of passes, and the scored rows as multiples of n with chords and with
+    angles, for a rectified fit from C.
     """
     n = len(F)
     d = F.shape[1] // 2
@@ -65,7 +64,7 @@ def count_scored_rows(F: np.ndarray, C: np.ndarray) -> tuple[int, float, float]:
                 bounds.loosen(labels, np.linalg.norm(C - before, axis=1))
         D = np.sqrt(np.maximum(0, (F**2).sum(axis=1)[:, None] - 2 * F @ C.T + (C**2).sum(axis=1)))
         for bounds in (chord, angle):
-            bounds.renew(D)
+            bounds.update(D)
         now = D.argmin(axis=1)
         if labels is not None and np.array_equal(now, labels):
             break
@@ -85,7 +84,7 @@ def rectified_centroids(F: np.ndarray, labels: np.ndarray, C: np.ndarray) -> np.
 
 def main() -> None:
     print(
-        "| case | scale, alpha | passes | scores a row, chords | angles | saved "
+        "| case | scale, alpha | passes | scores per row, chords | angles | saved "
         "|\n|---|---|---|---|---|---|"
     )
     for case in CASES:

@@ -1,13 +1,13 @@
-"""Passes on a Dask cluster of this machine, beside the native engine on the same rows, and
+"""Time passes on a local Dask cluster, compared with the native engine on the same rows and with
 dask-ml's KMeans.
 
     python benchmarks/cluster.py [rows, 8e6]
 
-32 partitions of 32 columns (2 GB), k = 10, all from the same start. The native engine has the rows
-in memory; workers are processes with one thread each, or one with two. dask-ml clusters the mapped
-rows of an eighth of the table in the same cluster, as many passes as EulerKMeans makes from the
-same start; its objective is halved, as the map has a factor sqrt(1/2) that its rows lack (`pip
-install rekmeans[bench]`).
+The table has 32 partitions of 32 columns (2 GB), k = 10, and all methods use the same start. The
+native engine has the rows in memory. Workers are processes with one thread each, or one process
+with two threads. dask-ml clusters the mapped rows of an eighth of the table on the same cluster,
+with as many passes as EulerKMeans makes from the same start. Its objective is halved, because its
+rows lack the factor sqrt(1/2) of the map (`pip install rekmeans[bench]`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ START = drawn_rows(999, 1000)[:K]
 
 
 def pass_seconds(X: Any, **parameters: Any) -> Any:
-    """Seconds of each pass after the first, in which Dask maps the rows."""
+    """Return the seconds of each pass after the first one, in which Dask maps the rows."""
     model = RectifiedEulerKMeans(
         K, init=START, n_init=1, max_iter=PASSES, scale="range", **parameters
     )
@@ -58,24 +58,27 @@ def measure_passes(n: int) -> None:
     rows = np.concatenate([drawn_rows(i, n // PARTITIONS) for i in range(PARTITIONS)])
     print(
         f"\n{n:,} rows, {n * D * 8 / 1e9:.1f} GB in {PARTITIONS} partitions; median of {REPEATS} "
-        f"fits, in turns\n"
+        f"alternating fits\n"
     )
-    print("| workers x threads | mean pass | native, as many threads | beside it | speed-up |")
+    print("| workers x threads | mean pass | native, same threads | ratio | speed-up |")
     print("|---|---|---|---|---|")
     one = None
     for n_workers, threads in ((1, 1), (2, 1), (1, 2)):
-        ours, native = beside_native(rows, n_workers, threads)
-        one = one or (ours, native)
-        speedups = f"{one[0] / ours:.2f}, native {one[1] / native:.2f}"
-        over = f"{100 * (ours / native - 1):+.0f} %"
+        dask_seconds, native = compare_with_native(rows, n_workers, threads)
+        one = one or (dask_seconds, native)
+        speedups = f"{one[0] / dask_seconds:.2f}, native {one[1] / native:.2f}"
+        over = f"{100 * (dask_seconds / native - 1):+.0f} %"
         print(
-            f"| {n_workers} x {threads} | {ours:.4f} s | {native:.4f} s | {over} | {speedups} |",
+            f"| {n_workers} x {threads} | {dask_seconds:.4f} s | {native:.4f} s | {over} | "
+            f"{speedups} |",
             flush=True,
         )
 
 
-def beside_native(rows: Any, n_workers: int, threads: int) -> tuple[float, float]:
-    """The mean pass on a cluster and of the native engine: the median of fits that take turns."""
+def compare_with_native(rows: Any, n_workers: int, threads: int) -> tuple[float, float]:
+    """Return the mean time of a pass on a cluster and on the native engine, as medians of
+    alternating fits.
+    """
     found = []
     with local_cluster(n_workers, threads) as cluster, Client(cluster):
         X = lazy_rows(len(rows))
@@ -83,8 +86,8 @@ def beside_native(rows: Any, n_workers: int, threads: int) -> tuple[float, float
             pair = pass_seconds(X).mean(), pass_seconds(rows, n_threads=n_workers * threads).mean()
             print("   {:.4f} s, native {:.4f} s".format(*pair), file=sys.stderr, flush=True)
             found.append(pair)
-    ours, native = np.median(found, axis=0)
-    return float(ours), float(native)
+    dask_seconds, native = np.median(found, axis=0)
+    return float(dask_seconds), float(native)
 
 
 def measure_dask_ml(n: int) -> None:
@@ -94,20 +97,20 @@ def measure_dask_ml(n: int) -> None:
         X = lazy_rows(n)
         started = perf_counter()
         model = EulerKMeans(K, init=START, n_init=1, max_iter=100, scale="range").fit(X)
-        ours = perf_counter() - started
+        dask_seconds = perf_counter() - started
         euler = EulerMap(scale="range").fit(
             np.concatenate([drawn_rows(i, n // PARTITIONS) for i in range(PARTITIONS)])
         )
         F = X.map_blocks(euler.transform, dtype=float, chunks=(X.chunks[0], (2 * D,))).persist()
         started = perf_counter()
         other = KMeans(K, init=euler.transform(START), max_iter=model.n_iter_, tol=0.0).fit(F)
-        theirs = perf_counter() - started
+        dask_ml_seconds = perf_counter() - started
     print(f"\n{n:,} rows, {model.n_iter_} passes\n\n| | seconds | objective |\n|---|---|---|")
     print(
-        f"| EulerKMeans | {ours:.2f} | {model.inertia_:.6g} |\n| dask-ml | {theirs:.2f} | "
-        f"{other.inertia_ / 2:.6g} |"
+        f"| EulerKMeans | {dask_seconds:.2f} | {model.inertia_:.6g} |\n"
+        f"| dask-ml | {dask_ml_seconds:.2f} | {other.inertia_ / 2:.6g} |"
     )
-    print(f"\n{theirs / ours:.1f} times faster")
+    print(f"\n{dask_ml_seconds / dask_seconds:.1f} times faster")
 
 
 def main(n: str = "8e6") -> None:

@@ -1,7 +1,8 @@
-"""Ours and theirs: each contender clusters the same mapped rows from the same start and returns
-labels and passes.
+"""The contenders: rekmeans and other libraries.
 
-Peers get the mapped float32 features for free; ours gets the raw table and maps it within its time.
+Each one clusters the same mapped rows from the same start and returns labels and the number of
+passes. Other libraries get the mapped float32 features. rekmeans gets the raw table, and its time
+includes the map.
 """
 
 from __future__ import annotations
@@ -13,17 +14,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-CAP = 100  # passes at most
+CAP = 100  # largest number of passes
 
 
 class Problem(NamedTuple):
-    """Raw rows X and start S for us, mapped rows F and start C for peers."""
+    """Raw rows X and start S for rekmeans, mapped rows F and start C for other libraries."""
 
     X: np.ndarray
     S: np.ndarray
     F: np.ndarray
     C: np.ndarray
-    passes: int  # of plain Lloyd to convergence, for peers that cannot stop by themselves
+    passes: int  # passes of plain Lloyd to convergence, for libraries that have no stopping rule
 
 
 class Outcome(NamedTuple):
@@ -90,7 +91,7 @@ def faiss(problem: Problem) -> Outcome:
 
 
 def superkmeans(problem: Problem) -> Outcome:
-    """Takes no start: it draws its own."""
+    """Run SuperKMeans, which does not accept a start and draws its own."""
     from superkmeans import SuperKMeans
 
     n, d = problem.F.shape

@@ -1,15 +1,15 @@
-"""The first fit, default to default: what a person waits for from a table in memory to labels, and
-what it takes.
+r"""Time and memory of a first fit with default settings, from a table in memory to labels.
 
-    python benchmarks/first_fit.py run --out first_fit.jsonl [--only CASE ...] [--repeats 5]
-    [--seconds 60] python benchmarks/first_fit.py table first_fit.jsonl python
-    benchmarks/first_fit.py plot first_fit.jsonl first_fit.png
+    python benchmarks/first_fit.py run --out first_fit.jsonl [--only CASE ...] [--repeats 5] \
+        [--seconds 60]
+    python benchmarks/first_fit.py table first_fit.jsonl
+    python benchmarks/first_fit.py plot first_fit.jsonl first_fit.png
 
-Every contender is called as its documentation calls it, with the number of clusters and a seed,
-behind the scaler that a person puts before it. Each has a process of its own for each case, in
-which it fits once a small part of the table, so that libraries are loaded, and then the table with
-the seeds 0, 1, ...; no new one begins after `--seconds`. The real sets need REKMEANS_DATA; a case
-whose file is not there is left out aloud.
+Each contender is called as in its documentation, with the number of clusters and a seed, after the
+scaler that users typically apply. Each contender runs in a separate process for each case. It first
+fits a small part of the table, so that libraries are loaded, and then the table with the seeds 0,
+1, ... No new fit starts after `--seconds`. The real datasets need REKMEANS_DATA. Cases whose file
+is missing are reported and skipped.
 """
 
 from __future__ import annotations
@@ -36,18 +36,20 @@ from race import fresh_peak, machine, memory
 
 OURS = "REK"
 RIVAL = "StandardScaler + KMeans"
-BLOCK = 1 << 14  # rows of which objectives are taken at a time
+BLOCK = 1 << 14  # rows for which objectives are computed at a time
 
 
 def real_table(name: str, rows: int | None = None) -> np.ndarray:
-    """A real set, or so many of its rows drawn at random."""
+    """Return a real dataset, or a random sample of its rows."""
     with np.load(path_of(name)) as data:
         X = data["X"].astype(np.float32 if name == "mnist" else np.float64)
     return X if rows is None else X[np.random.default_rng(0).permutation(len(X))[:rows]]
 
 
 def drawn(n: int, d: int, k: int, apart: float) -> np.ndarray:
-    """k normal groups of unit spread whose centres are so many times as wide."""
+    """Return k normal groups with unit standard deviation whose centres have a standard deviation
+    of `apart`.
+    """
     random = np.random.default_rng(0)
     return random.normal(0, apart, (k, d))[random.integers(0, k, n)] + random.normal(size=(n, d))
 
@@ -142,7 +144,7 @@ CONTENDERS = {
 
 
 def measure_one(contender: str, folder: Path, k: int, repeats: int, limit: float) -> None:
-    """Fits of one contender in this process; prints their times and the peak of memory, and stores
+    """Run fits of one contender in this process. Print their times and the peak memory, and store
     the last labels.
     """
     warnings.simplefilter("ignore")
@@ -161,7 +163,7 @@ def measure_one(contender: str, folder: Path, k: int, repeats: int, limit: float
 
 
 def run(out: Path, only: list[str] | None, repeats: int, limit: float) -> None:
-    """Every contender on every case, a JSON line each."""
+    """Run every contender on every case, and write one JSON line each."""
     contenders = [name for name, contender in CONTENDERS.items() if find_spec(contender.module)]
     with out.open("a") as lines:
         for case in only or CASES:
@@ -169,7 +171,7 @@ def run(out: Path, only: list[str] | None, repeats: int, limit: float) -> None:
             try:
                 X = make()
             except FileNotFoundError:
-                print(f"{case} is left out: its file is not in REKMEANS_DATA", file=sys.stderr)
+                print(f"{case} is skipped: its file is not in REKMEANS_DATA", file=sys.stderr)
                 continue
             with tempfile.TemporaryDirectory() as name:
                 folder = Path(name)
@@ -201,8 +203,8 @@ def run(out: Path, only: list[str] | None, repeats: int, limit: float) -> None:
 
 
 def objectives(X: np.ndarray, labels: np.ndarray, k: int) -> dict[str, float]:
-    """Each method's own objective for these labels: ours on the circles of the default scale,
-    theirs on z-scores.
+    """Return the objectives of both methods for these labels: REK on the circles of the default
+    scale, k-means on z-scores.
     """
     from rekmeans import EulerMap
 
@@ -226,8 +228,8 @@ def _loss_of_labels(
     *,
     on_circles: bool,
 ) -> float:
-    """Sum of |f|^2 less what the best centroids take: |sum|^2/count of means, |sum| on each circle
-    of rectified.
+    """Return the sum of |f|^2 minus the part that the best centroids explain: |sum|^2/count for
+    means, |sum| on each circle for rectified centroids.
     """
     sums, squares = 0.0, 0.0
     for at in range(0, len(X), BLOCK):
@@ -246,11 +248,11 @@ def _loss_of_labels(
     return squares - float(((sums**2).sum(axis=1) / np.maximum(counts, 1)).sum())
 
 
-# the table and the picture
+# table and plot
 
 
 def by_case(path: Path) -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
-    """The last record of each contender, case by case."""
+    """Yield the last record of each contender, case by case."""
     records = [json.loads(line) for line in path.read_text().splitlines()]
     for case in dict.fromkeys(record["case"] for record in records):
         yield case, {r["contender"]: r for r in records if r["case"] == case and "seconds" in r}
@@ -258,8 +260,8 @@ def by_case(path: Path) -> Iterator[tuple[str, dict[str, dict[str, Any]]]]:
 
 def table(path: Path) -> None:
     print(
-        "| case | contender | seconds | fits | memory grown, MB | objective of REK | of k-means | "
-        "times ours |"
+        "| case | contender | seconds | fits | additional memory, MB | objective of REK | "
+        "of k-means | relative time |"
     )
     print("|---" * 8 + "|")
     ratios = {}
@@ -277,7 +279,7 @@ def table(path: Path) -> None:
             print(f"| {case} | {name} | {cells} |")
     print()
     for case, ratio in ratios.items():
-        print(f"- {case}: {RIVAL} takes {ratio:.2f} times our time")
+        print(f"- {case}: {RIVAL} takes {ratio:.2f} times the time of rekmeans")
     print(f"- geometric mean over {len(ratios)} cases: {geometric_mean(ratios.values()):.2f}")
 
 
@@ -304,7 +306,7 @@ def plot(path: Path, picture: Path) -> None:
     axes.tick_params(axis="x", which="minor", bottom=False)
     axes.set_yticks(range(len(cases)), list(cases))
     axes.invert_yaxis()
-    axes.set_xlabel("time of a first fit, as a multiple of ours")
+    axes.set_xlabel("time of a first fit, relative to rekmeans")
     axes.grid(axis="x", alpha=0.3)
     figure.legend(loc="outside lower center", ncols=3, fontsize=8)
     figure.savefig(picture, dpi=130)

@@ -1,12 +1,13 @@
-"""The torch engine on a GPU: labels checked against exact arithmetic, passes timed beside
+"""The torch engine on a GPU: check labels in exact arithmetic, and compare the time of passes with
 flash-kmeans and others.
 
     python benchmarks/gpu.py run [shape ...] --out gpu.jsonl
     python benchmarks/gpu.py table gpu.jsonl
 
-Shapes are n x d columns (2d mapped) and k: overlapping groups on a curved sheet of low rank, random
-rows as start, 20 passes of mean centroids, unweighted and complete unless the name says otherwise.
-Times are of device events, medians of three fits, the first run of everything outside.
+Shapes are n x d columns (2d mapped) and k. The tables have overlapping groups on a curved sheet of
+low rank. A run starts at random rows and makes 20 passes with mean centroids. Tables are unweighted
+and complete unless the name says otherwise. Times are from device events and are medians of three
+fits, without the first run.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ DEVICE = torch.device("cuda")
 PASSES = 20
 FITS = 3
 CHECKED = (0, 1, 4, 9, 19)  # passes whose labels are checked
-CHECKED_CELLS = 1 << 28  # cells of the rows that are checked
+CHECKED_CELLS = 1 << 28  # cells of the checked rows
 BLOCK = 1 << 17  # rows drawn at a time
 
 
@@ -54,7 +55,7 @@ SHAPES = {
 
 
 def draw_phases(shape: Shape, noise: float = 0.04, seed: int = 1) -> Iterator[tuple[int, Tensor]]:
-    """Phases in half-turns, block by block: groups of standard width in `rank` directions, bent by
+    """Yield blocks of phases in half-turns: groups of standard width in `rank` directions, bent by
     tanh.
     """
     n, d, k, rank, spread = shape
@@ -77,7 +78,7 @@ def draw_phases(shape: Shape, noise: float = 0.04, seed: int = 1) -> Iterator[tu
 
 
 def draw_rows(shape: Shape, missing: float, is_weighted: bool) -> tuple[PackedRows, Tensor | None]:
-    """Mapped rows of the shape, with this share of the cells missing, and their weights."""
+    """Return mapped rows of the shape, with this share of missing cells, and their weights."""
     F = torch.empty(shape.n, 2 * shape.d, dtype=torch.int32, device=DEVICE)
     draw = torch.Generator(device=DEVICE).manual_seed(3)
     for start, phases in draw_phases(shape):
@@ -100,8 +101,8 @@ def draw_rows(shape: Shape, missing: float, is_weighted: bool) -> tuple[PackedRo
 
 
 def exact_labels(f: Tensor, M: Tensor, d: int) -> Tensor:
-    """argmin of |f - m|^2 over observed cells, in integers through exact float64 products; ties to
-    the lowest.
+    """Return argmin of |f - m|^2 over observed cells, in exact float64 products of integers. Ties
+    go to the lowest label.
     """
     m = M.long()
     high = (m + 2048) >> 12
@@ -116,7 +117,7 @@ def exact_labels(f: Tensor, M: Tensor, d: int) -> Tensor:
 
 
 def count_wrong(rows: PackedRows, passes: CertifiedPass, M: Tensor, numbers: Tensor) -> int:
-    """Labels that differ from exact arithmetic among these rows."""
+    """Count the labels of these rows that differ from exact arithmetic."""
     labels = passes.labels_of_rows()
     size = max(1, (1 << 26) // max(2 * rows.d, len(M)))
     parts = numbers.split(size)
@@ -124,7 +125,7 @@ def count_wrong(rows: PackedRows, passes: CertifiedPass, M: Tensor, numbers: Ten
 
 
 def time_on_device(work: Callable[[], Any]) -> float:
-    """Milliseconds by device events."""
+    """Return the milliseconds between device events."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     begin.record()
     work()
@@ -134,7 +135,7 @@ def time_on_device(work: Callable[[], Any]) -> float:
 
 
 def median_time(work: Callable[[], Any], repeats: int = 7, at_once: int = 10) -> float:
-    """Of one call, several in a row so that the time to launch them does not show."""
+    """Return the median time of one call. Several calls run in sequence to hide the launch time."""
     work()
     return (
         statistics.median(
@@ -145,7 +146,7 @@ def median_time(work: Callable[[], Any], repeats: int = 7, at_once: int = 10) ->
 
 
 def measure_ceilings() -> dict[str, float]:
-    """What the GPU does at most: bytes copied and 16-bit products, a second."""
+    """Measure the peak rates of the GPU: bytes copied and 16-bit products per second."""
     size = 1 << 30
     source, target = (torch.empty(size, dtype=torch.float32, device=DEVICE) for _ in range(2))
     copy = 8 * size / median_time(lambda: target.copy_(source)) / 1e9
@@ -156,8 +157,8 @@ def measure_ceilings() -> dict[str, float]:
 def measure_fit(
     rows: PackedRows, w: Tensor | None, start: Tensor, is_rectified: bool = False
 ) -> dict[str, Any]:
-    """Milliseconds of each pass, of the fit, wrong labels of the passes checked, shares scored and
-    in doubt.
+    """Return the milliseconds of each pass and of the fit, wrong labels in the checked passes, and
+    the shares of scored and doubtful rows.
     """
     passes = make_pass(rows, w, len(start), is_rectified)
     draw = torch.Generator(device=DEVICE).manual_seed(7)
@@ -175,7 +176,7 @@ def measure_fit(
         if not passes.graphs:
             passes.capture()
         torch.cuda.synchronize()
-        if fit < 0:  # checked pass by pass
+        if fit < 0:  # check each pass
             for t in range(PASSES):
                 M = passes.centroids()
                 (record,) = passes.run(1)
@@ -207,7 +208,7 @@ def measure_fit(
 
 
 def measure_assignment(rows: PackedRows, start: Tensor) -> dict[str, float]:
-    """The assignment kernel alone over all rows: milliseconds and its rates."""
+    """Measure the assignment kernel alone on all rows: milliseconds and rates."""
     passes = make_plain_pass(rows, None, len(start), False, use_bounds=False)
     passes.give(start)
     ms = median_time(lambda: passes.scoring.assign(-1, gather=False))
@@ -216,8 +217,8 @@ def measure_assignment(rows: PackedRows, start: Tensor) -> dict[str, float]:
 
 
 def measure_flash(rows: PackedRows, start: Tensor, dtype: torch.dtype) -> dict[str, float]:
-    """flash-kmeans on the mapped features, which it gets for free: assignment and update of the
-    first pass.
+    """Measure the first pass of flash-kmeans on the mapped features: assignment and update, without
+    the map.
     """
     from flash_kmeans.assign_euclid_triton import euclid_assign_triton
     from flash_kmeans.centroid_update_triton import triton_centroid_update_sorted_euclid
@@ -234,7 +235,7 @@ def measure_flash(rows: PackedRows, start: Tensor, dtype: torch.dtype) -> dict[s
 
 
 def measure_torch(rows: PackedRows, start: Tensor) -> dict[str, float]:
-    """Plain torch in float32: a product, argmax, and index_add, block by block."""
+    """Measure plain torch in float32: a product, argmax and index_add, in blocks."""
     X = torch.cat(
         [rows.grid(slice(at, at + BLOCK)).float() / GRID for at in range(0, rows.n, BLOCK)]
     )
@@ -250,7 +251,7 @@ def measure_torch(rows: PackedRows, start: Tensor) -> dict[str, float]:
 
 
 def measure_small() -> Iterator[dict[str, Any]]:
-    """Passes in one launch: the time of sixteen less that of one."""
+    """Measure passes in one launch: the time of sixteen passes minus that of one."""
     for n, d, k in ((178, 13, 3), (2000, 16, 10), (20_000, 16, 26)):
         shape = Shape(n, d, k, 4, 1.2)
         rows, _ = draw_rows(shape, 0.0, False)
@@ -319,7 +320,8 @@ def run(names: list[str], out: Path, peers: bool) -> None:
                     for peer, measure in PEERS.items() if peers else ():
                         try:
                             record(kind="peer", shape=name, peer=peer, **measure(rows, start))
-                        except Exception as error:  # a peer that cannot run a shape says so
+                        # record that a library does not support this shape
+                        except Exception as error:
                             record(kind="peer", shape=name, peer=peer, error=str(error)[:200])
                         torch.cuda.empty_cache()
                 del rows
@@ -328,7 +330,7 @@ def run(names: list[str], out: Path, peers: bool) -> None:
 
 
 def draw_start(rows: PackedRows, k: int) -> Tensor:
-    """Random rows; the mean of all where a cell is missing."""
+    """Return random rows. Missing cells are filled with the mean of all rows."""
     draw = torch.Generator(device=DEVICE).manual_seed(5)
     start = rows.grid(torch.randperm(rows.n, generator=draw, device=DEVICE)[:k])
     return torch.where(start == 0, rows.mean, start) if rows.has_missing else start
@@ -345,7 +347,7 @@ PEERS: dict[str, Callable[[PackedRows, Tensor], dict[str, float]]] = {
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("action", choices=["run", "table"])
-    parser.add_argument("names", nargs="*", help="shapes to run, or the file of a run")
+    parser.add_argument("names", nargs="*", help="shapes to run, or the output file of a run")
     parser.add_argument("--out", type=Path, default=Path("gpu.jsonl"))
     parser.add_argument("--no-peers", action="store_true")
     asked = parser.parse_args()

@@ -1,12 +1,12 @@
-"""Whole fits on a card from a NumPy array of the host to labels, beside the native engine and
-flash-kmeans.
+"""Time whole fits on a GPU, from a NumPy array on the host to labels, compared with the native
+engine and flash-kmeans.
 
     python benchmarks/gpu_fit.py [case ...] --out gpu_fit.jsonl
 
-Time is split by part: scale (with the rows that it is made of brought to the host), map (copy, map
-and packing), start (short fits), passes, and the rest (pre-images, answers). The copy alone is
-timed beside them. flash-kmeans gets the mapped features on the card for free and seeds itself; its
-objective is computed in float64 from its labels.
+The time is split into scale (including the copy of its sample to the host), map (copy, map and
+packing), start (short fits), passes, and the rest (pre-images, attributes). The copy is also timed
+alone. flash-kmeans gets the mapped features on the GPU and chooses its own start. Its objective is
+computed in float64 from its labels.
 """
 
 from __future__ import annotations
@@ -54,15 +54,15 @@ CASES: dict[str, tuple[Callable[[], np.ndarray], int]] = {
 
 @contextmanager
 def timed_parts(estimator: type, parts: dict[str, float]) -> Iterator[None]:
-    """Seconds of the parts of a fit, the card waited for after each."""
+    """Measure the seconds of the parts of a fit, and synchronize the GPU after each."""
 
     def timed(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
         def run(*arguments: Any, **options: Any) -> Any:
             started = time.perf_counter()
-            answer = work(*arguments, **options)
+            result = work(*arguments, **options)
             torch.cuda.synchronize()
             parts[name] = parts.get(name, 0.0) + time.perf_counter() - started
-            return answer
+            return result
 
         return run
 
@@ -77,15 +77,18 @@ def timed_parts(estimator: type, parts: dict[str, float]) -> Iterator[None]:
         yield
 
 
-def fit_on_card(estimator: type, X: np.ndarray, k: int) -> dict[str, Any]:
-    """The fastest of some fits at the defaults after a first that compiles, with its parts."""
+def fit_on_gpu(estimator: type, X: np.ndarray, k: int) -> dict[str, Any]:
+    """Return the fastest of several fits with defaults, with its parts. An earlier fit compiles the
+    kernels.
+    """
     fits = []
     for _ in range(1 + REPEATS):
         parts: dict[str, float] = {}
         started = time.perf_counter()
         with timed_parts(estimator, parts):
             model = estimator(k, random_state=0, engine="torch").fit(X)
-        parts["passes"] -= parts.get("start", 0.0)  # starts are made as the loop asks for them
+        # the loop runs the starts, so subtract their time
+        parts["passes"] -= parts.get("start", 0.0)
         fits.append((time.perf_counter() - started, parts, model))
     seconds, parts, model = min(fits[1:], key=lambda fit: fit[0])
     rest = seconds - sum(parts.values())
@@ -99,7 +102,7 @@ def fit_on_card(estimator: type, X: np.ndarray, k: int) -> dict[str, Any]:
     return record | {"inertia": model.inertia_, "model": model}
 
 
-def fit_on_processor(estimator: type, X: np.ndarray, k: int) -> dict[str, Any]:
+def fit_on_cpu(estimator: type, X: np.ndarray, k: int) -> dict[str, Any]:
     started = time.perf_counter()
     model = estimator(k, random_state=0, engine="native").fit(X)
     seconds = time.perf_counter() - started
@@ -120,8 +123,8 @@ def copy_seconds(X: np.ndarray) -> float:
 
 
 def flash_fit(model: Any, X: np.ndarray, k: int, dtype: torch.dtype) -> dict[str, float]:
-    """flash-kmeans on the mapped features of a fitted model, from its own start, as many passes at
-    most.
+    """Run flash-kmeans on the mapped features of a fitted model, from its own start, with at most
+    as many passes.
     """
     from flash_kmeans import batch_kmeans_Euclid
 
@@ -167,23 +170,23 @@ def main() -> None:
             k = CASES[name][1]
             record(case=name, contender="copy", seconds=copy_seconds(X))
             for estimator in (RectifiedEulerKMeans, EulerKMeans):
-                card = fit_on_card(estimator, X, k)
-                record(case=name, contender=f"{estimator.__name__} torch", **card)
+                on_gpu = fit_on_gpu(estimator, X, k)
+                record(case=name, contender=f"{estimator.__name__} torch", **on_gpu)
                 if not ENGINES["native"].missing():
-                    processor = fit_on_processor(estimator, X, k)
-                    same = is_same_fit(card["model"], processor["model"])
+                    on_cpu = fit_on_cpu(estimator, X, k)
+                    same = is_same_fit(on_gpu["model"], on_cpu["model"])
                     record(
                         case=name,
                         contender=f"{estimator.__name__} native",
                         same_bits=same,
-                        **processor,
+                        **on_cpu,
                     )
             for dtype in (torch.float16, torch.float32):
                 try:
                     record(
                         case=name,
                         contender=f"flash {dtype}",
-                        **flash_fit(card["model"], X, k, dtype),
+                        **flash_fit(on_gpu["model"], X, k, dtype),
                     )
                 except Exception as error:
                     record(case=name, contender=f"flash {dtype}", error=str(error)[:200])

@@ -1,4 +1,4 @@
-"""The table and the picture of a run of benchmarks/gpu.py."""
+"""The table and the plot of a run of benchmarks/gpu.py."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def write(records: Path, picture: Path) -> None:
           f"16-bit product {machine['product_TFLOP_s']:.0f} TFLOP/s\n")  # fmt: skip
     ours = {line["shape"]: line for line in lines if line["kind"] == "ours" and not line["variant"]}
     print(
-        "| shape | ms a pass of 20 | 11 to 20 | wrong labels | REK | 1 % missing | weights | "
-        "assignment kernel |"
+        "| shape | ms per pass (20 passes) | passes 11 to 20 | wrong labels | REK | "
+        "1 % missing | weights | assignment kernel |"
     )
     print("|---|---|---|---|---|---|---|---|")
     for shape, line in ours.items():
@@ -27,7 +27,11 @@ def write(records: Path, picture: Path) -> None:
         (line["shape"], line["peer"]): line.get("ms") for line in lines if line["kind"] == "peer"
     }
     names = list(dict.fromkeys(peer for _, peer in peers))
-    print("\n| shape | " + " | ".join(f"{name}, ms (times ours, late)" for name in names) + " |")
+    print(
+        "\n| shape | "
+        + " | ".join(f"{name}, ms (relative to rekmeans, in late passes)" for name in names)
+        + " |"
+    )
     print("|---" * (len(names) + 1) + "|")
     for shape, line in ours.items():
         cells = [_against(peers.get((shape, name)), line) for name in names]
@@ -37,12 +41,12 @@ def write(records: Path, picture: Path) -> None:
         ratios = [(ms / line["ms_fit"], ms / line["ms_late"]) for ms, line in pairs if ms]
         means = [math.exp(sum(math.log(pair[i]) for pair in ratios) / len(ratios)) for i in (0, 1)]
         print(
-            f"\n- {name}: {means[0]:.2f} times our time in the geometric mean, {means[1]:.2f} in "
-            f"late passes"
+            f"\n- {name}: {means[0]:.2f} times the time of rekmeans in the geometric mean, "
+            f"{means[1]:.2f} in late passes"
         )
     for line in lines:
         if line["kind"] == "small":
-            print(f"- {line['shape']}: {line['us_a_pass']:.1f} µs a pass in one launch")
+            print(f"- {line['shape']}: {line['us_a_pass']:.1f} µs per pass in one launch")
     draw(ours, peers, picture)
 
 
@@ -87,7 +91,7 @@ def _against(ms: float | None, line: dict[str, Any]) -> str:
 
 
 def draw(ours: dict[str, Any], peers: dict[tuple[str, str], float | None], picture: Path) -> None:
-    """The time of a pass of each peer over ours."""
+    """Plot the time of a pass of each library relative to rekmeans."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
@@ -102,7 +106,7 @@ def draw(ours: dict[str, Any], peers: dict[tuple[str, str], float | None], pictu
     axes.set(
         xscale="log",
         xlim=(1, None),
-        xlabel="time of a pass over ours, mean of 20 passes",
+        xlabel="time of a pass relative to rekmeans, mean of 20 passes",
         yticks=range(len(ours)),
     )
     axes.set_yticklabels(ours)

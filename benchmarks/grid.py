@@ -1,4 +1,4 @@
-"""The cases of the race as data: name, table, number of clusters."""
+"""The cases of the race: name, table and number of clusters."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-ALPHA = 1.0  # half-turns over a column's range
+ALPHA = 1.0  # half-turns over the range of a column
 
 
 @dataclass(frozen=True)
 class Case:
-    """A table and a number of clusters; `shared` names the file it needs in REKMEANS_DATA.
+    """A table and a number of clusters.
 
-    With `is_sparse` we get the table as CSR; peers get the same mapped rows as without, which are
-    dense for any map.
+    `shared` names the file that it needs in REKMEANS_DATA. If `is_sparse`, rekmeans gets the table
+    as CSR. Other libraries get the same mapped rows as without it, which are dense for any map.
     """
 
     name: str
@@ -35,7 +35,7 @@ def path_of(name: str) -> Path:
 
 
 def shared_set(name: str, rows: int | None = None) -> Callable[[], np.ndarray]:
-    """The float32 table of a shared set."""
+    """Return a function that loads the float32 table of a dataset."""
 
     def table() -> np.ndarray:
         with np.load(path_of(name)) as data:
@@ -45,7 +45,7 @@ def shared_set(name: str, rows: int | None = None) -> Callable[[], np.ndarray]:
 
 
 def pyramid(name: str) -> Callable[[], np.ndarray]:
-    """Spatial-pyramid counts divided by the row's number of patches."""
+    """Return a function that loads spatial-pyramid counts, divided by the number of patches."""
 
     def table() -> np.ndarray:
         X = shared_set(name)()
@@ -55,7 +55,9 @@ def pyramid(name: str) -> Callable[[], np.ndarray]:
 
 
 def overlapping(n: int, d: int, k: int) -> Callable[[], np.ndarray]:
-    """k normal clusters whose centres lie about as far apart as they are wide."""
+    """Return a function that draws k normal clusters whose centres are about as far apart as the
+    clusters are wide.
+    """
 
     def table() -> np.ndarray:
         random = np.random.default_rng(0)
@@ -79,12 +81,12 @@ CASES = (
     Case("drawn-200k-36-100", 100, overlapping(200_000, 36, 100)),
 )
 
-GROWTH = {  # one of n, d, k grows over two decades, the others stay
+GROWTH = {  # one of n, d and k grows by two orders of magnitude, the others are constant
     "n": [(n, 32, 32) for n in (10_000, 30_000, 100_000, 300_000, 1_000_000)],
     "d": [(20_000, d, 32) for d in (8, 24, 80, 240, 800)],
     "k": [(50_000, 32, k) for k in (8, 24, 80, 240, 800)],
 }
-FIT_GROWTH = {  # the same of whole fits
+FIT_GROWTH = {  # the same for whole fits
     "n": [(n, 16, 10) for n in (1_000, 10_000, 100_000, 1_000_000, 10_000_000)],
     "d": [(20_000, d, 10) for d in (4, 16, 64, 256, 1024)],
     "k": [(100_000, 16, k) for k in (4, 16, 64, 256, 1024)],

@@ -1,11 +1,11 @@
-"""How a plain pass and a whole fit grow with n, d and k, beside the sgemm rate and the memory
-bandwidth.
+"""Measure how the time of a plain pass and of a whole fit grows with n, d and k, compared with the
+sgemm rate and the memory bandwidth.
 
     python benchmarks/growth.py growth.jsonl [growth.png]
 
 A plain pass scores every row (no skipping). Rates count 2 n (2d) k operations and 8 n d bytes. A
-whole fit is that of RectifiedEulerKMeans at its defaults, of k normal groups far apart, so that the
-number of passes stays about the same.
+whole fit is a RectifiedEulerKMeans fit with defaults, for k normal groups that are far apart, so
+that the number of passes stays about the same.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def fastest(work: Callable[[], object]) -> float:
 
 
 def plain_pass(n: int, d: int, k: int, may_quantize: bool) -> float:
-    """Seconds of one pass over normal rows, after one that set the labels."""
+    """Return the seconds of one pass over normal rows, after a pass that sets the labels."""
     X = np.random.default_rng(0).standard_normal((n, d)).astype(np.float32)
     table = MemoryTable(X)
     rows = NativeRows(Euler(range_scale(table.column_summary()), "wrap", 0.9), table)
@@ -51,7 +51,9 @@ def plain_pass(n: int, d: int, k: int, may_quantize: bool) -> float:
 
 
 def whole_fit(n: int, d: int, k: int) -> dict[str, float]:
-    """Seconds and passes of a fit from a table in memory to labels; the fastest of some."""
+    """Return the seconds and passes of the fastest of several fits, from a table in memory to
+    labels.
+    """
     random = np.random.default_rng(0)
     X = random.normal(0, 4, (k, d))[random.integers(0, k, n)] + random.standard_normal((n, d))
     models = [RectifiedEulerKMeans(k, random_state=seed) for seed in range(REPEATS)]
@@ -61,7 +63,7 @@ def whole_fit(n: int, d: int, k: int) -> dict[str, float]:
 
 
 def sgemm_rate() -> float:
-    """Operations a second of a large float32 product."""
+    """Return the operations per second of a large float32 product."""
     A, B = (
         np.random.default_rng(0).standard_normal(s).astype(np.float32)
         for s in ((20_000, 1568), (1568, 256))
@@ -70,7 +72,9 @@ def sgemm_rate() -> float:
 
 
 def bandwidth() -> float:
-    """Bytes a second of reading rows larger than the cache: one pass for a single centroid."""
+    """Return the bytes per second of reading rows that are larger than the cache, in a pass for a
+    single centroid.
+    """
     n, d = 1_000_000, 64
     A = np.ones((n, 2 * d), np.float32)
     v = np.ones(2 * d, np.float32)
@@ -115,8 +119,8 @@ def plot(records: list[dict], picture: Path) -> None:
     for axis, panel in zip(GROWTH, axes, strict=True):
         here = [record for record in records if record["axis"] == axis]
         kinds = {
-            "a pass in float32": [r for r in here if r.get("quantized") is False],
-            "a pass, 8 bits first": [r for r in here if r.get("quantized")],
+            "pass in float32": [r for r in here if r.get("quantized") is False],
+            "pass with 8 bits first": [r for r in here if r.get("quantized")],
             "a whole fit": [r for r in here if "whole" in r],
         }
         for name, some in kinds.items():

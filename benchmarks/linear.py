@@ -1,12 +1,12 @@
-"""Time of a fit against the rows: rectified RBF k-means and REK, linear; RBF k-means by the matrix
-of all pairs, not.
+"""Time of a fit by the number of rows: rectified RBF k-means and REK are linear, RBF k-means with
+the matrix of all pairs is not.
 
     python benchmarks/linear.py linear.jsonl [linear.png]
 
-Normal groups, 16 columns, k = 10, one start at the defaults of each estimator, this process alone.
-Medians of repeats taken in turn; a fit begins with the table in memory and ends with labels,
-centroids and pre-images. `passes` are those of the fit, so that seconds a pass can be compared
-where methods stop at different passes.
+The tables have normal groups, 16 columns and k = 10. Each estimator fits one start with its
+defaults, without other processes. Times are medians of alternating repeats, from the table in
+memory to labels, centroids and pre-images. `passes` is the number of passes of a fit, so that the
+time of a pass can be compared between methods that stop after different numbers of passes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ SIZES = (1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000)
 COLUMNS = 16
 K = 10
 REPEATS = 3
-PAIRED = 10_000  # rows up to which the fit by pairs is timed; above, only its refusal
+# largest number of rows for which the fit with all pairs is timed; above, only its error is
+# recorded
+PAIRED = 10_000
 METHODS: dict[str, Callable[[], Any]] = {
     "REK": lambda: RectifiedEulerKMeans(K, random_state=0),
     "rectified RBF": lambda: KernelKMeans(K, kernel="rbf", random_state=0),
@@ -39,7 +41,9 @@ METHODS: dict[str, Callable[[], Any]] = {
 
 
 def rows(n: int) -> np.ndarray:
-    """Twice as many overlapping normal groups as clusters: no fit ends after a few passes."""
+    """Return twice as many overlapping normal groups as clusters, so that no fit ends after a few
+    passes.
+    """
     random = np.random.default_rng(0)
     return random.normal(0, 2.0, (2 * K, COLUMNS))[
         random.integers(0, 2 * K, n)
@@ -53,7 +57,7 @@ def time_fit(method: str, X: np.ndarray) -> tuple[float, Any]:
 
 
 def measure_fits(n: int) -> list[dict[str, Any]]:
-    """A record for each method: median seconds and passes, or why it is refused."""
+    """Return a record for each method: median seconds and passes, or the error message."""
     X = rows(n)
     methods = [method for method in METHODS if n <= PAIRED or "pairs" not in method]
     seconds: dict[str, list[float]] = {method: [] for method in methods}
@@ -61,7 +65,7 @@ def measure_fits(n: int) -> list[dict[str, Any]]:
     for repeat in range(REPEATS):
         for method in methods:
             if repeat and n == PAIRED and "pairs" in method:
-                continue  # a minute each
+                continue  # these take a minute each
             time, model = time_fit(method, X)
             seconds[method].append(time)
             passes[method] = int(model.n_iter_)
@@ -70,15 +74,15 @@ def measure_fits(n: int) -> list[dict[str, Any]]:
         for m in methods
     ]
     refused = [
-        {"n": n, "method": method, "refused": refusal(method, X)}
+        {"n": n, "method": method, "refused": error_message(method, X)}
         for method in METHODS
         if method not in methods
     ]
     return records + refused
 
 
-def refusal(method: str, X: np.ndarray) -> str | None:
-    """The sentence with which a fit on all rows is refused; None where it would only be slow."""
+def error_message(method: str, X: np.ndarray) -> str | None:
+    """Return the error message of a fit on all rows, or None if the fit would only be slow."""
     if len(X) <= MOST_PAIRED:
         return None
     try:
@@ -103,7 +107,7 @@ def plot(records: list[dict[str, Any]], picture: Path) -> None:
             lw=1.2,
             label=method,
         )
-    ax.set(xlabel="rows", ylabel="seconds of a fit", title=f"{COLUMNS} columns, k = {K}")
+    ax.set(xlabel="rows", ylabel="seconds per fit", title=f"{COLUMNS} columns, k = {K}")
     ax.spines[["top", "right"]].set_visible(False)
     ax.legend(frameon=False)
     figure.savefig(picture, dpi=130, metadata={"Software": None})
@@ -128,11 +132,11 @@ def print_table(records: list[dict[str, Any]]) -> None:
         )
 
 
-def main(out: Path, picture: Path | None, most: int) -> None:
+def main(out: Path, picture: Path | None, max_rows: int) -> None:
     warnings.simplefilter("ignore")
     records = []
     for n in SIZES:
-        if n <= most:
+        if n <= max_rows:
             records += measure_fits(n)
             print(
                 *(json.dumps(record) for record in records[-len(METHODS) :]), sep="\n", flush=True

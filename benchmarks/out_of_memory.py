@@ -1,17 +1,19 @@
-"""Passes over rows that are not in memory, beside the rate of reading them and the pass over the
-same rows in memory.
+"""Time passes over out-of-core tables, compared with the rate of reading them and with passes in
+memory.
 
     python benchmarks/out_of_memory.py FOLDER [parquet | array | resident | growth ...]
 
-FOLDER gets the tables (3 GB; `resident` 1 GB more) and keeps them. Groups are normal and overlap; k
-= 10 unless said. A fit is that of the defaults, all passes of it are counted, the first too, in
-which every row is mapped. pyarrow and the fits take turns in one process; rates are of float64
-cells.
+FOLDER gets the tables (3 GB, and 1 GB more for `resident`) and keeps them. Groups are normal and
+overlap, with k = 10 unless stated otherwise. Fits use the defaults. All their passes are counted,
+including the first one, which maps every row. pyarrow and the fits alternate in one process. Rates
+refer to float64 cells.
 
-parquet   passes of a fit, beside `to_batches` of the same files with the same number of threads
-array     passes of a fit of a .npy file and of a memmap in the page cache, beside the same rows in
-memory resident  the largest memory of a process that fits 24 million rows x 32 (6.1 GB) in parquet
-growth    seconds a pass of 10^6 to 3 x 10^7 rows in parquet
+- parquet: passes of a fit, compared with `to_batches` on the same files with the same number of
+  threads
+- array: passes of a fit of a .npy file and of a memmap in the page cache, compared with the same
+  rows in memory
+- resident: the peak memory of a process that fits 24 million rows x 32 (6.1 GB) in parquet
+- growth: seconds per pass for 10^6 to 3 x 10^7 rows in parquet
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ MAX_ITER = 20
 
 
 def drawn_rows(number: int, n: int, decimals: int | None = None) -> Any:
-    """Rows of normal groups: the file of this number of a table."""
+    """Return rows of normal groups for one file of a table."""
     centres = np.random.default_rng(0).normal(0, 0.6, (GROUPS, D))
     random = np.random.default_rng(number + 1)
     X = centres[random.integers(0, GROUPS, n)] + random.standard_normal((n, D))
@@ -50,7 +52,7 @@ def drawn_rows(number: int, n: int, decimals: int | None = None) -> Any:
 
 
 def parquet_table(folder: Path, n: int, decimals: int | None = None) -> Path:
-    """A folder of parquet files as pyarrow writes them, made where it is not there yet."""
+    """Return a folder of parquet files that pyarrow writes, created if it does not exist."""
     folder.mkdir(parents=True, exist_ok=True)
     for number, at in enumerate(range(0, n, FILE_ROWS)):
         path = folder / f"{number:03}.parquet"
@@ -73,8 +75,8 @@ def npy_table(path: Path, n: int) -> Path:
 
 
 def decode_seconds(folder: Path) -> float:
-    """Seconds in which pyarrow decodes all files: with its own options, or reading little ahead,
-    the faster.
+    """Return the seconds in which pyarrow decodes all files, with its defaults or with little
+    read-ahead, whichever is faster.
     """
     data = dataset.dataset(str(folder), format="parquet")
     return min(
@@ -94,14 +96,14 @@ def _scan_seconds(data: Any, **options: int) -> float:
 
 
 def fit_seconds(X: Any, k: int, memory_limit: str | None = LIMIT) -> Any:
-    """Seconds of each pass of a fit."""
+    """Return the seconds of each pass of a fit."""
     model = RectifiedEulerKMeans(k, random_state=0, max_iter=MAX_ITER, memory_limit=memory_limit)
     return model.fit(X).history_["seconds"]
 
 
 def pass_line(name: str, n: int, passes: Any, other: str, seconds: float) -> str:
-    """A row of the table: the mean pass and the median of those after the first, as shares of
-    another's rate.
+    """Return a row of the table: the mean pass and the median of later passes, relative to the rate
+    of `other`.
     """
     shares = " | ".join(
         f"{100 * seconds / one:.0f} %" for one in (passes.mean(), np.median(passes[1:]))
@@ -143,9 +145,7 @@ def measure_parquet(folder: Path) -> None:
         )
         passes = np.median([fit_seconds(str(table), 10, None) for _ in range(REPEATS)], axis=0)
         print(
-            pass_line(
-                "the same without a limit", n, passes, "pyarrow", median(r[0] for r in rounds)
-            ),
+            pass_line("without a limit", n, passes, "pyarrow", median(r[0] for r in rounds)),
             flush=True,
         )
 
@@ -156,8 +156,8 @@ def measure_arrays(folder: Path) -> None:
     X = np.load(path)
     print("\n" + HEAD)
     for k, limit, in_memory in (
-        (10, LIMIT, "mapped anew"),
-        (100, LIMIT, "mapped anew"),
+        (10, LIMIT, "mapped again"),
+        (100, LIMIT, "mapped again"),
         (100, None, "kept"),
     ):
         forms = {".npy": str(path), "memmap": np.load(path, mmap_mode="r")}
@@ -193,12 +193,12 @@ print(peak // 1000, round(seconds, 1), round(mean_seconds, 2), len(model.labels_
 
 def measure_resident(folder: Path) -> None:
     table = parquet_table(folder / "resident", 24_000_000, 2)
-    print("\n| rows | memory_limit | largest resident | fit | mean pass |\n|---|---|---|---|---|")
+    print("\n| rows | memory_limit | peak memory | fit | mean pass |\n|---|---|---|---|---|")
     for limit in ("600MB", "300MB"):
-        answer = subprocess.check_output(
+        result = subprocess.check_output(
             [sys.executable, "-c", RESIDENT, str(table), limit], text=True
         )
-        peak, seconds, mean, n = answer.split()
+        peak, seconds, mean, n = result.split()
         print(
             f"| {int(n):,} x {D} in parquet | {limit} | {peak} MB | {seconds} s | {mean} s |",
             flush=True,
@@ -206,7 +206,9 @@ def measure_resident(folder: Path) -> None:
 
 
 def measure_growth(folder: Path) -> None:
-    print("\n| rows | first pass | a row | median of the others | a row |\n|---|---|---|---|---|")
+    print(
+        "\n| rows | first pass | per row | median of the others | per row |\n|---|---|---|---|---|"
+    )
     table = parquet_table(folder / "resident", 24_000_000, 2)
     files = sorted(map(str, table.glob("*.parquet")))
     for count in (1, 3, 10, 24):
@@ -229,9 +231,9 @@ MEASURES = {
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("folder", type=Path, help="gets the tables, and keeps them")
+    parser.add_argument("folder", type=Path, help="folder for the tables, which are kept")
     parser.add_argument(
-        "names", nargs="*", metavar="measure", help=f"of {', '.join(MEASURES)}; all unless said"
+        "names", nargs="*", metavar="measure", help=f"of {', '.join(MEASURES)}; default: all"
     )
     asked = parser.parse_args()
     warnings.simplefilter("ignore")

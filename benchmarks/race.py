@@ -1,16 +1,14 @@
-"""The race: every contender on every case, each run in a process of its own, to JSON lines; then a
-table and a plot.
+"""Race every contender on every case, each run in a separate process, and write JSON lines, a table
+and a plot.
 
     python benchmarks/race.py run --out race.jsonl [--only CASE] [--repeats 5]
     python benchmarks/race.py table race.jsonl
     python benchmarks/race.py plot race.jsonl race.png
     python benchmarks/race.py compare before/src after/src --out builds.jsonl [--repeats 7]
 
-`compare` races two builds of rekmeans in turns; each folder holds the package and its compiled
-core.
-
-A run's time is the fit alone: reading, importing and, for peers, mapping are done before the clock
-starts.
+`compare` alternates between two builds of rekmeans. Each folder contains the package and its
+compiled core. The time of a run is the fit alone: reading, importing and, for other libraries,
+mapping are done before the clock starts.
 """
 
 from __future__ import annotations
@@ -37,12 +35,12 @@ from contenders import CAP, CONTENDERS, Problem
 from grid import ALPHA, CASES, Case
 
 OURS = "rekmeans"
-BESIDE = ("rekmeans-rek",)  # another objective: shown beside, not raced
+BESIDE = ("rekmeans-rek",)  # has a different objective: shown, but not part of the race
 
 
 def prepare_case(case: Case, folder: Path) -> Path:
-    """The case's raw and mapped rows and start as .npy files, and how many passes plain Lloyd
-    takes.
+    """Write the raw rows, mapped rows and start of a case as .npy files, with the number of passes
+    of plain Lloyd.
     """
     from rekmeans import EulerKMeans, EulerMap
 
@@ -66,7 +64,7 @@ def prepare_case(case: Case, folder: Path) -> Path:
 
 
 def one(contender: str, folder: Path) -> None:
-    """One timed fit; prints its record."""
+    """Run one timed fit and print its record."""
     problem = Problem(
         *(np.load(folder / f"{name}.npy") for name in "XSFC"), int((folder / "passes").read_text())
     )
@@ -74,7 +72,7 @@ def one(contender: str, folder: Path) -> None:
         problem = problem._replace(X=sparse.load_npz(folder / "X.npz"))
     run = CONTENDERS[contender].run
     small = Problem(*(array[: 4 * len(problem.C)] for array in problem[:4]), 2)
-    run(small)  # imports, thread pools, code paths
+    run(small)  # warm up imports, thread pools and code paths
     before = fresh_peak()
     started = perf_counter()
     outcome = run(problem)
@@ -88,9 +86,8 @@ def one(contender: str, folder: Path) -> None:
 
 
 def memory(name: str) -> float:
-    """A line of the process's memory in KiB:
-
-    VmRSS now, VmHWM at its peak; NaN where the system does not report it.
+    """Return a memory statistic of this process in KiB: VmRSS (current) or VmHWM (peak), or NaN if
+    the system does not report it.
     """
     try:
         lines = Path("/proc/self/status").read_text().splitlines()
@@ -100,7 +97,7 @@ def memory(name: str) -> float:
 
 
 def fresh_peak() -> float:
-    """Memory in use, from which the peak is counted anew."""
+    """Reset the peak memory and return the memory in use."""
     peak = Path("/proc/self/clear_refs")
     if peak.exists():
         peak.write_text("5")
@@ -108,8 +105,8 @@ def fresh_peak() -> float:
 
 
 def objective(F: np.ndarray, labels: np.ndarray, k: int) -> float:
-    """Half the squared distance to the cluster means, in float64, of the labels alone: the same
-    yardstick for all.
+    """Return half the sum of squared distances to the cluster means, in float64, computed only from
+    the labels.
     """
     total = 0.0
     for c in range(k):
@@ -139,7 +136,7 @@ def run(out: Path, only: str | None, repeats: int, skip: set[str]) -> None:
 
 
 def run_one(contender: str, folder: str, *options: str) -> dict[str, Any]:
-    """Return the record of one run in a process of its own, or its error."""
+    """Return the record of one run in a separate process, or its error."""
     done = subprocess.run(
         [sys.executable, __file__, "one", contender, folder, *options],
         capture_output=True,
@@ -152,14 +149,14 @@ def run_one(contender: str, folder: str, *options: str) -> dict[str, Any]:
 
 
 def write_record(lines: TextIO, record: dict[str, Any]) -> None:
-    """Append a record with the machine it was measured on."""
+    """Append a record with the description of this machine."""
     lines.write(json.dumps(record | machine()) + "\n")
     lines.flush()
     print(record, file=sys.stderr)
 
 
 def import_build(build: Path) -> None:
-    """Import rekmeans from this folder, also where it is installed as an editable package."""
+    """Import rekmeans from this folder, even if it is installed as an editable package."""
     sys.meta_path[:] = [
         finder for finder in sys.meta_path if "editable" not in type(finder).__module__
     ]
@@ -171,7 +168,7 @@ def import_build(build: Path) -> None:
 
 
 def compare(builds: Sequence[Path], out: Path, only: str | None, repeats: int) -> None:
-    """Time each case with two builds of rekmeans in turns and print the medians."""
+    """Time each case with two alternating builds of rekmeans and print the medians."""
     with out.open("a") as lines:
         for case in CASES:
             if (only and case.name != only) or not case.available():
@@ -188,14 +185,14 @@ def compare(builds: Sequence[Path], out: Path, only: str | None, repeats: int) -
     before, after = map(str, builds)
     for case_name, runs in medians(out).items():
         if runs[before]["objective"] != runs[after]["objective"]:
-            print(f"{case_name}: the builds differ in their answers")
+            print(f"{case_name}: the builds give different results")
         seconds = [runs[name]["seconds"] for name in (before, after)]
         ratio = seconds[1] / seconds[0]
         print(f"| {case_name} | {seconds[0]:.3f} | {seconds[1]:.3f} | {ratio:.3f} |")
 
 
 def medians(path: Path) -> dict[str, dict[str, dict[str, float]]]:
-    """case -> contender -> medians."""
+    """Return the medians by case and contender."""
     records = [r for r in map(json.loads, path.read_text().splitlines()) if "seconds" in r]
     key = lambda r: (r["case"], r["contender"])  # noqa: E731
     found: dict[str, dict[str, dict[str, float]]] = {}
@@ -209,7 +206,7 @@ def medians(path: Path) -> dict[str, dict[str, dict[str, float]]]:
 
 
 def ratios(found: dict[str, dict[str, dict[str, float]]]) -> dict[str, tuple[str, float]]:
-    """case -> the fastest peer and how many times longer it takes than we do."""
+    """Return the fastest other library for each case, with its time relative to rekmeans."""
     best = {}
     for case, runs in found.items():
         peers = {
@@ -224,8 +221,8 @@ def ratios(found: dict[str, dict[str, dict[str, float]]]) -> dict[str, tuple[str
 def table(path: Path) -> None:
     found = medians(path)
     print(
-        "| case | contender | seconds | passes | ms a pass | objective | memory grown, MB | times "
-        "ours |"
+        "| case | contender | seconds | passes | ms per pass | objective | additional memory, MB | "
+        "relative time |"
     )
     print("|---|---|---|---|---|---|---|---|")
     for case, runs in found.items():
@@ -239,7 +236,7 @@ def table(path: Path) -> None:
     best = ratios(found)
     print()
     for case, (name, ratio) in best.items():
-        print(f"- {case}: fastest peer {name}, {ratio:.2f} times our time")
+        print(f"- {case}: fastest other library {name}, {ratio:.2f} times the time of rekmeans")
     print(
         f"- geometric mean over {len(best)} cases: "
         f"{geometric_mean(r for _, r in best.values()):.2f}"
@@ -254,13 +251,16 @@ def plot(path: Path, picture: Path) -> None:
     bars = axis.barh(list(best), [ratio for _, ratio in best.values()], color="C0")
     axis.bar_label(bars, [f"{ratio:.1f} x ({name})" for name, ratio in best.values()], padding=4)
     axis.axvline(1, color="0.3", lw=1)
-    axis.set(xlabel="time of the fastest peer / our time, to convergence", xlim=(0, None))
+    axis.set(
+        xlabel="time of the fastest other library / time of rekmeans, to convergence",
+        xlim=(0, None),
+    )
     axis.margins(x=0.25)
     figure.savefig(picture, dpi=130)
 
 
 def machine() -> dict[str, Any]:
-    """What the race runs on."""
+    """Return a description of this machine."""
     return {"processor": _processor(), "cores": os.cpu_count(), "python": platform.python_version()}
 
 

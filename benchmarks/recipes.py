@@ -1,6 +1,4 @@
-"""What people do against gross errors without us: recipes round scikit-learn's k-means, each (X, k,
-seed) -> labels.
-"""
+"""Common recipes against gross errors with scikit-learn's k-means, each (X, k, seed) -> labels."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from sklearn.preprocessing import RobustScaler, StandardScaler
 
 from rekmeans_paper.kernel_study_fits import N_STARTS
 
-TRIMMED = 0.25  # of the rows that trimmed k-means leaves out of its means
+TRIMMED = 0.25  # share of the rows that trimmed k-means excludes from its means
 TRIM_PASSES = 30
 
 
@@ -20,7 +18,7 @@ def kmeans(X: np.ndarray, k: int, seed: int) -> KMeans:
 
 
 def fences_and_medians(X: np.ndarray, k: int, seed: int) -> np.ndarray:
-    """Cells outside Tukey's fences become the median of their column; then z-scores."""
+    """Replace cells outside Tukey's fences by the median of their column, then compute z-scores."""
     low, median, high = np.quantile(X, [0.25, 0.5, 0.75], axis=0)
     reach = 1.5 * (high - low)
     filled = np.where((X < low - reach) | (X > high + reach), median, X)
@@ -28,13 +26,13 @@ def fences_and_medians(X: np.ndarray, k: int, seed: int) -> np.ndarray:
 
 
 def ranks(X: np.ndarray, k: int, seed: int) -> np.ndarray:
-    """Each column by the ranks of its cells."""
+    """Replace each column by the ranks of its cells."""
     return kmeans(np.argsort(np.argsort(X, axis=0), axis=0) / len(X), k, seed).labels_
 
 
 def isolation_forest(X: np.ndarray, k: int, seed: int) -> np.ndarray:
-    """Rows that an isolation forest calls outliers take no part; all rows go to the nearest
-    mean.
+    """Exclude rows that an isolation forest marks as outliers from the fit, and assign all rows to
+    the nearest mean.
     """
     inliers = IsolationForest(random_state=seed).fit_predict(X) > 0
     scaler = StandardScaler().fit(X[inliers])
@@ -42,8 +40,8 @@ def isolation_forest(X: np.ndarray, k: int, seed: int) -> np.ndarray:
 
 
 def trimmed(X: np.ndarray, k: int, seed: int) -> np.ndarray:
-    """Trimmed k-means on robustly scaled columns: the farthest quarter of the rows does not move
-    the means.
+    """Run trimmed k-means on robustly scaled columns: the farthest quarter of the rows does not
+    affect the means.
     """
     Z = RobustScaler().fit_transform(X)
     centres = kmeans(Z, k, seed).cluster_centers_
@@ -63,7 +61,7 @@ def trimmed(X: np.ndarray, k: int, seed: int) -> np.ndarray:
 
 
 def robust_scaler(X: np.ndarray, k: int, seed: int) -> np.ndarray:
-    """Columns less their median, over their quartile range."""
+    """Subtract the median from each column and divide by its interquartile range."""
     return kmeans(RobustScaler().fit_transform(X), k, seed).labels_
 
 

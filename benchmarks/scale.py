@@ -1,11 +1,11 @@
-"""The default scale on drawn tables: far groups, ordinary mixtures, tied columns, and groups seen
-where there are none.
+"""Evaluate the default scale on synthetic tables: far groups, ordinary mixtures, tied columns, and
+false detections of groups.
 
-    python benchmarks/scale.py             # all tables of docs/defaults.md that need no data set
-    python benchmarks/scale.py mixtures    # one of groups, mixtures, ties, alarms
+    python benchmarks/scale.py           # all tables in docs/defaults.md that need no dataset
+    python benchmarks/scale.py mixtures  # one of groups, mixtures, ties, alarms
 
-Measure: mean adjusted Rand index with the drawn groups, one call of fit with the true number of
-clusters.
+The measure is the mean adjusted Rand index with the true groups, for one call of fit with the true
+number of clusters.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from rekmeans.table import MemoryTable
 Table = tuple[np.ndarray, np.ndarray]
 ROWS = 1000
 ALARM_COLUMNS = 2000
-ERRORS = 15.0  # standard deviations
+ERRORS = 15.0  # distance of errors in standard deviations
 
 
-def ours(scale: str) -> Callable[[np.ndarray, int], np.ndarray]:
+def rekmeans_method(scale: str) -> Callable[[np.ndarray, int], np.ndarray]:
     return lambda X, k: RectifiedEulerKMeans(
         k, scale=scale, random_state=0, n_threads=1
     ).fit_predict(X)
@@ -44,19 +44,21 @@ def kmeans(n_init: int) -> Callable[[np.ndarray, int], np.ndarray]:
 
 
 METHODS = {
-    "REK": ours("robust"),
-    "REK range": ours("range"),
+    "REK": rekmeans_method("robust"),
+    "REK range": rekmeans_method("range"),
     "k-means z": kmeans(1),
     "k-means z, best of 10": kmeans(10),
 }
 
 
-def groups(seed: int, share: float, away: float, n_groups: int, columns: str, dirt: float) -> Table:
-    """A large group and one or two of this share, so many sigmas away on all five columns or on one
-    of them each.
+def groups(
+    seed: int, share: float, away: float, n_groups: int, columns: str, damage: float
+) -> Table:
+    """Return a large group and one or two groups of this share, `away` sigmas apart on all five
+    columns or on one column each.
     """
     random = np.random.default_rng(
-        [11, seed, int(share * 1000), int(away), n_groups, len(columns), int(dirt * 100)]
+        [11, seed, int(share * 1000), int(away), n_groups, len(columns), int(damage * 100)]
     )
     y = random.choice(n_groups, ROWS, p=[1 - share * (n_groups - 1)] + [share] * (n_groups - 1))
     X = random.normal(size=(ROWS, 5))
@@ -65,12 +67,12 @@ def groups(seed: int, share: float, away: float, n_groups: int, columns: str, di
         X[y == group] += (
             np.where(np.arange(5) == group - 1, offsets, 0) if columns == "one" else offsets
         )
-    X = np.where(random.random(X.shape) < dirt, ERRORS * random.normal(size=X.shape), X)
+    X = np.where(random.random(X.shape) < damage, ERRORS * random.normal(size=X.shape), X)
     return X * 10 ** random.uniform(-2, 3, 5), y
 
 
 def mixture(seed: int) -> Table:
-    """2-12 groups of very unequal size and spread, 2-10 columns in different units."""
+    """Return 2-12 groups of very unequal size and spread, in 2-10 columns with different units."""
     random = np.random.default_rng([7, seed])
     k, d, n = (
         int(random.integers(2, 13)),
@@ -88,15 +90,15 @@ def mixture(seed: int) -> Table:
     return X * 10 ** random.uniform(-2, 3, d) + random.normal(0, 100, d), y
 
 
-def tied(kind: str, seed: int, dirt: tuple[str, float] | None = None) -> Table:
-    """A table of one kind of columns, with codes or errors in a share of its cells."""
+def tied(kind: str, seed: int, damage: tuple[str, float] | None = None) -> Table:
+    """Return a table with one kind of columns, with codes or errors in a share of its cells."""
     random = np.random.default_rng([13, seed, sum(map(ord, kind))])
     k, d = int(random.integers(2, 6)), int(random.integers(6, 15))
     y = random.choice(k, ROWS, p=random.dirichlet(np.full(k, 5.0)))
     X = TIED[kind](random, y, k, d)
-    if dirt is None:
+    if damage is None:
         return X, y
-    what, share = dirt
+    what, share = damage
     errors = X.mean(axis=0) + ERRORS * X.std(axis=0) * random.normal(size=X.shape)
     return np.where(
         random.random(X.shape) < share, errors if what == "errors" else float(what), X
@@ -155,7 +157,7 @@ TIED = {
 
 
 def scores(tables: Iterable[Table]) -> dict[str, np.ndarray]:
-    """The adjusted Rand index of each method on each table."""
+    """Return the adjusted Rand index of each method on each table."""
     drawn = list(tables)
     jobs = [(name, table) for name in METHODS for table in drawn]
     found = np.array(Parallel(n_jobs=2)(delayed(score)(*job) for job in jobs)).reshape(
@@ -179,7 +181,7 @@ def print_row(name: str, found: dict[str, np.ndarray]) -> None:
 
 
 def print_groups() -> None:
-    for columns, n_groups, dirt in [
+    for columns, n_groups, damage in [
         ("all", 2, 0),
         ("all", 2, 0.1),
         ("all", 3, 0),
@@ -189,10 +191,11 @@ def print_groups() -> None:
     ]:
         cases = product(range(3), (0.2, 0.1, 0.05), (6, 10, 20, 50, 100))
         found = scores(
-            groups(seed, share, away, n_groups, columns, dirt) for seed, share, away in cases
+            groups(seed, share, away, n_groups, columns, damage) for seed, share, away in cases
         )
         print_row(
-            f"{n_groups} groups, {columns} of five columns{', 10 % errors' if dirt else ''}", found
+            f"{n_groups} groups, {columns} of five columns{', 10 % errors' if damage else ''}",
+            found,
         )
 
 
@@ -218,7 +221,7 @@ def print_ties() -> None:
 
 
 def alarm_columns(kind: str, n: int, count: int) -> np.ndarray:
-    """Columns without a far group, (n, count)."""
+    """Return columns without a far group, (n, count)."""
     random = np.random.default_rng([5, n, sum(map(ord, kind))])
     shares = random.choice([0.05, 0.1, 0.2, 0.3], count)
     bulk, z = random.normal(size=(n, count)), random.normal(size=(n, count))

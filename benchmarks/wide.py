@@ -1,11 +1,11 @@
-"""Wide tables of counts, mostly zero: seconds, passes and memory of a fit, the table given dense
-and as CSR.
+"""Wide tables of counts with mostly zeros: seconds, passes and memory of a fit, for dense and CSR
+input.
 
-    python benchmarks/wide.py sets     # the sets of pictures in the folder that REKMEANS_DATA
-    names, rows of sum 1 python benchmarks/wide.py drawn    # 29 780 x 10 752 counts of 256 classes,
-    drawn like a spatial pyramid's
+    python benchmarks/wide.py sets   # image datasets in REKMEANS_DATA, with rows of sum 1
+    python benchmarks/wide.py drawn  # synthetic counts, like those of a spatial pyramid
 
-Each fit runs in a process of its own; the same checksum of labels says the same bits.
+The synthetic table has 29 780 x 10 752 counts of 256 classes. Each fit runs in a separate process.
+Equal checksums of labels mean equal bits.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from scipy import sparse
 from race import fresh_peak, memory
 from rekmeans import EulerKMeans, RectifiedEulerKMeans
 
-SETS = {"sports8_spm": 8, "scene13_spm": 13, "tinyimagenet12_spm": 12, "caltech101_spm": 101}
+DATASETS = {"sports8_spm": 8, "scene13_spm": 13, "tinyimagenet12_spm": 12, "caltech101_spm": 101}
 METHODS = {"EulerK": EulerKMeans, "REK": RectifiedEulerKMeans}
 FORMS = ("dense", "CSR")
-# of Caltech 256
+# sizes of Caltech 256
 ROWS = 29_780
 WORDS = 512
 CLASSES = 256
-PATCHES = (700, 1500)  # of a picture
-# concentration of the words of a class: one count in eight is not zero, as of photographs
+PATCHES = (700, 1500)  # smallest and largest number of patches per image
+# concentration of the words of a class: one in eight counts is nonzero, as in photographs
 GRAIN = 0.02
-COMMON = 0.3  # and of those that all share
-OWN = 0.7  # share of a cell's words that its class decides
-STEEP = 300.0  # alpha of rows of sum 1
-SLOW = 0.09  # alpha of the counts themselves: rows of sum 3 300 turn as far as at 300
+COMMON = 0.3  # concentration of the words that all classes share
+OWN = 0.7  # share of a cell's words that depends on its class
+STEEP = 300.0  # alpha for rows of sum 1
+SLOW = 0.09  # alpha for raw counts: rows of sum 3 300 turn as far as at 300
 COLUMNS = ("table", "method", "form", "MB given", "seconds", "passes", "MB more", "labels")
 
 
 def drawn_counts(seed: int = 0) -> sparse.csr_array:
-    """Counts of words in 1 + 4 + 16 cells of pictures, (ROWS, 21 WORDS) of uint16."""
+    """Draw counts of words in 1 + 4 + 16 cells of images, (ROWS, 21 WORDS) of uint16."""
     random = np.random.default_rng(seed)
     common = random.dirichlet(np.full(WORDS, COMMON))
     blocks = []
@@ -52,7 +52,7 @@ def drawn_counts(seed: int = 0) -> sparse.csr_array:
     for classes in np.array_split(random.integers(CLASSES, size=ROWS), 64):
         own = OWN * words[classes] + (1 - OWN) * common
         patches = random.multinomial(random.integers(*PATCHES, len(classes)), np.full(16, 1 / 16))
-        # row, column: half, quarter
+        # (row, column) of the half and the quarter
         fine = random.multinomial(patches, own).reshape(-1, 2, 2, 2, 2, WORDS)
         middle = fine.sum(axis=(2, 4))
         levels = (middle.sum(axis=(1, 2)), middle, fine.swapaxes(2, 3))
@@ -62,8 +62,8 @@ def drawn_counts(seed: int = 0) -> sparse.csr_array:
 
 
 def input_table(path: Path, form: str) -> np.ndarray | sparse.csr_array:
-    """The table of a file in the form asked for; a set of pictures with rows of sum 1."""
-    if path.suffix == ".npz" and path.stem in SETS:
+    """Load a table in the given form. Rows of an image dataset are divided by their sum."""
+    if path.suffix == ".npz" and path.stem in DATASETS:
         with np.load(path) as data:
             X = data["X"].astype(np.float32)
         X /= X.sum(axis=1, dtype=np.float64).astype(np.float32)[:, None]
@@ -73,7 +73,7 @@ def input_table(path: Path, form: str) -> np.ndarray | sparse.csr_array:
 
 
 def one(path: Path, method: str, form: str, k: int, alpha: float) -> None:
-    """One timed fit; prints its record."""
+    """Run one timed fit and print its record."""
     X = input_table(path, form)
     model = METHODS[method](k, alpha=alpha, scale=None, init="random", n_init=1, random_state=0)
     size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes if sparse.issparse(X) else X.nbytes
@@ -94,7 +94,7 @@ def one(path: Path, method: str, form: str, k: int, alpha: float) -> None:
 
 
 def line(path: Path, method: str, form: str, k: int, alpha: float) -> str:
-    """A line of the table, from a process of its own."""
+    """Return a line of the table, measured in a separate process."""
     command = [sys.executable, __file__, "one", str(path), method, form, str(k), str(alpha)]
     record = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     record |= {"table": path.stem, "method": method, "form": form}
@@ -112,15 +112,15 @@ def main() -> None:
     )
     parser.add_argument("what", choices=("sets", "drawn", "one"))
     parser.add_argument("rest", nargs="*")
-    asked = parser.parse_args()
-    if asked.what == "one":
-        path, method, form, k, alpha = asked.rest
+    arguments = parser.parse_args()
+    if arguments.what == "one":
+        path, method, form, k, alpha = arguments.rest
         one(Path(path), method, form, int(k), float(alpha))
         return
     print(f"| {' | '.join(COLUMNS)} |\n|{'---|' * len(COLUMNS)}")
-    if asked.what == "sets":
+    if arguments.what == "sets":
         folder = Path(os.environ["REKMEANS_DATA"])
-        tables = [(folder / f"{name}.npz", k, STEEP) for name, k in SETS.items()]
+        tables = [(folder / f"{name}.npz", k, STEEP) for name, k in DATASETS.items()]
         lines(tables, METHODS)
         return
     with tempfile.TemporaryDirectory() as folder:

@@ -1,30 +1,28 @@
-"""Attacks on rekmeans: random hostile input, a class of it in each module, and a law that each case
-must keep.
+"""Attacks on rekmeans with random adversarial input. Each module has a class of input and a law
+that every case must satisfy.
 
-    python -m fuzz                        every attack, as many cases as it asks for (minutes: `make
-    fuzz`) python -m fuzz files --seconds 60     attacks whose names begin with "files", a minute in
-    all python -m fuzz files.npy --seed 7 --case 31   one case again
+    python -m fuzz                               # all attacks (minutes: `make fuzz`)
+    python -m fuzz files --seconds 60            # attacks named "files...", for a minute
+    python -m fuzz files.npy --seed 7 --case 31  # repeat one case
 
-An attack is a record in the registry, made of two functions:
+An attack is a record in the registry that consists of two functions:
 
     from fuzz.attack import Attack, register
 
-    def draw(rng):          # numpy.random.Generator -> a case: any value whose repr says what it is
+    def draw(rng):    # numpy.random.Generator -> a case: any value with a meaningful repr
         return rng.normal(size=3)
 
-    def check(case):        # raises if the law is broken; what it raises is the failure's message
+    def check(case):  # raises an exception if the law is violated; its message is reported
         assert abs(case).max() < 10, "larger than 10"
 
     register(Attack("numbers.small", draw, check, n_cases=500))
 
-A module of attacks is named in `fuzz.MODULES`. Case number i of an attack is drawn from a generator
-of its own, seeded by the run's seed, the attack's name and i: seed and number are enough to see it
-again. A `draw` that raises is a failure too. The table at the end counts cases and failures of each
-attack; the failures are written to a file, each as the command that repeats it; the exit status is
-1 where there is one.
-
-`fuzz.command` runs rekmeans commands in processes of their own, with limits of memory, time and
-file size.
+List a module of attacks in `fuzz.MODULES`. Case number i of an attack is drawn from its own
+generator, which is seeded by the seed of the run, the name of the attack and i. The seed and the
+number are therefore enough to repeat it. An exception in `draw` is also a failure. The table at the
+end counts the cases and failures of each attack. Failures are written to a file, each with the
+command that repeats it. The exit status is 1 if a case failed. `fuzz.command` runs rekmeans
+commands in separate processes, with limits for memory, time and file size.
 """
 
 MODULES = (

@@ -1,4 +1,4 @@
-"""python -m fuzz: run attacks, print a table of cases and failures, write down how to repeat each
+"""python -m fuzz: run attacks, print a table of cases and failures, and write how to repeat each
 failure.
 """
 
@@ -13,9 +13,9 @@ from .attack import Failure, find_attacks, run_attack, run_case
 
 
 def main() -> int:
-    """Run the attacks asked for; 1 where a case failed."""
+    """Run the selected attacks. Return 1 if a case failed, else 0."""
     options = _options()
-    warnings.simplefilter("ignore")  # of fits that leave cells out, or make fewer clusters
+    warnings.simplefilter("ignore")  # from fits that ignore cells or find fewer clusters
     try:
         attacks = find_attacks(options.attacks)
     except ValueError as error:
@@ -27,7 +27,7 @@ def main() -> int:
             for attack in attacks
             if (failure := run_case(attack, options.seed, options.case))
         ]
-        print(*failures or ["the case keeps the law"], sep="\n")
+        print(*failures or ["the case satisfies the law"], sep="\n")
         return int(bool(failures))
     failures = []
     width = max(len(attack.name) for attack in attacks)
@@ -43,25 +43,29 @@ def main() -> int:
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
-        prog="python -m fuzz", description="Attack rekmeans with random hostile input."
+        prog="python -m fuzz", description="Attack rekmeans with random adversarial input."
     )
     parser.add_argument(
-        "attacks", nargs="*", help="attacks, by the beginning of their names; all by default"
+        "attacks", nargs="*", help="attacks whose names start with one of these (default: all)"
     )
-    parser.add_argument("--seed", type=int, default=0, help="another seed draws other cases")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the cases")
     parser.add_argument(
-        "--seconds", type=float, help="time for all attacks together, instead of a number of cases"
+        "--seconds",
+        type=float,
+        help="time limit for all attacks together, instead of numbers of cases",
     )
-    parser.add_argument("--cases", type=int, help="cases of each attack, instead of its own number")
-    parser.add_argument("--case", type=int, help="run this case only")
     parser.add_argument(
-        "--out", type=Path, default=Path("fuzz-failures.txt"), help="where failures are written"
+        "--cases", type=int, help="cases of each attack, instead of its default number"
+    )
+    parser.add_argument("--case", type=int, help="run only this case")
+    parser.add_argument(
+        "--out", type=Path, default=Path("fuzz-failures.txt"), help="file for failures"
     )
     return parser.parse_args()
 
 
 def _write_failures(path: Path, failures: list[Failure]) -> None:
-    """Write how to repeat each failure; a file of an earlier run goes where there is none."""
+    """Write how to repeat each failure, or delete the file of an earlier run if there are none."""
     path.unlink(missing_ok=True)
     if failures:
         path.write_text("".join(f"{failure}\n" for failure in failures), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""An attack: how a hostile case is drawn, the law it must keep, and the registry of all of them."""
+"""Attacks: a generator of adversarial cases and a law for each, and the registry of attacks."""
 
 from __future__ import annotations
 
@@ -17,21 +17,25 @@ from . import MODULES
 
 @dataclass(frozen=True)
 class Attack:
-    """`draw(rng)` makes a case; `check(case)` raises if the case breaks the law."""
+    """An attack: `draw(rng)` returns a case, and `check(case)` raises an exception if the case
+    violates the law.
+    """
 
     name: str
     draw: Callable[[np.random.Generator], Any]
     check: Callable[[Any], None]
-    n_cases: int = 500  # of a whole run
+    n_cases: int = 500  # number of cases in a full run
 
     def generator(self, seed: int, number: int) -> np.random.Generator:
-        """The random numbers of one case: another for each seed, attack and number."""
+        """Return the random generator of one case, which depends on the seed, the attack and the
+        number.
+        """
         return np.random.default_rng([seed, zlib.crc32(self.name.encode()), number])
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A case that broke the law."""
+    """A case that violated the law."""
 
     attack: str
     seed: int
@@ -47,7 +51,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Tally:
-    """What came of the cases of one attack."""
+    """The number of cases and the failures of one attack."""
 
     attack: str
     n_cases: int
@@ -60,13 +64,15 @@ ATTACKS: dict[str, Attack] = {}
 def register(attack: Attack) -> Attack:
     """Add an attack to the registry."""
     if attack.name in ATTACKS:
-        raise ValueError(f"there are two attacks named {attack.name}: rename one.")
+        raise ValueError(f"duplicate attack name {attack.name}: rename one.")
     ATTACKS[attack.name] = attack
     return attack
 
 
 def find_attacks(prefixes: Iterable[str]) -> list[Attack]:
-    """The attacks named, or whose names begin so; all, where none is asked for."""
+    """Return the attacks whose names start with one of the prefixes, or all attacks if there are no
+    prefixes.
+    """
     for module in MODULES:
         import_module(module)
     found: dict[str, Attack] = {}
@@ -75,7 +81,9 @@ def find_attacks(prefixes: Iterable[str]) -> list[Attack]:
             [prefix] if prefix in ATTACKS else [name for name in ATTACKS if name.startswith(prefix)]
         )
         if not names:
-            raise ValueError(f"no attack is named {prefix}: there are {', '.join(ATTACKS)}.")
+            raise ValueError(
+                f"no attack has the name {prefix}. Available attacks: {', '.join(ATTACKS)}."
+            )
         found |= {name: ATTACKS[name] for name in names}
     return list(found.values())
 
@@ -84,7 +92,7 @@ def run_case(attack: Attack, seed: int, number: int) -> Failure | None:
     """Draw and check one case."""
     try:
         attack.check(attack.draw(attack.generator(seed, number)))
-    except Exception as error:  # whatever is raised is the failure
+    except Exception as error:  # every exception is a failure
         message = " ".join(f"{type(error).__name__}: {error}".split())
         return Failure(attack.name, seed, number, message[:1000])
     return None
@@ -93,8 +101,8 @@ def run_case(attack: Attack, seed: int, number: int) -> Failure | None:
 def run_attack(
     attack: Attack, seed: int, n_cases: int | None = None, seconds: float | None = None
 ) -> Tally:
-    """Cases 0, 1, ... of an attack: as many as are asked for, or as fit into the seconds (at least
-    one).
+    """Run cases 0, 1, ... of an attack: the given number, or as many as fit into the seconds (at
+    least one).
     """
     end = None if seconds is None else time.monotonic() + seconds
     numbers: Iterator[int] = (

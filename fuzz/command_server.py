@@ -1,5 +1,7 @@
-"""The process behind `fuzz.command`: a request a line on stdin, an answer a line on stdout, each
-run in a child.
+"""The server process of `fuzz.command`: reads one request per line from stdin and writes one answer
+per line to stdout.
+
+Each request runs in a child process.
 """
 
 from __future__ import annotations
@@ -29,11 +31,11 @@ import rekmeans.io.csv
 import rekmeans.io.numpy  # noqa: F401
 from rekmeans.cli import main, status
 
-POLL = 0.002  # seconds between looks at a child
+POLL = 0.002  # seconds between checks of a child
 
 
 def run_child(request: dict[str, Any], folder: Path) -> None:
-    """Become the command; never returns."""
+    """Run the command in this process. Never returns."""
     limits = request["limits"]
     for number, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(folder / name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), number)
@@ -52,11 +54,13 @@ def run_child(request: dict[str, Any], folder: Path) -> None:
         status = int(end.code or 0)
         sys.stdout.flush()
     finally:
-        os._exit(status)  # tearing the interpreter down takes longer than most commands
+        os._exit(status)  # a normal exit of the interpreter takes longer than most commands
 
 
 def wait_for(child: int, limits: dict[str, Any]) -> dict[str, Any]:
-    """The end of a child, which is killed where it takes too long or is to be killed."""
+    """Wait for a child and return its result. Kill it after the time limit, or when the request
+    asks for it.
+    """
     started = time.monotonic()
     timed_out = False
     while True:
@@ -74,17 +78,17 @@ def wait_for(child: int, limits: dict[str, Any]) -> dict[str, Any]:
 
 
 def address_space() -> int:
-    """Bytes of addresses that this process has."""
+    """Return the size of the address space of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
 
 
 def resident() -> int:
-    """Bytes of this process that are in memory."""
+    """Return the resident memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 def warm_up() -> None:
-    """Import what a command imports only when it is called: two that are refused."""
+    """Run two commands that fail, to import the modules that commands import on demand."""
     with redirect_stderr(StringIO()):
         for words in (["fit", "none.csv", "-k", "2"], ["predict", "none.safetensors", "none.csv"]):
             status(words)
@@ -92,7 +96,7 @@ def warm_up() -> None:
 
 
 def serve(folder: Path) -> None:
-    """Answer requests until there are no more."""
+    """Answer requests until stdin is closed."""
     warm_up()
     for line in sys.stdin:
         request = json.loads(line)

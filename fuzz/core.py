@@ -1,8 +1,8 @@
-"""Attacks on the compiled core by random calls of its functions: each returns or raises one of a
-few exceptions.
+"""Attacks on the compiled core with random calls of its functions.
 
-An unchecked call may crash the process, so each case runs some calls in a child process. The child
-reports each call before it makes it, so that the message of a crash can name the last one.
+Each call must return or raise one of a few exceptions. An unchecked call may crash the process, so
+each case makes its calls in a child process. The child reports each call before making it, so that
+the message for a crash can name the last one.
 """
 
 from __future__ import annotations
@@ -26,13 +26,15 @@ from .attack import Attack, register
 from .table_cases import Array, Generator
 
 LONGEST_CASE = 30  # seconds
-CALLS = 30  # of a case
-# bytes of address space that a case may add: a huge size ends in a MemoryError
-MOST_MEMORY = 1 << 30
+CALLS = 30  # calls in a case
+# bytes of address space that a case may add, so that a huge size causes a MemoryError
+MAX_MEMORY = 1 << 30
 GRID = _core.GRID
-IS_SANITIZED = "ASAN_OPTIONS" in os.environ  # it ends a process that allocates too much
+# the sanitizer aborts a process that allocates too much
+IS_SANITIZED = "ASAN_OPTIONS" in os.environ
 ALLOWED = (ValueError, TypeError, IndexError, RuntimeError, OverflowError, MemoryError)
-LARGE = [] if IS_SANITIZED else [1 << 31, 1 << 40]  # sizes that an allocation may have
+# large sizes, which the sanitizer does not allow
+LARGE = [] if IS_SANITIZED else [1 << 31, 1 << 40]
 STRANGE = [
     None,
     "",
@@ -53,7 +55,7 @@ SIZES = [0, 1, 2, 3, 7, 17, 64, 257]
 
 @dataclass(frozen=True)
 class CallsCase:
-    """The seed of some calls, and how often an argument is damaged."""
+    """The seed of some calls, and the probability that an argument is damaged."""
 
     seed: int
     damage: float
@@ -78,7 +80,7 @@ def distort_array(rng: Generator, a: Array) -> Any:
     if kind == 4:
         shape = tuple(int(rng.choice([0, size, size + 1])) for size in a.shape)
         return np.zeros(shape, a.dtype)
-    if kind == 5:  # not aligned
+    if kind == 5:  # unaligned
         raw = np.zeros(a.nbytes + 1, np.uint8)[1:]
         raw[:] = np.frombuffer(a.tobytes(), np.uint8)
         return raw.view(a.dtype).reshape(a.shape)
@@ -117,8 +119,8 @@ def damage_argument(rng: Generator, value: Any) -> Any:
 
 
 class Session:
-    """Objects of the core that earlier calls made, and how valid arguments for the next ones are
-    drawn.
+    """The objects of the core that earlier calls created, and generators of valid arguments for the
+    next calls.
     """
 
     def __init__(self, rng: Generator) -> None:
@@ -145,7 +147,7 @@ class Session:
     def scale_arguments(self) -> tuple[Any, ...]:
         m = int(self.rng.choice([1, 1, 3]))
         one = np.ones(self.d)
-        # they do not overlap
+        # so that the intervals do not overlap
         low = np.sort(self.rng.normal(size=(self.d, m)) * 2, axis=1) + 3 * np.arange(m)
         beyond = str(self.rng.choice(["ignore", "clip", "wrap"]))
         period = self.rng.choice([0.0, 0.0, 1.5]) * one
@@ -282,7 +284,8 @@ def bounds(s: Session) -> tuple[Array, Array]:
     return low, low + 1
 
 
-# A call: what is called, given the objects so far, and its valid arguments.
+# Calls: a function that returns the callable, given the objects so far, and one that returns valid
+# arguments.
 Call = Callable[[Session], tuple[Callable[..., Any], tuple[Any, ...]]]
 CALLABLE: dict[str, Call] = {
     "Scale": lambda s: (_core.Scale, s.scale_arguments()),
@@ -371,11 +374,11 @@ CALLABLE: dict[str, Call] = {
         (*s.csc(), *bounds(s), s.threads()),
     ),
 }
-# beginnings of their names
+# prefixes of their names
 THEMES = ("", "", "Run", "BlockRun", "Seeding", "Rows", "fit", "place", "cells", "Sparse")
 
 
-# what valid calls answer: (session, function, arguments, answer)
+# checks of the results of valid calls: (session, function, arguments, result)
 
 
 def check_mapped_rows(s: Session, _: Any, arguments: tuple[Any, ...], rows: Any) -> None:
@@ -440,7 +443,7 @@ def check_left_out(_: Session, __: Any, arguments: tuple[Any, ...], counts: Arra
 
 
 Check = Callable[[Session, Any, tuple[Any, ...], Any], None]
-ANSWERS: dict[str, Check] = {
+RESULT_CHECKS: dict[str, Check] = {
     "DenseRows": check_mapped_rows,
     "DenseRows of a type": check_mapped_rows,
     "SparseRows": check_mapped_rows,
@@ -461,8 +464,8 @@ def draw_calls(rng: Generator) -> CallsCase:
 
 
 def check_calls(case: CallsCase) -> None:
-    """Each call returns, or raises an allowed exception with a message; valid calls give the
-    reference's answer.
+    """Check that each call returns or raises an allowed exception with a message, and that valid
+    calls agree with the reference.
     """
     read, write = os.pipe()
     child = os.fork()
@@ -481,8 +484,8 @@ def check_calls(case: CallsCase) -> None:
 
 
 def report_calls(case: CallsCase, write: int) -> None:
-    """Make the calls of a case in this process, write the name of each to a pipe first, and end the
-    process.
+    """Make the calls of a case in this process, write the name of each to a pipe before it, and
+    exit.
     """
     code = 1
     try:
@@ -498,7 +501,7 @@ def report_calls(case: CallsCase, write: int) -> None:
             try:
                 function, arguments = CALLABLE[name](session)
             except ALLOWED:
-                continue  # an object that the call needs cannot be made from this table
+                continue  # an object that the call needs cannot be created for this table
             is_damaged = rng.random(len(arguments)) < case.damage
             pairs = zip(arguments, is_damaged, strict=True)
             arguments = tuple(
@@ -514,12 +517,12 @@ def report_calls(case: CallsCase, write: int) -> None:
 
 
 def limit_memory() -> None:
-    """Let this process add MOST_MEMORY to its address space, where the system says how large that
-    is.
+    """Limit the address space of this process to its current size plus MAX_MEMORY, if the system
+    reports the size.
     """
     sizes = Path("/proc/self/statm")
     if sizes.exists() and not IS_SANITIZED:  # the sanitizer maps terabytes
-        limit = int(sizes.read_text().split()[0]) * resource.getpagesize() + MOST_MEMORY
+        limit = int(sizes.read_text().split()[0]) * resource.getpagesize() + MAX_MEMORY
         resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
 
 
@@ -530,21 +533,21 @@ def make_call(
     arguments: tuple[Any, ...],
     is_valid: bool,
 ) -> None:
-    """Make one call, and check the answer of a valid one where that is cheap."""
+    """Make one call, and check the result of a valid call if that is cheap."""
     try:
-        answer = function(*arguments)
+        result = function(*arguments)
     except ALLOWED as error:
         if not str(error).strip():
             raise AssertionError(f"{name}: {type(error).__name__} without a message") from error
         return
-    if isinstance(answer, _core.Rows) and answer.weights().size == session.n:
-        session.found["rows"].append(answer)
-    if is_valid and name in ANSWERS:
-        ANSWERS[name](session, function, arguments, answer)
+    if isinstance(result, _core.Rows) and result.weights().size == session.n:
+        session.found["rows"].append(result)
+    if is_valid and name in RESULT_CHECKS:
+        RESULT_CHECKS[name](session, function, arguments, result)
 
 
 def describe_arguments(arguments: tuple[Any, ...]) -> str:
-    """Return the arguments as text: arrays by type and shape."""
+    """Return a description of the arguments, with the dtype and shape of arrays."""
     texts = [
         f"{a.dtype}{a.shape}" if isinstance(a, np.ndarray) else repr(a)[:60] for a in arguments
     ]

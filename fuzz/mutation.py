@@ -1,4 +1,4 @@
-"""Damage done to bytes: flips, cuts, insertions, copies, and numbers in text made huge."""
+"""Mutations of bytes: bit flips, cuts, insertions, copies, and extreme numbers in text."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ HUGE = (
     b"9223372036854775807",
     b"99999999999999999999999",
 )
-MOST_STEPS = 4  # mutations of one file
-NEAR_ENDS = 200  # bytes at both ends of a file, where formats have their headers
+MAX_STEPS = 4  # largest number of mutations of one file
+NEAR_ENDS = 200  # number of bytes at both ends of a file, where formats have their headers
 
 
 def mutate(data: bytes, rng: np.random.Generator) -> bytes:
-    """The bytes after one to four mutations."""
+    """Return the bytes after one to MAX_STEPS mutations."""
     result = bytearray(data)
-    for _ in range(rng.integers(1, MOST_STEPS + 1)):
+    for _ in range(rng.integers(1, MAX_STEPS + 1)):
         MUTATIONS[rng.integers(len(MUTATIONS))](result, rng)
     return bytes(result)
 
 
 def _place(data: bytearray, rng: np.random.Generator) -> int:
-    """A place in the data, half of the time near one of its ends."""
+    """Return a position in the data. With probability 1/2 it is near one of the ends."""
     n = len(data)
     if not n:
         return 0
@@ -66,13 +66,13 @@ def _insert(data: bytearray, rng: np.random.Generator) -> None:
 
 
 def _repeat(data: bytearray, rng: np.random.Generator) -> None:
-    """Some bytes once more, elsewhere."""
+    """Copy some bytes to another position."""
     at, to = _place(data, rng), _place(data, rng)
     data[to:to] = data[at : at + int(rng.integers(1, 200))]
 
 
 def _write_integer(data: bytearray, rng: np.random.Generator) -> None:
-    """A 32- or 64-bit integer of the kind that sizes and offsets are, made extreme."""
+    """Write an extreme 32- or 64-bit integer, such as a size or an offset."""
     at = _place(data, rng)
     size = int(rng.choice([4, 8]))
     value = (
@@ -84,7 +84,7 @@ def _write_integer(data: bytearray, rng: np.random.Generator) -> None:
 
 
 def _change_number(data: bytearray, rng: np.random.Generator) -> None:
-    """A number written in digits, made extreme."""
+    """Replace a number in decimal digits by an extreme one."""
     if places := list(re.finditer(rb"\d+", data)):
         place = places[int(rng.integers(len(places)))]
         data[place.start() : place.end()] = HUGE[int(rng.integers(len(HUGE)))]

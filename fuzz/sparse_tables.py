@@ -1,7 +1,7 @@
-"""Attacks by SciPy sparse tables whose arrays do not fit together: a fit like the dense table's, or
-one sentence.
+"""Attacks with SciPy sparse tables whose arrays are inconsistent.
 
-Such a table may end the process: each case runs in a child of this process.
+A fit must give the result of the dense table or raise an error. Such a table may crash the process,
+so each case runs in a child process.
 """
 
 from __future__ import annotations
@@ -35,17 +35,18 @@ MODELS: dict[str, Callable[[], Any]] = {
 
 @dataclass(frozen=True)
 class SparseCase:
-    """A sparse table whose arrays were damaged, and a clusterer."""
+    """A sparse table with damaged arrays, and a clusterer."""
 
-    kind: str  # of the table: csr, csc, coo or bsr
+    kind: str  # format of the table: csr, csc, coo or bsr
     damage: str
     model: str
-    is_valid: bool  # the same numbers in another order: it must fit
+    # True if the table has the same numbers in another order, so that a fit must succeed
+    is_valid: bool
     table: Any = field(repr=False)
-    numbers: Array = field(repr=False)  # before the damage
+    numbers: Array = field(repr=False)  # the numbers before the damage
 
 
-# damages: each changes the arrays of a CSR, CSC or BSR table, or of a COO one, in place
+# Damages. Each one changes the arrays of a CSR, CSC or BSR table, or of a COO table, in place.
 
 
 def _set_index(rng: Generator, T: Any, value: int) -> None:
@@ -59,7 +60,7 @@ def _shuffle_pointers(rng: Generator, T: Any) -> None:
 
 
 def _unsort(rng: Generator, T: Any) -> None:
-    """Stored cells of each line in any order, while the table says that they are sorted."""
+    """Shuffle the stored cells of each row or column of a table that is marked as sorted."""
     for start, stop in zip(T.indptr[:-1], T.indptr[1:], strict=True):
         order = start + rng.permutation(stop - start)
         T.indices[start:stop] = T.indices[order]
@@ -68,7 +69,7 @@ def _unsort(rng: Generator, T: Any) -> None:
 
 
 def _split(rng: Generator, T: Any) -> None:
-    """Each stored cell as two halves, while the table says that none comes twice."""
+    """Split each stored cell into two halves, in a table that is marked as free of duplicates."""
     T.data, T.indices, T.indptr = (
         np.repeat(T.data / 2, 2, axis=0),
         np.repeat(T.indices, 2),
@@ -102,8 +103,8 @@ def _other_shape(rng: Generator, T: Any) -> None:
 Damage = Callable[[Generator, Any], None]
 VALID: dict[str, Damage] = {
     "none": lambda rng, T: None,
-    "cells out of order, said to be sorted": _unsort,
-    "cells in two halves, said to be one": _split,
+    "cells out of order, marked as sorted": _unsort,
+    "cells in two halves, marked as canonical": _split,
     "64-bit indices": _wide_indices,
 }
 BROKEN: dict[str, Damage] = {
@@ -114,7 +115,7 @@ BROKEN: dict[str, Damage] = {
     "indices cut": lambda rng, T: _cut(rng, T, "indices"),
     "data cut": lambda rng, T: _cut(rng, T, "data"),
     "pointers cut": lambda rng, T: _cut(rng, T, "indptr"),
-    "indices that are no integers": lambda rng, T: setattr(T, "indices", T.indices + 0.5),
+    "indices that are not integers": lambda rng, T: setattr(T, "indices", T.indices + 0.5),
     "a value too large": _bad_value,
     "another shape": _other_shape,
 }
@@ -148,9 +149,7 @@ def draw_sparse(rng: Generator) -> SparseCase:
 
 
 def check_sparse(case: SparseCase) -> None:
-    """It fits like the dense table, or is refused in one sentence, in a child that lives to say
-    so.
-    """
+    """Check that a fit gives the result of the dense table or raises an error, without crashing."""
     error, labels = in_child(lambda: _fit(case))
     if case.is_valid:
         assert not error, error
@@ -166,7 +165,7 @@ def check_sparse(case: SparseCase) -> None:
 def _fit(case: SparseCase) -> tuple[str, Any]:
     try:
         with warnings.catch_warnings(action="ignore"):
-            # a forked child has no threads to wake
+            # a forked child has no threads to use
             model = MODELS[case.model]().set_params(n_threads=1)
             return "", model.fit(case.table).labels_
     except Exception as error:
@@ -174,7 +173,7 @@ def _fit(case: SparseCase) -> tuple[str, Any]:
 
 
 def in_child(call: Callable[[], Any]) -> Any:
-    """What a call gives in a child of this process, which may die of it."""
+    """Return the result of a call in a child process, which may crash."""
     read, write = os.pipe()
     child = os.fork()
     if not child:
@@ -184,11 +183,11 @@ def in_child(call: Callable[[], Any]) -> Any:
         os._exit(0)
     os.close(write)
     with open(read, "rb") as pipe:
-        answer = pipe.read()
+        result = pipe.read()
     _, status = os.waitpid(child, 0)
     code = os.waitstatus_to_exitcode(status)
     assert code == 0, f"the process ended by {signal.Signals(-code).name if code < 0 else code}"
-    return pickle.loads(answer)
+    return pickle.loads(result)
 
 
 register(Attack("sparse_tables", draw_sparse, check_sparse, n_cases=2000))

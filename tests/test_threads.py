@@ -14,7 +14,7 @@ from rekmeans import RectifiedEulerKMeans, threads
 from rekmeans.engines.native.exact import NativeRows
 from rekmeans.estimators.placement import place_for_fit
 from rekmeans.table import MemoryTable
-from rekmeans.threads import MOST_THREADS, count_threads
+from rekmeans.threads import MAX_THREADS, count_threads
 
 X = np.arange(12.0)[:, None]
 V2 = "/sys/fs/cgroup/cpu.max"
@@ -72,7 +72,7 @@ def test_an_explicit_number_of_threads_takes_precedence(sixteen_cpus, monkeypatc
     monkeypatch.setenv("OMP_NUM_THREADS", "2")
     for number in (1, 5, 64):
         assert count_threads(number) == threads_of_fit(number) == number
-    assert count_threads(10**6) == MOST_THREADS
+    assert count_threads(10**6) == MAX_THREADS
 
 
 @pytest.mark.parametrize(

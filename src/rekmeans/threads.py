@@ -13,7 +13,7 @@ import joblib
 from threadpoolctl import ThreadpoolController
 
 Value = TypeVar("Value")
-MOST_THREADS = 256  # more threads only use more memory
+MAX_THREADS = 256  # more threads only use more memory
 
 
 def count_threads(n_threads: int | None = None) -> int:
@@ -24,10 +24,10 @@ def count_threads(n_threads: int | None = None) -> int:
     container (cgroup).
     """
     if n_threads:
-        return min(n_threads, MOST_THREADS)
+        return min(n_threads, MAX_THREADS)
     affinity = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 0
     n_cpus = _openmp_threads() or _count_cpus(affinity, os.environ.get("LOKY_MAX_CPU_COUNT"))
-    return min(n_cpus, MOST_THREADS)
+    return min(n_cpus, MAX_THREADS)
 
 
 @lru_cache

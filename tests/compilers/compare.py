@@ -1,9 +1,11 @@
-"""Build the core with every compiler at hand and compare the bits of its fits: `python
-tests/compilers/compare.py`.
+"""Build the core with every installed compiler and compare the bits of its fits.
+
+Run: `python tests/compilers/compare.py`.
 
 Each compiler builds driver.cpp with the flags of CMakeLists.txt, for every instruction set and once
-without vector extensions; an ARM compiler's program runs under qemu-aarch64. All must print the
-same hashes; sums of floats agree to 1e-12. Compilers that are not installed are named and left out.
+without vector extensions. Programs of an ARM compiler run under qemu-aarch64. All programs must
+print the same hashes, and sums of floats must agree to 1e-12. Compilers that are not installed are
+reported and skipped.
 """
 
 from __future__ import annotations
@@ -49,11 +51,11 @@ SETS = {
     "avx512": AVX512,
     "vnni": [*AVX512, "-mavx512vnni"],
 }
-TOLERANCE = 1e-12  # of sums of floats: fused or not, in vectors of any width
+TOLERANCE = 1e-12  # relative tolerance of float sums, whether fused or not and for any vector width
 
 
 def build(compiler: str, plain: bool, folder: Path) -> Path:
-    """The driver as a program."""
+    """Compile the driver and return the path of the program."""
     arm = compiler.startswith("aarch64")
     sets = {"baseline": []} if arm or plain else SETS
     define = (
@@ -62,8 +64,8 @@ def build(compiler: str, plain: bool, folder: Path) -> Path:
     sources = [HERE / "driver.cpp", CORE / "simd" / "instruction_set.cpp", CORE / "large_array.cpp"]
     sources += [
         source
-        for room in ("exact", "float", "scales")
-        for source in sorted((CORE / room).glob("*.cpp"))
+        for package in ("exact", "float", "scales")
+        for source in sorted((CORE / package).glob("*.cpp"))
     ]
     units = [(source, [], source.stem) for source in sources]
     units += [
@@ -82,7 +84,7 @@ def build(compiler: str, plain: bool, folder: Path) -> Path:
 
 
 def run(program: Path, name: str, arm: bool) -> dict[str, list[str]] | None:
-    """What the driver prints, by case; None where the processor lacks the instruction set."""
+    """Return the output of the driver by case, or None if the processor lacks the instructions."""
     command = ["qemu-aarch64"] * arm + [str(program), name]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -95,8 +97,8 @@ def run(program: Path, name: str, arm: bool) -> dict[str, list[str]] | None:
 
 
 def differences(found: dict[str, list[str]], expected: dict[str, list[str]]) -> tuple[int, float]:
-    """How many exact fits and scales differ, in any of three ways; the largest relative difference
-    of floats.
+    """Return how many exact fits and scales differ in any of three builds, and the largest relative
+    difference of floats.
     """
     exact = [key for key in expected if key.startswith("exact")]
     wrong = sum(found[key] != expected[key] or len(set(found[key])) > 1 for key in exact)
@@ -120,24 +122,26 @@ def main() -> int:
         if shutil.which(c) and (not c.startswith("aarch64") or shutil.which("qemu-aarch64"))
     ]
     print("not installed:", ", ".join(sorted(set(COMPILERS) - set(at_hand))) or "none")
-    ways = [(compiler, plain) for compiler in at_hand for plain in (False, True)]
+    builds = [(compiler, plain) for compiler in at_hand for plain in (False, True)]
     with ThreadPoolExecutor(arguments.jobs) as pool:
         programs = list(
-            pool.map(lambda way: build(*way, arguments.out / f"{way[0]}-{way[1]}"), ways)
+            pool.map(
+                lambda choice: build(*choice, arguments.out / f"{choice[0]}-{choice[1]}"), builds
+            )
         )
     expected = run(programs[0], "baseline", False)
     failures = 0
     print(
-        "| compiler | instructions | exact fits | that differ | floats differ by at most "
+        "| compiler | instructions | exact fits | different | largest difference of floats "
         "|\n|---|---|---|---|---|"
     )
-    for (compiler, plain), program in zip(ways, programs, strict=True):
+    for (compiler, plain), program in zip(builds, programs, strict=True):
         arm = compiler.startswith("aarch64")
         for name in ["baseline"] if plain or arm else SETS:
             found = run(program, name, arm)
             shown = "plain" if plain else "NEON" if arm else name
             if found is None or expected is None:
-                print(f"| {compiler} | {shown} | not on this processor | | |")
+                print(f"| {compiler} | {shown} | not supported by this processor | | |")
                 continue
             wrong, largest = differences(found, expected)
             failures += wrong > 0 or not largest < TOLERANCE

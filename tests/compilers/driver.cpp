@@ -1,5 +1,5 @@
-// Fits of drawn tables by the core alone, without Python: prints a hash of all bits of each, the
-// same for every compiler, processor and instruction set.
+// Fits of synthetic tables with the core alone, without Python. The program prints a hash of all bits
+// of each fit, which is the same for every compiler, processor and instruction set.
 #include <cmath>
 #include <cstdio>
 #include <memory>
@@ -113,7 +113,7 @@ Hash fit(const Rows& rows, const Case& c) {
   return hash;
 }
 
-// Sums of one pass in floats, which agree to a tolerance only.
+// Sums of one pass in floats, which agree only up to a tolerance.
 double soft_loss(const Case& c, const Drawn& drawn, const char* measure, const char* rule,
                  double amount, const Simd* simd) {
   std::vector<double> C(drawn.X.begin(), drawn.X.begin() + ptrdiff_t(c.k * c.d));

@@ -1,8 +1,9 @@
-"""The conformance suite of engines: what the loop, the seeding and the estimators rely on.
+"""The conformance suite for engines: the properties that the loop, the seeding and the estimators
+use.
 
-A test module subclasses `RowsConformance` once for each engine and says how rows are placed. Every
-expectation is a plain definition, computed here from the mapped rows by Python's integers, or by
-NumPy where the arithmetic is not exact.
+A test module subclasses `RowsConformance` for each engine and defines how rows are placed. The
+expected values follow from plain definitions. They are computed from the mapped rows with Python
+integers, or with NumPy where the arithmetic is not exact.
 """
 
 import numpy as np
@@ -26,7 +27,7 @@ from support.models import scale_of, watch_passes
 K = 4
 N = 210
 N_COLUMNS = 3
-TURN = 2**16  # units of a half-turn in phase sums
+TURN = 2**16  # number of units per half-turn in phase sums
 CASES = ("plain", "weights", "gaps", "ignored rows", "weights and gaps")
 FLOAT_KERNELS = {
     "linear": lambda scale: Linear(scale, "clip"),
@@ -36,7 +37,7 @@ FLOAT_KERNELS = {
 
 
 def example(case):
-    """Return (X, weights, beyond) of a case; two rows are equal, so that ties occur."""
+    """Return (X, weights, beyond) of a case. Two rows are equal, so that ties occur."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(N, N_COLUMNS)) + 3 * rng.integers(0, 3, (N, 1))
     X[7] = X[3]
@@ -59,14 +60,14 @@ def euler_model(case, rule=rectified):
 
 
 def expected_weights(kernel, X, weights):
-    """Return the weights in the sums, and the power of two that scales them."""
+    """Return the weights in the sums, and the exponent of their power of two."""
     scale_weights = integer_weights if kernel.has_exact_arithmetic else small_weights
     w, bits = (np.ones(len(X), np.int64), 0) if weights is None else scale_weights(weights)
     return w * ~kernel.uninformative_rows(X), bits
 
 
 def exact_pass(kernel, F, w, C):
-    """Return labels, masses, loss, totals and observed weights of one pass in Python's integers."""
+    """Return labels, masses, loss, totals and observed weights of a pass, with Python integers."""
     distances = kernel.distance(F, C).tolist()  # (n, k) integers
     labels = np.array([row.index(min(row)) for row in distances])
     d = F.shape[1] // 2
@@ -86,7 +87,7 @@ def exact_pass(kernel, F, w, C):
 
 
 def running_draw(w, losses, words):
-    """Return the first row whose running sum of weight times loss exceeds total r/2^64."""
+    """Return the first row whose running sum of weight times loss exceeds total * r / 2^64."""
     shares = [int(a) * int(b) for a, b in zip(w, losses, strict=True)]
     total = sum(shares)
     drawn = []
@@ -102,20 +103,20 @@ def running_draw(w, losses, words):
 
 
 def centroids_at(kernel, X):
-    """Return K centroids of the right kind at points spread over the table."""
+    """Return K centroids of the kernel at points spread over the table."""
     low = np.nanmin(X, axis=0)
     high = np.nanquantile(X, 0.95, axis=0)
     return kernel.from_points(low + (high - low) * np.linspace(0.1, 0.9, K)[:, None])
 
 
 class RowsConformance:
-    """The laws of `Rows` and `Run`; a subclass defines `place` and what its engine supports."""
+    """The laws of `Rows` and `Run`. A subclass defines `place` and the features of its engine."""
 
     float_kernels = ("linear", "rbf", "laplace")
-    tolerance = 1e-12  # of float kernels
+    tolerance = 1e-12  # for float kernels
 
     def place(self, model, X, weights):
-        """Return the rows of a table on the engine."""
+        """Map the rows of a table on the engine."""
         raise NotImplementedError
 
     def placed(self, case, rule=rectified):
@@ -138,7 +139,7 @@ class RowsConformance:
 
     @pytest.mark.parametrize("rule", [mean, rectified])
     @pytest.mark.parametrize("case", CASES)
-    def test_a_pass_is_its_definition(self, case, rule):
+    def test_a_pass_follows_its_definition(self, case, rule):
         rows, model, X, F, w, _ = self.placed(case, rule)
         C = centroids_at(model.kernel, X)
         one = rows.start_run(model)
@@ -162,7 +163,7 @@ class RowsConformance:
             C = following
 
     @pytest.mark.parametrize("case", CASES)
-    def test_runs_share_rows_without_touching_each_other(self, case):
+    def test_runs_on_the_same_rows_are_independent(self, case):
         rows, model, X, F, w, _ = self.placed(case)
         C = centroids_at(model.kernel, X)
         other = C.take([2, 1, 0])
@@ -174,7 +175,7 @@ class RowsConformance:
         assert_array_equal(host_values(two.labels()), exact_pass(model.kernel, F, w, other)[0])
 
     @pytest.mark.parametrize("case", CASES)
-    def test_a_run_to_its_end_is_the_same_pass_by_pass_and_in_one_call(self, case):
+    def test_single_passes_and_one_call_give_the_same_run(self, case):
         rows, model, X, F, w, _ = self.placed(case)
         C = centroids_at(model.kernel, X)
         stop = Stop(20, 0.0)
@@ -186,7 +187,7 @@ class RowsConformance:
         assert_array_equal(host_values(in_one_call.labels), host_values(watched.labels))
         assert_array_equal(in_one_call.history["inertia"], watched.history["inertia"])
 
-    def test_drawn_starts_end_where_single_fits_end(self):
+    def test_drawn_starts_give_the_best_of_single_fits(self):
         rows, model, *_ = self.placed("weights and gaps")
         plan = SeedingPlan(K, 2)
         stop = Stop(5, 0.0)
@@ -194,7 +195,7 @@ class RowsConformance:
         rows = rows.in_memory()
         found = rows.start_run(model).fit_drawn_starts(plan, words, stop)
         if found is None:
-            pytest.skip("this run cannot fit drawn starts in one call")
+            pytest.skip("this run does not support fits of drawn starts in one call")
         starts = [greedy_rows(rows, plan, Words(row)) for row in words]
         ends = [run_to_end(rows, model, C, stop).state for C in starts]
         expected = min(ends, key=lambda state: state.loss)
@@ -202,7 +203,7 @@ class RowsConformance:
         assert found.centroids == expected.centroids
 
     @pytest.mark.parametrize("case", CASES)
-    def test_the_farthest_row_is_the_first_of_largest_distance(self, case):
+    def test_farthest_returns_the_first_row_with_the_largest_distance(self, case):
         rows, model, X, F, w, _ = self.placed(case)
         C = centroids_at(model.kernel, X).take([0])
         least = np.where(w > 0, model.kernel.distance(F, C).min(axis=1), -1)
@@ -212,13 +213,13 @@ class RowsConformance:
         assert_array_equal(found.mapped, F[number])
 
     @pytest.mark.parametrize("case", CASES)
-    def test_functions_of_rows_come_in_their_order(self, case):
+    def test_map_blocks_keeps_the_order_of_rows(self, case):
         rows, _, _, F, _, _ = self.placed(case)
         assert_array_equal(host_values(rows.map_blocks(lambda F: F[:, 0])), F[:, 0])
         assert_array_equal(host_values(rows.map_blocks(lambda F: F)), F)
 
     @pytest.mark.parametrize("case", CASES)
-    def test_phase_sums_are_sums_of_python_integers(self, case):
+    def test_phase_sums_equal_sums_of_python_integers(self, case):
         rows, model, X, _, w, _ = self.placed(case)
         C = centroids_at(model.kernel, X)
         labels = rows.label(model, C)
@@ -239,7 +240,7 @@ class RowsConformance:
         numbers = np.array([5, 2, 5, N - 1])
         assert_array_equal(rows.rows_as_centroids(numbers).f, F[numbers])
 
-    def test_missing_coordinates_of_a_row_are_those_of_the_centroid_of_all_rows(self):
+    def test_missing_coordinates_are_filled_from_the_centroid_of_all_rows(self):
         rows, model, _, F, _, _ = self.placed("weights and gaps")
         kernel = model.kernel
         middle = kernel.from_points(kernel.scale.middle[None])
@@ -278,7 +279,7 @@ class RowsConformance:
         assert few.weight_bits == bits
         assert type(few.place(few.table)) is type(few)
 
-    def test_small_rows_come_into_memory(self):
+    def test_small_tables_are_loaded_into_memory(self):
         rows, _, _, F, w, _ = self.placed("gaps")
         here = rows.in_memory()
         assert_array_equal(host_values(here.map_blocks(lambda F: F)), F)

@@ -1,5 +1,5 @@
-"""Fits of tables that are not in memory: the bits of the same rows in memory, on both engines, in
-any blocks.
+"""Fits of out-of-core tables have the same bits as fits in memory, on both engines and for any
+blocks.
 """
 
 import mmap
@@ -44,7 +44,7 @@ from support.streams import (
 K = 4
 X = stream_rows()
 W = stream_weights()
-LIMIT = "15KB"  # less than the table has: blocks of 256 rows, labels in a file
+LIMIT = "15KB"  # less than the size of the table: blocks of 256 rows, labels in a file
 POINTS = np.random.default_rng(5).uniform(-2, 14, (K, 3))
 
 each_form = pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
@@ -76,7 +76,7 @@ def assert_same_scale(one, two):
 
 @each_form
 @weighted
-def test_every_form_gives_the_fit_of_its_rows_in_memory(form, w, tmp_path):
+def test_all_input_types_give_the_same_fit_as_in_memory(form, w, tmp_path):
     stream = fit(RectifiedEulerKMeans, form(tmp_path, X, w), weights_of(form, w))
     memory = fit(RectifiedEulerKMeans, X, w)
     assert_same_fit(stream, memory)
@@ -87,7 +87,7 @@ def test_every_form_gives_the_fit_of_its_rows_in_memory(form, w, tmp_path):
 
 @each_form
 @weighted
-def test_kept_bounds_give_the_fit_in_memory(form, w, tmp_path):
+def test_kept_bounds_give_the_same_fit_as_in_memory(form, w, tmp_path):
     parameters = {
         "memory_limit": "1GB",
         "n_clusters": 9,
@@ -104,7 +104,7 @@ def test_kept_bounds_give_the_fit_in_memory(form, w, tmp_path):
     assert_array_equal(stream.history_["n_changed"], memory.history_["n_changed"])
 
 
-def test_a_pass_maps_only_the_rows_that_bounds_leave_open():
+def test_a_pass_maps_only_rows_whose_labels_are_not_proven():
     placed = place_for_fit(RectifiedEulerKMeans(K, random_state=0), lambda: iter(np.split(X, CUTS)))
     run = placed.rows.start_run(placed.model)
     plain = BlockRun(placed.rows, placed.model)
@@ -119,7 +119,7 @@ def test_a_pass_maps_only_the_rows_that_bounds_leave_open():
         assert_array_equal(run.labels(), plain.labels())
         C = run.update(one.sums, C)
     assert run.assign(C).n_changed == plain.assign(C).n_changed
-    # these prove a wrong label, and no row is looked at
+    # these bounds prove a wrong label, so that no row is mapped
     run.last[:] = 0
     run.upper[:] = 0
     run.lower[:] = 1e6
@@ -134,7 +134,7 @@ def test_a_pass_maps_only_the_rows_that_bounds_leave_open():
     ["k-means++", "k-means||", "random", "circle", POINTS],
     ids=["plus", "parallel", "random", "circle", "points"],
 )
-def test_every_start_gives_the_fit_in_memory(estimator, engine, w, init, tmp_path):
+def test_every_start_gives_the_same_fit_as_in_memory(estimator, engine, w, init, tmp_path):
     parameters = {"engine": engine, "init": init, "n_init": 2}
     stream = fit(estimator, called_arrays(tmp_path, X, w), w, **parameters)
     assert_same_fit(stream, fit(estimator, X, w, **parameters))
@@ -143,14 +143,14 @@ def test_every_start_gives_the_fit_in_memory(estimator, engine, w, init, tmp_pat
 
 @pytest.mark.parametrize("scale", ["robust", "range", "global", None])
 @pytest.mark.parametrize("beyond", ["ignore", "clip", "wrap"])
-def test_every_scale_gives_the_fit_in_memory(scale, beyond, tmp_path):
+def test_every_scale_gives_the_same_fit_as_in_memory(scale, beyond, tmp_path):
     far = np.where(np.random.default_rng(1).random(X.shape) < 0.02, 1e4, X)
     parameters = {"scale": scale, "beyond": beyond}
     stream = fit(RectifiedEulerKMeans, called_arrays(tmp_path, far, None), **parameters)
     assert_same_fit(stream, fit(RectifiedEulerKMeans, far, **parameters))
 
 
-def test_a_table_seeded_on_its_sample_gives_the_fit_in_memory():
+def test_seeding_on_a_sample_gives_the_same_fit_as_in_memory():
     n = SMALL // 6 + 1000
     large = stream_rows(n, 3)
     cuts = [0, 1, 1, 20_000, 20_003]
@@ -168,7 +168,7 @@ def test_a_table_seeded_on_its_sample_gives_the_fit_in_memory():
 
 
 @each_engine
-def test_empty_clusters_get_the_row_that_is_farthest_over_all_blocks(engine, tmp_path):
+def test_empty_clusters_move_to_the_farthest_row_of_all_blocks(engine, tmp_path):
     points = np.concatenate([POINTS[:1], POINTS[:1], POINTS[:1], POINTS[:1] + 500])
     parameters = {"init": points, "scale": "range", "engine": engine}
     stream = fit(RectifiedEulerKMeans, called_arrays(tmp_path, X, W), W, **parameters)
@@ -177,17 +177,17 @@ def test_empty_clusters_get_the_row_that_is_farthest_over_all_blocks(engine, tmp
     assert_same_fit(stream, memory)
 
 
-def test_answers_on_streams_are_those_in_memory(tmp_path):
+def test_results_on_streams_equal_those_in_memory(tmp_path):
     model = fit(RectifiedEulerKMeans, X)
     stream = called_arrays(tmp_path, X, None)
-    for answer in (model.predict, model.transform, model.score_samples, model.score):
-        assert_array_equal(answer(stream), answer(X))
+    for result in (model.predict, model.transform, model.score_samples, model.score):
+        assert_array_equal(result(stream), result(X))
     assert model.score(stream, sample_weight=W) == model.score(X, sample_weight=W)
 
 
 def test_weights_of_blocks_share_one_exponent_over_many_orders_of_magnitude(tmp_path):
     w = 2.0 ** -np.random.default_rng(2).integers(0, 28, len(X))
-    w[137:512] = 2.0**-28  # a block of small weights only
+    w[137:512] = 2.0**-28  # a block that has only small weights
     stream = fit(EulerKMeans, called_arrays(tmp_path, X, w), w, init=POINTS)
     assert_same_fit(stream, fit(EulerKMeans, X, w, init=POINTS))
 
@@ -211,13 +211,13 @@ def test_a_pass_reads_every_row_once(tmp_path):
     run = placed.rows.start_run(placed.model)
     run.assign(placed.model.kernel.from_points(POINTS))
     assert len(n_reads) == before + 1
-    assert placed.rows.n_uninformative() == 0  # counted in that pass
+    assert placed.rows.n_uninformative() == 0  # the pass has counted them
     assert len(n_reads) == before + 1
 
 
-def test_reads_before_the_first_pass_are_as_the_docs_say(tmp_path):
-    """One to look at the first rows, one for the survey, one for the statistics of columns, one for
-    a sample.
+def test_the_docs_state_the_number_of_reads_before_the_first_pass(tmp_path):
+    """Count one read for the first rows, one for the survey, one for the column statistics and one
+    for a sample.
     """
     n_reads = []
 
@@ -227,7 +227,7 @@ def test_reads_before_the_first_pass_are_as_the_docs_say(tmp_path):
 
     fit(RectifiedEulerKMeans, function, max_iter=1, init=POINTS)
     with_points = len(n_reads)
-    # first rows, survey, statistics, any row in range; passes; phases
+    # first rows, survey, statistics, check for a row in range; passes; phases
     assert with_points == 1 + 1 + 1 + 1 + 2 + 1
 
 
@@ -238,7 +238,7 @@ GAPS = np.where(
 
 @pytest.mark.parametrize("rows", [np.nan_to_num(X), GAPS], ids=["whole", "with gaps"])
 @pytest.mark.parametrize("has_numbers", [False, True])
-def test_reads_of_oversampled_starts_are_as_the_docs_say(rows, has_numbers):
+def test_the_docs_state_the_number_of_reads_of_oversampled_starts(rows, has_numbers):
     class CountedBlocks(ArrayBlocks):
         def blocks(self, size):
             n_reads.append(1)
@@ -255,12 +255,12 @@ def test_reads_of_oversampled_starts_are_as_the_docs_say(rows, has_numbers):
     assert counts[1] - counts[0] == (8 if has_numbers else 15) + np.isnan(rows).any()
 
 
-def test_labels_are_in_memory_where_they_fit(tmp_path):
+def test_labels_are_kept_in_memory_if_they_fit(tmp_path):
     stream = fit(RectifiedEulerKMeans, called_arrays(tmp_path, X, None), memory_limit=None)
     assert not is_in_a_file(stream.labels_)
 
 
-def test_a_full_disk_is_an_error_and_not_a_crash(tmp_path, monkeypatch):
+def test_a_full_disk_raises_an_error(tmp_path, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
@@ -269,7 +269,7 @@ def test_a_full_disk_is_an_error_and_not_a_crash(tmp_path, monkeypatch):
         fit(RectifiedEulerKMeans, called_arrays(tmp_path, X, None))
 
 
-# sums of real numbers
+# float sums
 
 REAL = {
     "linear": partial(KernelKMeans, kernel="linear"),
@@ -286,7 +286,7 @@ REAL = {
     "gas": partial(NeuralGas, stages=3),
     "gas-rbf": partial(NeuralGas, kernel="rbf", stages=3),
 }
-# groups that overlap, so that shares matter
+# overlapping groups, so that shares matter
 CLOSE = np.random.default_rng(7).normal(size=(len(X), 1)) + X
 
 
@@ -294,8 +294,8 @@ CLOSE = np.random.default_rng(7).normal(size=(len(X), 1)) + X
 @each_engine
 @weighted
 @pytest.mark.parametrize("init", ["k-means++", "k-means||", "random"])
-def test_sums_of_real_numbers_agree_with_the_fit_in_memory(name, engine, w, init, tmp_path):
-    # else rounding chooses one of its mirror images
+def test_float_sums_agree_with_the_fit_in_memory(name, engine, w, init, tmp_path):
+    # otherwise rounding would choose one of its mirror images
     init = "plane" if "map" in name and init == "k-means++" else init
     parameters = {"engine": engine, "init": init, "n_init": 1, "max_iter": 20}
     stream = fit(REAL[name], called_arrays(tmp_path, CLOSE, w), w, **parameters)
@@ -303,18 +303,18 @@ def test_sums_of_real_numbers_agree_with_the_fit_in_memory(name, engine, w, init
     assert_allclose(stream.cluster_centers_, memory.cluster_centers_, rtol=1e-7, atol=1e-7)
     assert stream.inertia_ == pytest.approx(memory.inertia_, rel=1e-9)
     assert np.mean(stream.labels_ != memory.labels_) <= 0.001
-    for answer in ("memberships_", "graph_", "u_matrix_", "topographic_error_"):
-        if hasattr(memory, answer):
-            one, two = (getattr(model, answer) for model in (stream, memory))
+    for result in ("memberships_", "graph_", "u_matrix_", "topographic_error_"):
+        if hasattr(memory, result):
+            one, two = (getattr(model, result) for model in (stream, memory))
             assert_allclose(
-                *(each.toarray() if answer == "graph_" else each for each in (one, two)), atol=1e-6
+                *(each.toarray() if result == "graph_" else each for each in (one, two)), atol=1e-6
             )
     assert_allclose(
         stream.transform(called_arrays(tmp_path, CLOSE, w)), memory.transform(CLOSE), atol=1e-7
     )
 
 
-def test_a_model_whose_labels_are_in_a_file_goes_to_other_processes(tmp_path):
+def test_a_model_whose_labels_are_in_a_file_can_be_pickled(tmp_path):
     stream = fit(RectifiedEulerKMeans, called_arrays(tmp_path, X, None))
     assert is_in_a_file(stream.labels_)
     assert_array_equal(pickle.loads(pickle.dumps(stream)).labels_, stream.labels_)
@@ -326,14 +326,16 @@ def labels_of(model):
     return np.array(model.labels_)
 
 
-def test_answers_that_are_too_large_for_memory_are_in_a_file(tmp_path):
+def test_large_results_are_kept_in_a_file(tmp_path):
     stream = fit(FuzzyCMeans, called_arrays(tmp_path, X, None))
     assert is_in_a_file(stream.memberships_)
     assert_allclose(stream.memberships_.sum(axis=1), 1)
 
 
 def test_soft_euler_fits_of_many_rows_start_from_a_sample():
-    """In memory they start from all rows; of rows elsewhere so many are never gathered."""
+    """Check the sample size: fits in memory start from all rows, other tables are too large to
+    load.
+    """
     large = stream_rows(MAX_SEEDING_ROWS + 5000, 3)
     model = FuzzyCMeans(K, random_state=0, max_iter=5)
     placed = place_for_fit(model, lambda: iter(np.array_split(large, 7)))
@@ -345,7 +347,7 @@ def test_soft_euler_fits_of_many_rows_start_from_a_sample():
     assert start == plus_plus(rows.place(sample), K, bits)
 
 
-# refusals
+# errors
 
 
 @pytest.mark.parametrize(
@@ -366,13 +368,13 @@ def test_soft_euler_fits_of_many_rows_start_from_a_sample():
     ],
     ids=["medians", "kernel means", "precomputed", "stack", "map", "callable"],
 )
-def test_what_needs_all_rows_is_refused_in_a_sentence(model, words, tmp_path):
-    with raises_mentioning(ValueError, *words, "pass a table that is."):
+def test_fits_that_need_all_rows_raise_an_error(model, words, tmp_path):
+    with raises_mentioning(ValueError, *words, "a table that is"):
         model.fit(called_arrays(tmp_path, X, None))
 
 
 @each_engine
-def test_a_table_without_a_value_in_range_is_refused(engine):
+def test_a_table_without_a_value_in_range_raises_an_error(engine):
     model = fit(RectifiedEulerKMeans, X, engine=engine)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -380,7 +382,7 @@ def test_a_table_without_a_value_in_range_is_refused(engine):
 
 
 def place_rows_beyond(model):
-    """Rows that are all outside the scale of a fitted model."""
+    """Return rows that are all outside the scale of a fitted model."""
     from rekmeans.estimators.placement import place_fitted
 
     return place_fitted(model, lambda: iter([np.full((300, 3), 1e9)] * 2)).rows

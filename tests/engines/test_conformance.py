@@ -1,4 +1,4 @@
-"""The conformance suite on the engines of the host, on Dask, and on an engine from outside."""
+"""The conformance suite for the engines on the host, for Dask, and for a third-party engine."""
 
 import ast
 import sys
@@ -13,7 +13,7 @@ from support.recipes import files_of_recipe, import_source
 
 
 def stream_rows(engine, model, X, weights):
-    """Place a table that is read in four blocks."""
+    """Map a table that is read in four blocks."""
     table = read_input(
         RectifiedEulerKMeans(2), lambda: iter(np.array_split(X, 4)), weights, fitting=True
     )
@@ -56,7 +56,7 @@ class TestDask(RowsConformance):
 
 
 class TestRecipe(RowsConformance):
-    """The engine that CONTRIBUTING.md shows how to write."""
+    """The engine from the recipe in CONTRIBUTING.md."""
 
     @pytest.fixture(autouse=True)
     def import_shards(self, tmp_path, monkeypatch):
@@ -67,7 +67,7 @@ class TestRecipe(RowsConformance):
         return memory_rows(self.engine, model, X, weights)
 
 
-def test_the_recipe_imports_base_classes_records_and_exact_integers_only():
+def test_the_recipe_imports_only_base_classes_records_and_exact_integers():
     (source,) = (text for path, text in files_of_recipe("engine").items() if "src" in path)
     modules = {node.module for node in ast.walk(ast.parse(source)) if getattr(node, "level", 0)}
     assert modules == {"_grid", "kernels.base", "model", "table", "base"}

@@ -1,5 +1,5 @@
-"""Fits of Dask collections: the bits of the same rows in memory, for any partitions, on threads and
-on a cluster.
+"""Fits of Dask collections have the same bits as in memory, for any partitions, on threads and on a
+cluster.
 """
 
 import os
@@ -25,7 +25,7 @@ from rekmeans import (
     RectifiedEulerKMeans,
     watch_passes,
 )
-from rekmeans.engines.dask.partition import Partition, RunPass, merge_some
+from rekmeans.engines.dask.partition import Partition, PassRequest, merge_results
 from rekmeans.engines.dask.sharing import share_partitions
 from rekmeans.engines.dask.worker_groups import WorkerGroups
 from rekmeans.engines.native import Native
@@ -39,7 +39,7 @@ K = 4
 X = stream_rows()
 W = stream_weights()
 POINTS = np.random.default_rng(5).uniform(-2, 14, (K, 3))
-UNEVEN = tuple(np.diff(CUTS).tolist())  # a single row, none, many
+UNEVEN = tuple(np.diff(CUTS).tolist())  # partitions with a single row, no rows and many rows
 PARTITIONS = {
     "uneven": UNEVEN,
     "one": (1000,),
@@ -75,7 +75,7 @@ def collection(rows, partitions="uneven"):
 
 
 def unknown_lengths(w=None):
-    """A data frame in partitions of which one is empty and no length is known."""
+    """Return a data frame with an empty partition and unknown partition lengths."""
     whole = frame(X, w)
     parts = [dask.delayed(whole[a:b]) for a, b in pairwise(CUTS)]
     return dd.from_delayed(parts, meta=whole[:0])
@@ -88,7 +88,7 @@ def fit(estimator, X, w=None, **parameters):
 @weighted
 @pytest.mark.parametrize("partitions", PARTITIONS)
 @pytest.mark.parametrize("estimator", [EulerKMeans, RectifiedEulerKMeans])
-def test_any_partitions_give_the_fit_in_memory(estimator, partitions, w):
+def test_any_partitions_give_the_same_fit_as_in_memory(estimator, partitions, w):
     weights = None if w is None else collection(w, partitions)
     lazy = fit(estimator, collection(X, partitions), weights)
     assert_same_fit(lazy, fit(estimator, X, w))
@@ -102,7 +102,7 @@ def test_any_partitions_give_the_fit_in_memory(estimator, partitions, w):
     ["k-means++", "k-means||", "random", "circle", POINTS],
     ids=["plus", "parallel", "random", "circle", "points"],
 )
-def test_frames_of_unknown_lengths_give_the_fit_in_memory(w, init):
+def test_frames_of_unknown_lengths_give_the_same_fit_as_in_memory(w, init):
     lazy = fit(
         RectifiedEulerKMeans, unknown_lengths(w), None if w is None else "w", init=init, n_init=2
     )
@@ -123,7 +123,7 @@ def test_k_means_parallel_draws_from_all_partitions(partitions, w):
 @weighted
 @pytest.mark.parametrize("init", ["k-means++", "k-means||", "random"])
 @pytest.mark.parametrize("kernel", ["linear", "rbf", "laplace-l2"])
-def test_kernels_of_real_numbers_agree_with_the_fit_in_memory(kernel, init, w):
+def test_float_kernels_agree_with_the_fit_in_memory(kernel, init, w):
     parameters = {"kernel": kernel, "init": init, "n_init": 1}
     lazy = fit(KernelKMeans, collection(X), None if w is None else collection(w), **parameters)
     memory = fit(KernelKMeans, X, w, **parameters)
@@ -133,7 +133,7 @@ def test_kernels_of_real_numbers_agree_with_the_fit_in_memory(kernel, init, w):
     assert lazy.n_iter_ == memory.n_iter_
 
 
-def test_parquet_through_dask_and_columns_in_chunks_give_the_fit_in_memory(tmp_path):
+def test_parquet_and_column_chunks_give_the_same_fit_as_in_memory(tmp_path):
     memory = fit(RectifiedEulerKMeans, X)
     assert_same_fit(
         fit(RectifiedEulerKMeans, dd.read_parquet(parquet_folder(tmp_path, X, None))), memory
@@ -142,7 +142,7 @@ def test_parquet_through_dask_and_columns_in_chunks_give_the_fit_in_memory(tmp_p
     assert_same_fit(fit(RectifiedEulerKMeans, collection(X), W), fit(RectifiedEulerKMeans, X, W))
 
 
-def test_a_collection_seeded_on_its_sample_gives_the_fit_in_memory():
+def test_seeding_on_a_sample_gives_the_same_fit_as_in_memory():
     large = stream_rows(SMALL // 6 + 1000, 3)
     for init in ("k-means++", "k-means||", "random"):
         lazy = fit(
@@ -151,14 +151,14 @@ def test_a_collection_seeded_on_its_sample_gives_the_fit_in_memory():
         assert_same_fit(lazy, fit(RectifiedEulerKMeans, large, init=init, n_init=1))
 
 
-def test_empty_clusters_get_the_row_that_is_farthest_over_all_partitions():
+def test_empty_clusters_move_to_the_farthest_row_of_all_partitions():
     points = np.concatenate([POINTS[:1], POINTS[:1], POINTS[:1], POINTS[:1] + 500])
     lazy = fit(RectifiedEulerKMeans, collection(X), init=points, scale="range")
     assert lazy.history_["n_relocated"].sum() > 0
     assert_same_fit(lazy, fit(RectifiedEulerKMeans, X, init=points, scale="range"))
 
 
-def test_answers_are_lazy_and_those_in_memory():
+def test_results_are_lazy_and_equal_those_in_memory():
     model = fit(RectifiedEulerKMeans, X)
     n_read = []
 
@@ -170,10 +170,10 @@ def test_answers_are_lazy_and_those_in_memory():
         array.from_delayed(dask.delayed(read)(a, b), (np.nan, 3), float) for a, b in pairwise(CUTS)
     ]
     lazy = array.concatenate(parts, allow_unknown_chunksizes=True)
-    answers = [model.predict(lazy), model.transform(lazy), model.score_samples(lazy)]
+    results = [model.predict(lazy), model.transform(lazy), model.score_samples(lazy)]
     assert n_read == []
     for answer, expected in zip(
-        answers, [model.predict(X), model.transform(X), model.score_samples(X)], strict=True
+        results, [model.predict(X), model.transform(X), model.score_samples(X)], strict=True
     ):
         assert isinstance(answer, array.Array)
         assert_array_equal(answer.compute(), expected)
@@ -183,19 +183,21 @@ def test_answers_are_lazy_and_those_in_memory():
 # one partition
 
 
-def test_a_partition_that_forgot_the_last_pass_counts_the_same_changes():
+def test_a_partition_without_the_last_pass_counts_the_same_changes():
     placed = place_for_fit(RectifiedEulerKMeans(K, random_state=0), X)
     model = placed.model
     kernel = placed.model.kernel
     centroids = [kernel.from_points(POINTS + step) for step in (0.0, 0.5, 1.0)]
 
     def counts(is_kept, forget):
-        part = Partition(Native_place(placed.stages), placed.table, 0, is_kept)
+        part = Partition(PlaceOnNative(placed.stages), placed.table, 0, is_kept)
         found = []
         for t, C in enumerate(centroids):
             part = pickle.loads(pickle.dumps(part)) if forget else part
             run = f"{is_kept}{forget}" + (str(t) if forget and not is_kept else "")
-            found.append(part.assign(RunPass(run, t, model, centroids[t - 1] if t else None, C)))
+            found.append(
+                part.assign(PassRequest(run, t, model, centroids[t - 1] if t else None, C))
+            )
         return [n_changed for n_changed, _, _ in found], [sums.loss for _, sums, _ in found]
 
     run = placed.rows.start_run(model)
@@ -207,8 +209,8 @@ def test_a_partition_that_forgot_the_last_pass_counts_the_same_changes():
             assert counts(is_kept, forget)[0] == wanted
 
 
-class Native_place:  # noqa: N801
-    """A function that can be pickled."""
+class PlaceOnNative:
+    """A function that maps tables on the native engine and can be pickled."""
 
     def __init__(self, stages):
         self.stages = stages
@@ -217,12 +219,12 @@ class Native_place:  # noqa: N801
         return Native().place(self.stages, table, 1, None)
 
 
-def test_a_merge_keeps_the_order_and_leaves_out_what_is_none():
-    assert merge_some(lambda a, b: a + b, [None, "a", None, "b", "c"]) == "abc"
-    assert merge_some(lambda a, b: a + b, [None]) is None
+def test_merge_results_keeps_the_order_and_skips_none():
+    assert merge_results(lambda a, b: a + b, [None, "a", None, "b", "c"]) == "abc"
+    assert merge_results(lambda a, b: a + b, [None]) is None
 
 
-def test_partitions_stay_where_they_are_unless_a_worker_has_too_many():
+def test_partitions_move_only_if_a_worker_has_too_many():
     owners = [["a"], ["a"], ["a"], ["b"], [], ["a", "b"]]
     assert share_partitions(owners, {"a": 1, "b": 1}) == {"a": [0, 1, 2], "b": [3, 5, 4]}
     assert share_partitions(owners, {"a": 2, "b": 1}) == {"a": [0, 1, 2, 5], "b": [3, 4]}
@@ -233,7 +235,7 @@ def test_partitions_stay_where_they_are_unless_a_worker_has_too_many():
 
 
 @weighted
-def test_a_cluster_gives_the_fit_in_memory(client, w):
+def test_a_cluster_gives_the_same_fit_as_in_memory(client, w):
     lazy = fit(RectifiedEulerKMeans, collection(X), None if w is None else collection(w))
     assert lazy.engine_ == "dask"
     assert_same_fit(lazy, fit(RectifiedEulerKMeans, X, w))
@@ -245,19 +247,19 @@ def test_a_cluster_gives_the_fit_in_memory(client, w):
 
 @pytest.fixture
 def on_one_worker(client):
-    """Kept partitions of 100 rows that are all on the first worker, a pass over them, and what it
-    finds.
+    """Return kept partitions of 100 rows, all on the first worker, with a pass over them and its
+    result.
     """
     placed = place_for_fit(RectifiedEulerKMeans(K, random_state=0), X)
     kernel = placed.model.kernel
-    place = Native_place(placed.stages)
+    place = PlaceOnNative(placed.stages)
     tables = [MemoryTable(X[at : at + 100]) for at in range(0, len(X), 100)]
     first = list(client.scheduler_info(n_workers=-1)["workers"])[:1]
     futures = [
         client.submit(Partition, place, table, i, True, workers=first)
         for i, table in enumerate(tables)
     ]
-    one = RunPass("run", 0, placed.model, None, kernel.from_points(POINTS))
+    one = PassRequest("run", 0, placed.model, None, kernel.from_points(POINTS))
     return (
         WorkerGroups(futures, lambda: 0.0),
         one,
@@ -265,7 +267,7 @@ def on_one_worker(client):
     )
 
 
-def test_a_worker_with_more_than_its_share_hands_partitions_on(client, on_one_worker):
+def test_surplus_partitions_move_to_other_workers(client, on_one_worker):
     groups, one, expected = on_one_worker
     found = groups.assign(client, one, max_partitions=5)
     assert (found.n_changed, found.sums.loss) == (len(X), expected.loss)
@@ -287,7 +289,7 @@ def test_a_pass_is_one_message_to_the_scheduler(client, on_one_worker):
     assert count_messages() - before == 3
 
 
-def test_labels_need_the_collection_and_not_the_cluster(cluster):
+def test_labels_do_not_depend_on_the_cluster(cluster):
     with Client(cluster) as client:
         client.wait_for_workers(2)
         lazy = fit(RectifiedEulerKMeans, collection(X))
@@ -301,7 +303,9 @@ def worker_pids(client):
 
 
 def fit_while(client, act, seconds):
-    """A fit during which `act(pid of a worker)` is called so long after its second pass began."""
+    """Return a fit during which `act(pid of a worker)` is called this many seconds after the second
+    pass has started.
+    """
     pids = worker_pids(client)
     timers = []
 
@@ -323,18 +327,18 @@ def kill(pid):
     os.kill(pid, signal.SIGKILL)
 
 
-def test_a_killed_worker_costs_nothing_of_the_answer(client):
+def test_killing_a_worker_does_not_change_the_result(client):
     fit_while(client, kill, 0.02)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(20))
-def test_a_worker_killed_at_any_moment_costs_nothing_of_the_answer(client, seed):
+def test_killing_a_worker_at_any_time_does_not_change_the_result(client, seed):
     fit_while(client, kill, np.random.default_rng(seed).uniform(0, 0.3))
 
 
 @pytest.mark.long
-def test_a_worker_that_never_returns_is_named(cluster):
+def test_the_error_names_a_worker_that_never_finishes(cluster):
     with Client(cluster) as client, dask.config.set({"rekmeans.timeout": 3}):
         client.wait_for_workers(2)
         addresses = {pid: worker for worker, pid in client.run(os.getpid).items()}
@@ -349,7 +353,7 @@ def test_a_worker_that_never_returns_is_named(cluster):
 
 @pytest.mark.long
 @pytest.mark.parametrize("n_workers", [1, 4])
-def test_any_number_of_workers_gives_the_fit_in_memory(n_workers):
+def test_any_number_of_workers_gives_the_same_fit_as_in_memory(n_workers):
     with (
         LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster),
@@ -359,25 +363,27 @@ def test_any_number_of_workers_gives_the_fit_in_memory(n_workers):
             assert_same_fit(lazy, fit(RectifiedEulerKMeans, X, W))
 
 
-# refusals
+# errors
 
 
-def test_what_needs_all_rows_is_refused_in_a_sentence():
-    with raises_mentioning(ValueError, "all rows at once", "'laplace'", "pass a table that is."):
+def test_fits_that_need_all_rows_raise_an_error():
+    with raises_mentioning(ValueError, "all rows at once", "'laplace'", "a table that is"):
         KernelKMeans(K, kernel="laplace").fit(collection(X))
-    with raises_mentioning(ValueError, "hard labels only"):
+    with raises_mentioning(ValueError, "only hard assignment"):
         FuzzyCMeans(K).fit(collection(X))
-    with raises_mentioning(ValueError, "engine='native' takes tables in memory or on disk only"):
+    with raises_mentioning(ValueError, "engine='native' does not support Dask collections"):
         RectifiedEulerKMeans(K, engine="native").fit(collection(X))
-    with raises_mentioning(ValueError, "engine='reference' takes no collection of Dask's"):
+    with raises_mentioning(ValueError, "engine='reference' does not support Dask collections"):
         RectifiedEulerKMeans(K, engine="reference").fit(collection(X))
-    with raises_mentioning(ValueError, "engine='dask' takes a dask.array or a dask.dataframe only"):
+    with raises_mentioning(
+        ValueError, "engine='dask' supports only a dask.array or a dask.dataframe"
+    ):
         RectifiedEulerKMeans(K, engine="dask").fit(X)
     with raises_mentioning(TypeError, "of Dask", "X.compute()"):
         EulerMap().fit(collection(X))
 
 
-def test_other_collections_and_bad_rows_are_refused():
+def test_other_collections_and_invalid_rows_raise_an_error():
     with raises_mentioning(TypeError, "2-D dask.array or a dask.dataframe"):
         RectifiedEulerKMeans(K).fit(bag.from_sequence([1, 2]))
     with raises_mentioning(TypeError, "2-D dask.array or a dask.dataframe"):
@@ -388,11 +394,11 @@ def test_other_collections_and_bad_rows_are_refused():
         RectifiedEulerKMeans(K).fit(collection(bad))
     with raises_mentioning(ValueError, "column 'c1' is not"):
         RectifiedEulerKMeans(K).fit(unknown_lengths().assign(c1="text"))
-    with raises_mentioning(ValueError, "sample_weight='v' must name a column"):
+    with raises_mentioning(ValueError, "sample_weight='v' is not a column of X"):
         RectifiedEulerKMeans(K).fit(unknown_lengths(W), sample_weight="v")
-    with raises_mentioning(ValueError, "lengths of X are not known"):
+    with raises_mentioning(ValueError, "partition lengths of X are unknown"):
         RectifiedEulerKMeans(K).fit(unknown_lengths(), sample_weight=W)
-    with raises_mentioning(ValueError, "must have the 6 partitions of X, got 1"):
+    with raises_mentioning(ValueError, "must have as many partitions as X (6), got 1"):
         RectifiedEulerKMeans(K).fit(
             unknown_lengths(), sample_weight=array.from_array(W, chunks=1000)
         )

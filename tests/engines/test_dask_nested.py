@@ -23,9 +23,9 @@ def fit_in_task(rows, seed):
 
 
 @pytest.mark.parametrize(("n_workers", "processes"), [(1, True), (2, True), (1, False)])
-def test_fits_in_tasks_give_the_fits_in_memory(n_workers, processes):
-    """Fits at once, on workers with one thread each, of a collection of tasks and of a persisted
-    one.
+def test_fits_in_tasks_give_the_same_fits_as_in_memory(n_workers, processes):
+    """Run several fits in parallel, on workers with one thread, of a collection of tasks and of a
+    persisted one.
     """
     lazy = array.from_array(X, chunks=(250, 3))
     with (

@@ -1,4 +1,4 @@
-"""How far a cluster is with the partitions of a step, told while it works on them."""
+"""Progress reports on the partitions of a step while a cluster works on them."""
 
 import time
 from itertools import groupby, pairwise
@@ -14,7 +14,7 @@ from rekmeans.engines.dask import rows as dask_rows
 from rekmeans.table.reading import watch_reading
 from support.streams import stream_rows
 
-# of each: the first end a second before the last, though workers read a few ahead
+# duration of each task: the first tasks end a second before the last, although workers read ahead
 N_PARTITIONS = 20
 SECONDS = 0.15
 SIZE = 30
@@ -35,7 +35,7 @@ def slow_collection():
 
 
 def reports_by_pass(memory_limit):
-    """What is reported until each pass of a fit on a cluster has ended, and after the last."""
+    """Return the reports up to the end of each pass of a fit on a cluster, and after the last."""
     reports = []
     number = [0]
 
@@ -60,17 +60,17 @@ def reports_by_pass(memory_limit):
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-@pytest.mark.parametrize("room", [2**30, 0], ids=["kept", "read in each pass"])
-def test_a_cluster_tells_how_many_partitions_are_done(monkeypatch, room):
-    monkeypatch.setattr(dask_rows, "room_on_workers", lambda client, limit: room)
+@pytest.mark.parametrize("memory", [2**30, 0], ids=["kept", "read in each pass"])
+def test_a_cluster_reports_how_many_partitions_are_done(monkeypatch, memory):
+    monkeypatch.setattr(dask_rows, "memory_on_workers", lambda client, limit: memory)
     reports = reports_by_pass("1GB")
-    # the first pass and all before it, the closing one, the branches of pre-images
+    # the first pass and all steps before it, the last pass, the branches of pre-images
     assert list(reports) == [0, 1, 2]
     for number, of_pass in reports.items():
         assert {report[1:] for report in of_pass} == {(N_PARTITIONS, "partitions done")}
         done = [report[0] for report in of_pass]
         assert done[-1] == N_PARTITIONS
-        # only the next step starts anew
+        # the count decreases only when the next step starts
         assert {one for one, two in pairwise(done) if two < one} <= {N_PARTITIONS}
-        if number == 0 or room == 0:  # while rows are read
+        if number == 0 or memory == 0:  # in passes that read rows
             assert any(0 < count < N_PARTITIONS for count in done)

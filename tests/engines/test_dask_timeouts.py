@@ -1,4 +1,4 @@
-"""How long a fit waits for the tasks and workers of a cluster, and the errors that end the wait."""
+"""Timeouts of a fit that waits for the tasks and workers of a cluster, and their errors."""
 
 import os
 import signal
@@ -33,7 +33,7 @@ pytestmark = [
 
 
 def fit_and_kill(client):
-    """A fit whose only worker is killed after the first pass."""
+    """Run a fit whose only worker is killed after the first pass."""
     pids = list(client.run(os.getpid).values())
 
     def kill_worker(event):
@@ -47,9 +47,7 @@ def fit_and_kill(client):
 @pytest.mark.long
 @pytest.mark.parametrize("worker_timeout", [None, 2])
 def test_a_fit_waits_for_a_worker_that_restarts_slowly(tmp_path, worker_timeout):
-    """The restart takes longer than a task may take; a LocalCluster would close such a nanny after
-    15 s.
-    """
+    """Restart slower than the task timeout. A LocalCluster would close such a nanny after 15 s."""
     flag = tmp_path / "restart"
     preload = SLOW_START.format(flag=str(flag), seconds=9)
     with (
@@ -72,7 +70,7 @@ def test_a_fit_waits_for_a_worker_that_restarts_slowly(tmp_path, worker_timeout)
 
 
 class StuckClient:
-    """A client of a cluster on which nothing ever ends."""
+    """A client of a cluster on which no task ever finishes."""
 
     def __init__(self, tasks, n_connected):
         self.tasks = tasks
@@ -93,14 +91,14 @@ STUCK = {
     "one worker": (
         {"tcp://a:1": ["x"]},
         1,
-        "Worker tcp://a:1 has not finished a task for 0 s. Restart it, or raise rekmeans.timeout "
-        "in Dask's",
+        "Worker tcp://a:1 has not finished a task for 0 s. Restart it, or increase "
+        "rekmeans.timeout in Dask's",
     ),
     "two workers": (
         {"tcp://b:1": ["x"], "tcp://a:1": ["y"], "tcp://c:1": []},
         3,
-        "Workers tcp://a:1 and tcp://b:1 have not finished a task for 0 s. Restart them, or raise "
-        "rekmeans.timeout",
+        "Workers tcp://a:1 and tcp://b:1 have not finished a task for 0 s. Restart them, or "
+        "increase rekmeans.timeout",
     ),
     "many workers": (
         {str(worker): ["x"] for worker in range(8)},
@@ -110,8 +108,8 @@ STUCK = {
     "no worker": (
         {},
         0,
-        "No Dask workers are connected, and none came within 0 s. Start a worker, or, if workers "
-        "restart slowly, raise",
+        "No Dask workers are connected, and none has connected within 0 s. Start a worker. If "
+        "workers restart slowly, increase",
     ),
     "one idle worker": ({"a": []}, 1, "1 Dask worker is connected, but got no task for 0 s."),
     "idle workers": ({"a": []}, 2, "2 Dask workers are connected, but got no task for 0 s."),
@@ -119,7 +117,7 @@ STUCK = {
 
 
 @pytest.mark.parametrize(("tasks", "n_connected", "message"), STUCK.values(), ids=STUCK)
-def test_the_error_names_the_workers_that_do_not_answer(monkeypatch, tasks, n_connected, message):
+def test_the_error_names_the_workers_without_progress(monkeypatch, tasks, n_connected, message):
     monkeypatch.setattr(compute, "_are_done", lambda futures: False)
     client = StuckClient(tasks, n_connected)
     with (

@@ -1,6 +1,4 @@
-"""Every engine, every way to cut the rows into blocks: the same bits as one block and as Python's
-integers.
-"""
+"""All engines and block borders give the same bits as a single block and as Python integers."""
 
 import math
 
@@ -20,7 +18,7 @@ from rekmeans.assignment import Hard
 from rekmeans.centroids import mean, rectified
 from rekmeans.engines.native.exact import NativeRows
 from rekmeans.engines.reference import ReferenceRows
-from rekmeans.kernels.euler import NARROW, OnCircles
+from rekmeans.kernels.euler import MAX_INT64_COLUMNS, OnCircles
 from rekmeans.lloyd import run
 from rekmeans.model import Model, Stop
 from rekmeans.seeding import STARTS
@@ -29,9 +27,9 @@ from support.assertions import assert_same_run
 from support.blocks import CUTS, borders, example
 from support.models import euler, scale_of, watch_passes
 
-PLACES = {  # (kernel, table, block borders) -> Rows; one more engine is one more entry
+PLACES = {  # (kernel, table, block borders) -> Rows; add new engines here
     "reference": ReferenceRows,
-    # cuts its rows by itself
+    # chooses its own block borders
     "native": lambda kernel, table, borders: NativeRows(kernel, table, threads=2),
 }
 engines = pytest.mark.parametrize("engine", PLACES)
@@ -51,8 +49,8 @@ examples = pytest.mark.parametrize("name", NAMES)
 cuts = pytest.mark.parametrize("kind", CUTS)
 
 
-def one_block_and_cut(engine, name, kind):
-    """The rows of an example in one block of the reference, and cut on the engine."""
+def one_block_and_blocks(engine, name, kind):
+    """Return the rows of an example in one block of the reference, and in blocks on the engine."""
     kernel, table = example(name)
     n = len(table.X)
     return ReferenceRows(kernel, table, borders(n, "one block")), PLACES[engine](
@@ -69,9 +67,9 @@ def fit_on(rows, rule, d):
 @rules
 @examples
 @cuts
-def test_any_cut_of_the_rows_gives_the_same_fit(engine, rule, name, kind):
+def test_any_blocks_give_the_same_fit(engine, rule, name, kind):
     d = example(name)[1].X.shape[1]
-    one_block, cut = (fit_on(rows, rule, d) for rows in one_block_and_cut(engine, name, kind))
+    one_block, cut = (fit_on(rows, rule, d) for rows in one_block_and_blocks(engine, name, kind))
     assert one_block.n_iter > 1
     assert_same_run(one_block, cut)
 
@@ -80,9 +78,10 @@ def test_any_cut_of_the_rows_gives_the_same_fit(engine, rule, name, kind):
 @examples
 @cuts
 @pytest.mark.parametrize("start", ["k-means++", "random"])
-def test_any_cut_of_the_rows_gives_the_same_seeds(engine, name, kind, start):
+def test_any_blocks_give_the_same_starts(engine, name, kind, start):
     one_block, cut = (
-        STARTS[start](rows, 6, np.random.PCG64(3)) for rows in one_block_and_cut(engine, name, kind)
+        STARTS[start](rows, 6, np.random.PCG64(3))
+        for rows in one_block_and_blocks(engine, name, kind)
     )
     assert one_block == cut
 
@@ -90,8 +89,8 @@ def test_any_cut_of_the_rows_gives_the_same_seeds(engine, name, kind, start):
 @engines
 @examples
 @cuts
-def test_any_cut_of_the_rows_gives_the_same_farthest_row_and_middles(engine, name, kind):
-    one_block, cut = one_block_and_cut(engine, name, kind)
+def test_any_blocks_give_the_same_farthest_row_and_phase_sums(engine, name, kind):
+    one_block, cut = one_block_and_blocks(engine, name, kind)
     labels = np.random.default_rng(0).integers(0, 3, len(one_block)).astype(np.int32)
     assert_array_equal(one_block.phase_sums(labels, 3), cut.phase_sums(labels, 3))
     one, two = (rows.farthest(OnCircles(one_block.F[:3])) for rows in (one_block, cut))
@@ -103,7 +102,7 @@ def test_any_cut_of_the_rows_gives_the_same_farthest_row_and_middles(engine, nam
 @rules
 @given(inner=st.sets(st.integers(1, 39)), name=st.sampled_from(NAMES[:-1]))
 @settings(max_examples=25)
-def test_any_set_of_borders_will_do(engine, rule, inner, name):
+def test_any_block_borders_give_the_same_fit(engine, rule, inner, name):
     kernel, table = example(name, n=40)
     fits = []
     for rows in (
@@ -130,12 +129,12 @@ def test_an_estimator_gives_the_same_bits_on_any_engine_and_any_threads(engine, 
     assert_array_equal(one.score_samples(X), two.score_samples(X))
 
 
-# Python's integers
+# Python integers
 
 
 def integer_pass(F, C, w):
-    """Labels, sum w |f - m|^2, totals and counts of one pass over lists of integers; (0, 0) is
-    missing.
+    """Return labels, sum w |f - m|^2, totals and counts of one pass over lists of integers. (0, 0)
+    is a missing cell.
     """
     d = len(F[0]) // 2
     labels = []
@@ -154,7 +153,9 @@ def integer_pass(F, C, w):
 
 
 def on_circle(a, b):
-    """a/sqrt(a^2 + b^2) rounded to the grid, from the integer square root of its doubled square."""
+    """Return a/sqrt(a^2 + b^2) rounded to the grid, computed from the integer square root of its
+    doubled square.
+    """
     size = (math.isqrt((2 * GRID * a) ** 2 // (a * a + b * b)) + 1) // 2
     return size if a > 0 else -size
 
@@ -163,7 +164,7 @@ NEXT = {mean: lambda a, b, count: round(a / count), rectified: lambda a, b, coun
 
 
 def assert_integer_pass(rows, rule, F, C, w):
-    """Labels, loss, masses and the next centroids are those of Python's integers."""
+    """Check labels, loss, masses and the next centroids against Python integers."""
     one_pass = rows.start_run(Model(rows.kernel, Hard(), rule))
     d = C.shape[1] // 2
     sums = one_pass.assign(OnCircles(C)).sums
@@ -183,16 +184,16 @@ def assert_integer_pass(rows, rule, F, C, w):
 @examples
 @pytest.mark.parametrize("kind", ["one block", "hundred rows a block"])
 def test_a_pass_equals_python_integers(engine, rule, name, kind):
-    one_block, rows = one_block_and_cut(engine, name, kind)
+    one_block, rows = one_block_and_blocks(engine, name, kind)
     in_square = np.random.default_rng(0).integers(-GRID, GRID + 1, (2, one_block.F.shape[1]))
-    inside = (in_square / np.sqrt(2)).astype(np.int32)  # of the circles
+    inside = (in_square / np.sqrt(2)).astype(np.int32)  # inside the circles
     on_rows = one_block.rows_as_centroids(np.array([0, 1])).f
     assert_integer_pass(rows, rule, one_block.F, np.concatenate([inside, on_rows]), one_block.w)
 
 
 def wide(d, weighted=False):
-    """Six rows of d columns: two opposite ones, so that |f - m|^2 is 2^48 d, and random ones with
-    gaps.
+    """Return six rows with d columns: two opposite rows, so that |f - m|^2 is 2^48 d, and random
+    rows with missing cells.
     """
     rng = np.random.default_rng(d)
     X = np.concatenate([np.zeros((1, d)), np.ones((1, d)), rng.uniform(0, 2, (4, d))])
@@ -202,13 +203,13 @@ def wide(d, weighted=False):
 
 @engines
 @rules
-@pytest.mark.parametrize("d", [NARROW, NARROW + 1])
+@pytest.mark.parametrize("d", [MAX_INT64_COLUMNS, MAX_INT64_COLUMNS + 1])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("borders", [[0, 6], [0, 2, 6]])
 def test_a_pass_over_wide_rows_equals_python_integers(engine, rule, d, weighted, borders):
     kernel, table = wide(d, weighted)
-    if engine == "native" and d > NARROW:
-        with pytest.raises(ValueError, match=f"takes 1 to {NARROW} columns, got {d}"):
+    if engine == "native" and d > MAX_INT64_COLUMNS:
+        with pytest.raises(ValueError, match=f"supports 1 to {MAX_INT64_COLUMNS} columns, got {d}"):
             PLACES[engine](kernel, table, np.array(borders))
         return
     rows = PLACES[engine](kernel, table, np.array(borders))
@@ -220,9 +221,9 @@ def test_a_pass_over_wide_rows_equals_python_integers(engine, rule, d, weighted,
 
 @engines
 @pytest.mark.parametrize(("rule", "weighted"), [(mean, True), (rectified, False)])
-def test_any_cut_of_wide_rows_gives_the_same_fit_from_the_same_seeds(engine, rule, weighted):
-    # more than the native engine takes
-    kernel, table = wide(NARROW + (engine != "native"), weighted)
+def test_any_blocks_of_wide_rows_give_the_same_fit_from_the_same_starts(engine, rule, weighted):
+    # more columns than the native engine supports
+    kernel, table = wide(MAX_INT64_COLUMNS + (engine != "native"), weighted)
     fits = []
     for cut in ([0, 6], [0, 1, 4, 6]):
         rows = PLACES[engine](kernel, table, np.array(cut))

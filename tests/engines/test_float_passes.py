@@ -1,5 +1,5 @@
-"""Rows that pull by real numbers: every engine and block size agrees to rounding, and threads do
-not change a bit.
+"""Float passes agree up to rounding for all engines and block sizes, and bit by bit for any number
+of threads.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ from support.blocks import CUTS, borders, example
 from support.models import place_rows
 from support.native import SETS
 
-# rows that pull by real numbers
+# models with real-valued pulls
 
 ASSIGN = {
     "hard": Hard(),
@@ -47,23 +47,23 @@ circles = pytest.mark.parametrize(
     ("kernel", "assign", "rule"), [triple for triple in TRIPLES if triple[0] == "euler"]
 )
 ON_TABLES = [name for name, kernel in KERNELS.items() if not kernel.is_pairwise]
-# a sum that rounds the other way moves a centroid by one step of the grid
+# a different rounding of a sum moves a centroid by one grid step
 ROUNDING = {"euler": 1e-6}
 GAPS = ["plain", "weights and gaps", "scaled weights and gaps"]
 
 
 def model_and_table(kernel, assign, rule, name, n=900):
-    """(model, table) of an example."""
+    """Return (model, table) of an example."""
     euler, table = example(name, n)
     used = euler if kernel == "euler" else KERNELS[kernel](euler.scale, euler.beyond)
     if hasattr(used, "gamma"):
-        # wider than the farthest row: no loss saturates
+        # larger than the largest distance, so that no loss saturates
         used = type(used)(used.scale, used.beyond, 0.2)
     return Model(used, ASSIGN[assign], rule), table
 
 
 def passes(rows, model, count=6):
-    # of one line, and rows would lie as far from two
+    # not on one line, so that no row is equally far from two centroids
     start = np.random.default_rng(3).uniform(0, 2, (4, 3))
     return run(rows, model, model.kernel.from_points(start), Stop(count, 0.0))
 
@@ -72,7 +72,7 @@ def assert_alike(one, two, kernel):
     rtol = ROUNDING.get(kernel, 1e-9)
     assert_array_equal(one.labels, two.labels)
     if kernel == "euler":
-        assert_allclose(one.centroids.f, two.centroids.f, rtol=rtol, atol=4)  # grid steps
+        assert_allclose(one.centroids.f, two.centroids.f, rtol=rtol, atol=4)  # in grid steps
     else:
         assert_allclose(one.centroids.x, two.centroids.x, rtol=rtol, atol=rtol)
     assert_allclose(one.history["inertia"], two.history["inertia"], rtol=rtol)
@@ -81,7 +81,7 @@ def assert_alike(one, two, kernel):
 
 @pytest.mark.parametrize("name", GAPS)
 @triples
-def test_real_weights_agree_on_every_engine_and_cut(kernel, assign, rule, name):
+def test_real_weights_agree_for_all_engines_and_blocks(kernel, assign, rule, name):
     model, table = model_and_table(kernel, assign, rule, name)
     one_block = passes(ReferenceRows(model.kernel, table, borders(900, "one block")), model)
     assert len(one_block.history["n_changed"]) > 2
@@ -113,7 +113,7 @@ def test_real_weights_give_the_same_bits_for_any_number_of_threads(kernel, assig
 
 @pytest.mark.parametrize("name", GAPS)
 @circles
-def test_rows_that_are_not_kept_are_mapped_anew_in_parts(kernel, assign, rule, name, monkeypatch):
+def test_rows_that_are_not_kept_are_mapped_again_in_parts(kernel, assign, rule, name, monkeypatch):
     model, table = model_and_table(kernel, assign, rule, name)
     kept = passes(place_rows("native", model, table, 2), model)
     monkeypatch.setattr(exact, "PART_ROWS", 97)
@@ -151,10 +151,10 @@ def test_an_estimator_agrees_on_every_engine(estimator):
     [MultipleKernelKMeans(2), MahalanobisFuzzyCMeans(2), KernelKMeans(2, centroids="mean")],
     ids=str,
 )
-def test_the_native_engine_refuses_what_it_does_not_serve(estimator):
+def test_the_native_engine_rejects_unsupported_kernels(estimator):
     X = example("plain", 40)[1].X
     with pytest.raises(
-        ValueError, match=r"engine='native' does not know the kernel.*engine='reference'"
+        ValueError, match=r"engine='native' does not support the kernel.*engine='reference'"
     ):
         type(estimator)(**estimator.get_params() | {"engine": "native"}).fit(X)
     one, two = (

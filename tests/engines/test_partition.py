@@ -1,4 +1,4 @@
-"""Partitions and the labels that a process keeps for them, used by several threads at once."""
+"""Partitions and the labels that a process keeps for them, with several threads."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -8,7 +8,7 @@ import pytest
 from dask import array
 
 from rekmeans import RectifiedEulerKMeans
-from rekmeans.engines.dask.partition import Partition, RunPass, keep_labels, kept_labels
+from rekmeans.engines.dask.partition import Partition, PassRequest, keep_labels, kept_labels
 from rekmeans.engines.native import Native
 from rekmeans.estimators.placement import place_for_fit
 from support.assertions import assert_same_fit
@@ -27,34 +27,34 @@ pytestmark = [
 
 @pytest.fixture
 def frequent_switches():
-    """Threads switch as often as Python allows."""
+    """Switch threads as often as Python allows."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     yield
     sys.setswitchinterval(interval)
 
 
-def test_threads_keep_labels_of_their_runs_at_once(frequent_switches):
+def test_threads_keep_labels_of_their_own_runs(frequent_switches):
     labels = np.zeros(1, np.int32)
 
     def keep_many(thread):
         for number in range(5000):
-            keep_labels(RunPass(f"{thread}-{number}", 0, None, None, None), 0, labels)
+            keep_labels(PassRequest(f"{thread}-{number}", 0, None, None, None), 0, labels)
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(keep_many, range(8)))
 
 
-def test_kept_labels_are_those_of_the_pass_before():
+def test_kept_labels_belong_to_the_previous_pass():
     labels = np.arange(3)
-    keep_labels(RunPass("kept", 4, None, None, None), 2, labels)
-    assert kept_labels(RunPass("kept", 5, None, None, None), 2) is labels
-    assert kept_labels(RunPass("kept", 6, None, None, None), 2) is None
-    assert kept_labels(RunPass("kept", 5, None, None, None), 3) is None
-    assert kept_labels(RunPass("other", 5, None, None, None), 2) is None
+    keep_labels(PassRequest("kept", 4, None, None, None), 2, labels)
+    assert kept_labels(PassRequest("kept", 5, None, None, None), 2) is labels
+    assert kept_labels(PassRequest("kept", 6, None, None, None), 2) is None
+    assert kept_labels(PassRequest("kept", 5, None, None, None), 3) is None
+    assert kept_labels(PassRequest("other", 5, None, None, None), 2) is None
 
 
-def test_fits_in_threads_on_local_threads_give_the_fit_in_memory(frequent_switches):
+def test_fits_in_threads_give_the_same_fit_as_in_memory(frequent_switches):
     lazy = array.from_array(X, chunks=(101, 3))
 
     def fit(seed):
@@ -80,9 +80,9 @@ def test_a_kept_partition_gives_each_thread_the_same_pass(frequent_switches):
     expected = None
     for attempt in range(20):
         part = Partition(place_on_native(placed.stages), placed.table, 0, is_kept=True)
-        part.assign(RunPass("run", 0, placed.model, None, before))
+        part.assign(PassRequest("run", 0, placed.model, None, before))
         with ThreadPoolExecutor(N_THREADS) as pool:
-            one = RunPass("run", 1, placed.model, before, C)
+            one = PassRequest("run", 1, placed.model, before, C)
             found = [n_changed for n_changed, _, _ in pool.map(part.assign, [one] * N_THREADS)]
         expected = found[0] if expected is None else expected
         assert expected > 0

@@ -11,7 +11,7 @@ from rekmeans.engines.torch import engine as torch_engine
 
 
 class GpuArray:
-    """An array in the memory of a GPU, as DLPack reports it; CuPy's `get` copies it to the host."""
+    """An array that DLPack reports as GPU memory, with the `get` method of CuPy."""
 
     def __init__(self, values, memory=2):
         self.values = values
@@ -46,17 +46,19 @@ PLAIN = {
 
 
 @pytest.mark.parametrize("name", PLAIN)
-def test_no_engine_recognizes_rows_of_the_host(name):
+def test_no_engine_recognizes_rows_on_the_host(name):
     assert find_reader(PLAIN[name]) is None
 
 
 def test_an_array_on_a_gpu_needs_torch(monkeypatch):
     monkeypatch.setattr(torch_engine, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"X is a GpuArray on a GPU, which needs torch: pip"):
+    with pytest.raises(
+        ImportError, match=r"X is a GpuArray on a GPU, which needs torch\. Run: pip"
+    ):
         RectifiedEulerKMeans(2).fit(GpuArray(np.ones((4, 2))))
 
 
-def test_values_of_a_gpu_come_to_the_host():
+def test_values_on_a_gpu_are_copied_to_the_host():
     values = np.arange(3)
     assert host_values(GpuArray(values)) is values
     assert host_values(values) is values

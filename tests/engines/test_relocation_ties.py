@@ -1,5 +1,5 @@
-"""Of several rows equally far, an empty cluster moves to the one of lowest number: any engine, path
-and cut.
+"""If several rows are equally far, an empty cluster moves to the first of them, on any engine and
+with any blocks.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ from rekmeans.watching import watch_passes
 
 # rows 2 to 5 are equally far from 0
 TIED = np.array([[0.0], [0.0], [1.0], [-1.0], [1.0], [-1.0], [0.0]])
-WEIGHTS = np.array([2.0, 1.0, 0.0, 1.0, 3.0, 1.0, 1.0])  # row 2 does not count
+WEIGHTS = np.array([2.0, 1.0, 0.0, 1.0, 3.0, 1.0, 1.0])  # row 2 has no weight
 METHODS = {
     "rectified": RectifiedEulerKMeans(2, alpha=0.25),
     "mean": EulerKMeans(2, alpha=0.25),
@@ -28,7 +28,7 @@ METHODS = {
 
 
 def relocated_to(model, X, weights=None):
-    """The value to which the empty second cluster moves in the first pass."""
+    """Return the value to which the empty second cluster moves in the first pass."""
     model.set_params(scale=None, init=[[0.0], [3.9]], max_iter=1).fit(X, sample_weight=weights)
     assert model.history_["n_relocated"][0] == 1
     labels = model.labels_
@@ -39,9 +39,9 @@ def relocated_to(model, X, weights=None):
 @pytest.mark.parametrize("is_watched", [False, True])
 @pytest.mark.parametrize("engine", ["auto", "reference"])
 @pytest.mark.parametrize("name", ["rectified", "mean", "linear", "rbf"])
-def test_the_lowest_row_number_wins_whatever_the_engine_and_the_path(name, engine, is_watched):
-    """Watched fits come back to Python after every pass, others may run compiled; shuffled rows
-    have other numbers.
+def test_the_lowest_row_number_wins_on_any_engine(name, engine, is_watched):
+    """Check watched fits, which return to Python after every pass, compiled fits, and shuffled
+    rows, whose numbers differ.
     """
     model = METHODS[name].set_params(engine=engine)
     cases = [
@@ -63,7 +63,7 @@ def test_the_lowest_row_number_wins_whatever_the_engine_and_the_path(name, engin
 @pytest.mark.parametrize(
     "kernel", [Euler(identity_scale(1), alpha=0.25), Linear(identity_scale(1))]
 )
-def test_any_cut_of_the_rows_gives_the_lowest_number(kernel, weights, cuts):
+def test_any_blocks_give_the_lowest_number(kernel, weights, cuts):
     rows = ReferenceRows(kernel, MemoryTable(TIED, weights), np.array(cuts))
     assert rows.farthest(kernel.from_points(np.zeros((1, 1)))).number == (
         2 if weights is None else 3
@@ -78,8 +78,8 @@ def test_any_number_of_threads_gives_the_lowest_number(n_threads):
     assert rows.farthest(kernel.from_points(np.zeros((1, 1)))).number == 2
 
 
-def test_the_rest_of_a_fit_does_not_show_row_order_without_ties():
-    """The same tables with the tie broken: any order of the rows gives one fit."""
+def test_without_ties_a_fit_does_not_depend_on_the_row_order():
+    """Break the tie in the same tables: then any order of the rows gives the same fit."""
     X = TIED + np.arange(7)[:, None] / 128
     start = {"scale": None, "init": [[0.0], [3.9]]}
     for model in METHODS.values():

@@ -15,13 +15,13 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from rekmeans import EulerKMeans, EulerMap, MultipleKernelKMeans, RectifiedEulerKMeans
-from rekmeans.kernels.euler import NARROW
+from rekmeans.kernels.euler import MAX_INT64_COLUMNS
 from rekmeans.scales import robust_scale
 from rekmeans.table import MemoryTable
 from rekmeans.table.refusals import as_rows
 from support.clusterers import CLUSTERERS
 
-WIDE = NARROW + 1000  # columns beyond which distances take more than 64 bits
+WIDE = MAX_INT64_COLUMNS + 1000  # columns beyond which distances take more than 64 bits
 TALL_AS_WIDE = {
     name: make
     for name, make in CLUSTERERS.items()

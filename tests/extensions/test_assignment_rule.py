@@ -69,6 +69,6 @@ def test_a_new_rule_runs_with_every_kernel(kernel):
     assert_array_equal(model.predict(X), model.labels_)
     assert (np.diff(model.history_["inertia"]) <= 1e-9).all()
     with pytest.raises(
-        ValueError, match="engine='native' does not know the assignment rule Trimmed"
+        ValueError, match="engine='native' does not support the assignment rule Trimmed"
     ):
         TrimmedKMeans(K, kernel=kernel, engine="native").fit(X)

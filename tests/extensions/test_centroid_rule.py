@@ -21,6 +21,6 @@ def test_a_new_centroid_rule_runs_on_the_reference(monkeypatch):
     assert model.engine_ == "reference"
     assert model.inertia_ == RectifiedEulerKMeans(3, init=X[:3]).fit(X).inertia_
     with pytest.raises(
-        ValueError, match="engine='native' knows the centroid rules mean and rectified only"
+        ValueError, match="engine='native' supports only the centroid rules mean and rectified"
     ):
         OwnRule(3, init=X[:3], engine="native").fit(X)

@@ -29,7 +29,7 @@ class Toy(Engine):
     def reported_name(self):
         return self.name
 
-    def is_home_of(self, table):
+    def is_default_for(self, table):
         return table.n_rows <= 1000
 
     def reader(self, X):
@@ -86,5 +86,7 @@ def test_an_unavailable_engine_raises_an_error_with_the_install_command(toy, mon
     monkeypatch.setattr(Toy, "missing", lambda self: "a box of bricks: pip install bricks.")
     with pytest.raises(ImportError, match="engine='toy' needs a box of bricks: pip install bricks"):
         RectifiedEulerKMeans(K, engine="toy").fit(X)
-    with pytest.warns(UserWarning, match="runs its slow native engine: toy needs a box of bricks"):
+    with pytest.warns(
+        UserWarning, match="uses its slow engine 'native', because 'toy' needs a box of bricks"
+    ):
         assert RectifiedEulerKMeans(K, random_state=0).fit(X).engine_ == "native"

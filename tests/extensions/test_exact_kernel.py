@@ -148,7 +148,7 @@ def test_compiled_engines_do_not_run_it_as_euler():
     stages = model._make_stages(model.kernel_)
     for engine in ("native", "torch"):
         reason = ENGINES[engine].unsupported(stages, MemoryTable(X))
-        assert "does not know the kernel 'grid'" in reason
+        assert "does not support the kernel 'grid'" in reason
 
 
 @each_kernel

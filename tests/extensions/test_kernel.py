@@ -105,7 +105,7 @@ def test_auto_and_reference_agree_for_a_new_kernel_with_every_rule(cosine, rule,
 def test_error_messages_name_a_new_kernel_and_what_it_does_not_support(cosine):
     with pytest.raises(ValueError, match=r"'rbf'.*'cosine'; got 'nope'"):
         KernelKMeans(K, kernel="nope").fit(X)
-    with pytest.raises(ValueError, match="engine='native' does not know the kernel 'cosine'"):
+    with pytest.raises(ValueError, match="engine='native' does not support the kernel 'cosine'"):
         KernelKMeans(K, kernel="cosine", engine="native").fit(X)
     with pytest.raises(
         ValueError,
@@ -219,7 +219,7 @@ def test_a_subclass_does_not_run_the_compiled_formula_of_its_parent(monkeypatch)
     assert model.inertia_ == 2 * plain.inertia_
     for engine in ("native", "torch"):
         reason = ENGINES[engine].unsupported(model._make_stages(model.kernel_), MemoryTable(X))
-        assert "does not know the kernel 'rbf'" in reason
+        assert "does not support the kernel 'rbf'" in reason
 
 
 def test_a_subclass_may_declare_the_formula_of_its_parent(monkeypatch):

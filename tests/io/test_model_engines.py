@@ -54,14 +54,14 @@ def test_a_model_of_dask_still_fits_dask_collections_only(tmp_path, fitted):
     loaded = saved_and_loaded(fitted.set_params(engine="dask"), tmp_path)
     for fit in (loaded.fit, loaded.partial_fit):
         with raises_mentioning(
-            ValueError, "engine='dask' takes a dask.array or a dask.dataframe only"
+            ValueError, "engine='dask' supports only a dask.array or a dask.dataframe"
         ):
             fit(X)
     assert_array_equal(loaded.predict(array.from_array(X)).compute(), fitted.labels_)
 
 
 def test_an_engine_that_takes_other_tables_is_an_error_of_predict(fitted):
-    with raises_mentioning(ValueError, "engine='native' takes tables in memory or on disk only"):
+    with raises_mentioning(ValueError, "engine='native' does not support Dask collections"):
         fitted.set_params(engine="native").predict(array.from_array(X))
 
 

@@ -41,7 +41,7 @@ def test_failures_are_counted_and_can_be_repeated():
 def test_an_unknown_attack_is_an_error(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["fuzz", "nothing"])
     assert main() == 2
-    assert "no attack is named nothing" in capsys.readouterr().err
+    assert "no attack has the name nothing" in capsys.readouterr().err
 
 
 def test_the_runner_writes_the_commands_that_repeat_the_failures(monkeypatch, capsys, tmp_path):

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from sklearn.metrics import adjusted_rand_score
 
 from rekmeans import RectifiedEulerKMeans
-from rekmeans.scales import MOST_INTERVALS
+from rekmeans.scales import MAX_INTERVALS
 from support.models import scale_of
 from support.plain_scale import plain_robust
 
@@ -110,7 +110,7 @@ def test_intervals_are_ordered_disjoint_and_folded():
     )
     for low, high, start, end in zip(scale.low, scale.high, *images, strict=True):
         m = np.count_nonzero(~np.isnan(low))
-        assert 1 <= m <= MOST_INTERVALS
+        assert 1 <= m <= MAX_INTERVALS
         assert (low[1:m] > high[: m - 1]).all()
         assert (start[1:m] >= end[: m - 1]).all()
         # the kept intervals span at most one turn

@@ -1,6 +1,6 @@
 """The kernels of the package by their properties, so that tests cover every entry of KERNELS."""
 
-from rekmeans.engines.native.options import FORMULAS
+from rekmeans.engines.native.formulas import FORMULAS
 from rekmeans.kernels import KERNELS
 
 # Kernels of rows and columns, as opposed to precomputed kernel values.

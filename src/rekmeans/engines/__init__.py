@@ -1,6 +1,6 @@
-"""Engines: where mapped rows are stored and passes run.
+"""Engines store the mapped rows and run the passes.
 
-A new engine is a folder or a file, and an entry in IN_ORDER.
+To add an engine, add a folder or a file, and an entry in IN_ORDER.
 """
 
 from sklearn.base import BaseEstimator
@@ -14,8 +14,8 @@ from .base import (
     Rows,
     Run,
     TableReader,
+    check_installed,
     choose_engine,
-    refuse_missing_engine,
     summarize_columns,
 )
 from .dask import Dask
@@ -42,19 +42,18 @@ __all__ = [
 ]
 
 HOST_ENGINES: tuple[Engine, ...] = (Reference(), Native())
-# "auto" tries the last one first
+# engine="auto" tries the last entry first
 IN_ORDER: tuple[Engine, ...] = (*HOST_ENGINES, Dask(HOST_ENGINES), Torch())
 ENGINES: dict[str, Engine] = {engine.name: engine for engine in IN_ORDER}
 
 
 def engine_for_prediction(name: str, table: Table) -> str:
-    """Return the name of the engine that predicts rows of this table for a model that was fitted
-    with this engine.
+    """Return the engine that predicts the rows of this table for a model fitted with engine `name`.
 
-    If an engine takes only Dask collections, the engine that "auto" chooses predicts rows of any
-    other table. Any other engine that does not take a table raises an error, as in `fit`.
+    A model fitted on a Dask collection predicts all other tables with engine="auto". Any other
+    engine that does not support the table raises an error, as in `fit`.
     """
-    if name == "auto" or table.is_partitioned or not ENGINES[name].is_for_partitions:
+    if name == "auto" or table.is_partitioned or not ENGINES[name].supports_only_partitions:
         return name
     return "auto"
 
@@ -69,7 +68,7 @@ def read_input(
     k: int = 1,
     k_parameter: str = "",
 ) -> Table:
-    """Read the input of an estimator as a table, and check it, wherever its rows are."""
+    """Read and check the input of an estimator, and return it as a table."""
     if (read := find_reader(X)) is not None:
         return read(estimator, X, sample_weight, fitting=fitting, k=k, k_parameter=k_parameter)
     return read_host_table(
@@ -78,25 +77,25 @@ def read_input(
 
 
 def place_by_definition(kernel: Kernel, table: Table) -> BaseRows:
-    """Map rows on the engine that defines the answer, so that every machine gets the same bits."""
+    """Map rows with the reference engine, which gives the same bits on every machine."""
     return ReferenceRows(kernel, table)
 
 
 def find_reader(X: object) -> TableReader | None:
-    """Return the reader of the engine that recognizes X; None for any other input."""
+    """Return the reader of the engine that recognizes X, or None if no engine does."""
     readers = (engine.reader(X) for engine in ENGINES.values())
     return next((reader for reader in readers if reader is not None), None)
 
 
 def check_engine(name: str) -> None:
-    """Raise an error for a name that no engine has, or an engine that is not installed."""
+    """Raise an error if no engine has this name, or if the engine is not installed."""
     check_engine_name(name)
     if name != "auto":
-        refuse_missing_engine(ENGINES[name])
+        check_installed(ENGINES[name])
 
 
 def check_engine_name(name: object) -> None:
-    """Raise an error for a name that no engine has."""
+    """Raise an error if no engine has this name."""
     if not isinstance(name, str) or name not in ("auto", *ENGINES):
         names = ", ".join(repr(known) for known in ("auto", *reversed(ENGINES)))
         raise ValueError(f"engine must be one of {names}; got {name!r}.")

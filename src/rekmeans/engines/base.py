@@ -1,4 +1,4 @@
-"""Engines: where mapped rows are stored and passes run. Rows and runs are what the loop sees."""
+"""Protocols and base classes of engines: `Engine`, `Rows` and `Run`."""
 
 from __future__ import annotations
 
@@ -28,54 +28,58 @@ if TYPE_CHECKING:
 
     from ..kernels.base import Kernel
 
-MAX_HALF_TURNS = 2.0**46  # larger phases are added as if they were this
-BLOCK_CELLS = 1 << 21  # of mapped rows: a few copies of a block in float64 stay near the cache
+MAX_HALF_TURNS = 2.0**46  # larger phases are clipped to this before they are added
+BLOCK_CELLS = 1 << 21  # mapped cells of a block, so that a few float64 copies of it stay near cache
 MAX_BLOCK_ROWS = 1 << 15
 
 
 class Run(ABC):
-    """One run over rows that other runs may share: its labels, bounds and buffers."""
+    """The state of one run: its labels, bounds and buffers. Several runs may share the rows."""
 
     model: Model
-    n_passes: int  # so far
+    n_passes: int  # passes made so far
 
     @abstractmethod
     def assign(self, C: Centroids) -> Assignment:
-        """Assign every row to C and add up."""
+        """Assign every row to a centroid of C and return the sums."""
 
     @abstractmethod
     def labels(self) -> Array:
         """Return the label of each row in the last pass, (n,)."""
 
     def update(self, sums: PassSums, C: Centroids) -> Centroids:
-        """Return the next centroids from the sums of the last pass, as `model.update` does."""
+        """Return the next centroids, computed from the sums of the last pass by `model.update`."""
         return self.model.update(sums, C)
 
     def advance(self, state: State, stop: Stop, max_passes: int) -> State | None:
-        """Make several passes in one call, to the same bits; None if this run cannot."""
+        """Make several passes in one call, with the same bits as single passes.
+
+        Return None if this run does not support it.
+        """
         return None
 
     def fit_drawn_starts(self, plan: SeedingPlan, words: Array, stop: Stop) -> State | None:
-        """Return the best end of runs from k-means++ starts, one for each row of words.
+        """Fit from several k-means++ starts in one call, and return the best final state.
 
-        All of them are made in one call; None if this run cannot.
+        Each row of `words` has the random words of one start. Return None if this run does not
+        support it.
         """
         return None
 
 
 class Rows(Protocol):
-    """The mapped rows of one table, as the loop, the seeding and the estimators see them.
+    """The mapped rows of one table: the interface for the loop, the seeding and the estimators.
 
-    The table may be read block by block, or lie on a cluster or a GPU.
+    The table may be read block by block, or it may be on a cluster or a GPU.
     """
 
-    n_parallel_runs: int  # small runs that may be made side by side
-    # rows that are brought into memory to choose starts from; None: the rows are in memory
+    n_parallel_runs: int  # number of small runs that may run in parallel
+    # number of rows loaded into memory to choose the starts from; None if all rows are in memory
     max_seeding_rows: int | None
 
     @property
     def weight_bits(self) -> int:
-        """The power of two that the user's weights are multiplied by in the sums."""
+        """The exponent b: the sums use the user's weights times 2^b."""
 
     @property
     def kernel(self) -> Kernel: ...
@@ -92,44 +96,44 @@ class Rows(Protocol):
         """Return whether any row has a weight above 0."""
 
     def n_uninformative(self) -> int:
-        """Count the rows with a weight in the table whose values are all ignored."""
+        """Count the rows of positive weight whose values are all ignored."""
 
     def start_run(self, model: Model) -> Run: ...
 
     def start_seeding(self) -> Seeding: ...
 
     def place(self, table: Table) -> Rows:
-        """Map rows of this table, a sample or a selection in memory, on the same engine."""
+        """Map the rows of a sample or a selection, which is in memory, on the same engine."""
 
     def in_memory(self) -> Rows:
-        """Return these rows in memory; the table is small."""
+        """Load these rows into memory. The table must be small."""
 
     def rows_as_centroids(self, numbers: Array) -> Centroids:
-        """Return centroids at the mapped rows of these numbers.
+        """Return centroids at the mapped rows with these row numbers.
 
-        Missing coordinates are those of the centroid of all rows.
+        Missing coordinates are filled from the centroid of all rows.
         """
 
     def label(self, model: Model, C: Centroids) -> Array:
-        """Return the label that the model gives each row for these centroids, (n,)."""
+        """Return the label of each row for this model and these centroids, (n,)."""
 
     def farthest(self, C: Centroids) -> FarthestRow:
         """Return the row of positive weight with the largest distance to its nearest centroid."""
 
     def map_blocks(self, function: Callable[[Array], Array]) -> Array:
-        """Return the results of a function of blocks of mapped rows, one below the other."""
+        """Apply a function to each block of mapped rows, and concatenate the results."""
 
     def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
-        """Return the sums of each cluster's coordinates on the TURN grid and of observed weights.
+        """Return each cluster's sums of coordinates on the TURN grid and of observed weights.
 
-        Both are (k, d); the coordinates are those of the rows themselves, not reduced to one turn.
+        Both have shape (k, d). The coordinates are not reduced to one turn.
         """
 
 
 class BaseRows(ABC):
-    """Rows with everything derived from `place`, `weights` and `start_run`.
+    """A base class that derives all methods of `Rows` from `place`, `weights` and `start_run`.
 
-    An engine overrides what it can do faster, `mapped_blocks` first of all.
+    An engine overrides a method if it has a faster version. `mapped_blocks` matters most.
     """
 
     n_parallel_runs: int = 1
@@ -152,17 +156,17 @@ class BaseRows(ABC):
     # derived
 
     def blocks(self) -> Iterator[slice]:
-        """Yield the slices of rows that are mapped or read together, in order."""
+        """Yield the slice of each block of rows, in order."""
         rows = BLOCK_CELLS // (2 * self.table.n_columns)
         return self.table.blocks(max(1, min(MAX_BLOCK_ROWS, rows)))
 
     def mapped_blocks(self) -> Iterator[tuple[slice, Array]]:
-        """Yield all mapped rows in order: their slice, and F (m, p) in memory."""
+        """Yield the slice and the mapped rows F (m, p) of each block, in order."""
         return ((at, self.kernel.embed(self.table.dense(at))) for at in self.blocks())
 
     @lazy_property
     def weight_bits(self) -> int:
-        """The power of two that weights are multiplied by in the sums."""
+        """The exponent b: the sums use the user's weights times 2^b."""
         largest = self.table.largest_weight
         if largest is None and self.table.is_in_memory and self.table.weights is not None:
             largest = float(self.table.weights.max())
@@ -188,7 +192,7 @@ class BaseRows(ABC):
         return RowSeeding(self)
 
     def draw(self, words: Array, C: Centroids | None = None) -> Array:
-        """Return a row number for each word, drawn by weight, or by weight times loss at C.
+        """Return a row number for each random word, drawn by weight, or by weight times loss at C.
 
         If all losses are 0, rows are drawn by weight.
         """
@@ -215,10 +219,10 @@ class BaseRows(ABC):
         return rectified_update(kernel, with_statistics(kernel, blocks, sums, start), start)
 
     def overall_sums(self) -> Sums:
-        """Return the sums of all rows as one cluster, each with the weight it has at distance 0."""
+        """Return the sums of all rows as one cluster, with the pull of each row at distance 0."""
         kernel = self.kernel
         start = middle_centroid(kernel)
-        # a pass of the engine gives the same integers
+        # A pass of the engine gives the same integers.
         if kernel.has_exact_arithmetic and kernel.pull_is_weight:
             model = Model(kernel, Hard(), rectified)
             return self.start_run(model).assign(start).sums.fetch()
@@ -226,19 +230,19 @@ class BaseRows(ABC):
         return reduce(add, (kernel.accumulate(F, start, D, W) for F, D, W in blocks))
 
     def _undivided_blocks(self) -> Iterator[tuple[Array, Array, Array]]:
-        """Yield mapped rows, distances of 0 to the one centroid, and weights, block by block."""
+        """Yield the mapped rows, distances of 0 to one centroid, and the weights of each block."""
         w = self.weights()
         for at, F in self.mapped_blocks():
             yield F, np.zeros((len(F), 1), np.int64), one_hot(np.zeros(len(F), np.int32), w[at], 1)
 
     def nearest_losses(self, C: Centroids) -> Array:
-        """Return the loss of each row at the nearest of these centroids, (n,)."""
+        """Return the loss of each row at its nearest centroid, (n,)."""
         return self.map_blocks(lambda F: self.kernel.loss(self.kernel.distance(F, C)).min(axis=1))
 
     def nearest_masses(self, C: Centroids) -> Array:
-        """Return the weight of the rows nearest to each of these centroids by loss, (k,)."""
+        """Return the total weight of the rows whose loss is smallest at each centroid, (k,)."""
         kernel = self.kernel
-        # a pass of the engine gives the same integers
+        # A pass of the engine gives the same integers.
         if kernel.has_exact_arithmetic and kernel.loss_is_distance:
             return self.start_run(Model(kernel, Hard(), rectified)).assign(C).sums.mass
         owners = self.map_blocks(lambda F: nearest(kernel.loss(kernel.distance(F, C))))
@@ -279,12 +283,12 @@ class BaseRows(ABC):
 
 
 def middle_centroid(kernel: Kernel) -> Centroids:
-    """Return the one centroid at the middle of the scale."""
+    """Return a single centroid at the middle of the scale."""
     return kernel.from_points(kernel.scale.middle[None])
 
 
 class TableReader(Protocol):
-    """Reads the input of an estimator, and checks it, as a table of an engine."""
+    """A function that reads and checks the input of an estimator, and returns a table."""
 
     def __call__(
         self,
@@ -302,8 +306,8 @@ class Engine(ABC):
     """A place where mapped rows are stored and passes run."""
 
     name: str
-    # whether it serves partitioned tables only; such a model predicts other tables with "auto"
-    is_for_partitions: bool = False
+    # True: a model fitted with this engine predicts tables without partitions with engine="auto"
+    supports_only_partitions: bool = False
 
     @abstractmethod
     def describe(self) -> str:
@@ -311,16 +315,16 @@ class Engine(ABC):
 
     @abstractmethod
     def unsupported(self, stages: Sequence[Model], table: TableFacts) -> str:
-        """Return '' or why the engine cannot run every stage of this fit on this table."""
+        """Return why the engine cannot run all stages of this fit on this table; '' if it can."""
 
     @abstractmethod
     def place(
         self, stages: Sequence[Model], table: Table, n_threads: int | None, memory_limit: int | None
     ) -> BaseRows:
-        """Map the rows of a table and keep them where passes run."""
+        """Map the rows of a table and store them on the engine's device or cluster."""
 
     def missing(self) -> str:
-        """Return '' or what is not installed and how to install it; import nothing."""
+        """Return the missing dependency and how to install it, or ''. This imports nothing."""
         return ""
 
     def reported_name(self) -> str:
@@ -328,15 +332,18 @@ class Engine(ABC):
         return self.name
 
     def reader(self, X: object) -> TableReader | None:
-        """Return what reads input that only this engine recognizes; None for all other input."""
+        """Return the reader for input that only this engine recognizes, or None for other input."""
         return None
 
-    def is_home_of(self, table: TableFacts) -> bool:
-        """Return whether rows of this table are where this engine works; used by "auto" only."""
+    def is_default_for(self, table: TableFacts) -> bool:
+        """Return whether engine="auto" considers this engine for the table.
+
+        True if the engine runs where the rows are: on the host, on a GPU or in partitions.
+        """
         return table.is_on_host and not table.is_partitioned
 
     def compiled_functions(self) -> CompiledFunctions:
-        """Return functions of `scales` that the engine has compiled, to the same bits."""
+        """Return compiled versions of functions of `scales`, which give the same bits."""
         return {}
 
 
@@ -346,14 +353,14 @@ def summarize_columns(engine: Engine, table: Table, n_threads: int | None) -> Co
     return replace(summary, compiled_functions=engine.compiled_functions())
 
 
-def refuse_device(table: TableFacts) -> str:
-    """Return '' or why an engine of the host does not take a table of torch's."""
-    return (
-        "" if table.is_on_host else "takes tables on the host: pass X.cpu(), or use engine='torch'."
-    )
+def explain_host_only(table: TableFacts) -> str:
+    """Return why an engine on the host does not support this table; '' if it does."""
+    if table.is_on_host:
+        return ""
+    return "supports only tables on the host, but X is on a GPU. Pass X.cpu(), or engine='torch'."
 
 
-def refuse_missing_engine(engine: Engine) -> None:
+def check_installed(engine: Engine) -> None:
     """Raise an ImportError if an engine is not installed."""
     if missing := engine.missing():
         what = missing.rstrip(".")
@@ -366,23 +373,30 @@ def refuse_missing_engine(engine: Engine) -> None:
 def choose_engine(
     name: str, engines: Mapping[str, Engine], stages: Sequence[Model], table: TableFacts
 ) -> Engine:
-    """Return the engine of this name; for "auto" the first that serves this fit where the rows are.
+    """Return the engine with this name, or for "auto" the first engine that supports the fit.
 
-    Engines are tried from the last entry to the first.
+    "auto" tries the engines from the last entry to the first.
     """
     if name != "auto":
-        refuse_missing_engine(engines[name])
+        check_installed(engines[name])
         if reason := engines[name].unsupported(stages, table):
             raise ValueError(f"engine={name!r} {reason}")
         return engines[name]
     tried = list(engines.values())[::-1]
-    home = [engine for engine in tried if engine.is_home_of(table)]
-    able = [engine for engine in home if not engine.unsupported(stages, table)]
-    installed = [engine for engine in able if not engine.missing()]
+    candidates = [engine for engine in tried if engine.is_default_for(table)]
+    supporting = [engine for engine in candidates if not engine.unsupported(stages, table)]
+    installed = [engine for engine in supporting if not engine.missing()]
     if not installed:
-        raise ValueError(f"no engine serves this fit: it {home[-1].unsupported(stages, table)}")
-    if able[0] is not installed[0]:
-        missing = able[0].missing()
-        what = f"rekmeans runs its slow {installed[0].name} engine: {able[0].name} needs {missing}"
-        warnings.warn(what, stacklevel=caller_stacklevel())
-    return installed[0]
+        raise ValueError(
+            f"No engine supports this fit: engine={candidates[-1].name!r} "
+            f"{candidates[-1].unsupported(stages, table)}"
+        )
+    chosen = installed[0]
+    fastest = supporting[0]
+    if fastest is not chosen:
+        warnings.warn(
+            f"rekmeans uses its slow engine {chosen.name!r}, because {fastest.name!r} needs "
+            f"{fastest.missing()}",
+            stacklevel=caller_stacklevel(),
+        )
+    return chosen

@@ -1,4 +1,4 @@
-"""Rows of a table that is not in memory: each pass reads every block once and adds the sums."""
+"""Rows of an out-of-core table: each pass reads every block once and adds its sums."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ if TYPE_CHECKING:
     from ..kernels.base import Kernel
 
 NO_LABEL = -1
-MAX_SEEDING_ROWS = 1 << 14  # rows that are read into memory to choose starts from them
-LABELS_AT_ONCE = 1 << 20  # labels that are written at a time
-FILE_SHARE = 4  # an array above this part of the memory limit is kept in an unnamed file
+MAX_SEEDING_ROWS = 1 << 14  # rows that are loaded into memory to choose the starts from
+LABELS_AT_ONCE = 1 << 20  # labels that are initialized at a time
+FILE_SHARE = 4  # an array larger than memory_limit / FILE_SHARE is kept in an unnamed file
 
 
-def refuse_blocks(stages: Sequence[Model]) -> str:
-    """Return '' or why the models of a fit cannot read their rows block by block."""
+def explain_unsupported_blocks(stages: Sequence[Model]) -> str:
+    """Return why the models of a fit cannot read their rows in blocks; '' if they can."""
     for model in stages:
         kernel = model.kernel
         if not kernel.is_additive or kernel.statistics or kernel.learns_from_all_rows:
             name = kernel.name or type(kernel).__name__
             return (
-                f"needs all rows at once for the kernel {name!r}, X is not in memory: pass "
-                f"a table that is."
+                f"needs all rows at once for the kernel {name!r}, but X is not in memory. Pass a "
+                f"table that is in memory."
             )
     return ""
 
 
 class BlockRows(BaseRows):
-    """Rows that every pass reads again; `place_block` maps a block of them on the engine."""
+    """Rows that every pass reads again. `place_block` maps one block on the engine."""
 
     max_seeding_rows = MAX_SEEDING_ROWS
 
@@ -56,11 +56,11 @@ class BlockRows(BaseRows):
     ) -> None:
         super().__init__(kernel, table)
         self.place_block = place_block
-        # rows with a weight whose values are all ignored, once a pass has counted them
+        # rows of positive weight whose values are all ignored; None until a pass has counted them
         self.n_uninformative_rows: int | None = None
 
     def read_rows(self) -> Iterator[tuple[slice, BaseRows]]:
-        """Yield the slice of each block, and its rows on the engine."""
+        """Yield the slice of each block and its mapped rows."""
         n_uninformative = 0
         for block in self.table.read_blocks():
             rows = self.place_block(block.table)
@@ -93,7 +93,7 @@ class BlockRows(BaseRows):
         return self.place_block(self.table.in_memory())
 
     def draw(self, words: Array, C: Centroids | None = None) -> Array:
-        """Return the row numbers that a table in memory would give."""
+        """Return the same row numbers as for a table in memory."""
         return self._draw_by_weight(words) if C is None else self._draw_by_loss(C, words)
 
     def _draw_by_weight(self, words: Array) -> Array:
@@ -112,7 +112,7 @@ class BlockRows(BaseRows):
 
     @lazy_property
     def _total_weight(self) -> int:
-        """The weight of all informative rows."""
+        """The total weight of the informative rows."""
         return sum(int(draw_weights(rows.weights()).sum()) for _, rows in self.read_rows())
 
     def _draw_by_loss(self, C: Centroids, words: Array) -> Array:
@@ -136,7 +136,7 @@ class BlockRows(BaseRows):
         return reduce(add, (rows.overall_sums().widen() for _, rows in self.read_rows()))
 
     def nearest_masses(self, C: Centroids) -> Array:
-        """Return the weight of the rows nearest to each of these centroids, (k,)."""
+        """Return the total weight of the rows nearest to each centroid, (k,)."""
         return reduce(add, (widen(rows.nearest_masses(C)) for _, rows in self.read_rows()))
 
     def farthest(self, C: Centroids) -> FarthestRow:
@@ -155,13 +155,13 @@ class BlockRows(BaseRows):
         return results
 
     def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
-        """Return the sums of coordinates on the TURN grid and of observed weights, (k, d) each."""
+        """Return the sums of coordinates on the TURN grid and of observed weights, both (k, d)."""
         return add_phase_sums(
             rows.phase_sums(np.ascontiguousarray(labels[at]), k) for at, rows in self.read_rows()
         )
 
     def empty_labels(self) -> Array:
-        """Return labels of all rows, all unknown."""
+        """Return the labels (n,) before the first pass, all NO_LABEL."""
         labels = self.row_values(np.int32)
         for at in self.table.blocks(LABELS_AT_ONCE):
             labels[at] = NO_LABEL
@@ -172,12 +172,12 @@ class BlockRows(BaseRows):
         return np.int64 if self.kernel.has_exact_arithmetic else np.float64
 
     def row_values(self, dtype: DTypeLike, *width: int) -> Array:
-        """Return an uninitialized array with a value, or some, for each row."""
+        """Return an uninitialized array (n, *width)."""
         return empty_row_values((len(self), *width), dtype, self.table.memory_limit)
 
 
 class BlockRun(Run):
-    """A run whose passes go over every row; labels are kept to count those that change."""
+    """A run whose passes go over all rows. It keeps the labels to count how many change."""
 
     def __init__(self, rows: BlockRows, model: Model) -> None:
         self.rows = rows
@@ -206,14 +206,14 @@ class BlockRun(Run):
 
 
 def empty_row_values(shape: tuple[int, ...], dtype: DTypeLike, memory_limit: int | None) -> Array:
-    """Return an uninitialized array, in an unnamed file if it is too large for memory."""
+    """Return an uninitialized array. It is mapped to an unnamed file if it is large."""
     kind = np.dtype(dtype)
     size = kind.itemsize * math.prod(shape)
     if memory_limit is None or size * FILE_SHARE <= memory_limit or kind.hasobject:
         return np.empty(shape, kind)
     with tempfile.TemporaryFile(prefix="rekmeans-labels-") as file:
-        # on a full disk this raises here; a later write to the mapping would crash
+        # If the disk is full, this raises an error. A later write to the mapping would crash.
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(file.fileno(), 0, size)
-        # not np.memmap: other processes would find its file by name
+        # np.memmap would leave a file with a name that other processes can open.
         return np.frombuffer(mmap.mmap(file.fileno(), size), kind).reshape(shape)

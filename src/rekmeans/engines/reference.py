@@ -1,6 +1,6 @@
-"""The reference engine: NumPy blocks and exact integers.
+"""The reference engine, written in NumPy with exact integers.
 
-It defines the results; where arithmetic is exact, other engines must return the same bits.
+It defines the results. Where arithmetic is exact, all other engines must return the same bits.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from ..kernels.base import with_statistics
 from ..model import Assignment, Centroids, Model, PassSums
 from ..seeding import Seeding
 from ..table import StreamTable, Table, TableFacts
-from .base import BaseRows, Engine, Run, refuse_device
-from .blocks import BlockRows, refuse_blocks
+from .base import BaseRows, Engine, Run, explain_host_only
+from .blocks import BlockRows, explain_unsupported_blocks
 from .row_seeding import RowSeeding
 
 if TYPE_CHECKING:
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 
 
 class Reference(Engine):
-    """NumPy, for every model on every table on the host."""
+    """The NumPy engine, which supports every model on every table on the host."""
 
     name = "reference"
 
     def describe(self) -> str:
-        return "NumPy, slow; it defines the answer"
+        return "NumPy, slow; it defines the results"
 
     def unsupported(self, stages: Sequence[Model], table: TableFacts) -> str:
         if table.is_partitioned:
-            return "takes no collection of Dask's: use engine='dask'."
-        if reason := refuse_device(table):
+            return "does not support Dask collections. Use engine='dask'."
+        if reason := explain_host_only(table):
             return reason
-        return "" if table.is_in_memory else refuse_blocks(stages)
+        return "" if table.is_in_memory else explain_unsupported_blocks(stages)
 
     def place(
         self,
@@ -56,7 +56,10 @@ class Reference(Engine):
 
 
 class ReferenceRows(BaseRows):
-    """Mapped rows in memory, in blocks; results do not depend on `cuts`, the block borders."""
+    """Mapped rows in memory, processed in blocks.
+
+    `cuts` has the first row of each block, and n. The results do not depend on it.
+    """
 
     def __init__(self, kernel: Kernel, table: Table, cuts: Array | None = None) -> None:
         super().__init__(kernel, table)
@@ -110,14 +113,14 @@ class ReferenceRows(BaseRows):
 
 
 class ReferenceRun(Run):
-    """A run whose passes go over every row; labels are kept to count those that change."""
+    """A run whose passes go over all rows. It keeps the labels to count how many change."""
 
     def __init__(self, rows: ReferenceRows, model: Model) -> None:
         self.rows = rows
         self.model = model
         self.last = np.full(len(rows), -1, np.int32)
         self.n_passes = 0
-        # of the rows in the last pass, by block, if the kernel has statistics
+        # the weights of the rows in the last pass, by block, if the kernel needs statistics
         self.weights: list[Array | None] = []
 
     def assign(self, C: Centroids) -> Assignment:

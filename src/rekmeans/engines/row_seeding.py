@@ -1,6 +1,7 @@
-"""Seeding on mapped rows in memory, and draws by weight times loss for rows anywhere.
+"""Seeding on mapped rows in memory, and draws by weight times loss for all engines.
 
-A draw is the first row whose running sum exceeds total r/2^64, exact for integers.
+A random word r of 64 bits draws the first row whose running sum exceeds total * r / 2^64. The
+comparison is exact for integers.
 """
 
 from __future__ import annotations
@@ -23,51 +24,51 @@ from ..table import draw_rows
 if TYPE_CHECKING:
     from .base import BaseRows
 
-DRAW_ROWS = 1 << 12  # of a block whose sum is known: a draw scans the rows of one block
-RECOUNTED_CELLS = 1 << 21  # distances of rows to centroids that are computed at a time
-DRAW_WEIGHT_BITS = 31  # of the largest weight by which rows are drawn
-# larger than every distance of that kind of number
-FARTHEST = {"i": np.iinfo(np.int64).max, "O": 1 << 100, "f": np.inf}
+DRAW_ROWS = 1 << 12  # rows in a block with a known sum; a draw scans the rows of one block
+RECOUNTED_CELLS = 1 << 21  # distances between rows and centroids that are computed at a time
+DRAW_WEIGHT_BITS = 31  # bits of the largest integer weight used for draws
+# a value above every loss, by NumPy's kind of dtype
+INFINITE_LOSS = {"i": np.iinfo(np.int64).max, "O": 1 << 100, "f": np.inf}
 
 
 def draw_blocks(n: int) -> list[slice]:
-    """Return all rows in blocks of DRAW_ROWS."""
+    """Return the slices of n rows in blocks of DRAW_ROWS."""
     return [slice(at, min(at + DRAW_ROWS, n)) for at in range(0, n, DRAW_ROWS)]
 
 
 def weighted_loss(w: Array, losses: Array) -> Loss:
     """Return the sum of weight times loss, exact for integers."""
     if w.dtype.kind == "f":
-        return float((w * losses).sum())  # no BLAS: waking its threads takes longer than the sum
+        return float((w * losses).sum())  # BLAS would take longer to start its threads
     return weighted_total(w, losses)
 
 
 def running_totals(blocks: Sequence[slice], w: Array, losses: Array) -> list[Loss]:
-    """Return weight times loss of all rows up to the end of each block."""
+    """Return the running sum of weight times loss at the end of each block."""
     return list(accumulate(weighted_loss(w[at], losses[at]) for at in blocks))
 
 
 def draw_goal(total: Loss, word: int) -> Loss:
-    """Return the value that the running sum of a drawn row exceeds."""
+    """Return the value that a word draws: the first running sum above it marks the drawn row."""
     return word / 2.0**64 * total if isinstance(total, float) else (word * total) >> 64
 
 
 def draw_weights(w: Array) -> Array:
-    """Return integer weights by which rows are drawn, (n,); real ones are at most 1."""
+    """Return integer weights for draws, (n,). Real weights must be at most 1."""
     if w.dtype.kind == "i":
         return w
     return np.rint(np.ldexp(w, DRAW_WEIGHT_BITS)).astype(np.int64)
 
 
 def draw_by_weight(w: Array, words: Array) -> Array:
-    """Return a row number for each word, drawn by weight; with all weights 0, all rows alike."""
+    """Return a row number for each word, drawn by weight, or uniformly if all weights are 0."""
     if w.dtype.kind != "i":
         w = integer_weights(w if w.any() else w + 1)[0]
     return draw_rows(w, words)
 
 
 def draw_by_weighted_loss(w: Array, losses: Array, words: Array) -> Array | None:
-    """Return a row number for each word, by weight times loss; None if all of it is 0."""
+    """Return a row number for each word, drawn by weight times loss; None if all losses are 0."""
     blocks = draw_blocks(len(w))
     totals = running_totals(blocks, w, losses)
     if not totals[-1]:
@@ -79,7 +80,7 @@ def draw_by_weighted_loss(w: Array, losses: Array, words: Array) -> Array | None
 def find_drawn_row(
     blocks: Sequence[slice], totals: Sequence[Loss], w: Array, losses: Array, goal: Loss
 ) -> int:
-    """Return the row at which the running sum of weight times loss first exceeds the goal."""
+    """Return the first row at which the running sum of weight times loss exceeds the goal."""
     b = min(bisect_right(totals, goal), len(blocks) - 1)
     before = totals[b - 1] if b else 0
     at = blocks[b]
@@ -89,7 +90,7 @@ def find_drawn_row(
 
 
 class DrawSeeding(Seeding):
-    """Draws over rows that are not in memory; candidates are compared in memory afterwards."""
+    """Draws from an out-of-core table. The candidates are compared in memory afterwards."""
 
     centroids: Centroids
 
@@ -115,7 +116,7 @@ class DrawSeeding(Seeding):
 
 
 class RowSeeding(Seeding):
-    """The two nearest of the chosen centroids for every row, updated as centroids change."""
+    """Seeding that keeps the nearest and the second nearest centroid of each row."""
 
     centroids: Centroids
 
@@ -127,8 +128,8 @@ class RowSeeding(Seeding):
         first = rows.rows_as_centroids(np.zeros(1, np.int64))
         self.centroids = first.take([])
         probe = rows.kernel.loss(rows.kernel.distance(self.F[:1], first))
-        far = np.full(len(rows), FARTHEST[probe.dtype.kind], dtype=probe.dtype)
-        # (n,) each
+        far = np.full(len(rows), INFINITE_LOSS[probe.dtype.kind], dtype=probe.dtype)
+        # losses at the nearest and the second nearest centroid, and their numbers, (n,) each
         self.near = far
         self.next = far.copy()
         self.owner, self.second = (np.full(len(rows), -1, np.int32) for _ in range(2))
@@ -143,7 +144,7 @@ class RowSeeding(Seeding):
         )
 
     def _total(self, D: Array) -> Loss:
-        """Weighted sum over rows, exact for integers."""
+        """Return the weighted sum over all rows, exact for integers."""
         return sum(weighted_loss(self.w[at], D[at]) for at in self.blocks)
 
     def _losses(self, P: Centroids) -> Array:
@@ -163,7 +164,7 @@ class RowSeeding(Seeding):
         self._insert(D[:, best], len(self.centroids) - 1)
 
     def _insert(self, D: Array, c: int) -> None:
-        """Centroid c, at losses D, takes its place among the two nearest of every row."""
+        """Update the two nearest centroids of every row with centroid c, at losses D (n,)."""
         closer, close = D < self.near, D < self.next
         self.next = np.where(closer, self.near, np.where(close, D, self.next))
         self.second = np.where(closer, self.owner, np.where(close, c, self.second))
@@ -183,7 +184,7 @@ class RowSeeding(Seeding):
 
     def nearest_masses(self) -> Array:
         masses = mass_of(one_hot(self.owner, self.w, len(self.centroids)))
-        return masses.astype(np.float64)  # above 2^43 they are Python integers
+        return masses.astype(np.float64)  # masses above 2^43 are Python integers
 
     def swap_best(self, numbers: Array) -> bool:
         P = self.rows.rows_as_centroids(numbers)
@@ -195,13 +196,14 @@ class RowSeeding(Seeding):
             return False
         self.centroids = self.centroids.replace(q, P.take([p]))
         hit = (self.owner == q) | (self.second == q)
-        self._insert(np.where(hit, FARTHEST[D.dtype.kind], D[:, p]), q)
+        self._insert(np.where(hit, INFINITE_LOSS[D.dtype.kind], D[:, p]), q)
         self._recount(np.flatnonzero(hit))
         return True
 
     def _loss_left(self, at: slice, D: Array, k: int) -> Array:
-        """Loss left if candidate p replaces centroid q: sum min(D_p, near), and more for the rows
-        of q.
+        """Return the loss after candidate p replaces centroid q, (k, candidates).
+
+        It is the sum of min(D_p, near) over the rows. A row of q takes min(D_p, next) instead.
         """
         w, owner = self.w[at], self.owner[at]
         kept = np.minimum(D, self.near[at][:, None])
@@ -209,7 +211,7 @@ class RowSeeding(Seeding):
         return product(w[:, None], kept) + product(one_hot(owner, w, k), rest)
 
     def _recount(self, hit: Array) -> None:
-        """The two nearest of these rows, from all centroids."""
+        """Find the two nearest centroids of these rows again."""
         kernel = self.rows.kernel
         k = len(self.centroids)
         for i in np.array_split(hit, max(1, len(hit) * k // RECOUNTED_CELLS)):

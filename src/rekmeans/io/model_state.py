@@ -18,7 +18,7 @@ from ..engines import host_values
 from ..estimators import EulerKMeans, EulerMap, RectifiedEulerKMeans
 from ..estimators.placement import check_parameters
 from ..kernels.euler import Euler, check_within_circles, deviation_from_circle
-from ..scales import BEYOND, MOST_INTERVALS, SCALES, Scale
+from ..scales import BEYOND, MAX_INTERVALS, SCALES, Scale
 
 ESTIMATORS: dict[str, type] = {
     kind.__name__: kind for kind in (EulerKMeans, RectifiedEulerKMeans, EulerMap)
@@ -185,8 +185,8 @@ def _scale(arrays: dict[str, Array], d: int) -> Scale:
     lacks.
     """
     m = arrays["low"].shape[-1] if arrays["low"].ndim == 2 else 0
-    if d == 0 or not 1 <= m <= MOST_INTERVALS:
-        raise ValueError(f"its scale must have a column, and 1 to {MOST_INTERVALS} intervals")
+    if d == 0 or not 1 <= m <= MAX_INTERVALS:
+        raise ValueError(f"its scale must have a column, and 1 to {MAX_INTERVALS} intervals")
     lacks = np.isnan(arrays["low"])
     parts = {
         name: _array_of_shape(arrays, name, (d, m), lacks) for name in ("low", "high", "shift")

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._grid import GRID, grid_centroids
 from ..estimators import EulerMap
-from ..kernels.euler import NARROW, Euler
+from ..kernels.euler import MAX_INT64_COLUMNS, Euler
 from ..scales import Scale
 
 try:
@@ -59,10 +59,10 @@ def onnx_bytes(model: Any) -> bytes:
         g("Div", g("Cast", F, to=TensorProto.DOUBLE), float(GRID), name="mapped")
         outputs = [helper.make_tensor_value_info("mapped", TensorProto.DOUBLE, ["n", 2 * d])]
     else:
-        if d > NARROW:
+        if d > MAX_INT64_COLUMNS:
             raise ValueError(
-                f"an ONNX graph counts in 64 bits and takes at most {NARROW} columns, got {d}: "
-                f"drop some."
+                f"an ONNX graph counts in 64 bits and takes at most {MAX_INT64_COLUMNS} columns, "
+                f"got {d}: drop some."
             )
         C = grid_centroids(model.centroids_).astype(np.int64)
         _add_nearest(g, F, observed, C)

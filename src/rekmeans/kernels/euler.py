@@ -18,7 +18,7 @@ from .._grid import GRID, Array, complex_centroids, cospi_sinpi, grid_centroids,
 from ..model import Centroids, Sums
 from .base import Kernel, KernelStart
 
-NARROW = 32_767  # largest d for which |f - m|^2 <= 4 d 2^46 fits into 64 bits
+MAX_INT64_COLUMNS = 32_767  # largest d for which |f - m|^2 <= 4 d 2^46 fits into 64 bits
 # A centroid is multiplied in two parts, and the low part has LOW_BITS bits. Since
 # 2^11 * 2^23 * 2d < 2^53, float64 products are exact.
 LOW_BITS = 12
@@ -219,8 +219,10 @@ def grid_distances(F: Array, C: Array) -> Array:
     The values are int64, or Python integers if d is too large for 64 bits.
     """
     d = F.shape[1] // 2
-    if d > NARROW:
-        blocks = (slice(at, min(at + NARROW, d)) for at in range(0, d, NARROW))
+    if d > MAX_INT64_COLUMNS:
+        blocks = (
+            slice(at, min(at + MAX_INT64_COLUMNS, d)) for at in range(0, d, MAX_INT64_COLUMNS)
+        )
         return reduce(
             add, (grid_distances(_columns(F, at), _columns(C, at)).astype(object) for at in blocks)
         )

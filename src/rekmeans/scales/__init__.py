@@ -5,7 +5,7 @@ from collections.abc import Callable
 from ..table import ColumnSummary
 from .record import (
     BEYOND,
-    MOST_INTERVALS,
+    MAX_INTERVALS,
     NO_COLUMNS,
     Scale,
     global_scale,
@@ -25,7 +25,7 @@ SCALES: dict[str | None, Callable[[ColumnSummary], Scale]] = {
 
 __all__ = [
     "BEYOND",
-    "MOST_INTERVALS",
+    "MAX_INTERVALS",
     "NO_COLUMNS",
     "SCALES",
     "Scale",

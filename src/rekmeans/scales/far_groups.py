@@ -20,24 +20,26 @@ FENCE_SIGMAS = 3.0
 
 # All distances below are in standard deviations of the bulk.
 NEAREST = 2.5  # groups are searched beyond this distance
-MOST_DISTANT = 1e6  # cells beyond this distance are errors
+MAX_DISTANCE = 1e6  # cells beyond this distance are errors
 # bins have the width BIN, which grows from the distance WIDE_BINS on
 BIN = 0.5
 BIN_GROWTH = 1.025
 WIDE_BINS = 20.0
-N_GROWTHS = 440  # bins that grow: enough to reach MOST_DISTANT
+N_GROWTHS = 440  # bins that grow: enough to reach MAX_DISTANCE
 # a rise is significant if its count exceeds all of the following
 RISE_SIGMAS = 2.0  # standard deviations of the count
 RISE_SHARE = 0.1  # share of the cells of its segment
 RISE_OF_ALL = 0.0025  # share of the cells of the column
 GROUP_END = 0.25  # a group ends where the density falls below this share of its mean so far
-LEAST_GROUP = 0.01  # smallest group, as a share of the cells of the column
-LEAST_CELLS = 4.0  # smallest group in cells: RISE_SIGMAS squared, below which a rise may be chance
+MIN_GROUP_SHARE = 0.01  # smallest group, as a share of the cells of the column
+MIN_RISE_CELLS = (
+    4.0  # smallest group in cells: RISE_SIGMAS squared, below which a rise may be chance
+)
 WIDEST_SIGMA = 20.0  # largest standard deviation of a group
 WIDEST = 120.0  # largest width of a group
 GROUP_SIGMAS = 3.0  # half the width of a group before it is widened, in its standard deviations
-MOST_WIDENING = 20  # steps of widening, of one standard deviation each
-MOST_DISTANT_CATEGORY = 12.0  # a single value beyond this is a code for "unknown", such as -999
+MAX_WIDENING = 20  # steps of widening, of one standard deviation each
+MAX_CATEGORY_DISTANCE = 12.0  # a single value beyond this is a code for "unknown", such as -999
 # a column is categorical if its cells at PLACES quantiles have at most FEW_VALUES distinct values
 FEW_VALUES = 8
 PLACES = 64
@@ -57,13 +59,13 @@ def far_groups(cells: SortedCells, centre: float, sigma: float) -> list[Interval
         _Tail(cells.standardize(centre, sigma, sign), cells.total, step and step / sigma)
         for sign in (-1, 1)
     )
-    below, above = (_groups(tail, NEAREST, MOST_DISTANT) for tail in tails)
+    below, above = (_groups(tail, NEAREST, MAX_DISTANCE) for tail in tails)
     return [(-high, -low) for low, high in below] + above
 
 
 def least_mass(total: Any, row_weight: float) -> Any:
     """Return the mass of the smallest group in a column of mass `total`, or in several columns."""
-    return np.maximum(LEAST_CELLS * row_weight, LEAST_GROUP * total)
+    return np.maximum(MIN_RISE_CELLS * row_weight, MIN_GROUP_SHARE * total)
 
 
 def fenced_moments(cells: SortedCells) -> tuple[float, float]:
@@ -119,7 +121,7 @@ def _groups(tail: _Tail, low: float, high: float) -> list[Interval]:
     members = inside.take_between(start, 2 * end - start)
     centre, sigma = fenced_moments(members)
     if sigma == 0:  # a single value
-        kept = tail.step is not None and centre < MOST_DISTANT_CATEGORY
+        kept = tail.step is not None and centre < MAX_CATEGORY_DISTANCE
         return [
             *_groups(tail, low, float(np.nextafter(centre, -np.inf))),
             *([(centre, centre)] if kept else []),
@@ -183,12 +185,12 @@ def _interval_with_flanks(cells: SortedCells, centre: float, sigma: float) -> In
     """
     low = centre - GROUP_SIGMAS * sigma
     high = centre + GROUP_SIGMAS * sigma
-    for _ in range(MOST_WIDENING):
+    for _ in range(MAX_WIDENING):
         at, before, after = cells.mass_up_to(np.array([high, high - sigma, high + sigma]))
         if not after - at > 0 or after - at < (at - before) / 2:
             break
         high += sigma
-    for _ in range(MOST_WIDENING):
+    for _ in range(MAX_WIDENING):
         at, before, after = cells.mass_below(np.array([low, low + sigma, low - sigma]))
         if not at - after > 0 or at - after < (before - at) / 2:
             break

@@ -14,8 +14,8 @@ import numpy as np
 from .._grid import Array
 from ..table import ColumnSummary
 
-LEAST_WIDTH = 1e-150  # a narrower column counts as constant, because 1/unit would overflow
-MOST_INTERVALS = 8  # kept intervals of a column
+MIN_WIDTH = 1e-150  # a narrower column counts as constant, because 1/unit would overflow
+MAX_INTERVALS = 8  # kept intervals of a column
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class Scale:
     def __post_init__(self) -> None:
         d, m = self.low.shape
         shapes = [values.shape for values in (self.high, self.shift, self.unit, self.period)]
-        if not 1 <= m <= MOST_INTERVALS or shapes != [(d, m), (d, m), (d,), (d,)]:
+        if not 1 <= m <= MAX_INTERVALS or shapes != [(d, m), (d, m), (d,), (d,)]:
             raise ValueError(
                 f"low, high and shift of a scale must have shape (d, m) with m from 1 to "
-                f"{MOST_INTERVALS}, and unit and period shape (d,); got low {self.low.shape} and "
+                f"{MAX_INTERVALS}, and unit and period shape (d,); got low {self.low.shape} and "
                 f"{shapes}."
             )
         unused = np.isnan(self.low)
@@ -52,14 +52,14 @@ class Scale:
         ):
             raise ValueError("a scale must be finite and have an interval in every column.")
         if (
-            not (np.isfinite(self.unit) & (self.unit > LEAST_WIDTH)).all()
+            not (np.isfinite(self.unit) & (self.unit > MIN_WIDTH)).all()
             or (self.low > self.high).any()
         ):
             raise ValueError("a scale must have positive units and ordered bounds.")
-        is_period = np.isfinite(self.period) & ((self.period == 0) | (self.period > LEAST_WIDTH))
+        is_period = np.isfinite(self.period) & ((self.period == 0) | (self.period > MIN_WIDTH))
         if not is_period.all():
             raise ValueError(
-                f"a period must be 0 or a finite number greater than {LEAST_WIDTH:g}; got "
+                f"a period must be 0 or a finite number greater than {MIN_WIDTH:g}; got "
                 f"{self.period[~is_period][0]:g}."
             )
 
@@ -149,7 +149,7 @@ def _least_gap(ends: Array, values: Array) -> Array:
 
 def positive_unit(width: Array) -> Array:
     """Return the width of each column, or 1 for a constant column, which carries no information."""
-    return np.where(width > LEAST_WIDTH, width, 1.0)
+    return np.where(width > MIN_WIDTH, width, 1.0)
 
 
 def ignore(scale: Scale, X: Array) -> Array:

@@ -10,7 +10,7 @@ import numpy as np
 from .._grid import Array
 from ..table import ColumnSummary
 from .far_groups import FENCE_SIGMAS, NEAREST, NORMAL_IQR, Interval, far_groups, least_mass
-from .record import LEAST_WIDTH, MOST_INTERVALS, Scale
+from .record import MAX_INTERVALS, MIN_WIDTH, Scale
 from .sorted_columns import SortedColumns, moments
 from .tied import tied_column
 
@@ -20,13 +20,13 @@ TAIL = 0.02  # share of the kept cells at either end that are excluded from the 
 REACHES = (0.0, 4.0, 12.0)  # sigmas beyond the kept intervals: errors are counted in between
 FOLDED_SHARE = 0.85  # smallest unit of a column with several intervals, as a share of its extent
 
-# positions in the record of a column; LOW, HIGH and SHIFT have MOST_INTERVALS values each
+# positions in the record of a column; LOW, HIGH and SHIFT have MAX_INTERVALS values each
 LOW = 0
-HIGH = MOST_INTERVALS
-SHIFT = 2 * MOST_INTERVALS
-UNIT = 3 * MOST_INTERVALS
-LEFT_OUT = 3 * MOST_INTERVALS + 1
-RECORD = 3 * MOST_INTERVALS + 2
+HIGH = MAX_INTERVALS
+SHIFT = 2 * MAX_INTERVALS
+UNIT = 3 * MAX_INTERVALS
+LEFT_OUT = 3 * MAX_INTERVALS + 1
+RECORD = 3 * MAX_INTERVALS + 2
 
 
 def robust_scale(summary: ColumnSummary) -> Scale:
@@ -38,7 +38,7 @@ def robust_scale(summary: ColumnSummary) -> Scale:
     If half of the cells of a column are equal, its scale follows from the other cells.
     """
     placed = summary.find_compiled(place_columns)(summary)
-    low, high, shift = placed[:-2].reshape(3, MOST_INTERVALS, -1)
+    low, high, shift = placed[:-2].reshape(3, MAX_INTERVALS, -1)
     used = slice(0, int((~np.isnan(low)).any(axis=1).sum()))
     low, high, shift = (np.ascontiguousarray(values[used].T) for values in (low, high, shift))
     return Scale(low, high, shift, placed[UNIT], np.zeros(summary.n_columns), placed[LEFT_OUT])
@@ -56,7 +56,7 @@ def _place_block(X: Array, weights: Array | None, row_weight: float) -> Array:
     at_median = columns.mass_of_first(columns.count_up_to(median)) - columns.mass_of_first(
         columns.count_below(median)
     )
-    has_spread = (q75 - q25 > LEAST_WIDTH) & (2 * at_median < columns.total)
+    has_spread = (q75 - q25 > MIN_WIDTH) & (2 * at_median < columns.total)
     placed = np.full((RECORD, len(median)), np.nan)
     tied = np.flatnonzero(~has_spread & (columns.n_observed > 0))
     if len(tied):
@@ -99,7 +99,7 @@ def _place_spread(columns: SortedColumns, centre: Array, sigma: Array) -> Array:
     below = columns.mass_of_first(columns.count_below(centre - NEAREST * sigma))
     above = columns.total - columns.mass_of_first(columns.count_up_to(centre + NEAREST * sigma))
     has_far_cells = (np.maximum(below, above) >= least_mass(columns.total, columns.row_weight)) & (
-        sigma > LEAST_WIDTH
+        sigma > MIN_WIDTH
     )
     for column in map(int, np.flatnonzero(has_far_cells)):
         groups = far_groups(columns.cells(column), centre[column], sigma[column])
@@ -176,7 +176,7 @@ def _merge(intervals: list[Interval]) -> list[Interval]:
             merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
         else:
             merged.append((low, high))
-    while len(merged) > MOST_INTERVALS:
+    while len(merged) > MAX_INTERVALS:
         at = int(np.argmin([after[0] - before[1] for before, after in pairwise(merged)]))
         merged[at : at + 2] = [(merged[at][0], merged[at + 1][1])]
     return merged
@@ -212,7 +212,7 @@ def _put(
 
 def _with_unit_one(placed: Array) -> Array:
     """Give constant columns the unit 1 and the interval centre -+ 1."""
-    constant = ~(placed[UNIT] > LEAST_WIDTH)
+    constant = ~(placed[UNIT] > MIN_WIDTH)
     centre = placed[SHIFT, constant]
     placed[LOW, constant] = centre - 1
     placed[HIGH, constant] = centre + 1

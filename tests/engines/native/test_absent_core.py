@@ -1,5 +1,5 @@
-"""Without the compiled core a fit is the reference's and says so once; native asked for by name is
-refused.
+"""Without the compiled core, "auto" warns once and uses the reference engine; engine="native"
+raises an error.
 """
 
 import tomllib
@@ -21,9 +21,10 @@ def no_core(monkeypatch):
     monkeypatch.setattr(engine, "find_spec", lambda name: None)
 
 
-def test_a_fit_without_the_core_is_the_same_and_says_so(no_core):
+def test_a_fit_without_the_core_is_the_same_and_warns(no_core):
     with pytest.warns(
-        UserWarning, match=r"slow reference engine: native needs the compiled core.*C\+\+ compiler"
+        UserWarning,
+        match=r"slow engine 'reference', because 'native' needs the compiled core.*C\+\+ compiler",
     ):
         slow = RectifiedEulerKMeans(3, random_state=0).fit(X)
     assert slow.engine_ == "reference"
@@ -32,7 +33,7 @@ def test_a_fit_without_the_core_is_the_same_and_says_so(no_core):
     assert_array_equal(slow.centroids_, expected.centroids_)
 
 
-def test_it_is_said_once(no_core):
+def test_the_warning_is_shown_once(no_core):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("default")
         for seed in range(3):
@@ -40,7 +41,7 @@ def test_it_is_said_once(no_core):
     assert len([w for w in caught if "compiled core" in str(w.message)]) == 1
 
 
-def test_native_by_name_is_refused_without_the_core(no_core):
+def test_native_by_name_raises_an_error_without_the_core(no_core):
     with pytest.raises((ValueError, ImportError), match="compiled core"):
         RectifiedEulerKMeans(3, random_state=0, engine="native").fit(X)
 

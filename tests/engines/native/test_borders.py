@@ -1,5 +1,5 @@
-"""Arrays that cross into the core are checked: sizes, labels, numbers of rows, and sparse arrays as
-they are read.
+"""The core checks arrays from Python: sizes, labels, row numbers, and sparse arrays while it reads
+them.
 """
 
 import numpy as np
@@ -17,23 +17,23 @@ def rows_of(data, indices, indptr, d=3):
     )
 
 
-def test_the_core_checks_what_it_reads():
+def test_the_core_checks_sparse_arrays():
     assert rows_of([1, 2, 3], [0, 2, 1], [0, 2, 3]).is_complete
-    for indices, indptr, says in [
+    for indices, indptr, message in [
         ([0, 3, 1], [0, 2, 3], "column 3 after 0"),
         ([2, 0, 1], [0, 2, 3], "column 0 after 2"),
         ([0, 0, 1], [0, 2, 3], "column 0 after 0"),
         ([-5, 0, 1], [0, 2, 3], "column -5"),
         ([0, 1, 1], [0, 2, 4], "outside its 3 stored cells"),
         ([0, 1, 1], [0, 3, 2], "row 0|row 1"),
-        ([0, 1, 1], [-1, 2, 3], "row 0 of the sparse table lies outside"),
-        ([0, 1], [0, 2, 3], "indices are as many as data"),
+        ([0, 1, 1], [-1, 2, 3], "row 0 of the sparse table is outside"),
+        ([0, 1], [0, 2, 3], r"indices must have shape \(n_stored,\)"),
     ]:
-        with pytest.raises(ValueError, match=says):
+        with pytest.raises(ValueError, match=message):
             rows_of([1, 2, 3], indices, indptr)
 
 
-def test_the_core_refuses_arrays_of_another_size():
+def test_the_core_rejects_arrays_of_the_wrong_size():
     rows = rows_of([1, 2, 3], [0, 2, 1], [0, 2, 3])
     C = np.zeros((2, 6), np.int32)
     run = _core.Run(rows, 2, True)
@@ -70,7 +70,7 @@ def test_the_core_refuses_arrays_of_another_size():
             call()
 
 
-def test_scales_of_columns_refuse_arrays_that_do_not_fit_together():
+def test_column_scales_reject_inconsistent_arrays():
     X = np.zeros((4, 3))
     ends = np.zeros((1, 3))
     data = np.ones(3)
@@ -121,10 +121,10 @@ def test_calls_in_the_wrong_order_raise():
     words = np.zeros((1, 2), np.uint64)
     block = np.zeros((4, 3))
     seeding = _core.Seeding(rows, None)
-    with pytest.raises(RuntimeError, match="no centroid yet"):
+    with pytest.raises(RuntimeError, match="no centroids yet"):
         seeding.nearest_masses()
     seeding.add_all(C)
-    with pytest.raises(RuntimeError, match="no swap may follow add_all"):
+    with pytest.raises(RuntimeError, match="swaps are not possible after add_all"):
         seeding.swap_rows(words, 1)
     empty = _core.Seeding(dense_rows(n=0)[0], None)
     for call in (empty.sample, empty.add_rows, empty.add_drawn):
@@ -139,7 +139,7 @@ def test_calls_in_the_wrong_order_raise():
         _ = run.loss
     run.start_pass(C)
     run.assign_rows(block, None, *state, 1)
-    with pytest.raises(ValueError, match="this block has weights, those before had none"):
+    with pytest.raises(ValueError, match="this block has weights, but earlier blocks had none"):
         run.assign_rows(block, np.ones(4, np.int64), *state, 1)
     run.start_pass(C)
     with pytest.raises(RuntimeError, match="assigned 0 rows and the first 4"):
@@ -158,7 +158,7 @@ def test_numbers_out_of_range_raise():
     blocks = _core.BlockRun(scale, 2, 3, "")
     seeding = _core.Seeding(rows, None)
     blocks.start_pass(C)
-    for call, says in [
+    for call, message in [
         (lambda: run.assign(off_circle), "C must lie within circles"),
         (lambda: run.assign(np.full((2, 6), -(1 << 31), np.int32)), "C must lie within circles"),
         (lambda: run.centroids(True, off_circle), "old must lie within circles"),
@@ -191,7 +191,7 @@ def test_numbers_out_of_range_raise():
             "must not share memory",
         ),
     ]:
-        with pytest.raises(ValueError, match=says):
+        with pytest.raises(ValueError, match=message):
             call()
 
 
@@ -206,7 +206,7 @@ def test_arrays_of_another_type_order_or_alignment_are_not_converted():
     for call in [
         # labels would be written to a copy
         lambda: blocks.assign_rows(X, None, np.zeros(4, np.int64), *state, 1),
-        # a freed copy
+        # the core would keep a pointer to a freed copy
         lambda: _core.SparseRows(
             data.astype(np.float32), indptr[:4], indptr, 4, scale, None, 1, ""
         ),
@@ -222,9 +222,9 @@ def test_arrays_of_another_type_order_or_alignment_are_not_converted():
             call()
 
 
-def test_more_rows_than_32_bits_number_raise_before_any_work():
-    n = _core.MOST_ROWS + 1
-    X = np.broadcast_to(np.zeros((1, 1)), (n, 1))  # takes no memory
+def test_too_many_rows_raise_an_error_before_any_work():
+    n = _core.MAX_ROWS + 1
+    X = np.broadcast_to(np.zeros((1, 1)), (n, 1))  # needs no memory
     scale = _core.Scale(*(np.array([end]) for end in (-1.0, 1.0, 0.0, 1.0, 0.0)), "clip")
     for call in (
         lambda: _core.DenseRows(X, scale, None, False, 1, ""),
@@ -233,13 +233,13 @@ def test_more_rows_than_32_bits_number_raise_before_any_work():
     ):
         with pytest.raises(
             ValueError,
-            match=r"takes at most 2147483648 rows in memory, got 2147483649\. Fit a part",
+            match=r"supports at most 2147483648 rows in memory, got 2147483649\. Fit a sample",
         ):
             call()
 
 
-def test_the_engine_says_that_a_table_has_too_many_rows():
-    table = MemoryTable(np.broadcast_to(np.zeros((1, 1)), (_core.MOST_ROWS + 1, 1)))
-    assert "takes at most 2147483648 rows in memory, got 2147483649" in Native().unsupported(
+def test_the_engine_rejects_a_table_with_too_many_rows():
+    table = MemoryTable(np.broadcast_to(np.zeros((1, 1)), (_core.MAX_ROWS + 1, 1)))
+    assert "supports at most 2147483648 rows in memory, got 2147483649" in Native().unsupported(
         [], table
     )

@@ -13,15 +13,15 @@ from support.native import SETS  # noqa: E402
 BOUNDS = core.ErrorBounds
 GRID = 1 << 23
 HALF_ULP = Fraction(1, 1 << 24)
-NORM2_ERROR = Fraction(1001, 1000) * HALF_ULP  # of |g|^2 as a float32
+NORM2_ERROR = Fraction(1001, 1000) * HALF_ULP  # relative error of |g|^2 as a float32
 WAYS = ("float", "dot", "few", "bytes", "sparse", "sparse dot", "pairs")
-ONE = GRID  # coordinates in grid units
+ONE = GRID  # a coordinate of 1, in grid units
 TINY = (1 << 11) + 1  # its square is just above half a unit in the last place of 1
-MOST_COLUMNS = core.MOST_COLUMNS
+MAX_COLUMNS = core.MAX_COLUMNS
 
 
 def exact_scores(G, missing, H):
-    """Twice the scores T (n, k) in units of 2^-46, as integers."""
+    """Return twice the exact scores T (n, k) in units of 2^-46, as integers."""
     G, H = G.astype(object), H.astype(object)
     squares = H * H
     d = missing.shape[1]
@@ -29,23 +29,24 @@ def exact_scores(G, missing, H):
     return 2 * (G @ H.T) - squares.sum(1) + gains
 
 
-def score_rows(G, missing, H, way, isa):
-    """What the core finds, or None where it has no such way."""
+def score_rows(G, missing, H, method, isa):
+    """Return the result of the core, or None if the method is not supported."""
     arrays = [np.ascontiguousarray(a, dtype=np.int32) for a in (G, missing, H)]
-    if not BOUNDS.has_way(way, isa, len(H)):
+    if not BOUNDS.supports_method(method, isa, len(H)):
         return None
-    return BOUNDS.score_rows(*arrays, way, isa)
+    return BOUNDS.score_rows(*arrays, method, isa)
 
 
-def worst_share(G, H, way, isa, missing=None):
-    """The largest share of its bound that the error of a score takes, 0 where there is no such way.
+def worst_share(G, H, method, isa, missing=None):
+    """Return the largest error of a score relative to its bound, or 0 if the method is not
+    supported.
 
-    What the scores prove, winners and bounds of distances, is compared with exact distances.
+    Also check the winners and the distance bounds that the scores prove against exact distances.
     """
     G, H = np.asarray(G), np.asarray(H)
     missing = np.zeros((len(G), G.shape[1] // 2), bool) if missing is None else missing
     assert not (G * np.tile(missing, 2)).any()
-    found = score_rows(G, missing, H, way, isa)
+    found = score_rows(G, missing, H, method, isa)
     if found is None:
         return 0.0
     scores, errors, winners, _, _, upper, lower, certain = found
@@ -68,9 +69,9 @@ def worst_share(G, H, way, isa, missing=None):
 
 
 def chains(n_products, length, step=1):
-    """A row of 1 and then values whose products round up as long as the sum is below 2.
+    """Return a row of 1 and values whose products round up as long as the sum is below 2.
 
-    Each of the sums of `length` products after the first is one such product.
+    Each of the sums of `length` products after the first one is such a product.
     """
     row = np.zeros(n_products, dtype=np.int64)
     row[: length * step : step] = TINY
@@ -80,11 +81,11 @@ def chains(n_products, length, step=1):
 
 
 def interleaved(cells):
-    """The row whose cells hold these cosines and sines by turns."""
+    """Return the row whose cells alternate between these cosines and sines."""
     return np.concatenate([cells[::2], cells[1::2]])
 
 
-@pytest.mark.parametrize("p", [2, 128, 130, 1024, 2 * MOST_COLUMNS])
+@pytest.mark.parametrize("p", [2, 128, 130, 1024, 2 * MAX_COLUMNS])
 @pytest.mark.parametrize("isa", SETS)
 def test_sums_that_always_round_up_take_most_of_the_bound(isa, p):
     row = chains(p, 128)
@@ -96,7 +97,7 @@ def test_sums_that_always_round_up_take_most_of_the_bound(isa, p):
     assert worst_share([row], [row], "dot", isa) <= 1
 
 
-@pytest.mark.parametrize("p", [128, 1024, 2 * MOST_COLUMNS])
+@pytest.mark.parametrize("p", [128, 1024, 2 * MAX_COLUMNS])
 @pytest.mark.parametrize("isa", SETS)
 def test_sums_of_stored_cells_that_always_round_up_take_most_of_the_bound(isa, p):
     row = interleaved(chains(p, 128))
@@ -117,22 +118,22 @@ def test_a_distance_of_stored_cells_that_always_rounds_up_stays_inside_the_bound
     assert 0.6 < max(shares) <= 1
 
 
-@pytest.mark.parametrize("way", ["float", "sparse"])
-def test_missing_cells_whose_gains_always_round_up_take_a_third_of_the_bound(way):
-    """The derivation in error_bounds.hpp says that MISSING_ROUNDINGS is twice what is needed."""
-    d = MOST_COLUMNS
+@pytest.mark.parametrize("method", ["float", "sparse"])
+def test_missing_cells_whose_gains_always_round_up_take_a_third_of_the_bound(method):
+    """Check that MISSING_ROUNDINGS is twice the necessary value, as error_bounds.hpp states."""
+    d = MAX_COLUMNS
     row = np.zeros(2 * d, dtype=np.int64)
     row[0] = ONE
     missing = np.arange(d) > 0
     h = np.where(np.tile(missing, 2), TINY, row)  # each gain is TINY^2
-    assert 0.3 < worst_share([row], [h], way, "", missing[None]) <= 0.5
+    assert 0.3 < worst_share([row], [h], method, "", missing[None]) <= 0.5
 
 
 @pytest.mark.parametrize("p", [256, 4096, 1 << 15])
-def test_rests_of_8_bits_take_most_of_the_bound(p):
-    """Rows and centroids are parallel to what rounding them to 8 bits leaves."""
+def test_rounding_errors_of_8_bits_take_most_of_the_bound(p):
+    """Use rows and centroids that are parallel to their rounding errors in 8 bits."""
     step = 1 << 16
-    row = np.full(p, 100 * step + step // 2 - 8)  # nearly half of a step above an integer
+    row = np.full(p, 100 * step + step // 2 - 8)  # almost half a step above an integer
     row[0] = 127 * step
     share = worst_share([row], [row] * 3, "bytes", "")
     if share:
@@ -140,7 +141,7 @@ def test_rests_of_8_bits_take_most_of_the_bound(p):
 
 
 @pytest.mark.parametrize("d", [400, 3000, 1 << 14])
-def test_rests_of_16_bits_take_most_of_the_bound(d):
+def test_rounding_errors_of_16_bits_take_most_of_the_bound(d):
     def rest(d):
         return 46000 / 1.001 / np.sqrt(2 * d) % 1
 
@@ -152,13 +153,13 @@ def test_rests_of_16_bits_take_most_of_the_bound(d):
 
 
 def hard_rows(random, n, d, kind):
-    """Centred rows or centroids, (n, 2d) grid integers."""
+    """Return centred rows or centroids, (n, 2d) grid integers."""
     shape = (n, 2 * d)
-    if kind == "ends":  # of the grid: opposite points of the circle are 2 apart
+    if kind == "ends":  # ends of the grid: opposite points of the circle have distance 2
         rows = random.choice([-2 * GRID, 2 * GRID], shape)
         rows[:, d:] = random.integers(-3, 4, (n, d))
         return rows
-    if kind == "units":  # the smallest deviations there are
+    if kind == "units":  # the smallest possible deviations
         return random.integers(-1, 2, shape)
     if kind == "cancelling":  # large products of both signs
         rows = random.integers(GRID, 11 * GRID // 8, shape)
@@ -169,11 +170,11 @@ def hard_rows(random, n, d, kind):
 
 
 @pytest.mark.parametrize("kind", ["ends", "units", "cancelling", "all sizes"])
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("method", WAYS)
 @pytest.mark.parametrize("isa", SETS)
-def test_scores_and_what_they_prove_hold_in_exact_arithmetic(isa, way, kind):
-    """Sizes at the ends of tiles; near-ties: centroids that differ in one unit of the grid."""
-    random = np.random.default_rng([WAYS.index(way), len(kind)])
+def test_scores_and_what_they_prove_hold_in_exact_arithmetic(isa, method, kind):
+    """Test sizes at the borders of tiles, and near-ties: centroids that differ by one grid unit."""
+    random = np.random.default_rng([WAYS.index(method), len(kind)])
     for d, k in [(1, 1), (1, 12), (15, 2), (17, 17), (64, 8), (65, 33), (130, 12), (9, 65)]:
         G = hard_rows(random, 5, d, kind)
         H = hard_rows(random, k, d, kind)
@@ -181,33 +182,33 @@ def test_scores_and_what_they_prove_hold_in_exact_arithmetic(isa, way, kind):
         H[k // 2 :, 0] += random.integers(-1, 2, k - k // 2)
         H = np.clip(H, -2 * GRID, 2 * GRID)
         G[0] = H[0]
-        assert worst_share(G, H, way, isa) <= 1
+        assert worst_share(G, H, method, isa) <= 1
         missing = random.uniform(size=(5, d)) < [[0], [0.1], [0.5], [0.9], [1]]
-        assert worst_share(np.where(np.tile(missing, 2), 0, G), H, way, isa, missing) <= 1
+        assert worst_share(np.where(np.tile(missing, 2), 0, G), H, method, isa, missing) <= 1
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_the_widest_rows_hold_in_exact_arithmetic(way):
-    random = np.random.default_rng(WAYS.index(way))
-    d = 1 << 14 if way == "bytes" else MOST_COLUMNS
+@pytest.mark.parametrize("method", WAYS)
+def test_the_widest_rows_hold_in_exact_arithmetic(method):
+    random = np.random.default_rng(WAYS.index(method))
+    d = 1 << 14 if method == "bytes" else MAX_COLUMNS
     G = np.concatenate([hard_rows(random, 1, d, kind) for kind in ("ends", "cancelling")])
     H = np.concatenate([G, hard_rows(random, 1, d, "ends"), np.zeros((1, 2 * d), dtype=int)])
-    assert worst_share(G, H, way, "") <= 1
+    assert worst_share(G, H, method, "") <= 1
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("method", WAYS)
 @pytest.mark.parametrize("isa", SETS)
-def test_centroids_on_the_base_tie_and_none_is_certain(isa, way):
-    """All deviations have length 0, and so have the steps of 8 and 16 bits."""
+def test_centroids_at_the_base_tie_and_no_label_is_certain(isa, method):
+    """Use deviations of length 0, whose steps in 8 and 16 bits are also 0."""
     G = np.zeros((3, 6), dtype=int)
     G[1] = 5
     for k in (2, 12, 17):
-        found = score_rows(G, np.zeros((3, 3)), np.zeros((k, 6)), way, isa)
+        found = score_rows(G, np.zeros((3, 3)), np.zeros((k, 6)), method, isa)
         if found is not None:
             for numbers in found:
                 assert np.isfinite(numbers).all()
             assert not found[-1].any()
-    assert worst_share(G, np.zeros((2, 6), dtype=int), way, isa) == 0
+    assert worst_share(G, np.zeros((2, 6), dtype=int), method, isa) == 0
 
 
 def random_floats(random, n, low, high):
@@ -215,7 +216,7 @@ def random_floats(random, n, low, high):
 
 
 def hard_certificates(random, n):
-    """norm2, error, best and second: terms that cancel, and errors of all sizes beside them."""
+    """Return norm2, error, best and second, with cancelling terms and errors of all sizes."""
     norm2 = random_floats(random, n, -60, 17)
     best = (norm2 * random.choice([0, 0.5, 0.5, 0.499, -1, 1e-3], n)).astype(np.float32)
     best += (norm2 * random.normal(size=n) * 2.0**-20).astype(np.float32)
@@ -228,7 +229,7 @@ def hard_certificates(random, n):
 def test_certificates_hold_in_exact_arithmetic(isa):
     random = np.random.default_rng(0)
     norm2, error, best, second = hard_certificates(random, 20_000)
-    second[:100] = -3e38  # no other centroid
+    second[:100] = -3e38  # there is no other centroid
     upper, lower, certain = BOUNDS.certify(norm2, error, best, second, isa)
     assert 0.1 < certain.mean() < 0.9
     arrays = (norm2, error, best, second, upper, lower)
@@ -241,7 +242,9 @@ def test_certificates_hold_in_exact_arithmetic(isa):
 
 
 def test_a_label_is_certified_only_beyond_twice_the_error():
-    """Ties that either label may win: both scores err by `error` towards each other."""
+    """Check ties that either label may win: both scores have an error of `error` towards each
+    other.
+    """
     for second, is_certain in [(0.75, 0), (0.5 + 2.0**-24, 0), (0.5, 0), (0.5 - 2.0**-24, 1)]:
         norm2, error, best, other = (np.array([x], np.float32) for x in (4.0, 0.25, 1.0, second))
         assert BOUNDS.certify(norm2, error, best, other, "")[2][0] == is_certain
@@ -273,7 +276,7 @@ def test_bars_of_seeding_hold_in_exact_arithmetic():
     norm2 = random_floats(random, n, -46, 17)
     near = np.minimum(norm2 * 2.0**46 * random.choice([1, 0.9999999, 1.0000001, 2, 0.1], n), 2**62)
     limit = near.astype(np.int64)
-    limit[:50] = (1 << 63) - 1  # no centroid yet
+    limit[:50] = (1 << 63) - 1  # there is no centroid yet
     error = (norm2 * random.choice([0, 1e-9, 1e-6, 1, 1e3], n)).astype(np.float32)
     bars = BOUNDS.near_bars(norm2, limit, error)
     for n2, most, e, bar in zip(norm2, limit, error, bars, strict=True):
@@ -293,7 +296,7 @@ def test_lengths_and_their_sums_hold_in_exact_arithmetic():
     for _ in range(20_000):
         size = int(np.exp2(random.uniform(8, 60)))
         own, limit = (int(x) for x in random.integers(size // 16, size, 2))
-        # a candidate on the line through both, as far as the triangle inequality allows
+        # a candidate on the line through both points, as far as the triangle inequality allows
         lengths = [BOUNDS.length_above(own), BOUNDS.length_above(limit)]
         reach = own + limit + isqrt(4 * own * limit)
         assert not BOUNDS.is_beyond(*lengths, BOUNDS.length_below(float(reach) * (1 - 2**-52)))
@@ -306,13 +309,14 @@ def test_candidates_are_never_below_their_bar():
         random.normal(size=2000), random_floats(random, 2000, -30, 2), strict=True
     ):
         best = np.float32(best)
-        least = Fraction(float(best)) - 2 * Fraction(float(error))  # what the winner may score
+        # the smallest possible score of the winner
+        least = Fraction(float(best)) - 2 * Fraction(float(error))
         candidate = np.float32(float(least))
         if Fraction(float(candidate)) < least:
             candidate = np.nextafter(candidate, np.float32(np.inf))
         bar = BOUNDS.candidate_bar(best, error)
         assert candidate >= bar
-        # a centroid below the bar scores less than this in float32, up to an error of 142 roundings
+        # the float32 score of a centroid below the bar is smaller, up to an error of 142 roundings
         excluded = Fraction(float(np.nextafter(np.float32(bar), np.float32(-np.inf))))
         size = abs(Fraction(float(best))) + Fraction(float(error))
         allowed = Fraction(BOUNDS.ruled_out_score(bar, error)) + 2 * HALF_ULP * size
@@ -330,11 +334,13 @@ def test_errors_of_few_bits_hold_in_exact_arithmetic():
         g, r, h, s, error = (Fraction(float(x)) for x in floats)
         rests = r * h + (g + r) * s
         roundings = 5 * HALF_ULP * (g + r) * (h + s)
-        missing = Fraction(1, 1024) * rests  # 2^14 missing cells
+        missing = Fraction(1, 1024) * rests  # for 2^14 missing cells
         assert rests + roundings + missing <= error
 
 
-def test_panels_add_up_as_many_columns_as_float64_holds_exactly():
-    """A column has at most (2 + 2^-22)^2: two points of radius 1 + 2^-22 and 1 + 2^-23."""
+def test_panels_add_as_many_columns_as_float64_represents_exactly():
+    """Check the limit: a column adds at most (2 + 2^-22)^2, for points with radius 1 + 2^-22 and 1
+    + 2^-23.
+    """
     largest = (2 * GRID + 3) ** 2
     assert BOUNDS.EXACT_COLUMNS * largest < 1 << 53 < (BOUNDS.EXACT_COLUMNS + 1) * largest

@@ -1,5 +1,5 @@
-"""The native engine gives the reference's bits for any instruction set, threads, skipping, memory,
-sparse or dense.
+"""The native engine gives the bits of the reference for any instruction set, threads, skipping,
+memory limit and storage.
 """
 
 import os
@@ -22,7 +22,7 @@ from rekmeans.engines.native import _core as core
 from rekmeans.engines.native import exact
 from rekmeans.engines.native.exact import NativeRows
 from rekmeans.engines.reference import ReferenceRows
-from rekmeans.kernels.euler import NARROW
+from rekmeans.kernels.euler import MAX_INT64_COLUMNS
 from rekmeans.kernels.mahalanobis import Mahalanobis
 from rekmeans.lloyd import fit_best_start, run
 from rekmeans.model import Model, State, Stop
@@ -39,8 +39,8 @@ BEYOND = ("ignore", "clip", "wrap")
 
 
 def drawn(seed, n, d):
-    """(kernel, table): heavy tails; by seed missing cells, ties, weights with zeros, every scale
-    and rule beyond.
+    """Return (kernel, table) with heavy tails and, depending on the seed, missing cells, ties, zero
+    weights, and all scales and rules for out-of-range values.
     """
     random = np.random.default_rng(seed)
     X = random.standard_normal((n, d)) * (random.uniform(size=(n, d)) < 0.9)
@@ -59,8 +59,8 @@ def drawn(seed, n, d):
 
 
 def fits(rows, k, seed):
-    """A fit of each rule from the same drawn start, pass by pass and in one call; and that
-    start.
+    """Return a fit for each rule from the same drawn start, with single passes and in one call, and
+    the start.
     """
     start = STARTS["k-means++"](rows, k, np.random.PCG64(seed))
     models = [Model(rows.kernel, Hard(), rule) for rule in CENTROIDS.values()]
@@ -69,7 +69,7 @@ def fits(rows, k, seed):
 
 
 def nearest_centroids(rows, C):
-    """The label of each row."""
+    """Return the label of each row."""
     return rows.label(Model(rows.kernel, Hard(), CENTROIDS["rectified"]), C)
 
 
@@ -116,12 +116,12 @@ def test_awkward_sizes_give_the_reference_bits(isa, d, k):
 
 
 @pytest.mark.parametrize("n", [1, 95, 96, 97, 2047, 2048, 2049])
-def test_any_number_of_rows_round_a_block_gives_the_reference_bits(n):
+def test_row_counts_near_a_block_size_give_the_reference_bits(n):
     kernel, table = drawn(1, n, 5)
     assert_same(ReferenceRows(kernel, table), NativeRows(kernel, table, threads=8), min(n, 7), n)
 
 
-def test_missing_cells_in_one_part_of_the_rows_only_give_the_reference_bits():
+def test_missing_cells_in_only_one_part_give_the_reference_bits():
     kernel, table = drawn(3, 5000, 4)
     X = np.where(np.isnan(table.X), 0.0, table.X)
     X[2100:2110, 1] = X[4999, 0] = np.nan
@@ -131,7 +131,7 @@ def test_missing_cells_in_one_part_of_the_rows_only_give_the_reference_bits():
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-def test_far_phases_of_sparse_rows_add_up_over_all_parts(form):
+def test_large_phases_of_sparse_rows_are_added_over_all_parts(form):
     random = np.random.default_rng(0)
     X = random.choice([40000.0, 100000.0, 100000.5], (5000, 20)) * (
         random.uniform(size=(5000, 20)) < 0.2
@@ -144,7 +144,7 @@ def test_far_phases_of_sparse_rows_add_up_over_all_parts(form):
     )
 
 
-TIES = {  # phases on a rounding tie as far as 53 bits can tell, with cos and sin on the grid
+TIES = {  # phases that 53 bits cannot distinguish from a rounding tie, with cos and sin on the grid
     "0x1.f31c2281d2bcbp-21": (8388608, 25),
     "0x1.40db3ac12d532p-20": (8388608, 31),
     "0x1.4b0ad2f81288ep-20": (8388608, 33),
@@ -156,7 +156,7 @@ TIES = {  # phases on a rounding tie as far as 53 bits can tell, with cos and si
 }
 
 
-def test_a_tie_of_the_high_word_is_settled_by_the_low_one():
+def test_the_low_word_decides_a_tie_of_the_high_word():
     X = np.array([[float.fromhex(phase)] for phase in TIES])
     kernel = euler(1.0, scale_of(None, X), "wrap")
     assert NativeRows(kernel, MemoryTable(X)).rows_as_centroids(np.arange(len(X))).f.tolist() == [
@@ -187,13 +187,13 @@ SETTINGS = {
     "2 threads": {"threads": 2},
     "8 threads": {"threads": 8},
     "no skipping": {"threads": 2, "skip": False},
-    "no room for a mapped copy": {"threads": 2, "memory_limit": 1},
+    "not enough memory for a mapped copy": {"threads": 2, "memory_limit": 1},
 }
 
 
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=SETTINGS)
 @pytest.mark.parametrize("seed", range(6))
-def test_threads_skipping_and_memory_change_no_bit(setting, seed):
+def test_threads_skipping_and_memory_limit_change_no_bit(setting, seed):
     kernel, table = drawn(seed, 9000, 4)
     plainly = NativeRows(kernel, table, threads=1, skip=False)
     assert_same(plainly, NativeRows(kernel, table, **setting), 36, seed)
@@ -226,7 +226,7 @@ def test_a_sparse_table_gives_the_bits_of_the_dense_one(isa, form, seed):
     )
 
 
-def test_a_dense_table_of_zeros_is_kept_thin_and_gives_the_same_bits():
+def test_a_dense_table_of_zeros_is_stored_sparse_with_the_same_bits():
     random = np.random.default_rng(0)
     X = random.standard_normal((800, 90)) * (random.uniform(size=(800, 90)) < 0.1)
     kernel = euler(0.9, scale_of("range", X), "clip")
@@ -240,7 +240,7 @@ def test_a_dense_table_of_zeros_is_kept_thin_and_gives_the_same_bits():
 
 @pytest.mark.parametrize("index", [np.int32, np.int64])
 @pytest.mark.parametrize("clusterer", [EulerKMeans, RectifiedEulerKMeans])
-def test_the_estimator_takes_sparse_tables(clusterer, index):
+def test_the_estimator_supports_sparse_tables(clusterer, index):
     random = np.random.default_rng(0)
     X = np.round(random.standard_normal((300, 20)) * (random.uniform(size=(300, 20)) < 0.3), 2)
     few_cells = sparse.csr_array(X)
@@ -258,7 +258,7 @@ def test_the_estimator_takes_sparse_tables(clusterer, index):
         assert_array_equal(dense.score_samples(X), other.score_samples(few_cells))
 
 
-def test_skipping_skips():
+def test_bounds_reduce_the_number_of_scored_rows():
     random = np.random.default_rng(0)
     X = random.standard_normal((50, 8))[
         random.integers(50, size=5000)
@@ -308,9 +308,9 @@ def test_16_bit_scores_of_sparse_rows_change_nothing(may_quantize, k, seed):
     random = np.random.default_rng(seed)
     mask = random.random((250, 600)) < 0.15
     levels = random.uniform(0.5, 1.5, (250, 1))
-    # so near that 16 bits cannot tell them apart
+    # so close that 16 bits cannot distinguish them
     near = levels * (1 + 10 ** random.uniform(-5, -2, (250, 1)))
-    # and the cells of a row are rounded alike, so that errors add up
+    # and the cells of a row are rounded in the same direction, so that errors add
     X = np.vstack([mask * levels, mask * near])
     kernel = euler(0.9, scale_of("range", X, None), "wrap")
     table = MemoryTable(sparse.csr_array(X))
@@ -326,7 +326,7 @@ def test_16_bit_scores_of_sparse_rows_change_nothing(may_quantize, k, seed):
 
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("limits", [(1, 0.0), (50, 0.0), (50, 0.01)])
-def test_starts_run_side_by_side_give_the_best_of_single_runs(seed, limits):
+def test_parallel_starts_give_the_best_of_single_runs(seed, limits):
     kernel, table = drawn(seed, 120, 3)
     rows = NativeRows(kernel, table, threads=2)
     k = 7
@@ -354,7 +354,7 @@ def test_starts_run_side_by_side_give_the_best_of_single_runs(seed, limits):
 
 
 def both(X, **parameters):
-    """One estimator fitted on each engine."""
+    """Fit an estimator on each engine."""
     weights = parameters.pop("sample_weight", None)
     models = [
         RectifiedEulerKMeans(random_state=0, engine=e, **parameters)
@@ -365,9 +365,9 @@ def both(X, **parameters):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("span", [20, 60, 200])
-def test_values_at_rounding_ties_keep_the_bounds_true(span):
-    """Phases whose cosine lies at a rounding tie are settled after the row's length was first
-    taken.
+def test_the_bounds_hold_for_values_at_rounding_ties(span):
+    """Use phases whose cosine is at a rounding tie, which is decided after the length of the row is
+    computed.
     """
     grid = 2.0**23
     ties = np.arccos((int(0.7 * grid) + np.arange(span) + 0.5) / grid) / np.pi
@@ -387,7 +387,7 @@ def test_values_at_rounding_ties_keep_the_bounds_true(span):
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_silent_rows_infinite_phases_and_float32_rows_agree():
+def test_uninformative_rows_infinite_phases_and_float32_rows_agree():
     random = np.random.default_rng(0)
     X = random.normal(size=(80, 3))
     X[0] = 1e6
@@ -405,7 +405,7 @@ def test_silent_rows_infinite_phases_and_float32_rows_agree():
 
 @pytest.mark.parametrize("kind", ["f4", "f8", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"])
 @pytest.mark.parametrize("layout", ["C", "F", "every second"])
-def test_any_number_type_and_layout_is_read_as_it_is(kind, layout):
+def test_any_dtype_and_memory_layout_is_supported(kind, layout):
     X = np.random.default_rng(0).integers(0, 2 if kind == "?" else 100, (50, 7)).astype(kind)
     kernel = euler(0.9, scale_of("range", X), "wrap")
     given = {"C": X, "F": np.asfortranarray(X), "every second": np.repeat(X, 2, axis=0)[::2]}[
@@ -415,20 +415,20 @@ def test_any_number_type_and_layout_is_read_as_it_is(kind, layout):
     assert_array_equal(rows.core.grid(np.arange(50)), kernel.embed(X.astype(np.float64)))
 
 
-def test_native_says_what_it_cannot_do():
-    X = np.zeros((3, NARROW + 1), np.float32)
+def test_unsupported_fits_raise_an_error_on_the_native_engine():
+    X = np.zeros((3, MAX_INT64_COLUMNS + 1), np.float32)
     X[1] = 1
     wide = Model(euler(0.9, scale_of(None, X)), Hard(), CENTROIDS["mean"])
-    with pytest.raises(ValueError, match=f"{NARROW + 1}.*reference"):
+    with pytest.raises(ValueError, match=f"{MAX_INT64_COLUMNS + 1}.*reference"):
         place_rows("native", wide, MemoryTable(X))
     base = euler(0.9, scale_of(None, X[:, :2]))
     shaped = Model(Mahalanobis(base.scale, base.beyond, base, 0.1), Fuzzy(), CENTROIDS["rectified"])
-    with pytest.raises(ValueError, match=r"does not know the kernel.*reference"):
+    with pytest.raises(ValueError, match=r"does not support the kernel.*reference"):
         place_rows("native", shaped, MemoryTable(X[:, :2]))
     assert isinstance(place_rows("auto", wide, MemoryTable(X)), ReferenceRows)
 
 
-def test_an_unknown_instruction_set_is_refused(monkeypatch):
+def test_an_unknown_instruction_set_raises_an_error(monkeypatch):
     monkeypatch.setenv("REKMEANS_ISA", "mmx")
     with pytest.raises(ValueError, match=r"REKMEANS_ISA.*mmx"):
         EulerKMeans(2, engine="native").fit([[0.0], [1.0]])
@@ -472,7 +472,7 @@ except KeyboardInterrupt:
 """
 
 
-def test_an_interrupted_fit_leaves_the_estimator_unfitted_and_the_process_healthy():
+def test_an_interrupted_fit_leaves_the_estimator_unfitted():
     process = subprocess.Popen([sys.executable, "-c", LONG_FIT], stdout=subprocess.PIPE, text=True)
     assert process.stdout.readline().startswith("start 1/1000  pass 1 ")
     process.send_signal(signal.SIGINT)

@@ -1,4 +1,4 @@
-"""Long calls of the core release the GIL, so that other Python threads go on."""
+"""Long calls of the core release the GIL, so that other Python threads can run."""
 
 import sys
 import threading
@@ -12,8 +12,9 @@ from rekmeans.engines.native import _core
 
 @pytest.fixture
 def ticks(monkeypatch):
-    """A list to which a second thread adds while it holds the GIL; it never takes the GIL from a
-    running thread.
+    """Return a list to which a second thread appends while it holds the GIL.
+
+    The thread never takes the GIL from a running thread.
     """
     interval = sys.getswitchinterval()
     found = []

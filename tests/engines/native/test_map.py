@@ -1,5 +1,5 @@
-"""The map of the core is rounded correctly: a million cells against the reference, by rows and by
-tiles of them.
+"""The map of the core is correctly rounded: compare a million cells with the reference, by rows and
+by tiles.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from rekmeans.table import MemoryTable
 from support.models import euler, scale_of
 from support.native import SETS
 
-# a column more than vectors take, so that tails are mapped too
+# one column more than a multiple of the vector width, to test the tails
 N = 1 << 15
 D = 33
 CELLS = np.random.default_rng(0).standard_normal((N, D))
@@ -20,9 +20,7 @@ CELLS = np.random.default_rng(0).standard_normal((N, D))
 @pytest.mark.parametrize("instructions", SETS)
 @pytest.mark.parametrize("beyond", ["ignore", "clip", "wrap"])
 @pytest.mark.parametrize("layout", ["C", "F"])
-def test_every_cell_is_rounded_as_the_reference_rounds_it(
-    instructions, beyond, layout, monkeypatch
-):
+def test_all_cells_are_rounded_as_in_the_reference(instructions, beyond, layout, monkeypatch):
     monkeypatch.setenv("REKMEANS_ISA", instructions)
     X = np.array(CELLS, order=layout)
     X[::7, 3] = np.nan

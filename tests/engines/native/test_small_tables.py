@@ -1,5 +1,5 @@
-"""Small tables, whose distances the core computes all: the reference's bits, at every width and
-every weight.
+"""The core computes all distances of small tables: the bits of the reference for any width and
+weights.
 """
 
 import numpy as np
@@ -31,7 +31,7 @@ WEIGHTS = {
 
 
 def assert_same_best_fit(table, kernel, rule):
-    """The best of three drawn starts, in one call of the core and start by start in the
+    """Compare the best of three drawn starts, in one call of the core and one by one in the
     reference.
     """
     model = Model(kernel, Hard(), rule)
@@ -47,7 +47,7 @@ def assert_same_best_fit(table, kernel, rule):
 @pytest.mark.parametrize("rule", CENTROIDS.values(), ids=CENTROIDS)
 @pytest.mark.parametrize("weights", WEIGHTS)
 @pytest.mark.parametrize("d", WIDTHS)
-def test_drawn_fits_are_those_of_the_reference(d, weights, rule, instructions, monkeypatch):
+def test_drawn_fits_equal_those_of_the_reference(d, weights, rule, instructions, monkeypatch):
     monkeypatch.setenv("REKMEANS_ISA", instructions)
     random = np.random.default_rng(d)
     X = random.normal(0, 2, (K, d))[random.integers(0, K, ROWS)] + random.normal(size=(ROWS, d))
@@ -58,7 +58,7 @@ def test_drawn_fits_are_those_of_the_reference(d, weights, rule, instructions, m
 
 
 @pytest.mark.parametrize("d", WIDTHS)
-def test_rows_on_opposite_sides_of_every_circle_are_as_far_as_sums_go(d):
+def test_rows_on_opposite_sides_of_all_circles_have_the_largest_distances(d):
     random = np.random.default_rng(3)
     X = (
         np.where(random.random((ROWS, d)) < 0.5, 0.0, 1.0)

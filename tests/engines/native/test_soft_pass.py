@@ -1,5 +1,5 @@
-"""The compiled pass over points gives the sums, shares and medians of its definition, written out
-in NumPy here.
+"""The compiled pass over points gives the sums, shares and medians of its definition, which is
+written in NumPy here.
 """
 
 from itertools import product
@@ -24,11 +24,11 @@ RULES = (
 )
 GAMMA = 0.37
 NEAREST = 1e-9
-SUBNORMAL = 1e-300  # below it a float64 has fewer digits than the tolerance asks for
+SUBNORMAL = 1e-300  # smaller float64 values have fewer digits than the tolerance requires
 
 
 def distances(F, C, measure, gamma):
-    """D (n, k) over observed cells, one centroid after the other."""
+    """Return D (n, k) over observed cells, computed for one centroid at a time."""
     D = np.empty((len(F), len(C)))
     for c, centroid in enumerate(C):
         gap = np.where(np.isnan(F), 0.0, F.astype(np.float64) - centroid)  # (n, p)
@@ -39,7 +39,7 @@ def distances(F, C, measure, gamma):
 
 
 def shares(D, L, rule, amount, h):
-    """Labels (n,) and W (n, k) of rows that all weigh 1."""
+    """Return labels (n,) and W (n, k) of rows with weight 1."""
     labels = D.argmin(1)
     if rule == "hard":
         return labels, np.eye(D.shape[1])[labels]
@@ -57,15 +57,15 @@ def shares(D, L, rule, amount, h):
 
 
 def expected(F, w, C, measure, rule, amount, h, gamma=GAMMA):
-    """What `look` answers, with V always (n, k); and the sum of |V f|, which its rounding is
-    measured by.
+    """Return the result of a soft pass, with V always (n, k), and the sum of |V f|, for the
+    tolerance.
     """
     D = distances(F, C, measure, gamma)
     L = D if measure == "square" else -2 * np.expm1(-D)
     labels, W = shares(D, L, rule, amount, h)
     W = W * (np.ones(len(F)) if w is None else w)[:, None]
     s = np.ones_like(D) if measure == "square" else np.exp(-D)
-    # they hold the centroid, and pull no more
+    # rows at a centroid do not pull
     on = (D <= NEAREST * gamma) & (measure == "laplace-l2")
     if measure == "laplace-l2":
         s = np.where(on, 0.0, s / np.where(on, 1.0, D / gamma))
@@ -79,8 +79,8 @@ def expected(F, w, C, measure, rule, amount, h, gamma=GAMMA):
 
 
 def drawn(seed, n, p, k, dtype=np.float64, gaps=False, weights=False):
-    """Rows about as far from each other as from the centroids, weights with zeros, a neighbourhood
-    on a line.
+    """Draw rows that are about as far from each other as from the centroids, weights with zeros,
+    and a neighbourhood on a line.
     """
     random = np.random.default_rng(seed)
     F = random.standard_normal((n, p)) / np.sqrt(p)
@@ -126,7 +126,7 @@ def test_sums_and_shares_are_those_of_the_definition(measure, rule, amount, isa)
     )
     kinds = product((np.float64, np.float32), (False, True), (False, True))
     for (seed, kind), (i, (n, p, k)) in product(enumerate(kinds), enumerate(sizes)):
-        # half of the pairs, the other half with the next instruction set
+        # half of the pairs; the other half with the next instruction set
         if (seed + i) % 2 == SETS.index(isa) % 2:
             F, w, C, h = drawn(seed, n, p, k, *kind)
             check(F, w, C, h, measure, rule, amount, isa)
@@ -142,9 +142,9 @@ def test_many_rows_in_many_parts(measure, rule, amount):
     check(F, w, C, h, measure, rule, amount)
 
 
-def test_ranks_of_many_centroids_are_sorted_alike():
+def test_ranks_of_many_centroids_agree():
     F, w, C, h = drawn(5, 50, 4, 300)
-    C[7::3] = C[0]  # ties: the lower index is nearer
+    C[7::3] = C[0]  # ties: the lower index counts as nearer
     check(F, w, C, h, "square", "neural_gas", 20.0)
     check(F, w, C[:255], h[:255, :255].copy(), "square", "neural_gas", 20.0)
 
@@ -170,7 +170,8 @@ def test_threads_give_the_same_bits(rule, amount):
 @pytest.mark.parametrize("isa", SETS)
 def test_the_first_of_equally_near_centroids_wins(isa):
     F, w, C, _ = drawn(3, 37, 5, 6, weights=True)
-    C = C[[0, 1, 0, 1, 2, 2, 0, 3, 3, 1, 0]]  # 11, so that twins stand in panels of different width
+    # 11 centroids, so that equal ones are in panels of different width
+    C = C[[0, 1, 0, 1, 2, 2, 0, 3, 3, 1, 0]]
     for measure in MEASURES:
         labels = core.soft_pass(F, w, C, measure, GAMMA, "hard", 0, None, 2, isa, False)[0]
         assert set(labels) <= {0, 1, 4, 7}
@@ -183,7 +184,7 @@ def test_the_first_of_equally_near_centroids_wins(isa):
 @pytest.mark.parametrize("isa", SETS)
 @pytest.mark.parametrize(("rule", "amount"), RULES)
 @pytest.mark.parametrize("measure", MEASURES)
-def test_rows_that_sit_on_centroids(measure, rule, amount, isa):
+def test_rows_at_centroids(measure, rule, amount, isa):
     F, w, C, h = drawn(4, 40, 3, 5, weights=True)
     F[::3] = C[np.arange(14) % 5]
     C[4] = C[1]
@@ -197,9 +198,9 @@ def test_rows_that_sit_on_centroids(measure, rule, amount, isa):
 @pytest.mark.parametrize("isa", SETS)
 @pytest.mark.parametrize(("rule", "amount"), RULES)
 @pytest.mark.parametrize("measure", MEASURES)
-def test_rows_far_beyond_pull_nothing(measure, rule, amount, isa):
+def test_very_distant_rows_have_no_pull(measure, rule, amount, isa):
     F, w, C, h = drawn(6, 50, 4, 3)
-    for far in (1e3, 1e5, 1e150, 1e200):  # squares of the last overflow
+    for far in (1e3, 1e5, 1e150, 1e200):  # squares of the last values overflow
         wide = F + far * (1 + np.arange(4))
         if far < 1e200:
             check(wide, w, C, h, measure, rule, amount, isa, gamma=50.0)
@@ -235,12 +236,12 @@ def test_pull_and_loss_of_one_row_to_the_last_digits(isa):
     assert_allclose(loss, -2 * np.expm1(-near), rtol=6e-16)
     below = np.linspace(708, 800, 300)
     V = core.soft_pass(below[:, None], None, C, "laplace", 1.0, "hard", 0, None, 1, isa, True)[5]
-    # two of the smallest numbers there are
+    # twice the smallest positive number
     assert_allclose(V, np.exp(-below), rtol=1e-15, atol=1e-323)
 
 
 def test_memberships_far_apart():
-    """Ratios down to the smallest numbers, and fuzziness from nearly hard to nearly even."""
+    """Test ratios down to the smallest numbers, and fuzziness from nearly hard to uniform."""
     C = np.array([[0.0], [1.0], [1e9]])
     F = np.concatenate([np.geomspace(1e-160, 0.4, 50), 1 + np.geomspace(1e-15, 0.4, 20)])[:, None]
     for fuzziness in (1.01, 1.2, 1.5, 2.0, 2.5, 30.0, 200.0):
@@ -250,7 +251,7 @@ def test_memberships_far_apart():
 
 
 def medians(F, V, C):
-    """Weighted medians by sorting each cluster's observed cells, for V (n, k)."""
+    """Return weighted medians by sorting the observed cells of each cluster, for V (n, k)."""
     out = C.copy()
     for c, column in np.ndindex(*C.shape):
         at = np.flatnonzero(~np.isnan(F[:, column]))
@@ -272,7 +273,7 @@ def test_weighted_medians(dtype, gaps):
     for n, p, k in ((1, 1, 1), (2, 3, 1), (9, 3, 4), (500, 16, 7), (3001, 2, 40)):
         for real, few in product((False, True), repeat=2):
             F, w, C, _ = drawn(n + few, n, p, k, dtype, gaps, True)
-            F = np.round(2 * F) if few else F  # equal values, and weights that reach half exactly
+            F = np.round(2 * F) if few else F  # equal values, and weights that reach exactly half
             v = w if real else np.ceil(w)
             labels = random.integers(0, k, n).astype(np.int32)
             hard = np.zeros((n, k))
@@ -293,13 +294,13 @@ def test_weighted_medians(dtype, gaps):
 
 
 @pytest.mark.parametrize("n", [1, 2, 1023, 1024, 2047, 2048, 2049, 4096, 4097])
-def test_the_median_of_whole_numbers(n):
+def test_the_median_of_integers(n):
     F = np.random.default_rng(9).permutation(n).astype(np.float64)[:, None]
     for V, labels in ((np.ones(n), np.zeros(n, np.int32)), (np.ones((n, 1)), None)):
         assert core.medians(F, V, labels, sorted_rows(F), np.zeros((1, 1)), 1) == (n - 1) // 2
 
 
-def test_no_nearby_point_is_better_than_the_median():
+def test_no_point_near_the_median_has_a_lower_cost():
     F, w, C, _ = drawn(8, 300, 3, 2, weights=True)
     labels, *_, V, _ = core.soft_pass(F, w, C, "laplace", GAMMA, "hard", 0, None, 2, "", True)
     middle = core.medians(F, V, labels, sorted_rows(F), C, 2)
@@ -314,7 +315,7 @@ def test_no_nearby_point_is_better_than_the_median():
             assert cost(aside) >= cost(middle)
 
 
-def test_no_rows_leave_nothing():
+def test_a_pass_without_rows():
     labels, totals, strength, mass, loss, V, _ = core.soft_pass(
         np.empty((0, 3)), None, np.ones((2, 3)), "rbf", 1, "fuzzy", 2, None, 2, "", True
     )
@@ -342,45 +343,51 @@ GOOD = {
 
 
 @pytest.mark.parametrize(
-    ("wrong", "says"),
+    ("wrong", "message"),
     [
-        ({"F": np.ones(5)}, r"F is a table \(n, p\) with columns, got \(5,\)"),
+        ({"F": np.ones(5)}, r"F must have shape \(n, p\) with p > 0, got \(5,\)"),
         ({"F": np.ones((5, 3), np.int64)}, "float32 or float64"),
-        ({"w": np.ones(4)}, r"w is \(n,\), here \(5,\), got \(4,\)"),
-        ({"C": np.ones((2, 4))}, r"C is \(k, p\), here \(2, 3\), got \(2, 4\)"),
+        ({"w": np.ones(4)}, r"w must have shape \(n,\) = \(5,\), got \(4,\)"),
+        ({"C": np.ones((2, 4))}, r"C must have shape \(k, p\) = \(2, 3\), got \(2, 4\)"),
         ({"C": np.ones((0, 3))}, r"k must be 1 to \d+, got 0"),
-        ({"h": np.eye(3)}, r"h is \(k, k\), here \(2, 2\), got \(3, 3\)"),
-        ({"h": None}, "rule 'som' needs h"),
+        ({"h": np.eye(3)}, r"h must have shape \(k, k\) = \(2, 2\), got \(3, 3\)"),
+        ({"h": None}, "rule 'som' requires h"),
         (
             {"measure": "cosine"},
-            "measure is one of 'square', 'rbf', 'laplace', 'laplace-l2', got 'cosine'",
+            "measure must be one of 'square', 'rbf', 'laplace', 'laplace-l2', got 'cosine'",
         ),
-        ({"rule": "softest"}, "rule is one of 'hard', 'fuzzy', 'neural_gas', 'som', got 'softest'"),
-        ({"gamma": 0.0}, "gamma is a positive number"),
-        ({"gamma": np.nan}, "gamma is a positive number"),
+        (
+            {"rule": "softest"},
+            "rule must be one of 'hard', 'fuzzy', 'neural_gas', 'som', got 'softest'",
+        ),
+        ({"gamma": 0.0}, "gamma must be positive and finite"),
+        ({"gamma": np.nan}, "gamma must be positive and finite"),
         ({"rule": "fuzzy", "amount": 1.0}, "fuzziness above 1"),
-        ({"rule": "neural_gas", "amount": -1.0}, "reach of 0 or more"),
-        ({"isa": "mmx"}, "no 'mmx'"),
+        ({"rule": "neural_gas", "amount": -1.0}, "reach of at least 0"),
+        ({"isa": "mmx"}, "'mmx' is not supported"),
     ],
 )
-def test_what_does_not_fit_is_refused(wrong, says):
+def test_invalid_arguments_raise_an_error(wrong, message):
     core.soft_pass(**GOOD)
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(ValueError, match=message):
         core.soft_pass(**{**GOOD, **wrong})
 
 
 @pytest.mark.parametrize(
-    ("wrong", "says"),
+    ("wrong", "message"),
     [
-        ({"V": np.ones(4)}, r"V is \(n,\) beside labels, here \(5,\), got \(4,\)"),
-        ({"labels": None}, r"V is \(n, k\) without labels, here \(5, 2\), got \(5,\)"),
+        ({"V": np.ones(4)}, r"V must, with labels, have shape \(n,\) = \(5,\), got \(4,\)"),
+        ({"labels": None}, r"V must, without labels, have shape \(n, k\) = \(5, 2\), got \(5,\)"),
         ({"labels": np.full(5, 2, np.int32)}, "labels must be 0 to 1, got 2"),
         ({"labels": np.full(5, -1, np.int32)}, "labels must be 0 to 1, got -1"),
-        ({"order": np.zeros((5, 3), np.int32)}, r"order is \(p, n\), here \(3, 5\), got \(5, 3\)"),
-        ({"order": np.full((3, 5), 5, np.int32)}, "numbers of rows in order must be 0 to 4, got 5"),
+        (
+            {"order": np.zeros((5, 3), np.int32)},
+            r"order must have shape \(p, n\) = \(3, 5\), got \(5, 3\)",
+        ),
+        ({"order": np.full((3, 5), 5, np.int32)}, "row numbers in order must be 0 to 4, got 5"),
     ],
 )
-def test_medians_refuse_what_does_not_fit(wrong, says):
+def test_invalid_arguments_of_medians_raise_an_error(wrong, message):
     F = np.ones((5, 3))
     good = {
         "F": F,
@@ -391,5 +398,5 @@ def test_medians_refuse_what_does_not_fit(wrong, says):
         "threads": 1,
     }
     core.medians(**good)
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(ValueError, match=message):
         core.medians(**{**good, **wrong})

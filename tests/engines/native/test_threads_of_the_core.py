@@ -1,5 +1,5 @@
-"""Errors on threads of the core, and threads that the system does not start, end as Python
-exceptions or not at all.
+"""Errors on threads of the core become Python exceptions, and work continues if the system cannot
+start more threads.
 """
 
 import os
@@ -36,8 +36,8 @@ def run_limited(code):
     )
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the memory limits are Linux ones")
-def test_without_room_for_more_threads_those_that_run_do_the_work():
+@pytest.mark.skipif(sys.platform != "linux", reason="memory limits need Linux")
+def test_if_no_more_threads_can_start_the_running_ones_do_the_work():
     done = run_limited("""
 one = _core.DenseRows(X, scale, None, True, 1, "").grid(np.arange(1000))
 limit_memory(30 << 20)  # less than the stacks of 200 threads
@@ -47,9 +47,9 @@ print((rows.grid(np.arange(1000)) == one).all())
     assert (done.returncode, done.stdout) == (0, "True\n"), done.stderr
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the memory limits are Linux ones")
+@pytest.mark.skipif(sys.platform != "linux", reason="memory limits need Linux")
 @pytest.mark.skipif(
-    "ASAN_OPTIONS" in os.environ, reason="the sanitizer ends a process that gets no memory"
+    "ASAN_OPTIONS" in os.environ, reason="the sanitizer aborts a process if an allocation fails"
 )
 def test_a_lack_of_memory_raises_memory_error():
     done = run_limited("""
@@ -70,12 +70,12 @@ for call in (
     assert (done.returncode, done.stdout.split()) == (0, ["MemoryError"] * 3), done.stderr
 
 
-def test_an_exception_on_a_thread_of_the_core_is_raised():
+def test_an_exception_on_a_core_thread_is_raised():
     n, d = 10_000, 3
     ends = [np.full(d, end) for end in (-10.0, 10.0, 0.0)]
     scale = _core.Scale(*ends, np.full(d, 0.1), np.zeros(d), "clip")
     indices = np.zeros(n, np.int64)
     indptr = np.arange(n + 1)
-    indices[n - 1] = d  # in the last part, which any thread may get
+    indices[n - 1] = d  # in the last part, which any thread may process
     with pytest.raises(ValueError, match="column 3 after -1"):
         _core.SparseRows(np.ones(n), indices, indptr, d, scale, None, 4, "")

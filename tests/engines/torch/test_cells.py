@@ -1,6 +1,4 @@
-"""The map on a device: correctly rounded also where float64 cannot tell, as the reference engine's
-integers decide.
-"""
+"""The map on a device is correctly rounded, with exact integers where float64 cannot decide."""
 
 import numpy as np
 import pytest
@@ -13,7 +11,7 @@ from rekmeans.engines.torch.cells import grid_of_phases  # noqa: E402
 
 
 def phases_at_ties(count=400):
-    """Phases whose cosine or sine lies as near to half a grid step as float64 allows, in every
+    """Return phases whose cosine or sine is as near to half a grid step as float64 allows, in every
     quarter.
     """
     steps = np.random.default_rng(0).integers(int(0.71 * GRID), GRID - 2, count) + 0.5
@@ -25,11 +23,11 @@ def phases_at_ties(count=400):
 
 def test_values_at_rounding_ties_are_rounded_correctly():
     t = phases_at_ties()
-    t = np.concatenate([t, t[:50]])[:, None]  # some twice
+    t = np.concatenate([t, t[:50]])[:, None]  # with duplicates
     found = grid_of_phases(torch.from_numpy(t.copy())).numpy()
     assert_array_equal(found, np.concatenate(cospi_sinpi(t), axis=1))
     plain = np.rint(np.cos(np.pi * t) * GRID)
-    # float64 alone rounds some of them the wrong way
+    # float64 alone rounds some of them incorrectly
     assert 0 < (plain != found[:, :1]).sum() < len(t)
 
 

@@ -1,4 +1,4 @@
-"""Certified passes in Triton's interpreter: the same bits as the reference engine, pass by pass."""
+"""Certified passes in Triton's interpreter give the bits of the reference engine in every pass."""
 
 import gc
 import os
@@ -52,7 +52,7 @@ CASES = [
 
 @pytest.fixture(autouse=True)
 def packed(monkeypatch):
-    """Rows on the processor are packed as on a GPU."""
+    """Pack rows on the CPU as on a GPU."""
     monkeypatch.setattr(mapped_rows, "choose_store", lambda *_: PackedRows)
 
 
@@ -62,7 +62,7 @@ def both_rows(name, n=120):
 
 
 def assert_same_fits(places, model, C, stop):
-    """Centroids, labels and the record of every pass."""
+    """Compare centroids, labels and the record of every pass."""
     one, two = (lloyd.run_to_end(place, model, C, stop) for place in places)
     records = [
         [(p.loss, p.n_changed, p.n_relocated) for p in ending.state.passes] for ending in (one, two)
@@ -86,7 +86,7 @@ def test_a_run(table, rule, passes, monkeypatch):
     assert len(state.passes) > 1
 
 
-def test_a_relative_fall_and_the_last_pass(monkeypatch):
+def test_the_tolerance_and_the_last_pass(monkeypatch):
     places = both_rows("plain")
     C = places[0].rows_as_centroids(np.arange(4))
     model = Model(places[0].kernel, Hard(), mean)
@@ -94,13 +94,15 @@ def test_a_relative_fall_and_the_last_pass(monkeypatch):
         assert_same_fits(places, model, C, stop)
 
 
-def test_equal_rows_crowd_the_candidates(monkeypatch):
-    """Where all centroids are equal every row is in doubt about all of them; those beyond the room
-    are scored whole.
+def test_equal_centroids_overflow_the_list_of_candidates(monkeypatch):
+    """If all centroids are equal, all rows are doubtful for all centroids. Rows that do not fit
+    into the list are scored for all centroids.
     """
-    monkeypatch.setattr(certified_run, "make_pass", lambda *key: crowded(make_plain_pass(*key[:4])))
+    monkeypatch.setattr(
+        certified_run, "make_pass", lambda *key: with_short_lists(make_plain_pass(*key[:4]))
+    )
 
-    def crowded(passes):
+    def with_short_lists(passes):
         passes.buffers.max_pairs = 16
         return passes
 
@@ -110,8 +112,8 @@ def test_equal_rows_crowd_the_candidates(monkeypatch):
     assert_same_fits(places, Model(kernel, Hard(), mean), C, Stop(3, 0.0))
 
 
-def test_the_objective_in_digits_beyond_64_bits():
-    """Heavy weights: the GPU adds w |g|^2 and its digits as Python's integers do."""
+def test_the_objective_has_more_than_64_bits():
+    """With large weights, the GPU adds w |g|^2 and its digits like Python integers."""
     kernel, table = example("weights", n=80)
     packed_rows = rows.TorchRows(kernel, table, torch.device("cpu"))
     f = packed_rows.mapped.store.grid(slice(None)).tolist()
@@ -123,7 +125,7 @@ def test_the_objective_in_digits_beyond_64_bits():
     assert packed_rows.mapped.store.total_square(packed_rows.mapped.w) == total
 
 
-def test_rows_come_back_from_four_bytes_a_cell():
+def test_packed_rows_can_be_unpacked_exactly():
     for name in ("plain", "weights and gaps", "small alpha"):
         one, two = both_rows(name)
         assert (two.mapped.store.hi.dtype, two.mapped.store.lo.dtype) == (
@@ -142,7 +144,7 @@ def no_collector():
 
 
 @pytest.mark.parametrize("passes", ["bounds", "groups", "small"])
-def test_buffers_of_ended_runs_die_with_their_rows(passes, monkeypatch, no_collector):
+def test_buffers_of_finished_runs_are_freed_with_their_rows(passes, monkeypatch, no_collector):
     monkeypatch.setattr(certified_run, "make_pass", lambda *key: PASSES[passes](*key[:4]))
     kernel, table = example("plain", n=60)
     place = rows.TorchRows(kernel, table, torch.device("cpu"))
@@ -154,12 +156,12 @@ def test_buffers_of_ended_runs_die_with_their_rows(passes, monkeypatch, no_colle
         run.assign(C)
         labels.append(weakref.ref(run.passes.labels))
         del run
-    assert labels[0]() is labels[1]() is not None  # the second run uses the buffers of the first
+    assert labels[0]() is labels[1]() is not None  # the second run reuses the buffers of the first
     del place
     assert labels[0]() is None
 
 
-def test_groups_have_no_buffers_of_single_centroids():
+def test_grouped_scoring_has_no_buffers_for_single_centroids():
     kernel, table = example("plain", n=60)
     place = rows.TorchRows(kernel, table, torch.device("cpu"))
     one = make_plain_pass(place.mapped.store, None, 20, False)

@@ -1,4 +1,4 @@
-"""The conformance suite on the torch engine: on the CPU, in Triton's interpreter, and on a GPU."""
+"""The conformance suite for the torch engine: on the CPU, in Triton's interpreter, and on a GPU."""
 
 import os
 from importlib.util import find_spec
@@ -17,7 +17,7 @@ has_interpreter = find_spec("triton") is not None and os.environ.get("TRITON_INT
 
 
 def tensor_rows(model, X, weights, device):
-    """Place a tensor on its device."""
+    """Map a tensor on its device."""
     cell_weights = None if weights is None else torch.from_numpy(weights).to(device)
     table = TorchTable(torch.from_numpy(X).to(device), cell_weights)
     return ENGINES["torch"].place([model], table, 1, None)
@@ -43,7 +43,7 @@ class TestInterpreter(RowsConformance):
 
     @pytest.fixture(autouse=True)
     def pack_rows(self, monkeypatch):
-        """Pack rows as on a GPU, so that runs are Triton's."""
+        """Pack rows as on a GPU, so that runs use the Triton kernels."""
         monkeypatch.setattr(mapped_rows, "choose_store", lambda *_: mapped_rows.PackedRows)
 
     def place(self, model, X, weights):

@@ -1,5 +1,5 @@
-"""On a GPU: whole fits to the bits of the reference engine, tensors in and out, and what the
-tensor cores lose.
+"""Tests on a GPU: whole fits with the bits of the reference engine, tensors as input and output,
+and the error of tensor cores.
 """
 
 import gc
@@ -37,7 +37,7 @@ def drawn_table(n, d, k, seed, missing=0.0, errors=0.0):
 
 
 def assert_same_fit(one, two):
-    """Scale, labels, centroids, objective and the record of every pass, to the bit."""
+    """Compare the bits of the scale, labels, centroids, objective and the record of every pass."""
     assert_array_equal(np.asarray(one.labels_), np.asarray(torch.as_tensor(two.labels_).cpu()))
     for name in ("low", "high", "shift", "unit"):
         assert_array_equal(getattr(one.scale_, name), getattr(two.scale_, name))
@@ -101,7 +101,7 @@ def test_equal_rows_and_empty_clusters():
 
 
 def test_many_equal_rows_and_centroids():
-    """More pairs of a doubtful row and a candidate than there is room for."""
+    """Use more pairs of a doubtful row and a candidate than the list can hold."""
     n, k = 60_000, 512
     X = np.random.default_rng(0).uniform(0, 1, (n, 2))
     X[::2] = 0.5
@@ -113,11 +113,11 @@ def test_many_equal_rows_and_centroids():
 
 
 def test_the_counter_of_candidates_does_not_wrap():
-    """2^32 pairs of a doubtful row and a candidate: the counter has 32 bits."""
+    """Use 2^32 pairs of a doubtful row and a candidate, while the counter has 32 bits."""
     n = 1 << 20
     K = 4096
     P = 16
-    most_pairs = 1 << 14
+    max_pairs = 1 << 14
     n_programs = 264
     X, C = (torch.ones(rows, P, dtype=torch.float16, device="cuda") for rows in (n, K))
     doubt_row, slot, centroid = (
@@ -130,13 +130,13 @@ def test_the_counter_of_candidates_does_not_wrap():
     launch_kernel(
         list_candidates, n_programs,
         X, C, bias, doubt_row, torch.ones(n, device="cuda"), slot, centroid, overflow, counters,
-        halt, most_pairs,
+        halt, max_pairs,
         K=K, P=P, BN=128, BK=128, BP=16, NPROG=n_programs, num_warps=8, num_stages=3,
     )  # fmt: skip
-    assert most_pairs < int(counters[2]) <= most_pairs + 128 * n_programs
+    assert max_pairs < int(counters[2]) <= max_pairs + 128 * n_programs
     assert bool(overflow.all())
-    # nothing is written beyond the room
-    assert_array_equal(slot[most_pairs:].cpu().numpy(), np.arange(most_pairs, n))
+    # nothing is written beyond the end of the list
+    assert_array_equal(slot[max_pairs:].cpu().numpy(), np.arange(max_pairs, n))
 
 
 @pytest.mark.long
@@ -159,7 +159,7 @@ def test_small_widths(alpha):
     assert_same_fit(*fits)
 
 
-def test_tensors_in_tensors_out():
+def test_tensors_as_input_give_tensors_as_output():
     X = drawn_table(3000, 6, 4, 0, missing=0.01)
     host = RectifiedEulerKMeans(4, random_state=0, engine="reference").fit(X)
     on_device = RectifiedEulerKMeans(4, random_state=0).fit(torch.from_numpy(X).cuda())
@@ -196,14 +196,14 @@ def test_a_table_in_blocks():
 @pytest.mark.parametrize("devices", ["cuda,cuda:0", "cuda:0,cuda:1"])
 def test_rows_on_several_devices(devices, monkeypatch):
     if devices.endswith("1") and torch.cuda.device_count() < 2:
-        pytest.skip("torch sees one CUDA device")
+        pytest.skip("torch sees only one CUDA device")
     X = drawn_table(20_000, 8, 5, 0, missing=0.01)
     one = RectifiedEulerKMeans(5, random_state=0, engine="reference").fit(X)
     monkeypatch.setenv("REKMEANS_DEVICES", devices)
     assert_same_fit(one, RectifiedEulerKMeans(5, random_state=0, engine="torch").fit(X))
 
 
-@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="torch sees one CUDA device")
+@pytest.mark.skipif(torch.cuda.device_count() < 2, reason="torch sees only one CUDA device")
 @pytest.mark.parametrize("current", [0, 1])
 def test_a_tensor_on_a_device_that_is_not_the_current_one(current):
     X = drawn_table(20_000, 16, 10, 0)
@@ -228,7 +228,7 @@ def test_points(kernel):
     np.testing.assert_allclose(one.cluster_centers_, two.cluster_centers_, rtol=1e-9, atol=1e-9)
 
 
-def test_a_run_leaves_nothing_on_the_device_without_the_garbage_collector():
+def test_a_run_frees_its_memory_without_the_garbage_collector():
     kernel, table = example("weights and gaps", n=40_000)
 
     def memory_after_a_run():
@@ -236,7 +236,7 @@ def test_a_run_leaves_nothing_on_the_device_without_the_garbage_collector():
         model = Model(kernel, Hard(), mean)
         C = place.rows_as_centroids(np.arange(20))
         n_passes = len(lloyd.run_to_end(place, model, C, Stop(30, 0.0)).state.passes)
-        assert n_passes > 10  # some of them in graphs
+        assert n_passes > 10  # so that some of them use graphs
         assert place.mapped.spare_passes
         del place
         return torch.cuda.memory_allocated()
@@ -244,13 +244,13 @@ def test_a_run_leaves_nothing_on_the_device_without_the_garbage_collector():
     gc.collect()
     gc.disable()
     try:
-        # libraries keep what the first one needed
+        # libraries keep the memory that the first run needed
         assert memory_after_a_run() == memory_after_a_run()
     finally:
         gc.enable()
 
 
-def test_the_accumulator_keeps_half_of_the_bound():
+def test_the_accumulator_stays_below_half_of_the_bound():
     device = torch.device("cuda", 0)
     share = largest_share_of_bound(device, torch.cuda.get_device_properties(device).major)
-    assert 0.05 < share <= 1 / MARGIN  # hostile inputs come near what the model allows
+    assert 0.05 < share <= 1 / MARGIN  # adversarial inputs come close to the limit of the model

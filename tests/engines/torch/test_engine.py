@@ -1,6 +1,4 @@
-"""engine="torch" behind the estimators: the same bits as the reference engine, torch in and torch
-out.
-"""
+"""Estimators with engine="torch" give the bits of the reference engine, and tensors for tensors."""
 
 import numpy as np
 import pytest
@@ -27,7 +25,7 @@ from rekmeans.engines.torch.placement import (  # noqa: E402
     devices_for,
     explain_lack_of_memory,
 )
-from rekmeans.kernels.euler import NARROW  # noqa: E402
+from rekmeans.kernels.euler import MAX_INT64_COLUMNS  # noqa: E402
 from rekmeans.scales import BEYOND, Scale  # noqa: E402
 from rekmeans.table import MemoryTable  # noqa: E402
 from support.assertions import (  # noqa: E402
@@ -48,12 +46,12 @@ SETTINGS = {
     "most clusters": {"n_clusters": 1000, "max_iter": 1},
 }
 each_rule = pytest.mark.parametrize("clusterer", RULES)
-# of left-out cells and empty clusters
+# warnings about ignored cells and empty clusters
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
 def drawn_table(n=1200, d=5):
-    """Groups with missing cells and gross errors, and weights, some of them 0."""
+    """Return groups with missing cells and gross errors, and weights, some of which are 0."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d)) + 4 * rng.integers(0, 4, (n, 1))
     X[rng.random(X.shape) < 0.03] = np.nan
@@ -68,8 +66,8 @@ def on_host(values):
 
 
 def assert_same_estimator(one, two, X, Y):
-    """Equal bits in all that two estimators found and answer; answers of the second are of the kind
-    of Y.
+    """Check that all attributes and results of two estimators have equal bits, and that those of
+    the second have the type of Y.
     """
     for name in FITTED:
         assert_array_equal(getattr(one, name), on_host(getattr(two, name)), err_msg=name)
@@ -141,7 +139,7 @@ def test_periodic_columns_and_several_intervals(monkeypatch):
         [rng.uniform(-2, 13, 500), rng.uniform(-100, 100, 500), rng.uniform(-3, 23, 500)], axis=1
     )
     X[::7, 0] = np.nan
-    X[::11] = [5.5, np.nan, 12.5]  # as near to one interval as to another, and in none
+    X[::11] = [5.5, np.nan, 12.5]  # equally near to two intervals, and in none
     for beyond in ("ignore", "clip", "wrap"):
         settings = {"scale": "folded", "beyond": beyond, "random_state": 0}
         one, two = (
@@ -170,7 +168,7 @@ def place(model, table, memory_limit=None):
 
 @each_rule
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_table_larger_than_the_limit_is_gone_through_in_blocks(clusterer, weighted):
+def test_a_table_larger_than_the_limit_is_processed_in_blocks(clusterer, weighted):
     X, weights = drawn_table(3000)
     w = weights if weighted else None
     one = clusterer(4, random_state=0, engine="reference").fit(X, sample_weight=w)
@@ -180,11 +178,11 @@ def test_a_table_larger_than_the_limit_is_gone_through_in_blocks(clusterer, weig
     assert_same_estimator(one, two, X, X)
 
 
-def test_more_rows_than_a_device_numbers(monkeypatch):
-    """Host tables go to the device in blocks, tensors raise before any work."""
+def test_more_rows_than_a_device_supports(monkeypatch):
+    """Tables on the host are copied in blocks. Tensors raise an error before any work."""
     X, w = drawn_table()
     monkeypatch.setattr("rekmeans.engines.torch.placement.MAX_DEVICE_ROWS", 1000)
-    # other starts take a sample, here of all rows
+    # other starts use a sample, here of all rows
     settings = {"init": "random", "n_init": 1, "random_state": 0}
     one, two = (
         EulerKMeans(4, engine=engine, **settings).fit(X, sample_weight=w)
@@ -194,13 +192,13 @@ def test_more_rows_than_a_device_numbers(monkeypatch):
     assert_same_estimator(one, two, X, X)
     with pytest.raises(
         ValueError,
-        match=r"X has 1,200 rows, and engine='torch' supports at most 1,000 on one device",
+        match=r"X has 1,200 rows, but engine='torch' supports at most 1,000 on one device",
     ):
         two.fit(torch.from_numpy(X))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_a_file_is_gone_through_in_blocks(weighted, tmp_path):
+def test_a_file_is_processed_in_blocks(weighted, tmp_path):
     X, weights = drawn_table(3000)
     w = weights if weighted else None
     np.save(tmp_path / "rows.npy", X)
@@ -234,7 +232,7 @@ def test_a_model_fitted_on_tensors_is_saved_and_scored(tmp_path):
         assert representation_score(model, X) == representation_score(model, X.numpy())
 
 
-def test_a_checkpoint_goes_on_to_the_same_bits(tmp_path):
+def test_a_fit_resumed_from_a_checkpoint_has_the_same_bits(tmp_path):
     X, w = drawn_table()
     settings = {
         "n_clusters": 6,
@@ -251,57 +249,59 @@ def test_a_checkpoint_goes_on_to_the_same_bits(tmp_path):
     assert_same_histories(one.history_, two.history_)
 
 
-# what is refused, in a sentence with a way out
+# error messages state the fix
 
 
-def refusal(model, X):
+def error_message(model, X):
     with pytest.raises((ValueError, TypeError)) as error:
         model.fit(X)
     assert_one_sentence_with_a_way_out(error.value)
     return str(error.value)
 
 
-def test_other_models_are_refused_with_the_engine_to_take():
+def test_the_error_for_unsupported_models_names_another_engine():
     X = torch.rand(20, 2)
-    assert "use engine=" in refusal(FuzzyCMeans(2, engine="torch"), X.numpy())
-    assert "pass X.cpu()" in refusal(FuzzyCMeans(2, engine="torch"), X)
-    assert "'laplace'" in refusal(KernelKMeans(2, kernel="laplace", engine="torch"), X.numpy())
-    assert "use engine=" in refusal(
+    assert "use engine=" in error_message(FuzzyCMeans(2, engine="torch"), X.numpy())
+    assert "pass X.cpu()" in error_message(FuzzyCMeans(2, engine="torch"), X)
+    assert "'laplace'" in error_message(
+        KernelKMeans(2, kernel="laplace", engine="torch"), X.numpy()
+    )
+    assert "use engine=" in error_message(
         KernelKMeans(2, kernel="rbf", centroids="mean", engine="torch"), X.numpy()
     )
-    assert f"at most {NARROW} columns" in refusal(
-        EulerKMeans(2, engine="torch"), np.zeros((3, NARROW + 1))
+    assert f"at most {MAX_INT64_COLUMNS} columns" in error_message(
+        EulerKMeans(2, engine="torch"), np.zeros((3, MAX_INT64_COLUMNS + 1))
     )
 
 
-def test_a_foreign_rule_for_values_out_of_range_is_refused(monkeypatch):
-    """What the map on a device does not have must not become another rule in silence."""
+def test_an_unknown_rule_for_out_of_range_values_raises_an_error(monkeypatch):
+    """Rules that the map on a device does not support must not be replaced silently."""
     monkeypatch.setitem(BEYOND, "mirror", BEYOND["clip"])
-    assert "beyond='mirror'" in refusal(
+    assert "beyond='mirror'" in error_message(
         EulerKMeans(2, beyond="mirror", engine="torch"), torch.rand(20, 2).numpy()
     )
 
 
-def test_what_needs_the_rows_on_the_host_says_so():
+def test_methods_that_need_rows_on_the_host_raise_an_error():
     X = torch.rand(20, 2)
     callable_init = EulerKMeans(2, engine="torch", init=lambda X, k, random_state: X[:k])
-    assert "pass a NumPy array" in refusal(callable_init, X)
+    assert "pass a NumPy array" in error_message(callable_init, X)
     with pytest.raises(ValueError, match="an analysis needs all rows on the host"):
         CircleDisplay.from_estimator(EulerKMeans(2, engine="torch").fit(X), X)
 
 
-def test_a_device_that_is_not_here_is_refused(monkeypatch):
+def test_a_missing_device_raises_an_error(monkeypatch):
     if torch.cuda.is_available():
-        pytest.skip("a CUDA device is here")
+        pytest.skip("a CUDA device is available")
     monkeypatch.setenv(DEVICES, "cuda:0")
-    assert "sees no CUDA device" in refusal(EulerKMeans(2, engine="torch"), np.zeros((3, 2)))
+    assert "sees no CUDA device" in error_message(EulerKMeans(2, engine="torch"), np.zeros((3, 2)))
     monkeypatch.setenv(DEVICES, "nowhere")
-    assert DEVICES in refusal(EulerKMeans(2, engine="torch"), np.zeros((3, 2)))
+    assert DEVICES in error_message(EulerKMeans(2, engine="torch"), np.zeros((3, 2)))
 
 
-def test_lack_of_memory_says_how_many_rows_fit():
+def test_the_out_of_memory_error_states_how_many_rows_fit():
     table = MemoryTable(np.zeros((1234, 7)))
-    expected = r"the 1,234 rows of X do not fit .* about 0 would: pass"
+    expected = r"The 1,234 rows of X do not fit .* about 0\. Pass"
     with (
         pytest.raises(MemoryError, match=expected) as error,
         explain_lack_of_memory(table, torch.device("cpu")),

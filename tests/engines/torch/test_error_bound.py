@@ -1,4 +1,4 @@
-"""The error bound of scores in fp16 (error_bound.py) against exact arithmetic on adversarial input,
+"""The error bound of fp16 scores (error_bound.py) holds in exact arithmetic on adversarial input,
 in Triton's interpreter.
 """
 
@@ -30,18 +30,18 @@ from rekmeans.engines.torch.mapped_rows import PackedRows  # noqa: E402
 from rekmeans.engines.torch.passes import make_grouped_pass, make_plain_pass  # noqa: E402
 
 GRID = 1 << 23
-WIDEST = 49_152  # stored columns of 16 383 columns with gaps
+WIDEST = 49_152  # stored columns for 16 383 columns with missing cells
 PLACES = 80  # binary places of the exact sums below
 
 
 def truncated(value, places):
-    """An integer without its last places, rounded towards 0."""
+    """Round an integer towards 0 by removing its last places."""
     size = abs(value) >> places << places if places > 0 else abs(value)
     return size if value >= 0 else -size
 
 
 def accumulate(products, accumulator):
-    """The sum of integers (in units of 2^-PLACES) as error_bound.py models a tensor core."""
+    """Return the sum of integers, in units of 2^-PLACES, with the model of a tensor core."""
     total = 0
     for start in range(0, len(products), accumulator.terms):
         terms = [total, *products[start : start + accumulator.terms]]
@@ -52,14 +52,14 @@ def accumulate(products, accumulator):
 
 
 def lost_products(columns, places):
-    """A product of 1, then products just below the last place that aligning to 1 keeps."""
-    lost = Fraction(1, 1 << places) * Fraction(2047, 2048)  # of two fp16 numbers
+    """Return a product of 1, then products just below the last place that alignment keeps."""
+    lost = Fraction(1, 1 << places) * Fraction(2047, 2048)  # a product of two fp16 numbers
     return [1 << PLACES] + [int(lost * (1 << PLACES))] * (columns - 1)
 
 
 @pytest.mark.parametrize("columns", [16, 2048, WIDEST])
 @pytest.mark.parametrize("major", ACCUMULATORS)
-def test_the_accumulator_loses_most_of_its_bound_and_not_more(major, columns):
+def test_the_accumulator_error_is_most_of_its_bound_and_not_more(major, columns):
     accumulator = ACCUMULATORS[major]
     random = np.random.default_rng(columns)
     exponents = random.integers(PLACES - 28, PLACES, columns)
@@ -74,7 +74,7 @@ def test_the_accumulator_loses_most_of_its_bound_and_not_more(major, columns):
 
 
 @pytest.mark.parametrize("major", ACCUMULATORS)
-def test_the_share_of_second_order_is_below_a_128th(major):
+def test_the_second_order_term_is_below_a_128th(major):
     accumulator = ACCUMULATORS[major]
     linear = WIDEST * step_loss(major)
     error_of_step = Fraction(step_loss(major)) * accumulator.terms
@@ -85,7 +85,7 @@ def test_the_share_of_second_order_is_below_a_128th(major):
 
 
 def stored(F):
-    """Rows (n, 2d) of grid integers as a GPU packs them; a cell (0, 0) is missing."""
+    """Pack rows (n, 2d) of grid integers as on a GPU. A cell (0, 0) is missing."""
     F = torch.tensor(F, dtype=torch.int32)
     blocks = [(slice(0, len(F)), F)]
     d = F.shape[1] // 2
@@ -93,9 +93,9 @@ def stored(F):
 
 
 def best_scores(rows, C, group):
-    """The two best computed scores of each row, as the kernels find them, and A and B of E."""
+    """Return the two best computed scores of each row, and A and B of E."""
     passes = make_grouped_pass(rows, None, len(C), False, group)
-    passes.give(torch.tensor(C, dtype=torch.int32))
+    passes.set_centroids(torch.tensor(C, dtype=torch.int32))
     buffers = passes.buffers
     assert passes.scoring.G == 1
     T1, T2 = torch.empty(rows.n, 1), torch.empty(rows.n, 1)
@@ -111,7 +111,7 @@ def best_scores(rows, C, group):
 
 
 def exact_scores(F, mean, C):
-    """Scores (n, k) as fractions, over the observed cells."""
+    """Return the exact scores (n, k) over the observed cells, as fractions."""
     d = F.shape[1] // 2
     H = (np.asarray(C) - mean).astype(object)
     scores = []
@@ -123,7 +123,7 @@ def exact_scores(F, mean, C):
 
 
 def worst_share(F, C, group=16):
-    """The largest share of E that the error of the two best scores of any row takes."""
+    """Return the largest error of the two best scores of any row, relative to E."""
     F, C = np.asarray(F), np.asarray(C)
     rows = stored(F)
     first, second, A, B = best_scores(rows, C, group)
@@ -138,21 +138,25 @@ def worst_share(F, C, group=16):
 
 
 def opposite(rows):
-    """These rows and their opposites, so that their mean is 0."""
+    """Return these rows and their opposites, so that their mean is 0."""
     return np.concatenate([rows, -np.asarray(rows)])
 
 
 def test_rounded_operands_take_most_of_the_bound():
-    """Every coordinate is a rounding tie of fp16, so that both rests are parallel to the rows."""
+    """Use rounding ties of fp16 in all coordinates, so that both rounding errors are parallel to
+    the rows.
+    """
     x = GRID // 2 + (GRID >> 12)
     C = [[x] * 4, [-x] * 4, [x] * 4]
     assert 0.95 < worst_share(opposite([[x] * 4] * 8), C) <= 1
 
 
 @pytest.mark.parametrize(("group", "least"), [(16, 0.4), (256, 0.9)])
-def test_the_number_in_the_low_bits_takes_most_of_the_bound(group, least):
-    """The score of -a and b, in units of its last place, is just above a power of two and ends in
-    ones; operands of 11 bits are exact in fp16. Column 0 clears all of these bits.
+def test_the_column_number_in_the_low_bits_takes_most_of_the_bound(group, least):
+    """Use a score of -a and b that, in units of its last place, is just above a power of two and
+    ends in ones.
+
+    Operands of 11 bits are exact in fp16. Column 0 clears all of these bits.
     """
     pairs = [(a, b) for b in range(1025, 2048, 2) for a in range(1024, 2048)]
     score = {(a, b): 2 * a * b + b * b for a, b in pairs}
@@ -172,7 +176,7 @@ def test_scores_of_rows_at_the_ends_of_the_grid_stay_inside_the_bound(d, k):
     F = np.rint(np.concatenate([np.cos(angles), np.sin(angles)], 1) * GRID).astype(np.int64)
     C = F[random.integers(0, 12, k)] + random.integers(-1, 2, (k, 2 * d))  # ties and near-ties
     assert 0 < worst_share(F, C) <= 1
-    F[random.uniform(size=(12, d)).argmax(0), np.arange(d)] = 0  # cos of a missing cell
+    F[random.uniform(size=(12, d)).argmax(0), np.arange(d)] = 0  # the cosine of a missing cell
     F[:, d:][F[:, :d] == 0] = 0
     F[0] = np.where(F[0] == 0, GRID, F[0])
     assert 0 < worst_share(F, C) <= 1
@@ -184,7 +188,7 @@ def test_scores_of_the_widest_rows_stay_inside_the_bound():
     angles = random.uniform(-1, 1, (3, d)) * np.pi
     F = np.rint(np.concatenate([np.cos(angles), np.sin(angles)], 1) * GRID).astype(np.int64)
     F = np.concatenate([opposite(F[:1]), F])
-    F[-1, 5] = F[-1, d + 5] = 0  # a gap, so that each column is stored three times
+    F[-1, 5] = F[-1, d + 5] = 0  # a missing cell, so that each column is stored three times
     C = np.concatenate([F[:2], F[:1] + 1, np.rint(F[1:2] * 0.5).astype(np.int64)])
     assert stored(F).P == WIDEST
     assert 0 < worst_share(F, C) <= 1
@@ -197,14 +201,14 @@ SPREADS = {"equal rows": [[GRID, 0]] * 40, "opposite rows": [[GRID, 0], [-GRID, 
 @pytest.mark.parametrize("k", [2, 3, 16, 17])
 @pytest.mark.parametrize("spread", SPREADS)
 def test_centroids_at_the_mean_tie_and_the_first_one_wins(spread, k, passes):
-    """All deviations have length 0, and so has every measured error: all scores are 0."""
+    """Use deviations of length 0, so that all measured errors and all scores are 0."""
     rows = stored(SPREADS[spread])
     one = {
         "bounds": lambda: make_plain_pass(rows, None, k, False),
         "plain": lambda: make_plain_pass(rows, None, k, False, use_bounds=False),
         "groups": lambda: make_grouped_pass(rows, None, k, False, group=16),
     }[passes]()
-    one.give(rows.mean.repeat(k, 1))
+    one.set_centroids(rows.mean.repeat(k, 1))
     one.expect_loss_below(None)
     A, B = one.buffers.AB.tolist()
     assert rows.rho == 0
@@ -215,7 +219,7 @@ def test_centroids_at_the_mean_tie_and_the_first_one_wins(spread, k, passes):
     assert one.mass().tolist()[0] == rows.n
 
 
-def test_the_smallest_error_covers_the_numbers_of_a_tile_and_nothing_else():
+def test_the_smallest_error_covers_only_the_column_numbers_of_a_tile():
     assert 256 * 2.0**-149 < SMALLEST_ERROR
     shortest = 0.5 * 2.0**-46  # |h|^2/2 of the shortest centroid that is not at the mean
     smallest = relative_error(16, 16, 9) * shortest
@@ -236,7 +240,7 @@ def test_distance_bounds_hold_in_exact_arithmetic():
     random = np.random.default_rng(3)
     N = 4096
     q = np.exp2(random.uniform(-23, 8, N)).astype(np.float32)
-    # distances of all sizes: those far below q come from terms that cancel
+    # distances of all sizes; those much smaller than q are differences of large terms
     distance2 = q.astype(float) ** 2 * np.exp2(random.uniform(-24, 3, N))
     t = ((q.astype(float) ** 2 - distance2) / 2).astype(np.float32)
     e2 = (q.astype(float) ** 2 * np.exp2(random.uniform(-40, -8, N))).astype(np.float32)
@@ -246,11 +250,12 @@ def test_distance_bounds_hold_in_exact_arithmetic():
     launch_kernel(bound_distances, 1, *arrays, upper, lower, N=N)
     for j in range(N):
         longest = Fraction(float(q[j]))
-        shortest = longest / (1 + Fraction(5, 1 << 24))  # |g| was rounded up by at most this
+        shortest = longest / (1 + Fraction(5, 1 << 24))  # |g| was rounded up by at most this factor
         most = longest**2 - 2 * Fraction(float(t[j])) + Fraction(float(e2[j]))
         least = shortest**2 - 2 * Fraction(float(t[j])) - Fraction(float(e2[j]))
         above, below = Fraction(float(upper[j])) ** 2, Fraction(float(lower[j])) ** 2
         assert most <= above
         assert below <= max(least, 0)
         size = longest**2 + 2 * abs(Fraction(float(t[j]))) + Fraction(float(e2[j]))
-        assert above - most <= 64 * size / (1 << 24)  # and they are no wider than roundings need
+        # and the bounds are not wider than the roundings require
+        assert above - most <= 64 * size / (1 << 24)

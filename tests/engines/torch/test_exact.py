@@ -1,4 +1,4 @@
-"""Sums in limbs on a device are Python's integers, also where they need more than 64 bits."""
+"""Sums in limbs on a device equal sums of Python integers, also if they need more than 64 bits."""
 
 from types import SimpleNamespace
 
@@ -10,11 +10,11 @@ torch = pytest.importorskip("torch")
 from rekmeans.engines.torch.exact import ExactSummation, RunningSums, fetch_integers  # noqa: E402
 from rekmeans.engines.torch.mapped_rows import PackedRows  # noqa: E402
 
-LARGE = [1, 24, 50, 63]  # bits of a value
+LARGE = [1, 24, 50, 63]  # numbers of bits of a value
 
 
 def drawn_integers(count, bits, seed=0):
-    """Integers of either sign below 2^bits, some of them the largest."""
+    """Return positive and negative integers below 2^bits, including the largest ones."""
     values = np.random.default_rng(seed).integers(0, 1 << (bits - 1), count, dtype=np.int64) * 2
     values[: count // 3] = (1 << bits) - 1
     return values
@@ -24,7 +24,7 @@ def drawn_integers(count, bits, seed=0):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("signed", [False, True])
 @pytest.mark.parametrize("n", [1, 3, 1000])
-def test_sums_by_label_are_pythons(bits, weighted, signed, n):
+def test_sums_by_label_equal_those_of_python_integers(bits, weighted, signed, n):
     values = drawn_integers(2 * n, bits).reshape(n, 2) * (
         np.where(np.arange(n) % 4, 1, -1)[:, None] if signed else 1
     )
@@ -48,9 +48,9 @@ def test_sums_by_label_are_pythons(bits, weighted, signed, n):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("n", [1, 2, 127, 128, 129, 20_000])
-def test_a_search_in_running_sums_is_pythons(weighted, n):
+def test_a_search_in_running_sums_equals_that_of_python_integers(weighted, n):
     values = drawn_integers(n, 63, seed=n)
-    values[n // 2 : n // 2 + n // 5] = 0  # a stretch of equal running sums
+    values[n // 2 : n // 2 + n // 5] = 0  # a range of equal running sums
     w = np.random.default_rng(1).integers(0, 1 << 31, n) if weighted else np.ones(n, np.int64)
     ends = np.cumsum(values.astype(object) * w.astype(object))
     some = [int(end) + step for end in ends[:: max(1, n // 50)] for step in (-1, 0, 1)]
@@ -63,9 +63,9 @@ def test_a_search_in_running_sums_is_pythons(weighted, n):
     ]
 
 
-def test_the_objective_of_more_than_2_26_rows_is_pythons():
-    """The largest squares and weights, so many that sums in fixed limbs of 21 and 16 bits leave
-    int64.
+def test_the_objective_of_more_than_2_26_rows_equals_that_of_python_integers():
+    """Use the largest squares and weights of so many rows that sums of fixed limbs with 21 and 16
+    bits overflow int64.
     """
     n = (1 << 26) + (1 << 12)
     square = (1 << 63) - 1

@@ -1,6 +1,4 @@
-"""Triton's interpreter runs a kernel on the processor: the environment that the tests of kernels
-need.
-"""
+"""Triton's interpreter runs a kernel on the CPU, which the kernel tests require."""
 
 import os
 
@@ -16,7 +14,7 @@ import triton.language as tl  # noqa: E402
 
 @triton.jit
 def double_values(values, doubled, n, BLOCK: tl.constexpr):
-    """doubled (n,) int64 = 2 values (n,) int64."""
+    """Compute doubled (n,) int64 = 2 values (n,) int64."""
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     tl.store(doubled + at, 2 * tl.load(values + at, mask=at < n), mask=at < n)
 

@@ -1,4 +1,4 @@
-"""Kernels and graphs run on the device of their tensors, whatever device is current."""
+"""Kernels and graphs run on the device of their tensors, regardless of the current device."""
 
 import ast
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ SECOND = torch.device("cuda", 1)
 
 
 def is_launch(node):
-    """Whether a syntax node is kernel[grid](...), or makes or replays a CUDA graph."""
+    """Return whether a syntax node is kernel[grid](...), or creates or replays a CUDA graph."""
     if not isinstance(node, ast.Call):
         return False
     if isinstance(node.func, ast.Subscript):
@@ -29,7 +29,7 @@ def is_launch(node):
     )
 
 
-def test_one_module_launches():
+def test_only_one_module_launches_kernels():
     launching = {
         path.name
         for path in PACKAGE.rglob("*.py")
@@ -38,12 +38,12 @@ def test_one_module_launches():
     assert launching <= {"launches.py", "points.py"}
     subscripts = ast.walk(ast.parse((PACKAGE / "points.py").read_text()))
     tables = {ast.unparse(node.func.value) for node in subscripts if is_launch(node)}
-    assert tables == {"LOSSES", "PULLS"}  # functions of torch, not kernels
+    assert tables == {"LOSSES", "PULLS"}  # torch functions, not kernels
 
 
 @pytest.fixture
 def events(monkeypatch):
-    """What a fake CUDA did, with the device that was current then."""
+    """Return the calls of a fake CUDA, with the device that was current for each."""
     made = []
     current = [0]
 

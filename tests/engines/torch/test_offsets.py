@@ -1,5 +1,5 @@
-"""Kernels compute offsets in 64 bits where a number of rows or centroids times a number of columns
-needs them.
+"""Kernels compute offsets in 64 bits if a number of rows or centroids times a number of columns
+requires it.
 """
 
 import ast
@@ -19,7 +19,7 @@ from rekmeans.engines.torch.mapped_rows import (  # noqa: E402
 KERNELS = Path(rekmeans.engines.torch.__file__).parent / "kernels"
 # factors of offsets that may exceed 2^31
 STRIDES = {"P", "LP", "G", "K", "n", "plane", "wide", "DIGITS"}
-BOUNDED = {"small_fit.py"}  # SmallPass bounds the size of each array
+BOUNDED = {"small_fit.py"}  # SmallPass limits the size of each array
 FUNCTIONS = [
     pytest.param(node, id=f"{path.stem}.{node.name}")
     for path in sorted(KERNELS.glob("*.py"))
@@ -30,14 +30,14 @@ FUNCTIONS = [
 
 
 def is_cast(node):
-    """Whether a syntax node is x.to(tl.int64) or tl.cast(x, tl.int64)."""
+    """Return whether a syntax node is x.to(tl.int64) or tl.cast(x, tl.int64)."""
     return isinstance(node, ast.Call) and any(
         ast.unparse(argument) == "tl.int64" for argument in node.args
     )
 
 
 def names_where(function, is_wanted):
-    """Names of a function whose every assigned value is wanted."""
+    """Return the names in a function for which all assigned values satisfy the condition."""
     values = {}
     for node in ast.walk(function):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -50,7 +50,9 @@ def is_arange(node):
 
 
 def names_arange_pairs(function):
-    """Names of a line such as `kc, pc = tl.arange(0, BK), tl.arange(0, BP)`."""
+    """Return the names that are assigned in lines like `kc, pc = tl.arange(0, BK), tl.arange(0,
+    BP)`.
+    """
     for node in ast.walk(function):
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Tuple):
             for target, value in zip(
@@ -65,8 +67,8 @@ def names_in(node):
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
-def test_an_offset_by_a_stride_is_wide(function):
-    """The other factor of a stride is cast to 64 bits, or is a place in one tile."""
+def test_offsets_with_a_stride_have_64_bits(function):
+    """Check that the other factor of a stride is cast to 64 bits, or is a tile index."""
     wide = names_where(function, lambda value: any(map(is_cast, ast.walk(value))))
     in_tile = names_where(function, is_arange) | set(names_arange_pairs(function))
     narrow = []
@@ -80,8 +82,8 @@ def test_an_offset_by_a_stride_is_wide(function):
     assert narrow == []
 
 
-def test_more_rows_than_32_bits_number_are_not_packed():
-    """Kernels keep two entries of each row, numbered in int32."""
+def test_more_rows_than_32_bits_can_number_are_not_packed():
+    """Check the limit: kernels keep two entries for each row, numbered in int32."""
     pytest.importorskip("triton")
     largest_tile = 4096
     assert 2 * MAX_PACKED_ROWS + largest_tile < 1 << 31

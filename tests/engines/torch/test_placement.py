@@ -1,6 +1,5 @@
-"""Devices whose error bound is not proven:
-
-AMD GPUs are not supported, unknown NVIDIA ones get the largest bound.
+"""Devices without a proven error bound: AMD GPUs are not supported, and unknown NVIDIA GPUs get the
+largest bound.
 """
 
 from types import SimpleNamespace
@@ -22,7 +21,7 @@ GPU = torch.device("cuda", 0)
 
 @pytest.fixture
 def rocm(monkeypatch):
-    """A build of torch for AMD GPUs, which are called "cuda" there."""
+    """Simulate a build of torch for AMD GPUs, which it calls "cuda"."""
     monkeypatch.setattr(torch.version, "hip", "6.4.0")
 
 
@@ -31,12 +30,12 @@ def test_an_unknown_architecture_has_the_largest_bound(major):
     assert step_loss(major) == max(STEP_LOSS.values())
 
 
-def test_rocm_builds_have_amd_gpus(rocm):
+def test_gpus_of_rocm_builds_are_amd_gpus(rocm):
     assert is_amd_gpu(GPU)
     assert not is_amd_gpu(torch.device("cpu"))
 
 
-def test_cuda_builds_have_none():
+def test_gpus_of_cuda_builds_are_not_amd_gpus():
     assert not is_amd_gpu(GPU)
 
 
@@ -52,14 +51,14 @@ def test_a_host_table_is_not_placed_on_an_amd_gpu(rocm, monkeypatch):
     assert EulerKMeans(2, engine="torch").fit(X).engine_ == "torch"
 
 
-def test_a_tensor_on_an_amd_gpu_is_not_clustered_there(rocm):
+def test_a_tensor_on_an_amd_gpu_raises_an_error(rocm):
     table = SimpleNamespace(is_on_host=False, is_partitioned=False, device=GPU)
     assert Torch().unsupported([], table) == f"{placement.NO_AMD_GPU} Pass X.cpu()."
 
 
 @pytest.mark.parametrize(("engine", "is_copied"), [("auto", True), ("torch", False)])
 def test_by_default_a_tensor_on_an_amd_gpu_is_copied_to_the_host(engine, is_copied, monkeypatch):
-    """As on MPS: answers go back to the device of X."""
+    """As for MPS, results are copied back to the device of X."""
     monkeypatch.setattr("rekmeans.engines.torch.table.is_amd_gpu", lambda device: True)
     X = torch.rand(20, 2)
     estimator = EulerKMeans(2, engine=engine)

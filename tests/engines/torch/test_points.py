@@ -1,4 +1,6 @@
-"""Linear and RBF rows on a device of torch: the reference engine's fits, to rounding."""
+"""Fits with linear and RBF kernels on a torch device agree with the reference engine up to
+rounding.
+"""
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ torch = pytest.importorskip("torch")
 from rekmeans import KernelKMeans  # noqa: E402
 
 KERNELS = {"linear": {}, "rbf": {"gamma": 0.7}, "wide rbf": {"gamma": "auto"}}
-RTOL = 1e-9  # of engines that add real numbers, as docs/method.md has it
+RTOL = 1e-9  # relative tolerance for float sums, as in docs/method.md
 
 
 def table(with_gaps, with_errors=False):
@@ -48,7 +50,7 @@ def test_a_fit_agrees_to_rounding(name, with_gaps, weighted, init, monkeypatch):
         assert_allclose(one.transform(X), np.asarray(two.transform(rows)), rtol=1e-6)
 
 
-def test_an_empty_cluster_goes_to_the_farthest_row():
+def test_an_empty_cluster_moves_to_the_farthest_row():
     X = np.array([[0.0], [0.1], [0.2], [5.0], [9.0]])
     start = np.array([[0.0], [100.0], [200.0]])
     one, two = (

@@ -1,6 +1,4 @@
-"""Rows on a device of torch: the same bits as the reference engine, from the map to the last
-pass.
-"""
+"""Rows on a torch device have the bits of the reference engine, from the map to the last pass."""
 
 import numpy as np
 import pytest
@@ -47,7 +45,7 @@ kinds = pytest.mark.parametrize("kind", KINDS)
 
 @pytest.fixture(params=BLOCK_CELLS)
 def block_cells(request, monkeypatch):
-    """Rows of one block, and of many."""
+    """Process rows in one block, and in many."""
     monkeypatch.setattr("rekmeans.engines.torch.cells.HOST_CELLS", BLOCK_CELLS[request.param])
 
 
@@ -111,7 +109,7 @@ def test_the_farthest_row_and_mean_phases(name, kind, block_cells):
 
 
 @kinds
-def test_of_rows_equally_far_the_first(kind, block_cells):
+def test_the_first_of_equally_far_rows_is_chosen(kind, block_cells):
     kernel, table = example("plain", n=40)
     table.X[:] = 1.0
     table.X[[7, 19, 33]] = 2.0
@@ -146,8 +144,8 @@ def test_integer_weights_keep_all_their_digits(kind):
 
 @kinds
 def test_oversampled_candidates_have_the_weights_of_the_reference(kind):
-    """Candidates of k-means|| carry integer masses that are longer than the 24 bits of a
-    float32.
+    """Check that integer masses of k-means|| candidates, which are longer than the 24 bits of a
+    float32, are exact.
     """
     one, two = (
         weighted_candidates(rows, 6, np.random.PCG64(3))

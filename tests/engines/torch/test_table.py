@@ -1,4 +1,4 @@
-"""A tensor as a table: what it answers and refuses is what the same cells in memory do."""
+"""A tensor as a table gives the same results and errors as the same cells in memory."""
 
 import subprocess
 import sys
@@ -62,7 +62,7 @@ def test_a_sample_has_the_same_rows(weight, count):
 
 
 @each_weight
-def test_an_extent_is_of_rows_that_count(weight, monkeypatch):
+def test_the_extent_ignores_rows_without_weight(weight, monkeypatch):
     monkeypatch.setattr("rekmeans.engines.torch.table.MAX_BLOCK_CELLS", 28)
     X = drawn_cells()
     X[:, 2] = np.nan
@@ -70,7 +70,7 @@ def test_an_extent_is_of_rows_that_count(weight, monkeypatch):
     assert_array_equal(one, two)
 
 
-def test_a_table_is_not_changed_by_what_is_asked_of_it():
+def test_methods_do_not_change_a_table():
     X = drawn_cells()
     before = X.copy()
     table = both_tables(X, None)[1]
@@ -93,7 +93,7 @@ TYPES = [
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 @pytest.mark.parametrize("engine", ["torch", "reference"])
-def test_every_type_of_number_is_fitted_as_its_float64(dtype, engine):
+def test_every_dtype_is_fitted_like_float64(dtype, engine):
     X = (torch.arange(120).reshape(60, 2) % 37).to(dtype)
     one = RectifiedEulerKMeans(3, random_state=0, engine="reference").fit(
         X.to(torch.float64).numpy()
@@ -132,7 +132,7 @@ BAD = {
 
 @pytest.mark.parametrize("name", BAD)
 @pytest.mark.parametrize("engine", ["torch", "auto"])
-def test_a_bad_tensor_is_refused_in_the_words_for_arrays(name, engine, monkeypatch):
+def test_an_invalid_tensor_raises_the_same_error_as_an_array(name, engine, monkeypatch):
     monkeypatch.setattr("rekmeans.engines.torch.table.MAX_BLOCK_CELLS", 28)
     with pytest.raises(ValueError) as array:  # noqa: PT011
         RectifiedEulerKMeans(3).fit(BAD[name])
@@ -142,7 +142,7 @@ def test_a_bad_tensor_is_refused_in_the_words_for_arrays(name, engine, monkeypat
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
-def test_infinity_is_refused_in_every_type(dtype):
+def test_infinity_raises_an_error_for_every_dtype(dtype):
     X = torch.arange(20.0).reshape(10, 2).to(dtype)
     X[3, 1] = torch.inf
     for engine in ("torch", "auto"):
@@ -163,7 +163,7 @@ BAD_WEIGHTS = {
 
 @pytest.mark.parametrize("name", BAD_WEIGHTS)
 @pytest.mark.parametrize("kind", [torch.from_numpy, np.asarray])
-def test_bad_weights_are_refused_in_the_words_for_arrays(name, kind):
+def test_invalid_weights_raise_the_same_error_as_arrays(name, kind):
     X = np.arange(8.0).reshape(4, 2)
     weights = BAD_WEIGHTS[name]
     with pytest.raises(ValueError) as array:  # noqa: PT011
@@ -175,24 +175,22 @@ def test_bad_weights_are_refused_in_the_words_for_arrays(name, kind):
     assert str(tensor.value) == str(array.value)
 
 
-def test_weights_on_another_device_are_refused():
+def test_weights_on_another_device_raise_an_error():
     weights = torch.ones(4, device="meta")
     for engine in ("torch", "auto"):
         with pytest.raises(
-            ValueError, match=r"must be on one device, got cpu and meta: pass sample_weight.to"
+            ValueError, match=r"must be on the same device, got cpu and meta. Pass sample_weight.to"
         ):
             RectifiedEulerKMeans(2, engine=engine).fit(torch.ones(4, 2), sample_weight=weights)
 
 
-def test_a_sparse_tensor_is_refused():
-    with pytest.raises(ValueError, match=r"must be a dense tensor.*pass X.to_dense\(\)"):
+def test_a_sparse_tensor_raises_an_error():
+    with pytest.raises(ValueError, match=r"must be a dense tensor.*Pass X.to_dense\(\)"):
         RectifiedEulerKMeans(2, engine="torch").fit(torch.eye(4).to_sparse())
 
 
 class OtherLibrary:
-    """An array of a library of its own, which shares its memory by DLPack and calls it that of a
-    GPU.
-    """
+    """An array of another library, which supports DLPack and reports GPU memory."""
 
     def __init__(self, array):
         self.array = array
@@ -204,7 +202,7 @@ class OtherLibrary:
         return self.array.__dlpack__()
 
 
-def test_arrays_on_a_gpu_are_told_by_their_device():
+def test_arrays_on_a_gpu_are_recognized_by_their_device():
     array = OtherLibrary(torch.ones(4, 2))
     assert (is_device_array(array), is_tensor(array)) == (True, False)
     assert (is_device_array(array.array), is_tensor(array.array)) == (False, True)
@@ -216,7 +214,7 @@ def read(estimator, X):
     return find_reader(X)(estimator, X, None, fitting=True, k=2, k_parameter="")
 
 
-def test_a_tensor_on_the_host_is_numpys_view_of_it():
+def test_a_tensor_on_the_host_becomes_a_numpy_view():
     X = torch.rand(5, 2, dtype=torch.float64, requires_grad=True)
     table = read(RectifiedEulerKMeans(2), X)
     assert isinstance(table, TensorMemoryTable)

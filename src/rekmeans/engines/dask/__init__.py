@@ -1,4 +1,4 @@
-"""The Dask engine: rows in the partitions of a collection, on a cluster or on local threads."""
+"""The Dask engine: the rows of a Dask collection, on a cluster or on local threads."""
 
 from .engine import Dask
 

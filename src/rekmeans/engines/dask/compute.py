@@ -11,28 +11,30 @@ from ...table.reading import PARTITIONS_DONE, report_reading
 
 try:
     import dask
-    from dask.base import compute as compute_here
+    from dask.base import compute as compute_locally
 except ImportError:
-    raise ImportError("Dask collections need Dask: pip install 'rekmeans[dask]'.") from None
+    raise ImportError(
+        "Dask is not installed, but X is a Dask collection. Run: pip install 'rekmeans[dask]'."
+    ) from None
 
 if TYPE_CHECKING:
     from dask.delayed import Delayed
     from distributed import Client, Future
 
-Result = TypeVar("Result")  # of a task; the type of a Delayed does not tell
+Result = TypeVar("Result")  # the result of a task; the type of a Delayed does not declare it
 
-# seconds: a fit fails if workers have tasks and none of them ends within this time
+# a fit fails if workers have tasks and no task ends within this number of seconds
 TIMEOUT = 60.0
-# the same while no worker has a task: a nanny may take minutes to restart a worker
+# the limit while no worker has a task: a nanny may take minutes to restart a worker
 WORKER_TIMEOUT = 300.0
 STEP = 0.5  # seconds between two checks for progress
-MAX_NAMED_WORKERS = 5  # workers that an error message names
+MAX_NAMED_WORKERS = 5  # number of workers that an error message names
 
 
 def current_client() -> Client | None:
-    """Return the current client, or None where Dask's local scheduler computes.
+    """Return the current client, or None if Dask uses its local scheduler.
 
-    A task of a cluster that has no client of its own gets the client of its worker.
+    A task that runs on a cluster and has no client gets the client of its worker.
     """
     try:
         from distributed import default_client, get_client
@@ -45,22 +47,22 @@ def current_client() -> Client | None:
 
 
 def futures_of(tasks: Sequence[Delayed]) -> list[Future[Result]]:
-    """Return the future of each delayed value that a cluster keeps."""
-    from distributed import futures_of as futures_in
+    """Return the future of each persisted delayed value."""
+    from distributed import futures_of as find_futures
 
-    return [futures_in(task)[0] for task in tasks]
+    return [find_futures(task)[0] for task in tasks]
 
 
 def compute(tasks: Sequence[Delayed], limit: Callable[[], float] = lambda: 0.0) -> list[Result]:
     """Return the results of delayed values; raise TimeoutError if the cluster makes no progress.
 
-    While workers have tasks, the limit is `rekmeans.timeout` of Dask's configuration, in seconds,
-    by default the larger of a minute and `limit()`. While no worker has a task, it is
-    `rekmeans.worker-timeout`, by default five minutes, or more if the other one is longer.
+    While workers have tasks, the limit in seconds is `rekmeans.timeout` in Dask's configuration.
+    The default is the larger of 60 and `limit()`. While no worker has a task, the limit is
+    `rekmeans.worker-timeout`. The default is the larger of 300 and the first limit.
     """
     client = current_client()
     if client is None:
-        return list(compute_here(*tasks))
+        return list(compute_locally(*tasks))
     return gather(
         client, client.compute(list(tasks), optimize_graph=False), limit, [1] * len(tasks)
     )
@@ -85,7 +87,8 @@ def wait_for(
 ) -> None:
     """Wait until all futures are done; raise TimeoutError if no task ends for too long.
 
-    If `n_partitions` has the partitions of each future, report how many partitions are done.
+    `n_partitions` is the number of partitions of each future. If it is given, report how many
+    partitions are done.
     """
     if not all(future.done() for future in futures):
         with _outside_worker_threads():
@@ -95,17 +98,17 @@ def wait_for(
 
 @contextmanager
 def _outside_worker_threads() -> Iterator[None]:
-    """Leave the worker's thread pool while a task waits for other tasks, which need its threads."""
+    """Leave the worker's thread pool while a task waits for other tasks that need its threads."""
     from distributed import rejoin, secede
 
     has_left = False
-    # not a task, not a thread of the pool, or already outside
+    # raised if this is not a task, not a thread of the pool, or a thread that has left it
     with suppress(ValueError, AttributeError, KeyError):
         secede()
         has_left = True
     yield
     if has_left:
-        rejoin()  # not after an error: if a task hangs, a thread of the pool may never become free
+        rejoin()  # skipped after an error: if a task hangs, no thread of the pool may become free
 
 
 def _watch_futures(
@@ -114,7 +117,7 @@ def _watch_futures(
     limit: Callable[[], float],
     n_partitions: Sequence[int],
 ) -> None:
-    """Wait until all futures are done and report progress; raise TimeoutError without progress."""
+    """Wait for all futures and report progress; raise TimeoutError if there is no progress."""
     seen = None
     since = time.monotonic()
     while not _are_done(futures):
@@ -131,8 +134,9 @@ def _watch_futures(
 
 
 def _allowed_seconds(has_tasks: bool, least: float) -> float:
-    """Return how many seconds a cluster may make no progress, depending on whether a worker has
-    tasks.
+    """Return how many seconds a cluster may go without progress.
+
+    The limit depends on whether a worker has tasks.
     """
     timeout = dask.config.get("rekmeans.timeout", None)
     worker_timeout = dask.config.get("rekmeans.worker-timeout", None)
@@ -143,7 +147,7 @@ def _allowed_seconds(has_tasks: bool, least: float) -> float:
 
 
 def _timeout_message(client: Client, workers: list[str], seconds: float) -> str:
-    """Return an error message that names the workers without progress, or says there are none."""
+    """Return an error message that names the workers that make no progress, if there are any."""
     if workers:
         more = (
             [f"{len(workers) - MAX_NAMED_WORKERS} more"] if len(workers) > MAX_NAMED_WORKERS else []
@@ -152,21 +156,19 @@ def _timeout_message(client: Client, workers: list[str], seconds: float) -> str:
         names = f"Workers {', '.join(others)} and {last} have" if others else f"Worker {last} has"
         return (
             f"{names} not finished a task for {seconds:.0f} s. Restart "
-            f"{'them' if others else 'it'}, or raise "
-            "rekmeans.timeout in Dask's configuration."
+            f"{'them' if others else 'it'}, or increase rekmeans.timeout in Dask's configuration."
         )
     if n_connected := len(client.scheduler_info(n_workers=-1)["workers"]):
         connected = "1 Dask worker is" if n_connected == 1 else f"{n_connected} Dask workers are"
         return (
             f"{connected} connected, but got no task for {seconds:.0f} s. Check whether the "
-            f"workers are paused because "
-            "their memory is full, or raise rekmeans.worker-timeout in Dask's configuration."
+            f"workers are paused because their memory is full, or increase "
+            f"rekmeans.worker-timeout in Dask's configuration."
         )
     return (
-        f"No Dask workers are connected, and none came within {seconds:.0f} s. Start a worker, "
-        f"or, if workers restart "
-        "slowly, raise rekmeans.worker-timeout and distributed.deploy.lost-worker-timeout in "
-        "Dask's configuration."
+        f"No Dask workers are connected, and none has connected within {seconds:.0f} s. Start a "
+        f"worker. If workers restart slowly, increase rekmeans.worker-timeout and "
+        f"distributed.deploy.lost-worker-timeout in Dask's configuration."
     )
 
 
@@ -188,7 +190,7 @@ def _report_done(futures: Sequence[Future[Result]], n_partitions: Sequence[int])
 
 
 def _waiting_tasks(client: Client) -> frozenset[tuple[str, str]]:
-    """Return the pairs of a worker and a task that it has to do."""
+    """Return (worker, task) for each task that is assigned to a worker."""
     return frozenset(
         (worker, str(key)) for worker, keys in client.processing().items() for key in keys
     )

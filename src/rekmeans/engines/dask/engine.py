@@ -1,4 +1,4 @@
-"""The Dask engine: which collections and models it supports."""
+"""The Dask engine: the collections and models that it supports."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from ...model import Model
 from ...table import CompiledFunctions, Table, TableFacts
 from ..base import BaseRows, Engine, TableReader, choose_engine
-from ..blocks import refuse_blocks
+from ..blocks import explain_unsupported_blocks
 
 if TYPE_CHECKING:
     from .table import DaskTable
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PartitionFacts:
-    """The facts of one partition for the engine that runs on it."""
+    """The facts about one partition that its inner engine needs."""
 
     n_columns: int
     n_rows: int = 1  # unknown before it is read
@@ -28,13 +28,13 @@ class PartitionFacts:
 
 
 class Dask(Engine):
-    """Tasks on the cluster of the current client, or on Dask's local threads.
+    """The engine that runs tasks on the cluster of the current client, or on local threads.
 
     Each task runs one of the inner engines on the rows of a partition.
     """
 
     name = "dask"
-    is_for_partitions = True
+    supports_only_partitions = True
 
     def __init__(self, inner_engines: Sequence[Engine]) -> None:
         self.inner_engines = {engine.name: engine for engine in inner_engines}
@@ -44,7 +44,7 @@ class Dask(Engine):
 
     def describe(self) -> str:
         return (
-            "the partitions of Dask's collections, on the cluster of the current client or "
+            "the partitions of Dask collections, on the cluster of the current client or "
             "on local threads"
         )
 
@@ -60,20 +60,23 @@ class Dask(Engine):
 
         return read_dask_table
 
-    def is_home_of(self, table: TableFacts) -> bool:
+    def is_default_for(self, table: TableFacts) -> bool:
         return table.is_partitioned
 
     def unsupported(self, stages: Sequence[Model], table: TableFacts) -> str:
         if not table.is_partitioned:
-            return "takes a dask.array or a dask.dataframe only: use another engine."
-        if reason := refuse_blocks(stages):
+            return "supports only a dask.array or a dask.dataframe. Use another engine."
+        if reason := explain_unsupported_blocks(stages):
             return reason
         if not all(model.assignment.is_hard for model in stages):
-            return "takes collections for hard labels only: pass a table in memory or on disk."
+            return (
+                "supports only hard assignment for Dask collections. Pass a table in memory or "
+                "on disk."
+            )
         return ""
 
     def compiled_functions(self) -> CompiledFunctions:
-        """Return those of the inner engines; the rows that scales are computed from are here."""
+        """Return the functions of the inner engines. Scales are computed in this process."""
         installed = (engine for engine in self.inner_engines.values() if not engine.missing())
         return {
             function: compiled

@@ -1,6 +1,4 @@
-"""One partition of a Dask collection on a worker: its rows on an engine, and the state of the last
-pass.
-"""
+"""One partition of a Dask collection on a worker: its mapped rows and the state of its run."""
 
 from __future__ import annotations
 
@@ -21,14 +19,15 @@ from ..row_seeding import draw_blocks, draw_weights, find_drawn_row, running_tot
 
 Item = TypeVar("Item")
 
-BYTES_PER_CELL = 8  # of the mapped copy of a row
-BYTES_PER_ROW = 32  # of its labels and bounds
-MAX_KEPT_RUNS = 2  # runs whose labels a process keeps for partitions mapped again in each pass
+BYTES_PER_CELL = 8  # bytes of a mapped cell
+BYTES_PER_ROW = 32  # bytes for the label and the bounds of a row
+# number of runs whose labels a process keeps, for partitions that are mapped again in each pass
+MAX_KEPT_RUNS = 2
 NO_RUN: tuple[str, int, Run | None] = ("", 0, None)
 
 
 class PartitionPass(NamedTuple):
-    """The results of a pass over some partitions."""
+    """The result of a pass over one or more partitions."""
 
     n_changed: int
     sums: Sums
@@ -39,20 +38,20 @@ class PartitionPass(NamedTuple):
         return PartitionPass(*map(add, self, other))
 
 
-class RunPass(NamedTuple):
-    """One pass of a run: its centroids, and those of the previous pass."""
+class PassRequest(NamedTuple):
+    """The description of one pass, which is sent to the workers."""
 
-    run: str
-    number: int
+    run: str  # name of the run
+    number: int  # of the pass in its run
     model: Model
-    before: Centroids | None
-    C: Centroids
+    before: Centroids | None  # centroids of the previous pass
+    C: Centroids  # centroids of this pass
 
 
 class Partition:
-    """The rows of a partition on an engine.
+    """The rows of a partition, mapped by an inner engine.
 
-    The state of a run only saves work: without it, a pass assigns every row again.
+    The state of a run is optional: without it, a pass assigns every row again.
     """
 
     def __init__(
@@ -67,50 +66,50 @@ class Partition:
         self.number = number
         self.is_kept = is_kept
         self.rows = place(table) if table.n_rows else None
-        self.last = NO_RUN  # name of the run, number of its next pass, its state on the engine
+        self.last = NO_RUN  # name of the run, number of its next pass, its Run
 
     @cached_property
     def n_uninformative(self) -> int:
-        """The number of rows with a weight whose values are all ignored."""
+        """The number of rows of positive weight whose values are all ignored."""
         return self.rows.n_uninformative() if self.rows else 0
 
     def __reduce__(
         self,
     ) -> tuple[type[Partition], tuple[Callable[[MemoryTable], BaseRows], MemoryTable, int, bool]]:
-        """Pickle the raw rows only; another worker maps them again."""
+        """Pickle only the raw rows. The worker that receives them maps them again."""
         return Partition, (self.place, self.table, self.number, self.is_kept)
 
     def __sizeof__(self) -> int:
         cells = self.table.n_rows * self.table.n_columns
         return int(self.table.X.nbytes + BYTES_PER_CELL * cells + BYTES_PER_ROW * self.table.n_rows)
 
-    def assign(self, one: RunPass) -> tuple[int, Sums, int] | None:
-        """Return n_changed, sums and uninformative rows of a pass; None without rows."""
+    def assign(self, request: PassRequest) -> tuple[int, Sums, int] | None:
+        """Return n_changed, the sums and n_uninformative of a pass; None if there are no rows."""
         if self.rows is None:
             return None
         if self.is_kept:
-            # `pop` is atomic: another thread with the same pass starts from `before` instead
+            # `pop` is atomic. A second thread with the same pass starts from `before` instead.
             name, number, run = vars(self).pop("last", NO_RUN)
-            if run is None or (name, number) != (one.run, one.number):
-                run = self.rows.start_run(one.model)
-                if one.before is not None:
-                    run.assign(one.before)
-            assignment = run.assign(one.C)
-            self.last = (one.run, one.number + 1, run)
+            if run is None or (name, number) != (request.run, request.number):
+                run = self.rows.start_run(request.model)
+                if request.before is not None:
+                    run.assign(request.before)
+            assignment = run.assign(request.C)
+            self.last = (request.run, request.number + 1, run)
             return (
                 assignment.n_changed,
                 assignment.sums.fetch().widen(),
                 self.n_uninformative,
             )
-        run = self.rows.start_run(one.model)
-        before = kept_labels(one, self.number)
-        if before is None and one.before is not None:
-            run.assign(one.before)
+        run = self.rows.start_run(request.model)
+        before = kept_labels(request, self.number)
+        if before is None and request.before is not None:
+            run.assign(request.before)
             before = run.labels()
-            run = self.rows.start_run(one.model)
-        sums = run.assign(one.C).sums.fetch().widen()
+            run = self.rows.start_run(request.model)
+        sums = run.assign(request.C).sums.fetch().widen()
         labels = run.labels()
-        keep_labels(one, self.number, labels)
+        keep_labels(request, self.number, labels)
         n_changed = len(labels) if before is None else int(np.count_nonzero(labels != before))
         return n_changed, sums, self.n_uninformative
 
@@ -127,16 +126,17 @@ class Partition:
         return widen(turns), widen(observed)
 
     def weight_counts(self) -> tuple[int, int]:
-        """Return the weight of informative rows, and the number of uninformative ones."""
+        """Return the total weight of the rows, and the number of uninformative rows."""
         return (
             (int(draw_weights(self.rows.weights()).sum()), self.n_uninformative)
             if self.rows
             else (0, 0)
         )
 
-    def row_numbers(self, goals: Array) -> Array:
-        """Return the numbers in this partition of the rows whose running sum of weights first
-        exceeds these goals.
+    def rows_at_weights(self, goals: Array) -> Array:
+        """Return the first row whose running sum of weights exceeds each goal.
+
+        Row numbers count from the start of this partition.
         """
         ends = np.cumsum(draw_weights(self.weights()), dtype=np.int64)
         return np.searchsorted(ends, goals, side="right")
@@ -154,13 +154,14 @@ class Partition:
         return widen(self.rows.nearest_masses(C)) if self.rows else None
 
     def loss_total(self, C: Centroids) -> Loss:
-        """Return the sum of weight times loss at the nearest of these centroids."""
+        """Return the sum of weight times loss at the nearest centroid."""
         blocks = draw_blocks(self.table.n_rows)
         return running_totals(blocks, self.weights(), self.nearest_losses(C))[-1] if blocks else 0
 
     def rows_at_losses(self, C: Centroids, goals: list[Loss]) -> Array:
-        """Return the numbers in this partition of the rows whose running sum of weight times loss
-        first exceeds these goals.
+        """Return the first row whose running sum of weight times loss exceeds each goal.
+
+        Row numbers count from the start of this partition.
         """
         blocks = draw_blocks(self.table.n_rows)
         w = self.weights()
@@ -175,14 +176,17 @@ class Partition:
         return self.rows.map_blocks(function) if self.rows else empty
 
 
-def assign_partitions(one: RunPass, partitions: Sequence[Partition]) -> PartitionPass | None:
-    """Make a pass over some partitions; return None if they have no rows."""
-    return merge_some(PartitionPass.merge, [_timed_pass(one, each) for each in partitions])
+def assign_partitions(
+    request: PassRequest, partitions: Sequence[Partition]
+) -> PartitionPass | None:
+    """Make a pass over these partitions; return None if they have no rows."""
+    passes = [_timed_pass(request, partition) for partition in partitions]
+    return merge_results(PartitionPass.merge, passes)
 
 
-def _timed_pass(one: RunPass, partition: Partition) -> PartitionPass | None:
+def _timed_pass(request: PassRequest, partition: Partition) -> PartitionPass | None:
     started = time.perf_counter()
-    found = partition.assign(one)
+    found = partition.assign(request)
     return None if found is None else PartitionPass(*found, [time.perf_counter() - started])
 
 
@@ -190,21 +194,23 @@ def _timed_pass(one: RunPass, partition: Partition) -> PartitionPass | None:
 _KEPT_LABELS: dict[str, dict[int, tuple[int, Array]]] = {}
 
 
-def kept_labels(one: RunPass, number: int) -> Array | None:
-    """Return the labels of a partition in the previous pass, if this process made it."""
-    following, labels = _KEPT_LABELS.get(one.run, {}).get(number, (-1, None))
-    return labels if following == one.number else None
+def kept_labels(request: PassRequest, number: int) -> Array | None:
+    """Return the labels of a partition in the previous pass, if this process has kept them."""
+    following, labels = _KEPT_LABELS.get(request.run, {}).get(number, (-1, None))
+    return labels if following == request.number else None
 
 
-def keep_labels(one: RunPass, number: int, labels: Array) -> None:
-    """Keep the labels of a partition for the next pass of this process."""
-    _KEPT_LABELS.setdefault(one.run, {})[number] = (one.number + 1, labels)
+def keep_labels(request: PassRequest, number: int, labels: Array) -> None:
+    """Keep the labels of a partition for the next pass in this process."""
+    _KEPT_LABELS.setdefault(request.run, {})[number] = (request.number + 1, labels)
     for run in list(_KEPT_LABELS)[:-MAX_KEPT_RUNS]:
         _KEPT_LABELS.pop(run, None)  # another thread may have deleted it
 
 
-def merge_some(merge: Callable[[Item, Item], Item], results: Sequence[Item | None]) -> Item | None:
-    """Merge the results that are not None in their order; return None if all are None."""
+def merge_results(
+    merge: Callable[[Item, Item], Item], results: Sequence[Item | None]
+) -> Item | None:
+    """Merge the results that are not None, in order; return None if all are None."""
     merged = None
     for result in results:
         if result is not None:

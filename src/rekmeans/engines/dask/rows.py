@@ -1,6 +1,6 @@
 """Rows in the partitions of a Dask collection.
 
-A pass is a task for each partition; a tree of tasks adds their sums.
+A pass runs tasks on the partitions. A tree of tasks adds their sums.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dask import array
 from dask.delayed import Delayed, delayed
 from dask.highlevelgraph import HighLevelGraph
 
-from ..._grid import Array
+from ..._grid import Array, add_phase_sums
 from ...model import Assignment, Centroids, FarthestRow, Loss, Model, Sums
 from ...table import MemoryTable, Table, draw_goals
 from ...threads import lazy_property
@@ -32,10 +32,10 @@ from .partition import (
     BYTES_PER_ROW,
     Partition,
     PartitionPass,
-    RunPass,
+    PassRequest,
     assign_partitions,
 )
-from .sharing import compute_merged, room_on_workers
+from .sharing import compute_merged, memory_on_workers
 from .table import DaskTable, with_largest_weight
 from .worker_groups import WorkerGroups
 
@@ -43,13 +43,13 @@ if TYPE_CHECKING:
     from dask.typing import DaskCollection, Key
     from distributed import Client, Future
 
-# of the partitions of one task: a task costs the scheduler some milliseconds
+# intended duration of a task; each task costs the scheduler some milliseconds
 TASK_SECONDS = 1.0
-PATIENCE = 20  # a fit fails if no task ends for so many times the median task
+PATIENCE = 20  # a fit fails if no task ends within PATIENCE times the median duration of a task
 
 
 class DaskRows(BaseRows):
-    """Partitions that the workers map once and keep if they fit, else map in each pass."""
+    """Partitions that workers map once and keep. If they do not fit, each pass maps them again."""
 
     max_seeding_rows = MAX_SEEDING_ROWS
     table: DaskTable
@@ -71,7 +71,7 @@ class DaskRows(BaseRows):
 
     @lazy_property
     def partitions(self) -> Sequence[Delayed | Future[Partition]]:
-        """A delayed Partition each, or its future if the workers keep them."""
+        """The delayed partitions, or their futures if the workers keep them."""
         partitions = self._place(self.table.partitions, self.table.largest_weight, self.is_kept)
         if not self.is_kept:
             return partitions
@@ -80,24 +80,25 @@ class DaskRows(BaseRows):
 
     @lazy_property
     def groups(self) -> WorkerGroups:
-        """The partitions, grouped by the workers that keep them."""
+        """The kept partitions, grouped by worker."""
         return WorkerGroups(cast("list[Future[Partition]]", self.partitions), self._longest_wait)
 
-    def assign(self, one: RunPass) -> PartitionPass:
-        """Make a pass on the workers that keep the partitions, or wherever the scheduler runs it.
+    def assign(self, request: PassRequest) -> PartitionPass:
+        """Make a pass, on the workers that keep the partitions if there are any.
 
-        A task on a worker has one partition in the first pass, then as many as take a second.
+        In the first pass a task has one partition. Later tasks have as many partitions as take
+        about TASK_SECONDS.
         """
         found = None
         if self.is_kept:
             seconds = statistics.median(self.task_seconds) if self.task_seconds else TASK_SECONDS
             max_partitions = max(1, int(TASK_SECONDS / max(seconds, 1e-6)))
-            found = self.groups.assign(cast("Client", current_client()), one, max_partitions)
-        return self._assign_anywhere(one) if found is None else found
+            found = self.groups.assign(cast("Client", current_client()), request, max_partitions)
+        return self._assign_anywhere(request) if found is None else found
 
-    def _assign_anywhere(self, one: RunPass) -> PartitionPass:
-        """Make a pass by a task for each partition, wherever the scheduler runs it."""
-        function = delayed(partial(assign_partitions, one), pure=False, traverse=False)
+    def _assign_anywhere(self, request: PassRequest) -> PartitionPass:
+        """Make a pass with one task for each partition. The scheduler chooses the workers."""
+        function = delayed(partial(assign_partitions, request), pure=False, traverse=False)
         tasks = [function([partition]) for partition in self.partitions]
         return self.merge_tasks(PartitionPass.merge, tasks)
 
@@ -105,7 +106,7 @@ class DaskRows(BaseRows):
         self, tables: Sequence[Delayed], largest: float | None = None, is_kept: bool = False
     ) -> list[Delayed]:
         """Return a delayed Partition for each delayed table."""
-        # Dask's local scheduler already has a thread for each CPU
+        # Dask's local scheduler already has one thread for each CPU.
         threads = self.n_threads if current_client() is not None else 1
         place = delayed(
             partial(_place_rows, self.engine, self.stages, threads, largest),
@@ -115,12 +116,12 @@ class DaskRows(BaseRows):
         return [delayed(Partition)(place, table, i, is_kept) for i, table in enumerate(tables)]
 
     def _fit_in_memory(self) -> bool:
-        """Return whether the workers can keep all rows, raw and mapped."""
+        """Return whether the workers have enough memory for all raw and mapped rows."""
         client = current_client()
         if client is None:
             return False
         row = 2 * BYTES_PER_CELL * self.table.n_columns + BYTES_PER_ROW
-        return len(self) * row <= room_on_workers(client, self._longest_wait)
+        return len(self) * row <= memory_on_workers(client, self._longest_wait)
 
     def run_tasks(self, tasks: Sequence[Delayed]) -> list[Result]:
         return compute(tasks, self._longest_wait)
@@ -145,7 +146,7 @@ class DaskRows(BaseRows):
 
     @lazy_property
     def _weight_counts(self) -> list[tuple[int, int]]:
-        """The weight of informative rows and the number of uninformative ones, by partition."""
+        """The total weight and the number of uninformative rows of each partition."""
         return self.run_tasks(
             [delayed(Partition.weight_counts)(partition) for partition in self.partitions]
         )
@@ -173,7 +174,7 @@ class DaskRows(BaseRows):
         return DaskRun(self, model)
 
     def draw(self, words: Array, C: Centroids | None = None) -> Array:
-        """Return the row numbers that a table in memory would give."""
+        """Return the same row numbers as for a table in memory."""
         return self._draw_by_weight(words) if C is None else self._draw_by_loss(C, words)
 
     def _draw_by_weight(self, words: Array) -> Array:
@@ -182,7 +183,9 @@ class DaskRows(BaseRows):
         owners = np.searchsorted(ends, goals, side="right")
         before = np.append(0, ends[:-1])
         tasks = {
-            i: delayed(Partition.row_numbers)(self.partitions[i], goals[owners == i] - before[i])
+            i: delayed(Partition.rows_at_weights)(
+                self.partitions[i], goals[owners == i] - before[i]
+            )
             for i in np.unique(owners)
         }
         return self._numbers_of_rows(owners, tasks)
@@ -214,16 +217,16 @@ class DaskRows(BaseRows):
         return self.merge_tasks(add, sums)
 
     def nearest_masses(self, C: Centroids) -> Array:
-        """Return the weight of the rows nearest to each of these centroids, (k,)."""
+        """Return the total weight of the rows nearest to each centroid, (k,)."""
         centroids = delayed(C, pure=False, traverse=False)
         task = delayed(Partition.nearest_masses)
         masses = [task(partition, centroids) for partition in self.partitions]
         return self.merge_tasks(add, masses)
 
     def _numbers_of_rows(self, owners: Array, tasks: dict[int, Delayed]) -> Array:
-        """Return the numbers of drawn rows in the table.
+        """Return the row numbers of drawn rows in the table.
 
-        `owners` are the partitions of the rows, `tasks` find the numbers of rows in a partition.
+        `owners` has the partition of each drawn row. `tasks` return row numbers in a partition.
         """
         numbers = np.empty(len(owners), np.int64)
         first = np.append(0, self.table.ends[:-1])
@@ -241,10 +244,13 @@ class DaskRows(BaseRows):
         return self.merge_tasks(FarthestRow.merge, rows)
 
     def label(self, model: Model, C: Centroids) -> Array:
-        """Return labels as a lazy Dask array that needs only the collection, not this cluster."""
-        both = delayed((model, C), pure=False, traverse=False)
+        """Return the labels as a lazy Dask array.
+
+        Its tasks depend only on the collection, not on partitions that this cluster keeps.
+        """
+        model_and_centroids = delayed((model, C), pure=False, traverse=False)
         placed = self._place(self.table.make_partitions())
-        blocks = [delayed(_label)(partition, both) for partition in placed]
+        blocks = [delayed(_label)(partition, model_and_centroids) for partition in placed]
         return self._lazy(blocks, np.empty(0, np.int32))
 
     def map_blocks(self, function: Callable[[Array], Array]) -> Array:
@@ -255,14 +261,14 @@ class DaskRows(BaseRows):
         return self._lazy(blocks, empty)
 
     def _lazy(self, blocks: list[Delayed], empty: Array) -> Array:
-        """Return blocks one below the other as a Dask array.
+        """Return the concatenated blocks as a Dask array.
 
-        Its length is known if that of the table is.
+        Its length is known if the length of the table is known.
         """
         lengths: Sequence[float] = self.table.known_lengths() or [np.nan] * len(blocks)
         name = f"rekmeans-{secrets.token_hex(8)}"
         rest = (0,) * (empty.ndim - 1)
-        layer = {(name, i, *rest): (_same, block.key) for i, block in enumerate(blocks)}
+        layer = {(name, i, *rest): (_return_block, block.key) for i, block in enumerate(blocks)}
         graph = HighLevelGraph.from_collections(
             name,
             cast("dict[Key, object]", layer),
@@ -275,22 +281,21 @@ class DaskRows(BaseRows):
         blocks = cast(array.Array, labels).to_delayed().ravel()
         pairs = zip(self.partitions, blocks, strict=True)
         sums = [delayed(Partition.phase_sums)(partition, block, k) for partition, block in pairs]
-        return self.merge_tasks(_add_both, sums)
+        return self.merge_tasks(_add_phase_sums, sums)
 
 
 class DaskRun(Run):
-    """A run whose passes are tasks; labels stay on the workers."""
+    """A run whose passes are tasks. The labels stay on the workers."""
 
     def __init__(self, rows: DaskRows, model: Model) -> None:
         self.rows = rows
         self.model = model
         self.n_passes = 0
         self.name = secrets.token_hex(8)
-        self.before: Centroids | None = None  # those of the last pass
+        self.before: Centroids | None = None  # the centroids of the last pass
 
     def assign(self, C: Centroids) -> Assignment:
-        one = RunPass(self.name, self.n_passes, self.model, self.before, C)
-        found = self.rows.assign(one)
+        found = self.rows.assign(PassRequest(self.name, self.n_passes, self.model, self.before, C))
         self.rows.n_uninformative_rows = found.n_uninformative
         self.rows.task_seconds = found.seconds
         self.before = C
@@ -314,13 +319,13 @@ def _place_rows(
     return engine.place(stages, with_largest_weight(table, largest), n_threads, None)
 
 
-def _label(partition: Partition, both: tuple[Model, Centroids]) -> Array:
-    return partition.label(*both)
+def _label(partition: Partition, model_and_centroids: tuple[Model, Centroids]) -> Array:
+    return partition.label(*model_and_centroids)
 
 
-def _same(block: Array) -> Array:
+def _return_block(block: Array) -> Array:
     return block
 
 
-def _add_both(one: tuple[Array, Array], two: tuple[Array, Array]) -> tuple[Array, Array]:
-    return one[0] + two[0], one[1] + two[1]
+def _add_phase_sums(a: tuple[Array, Array], b: tuple[Array, Array]) -> tuple[Array, Array]:
+    return add_phase_sums((a, b))

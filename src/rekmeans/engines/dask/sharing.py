@@ -1,4 +1,4 @@
-"""Share partitions among workers, and merge their results in a tree of tasks."""
+"""Assign partitions to workers, and merge their results in a tree of tasks."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from dask.delayed import Delayed, delayed
 from ...machine_memory import machine_memory
 from ...table.stream_input import DECODED_SHARE
 from .compute import Result, compute, current_client, gather, wait_for
-from .partition import merge_some
+from .partition import merge_results
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-FAN_IN = 8  # results that one task of the tree merges
-# of the memory limit of a worker that kept rows may take: above 0.6, Dask spills rows to disk
+FAN_IN = 8  # number of results that one task of the tree merges
+# the share of a worker's memory limit for kept rows; above 0.6, Dask spills them to disk
 KEPT_SHARE = 0.5
 
 
-def room_on_workers(client: Client, limit: Callable[[], float]) -> float:
-    """Return how many bytes kept rows may take on all workers.
+def memory_on_workers(client: Client, limit: Callable[[], float]) -> float:
+    """Return how many bytes kept rows may take on all workers together.
 
-    Workers with a memory limit keep a share of it. Workers without one together keep the part of
-    their machine's memory that decoded blocks may take without a limit; one worker of each machine
-    measures that memory.
+    A worker with a memory limit may use KEPT_SHARE of it. All workers of a machine without a memory
+    limit may together use the share of its memory that decoded blocks may use. One worker on each
+    of these machines measures its memory.
     """
     workers = client.scheduler_info(n_workers=-1)["workers"]
     limits = sum(worker["memory_limit"] or 0 for worker in workers.values())
@@ -44,22 +44,22 @@ def room_on_workers(client: Client, limit: Callable[[], float]) -> float:
 def share_partitions(
     owners: Sequence[Sequence[str]], threads: dict[str, int]
 ) -> dict[str, list[int]]:
-    """Return the numbers of partitions for each worker, in proportion to its threads.
+    """Return the partition numbers of each worker, in proportion to its number of threads.
 
-    A worker gets its own partitions first, then some of workers that have too many.
+    A worker first gets partitions that it already has, then surplus partitions of other workers.
     """
     total = sum(threads.values())
     shares: dict[str, list[int]] = {worker: [] for worker in threads}
 
-    def has_room(worker: str) -> bool:
+    def can_take_more(worker: str) -> bool:
         return worker in shares and len(shares[worker]) * total < len(owners) * threads[worker]
 
     spare: list[int] = []
     for number, workers in enumerate(owners):
-        worker = next(filter(has_room, workers), None)
+        worker = next(filter(can_take_more, workers), None)
         (spare if worker is None else shares[worker]).append(number)
     for number in spare:
-        shares[next(filter(has_room, shares))].append(number)
+        shares[next(filter(can_take_more, shares))].append(number)
     return shares
 
 
@@ -68,7 +68,7 @@ def compute_merged(
     tasks: Sequence[Delayed],
     limit: Callable[[], float],
 ) -> Result:
-    """Return the results of a task for each partition, merged in a tree, and report progress.
+    """Run one task for each partition, merge the results in a tree, and report progress.
 
     At least one partition has rows, so at least one result is not None.
     """
@@ -88,8 +88,8 @@ def reduce_tree(
     merge: Callable[[Result, Result], Result],
     tasks: Sequence[Delayed] | Sequence[Future[Result | None]],
 ) -> Delayed:
-    """Return a task that merges all results in their order, a few of them in one task."""
-    function = delayed(partial(merge_some, merge), pure=False, traverse=False)
+    """Return a task that merges all results in order, through tasks that merge FAN_IN results."""
+    function = delayed(partial(merge_results, merge), pure=False, traverse=False)
 
     def merge_groups(
         tasks: Sequence[Delayed] | Sequence[Future[Result | None]],

@@ -1,4 +1,4 @@
-"""A table whose rows are the partitions of a Dask collection; tasks read them where they are."""
+"""A table whose rows are in the partitions of a Dask collection. Tasks read them on the workers."""
 
 from __future__ import annotations
 
@@ -44,13 +44,14 @@ PartitionWeights: TypeAlias = "Delayed | Array | None"
 
 @dataclass(frozen=True)
 class DaskTable:
-    """The partitions of a collection in order; some may be empty."""
+    """The partitions of a collection, in order. Some may be empty."""
 
-    raw_partitions: tuple[Delayed, ...]  # those of the collection
-    partition_weights: tuple[PartitionWeights, ...]  # None if all are equal, or in a column
-    weight: str | None  # the name of that column
-    names: list[ColumnName]
-    lengths: tuple[int, ...] | None = None  # of the partitions, if known without reading
+    raw_partitions: tuple[Delayed, ...]  # the partitions of the collection
+    # None if all weights are equal, or if they are in a column
+    partition_weights: tuple[PartitionWeights, ...]
+    weight: str | None  # the name of the weight column
+    names: list[ColumnName]  # the feature columns
+    lengths: tuple[int, ...] | None = None  # the rows of each partition, if known without reading
     columns: ColumnAttributes = field(default_factory=ColumnAttributes)
     has_digest: bool = False  # whether the survey computes the digest of all rows
 
@@ -68,14 +69,14 @@ class DaskTable:
         return self.make_partitions()
 
     def make_partitions(self) -> tuple[Delayed, ...]:
-        """Return delayed tables with task names of their own, which no scheduler has seen."""
+        """Return delayed tables with new task names, so that they share no tasks with others."""
         pairs = zip(self.raw_partitions, self.partition_weights, strict=True)
         names = self.names if self.weight else None
         return tuple(delayed(_load_partition)(raw, names, self.weight, w) for raw, w in pairs)
 
     @lazy_property
     def surveys(self) -> list[Survey | None]:
-        """The survey of each partition, None of an empty one, from one read of all rows."""
+        """The survey of each partition, or None if it is empty. All rows are read once."""
         tasks = [
             delayed(_survey_partition)(table, self.names, i, self.has_digest)
             for i, table in enumerate(self.partitions)
@@ -95,12 +96,12 @@ class DaskTable:
 
     @lazy_property
     def ends(self) -> Array:
-        """The number of the first row after each partition."""
+        """The row number at which each partition ends."""
         counts = self.lengths or [0 if survey is None else survey.n_rows for survey in self.surveys]
         return np.cumsum(counts, dtype=np.int64)
 
     def known_lengths(self) -> list[int] | None:
-        """Return the lengths of the partitions; None if rows would have to be read."""
+        """Return the number of rows of each partition; None if this needs to read rows."""
         if self.lengths is None and "surveys" not in vars(self):
             return None
         return np.diff(self.ends, prepend=0).tolist()
@@ -115,7 +116,7 @@ class DaskTable:
 
     @property
     def weights(self) -> Array | None:
-        """The weights of all rows, (n,), gathered in this process."""
+        """The weights of all rows (n,), loaded into this process."""
         if self.largest_weight is None:
             return None
         found: list[Array] = compute([delayed(_weights)(table) for table in self.partitions])
@@ -137,7 +138,7 @@ class DaskTable:
     def digest(self) -> int:
         if self.survey.digest is None:
             raise ValueError(
-                "This table was read without has_digest=True, so its survey has no digest."
+                "The survey of this table has no digest. Open the table with has_digest=True."
             )
         return self.survey.digest
 
@@ -145,7 +146,7 @@ class DaskTable:
         return (slice(at, min(at + size, self.n_rows)) for at in range(0, self.n_rows, size))
 
     def dense(self, rows: slice | Array = slice(None)) -> Array:
-        """Return these rows, gathered in this process."""
+        """Load these rows into this process."""
         ascending, places = np.unique(numbers_of_rows(rows, self.n_rows), return_inverse=True)
         return self._rows_at(ascending, self.ends, None)[0][places]
 
@@ -161,7 +162,7 @@ class DaskTable:
         return MemoryTable(self.dense(rows), weights, self.columns)
 
     def in_memory(self) -> MemoryTable:
-        """Return all rows in this process; the table is small, and starts are chosen from it."""
+        """Load all rows into this process. The table must be small."""
         loaded: list[MemoryTable] = compute(self.partitions)
         tables = [table for table in loaded if table.n_rows]
         weights = (
@@ -182,13 +183,13 @@ class DaskTable:
 
     @lazy_property
     def _summary_table(self) -> MemoryTable:
-        """The rows that the statistics of columns are computed from."""
+        """The rows from which the column statistics are computed."""
         if self.survey.n_counting <= EXACT_ROWS:
             return self._counting_rows()
         return self.sample(SUMMARY_ROWS, SUMMARY_SEED).repeat_rows()
 
     def _counting_rows(self) -> MemoryTable:
-        """Return all rows whose weight is not 0, in this process."""
+        """Load all rows of positive weight into this process."""
         table = self.in_memory()
         if table.weights is None:
             return table
@@ -197,7 +198,7 @@ class DaskTable:
 
     @lazy_property
     def _weight_ends(self) -> Array:
-        """The running sum of the integer weights after each partition."""
+        """The running sum of the integer weights at the end of each partition."""
         if self.largest_weight is None:
             return self.ends
         totals: list[int] = compute(
@@ -206,9 +207,10 @@ class DaskTable:
         return np.cumsum(totals, dtype=np.int64)
 
     def _rows_at(self, goals: Array, ends: Array, largest: float | None) -> tuple[Array, Array]:
-        """Return the rows whose running sum of weights, or of ones, first exceeds these goals.
+        """Return the first row whose running sum of weights exceeds each goal.
 
-        The second array is how often each row is drawn.
+        If `largest` is None, all weights are 1. The second array has the number of draws of each
+        row.
         """
         goals, times = np.unique(goals, return_counts=True)
         cuts = np.searchsorted(goals, ends)
@@ -226,13 +228,13 @@ class DaskTable:
 
 
 class Collection(NamedTuple):
-    """A Dask collection that has not been read."""
+    """A Dask collection whose rows have not been read."""
 
     raw_partitions: tuple[Delayed, ...]
-    names: list[ColumnName]
+    names: list[ColumnName]  # the feature columns
     meta: Array | DataFrame  # an example of the feature columns
-    weight: str | None = None  # the name of the column of weights
-    lengths: tuple[int, ...] | None = None  # of the partitions, if known
+    weight: str | None = None  # the name of the weight column
+    lengths: tuple[int, ...] | None = None  # the rows of each partition, if known
 
 
 def read_dask_table(
@@ -244,7 +246,7 @@ def read_dask_table(
     k: int = 1,
     k_parameter: str = "",
 ) -> DaskTable:
-    """Return the table of a dask.array or dask.dataframe; a fit reads it once, to check it."""
+    """Return the table of a dask.array or dask.dataframe. A fit reads all rows to check them."""
     table = open_collection(estimator, X, sample_weight, fitting)
     if fitting:
         refusals.refuse_few_rows(table.n_rows, k, k_parameter)
@@ -258,7 +260,7 @@ def open_collection(
     kind = type(X).__name__
     if isinstance(X, Delayed):
         raise TypeError(
-            "X must be a 2-D dask.array or a dask.dataframe, got a Delayed: use "
+            "X must be a 2-D dask.array or a dask.dataframe, got a Delayed. Convert it with "
             "dask.array.from_delayed."
         )
     is_table = getattr(X, "ndim", None) == 2
@@ -269,9 +271,9 @@ def open_collection(
     elif is_table and hasattr(X, "rechunk"):
         collection = _open_array(cast("DaskArray", X), sample_weight)
     else:
-        raise TypeError(f"X must be a 2-D dask.array or a dask.dataframe, got {kind}: convert it.")
+        raise TypeError(f"X must be a 2-D dask.array or a dask.dataframe, got {kind}. Convert it.")
     if not collection.names:
-        raise ValueError("X has 0 feature(s) while a minimum of 1 is required: pass a column.")
+        raise ValueError("X has 0 feature(s) while a minimum of 1 is required. Add a column.")
     weights = _split_weights(sample_weight, collection)
     columns = refusals.read_columns(estimator, collection.meta, fitting)
     has_digest = fitting and getattr(estimator, "checkpoint", None) is not None
@@ -287,10 +289,10 @@ def open_collection(
 
 
 def _open_frame(X: DaskFrame, weight: str | None, only: list[str] | None) -> Collection:
-    """Open a dask.dataframe; `weight` is a column, `only` are the columns of the fit."""
+    """Open a dask.dataframe. `weight` names the weight column, `only` the columns of the fit."""
     if len(set(X.columns)) < len(X.columns):
         raise ValueError(
-            f"X must have different column names, got {list(X.columns)!r:.80}: rename one."
+            f"X must have unique column names, got {list(X.columns)!r:.80}. Rename the duplicates."
         )
     wanted = only if weight is None or only is None else [*only, weight]
     taken = columns_by_name([*X.columns], wanted)
@@ -299,10 +301,10 @@ def _open_frame(X: DaskFrame, weight: str | None, only: list[str] | None) -> Col
     names = [name for name in X.columns if name != weight]
     if weight is not None and weight not in X.columns:
         raise ValueError(
-            f"sample_weight={weight!r} must name a column of X; it has {list(X.columns)!r:.80}."
+            f"sample_weight={weight!r} is not a column of X. Use one of {list(X.columns)!r:.80}."
         )
     meta = X._meta[names]
-    number_rows(meta)  # rejects columns of text
+    number_rows(meta)  # raises an error for text columns
     return Collection(tuple(X.to_delayed()), names, meta, weight)
 
 
@@ -310,7 +312,8 @@ def _open_array(X: DaskArray, sample_weight: object) -> Collection:
     """Open a dask.array with all columns in one chunk."""
     if isinstance(sample_weight, str):
         raise ValueError(
-            f"sample_weight={sample_weight!r} names a column, X has no column names: pass an array."
+            f"sample_weight={sample_weight!r} is a column name, but X has no column names. Pass an "
+            f"array."
         )
     X = X.rechunk({1: -1}) if X.numblocks[1] > 1 else X
     chunks = X.chunks[0]
@@ -321,7 +324,7 @@ def _open_array(X: DaskArray, sample_weight: object) -> Collection:
 
 
 def _split_weights(sample_weight: object, collection: Collection) -> Sequence[PartitionWeights]:
-    """Return the weights of each partition if they are given as an array, else None for each."""
+    """Return the weights of each partition, or None for each if they are not given as an array."""
     count = len(collection.raw_partitions)
     lengths = collection.lengths
     if sample_weight is None or collection.weight is not None:
@@ -332,21 +335,21 @@ def _split_weights(sample_weight: object, collection: Collection) -> Sequence[Pa
         weights = cast("DaskArray", sample_weight)
         if weights.ndim != 1:
             raise ValueError(
-                f"sample_weight must be 1-D, got {weights.ndim}-D: pass a weight for each row."
+                f"sample_weight must be 1-D, got {weights.ndim}-D. Pass one weight for each row."
             )
         if lengths is not None and weights.shape[0] == sum(lengths):
             weights = weights.rechunk((lengths,))
         blocks = list(weights.to_delayed().ravel())
         if len(blocks) != count:
             raise ValueError(
-                f"sample_weight must have the {count} partitions of X, got {len(blocks)}: rechunk "
-                f"it."
+                f"sample_weight must have as many partitions as X ({count}), got {len(blocks)}. "
+                f"Rechunk it."
             )
         return blocks
     if lengths is None:
         raise ValueError(
-            "sample_weight must be a Dask array, or name a column, where the lengths of X are not "
-            "known."
+            "sample_weight cannot be split because the partition lengths of X are unknown. Pass a "
+            "Dask array or the name of a column."
         )
     whole = refusals.read_weights(sample_weight, sum(lengths))
     return np.split(whole, np.cumsum(lengths)[:-1])
@@ -358,7 +361,7 @@ def _split_weights(sample_weight: object, collection: Collection) -> Sequence[Pa
 def _load_partition(
     raw: RawPartition, names: list[ColumnName] | None, weight: str | None, w: Array | None
 ) -> MemoryTable:
-    """Return a partition as rows of numbers with their weights."""
+    """Return the rows of a partition as a table of numbers, with their weights."""
     if weight is not None:
         frame = cast("DataFrame", raw)
         w = number_rows(frame[[weight]])[:, 0]
@@ -367,7 +370,7 @@ def _load_partition(
     weights = None if w is None else np.asarray(w, np.float64)
     if weights is not None and weights.shape != X.shape[:1]:
         raise ValueError(
-            f"sample_weight has {weights.shape} weights in a partition of {len(X)} rows: rechunk "
+            f"sample_weight has shape {weights.shape} in a partition with {len(X)} rows. Rechunk "
             f"it."
         )
     return MemoryTable(X, weights)
@@ -403,5 +406,5 @@ def _take_rows(
 
 
 def with_largest_weight(table: MemoryTable, largest: float | None) -> MemoryTable:
-    """Return a partition with the largest weight of the whole table."""
+    """Return the table of a partition with the largest weight of the whole table."""
     return MemoryTable(table.X, table.weights, table.columns, largest)

@@ -1,4 +1,4 @@
-"""Partitions that workers keep, in one group for each thread; a pass is one task for each group."""
+"""Passes over partitions that the workers keep, grouped by worker and thread."""
 
 from __future__ import annotations
 
@@ -11,32 +11,34 @@ from typing import TYPE_CHECKING
 from dask.base import annotate
 
 from .compute import gather, wait_for
-from .partition import Partition, PartitionPass, RunPass, assign_partitions, merge_some
+from .partition import Partition, PartitionPass, PassRequest, assign_partitions, merge_results
 from .sharing import FAN_IN, reduce_tree, share_partitions
 
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-# between two queries for the workers: each delays a pass by some milliseconds
-LOOK_SECONDS = 1.0
+# seconds between two queries for the list of workers; a query delays a pass by some milliseconds
+QUERY_SECONDS = 1.0
 
 
 class WorkerGroups:
-    """The futures of partitions, grouped by the workers that have them."""
+    """The futures of partitions, one group for each thread of a worker."""
 
     def __init__(self, futures: list[Future[Partition]], longest_wait: Callable[[], float]) -> None:
         self.futures = futures
         self.longest_wait = longest_wait
-        self.workers: dict[str, int] = {}  # number of threads of each
-        self.groups: list[tuple[str, list[Future[Partition]]]] = []  # worker, partitions
-        self.next_look = 0.0
+        self.workers: dict[str, int] = {}  # worker: number of threads
+        self.groups: list[tuple[str, list[Future[Partition]]]] = []  # (worker, partitions)
+        self.next_query = 0.0
         self.last_tasks: list[Future[PartitionPass | None]] = []
 
-    def assign(self, client: Client, one: RunPass, max_partitions: int) -> PartitionPass | None:
-        """Make a pass by tasks of at most `max_partitions`; return None if there is no worker.
+    def assign(
+        self, client: Client, request: PassRequest, max_partitions: int
+    ) -> PartitionPass | None:
+        """Make a pass, with at most `max_partitions` in a task; return None if no worker exists.
 
-        A client sends its first message at once and the next one 10 ms later. So all tasks are one
-        message, and the tasks of the previous pass are released after it.
+        A client sends its first message at once and the next one 10 ms later. Therefore all tasks
+        are sent in one message, and the tasks of the previous pass are released after it.
         """
         self._find_groups(client)
         if not self.groups:
@@ -51,7 +53,8 @@ class WorkerGroups:
         with annotate(
             workers=dict(zip(keys, workers, strict=True)).__getitem__, allow_other_workers=True
         ):
-            tasks = client.map(partial(assign_partitions, one), partitions, key=keys, pure=False)
+            assign = partial(assign_partitions, request)
+            tasks = client.map(assign, partitions, key=keys, pure=False)
         is_large = len(tasks) > FAN_IN
         last = (
             client.compute([reduce_tree(PartitionPass.merge, tasks)], optimize_graph=False)
@@ -59,13 +62,13 @@ class WorkerGroups:
             else tasks
         )
         self.last_tasks = [*tasks, *last]
-        wait_for(client, tasks, self.longest_wait, [len(some) for some in partitions])
+        wait_for(client, tasks, self.longest_wait, [len(group) for group in partitions])
         results: list[PartitionPass | None] = gather(client, last, self.longest_wait)
-        return merge_some(PartitionPass.merge, results)
+        return merge_results(PartitionPass.merge, results)
 
     def _find_groups(self, client: Client) -> None:
-        """Share the partitions among the workers again if workers came or left."""
-        if time.monotonic() < self.next_look:
+        """Assign the partitions to the workers again if workers have joined or left."""
+        if time.monotonic() < self.next_query:
             return
         workers = {
             name: info["nthreads"]
@@ -84,4 +87,4 @@ class WorkerGroups:
                 (worker, [self.futures[i] for i in group]) for worker, group in groups if group
             ]
             self.workers = workers
-        self.next_look = time.monotonic() + LOOK_SECONDS
+        self.next_query = time.monotonic() + QUERY_SECONDS

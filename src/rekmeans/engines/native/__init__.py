@@ -1,5 +1,7 @@
-"""The native engine: compiled passes over rows on circles, with the bits of the reference engine,
-and over points in floats.
+"""The native engine, compiled C++.
+
+Passes over rows on circles give the same bits as the reference engine. Passes over points use
+floats.
 """
 
 from .engine import Native

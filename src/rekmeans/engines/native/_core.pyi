@@ -1,4 +1,4 @@
-"""Passes over rows on circles, exact, and over points, in floats."""
+"""Exact passes over rows on circles, and passes in floats over points."""
 
 from collections.abc import Sequence
 from typing import Annotated, overload
@@ -11,22 +11,22 @@ GRID: int = 8388608
 
 TURN: int = 65536
 
-MOST_COLUMNS: int = 32767
+MAX_COLUMNS: int = 32767
 
-MOST_ROWS: int = 2147483648
+MAX_ROWS: int = 2147483648
 
-MOST_THREADS: int = 256
+MAX_THREADS: int = 256
 
 AT_CENTROID: float = 1e-09
 
 def instruction_set(name: str) -> str:
     """
-    The instruction set of this name, the best where it is empty; ValueError where the processor lacks it.
+    Return the instruction set with this name, or the best one if it is empty. Raises ValueError if the processor does not support it.
     """
 
 class Scale:
     """
-    How columns are mapped: (d, m) ends and shifts, flat; (d,) rates and periods.
+    The map of columns: (d, m) ends and shifts, flat; (d,) rates and periods.
     """
 
     def __init__(self, low: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], high: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], shift: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], rate: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], period: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], beyond: str) -> None: ...
@@ -40,13 +40,17 @@ class Rows:
     def weights(self) -> NDArray[numpy.int64]: ...
 
     def grid(self, numbers: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int32]:
-        """Rows as grid integers, (count, p)."""
+        """Return rows as grid integers, (count, p)."""
 
     def phase_sums(self, labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int) -> tuple:
-        """Sums of phases of each cluster, and observed weights; (k, d)."""
+        """
+        Return the sums of phases and of observed weights of each cluster, both (k, d).
+        """
 
     def distances(self, C: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int64]:
-        """Exact squared distance of each row to the centroid of its label."""
+        """
+        Return the exact squared distance of each row to the centroid of its label, (n,).
+        """
 
 class DenseRows(Rows):
     """Rows with all their values."""
@@ -54,7 +58,7 @@ class DenseRows(Rows):
     def __init__(self, X: Annotated[NDArray, dict(shape=(None, None), device='cpu', writable=False)], scale: Scale, weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, is_stored: bool, threads: int, isa: str) -> None: ...
 
 class SparseRows(Rows):
-    """Rows of which the cells that are not zero are stored."""
+    """Rows whose nonzero cells are stored."""
 
     @overload
     def __init__(self, X: Annotated[NDArray, dict(shape=(None, None), device='cpu', writable=False)], scale: Scale, weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, threads: int, isa: str) -> None: ...
@@ -63,25 +67,29 @@ class SparseRows(Rows):
     def __init__(self, data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], d: int, scale: Scale, weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, threads: int, isa: str) -> None: ...
 
 class Run:
-    """One run over rows: labels, bounds and sums of the last pass."""
+    """A run over rows: labels, bounds and sums of the last pass."""
 
     def __init__(self, rows: Rows, k: int, skip: bool) -> None: ...
 
     def assign(self, C: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> int:
-        """Assign every row to a centroid; how many changed."""
+        """Assign every row to a centroid; return how many labels changed."""
 
     def centroids(self, rectified: bool, old: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int32]:
-        """Centroids of the sums, those given where they vanish."""
+        """
+        Return the centroids of the sums. If a sum is 0, return the value in old.
+        """
 
     def labels(self) -> NDArray[numpy.int32]: ...
 
     def totals(self) -> object:
-        """Sums of w f, (k, p)."""
+        """Return the sums of w f, (k, p)."""
 
     def mass(self) -> NDArray[numpy.int64]: ...
 
     def missing_mass(self) -> NDArray[numpy.int64]:
-        """Weight of the missing cells, (k, d); (0, d) where none is missing."""
+        """
+        Return the weight of the missing cells, (k, d), or (0, d) if none is missing.
+        """
 
     @property
     def loss(self) -> object: ...
@@ -112,11 +120,11 @@ class Run:
 
 def fit_starts(rows: Rows, starts: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], k: int, rectified: bool, skip: bool, max_iter: int, tol: float) -> tuple:
     """
-    The best fit of several starts: centroids, labels, n_iter, and of each pass loss, n_changed, n_relocated and seconds.
+    Return the best fit of several starts: centroids, labels, n_iter, and the loss, n_changed, n_relocated and seconds of each pass.
     """
 
 class SeedingPlan:
-    """How k-means++ draws its rows."""
+    """The numbers of draws of k-means++."""
 
     def __init__(self, k: int, candidates: int, batches: int, swap_candidates: int, patience: int) -> None: ...
 
@@ -125,26 +133,26 @@ class SeedingPlan:
 
 def fit_drawn_starts(rows: Rows, overall: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, words: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu', writable=False)], plan: SeedingPlan, rectified: bool, skip: bool, max_iter: int, tol: float) -> tuple:
     """
-    As fit_starts, from starts that k-means++ draws by these words, a row each.
+    As fit_starts, for k-means++ starts that these words draw, one row per start.
     """
 
 class BlockRun:
     """
-    One run over rows that come block by block; labels and bounds are the caller's.
+    A run over rows that are read in blocks. The caller stores their labels and bounds.
     """
 
     def __init__(self, scale: Scale, k: int, d: int, isa: str) -> None: ...
 
     def start_pass(self, C: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
-        """Begin a pass with these centroids; all blocks follow."""
+        """Start a pass with these centroids. Assign all blocks after this."""
 
     def assign_rows(self, X: Annotated[NDArray, dict(shape=(None, None), device='cpu', writable=False)], weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], upper: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], lower: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], threads: int) -> int:
         """
-        Assign the rows of a block, renew their labels and bounds; how many changed.
+        Assign the rows of a block and update their labels and bounds; return how many labels changed.
         """
 
     def assign_columns(self, columns: Sequence[Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)]], weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu')], upper: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], lower: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu')], threads: int) -> int:
-        """As assign_rows, of a block stored column by column."""
+        """As assign_rows, for a block that is stored by columns."""
 
     def totals(self) -> object: ...
 
@@ -156,60 +164,62 @@ class BlockRun:
     def loss(self) -> object: ...
 
     @property
-    def n_silent(self) -> int: ...
+    def n_uninformative(self) -> int: ...
 
     @property
     def n_passes(self) -> int: ...
 
 def row_phase_sums(X: Annotated[NDArray, dict(shape=(None, None), device='cpu', writable=False)], scale: Scale, weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int, threads: int, isa: str) -> tuple:
     """
-    Sums of phases of each cluster of a block, and observed weights; (k, d).
+    Return the sums of phases and of observed weights of each cluster of a block, both (k, d).
     """
 
 def column_phase_sums(columns: Sequence[Annotated[NDArray, dict(shape=(None,), order='C', device='cpu', writable=False)]], scale: Scale, weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], k: int, threads: int, isa: str) -> tuple:
-    """As row_phase_sums, of a block stored column by column."""
+    """As row_phase_sums, for a block that is stored by columns."""
 
 class Seeding:
-    """Starting centroids as they are chosen."""
+    """The starting centroids chosen so far."""
 
     def __init__(self, rows: Rows, overall: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)] | None) -> None: ...
 
     def sample(self, words: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> NDArray[numpy.int64]:
         """
-        Rows drawn by weight times distance to the nearest centroid, one a word.
+        Draw a row for each word, by weight times distance to the nearest centroid.
         """
 
     def add_rows(self, words: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
-        """Draw candidates and add the best, once for each row of words."""
+        """For each row of words, draw candidates and add the best one."""
 
     def swap_rows(self, words: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu', writable=False)], patience: int) -> None:
-        """Draw candidates and swap the best, row for row of words."""
+        """For each row of words, draw candidates and swap the best one."""
 
     def add_all(self, P: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
-        """Add all of these; from then on only the nearest centroid is known."""
+        """
+        Add all of these. After this, only the nearest centroid of each row is known.
+        """
 
     def add_drawn(self, words: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
-        """Add the row that each word draws; then as after add_all."""
+        """Add the row that each word draws. After this, as after add_all."""
 
     def nearest_masses(self) -> NDArray[numpy.int64]: ...
 
     def add_best(self, P: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
-        """Add the candidate that leaves the least loss."""
+        """Add the candidate with the smallest resulting loss."""
 
     def swap_best(self, P: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> bool:
         """
-        Swap a candidate for a centroid if that lowers the loss; whether it did.
+        Swap a candidate for a centroid if that lowers the loss; return whether it did.
         """
 
     def centroids(self) -> NDArray[numpy.int32]: ...
 
 def soft_pass(F: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], w: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, C: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], measure: str, gamma: float, rule: str, amount: float, h: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)] | None, threads: int, isa: str, with_V: bool) -> tuple:
     """
-    One pass: labels, totals, pull, mass, loss, V (None unless asked for) and mass_at_centroid.
+    Make one pass; return labels, totals, pull, mass, loss, V (None unless with_V) and mass_at_centroid.
     """
 
 def medians(F: Annotated[NDArray, dict(order='C', device='cpu', writable=False)], V: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], labels: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)] | None, order: Annotated[NDArray[numpy.int32], dict(order='C', device='cpu', writable=False)], C: Annotated[NDArray[numpy.float64], dict(order='C', device='cpu', writable=False)], threads: int) -> object:
-    """Weighted medians of each column and cluster, (k, p)."""
+    """Return the weighted medians of each column and cluster, (k, p)."""
 
 MOMENT_GRID: float = 16777216.0
 
@@ -219,7 +229,7 @@ FENCE_SIGMAS: float = 3.0
 
 NEAREST: float = 2.5
 
-MOST_DISTANT: float = 1000000.0
+MAX_DISTANCE: float = 1000000.0
 
 BIN: float = 0.5
 
@@ -237,9 +247,9 @@ RISE_OF_ALL: float = 0.0025
 
 GROUP_END: float = 0.25
 
-LEAST_GROUP: float = 0.01
+MIN_GROUP_SHARE: float = 0.01
 
-LEAST_CELLS: float = 4.0
+MIN_RISE_CELLS: float = 4.0
 
 WIDEST_SIGMA: float = 20.0
 
@@ -247,9 +257,9 @@ WIDEST: float = 120.0
 
 GROUP_SIGMAS: float = 3.0
 
-MOST_WIDENING: int = 20
+MAX_WIDENING: int = 20
 
-MOST_DISTANT_CATEGORY: float = 12.0
+MAX_CATEGORY_DISTANCE: float = 12.0
 
 FEW_VALUES: int = 8
 
@@ -281,9 +291,9 @@ RARE_UNITS: float = 2.0
 
 BOTH_SIDES: float = 0.05
 
-LEAST_WIDTH: float = 1e-150
+MIN_WIDTH: float = 1e-150
 
-MOST_INTERVALS: int = 8
+MAX_INTERVALS: int = 8
 
 BULK_SIGMAS: float = 4.0
 
@@ -299,73 +309,81 @@ REACHES: tuple = (0.0, 4.0, 12.0)
 
 @overload
 def place_columns(X: Annotated[NDArray, dict(shape=(None, None), device='cpu', writable=False)], numbers: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, row_weight: float, threads: int) -> NDArray[numpy.float64]:
-    """The robust scale's record of each column of these rows, (26, d)."""
+    """
+    Return the record of the robust scale of each column for these rows, (26, d).
+    """
 
 @overload
 def place_columns(data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n: int, weights: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, row_weight: float, threads: int) -> NDArray[numpy.float64]:
-    """The same of a table in CSC form."""
+    """The same for a table in CSC form."""
 
 @overload
 def cells_left_out_by_row(X: Annotated[NDArray, dict(shape=(None, None), device='cpu', writable=False)], numbers: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)] | None, low: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], high: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int) -> NDArray[numpy.int64]:
-    """How many cells of each row are in no interval, (n,)."""
+    """Return how many cells of each row are outside all intervals, (n,)."""
 
 @overload
 def cells_left_out_by_row(data: Annotated[NDArray[numpy.float64], dict(shape=(None,), order='C', device='cpu', writable=False)], indices: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], indptr: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], n: int, low: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], high: Annotated[NDArray[numpy.float64], dict(shape=(None, None), order='C', device='cpu', writable=False)], threads: int) -> NDArray[numpy.int64]:
-    """The same of a table in CSC form."""
+    """The same for a table in CSC form."""
 
 class ErrorBounds:
-    """The error bounds of exact passes, on rows of any coordinates."""
+    """The error bounds of exact passes, for rows with any coordinates."""
 
     EXACT_COLUMNS: int = 31
 
     @staticmethod
-    def has_way(way: str, isa: str, k: int) -> bool:
-        """Whether rows can be scored so."""
+    def supports_method(method: str, isa: str, k: int) -> bool:
+        """Return whether this scoring method is supported."""
 
     @staticmethod
-    def score_rows(G: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], missing: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], H: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], way: str, isa: str) -> tuple:
+    def score_rows(G: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], missing: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], H: Annotated[NDArray[numpy.int32], dict(shape=(None, None), order='C', device='cpu', writable=False)], method: str, isa: str) -> tuple:
         """
-        Scores of rows G (n, p) for centroids H (k, p), both centred and in grid units: scores, errors, winners, best, second, upper, lower, certain.
+        Score rows G (n, p) for centroids H (k, p), both centred and in grid units; return scores, errors, winners, best, second, upper, lower, certain.
         """
 
     @staticmethod
     def certify(norm2: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], error: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], best: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], second: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], isa: str) -> tuple:
-        """What two scores prove: upper, lower, certain."""
+        """Return upper, lower and certain, as proven by two scores."""
 
     @staticmethod
     def loosen_bounds(labels: Annotated[NDArray[numpy.int32], dict(shape=(None,), order='C', device='cpu', writable=False)], drift: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], upper: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], lower: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], isa: str) -> tuple:
-        """Bounds after the centroids moved by drift: upper, lower, open."""
+        """
+        Loosen the bounds by the drift of the centroids; return upper, lower, open.
+        """
 
     @staticmethod
     def near_bars(norm2: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], limit: Annotated[NDArray[numpy.int64], dict(shape=(None,), order='C', device='cpu', writable=False)], error: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float32]:
-        """What a centroid nearer than a squared distance scores at least."""
+        """
+        Return a lower bound on the score of a centroid below a squared distance.
+        """
 
     @staticmethod
     def quantized_errors(length: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], row_rest: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], largest_norm: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)], centroid_rest: Annotated[NDArray[numpy.float32], dict(shape=(None,), order='C', device='cpu', writable=False)]) -> NDArray[numpy.float32]:
-        """The error that 8 or 16 bits add to a score."""
+        """Return the error that 8 or 16 bits add to a score."""
 
     @staticmethod
     def float_above(x: float) -> float:
-        """A float32 that is at least x."""
+        """Return a float32 that is at least x."""
 
     @staticmethod
     def length_above(D: int) -> float:
-        """A float32 that is at least the root of D."""
+        """Return a float32 that is at least the root of D."""
 
     @staticmethod
     def length_below(D2: float) -> float:
-        """A float32 that is at most the root of D2."""
+        """Return a float32 that is at most the root of D2."""
 
     @staticmethod
     def is_beyond(own: float, limit: float, distance: float) -> bool:
         """
-        Whether a candidate so far from a row's own centroid is beyond the row's limit.
+        Return whether a candidate at this distance from a row's own centroid is farther from the row than the limit.
         """
 
     @staticmethod
     def candidate_bar(best: float, error: float) -> float:
-        """What a centroid that may win scores at least."""
+        """Return a lower bound on the score of a centroid that may win."""
 
     @staticmethod
     def ruled_out_score(bar: float, error: float) -> float:
-        """What stands for the float32 scores of centroids below the bar."""
+        """
+        Return an upper bound on the float32 scores of centroids below the bar.
+        """

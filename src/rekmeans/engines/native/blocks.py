@@ -1,6 +1,7 @@
-"""Rows of a stream in the compiled core.
+"""Rows of an out-of-core table in the compiled core.
 
-Labels and bounds are kept, and only rows whose label the bounds do not prove are mapped.
+A run keeps labels and bounds. After its first pass it maps only the rows whose labels the bounds
+do not prove.
 """
 
 from __future__ import annotations
@@ -19,17 +20,20 @@ from ..base import BaseRows
 from ..blocks import BlockRows, BlockRun
 from .core_module import _core, core_array, core_table, instruction_set
 from .exact import core_centroids, core_scale, fetch_sums, join_words
-from .options import FORMULAS, MOST_ROWS
+from .formulas import FORMULAS, MAX_ROWS
 
 if TYPE_CHECKING:
     from ...kernels.base import Kernel
 
-LABEL_AND_BOUNDS_BYTES = 12  # of a row: its label and two bounds
-STATE_SHARE = 2  # bounds are not kept if they take more than this part of the memory limit
+LABEL_AND_BOUNDS_BYTES = 12  # bytes for the label and the two bounds of a row
+STATE_SHARE = 2  # labels and bounds are kept if they fit into memory_limit / STATE_SHARE
 
 
 class NativeBlockRows(BlockRows):
-    """Rows that every pass reads again; it maps those whose label the bounds do not prove."""
+    """Rows that every pass reads again.
+
+    A pass maps only the rows whose labels the bounds do not prove.
+    """
 
     def __init__(
         self,
@@ -43,9 +47,9 @@ class NativeBlockRows(BlockRows):
 
     def start_run(self, model: Model) -> BlockRun:
         limit = self.table.memory_limit
-        has_room = limit is None or LABEL_AND_BOUNDS_BYTES * len(self) * STATE_SHARE <= limit
+        fits = limit is None or LABEL_AND_BOUNDS_BYTES * len(self) * STATE_SHARE <= limit
         is_exact = FORMULAS[model.kernel.formula].is_on_grid and model.assignment.is_hard
-        keeps_bounds = is_exact and has_room and len(self) <= MOST_ROWS
+        keeps_bounds = is_exact and fits and len(self) <= MAX_ROWS
         return NativeBlockRun(self, model) if keeps_bounds else BlockRun(self, model)
 
     def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
@@ -68,7 +72,7 @@ class NativeBlockRows(BlockRows):
 class NativeBlockRun(BlockRun):
     """A run whose first pass maps every row.
 
-    Later passes map the rows whose label the bounds do not prove, and update the sums.
+    Later passes map only the rows whose labels the bounds do not prove, and update the sums.
     """
 
     rows: NativeBlockRows
@@ -76,7 +80,7 @@ class NativeBlockRun(BlockRun):
     def __init__(self, rows: NativeBlockRows, model: Model) -> None:
         super().__init__(rows, model)
         self.upper, self.lower = np.empty((2, len(rows)), np.float32)
-        self.core: _core.BlockRun | None = None  # made by the first pass
+        self.core: _core.BlockRun | None = None  # created by the first pass
 
     def assign(self, C: Centroids) -> Assignment:
         if self.core is None:
@@ -86,7 +90,7 @@ class NativeBlockRun(BlockRun):
         self.core.start_pass(core_centroids(C))
         assign = partial(self._assign_block, self.core)
         n_changed = sum(self.rows.table.map_blocks(assign, self.rows.threads))
-        self.rows.n_uninformative_rows = self.core.n_silent
+        self.rows.n_uninformative_rows = self.core.n_uninformative
         self.n_passes = self.core.n_passes
         return Assignment(n_changed, fetch_sums(self.core))
 

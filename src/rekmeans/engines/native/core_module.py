@@ -1,7 +1,6 @@
-"""The compiled module, checked against the constants of Python; arrays as it takes them, and its
-versions of functions of `scales`, to the same bits.
+"""Access to the compiled module: constants, array conversion, compiled functions of `scales`.
 
-Arrays have one type, are contiguous and aligned; they are copied only if they are not.
+The module accepts only contiguous and aligned arrays of the right dtype. Other arrays are copied.
 """
 
 from __future__ import annotations
@@ -14,15 +13,15 @@ from numpy.typing import ArrayLike, DTypeLike
 from scipy import sparse
 
 from ..._grid import GRID, TURN, Array
-from ...kernels.euler import NARROW
+from ...kernels.euler import MAX_INT64_COLUMNS
 from ...kernels.laplace import AT_CENTROID
 from ...scales import Scale, far_groups, record, robust, sorted_columns, tied
 from ...scales.left_out import cells_left_out_by_row
 from ...scales.robust import place_columns
 from ...table import ColumnSummary, CompiledFunctions
-from ...threads import MOST_THREADS, count_threads
+from ...threads import MAX_THREADS, count_threads
 from . import _core
-from .options import MOST_ROWS
+from .formulas import MAX_ROWS
 
 __all__ = [
     "COMPILED_FUNCTIONS",
@@ -33,10 +32,10 @@ __all__ = [
     "instruction_set",
 ]
 
-# constants that only Python has: places in a record follow from its length
+# constants that the core does not export: the positions in a record follow from its length
 PYTHON_ONLY = {"MOMENT_ROWS", "LOW", "HIGH", "SHIFT", "UNIT", "LEFT_OUT"}
-NUMBERS = {"GRID": GRID, "TURN": TURN, "MOST_COLUMNS": NARROW, "AT_CENTROID": AT_CENTROID}
-LIMITS = {"MOST_ROWS": MOST_ROWS, "MOST_THREADS": MOST_THREADS}
+NUMBERS = {"GRID": GRID, "TURN": TURN, "MAX_COLUMNS": MAX_INT64_COLUMNS, "AT_CENTROID": AT_CENTROID}
+LIMITS = {"MAX_ROWS": MAX_ROWS, "MAX_THREADS": MAX_THREADS}
 EXPECTED = (
     NUMBERS
     | LIMITS
@@ -50,12 +49,12 @@ EXPECTED = (
 
 
 def check_constants(core: object) -> None:
-    """Raise ImportError for a core whose constants are not Python's."""
+    """Raise ImportError if a constant of the core differs from its value in Python."""
     different = [name for name, value in EXPECTED.items() if getattr(core, name, None) != value]
     if different:
         raise ImportError(
-            f"the compiled core has another {', '.join(different)}: it is of another version, "
-            f"build it anew."
+            f"The compiled core belongs to another version of rekmeans: it has different values "
+            f"of {', '.join(different)}. Reinstall rekmeans."
         )
 
 
@@ -63,20 +62,21 @@ check_constants(_core)
 
 
 def core_array(values: ArrayLike, dtype: DTypeLike) -> Array:
-    """Return an array of this type, contiguous and aligned; Dask may send unaligned arrays."""
+    """Return a contiguous and aligned array of this dtype. Dask may send unaligned arrays."""
     return np.require(values, dtype, ["C", "A"])
 
 
 def core_table(X: Array) -> Array:
-    """Return a dense table; copy it if its cells are unaligned or its strides are not multiples of
-    a cell.
+    """Return a dense table that the core can read, without a copy if possible.
+
+    The cells must be aligned, and the strides must be multiples of the cell size.
     """
-    is_on_grid = X.flags.aligned and not any(stride % X.itemsize for stride in X.strides)
-    return X if is_on_grid else np.array(X, order="C")
+    is_readable = X.flags.aligned and not any(stride % X.itemsize for stride in X.strides)
+    return X if is_readable else np.array(X, order="C")
 
 
 def core_cells(X: sparse.csr_array | sparse.csc_array) -> tuple[Array, Array, Array]:
-    """Return data, indices and indptr of a sparse table."""
+    """Return the data, indices and indptr of a sparse table, with the dtypes of the core."""
     return (
         core_array(X.data, np.float64),
         core_array(X.indices, np.int64),
@@ -96,7 +96,7 @@ def _count_left_out(summary: ColumnSummary, scale: Scale) -> Array:
 def _call_core(
     function: Callable[..., Array], summary: ColumnSummary, *arguments: Array | float | None
 ) -> Array:
-    """Call a function of the core with the rows of a summary, dense or by columns."""
+    """Call a function of the core with the rows of a summary, which are dense or in CSC form."""
     X = summary.rows.X
     threads = count_threads(summary.n_threads)
     if sparse.issparse(X):
@@ -111,5 +111,5 @@ COMPILED_FUNCTIONS: CompiledFunctions = {
 
 
 def instruction_set() -> str:
-    """Return the instruction set of REKMEANS_ISA; '' for the best of this machine."""
+    """Return the instruction set that REKMEANS_ISA names, or '' for the best of this machine."""
     return os.environ.get("REKMEANS_ISA", "")

@@ -1,4 +1,4 @@
-"""The native engine: which models and tables it supports."""
+"""The native engine: the models and tables that it supports."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, cast
 
 from ...centroids import mean, rectified
-from ...kernels.euler import NARROW
+from ...kernels.euler import MAX_INT64_COLUMNS
 from ...model import Model
 from ...table import CompiledFunctions, Table, TableFacts
 from ...threads import count_threads
-from ..base import BaseRows, Engine, refuse_device
-from ..blocks import refuse_blocks
-from .options import FORMULAS, MOST_ROWS, RULES
+from ..base import BaseRows, Engine, explain_host_only
+from ..blocks import explain_unsupported_blocks
+from .formulas import FORMULAS, MAX_ROWS, RULES
 
 if TYPE_CHECKING:
     from ...table import StreamTable
@@ -23,7 +23,7 @@ CORE = f"{__package__}._core"  # the compiled module
 
 
 class Native(Engine):
-    """Compiled C++, for kernels whose centroids are points or on circles."""
+    """The compiled engine, for kernels whose centroids are points or on circles."""
 
     name = "native"
 
@@ -31,7 +31,7 @@ class Native(Engine):
         return (
             ""
             if find_spec(CORE)
-            else "the compiled core: install a C++ compiler, then rekmeans again."
+            else "the compiled core: install a C++ compiler, then reinstall rekmeans."
         )
 
     def describe(self) -> str:
@@ -43,29 +43,31 @@ class Native(Engine):
         )
 
     def unsupported(self, stages: Sequence[Model], table: TableFacts) -> str:
-        if reason := refuse_device(table):
+        if reason := explain_host_only(table):
             return reason
-        if not self.is_home_of(table):
-            return "takes tables in memory or on disk only."
-        if table.is_in_memory and table.n_rows > MOST_ROWS:
+        if not self.is_default_for(table):
+            return "does not support Dask collections. Use engine='dask'."
+        if table.is_in_memory and table.n_rows > MAX_ROWS:
             return (
-                f"takes at most {MOST_ROWS} rows in memory, got {table.n_rows}: fit a part "
-                f"of them, or a file."
+                f"supports at most {MAX_ROWS} rows in memory, got {table.n_rows}. Fit a sample "
+                f"of the rows, or read them from a file."
             )
-        if not table.is_in_memory and (reason := refuse_blocks(stages)):
+        if not table.is_in_memory and (reason := explain_unsupported_blocks(stages)):
             return reason
         for model in stages:
             if model.kernel.formula not in FORMULAS:
                 name = model.kernel.name or type(model.kernel).__name__
-                return f"does not know the kernel {name!r}: use engine='reference'."
+                return f"does not support the kernel {name!r}. Use engine='reference'."
             if type(model.assignment) not in RULES:
                 name = type(model.assignment).__name__
-                return f"does not know the assignment rule {name}: use engine='reference'."
+                return f"does not support the assignment rule {name}. Use engine='reference'."
             if model.centroids not in (mean, rectified):
-                return "knows the centroid rules mean and rectified only: use engine='reference'."
-            if FORMULAS[model.kernel.formula].is_on_grid and table.n_columns > NARROW:
                 return (
-                    f"takes at most {NARROW} columns, got {table.n_columns}: use "
+                    "supports only the centroid rules mean and rectified. Use engine='reference'."
+                )
+            if FORMULAS[model.kernel.formula].is_on_grid and table.n_columns > MAX_INT64_COLUMNS:
+                return (
+                    f"supports at most {MAX_INT64_COLUMNS} columns, got {table.n_columns}. Use "
                     f"engine='reference'."
                 )
         return ""

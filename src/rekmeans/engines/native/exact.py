@@ -1,6 +1,6 @@
-"""Rows on circles in the compiled core, and the choice of their starting centroids.
+"""Exact passes over rows on circles in the compiled core, and their seeding.
 
-Float32 passes prove the nearest centroid; integers decide where they cannot.
+Float32 scores prove the nearest centroid of most rows. Integers decide the remaining rows.
 """
 
 from __future__ import annotations
@@ -27,18 +27,19 @@ from .float import FloatRun
 if TYPE_CHECKING:
     from ...kernels.base import Kernel
 
-ROWS_PER_BLOCK = 4096  # rows that NumPy maps at a time
-SEEDING_CALL_WORK = 1 << 30  # n d times the candidates of one call, so that Ctrl-C is checked often
-# n d k up to which a whole run is one call, because a pass takes about a millisecond
+ROWS_PER_BLOCK = 4096  # rows that `map_blocks` maps at a time
+# largest n * d * candidates of one seeding call, so that Python checks for Ctrl-C between calls
+SEEDING_CALL_WORK = 1 << 30
+# largest n * d * k for which a whole run is one call: a pass takes about a millisecond
 CALL_FIT_WORK = 1 << 25
-MAX_SHORT_FIT_WORK = 1 << 26  # n d k up to which short fits together take less than a second
+MAX_SHORT_FIT_WORK = 1 << 26  # largest n * d * k for which all short fits take less than a second
 ZERO_SAMPLE = 256  # rows in which zeros are counted
-# share of cells that are not zero up to which a dense table is kept in sparse form
+# largest share of nonzero cells for which a dense table is stored in sparse form
 SPARSE_SHARE = 0.25
-SPARSE_LEAST_CELLS = 1 << 12  # cells of the sample below which it does not matter
-SPARSE_CELL_BYTES = 16  # bytes such a cell takes: its column, a pair of 16 bits, two float32
-PART_ROWS = 1 << 16  # rows mapped at a time if they are not kept
-ROW_STATE_BYTES = 32  # bytes of a row besides its mapped copy
+MIN_SAMPLED_CELLS = 1 << 12  # tables with a smaller sample are stored as they are
+SPARSE_CELL_BYTES = 16  # bytes of a nonzero cell: its column, two 16-bit values, two float32 values
+PART_ROWS = 1 << 16  # rows mapped at a time if the mapped rows are not stored
+ROW_STATE_BYTES = 32  # bytes of a row in addition to its mapped copy
 
 
 class NativeRows(BaseRows):
@@ -88,7 +89,7 @@ class NativeRows(BaseRows):
     def float_parts(self) -> Iterator[tuple[Array, Array]]:
         """Yield mapped rows as float32 with NaN in missing cells, and their weights.
 
-        Rows that are kept come at once.
+        If the mapped rows are stored, all of them are one part.
         """
         for at in self._parts:
             F = self._all_floats if self._all_floats is not None else self._floats(at)
@@ -114,7 +115,10 @@ class NativeRows(BaseRows):
 
     @property
     def missing_cells_centroid(self) -> Array | None:
-        """The values of missing cells of rows that become centroids, (p,); None without any."""
+        """The values that replace missing cells if a row becomes a centroid, (p,).
+
+        None if no cell is missing.
+        """
         return None if self.core.is_complete else self._overall.f[0]
 
     def rows_as_centroids(self, numbers: Array) -> OnCircles:
@@ -128,7 +132,7 @@ class NativeRows(BaseRows):
         nowhere = np.zeros((1, 2 * self.d), np.int32)
         core.assign(nowhere)
         f = core.centroids(True, nowhere)
-        # a sum of 0 has no angle: it gets that of the middle of the scale
+        # A sum of 0 has no angle. Take the angle of the middle of the scale.
         if ((f[:, : self.d] | f[:, self.d :]) == 0).any():
             f = core.centroids(
                 True, core_centroids(self.kernel.from_points(self.kernel.scale.middle[None]))
@@ -163,9 +167,9 @@ class NativeRows(BaseRows):
 
 
 class CoreSums:
-    """The sums of a pass in the core: mass and loss are copied, `fetch` copies the rest.
+    """The sums of a pass in the core. Mass and loss are copied at once, the rest by `fetch`.
 
-    The core overwrites them in the next pass of the run.
+    The next pass of the run overwrites them.
     """
 
     def __init__(self, core: _core.Run) -> None:
@@ -175,25 +179,27 @@ class CoreSums:
         self.loss = cast(Loss, core.loss)
 
     def fetch(self) -> CircleSums:
-        """Return all sums as arrays of their own."""
+        """Copy all sums into arrays."""
         return fetch_sums(self.current_core())
 
     def current_core(self) -> _core.Run:
-        """Return the core's run; raise RuntimeError if it no longer has these sums."""
+        """Return the core's run, or raise RuntimeError if it no longer has these sums."""
         if self.core.n_passes != self.number:
-            raise RuntimeError("these sums are gone: fetch them before the next pass of their run.")
+            raise RuntimeError(
+                "A later pass has overwritten these sums. Call fetch() before the next pass."
+            )
         return self.core
 
 
 class NativeRun(Run):
-    """A run with its labels, bounds and sums in the core."""
+    """A run whose labels, bounds and sums are in the core."""
 
     def __init__(self, rows: NativeRows, model: Model) -> None:
         self.rows = rows
         self.model = model
         self.is_rectified = model.centroids is rectified
         self.n_passes = 0
-        self.core: _core.Run | None = None  # made by the first pass
+        self.core: _core.Run | None = None  # created by the first pass
 
     def assign(self, C: Centroids) -> Assignment:
         if self.core is None:
@@ -208,7 +214,7 @@ class NativeRun(Run):
         return OnCircles(sums.current_core().centroids(self.is_rectified, core_centroids(C)))
 
     def advance(self, state: State, stop: Stop, max_passes: int) -> State | None:
-        """Make all passes of a run in one call; None if single passes are long enough."""
+        """Make all passes of a run in one call if they are short; otherwise return None."""
         C = state.candidate
         work = self.rows.n * self.rows.d * len(C)
         if state.passes or max_passes <= stop.max_iter or work > CALL_FIT_WORK:
@@ -248,7 +254,7 @@ class NativeRun(Run):
 
 
 class NativeSeeding(Seeding):
-    """Starting centroids as they are chosen, with each row's two nearest kept in the core."""
+    """Seeding in the core, which keeps the two nearest centroids of each row."""
 
     def __init__(self, rows: NativeRows) -> None:
         self.rows = rows
@@ -291,7 +297,7 @@ class NativeSeeding(Seeding):
 
 
 def core_scale(kernel: Kernel) -> _core.Scale:
-    """Return the scale and the rates of a kernel on circles as the core takes them."""
+    """Return the scale and the rates of a kernel on circles as an object of the core."""
     scale = kernel.scale
     rates = cast(Euler, kernel).rates
     arrays = (scale.low, scale.high, scale.shift, rates, scale.period)
@@ -300,14 +306,14 @@ def core_scale(kernel: Kernel) -> _core.Scale:
 
 
 def core_centroids(C: Centroids) -> Array:
-    """Return centroids on circles as the core takes them, (k, p)."""
+    """Return the grid integers of centroids on circles, (k, p) int32."""
     return core_array(cast(OnCircles, C).f, np.int32)
 
 
 def _end_of_fit(f: Array, labels: Array, _: int, losses: list[int], *counts: Array) -> State:
-    """Return the state at the end of a fit in one call of the core.
+    """Return the final state of a fit that the core made in one call.
 
-    Counts are n_changed, n_relocated and seconds of each pass.
+    `counts` are the arrays n_changed, n_relocated and seconds, one entry for each pass.
     """
     passes = (
         Pass(*record) for record in zip(losses, *(count.tolist() for count in counts), strict=True)
@@ -316,11 +322,11 @@ def _end_of_fit(f: Array, labels: Array, _: int, losses: list[int], *counts: Arr
 
 
 def _is_mostly_zero(X: Array, memory_limit: int | None) -> bool:
-    """Return whether so few cells are not zero that only these are kept."""
+    """Return whether the table has so few nonzero cells that sparse storage is better."""
     sample = X[:: max(1, len(X) // ZERO_SAMPLE)]
-    filled = np.count_nonzero(sample) / sample.size
-    fits_in_memory = memory_limit is None or filled * X.size * SPARSE_CELL_BYTES <= memory_limit
-    return bool(sample.size >= SPARSE_LEAST_CELLS and filled <= SPARSE_SHARE and fits_in_memory)
+    share = np.count_nonzero(sample) / sample.size
+    fits_in_memory = memory_limit is None or share * X.size * SPARSE_CELL_BYTES <= memory_limit
+    return bool(sample.size >= MIN_SAMPLED_CELLS and share <= SPARSE_SHARE and fits_in_memory)
 
 
 def fetch_sums(core: _core.Run | _core.BlockRun) -> CircleSums:
@@ -334,9 +340,9 @@ def fetch_sums(core: _core.Run | _core.BlockRun) -> CircleSums:
 
 
 def join_words(sums: object) -> Array:
-    """Return 128-bit sums of the core as int64 if they fit, else as Python integers.
+    """Return 128-bit sums of the core as int64 if they fit, otherwise as Python integers.
 
-    The core returns one array, or high and low words.
+    The core returns one array if they fit, otherwise the high and the low words.
     """
     if isinstance(sums, np.ndarray):
         return sums

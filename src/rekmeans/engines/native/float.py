@@ -1,4 +1,4 @@
-"""Native passes with real weights: centroids that are points, or rows shared by several clusters.
+"""Native passes in floats, for centroids that are points and for soft assignments.
 
 Sums are added in a fixed order.
 """
@@ -24,45 +24,45 @@ from ...threads import count_threads
 from ..base import Run
 from ..reference import ReferenceRows
 from .core_module import _core, core_array, instruction_set
-from .options import FORMULAS, RULES
+from .formulas import FORMULAS, RULES
 
 if TYPE_CHECKING:
     from ...kernels.base import Kernel
 
-SORTED_CELLS = 1 << 16  # cells of the columns that one thread sorts at a time
+SORTED_CELLS = 1 << 16  # cells that one thread sorts at a time
 
 
 class FloatRows(Protocol):
-    """Rows that a FloatRun goes over."""
+    """The rows of a `FloatRun`."""
 
     threads: int
 
     def __len__(self) -> int: ...
 
     def float_parts(self) -> Iterator[tuple[Array, Array]]:
-        """Yield mapped rows with NaN in missing cells, and their weights."""
+        """Yield the mapped rows in parts, with NaN in missing cells, and their weights."""
 
 
 class SoftPass(NamedTuple):
-    """The result of a pass of the core over some rows."""
+    """The result of a pass of the core over a part of the rows."""
 
     labels: Array  # (n,)
     totals: Array  # (k, p)
     pull: Array  # (k, p)
     mass: Array  # (k,)
     loss: float
-    weights: Array | None  # the weight with which each row pulls, if medians are needed
+    weights: Array | None  # the pull of each row on its centroids, if medians are needed
     mass_at_centroid: Array  # (k,)
 
 
 class NativePoints(ReferenceRows):
-    """Rows whose centroids are points: NumPy scales them, the core makes the passes."""
+    """Rows whose centroids are points. NumPy scales the rows, the core runs the passes."""
 
     def __init__(
         self, kernel: Kernel, table: Table, cuts: Array | None = None, n_threads: int | None = None
     ) -> None:
         super().__init__(kernel, table, cuts)
-        self.F = core_array(self.F, self.F.dtype)  # otherwise the core copies it in every pass
+        self.F = core_array(self.F, self.F.dtype)  # once here, instead of in every pass
         self.threads = count_threads(n_threads)
 
     def place(self, table: Table) -> Self:
@@ -72,7 +72,7 @@ class NativePoints(ReferenceRows):
         return FloatRun(self, model)
 
     def float_parts(self) -> Iterator[tuple[Array, Array]]:
-        """Yield all rows and their weights at once."""
+        """Yield all rows and their weights as one part."""
         yield self.F, self.w
 
     def label(self, model: Model, C: Centroids) -> Array:
@@ -84,7 +84,7 @@ class NativePoints(ReferenceRows):
 
     @cached_property
     def order(self) -> Array:
-        """The rows of each column in ascending order, NaN last, (d, n)."""
+        """The row numbers that sort each column, NaN last, (d, n)."""
         n, d = self.F.shape
         size = max(1, SORTED_CELLS // n)
         blocks = [self.F[:, at : at + size].T for at in range(0, d, size)]
@@ -99,7 +99,7 @@ class NativePoints(ReferenceRows):
 
 
 class FloatRun(Run):
-    """A run with real weights: the core computes the sums, the kernel the next centroids."""
+    """A run in floats: the core computes the sums, and the kernel computes the next centroids."""
 
     def __init__(self, rows: FloatRows, model: Model) -> None:
         self.rows = rows
@@ -111,7 +111,7 @@ class FloatRun(Run):
         self.measure = self.formula.measure, getattr(model.kernel, "gamma", 1.0)
         self.unit = GRID if self.formula.is_on_grid else 1
         self.has_medians = "medians" in model.kernel.statistics
-        # with which the rows pulled in the last pass, if medians are needed
+        # the pull of the rows on their centroids in the last pass, if medians are needed
         self.weights: Array | None = None
 
     def assign(self, C: Centroids) -> Assignment:
@@ -133,7 +133,7 @@ class FloatRun(Run):
         return Assignment(n_changed, reduce(add, (self._sums(part) for part in parts)))
 
     def _sums(self, part: SoftPass) -> Sums:
-        """Return the sums of the core as the kernel's own record."""
+        """Return the sums of the core as the record of the kernel."""
         if self.formula.is_on_grid:
             half = part.pull.shape[1] // 2
             return CircleSums(
@@ -151,7 +151,7 @@ class FloatRun(Run):
     def update(self, sums: PassSums, C: Centroids) -> Centroids:
         if self.weights is None:
             return self.model.update(sums, C)
-        rows = cast(NativePoints, self.rows)  # kernels with medians have points
+        rows = cast(NativePoints, self.rows)  # only kernels on points use medians
         hard = self.last if self.weights.ndim == 1 else None
         medians = _core.medians(
             rows.F, self.weights, hard, rows.order, self._places(C), rows.threads

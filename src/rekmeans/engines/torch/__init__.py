@@ -1,4 +1,4 @@
-"""The torch engine: rows on a GPU or another device of torch, which is loaded only on request."""
+"""The torch engine: rows on a GPU or another torch device. torch is imported only when needed."""
 
 from .engine import Torch, host_values
 

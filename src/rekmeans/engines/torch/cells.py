@@ -1,9 +1,9 @@
-"""The cells of a table on a device, block by block, and their map to phases and grid integers.
+"""The cells of a table on a device, in blocks, and the map from cells to phases and grid integers.
 
 t = fmod((x - shift) rate, 2) in float64, then cos(pi t) and sin(pi t), correctly rounded to 2^-23.
-Every operation is a single operation of torch that rounds by itself, so that no multiplication and
-addition are fused. The few values near a rounding tie are decided on the host, by the integers that
-decide them for the reference engine.
+Each arithmetic operation is a separate torch operation, so that multiplications and additions are
+never fused. The few values near a rounding tie are decided on the host with exact integers, as in
+the reference engine.
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ from .launches import current_device
 from .placement import check_row_count
 from .table import TorchTable
 
-# cells of a block in float64: on the host near the cache, 256 MB elsewhere
-HOST_CELLS = 1 << 21
-DEVICE_CELLS = 1 << 25
-KEPT_CELLS_SHARE = 0.1  # of a GPU's free memory that cells may take beside the mapped rows
+HOST_CELLS = 1 << 21  # cells of a block on the host: 16 MB in float64, about the size of a cache
+DEVICE_CELLS = 1 << 25  # cells of a block on a device: 256 MB in float64
+KEPT_CELLS_SHARE = 0.1  # share of a GPU's free memory for cells, in addition to the mapped rows
 
 
 class DeviceCells(ABC):
-    """The cells of a table as tensors on a device, in blocks of a bounded size, and their map."""
+    """The cells of a table as tensors on a device, in blocks of bounded size, and their map."""
 
     def __init__(self, kernel: Kernel, table: Table, device: torch.device) -> None:
         check_row_count(table)
@@ -43,27 +42,27 @@ class DeviceCells(ABC):
 
     @abstractmethod
     def read(self, at: slice) -> torch.Tensor:
-        """Return the cells (m, d) of some rows where the table is."""
+        """Return the cells (m, d) of these rows, on the device of the table."""
 
     @abstractmethod
     def blocks(self) -> Iterator[tuple[slice, torch.Tensor]]:
-        """Yield all rows in order: their slice, and their cells (m, d) on the device."""
+        """Yield the slice and the cells (m, d) on the device of each block, in order."""
 
     @abstractmethod
     def weights(self) -> torch.Tensor | None:
-        """Return the weights of the table, float64 (n,), on the device; None if all are equal."""
+        """Return the weights of the table (n,), float64 on the device; None if all are equal."""
 
     @abstractmethod
     def to_input_type(self, labels: torch.Tensor) -> Array:
-        """Return labels where the table is: a tensor for a tensor, else a NumPy array."""
+        """Return labels as a tensor on the device of X if X is a tensor, or as a NumPy array."""
 
     def slices(self, k: int = 1) -> Iterator[slice]:
-        """Yield all rows in order, in blocks with a bounded number of cells and distances to k."""
+        """Yield slices of rows that limit the number of cells and of distances to k centroids."""
         size = max(1, self.max_cells // max(2 * self.d, k))
         return (slice(at, min(at + size, self.n)) for at in range(0, self.n, size))
 
     def upload(self, values: Array) -> torch.Tensor:
-        """Return an array of the host on the device."""
+        """Copy a NumPy array to the device."""
         return torch.from_numpy(_writeable(values)).to(self.device)
 
     def upload_numbers(self, numbers: Array | torch.Tensor) -> torch.Tensor:
@@ -71,7 +70,7 @@ class DeviceCells(ABC):
         return torch.as_tensor(numbers, device=self.device).to(torch.int64)
 
     def map_spread_rows(self, count: int) -> torch.Tensor:
-        """Return about `count` mapped rows, spread over the table."""
+        """Return about `count` mapped rows, spread evenly over the table."""
         cells = self.read(slice(0, self.n, max(1, self.n // count)))
         return self.map.embed(cells.to(self.device))[0]
 
@@ -100,7 +99,7 @@ class TensorCells(DeviceCells):
 class HostCells(DeviceCells):
     """The cells of a table on the host, copied to the device.
 
-    They are kept there for the pre-images if they take little of its memory.
+    If they need little of its memory, they stay there for the pre-images.
     """
 
     def __init__(self, kernel: Kernel, table: Table, device: torch.device) -> None:
@@ -116,13 +115,13 @@ class HostCells(DeviceCells):
 
     def _upload_all(self) -> Iterator[tuple[slice, torch.Tensor]]:
         kept = []
-        room = (
+        max_bytes = (
             KEPT_CELLS_SHARE * torch.cuda.mem_get_info(self.device)[0]
             if self.device.type == "cuda"
             else 0
         )
         for at, cells in upload_blocks(self.read, self.slices(), self.device):
-            if self.n * self.d * cells.element_size() <= room:
+            if self.n * self.d * cells.element_size() <= max_bytes:
                 kept.append((at, cells))
             yield at, cells
         self._kept = kept
@@ -136,14 +135,14 @@ class HostCells(DeviceCells):
 
 
 def cells_on_device(kernel: Kernel, table: Table, device: torch.device) -> DeviceCells:
-    """Return the cells of a table, a tensor or not, on a device."""
+    """Return the cells of any table on a device."""
     if isinstance(table, TorchTable):
         return TensorCells(kernel, table, device)
     return HostCells(kernel, table, device)
 
 
 def count_uninformative(w: torch.Tensor, given: torch.Tensor | None) -> int:
-    """Count the rows with a weight in the table, `given`, and a weight w of 0 in the sums."""
+    """Count the rows of positive weight in the table (`given`) but of weight w = 0 in the sums."""
     is_uninformative = w == 0 if given is None else (w == 0) & (given > 0)
     return int(is_uninformative.sum())
 
@@ -151,9 +150,9 @@ def count_uninformative(w: torch.Tensor, given: torch.Tensor | None) -> int:
 def upload_blocks(
     read: Callable[[slice], torch.Tensor], blocks: Iterator[slice], device: torch.device
 ) -> Iterator[tuple[slice, torch.Tensor]]:
-    """Yield blocks of cells of the host on a device.
+    """Copy blocks of cells from the host to a device, and yield them in order.
 
-    The next block is copied to a GPU while the last one is computed on.
+    The next block is copied to a GPU while the GPU computes on the current one.
     """
     if device.type != "cuda":
         yield from ((at, read(at).to(device)) for at in blocks)
@@ -162,8 +161,8 @@ def upload_blocks(
 
     def send() -> Iterator[tuple[slice, torch.Tensor, torch.cuda.Event]]:
         for at in blocks:
-            with current_device(device):  # this thread has a current device of its own
-                # its memory is used again once the copy has ended
+            with current_device(device):  # the current device is set for each thread separately
+                # torch reuses this memory after the copy has finished
                 pinned = read(at).contiguous().pin_memory()
                 with torch.cuda.stream(stream):
                     cells = pinned.to(device, non_blocking=True)
@@ -179,7 +178,7 @@ def upload_blocks(
 
 
 def _writeable(values: Array) -> Array:
-    """Return an array that torch takes, without a copy if possible."""
+    """Return an array that torch accepts, without a copy if possible."""
     is_plain = (
         values.flags.writeable
         and values.dtype.isnative
@@ -189,7 +188,7 @@ def _writeable(values: Array) -> Array:
 
 
 class PhaseMap:
-    """The columns of a kernel's scale on a device."""
+    """The map of a kernel's scale on a device."""
 
     def __init__(self, kernel: Kernel, device: torch.device) -> None:
         scale = kernel.scale
@@ -208,9 +207,9 @@ class PhaseMap:
         self.period = upload(scale.period[scale.period > 0])
 
     def coordinates(self, X: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Return the kernel's coordinates (m, d) of cells (m, d), and which rows are informative.
+        """Return the kernel's coordinates (m, d) of cells (m, d), and a mask of informative rows.
 
-        Missing coordinates are NaN. The mask is None if all rows are informative.
+        Missing coordinates are NaN. The mask (m,) is None if all rows are informative.
         """
         X = X.to(torch.float64)
         steps, informative = self._steps(X)
@@ -219,7 +218,7 @@ class PhaseMap:
         return (steps * self.factor if self.is_euler else steps / self.factor), informative
 
     def _steps(self, X: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Return x - shift of the interval that contains x, and which rows are informative."""
+        """Return x minus the shift of its interval, and a mask of the informative rows."""
         if self.beyond == "wrap":
             return X - self.shift[0], None
         values, shift = self._nearest_ends(X)
@@ -233,9 +232,9 @@ class PhaseMap:
         return steps.masked_fill_(~(inside | ~informative[:, None]), torch.nan), informative
 
     def _nearest_ends(self, X: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Return each cell moved into the nearest kept interval, and the shift of that interval.
+        """Clip each cell to the nearest kept interval; return it with the shift of that interval.
 
-        Of several nearest intervals it is the first.
+        If several intervals are equally near, take the first.
         """
         values = _clip_cells(X, self.low[0], self.high[0])
         shift = self.shift[0]
@@ -246,24 +245,24 @@ class PhaseMap:
         for low, high, other in zip(self.low[1:], self.high[1:], self.shift[1:], strict=True):
             ends = _clip_cells(X, low, high)
             distance = (ends - X).abs()
-            closer = distance < gap  # never where a column has no such interval
+            closer = distance < gap  # False if the column does not have this interval
             values, gap = torch.where(closer, ends, values), torch.where(closer, distance, gap)
             shift = torch.where(closer, other, shift)
         return values, shift
 
     def embed(self, X: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """Return the mapped rows of cells (m, d), and which rows are informative.
+        """Return the mapped rows of cells (m, d), and a mask of informative rows.
 
-        Mapped rows are grid integers (m, 2d) of an exact kernel, else coordinates (m, d).
+        Mapped rows are grid integers (m, 2d) for an exact kernel, otherwise coordinates (m, d).
         """
         coordinates, informative = self.coordinates(X)
         return (grid_of_phases(coordinates) if self.is_euler else coordinates), informative
 
 
 def grid_of_phases(phases: torch.Tensor) -> torch.Tensor:
-    """Return [cos | sin] of phases (m, d) in half-turns on the grid, (m, 2d) int32.
+    """Return the grid integers [cos | sin] of phases (m, d) in half-turns, (m, 2d) int32.
 
-    Missing phases give (0, 0).
+    A missing phase gives (0, 0).
     """
     t = torch.fmod(phases, 2.0)
     missing = torch.isnan(t)
@@ -280,7 +279,7 @@ def grid_of_phases(phases: torch.Tensor) -> torch.Tensor:
 
 
 def _nearest_grid_integers(values: torch.Tensor, r: torch.Tensor) -> torch.Tensor:
-    """Return the grid integers nearest to cosines and sines (2, m, d) of pi r."""
+    """Return the nearest grid integers of the cosines and sines (2, m, d) of pi r."""
     scaled = values * GRID
     near = torch.round(scaled)
     doubtful = torch.nonzero((scaled - near).abs_() > 0.5 - DOUBT)  # (few, 3)
@@ -297,5 +296,5 @@ def _nearest_grid_integers(values: torch.Tensor, r: torch.Tensor) -> torch.Tenso
 
 
 def _clip_cells(X: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.Tensor:
-    """Return cells (m, d) moved inside [low, high] (d,); NaN if missing or without an interval."""
+    """Clip cells (m, d) to [low, high] (d,). Cells are NaN if they or the bounds are NaN."""
     return torch.minimum(torch.maximum(X, low), high)

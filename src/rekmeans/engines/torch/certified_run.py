@@ -1,4 +1,4 @@
-"""A run on a GPU: many passes a call, each certified, and none that waits for the host."""
+"""A run on a GPU that launches many certified passes in one call."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ...model import Assignment, Centroids, Model, Pass, PassSums, State, Stop
 from ...table import Table
 from ..base import Run
 from .mapped_rows import MappedRows, PackedRows
-from .passes import FALLS, MAX_LOGGED, RELOCATES, REPEATS, STALLS, Record, RunPass, make_pass
+from .passes import FALLS, MAX_LOGGED, RELOCATES, REPEATS, STALLS, DevicePass, Record, make_pass
 from .placement import explain_lack_of_memory
 
 
 class DeviceSums:
-    """The sums of a pass on the device: mass and loss are read at once, `fetch` brings the rest."""
+    """The sums of a pass on the device. `fetch` copies all of them to the host."""
 
-    def __init__(self, passes: RunPass, loss: int, number: int) -> None:
+    def __init__(self, passes: DevicePass, loss: int, number: int) -> None:
         self.passes = passes
         self.loss = loss
         self.number = number
@@ -32,7 +32,7 @@ class DeviceSums:
         return self.passes.mass().cpu().numpy()
 
     def fetch(self) -> CircleSums:
-        """Return all sums as arrays of their own."""
+        """Copy all sums to the host."""
         passes = self.passes
         d = passes.rows.d
         S = passes.sums().cpu().numpy()  # (planes, k, P)
@@ -46,7 +46,7 @@ class DeviceSums:
 
 
 class CertifiedRun(Run):
-    """A run whose labels, bounds and sums are kept on the GPU."""
+    """A run whose labels, bounds and sums stay on the GPU."""
 
     def __init__(
         self, rows: MappedRows, model: Model, table: Table, use_bounds: bool = True
@@ -55,9 +55,9 @@ class CertifiedRun(Run):
         self.model = model
         self.table = table
         self.use_bounds = use_bounds
-        self.passes: RunPass | None = None
+        self.passes: DevicePass | None = None
         self.n_passes = 0
-        self.candidate: Centroids | None = None  # the centroids on the GPU for its next pass
+        self.candidate: Centroids | None = None  # the centroids on the GPU for the next pass
 
     def assign(self, C: Centroids) -> Assignment:
         passes = self._upload_centroids(C)
@@ -71,40 +71,42 @@ class CertifiedRun(Run):
         if not isinstance(sums, DeviceSums):
             return self.model.update(sums, C)
         if sums.passes is not self.passes or sums.number != self.n_passes:
-            raise RuntimeError("these sums are gone: fetch them before the next pass of their run.")
+            raise RuntimeError(
+                "A later pass has overwritten these sums. Call fetch() before the next pass."
+            )
         self.candidate = self._fetch(0)
         return self.candidate
 
     def advance(self, state: State, stop: Stop, max_passes: int) -> State | None:
-        """Make passes up to the end of the run, or to one that leaves a cluster empty.
+        """Make passes until the run ends or a pass leaves a cluster empty.
 
-        None if only the closing pass is left, which does not move the centroids.
+        Return None if only the last pass is left, which does not move the centroids.
         """
         n_left = min(max_passes, stop.max_iter - len(state.passes))
         if n_left <= 0:
             return None
         passes = self._upload_centroids(state.candidate)
         passes.expect_loss_below(int(state.loss) - passes.total_square if state.passes else None)
-        at_once = passes.first_count
+        batch_size = passes.first_batch_size
         verdict = FALLS
         made = list(state.passes)
         while verdict == FALLS and n_left > 0:
-            count = 1 if stop.tol > 0 else min(at_once, n_left)
+            count = 1 if stop.tol > 0 else min(batch_size, n_left)
             started = perf_counter()
             records = passes.run(count)
             seconds = (perf_counter() - started) / len(records)
             verdict = records[-1].verdict
-            at_once = min(2 * at_once, MAX_LOGGED)
+            batch_size = min(2 * batch_size, MAX_LOGGED)
             n_left = n_left - len(records)
             kept = records[:-1] if verdict == STALLS else records
             made += [Pass(self._loss(record), record.n_changed, 0, seconds) for record in kept]
             self.n_passes += len(records)
-            if verdict == FALLS and _fell_little(made, stop.tol):
+            if verdict == FALLS and _has_converged(made, stop.tol):
                 verdict = REPEATS
         return self._state_after(state, made, verdict)
 
     def _state_after(self, state: State, made: list[Pass], verdict: int) -> State:
-        """Return the state of the run after the passes made, the last of which got this verdict."""
+        """Return the state of the run after these passes, given the verdict on the last one."""
         if verdict == STALLS and len(made) == len(state.passes):
             return replace(state, is_done=True)
         C = self._fetch(2 if verdict == STALLS else 1)
@@ -124,13 +126,13 @@ class CertifiedRun(Run):
         return self.rows.cells.to_input_type(self._passes.labels_of_rows())
 
     @property
-    def _passes(self) -> RunPass:
+    def _passes(self) -> DevicePass:
         if self.passes is None:
-            raise RuntimeError("a run has labels after its first pass.")
+            raise RuntimeError("This run has no labels yet. Call assign() first.")
         return self.passes
 
-    def _upload_centroids(self, C: Centroids) -> RunPass:
-        """Return the passes of this run, with these centroids for the next one."""
+    def _upload_centroids(self, C: Centroids) -> DevicePass:
+        """Return the passes of this run after setting the centroids of the next pass."""
         if self.passes is None:
             key = (len(C), self.model.centroids is rectified, self.use_bounds)
             spare = self.rows.spare_passes.pop(key, None)
@@ -140,12 +142,12 @@ class CertifiedRun(Run):
                 store = cast(PackedRows, self.rows.store)
                 self.passes = spare or make_pass(store, self.rows.w, *key)
         if C is not self.candidate:
-            self.passes.give(self.rows.upload(C))
+            self.passes.set_centroids(self.rows.upload(C))
             self.candidate = C
         return self.passes
 
     def __del__(self) -> None:
-        """Keep the buffers and graphs of an ended run for the next one."""
+        """Keep the buffers and graphs of this run for a later run."""
         if self.passes is not None:
             key = (self.passes.k, self.passes.is_rectified, self.use_bounds)
             self.rows.spare_passes[key] = self.passes
@@ -157,8 +159,8 @@ class CertifiedRun(Run):
         return OnCircles(self._passes.centroids(back).cpu().numpy())
 
 
-def _fell_little(made: list[Pass], tol: float) -> bool:
-    """Return whether the last pass lowered the objective by at most a share tol of it."""
+def _has_converged(made: list[Pass], tol: float) -> bool:
+    """Return whether the last pass lowered the objective by at most the relative tolerance."""
     if tol <= 0 or len(made) < 2:
         return False
     return float(made[-2].loss - made[-1].loss) / float(made[-2].loss) <= tol

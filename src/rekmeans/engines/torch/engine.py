@@ -1,7 +1,7 @@
-"""The torch engine: which input it reads, and which fits it serves.
+"""The torch engine: the input that it reads and the fits that it supports.
 
-It serves hard assignment by the Euler, linear and RBF kernels. torch is loaded only when rows are
-placed or a tensor is read.
+It supports hard assignment with the Euler, linear and RBF kernels. torch is imported only when a
+tensor is read or rows are placed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from ..._grid import Array
 from ...assignment import Hard
 from ...centroids import mean, rectified
-from ...kernels.euler import NARROW, Euler
+from ...kernels.euler import MAX_INT64_COLUMNS, Euler
 from ...kernels.points import RBF, Linear
 from ...model import Model
 from ...table import CompiledFunctions, Table, TableFacts
@@ -23,12 +23,12 @@ from ...table.refusals import is_device_array
 from ..base import BaseRows, Engine, TableReader
 from ..native import Native
 
-SERVED_FORMULAS = (Euler.formula, Linear.formula, RBF.formula)
-SERVED_BEYOND = ("ignore", "clip", "wrap")  # rules for values out of range that PhaseMap has
+SUPPORTED_FORMULAS = (Euler.formula, Linear.formula, RBF.formula)
+SUPPORTED_BEYOND = ("ignore", "clip", "wrap")  # rules for out-of-range values in PhaseMap
 
 
 class Torch(Engine):
-    """Tensors on a CUDA device or another of torch's, on the processor if there is none."""
+    """The engine for CUDA and other torch devices. Without any, it uses the CPU."""
 
     name = "torch"
 
@@ -40,7 +40,7 @@ class Torch(Engine):
 
         return describe_device()
 
-    def is_home_of(self, table: TableFacts) -> bool:
+    def is_default_for(self, table: TableFacts) -> bool:
         return not table.is_on_host
 
     def reader(self, X: object) -> TableReader | None:
@@ -48,42 +48,42 @@ class Torch(Engine):
 
     def unsupported(self, stages: Sequence[Model], table: TableFacts) -> str:
         if table.is_partitioned:
-            return "takes no collection of Dask's: use engine='dask'."
+            return "does not support Dask collections. Use engine='dask'."
         if not table.is_on_host:
-            # torch is loaded, as the table is a tensor
+            # The table is a tensor, so torch is already imported.
             from .placement import explain_unsupported_device
 
             if reason := explain_unsupported_device(table):
                 return reason
-        other = "use engine='native'" if table.is_on_host else "pass X.cpu()"
+        fix = "Use engine='native'" if table.is_on_host else "Pass X.cpu()"
         for model in stages:
             kernel = model.kernel
-            if kernel.formula not in SERVED_FORMULAS:
-                return (
-                    f"does not know the kernel {kernel.name or type(kernel).__name__!r}: {other}."
-                )
-            if kernel.beyond not in SERVED_BEYOND:
-                return f"does not know beyond={kernel.beyond!r}: {other}."
+            if kernel.formula not in SUPPORTED_FORMULAS:
+                name = kernel.name or type(kernel).__name__
+                return f"does not support the kernel {name!r}. {fix}."
+            if kernel.beyond not in SUPPORTED_BEYOND:
+                return f"does not support beyond={kernel.beyond!r}. {fix}."
             if type(model.assignment) is not Hard:
-                return (
-                    f"knows hard assignment only, not {type(model.assignment).__name__}: {other}."
-                )
+                name = type(model.assignment).__name__
+                return f"supports only hard assignment, got {name}. {fix}."
             if model.centroids not in (mean, rectified):
-                return "knows the centroid rules mean and rectified only: use engine='reference'."
-            if kernel.formula == Euler.formula and table.n_columns > NARROW:
                 return (
-                    f"takes at most {NARROW} columns, got {table.n_columns}: use "
+                    "supports only the centroid rules mean and rectified. Use engine='reference'."
+                )
+            if kernel.formula == Euler.formula and table.n_columns > MAX_INT64_COLUMNS:
+                return (
+                    f"supports at most {MAX_INT64_COLUMNS} columns, got {table.n_columns}. Use "
                     f"engine='reference'."
                 )
             if not table.is_in_memory and kernel.formula != Euler.formula:
                 return (
-                    "takes an X that is not in memory for the Euler kernel only: pass a "
-                    "table that is."
+                    "supports out-of-core tables only for the Euler kernel. Pass a table that "
+                    "is in memory."
                 )
         return ""
 
     def compiled_functions(self) -> CompiledFunctions:
-        """Return those of the native engine: rows of summaries are brought to the host."""
+        """Return the functions of the native engine. Summaries are computed on the host."""
         native = Native()
         return {} if native.missing() else native.compiled_functions()
 
@@ -100,7 +100,7 @@ class Torch(Engine):
 
 
 def is_tensor(X: object) -> bool:
-    """Return whether X is a tensor of torch; nothing is one if torch is not imported."""
+    """Return whether X is a torch tensor, without importing torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(X, torch.Tensor)
 
@@ -120,7 +120,8 @@ def read_device_array(
     """
     if not find_spec("torch"):
         raise ImportError(
-            f"X is a {type(X).__name__} on a GPU, which needs torch: pip install 'rekmeans[gpu]'."
+            f"X is a {type(X).__name__} on a GPU, which needs torch. Run: pip install "
+            f"'rekmeans[gpu]'."
         )
     from .table import read_torch_table
 
@@ -137,9 +138,9 @@ def read_device_array(
 
 
 def host_values(values: object) -> Array:
-    """Return values of rows, such as labels, as a NumPy array.
+    """Return an array with one value for each row, such as labels, as a NumPy array.
 
-    Tensors and CuPy's arrays are copied to the host.
+    Tensors and CuPy arrays are copied to the host.
     """
     if is_tensor(values):
         return np.asarray(values.detach().cpu())  # type: ignore[attr-defined]

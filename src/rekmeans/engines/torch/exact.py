@@ -1,7 +1,7 @@
 """Exact arithmetic on a device: distances of grid rows, weighted sums of integers, running sums.
 
-|f - m|^2 takes two float64 products of 12-bit halves, as in the reference engine. Integers are
-split into limbs whose sums stay inside 64 bits, and joined on the host.
+|f - m|^2 uses two float64 products of 12-bit halves, as in the reference engine. Integers are split
+into limbs whose sums fit into 64 bits. The host joins the limbs.
 """
 
 from __future__ import annotations
@@ -15,23 +15,21 @@ import torch
 from ..._grid import Array
 from ...kernels.euler import LOW_BITS
 
-# bits of a grid value, of |f - m|^2, of an observed cell
-GRID_BITS = 24
-LOSS_BITS = 63
-COUNT_BITS = 1
-SQUARE_BITS = 24  # bits of |m|^2 of a cell added up at a time
+GRID_BITS = 24  # bits of a grid value
+LOSS_BITS = 63  # bits of |f - m|^2
+COUNT_BITS = 1  # bits of the mask of an observed cell
+SQUARE_BITS = 24  # bits of |m|^2 of a column that are added at a time
 WORD = 62  # bits of a sum, without its sign
-MIN_LIMB = 11  # bits of a weight multiplied at a time, at least
-# limbs of running sums
-HALF = 32
+MIN_LIMB = 11  # smallest number of bits of a weight that are multiplied at a time
+HALF = 32  # bits of a limb of a running sum
 HALF_MASK = (1 << 32) - 1
-FAN = 128  # entries of a running sum compared at once in a search
+FAN = 128  # number of entries of a running sum that a search compares at once
 
-ShiftedSums = list[tuple[int, torch.Tensor]]  # their sum, each times 2 to the power of its shift
+ShiftedSums = list[tuple[int, torch.Tensor]]  # the sum of values * 2^shift over all (shift, values)
 
 
 def exact_distances(F: torch.Tensor, C: torch.Tensor, is_complete: bool) -> torch.Tensor:
-    """Return |f - m|^2 over the coordinates each row observes, (m, k) int64.
+    """Return |f - m|^2 over the observed coordinates of each row, (m, k) int64.
 
     F are grid rows (m, 2d), C centroids (k, 2d).
     """
@@ -39,7 +37,7 @@ def exact_distances(F: torch.Tensor, C: torch.Tensor, is_complete: bool) -> torc
     C64 = C.to(torch.int64)
     high = (C64 + (1 << (LOW_BITS - 1))) >> LOW_BITS
     low = C64 - (high << LOW_BITS)
-    dots = (F64 @ high.T.to(torch.float64)).to(torch.int64) << LOW_BITS  # exact: below 2^53 in all
+    dots = (F64 @ high.T.to(torch.float64)).to(torch.int64) << LOW_BITS  # exact: sums below 2^53
     dots += (F64 @ low.T.to(torch.float64)).to(torch.int64)
     return row_lengths(F)[:, None] - 2 * dots + observed_lengths(F, C64, is_complete)
 
@@ -51,7 +49,7 @@ def row_lengths(F: torch.Tensor) -> torch.Tensor:
 
 
 def observed_lengths(F: torch.Tensor, C: torch.Tensor, is_complete: bool) -> torch.Tensor:
-    """Return |m|^2 over the coordinates each row observes: (k,), or (m, k) if cells are missing."""
+    """Return |m|^2 over the observed coordinates: (k,), or (m, k) if cells are missing."""
     d = C.shape[1] // 2
     squares = C[:, :d] ** 2 + C[:, d:] ** 2  # (k, d)
     if is_complete:
@@ -64,30 +62,31 @@ def observed_lengths(F: torch.Tensor, C: torch.Tensor, is_complete: bool) -> tor
 
 
 def observed_mask(F: torch.Tensor) -> torch.Tensor:
-    """Return which cells are not missing, (m, d)."""
+    """Return a mask of the cells that are not missing, (m, d)."""
     d = F.shape[1] // 2
     return (F[:, :d] | F[:, d:]) != 0
 
 
 class Limbs(NamedTuple):
-    """Bits of a value and of a weight multiplied at a time, so that n products add up inside 64
-    bits.
-    """
+    """The number of bits of a value and of a weight whose n products have a sum within 64 bits."""
 
     value: int
     weight: int
 
     @classmethod
     def of_rows(cls, n: int, value_bits: int, weight_bits: int) -> Limbs:
-        room = WORD - n.bit_length()
-        weight = min(weight_bits, max(MIN_LIMB, room - value_bits))
-        return cls(room - weight, weight)
+        product_bits = WORD - n.bit_length()
+        weight = min(weight_bits, max(MIN_LIMB, product_bits - value_bits))
+        return cls(product_bits - weight, weight)
 
 
 def split_integers(
     values: torch.Tensor, bits: int, size: int
 ) -> Iterator[tuple[int, torch.Tensor]]:
-    """Yield (shift, limb) of values below 2^bits: limbs of `size` bits, the last with the sign."""
+    """Split values below 2^bits into limbs of `size` bits; yield (shift, limb).
+
+    The last limb has the sign.
+    """
     if bits <= size:
         yield 0, values
         return
@@ -97,7 +96,7 @@ def split_integers(
 
 
 class ExactSummation(NamedTuple):
-    """Weighted sums over n rows whose weights are below 2^weight_bits."""
+    """Exact weighted sums over n rows with weights below 2^weight_bits."""
 
     n: int
     weight_bits: int
@@ -105,7 +104,7 @@ class ExactSummation(NamedTuple):
     def products(
         self, values: torch.Tensor, w: torch.Tensor | None, value_bits: int
     ) -> Iterator[tuple[int, torch.Tensor]]:
-        """Yield (shift, limb) of values (m, ...) below 2^value_bits times weights (m,)."""
+        """Yield values (m, ...) below 2^value_bits times weights (m,), as (shift, limb)."""
         limbs = Limbs.of_rows(self.n, value_bits, 0 if w is None else self.weight_bits)
         for shift, part in split_integers(values, value_bits, limbs.value):
             if w is None:
@@ -115,7 +114,7 @@ class ExactSummation(NamedTuple):
                 yield shift + weight_shift, part * weights.reshape(-1, *[1] * (values.ndim - 1))
 
     def total(self, values: torch.Tensor, w: torch.Tensor | None, value_bits: int) -> ShiftedSums:
-        """Return the sums over all rows of values (m, ...) times weights."""
+        """Return the sums of values (m, ...) times weights over all rows."""
         return [(shift, limb.sum(0)) for shift, limb in self.products(values, w, value_bits)]
 
     def by_label(
@@ -136,20 +135,20 @@ def _sums_by_label(values: torch.Tensor, labels: torch.Tensor, k: int) -> torch.
     return out.index_add_(0, labels, values)
 
 
-def add_shifted(one: ShiftedSums, two: ShiftedSums) -> ShiftedSums:
-    """Return the sum of both, which have the same shifts; an empty list counts as 0."""
-    return [(s, a + b) for (s, a), (_, b) in zip(one, two, strict=True)] if one else two
+def add_shifted(a: ShiftedSums, b: ShiftedSums) -> ShiftedSums:
+    """Add two sums with the same shifts. An empty list counts as 0."""
+    return [(shift, x + y) for (shift, x), (_, y) in zip(a, b, strict=True)] if a else b
 
 
-def add_sums(one: Sequence[ShiftedSums], two: Sequence[ShiftedSums]) -> list[ShiftedSums]:
-    """Return the sums of several pairs."""
-    return [add_shifted(*pair) for pair in zip(one, two, strict=True)]
+def add_sums(a: Sequence[ShiftedSums], b: Sequence[ShiftedSums]) -> list[ShiftedSums]:
+    """Add two sequences of sums element by element."""
+    return [add_shifted(*pair) for pair in zip(a, b, strict=True)]
 
 
 def fetch_integers(*sums: ShiftedSums) -> list[Array]:
-    """Return each of these sums as one array on the host, brought there in one transfer.
+    """Copy sums to the host in one transfer, and return one array for each.
 
-    The array is int64 if that is wide enough, else it has Python's integers.
+    An array is int64 if all its values fit, otherwise it has Python integers.
     """
     flat = (
         torch.cat([values.reshape(-1) for shifted in sums for _, values in shifted]).cpu().numpy()
@@ -166,14 +165,14 @@ def fetch_integers(*sums: ShiftedSums) -> list[Array]:
 
 
 def count_changed(labels: torch.Tensor, last: torch.Tensor | None) -> torch.Tensor:
-    """Return how many labels changed since the last pass: all of them if there was none."""
+    """Return how many labels changed since the last pass. In the first pass all labels count."""
     if last is None:
         return torch.tensor(len(labels), device=labels.device)
     return (labels != last).sum()
 
 
 def join_integers(parts: Sequence[tuple[int, Array]]) -> Array:
-    """Return the exact sum of values times 2^shift."""
+    """Return the exact sum of values * 2^shift over all parts."""
     largest = sum(
         max(int(values.max(initial=0)), -int(values.min(initial=0))) << shift
         for shift, values in parts
@@ -186,11 +185,10 @@ def join_integers(parts: Sequence[tuple[int, Array]]) -> Array:
 
 
 class RunningSums:
-    """Exact running sums of products of two columns of integers.
+    """Exact running sums of the products of two columns of integers.
 
-    They have limbs of 32 bits, from the highest to the lowest.
-
-    A running sum of limbs stays inside 64 bits for fewer than 2^31 entries (MAX_DEVICE_ROWS).
+    A sum is stored as limbs of 32 bits, the highest first. A running sum of limbs fits into 64 bits
+    for fewer than 2^31 entries (MAX_DEVICE_ROWS).
     """
 
     def __init__(self, values: torch.Tensor, w: torch.Tensor | None) -> None:
@@ -199,7 +197,7 @@ class RunningSums:
         if w is None:
             limbs = [low, high]
         else:
-            low = low * w  # below 2^63: a weight is at most 2^31
+            low = low * w  # below 2^63, because a weight is at most 2^31
             middle = (low >> HALF) + high * w
             limbs = [low & HALF_MASK, middle & HALF_MASK, middle >> HALF]
         sums = [limb.cumsum(0) for limb in limbs]
@@ -209,7 +207,7 @@ class RunningSums:
         self.sums = torch.stack(sums[::-1])  # (limbs, n)
 
     def first_above(self, goals: Sequence[int]) -> torch.Tensor:
-        """Return the number of the first entry above each goal, (m,); the last entry if none is."""
+        """Return the index of the first entry above each goal, (m,), or the last index."""
         count = len(self.sums)
         parts = [
             [goal >> HALF * i & (HALF_MASK if i < count - 1 else -1) for i in range(count)[::-1]]
@@ -229,7 +227,7 @@ class RunningSums:
         return found.clamp(max=n - 1)
 
     def _at_most(self, numbers: torch.Tensor, goals: torch.Tensor) -> torch.Tensor:
-        """Return whether the entries of these numbers are at most the goals."""
+        """Return whether the entries at these indices are at most the goals."""
         values = self.sums[:, numbers]  # (limbs, m, FAN - 1)
         below = values[-1] <= goals[-1]
         for i in range(len(values) - 2, -1, -1):

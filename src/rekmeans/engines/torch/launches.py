@@ -1,4 +1,4 @@
-"""Launches of Triton kernels and CUDA graphs, each on the device that holds its tensors."""
+"""Launch Triton kernels and CUDA graphs on the device of their tensors."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import torch
 if TYPE_CHECKING:
     from triton import JITFunction
 
-ONE_CAPTURE = Lock()  # CUDA graphs can be captured by one thread of a process at a time
+ONE_CAPTURE = Lock()  # only one thread of a process can capture a CUDA graph at a time
 
 
 def current_device(device: torch.device) -> AbstractContextManager[None]:
-    """Return a context in which CUDA uses this device by default.
+    """Return a context in which this is the current CUDA device.
 
-    Triton launches on the current device, whatever device its tensors are on.
+    Triton launches kernels on the current device, not on the device of their tensors.
     """
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
@@ -33,12 +33,11 @@ def launch_kernel(
 
 
 def capture_graph(device: torch.device, launches: Callable[[], None]) -> torch.cuda.CUDAGraph:
-    """Return a CUDA graph of these launches. None of them may compile a kernel or wait for the
-    device.
+    """Capture a CUDA graph of these launches, which must not compile a kernel or synchronize.
 
-    The stream is created for this device: torch's default one belongs to the device of the first
-    graph of the process. The garbage collector is off, because an older graph that is freed during
-    a capture would break it.
+    The stream is created for this device, because torch's default capture stream belongs to the
+    device of the first graph in the process. The garbage collector is disabled, because freeing an
+    older graph during a capture would invalidate it.
     """
     with ONE_CAPTURE, current_device(device):
         graph = torch.cuda.CUDAGraph()

@@ -1,7 +1,7 @@
-"""Rows on circles on a device: mapped once to the grid and kept in a store, with integer weights.
+"""Rows on circles on a device: mapped to the grid once, and stored with integer weights.
 
-A store is either plain, F (n, 2d) int32, or packed in four bytes a value for the certified passes:
-f = mean + hi + lo exactly, hi fp16 for tensor cores, lo int16.
+A plain store has F (n, 2d) int32. A packed store, for the certified passes, has four bytes per
+value: f = mean + hi + lo exactly, with hi in fp16 for tensor cores and lo in int16.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from functools import cached_property
 from importlib.util import find_spec
-from typing import Any, ClassVar, Protocol, cast
+from typing import TYPE_CHECKING, ClassVar, Protocol, cast
 
 import numpy as np
 import torch
@@ -34,34 +34,37 @@ from .exact import (
 )
 from .table import scaled_weights
 
-MAX_PACKED_COLUMNS = 16_383  # whose squared lengths, centred, stay inside 64 bits
-# kernels number two moves of each row, and a tile more, in 32 bits
+if TYPE_CHECKING:
+    from .passes import DevicePass
+
+MAX_PACKED_COLUMNS = 16_383  # squared lengths of centred rows fit into 64 bits
+# kernels number two moves of each row, plus one tile, in 32 bits
 MAX_PACKED_ROWS = (1 << 30) - (1 << 12)
-CELLS_PACKED_AT_ONCE = 1 << 24  # cells packed at a time: some float64 copies of them
-MEAN_ROWS = 1 << 14  # rows that the mean is of; any point near the rows will do
-NARROW_COLUMNS = 128  # up to which all columns are one tile
-SQUARES_AT_ONCE = 1 << 22  # squared lengths added up at a time, in some copies
-LENGTH_BITS = 63  # |g|^2 < 2^63 up to MAX_PACKED_COLUMNS columns
+CELLS_PACKED_AT_ONCE = 1 << 24  # cells packed at a time; packing needs some float64 copies
+MEAN_ROWS = 1 << 14  # rows used for the mean; any point near the rows works
+NARROW_COLUMNS = 128  # up to this number, all columns fit into one tile
+SQUARES_AT_ONCE = 1 << 22  # squared lengths added at a time; the sum needs some copies of them
+LENGTH_BITS = 63  # |g|^2 < 2^63 for up to MAX_PACKED_COLUMNS columns
 ROW_WEIGHT_BITS = 32  # a weight is at most 2^31
 
-# rows and their grid integers (m, 2d) int32, in order
+# yields slices of rows and their grid integers (m, 2d) int32, in order
 GridBlocks = Callable[[], Iterator[tuple[slice, Tensor]]]
 
 
 class Store(Protocol):
     """Mapped rows (n, 2d) on a device."""
 
-    is_packed: ClassVar[bool]  # whether Triton kernels pass over them
+    is_packed: ClassVar[bool]  # whether Triton kernels can run passes over them
     n: int
     d: int
     device: torch.device
 
     def grid(self, numbers: Tensor | slice) -> Tensor:
-        """Return the grid integers (m, 2d) int32 of these rows; (0, 0) where missing."""
+        """Return the grid integers (m, 2d) int32 of these rows. Missing cells are (0, 0)."""
 
 
 class MakeStore(Protocol):
-    """A class of stores; some rows spread over the table tell what is typical."""
+    """The constructor of a store. `spread_rows` returns a sample of mapped rows."""
 
     def __call__(
         self,
@@ -74,7 +77,7 @@ class MakeStore(Protocol):
 
 
 class GridStore:
-    """Plain grid integers, 8 bytes a cell; on any device."""
+    """Plain grid integers on any device, 8 bytes per cell."""
 
     is_packed: ClassVar[bool] = False
 
@@ -98,16 +101,16 @@ class GridStore:
 
 
 def stored_columns(count: int) -> int:
-    """Return the columns with padding: a multiple of 16 if one tile holds them all, else of 64."""
+    """Return the number of columns with padding, a multiple of 16 for one tile, otherwise of 64."""
     step = 16 if count <= NARROW_COLUMNS else 64
     return -(-count // step) * step
 
 
 class PackedRows:
-    """Packed grid integers, 4 bytes a value; on a GPU with Triton.
+    """Packed grid integers on a GPU with Triton, 4 bytes per value.
 
-    hi fp16 (n, P) has cosines, sines and, if cells are missing, a column of gaps for each column;
-    lo int16 (n, LP).
+    hi fp16 (n, P) has cosines, sines and, if cells are missing, one gap column for each column. A
+    gap column is 1 where the cell is missing. lo int16 (n, LP) has cosines and sines.
     """
 
     is_packed: ClassVar[bool] = True
@@ -127,18 +130,18 @@ class PackedRows:
         seen = observed_mask(sample).sum(0).clamp(min=1).repeat(2)
         self.mean = (sample.sum(0, dtype=torch.int64) / seen).round().to(torch.int32)  # (2d,)
         self.has_missing = not bool(observed_mask(sample).all())
-        while not self._pack(blocks):  # a gap where the sample had none
+        while not self._pack(blocks):  # a cell is missing, but no cell of the sample was
             self.has_missing = True
 
     def _pack(self, blocks: GridBlocks) -> bool:
-        """Pack all rows; return False if a cell is missing and there is no column of gaps."""
+        """Pack all rows; return False if a cell is missing and there are no gap columns."""
         n, d, device = self.n, self.d, self.device
         self.P = stored_columns((3 if self.has_missing else 2) * d)
         self.LP = stored_columns(2 * d)
         self.hi = torch.zeros(n, self.P, dtype=torch.float16, device=device)
         self.lo = torch.zeros(n, self.LP, dtype=torch.int16, device=device)
         self.squares = torch.empty(n, dtype=torch.int64, device=device)  # |g|^2
-        # |g| in units of 1, rounded up; -1: no cells
+        # |g| in units of 1, rounded up; -1 if all cells are missing
         self.lengths = torch.empty(n, dtype=torch.float32, device=device)
         rho = torch.zeros((), dtype=torch.float64, device=device)
         for at, F in blocks():
@@ -154,7 +157,7 @@ class PackedRows:
         return True
 
     def _pack_block(self, at: slice, f: Tensor, observed: Tensor) -> Tensor:
-        """Pack some rows, and return their largest |g - hi|/|g|."""
+        """Pack these rows, and return their largest |g - hi|/|g|."""
         d = self.d
         g = (f - self.mean).where(observed.repeat(1, 2), 0) if self.has_missing else f - self.mean
         hi = (g.double() / GRID).half()
@@ -169,7 +172,7 @@ class PackedRows:
         return ((lo.double() ** 2).sum(1).sqrt() / length.clamp(min=1.0)).max()
 
     def total_square(self, w: Tensor | None) -> int:
-        """Return the sum of w |g|^2 over the rows, exact for any number of rows."""
+        """Return the exact sum of w |g|^2 over all rows."""
         summation = ExactSummation(self.n, ROW_WEIGHT_BITS)
         total: ShiftedSums = []
         for start in range(0, self.n, SQUARES_AT_ONCE):
@@ -187,13 +190,13 @@ class PackedRows:
 
 
 def choose_store(device: torch.device, n: int, d: int) -> MakeStore:
-    """Return the class of the store of n mapped rows with d columns."""
+    """Return the class of the store for n mapped rows with d columns."""
     fits = n <= MAX_PACKED_ROWS and d <= MAX_PACKED_COLUMNS
     return PackedRows if device.type == "cuda" and fits and find_spec("triton") else GridStore
 
 
 class MappedRows:
-    """A table's rows on circles on one device: what passes and seeding compute with."""
+    """The rows of a table on circles on one device, for passes and seeding."""
 
     def __init__(self, kernel: Kernel, cells: DeviceCells, largest_weight: float | None) -> None:
         self.kernel = kernel
@@ -201,10 +204,9 @@ class MappedRows:
         self.n = cells.n
         self.d = cells.d
         self.device = cells.device
-        # The buffers of ended runs, for the next ones. They are kept here and not in the store,
-        # because they refer to the store, and a cycle would keep both on the device until the
-        # garbage collector runs.
-        self.spare_passes: dict[tuple[int, bool, bool], Any] = {}  # of RunPass
+        # Buffers of finished runs, for later runs. They refer to the store. If the store referred
+        # to them, the cycle would keep both on the device until the garbage collector runs.
+        self.spare_passes: dict[tuple[int, bool, bool], DevicePass] = {}
         self._informative = (
             torch.ones(self.n, dtype=torch.bool, device=self.device)
             if kernel.beyond == "ignore"
@@ -216,15 +218,15 @@ class MappedRows:
             self.n, self.d, self.device, self._map_blocks, cells.map_spread_rows
         )
         self.is_complete = not bool(self._any_missing)
-        # (n,) weight of each row in the sums; None if all are 1
+        # the weight of each row in the sums (n,), or None if all are 1
         self.w, self.weight_bits = self._integer_weights(largest_weight)
         largest = 1 if self.w is None else int(self.w.max())
         self.summation = ExactSummation(self.n, largest.bit_length())
 
     def _map_blocks(self) -> Iterator[tuple[slice, Tensor]]:
-        """Yield grid integers (m, 2d), block by block.
+        """Yield the slice and the grid integers (m, 2d) of each block.
 
-        Record which rows are informative and whether a cell is missing.
+        Also record which rows are informative and whether a cell is missing.
         """
         for at, cells in self.cells.blocks():
             F, informative = self.cells.map.embed(cells)
@@ -234,7 +236,7 @@ class MappedRows:
             yield at, F
 
     def _integer_weights(self, largest: float | None) -> tuple[Tensor | None, int]:
-        """Return the weights of the rows times 2^b, 0 for uninformative rows, and b."""
+        """Return the weights of the rows times 2^b, and b. Uninformative rows get weight 0."""
         given = self.cells.weights()
         informative = (
             None
@@ -248,13 +250,13 @@ class MappedRows:
         return (w if informative is None else w * informative), bits
 
     def weights_at(self, at: slice) -> Tensor | None:
-        """Return the weights of some rows, (m,); None if all are 1."""
+        """Return the weights of these rows, (m,), or None if all are 1."""
         return None if self.w is None else self.w[at]
 
     def filled_rows(self, numbers: Tensor) -> Tensor:
         """Return the grid integers (m, 2d) of these rows.
 
-        Missing cells are those of the rectified centroid of all rows.
+        Missing cells are filled from the rectified centroid of all rows.
         """
         F = self.store.grid(numbers)
         if self.is_complete:
@@ -268,7 +270,7 @@ class MappedRows:
         return self.upload(rectified_update(self.kernel, self.overall_sums(), start))
 
     def upload(self, C: Centroids) -> Tensor:
-        """Return the grid integers (k, 2d) of centroids on the device."""
+        """Copy the grid integers (k, 2d) of centroids to the device."""
         return self.cells.upload(cast(OnCircles, C).f)
 
     def overall_sums(self) -> CircleSums:
@@ -283,7 +285,7 @@ class MappedRows:
     def block_sums(self, F: Tensor, at: slice, labels: Tensor, k: int) -> list[ShiftedSums]:
         """Return mass (k,), totals (k, 2d) and observed weights (k, d) of a block of rows.
 
-        Observed weights are (k, 0) if no cell is missing.
+        Observed weights have shape (k, 0) if no cell is missing.
         """
         w = self.weights_at(at)
         by_label = self.summation.by_label
@@ -296,14 +298,14 @@ class MappedRows:
         ]
 
     def circle_sums(self, fetched: list[Array], loss: int = 0) -> CircleSums:
-        """Return the kernel's sums from `block_sums` that were brought to the host."""
+        """Return the kernel's sums for the result of `block_sums` on the host."""
         mass, totals, observed = fetched
         if self.is_complete:
             observed = np.repeat(mass[:, None], self.d, axis=1)
         return CircleSums(mass=mass, loss=loss, totals=totals, observed=observed)
 
     def least_distances(self, C: Centroids) -> Tensor:
-        """Return the distance of each row to the nearest of these centroids, (n,)."""
+        """Return the distance of each row to its nearest centroid, (n,)."""
         centroids = self.upload(C)
         least = torch.empty(self.n, dtype=torch.int64, device=self.device)
         for at in self.cells.slices(len(C)):
@@ -316,5 +318,5 @@ class MappedRows:
         least = self.least_distances(C)
         if self.w is not None:
             least.masked_fill_(self.w <= 0, -1)
-        loss, row = least.max(0)  # the first of several
+        loss, row = least.max(0)  # the first row if several have the same loss
         return FarthestRow(int(loss), int(row), self.store.grid(row[None])[0].cpu().numpy())

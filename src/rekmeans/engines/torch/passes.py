@@ -1,9 +1,9 @@
-"""Certified passes of a run on a GPU: many are launched at once, and none waits for the host.
+"""Certified passes of a run on a GPU. Many passes are launched without waiting for the host.
 
-A pass scores rows in fp16, decides doubtful rows in integers, adds up the rows that changed their
-label, and moves the centroids. `CertifiedPass` makes it by several launches. Its rows are scored by
-`PlainScoring` or, if there are many centroids, by `GroupedScoring`. `SmallPass` makes several
-passes over a small table in one launch.
+A pass scores rows in fp16, decides doubtful rows in integers, adds the rows whose labels changed,
+and moves the centroids. `CertifiedPass` uses several launches for a pass. It scores rows with
+`PlainScoring` or, for many centroids, with `GroupedScoring`. `SmallPass` makes several passes over
+a small table in one launch.
 """
 
 from __future__ import annotations
@@ -22,36 +22,36 @@ from .launches import capture_graph, launch_kernel, replay_graph
 from .mapped_rows import NARROW_COLUMNS, PackedRows
 from .placement import check_accumulator
 
-MAX_LOGGED = 16  # passes between two reads of the log
-LOG_FIELDS = 9  # n_changed, verdict, n_empty and the digits of the objective
-RING = 3  # centroids of the pass before, of this one and of the next
-MIN_PAIRS = 1 << 14  # room for pairs of a doubtful row and a candidate; else half as many as rows
-MIN_CAPTURED = 4  # passes in one call for which capturing a graph of them pays
-# of the rows to score, below which gathering them pays
+MAX_LOGGED = 16  # largest number of passes between two reads of the log
+LOG_FIELDS = 9  # n_changed, verdict, n_empty and the 6 digits of the objective
+RING = 3  # centroids of the previous, the current and the next pass
+MIN_PAIRS = 1 << 14  # smallest capacity of the list of (doubtful row, candidate) pairs
+MIN_CAPTURED = 4  # smallest number of passes in one call for which a CUDA graph is faster
+# gathering the rows to score is faster if they are at most this share of all rows
 GATHER_SHARE = 0.6
 GATHER_SHARE_WIDE = 0.9
-ONE_HOT_CLUSTERS = 128  # up to which sums are a one-hot product
+ONE_HOT_CLUSTERS = 128  # largest number of clusters whose sums are one-hot products
 # tile of the sums of sorted movers: one warp adds a run in registers
 RUN_ROWS = 32
 RUN_COLUMNS = 128
-# clusters in a tile of the running sums; Triton takes at most 2^20 numbers a tile
+# clusters in a tile of the running sums; a Triton tile has at most 2^20 numbers
 CLUSTERS_AT_ONCE = 1 << 13
-# last digit, in units of 2^80, above that of every objective: these are below 2^123
-UNBEATEN = 1 << 44
+# a last digit, in units of 2^80, above that of every objective: objectives are below 2^123
+MAX_LAST_DIGIT = 1 << 44
 
-MANY_CENTROIDS = 1024  # for which groups of them pay
+MANY_CENTROIDS = 1024  # smallest number of centroids for which grouped scoring is faster
 CENTROIDS_IN_GROUP = 256  # one tile of the product
-MAX_GROUP_CELLS = 1 << 30  # of bounds by row and group
-POWER_STEPS = 20  # of the power method that finds the widest direction
+MAX_GROUP_CELLS = 1 << 30  # largest number of bounds, one for each row and group
+POWER_STEPS = 20  # steps of the power method that finds the widest direction
 
-# sizes of a small pass; several launches are faster for larger ones
+# largest sizes for SmallPass; several launches are faster for larger ones
 MAX_SMALL_ROWS = 1 << 15
 MAX_SMALL_COLUMNS = 128  # mapped columns
 MAX_SMALL_CENTROIDS = 64
 SMALL_LOG_FIELDS = 5  # n_changed, verdict, n_empty, low and high word of the objective
-HIGHEST_WORD = 1 << 62  # high word above that of every objective
+MAX_HIGH_WORD = 1 << 62  # a high word above that of every objective
 
-# verdicts on a pass
+# verdicts on a pass, see kernels/update.py
 FALLS: int = update.FALLS.value
 STALLS: int = update.STALLS.value
 RELOCATES: int = update.RELOCATES.value
@@ -60,56 +60,56 @@ REPEATS: int = update.REPEATS.value
 
 @dataclass(frozen=True)
 class Record:
-    """The record of a pass that the GPU wrote."""
+    """One entry of the log that the GPU writes."""
 
     n_changed: int
     verdict: int
-    loss: int  # less the sum of w |g|^2
+    loss: int  # minus the sum of w |g|^2
 
 
-class RunPass(Protocol):
-    """The passes of a run of k centroids over packed rows, and the state between them."""
+class DevicePass(Protocol):
+    """A strategy for the passes of a run over packed rows, with the state between passes."""
 
     rows: PackedRows
     k: int
     is_rectified: bool
     total_square: int  # the sum of w |g|^2
-    mean: Tensor  # (2d,) the grid point that sums are relative to
-    # passes launched before the host reads their log for the first time; then twice as many
-    first_count: int
+    mean: Tensor  # (2d,) the grid point to which the sums are relative
+    # number of passes before the host first reads the log; later batches double in size
+    first_batch_size: int
 
     def reset(self) -> None:
         """Return to the state before the first pass."""
 
-    def give(self, f: Tensor) -> None:
+    def set_centroids(self, f: Tensor) -> None:
         """Set the centroids (k, 2d) of the next pass."""
 
     def centroids(self, back: int = 0) -> Tensor:
-        """Return the centroids (k, 2d) of the next pass, or of so many passes before."""
+        """Return the centroids (k, 2d) of the next pass, or of the pass `back` passes earlier."""
 
     def expect_loss_below(self, loss: int | None) -> None:
-        """Set the objective, less the sum of w |g|^2, that the next pass must stay below.
+        """Set the limit for the objective of the next pass, minus the sum of w |g|^2.
 
-        None allows any objective.
+        None means no limit.
         """
 
     def run(self, count: int) -> list[Record]:
         """Make up to `count` passes.
 
-        They end early if one of them stalls, repeats its centroids or leaves a cluster empty.
+        Stop early if a pass stalls, repeats its centroids or leaves a cluster empty.
         """
 
     def labels_of_rows(self) -> Tensor:
         """Return the labels of the last pass, (n,) int32."""
 
     def sums(self) -> Tensor:
-        """Return the sums of the last pass, in one plane or two words, (planes, k, P)."""
+        """Return the sums of the last pass, (planes, k, P), as one plane or as two words."""
 
     def mass(self) -> Tensor:
         """Return the weight of each cluster in the last pass, (k,)."""
 
 
-# tiles of the assignment kernels, measured on an H200; any others give the same bits
+# Tile sizes of the assignment kernels, tuned on an H200. All tile sizes give the same bits.
 
 
 class Tiles(NamedTuple):
@@ -118,16 +118,16 @@ class Tiles(NamedTuple):
     columns: int
     n_warps: int
     n_stages: int
-    programs: int  # a multiprocessor
+    programs: int  # for each multiprocessor
 
 
 def power_of_two(count: int, least: int = 1) -> int:
-    """Return the least power of two that is not below either."""
+    """Return the smallest power of two that is at least `count` and `least`."""
     return max(least, 1 << (count - 1).bit_length())
 
 
 def choose_tiles(P: int, k: int) -> Tiles:
-    """Return the tiles for P stored columns and k centroids."""
+    """Return the tile sizes for P stored columns and k centroids."""
     if P <= NARROW_COLUMNS:
         columns = power_of_two(P, 16)
         if k <= 16:
@@ -141,7 +141,7 @@ def choose_tiles(P: int, k: int) -> Tiles:
 
 
 def choose_candidate_tiles(P: int, centroids: int) -> Tiles:
-    """Return the tiles of the kernel that scores doubtful rows again, which are few."""
+    """Return the tile sizes of the kernel that scores the doubtful rows, of which there are few."""
     if centroids < 128:
         return Tiles(64, centroids, min(64, power_of_two(P, 16)), 4, 3, 2)
     if P >= 4096:
@@ -150,10 +150,10 @@ def choose_candidate_tiles(P: int, centroids: int) -> Tiles:
 
 
 class PassBuffers:
-    """The buffers of a run: centroids in a ring, sums, and lists of rows that a pass fills.
+    """The buffers of a run: a ring of centroids, sums, and lists of rows that a pass fills.
 
-    Centroids may be stored in another order than the caller's. `order` has the caller's number of
-    each stored centroid, `inverse` the stored number of each of the caller's.
+    Centroids may be stored in a different order. `order` maps a stored number to the caller's
+    number, and `inverse` maps the caller's number to the stored number.
     """
 
     def __init__(self, rows: PackedRows, w: Tensor | None, k: int, tiles: Tiles) -> None:
@@ -164,7 +164,7 @@ class PassBuffers:
         self.device = rows.device
         self.K = -(-k // tiles.centroids) * tiles.centroids
         self.n_processors = 1
-        major = 9  # of the GPU that the interpreter stands for
+        major = 9  # Triton's interpreter stands for a Hopper GPU
         if rows.device.type == "cuda":
             check_accumulator(rows.device)
             properties = torch.cuda.get_device_properties(rows.device)
@@ -239,29 +239,29 @@ class PassBuffers:
 
 
 class Scoring(Protocol):
-    """A strategy for the scores of rows, and its bounds that let later passes skip rows."""
+    """A strategy for scoring rows, with bounds that allow later passes to skip rows."""
 
     def begin(self, f: Tensor) -> bool:
-        """Prepare for the first centroids (k, 2d); return whether graphs of launches are stale."""
+        """Prepare for the first centroids (k, 2d); return whether captured graphs are stale."""
 
     def score_rows(self) -> None:
-        """Label the certain rows; list rows that changed their label and doubtful rows."""
+        """Label the certain rows; list the rows whose labels changed and the doubtful rows."""
 
     def follow_drift(self) -> None:
-        """Update the bounds after the centroids moved."""
+        """Update the bounds after the centroids have moved."""
 
     def reset(self) -> None:
         """Set the bounds so that the next pass scores every row."""
 
 
 class PlainScoring:
-    """Scores of each row for all centroids; one bound of each row lets later passes skip it."""
+    """Scoring of each row for all centroids. One bound per row allows later passes to skip it."""
 
     def __init__(self, buffers: PassBuffers, use_bounds: bool) -> None:
         self.buffers = buffers
         self.use_bounds = use_bounds
         n = buffers.rows.n
-        # the new label or a doubt, and what the score of a doubtful row must reach
+        # the new label, or -1 - label if in doubt, and the score that candidates must reach
         self.new = torch.empty(n, dtype=buffers.label_type, device=buffers.device)
         self.threshold = torch.empty(n, device=buffers.device)
         self.Z = torch.full((n,), -1.0, device=buffers.device)  # bounds
@@ -292,7 +292,7 @@ class PlainScoring:
         )  # fmt: skip
 
     def assign(self, limit: int, gather: bool) -> None:
-        """Score the listed rows (gather), or all rows if more than `limit` are listed."""
+        """Score the listed rows (gather=True), or all rows if more than `limit` are listed."""
         b = self.buffers
         rows = b.rows
         tiles = b.tiles
@@ -309,13 +309,13 @@ class PlainScoring:
         )  # fmt: skip
 
     def follow_drift(self) -> None:
-        """Do nothing: the drift of each centroid is summed by check_convergence."""
+        """Do nothing, because check_convergence sums the drift of each centroid."""
 
 
 class GroupedScoring:
-    """Scores of each row for the groups of centroids that its bounds cannot rule out.
+    """Scoring of each row for the groups of centroids that its bounds do not rule out.
 
-    Centroids near one another are in one group.
+    Nearby centroids are in the same group.
     """
 
     def __init__(self, buffers: PassBuffers, group: int) -> None:
@@ -337,12 +337,12 @@ class GroupedScoring:
         self.drift_high = buffers.zeros(G, dtype=torch.float32)
 
     def begin(self, f: Tensor) -> bool:
-        """Store centroids that are near one another side by side."""
+        """Choose an order in which nearby centroids are stored together."""
         b = self.buffers
         b.order[: b.k] = order_by_neighbourhood(f, self.group // 4).to(torch.int32)
         b.inverse[b.order.long()] = torch.arange(b.K, dtype=torch.int32, device=b.device)
         first = int(b.inverse[0])
-        is_stale = first != self.first  # it is written into the graphs
+        is_stale = first != self.first  # graphs contain it as a constant
         self.first = first
         return is_stale
 
@@ -390,9 +390,9 @@ class GroupedScoring:
 
 
 class CertifiedPass:
-    """A pass of several launches, with a strategy for the scores of its rows."""
+    """A pass that consists of several launches, with a strategy for scoring rows."""
 
-    first_count = 1
+    first_batch_size = 1
 
     def __init__(self, buffers: PassBuffers, scoring: Scoring, is_rectified: bool) -> None:
         self.buffers = buffers
@@ -402,9 +402,9 @@ class CertifiedPass:
         self.k = buffers.k
         self.mean = buffers.mean[: 2 * self.rows.d]
         self.total_square = self.rows.total_square(buffers.w)
-        self.position = 0  # in the ring: the centroids of the next pass
+        self.position = 0  # of the next pass's centroids in the ring
         self.graphs: list[torch.cuda.CUDAGraph] = []
-        self.is_new = True  # no centroids were given yet
+        self.is_new = True  # True until the first centroids are set
 
     @property
     def labels(self) -> Tensor:
@@ -421,7 +421,7 @@ class CertifiedPass:
         return self.buffers.N[self._stored_numbers()]
 
     def _stored_numbers(self) -> Tensor:
-        """Return where the caller's centroids are stored, (k,)."""
+        """Return the stored numbers of the caller's centroids, (k,)."""
         return self.buffers.inverse[: self.k].long()
 
     def reset(self) -> None:
@@ -431,14 +431,14 @@ class CertifiedPass:
 
     # centroids in and out
 
-    def give(self, f: Tensor) -> None:
-        """Set the centroids (k, 2d) of the next pass; the bounds of the rows follow them."""
+    def set_centroids(self, f: Tensor) -> None:
+        """Set the centroids (k, 2d) of the next pass, and update the bounds of the rows."""
         b = self.buffers
         after = b.ring[(self.position + 1) % RING]
         if self.is_new and self.scoring.begin(f):
             self.graphs = []
         after[: self.k, : 2 * self.rows.d] = f[b.order[: self.k].long()]
-        if self.is_new:  # nothing has drifted yet
+        if self.is_new:  # no drift yet
             b.ring[self.position].copy_(after)
         self.is_new = False
         b.halt.zero_()
@@ -451,7 +451,7 @@ class CertifiedPass:
 
     def expect_loss_below(self, loss: int | None) -> None:
         digits = (
-            [0, 0, 0, 0, 0, UNBEATEN]
+            [0, 0, 0, 0, 0, MAX_LAST_DIGIT]
             if loss is None
             else [loss >> 16 * i & 0xFFFF for i in range(5)]
         )
@@ -474,7 +474,7 @@ class CertifiedPass:
         return [_record(row) for row in b.log[:n_done].tolist()]
 
     def launch(self, position: int) -> None:
-        """Launch the pass at this position of the ring, by its graph if there is one."""
+        """Launch the pass at this position of the ring, as a graph if one has been captured."""
         if self.graphs:
             replay_graph(self.buffers.device, self.graphs[position])
         else:
@@ -483,7 +483,7 @@ class CertifiedPass:
     def capture(self) -> None:
         """Capture a graph of the pass for each position of the ring.
 
-        A halted pass before compiles every kernel and does nothing.
+        Before that, a halted pass compiles all kernels without doing any work.
         """
         b = self.buffers
         b.halt.fill_(1)
@@ -546,7 +546,7 @@ class CertifiedPass:
         rows = self.rows
         k = self.k
         movers = (b.labels, b.mover_row, b.mover_old)
-        upper = rows.n + 1  # from this number of movers on they are not sorted
+        upper = rows.n + 1  # movers are sorted only if there are fewer than this
         if b.w is None and k <= ONE_HOT_CLUSTERS and rows.P <= NARROW_COLUMNS:
             n_programs = b.n_processors * 8
             is_few = k <= 32
@@ -555,7 +555,7 @@ class CertifiedPass:
                 update.add_movers_of_few_clusters, n_programs,
                 rows.hi, rows.lo, b.mean, *movers, b.S, b.N, b.counters, b.halt, k, upper,
                 KP=power_of_two(k, 16), P=rows.P, LP=rows.LP, BP=power_of_two(rows.P, 16),
-                BM=128 if is_few else 64, LEAST=128 if is_few else 256, NPROG=n_programs,
+                BM=128 if is_few else 64, MIN_MOVERS=128 if is_few else 256, NPROG=n_programs,
                 num_warps=4 if is_few else 8,
             )  # fmt: skip
             if is_few:
@@ -563,7 +563,7 @@ class CertifiedPass:
         weights = b.N if b.w is None else b.w
         shape = {"P": rows.P, "LP": rows.LP, "WEIGHTED": b.w is not None}
         plane = b.K * rows.P
-        # from this number of movers on sorting them pays
+        # sorting is faster for at least this many movers
         lower = min((8 if k > 1024 else 2) * k, upper)
         columns = min(256, power_of_two(rows.P))
         n_programs = b.n_processors * 16
@@ -596,9 +596,9 @@ class CertifiedPass:
         )  # fmt: skip
 
     def _move_centroids(self, position: int, given: bool) -> None:
-        """Move the centroids at this position of the ring to the next position.
+        """Compute the next centroids from those at this position of the ring.
 
-        The next centroids follow from the sums, unless they are given there.
+        They follow from the sums, unless `given` is True: then the ring already has them.
         """
         b = self.buffers
         rows = self.rows
@@ -630,9 +630,9 @@ def _record(row: list[int]) -> Record:
 
 
 def order_by_neighbourhood(f: Tensor, leaf: int) -> Tensor:
-    """Return the row numbers of f (k, p), near rows side by side.
+    """Return an order of the rows of f (k, p) in which nearby rows are close.
 
-    Rows are halved along their widest direction again and again, down to `leaf` rows.
+    The rows are repeatedly halved along their widest direction, until at most `leaf` are left.
     """
     parts = [torch.arange(len(f), device=f.device)]
     done = False
@@ -659,9 +659,9 @@ def _split_in_two(f: Tensor, part: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class SmallPass:
-    """Several passes over a small table in one launch: without weights and missing cells."""
+    """Passes over a small table, several in one launch, without weights and missing cells."""
 
-    first_count = MAX_LOGGED
+    first_batch_size = MAX_LOGGED
 
     def __init__(self, rows: PackedRows, k: int, is_rectified: bool) -> None:
         self.rows = rows
@@ -670,14 +670,14 @@ class SmallPass:
         self.device = rows.device
         self.total_square = rows.total_square(None)
         self.F = rows.grid(slice(0, rows.n)).contiguous()  # (n, 2d)
-        self.mean = torch.zeros_like(rows.mean)  # its sums are of f itself
+        self.mean = torch.zeros_like(rows.mean)  # the sums are of f itself, not relative to a mean
         is_cuda = self.device.type == "cuda"
         properties = torch.cuda.get_device_properties(self.device) if is_cuda else None
         n_processors = properties.multi_processor_count if properties else 1
         self.tile_rows = min(32, max(4, power_of_two(-(-rows.n // n_processors))))
         self.n_programs = min(n_processors, triton.cdiv(rows.n, self.tile_rows))
         n_sums = RING * k * 2 * rows.d
-        # what passes add to
+        # all buffers that passes add to
         self.added = self._zeros(n_sums + RING * (2 + k + 1) + 1, dtype=torch.int64)
         self.ring_sums = self.added[:n_sums].view(RING, k, 2 * rows.d)
         self.losses = self.added[n_sums : n_sums + 2 * RING].view(RING, 2)
@@ -707,14 +707,14 @@ class SmallPass:
     def reset(self) -> None:
         self.labels.fill_(-1)
 
-    def give(self, f: Tensor) -> None:
+    def set_centroids(self, f: Tensor) -> None:
         self.M[self.position] = f
 
     def centroids(self, back: int = 0) -> Tensor:
         return self.M[(self.position - back) % RING]
 
     def expect_loss_below(self, loss: int | None) -> None:
-        whole = HIGHEST_WORD << 32 if loss is None else loss + self.total_square
+        whole = MAX_HIGH_WORD << 32 if loss is None else loss + self.total_square
         self.last.copy_(torch.tensor([whole & 0xFFFFFFFF, whole >> 32]))
 
     def run(self, count: int) -> list[Record]:
@@ -730,7 +730,7 @@ class SmallPass:
         return records
 
     def launch(self, count: int) -> None:
-        """Launch passes into sums that are zero."""
+        """Launch `count` passes. All sums must be 0 before."""
         rows = self.rows
         launch_kernel(
             small_fit.fit_small, self.n_programs,
@@ -746,8 +746,8 @@ class SmallPass:
 
 def make_pass(
     rows: PackedRows, w: Tensor | None, k: int, is_rectified: bool, use_bounds: bool = True
-) -> RunPass:
-    """Return the passes of a run: small, grouped or plain."""
+) -> DevicePass:
+    """Return the strategy for the passes of a run: small, grouped or plain."""
     if use_bounds and is_small(rows, w, k):
         return SmallPass(rows, k, is_rectified)
     n_cells = rows.n * -(-k // CENTROIDS_IN_GROUP)
@@ -762,7 +762,7 @@ def make_pass(
 
 
 def is_small(rows: PackedRows, w: Tensor | None, k: int) -> bool:
-    """Return whether one launch of all passes is possible, and pays."""
+    """Return whether SmallPass supports these sizes and is faster."""
     fits = rows.n <= MAX_SMALL_ROWS and 2 * rows.d <= MAX_SMALL_COLUMNS and k <= MAX_SMALL_CENTROIDS
     return fits and w is None and not rows.has_missing
 
@@ -770,7 +770,7 @@ def is_small(rows: PackedRows, w: Tensor | None, k: int) -> bool:
 def make_plain_pass(
     rows: PackedRows, w: Tensor | None, k: int, is_rectified: bool, use_bounds: bool = True
 ) -> CertifiedPass:
-    """Return a pass that scores rows for all centroids."""
+    """Return a pass that scores each row for all centroids."""
     buffers = PassBuffers(rows, w, k, choose_tiles(rows.P, k))
     return CertifiedPass(buffers, PlainScoring(buffers, use_bounds), is_rectified)
 
@@ -782,6 +782,6 @@ def make_grouped_pass(
     is_rectified: bool,
     group: int = CENTROIDS_IN_GROUP,
 ) -> CertifiedPass:
-    """Return a pass that scores rows for groups of centroids."""
+    """Return a pass that scores each row for groups of centroids."""
     buffers = PassBuffers(rows, w, k, choose_tiles(rows.P, k)._replace(centroids=group))
     return CertifiedPass(buffers, GroupedScoring(buffers, group), is_rectified)

@@ -1,7 +1,6 @@
-"""Rows whose centroids are points, on a device: distances and sums in float64.
+"""Rows whose centroids are points, on a device, with distances and sums in float64.
 
-Blocks are added up in a fixed order. Starts are chosen on the host, from the sample of rows that
-the kernel asks for.
+The sums of blocks are added in a fixed order. Seeding runs on the host, on a sample of the rows.
 """
 
 from __future__ import annotations
@@ -25,8 +24,7 @@ from .cells import cells_on_device, count_uninformative
 from .exact import count_changed
 from .table import times_power_of_two
 
-# The loss of a row at distance D from its centroid, and the weight with which it pulls: the
-# formulas of the kernels as operations of torch.
+# The loss of a row at distance D from its centroid, and its pull on the centroid, by formula.
 LOSSES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     Linear.formula: lambda D: D,
     RBF.formula: lambda D: -2 * torch.expm1(-D),
@@ -38,7 +36,7 @@ PULLS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
 
 
 class TorchPoints(BaseRows):
-    """Scaled rows F (n, d) float64 on a device, NaN in missing cells, and weights (n,) float64."""
+    """Scaled rows F (n, d) and weights w (n,) on a device, both float64. Missing cells are NaN."""
 
     def __init__(self, kernel: Kernel, table: Table, device: torch.device) -> None:
         super().__init__(kernel, table)
@@ -56,11 +54,11 @@ class TorchPoints(BaseRows):
                 self.w[at] = self.w[at] * informative
 
     def place(self, table: Table) -> ReferenceRows:
-        """Return the rows of a sample on the host."""
+        """Map the rows of a sample on the host."""
         return ReferenceRows(self.kernel, MemoryTable(table.dense(slice(None)), table.weights))
 
     def in_memory(self) -> ReferenceRows:
-        """Return all rows on the host: starts are chosen from those of a small table."""
+        """Map all rows on the host, for the seeding on a small table."""
         return self.place(self.table)
 
     def weights(self) -> Array:
@@ -88,7 +86,7 @@ class TorchPoints(BaseRows):
         return LOSSES[self.kernel.formula](self._least_distances(C)).cpu().numpy()
 
     def _least_distances(self, C: Centroids) -> torch.Tensor:
-        """Return the distance of each row to the nearest of these centroids, (n,)."""
+        """Return the distance of each row to its nearest centroid, (n,)."""
         centroids = self.upload(C)
         least = torch.empty_like(self.w)
         for at in self.cells.slices(len(C)):
@@ -96,14 +94,14 @@ class TorchPoints(BaseRows):
         return least
 
     def upload(self, C: Centroids) -> torch.Tensor:
-        """Return the points (k, d) float64 of centroids on the device."""
+        """Copy the coordinates of centroids to the device, (k, d) float64."""
         return self.cells.upload(np.asarray(cast(Points, C).x, np.float64))
 
     def distances(self, F: torch.Tensor, C: torch.Tensor) -> torch.Tensor:
-        """Return |x - c|^2 over the coordinates each row has, times gamma if the kernel has one.
+        """Return |x - c|^2 over the observed coordinates (m, k), times gamma if the kernel has one.
 
-        F are rows (m, d), C centroids (k, d), the distances (m, k). Both sides are centred, so that
-        a table far from the origin loses no digits.
+        F are rows (m, d), C centroids (k, d). Both are centred first, so that tables far from the
+        origin do not lose digits.
         """
         middle = C.mean(0)
         x = F - middle
@@ -116,9 +114,9 @@ class TorchPoints(BaseRows):
     def sums(
         self, F: torch.Tensor, w: torch.Tensor, pull: torch.Tensor, labels: torch.Tensor, k: int
     ) -> list[torch.Tensor]:
-        """Return mass (k,), totals (k, d) and pull (k, d) of some rows.
+        """Return mass (k,), totals (k, d) and pull (k, d) of these rows.
 
-        They are products with one column a label, added in a fixed order.
+        They are products with one-hot labels, which are added in a fixed order.
         """
         at = labels[:, None]
         observed = ~torch.isnan(F)
@@ -148,7 +146,7 @@ class TorchPoints(BaseRows):
 
 
 class PointsRun(Run):
-    """A run whose passes go over every row, block by block; only the labels are remembered."""
+    """A run whose passes process all rows in blocks. Only the labels are kept between passes."""
 
     def __init__(self, rows: TorchPoints, model: Model) -> None:
         self.rows = rows
@@ -178,6 +176,6 @@ class PointsRun(Run):
 
 
 def point_sums(parts: list[torch.Tensor], loss: float = 0.0) -> PointSums:
-    """Return the kernel's sums from mass, totals and pull on a device."""
+    """Return the kernel's sums for mass, totals and pull on a device."""
     mass, totals, pull = (part.cpu().numpy() for part in parts)
     return PointSums(mass=mass, loss=loss, totals=totals, pull=pull)

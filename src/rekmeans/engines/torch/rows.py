@@ -1,4 +1,4 @@
-"""Rows on circles on a device, to the bits of the reference engine, and their plain runs."""
+"""Rows on circles on a device and their plain runs, with the bits of the reference engine."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from .mapped_rows import MappedRows
 from .placement import place_few_rows
 from .seeding import TorchSeeding
 
-PHASE_BITS = 63  # of a phase on the TURN grid
+PHASE_BITS = 63  # bits of a phase on the TURN grid
 
 
 class TorchRows(BaseRows):
-    """Rows of a table mapped to the grid on a device; the table may be on the host."""
+    """Rows mapped to the grid on a device. The table may be on the host."""
 
     def __init__(self, kernel: Kernel, table: Table, device: torch.device) -> None:
         super().__init__(kernel, table)
@@ -42,7 +42,7 @@ class TorchRows(BaseRows):
         self.weight_bits = self.mapped.weight_bits
 
     def place(self, table: Table) -> BaseRows:
-        """Return the rows of a sample where its starts are found soonest."""
+        """Map the rows of a sample where seeding is fastest: on this device or in the core."""
         return place_few_rows(self.kernel, table, self.device) or TorchRows(
             self.kernel, table, self.device
         )
@@ -64,7 +64,7 @@ class TorchRows(BaseRows):
     def start_run(self, model: Model) -> Run:
         if not self.mapped.store.is_packed:
             return PlainRun(self.mapped, model)
-        from .certified_run import CertifiedRun  # Triton is loaded only for packed rows
+        from .certified_run import CertifiedRun  # imports Triton, which only packed rows need
 
         return CertifiedRun(self.mapped, model, self.table)
 
@@ -101,9 +101,9 @@ class TorchRows(BaseRows):
     def _phase_sums_of(
         self, at: slice, cells: torch.Tensor, labels: torch.Tensor, k: int
     ) -> list[ShiftedSums]:
-        """Return the sums of phases on the TURN grid, and of observed weights, of some rows.
+        """Return the sums of phases on the TURN grid and of observed weights of these rows.
 
-        Both are (k, d).
+        Both have shape (k, d).
         """
         phases, _ = self.cells.map.coordinates(cells)
         missing = torch.isnan(phases)
@@ -118,10 +118,10 @@ class TorchRows(BaseRows):
 
 
 class PlainRun(Run):
-    """A run in plain torch operations on any device: exact scores, integer sums.
+    """A run in plain torch operations on any device, with exact scores and integer sums.
 
-    Every pass goes over every row, block by block, and brings its sums to the host. Only the labels
-    are remembered.
+    Each pass processes all rows in blocks and copies its sums to the host. Only the labels are kept
+    between passes.
     """
 
     def __init__(self, rows: MappedRows, model: Model) -> None:

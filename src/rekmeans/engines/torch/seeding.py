@@ -1,6 +1,6 @@
-"""Starting centroids on a device: the two nearest of each row so far, and exact draws.
+"""Seeding on a device: the two nearest centroids of each row, and exact draws.
 
-Every step brings one array to the host.
+Each step copies one array to the host.
 """
 
 from __future__ import annotations
@@ -22,21 +22,22 @@ from .exact import (
 )
 from .mapped_rows import MappedRows
 
-FAR = (1 << 63) - 1  # above every distance
+INFINITE_LOSS = (1 << 63) - 1  # larger than every distance
 
 
 class TorchSeeding(Seeding):
-    """The nearest and second-nearest distance of every row to the centroids chosen so far."""
+    """Seeding that keeps the nearest and the second nearest centroid of each row."""
 
     def __init__(self, rows: MappedRows) -> None:
         self.rows = rows
         self.near, self.next = (
-            torch.full((rows.n,), FAR, dtype=torch.int64, device=rows.device) for _ in range(2)
+            torch.full((rows.n,), INFINITE_LOSS, dtype=torch.int64, device=rows.device)
+            for _ in range(2)
         )
         self.owner, self.second = (torch.full_like(self.near, -1) for _ in range(2))
-        # centroids so far
+        # the centroids chosen so far, (k, 2d)
         self.grid = torch.empty((0, 2 * rows.d), dtype=torch.int32, device=rows.device)
-        self.total = 0  # of weight times loss, once there is a centroid
+        self.total = 0  # the sum of weight times loss at the nearest centroid
 
     @property
     def centroids(self) -> OnCircles:
@@ -46,7 +47,7 @@ class TorchSeeding(Seeding):
         return self._draw(words).cpu().numpy()
 
     def _draw(self, words: Array) -> torch.Tensor:
-        """Return a row number for each word, on the device."""
+        """Return a row number for each random word, on the device."""
         if len(self.grid) and self.total:
             goals = [(word * self.total) >> 64 for word in words.tolist()]
             return RunningSums(self.near, self.rows.w).first_above(goals)
@@ -74,7 +75,7 @@ class TorchSeeding(Seeding):
         self._insert(D[:, best], len(self.grid) - 1)
 
     def _losses(self, P: torch.Tensor) -> torch.Tensor:
-        """Return |f - m|^2 of every row and candidate, (n, candidates)."""
+        """Return |f - m|^2 for each row and candidate, (n, candidates)."""
         rows = self.rows
         parts = [
             exact_distances(rows.store.grid(at), P, rows.is_complete)
@@ -83,7 +84,7 @@ class TorchSeeding(Seeding):
         return torch.cat(parts)
 
     def _insert(self, D: torch.Tensor, c: int) -> None:
-        """Centroid c, at losses D, takes its place among the two nearest of every row."""
+        """Update the two nearest centroids of every row with centroid c, at losses D (n,)."""
         closer, close = D < self.near, D < self.next
         self.next = torch.where(closer, self.near, torch.where(close, D, self.next))
         self.second = torch.where(closer, self.owner, torch.where(close, c, self.second))
@@ -111,7 +112,7 @@ class TorchSeeding(Seeding):
         (masses,) = fetch_integers(
             rows.summation.by_label(ones, rows.w, self.owner, len(self.grid), COUNT_BITS)
         )
-        return masses.astype(np.float64)  # above 2^63 they are Python integers
+        return masses.astype(np.float64)  # masses above 2^63 are Python integers
 
     def swap_rows(self, words: Array, patience: int) -> None:
         n_failed = 0
@@ -134,14 +135,14 @@ class TorchSeeding(Seeding):
         self.total = int(left[q, p])
         self.grid[q] = P[p]
         hit = (self.owner == q) | (self.second == q)
-        self._insert(torch.where(hit, FAR, D[:, p]), q)
+        self._insert(torch.where(hit, INFINITE_LOSS, D[:, p]), q)
         self._recount(torch.nonzero(hit)[:, 0])
         return True
 
     def _loss_left(self, D: torch.Tensor, k: int) -> Array:
-        """Return the loss left if candidate p replaces centroid q, (k, candidates).
+        """Return the loss after candidate p replaces centroid q, (k, candidates).
 
-        It is the sum of min(D_p, near), and more for the rows of q.
+        It is the sum of min(D_p, near) over the rows. A row of q takes min(D_p, next) instead.
         """
         rows = self.rows
         kept = torch.minimum(D, self.near[:, None])
@@ -152,12 +153,12 @@ class TorchSeeding(Seeding):
         return left
 
     def _recount(self, hit: torch.Tensor) -> None:
-        """Find the two nearest of these rows again, among all centroids."""
+        """Find the two nearest centroids of these rows again."""
         rows = self.rows
         k = len(self.grid)
         for numbers in hit.split(max(1, rows.cells.max_cells // max(2 * rows.d, k))):
             D = exact_distances(rows.store.grid(numbers), self.grid, rows.is_complete)
             self.near[numbers], self.owner[numbers] = D.min(1)
             if k > 1:
-                D = D.scatter_(1, self.owner[numbers][:, None], FAR)
+                D = D.scatter_(1, self.owner[numbers][:, None], INFINITE_LOSS)
                 self.next[numbers], self.second[numbers] = D.min(1)

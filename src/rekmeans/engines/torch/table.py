@@ -1,4 +1,4 @@
-"""A table whose cells are a tensor on any device, or an array that shares its memory by DLPack."""
+"""A table whose cells are a tensor on any device, or an array that supports DLPack."""
 
 from __future__ import annotations
 
@@ -20,30 +20,31 @@ from ...table.refusals import is_device_array
 from ...table.row_digest import MODULUS, digest_rows
 from ...threads import count_threads
 
-# cells that one statistic is taken of at a time: its copies take some hundred megabytes
+# largest number of cells of a block for column statistics; their copies need some hundred megabytes
 MAX_BLOCK_CELLS = 1 << 24
-# devices without float64: a tensor there is copied to the host, and answers go back
+# devices without float64; their tensors are copied to the host, and results are copied back
 WITHOUT_DOUBLES = ("mps",)
-HALF_TYPES = (torch.float16, torch.bfloat16)  # that NumPy computes with slowly, or does not know
+HALF_TYPES = (torch.float16, torch.bfloat16)  # slow in NumPy, or not supported
 
 
-def _keep(values: torch.Tensor) -> torch.Tensor:
+def _identity(values: torch.Tensor) -> torch.Tensor:
     return values
 
 
 @dataclass(frozen=True, eq=False)
 class TorchTable:
-    """Cells (n, d) on a device, NaN where missing.
+    """Cells (n, d) on a device, with NaN for missing cells.
 
-    Weights (n,) float64 are on the same device, or None if all are equal.
+    `cell_weights` (n,) float64 are the weights of the rows, on the same device, or None if all are
+    equal.
     """
 
     cells: torch.Tensor
     cell_weights: torch.Tensor | None = None
     columns: ColumnAttributes = field(default_factory=ColumnAttributes)
-    # turns a tensor into an array of the library of X
-    to_library: Callable[[torch.Tensor], Array] = _keep
-    largest_weight: float | None = None  # of the table that these rows are a block of
+    # converts a tensor to an array of the library of X
+    to_library: Callable[[torch.Tensor], Array] = _identity
+    largest_weight: float | None = None  # of the whole table, if these rows are a block of it
 
     is_in_memory: ClassVar[bool] = True
     is_partitioned: ClassVar[bool] = False
@@ -67,11 +68,11 @@ class TorchTable:
 
     @cached_property
     def weights(self) -> Array | None:
-        """The weights of all rows, brought to the host, (n,)."""
+        """The weights of all rows on the host, (n,)."""
         return None if self.cell_weights is None else self.cell_weights.cpu().numpy()
 
     def to_input_type(self, values: Array) -> Array:
-        """Return values of each row as an array of the library of X, on its device."""
+        """Return values (n,) as an array of the library of X, on its device."""
         return self.to_library(torch.as_tensor(values, device=self.device))
 
     def count_labels(self, labels: Array, k: int) -> Array:
@@ -79,7 +80,7 @@ class TorchTable:
         return torch.bincount(on_device, minlength=k).cpu().numpy()
 
     def dense(self, rows: slice | Array = slice(None)) -> Array:
-        """Return these rows, brought to the host."""
+        """Copy these rows to the host."""
         numbers = (
             rows if isinstance(rows, slice) else torch.from_numpy(np.asarray(rows)).to(self.device)
         )
@@ -89,7 +90,7 @@ class TorchTable:
         return (slice(at, min(at + size, self.n_rows)) for at in range(0, self.n_rows, size))
 
     def cell_blocks(self) -> Iterator[tuple[slice, torch.Tensor]]:
-        """Yield all rows in order, in blocks with a bounded number of cells."""
+        """Yield the slice and the cells of blocks of bounded size, in order."""
         blocks = self.blocks(max(1, MAX_BLOCK_CELLS // self.n_columns))
         return ((at, self.cells[at]) for at in blocks)
 
@@ -107,7 +108,7 @@ class TorchTable:
         )
 
     def take(self, rows: Array, weights: Array) -> TorchTable:
-        """Return these rows with these weights, on the device."""
+        """Return a table of these rows with these weights, on the device."""
         numbers = torch.as_tensor(rows, device=self.device)
         return replace(
             self,
@@ -134,7 +135,7 @@ class TorchTable:
         )
 
     def _counting_rows(self) -> TorchTable:
-        """Return the rows whose weight is not 0."""
+        """Return the rows of positive weight."""
         counting = torch.nonzero(self.cell_weights)[:, 0]
         return self.take(counting, self.cell_weights[counting])  # type: ignore[index]
 
@@ -154,7 +155,7 @@ class TorchTable:
         )
 
     def _summary_rows(self) -> SummaryRows:
-        """Return the rows that column statistics are computed from, brought to the host."""
+        """Copy the rows from which the column statistics are computed to the host."""
         if self._n_counting() > EXACT_ROWS:
             return SummaryRows(
                 host_array(self.cells[self._draw_rows(SUMMARY_ROWS, SUMMARY_SEED).sort().values]),
@@ -164,9 +165,9 @@ class TorchTable:
         return MemoryTable(table.dense(), table.weights).column_summary().rows
 
     def _extent(self) -> tuple[Array, Array]:
-        """Return the least and largest observed cell of each column in float64, each (d,).
+        """Return the minimum and the maximum of the observed cells of each column, both (d,).
 
-        Rows of weight 0 are ignored. Columns without an observed cell have NaN.
+        Rows of weight 0 are ignored. Columns without observed cells get NaN.
         """
         low = torch.full((self.n_columns,), torch.inf, dtype=torch.float64, device=self.device)
         high = -low
@@ -183,7 +184,7 @@ class TorchTable:
 
 @dataclass(frozen=True)
 class TensorMemoryTable(MemoryTable):
-    """A table in memory whose X is a tensor on the host: values of rows are returned as tensors."""
+    """A table in memory whose X is a tensor on the host. Results for rows are tensors."""
 
     def to_input_type(self, values: Array) -> torch.Tensor:
         return torch.as_tensor(values)
@@ -201,10 +202,10 @@ def read_torch_table(
 ) -> Table:
     """Return the table of a tensor or an array on a GPU.
 
-    It is on the device of X, or, if `on_host`, in NumPy's view of X.
+    The table is on the device of X. If `on_host` is True, it is a NumPy view of X.
     """
     cells = _as_tensor(X)
-    to_library = _keep if isinstance(X, torch.Tensor) else _library_of(X)
+    to_library = _identity if isinstance(X, torch.Tensor) else _library_of(X)
     engine_is_auto = getattr(estimator, "engine", "auto") == "auto"
     if cells.device.type in WITHOUT_DOUBLES or (engine_is_auto and is_amd_gpu(cells.device)):
         cells, to_library, sample_weight = (
@@ -231,7 +232,7 @@ def read_torch_table(
 
 
 def is_amd_gpu(device: torch.device) -> bool:
-    """Return whether a device is an AMD GPU, which torch's ROCm builds call "cuda" too."""
+    """Return whether a device is an AMD GPU. The ROCm builds of torch also call it "cuda"."""
     return device.type == "cuda" and torch.version.hip is not None
 
 
@@ -240,32 +241,32 @@ def _move(device: torch.device, values: torch.Tensor) -> torch.Tensor:
 
 
 def _as_tensor(X: object) -> torch.Tensor:
-    """Return X as a tensor, without a copy and without its gradient."""
+    """Return X as a detached tensor without a copy."""
     cells = X.detach() if isinstance(X, torch.Tensor) else torch.from_dlpack(X)
     if cells.layout != torch.strided:
         raise ValueError(
-            f"X must be a dense tensor, got the layout {cells.layout}: pass X.to_dense()."
+            f"X must be a dense tensor, got the layout {cells.layout}. Pass X.to_dense()."
         )
     return cells
 
 
 def _library_of(X: object) -> Callable[[torch.Tensor], Array]:
-    """Return the function that turns a tensor into an array of X's library, in the same memory.
+    """Return the function that converts a tensor to an array of X's library without a copy.
 
-    It returns the tensor itself if the library has no `from_dlpack`.
+    If the library has no `from_dlpack`, the function returns the tensor.
     """
-    return getattr(sys.modules[type(X).__module__.split(".")[0]], "from_dlpack", _keep)
+    return getattr(sys.modules[type(X).__module__.split(".")[0]], "from_dlpack", _identity)
 
 
 def _refuse_mixed_devices(device: torch.device, sample_weight: object) -> None:
     other = torch.device("cpu")
     if _has_device(sample_weight):
         other = _as_tensor(sample_weight).device
-    elif device.type != "cpu":  # NumPy's weights go where X is
+    elif device.type != "cpu":  # NumPy weights are copied to the device of X
         return
     if other != device:
         raise ValueError(
-            f"X and sample_weight must be on one device, got {device} and {other}: pass "
+            f"X and sample_weight must be on the same device, got {device} and {other}. Pass "
             f"sample_weight.to('{device}')."
         )
 
@@ -283,7 +284,7 @@ def _host_weights(sample_weight: object) -> object:
 def _read_weights(cells: torch.Tensor, sample_weight: object) -> torch.Tensor | None:
     """Return row weights as float64 on the device of the cells.
 
-    Bad weights raise the errors that bad weights on the host raise.
+    Invalid weights raise the same errors as on the host.
     """
     if sample_weight is None:
         return None
@@ -307,9 +308,9 @@ def _read_weights(cells: torch.Tensor, sample_weight: object) -> torch.Tensor | 
 
 
 def refuse_bad_cells(table: TorchTable) -> None:
-    """Raise an error for a row without a value, or with a value that is not finite.
+    """Raise an error if a row has no values, or a value that is too large or infinite.
 
-    Only the bad row is brought to the host.
+    Only the invalid row is copied to the host.
     """
     if not table.cells.is_floating_point():
         return
@@ -329,22 +330,22 @@ def refuse_bad_cells(table: TorchTable) -> None:
 
 
 def scaled_weights(weights: torch.Tensor, bits: int) -> torch.Tensor:
-    """Return weights times 2^bits, rounded to integers."""
+    """Return weights * 2^bits, rounded to integers."""
     return torch.round(times_power_of_two(weights, bits)).to(torch.int64)
 
 
 def times_power_of_two(values: torch.Tensor, bits: int) -> torch.Tensor:
-    """Return values times 2^bits in float64, in two steps because 2^bits may overflow.
+    """Return values * 2^bits in float64, in two steps because 2^bits may overflow.
 
-    Without the cast, torch multiplies an integer tensor by a number in float32 and drops digits.
+    Without the cast to float64, torch would convert an integer tensor to float32 and lose digits.
     """
     half = bits // 2
     return values.to(torch.float64) * math.ldexp(1.0, half) * math.ldexp(1.0, bits - half)
 
 
 def host_array(cells: torch.Tensor) -> Array:
-    """Return cells as a NumPy array, in float64 if they have half precision.
+    """Return cells as a NumPy array. Half precision becomes float64.
 
-    Cells on the host are not copied.
+    Other cells on the host are not copied.
     """
     return (cells.to(torch.float64) if cells.dtype in HALF_TYPES else cells).cpu().numpy()

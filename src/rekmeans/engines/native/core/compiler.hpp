@@ -1,5 +1,5 @@
-// What compilers spell differently, by one name each. Where there are no vector extensions, or
-// REKMEANS_PLAIN asks for it, the same code runs on plain arrays (simd/plain_vectors.hpp) and on
+// Macros and functions for features that compilers name differently. Without vector extensions, or
+// if REKMEANS_PLAIN is defined, the same code runs on plain arrays (simd/plain_vectors.hpp) and on
 // two 64-bit words (int128.hpp).
 #pragma once
 
@@ -22,7 +22,7 @@
 
 namespace rekmeans {
 
-// Anonymous: each instruction set has its own copy.
+// In an anonymous namespace, so that each instruction set has its own copy.
 namespace {
 
 #if defined(REKMEANS_PLAIN)
@@ -39,8 +39,8 @@ inline double square_root(double x) { return __builtin_sqrt(x); }
 
 }  // namespace
 
-// Ask for the cache line at this address; nothing is read. Static: each instruction set has its own
-// copy.
+// Prefetch the cache line at this address without reading it. Static, so that each instruction set
+// has its own copy.
 #if defined(REKMEANS_PLAIN)
 static inline void prefetch(const void*) {}
 #else

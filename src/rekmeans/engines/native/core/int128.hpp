@@ -1,4 +1,4 @@
-// Integers of 128 bits: the compiler's own, or two words where it has none.
+// 128-bit integers: the compiler's type, or two words if it has none.
 #pragma once
 #include <cmath>
 #include <cstdint>
@@ -22,7 +22,7 @@ inline uint64_t high_word_of_product(uint64_t x, uint64_t y) {
 
 #else
 
-// Two's complement in two words; sums and products wrap as those of the compiler do.
+// Two's complement in two words. Sums and products wrap, like those of the compiler's type.
 struct int128 {
   uint64_t low = 0;
   int64_t high = 0;
@@ -32,7 +32,7 @@ struct int128 {
   constexpr int128(int x) : int128(int64_t(x)) {}
   constexpr int128(int64_t high_, uint64_t low_) : low(low_), high(high_) {}
 
-  explicit operator double() const;  // rounded to nearest, as a conversion by the compiler
+  explicit operator double() const;  // rounded to nearest, like the compiler's conversion
   explicit constexpr operator int64_t() const { return int64_t(low); }
 
   constexpr int128 operator-() const {
@@ -57,7 +57,7 @@ struct int128 {
   friend constexpr bool operator>=(int128 x, int128 y) { return !(x < y); }
 };
 
-// The product of two words, by halves of 32 bits.
+// The 128-bit product of two words, computed from halves of 32 bits.
 constexpr int128 product_of_words(uint64_t x, uint64_t y) {
   const uint64_t x0 = uint32_t(x), x1 = x >> 32, y0 = uint32_t(y), y1 = y >> 32;
   const uint64_t lowest = x0 * y0, cross = x1 * y0 + (lowest >> 32),
@@ -72,13 +72,13 @@ constexpr int128 operator*(int128 x, int128 y) {
 }
 
 inline int128::operator double() const {
-  if (high < 0) return -double(-*this);  // 2^127 itself is never reached
+  if (high < 0) return -double(-*this);  // 2^127 does not occur
   if (high == 0) return double(low);
   int shift = 0;
   while (!((uint64_t(high) << shift) >> 63)) ++shift;
   const uint64_t top = shift ? (uint64_t(high) << shift) | (low >> (64 - shift)) : uint64_t(high);
-  const bool more =
-      (low << shift) != 0;  // 64 bits hold the 53 that stay and more: one bit stands for all below
+  // 64 bits hold the 53 that are kept and more; one sticky bit represents all bits below
+  const bool more = (low << shift) != 0;
   return std::ldexp(double(top | uint64_t(more)), 64 - shift);
 }
 

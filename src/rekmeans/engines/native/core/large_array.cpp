@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t HUGE_PAGE = size_t(1) << 21;
 constexpr std::align_val_t ALIGNMENT{
-    64};  // of a cache line; a huge page's is asked for where it is filled
+    64};  // bytes of a cache line; the part that fills huge pages is requested as huge pages
 
 }  // namespace
 

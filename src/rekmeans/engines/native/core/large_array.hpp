@@ -1,4 +1,5 @@
-// Many floats, in huge pages where the system has them: touching them first costs less.
+// A large array of floats, in huge pages if the system has them, which makes the first access
+// faster.
 #pragma once
 #include <cstddef>
 
@@ -9,7 +10,7 @@ struct LargeArray {
   LargeArray() = default;
   LargeArray(const LargeArray&) = delete;
   ~LargeArray();
-  void allocate(size_t count);  // once
+  void allocate(size_t count);  // call once
 };
 
 }  // namespace rekmeans

@@ -1,4 +1,4 @@
-// Work on several threads that end with the call.
+// Parallel work on threads that end with the call.
 #pragma once
 #include <atomic>
 #include <condition_variable>
@@ -11,19 +11,18 @@
 
 namespace rekmeans {
 
-constexpr size_t MOST_THREADS = 256;  // more only cost memory
-constexpr size_t PARALLEL_FROM =
-    1 << 16;  // operations below which starting a thread costs more than it saves
+constexpr size_t MAX_THREADS = 256;  // more threads would only need more memory
+// with fewer operations, starting a thread costs more than it saves
+constexpr size_t PARALLEL_FROM = 1 << 16;
 
 inline size_t threads_for(size_t operations, size_t threads) {
   return operations < PARALLEL_FROM ? 1 : threads;
 }
 
-// Items [0, count) handed out one by one to the threads that ask; the first exception of any of
-// them.
+// The items [0, count), which threads take one at a time, and the first exception of any thread.
 template <class Work>
-struct Items {
-  Items(size_t count_, const Work& work_) : count(count_), work(work_) {}
+struct WorkItems {
+  WorkItems(size_t count_, const Work& work_) : count(count_), work(work_) {}
 
   void run(size_t thread) {
     try {
@@ -41,54 +40,54 @@ struct Items {
   std::exception_ptr error;
 };
 
-// Threads that wait for one piece of work after the other, for calls with many short ones: they are
-// started and joined where the crew is made, so nothing outlives the call and a fork finds no
-// thread of ours. `parallel` uses the crew of the thread that calls it.
-class Crew {
+// Threads that run one task after another, for calls with many short tasks. They are started and
+// joined by the call that creates the pool, so no thread outlives the call, and a fork is safe.
+// `parallel` uses the pool of the calling thread.
+class ThreadPool {
  public:
-  explicit Crew(size_t threads) : outer(current()) {
-    others.reserve(threads);
+  explicit ThreadPool(size_t threads) : outer(current()) {
+    workers.reserve(threads);
     try {
-      for (size_t t = 1; t < threads; ++t) others.emplace_back([this, t] { wait_for_work(t); });
+      for (size_t t = 1; t < threads; ++t) workers.emplace_back([this, t] { wait_for_work(t); });
     } catch (const std::exception&) {
-      // std::system_error or std::bad_alloc: no more threads can start, so those that run share the
-      // work. Rethrowing it would end the process, because threads that run are not joined when a
-      // constructor fails.
+      // std::system_error or std::bad_alloc: no more threads can start, so the running threads
+      // share the work. Rethrowing would terminate the process, because running threads are not
+      // joined if a constructor throws.
     }
     current() = this;
   }
-  Crew(const Crew&) = delete;
-  ~Crew() {
+  ThreadPool(const ThreadPool&) = delete;
+  ~ThreadPool() {
     current() = outer;
     start(nullptr, nullptr);
-    for (auto& other : others) other.join();
+    for (auto& worker : workers) worker.join();
   }
 
-  // The crew of this thread, null where there is none.
-  static Crew*& current() {
-    static thread_local Crew* crew = nullptr;
-    return crew;
+  // The pool of this thread, or null.
+  static ThreadPool*& current() {
+    static thread_local ThreadPool* pool = nullptr;
+    return pool;
   }
 
-  size_t size() const { return others.size() + 1; }
+  size_t size() const { return workers.size() + 1; }
 
   template <class Each>
   void run(const Each& each) {
-    Crew* const crew =
-        std::exchange(current(), nullptr);  // what the work itself runs in parallel starts its own
-    busy.store(others.size());
+    // nested parallel calls start their own threads
+    ThreadPool* const pool = std::exchange(current(), nullptr);
+    busy.store(workers.size());
     start([](const void* what, size_t thread) { (*static_cast<const Each*>(what))(thread); },
           &each);
     each(0);
     for (size_t spins = 0; busy.load(std::memory_order_acquire); ++spins)
       if (spins > SPINS) std::this_thread::yield();
-    current() = crew;
+    current() = pool;
   }
 
  private:
   using Call = void (*)(const void*, size_t);
-  static constexpr size_t SPINS =
-      2000;  // a few microseconds: the next piece of work often comes at once
+  // a few microseconds, because the next task often follows at once
+  static constexpr size_t SPINS = 2000;
 
   void start(Call call_, const void* what_) {
     {
@@ -116,8 +115,8 @@ class Crew {
     }
   }
 
-  Crew* outer;
-  std::vector<std::thread> others;
+  ThreadPool* outer;
+  std::vector<std::thread> workers;
   std::mutex mutex;
   std::condition_variable wake;
   std::atomic<size_t> round{0}, busy{0};
@@ -125,8 +124,8 @@ class Crew {
   const void* what = nullptr;
 };
 
-// Run work(thread, i) for i in [0, count) on a number of threads: those of the crew, or some that
-// are started here and joined here.
+// Run work(thread, i) for i in [0, count) on several threads: those of the pool, or threads that
+// are started and joined here.
 template <class Work>
 void parallel(size_t threads, size_t count, const Work& work) {
   threads = threads < count ? threads : count;
@@ -134,12 +133,12 @@ void parallel(size_t threads, size_t count, const Work& work) {
     for (size_t i = 0; i < count; ++i) work(size_t(0), i);
     return;
   }
-  Items<Work> items(count, work);
-  Crew* crew = Crew::current();
-  if (crew && crew->size() <= threads) {
-    crew->run([&](size_t thread) { items.run(thread); });
+  WorkItems<Work> items(count, work);
+  ThreadPool* pool = ThreadPool::current();
+  if (pool && pool->size() <= threads) {
+    pool->run([&](size_t thread) { items.run(thread); });
   } else {
-    Crew(threads).run([&](size_t thread) { items.run(thread); });
+    ThreadPool(threads).run([&](size_t thread) { items.run(thread); });
   }
   if (items.error) std::rethrow_exception(items.error);
 }

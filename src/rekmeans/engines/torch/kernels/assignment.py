@@ -4,21 +4,21 @@ Scores are t = g.h - |h|^2/2 in fp16 tensor cores. g = f - mean and h = m - mean
 centroids centred on one grid point; error_bound.py proves the bound E = q A + B on the error of a
 score computed here, q = |g|. A row is certain if its two best scores are more than 2 E apart.
 
-Many centroids are scored in groups of neighbours. LZ[j, g] is a lower bound on the distance of row
-j to every centroid of group g but its own, plus the drift of the group summed up to then. A row
-skips the group while LZ exceeds the distance to its own centroid, computed in every pass, plus the
-drift summed up to now.
+If there are many centroids, nearby ones form groups. LZ[j, g] is a lower bound on the distance from
+row j to all centroids of group g except its own, plus the accumulated drift of the group when the
+bound was computed. The row skips the group while LZ exceeds the distance to its own centroid, which
+each pass computes, plus the accumulated drift of the group now.
 
-Doubtful rows are decided exactly: by the score 2 f.m - |m|^2 over observed cells in int64, and by
-the lowest number at a tie.
+Doubtful rows are decided by the exact score 2 f.m - |m|^2 over observed cells in int64. Ties go to
+the lowest centroid number.
 """
 
 import triton
 import triton.language as tl
 
 GRID_STEPS = tl.constexpr(8388608.0)  # 2^23
-NOWHERE = tl.constexpr(-1e30)
-LEAST = tl.constexpr(-(2**63))
+LOWEST_SCORE = tl.constexpr(-1e30)
+MIN_SCORE = tl.constexpr(-(2**63))
 
 
 @triton.jit
@@ -28,7 +28,7 @@ def _merge_two_best(a1, a2, b1, b2):
 
 @triton.jit
 def append_places(flag, counter):
-    """Return the places of the flagged lanes in a list that grows by an atomic counter."""
+    """Return list positions for the flagged lanes, reserved by an atomic counter."""
     hits = flag.to(tl.int32)
     base = tl.atomic_add(counter, tl.sum(hits, 0), sem="relaxed")
     return base + tl.cumsum(hits, 0) - 1
@@ -36,7 +36,7 @@ def append_places(flag, counter):
 
 @triton.jit
 def merge_tile(acc, bias, kt, kc, b1, b2, i1, BN: tl.constexpr, BK: tl.constexpr):
-    """Merge the two best of a tile of scores (BN, BK) into the running two.
+    """Merge the two best scores of a tile (BN, BK) into the two best scores so far.
 
     The low bits of a score hold its column.
     """
@@ -50,16 +50,16 @@ def merge_tile(acc, bias, kt, kc, b1, b2, i1, BN: tl.constexpr, BK: tl.constexpr
 
 @triton.jit
 def distance_bounds(q, t1, t2, e2):
-    """Return an upper bound of the distance at score t1 and a lower bound at t2.
+    """Return an upper bound on the distance for score t1 and a lower bound for score t2.
 
-    |g - h|^2 = |g|^2 - 2 t, and e2 = 2 E. q is |g| rounded up by at most 2^-21 of it. Each float32
-    step errs by at most 2^-23 of its terms. 2^-20 of their sum covers all of them, and the square
-    roots, within 2^-22, are widened by 2^-21.
+    |g - h|^2 = |g|^2 - 2 t, and e2 = 2 E. q is |g| rounded up, with a relative error of at most
+    2^-21. The error of each float32 step is at most 2^-23 of its terms, so 2^-20 of their sum
+    covers all steps. The square roots have a relative error below 2^-22 and are widened by 2^-21.
     """
-    room1 = e2 + 9.54e-7 * (q * q + 2.0 * tl.abs(t1) + e2)
-    room2 = e2 + 9.54e-7 * (q * q + 2.0 * tl.abs(t2) + e2)
-    upper = tl.sqrt(tl.maximum(q * q - 2.0 * t1 + room1, 0.0)) * 1.0000005
-    lower = tl.sqrt(tl.maximum(q * q - 2.0 * t2 - room2, 0.0)) * 0.9999995
+    slack1 = e2 + 9.54e-7 * (q * q + 2.0 * tl.abs(t1) + e2)
+    slack2 = e2 + 9.54e-7 * (q * q + 2.0 * tl.abs(t2) + e2)
+    upper = tl.sqrt(tl.maximum(q * q - 2.0 * t1 + slack1, 0.0)) * 1.0000005
+    lower = tl.sqrt(tl.maximum(q * q - 2.0 * t2 - slack2, 0.0)) * 0.9999995
     return upper, lower
 
 
@@ -69,8 +69,9 @@ def _store_verdicts(
 ):
     """Store the label and the bound of each row.
 
-    new is the certain label, or -1 - label; Z is the bound that lets later passes skip the row. A
-    row without observed cells (q < 0) is as near to all centroids, so it gets the first one.
+    `new` is the label if it is certain, otherwise -1 - label. Z is the bound that allows later
+    passes to skip the row. A row without observed cells (q < 0) is equally near to all centroids,
+    so it gets the first one.
     """
     e2 = 2.0 * (q * A + B)
     empty = q < 0
@@ -78,8 +79,8 @@ def _store_verdicts(
     certain = ((b1 - b2) > e2) | empty
     tl.store(new + r, tl.where(certain, i1, -1 - i1).to(new.dtype.element_ty), mask=live)
     tl.store(threshold + r, b1 - e2, mask=live & (certain == 0))
-    # the label stays while the drift of its centroid and the largest of all, summed since, stay
-    # below Z
+    # The label is proven while the accumulated drift of its centroid plus the accumulated largest
+    # drift is below Z.
     if BOUND:
         upper, lower = distance_bounds(q, b1, b2, e2)
         drift = tl.load(cum_low + i1, mask=live, other=0.0)
@@ -96,14 +97,14 @@ def assign(
     Q,  # f32 (n,) |g|
     AB,  # f32 (2,) E = Q A + B
     new,  # int (n,) label, or -1 - label where in doubt
-    threshold,  # f32 (n,) of doubtful rows: what a score must reach to win
+    threshold,  # f32 (n,) the smallest score that can win, for doubtful rows
     Z,  # f32 (n,)
-    cum_low,  # f32 (K,) summed drift of each centroid and the largest, rounded down
+    cum_low,  # f32 (K,) accumulated drift of each centroid plus the largest drift, rounded down
     rows,  # i32 (n,) rows to score
-    counters,  # i32 (8,), [3]: how many
+    counters,  # i32 (8,), [3]: the number of rows to score
     halt,  # i32 (1,)
     n,
-    limit,  # more rows than this are scored in place, by the launch that does not gather
+    limit,  # if more rows than this are listed, the launch with GATHER=False scores all rows
     first,
     K: tl.constexpr,
     P: tl.constexpr,
@@ -115,14 +116,14 @@ def assign(
     BOUND: tl.constexpr,
     STAGES: tl.constexpr,
 ):
-    """Find the two best scores of each row, without an n x k matrix."""
+    """Find the two best scores of each row without storing an (n, k) matrix."""
     kc, pc = tl.arange(0, BK), tl.arange(0, BP)
     A = tl.load(AB)
     B = tl.load(AB + 1)
     listed = tl.load(counters + 3)
     total = tl.where(listed <= limit, listed, 0) if GATHER else tl.where(listed <= limit, 0, n)
     total = tl.where(tl.load(halt) == 0, total, 0)
-    if (P <= BP) and (K == BK):  # one tile of centroids stays
+    if (P <= BP) and (K == BK):  # all centroids fit into one tile, which is loaded once
         c = tl.load(C + kc[None, :] * P + pc[:, None], mask=(pc < P)[:, None], other=0.0)
         for tile in tl.range(tl.program_id(0), tl.cdiv(total, BN), NPROG, num_stages=1):
             at = tile * BN + tl.arange(0, BN)
@@ -165,7 +166,7 @@ def assign(
 def list_unproven_rows(Z, labels, cum_high, rows, counters, halt, n, BN: tl.constexpr):
     """List the rows whose bound no longer proves their label.
 
-    cum_high f32 (K,) is the summed drift, rounded up.
+    cum_high f32 (K,) is the accumulated drift as in cum_low, rounded up.
     """
     if tl.load(halt) == 0:
         r = tl.program_id(0) * BN + tl.arange(0, BN)
@@ -180,7 +181,7 @@ def list_unproven_rows(Z, labels, cum_high, rows, counters, halt, n, BN: tl.cons
 @triton.jit(do_not_specialize=["n", "limit"])
 def list_movers_and_doubts(
     rows,
-    labels,  # int (n,) of the pass before
+    labels,  # int (n,) of the previous pass
     new,
     threshold,
     mover_row,  # i32 (n,)
@@ -190,17 +191,16 @@ def list_movers_and_doubts(
     doubt_best,  # i64 (n,)
     doubt_new,  # i32 (n,)
     counters,  # [3]: scored rows
-    both,  # i64 (1,) over counters[0] (movers) and counters[1] (doubts)
+    two_counters,  # i64 (1,) view of counters[0] (movers) and counters[1] (doubts)
     halt,
     n,
     limit,
     BN: tl.constexpr,
 ):
-    """List the rows that certainly changed their label, and the doubtful rows.
+    """List the rows whose new labels are certain and differ, and the doubtful rows.
 
-    One 64-bit atomic counts both.
+    One 64-bit atomic updates both counters.
     """
-    least: tl.constexpr = -(2**63)
     listed = tl.load(counters + 3)
     gathered = listed <= limit
     total = tl.where(tl.load(halt) == 0, tl.where(gathered, listed, n), 0)
@@ -219,7 +219,7 @@ def list_movers_and_doubts(
         if whole > 0:
             place = tl.cumsum(flags, 0) - flags
             counts = (whole & 0xFFFF).to(tl.int64) + ((whole >> 16).to(tl.int64) << 32)
-            base = tl.atomic_add(both, counts, sem="relaxed")
+            base = tl.atomic_add(two_counters, counts, sem="relaxed")
             to = (base & 0x7FFFFFFF).to(tl.int32) + (place & 0xFFFF)
             tl.store(labels + r, now.to(labels.dtype.element_ty), mask=moved)
             tl.store(mover_row + to, r, mask=moved)
@@ -229,7 +229,7 @@ def list_movers_and_doubts(
             tl.store(
                 doubt_threshold + to, tl.load(threshold + r, mask=doubt, other=0.0), mask=doubt
             )
-            tl.store(doubt_best + to, tl.full([BN], least, tl.int64), mask=doubt)
+            tl.store(doubt_best + to, tl.full([BN], MIN_SCORE, tl.int64), mask=doubt)
             tl.store(doubt_new + to, tl.full([BN], 1 << 30, tl.int32), mask=doubt)
 
 
@@ -237,15 +237,15 @@ def list_movers_and_doubts(
 def list_groups_to_score(
     X, C, bias, Q, AB, labels,
     own_score,  # f32 (n,)
-    own_upper,  # f32 (n,) upper bound of the distance to the own centroid
+    own_upper,  # f32 (n,) upper bound on the distance to the row's own centroid
     LZ,  # f32 (n, G)
-    drift_high,  # f32 (G,) drift of each group summed, rounded up
+    drift_high,  # f32 (G,) accumulated drift of each group, rounded up
     lists,  # i32 (G, n) rows to score, by group
     list_counts,  # i32 (G,)
     active, counters, halt, n,
     P: tl.constexpr, G: tl.constexpr, BN: tl.constexpr, BP: tl.constexpr,
 ):  # fmt: skip
-    """Compute the distance of each row to its own centroid, and list the rows of each group."""
+    """Compute the distance of each row to its own centroid; list the rows to score by group."""
     if tl.load(halt) == 0:
         r = tl.program_id(0) * BN + tl.arange(0, BN)
         live = r < n
@@ -265,8 +265,8 @@ def list_groups_to_score(
         q = tl.load(Q + r, mask=live, other=0.0)
         t = dot - tl.load(bias + at)
         upper, _ = distance_bounds(q, t, t, 2.0 * (q * tl.load(AB) + tl.load(AB + 1)))
-        upper = tl.where(own < 0, 1e30, tl.where(q < 0, NOWHERE, upper))
-        tl.store(own_score + r, tl.where(own < 0, NOWHERE, t), mask=live)
+        upper = tl.where(own < 0, 1e30, tl.where(q < 0, LOWEST_SCORE, upper))
+        tl.store(own_score + r, tl.where(own < 0, LOWEST_SCORE, t), mask=live)
         tl.store(own_upper + r, upper, mask=live)
         is_active = tl.zeros([BN], tl.int1)
         for g in range(0, G):
@@ -283,12 +283,12 @@ def list_groups_to_score(
 @triton.jit(do_not_specialize=["n"])
 def score_groups(
     X, C, bias, lists, list_counts,
-    T1, T2,  # f32 (n, G) the two best scores of a row in a group; the column rides in the low bits
+    T1, T2,  # f32 (n, G) the two best scores of a row in a group, with the column in the low bits
     halt, n,
     P: tl.constexpr, KG: tl.constexpr, G: tl.constexpr, BN: tl.constexpr, BP: tl.constexpr,
     NPROG: tl.constexpr,
 ):  # fmt: skip
-    """Find the two best scores of each listed row inside its group; P is a multiple of BP."""
+    """Find the two best scores of each listed row in its group. P must be a multiple of BP."""
     kc, pc = tl.arange(0, KG), tl.arange(0, BP)
     n_tiles = 0
     for g in range(0, G):
@@ -298,7 +298,7 @@ def score_groups(
         g = 0
         first = 0
         before = 0
-        for j in range(0, G):  # the group that this task falls into
+        for j in range(0, G):  # find the group of this task
             here = tl.cdiv(tl.load(list_counts + j), BN)
             inside = (task >= before) & (task < before + here)
             g = tl.where(inside, j, g)
@@ -325,7 +325,7 @@ def merge_groups(
     doubt_threshold, doubt_best, doubt_new, counters, halt, first,
     KG: tl.constexpr, G: tl.constexpr, GP: tl.constexpr, BN: tl.constexpr, NPROG: tl.constexpr,
 ):  # fmt: skip
-    """Find the label and the bounds of each active row from its groups; list movers and doubts."""
+    """Merge the groups of each active row into its label and bounds; list movers and doubts."""
     total = tl.where(tl.load(halt) == 0, tl.load(counters + 3), 0)
     gg = tl.arange(0, GP)
     low_now = tl.load(drift_low + gg, mask=gg < G, other=0.0)
@@ -351,7 +351,7 @@ def merge_groups(
         i1 = g1 * KG + (b1.to(tl.int32, bitcast=True) & (KG - 1))
         own_group = tl.where(old < 0, 0, old // KG)
         own_scored = tl.sum((scored & (gg[None, :] == own_group[:, None])).to(tl.int32), 1) > 0
-        # the own centroid lies in a group that is not scored
+        # the row's own centroid is in a group that is not scored
         alone = (old >= 0) & (own_scored == 0)
         stays = alone & (t > b1)
         b2 = tl.where(alone, tl.maximum(b2, tl.minimum(b1, t)), b2)
@@ -380,15 +380,15 @@ def merge_groups(
             to = append_places(doubt, counters + 1)
             tl.store(doubt_row + to, r, mask=doubt)
             tl.store(doubt_threshold + to, b1 - e2, mask=doubt)
-            tl.store(doubt_best + to, tl.full([BN], LEAST, tl.int64), mask=doubt)
+            tl.store(doubt_best + to, tl.full([BN], MIN_SCORE, tl.int64), mask=doubt)
             tl.store(doubt_new + to, tl.full([BN], 1 << 30, tl.int32), mask=doubt)
 
 
 @triton.jit
 def sum_group_drift(stats, cum, drift_low, drift_high, list_counts, halt, k, K, KG: tl.constexpr):
-    """Add the largest drift in each group to its sum, cum f64 (G,).
+    """Add the largest drift in each group to its accumulated drift, cum f64 (G,).
 
-    stats[2] has the drift of each centroid.
+    stats[2] is the drift of each centroid.
     """
     if tl.load(halt) == 0:
         g = tl.program_id(0)
@@ -403,9 +403,9 @@ def sum_group_drift(stats, cum, drift_low, drift_high, list_counts, halt, k, K, 
 
 @triton.jit
 def grid_values(X, L, r, col, inside, P: tl.constexpr, LP: tl.constexpr):
-    """Return g = f - mean in grid units, int32: hi 2^23 + lo.
+    """Return g = f - mean = hi 2^23 + lo in grid units, int32.
 
-    Columns from LP on have no lo.
+    Columns with numbers of LP and above have no lo.
     """
     hi = tl.load(X + r.to(tl.int64) * P + col, mask=inside, other=0.0).to(tl.float32)
     lo = tl.load(L + r.to(tl.int64) * LP + col, mask=inside & (col < LP), other=0).to(tl.int32)
@@ -416,7 +416,7 @@ def grid_values(X, L, r, col, inside, P: tl.constexpr, LP: tl.constexpr):
 def _exact_terms(X, L, mean, M, r, c, col, inside, D: tl.constexpr, P: tl.constexpr,
     LP: tl.constexpr,
                  MISSING: tl.constexpr):  # fmt: skip
-    """Return m (2 f - m) of each observed cell, int64; r, c (pairs, 1), col (1, columns)."""
+    """Return m (2 f - m) for each observed cell, int64. r and c are (pairs, 1), col is (1, BP)."""
     f = grid_values(X, L, r, col, inside, P, LP) + tl.load(mean + col, mask=col < 2 * D, other=0)
     m = tl.load(M + c.to(tl.int64) * P + col, mask=inside, other=0)
     term = m.to(tl.int64) * (2 * f.to(tl.int64) - m.to(tl.int64))
@@ -433,12 +433,12 @@ def list_candidates(
     bias,  # f32 (K,)
     doubt_row,
     doubt_threshold,
-    pair_slot,  # i32 (most_pairs,) place of the row among the doubtful
-    pair_centroid,  # i32 (most_pairs,)
-    doubt_overflow,  # i8 (n,) set where the candidates of a row did not fit
+    pair_slot,  # i32 (max_pairs,) index of the row in the list of doubtful rows
+    pair_centroid,  # i32 (max_pairs,)
+    doubt_overflow,  # i8 (n,) 1 if the candidates of a row did not fit
     counters,  # [1]: doubtful rows, [2]: pairs
     halt,
-    most_pairs,
+    max_pairs,
     K: tl.constexpr,
     P: tl.constexpr,
     BN: tl.constexpr,
@@ -446,11 +446,11 @@ def list_candidates(
     BP: tl.constexpr,
     NPROG: tl.constexpr,
 ):
-    """List the pairs (doubtful row, centroid) whose score may still be the best.
+    """List the pairs (doubtful row, centroid) whose score may be the best.
 
-    There may be more than 2^31 pairs if many centroids are equal. A program stops counting once the
-    list is full, so counters[2] stays below most_pairs + NPROG BN. Rows whose pairs did not fit are
-    marked instead.
+    If many centroids are equal, there may be more than 2^31 pairs. A program stops counting when
+    the list is full, so counters[2] stays below max_pairs + NPROG BN. Rows whose pairs did not fit
+    are marked in doubt_overflow.
     """
     kc, pc = tl.arange(0, BK), tl.arange(0, BP)
     total = tl.where(tl.load(halt) == 0, tl.load(counters + 1), 0)
@@ -474,19 +474,19 @@ def list_candidates(
             c = tl.load(cp, mask=inside[:, None], other=0.0)
             acc = tl.dot(x, c, acc)
         s = acc - tl.load(bias + kt + kc)[None, :]
-        s = tl.where(s >= least[:, None], kc[None, :], -1)  # the columns that may win
+        s = tl.where(s >= least[:, None], kc[None, :], -1)  # columns of candidates
         top = tl.max(s, 1)
-        # one candidate of each row at a time; rarely more than two rounds
+        # one candidate of each row per iteration; usually at most two iterations
         while tl.max(top, 0) >= 0:
             hit = top >= 0
             counted = hit & (full == 0)
             to = append_places(counted, counters + 2)
-            fits = counted & (to < most_pairs)
+            fits = counted & (to < max_pairs)
             tl.store(pair_slot + to, at, mask=fits)
             tl.store(pair_centroid + to, kt + top, mask=fits)
             tl.store(doubt_overflow + at, tl.full([BN], 1, tl.int8), mask=hit & (fits == 0))
             s = tl.where(s >= top[:, None], -1, s)
-            top = tl.where(full == 0, tl.max(s, 1), -1)  # each row that has more is marked by now
+            top = tl.where(full == 0, tl.max(s, 1), -1)  # rows with more candidates are marked
             full = tl.maximum(full, tl.max((counted & (fits == 0)).to(tl.int32), 0))
 
 
@@ -494,16 +494,16 @@ def list_candidates(
 def score_pairs(
     X, L, mean, M,  # M i32 (K, P) centroids on the grid
     doubt_row, pair_slot, pair_centroid,
-    pair_score,  # i64 (most_pairs,)
+    pair_score,  # i64 (max_pairs,)
     doubt_best,
-    counters, halt, most_pairs,
+    counters, halt, max_pairs,
     D: tl.constexpr, P: tl.constexpr, LP: tl.constexpr, BQ: tl.constexpr, BP: tl.constexpr,
     NPROG: tl.constexpr,
     MISSING: tl.constexpr,
 ):  # fmt: skip
-    """Compute the exact score of each pair, and the best of each row by an atomic maximum."""
+    """Compute the exact score of each pair, and the best score of each row by an atomic maximum."""
     pc = tl.arange(0, BP)
-    total = tl.where(tl.load(halt) == 0, tl.minimum(tl.load(counters + 2), most_pairs), 0)
+    total = tl.where(tl.load(halt) == 0, tl.minimum(tl.load(counters + 2), max_pairs), 0)
     for tile in range(tl.program_id(0), tl.cdiv(total, BQ), NPROG):
         pair = tile * BQ + tl.arange(0, BQ)
         live = pair < total
@@ -523,13 +523,13 @@ def score_pairs(
 
 @triton.jit
 def choose_winners(pair_slot, pair_centroid, pair_score, doubt_best, doubt_new, order, counters,
-    halt, most_pairs,
+    halt, max_pairs,
                    B: tl.constexpr, NPROG: tl.constexpr):  # fmt: skip
-    """Choose the lowest centroid among the exact best of each doubtful row.
+    """Choose the lowest centroid with the best exact score for each doubtful row.
 
-    Centroids count as the caller numbers them, order i32 (K,).
+    Centroids are compared by the caller's numbers, order i32 (K,).
     """
-    total = tl.where(tl.load(halt) == 0, tl.minimum(tl.load(counters + 2), most_pairs), 0)
+    total = tl.where(tl.load(halt) == 0, tl.minimum(tl.load(counters + 2), max_pairs), 0)
     for t in range(tl.program_id(0), tl.cdiv(total, B), NPROG):
         pair = t * B + tl.arange(0, B)
         live = pair < total
@@ -546,14 +546,14 @@ def choose_winners(pair_slot, pair_centroid, pair_score, doubt_best, doubt_new, 
 
 @triton.jit
 def score_overflow(
-    X, L, mean, M, doubt_row, doubt_overflow, doubt_new, inverse, counters, halt, most_pairs, k,
+    X, L, mean, M, doubt_row, doubt_overflow, doubt_new, inverse, counters, halt, max_pairs, k,
     D: tl.constexpr, P: tl.constexpr, LP: tl.constexpr, BP: tl.constexpr, NPROG: tl.constexpr,
     MISSING: tl.constexpr,
 ):  # fmt: skip
-    """Score all centroids exactly, in the caller's order, for rows whose candidates did not fit."""
+    """Score all centroids exactly, in the caller's order, for the rows in doubt_overflow."""
     pc = tl.arange(0, BP)[None, :]
-    crowded = (tl.load(counters + 2) > most_pairs) & (tl.load(halt) == 0)
-    total = tl.where(crowded, tl.load(counters + 1), 0)
+    overflowed = (tl.load(counters + 2) > max_pairs) & (tl.load(halt) == 0)
+    total = tl.where(overflowed, tl.load(counters + 1), 0)
     zero = tl.zeros([1], tl.int32)
     for at in range(tl.program_id(0), total, NPROG):
         if tl.load(doubt_overflow + at) != 0:
@@ -576,7 +576,7 @@ def score_overflow(
 @triton.jit
 def list_decided_movers(doubt_row, doubt_new, inverse, labels, mover_row, mover_old, counters, halt,
                         B: tl.constexpr, NPROG: tl.constexpr):  # fmt: skip
-    """Add the doubtful rows whose exact label changed to the list of movers."""
+    """Append the doubtful rows whose exact labels changed to the list of movers."""
     total = tl.where(tl.load(halt) == 0, tl.load(counters + 1), 0)
     for t in range(tl.program_id(0), tl.cdiv(total, B), NPROG):
         at = t * B + tl.arange(0, B)
@@ -594,7 +594,7 @@ def list_decided_movers(doubt_row, doubt_new, inverse, labels, mover_row, mover_
 
 @triton.jit
 def multiply(X, C, out, P: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, BP: tl.constexpr):
-    """Compute out f32 (BN, BK) = X fp16 (BN, P) times C' fp16 (BK, P), tiled as the passes are."""
+    """Compute out f32 (BN, BK) = X fp16 (BN, P) times C' fp16 (BK, P), with the tiles of passes."""
     r, c, pc = tl.arange(0, BN), tl.arange(0, BK), tl.arange(0, BP)
     acc = tl.zeros([BN, BK], tl.float32)
     for pt in tl.range(0, P, BP):

@@ -1,6 +1,6 @@
 """Many passes over a small table in one launch.
 
-Scores are int64, sums are added by atomics, and one barrier of all programs ends each pass.
+Scores are int64, atomics add the sums, and a barrier for all programs ends each pass.
 """
 
 import triton
@@ -9,12 +9,13 @@ import triton.language as tl
 from .assignment import GRID_STEPS
 from .update import FALLS, RELOCATES, REPEATS, STALLS, round_to_even
 
-SLOTS = tl.constexpr(3)  # sums and centroids of three passes: read, added to, cleared
+# buffers for the sums and centroids of three passes: one is read, one is added to, one is cleared
+SLOTS = tl.constexpr(3)
 
 
 @triton.jit
 def _wait_for_all(barrier, target):
-    """Wait until every program has come here so many times."""
+    """Wait until the programs have arrived here `target` times in total."""
     tl.debug_barrier()
     tl.atomic_add(barrier, 1)
     while tl.atomic_add(barrier, 0) < target:
@@ -26,7 +27,7 @@ def _wait_for_all(barrier, target):
 def _next_centroids(
     S, N, m, slot, cell, partner, inside, kk, k, RECTIFIED: tl.constexpr, P: tl.constexpr
 ):
-    """Return S/n or S/|S| on the grid, (KP, BP), and how many clusters are empty."""
+    """Return S/n or S/|S| on the grid, (KP, BP), and the number of empty clusters."""
     size = tl.load(N + slot * k + kk, mask=kk < k, other=1, volatile=True)
     a = tl.load(S + slot * k * P + cell, mask=inside, other=0, volatile=True).to(tl.float64)
     if RECTIFIED:
@@ -43,23 +44,23 @@ def _next_centroids(
 
 @triton.jit
 def fit_small(
-    F,  # i32 (n, P) rows on the grid, none missing
+    F,  # i32 (n, P) rows on the grid, without missing cells
     labels,  # i16 (n,)
     S,  # i64 (3, k, P) sums of pass t in slot t % 3
     N,  # i32 (3, k)
     losses,  # i64 (3, 2) low and high words
     changed,  # i32 (3,)
     M,  # i32 (3, k, P) centroids; those of pass t in slot t % 3
-    last,  # i64 (2,) the objective to stay below: low word, high
+    last,  # i64 (2,) the limit for the objective: low word, high word
     barrier,  # i32 (1,)
     log,  # i64 (passes, LOG) n_changed, verdict, n_empty, low word, high word
     progress,  # i32 (1,)
-    n, first_slot, most_passes,
+    n, first_slot, max_passes,
     k: tl.constexpr, KP: tl.constexpr, P: tl.constexpr, BP: tl.constexpr, BN: tl.constexpr,
     NPROG: tl.constexpr,
     LOG: tl.constexpr, RECTIFIED: tl.constexpr,
 ):  # fmt: skip
-    """Make passes until one stalls, repeats its centroids or leaves a cluster empty."""
+    """Make passes until a pass stalls, repeats its centroids or leaves a cluster empty."""
     pid = tl.program_id(0)
     kk, col = tl.arange(0, KP), tl.arange(0, BP)
     cell = kk[:, None] * P + col[None, :]
@@ -70,10 +71,10 @@ def fit_small(
     was_high = tl.load(last + 1)
     t = 0
     verdict = FALLS + 0
-    while (t < most_passes) & (verdict == FALLS):
+    while (t < max_passes) & (verdict == FALLS):
         slot = (first_slot + t) % SLOTS
         after = (first_slot + t + 1) % SLOTS
-        if pid == 0:  # what the next pass adds to; all have read it before the last barrier
+        if pid == 0:  # clear the sums of the next pass; all programs read them before the barrier
             tl.store(S + after * k * P + cell, tl.zeros([KP, BP], tl.int64), mask=inside)
             tl.store(N + after * k + kk, tl.zeros([KP], tl.int32), mask=kk < k)
             tl.store(losses + after * 2 + tl.arange(0, 2), tl.zeros([2], tl.int64))
@@ -114,7 +115,7 @@ def fit_small(
         next_m, n_empty = _next_centroids(S, N, m, slot, cell, partner, inside, kk, k, RECTIFIED, P)
         n_differ = tl.sum(tl.sum((inside & (next_m != m)).to(tl.int32), 1), 0)
         m = next_m
-        tl.store(M + after * k * P + cell, m, mask=inside)  # every program stores the same
+        tl.store(M + after * k * P + cell, m, mask=inside)  # all programs store the same values
         falls = (high < was_high) | ((high == was_high) & (low < was_low))
         verdict = tl.where(n_empty > 0, RELOCATES, tl.where(n_differ == 0, REPEATS, FALLS))
         verdict = tl.where(falls, verdict, STALLS)

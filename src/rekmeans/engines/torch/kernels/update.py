@@ -1,21 +1,21 @@
 """The update step of a pass: exact sums of clusters, the next centroids, objective and verdict.
 
-S i64 (1, K, P) holds the sums of g of each cluster, or with weights (2, K, P): S[0] + 2^32 S[1].
-N i64 (K,) holds the mass. Only movers change them: a mover is added to its new cluster and
-subtracted from its old one.
+S i64 (1, K, P) holds the sums of g for each cluster. With weights it has two words (2, K, P), and
+the sum is S[0] + 2^32 S[1]. N i64 (K,) holds the mass. Only movers, the rows whose labels changed,
+affect them: a mover is added to its new cluster and subtracted from its old one.
 
-Limits of the sums, for n < 2^30 rows (MAX_PACKED_ROWS), |g| <= 2^24 and weights up to 2^31. Without
-weights |S| <= n 2^24 < 2^54. With weights, a pass adds at most n low words to a cluster, and
-carries them afterwards: S[0] < (n + 1) 2^32 < 2^63 and |S[1]| <= n 2^23 + n < 2^54.
-N <= n 2^31 < 2^61. Entries of the sort are numbered below 2 n < 2^31.
+Limits of the sums, for n < 2^30 rows (MAX_PACKED_ROWS), |g| <= 2^24 and weights up to 2^31: without
+weights, |S| <= n 2^24 < 2^54. With weights, a pass adds at most n low words to a cluster before
+they are carried, so S[0] < (n + 1) 2^32 < 2^63 and |S[1]| <= n 2^23 + n < 2^54. N <= n 2^31 < 2^61.
+The sort has fewer than 2 n < 2^31 entries.
 
-The objective is sum w |g|^2 + sum_c h (n h - 2 S), integers as digits of 16 bits: digit i counts
-2^(16 i), the last is signed.
+The objective is sum w |g|^2 + sum_c h (n h - 2 S). It is an integer, stored as digits of 16 bits:
+digit i has weight 2^(16 i), and the last digit is signed.
 
-Limits of the objective, for a mass N < 2^61, |h| <= 2^24 and 2 D < 2^15 columns. A term is below
-3 N 2^48, their sum over the columns and clusters below 3 * 2^124, so the last digit, in units of
-2^80, is below 3 * 2^44. The high words of sums stay below 2^54, as _wide_to_float needs, and below
-2^52 for the sums of f.
+Limits of the objective, for a mass N < 2^61, |h| <= 2^24 and 2 D < 2^15 columns: a term is below
+3 N 2^48, and the sum over columns and clusters is below 3 * 2^124, so the last digit, in units of
+2^80, is below 3 * 2^44. The high words of sums stay below 2^54, as _wide_to_float requires, and
+below 2^52 for the sums of f.
 """
 
 import triton
@@ -24,21 +24,22 @@ import triton.language as tl
 from ..error_bound import SMALLEST_ERROR
 from .assignment import GRID_STEPS, grid_values
 
-LEAST_ERROR = tl.constexpr(SMALLEST_ERROR)
+MIN_ERROR = tl.constexpr(SMALLEST_ERROR)
 
-NO_CLUSTER = tl.constexpr(1 << 30)  # above every cluster number
-# 1.5 * 2^52: added and subtracted it rounds to integers, ties to even
+NO_CLUSTER = tl.constexpr(1 << 30)  # larger than every cluster number
+# 1.5 * 2^52: adding and subtracting it rounds to integers, ties to even
 ROUNDER = tl.constexpr(6755399441055744.0)
 DIGITS = tl.constexpr(6)
-FALLS = tl.constexpr(0)  # verdicts: the objective falls,
-STALLS = tl.constexpr(1)  # it does not,
-RELOCATES = tl.constexpr(2)  # a cluster is empty,
+# verdicts on a pass
+FALLS = tl.constexpr(0)  # the objective falls
+STALLS = tl.constexpr(1)  # the objective does not fall
+RELOCATES = tl.constexpr(2)  # a cluster is empty
 REPEATS = tl.constexpr(3)  # the centroids repeat
 
 
 @triton.jit
 def _add_to_sums(S, at, v, mask, plane, WEIGHTED: tl.constexpr):
-    """Add v i64 to the sums at these places."""
+    """Add v i64 to the sums at these offsets."""
     if WEIGHTED:
         tl.atomic_add(S + at, v & 0xFFFFFFFF, mask=mask, sem="relaxed")
         tl.atomic_add(S + plane + at, v >> 32, mask=mask, sem="relaxed")
@@ -48,15 +49,15 @@ def _add_to_sums(S, at, v, mask, plane, WEIGHTED: tl.constexpr):
 
 @triton.jit
 def add_few_movers(
-    X, L, W,  # W i64 (n,), or anything where all weights are 1
-    labels, mover_row, mover_old, S, N, counters, halt, plane, most,
+    X, L, W,  # W i64 (n,), not read if all weights are 1
+    labels, mover_row, mover_old, S, N, counters, halt, plane, upper,
     P: tl.constexpr, LP: tl.constexpr, BM: tl.constexpr, BP: tl.constexpr, NPROG: tl.constexpr,
     WEIGHTED: tl.constexpr,
 ):  # fmt: skip
-    """Add fewer than `most` movers by atomics."""
+    """Add the movers with atomics, if there are fewer than `upper`."""
     pc = tl.arange(0, BP)
     total = tl.load(counters)
-    total = tl.where((total >= most) | (tl.load(halt) != 0), 0, total)
+    total = tl.where((total >= upper) | (tl.load(halt) != 0), 0, total)
     for t in range(tl.program_id(0), tl.cdiv(total, BM), NPROG):
         at = t * BM + tl.arange(0, BM)
         live = at < total
@@ -79,7 +80,7 @@ def add_few_movers(
 
 @triton.jit
 def _tile_ranks(own, live, counts, KP: tl.constexpr):
-    """Return the places of the lanes in their cluster, by one atomic for each cluster and tile."""
+    """Return the rank of each lane in its cluster, with one atomic per cluster and tile."""
     kk = tl.arange(0, KP)
     hits = ((own[:, None] == kk[None, :]) & live[:, None]).to(tl.int32)
     size = tl.sum(hits, 0)
@@ -88,15 +89,15 @@ def _tile_ranks(own, live, counts, KP: tl.constexpr):
 
 
 @triton.jit
-def rank_movers(labels, mover_row, mover_old, ranks, counts, counters, halt, most, upper,
+def rank_movers(labels, mover_row, mover_old, ranks, counts, counters, halt, lower, upper,
                 BM: tl.constexpr, NPROG: tl.constexpr, KP: tl.constexpr):  # fmt: skip
-    """Find the place of each mover among those that join (2c) or leave (2c + 1) its cluster.
+    """Find the rank of each mover among those that join (2c) or leave (2c + 1) its cluster.
 
-    This is the first step of a counting sort. KP > 0 is a power of two above k: ranks are counted
-    in the tile first, so that programs do not compete for few counters.
+    This is the first step of a counting sort. If KP > 0, it is a power of two above k, and ranks
+    are counted in the tile first, so that programs do not compete for a few counters.
     """
     total = tl.load(counters)
-    total = tl.where((total < most) | (total >= upper) | (tl.load(halt) != 0), 0, total)
+    total = tl.where((total < lower) | (total >= upper) | (tl.load(halt) != 0), 0, total)
     for t in range(tl.program_id(0), tl.cdiv(total, BM), NPROG):
         at = t * BM + tl.arange(0, BM)
         live = at < total
@@ -124,31 +125,31 @@ def rank_movers(labels, mover_row, mover_old, ranks, counts, counters, halt, mos
 
 @triton.jit
 def place_clusters(counts, offsets, counters, k, B: tl.constexpr):
-    """Find where the arrivals (2c) and departures (2c + 1) of each cluster start.
+    """Compute the offsets of the arrivals (2c) and departures (2c + 1) of each cluster.
 
-    counters[4] gets the number of all entries.
+    counters[4] is set to the number of all entries.
     """
     n_entries = 0
     for first in range(0, k, B):
         c = first + tl.arange(0, B)
-        came = tl.load(counts + 2 * c, mask=c < k, other=0)
-        went = tl.load(counts + 2 * c + 1, mask=c < k, other=0)
-        start = n_entries + tl.cumsum(came + went, 0) - came - went
+        arrivals = tl.load(counts + 2 * c, mask=c < k, other=0)
+        departures = tl.load(counts + 2 * c + 1, mask=c < k, other=0)
+        start = n_entries + tl.cumsum(arrivals + departures, 0) - arrivals - departures
         tl.store(offsets + 2 * c, start, mask=c < k)
-        tl.store(offsets + 2 * c + 1, start + came, mask=c < k)
+        tl.store(offsets + 2 * c + 1, start + arrivals, mask=c < k)
         tl.store(counts + 2 * c, tl.zeros([B], tl.int32), mask=c < k)
         tl.store(counts + 2 * c + 1, tl.zeros([B], tl.int32), mask=c < k)
-        n_entries += tl.sum(came + went, 0)
+        n_entries += tl.sum(arrivals + departures, 0)
     tl.store(counters + 4, n_entries)
 
 
 @triton.jit
 def sort_movers(labels, mover_row, mover_old, ranks, offsets, entry_row, entry_own, counters,
-    halt, most, upper,
+    halt, lower, upper,
                 BM: tl.constexpr, NPROG: tl.constexpr):  # fmt: skip
-    """Write entries in the order of their clusters: 2 row, + 1 if the row leaves."""
+    """Write the entries sorted by cluster: 2 row for an arrival, 2 row + 1 for a departure."""
     total = tl.load(counters)
-    total = tl.where((total < most) | (total >= upper) | (tl.load(halt) != 0), 0, total)
+    total = tl.where((total < lower) | (total >= upper) | (tl.load(halt) != 0), 0, total)
     for t in range(tl.program_id(0), tl.cdiv(total, BM), NPROG):
         at = t * BM + tl.arange(0, BM)
         live = at < total
@@ -174,9 +175,9 @@ def add_sorted_movers(
     P: tl.constexpr, LP: tl.constexpr, BR: tl.constexpr, BP: tl.constexpr, NPROG: tl.constexpr,
     WEIGHTED: tl.constexpr,
 ):  # fmt: skip
-    """Add up each run of one cluster in BR <= 32 entries in registers, then by an atomic.
+    """Add each run of entries of one cluster in registers, and add the result with an atomic.
 
-    |g| <= 2^24, w <= 2^31.
+    A tile has BR <= 32 entries, so a sum is at most 32 |g| w <= 2^60, with |g| <= 2^24, w <= 2^31.
     """
     wide: tl.constexpr = (P + BP - 1) // BP
     total = tl.where(tl.load(halt) == 0, tl.load(counters + 4), 0)
@@ -207,23 +208,25 @@ def add_sorted_movers(
 @triton.jit
 def add_movers_of_few_clusters(
     X, L,
-    mean,  # i32 (P,) 0 in columns that are no cosine or sine
-    labels, mover_row, mover_old, S, N, counters, halt, k, least,
+    mean,  # i32 (P,) 0 in columns other than cosines and sines
+    labels, mover_row, mover_old, S, N, counters, halt, k, lower,
     KP: tl.constexpr, P: tl.constexpr, LP: tl.constexpr, BP: tl.constexpr, BM: tl.constexpr,
-    LEAST: tl.constexpr,
+    MIN_MOVERS: tl.constexpr,
     NPROG: tl.constexpr,
 ):  # fmt: skip
-    """Add at least `least` movers by products of a signed one-hot' and limbs.
+    """Add the movers by products of a signed one-hot matrix and limbs, if at least `lower` exist.
 
-    Limbs are g + mean = 2^12 a + b, |a|, |b| <= 2^11, exact in fp16. A program adds up to 2^12
-    movers, so its sums stay below 2^24.
+    The limbs a and b of g + mean = 2^12 a + b satisfy |a|, |b| <= 2^11 and are exact in fp16. A
+    program adds at most 2^12 movers, so its sums stay below 2^24.
     """
     col, kk = tl.arange(0, BP), tl.arange(0, KP)
     middle = tl.load(mean + col, mask=col < P, other=0)
     total = tl.load(counters)
-    total = tl.where((total < least) | (tl.load(halt) != 0), 0, total)
-    # movers of a program
-    size = tl.minimum(tl.maximum(tl.cdiv(tl.cdiv(total, NPROG), LEAST) * LEAST, LEAST), 4096)
+    total = tl.where((total < lower) | (tl.load(halt) != 0), 0, total)
+    # number of movers for each program
+    size = tl.minimum(
+        tl.maximum(tl.cdiv(tl.cdiv(total, NPROG), MIN_MOVERS) * MIN_MOVERS, MIN_MOVERS), 4096
+    )
     for span in range(tl.program_id(0), tl.cdiv(total, size), NPROG):
         high = tl.zeros([KP, BP], tl.float32)
         low = tl.zeros([KP, BP], tl.float32)
@@ -256,9 +259,9 @@ def add_movers_of_few_clusters(
 
 @triton.jit
 def _wide_to_float(high, low):
-    """Return 2^32 high + low, 0 <= low < 2^32, |high| < 2^54, rounded once to float64.
+    """Return 2^32 high + low, with 0 <= low < 2^32 and |high| < 2^54, correctly rounded to float64.
 
-    It is rounded to odd first, at 55 bits or more.
+    The value is first rounded to odd, to at least 55 bits.
     """
     size = tl.where(high < 0, -high, high)
     value = ((high << 32) + low).to(tl.float64)
@@ -271,9 +274,9 @@ def _wide_to_float(high, low):
 
 @triton.jit
 def _sum_of_cells(S, at, inside, plane, mean, seen, WEIGHTED: tl.constexpr):
-    """Return the sum of f = g + mean over the observed rows of a cluster as float64.
+    """Return the sum of f = g + mean over the observed rows of a cluster, as float64.
 
-    The sums of g follow as two words.
+    Also return the low and the high word of the sum of g.
     """
     low = tl.load(S + at, mask=inside, other=0)
     high = tl.zeros_like(low)
@@ -291,9 +294,9 @@ def _sum_of_cells(S, at, inside, plane, mean, seen, WEIGHTED: tl.constexpr):
 
 @triton.jit
 def _loss_digits(h, seen, low, high, WEIGHTED: tl.constexpr):
-    """Return h (n h - 2 S) as six digits, not carried.
+    """Return h (n h - 2 S) as six digits that are not carried.
 
-    They are |h| <= 2^24 times 16 bits of n h - 2 S each, the last signed.
+    Each digit is h times 16 bits of n h - 2 S, with |h| <= 2^24. The last digit is signed.
     """
     none = tl.zeros_like(h)
     if WEIGHTED:
@@ -314,7 +317,7 @@ def _loss_digits(h, seen, low, high, WEIGHTED: tl.constexpr):
 
 @triton.jit
 def _store_digits(digits, c, d0, d1, d2, d3, d4, d5):
-    """Store the digits carried, so that sums over the clusters stay inside 64 bits."""
+    """Carry and store the digits, so that their sums over the clusters fit into 64 bits."""
     d1 += d0 >> 16
     d2 += d1 >> 16
     d3 += d2 >> 16
@@ -338,17 +341,17 @@ def round_to_even(x):
 def move_centroids(
     S, N, mean,
     M,  # i32 (K, P) the centroids of this pass
-    after,  # i32 (K, P) the next ones: computed, or given
+    after,  # i32 (K, P) the next centroids: computed here, or given
     C, bias,
-    stats,  # f32 (4, K): |h|, |h - fp16 h|, drift, error of the gap columns; each rounded up
-    cum,  # f64 (K,) drift summed
+    stats,  # f32 (4, K): |h|, |h - fp16 h|, drift, error of the gap columns; all rounded up
+    cum,  # f64 (K,) accumulated drift
     differs,  # i32 (K,)
     digits,  # i64 (K, DIGITS)
     halt, plane, K,
     D: tl.constexpr, P: tl.constexpr, BD: tl.constexpr,
     GIVEN: tl.constexpr, RECTIFIED: tl.constexpr, MISSING: tl.constexpr, WEIGHTED: tl.constexpr,
 ):  # fmt: skip
-    """Move each centroid to S/n or S/|S| on the grid; store its loss and what a pass needs."""
+    """Move each centroid to S/n or S/|S| on the grid; store its loss and data for the next pass."""
     if tl.load(halt) == 0:
         c = tl.program_id(0).to(tl.int64)
         cols = tl.arange(0, BD)
@@ -377,7 +380,7 @@ def move_centroids(
                 next_b = tl.load(after + at + D, mask=inside, other=0)
             else:
                 seen = mass + tl.zeros([BD], tl.int64)
-                if MISSING:  # the sums of gap columns count in units of 2^23
+                if MISSING:  # the sums of gap columns are in units of 2^23
                     gap = tl.load(S + at + 2 * D, mask=inside, other=0)
                     if WEIGHTED:
                         gap_high = tl.load(S + plane + at + 2 * D, mask=inside, other=0)
@@ -431,7 +434,7 @@ def move_centroids(
                 half = (0.5 * square).to(tl.float32).to(tl.float16)
                 tl.store(C + at + 2 * D, half, mask=inside)
                 gap_error += tl.abs(half.to(tl.float64) - 0.5 * square)
-        up = 1.0000002  # float64 sums err far less; the rest is the rounding to float32
+        up = 1.0000002  # covers the rounding to float32; the errors of float64 sums are far smaller
         length2 = tl.sum(sum_h2, 0)
         tl.store(bias + c, (0.5 * length2).to(tl.float32))
         drift = tl.sqrt(tl.sum(sum_step2, 0)) * (1.0 + 1e-9)
@@ -456,16 +459,17 @@ def _column_sum(digits, c, mask, i: tl.constexpr):
 @triton.jit
 def check_convergence(
     stats, cum,
-    cum_max,  # f64 (1,) largest drift of each pass, summed
+    cum_max,  # f64 (1,) accumulated largest drift of each pass
     cum_low, cum_high, differs, digits,
-    last,  # i64 (DIGITS,) objective of the pass before, carried
+    last,  # i64 (DIGITS,) objective of the previous pass, carried
     N, AB, counters, log, progress, halt, k, K, rho, kappa,
     BK: tl.constexpr, LOG: tl.constexpr, GIVEN: tl.constexpr, MISSING: tl.constexpr,
 ):  # fmt: skip
-    """Store the bound and the summed drift for the next pass, and the record of this pass.
+    """Store the error bound and the accumulated drift for the next pass, and the log of this pass.
 
-    log i64 (passes, LOG) has n_changed, verdict, n_empty, then the digits; progress i32 (1,) has
-    the number of passes so far. A verdict other than FALLS halts all later kernels.
+    log i64 (passes, LOG) has n_changed, verdict, n_empty and the digits of the objective.
+    progress i32 (1,) is the number of passes so far. A verdict other than FALLS halts all later
+    kernels.
     """
     if tl.load(halt) == 0:
         H = 0.0
@@ -506,7 +510,7 @@ def check_convergence(
             half_square = H * H + gap_error
         up = 1.000002
         tl.store(AB, (rho * H + (1.0 + rho) * (error + kappa * magnitude)) * up)
-        tl.store(AB + 1, (kappa * half_square + gap_error) * up + LEAST_ERROR)
+        tl.store(AB + 1, (kappa * half_square + gap_error) * up + MIN_ERROR)
         summed = tl.load(cum_max) + drift.to(tl.float64) * (1.0 + 1e-9)
         tl.store(cum_max, summed)
         for start in range(0, k, BK):

@@ -1,4 +1,4 @@
-// One object, several Python threads: any number may read it at a time, or one may change it.
+// Access to an object from several Python threads: many may read it, or one may write.
 #pragma once
 #include <atomic>
 #include <stdexcept>
@@ -6,8 +6,8 @@
 
 namespace rekmeans {
 
-// The core releases the GIL while it works, so a second thread can call it on the same object. That
-// call raises RuntimeError instead of causing a data race.
+// The core releases the GIL while it works, so a second thread can call it with the same object.
+// Such a call raises RuntimeError instead of causing a data race.
 class Access {
  public:
   void begin_reading(const char* name) {
@@ -26,26 +26,26 @@ class Access {
  private:
   [[noreturn]] static void throw_in_use(const char* name) {
     throw std::runtime_error(std::string("this ") + name +
-                             " is in use by another thread. Give each thread its own.");
+                             " is in use by another thread. Use a separate object in each thread.");
   }
-  std::atomic<int> state{0};  // how many threads read, or -1 while one changes
+  std::atomic<int> state{0};  // number of readers, or -1 while a thread writes
 };
 
-class Reading {
+class ReadGuard {
  public:
-  Reading(Access& access_, const char* name) : access(access_) { access.begin_reading(name); }
-  Reading(const Reading&) = delete;
-  ~Reading() { access.end_reading(); }
+  ReadGuard(Access& access_, const char* name) : access(access_) { access.begin_reading(name); }
+  ReadGuard(const ReadGuard&) = delete;
+  ~ReadGuard() { access.end_reading(); }
 
  private:
   Access& access;
 };
 
-class Changing {
+class WriteGuard {
  public:
-  Changing(Access& access_, const char* name) : access(access_) { access.begin_changing(name); }
-  Changing(const Changing&) = delete;
-  ~Changing() { access.end_changing(); }
+  WriteGuard(Access& access_, const char* name) : access(access_) { access.begin_changing(name); }
+  WriteGuard(const WriteGuard&) = delete;
+  ~WriteGuard() { access.end_changing(); }
 
  private:
   Access& access;

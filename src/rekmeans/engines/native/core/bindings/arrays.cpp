@@ -30,7 +30,7 @@ void check_shape(const char* what, const std::vector<size_t>& shape,
                  const std::vector<size_t>& sizes) {
   if (shape == sizes) return;
   throw nb::value_error(
-      (what + (", here " + shape_text(sizes)) + ", got " + shape_text(shape) + ".").c_str());
+      (what + (" = " + shape_text(sizes)) + ", got " + shape_text(shape) + ".").c_str());
 }
 
 }  // namespace rekmeans

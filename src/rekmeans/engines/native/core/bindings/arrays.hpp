@@ -1,5 +1,4 @@
-// NumPy arrays that cross the border: their types, and checks of what the core follows without
-// looking again.
+// The types of NumPy arrays that are passed from Python, and checks of their shapes.
 #pragma once
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
@@ -15,9 +14,9 @@ namespace rekmeans {
 
 namespace nb = nanobind;
 
-// An argument of exactly this type, order and alignment. By default nanobind would convert other
-// arrays: the core would write into a copy that is lost, or keep a pointer into one that is freed
-// after the call.
+// An argument with exactly this type, order and alignment. By default nanobind converts other
+// arrays. The core would then write to a copy that is discarded, or keep a pointer to a copy that
+// is freed after the call.
 template <class... Ts>
 struct Array : nb::ndarray<Ts...> {
   Array() = default;
@@ -26,18 +25,18 @@ struct Array : nb::ndarray<Ts...> {
 
 using Doubles = Array<const double, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Column = Array<nb::ro, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using ChangedFloats = Array<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using ChangedInt32s = Array<int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using WritableFloats = Array<float, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using WritableInt32s = Array<int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Int64s = Array<const int64_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Int32s = Array<const int32_t, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
-using Words = Array<const uint64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+using RandomWords = Array<const uint64_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using GridPoints = Array<const int32_t, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 using AnyTable = Array<nb::ro, nb::ndim<2>, nb::device::cpu>;
 using DoubleArray = Array<const double, nb::c_contig, nb::device::cpu>;
 using Int32Array = Array<const int32_t, nb::c_contig, nb::device::cpu>;
 using AnyArray = Array<nb::ro, nb::c_contig, nb::device::cpu>;
 
-// A NumPy array that owns these values.
+// Return a NumPy array that owns these values.
 template <class T, class... Shape>
 nb::ndarray<nb::numpy, T> to_array(std::vector<T> values, Shape... shape) {
   auto* copy = new std::vector<T>(std::move(values));
@@ -47,7 +46,8 @@ nb::ndarray<nb::numpy, T> to_array(std::vector<T> values, Shape... shape) {
 
 nb::object to_int(int128 value);
 
-// 128-bit sums (k, p) as int64 where all fit, else as (high, low) words for Python to join.
+// Return 128-bit sums (k, p) as int64 if all of them fit, otherwise as (high, low) words, which
+// Python joins.
 nb::object to_arrays(const std::vector<int128>& values, size_t k, size_t p);
 
 template <class A>
@@ -59,7 +59,7 @@ std::vector<size_t> shape_of(const A& a) {
 
 std::string shape_text(const std::vector<size_t>& sizes);
 
-// nb::value_error "what, here (sizes), got (shape)." where the shape is another.
+// Raise nb::value_error "<what> = (sizes), got (shape)." if the shape is different.
 void check_shape(const char* what, const std::vector<size_t>& shape,
                  const std::vector<size_t>& sizes);
 
@@ -77,7 +77,7 @@ template <class... Ts>
 struct type_caster<rekmeans::Array<Ts...>> {
   NB_TYPE_CASTER(rekmeans::Array<Ts...>, make_caster<ndarray<Ts...>>::Name)
 
-  template <class Flags>  // of 8 or 32 bits, by the version of nanobind
+  template <class Flags>  // 8 or 32 bits, depending on the version of nanobind
   bool from_python(handle source, Flags flags, cleanup_list* cleanup) noexcept {
     make_caster<ndarray<Ts...>> array;
     if (!array.from_python(source, Flags(flags & ~Flags(cast_flags::convert)), cleanup))

@@ -1,4 +1,4 @@
-// Runs over the blocks of a stream for Python.
+// Python bindings of runs over the blocks of a stream.
 #include "../exact/block_run.hpp"
 
 #include <nanobind/stl/vector.h>
@@ -17,23 +17,22 @@ namespace {
 
 using namespace nb::literals;
 
-// A run over blocks as exposed to Python: several threads may assign the blocks of a pass at once.
+// A run over blocks that Python threads can share. They may assign blocks of a pass in parallel.
 struct SharedBlockRun : BlockRun {
   using BlockRun::BlockRun;
 
-  // Either all blocks have weights or none has, because weighted sums need integers of another
-  // size.
+  // Check that all blocks have weights or none has, because weighted sums need wider integers.
   void check_kind_of_weights(bool has_weights) {
     int known = -1;
     if (kind_of_weights.compare_exchange_strong(known, has_weights) || known == int(has_weights))
       return;
     throw nb::value_error(
         has_weights
-            ? "this block has weights, those before had none. Give weights for all blocks."
-            : "this block has no weights, those before had some. Give weights for all blocks.");
+            ? "this block has weights, but earlier blocks had none. Pass weights for all blocks."
+            : "this block has no weights, but earlier blocks had. Pass weights for all blocks.");
   }
 
-  // Bounds and sums follow from pass to pass only if each pass goes over the same rows.
+  // Check that each pass assigned as many rows, because bounds and sums carry over between passes.
   void check_rows_of_pass() const {
     if (n_passes > 1 && n_assigned != n_first)
       throw std::runtime_error("the last pass assigned " + std::to_string(n_assigned.load()) +
@@ -54,11 +53,11 @@ struct SharedBlockRun : BlockRun {
 
   mutable Access
       access;  // a thread that assigns a block reads, one that needs all of them done changes
-  std::atomic<size_t> n_assigned{0};  // rows of this pass so far
+  std::atomic<size_t> n_assigned{0};  // rows assigned in this pass so far
 
  private:
-  std::atomic<int> kind_of_weights{-1};  // not known yet, then 0 or 1
-  size_t n_first = 0;                    // rows of the first pass
+  std::atomic<int> kind_of_weights{-1};  // -1: unknown, then 0 or 1
+  size_t n_first = 0;                    // rows assigned in the first pass
 };
 
 void make_block_run(SharedBlockRun* self, const ScaleArrays& scale, size_t k, size_t d,
@@ -68,30 +67,30 @@ void make_block_run(SharedBlockRun* self, const ScaleArrays& scale, size_t k, si
 }
 
 void start_pass(SharedBlockRun& run, const GridPoints& C) {
-  check_shape("C is (k, p)", C, {run.k, run.p});
+  check_shape("C must have shape (k, p)", C, {run.k, run.p});
   check_on_grid("C", C);
-  const Changing changing(run.access, "BlockRun");
+  const WriteGuard changing(run.access, "BlockRun");
   nb::gil_scoped_release free;
   run.begin_pass(C.data());
 }
 
 size_t assign_table(SharedBlockRun& run, const DenseTable& table,
-                    const std::optional<Int64s>& weights, const ChangedInt32s& labels,
-                    const ChangedFloats& upper, const ChangedFloats& lower, size_t threads) {
-  const Reading reading(run.access, "BlockRun");
+                    const std::optional<Int64s>& weights, const WritableInt32s& labels,
+                    const WritableFloats& upper, const WritableFloats& lower, size_t threads) {
+  const ReadGuard reading(run.access, "BlockRun");
   run.check_started();
   check_threads(threads);
   if (table.d != run.d)
     throw nb::value_error(("a block must have the " + std::to_string(run.d) +
                            " columns of the scale, got " + std::to_string(table.d) + ".")
                               .c_str());
-  check_shape("labels are (n,)", labels, {table.n});
-  check_shape("upper is (n,)", upper, {table.n});
-  check_shape("lower is (n,)", lower, {table.n});
+  check_shape("labels must have shape (n,)", labels, {table.n});
+  check_shape("upper must have shape (n,)", upper, {table.n});
+  check_shape("lower must have shape (n,)", lower, {table.n});
   check_disjoint("labels, upper and lower", {{labels.data(), labels.nbytes()},
                                              {upper.data(), upper.nbytes()},
                                              {lower.data(), lower.nbytes()}});
-  if (weights) check_shape("weights are (n,)", *weights, {table.n});
+  if (weights) check_shape("weights must have shape (n,)", *weights, {table.n});
   if (run.n_passes == 1 && weights) check_weights(weights->data(), table.n);
   if (run.n_passes > 1) check_below("labels", labels, run.k);
   run.check_kind_of_weights(weights.has_value());
@@ -103,23 +102,23 @@ size_t assign_table(SharedBlockRun& run, const DenseTable& table,
   return n_changed;
 }
 
-// A value computed from the sums of all blocks, while no thread assigns one.
+// Return a value that is computed from the sums of all blocks, while no thread assigns a block.
 template <class Find>
-auto once_assigned(const SharedBlockRun& run, const Find& find) {
-  const Changing changing(run.access, "BlockRun");
+auto after_assigning(const SharedBlockRun& run, const Find& find) {
+  const WriteGuard changing(run.access, "BlockRun");
   nb::gil_scoped_release free;
   return find();
 }
 
 size_t assign_rows(SharedBlockRun& run, const AnyTable& X, const std::optional<Int64s>& weights,
-                   const ChangedInt32s& labels, const ChangedFloats& upper,
-                   const ChangedFloats& lower, size_t threads) {
+                   const WritableInt32s& labels, const WritableFloats& upper,
+                   const WritableFloats& lower, size_t threads) {
   return assign_table(run, table_of(X), weights, labels, upper, lower, threads);
 }
 
 size_t assign_columns(SharedBlockRun& run, const std::vector<Column>& columns,
-                      const std::optional<Int64s>& weights, const ChangedInt32s& labels,
-                      const ChangedFloats& upper, const ChangedFloats& lower, size_t threads) {
+                      const std::optional<Int64s>& weights, const WritableInt32s& labels,
+                      const WritableFloats& upper, const WritableFloats& lower, size_t threads) {
   const ColumnTable stored(columns);
   return assign_table(run, stored.table, weights, labels, upper, lower, threads);
 }
@@ -128,7 +127,7 @@ nb::tuple phase_sums_of(const DenseTable& table, const ScaleArrays& scale,
                         const std::optional<Int64s>& weights, const Int32s& labels, size_t k,
                         size_t threads, const std::string& isa) {
   check_clusters(k), check_threads(threads);
-  check_shape("labels are (n,)", labels, {table.n});
+  check_shape("labels must have shape (n,)", labels, {table.n});
   check_below("labels", labels, k);
   const ColumnScales columns = scale.columns(table.d);
   const WeightedTable rows{table, weights_of(weights, table.n), !weights};
@@ -160,43 +159,46 @@ nb::tuple column_phase_sums(const std::vector<Column>& columns, const ScaleArray
 void bind_block_run(nb::module_& m) {
   nb::class_<SharedBlockRun>(
       m, "BlockRun",
-      "One run over rows that come block by block; labels and bounds are the caller's.")
+      "A run over rows that are read in blocks. The caller stores their labels and bounds.")
       .def("__init__", &make_block_run, "scale"_a, "k"_a, "d"_a, "isa"_a)
       .def("start_pass", &start_pass, "C"_a,
-           "Begin a pass with these centroids; all blocks follow.")
+           "Start a pass with these centroids. Assign all blocks after this.")
       .def("assign_rows", &assign_rows, "X"_a, "weights"_a.none(), "labels"_a, "upper"_a, "lower"_a,
            "threads"_a,
-           "Assign the rows of a block, renew their labels and bounds; how many changed.")
+           "Assign the rows of a block and update their labels and bounds; return how many labels "
+           "changed.")
       .def("assign_columns", &assign_columns, "columns"_a, "weights"_a.none(), "labels"_a,
-           "upper"_a, "lower"_a, "threads"_a, "As assign_rows, of a block stored column by column.")
+           "upper"_a, "lower"_a, "threads"_a,
+           "As assign_rows, for a block that is stored by columns.")
       .def("totals",
            [](const SharedBlockRun& run) {
-             return to_arrays(once_assigned(run, [&] { return run.sums.totals; }), run.k, run.p);
+             return to_arrays(after_assigning(run, [&] { return run.sums.totals; }), run.k, run.p);
            })
       .def("mass",
            [](const SharedBlockRun& run) {
-             return to_array(once_assigned(run, [&] { return run.sums.mass; }), run.k);
+             return to_array(after_assigning(run, [&] { return run.sums.mass; }), run.k);
            })
       .def("missing_mass",
            [](const SharedBlockRun& run) {
-             return to_array(once_assigned(run, [&] { return run.sums.missing; }), run.k, run.d);
+             return to_array(after_assigning(run, [&] { return run.sums.missing; }), run.k, run.d);
            })
       .def_prop_ro("loss",
                    [](const SharedBlockRun& run) {
                      run.check_started();
-                     return to_int(once_assigned(run, [&] { return run.loss(); }));
+                     return to_int(after_assigning(run, [&] { return run.loss(); }));
                    })
-      .def_prop_ro("n_silent",
+      .def_prop_ro("n_uninformative",
                    [](const SharedBlockRun& run) {
-                     return once_assigned(run, [&] { return run.sums.n_silent; });
+                     return after_assigning(run, [&] { return run.sums.n_uninformative; });
                    })
       .def_ro("n_passes", &BlockRun::n_passes);
-  m.def("row_phase_sums", &row_phase_sums, "X"_a, "scale"_a, "weights"_a.none(), "labels"_a, "k"_a,
-        "threads"_a, "isa"_a,
-        "Sums of phases of each cluster of a block, and observed weights; (k, d).");
+  m.def(
+      "row_phase_sums", &row_phase_sums, "X"_a, "scale"_a, "weights"_a.none(), "labels"_a, "k"_a,
+      "threads"_a, "isa"_a,
+      "Return the sums of phases and of observed weights of each cluster of a block, both (k, d).");
   m.def("column_phase_sums", &column_phase_sums, "columns"_a, "scale"_a, "weights"_a.none(),
         "labels"_a, "k"_a, "threads"_a, "isa"_a,
-        "As row_phase_sums, of a block stored column by column.");
+        "As row_phase_sums, for a block that is stored by columns.");
 }
 
 }  // namespace rekmeans

@@ -9,11 +9,11 @@
 namespace rekmeans {
 namespace {
 
-constexpr int64_t LARGEST_WEIGHT = int64_t(1) << 31;  // as returned by integer_weights in _grid.py
+constexpr int64_t MAX_WEIGHT = int64_t(1) << 31;  // as returned by integer_weights in _grid.py
 
-// Rounding two coordinates moves a rectified centroid off the circle. A mean is also moved by the
-// rounding of its rows.
-constexpr int64_t LARGEST_RADIUS = (int64_t(1) << GRID_BITS) + 2;
+// Rounding its coordinates can move a rectified centroid outside the circle. A mean is also moved
+// by the rounding of its rows.
+constexpr int64_t MAX_RADIUS = (int64_t(1) << GRID_BITS) + 2;
 
 [[noreturn]] void raise_value_error(const std::string& message) {
   throw nb::value_error(message.c_str());
@@ -22,16 +22,17 @@ constexpr int64_t LARGEST_RADIUS = (int64_t(1) << GRID_BITS) + 2;
 }  // namespace
 
 void check_rows(size_t n) {
-  if (n > MOST_ROWS)
-    raise_value_error("the native engine takes at most " + std::to_string(MOST_ROWS) +
+  if (n > MAX_ROWS)
+    raise_value_error("engine='native' supports at most " + std::to_string(MAX_ROWS) +
                       " rows in memory, got " + std::to_string(n) +
-                      ". Fit a part of them, or read the table from a file block by block.");
+                      ". Fit a sample of the rows, or read them from a file.");
 }
 
 void check_columns(size_t d) {
-  if (!d || d > MOST_COLUMNS)
-    raise_value_error("the native engine takes 1 to " + std::to_string(MOST_COLUMNS) +
-                      " columns, got " + std::to_string(d) + ". Use engine='reference' for more.");
+  if (!d || d > MAX_COLUMNS)
+    raise_value_error("engine='native' supports 1 to " + std::to_string(MAX_COLUMNS) +
+                      " columns, got " + std::to_string(d) +
+                      ". Use engine='reference' for more columns.");
 }
 
 void check_clusters(size_t k) {
@@ -41,8 +42,8 @@ void check_clusters(size_t k) {
 }
 
 void check_threads(size_t threads) {
-  if (threads > MOST_THREADS)
-    raise_value_error("threads must be at most " + std::to_string(MOST_THREADS) + ", got " +
+  if (threads > MAX_THREADS)
+    raise_value_error("threads must be at most " + std::to_string(MAX_THREADS) + ", got " +
                       std::to_string(threads) + ".");
 }
 
@@ -50,7 +51,7 @@ void check_on_grid(const char* name, const int32_t* points, size_t count, size_t
   for (size_t i = 0; i < count; ++i)
     for (size_t l = 0; l < d; ++l) {
       const int64_t cos = points[i * 2 * d + l], sin = points[i * 2 * d + d + l];
-      if (uint64_t(cos * cos) + uint64_t(sin * sin) > uint64_t(LARGEST_RADIUS * LARGEST_RADIUS))
+      if (uint64_t(cos * cos) + uint64_t(sin * sin) > uint64_t(MAX_RADIUS * MAX_RADIUS))
         raise_value_error(std::string(name) + " must lie within circles of radius " +
                           std::to_string(int64_t(1) << GRID_BITS) + ", got (" +
                           std::to_string(cos) + ", " + std::to_string(sin) + ") at row " +
@@ -60,10 +61,10 @@ void check_on_grid(const char* name, const int32_t* points, size_t count, size_t
 
 void check_weights(const int64_t* weights, size_t n) {
   for (size_t j = 0; weights && j < n; ++j)
-    if (weights[j] < 0 || weights[j] > LARGEST_WEIGHT)
-      raise_value_error("weights must be 0 to " + std::to_string(LARGEST_WEIGHT) + ", got " +
+    if (weights[j] < 0 || weights[j] > MAX_WEIGHT)
+      raise_value_error("weights must be 0 to " + std::to_string(MAX_WEIGHT) + ", got " +
                         std::to_string(weights[j]) + " at row " + std::to_string(j) +
-                        ". Scale them.");
+                        ". Scale the weights.");
 }
 
 void check_finite(const char* name, const double* numbers, size_t count) {

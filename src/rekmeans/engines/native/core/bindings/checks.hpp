@@ -1,29 +1,28 @@
-// Checks of numbers passed from Python. Each raises ValueError with the wrong value and a fix.
+// Checks of arguments from Python. Each raises ValueError with the invalid value.
 #pragma once
 #include "../grid.hpp"
 #include "arrays.hpp"
 
 namespace rekmeans {
 
-void check_rows(size_t n);           // at most MOST_ROWS
-void check_columns(size_t d);        // 1 to MOST_COLUMNS
-void check_clusters(size_t k);       // 1 to what 32 bits hold: labels are of that size
-void check_threads(size_t threads);  // at most MOST_THREADS; 0 counts as 1
+void check_rows(size_t n);           // at most MAX_ROWS
+void check_columns(size_t d);        // 1 to MAX_COLUMNS
+void check_clusters(size_t k);       // 1 to 2^31 - 1: labels have 32 bits
+void check_threads(size_t threads);  // at most MAX_THREADS; 0 counts as 1
 
-// Points (count, 2d) lie within the unit circle of each column, up to the rounding of sums to the
-// grid.
+// Check that points (count, 2d) lie within the unit circle of each column, up to rounding.
 void check_on_grid(const char* name, const int32_t* points, size_t count, size_t d);
 
 inline void check_on_grid(const char* name, const GridPoints& points) {
   check_on_grid(name, points.data(), points.shape(0), points.shape(1) / 2);
 }
 
-// Weights are 0 to 2^31, so that 64 bits hold their sum over MOST_ROWS rows.
+// Check that weights are 0 to 2^31, so that their sum over MAX_ROWS rows fits into 64 bits.
 void check_weights(const int64_t* weights, size_t n);
 
 void check_finite(const char* name, const double* numbers, size_t count);
 
-// Every number is 0 to end - 1.
+// Check that all numbers are 0 to end - 1.
 template <class A>
 void check_below(const char* name, const A& numbers, size_t end) {
   for (size_t i = 0; i < numbers.size(); ++i) {
@@ -36,7 +35,7 @@ void check_below(const char* name, const A& numbers, size_t end) {
   }
 }
 
-// Arrays that the core writes to while it reads the others share no memory.
+// Check that arrays do not share memory, because the core writes to some while it reads others.
 struct MemoryRange {
   const void* begin;
   size_t bytes;

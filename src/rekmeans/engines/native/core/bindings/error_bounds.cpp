@@ -1,5 +1,5 @@
-// The error bounds of exact passes for Python, on rows of any coordinates: the tests compare them
-// with exact arithmetic.
+// Python bindings of the error bounds of exact passes, for rows with any coordinates. Tests compare
+// them with exact arithmetic.
 #include "../exact/error_bounds.hpp"
 
 #include <stdexcept>
@@ -22,7 +22,7 @@ ColumnScales no_scales(size_t d) {
   return {zeros, zeros, zeros, zeros, zeros, Beyond::wrap};
 }
 
-// Rows g (n, p) in grid units, given as they are, with base 0; a column of zeros may be missing.
+// Rows g (n, p) that are given in grid units, with base 0. Cells that are 0 may be missing.
 struct GivenRows : Rows {
   GivenRows(const GridRows& G, const GridRows& missing, bool is_sparse_, const Simd* simd_)
       : Rows(G.shape(0), G.shape(1) / 2, no_scales(G.shape(1) / 2), nullptr, true, 1, simd_),
@@ -98,24 +98,26 @@ struct GivenRows : Rows {
   void add_grid(size_t, int32_t*, RowBuffer&) const override { throw_unused(); }
 
  private:
-  [[noreturn]] static void throw_unused() { throw std::logic_error("rows of a test have no sums"); }
+  [[noreturn]] static void throw_unused() {
+    throw std::logic_error("rows that are given in grid units have no sums");
+  }
 };
 
-// Whether rows can be scored in this way for k centroids, as far as the processor decides.
-bool has_way(const std::string& way, const std::string& isa, size_t k) {
+// Return whether the processor supports this scoring method for k centroids.
+bool supports_method(const std::string& method, const std::string& isa, size_t k) {
   const Simd* simd = choose_simd(isa);
-  if (way == "few") return simd->best_of_few && k <= FEW_CENTROIDS;
-  if (way == "bytes") return simd->quantize_row;
-  if (way == "pairs") return simd->quantize_pairs;
+  if (method == "few") return simd->best_of_few && k <= FEW_CENTROIDS;
+  if (method == "bytes") return simd->quantize_row;
+  if (method == "pairs") return simd->quantize_pairs;
   for (const char* known : {"float", "dot", "sparse", "sparse dot"})
-    if (way == known) return true;
-  throw nb::value_error(("unknown way to score: " + way + ".").c_str());
+    if (method == known) return true;
+  throw nb::value_error(("unknown scoring method: " + method + ".").c_str());
 }
 
-struct ErrorBounds {};  // a name in Python
+struct ErrorBounds {};  // a namespace in Python
 
-// What a block of rows finds: scores (n, k) and their errors (n,), before uncertain rows are scored
-// again; then winners and bounds of their distances.
+// The scores (n, k) of rows and their errors (n,), before uncertain rows are scored again, and the
+// winners with bounds on their distances.
 struct ScoredRows {
   std::vector<float> scores, error, best, second, upper, lower;
   std::vector<int32_t> winner;
@@ -131,11 +133,12 @@ struct ScoredRows {
   }
 };
 
-ScoredRows find_scores(const GivenRows& rows, const int32_t* H, size_t k, const std::string& way) {
+ScoredRows find_scores(const GivenRows& rows, const int32_t* H, size_t k,
+                       const std::string& method) {
   PackedCentroids C(rows, H, k);
-  if (way == "bytes") C.pack_bytes(rows);
-  if (way == "pairs") C.pack_pairs(rows);
-  const bool has_dots = way == "dot" || way == "sparse dot";
+  if (method == "bytes") C.pack_bytes(rows);
+  if (method == "pairs") C.pack_pairs(rows);
+  const bool has_dots = method == "dot" || method == "sparse dot";
   ScoredRows found;
   ScoreBlock block(rows);
   uint32_t numbers[BLOCK_ROWS];
@@ -156,7 +159,7 @@ ScoredRows find_scores(const GivenRows& rows, const int32_t* H, size_t k, const 
       }
       found.error.push_back(block.error[r]);
     }
-    if (way == "few") block.find_winners(C, numbers, count);
+    if (method == "few") block.find_winners(C, numbers, count);
     else block.score(C, numbers, count);
     found.add(block, count);
   }
@@ -164,17 +167,17 @@ ScoredRows find_scores(const GivenRows& rows, const int32_t* H, size_t k, const 
 }
 
 nb::tuple score_rows(const GridRows& G, const GridRows& missing, const GridRows& H,
-                     const std::string& way, const std::string& isa) {
+                     const std::string& method, const std::string& isa) {
   const size_t n = G.shape(0), p = G.shape(1), d = p / 2, k = H.shape(0);
   check_columns(d), check_clusters(k);
-  check_shape("G is (n, 2 d)", G, {n, 2 * d});
-  check_shape("missing is (n, d)", missing, {n, d});
-  check_shape("H is (k, 2 d)", H, {k, p});
+  check_shape("G must have shape (n, 2 d)", G, {n, 2 * d});
+  check_shape("missing must have shape (n, d)", missing, {n, d});
+  check_shape("H must have shape (k, 2 d)", H, {k, p});
   const Simd* simd = choose_simd(isa);
-  if (!has_way(way, isa, k) || (way == "bytes" && p > MOST_BYTES))
-    throw nb::value_error((way + " is not available for these rows.").c_str());
-  const GivenRows rows(G, missing, way[0] == 's' || way == "pairs", simd);
-  ScoredRows found = find_scores(rows, H.data(), k, way);
+  if (!supports_method(method, isa, k) || (method == "bytes" && p > MAX_BYTE_VALUES))
+    throw nb::value_error((method + " is not available for these rows.").c_str());
+  const GivenRows rows(G, missing, method[0] == 's' || method == "pairs", simd);
+  ScoredRows found = find_scores(rows, H.data(), k, method);
   return nb::make_tuple(to_array(std::move(found.scores), n, k),
                         to_array(std::move(found.error), n), to_array(std::move(found.winner), n),
                         to_array(std::move(found.best), n), to_array(std::move(found.second), n),
@@ -185,9 +188,9 @@ nb::tuple score_rows(const GridRows& G, const GridRows& missing, const GridRows&
 nb::tuple certify(const Floats& norm2, const Floats& error, const Floats& best,
                   const Floats& second, const std::string& isa) {
   const size_t n = norm2.shape(0);
-  check_shape("error is (n,)", error, {n});
-  check_shape("best is (n,)", best, {n});
-  check_shape("second is (n,)", second, {n});
+  check_shape("error must have shape (n,)", error, {n});
+  check_shape("best must have shape (n,)", best, {n});
+  check_shape("second must have shape (n,)", second, {n});
   std::vector<float> upper(n), lower(n);
   std::vector<uint8_t> certain(n);
   choose_simd(isa)->certify(n, norm2.data(), error.data(), best.data(), second.data(), upper.data(),
@@ -200,8 +203,8 @@ nb::tuple loosen_bounds(const Int32s& labels, const Floats& drift, const Floats&
                         const Floats& lower, const std::string& isa) {
   const size_t n = labels.shape(0);
   check_below("labels", labels, drift.shape(0));
-  check_shape("upper is (n,)", upper, {n});
-  check_shape("lower is (n,)", lower, {n});
+  check_shape("upper must have shape (n,)", upper, {n});
+  check_shape("lower must have shape (n,)", lower, {n});
   DriftGroup all;
   for (size_t c = 0; c < drift.shape(0); ++c) all.add(drift.data()[c], int32_t(c));
   std::vector<float> above(upper.data(), upper.data() + n), below(lower.data(), lower.data() + n);
@@ -214,8 +217,8 @@ nb::tuple loosen_bounds(const Int32s& labels, const Floats& drift, const Floats&
 
 auto near_bars(const Floats& norm2, const Int64s& limit, const Floats& error) {
   const size_t n = norm2.shape(0);
-  check_shape("limit is (n,)", limit, {n});
-  check_shape("error is (n,)", error, {n});
+  check_shape("limit must have shape (n,)", limit, {n});
+  check_shape("error must have shape (n,)", error, {n});
   std::vector<float> bars(n);
   for (size_t j = 0; j < n; ++j)
     bars[j] = near_bar(norm2.data()[j], float(limit.data()[j]) * float(1 / (GRID * GRID)),
@@ -226,9 +229,9 @@ auto near_bars(const Floats& norm2, const Int64s& limit, const Floats& error) {
 auto quantized_errors(const Floats& length, const Floats& row_rest, const Floats& largest_norm,
                       const Floats& centroid_rest) {
   const size_t n = length.shape(0);
-  check_shape("row_rest is (n,)", row_rest, {n});
-  check_shape("largest_norm is (n,)", largest_norm, {n});
-  check_shape("centroid_rest is (n,)", centroid_rest, {n});
+  check_shape("row_rest must have shape (n,)", row_rest, {n});
+  check_shape("largest_norm must have shape (n,)", largest_norm, {n});
+  check_shape("centroid_rest must have shape (n,)", centroid_rest, {n});
   std::vector<float> errors(n);
   for (size_t j = 0; j < n; ++j)
     errors[j] = quantized_error(length.data()[j], row_rest.data()[j], largest_norm.data()[j],
@@ -239,31 +242,38 @@ auto quantized_errors(const Floats& length, const Floats& row_rest, const Floats
 }  // namespace
 
 void bind_error_bounds(nb::module_& m) {
-  nb::class_<ErrorBounds> bounds(m, "ErrorBounds",
-                                 "The error bounds of exact passes, on rows of any coordinates.");
+  nb::class_<ErrorBounds> bounds(
+      m, "ErrorBounds", "The error bounds of exact passes, for rows with any coordinates.");
   bounds.attr("EXACT_COLUMNS") = EXACT_COLUMNS;
-  bounds.def_static("has_way", &has_way, "way"_a, "isa"_a, "k"_a, "Whether rows can be scored so.")
-      .def_static("score_rows", &score_rows, "G"_a, "missing"_a, "H"_a, "way"_a, "isa"_a,
-                  "Scores of rows G (n, p) for centroids H (k, p), both centred and in grid units: "
-                  "scores, errors, winners, best, second, upper, lower, certain.")
+  bounds
+      .def_static("supports_method", &supports_method, "method"_a, "isa"_a, "k"_a,
+                  "Return whether this scoring method is supported.")
+      .def_static(
+          "score_rows", &score_rows, "G"_a, "missing"_a, "H"_a, "method"_a, "isa"_a,
+          "Score rows G (n, p) for centroids H (k, p), both centred and in grid units; return "
+          "scores, errors, winners, best, second, upper, lower, certain.")
       .def_static("certify", &certify, "norm2"_a, "error"_a, "best"_a, "second"_a, "isa"_a,
-                  "What two scores prove: upper, lower, certain.")
+                  "Return upper, lower and certain, as proven by two scores.")
       .def_static("loosen_bounds", &loosen_bounds, "labels"_a, "drift"_a, "upper"_a, "lower"_a,
-                  "isa"_a, "Bounds after the centroids moved by drift: upper, lower, open.")
+                  "isa"_a,
+                  "Loosen the bounds by the drift of the centroids; return upper, lower, open.")
       .def_static("near_bars", &near_bars, "norm2"_a, "limit"_a, "error"_a,
-                  "What a centroid nearer than a squared distance scores at least.")
+                  "Return a lower bound on the score of a centroid below a squared distance.")
       .def_static("quantized_errors", &quantized_errors, "length"_a, "row_rest"_a, "largest_norm"_a,
-                  "centroid_rest"_a, "The error that 8 or 16 bits add to a score.")
-      .def_static("float_above", &float_above, "x"_a, "A float32 that is at least x.")
-      .def_static("length_above", &length_above, "D"_a, "A float32 that is at least the root of D.")
+                  "centroid_rest"_a, "Return the error that 8 or 16 bits add to a score.")
+      .def_static("float_above", &float_above, "x"_a, "Return a float32 that is at least x.")
+      .def_static("length_above", &length_above, "D"_a,
+                  "Return a float32 that is at least the root of D.")
       .def_static("length_below", &length_below, "D2"_a,
-                  "A float32 that is at most the root of D2.")
-      .def_static("is_beyond", &is_beyond, "own"_a, "limit"_a, "distance"_a,
-                  "Whether a candidate so far from a row's own centroid is beyond the row's limit.")
+                  "Return a float32 that is at most the root of D2.")
+      .def_static(
+          "is_beyond", &is_beyond, "own"_a, "limit"_a, "distance"_a,
+          "Return whether a candidate at this distance from a row's own centroid is farther "
+          "from the row than the limit.")
       .def_static("candidate_bar", &candidate_bar, "best"_a, "error"_a,
-                  "What a centroid that may win scores at least.")
+                  "Return a lower bound on the score of a centroid that may win.")
       .def_static("ruled_out_score", &ruled_out_score, "bar"_a, "error"_a,
-                  "What stands for the float32 scores of centroids below the bar.");
+                  "Return an upper bound on the float32 scores of centroids below the bar.");
 }
 
 }  // namespace rekmeans

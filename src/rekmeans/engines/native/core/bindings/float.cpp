@@ -1,4 +1,4 @@
-// Passes over points for Python.
+// Python bindings of passes over points.
 #include <algorithm>
 
 #include "../float/medians.hpp"
@@ -16,19 +16,20 @@ FloatTable table_of(const AnyArray& F) {
   const bool is_float32 = F.dtype() == nb::dtype<float>();
   if (F.ndim() != 2 || !F.shape(1))
     throw nb::value_error(
-        ("F is a table (n, p) with columns, got " + shape_text(shape_of(F)) + ".").c_str());
+        ("F must have shape (n, p) with p > 0, got " + shape_text(shape_of(F)) + ".").c_str());
   if (!is_float32 && F.dtype() != nb::dtype<double>())
-    throw nb::value_error("F holds float32 or float64: convert it first.");
+    throw nb::value_error("F must have dtype float32 or float64. Convert it.");
   return {is_float32 ? static_cast<const float*>(F.data()) : nullptr,
           is_float32 ? nullptr : static_cast<const double*>(F.data()), F.shape(1)};
 }
 
-// How many centroids there are.
+// Return the number of centroids.
 size_t count_centroids(const DoubleArray& C, size_t p) {
   if (C.ndim() != 2)
-    throw nb::value_error(("C is (k, p), got " + shape_text(shape_of(C)) + ".").c_str());
+    throw nb::value_error(
+        ("C must have shape (k, p), got " + shape_text(shape_of(C)) + ".").c_str());
   check_clusters(C.shape(0));
-  check_shape("C is (k, p)", C, {C.shape(0), p});
+  check_shape("C must have shape (k, p)", C, {C.shape(0), p});
   check_finite("C", C.data(), C.size());
   return C.shape(0);
 }
@@ -40,8 +41,9 @@ nb::tuple bind_soft_pass(const AnyArray& F, const std::optional<DoubleArray>& w,
                          const std::string& isa, bool with_V) {
   const FloatTable table = table_of(F);
   const size_t n = F.shape(0), p = table.p, k = count_centroids(C, p);
-  if (w) check_shape("w is (n,)", *w, {n});
-  if (h) check_shape("h is (k, k)", *h, {k, k}), check_finite("h", h->data(), h->size());
+  if (w) check_shape("w must have shape (n,)", *w, {n});
+  if (h)
+    check_shape("h must have shape (k, k)", *h, {k, k}), check_finite("h", h->data(), h->size());
   check_threads(threads);
   SoftPass pass{.F = table,
                 .n = n,
@@ -78,12 +80,13 @@ nb::object bind_medians(const AnyArray& F, const DoubleArray& V,
   const FloatTable table = table_of(F);
   const size_t n = F.shape(0), p = table.p, k = count_centroids(C, p);
   check_rows(n), check_threads(threads);
-  check_shape("order is (p, n)", order, {p, n});
+  check_shape("order must have shape (p, n)", order, {p, n});
   if (labels)
-    check_shape("labels are (n,)", *labels, {n}), check_shape("V is (n,) beside labels", V, {n});
-  else check_shape("V is (n, k) without labels", V, {n, k});
+    check_shape("labels must have shape (n,)", *labels, {n}),
+        check_shape("V must, with labels, have shape (n,)", V, {n});
+  else check_shape("V must, without labels, have shape (n, k)", V, {n, k});
   if (labels) check_below("labels", *labels, k);
-  check_below("numbers of rows in order", order, n);
+  check_below("row numbers in order", order, n);
   const RowWeights weights{V.data(), labels ? labels->data() : nullptr, n, k};
   std::vector<double> out;
   {
@@ -98,10 +101,10 @@ nb::object bind_medians(const AnyArray& F, const DoubleArray& V,
 void bind_float(nb::module_& m) {
   m.def("soft_pass", &bind_soft_pass, "F"_a, "w"_a.none(), "C"_a, "measure"_a, "gamma"_a, "rule"_a,
         "amount"_a, "h"_a.none(), "threads"_a, "isa"_a, "with_V"_a,
-        "One pass: labels, totals, pull, mass, loss, V (None unless asked for) and "
+        "Make one pass; return labels, totals, pull, mass, loss, V (None unless with_V) and "
         "mass_at_centroid.");
   m.def("medians", &bind_medians, "F"_a, "V"_a, "labels"_a.none(), "order"_a, "C"_a, "threads"_a,
-        "Weighted medians of each column and cluster, (k, p).");
+        "Return the weighted medians of each column and cluster, (k, p).");
 }
 
 }  // namespace rekmeans

@@ -1,5 +1,5 @@
-// The Python face of the core: DenseRows, SparseRows, Run, BlockRun, Seeding, fit_starts; soft_pass
-// and medians; scales; constants.
+// The Python module of the core: DenseRows, SparseRows, Run, BlockRun, Seeding, fit_starts,
+// soft_pass, medians, scales and constants.
 #include "module.hpp"
 #include "../parallel.hpp"
 #include "../simd/instruction_set.hpp"
@@ -7,18 +7,18 @@
 NB_MODULE(_core, m) {
   using namespace rekmeans;
   namespace nb = nanobind;
-  m.doc() = "Passes over rows on circles, exact, and over points, in floats.";
+  m.doc() = "Exact passes over rows on circles, and passes in floats over points.";
   m.attr("GRID") = int64_t(GRID);
   m.attr("TURN") = int64_t(TURN);
-  m.attr("MOST_COLUMNS") = int64_t(MOST_COLUMNS);
-  m.attr("MOST_ROWS") = int64_t(MOST_ROWS);
-  m.attr("MOST_THREADS") = int64_t(MOST_THREADS);
+  m.attr("MAX_COLUMNS") = int64_t(MAX_COLUMNS);
+  m.attr("MAX_ROWS") = int64_t(MAX_ROWS);
+  m.attr("MAX_THREADS") = int64_t(MAX_THREADS);
   m.attr("AT_CENTROID") = AT_CENTROID;
   m.def(
       "instruction_set",
       [](const std::string& name) { return std::string(choose_simd(name)->name); }, nb::arg("name"),
-      "The instruction set of this name, the best where it is empty; ValueError where the "
-      "processor lacks it.");
+      "Return the instruction set with this name, or the best one if it is empty. Raises "
+      "ValueError if the processor does not support it.");
   bind_rows(m);
   bind_run(m);
   bind_block_run(m);

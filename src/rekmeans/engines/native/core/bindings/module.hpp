@@ -1,4 +1,4 @@
-// What each file of bindings adds to the module.
+// The functions that add bindings to the module, one for each file.
 #pragma once
 #include "arrays.hpp"
 
@@ -6,7 +6,7 @@ namespace rekmeans {
 
 struct Rows;
 
-// The centroid (p,) that stands in for missing cells, or none where no cell is missing.
+// Return the centroid (p,) that fills missing cells, or an empty vector if no cell is missing.
 std::vector<int32_t> overall_of(const Rows& rows, const std::optional<Int32s>& overall);
 void check_has_rows(const Rows& rows);
 

@@ -1,4 +1,4 @@
-// Mapped rows for Python.
+// Python bindings of mapped rows.
 #include <memory>
 
 #include "../exact/dense_rows.hpp"
@@ -40,8 +40,8 @@ void make_sparse_of_dense(SparseRows* self, const AnyTable& X, const ScaleArrays
 void make_sparse(SparseRows* self, const Doubles& data, const Int64s& indices, const Int64s& indptr,
                  size_t d, const ScaleArrays& scale, const std::optional<Int64s>& weights,
                  size_t threads, const std::string& isa) {
-  check_shape("indices are as many as data", indices, {data.shape(0)});
-  if (!indptr.shape(0)) throw nb::value_error("indptr is (n + 1,), got (0,).");
+  check_shape("indices must have shape (n_stored,)", indices, {data.shape(0)});
+  if (!indptr.shape(0)) throw nb::value_error("indptr must have shape (n + 1,), got (0,).");
   const size_t n = indptr.shape(0) - 1;
   check_rows(n), check_threads(threads);
   ColumnScales columns = scale.columns(d);
@@ -62,7 +62,7 @@ auto weights(const Rows& rows) {
 }
 
 auto grid(const Rows& rows, const Int64s& numbers) {
-  check_below("numbers of rows", numbers, rows.n);
+  check_below("row numbers", numbers, rows.n);
   const size_t count = numbers.shape(0);
   std::vector<int32_t> out(count * rows.p);
   {
@@ -76,7 +76,7 @@ auto grid(const Rows& rows, const Int64s& numbers) {
 
 nb::tuple phase_sums(const Rows& rows, const Int32s& labels, size_t k) {
   check_clusters(k);
-  check_shape("labels are (n,)", labels, {rows.n});
+  check_shape("labels must have shape (n,)", labels, {rows.n});
   check_below("labels", labels, k);
   std::vector<int128> turns(k * rows.d);
   std::vector<int64_t> observed(k * rows.d);
@@ -89,9 +89,9 @@ nb::tuple phase_sums(const Rows& rows, const Int32s& labels, size_t k) {
 
 auto distances(const Rows& rows, const GridPoints& C, const Int32s& labels) {
   check_clusters(C.shape(0));
-  check_shape("C is (k, p)", C, {C.shape(0), rows.p});
+  check_shape("C must have shape (k, p)", C, {C.shape(0), rows.p});
   check_on_grid("C", C);
-  check_shape("labels are (n,)", labels, {rows.n});
+  check_shape("labels must have shape (n,)", labels, {rows.n});
   check_below("labels", labels, C.shape(0));
   std::vector<int64_t> out(rows.n);
   {
@@ -115,22 +115,21 @@ auto distances(const Rows& rows, const GridPoints& C, const Int32s& labels) {
 
 void bind_rows(nb::module_& m) {
   nb::class_<ScaleArrays>(
-      m, "Scale", "How columns are mapped: (d, m) ends and shifts, flat; (d,) rates and periods.")
+      m, "Scale", "The map of columns: (d, m) ends and shifts, flat; (d,) rates and periods.")
       .def(nb::init<Doubles, Doubles, Doubles, Doubles, Doubles, std::string>(), "low"_a, "high"_a,
            "shift"_a, "rate"_a, "period"_a, "beyond"_a);
   nb::class_<Rows>(m, "Rows", "Mapped rows.")
       .def_ro("is_complete", &Rows::is_complete)
       .def("weights", &weights)
-      .def("grid", &grid, "numbers"_a, "Rows as grid integers, (count, p).")
+      .def("grid", &grid, "numbers"_a, "Return rows as grid integers, (count, p).")
       .def("phase_sums", &phase_sums, "labels"_a, "k"_a,
-           "Sums of phases of each cluster, and observed weights; (k, d).")
+           "Return the sums of phases and of observed weights of each cluster, both (k, d).")
       .def("distances", &distances, "C"_a, "labels"_a,
-           "Exact squared distance of each row to the centroid of its label.");
+           "Return the exact squared distance of each row to the centroid of its label, (n,).");
   nb::class_<DenseRows, Rows>(m, "DenseRows", "Rows with all their values.")
       .def("__init__", &make_dense, "X"_a, "scale"_a, "weights"_a.none(), "is_stored"_a,
            "threads"_a, "isa"_a, nb::keep_alive<1, 2>());
-  nb::class_<SparseRows, Rows>(m, "SparseRows",
-                               "Rows of which the cells that are not zero are stored.")
+  nb::class_<SparseRows, Rows>(m, "SparseRows", "Rows whose nonzero cells are stored.")
       .def("__init__", &make_sparse_of_dense, "X"_a, "scale"_a, "weights"_a.none(), "threads"_a,
            "isa"_a, nb::keep_alive<1, 2>())
       .def("__init__", &make_sparse, "data"_a, "indices"_a, "indptr"_a, "d"_a, "scale"_a,

@@ -1,4 +1,4 @@
-// Runs and whole fits for Python.
+// Python bindings of runs and whole fits.
 #include <cmath>
 
 #include "../exact/fit.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 using namespace nb::literals;
 
-// A run as exposed to Python.
+// A run that Python threads can share.
 struct SharedRun : Run {
   using Run::Run;
   mutable Access access;
@@ -24,17 +24,17 @@ void make_run(SharedRun* self, const Rows& rows, size_t k, bool skip) {
 }
 
 size_t assign(SharedRun& run, const GridPoints& C) {
-  check_shape("C is (k, p)", C, {run.k, run.rows.p});
+  check_shape("C must have shape (k, p)", C, {run.k, run.rows.p});
   check_on_grid("C", C);
-  const Changing changing(run.access, "Run");
+  const WriteGuard changing(run.access, "Run");
   nb::gil_scoped_release free;
   return run.assign(C.data());
 }
 
 auto centroids(const SharedRun& run, bool rectified, const GridPoints& old) {
-  check_shape("old is (k, p)", old, {run.k, run.rows.p});
+  check_shape("old must have shape (k, p)", old, {run.k, run.rows.p});
   check_on_grid("old", old);
-  const Reading reading(run.access, "Run");
+  const ReadGuard reading(run.access, "Run");
   std::vector<int32_t> out;
   {
     nb::gil_scoped_release free;
@@ -45,7 +45,7 @@ auto centroids(const SharedRun& run, bool rectified, const GridPoints& old) {
 }
 
 nb::object totals(const SharedRun& run) {
-  const Reading reading(run.access, "Run");
+  const ReadGuard reading(run.access, "Run");
   const size_t p = run.rows.p;
   std::vector<int128> out;
   {
@@ -56,10 +56,10 @@ nb::object totals(const SharedRun& run) {
   return to_arrays(out, run.k, p);
 }
 
-// A copy of some numbers of a run, made while no other thread changes them.
+// Return a copy of a part of a run, while no other thread changes it.
 template <class Find>
 auto copy_of(const SharedRun& run, const Find& find) {
-  const Reading reading(run.access, "Run");
+  const ReadGuard reading(run.access, "Run");
   nb::gil_scoped_release free;
   return find();
 }
@@ -68,7 +68,7 @@ void check_options(double tol) {
   if (std::isnan(tol)) throw nb::value_error("tol must be a number, got NaN.");
 }
 
-// Centroids, labels, n_iter, and of each pass loss, n_changed, n_relocated and seconds.
+// Return centroids, labels, n_iter, and loss, n_changed, n_relocated and seconds of each pass.
 nb::tuple to_tuple(Fit fit, const Rows& rows) {
   nb::list losses;
   for (int128 loss : fit.losses) losses.append(to_int(loss));
@@ -87,7 +87,7 @@ nb::tuple bind_fit_starts(const Rows& rows, const GridPoints& starts, size_t k, 
     throw nb::value_error(("starts must have a multiple of k=" + std::to_string(k) + " rows, got " +
                            std::to_string(starts.shape(0)) + ".")
                               .c_str());
-  check_shape("starts are (m k, p)", starts, {starts.shape(0), rows.p});
+  check_shape("starts must have shape (m k, p)", starts, {starts.shape(0), rows.p});
   check_on_grid("starts", starts);
   Fit fit;
   {
@@ -98,12 +98,12 @@ nb::tuple bind_fit_starts(const Rows& rows, const GridPoints& starts, size_t k, 
 }
 
 nb::tuple bind_fit_drawn_starts(const Rows& rows, const std::optional<Int32s>& overall,
-                                const Words& words, const SeedingPlan& plan, bool rectified,
+                                const RandomWords& words, const SeedingPlan& plan, bool rectified,
                                 bool skip, size_t max_iter, double tol) {
   check_options(tol);
   check_has_rows(rows);
   if (!words.shape(0)) throw nb::value_error("words must have a row for each start, got 0 rows.");
-  check_shape("words are (m, words of a start)", words, {words.shape(0), plan.n_words()});
+  check_shape("words must have shape (m, n_words)", words, {words.shape(0), plan.n_words()});
   const std::vector<int32_t> fallback = overall_of(rows, overall);
   Fit fit;
   {
@@ -114,37 +114,37 @@ nb::tuple bind_fit_drawn_starts(const Rows& rows, const std::optional<Int32s>& o
   return to_tuple(std::move(fit), rows);
 }
 
-// A count of a plan, at most 16 candidates at a time, and so few draws that the number of words
-// does not overflow.
-void check_count(const char* name, size_t count, size_t least, size_t most) {
-  if (count < least || count > most)
-    throw nb::value_error((std::string(name) + " must be " + std::to_string(least) + " to " +
-                           std::to_string(most) + ", got " + std::to_string(count) + ".")
+// Check a count of a plan. The limits ensure that the number of words does not overflow.
+void check_count(const char* name, size_t count, size_t lowest, size_t highest) {
+  if (count < lowest || count > highest)
+    throw nb::value_error((std::string(name) + " must be " + std::to_string(lowest) + " to " +
+                           std::to_string(highest) + ", got " + std::to_string(count) + ".")
                               .c_str());
 }
 
 void make_plan(SeedingPlan* self, size_t k, size_t candidates, size_t batches,
                size_t swap_candidates, size_t patience) {
   check_clusters(k);
-  check_count("candidates", candidates, 1, MOST_CANDIDATES);
+  check_count("candidates", candidates, 1, MAX_CANDIDATES);
   check_count("batches", batches, 0, size_t(INT32_MAX));
-  check_count("swap_candidates", swap_candidates, 1, MOST_CANDIDATES);
+  check_count("swap_candidates", swap_candidates, 1, MAX_CANDIDATES);
   new (self) SeedingPlan{k, candidates, batches, swap_candidates, patience};
 }
 
 }  // namespace
 
 void bind_run(nb::module_& m) {
-  nb::class_<SharedRun>(m, "Run", "One run over rows: labels, bounds and sums of the last pass.")
+  nb::class_<SharedRun>(m, "Run", "A run over rows: labels, bounds and sums of the last pass.")
       .def("__init__", &make_run, "rows"_a, "k"_a, "skip"_a, nb::keep_alive<1, 2>())
-      .def("assign", &assign, "C"_a, "Assign every row to a centroid; how many changed.")
+      .def("assign", &assign, "C"_a,
+           "Assign every row to a centroid; return how many labels changed.")
       .def("centroids", &centroids, "rectified"_a, "old"_a,
-           "Centroids of the sums, those given where they vanish.")
+           "Return the centroids of the sums. If a sum is 0, return the value in old.")
       .def("labels",
            [](const SharedRun& run) {
              return to_array(copy_of(run, [&] { return run.labels; }), run.rows.n);
            })
-      .def("totals", &totals, "Sums of w f, (k, p).")
+      .def("totals", &totals, "Return the sums of w f, (k, p).")
       .def("mass",
            [](const SharedRun& run) {
              return to_array(copy_of(run, [&] { return run.sums.mass; }), run.k);
@@ -156,7 +156,7 @@ void bind_run(nb::module_& m) {
             const size_t k = missing.empty() ? 0 : run.k;
             return to_array(std::move(missing), k, run.rows.d);
           },
-          "Weight of the missing cells, (k, d); (0, d) where none is missing.")
+          "Return the weight of the missing cells, (k, d), or (0, d) if none is missing.")
       .def_prop_ro(
           "loss",
           [](const SharedRun& run) { return to_int(copy_of(run, [&] { return run.loss; })); })
@@ -167,18 +167,18 @@ void bind_run(nb::module_& m) {
       .def_ro("n_refined", &Run::n_refined)
       .def_ro("was_quantized", &Run::was_quantized)
       .def_rw("may_quantize", &Run::may_quantize);
-  m.def("fit_starts", &bind_fit_starts, "rows"_a, "starts"_a, "k"_a, "rectified"_a, "skip"_a,
-        "max_iter"_a, "tol"_a,
-        "The best fit of several starts: centroids, labels, n_iter, and of each pass loss, "
-        "n_changed, n_relocated and "
-        "seconds.");
-  nb::class_<SeedingPlan>(m, "SeedingPlan", "How k-means++ draws its rows.")
+  m.def(
+      "fit_starts", &bind_fit_starts, "rows"_a, "starts"_a, "k"_a, "rectified"_a, "skip"_a,
+      "max_iter"_a, "tol"_a,
+      "Return the best fit of several starts: centroids, labels, n_iter, and the loss, n_changed, "
+      "n_relocated and seconds of each pass.");
+  nb::class_<SeedingPlan>(m, "SeedingPlan", "The numbers of draws of k-means++.")
       .def("__init__", &make_plan, "k"_a, "candidates"_a, "batches"_a, "swap_candidates"_a,
            "patience"_a)
       .def_prop_ro("n_words", &SeedingPlan::n_words);
   m.def("fit_drawn_starts", &bind_fit_drawn_starts, "rows"_a, "overall"_a.none(), "words"_a,
         "plan"_a, "rectified"_a, "skip"_a, "max_iter"_a, "tol"_a,
-        "As fit_starts, from starts that k-means++ draws by these words, a row each.");
+        "As fit_starts, for k-means++ starts that these words draw, one row per start.");
 }
 
 }  // namespace rekmeans

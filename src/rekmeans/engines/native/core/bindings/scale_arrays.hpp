@@ -1,4 +1,4 @@
-// The scale of a table's columns as it crosses the border.
+// The scale of the columns of a table, as passed from Python.
 #pragma once
 #include "../exact/phase_map.hpp"
 #include "checks.hpp"
@@ -25,7 +25,7 @@ struct ScaleArrays {
     const size_t m = d ? low.shape(0) / d : 0;
     const bool fits = low.shape(0) == d * m && high.shape(0) == d * m && shift.shape(0) == d * m;
     if (!m || !fits || rate.shape(0) != d || period.shape(0) != d)
-      throw nb::value_error("a scale has (d, m) intervals, and d rates and periods.");
+      throw nb::value_error("a scale must have (d, m) intervals, d rates and d periods.");
     check_finite("rates", rate.data(), d), check_finite("periods", period.data(), d);
     return {to_vector(low),  to_vector(high),   to_vector(shift),
             to_vector(rate), to_vector(period), rule()};

@@ -1,4 +1,4 @@
-// Scales of columns for Python.
+// Python bindings of column scales.
 #include <cmath>
 
 #include "../scales/far_groups.hpp"
@@ -18,15 +18,15 @@ using Bounds = Array<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
 DenseColumns columns_of(const AnyTable& X, const Numbers& numbers) {
   const DenseTable table = table_of(X);
   if (!numbers) return {table, nullptr, table.n, table.d};
-  check_below("numbers of rows", *numbers, table.n);
+  check_below("row numbers", *numbers, table.n);
   return {table, numbers->data(), numbers->shape(0), table.d};
 }
 
 SparseColumns columns_of(const Doubles& data, const Int64s& indices, const Int64s& indptr,
                          size_t n) {
-  check_shape("indices are as many as data", indices, {data.shape(0)});
+  check_shape("indices must have shape (n_stored,)", indices, {data.shape(0)});
   check_below("indices", indices, n);
-  if (!indptr.shape(0)) throw nb::value_error("indptr is (d + 1,), got (0,).");
+  if (!indptr.shape(0)) throw nb::value_error("indptr must have shape (d + 1,), got (0,).");
   const size_t d = indptr.shape(0) - 1;
   check_below("indptr", indptr, data.shape(0) + 1);
   for (size_t l = 0; l < d; ++l)
@@ -67,8 +67,8 @@ auto place_sparse(const Doubles& data, const Int64s& indices, const Int64s& indp
 template <class Columns>
 auto count_left_out(const Columns& columns, const Bounds& low, const Bounds& high, size_t threads) {
   check_threads(threads);
-  check_shape("low is (m, d)", low, {low.shape(0), columns.d});
-  check_shape("high is (m, d)", high, {low.shape(0), columns.d});
+  check_shape("low must have shape (m, d)", low, {low.shape(0), columns.d});
+  check_shape("high must have shape (m, d)", high, {low.shape(0), columns.d});
   std::vector<int64_t> counts;
   {
     nb::gil_scoped_release free;
@@ -88,20 +88,20 @@ auto count_sparse(const Doubles& data, const Int64s& indices, const Int64s& indp
   return count_left_out(columns_of(data, indices, indptr, n), low, high, threads);
 }
 
-// The numbers that scales/ has in Python too, by name.
+// Export the constants that scales/ also defines in Python.
 void add_constants(nb::module_& m) {
 #define ADD(NAME) m.attr(#NAME) = NAME
-  ADD(MOMENT_GRID), ADD(NORMAL_IQR), ADD(FENCE_SIGMAS), ADD(NEAREST), ADD(MOST_DISTANT), ADD(BIN),
+  ADD(MOMENT_GRID), ADD(NORMAL_IQR), ADD(FENCE_SIGMAS), ADD(NEAREST), ADD(MAX_DISTANCE), ADD(BIN),
       ADD(BIN_GROWTH);
   ADD(WIDE_BINS), ADD(N_GROWTHS), ADD(RISE_SIGMAS), ADD(RISE_SHARE), ADD(RISE_OF_ALL),
       ADD(GROUP_END);
-  ADD(LEAST_GROUP), ADD(LEAST_CELLS), ADD(WIDEST_SIGMA), ADD(WIDEST), ADD(GROUP_SIGMAS),
-      ADD(MOST_WIDENING);
-  ADD(MOST_DISTANT_CATEGORY), ADD(FEW_VALUES), ADD(PLACES);
+  ADD(MIN_GROUP_SHARE), ADD(MIN_RISE_CELLS), ADD(WIDEST_SIGMA), ADD(WIDEST), ADD(GROUP_SIGMAS),
+      ADD(MAX_WIDENING);
+  ADD(MAX_CATEGORY_DISTANCE), ADD(FEW_VALUES), ADD(PLACES);
   ADD(REPEATED), ADD(REPEATED_CELLS), ADD(REPEATED_SHARE), ADD(CODE_DISTANCE), ADD(CODE_REST),
       ADD(USUAL), ADD(LARGEST);
   ADD(KEPT), ADD(UNIT_SIGMAS), ADD(UNIT_DISTANCES), ADD(RARE), ADD(RARE_UNITS), ADD(BOTH_SIDES);
-  ADD(LEAST_WIDTH), ADD(MOST_INTERVALS), ADD(BULK_SIGMAS), ADD(WIDEST_GAP), ADD(TAIL),
+  ADD(MIN_WIDTH), ADD(MAX_INTERVALS), ADD(BULK_SIGMAS), ADD(WIDEST_GAP), ADD(TAIL),
       ADD(FOLDED_SHARE);
   ADD(RECORD);
 #undef ADD
@@ -114,13 +114,13 @@ void bind_scales(nb::module_& m) {
   add_constants(m);
   m.def("place_columns", &place_dense, "X"_a, "numbers"_a.none(), "weights"_a.none(),
         "row_weight"_a, "threads"_a,
-        "The robust scale's record of each column of these rows, (26, d).");
+        "Return the record of the robust scale of each column for these rows, (26, d).");
   m.def("place_columns", &place_sparse, "data"_a, "indices"_a, "indptr"_a, "n"_a,
-        "weights"_a.none(), "row_weight"_a, "threads"_a, "The same of a table in CSC form.");
+        "weights"_a.none(), "row_weight"_a, "threads"_a, "The same for a table in CSC form.");
   m.def("cells_left_out_by_row", &count_dense, "X"_a, "numbers"_a.none(), "low"_a, "high"_a,
-        "threads"_a, "How many cells of each row are in no interval, (n,).");
+        "threads"_a, "Return how many cells of each row are outside all intervals, (n,).");
   m.def("cells_left_out_by_row", &count_sparse, "data"_a, "indices"_a, "indptr"_a, "n"_a, "low"_a,
-        "high"_a, "threads"_a, "The same of a table in CSC form.");
+        "high"_a, "threads"_a, "The same for a table in CSC form.");
 }
 
 }  // namespace rekmeans

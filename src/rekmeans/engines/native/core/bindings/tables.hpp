@@ -1,19 +1,19 @@
-// Tables and weights that cross the border, as the core reads them.
+// Tables and weights, as passed from Python.
 #pragma once
 #include "../exact/tables.hpp"
 #include "checks.hpp"
 
 namespace rekmeans {
 
-// Weights (n,) as the core takes them; null where there are none.
+// Return a pointer to the weights (n,), or null if there are none.
 inline const int64_t* weights_of(const std::optional<Int64s>& weights, size_t n) {
   if (!weights) return nullptr;
-  check_shape("weights are (n,)", *weights, {n});
+  check_shape("weights must have shape (n,)", *weights, {n});
   check_weights(weights->data(), n);
   return weights->data();
 }
 
-// The kind of the cells, in the notation of DenseTable.
+// Return the kind of the cells, as in DenseTable.
 template <class A>
 char kind_of(const A& X) {
   const size_t bytes = X.itemsize();
@@ -26,7 +26,7 @@ char kind_of(const A& X) {
     case nb::dlpack::dtype_code::Bool: return 'u';
     default: break;
   }
-  throw nb::type_error(("cells must be booleans, integers, float32 or float64, got a type of " +
+  throw nb::type_error(("cells must be booleans, integers, float32 or float64, got a type with " +
                         std::to_string(bytes) + " bytes. Convert the table to float64.")
                            .c_str());
 }
@@ -42,13 +42,13 @@ inline DenseTable table_of(const AnyTable& X) {
           X.stride(1) * bytes};
 }
 
-// A table of columns of one type and length, and where each of them begins.
+// A table that is stored by columns, which have the same dtype and length.
 struct ColumnTable {
   explicit ColumnTable(const std::vector<Column>& columns) {
-    if (columns.empty()) throw nb::value_error("a table has a column or more, got none.");
+    if (columns.empty()) throw nb::value_error("a table must have at least one column, got none.");
     for (const Column& column : columns) {
       if (column.shape(0) != columns[0].shape(0) || column.dtype() != columns[0].dtype())
-        throw nb::value_error("columns have one length and one type.");
+        throw nb::value_error("all columns must have the same length and dtype.");
       begins.push_back(static_cast<const char*>(column.data()));
     }
     table = {

@@ -6,9 +6,11 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t TILE_BYTES = 1 << 18;   // of the mapped rows of a tile: half of a core's cache
-constexpr size_t LEAST_TILE_ROWS = 256;  // for which beginning a run takes little of the time
-constexpr size_t BASE_ROWS = 256;        // of the first block, whose mean is the base
+// bytes of the mapped rows of a tile: half of a core's cache
+constexpr size_t TILE_BYTES = 1 << 18;
+// smallest tile for which the start of a run takes little of the time
+constexpr size_t MIN_TILE_ROWS = 256;
+constexpr size_t BASE_ROWS = 256;  // rows of the first block whose mean is the base
 
 template <class T>
 void add_to(std::vector<T>& sums, const std::vector<T>& more) {
@@ -22,7 +24,7 @@ void StreamSums::allocate(size_t k, size_t d) {
 }
 
 void StreamSums::add(const Rows& rows, const BlockSums& more) {
-  square += more.square, n_silent += more.n_silent;
+  square += more.square, n_uninformative += more.n_uninformative;
   if (more.changed.is_empty()) return;
   for (size_t i = 0; i < totals.size(); ++i)
     totals[i] += more.changed.resultant(rows, i / rows.p, i % rows.p);
@@ -53,7 +55,7 @@ void BlockRun::prepare(const StreamBlock& block) {
                          false, 1, simd);
     no_rows = std::make_unique<DenseRows>(block.table.take(nullptr, 0), scales, nullptr,
                                           !block.weights, false, 1, simd, some.base.data());
-    no_rows->is_complete = false;  // those of some block may lack cells
+    no_rows->is_complete = false;  // rows of any block may have missing cells
   }
   packed = std::make_unique<PackedCentroids>(*no_rows, centroids.data(), k);
   packed->pack_bytes_if_fast(*no_rows);
@@ -69,8 +71,7 @@ std::vector<int64_t> BlockRun::open_rows(const StreamBlock& block) const {
 size_t BlockRun::assign(const StreamBlock& block, size_t threads) {
   prepare(block);
   const std::vector<int64_t> numbers = open_rows(block);
-  const size_t n = numbers.size(),
-               most = std::max(LEAST_TILE_ROWS, TILE_BYTES / (p * sizeof(float)));
+  const size_t n = numbers.size(), most = std::max(MIN_TILE_ROWS, TILE_BYTES / (p * sizeof(float)));
   const size_t count = threads_for(n * p, std::max<size_t>(1, threads));
   const size_t tile = std::max<size_t>(1, std::min(most, (n + count - 1) / count));
   std::vector<BlockSums> found(count);
@@ -101,7 +102,7 @@ void BlockRun::assign_tile(const StreamBlock& block, const int64_t* numbers, siz
   for (size_t i = 0; i < count; ++i) {
     block.labels[numbers[i]] = run.labels[i];
     block.bounds.upper[numbers[i]] = run.upper[i], block.bounds.lower[numbers[i]] = run.lower[i];
-    if (!drift) found.n_silent += !rows.weight(i) && !(w && !w[i]);
+    if (!drift) found.n_uninformative += !rows.weight(i) && !(w && !w[i]);
   }
 }
 

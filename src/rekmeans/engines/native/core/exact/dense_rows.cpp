@@ -10,9 +10,9 @@ namespace rekmeans {
 namespace {
 
 constexpr size_t CENTRE_SAMPLE = 64;  // rows whose mean is the base
-constexpr size_t RECHECK_FROM =
-    16;  // centroids from which one distance is cheap beside all of them,
-constexpr size_t RECHECK_VALUES = 6000;  // if all of them together are some work
+// smallest number of centroids for which one distance is cheap compared with all of them
+constexpr size_t RECHECK_FROM = 16;
+constexpr size_t RECHECK_VALUES = 6000;  // and smallest number of values of all centroids
 
 }  // namespace
 
@@ -33,8 +33,8 @@ DenseRows::DenseRows(DenseTable table_, ColumnScales scales_, const int64_t* w,
     MissingCells& absent = missing_cells[part];
     std::vector<float> unstored(is_stored ? 0 : simd->width * p);
     const size_t last = std::min(n, (part + 1) * PART_ROWS);
-    uint32_t numbers[MOST_WIDTH];
-    float* g[MOST_WIDTH];
+    uint32_t numbers[MAX_LANES];
+    float* g[MAX_LANES];
     for (size_t first = part * PART_ROWS; first < last; first += simd->width) {
       const size_t count = std::min(simd->width, last - first);
       for (size_t i = 0; i < count; ++i) {
@@ -60,16 +60,16 @@ template <class Each>
 void DenseRows::map_tile(const uint32_t* numbers, size_t count, float* const* g, RowBuffer& buffer,
                          const Each& each) const {
   const size_t width = simd->width;
-  if (!scales.serves_tiles || 2 * count <= width) {
+  if (!scales.supports_tiles || 2 * count <= width) {
     for (size_t i = 0; i < count; ++i) map_row(numbers[i], g[i], buffer), each(i);
     return;
   }
   buffer.x.resize(width * d), buffer.cells_of_row.resize(d), buffer.observed.resize(d),
       buffer.spare.resize(p);
-  float* rows[MOST_WIDTH];
+  float* rows[MAX_LANES];
   for (size_t i = 0; i < width; ++i) rows[i] = i < count ? g[i] : buffer.spare.data();
-  double norms[MOST_WIDTH];
-  int64_t tile_squares[MOST_WIDTH];
+  double norms[MAX_LANES];
+  int64_t tile_squares[MAX_LANES];
   table.read_tile(numbers, count, simd, buffer.x.data());
   const MappedTile out{rows, norms, tile_squares, buffer.observed.data()};
   const uint32_t mapped = simd->map_tile(buffer.x.data(), d, scales.map(), base64.data(), out);
@@ -114,7 +114,7 @@ void DenseRows::centre_on_sample() {
   std::vector<size_t> counts(d, 0);
   const size_t step = std::max<size_t>(1, n / CENTRE_SAMPLE);
   for (size_t j = 0; j < n; j += step) {
-    map_row(j, f.data(), buffer);  // the base is still zero: these are the features themselves
+    map_row(j, f.data(), buffer);  // the base is still 0, so these are the features
     for (size_t l = 0; l < p; ++l) sums[l] += f[l];
     for (size_t l = 0; l < d; ++l) ++counts[l];
     for (uint32_t l : buffer.missing) --counts[l];
@@ -134,7 +134,7 @@ void DenseRows::fetch(const uint32_t* numbers, size_t count, RowBuffer& buffer,
     return;
   }
   buffer.cells.resize(count * p);
-  float* g[MOST_WIDTH];
+  float* g[MAX_LANES];
   for (size_t first = 0; first < count; first += simd->width) {
     const size_t some = std::min(simd->width, count - first);
     for (size_t i = 0; i < some; ++i) out[first + i] = g[i] = buffer.cells.data() + (first + i) * p;

@@ -1,4 +1,5 @@
-// Rows with all their values: mapped once and stored, or mapped anew whenever they are asked for.
+// Rows with all their values. They are mapped once and stored, or mapped again each time they are
+// used.
 #pragma once
 #include <stdexcept>
 
@@ -9,7 +10,7 @@
 namespace rekmeans {
 
 struct DenseRows : Rows {
-  // `given_base` (p,) is that of g; where there is none it is the mean of some rows.
+  // `given_base` (p,) is the base of g. If it is null, the base is the mean of a sample of rows.
   DenseRows(DenseTable table, ColumnScales scales, const int64_t* weights, bool has_unit_weights,
             bool is_stored, size_t threads, const Simd* simd, const int32_t* given_base = nullptr);
 
@@ -36,18 +37,18 @@ struct DenseRows : Rows {
 
  private:
   void map_row(size_t j, float* g, RowBuffer& buffer) const;
-  void map_cells(double* x, float* g,
-                 RowBuffer& buffer) const;  // of a row, (d,); x becomes its phases
+  // maps the cells x (d,) of a row; x is replaced by its phases
+  void map_cells(double* x, float* g, RowBuffer& buffer) const;
 
-  // Rows of these numbers, at most a vector of them, to g (count,) pointers to (p,); after each one
-  // `each(i)` finds in the buffer what map_row leaves there.
+  // Map the rows with these numbers, at most a vector of them, to g, `count` pointers to (p,).
+  // After each row, `each(i)` is called with the buffer in the state that map_row leaves.
   template <class Each>
   void map_tile(const uint32_t* numbers, size_t count, float* const* g, RowBuffer& buffer,
                 const Each& each) const;
   void centre_on_sample();
 
   DenseTable table;
-  LargeArray stored;  // (n, p), or nothing
+  LargeArray stored;  // (n, p), or empty
 };
 
 }  // namespace rekmeans

@@ -1,4 +1,4 @@
-// How far centroids moved between two passes, and which rows their bounds still prove something of.
+// The movement of centroids between two passes, and the rows whose bounds still prove their labels.
 #pragma once
 #include <vector>
 
@@ -6,21 +6,21 @@
 
 namespace rekmeans {
 
-// moved (k,): the distance between each centroid C (k, p) and the last one of its number, rounded
-// up.
+// moved (k,): the distance of each centroid C (k, p) from its last position, rounded up.
 void centroid_drift(const int32_t* C, const int32_t* last, size_t k, size_t p, size_t threads,
                     float* moved);
 
-// Bounds of one row: at most upper to its own centroid, at least lower to any other.
+// Bounds on distances of rows: `upper` to the own centroid, `lower` to all others.
 struct RowBounds {
   float *upper, *lower;
 };
 
-// What the bounds of rows lose from one pass to the next, where the caller keeps labels and bounds.
+// The drift by which the bounds of rows are loosened between two passes, if the caller stores
+// labels and bounds.
 struct Drift {
   Drift(const int32_t* C, const int32_t* last, size_t k, size_t p, const Simd* simd);
 
-  // Loosen the bounds of n rows; the numbers of those that may have another label now.
+  // Loosen the bounds of n rows, and return the numbers of the rows whose labels may have changed.
   std::vector<int64_t> open_rows(const int32_t* labels, const RowBounds& bounds, size_t n) const;
 
   const Simd* simd;

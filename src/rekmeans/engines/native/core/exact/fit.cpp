@@ -11,11 +11,12 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t SERIAL_STARTS =
-    1 << 18;  // products of a pass of all starts below which a thread comes too late
-constexpr size_t SERIAL_PRODUCTS = 1 << 21;  // of a pass, below which one thread is as fast
+// with fewer products in a pass of all starts, one thread is faster
+constexpr size_t SERIAL_STARTS = 1 << 18;
+constexpr size_t SERIAL_PRODUCTS = 1 << 21;  // with fewer products in a pass, one thread is as fast
 
-// The row farthest from all of k centroids, the first of several; n where none is away from them.
+// Return the row farthest from its nearest centroid, the first if several are equal, or n if all
+// rows are at distance 0.
 size_t farthest_row(const Rows& rows, const std::vector<int32_t>& C, RowBuffer& buffer) {
   const size_t p = rows.p, k = C.size() / p;
   Run run(rows, k, false, 1);
@@ -35,8 +36,8 @@ size_t farthest_row(const Rows& rows, const std::vector<int32_t>& C, RowBuffer& 
   return farthest;
 }
 
-// Each empty cluster moved to the row farthest from all others; how many were. Where all are empty,
-// because no row has weight, there is nothing to be far from, and all stay.
+// Move each empty cluster to the row farthest from all others, and return their number. If all
+// clusters are empty because no row has weight, nothing moves.
 size_t relocate_empty_clusters(const Rows& rows, std::vector<int32_t>& C,
                                const std::vector<int64_t>& mass) {
   const size_t p = rows.p, d = rows.d, k = mass.size();
@@ -100,14 +101,15 @@ std::vector<int32_t> draw_start(Seeding& seeding, const uint64_t* words, const S
   return std::move(seeding.C);
 }
 
-// The best of m fits that run at the same time, each on one thread, the first of several; one alone
-// on all threads.
+// Return the best of m fits, the first if several are equal. They run in parallel, each on one
+// thread. A single fit uses all threads.
 template <class Start>
 Fit best_fit(const Rows& rows, size_t m, size_t k, const FitOptions& options, const Start& start) {
-  const std::unique_ptr<RowPanels> panels(RowPanels::serve(rows) ? new RowPanels(rows) : nullptr);
+  const std::unique_ptr<RowPanels> panels(RowPanels::is_faster(rows) ? new RowPanels(rows)
+                                                                     : nullptr);
   if (m == 1) {
     const size_t threads = rows.n * rows.p * k < SERIAL_PRODUCTS ? 1 : rows.threads;
-    const Crew crew(threads);
+    const ThreadPool pool(threads);
     return fit_start(rows, start(0, panels.get()), k, options, threads, panels.get());
   }
   std::vector<Fit> fits(m);

@@ -1,5 +1,5 @@
-// What seeding knows of each row: exact distance, length that is at least its root, and index, of a
-// near centroid.
+// A near centroid of each row during seeding: its index, the exact squared distance, and an upper
+// bound on the distance.
 #pragma once
 #include <cstdint>
 #include <limits>
@@ -9,11 +9,11 @@
 
 namespace rekmeans {
 
-constexpr int64_t INFINITELY_FAR = std::numeric_limits<int64_t>::max();
+constexpr int64_t INFINITE_DISTANCE = std::numeric_limits<int64_t>::max();
 
 struct Neighbours {
   Neighbours(size_t n, bool has_lengths)
-      : distance(n, INFINITELY_FAR),
+      : distance(n, INFINITE_DISTANCE),
         length(has_lengths ? n : 0, std::numeric_limits<float>::infinity()),
         index(n, -1) {}
 
@@ -23,7 +23,7 @@ struct Neighbours {
   }
 
   std::vector<int64_t> distance;
-  std::vector<float> length;  // empty where none is asked for
+  std::vector<float> length;  // empty if not needed
   std::vector<int32_t> index;
 };
 

@@ -6,10 +6,11 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t QUANTIZE_FROM =
-    64;  // centroids, and products for one row, from which 8-bit scores pay: measured
-constexpr size_t QUANTIZE_PRODUCTS =
-    1 << 17;  // a third faster on MNIST with 256, a quarter slower on covtype with 100
+// smallest numbers of centroids and of products per row for which 8-bit scores are faster
+// (measured):
+constexpr size_t QUANTIZE_FROM = 64;
+// a third faster on MNIST with 256 centroids, a quarter slower on covtype with 100
+constexpr size_t QUANTIZE_PRODUCTS = 1 << 17;
 
 }  // namespace
 
@@ -53,7 +54,7 @@ float PackedCentroids::error(float norm2, size_t n_missing) const {
 
 void PackedCentroids::pack_bytes_if_fast(const Rows& rows) {
   const bool is_large =
-      k >= QUANTIZE_FROM && kp * rows.p >= QUANTIZE_PRODUCTS && rows.p <= MOST_BYTES;
+      k >= QUANTIZE_FROM && kp * rows.p >= QUANTIZE_PRODUCTS && rows.p <= MAX_BYTE_VALUES;
   if (is_large && rows.simd->quantize_row && rows.has_dense_values()) pack_bytes(rows);
 }
 

@@ -5,10 +5,10 @@
 namespace rekmeans {
 namespace {
 
-constexpr int64_t SMALL_MASS =
-    1 << 13;  // weight times columns of which two sums of distances, at most 2^48, fit
+// largest weight times columns for which two sums of distances, at most 2^48 each, fit
+constexpr int64_t SMALL_MASS = 1 << 13;
 
-// Weights divided by the largest power of two that divides them all.
+// Return the weights divided by the largest power of two that divides all of them.
 std::vector<int64_t> reduced_weights(const Rows& rows) {
   if (rows.weights.empty()) return std::vector<int64_t>(rows.n, 1);
   std::vector<int64_t> weights = rows.weights;
@@ -54,7 +54,7 @@ size_t PanelSeeding::find_addition_of(size_t count) const {
 
 void PanelSeeding::add(const int32_t*, size_t candidate) {
   const int64_t* D = to_candidate(candidate);
-  for (size_t j = 0; j < rows.n; ++j) take_if_near(j, int32_t(k), D[j]);
+  for (size_t j = 0; j < rows.n; ++j) update_two_nearest(j, int32_t(k), D[j]);
   to_centroids.insert(to_centroids.end(), D, D + panels.stride);
 }
 
@@ -63,11 +63,10 @@ Swap PanelSeeding::find_swap(const int32_t* P, size_t count) {
   return sums_are_small ? find_swap_of<int64_t>(count) : find_swap_of<int128>(count);
 }
 
-// As ScoredSeeding::find_swap, for all rows: a candidate that is not near gives nothing back.
+// As ScoredSeeding::find_swap, but for all rows. Candidates that are not near subtract nothing.
 template <class Sum>
 Swap PanelSeeding::find_swap_of(size_t count) const {
-  std::vector<Sum> lost(k, 0),
-      gains((k + 1) * count, 0);  // the last row of gains is that of all centroids
+  std::vector<Sum> lost(k, 0), gains((k + 1) * count, 0);  // the last row of gains is for all rows
   const int64_t *near = nearest.distance.data(), *next = second.distance.data();
   for (size_t j = 0; j < rows.n; ++j) {
     const Sum w = weights[j];
@@ -89,11 +88,12 @@ void PanelSeeding::replace(const int32_t* taken, const Swap& swap) {
   std::copy(D, D + panels.stride, to_centroids.begin() + ptrdiff_t(swap.centroid * panels.stride));
   for (size_t j = 0; j < rows.n; ++j) {
     if (nearest.index[j] != q && second.index[j] != q) {
-      take_if_near(j, q, D[j]);
+      update_two_nearest(j, q, D[j]);
       continue;
     }
-    nearest.set(j, INFINITELY_FAR, -1), second.set(j, INFINITELY_FAR, -1);
-    for (size_t c = 0; c < k; ++c) take_if_near(j, int32_t(c), to_centroids[c * panels.stride + j]);
+    nearest.set(j, INFINITE_DISTANCE, -1), second.set(j, INFINITE_DISTANCE, -1);
+    for (size_t c = 0; c < k; ++c)
+      update_two_nearest(j, int32_t(c), to_centroids[c * panels.stride + j]);
   }
 }
 

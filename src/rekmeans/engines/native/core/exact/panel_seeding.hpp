@@ -1,4 +1,4 @@
-// Seeding of a small table: the distances of all rows to every candidate and centroid.
+// Seeding on a small table: compute the distances of all rows to every candidate and centroid.
 #pragma once
 #include "row_panels.hpp"
 #include "seeding.hpp"
@@ -22,10 +22,10 @@ struct PanelSeeding : Seeding {
   const int64_t* to_candidate(size_t i) const { return distances.data() + i * panels.stride; }
 
   const RowPanels& panels;
-  std::vector<int64_t>
-      weights;  // (n,) without the power of two that all have in common: no choice depends on it
-  bool sums_are_small;                // 64 bits hold those of weights times distances
-  std::vector<int64_t> distances;     // (count, stride) to the candidates looked at last
+  // (n,) divided by their common power of two, which affects no choice
+  std::vector<int64_t> weights;
+  bool sums_are_small;                // sums of weights times distances fit into 64 bits
+  std::vector<int64_t> distances;     // (count, stride) to the last candidates
   std::vector<int64_t> to_centroids;  // (k, stride)
 };
 

@@ -47,10 +47,10 @@ ColumnScales::ColumnScales(std::vector<double> low_, std::vector<double> high_,
       beyond(beyond_),
       has_one_interval(m == 1) {
   for (double p : period) has_one_interval &= !(p > 0);
-  serves_tiles = has_one_interval;
+  supports_tiles = has_one_interval;
   for (size_t l = 0; l < rate.size() && has_one_interval && beyond != Beyond::wrap; ++l)
     for (double end : {low[l], high[l]})
-      serves_tiles &= std::isnan(end) || std::fabs((end - shift[l]) * rate[l]) < SMALL_PHASE;
+      supports_tiles &= std::isnan(end) || std::fabs((end - shift[l]) * rate[l]) < SMALL_PHASE;
 }
 
 PhaseCheck ColumnScales::row_phases(double* x, size_t d, const Simd* simd) const {

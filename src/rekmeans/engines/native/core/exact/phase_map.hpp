@@ -1,4 +1,4 @@
-// From values of a column to phases in half-turns, as the scale says.
+// The map from values of a column to phases in half-turns.
 #pragma once
 #include <limits>
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace rekmeans {
 
-// The numbers of a PhaseMap, owned.
+// The arrays of a PhaseMap, with ownership.
 struct ColumnScales {
   ColumnScales(std::vector<double> low, std::vector<double> high, std::vector<double> shift,
                std::vector<double> rate, std::vector<double> period, Beyond beyond);
@@ -15,22 +15,22 @@ struct ColumnScales {
   std::vector<double> low, high, shift, rate, period;
   size_t m;
   Beyond beyond;
-  bool has_one_interval;  // in every column, and no periods
-  bool serves_tiles;      // the same, and no value inside has a large phase
+  bool has_one_interval;  // every column has one interval and no period
+  bool supports_tiles;    // has_one_interval, and no value in range has a large phase
 
   PhaseMap map() const {
     return {low.data(), high.data(), shift.data(), rate.data(), period.data(), m, beyond};
   }
 
-  // Phases of a row, in place.
+  // Compute the phases of a row in place.
   PhaseCheck row_phases(double* x, size_t d, const Simd* simd) const;
 };
 
-// Whether a value lies in an interval of its column.
+// Return whether a value is in an interval of its column.
 bool is_inside(const PhaseMap& map, double x, size_t column);
 
-// The phase of one value; NaN where it is missing, or beyond and not to be clipped to the nearest
-// end of an interval.
+// Return the phase of one value. NaN if it is missing, or out of range and not clipped to the
+// nearest end of an interval.
 double general_phase(const PhaseMap& map, double x, size_t column, bool clip);
 
 inline double phase(const PhaseMap& map, double x, size_t column, bool clip) {
@@ -42,10 +42,10 @@ inline double phase(const PhaseMap& map, double x, size_t column, bool clip) {
   return (x - map.shift[column]) * map.rate[column];
 }
 
-// A phase small enough for the map; NaN for an infinite one.
+// Reduce a phase to the range of the map. NaN if it is infinite.
 double reduce_phase(double t);
 
-// A phase on the grid of 2^-16 half-turns; 0 for a missing cell.
+// Return a phase in units of 2^-16 half-turns, or 0 for a missing cell.
 int64_t phase_to_turns(double t);
 
 }  // namespace rekmeans

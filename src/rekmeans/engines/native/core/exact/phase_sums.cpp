@@ -9,20 +9,20 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t PIECE_ROWS = 2048;  // of one unit of parallel work
+constexpr size_t PIECE_ROWS = 2048;  // rows of a unit of parallel work
 
 struct PhaseSums {
   std::vector<int128> turns;
   std::vector<int64_t> observed;
 };
 
-// Of rows [first, last).
+// Add the phases of rows [first, last).
 void add_piece(const WeightedTable& rows, const ColumnScales& scales, const Simd* simd,
                const int32_t* labels, size_t k, size_t first, size_t last, PhaseSums& sums) {
   const size_t d = rows.table.d;
   std::vector<double> x(d);
   std::vector<int64_t> small(rows.has_unit_weights ? k * d : 0, 0),
-      counts(k, 0);  // of rows of small phases
+      counts(k, 0);  // number of rows with small phases
   for (size_t j = first; j < last; ++j) {
     const int64_t w = rows.weights ? rows.weights[j] : 1;
     if (!w) continue;

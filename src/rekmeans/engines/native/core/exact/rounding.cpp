@@ -30,7 +30,7 @@ DoubleDouble divide(DoubleDouble a, double b) {
   return two_sum(q, rest / b);
 }
 
-// cos(pi r) or sin(pi r), |r| <= 1/4, by Taylor's series.
+// cos(pi r) or sin(pi r) by its Taylor series, for |r| <= 1/4.
 DoubleDouble series(double r, bool cosine) {
   const DoubleDouble half_turn = {3.141592653589793, 1.2246467991473532e-16};
   const DoubleDouble x = multiply(half_turn, {r, 0}), x2 = multiply(x, x);
@@ -42,8 +42,7 @@ DoubleDouble series(double r, bool cosine) {
   return sum;
 }
 
-// The low word alone decides where the high one lies on a tie: added to a half it would be rounded
-// away.
+// If the high word is at a tie, the low word alone decides, because adding it would round it away.
 int32_t nearest_grid(DoubleDouble x) {
   const double scaled = x.high * GRID, near = std::rint(scaled);
   const double half = scaled - near, gap = half + x.low * GRID;  // the difference is exact

@@ -3,15 +3,15 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t MOST_CELLS =
-    1 << 16;  // that stay in the second-level cache beside their distances
+// values that fit into the second-level cache together with their distances
+constexpr size_t MAX_PANEL_VALUES = 1 << 16;
 
 size_t padded(size_t n, size_t width) { return (n + width - 1) / width * width; }
 
 }  // namespace
 
-bool RowPanels::serve(const Rows& rows) {
-  return rows.has_dense_values() && rows.n * rows.p <= MOST_CELLS;
+bool RowPanels::is_faster(const Rows& rows) {
+  return rows.has_dense_values() && rows.n * rows.p <= MAX_PANEL_VALUES;
 }
 
 RowPanels::RowPanels(const Rows& rows_)

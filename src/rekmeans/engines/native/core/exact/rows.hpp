@@ -1,4 +1,5 @@
-// Mapped rows in memory: f = (cos, sin) on the grid, as the exact float32 difference g = f - base.
+// Mapped rows in memory: f = (cos, sin) on the grid, stored as the exact float32 difference g = f -
+// base.
 #pragma once
 #include <vector>
 
@@ -8,20 +9,20 @@
 
 namespace rekmeans {
 
-constexpr size_t PART_ROWS = 2048;      // rows of one unit of parallel work
-constexpr size_t PREFETCH_WORDS = 128;  // of 32 bits, of a row that is asked for
+constexpr size_t PART_ROWS = 2048;      // rows of a unit of parallel work
+constexpr size_t PREFETCH_WORDS = 128;  // number of 32-bit words of a row that are prefetched
 
-// The missing cells of a part's rows, by their columns; no ends are stored where there are none.
+// The columns of the missing cells of the rows of a part. `ends` is empty if no cell is missing.
 struct MissingCells {
-  std::vector<uint32_t> ends, columns;  // (rows + 1,) into the columns
-  void end_row(size_t rows) {           // so many rows are done
+  std::vector<uint32_t> ends, columns;  // (rows + 1,) indices into `columns`
+  void end_row(size_t rows) {           // `rows` rows are complete
     if (columns.empty()) return;
     if (ends.empty()) ends.assign(rows, 0);
     ends.push_back(uint32_t(columns.size()));
   }
 };
 
-// Columns of missing cells.
+// The columns of missing cells.
 struct ColumnList {
   const uint32_t* columns;
   size_t count;
@@ -29,36 +30,36 @@ struct ColumnList {
   const uint32_t* end() const { return columns + count; }
 };
 
-// What a thread works with while rows are mapped; rows fetched into it are valid until it is used
+// The buffers that a thread needs to map rows. Fetched rows are valid until the buffer is used
 // again.
 struct RowBuffer {
   std::vector<float> cells;
   std::vector<double> x, cells_of_row;
-  std::vector<float> spare;        // where rows of a tile go that is not full
-  std::vector<uint16_t> observed;  // (d,) cells of a tile's rows, a bit each
-  std::vector<uint32_t> missing;   // columns of the row mapped last
-  double norm2 = 0;                // of that row
+  std::vector<float> spare;        // the unused rows of an incomplete tile
+  std::vector<uint16_t> observed;  // (d,) observed cells of a tile's rows, one bit per row
+  std::vector<uint32_t> missing;   // columns of missing cells of the last mapped row
+  double norm2 = 0;                // of the last mapped row
   int64_t square = 0;
   bool has_value_inside = true;
 };
 
-// What rows have in common; DenseRows and SparseRows say how they are stored. A fetched row is g
-// (p,), or null where only some of its cells are stored.
+// The base class of DenseRows and SparseRows, which store rows in different ways. A fetched row is
+// g (p,), or null if only some cells are stored.
 struct Rows {
   virtual ~Rows() = default;
 
   size_t n, d, p;
   size_t threads;
   const Simd* simd;
-  bool has_unit_weights;          // every weight is 0 or 1
-  bool is_complete = true;        // no cell is missing
-  std::vector<int64_t> weights;   // empty: all 1
-  std::vector<int32_t> base;      // (p,)
-  std::vector<double> base64;     // the same numbers
-  std::vector<float> norm2;       // (n,) |g|^2, nearest float
-  int128 square = 0;              // sum of w |f|^2
-  std::vector<float> pair_error;  // (n,) |g - g'|, above, of rows g' stored in 16 bits as well;
-                                  // empty: they are not
+  bool has_unit_weights;         // every weight is 0 or 1
+  bool is_complete = true;       // no cell is missing
+  std::vector<int64_t> weights;  // empty if all are 1
+  std::vector<int32_t> base;     // (p,)
+  std::vector<double> base64;    // the same numbers as float64
+  std::vector<float> norm2;      // (n,) |g|^2, rounded to the nearest float
+  int128 square = 0;             // sum of w |f|^2
+  // (n,) upper bounds on |g - g'| for rows g' in 16 bits; empty if there are none
+  std::vector<float> pair_error;
 
   size_t n_parts() const { return missing_cells.size(); }
   int64_t weight(size_t j) const { return weights.empty() ? 1 : weights[j]; }
@@ -70,49 +71,51 @@ struct Rows {
     return {part.columns.data() + from, part.ends[j % PART_ROWS + 1] - from};
   }
 
-  // Grid integers of row j, (p,), 0 where a cell is missing.
+  // Write the grid integers (p,) of row j, 0 for missing cells.
   void grid(size_t j, int32_t* out, RowBuffer& buffer) const;
 
-  // sum of (g - h)^2 over the coordinates row j observes, in grid units squared; g its fetched row,
-  // h integers (p,) of squared length h2.
+  // Return the sum of (g - h)^2 over the observed coordinates of row j, in squared grid units. g is
+  // the fetched row, and h are integers (p,) of squared length h2.
   int64_t distance(size_t j, const float* g, const int32_t* h, int64_t h2) const;
 
   // What the two kinds of rows do in their own way
   // ---------------------------------------------------------------------
 
-  // Whether g is fetched, so that it can be scored in 8 bits or against few centroids.
+  // Return whether fetched rows have all values, so that they can be scored in 8 bits or against
+  // few centroids.
   virtual bool has_dense_values() const = 0;
 
-  // Centroids from which it pays to compute the distance to the own one anew before all are scored,
-  // by their values.
+  // Return whether it is faster to recompute the distance to the own centroid before all centroids
+  // are scored, given their number and number of values.
   virtual bool should_recheck_own(size_t k, size_t values) const = 0;
 
   virtual void fetch(const uint32_t* numbers, size_t count, RowBuffer& buffer,
                      const float** out) const = 0;
 
-  // A centroid h (p,) as one lane of a packed panel, `span` lanes wide.
+  // Store a centroid h (p,) as one lane of a packed panel that is `span` lanes wide.
   virtual void pack(const float* h, float* lane, size_t span) const = 0;
 
-  // S[r][c] = g . h_c of fetched rows for all packed centroids.
+  // S[r][c] = g . h_c, for fetched rows and all packed centroids.
   virtual void scores(const uint32_t* numbers, const float* const* fetched, size_t count,
                       const float* packed, size_t kp, float* S) const = 0;
 
-  // The same in 16 bits, for centroids packed as pairs; the steps of the rows are in their scores.
+  // The same in 16 bits, for centroids packed as pairs. The scores include the steps of the rows.
   virtual void pair_scores(const uint32_t* numbers, size_t count, const int16_t* packed,
                            const float* scale, size_t kp, float* S) const = 0;
 
-  // g . h for one centroid h (p,).
+  // Return g . h for one centroid h (p,).
   virtual float dot(size_t j, const float* g, const float* h) const = 0;
 
-  // Ask for the beginning of a row that is scored soon, or of all its values; the processor itself
-  // asks for what follows.
+  // Prefetch the start of a row that is scored soon, or of its values. The hardware prefetches the
+  // rest.
   virtual void prefetch_row(size_t j, bool values) const = 0;
 
   // totals (p,) += w g, in grid units.
   virtual void add_row(size_t j, const float* g, int64_t w, int64_t* totals) const = 0;
   virtual void add_row(size_t j, const float* g, int64_t w, int128* totals) const = 0;
 
-  // Mean phases of each cluster, as sums on 2^-16 half-turns and weights; both (k, d).
+  // Compute the sums of the phases of each cluster, in units of 2^-16 half-turns, and of the
+  // observed weights, both (k, d).
   virtual void phase_sums(const int32_t* labels, size_t k, int128* turns,
                           int64_t* observed) const = 0;
 
@@ -120,17 +123,18 @@ struct Rows {
   Rows(size_t n, size_t d, ColumnScales scales, const int64_t* weights, bool has_unit_weights,
        size_t threads, const Simd* simd);
 
-  // As distance, over all coordinates.
+  // As `distance`, but over all coordinates.
   virtual int64_t full_distance(size_t j, const float* g, const int32_t* h, int64_t h2) const = 0;
 
-  // out (p,) += g in grid units.
+  // out (p,) += g, in grid units.
   virtual void add_grid(size_t j, int32_t* out, RowBuffer& buffer) const = 0;
 
-  // A row without a value inside weighs nothing; squares are the sums of w |f|^2 of each thread.
+  // Set the weight of rows without a value in range to 0. `squares` are the sums of w |f|^2 of each
+  // thread.
   void finish(const std::vector<uint8_t>& has_value_inside, const std::vector<int128>& squares);
 
   ColumnScales scales;
-  std::vector<MissingCells> missing_cells;  // of each part
+  std::vector<MissingCells> missing_cells;  // one for each part
 };
 
 }  // namespace rekmeans

@@ -10,16 +10,18 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t REFINE_COST = 3;    // one row in so many may be scored again in float32
-constexpr size_t FAST_FROM = 48;     // centroids from which the fast ones are few beside all
-constexpr size_t STRIDE = 256;       // rows whose bounds are loosened together
-constexpr size_t UNITS = 8;          // pieces of a pass for each thread, so that all end together
-constexpr size_t PREFETCH_ROWS = 4;  // rows asked for before they are needed
-constexpr double SERIAL_PRODUCTS =
-    4e6;  // products of a pass below which threads cost more than they save,
-constexpr double CREW_PRODUCTS = 4e5;  // where they wait for work already
+constexpr size_t REFINE_COST = 3;  // at most one row in REFINE_COST may be scored again in float32
+// smallest number of centroids for which fast ones are distinguished
+constexpr size_t FAST_FROM = 48;
+constexpr size_t STRIDE = 256;  // rows whose bounds are loosened together
+// units of work for each thread, so that all threads end at about the same time
+constexpr size_t UNITS = 8;
+constexpr size_t PREFETCH_ROWS = 4;  // distance of prefetched rows
+// with fewer products in a pass, threads cost more than they save
+constexpr double SERIAL_PRODUCTS = 4e6;
+constexpr double POOL_PRODUCTS = 4e5;  // the same if the threads of a pool are already running
 
-// Add the `count` centroids that moved most of late, of those not yet chosen.
+// Add the `count` centroids with the largest recent drift that are not yet chosen.
 void choose_largest(const std::vector<float>& drift, size_t count, std::vector<size_t>& chosen) {
   std::vector<size_t> others;
   for (size_t c = 0; c < drift.size(); ++c)
@@ -29,8 +31,8 @@ void choose_largest(const std::vector<float>& drift, size_t count, std::vector<s
   chosen.insert(chosen.end(), others.begin(), others.begin() + ptrdiff_t(count));
 }
 
-// The numbers of the rows whose flag is set, of up to STRIDE, where flags beyond count are not; how
-// many there are.
+// Write the indices of the flagged rows, of at most STRIDE, and return their number. Flags beyond
+// `count` must be 0.
 size_t open_rows(uint8_t* open, size_t count, uint32_t* numbers) {
   size_t n_open = 0;
   for (size_t r = 0; r < count; r += 8) {
@@ -49,17 +51,18 @@ struct Run::CentroidDrift {
   CentroidDrift(const Run& run, const int32_t* C);
   CentroidDrift(const PackedCentroids& C, bool is_first_) : is_first(is_first_), all(C) {}
 
-  bool is_first;                           // nothing is known yet: score every row
-  std::unique_ptr<PackedCentroids> owned;  // null where they are the caller's
+  bool is_first;                           // no labels exist yet, so all rows are scored
+  std::unique_ptr<PackedCentroids> owned;  // null if the caller owns them
   const PackedCentroids& all;
-  std::unique_ptr<PackedCentroids> fast_only;  // null where there are none
+  std::unique_ptr<PackedCentroids> fast_only;  // null if there are no fast centroids
   DriftGroup slow, fast;
-  std::vector<float> slow_bias, fast_bias;  // (kp,) of the one group; the other never wins
+  // (kp,) the bias of each group; centroids of the other group never win
+  std::vector<float> slow_bias, fast_bias;
 };
 
 struct Run::Workspace {
   explicit Workspace(const Rows& rows) : open(rows), fast_only(rows), full(rows) {}
-  ScoreBlock open, fast_only, full;  // rows that wait for recheck_own, score_fast and score_all
+  ScoreBlock open, fast_only, full;  // pending rows for recheck_own, score_fast and score_all
   ClusterSums sums;
   size_t n_changed = 0, n_scored = 0, n_scored_fast = 0, n_decided_exactly = 0;
 };
@@ -112,7 +115,7 @@ void Run::regroup_fast() {
   choose_largest(recent_drift, std::max<size_t>(1, k / 8 / width) * width, fast);
 }
 
-// A slow centroid may become fast at no loss to the bounds of the slow ones.
+// A slow centroid may become fast without weakening the bounds on the slow ones.
 void Run::promote_fast() {
   choose_largest(recent_drift, rows.simd->width, fast);
   for (size_t j = 0; j < rows.n; ++j) lower_fast[j] = std::min(lower[j], lower_fast[j]);
@@ -137,9 +140,9 @@ size_t Run::assign(const int32_t* C) {
   measure_drift(C);
   choose_fast();
   const CentroidDrift moves(*this, C);
-  const double products =
-      double(n_scored + rows.n / 64) * double(moves.all.kp * rows.p);  // if it is like the last one
-  const double least = Crew::current() ? CREW_PRODUCTS : SERIAL_PRODUCTS;
+  // if this pass is similar to the last one
+  const double products = double(n_scored + rows.n / 64) * double(moves.all.kp * rows.p);
+  const double least = ThreadPool::current() ? POOL_PRODUCTS : SERIAL_PRODUCTS;
   const size_t count = !moves.is_first && products < least ? 1 : threads;
   std::vector<Workspace> workspaces(count, Workspace(rows));
   const size_t unit = std::clamp(rows.n / (UNITS * count) / STRIDE * STRIDE, STRIDE, PART_ROWS);
@@ -236,17 +239,17 @@ float Run::own_upper_bound(const PackedCentroids& C, size_t j, const float* g) c
   return distance_bounds(rows, j, C.error(rows.norm2[j], missing.count), score).upper;
 }
 
-// The distance to the own centroid, computed anew, often lies below the bound that drift has
+// Recompute the distance to the own centroid, which is often below the bound that drift has
 // loosened.
 void Run::recheck_own(const CentroidDrift& moves, Workspace& workspace) {
   ScoreBlock& block = workspace.open;
   const PackedCentroids& C = moves.all;
-  const bool anew = rows.should_recheck_own(k, C.kp * rows.p);
-  if (anew) rows.fetch(block.numbers, block.count, block.buffer, block.fetched);
+  const bool rechecks = rows.should_recheck_own(k, C.kp * rows.p);
+  if (rechecks) rows.fetch(block.numbers, block.count, block.buffer, block.fetched);
   for (size_t r = 0; r < block.count; ++r) {
     const size_t j = block.numbers[r], ahead = r + PREFETCH_ROWS;
-    if (anew && ahead < block.count) rows.prefetch_row(block.numbers[ahead], true);
-    if (anew) upper[j] = own_upper_bound(C, j, block.fetched[r]);
+    if (rechecks && ahead < block.count) rows.prefetch_row(block.numbers[ahead], true);
+    if (rechecks) upper[j] = own_upper_bound(C, j, block.fetched[r]);
     const bool beats_slow = keeps_label(upper[j], lower[j]),
                beats_fast = lower_fast.empty() || keeps_label(upper[j], lower_fast[j]);
     if (beats_slow && beats_fast) continue;
@@ -301,7 +304,7 @@ void Run::score_all(const CentroidDrift& moves, Workspace& workspace) {
   block.count = 0;
 }
 
-// The winner in integers where float32 cannot tell; the bounds follow it.
+// Find the winner in integers if float32 cannot decide, and update the bounds.
 int32_t Run::decide_exactly(const PackedCentroids& C, size_t j, size_t r, ScoreBlock& block) const {
   const size_t winner = block.decide_exactly(C, r);
   const float own = block.score_of(r, winner, C);

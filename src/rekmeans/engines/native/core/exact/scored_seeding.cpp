@@ -6,10 +6,10 @@
 namespace rekmeans {
 namespace {
 
-constexpr double GRID2 = GRID * GRID;  // grid units squared in 1
+constexpr double GRID2 = GRID * GRID;  // squared grid units per unit
 const auto every_row = [](size_t) { return true; };
 
-// The sums of several threads in the first of them.
+// Add the sums of several threads into the first.
 const std::vector<int128>& add_up(std::vector<std::vector<int128>>& sums) {
   for (size_t t = 1; t < sums.size(); ++t)
     for (size_t i = 0; i < sums[0].size(); ++i) sums[0][i] += sums[t][i];
@@ -38,7 +38,7 @@ std::vector<float> ScoredSeeding::candidate_distances(const PackedCentroids& P) 
   return least;
 }
 
-// The distance to a centroid is below row j's limit only if its score is at least this bar.
+// Return the score that a centroid must reach if its distance is below the limit of row j.
 float ScoredSeeding::score_bar(size_t j, const Neighbours& limit, float error) const {
   return near_bar(rows.norm2[j], float(limit.distance[j]) * float(1 / GRID2), error);
 }
@@ -63,8 +63,7 @@ void ScoredSeeding::visit_block(const PackedCentroids& P, ScoreBlock& block,
   block.count = 0;
 }
 
-// A candidate as far from a row's own centroid as that centroid and the limit together cannot be
-// below the limit.
+// Skip candidates that are too far from a row's own centroid to be below its limit.
 template <class Wants, class Visit>
 void ScoredSeeding::visit_near(const PackedCentroids& P, const Neighbours& limit,
                                const Wants& wants, const Visit& visit) {
@@ -75,7 +74,7 @@ void ScoredSeeding::visit_near(const PackedCentroids& P, const Neighbours& limit
     for (size_t j = part * PART_ROWS; j < rows.n && j < (part + 1) * PART_ROWS; ++j) {
       const bool is_far =
           k && is_beyond(nearest.length[j], limit.length[j], distances[size_t(nearest.index[j])]);
-      if (is_far && !rows.missing(j).count) continue;  // a missing cell shortens distances
+      if (is_far && !rows.missing(j).count) continue;  // missing cells make distances shorter
       if (limit.distance[j] > 0 && wants(j) && block.push(j))
         visit_block(P, block, limit, visit_here);
     }
@@ -96,7 +95,7 @@ size_t ScoredSeeding::find_addition(const int32_t* P, size_t count) {
 
 void ScoredSeeding::add(const int32_t* taken, size_t) {
   visit_near(PackedCentroids(rows, taken, 1), second, every_row,
-             [&](size_t, size_t j, size_t, int64_t D) { take_if_near(j, int32_t(k), D); });
+             [&](size_t, size_t j, size_t, int64_t D) { update_two_nearest(j, int32_t(k), D); });
 }
 
 void ScoredSeeding::add_all(const int32_t* P, size_t count) {
@@ -121,7 +120,7 @@ void ScoredSeeding::add_drawn(const uint64_t* words, size_t count) {
   }
 }
 
-// The first of the nearest candidates, where it is nearer than all before.
+// Take the nearest candidate, the first if several are equal, if it is nearer than all centroids.
 void ScoredSeeding::take_nearest(const PackedCentroids& P, ScoreBlock& block) {
   if (!block.count) return;
   block.find_winners(P, block.numbers, block.count);
@@ -137,9 +136,9 @@ void ScoredSeeding::take_nearest(const PackedCentroids& P, ScoreBlock& block) {
   block.count = 0;
 }
 
-// What is left if candidate i replaces centroid q: sum of min(D_i, nearest), and for the rows of q
-// up to min(D_i, second). Counted from what is left if no candidate were near: `lost[q]`; each
-// visit gives some of it back.
+// Find the best swap. If candidate i replaces centroid q, the loss is the sum of min(D_i, nearest),
+// and of min(D_i, second) for the rows of q. It starts at `lost[q]`, the loss if no candidate is
+// near, and each visit subtracts a part.
 Swap ScoredSeeding::find_swap(const int32_t* P, size_t count) {
   std::vector<int128> lost(k, 0);
   for (size_t j = 0; j < rows.n; ++j)
@@ -160,17 +159,15 @@ Swap ScoredSeeding::find_swap(const int32_t* P, size_t count) {
 
 void ScoredSeeding::replace(const int32_t* taken, const Swap& swap) {
   const int32_t q = int32_t(swap.centroid);
-  auto loses_one = [&](size_t j) {
-    return nearest.index[j] == q || second.index[j] == q;
-  };  // of its two nearest
-  std::vector<std::vector<uint32_t>> losers(rows.n_parts());
+  auto loses_one = [&](size_t j) { return nearest.index[j] == q || second.index[j] == q; };
+  std::vector<std::vector<uint32_t>> affected(rows.n_parts());
   for (size_t j = 0; j < rows.n; ++j)
-    if (loses_one(j)) losers[j / PART_ROWS].push_back(uint32_t(j));
+    if (loses_one(j)) affected[j / PART_ROWS].push_back(uint32_t(j));
   visit_near(
       PackedCentroids(rows, taken, 1), second, [&](size_t j) { return !loses_one(j); },
-      [&](size_t, size_t j, size_t, int64_t D) { take_if_near(j, q, D); });
+      [&](size_t, size_t j, size_t, int64_t D) { update_two_nearest(j, q, D); });
   std::copy(taken, taken + rows.p, C.begin() + ptrdiff_t(swap.centroid * rows.p));
-  find_two_nearest(losers);
+  find_two_nearest(affected);
 }
 
 void ScoredSeeding::find_two_nearest(const std::vector<std::vector<uint32_t>>& numbers) {
@@ -185,15 +182,16 @@ void ScoredSeeding::find_two_nearest(const std::vector<std::vector<uint32_t>>& n
   });
 }
 
-// By (distance, index).
+// Compare by (distance, index).
 void ScoredSeeding::find_two_nearest(const PackedCentroids& all, size_t j, ScoreBlock& block,
                                      size_t r) {
   const float bar = candidate_bar(k > 1 ? block.second[r] : block.best[r], block.error[r]);
-  nearest.set(j, INFINITELY_FAR, -1), second.set(j, INFINITELY_FAR, -1);
+  nearest.set(j, INFINITE_DISTANCE, -1), second.set(j, INFINITE_DISTANCE, -1);
   for (size_t c = 0; c < k; ++c) {
     if (block.score_of(r, c, all) < bar) continue;
-    take_if_near(j, int32_t(c),
-                 rows.distance(j, block.fetched[r], all.grid.data() + c * rows.p, all.square[c]));
+    update_two_nearest(
+        j, int32_t(c),
+        rows.distance(j, block.fetched[r], all.grid.data() + c * rows.p, all.square[c]));
   }
 }
 

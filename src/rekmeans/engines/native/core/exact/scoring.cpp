@@ -6,8 +6,8 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t MOST_INCOMPLETE =
-    4;  // one row in so many may have missing cells where the others are scored together
+// rows are scored without stored scores if at most one in this number has missing cells
+constexpr size_t ROWS_PER_INCOMPLETE = 4;
 
 }  // namespace
 
@@ -59,7 +59,7 @@ void ScoreBlock::score_bytes(const PackedCentroids& C, size_t count_) {
   for (size_t r = 0; r < count_; ++r) add_rest(C, r, row_error[r], C.int8_error);
 }
 
-// Float32 scores for those that may win by the 8-bit ones.
+// Compute float32 scores for the centroids that may win according to their 8-bit scores.
 void ScoreBlock::refine_bytes(const PackedCentroids& C, size_t j, size_t r) {
   float* s = scores.data() + r * C.kp;
   const float slack = error[r], threshold = candidate_bar(best[r], slack);
@@ -126,10 +126,11 @@ void ScoreBlock::score_fetched(const PackedCentroids& C, const uint32_t* numbers
   }
 }
 
-// Rows with missing cells are scored one by one where the others are not: they must be few.
-bool ScoreBlock::has_fast_way(const PackedCentroids& C, size_t count_) const {
-  const bool is_of_few = rows.simd->best_of_few && C.k <= FEW_CENTROIDS && rows.has_dense_values();
-  return is_of_few && n_incomplete * MOST_INCOMPLETE <= count_;
+// Rows with missing cells are scored one by one, so there must be few of them.
+bool ScoreBlock::can_skip_scores(const PackedCentroids& C, size_t count_) const {
+  const bool has_few_centroids =
+      rows.simd->best_of_few && C.k <= FEW_CENTROIDS && rows.has_dense_values();
+  return has_few_centroids && n_incomplete * ROWS_PER_INCOMPLETE <= count_;
 }
 
 void ScoreBlock::score_one(const PackedCentroids& C, const uint32_t* numbers_, size_t r) {
@@ -140,7 +141,7 @@ void ScoreBlock::score_one(const PackedCentroids& C, const uint32_t* numbers_, s
 
 void ScoreBlock::find_winners(const PackedCentroids& C, const uint32_t* numbers_, size_t count_) {
   fetch(C, numbers_, count_);
-  lacks_scores = has_fast_way(C, count_);
+  lacks_scores = can_skip_scores(C, count_);
   if (!lacks_scores) return score_fetched(C, numbers_, count_);
   rows.simd->best_of_few(fetched, count_, rows.p, C.packed.data(), C.k, C.bias.data(),
                          {winner, best, second});
@@ -159,7 +160,7 @@ void ScoreBlock::find_above(const PackedCentroids& C, const float* bars, uint16_
     for (size_t c = 0; c < C.k; ++c)
       above[r] |= uint16_t(uint16_t(score_of(r, c, C) >= bars[r]) << c);
   };
-  if (has_fast_way(C, count)) {
+  if (can_skip_scores(C, count)) {
     rows.simd->few_above(fetched, count, rows.p, C.packed.data(), C.k, C.bias.data(), bars, above);
     for (size_t i = 0; i < n_incomplete; ++i)
       score_one(C, numbers, incomplete[i]), compare(incomplete[i]);
@@ -169,7 +170,8 @@ void ScoreBlock::find_above(const PackedCentroids& C, const float* bars, uint16_
   }
 }
 
-// The nearest among those that float32 cannot tell apart, in integers; the lowest of several.
+// Find the nearest of the centroids that float32 cannot separate, in integers. Ties go to the
+// lowest number.
 size_t ScoreBlock::decide_exactly(const PackedCentroids& C, size_t r) {
   const float bar = candidate_bar(best[r], error[r]);
   if (lacks_scores) score_one(C, numbers, r);

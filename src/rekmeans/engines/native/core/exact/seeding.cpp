@@ -5,9 +5,10 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t SERIAL_PRODUCTS = 1 << 21;  // below which threads cost more than they save
+// with fewer products, threads cost more than they save
+constexpr size_t SERIAL_PRODUCTS = 1 << 21;
 
-// word * total / 2^64, rounded down; the total is not negative.
+// Return word * total / 2^64, rounded down. The total must not be negative.
 int128 share_of(int128 total, uint64_t word) {
   return join_words(0, word) * int128(high_word(total)) +
          join_words(0, high_word_of_product(low_word(total), word));

@@ -10,11 +10,11 @@
 namespace rekmeans {
 namespace {
 
-constexpr double PAIRS_FROM =
-    32;  // cells of a row from which 16 bits save more than it takes to make them
-constexpr size_t COUNT_SAMPLE = 64;  // rows whose cells are counted
-constexpr size_t RECHECK_FROM =
-    48;  // centroids from which one distance is cheap beside all of them
+// smallest mean number of cells per row for which 16 bits save more than their preparation costs
+constexpr double PAIRS_FROM = 32;
+constexpr size_t COUNT_SAMPLE = 64;  // rows sampled to count their cells
+// smallest number of centroids for which one distance is cheap compared with all of them
+constexpr size_t RECHECK_FROM = 48;
 
 }  // namespace
 
@@ -29,7 +29,8 @@ struct SparseRows::Zeros {
   }
   std::vector<double> phase;
   std::vector<int64_t> turns;
-  std::vector<uint8_t> is_inside;  // a zero of this column has a phase; else it is missing
+  // true if a zero in this column has a phase; otherwise it is missing
+  std::vector<uint8_t> is_inside;
   size_t n_inside = 0;
   int64_t square = 0;  // |f|^2 of a row of zeros
 };
@@ -40,7 +41,7 @@ struct SparseRows::Workspace {
   std::vector<double> x, values, base;
   std::vector<uint32_t> columns;
   std::vector<uint8_t> is_given;
-  std::vector<float> cells, g;  // of the part so far, as they are stored
+  std::vector<float> cells, g;  // of the part so far, in storage order
 };
 
 SparseRows::SparseRows(std::unique_ptr<CellSource> source_, ColumnScales scales_, const int64_t* w,
@@ -48,7 +49,7 @@ SparseRows::SparseRows(std::unique_ptr<CellSource> source_, ColumnScales scales_
     : Rows(source_->n, source_->d, std::move(scales_), w, has_unit_weights_, threads_, simd_),
       source(std::move(source_)),
       parts(n_parts()) {
-  has_pairs = simd->quantize_pairs && d <= MOST_PAIRS && mean_count() >= PAIRS_FROM;
+  has_pairs = simd->quantize_pairs && d <= MAX_PAIR_COLUMNS && mean_count() >= PAIRS_FROM;
   if (has_pairs) pair_step.resize(n), pair_error.resize(n);
   Zeros zeros(*this);
   for (size_t l = 0; l < d; ++l)
@@ -91,7 +92,7 @@ size_t SparseRows::read_cells(size_t j, const Zeros& zeros, Workspace& workspace
   }
   if (*has_value_inside && zeros.n_inside == d) return count;
   for (size_t i = 0; i < given; ++i) workspace.is_given[workspace.columns[i]] = 1;
-  for (size_t l = 0; l < d; ++l) {  // zeros that are clipped, or missing
+  for (size_t l = 0; l < d; ++l) {  // zeros that are clipped or missing
     if (workspace.is_given[l]) continue;
     if (!*has_value_inside) workspace.columns[count] = uint32_t(l), workspace.values[count++] = 0;
     else if (!zeros.is_inside[l]) missing_.columns.push_back(uint32_t(l));
@@ -227,7 +228,7 @@ int64_t SparseRows::full_distance(size_t j, const float*, const int32_t* h, int6
 
 struct SparseRows::PhaseTotals {
   std::vector<int64_t> sums, counts;
-  std::vector<int128> large;  // what 64 bits might not hold
+  std::vector<int128> large;  // sums that may not fit into 64 bits
 };
 
 void SparseRows::add_phase_changes(size_t j, size_t label, const Zeros& zeros, Workspace& workspace,
@@ -239,8 +240,8 @@ void SparseRows::add_phase_changes(size_t j, size_t label, const Zeros& zeros, W
     const size_t l = workspace.columns[i], to = label * d + l;
     const double t = phase(map, workspace.values[i], l, map.beyond == Beyond::clip);
     const int64_t change = phase_to_turns(t) - zeros.turns[l];
-    const bool small =
-        has_unit_weights && change == int32_t(change);  // 2^31 of them fit into 64 bits
+    // 2^31 of them fit into 64 bits
+    const bool small = has_unit_weights && change == int32_t(change);
     if (!small && totals.large.empty()) totals.large.resize(totals.sums.size(), 0);
     if (small) totals.sums[to] += change;
     else totals.large[to] += int128(change) * w;
@@ -248,7 +249,7 @@ void SparseRows::add_phase_changes(size_t j, size_t label, const Zeros& zeros, W
   }
 }
 
-// Every row starts from the zero cells; the stored ones take their place.
+// Start each row from the phases of zeros, and replace those of its stored cells.
 void SparseRows::phase_sums(const int32_t* labels, size_t k, int128* turns,
                             int64_t* observed) const {
   const Zeros zeros(*this);

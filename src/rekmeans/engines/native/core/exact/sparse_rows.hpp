@@ -1,5 +1,5 @@
-// Rows of a table with many zeros: the base is f(0), and of each row only the cells that differ
-// from it are stored.
+// Rows of a table with many zeros. The base is f(0), and a row stores only the cells that differ
+// from it.
 #pragma once
 #include <memory>
 
@@ -9,12 +9,13 @@
 
 namespace rekmeans {
 
-// Mapped rows of a part.
+// The mapped rows of a part.
 struct SparsePart {
   std::vector<uint32_t> ends;  // (rows + 1,)
-  LargeArray cells;  // of each row its columns, then pairs of 16 bits, or cos, then sin where there
-                     // are none
-  LargeArray values;  // of each row cos, then sin where there are pairs
+  // for each row: its columns, then its 16-bit pairs, or cos and sin if there are no pairs
+  LargeArray cells;
+  // are none
+  LargeArray values;  // for each row: cos, then sin, if there are pairs
 };
 
 struct SparseRows : Rows {
@@ -41,9 +42,9 @@ struct SparseRows : Rows {
   void add_grid(size_t j, int32_t* out, RowBuffer& buffer) const override;
 
  private:
-  struct Zeros;        // what a cell of 0 becomes in each column
-  struct Workspace;    // what one thread works with
-  struct PhaseTotals;  // what a thread adds up of phases
+  struct Zeros;        // the map of a zero in each column
+  struct Workspace;    // the buffers of a thread
+  struct PhaseTotals;  // the phase sums of a thread
 
   SparseRow cells(size_t j) const {
     const SparsePart& part = parts[j / PART_ROWS];
@@ -52,12 +53,12 @@ struct SparseRows : Rows {
     const float* cos = has_pairs ? part.values.data + 2 * from : stored + count;
     return {reinterpret_cast<const uint32_t*>(stored), cos, cos + count, count};
   }
-  double mean_count() const;  // of the stored cells of some rows
+  double mean_count() const;  // mean number of stored cells in a sample of rows
   template <class Total>
   void add_cells(size_t j, int64_t w, Total* totals) const;
 
-  // The cells of row j to be stored, read into the workspace; their number, and whether a value
-  // lies inside.
+  // Read the cells of row j that must be stored into the workspace. Return their number, and
+  // whether any value of the row is in range.
   size_t read_cells(size_t j, const Zeros& zeros, Workspace& workspace, MissingCells& missing,
                     bool* has_value_inside);
   void map_part(size_t part, const Zeros& zeros, Workspace& workspace, uint8_t* has_value_inside,
@@ -67,8 +68,8 @@ struct SparseRows : Rows {
 
   std::unique_ptr<CellSource> source;
   std::vector<SparsePart> parts;
-  bool has_pairs = false;        // rows are long enough that 16 bits pay
-  std::vector<float> pair_step;  // (n,) of the rows in 16 bits
+  bool has_pairs = false;        // true if rows are long enough for 16-bit scores to be faster
+  std::vector<float> pair_step;  // (n,) step of each row in 16 bits
 };
 
 }  // namespace rekmeans

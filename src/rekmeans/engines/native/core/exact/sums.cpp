@@ -35,7 +35,7 @@ void ClusterSums::operator+=(const ClusterSums& other) {
   add_to(missing, other.missing);
 }
 
-// One IEEE operation after the other, as the definition says.
+// Separate IEEE operations in the order of the definition.
 void ClusterSums::centroids(const Rows& rows, bool rectified, const int32_t* old, int32_t* out,
                             size_t threads) const {
   const size_t p = rows.p, d = rows.d, k = mass.size();
@@ -58,7 +58,7 @@ void ClusterSums::centroids(const Rows& rows, bool rectified, const int32_t* old
   });
 }
 
-// sum w |f|^2 - 2 sum S.m + sum over c, l of the observed weight times |m|^2.
+// sum w |f|^2 - 2 sum S.m + the sum over c, l of the observed weight times |m|^2.
 int128 ClusterSums::objective(const Rows& rows, const int32_t* C, size_t threads) const {
   const size_t p = rows.p, d = rows.d, k = mass.size();
   std::vector<int128> parts(k, 0);

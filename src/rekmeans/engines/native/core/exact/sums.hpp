@@ -1,5 +1,5 @@
-// Integer sums of the rows of each cluster: what a run carries on from pass to pass, and what a
-// thread adds to it.
+// Integer sums of the rows of each cluster. A run keeps them between passes, and each thread adds
+// its changes.
 #pragma once
 #include "rows.hpp"
 
@@ -7,26 +7,27 @@ namespace rekmeans {
 
 struct ClusterSums {
   std::vector<int64_t> totals;          // (k, p) sums of g
-  std::vector<int128> weighted_totals;  // of w g, where weights are not 0 or 1
+  std::vector<int128> weighted_totals;  // (k, p) sums of w g, if weights other than 0 and 1 exist
   std::vector<int64_t> mass,
-      missing;  // (k,), (k, d): weight of the rows, and of their missing cells
+      missing;  // (k,), (k, d): the weight of the rows, and of their missing cells
 
   bool is_empty() const { return mass.empty(); }
   void allocate(const Rows& rows, size_t k);
   void add_row(const Rows& rows, size_t j, const float* g, size_t c, int64_t sign);
   void operator+=(const ClusterSums& other);
 
-  // Centroids (k, p) of these sums, rectified or mean; where the sums vanish, those given.
+  // Compute the centroids (k, p) of these sums, rectified or mean. If a sum is 0, keep the value in
+  // `old`.
   void centroids(const Rows& rows, bool rectified, const int32_t* old, int32_t* out,
                  size_t threads) const;
 
-  // sum of w |f - m|^2 over the rows and their centroids C (k, p).
+  // Return the sum of w |f - m|^2 over the rows and their centroids C (k, p).
   int128 objective(const Rows& rows, const int32_t* C, size_t threads) const;
 
   int64_t observed_weight(size_t c, size_t l, size_t d) const {
     return mass[c] - (missing.empty() ? 0 : missing[c * d + l]);
   }
-  // sum of w f for weights 0 and 1: 64 bits hold it
+  // the sum of w f if all weights are 0 or 1; 64 bits hold it
   int64_t unit_resultant(const Rows& rows, size_t c, size_t l) const {
     const size_t column = l < rows.d ? l : l - rows.d;
     return totals[c * rows.p + l] + int64_t(rows.base[l]) * observed_weight(c, column, rows.d);

@@ -10,9 +10,9 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t AHEAD = 32;  // rows between those that are read of a column and those asked for
-constexpr ptrdiff_t MOST_PREFETCHED =
-    1024;  // bytes of a row: the processor itself asks for what follows
+constexpr size_t PREFETCH_ROWS = 32;  // distance of prefetched rows
+// largest number of bytes of a row that are prefetched; the hardware prefetches the rest
+constexpr ptrdiff_t MAX_PREFETCHED_BYTES = 1024;
 
 template <class T>
 void read_as(const char* from, ptrdiff_t step, size_t d, double* out) {
@@ -44,8 +44,8 @@ void read_tile_as(const DenseTable& table, const size_t* rows, size_t width, dou
   for (size_t r = 1; r < width; ++r) is_run &= rows[r] == rows[0] + r;
   for (size_t l = 0; l < table.d && table.columns; ++l, out += width) {
     const T* column = reinterpret_cast<const T*>(table.columns[l]);
-    prefetch(column + rows[width - 1] + AHEAD),
-        prefetch(column + rows[width - 1] + AHEAD + width / 2);
+    prefetch(column + rows[width - 1] + PREFETCH_ROWS),
+        prefetch(column + rows[width - 1] + PREFETCH_ROWS + width / 2);
     if (is_run)
       for (size_t r = 0; r < width; ++r) out[r] = double(column[rows[0] + r]);
     else
@@ -61,10 +61,10 @@ void read_tile_as(const DenseTable& table, const size_t* rows, size_t width, dou
   }
 }
 
-// The type of a cell as one number.
+// The type of a cell as a single number.
 constexpr int cell_type(char kind, size_t bytes) { return kind * 16 + int(bytes); }
 
-// call.operator()<T>() for the type T of the table's cells.
+// Call call.operator()<T>() for the type T of the cells.
 template <class Call>
 void with_cell_type(const DenseTable& table, const Call& call) {
   switch (cell_type(table.kind == 'b' ? 'u' : table.kind, table.bytes)) {
@@ -79,7 +79,7 @@ void with_cell_type(const DenseTable& table, const Call& call) {
     case cell_type('u', 4): return call.template operator()<uint32_t>();
     case cell_type('u', 8): return call.template operator()<uint64_t>();
   }
-  throw std::invalid_argument("cells of this type cannot be read");
+  throw std::invalid_argument("the dtype of the cells is not supported");
 }
 
 }  // namespace
@@ -91,11 +91,11 @@ void DenseTable::read(size_t j, double* out) const {
 void DenseTable::read_tile(const uint32_t* rows, size_t count, const Simd* simd,
                            double* out) const {
   const size_t width = simd->width;
-  size_t stored[MOST_WIDTH];
+  size_t stored[MAX_LANES];
   for (size_t r = 0; r < width; ++r) stored[r] = number(rows[std::min(r, count - 1)]);
   if (columns || kind != 'f' || bytes != sizeof(double) || column_stride != sizeof(double))
     return with_cell_type(*this, [&]<class T>() { read_tile_as<T>(*this, stored, width, out); });
-  const double* first[MOST_WIDTH];
+  const double* first[MAX_LANES];
   for (size_t r = 0; r < width; ++r)
     first[r] = reinterpret_cast<const double*>(data + ptrdiff_t(stored[r]) * row_stride);
   simd->transpose_cells(first, d, out);
@@ -104,7 +104,7 @@ void DenseTable::read_tile(const uint32_t* rows, size_t count, const Simd* simd,
 void DenseTable::prefetch_row(size_t j) const {
   if (columns) return;
   const char* row = data + ptrdiff_t(number(j)) * row_stride;
-  for (ptrdiff_t at = 0; at < ptrdiff_t(d) * column_stride && at < MOST_PREFETCHED; at += 64)
+  for (ptrdiff_t at = 0; at < ptrdiff_t(d) * column_stride && at < MAX_PREFETCHED_BYTES; at += 64)
     prefetch(row + at);
 }
 
@@ -123,15 +123,15 @@ size_t CsrCells::read(size_t j, const Simd*, const CellBuffer& out) const {
   const int64_t from = indptr[j], to = indptr[j + 1];
   if (from < 0 || to < from || size_t(to) > stored)
     throw std::invalid_argument("row " + std::to_string(j) +
-                                " of the sparse table lies outside its " + std::to_string(stored) +
-                                " stored cells: indptr is damaged.");
+                                " of the sparse table is outside its " + std::to_string(stored) +
+                                " stored cells. Check indptr.");
   int64_t last = -1;
   for (int64_t i = from; i < to; ++i) {
     const int64_t column = indices[i];
     if (column <= last || size_t(column) >= d)
       throw std::invalid_argument("row " + std::to_string(j) + " of the sparse table has column " +
                                   std::to_string(column) + " after " + std::to_string(last) +
-                                  ": columns must ascend and lie below " + std::to_string(d) + ".");
+                                  ". Columns must ascend and be below " + std::to_string(d) + ".");
     out.columns[i - from] = uint32_t(column), out.values[i - from] = data[i];
     last = column;
   }

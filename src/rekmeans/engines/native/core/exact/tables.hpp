@@ -1,4 +1,4 @@
-// Tables as the caller has them: dense with any strides, or the stored cells of a sparse one.
+// The caller's tables: dense with any strides, or the stored cells of a sparse table.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -9,45 +9,46 @@ namespace rekmeans {
 
 struct DenseTable {
   const char* data;
-  char kind;     // of its cells: 'f', 'i', 'u' or 'b'
-  size_t bytes;  // of a cell
+  char kind;     // kind of the cells: 'f', 'i', 'u' or 'b'
+  size_t bytes;  // bytes of a cell
   size_t n, d;
   ptrdiff_t row_stride, column_stride;  // in bytes
-  const char* const* columns =
-      nullptr;  // (d,) where each column begins, if the table is stored column by column
-  const int64_t* numbers = nullptr;  // (n,) of its rows in the stored table, if they are some of it
+  // (d,) start of each column if the table is stored by columns
+  const char* const* columns = nullptr;
+  // (n,) row numbers in the stored table if this is a selection of rows
+  const int64_t* numbers = nullptr;
 
   size_t number(size_t j) const { return numbers ? size_t(numbers[j]) : j; }
 
-  // Row j, (d,).
+  // Read row j, (d,).
   void read(size_t j, double* out) const;
 
-  // The cells of these rows column by column, (d, width of a vector); behind the last row it is
-  // repeated.
+  // Read the cells of these rows by columns, (d, width of a vector). The last row is repeated to
+  // fill the tile.
   void read_tile(const uint32_t* rows, size_t count, const Simd* simd, double* out) const;
 
-  // Ask for a row that is read soon.
+  // Prefetch a row that is read soon.
   void prefetch_row(size_t j) const;
 
-  // The rows of these numbers.
+  // Return a table with these rows.
   DenseTable take(const int64_t* some, size_t count) const;
 };
 
-// Room for the cells of one row: all columns and 8 more, since vectors are written whole.
+// Space for the cells of one row: all columns and 8 more, because vectors are written whole.
 struct CellBuffer {
   double* dense;  // (d,) for a dense row
   uint32_t* columns;
   double* values;
 };
 
-// Where the stored cells of sparse rows come from; a cell that is not among them is zero.
+// A source of the stored cells of sparse rows. All other cells are 0.
 struct CellSource {
   size_t n, d;
 
   CellSource(size_t n_, size_t d_) : n(n_), d(d_) {}
   virtual ~CellSource() = default;
 
-  // Columns and values of row j, each column once; their number.
+  // Write the columns and values of row j, each column once, and return their number.
   virtual size_t read(size_t j, const Simd* simd, const CellBuffer& out) const = 0;
 };
 
@@ -58,8 +59,8 @@ struct NonzeroCells : CellSource {
   DenseTable table;
 };
 
-// CSR arrays as the caller has them. Every read checks what it follows: std::invalid_argument where
-// a row does not lie inside the arrays or its columns do not ascend inside the table.
+// The caller's CSR arrays. Each read checks its row, and raises std::invalid_argument if the row is
+// not inside the arrays or if its columns do not ascend within the table.
 struct CsrCells : CellSource {
   CsrCells(const double* data_, const int64_t* indices_, const int64_t* indptr_, size_t stored_,
            size_t n_, size_t d_)
@@ -67,7 +68,7 @@ struct CsrCells : CellSource {
   size_t read(size_t j, const Simd* simd, const CellBuffer& out) const override;
   const double* data;
   const int64_t *indices, *indptr;
-  size_t stored;  // cells in data and in indices
+  size_t stored;  // number of cells in data and in indices
 };
 
 }  // namespace rekmeans

@@ -9,10 +9,10 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t MILESTONE_ROWS = 1024;  // rows between two milestones on the way to a median
-constexpr size_t PREFETCH_ROWS = 32;     // rows asked for before they are needed
+constexpr size_t MILESTONE_ROWS = 1024;  // rows between two stored sums
+constexpr size_t PREFETCH_ROWS = 32;     // distance of prefetched rows
 
-// Label and weight side by side: one access to memory for a row.
+// A label and a weight, stored together so that a row needs one memory access.
 struct LabelledWeight {
   double v;
   size_t c;
@@ -22,7 +22,7 @@ double cell(const FloatTable& F, size_t j, size_t l) {
   return F.float32 ? double(F.float32[j * F.p + l]) : F.float64[j * F.p + l];
 }
 
-// Running sums of the weights along one sorted column.
+// Running sums of the weights of each cluster along one sorted column.
 struct Column {
   Column(const RowWeights& weights_, const std::vector<LabelledWeight>& labelled_,
          const int32_t* sorted_, size_t count)
@@ -51,14 +51,14 @@ struct Column {
     return weights.V[j * weights.k + c];
   }
 
-  // The first row up to which lies half the weight of a cluster that has some.
+  // The first row at which the running sum reaches half the weight of a cluster of positive weight.
   size_t median_row(size_t c) const {
     const size_t k = weights.k;
     size_t mark = 0;
     while ((mark + 1) * k < milestones.size() && 2 * milestones[(mark + 1) * k + c] < totals[c])
       ++mark;
-    double sum =
-        milestones[mark * k + c];  // below half: the median is among the next MILESTONE_ROWS
+    // still below half: the median is in the next MILESTONE_ROWS rows
+    double sum = milestones[mark * k + c];
     size_t i = mark * MILESTONE_ROWS;
     for (; i + 1 < observed; ++i) {
       sum += weight(size_t(sorted[i]), c);
@@ -71,7 +71,8 @@ struct Column {
   const std::vector<LabelledWeight>& labelled;
   const int32_t* sorted;
   size_t observed;
-  std::vector<double> totals, milestones;  // (k,), and (milestones, k) the sums before each
+  // (k,), and (milestones, k) the sums before each milestone
+  std::vector<double> totals, milestones;
 };
 
 }  // namespace

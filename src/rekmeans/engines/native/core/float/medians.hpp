@@ -1,4 +1,4 @@
-// Weighted medians of the columns of a table, a cluster each.
+// Weighted medians of each column and cluster.
 #pragma once
 #include <vector>
 
@@ -6,15 +6,16 @@
 
 namespace rekmeans {
 
-// The weights V of rows in clusters, (n,) beside labels (n,), or (n, k) where labels are null.
+// The weights V of rows in clusters: (n,) together with labels (n,), or (n, k) if labels are null.
 struct RowWeights {
   const double* V;
   const int32_t* labels;
   size_t n, k;
 };
 
-// Medians (k, p): the smallest observed value up to which lies half the weight of a cluster. order
-// (p, n) sorts each column, NaN last. C (k, p) stays where nothing weighs.
+// Medians (k, p): the smallest observed value at which the running weight reaches half the weight
+// of the cluster. order (p, n) sorts each column, NaN last. A cluster without weight keeps its
+// value in C (k, p).
 std::vector<double> medians(const FloatTable& F, const RowWeights& weights, const int32_t* order,
                             const double* C, size_t threads);
 

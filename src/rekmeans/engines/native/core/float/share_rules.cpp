@@ -7,8 +7,8 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t COUNT_PAIRS_UP_TO =
-    256;  // centroids up to which counting pairs is faster than sorting
+// up to this number of centroids, counting pairs is faster than sorting
+constexpr size_t COUNT_PAIRS_UP_TO = 256;
 
 constexpr struct {
   const char* name;
@@ -34,10 +34,11 @@ auto choose_one(const Choices& choices, const char* what, const std::string& nam
     if (name == choice.name) return choice.value;
     names += std::string(names.empty() ? "'" : ", '") + choice.name + "'";
   }
-  throw std::invalid_argument(std::string(what) + " is one of " + names + ", got '" + name + "'.");
+  throw std::invalid_argument(std::string(what) + " must be one of " + names + ", got '" + name +
+                              "'.");
 }
 
-// Rows of a (k, p), PANEL_K at a time, feature by feature.
+// Pack the rows of a (k, p) in panels of PANEL_K rows, feature by feature.
 std::vector<double> pack_panels(const double* a, size_t k, size_t p) {
   std::vector<double> out(k * p);
   for (size_t c = 0; c < k; ++c) {
@@ -92,13 +93,14 @@ void SoftPass::choose(const std::string& measure_name, double gamma, const std::
   measure = choose_one(MEASURES, "measure", measure_name);
   share = choose_one(RULES, "rule", rule);
   if (measure.is_bounded) measure.gamma = gamma;
-  check(measure.gamma > 0 && std::isfinite(measure.gamma), "gamma is a positive number", gamma);
+  check(measure.gamma > 0 && std::isfinite(measure.gamma), "gamma must be positive and finite",
+        gamma);
   if (share == fuzzy_shares)
-    check(amount > 1 && std::isfinite(amount), "rule 'fuzzy' needs a fuzziness above 1", amount);
+    check(amount > 1 && std::isfinite(amount), "rule 'fuzzy' requires a fuzziness above 1", amount);
   if (share == neural_gas_shares)
-    check(amount >= 0, "rule 'neural_gas' needs a reach of 0 or more", amount);
+    check(amount >= 0, "rule 'neural_gas' requires a reach of at least 0", amount);
   if (share == som_shares && !h)
-    throw std::invalid_argument("rule 'som' needs h, the neighbourhood (k, k), got None.");
+    throw std::invalid_argument("rule 'som' requires h, the neighbourhood (k, k), got None.");
   packed = pack_panels(C, k, F.p);
   if (share == som_shares) packed_neighbours = pack_panels(h, k, k);
   for (size_t i = 0; share == neural_gas_shares && i < k; ++i)

@@ -1,4 +1,4 @@
-// The measures and share rules that a soft pass knows by name.
+// The measures and share rules of a soft pass, by name.
 #pragma once
 #include "soft_pass.hpp"
 

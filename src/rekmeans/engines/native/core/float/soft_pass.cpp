@@ -9,16 +9,18 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t MOST_PARTS = 64, LEAST_PART_ROWS = 4096;
-constexpr size_t MOST_SUMS = size_t(1) << 25;  // float64 that all parts together may take: 256 MiB
-constexpr size_t WIDEST_VECTOR = 8;  // float64 in it: rows of sums are padded to a multiple of it
-constexpr size_t PARALLEL_SUMS = 1
-                                 << 18;  // float64 of all parts below which one thread adds them up
+constexpr size_t MAX_PARTS = 64, MIN_PART_ROWS = 4096;
+// largest number of float64 sums in all parts together: 256 MiB
+constexpr size_t MAX_SUMS = size_t(1) << 25;
+// number of float64 values in it; rows of sums are padded to a multiple
+constexpr size_t WIDEST_VECTOR = 8;
+// with fewer float64 sums in all parts, one thread adds them
+constexpr size_t PARALLEL_SUMS = 1 << 18;
 
 size_t pad(size_t p) { return (p + WIDEST_VECTOR - 1) / WIDEST_VECTOR * WIDEST_VECTOR; }
 
-// What a part adds up. Lanes are added last; `pull` counts complete rows, `pull_observed` the
-// observed cells of others.
+// The sums of a part. Lanes are added last. `pull` counts complete rows, `pull_observed` the
+// observed cells of incomplete rows.
 struct PartSums {
   std::vector<double> totals, pull_observed;  // (k, padded p)
   std::vector<double> mass, pull;             // (k, TILE_ROWS)
@@ -31,7 +33,7 @@ struct PartSums {
   }
 };
 
-// Distances of a tile to all centroids; which of its rows have a missing cell.
+// Compute the distances of a tile to all centroids, and a mask of its rows with missing cells.
 void measure_tile(const SoftPass& pass, const RowTile& rows, Tile& tile) {
   const size_t p = pass.F.p;
   std::fill(tile.D.begin(), tile.D.end(), 0.0);
@@ -92,12 +94,12 @@ void add_soft(const SoftPass& pass, const RowTile& rows, Tile& tile, PartSums& s
     for (size_t c = 0; c < k; ++c) V[(rows.row + r) * k + c] = tile.W[c * TILE_ROWS + r];
 }
 
-// How many rows a part has: by the sizes alone.
+// The number of rows in a part, which depends only on the sizes.
 size_t rows_of_part(const SoftPass& pass) {
   const size_t most =
-      std::max<size_t>(1, std::min(MOST_PARTS, MOST_SUMS / (2 * pass.k * pad(pass.F.p))));
+      std::max<size_t>(1, std::min(MAX_PARTS, MAX_SUMS / (2 * pass.k * pad(pass.F.p))));
   const size_t parts =
-      std::max<size_t>(1, std::min(most, (pass.n + LEAST_PART_ROWS - 1) / LEAST_PART_ROWS));
+      std::max<size_t>(1, std::min(most, (pass.n + MIN_PART_ROWS - 1) / MIN_PART_ROWS));
   return std::max(TILE_ROWS,
                   ((pass.n + parts - 1) / parts + TILE_ROWS - 1) / TILE_ROWS * TILE_ROWS);
 }

@@ -8,17 +8,19 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t RADIX_FROM = 512;  // cells from which on counting digits is faster than comparing
-constexpr int DIGIT = 11;           // bits
-constexpr int MOST_DIGITS = 3;      // so many, the highest that differ, leave few cells to compare
-constexpr size_t ROWS_AHEAD = 16;   // rows that are asked for before they are read
+// from this number of cells on, radix sort is faster than comparison
+constexpr size_t RADIX_FROM = 512;
+constexpr int DIGIT = 11;  // bits of a digit
+// sorting by the highest 3 digits that differ leaves few cells to compare
+constexpr int MAX_DIGITS = 3;
+constexpr size_t ROWS_AHEAD = 16;  // distance of prefetched rows
 
 template <class Cell>
 void sort_by_comparison(Cell* cells, Cell* end) {
   std::sort(cells, end, [](const Cell& a, const Cell& b) { return a.key < b.key; });
 }
 
-// The cells by one digit, those of equal digits in their order.
+// Sort the cells by one digit, stably.
 template <class Cell>
 void sort_by_digit(const Cell* cells, size_t n, int shift, Cell* out) {
   constexpr uint64_t MASK = (1 << DIGIT) - 1;
@@ -28,15 +30,15 @@ void sort_by_digit(const Cell* cells, size_t n, int shift, Cell* out) {
   for (size_t i = 0; i < n; ++i) out[places[(cells[i].key >> shift) & MASK]++] = cells[i];
 }
 
-// The cells in order, in one of the two arrays: by the highest digits in which they differ, then by
-// comparison.
+// Return the sorted cells, in one of the two arrays. Sort by the highest digits that differ, then
+// by comparison.
 template <class Cell>
 Cell* sort_cells(Cell* cells, Cell* spare, size_t n) {
   if (n < RADIX_FROM) return sort_by_comparison(cells, cells + n), cells;
   uint64_t different = 0;
   for (size_t i = 0; i < n; ++i) different |= cells[i].key ^ cells[0].key;
   const int end = std::bit_width(different), lowest = end ? std::countr_zero(different) : 0;
-  const int first = std::max(lowest, end - MOST_DIGITS * DIGIT);
+  const int first = std::max(lowest, end - MAX_DIGITS * DIGIT);
   for (int shift = first; shift < end; shift += DIGIT, std::swap(cells, spare))
     sort_by_digit(cells, n, shift, spare);
   if (first == lowest) return cells;
@@ -47,7 +49,7 @@ Cell* sort_cells(Cell* cells, Cell* spare, size_t n) {
   return cells;
 }
 
-// Distinct values as they come, with their running mass.
+// The distinct values and their running mass, added in order.
 struct DistinctValues {
   double *values, *running;
   size_t n = 0;
@@ -77,7 +79,7 @@ int64_t weight_of(const int64_t* weights, size_t row) { return weights ? weights
 template <class Cell>
 SortedCells ColumnTile<Cell>::sort(size_t column, double row_weight) {
   const size_t n = count[column];
-  const Cell* cell = sort_cells(cells.get() + column * room, spare.get(), n);
+  const Cell* cell = sort_cells(cells.get() + column * capacity, spare.get(), n);
   const Cell *end = cell + n, *positive = std::partition_point(
                                   cell, end, [](const Cell& c) { return c.key < SIGN; });
   DistinctValues found{values.get(), running.get()};
@@ -93,10 +95,10 @@ void DenseColumns::gather(size_t first, size_t width, const int64_t* weights,
                           ColumnTile<Cell>& out) const {
   DenseTable tile = table;
   tile.data += ptrdiff_t(first) * table.column_stride, tile.d = width;
-  Cell* next[MOST_TILE];
-  int64_t zeros[MOST_TILE] = {};
-  for (size_t c = 0; c < width; ++c) next[c] = out.cells.get() + c * out.room;
-  double x[MOST_TILE];
+  Cell* next[MAX_TILE_COLUMNS];
+  int64_t zeros[MAX_TILE_COLUMNS] = {};
+  for (size_t c = 0; c < width; ++c) next[c] = out.cells.get() + c * out.capacity;
+  double x[MAX_TILE_COLUMNS];
   for (size_t i = 0; i < n; ++i) {
     const char* ahead =
         tile.data + ptrdiff_t(row(std::min(i + ROWS_AHEAD, n - 1))) * tile.row_stride;
@@ -110,7 +112,7 @@ void DenseColumns::gather(size_t first, size_t width, const int64_t* weights,
     }
   }
   for (size_t c = 0; c < width; ++c) {
-    out.count[c] = size_t(next[c] - (out.cells.get() + c * out.room));
+    out.count[c] = size_t(next[c] - (out.cells.get() + c * out.capacity));
     out.zeros[c] = zeros[c];
   }
 }
@@ -120,8 +122,8 @@ void SparseColumns::gather(size_t first, size_t width, const int64_t* weights,
                            ColumnTile<Cell>& out) const {
   const int64_t all = weights ? std::accumulate(weights, weights + n, int64_t(0)) : int64_t(n);
   for (size_t c = 0; c < width; ++c) {
-    Cell *start = out.cells.get() + c * out.room, *next = start;
-    int64_t other = 0;  // mass of the cells that are stored and not zero
+    Cell *start = out.cells.get() + c * out.capacity, *next = start;
+    int64_t other = 0;  // mass of the stored nonzero cells
     for (int64_t i = indptr[first + c]; i < indptr[first + c + 1]; ++i) {
       const int64_t weight = weight_of(weights, size_t(indices[i]));
       *next = Cell(key_of(data[i]), weight);

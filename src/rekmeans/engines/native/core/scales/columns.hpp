@@ -1,4 +1,4 @@
-// Columns of a table, a few at a time: their cells gathered, sorted and counted by value.
+// Gather, sort and count the cells of a few columns of a table at a time.
 #pragma once
 #include <bit>
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace rekmeans {
 
-constexpr size_t MOST_TILE =
-    16;  // columns gathered at once: a cache line of float32 cells, or two of float64
+// columns gathered together: one cache line of float32 cells, or two of float64 cells
+constexpr size_t MAX_TILE_COLUMNS = 16;
 
-// Integers in the order of the numbers; there is no NaN, and -0 is 0.
+// Unsigned integers with the same order as the numbers. There is no NaN, and -0 is 0.
 constexpr uint64_t SIGN = uint64_t(1) << 63;
 inline uint64_t key_of(double x) {
   const uint64_t bits = std::bit_cast<uint64_t>(x);
@@ -22,7 +22,7 @@ inline double value_of(uint64_t key) {
   return std::bit_cast<double>(key ^ (key & SIGN ? SIGN : ~uint64_t(0)));
 }
 
-// A cell of weight 1, and one with a weight.
+// A cell of weight 1, and a cell with a weight.
 struct PlainCell {
   uint64_t key;
   PlainCell() = default;
@@ -37,23 +37,23 @@ struct WeightedCell {
   int64_t mass() const { return weight; }
 };
 
-// Some columns: the observed cells of each that are not zero, in any order, and the mass of those
-// that are.
+// Several columns: the observed nonzero cells of each column, in any order, and the mass of its
+// zeros.
 template <class Cell>
 struct ColumnTile {
   ColumnTile(size_t n, size_t width)
-      : room(n),
+      : capacity(n),
         cells(std::make_unique_for_overwrite<Cell[]>(n * width)),
         spare(std::make_unique_for_overwrite<Cell[]>(n)),
         values(std::make_unique_for_overwrite<double[]>(n + 1)),
         running(std::make_unique_for_overwrite<double[]>(n + 2)) {}
 
-  size_t room;                    // cells of a column at most
-  std::unique_ptr<Cell[]> cells;  // (width, room)
-  size_t count[MOST_TILE];
-  int64_t zeros[MOST_TILE];
+  size_t capacity;                // largest number of cells in a column
+  std::unique_ptr<Cell[]> cells;  // (width, capacity)
+  size_t count[MAX_TILE_COLUMNS];
+  int64_t zeros[MAX_TILE_COLUMNS];
 
-  // The cells of one of the columns; until the next call.
+  // Return the sorted cells of one column. They are valid until the next call.
   SortedCells sort(size_t column, double row_weight);
 
  private:
@@ -61,7 +61,7 @@ struct ColumnTile {
   std::unique_ptr<double[]> values, running;
 };
 
-// Rows of a dense table by number, all of them where `numbers` is null.
+// Rows of a dense table, by row number, or all rows if `numbers` is null.
 struct DenseColumns {
   DenseTable table;
   const int64_t* numbers;  // (n,)
@@ -72,7 +72,7 @@ struct DenseColumns {
   void gather(size_t first, size_t width, const int64_t* weights, ColumnTile<Cell>& out) const;
 };
 
-// CSC arrays: the stored cells of each column, with the rows that they are in.
+// CSC arrays: the stored cells of each column, with their rows.
 struct SparseColumns {
   const double* data;
   const int64_t *indices, *indptr;

@@ -15,7 +15,7 @@ const std::array<double, N_GROWTHS> GROWTHS = [] {
   return powers;
 }();
 
-// The least difference of two values of a column that has few; nothing where it has many.
+// The smallest difference between two values of a column with few values; no value if it has many.
 std::optional<double> category_step(const SortedCells& cells) {
   int n_values = 0;
   double last = 0.0, step = std::numeric_limits<double>::infinity();
@@ -32,7 +32,7 @@ std::optional<double> category_step(const SortedCells& cells) {
 using Corners = std::vector<size_t>;
 using Points = std::vector<double>;
 
-// Corners of the least concave majorant of the points (x, y) from `first` on.
+// The corners of the least concave majorant of the points (x, y), from index `first`.
 Corners majorant(const Points& x, const Points& y, size_t first) {
   Corners corners{first};
   for (size_t i = first + 1; i < x.size(); ++i) {
@@ -46,7 +46,8 @@ Corners majorant(const Points& x, const Points& y, size_t first) {
   return corners;
 }
 
-// Where the density of a group that begins at edge `start` falls to a quarter of its mean so far.
+// The position at which the density of a group that begins at edge `start` falls to a quarter of
+// its mean up to there.
 double group_end(const Points& edges, const Points& mass, size_t start) {
   const Corners corners = majorant(edges, mass, start);
   for (size_t s = 1; s + 1 < corners.size(); ++s) {
@@ -58,22 +59,23 @@ double group_end(const Points& edges, const Points& mass, size_t start) {
   return edges.back();
 }
 
-// centre - 3 sigma to centre + 3 sigma, and on while the next sigma holds half as much as the last.
+// The interval centre +- 3 sigma, widened by sigma while the next sigma has at least half the mass
+// of the last one.
 Interval interval_with_flanks(const SortedCells& cells, double centre, double sigma) {
   double low = centre - GROUP_SIGMAS * sigma, high = centre + GROUP_SIGMAS * sigma;
-  for (int i = 0; i < MOST_WIDENING; ++i, high += sigma) {
+  for (int i = 0; i < MAX_WIDENING; ++i, high += sigma) {
     const double at = cells.mass_up_to(high), next = cells.mass_up_to(high + sigma) - at;
     if (!(next > 0) || next < (at - cells.mass_up_to(high - sigma)) / 2) break;
   }
-  for (int i = 0; i < MOST_WIDENING; ++i, low -= sigma) {
+  for (int i = 0; i < MAX_WIDENING; ++i, low -= sigma) {
     const double at = cells.mass_below(low), next = at - cells.mass_below(low - sigma);
     if (!(next > 0) || next < (cells.mass_below(low + sigma) - at) / 2) break;
   }
   return {low, high};
 }
 
-// One side of a column: distances from its centre, the mass of the whole column, the step of its
-// categories.
+// One side of a column: the distances from its centre, the mass of the column, and the step between
+// its categories.
 struct Tail {
   SortedCells cells;
   double total;
@@ -85,7 +87,8 @@ struct Tail {
   void add_groups(double low, double high, std::vector<Interval>& out) const;
 };
 
-// Edges of bins between low and high; of a column with few values they lie between the values.
+// Edges of bins between low and high. If the column has few values, the edges are between the
+// values.
 Points Tail::edges(double low, double high) const {
   const double first = step ? cells.values[cells.count_up_to(low)] - *step / 2 : low;
   const double width = step ? std::max(BIN, *step) : BIN;
@@ -99,8 +102,8 @@ Points Tail::edges(double low, double high) const {
   return edges;
 }
 
-// Where the running mass falls farthest below a segment of its least concave majorant, if no chance
-// does that.
+// The position at which the running mass is farthest below a segment of its least concave majorant,
+// if the difference is larger than chance.
 std::optional<size_t> Tail::find_rise(const Points& edges, const Points& mass) const {
   const Corners corners = majorant(edges, mass, 0);
   for (size_t s = 0; s + 1 < corners.size(); ++s) {
@@ -120,7 +123,7 @@ std::optional<size_t> Tail::find_rise(const Points& edges, const Points& mass) c
   return {};
 }
 
-// Groups among the distances above `low` and not above `high`.
+// Find groups among the distances in (low, high].
 void Tail::add_groups(double low, double high, std::vector<Interval>& out) const {
   const SortedCells inside = cells.take_between(low, high);
   if (!inside.n || inside.total() < least) return;
@@ -133,9 +136,9 @@ void Tail::add_groups(double low, double high, std::vector<Interval>& out) const
   const SortedCells members = inside.take_between(start, 2 * end - start);
   const auto [centre, sigma] = fenced_moments(members, members.quantile(0.25),
                                               members.quantile(0.5), members.quantile(0.75));
-  if (sigma == 0) {  // one value
+  if (sigma == 0) {  // a single value
     add_groups(low, std::nextafter(centre, -std::numeric_limits<double>::infinity()), out);
-    if (step && centre < MOST_DISTANT_CATEGORY) out.emplace_back(centre, centre);
+    if (step && centre < MAX_CATEGORY_DISTANCE) out.emplace_back(centre, centre);
     return add_groups(centre, high, out);
   }
   const Interval group = interval_with_flanks(inside, centre, sigma);
@@ -150,7 +153,7 @@ void Tail::add_groups(double low, double high, std::vector<Interval>& out) const
   add_groups(group.second, high, out);
 }
 
-// Distances of the cells on one side of the centre that are beyond NEAREST, with their running
+// The distances of the cells on one side of the centre that are beyond NEAREST, with their running
 // mass.
 struct FarSide {
   Points distances, running{0.0};
@@ -176,7 +179,7 @@ struct FarSide {
 }  // namespace
 
 double least_mass(double total, double row_weight) {
-  return std::max(LEAST_CELLS * row_weight, LEAST_GROUP * total);
+  return std::max(MIN_RISE_CELLS * row_weight, MIN_GROUP_SHARE * total);
 }
 
 Moments fenced_moments(const SortedCells& cells, double q25, double median, double q75) {
@@ -193,7 +196,7 @@ std::vector<Interval> far_groups(const SortedCells& cells, double centre, double
     const FarSide side(cells, centre, sigma, is_above);
     const SortedCells far = {side.distances.data(), side.running.data(), side.distances.size(),
                              cells.row_weight};
-    Tail{far, total, step, least}.add_groups(NEAREST, MOST_DISTANT, found);
+    Tail{far, total, step, least}.add_groups(NEAREST, MAX_DISTANCE, found);
     if (!is_above)
       for (Interval& group : found) group = {-group.second, -group.first};
   }

@@ -24,7 +24,7 @@ std::vector<int64_t> cells_left_out_by_row(const DenseColumns& columns, const Ke
                columns.table.read(columns.row(j), x.data());
                kept.find_left_out(0, x.data(), columns.d, left_out.data());
                counts[j] = int64_t(std::reduce(
-                   left_out.begin(), left_out.end()));  // of whole numbers: exact in any order
+                   left_out.begin(), left_out.end()));  // sums of integers are exact in any order
              }
            });
   return counts;
@@ -33,7 +33,7 @@ std::vector<int64_t> cells_left_out_by_row(const DenseColumns& columns, const Ke
 std::vector<int64_t> cells_left_out_by_row(const SparseColumns& columns, const KeptIntervals& kept,
                                            size_t) {
   std::vector<int64_t> counts(columns.n);
-  int64_t zeros = 0;  // columns that leave out zeros
+  int64_t zeros = 0;  // number of columns whose intervals exclude zero
   for (size_t l = 0; l < columns.d; ++l) {
     const double zero = 0.0;
     double of_zero, of_cell;

@@ -1,5 +1,5 @@
-// How many cells of each row are in no kept interval of their column, as scales/left_out.py counts
-// them.
+// The number of cells in each row that are outside all kept intervals of their column, as in
+// scales/left_out.py.
 #pragma once
 #include <vector>
 
@@ -7,12 +7,14 @@
 
 namespace rekmeans {
 
-// The kept intervals of d columns, m each, NaN for those that a column lacks.
+// The kept intervals of d columns, m for each column. Intervals that a column does not have are
+// NaN.
 struct KeptIntervals {
   const double *low, *high;  // (m, d)
   size_t m, d;
 
-  // 1 where a cell of the columns from `first` on is left out, else 0; a missing cell is not.
+  // out[i] = 1 if cell i, in column first + i, is outside all kept intervals, else 0. A missing
+  // cell counts as inside.
   void find_left_out(size_t first, const double* x, size_t count, double* out) const {
     for (size_t l = 0; l < count; ++l) out[l] = x[l] == x[l] ? 1.0 : 0.0;
     for (size_t i = 0; i < m; ++i) {

@@ -11,7 +11,7 @@
 namespace rekmeans {
 namespace {
 
-constexpr size_t SORTING_STEPS = 4;  // of a cell, roughly
+constexpr size_t SORTING_STEPS = 4;  // approximate number of operations per cell
 
 using Intervals = std::vector<Interval>;
 
@@ -31,11 +31,11 @@ void Place::write(double* out, size_t stride) const {
     out[(SHIFT + i) * stride] = shifts[i];
   }
   out[UNIT * stride] = unit, out[LEFT_OUT * stride] = left_out;
-  if (unit > LEAST_WIDTH) return;
+  if (unit > MIN_WIDTH) return;
   out[LOW * stride] = shifts[0] - 1, out[HIGH * stride] = shifts[0] + 1, out[UNIT * stride] = 1.0;
 }
 
-// Half the cells are equal: what is usual round the tie.
+// Place a column in which at least half of the cells are equal.
 Place place_tied(const SortedCells& cells) {
   const TiedColumn column = tied_column(cells);
   const double sigma = cells.moments(column.tie, column.kept > 0 ? column.kept : 1.0).sigma;
@@ -44,15 +44,15 @@ Place place_tied(const SortedCells& cells) {
   return {{{low, high}}, {column.tie}, unit, 1 - cells.mass_within(low, high) / cells.total()};
 }
 
-// Extent of the cells from place `first` to `last` without 2 % and this mass of errors at either
-// end.
+// The extent of the cells between the running masses `start` and `end`, without 2 % and the given
+// mass of errors at either end.
 double extent_without_tails(const SortedCells& cells, double start, double end, double below,
                             double above) {
   const double tail = TAIL * (end - start);
   return cells.last_before_mass(end - tail - above) - cells.first_after_mass(start + tail + below);
 }
 
-// Mass of the cells just outside [low, high], on either side.
+// The mass of the cells just outside [low, high] on either side.
 struct ErrorsNear {
   double below, above;
 
@@ -67,8 +67,8 @@ struct ErrorsNear {
   }
 };
 
-// Intervals in order, those that overlap as one, and as many as a scale may have: the least gaps
-// go.
+// Sort the intervals and merge those that overlap. Close the smallest gaps until a scale can hold
+// all of them.
 Intervals merge(Intervals intervals) {
   std::sort(intervals.begin(), intervals.end());
   Intervals merged;
@@ -76,7 +76,7 @@ Intervals merge(Intervals intervals) {
     if (merged.empty() || each.first > merged.back().second) merged.push_back(each);
     else merged.back().second = std::max(each.second, merged.back().second);
   }
-  while (merged.size() > MOST_INTERVALS) {
+  while (merged.size() > MAX_INTERVALS) {
     size_t at = 0;
     const auto gap = [&](size_t i) { return merged[i + 1].first - merged[i].second; };
     for (size_t i = 1; i + 1 < merged.size(); ++i)
@@ -87,8 +87,8 @@ Intervals merge(Intervals intervals) {
   return merged;
 }
 
-// What to subtract in each interval so that no gap is wider than WIDEST_GAP, and the middle of all
-// lies at 0.
+// The shift of each interval, such that no gap is wider than WIDEST_GAP and the middle of all
+// intervals is 0.
 std::vector<double> folding_shifts(const Intervals& intervals) {
   std::vector<double> folded{0.0};
   for (size_t i = 0; i + 1 < intervals.size(); ++i)
@@ -99,7 +99,7 @@ std::vector<double> folding_shifts(const Intervals& intervals) {
   return folded;
 }
 
-// The cells in the intervals, less the shift of each.
+// The cells in the intervals, minus the shift of their interval.
 struct FoldedCells {
   std::vector<double> values, running{0.0};
 
@@ -114,7 +114,7 @@ struct FoldedCells {
   }
 };
 
-// A column with groups: its intervals, and the gaps between them folded.
+// Place a column with groups: keep several intervals and fold the gaps between them.
 Place place_groups(const SortedCells& cells, Moments bulk, Intervals groups) {
   const auto [centre, sigma] = bulk;
   groups.emplace_back(-BULK_SIGMAS, BULK_SIGMAS);
@@ -135,13 +135,13 @@ Place place_groups(const SortedCells& cells, Moments bulk, Intervals groups) {
   return {ends, shifts, unit, 1 - image.total() / cells.total()};
 }
 
-// The quartiles differ: the bulk, the groups beyond, the unit.
+// Place a column whose quartiles differ: find the bulk, the groups beyond it and the unit.
 Place place_spread(const SortedCells& cells, Moments bulk) {
   const auto [centre, sigma] = bulk;
   const double total = cells.total();
   const double below = cells.mass_below(centre - NEAREST * sigma);
   const double above = total - cells.mass_up_to(centre + NEAREST * sigma);
-  if (std::max(below, above) >= least_mass(total, cells.row_weight) && sigma > LEAST_WIDTH) {
+  if (std::max(below, above) >= least_mass(total, cells.row_weight) && sigma > MIN_WIDTH) {
     const Intervals groups = far_groups(cells, centre, sigma);
     if (!groups.empty()) return place_groups(cells, bulk, groups);
   }
@@ -156,7 +156,7 @@ Place place_column(const SortedCells& cells) {
   if (!cells.n) return {{{0.0, 0.0}}, {0.0}, 0.0, 0.0};
   const double q25 = cells.quantile(0.25), median = cells.quantile(0.5), q75 = cells.quantile(0.75);
   const bool has_spread =
-      q75 - q25 > LEAST_WIDTH && 2 * cells.mass_within(median, median) < cells.total();
+      q75 - q25 > MIN_WIDTH && 2 * cells.mass_within(median, median) < cells.total();
   return has_spread ? place_spread(cells, fenced_moments(cells, q25, median, q75))
                     : place_tied(cells);
 }
@@ -166,8 +166,8 @@ void place_tiles(const Columns& columns, const int64_t* weights, double row_weig
                  double* out) {
   if (!columns.d) return;
   threads = threads_for(columns.n * columns.d, std::max<size_t>(1, threads));
-  const size_t rounds =
-      (columns.d + MOST_TILE * threads - 1) / (MOST_TILE * threads);  // of a tile for each thread
+  // each thread processes one tile per round
+  const size_t rounds = (columns.d + MAX_TILE_COLUMNS * threads - 1) / (MAX_TILE_COLUMNS * threads);
   const size_t width = (columns.d + rounds * threads - 1) / (rounds * threads);
   std::vector<std::unique_ptr<ColumnTile<Cell>>> tiles(threads);
   parallel(threads_for(SORTING_STEPS * columns.n * columns.d, threads),

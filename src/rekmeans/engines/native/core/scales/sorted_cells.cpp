@@ -7,8 +7,8 @@
 namespace rekmeans {
 namespace {
 
-constexpr double ROUNDING =
-    0x1.8p52;  // added and taken away again, it rounds to the nearest integer, ties to even
+// adding and subtracting it rounds to the nearest integer, ties to even
+constexpr double ROUNDING = 0x1.8p52;
 
 }  // namespace
 

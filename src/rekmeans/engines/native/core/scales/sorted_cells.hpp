@@ -1,4 +1,4 @@
-// Cells of one column in ascending order: quantiles, masses and moments, to the bits of
+// The sorted cells of one column: quantiles, masses and moments, with the bits of
 // scales/sorted_columns.py.
 #pragma once
 #include <cmath>
@@ -7,18 +7,18 @@
 
 namespace rekmeans {
 
-constexpr double MOMENT_GRID =
-    0x1p24;  // cells are summed on this grid of the distance they may have
+// moments are summed in units of 1 / MOMENT_GRID of the largest distance
+constexpr double MOMENT_GRID = 0x1p24;
 
 using Interval = std::pair<double, double>;
 
-// Mean and standard deviation.
+// The mean and the standard deviation.
 struct Moments {
   double mean, sigma;
 };
 
-// Distinct values and the running sum of their masses, which are integers: sums and differences are
-// exact.
+// The distinct values and the running sum of their masses. Masses are integers, so sums and
+// differences are exact.
 struct SortedCells {
   const double* values;   // (n,) ascending
   const double* running;  // (n + 1,) the mass of value i is running[i + 1] - running[i]
@@ -41,12 +41,12 @@ struct SortedCells {
   SortedCells take(size_t first, size_t last) const {
     return {values + first, running + first, last > first ? last - first : 0, row_weight};
   }
-  // The cells above `low` and not above `high`.
+  // The cells in (low, high].
   SortedCells take_between(double low, double high) const {
     return take(count_up_to(low), count_up_to(high));
   }
 
-  // Of the cells within `distance` of `middle`.
+  // The moments of the cells within `distance` of `middle`.
   Moments moments(double middle, double distance) const;
 };
 

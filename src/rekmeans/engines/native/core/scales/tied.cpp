@@ -12,9 +12,9 @@ struct OtherValue {
   bool is_below, is_repeated, is_usual;
 };
 
-using OtherValues = std::vector<OtherValue>;  // ascending by distance, equal distances by value
+using OtherValues = std::vector<OtherValue>;  // sorted by distance, then by value
 
-// The values on either side of the tie, merged by their distance from it.
+// The values on both sides of the tie, merged by their distance from it.
 OtherValues other_values(const SortedCells& cells, size_t tie) {
   const double least = std::max(REPEATED_CELLS * cells.row_weight, REPEATED * cells.total());
   const auto distance = [&](size_t i) { return std::fabs(cells.values[i] - cells.values[tie]); };
@@ -42,7 +42,7 @@ double mass_of_usual(const OtherValues& values) {
   return mass;
 }
 
-// The least distance with this share of the usual mass at or below it.
+// The smallest distance such that this share of the usual mass is at or below it.
 double quantile(const OtherValues& values, double share) {
   const double goal = share * mass_of_usual(values);
   double running = 0.0, last = 0.0;
@@ -54,13 +54,13 @@ double quantile(const OtherValues& values, double share) {
   return last;
 }
 
-// Values that are codes are no longer usual; they are looked for from the farthest on.
+// Mark codes for "unknown" as unusual. They are searched from the farthest value inwards.
 void leave_out_codes(OtherValues& values) {
   size_t n_usual = values.size();
   for (size_t end = values.size(); end > 0;) {
     size_t start = end - 1;
     while (start > 0 && values[start - 1].distance == values[end - 1].distance) --start;
-    for (size_t i = start; i < end; ++i) {  // of equal distances the lower value first
+    for (size_t i = start; i < end; ++i) {  // at equal distances, the lower value comes first
       OtherValue& value = values[i];
       if (!value.is_repeated) continue;
       value.is_usual = false;
@@ -75,8 +75,8 @@ void leave_out_codes(OtherValues& values) {
   }
 }
 
-// The largest usual distance; where values do not repeat it is told by the lower half, since errors
-// are large.
+// The largest usual distance. If values do not repeat, it is estimated from the lower half, because
+// errors are large.
 double largest_distance(const OtherValues& values, bool is_discrete) {
   if (is_discrete) return quantile(values, LARGEST);
   const double median = quantile(values, 0.5), quartile = quantile(values, 0.25);
@@ -107,10 +107,10 @@ TiedColumn tied_column(const SortedCells& cells) {
     below += value.is_below ? value.mass : 0.0;
   }
   const double share = below / near;
-  const bool goes_both_ways = BOTH_SIDES < share && share < 1 - BOTH_SIDES;
+  const bool is_two_sided = BOTH_SIDES < share && share < 1 - BOTH_SIDES;
   const double other_mass = cells.total() - cells.mass_of(tie);
   const bool is_rare_count = other_mass < RARE * cells.total() && n_repeated > 1;
-  return {cells.values[tie], kept, goes_both_ways ? kept : UNIT_DISTANCES * largest,
+  return {cells.values[tie], kept, is_two_sided ? kept : UNIT_DISTANCES * largest,
           is_rare_count ? RARE_UNITS : 1.0};
 }
 

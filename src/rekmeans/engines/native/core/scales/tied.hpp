@@ -1,4 +1,4 @@
-// Columns of which one value takes half the cells or more, to the bits of scales/tied.py.
+// Columns in which one value has at least half of the cells, with the bits of scales/tied.py.
 #pragma once
 #include "sorted_cells.hpp"
 
@@ -11,8 +11,7 @@ constexpr double UNIT_SIGMAS = 6.0, UNIT_DISTANCES = 1.25;
 constexpr double RARE = 0.2, RARE_UNITS = 2.0;
 constexpr double BOTH_SIDES = 0.05;
 
-// What is kept of a tied column, and its unit but for its standard deviation; all 0 for a constant
-// column.
+// The kept range of a tied column and the factors of its unit. All are 0 for a constant column.
 struct TiedColumn {
   double tie, kept, least_unit, factor;
 };

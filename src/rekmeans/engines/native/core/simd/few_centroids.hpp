@@ -1,4 +1,4 @@
-// Winners among few centroids: lanes are rows, so that nothing is lost to padding.
+// Winners among few centroids. Lanes are rows, so that no lane is wasted on padding.
 #pragma once
 #include "vectors.hpp"
 
@@ -7,7 +7,7 @@ namespace {
 
 #if defined(__AVX512F__) && !defined(REKMEANS_PLAIN)
 
-// all += the products of features [start, end) of V rows with K centroids, a lane for each row.
+// Add the products of features [start, end) of V rows with K centroids to `all`, one lane per row.
 template <int K>
 inline void add_features(const float* const* rows, size_t start, size_t end, const float* packed,
                          vf* all) {
@@ -43,7 +43,7 @@ inline void add_features(const float* const* rows, size_t start, size_t end, con
   for (int c = 0; c < K; ++c) all[c] += sum[c];
 }
 
-// The products of V rows with K centroids, less the bias of each.
+// The products of V rows with K centroids, minus the bias of each.
 template <int K>
 inline void scores_of(const float* const* rows, size_t p, const float* packed, const float* bias,
                       vf* all) {
@@ -53,7 +53,7 @@ inline void scores_of(const float* const* rows, size_t p, const float* packed, c
   for (int c = 0; c < K; ++c) all[c] -= bias[c];
 }
 
-// Winners of count rows.
+// Find the winners of `count` rows.
 template <int K>
 inline void best_of(const float* const* rows, size_t count, size_t p, const float* packed,
                     const float* bias, const Winners& winners) {
@@ -91,7 +91,7 @@ inline void above_of(const float* const* rows, size_t count, size_t p, const flo
   }
 }
 
-// call.operator()<K>() for the K of 1 to FEW_CENTROIDS that equals k.
+// Call call.operator()<K>() for K = k, from 1 to FEW_CENTROIDS.
 template <class Call>
 inline void with_constant(size_t k, const Call& call) {
   static_assert(FEW_CENTROIDS == 12);

@@ -1,15 +1,15 @@
-// Exact distances of panels of rows to points: sums of squares in float64, converted before they
-// could be rounded.
+// Exact distances of panels of rows to points: sums of squares in float64, converted to integers
+// before they could be rounded.
 #pragma once
 #include "vectors.hpp"
 
 namespace rekmeans {
 namespace {
 
-constexpr int POINTS_AT_ONCE = 4;             // whose sums stay in registers
-constexpr double GRID_SQUARED = GRID * GRID;  // grid units squared in 1
+constexpr int POINTS_AT_ONCE = 4;             // number of points whose sums fit into registers
+constexpr double GRID_SQUARED = GRID * GRID;  // squared grid units per unit
 
-// The distances of a panel's V rows to a few points, (COUNT, V).
+// The distances of the V rows of a panel to COUNT points, (COUNT, V).
 template <int COUNT>
 inline void add_panel_distances(const float* panel, size_t d, const double* H, vl (*D)[2]) {
   for (size_t from = 0; from < d; from += EXACT_COLUMNS) {

@@ -1,4 +1,4 @@
-// Asks the processor what it has.
+// Detect the instruction sets of the processor.
 #include "instruction_set.hpp"
 
 #include <stdexcept>
@@ -16,7 +16,8 @@ const Simd* choose_simd(const std::string& name) {
   if ((best || name == "avx2") && has_avx2) return avx2();
 #endif
   if (name.empty() || name == "baseline") return baseline();
-  throw std::invalid_argument("REKMEANS_ISA: this processor has no '" + name + "'");
+  throw std::invalid_argument("REKMEANS_ISA='" + name +
+                              "' is not supported by this processor. Unset REKMEANS_ISA.");
 }
 
 }  // namespace rekmeans

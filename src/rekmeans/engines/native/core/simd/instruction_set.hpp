@@ -1,5 +1,4 @@
-// Which instruction set the inner loops use: the one asked for by name, or the best of this
-// processor.
+// The choice of an instruction set for the inner loops: by name, or the best of this processor.
 #pragma once
 #include <string>
 
@@ -7,8 +6,8 @@
 
 namespace rekmeans {
 
-// The inner loops of this name, of the best set where it is empty; std::invalid_argument where the
-// processor lacks it.
+// Return the inner loops for this instruction set, or for the best one if the name is empty. Raises
+// std::invalid_argument if the processor does not support it.
 const Simd* choose_simd(const std::string& name);
 
 }  // namespace rekmeans

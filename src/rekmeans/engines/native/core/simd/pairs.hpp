@@ -1,5 +1,5 @@
-// Scores in 16 bits: the cos and sin of a column are a pair of integers, and one instruction
-// multiplies and adds both.
+// Scores in 16 bits. The cos and sin of a column form a pair of integers that one instruction
+// multiplies and adds.
 #pragma once
 #include "vectors.hpp"
 
@@ -50,13 +50,13 @@ void quantize_pairs(const float* cos, const float* sin, size_t count, int16_t* p
   *error = square_root(_mm512_reduce_add_ps(__m512(squares))) * MEASURED_UP;
 }
 
-// Sums of 32 bits that wrap round on the way do not matter: the last one fits.
+// Intermediate 32-bit sums may wrap around; the final sum fits.
 template <int VECTORS>
 inline void pair_panel(const SparsePairs& row, const int16_t* packed, const float* scale,
                        float* S) {
   constexpr size_t WAYS = VECTORS == 1   ? 4
                           : VECTORS == 2 ? 2
-                                         : 1;  // sums side by side, so that none waits for itself
+                                         : 1;  // independent sums hide the latency of an addition
   constexpr size_t STRIDE = 2 * VECTORS * V;
   __m512i sum[WAYS][VECTORS];
   REKMEANS_UNROLL(4)
@@ -85,8 +85,9 @@ inline void pair_panel(const SparsePairs& row, const int16_t* packed, const floa
   }
 }
 
-constexpr size_t ROWS_AHEAD = 4;  // rows between a row that is asked for and the one that is scored
-constexpr size_t PREFETCH_BYTES = 2048;  // of a row; the processor itself asks for what follows
+constexpr size_t ROWS_AHEAD = 4;  // distance of prefetched rows
+// bytes of a row that are prefetched; the hardware prefetches the rest
+constexpr size_t PREFETCH_BYTES = 2048;
 
 inline void prefetch_pairs(const SparsePairs& row) {
   const char* from = reinterpret_cast<const char*>(row.columns);
@@ -96,7 +97,7 @@ inline void prefetch_pairs(const SparsePairs& row) {
 
 void sparse_pair_scores(const SparsePairs* rows, size_t count, size_t d, const int16_t* packed,
                         const float* scale, size_t kp, float* S) {
-  for (size_t c = 0; c < kp; c += PANEL)  // one panel for all rows, while it is in the cache
+  for (size_t c = 0; c < kp; c += PANEL)  // one panel for all rows while it is in the cache
     for (size_t r = 0; r < count; ++r) {
       if (c == 0 && r + ROWS_AHEAD < count) prefetch_pairs(rows[r + ROWS_AHEAD]);
       const int16_t* at = packed + c * 2 * d;

@@ -1,4 +1,4 @@
-// A row onto the circle: its cells, their phases, and g = f - base on the grid.
+// Map a row to circles: from cells to phases to g = f - base on the grid.
 #pragma once
 #include "vectors.hpp"
 
@@ -44,9 +44,8 @@ size_t nonzero_cells(const double* x, size_t d, uint32_t* columns, double* value
   return count;
 }
 
-// Polynomials in r^2 for GRID cos(pi r) and GRID sin(pi r)/r at |r| <= 1/4 whose largest error is
-// least: below 2^-53 GRID for these coefficients, and with the rounding of every step below 2^-50
-// GRID.
+// Minimax polynomials in r^2 for GRID cos(pi r) and GRID sin(pi r)/r at |r| <= 1/4. Their error is
+// below 2^-53 GRID, and with the rounding of every step below 2^-50 GRID.
 constexpr double COS[] = {1.0 * GRID,
                           -4.934802200544605 * GRID,
                           4.0587121263978485 * GRID,
@@ -58,14 +57,14 @@ constexpr double SIN[] = {3.141592653589793 * GRID,     -5.167712780049954 * GRI
                           2.5501640398733785 * GRID,    -0.5992645289398096 * GRID,
                           0.08214586918508168 * GRID,   -0.007370021659139429 * GRID,
                           0.00046153224054796405 * GRID};
-constexpr double ROUNDING_SHIFT =
-    6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer in the low bits
-constexpr double PROVEN =
-    0.5 - 0x1p-24;  // the polynomials err by less than 2^-27 of a grid unit: nearer is no tie
+// 1.5 * 2^52: adding it rounds to an integer in the low bits
+constexpr double ROUNDING_SHIFT = 6755399441055744.0;
+// the error of the polynomials is below 2^-27 of a grid unit, so smaller distances are no ties
+constexpr double PROVEN = 0.5 - 0x1p-24;
 
 inline vd round_to_integer(vd x) { return (x + ROUNDING_SHIFT) - ROUNDING_SHIFT; }
 
-// sum c_i y^i, with y2 = y^2 and y4 = y^4: in pairs, so that no step waits long for another.
+// sum c_i y^i, with y2 = y^2 and y4 = y^4, in pairs, to shorten the chain of dependent operations.
 template <class T>
 inline vd polynomial(const T& c, vd y, vd y2, vd y4) {
   const vd low = fused(fused(broadcast(c[3]), y, broadcast(c[2])), y2,
@@ -76,22 +75,22 @@ inline vd polynomial(const T& c, vd y, vd y2, vd y4) {
 
 constexpr uint64_t SIGN = uint64_t(1) << 63;
 
-// Sums over phases, in each lane for itself.
+// Sums over phases, separately in each lane.
 struct RowSums {
   vd norm2 = {},
-     square = {};   // |g|^2 in grid units; |f|^2 of the last turns, exact: at most 2^47 a turn
-  vl squares = {};  // |f|^2 of those before
-  vd largest_gap =
-      {};  // between a value and the grid: near one half float64 cannot prove the rounding
+     square = {};   // |g|^2 in grid units; |f|^2 of the last turns, exact: at most 2^47 per turn
+  vl squares = {};  // |f|^2 of the earlier turns
+  // largest distance of a value from the grid; if it is near 1/2, float64 cannot prove the rounding
+  vd largest_gap = {};
 
   void empty_square() { squares += to_integer(square), square = vd{}; }
 };
 
-// cos and sin on the grid of a vector of phases, all of them numbers below SMALL_PHASE.
+// The cos and sin on the grid of a vector of phases, which must be numbers below SMALL_PHASE.
 inline void cos_sin(vd t, vd& cos, vd& sin, RowSums& sums) {
   const vd shifted = fused(t, broadcast(2.0), broadcast(ROUNDING_SHIFT)),
            q = shifted - ROUNDING_SHIFT;
-  const vu quarter = bits(shifted);           // the low bits of the sum are the integer's
+  const vu quarter = bits(shifted);           // the low bits of the sum are the integer
   const vd r = fused(q, broadcast(-0.5), t);  // exact: |t| < 2^40
   const vd r2 = r * r, r4 = r2 * r2, r8 = r4 * r4;
   const vd c = polynomial(COS, r2, r4, r8), s = polynomial(SIN, r2, r4, r8) * r;
@@ -103,7 +102,7 @@ inline void cos_sin(vd t, vd& cos, vd& sin, RowSums& sums) {
   sin = number(bits(select(odd, cn, sn)) ^ (second & SIGN));
 }
 
-// g of DV phases, its cos and sin parts, 0 where they are NaN; base is given as two vectors.
+// The cos and sin parts of g for DV phases, 0 if a phase is NaN. The base is given as two vectors.
 inline void map_vector(vd t, vd base_cos, vd base_sin, vh& g_cos, vh& g_sin, RowSums& sums) {
   const vl observed = t == t;
   auto zero_if_missing = [&](vd x) { return select(observed, x, vd{}); };
@@ -116,7 +115,7 @@ inline void map_vector(vd t, vd base_cos, vd base_sin, vh& g_cos, vh& g_sin, Row
   g_cos = to_float(gc * (1 / GRID)), g_sin = to_float(gs * (1 / GRID));
 }
 
-// The phases from i on, fewer than a vector of them; t is the first of these.
+// Map the phases from i on, fewer than a vector. t points to the first of them.
 inline void map_tail(const double* t, size_t i, size_t d, const double* base, float* g,
                      RowSums& sums) {
   double tail[3][DV];
@@ -148,7 +147,7 @@ bool map_phases(const double* t, size_t d, const double* base, float* g, double*
   return largest(sums.largest_gap) < PROVEN;
 }
 
-// DV cells of column l: their g in grid units, and which of them are observed.
+// Map DV cells of column l: their g in grid units, and a mask of the observed cells.
 template <bool IS_BOUNDED>
 inline LaneMask map_tile_cells(vd x, size_t l, size_t d, const PhaseMap& map, const double* base,
                                float* g_cos, float* g_sin, LaneMask& good, RowSums& sums) {
@@ -166,8 +165,8 @@ inline LaneMask map_tile_cells(vd x, size_t l, size_t d, const PhaseMap& map, co
   return observed;
 }
 
-// Columns [first, first + count) of V rows, given column by column in grid units, to where they
-// stand in the rows.
+// Store columns [first, first + count) of V rows, given column by column in grid units, in the
+// rows.
 inline void store_rows(const float* columns, size_t count, float* const* rows, size_t first) {
   vf x[V];
   REKMEANS_UNROLL(16)

@@ -1,5 +1,5 @@
-// Vectors as plain arrays, for compilers without vector extensions: the operations that vectors.hpp
-// has of them.
+// Vectors as plain arrays, with the operations of vectors.hpp, for compilers without vector
+// extensions.
 #pragma once
 #include <cmath>
 #include <cstddef>
@@ -27,7 +27,7 @@ Vector<T, N> broadcast_lanes(T x) {
   return out;
 }
 
-// Lane by lane, with a vector or a number on either side.
+// Element-wise operators, with a vector or a number on either side.
 #define REKMEANS_OPERATOR(OP)                                           \
   template <class T, size_t N>                                          \
   Vector<T, N> operator OP(Vector<T, N> a, Vector<T, N> b) {            \

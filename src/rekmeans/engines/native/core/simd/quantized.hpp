@@ -1,4 +1,4 @@
-// Scores in 8 bits, where the processor has their dot product.
+// Scores in 8 bits, for processors with an 8-bit dot product.
 #pragma once
 #include "vectors.hpp"
 
@@ -19,8 +19,8 @@ void quantize_row(const float* g, size_t p, uint8_t* q, float* step, float* erro
   for (size_t i = l; i < p; ++i) top = magnitude(g[i]) > top ? magnitude(g[i]) : top;
   *step = top / LARGEST_BYTE;
   const float inverse = top > 0 ? LARGEST_BYTE / top : 0;
-  constexpr float SHIFT =
-      12582912.0f;  // 1.5 * 2^23: adding it leaves the rounded integer in the low bits
+  // 1.5 * 2^23: adding it leaves the rounded integer in the low bits
+  constexpr float SHIFT = 12582912.0f;
   vf squares = {};
   for (l = 0; l + V <= p; l += V) {
     const vf x = load(g + l), shifted = fused(x, broadcast(inverse), broadcast(SHIFT));

@@ -1,4 +1,5 @@
-// Scores of many rows and centroids: tiles of rows by panels of centroids. And sums of one row.
+// Scores of many rows and centroids, computed for tiles of rows and panels of centroids, and sums
+// of one row.
 #pragma once
 #include "vectors.hpp"
 
@@ -17,9 +18,8 @@ inline void score_tile(const float* const* rows, size_t from, size_t to, const f
   const float* h = packed + from * VECTORS * V;
   for (size_t l = from; l < to; ++l, h += VECTORS * V) {
     vf b[VECTORS];
-    if (VECTORS < 3 &&
-        l % 16 ==
-            0) {  // few centroids: memory is the limit, so ask for the next tile's rows in time
+    // with few centroids, memory bandwidth is the limit, so prefetch the next tile's rows
+    if (VECTORS < 3 && l % 16 == 0) {
       REKMEANS_UNROLL(16)
       for (int r = 0; r < ROWS; ++r) prefetch(rows[r + (ROWS > 1 ? ROWS : 0)] + l);
     }
@@ -42,7 +42,8 @@ inline void score_tile(const float* const* rows, size_t from, size_t to, const f
   }
 }
 
-// Features [from, to) of one panel, a tile of rows at a time: each row is read in one go.
+// Add the products of features [from, to) of one panel, for one tile of rows at a time. Each row is
+// read sequentially.
 template <int VECTORS>
 inline void score_panel(const float* const* rows, size_t count, size_t from, size_t to,
                         const float* packed, float* S, size_t kp) {
@@ -96,8 +97,8 @@ void scores(const float* const* rows, size_t count, size_t p, const float* packe
             float* S) {
   for (size_t c = 0; c < kp; c += PANEL) {
     const size_t span = kp - c < PANEL ? kp - c : PANEL;
-    const size_t reach = PANEL_FLOATS / span / SUM_CHUNK *
-                         SUM_CHUNK;  // features of the panel that stay in the second-level cache
+    // number of features for which a panel stays in the second-level cache
+    const size_t reach = PANEL_FLOATS / span / SUM_CHUNK * SUM_CHUNK;
     for (size_t from = 0; from < p; from += reach) {
       const size_t to = from + reach < p ? from + reach : p;
       const float* at = packed + c * p;

@@ -1,18 +1,18 @@
-// Shares that are real numbers: exp and log of a vector, pulls, memberships and ranks of a tile,
-// lanes are rows.
+// Real-valued shares: exp and log of a vector, and the pulls, memberships and ranks of a tile.
+// Lanes are rows.
 #pragma once
 #include "tiles.hpp"
 
 namespace rekmeans {
 namespace {
 
-// 1/2!, 1/3!, ...: at |r| <= ln(2)/2 the first one left out is below 2^-56 of r.
+// 1/2!, 1/3!, ... For |r| <= ln(2)/2, the first omitted term is below 2^-56 r.
 constexpr double EXP[] = {1.0 / 2,       1.0 / 6,        1.0 / 24,        1.0 / 120,
                           1.0 / 720,     1.0 / 5040,     1.0 / 40320,     1.0 / 362880,
                           1.0 / 3628800, 1.0 / 39916800, 1.0 / 479001600, 1.0 / 6227020800};
 constexpr double LOG2E = 1.4426950408889634, LN2 = 0x1.62e42feep-1,
                  LN2_REST = 1.9082149292705877e-10;
-constexpr double FAR = 746;  // exp(-FAR) is 0
+constexpr double EXP_LIMIT = 746;  // exp(-EXP_LIMIT) underflows to 0
 constexpr uint64_t SHIFT_BITS = 0x4338000000000000;
 
 inline vd power_of_two(vd integer) {
@@ -21,15 +21,15 @@ inline vd power_of_two(vd integer) {
 
 // exp(-x) for x >= 0, and complement = 1 - exp(-x) without cancellation.
 inline vd exp_minus(vd x, vd& complement) {
-  const vd y = select(x < FAR, -x, broadcast(-FAR));
+  const vd y = select(x < EXP_LIMIT, -x, broadcast(-EXP_LIMIT));
   const vd n = round_to_integer(y * LOG2E), half = round_to_integer(n * 0.5);
   const vd r = fused(n, broadcast(-LN2_REST), fused(n, broadcast(-LN2), y));
   vd series = broadcast(EXP[11]);
   REKMEANS_UNROLL(11)
   for (int i = 10; i >= 0; --i) series = fused(series, r, broadcast(EXP[i]));
   const vd q = fused(r * r, series, r);  // exp(r) - 1
-  const vd a = power_of_two(half),
-           b = power_of_two(n - half);  // in two steps, or the smallest results would be lost
+  // in two steps, so that the smallest results do not underflow
+  const vd a = power_of_two(half), b = power_of_two(n - half);
   complement = (1.0 - a * b) - q * a * b;
   return (1.0 + q) * a * b;
 }

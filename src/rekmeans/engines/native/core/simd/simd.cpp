@@ -1,5 +1,5 @@
-// The inner loops. Compiled once for each instruction set (REKMEANS_SIMD names it); no inline
-// function of the standard library may be used in these files, or the linker could keep a copy that
+// The inner loops, compiled once for each instruction set (REKMEANS_SIMD is its name). These files
+// must not use inline functions of the standard library, because the linker could keep a copy that
 // older processors cannot run.
 #include "simd.hpp"
 

@@ -1,4 +1,4 @@
-// Scores of rows given by the cells where they differ from the base.
+// Scores of rows that are given by the cells in which they differ from the base.
 #pragma once
 #include "vectors.hpp"
 
@@ -9,7 +9,7 @@ template <int VECTORS>
 inline void sparse_panel(const SparseRow& row, const float* packed, float* S) {
   constexpr size_t WAYS = VECTORS == 1   ? 4
                           : VECTORS == 2 ? 2
-                                         : 1;  // sums side by side, so that none waits for itself
+                                         : 1;  // independent sums hide the latency of an addition
   vf sum[VECTORS] = {};
   for (size_t from = 0; from < row.count; from += WAYS * SUM_CHUNK / 2) {
     const size_t to =
@@ -44,7 +44,7 @@ inline void sparse_panel(const SparseRow& row, const float* packed, float* S) {
 
 void sparse_scores(const SparseRow* rows, size_t count, size_t d, const float* packed, size_t kp,
                    float* S) {
-  for (size_t c = 0; c < kp; c += PANEL)  // one panel for all rows, while it is in the cache
+  for (size_t c = 0; c < kp; c += PANEL)  // one panel for all rows while it is in the cache
     for (size_t r = 0; r < count; ++r) {
       const float* at = packed + c * 2 * d;
       float* out = S + r * kp + c;
@@ -60,8 +60,8 @@ void sparse_scores(const SparseRow* rows, size_t count, size_t d, const float* p
 }
 
 float sparse_dot(const SparseRow& row, size_t d, const float* h) {
-  constexpr size_t REACH =
-      SUM_CHUNK / 2 * V;  // cells after which each lane has summed SUM_CHUNK products
+  // number of cells after which each lane has added SUM_CHUNK products
+  constexpr size_t REACH = SUM_CHUNK / 2 * V;
   const float* low = h + d;
   float sum = 0;
   for (size_t from = 0; from < row.count; from += REACH) {

@@ -1,5 +1,5 @@
-// Distances to points and sums of them in float64, for a tile of TILE_ROWS rows at a time: lanes
-// are rows.
+// Distances to points and sums of points in float64, for one tile of TILE_ROWS rows at a time.
+// Lanes are rows.
 #pragma once
 #include "phases.hpp"
 
@@ -7,8 +7,8 @@ namespace rekmeans {
 namespace {
 
 #if defined(__AVX512F__)
-constexpr size_t ROW_VECTORS =
-    2;  // vectors of rows worked on together; PANEL_K sums for each of them fit into the registers
+// vectors of rows processed together; PANEL_K sums for each of them fit into the registers
+constexpr size_t ROW_VECTORS = 2;
 #else
 constexpr size_t ROW_VECTORS = 1;
 #endif
@@ -27,7 +27,7 @@ inline uint32_t columns_of(const T* rows, size_t p, size_t count, size_t width, 
       for (size_t i = 0; i < DV; ++i) x[i] = load_doubles(rows + (v * DV + i) * p + l);
       REKMEANS_UNROLL(8)
       for (size_t i = 0; i < DV; ++i)
-        prefetch(rows + (TILE_ROWS + v * DV + i) * p + l);  // the next tile, in time
+        prefetch(rows + (TILE_ROWS + v * DV + i) * p + l);  // the next tile
       transpose(x);
       REKMEANS_UNROLL(8)
       for (size_t i = 0; i < DV; ++i) {

@@ -1,5 +1,4 @@
-// Vectors by the extensions that GCC and Clang share, with the few words that they spell
-// differently.
+// Vectors with the extensions that GCC and Clang share, and wrappers where they differ.
 #pragma once
 #include <utility>
 
@@ -125,7 +124,7 @@ template <int (*SOURCE)(int), int... LANE>
 inline vd shuffle_lanes(vd a, vd b, std::integer_sequence<int, LANE...>) {
   return REKMEANS_SHUFFLE(vl, a, b, SOURCE(LANE)...);
 }
-// Overloads, as a template argument of a vector's type would lose its alignment.
+// Overloads, because a vector type as a template argument would lose its alignment.
 template <int (*SOURCE)(int)>
 inline vf shuffle(vf a, vf b) {
   return shuffle_lanes<SOURCE>(a, b, std::make_integer_sequence<int, int(V)>());

@@ -4,12 +4,13 @@
 //   vh       DV floats                         vb           V bytes
 //
 //   load, store      from and to memory of any alignment
-//   select           lane by lane yes where the mask of a comparison is set, else no
-//   LaneMask         which of DV lanes: is_number, is_between, all_lanes; zero_unless, lane_bits of
-//   it fused_where      a b + c in the lanes of a LaneMask, c in the others to_double, ...   other
-//   numbers of the same value bits, number     the same bits read as other numbers fused a b + c:
-//   one rounding where the processor has an instruction for that, else two shuffle<SOURCE>  lane i
-//   becomes lane SOURCE(i) of a and b side by side
+//   select           yes in the lanes in which the mask of a comparison is set, no in the others
+//   LaneMask         a mask of DV lanes: is_number, is_between, all_lanes, zero_unless, lane_bits
+//   fused_where      a b + c in the lanes of a LaneMask, c in the others
+//   to_double, ...   numbers of another type with the same value
+//   bits, number     the same bits, read as another type
+//   fused            a b + c, with one rounding if the processor has such an instruction, else two
+//   shuffle<SOURCE>  lane i is lane SOURCE(i) of the concatenation of a and b
 #pragma once
 #include "../compiler.hpp"
 #include "../exact/error_bounds.hpp"
@@ -21,7 +22,7 @@ namespace {
 #if defined(__AVX512F__)
 constexpr size_t V = 16;
 constexpr int PANEL_VECTORS = 4;                      // vectors in a panel of centroids
-constexpr int SCORE_TILE_ROWS[] = {0, 16, 12, 8, 6};  // rows of a tile for 1..4 of them
+constexpr int SCORE_TILE_ROWS[] = {0, 16, 12, 8, 6};  // rows of a tile for 1 to 4 vectors
 #else
 #if defined(__AVX2__)
 constexpr size_t V = 8;
@@ -32,7 +33,8 @@ constexpr int PANEL_VECTORS = 2;
 constexpr int SCORE_TILE_ROWS[] = {0, 12, 6, 0, 0};
 #endif
 constexpr size_t PANEL = V * PANEL_VECTORS;
-constexpr size_t PANEL_FLOATS = 1 << 15;  // floats of a panel used at a time: 128 KiB
+// number of floats of a panel that are used at a time: 128 KiB
+constexpr size_t PANEL_FLOATS = 1 << 15;
 constexpr size_t DV = V / 2;
 
 }  // namespace
@@ -55,7 +57,7 @@ inline vf larger(vf a, vf b) { return select(a > b, a, b); }
 
 inline vd magnitude(vd x) { return number(bits(x) & ~(uint64_t(1) << 63)); }
 
-// All lanes made one by halves.
+// Reduce all lanes to one by joining halves.
 template <size_t N, class T, class Vector, class Join>
 inline T join_lanes(Vector x, const Join& join) {
   T lane[N];
@@ -80,7 +82,7 @@ inline double largest(vd x) {
   return join_lanes<DV, double>(x, [](double a, double b) { return a > b ? a : b; });
 }
 
-// Where lanes come from when blocks of SIZE lanes of two vectors of COUNT change places across the
+// The source lanes for exchanging blocks of SIZE lanes of two vectors of COUNT lanes across the
 // diagonal.
 template <int COUNT, int SIZE>
 constexpr int upper_source(int lane) {
@@ -114,7 +116,7 @@ inline void transpose_blocks(vd* x) {
   if constexpr (SIZE > 1) transpose_blocks<SIZE / 2>(x);
 }
 
-// Rows become columns: x is as many vectors as one has lanes.
+// Transpose x, which has as many vectors as a vector has lanes.
 inline void transpose(vf* x) { transpose_blocks<int(V) / 2>(x); }
 inline void transpose(vd* x) { transpose_blocks<int(DV) / 2>(x); }
 

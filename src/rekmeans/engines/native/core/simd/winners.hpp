@@ -1,11 +1,11 @@
-// From scores to winners and bounds of distances, and how drift loosens the bounds.
+// Find winners and distance bounds from scores, and loosen the bounds by drift.
 #pragma once
 #include "vectors.hpp"
 
 namespace rekmeans {
 namespace {
 
-// The two largest of several scores, lane by lane.
+// The two largest of several scores, in each lane.
 struct BestTwo {
   vf best, second;
   vi index;
@@ -18,8 +18,8 @@ inline BestTwo merge(const BestTwo& x, const BestTwo& y) {
           select(better, y.index, x.index)};
 }
 
-// Two vectors, each of V/SPAN rows of SPAN lanes, become one of 2V/SPAN rows of SPAN/2 lanes: of
-// each row the lower or upper half.
+// Combine two vectors, each with V/SPAN rows of SPAN lanes, into one with 2V/SPAN rows of SPAN/2
+// lanes: the lower or the upper half of each row.
 template <int SPAN, int OFFSET>
 constexpr int half_source(int lane) {
   return lane / (SPAN / 2) * SPAN + lane % (SPAN / 2) + OFFSET;
@@ -34,7 +34,7 @@ inline BestTwo fold(const BestTwo& a, const BestTwo& b) {
                 shuffle<high>(a.index, b.index)});
 }
 
-// The best two of V rows, a vector each, side by side in one vector.
+// The two best scores of V rows, from one vector per row to one lane per row.
 template <size_t SPAN>
 inline BestTwo side_by_side(const BestTwo* rows) {
   if constexpr (SPAN == 1) {

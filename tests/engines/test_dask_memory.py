@@ -1,4 +1,4 @@
-"""Which partitions the workers of a cluster keep: with memory limits, and without."""
+"""The partitions that the workers of a cluster keep, with and without memory limits."""
 
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from distributed import Client, LocalCluster
 
 from rekmeans import RectifiedEulerKMeans
 from rekmeans.engines.dask import sharing
-from rekmeans.engines.dask.sharing import room_on_workers
+from rekmeans.engines.dask.sharing import memory_on_workers
 from rekmeans.machine_memory import machine_memory
 from support.assertions import assert_same_fit
 from support.streams import stream_rows
@@ -31,7 +31,7 @@ def read_rows(at, log):
 
 
 def count_reads(log, max_iter):
-    """How often partitions are read by a fit of so many passes."""
+    """Return how often a fit with this number of passes reads partitions."""
     parts = [
         array.from_delayed(dask.delayed(read_rows)(at, str(log)), (SIZE, 3), float)
         for at in range(0, 1000, SIZE)
@@ -51,7 +51,7 @@ def count_reads(log, max_iter):
 def test_workers_without_a_memory_limit_keep_partitions_of_a_share_of_the_machine(
     tmp_path, monkeypatch
 ):
-    """A pass over kept partitions reads nothing."""
+    """Check that passes over kept partitions read nothing."""
     log = tmp_path / "reads"
     with (
         LocalCluster(
@@ -61,14 +61,16 @@ def test_workers_without_a_memory_limit_keep_partitions_of_a_share_of_the_machin
     ):
         client.wait_for_workers(2)
         assert count_reads(log, 1) == count_reads(log, 3)
-        # both share one machine
-        assert room_on_workers(client, lambda: 0.0) == machine_memory() / 4
+        # both workers share one machine
+        assert memory_on_workers(client, lambda: 0.0) == machine_memory() / 4
         monkeypatch.setattr(sharing, "DECODED_SHARE", 2**50)
         assert count_reads(log, 1) + 2 * N_PARTITIONS == count_reads(log, 3)
 
 
 class SharedCluster:
-    """A client of a cluster whose workers without a limit report the memory of their machine."""
+    """A client of a cluster in which workers without a memory limit report the memory of their
+    machine.
+    """
 
     machines = {"a": 1000, "b": 3000, "c": 0}  # noqa: RUF012
     workers = {  # noqa: RUF012
@@ -87,6 +89,6 @@ class SharedCluster:
         return self.machines[self.workers[workers[0]]["host"]]
 
 
-def test_machines_count_once_and_limits_by_worker(monkeypatch):
+def test_memory_is_counted_once_per_machine_and_limits_once_per_worker(monkeypatch):
     monkeypatch.setattr(sharing, "gather", lambda client, tasks, limit: tasks)
-    assert room_on_workers(SharedCluster(), lambda: 0.0) == 800 / 2 + 4000 / 4
+    assert memory_on_workers(SharedCluster(), lambda: 0.0) == 800 / 2 + 4000 / 4

@@ -1,4 +1,4 @@
-"""Kernels and rules that the compiled core has."""
+"""The kernels and assignment rules of the compiled core, and its limit on rows."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from ...kernels.laplace import Laplace, LaplaceL2, MedianSums, WeiszfeldSums
 from ...kernels.points import RBF, Linear, PointSums
 from ...model import Sums
 
-# of a table: 32 bits hold row numbers, and 64 bits the sum of weights up to 2^31
-MOST_ROWS = 1 << 31
+# rows of a table: 32 bits hold a row number, and 64 bits hold the sum of weights up to 2^31
+MAX_ROWS = 1 << 31
 
 
 class CompiledFormula(NamedTuple):
-    """The compiled version of a kernel's formulas."""
+    """The compiled version of the formulas of a kernel."""
 
     measure: str  # its name in the core
-    sums: type[Sums]  # the record of a pass
-    is_on_grid: bool = False  # rows and centroids are grid integers on circles
+    sums: type[Sums]  # the record that a pass returns
+    is_on_grid: bool = False  # True if rows and centroids are grid integers on circles
 
 
-# by `Kernel.formula`
+# compiled kernels, by `Kernel.formula`
 FORMULAS: dict[str, CompiledFormula] = {
     Euler.formula: CompiledFormula("square", CircleSums, is_on_grid=True),
     Linear.formula: CompiledFormula("square", PointSums),
@@ -34,8 +34,8 @@ FORMULAS: dict[str, CompiledFormula] = {
     Laplace.formula: CompiledFormula("laplace", MedianSums),
     LaplaceL2.formula: CompiledFormula("laplace-l2", WeiszfeldSums),
 }
-# assignment rules by the name and the numbers that the core has for them
-RULES: dict[type, Callable[[Any], tuple[str, float, Array | None]]] = {  # name, amount, h
+# compiled assignment rules: the name, amount and h that the core expects
+RULES: dict[type, Callable[[Any], tuple[str, float, Array | None]]] = {
     Hard: lambda rule: ("hard", 0.0, None),
     Fuzzy: lambda rule: ("fuzzy", rule.fuzziness, None),
     NeuralGas: lambda rule: ("neural_gas", rule.reach, None),
