@@ -117,7 +117,7 @@ def test_a_row_half_way_goes_to_the_first_of_two_clusters(method, start):
 def test_more_clusters_than_distinct_rows_warn_and_equal_rows_share_a_label(method, init, copies):
     distinct = np.array([[0.0, 1.0], [1.0, 0.0], [0.5, 0.5]])
     X = np.tile(distinct, (copies + 2, 1))
-    with pytest.warns(ConvergenceWarning, match="n_clusters=5"):
+    with pytest.warns(ConvergenceWarning, match="Only . of 5 clusters"):
         model = method(5, scale="range", init=init, random_state=0).fit(X)
     assert_array_equal(model.labels_, np.tile(model.labels_[:3], copies + 2))
     assert len(set(model.labels_)) == 3
@@ -158,7 +158,7 @@ def test_one_row_one_column_and_constant_columns_are_no_special_case(method, sca
 
 @both
 def test_a_constant_table_is_one_cluster(method):
-    with pytest.warns(ConvergenceWarning, match="n_clusters=2"):
+    with pytest.warns(ConvergenceWarning, match="Only 1 of 2 clusters has rows"):
         model = method(2, random_state=0).fit(np.full((5, 3), 7.0))
     assert model.labels_.tolist() == [0] * 5
     assert model.inertia_ == 0

@@ -189,7 +189,7 @@ def test_a_period_joins_the_ends_of_a_day(day, method, engine):
 
 def test_a_period_is_refused_where_no_circle_can_take_it(day):
     with pytest.raises(
-        ValueError, match="column 0 has a period, which only the Euler kernel can take"
+        ValueError, match="Column 0 has a period, which only the Euler kernel supports"
     ):
         KernelKMeans(3, kernel="rbf", scale="hours").fit(day[0])
 

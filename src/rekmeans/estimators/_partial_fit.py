@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _parameters, lloyd
+from .. import lloyd
 from .._caller import caller_stacklevel
 from .._grid import Array, mean_turns
 from ..centroids import relocate_empty_clusters
@@ -24,7 +24,7 @@ from ..table import MemoryTable
 from ..table.recent_rows import RecentRows
 from ..table.refusals import refuse_table_on_device
 from ..threads import limit_threads
-from ._mapped import refuse_uninformative_table, set_fitted_attributes, warn_of_what_is_left_out
+from ._mapped import check_has_informative_rows, set_fitted_attributes, warn_of_ignored_cells
 from .base import Clusterer
 from .placement import Placement, place_fitted_table, place_table
 
@@ -98,12 +98,12 @@ class PartialFitMixin(Clusterer):
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            A block in memory: NumPy array, SciPy sparse, pandas, polars or pyarrow table; NaN or
-            null where missing.
+            One block of rows in memory: a NumPy array, a SciPy sparse matrix, or a pandas, polars
+            or pyarrow table. NaN and null are missing values.
         y : None
-            Ignored.
+            Ignored. Exists for compatibility with scikit-learn.
         sample_weight : array of shape (n_samples,) or None
-            Row weights; weight 2 is the row twice.
+            Row weights. A row of weight 2 counts as two equal rows. None: all weights are 1.
 
         Returns
         -------
@@ -134,21 +134,16 @@ class PartialFitMixin(Clusterer):
                 )
             if is_first:
                 placed = place_table(self, table)
-                refuse_uninformative_table(placed.rows, self.scale)
+                check_has_informative_rows(placed.rows, self.scale)
                 C = next(self._make_starts(placed.rows, table, self._start_draws()))
             else:
                 stream, kernel, C = self._renew_scale(table, stream)
                 placed = place_fitted_table(self, kernel, table, self.engine)
             attributes = self._add_block(stream, placed, C, units, is_first)
         if is_first:
-            warn_of_what_is_left_out(placed, table)
+            warn_of_ignored_cells(placed, table)
         set_fitted_attributes(self, table, attributes)
         return self
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.half_life is not None:
-            _parameters.check_real("half_life", self.half_life, above=0)
 
     def _refuse_partial_fit(self) -> None:
         """Refuse kernels whose sums do not add."""
