@@ -99,9 +99,3 @@ def test_no_entry_of_the_table_is_unused():
         for method in ("", name, f"{kind.__name__}.{name}")
     }
     assert set(ARGUMENTS) <= methods
-
-
-def test_inherited_docstrings_are_shown():
-    inherited = rekmeans.KernelKMeans.transform
-    assert inherited.__doc__ is None
-    assert inspect.getdoc(inherited) == inspect.getdoc(rekmeans.FuzzyCMeans.transform)

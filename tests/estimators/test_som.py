@@ -49,7 +49,7 @@ def test_fuzzy_centroids_that_run_together_give_a_warning():
     X = np.linspace(0, 1, 9)[:, None]
     with pytest.warns(
         UserWarning,
-        match=r"Only 1 of 3 clusters has rows: some centroids are identical at fuzziness=2\. ",
+        match=r"Only 1 of 2 clusters has rows: some centroids are identical at fuzziness=2\. ",
     ):
         FuzzyCMeans(2, fuzziness=2.0, init=[[0.5], [0.5]]).fit(X)
 

@@ -111,7 +111,7 @@ def test_a_new_kernel_is_named_in_the_lists_of_errors_and_asked_for_what_it_has(
         KernelKMeans(K, kernel="cosine", engine="native").fit(X)
     with pytest.raises(
         ValueError,
-        match="kernel='cosine' does not support centroids='mean'. Use centroids='rectified'",
+        match=r"kernel='cosine' does not support centroids='mean'\. Use centroids='rectified'",
     ):
         KernelKMeans(K, kernel="cosine", centroids="mean").fit(X)
     with pytest.raises(

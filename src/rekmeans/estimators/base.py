@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from .. import _parameters, lloyd, watching
 from .._grid import Array, mean_turns
@@ -305,6 +306,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         array of shape (n_samples, n_clusters)
             Distances.
         """
+        self._check_has_lengths("transform")
         refuse_gathering(self, X)
         return self._apply(
             X,
@@ -328,6 +330,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         array of shape (n_samples,)
             Cosines.
         """
+        self._check_has_lengths("score_samples")
         return self._apply(X, lambda kernel, F, C: kernel.centroid_similarity(F, C))
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
@@ -350,10 +353,20 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         float
             Negative objective; 0 if every row lies on its centroid.
         """
+        self._check_has_lengths("score")
         placed = place_fitted(self, X, sample_weight)
         with limit_threads(self.n_threads):
             assignment = placed.rows.start_run(placed.model).assign(self._fitted_centroids())
             return -lloyd.inertia(placed.rows, assignment.sums.loss)
+
+    def _check_has_lengths(self, method: str) -> None:
+        """Raise an error for a precomputed kernel, whose values lack k(x, x) of new rows."""
+        check_is_fitted(self)
+        if self.kernel_.is_pairwise:
+            raise ValueError(
+                f"{method} requires k(x, x) of each row, which kernel={self.kernel_.name!r} does "
+                f"not provide for new rows. Use predict."
+            )
 
     def _apply(self, X: Any, compute: Callable[[Any, Array, Any], Array]) -> Array:
         """Return `compute(kernel, mapped rows, centroids)` for the rows of X, block by block."""

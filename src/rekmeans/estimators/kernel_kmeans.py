@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
 from ..kernels import KERNELS, with_rule
 from ..scales import NO_COLUMNS, Scale, identity_scale
@@ -282,26 +281,3 @@ class KernelKMeans(PartialFitMixin, KernelClusterer):
 
     def _beyond(self) -> str:
         return "wrap" if self._is_pairwise() else super()._beyond()
-
-    # Docstrings of these methods are inherited
-
-    def transform(self, X: Any) -> Any:
-        self._check_has_lengths("transform")
-        return super().transform(X)
-
-    def score_samples(self, X: Any) -> Any:
-        self._check_has_lengths("score_samples")
-        return super().score_samples(X)
-
-    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
-        self._check_has_lengths("score")
-        return super().score(X, y, sample_weight)
-
-    def _check_has_lengths(self, method: str) -> None:
-        """Raise an error for a precomputed kernel, whose values lack k(x, x) of new rows."""
-        check_is_fitted(self)
-        if self.kernel_.is_pairwise:
-            raise ValueError(
-                f"{method} requires k(x, x) of each row, which kernel={self.kernel!r} does not "
-                f"provide for new rows. Use predict."
-            )
