@@ -316,7 +316,7 @@ def _make_parameter(name: str, entry: Entry) -> Parameter:
         kind,
         entry.text,
         ast.literal_eval(default),
-        CHECKS.get(name, CHECKS.get(base)),
+        CHECKS.get(name) or CHECKS[base],
         base in USED_IN_PREDICTION,
     )
 
