@@ -52,8 +52,8 @@ def test_centroids_follow_a_drift_of_20_sigma(make, scale):
     assert model.scale_.inside(block_at(20, random)).mean() > 0.95
 
 
-def test_without_a_new_scale_centroids_lose_the_stream():
-    """Without updates, all cells end up outside the first scale."""
+def test_a_large_drift_leaves_the_first_scale():
+    """Without updates of the scale, all cells of the stream would be ignored."""
     random = np.random.default_rng(0)
     model = RectifiedEulerKMeans(3, random_state=0).partial_fit(block_at(0, random))
     assert not model.scale_.inside(block_at(40, random)).any()

@@ -1,4 +1,4 @@
-"""Starts of all clusterers, with all scales, missing values and weights: a valid fit or an error."""
+"""Starts of all clusterers with all scales, missing values and weights: a valid fit or an error."""
 
 import warnings
 

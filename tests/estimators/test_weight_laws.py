@@ -1,4 +1,4 @@
-"""A row of weight w equals w rows, and rows of weight 0 are ignored, in all clusterers and starts."""
+"""In all clusterers, a row of weight w equals w rows, and rows of weight 0 are ignored."""
 
 import warnings
 from functools import partial
