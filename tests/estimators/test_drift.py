@@ -66,7 +66,7 @@ def test_a_new_scale_keeps_the_centers(make):
     before = model.cluster_centers_
     X = block_at(20, random, 200)
     with pytest.warns(
-        UserWarning, match="% of the cells of the last 200 rows lie outside the scale"
+        UserWarning, match="% of the values of the last 200 rows are outside the scale"
     ):
         stream, kernel, C = model._renew_scale(
             model._read_table(X, fitting=False), _with_rows(model, X)
@@ -101,7 +101,7 @@ def test_drift_of_one_column_updates_the_scale():
     X = random.normal(size=(400, 40))
     model = RectifiedEulerKMeans(2, random_state=0).partial_fit(X)
     X[:, 7] += 30
-    with pytest.warns(UserWarning, match="lie outside the scale"):
+    with pytest.warns(UserWarning, match="are outside the scale"):
         model.partial_fit(X)
     assert model.scale_.inside(X)[:, 7].mean() > 0.9
 

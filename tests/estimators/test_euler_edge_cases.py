@@ -80,7 +80,7 @@ def test_an_empty_cluster_is_relocated_to_the_farthest_row_and_counted(method):
 
 
 @both
-def test_several_empty_clusters_take_different_rows_the_first_at_a_tie(method):
+def test_several_empty_clusters_are_relocated_to_different_rows(method):
     X = np.array([[-1.0], [0.0], [0.0], [1.0]])
     model = method(2, alpha=0.25, scale=None, init=[[0.0], [4.0]], max_iter=1).fit(X)
     assert_array_equal(model.labels_, [1, 0, 0, 0])

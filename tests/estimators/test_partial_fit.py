@@ -98,7 +98,7 @@ def test_one_block_gives_the_sums_of_a_pass(make):
 @pytest.mark.parametrize("half_life", [None, 37, 2000])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_sums_against_plain_loops(make, half_life, weighted):
-    """Labels are predicted by the model before each block; everything else is computed with Python
+    """Labels are the model's predictions before each block; all sums are computed with Python
     integers.
     """
     X = stream_rows()
@@ -264,7 +264,7 @@ def test_a_cluster_without_rows_keeps_its_centroid():
 
 @pytest.mark.parametrize("kernel", sorted(set(KERNELS) - {"euler", "linear", "rbf", "laplace-l2"}))
 def test_kernels_without_additive_sums_raise(kernel):
-    with pytest.raises(ValueError, match="sums that add up") as caught:
+    with pytest.raises(ValueError, match="requires additive sums") as caught:
         KernelKMeans(
             2, kernel=kernel, centroids="mean" if kernel == "precomputed" else "rectified"
         ).partial_fit(np.eye(5))
@@ -277,7 +277,7 @@ def test_kernels_without_additive_sums_raise(kernel):
         ({}, stream_rows(2), "n_clusters=3 needs at least 3 rows"),
         ({"half_life": 0}, stream_rows(9), "half_life"),
         ({"half_life": "ten"}, stream_rows(9), "half_life"),
-        ({}, lambda: iter([stream_rows(9)]), "partial_fit takes one block in memory"),
+        ({}, lambda: iter([stream_rows(9)]), "partial_fit requires a block in memory"),
     ],
     ids=["few", "zero", "text", "iterator"],
 )
@@ -329,7 +329,7 @@ def test_invalid_later_blocks_raise_and_change_nothing():
         model.partial_fit(X.to_numpy()[:, :3])
     with pytest.raises(ValueError, match="at most 64"):
         model.partial_fit(X, sample_weight=np.full(len(X), 65.0))
-    with pytest.raises(ValueError, match="goes on with the 3 clusters"):
+    with pytest.raises(ValueError, match="differs from the 3 clusters"):
         model.set_params(n_clusters=4).partial_fit(X)
     model.set_params(n_clusters=3)
     assert pickle.dumps(vars(model)) == before  # an invalid block changes nothing

@@ -1,8 +1,8 @@
 """Write the constructors and docstrings of the estimators from their parameter table.
 
-The table is rekmeans.estimators._parameter_table. Written are the constructors, and the sections
-Parameters and Attributes of docstrings. Run by `make docstrings`; with --check nothing is written,
-and the exit status is 1 if a file would change.
+The table is rekmeans.estimators._parameter_table. The script, run by `make docstrings`, writes the
+constructors and the sections Parameters and Attributes of the docstrings. With --check, it writes
+nothing, and exits with status 1 if a file is outdated.
 """
 
 from __future__ import annotations
@@ -120,19 +120,17 @@ def edited_ranges(
 ) -> Iterator[tuple[int, int, str]]:
     """Yield (first line, last line, new text) of each generated part, lines counted from 0."""
     for node in tree.body:
-        if not isinstance(node, ast.ClassDef):
-            continue
-        kind = getattr(module, node.name)
-        if "_interface" in vars(kind) or not node.name.startswith("_"):
-            yield from edited_ranges_of_class(node, kind, lines)
+        if isinstance(node, ast.ClassDef):
+            kind = getattr(module, node.name)
+            if hasattr(kind, "_interface"):
+                yield from edited_ranges_of_class(node, kind._interface, lines)
 
 
 def edited_ranges_of_class(
-    node: ast.ClassDef, kind: type, lines: list[str]
+    node: ast.ClassDef, interface: Interface, lines: list[str]
 ) -> Iterator[tuple[int, int, str]]:
     """Yield the generated parts of one class."""
-    interface = getattr(kind, "_interface", None)
-    if interface is not None and "Parameters\n" in (ast.get_docstring(node) or ""):
+    if "Parameters\n" in (ast.get_docstring(node) or ""):
         start, end, text = source_of_docstring(node, lines)
         for title in ("Parameters", "Attributes"):
             entries = getattr(interface, title.lower())
@@ -147,11 +145,8 @@ def edited_ranges_of_class(
             start, end, text = source_of_docstring(method, lines)
             arguments = [argument.arg for argument in method.args.args[1:]]
             entries = [(name, find_argument(name, method.name, node.name)) for name in arguments]
-            yield (
-                start,
-                end,
-                replace_section(text, "Parameters", format_section("Parameters", entries, " " * 8)),
-            )
+            section = format_section("Parameters", entries, " " * 8)
+            yield start, end, replace_section(text, "Parameters", section)
 
 
 def source_of_docstring(
@@ -164,7 +159,7 @@ def source_of_docstring(
 
 
 def generate(path: Path) -> str:
-    """Return the source of an estimator module with its generated parts renewed."""
+    """Return the source of a module, with the generated parts written again."""
     source = path.read_text(encoding="utf-8")
     lines = source.split("\n")
     module = importlib.import_module(f"rekmeans.estimators.{path.stem}")
@@ -175,7 +170,7 @@ def generate(path: Path) -> str:
 
 def modules() -> list[Path]:
     """Return the files of the estimators."""
-    return [*sorted(FOLDER.glob("[!_]*.py")), FOLDER / "_partial_fit.py"]
+    return sorted(path for path in FOLDER.glob("*.py") if path.stem != "__init__")
 
 
 def outdated_modules() -> list[Path]:

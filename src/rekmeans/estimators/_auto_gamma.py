@@ -15,8 +15,10 @@ from ..table import MemoryTable, Table
 
 GAMMA_ROWS = 1 << 12  # maximum size of the sample
 GAMMA_SEED = 0  # constant, so that the width depends on the table only
-MEDIAN_DISTANCE = 0.5  # gamma times the median; with twice the value, clean tables get worse
-MIN_DISTANCE = np.finfo(float).tiny  # smaller distances count as 0: their inverse overflows
+MEDIAN_DISTANCE = (
+    0.5  # gamma times the median; at twice the value, results on clean tables get worse
+)
+MIN_DISTANCE = np.finfo(float).tiny  # smaller distances count as 0, because their inverse overflows
 FLAT_EXPONENT = -30  # losses equal distances up to 1e-9 if all distances are below 2^-30
 
 

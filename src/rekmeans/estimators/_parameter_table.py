@@ -49,9 +49,9 @@ class Entry:
 
 @dataclass(frozen=True)
 class Parameter(Entry):
-    """A parameter of a constructor, with its default and its check.
+    """A constructor parameter, with its default and its check.
 
-    Predictions use some parameters too, and check them again.
+    Parameters that predictions use are checked again before each prediction.
     """
 
     default: Any
@@ -158,19 +158,19 @@ scale : {"robust", "range", "global"} or None, default="robust"
     - "global": by the range of all features together.
     - None: not at all, as in the paper.
 beyond : {"ignore", "clip", "wrap"}, default="ignore"
-    How values outside the range that `scale` keeps are used:
+    How to treat values outside the range kept by `scale`:
 
-    - "ignore": as missing values. A row of such values only is clipped: it gets a label, but does
-      not influence the centroids.
-    - "clip": as the nearest value that is kept.
-    - "wrap": as they are. The Euler kernel wraps them around the circle.
+    - "ignore": as missing values. Rows without any other value are clipped: they get a label, but
+      do not influence the centroids.
+    - "clip": as the nearest bound of the range.
+    - "wrap": as they are; the Euler kernel wraps them around the circle.
 
     Has no effect if `scale` is None.
 beyond/covariance : {"clip", "wrap"}, default="clip"
-    How values outside the range that `scale` keeps are used:
+    How to treat values outside the range kept by `scale`:
 
-    - "clip": as the nearest value that is kept.
-    - "wrap": as they are. The Euler kernel wraps them around the circle.
+    - "clip": as the nearest bound of the range.
+    - "wrap": as they are; the Euler kernel wraps them around the circle.
 
     Has no effect if `scale` is None.
 init : {"k-means++", "k-means||", "random", "circle"}, array or callable, default="k-means++"
@@ -212,13 +212,13 @@ engine : {"auto", "native", "reference", "dask", "torch"}, default="auto"
     Hard Euler clustering gives bit-identical results on all engines. Other methods agree up to
     rounding, and only hard clustering runs on "dask" and "torch".
 n_threads : int or None, default=None
-    Number of CPU threads. None: as many as the process may use, limited by its CPU affinity, its
-    container quota and OMP_NUM_THREADS (set by joblib and Dask in their workers). Results do not
-    depend on it, except for rounding in kernel means, kernel weights and covariances.
+    Number of CPU threads. None: all that the CPU affinity and the container quota of the process
+    and OMP_NUM_THREADS (set by joblib and Dask in their workers) allow. Results do not depend on
+    it, except for rounding in kernel means, kernel weights and covariances.
 memory_limit : int, str or None, default=None
-    Memory for mapped rows (Euler kernel, native and torch engines) or for kernel values between
-    rows, in bytes or as text such as "2GB". What does not fit is recomputed in every iteration. For
-    other kernels, the scaled rows are always kept.
+    Memory for the mapped rows (Euler kernel, native and torch engines) or for the kernel values
+    between rows, in bytes or as text such as "2GB". If they do not fit, they are recomputed in
+    every iteration. Other kernels always keep the scaled rows in memory.
 checkpoint : str, path or None, default=None
     File to which the fit saves its progress, at most once per second. To resume an interrupted fit,
     call it again with the same arguments; the result is the same. The file is deleted when the fit
@@ -231,7 +231,7 @@ verbose : int, default=0
 
 
 def _one_of(values: Iterable[str | None]) -> Check:
-    """Return a check against names, read at each check, because users may register more."""
+    """Return a check that the value is among the names, including those registered later."""
     return lambda name, value: check_one_of(name, value, list(values))
 
 

@@ -36,7 +36,7 @@ from ._mapped import (
 from ._parameter_table import CLUSTERER, Interface
 from .placement import FitPreparation, Placement, place_fitted, place_table
 
-RANDOM_STARTS = 10  # default number of starts if these are chosen without regard to the loss
+RANDOM_STARTS = 10  # default n_init for "random" and "circle"
 
 
 class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Mapped):

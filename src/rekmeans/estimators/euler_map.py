@@ -36,12 +36,12 @@ class EulerMap(TransformerMixin, Mapped):
         - "global": by the range of all features together.
         - None: not at all, as in the paper.
     beyond : {"ignore", "clip", "wrap"}, default="ignore"
-        How values outside the range that `scale` keeps are used:
+        How to treat values outside the range kept by `scale`:
 
-        - "ignore": as missing values. A row of such values only is clipped: it gets a label, but
-          does not influence the centroids.
-        - "clip": as the nearest value that is kept.
-        - "wrap": as they are. The Euler kernel wraps them around the circle.
+        - "ignore": as missing values. Rows without any other value are clipped: they get a label,
+          but do not influence the centroids.
+        - "clip": as the nearest bound of the range.
+        - "wrap": as they are; the Euler kernel wraps them around the circle.
 
         Has no effect if `scale` is None.
 
@@ -134,8 +134,8 @@ class EulerMap(TransformerMixin, Mapped):
     def inverse_transform(self, X: ArrayLike) -> Array:
         """Map rows back to values in the units of the fitted table.
 
-        Several values have the same phase. Of these, the one nearest to the middle of the feature's
-        range is returned.
+        Of all values with the same phase, the one nearest to the middle of the feature's range is
+        returned.
 
         Parameters
         ----------

@@ -67,12 +67,12 @@ class NeuralGas(Annealed):
         - "global": by the range of all features together.
         - None: not at all, as in the paper.
     beyond : {"ignore", "clip", "wrap"}, default="ignore"
-        How values outside the range that `scale` keeps are used:
+        How to treat values outside the range kept by `scale`:
 
-        - "ignore": as missing values. A row of such values only is clipped: it gets a label, but
-          does not influence the centroids.
-        - "clip": as the nearest value that is kept.
-        - "wrap": as they are. The Euler kernel wraps them around the circle.
+        - "ignore": as missing values. Rows without any other value are clipped: they get a label,
+          but do not influence the centroids.
+        - "clip": as the nearest bound of the range.
+        - "wrap": as they are; the Euler kernel wraps them around the circle.
 
         Has no effect if `scale` is None.
     init : {"k-means++", "k-means||", "random", "circle"}, array or callable, default="k-means++"
@@ -106,13 +106,13 @@ class NeuralGas(Annealed):
         Hard Euler clustering gives bit-identical results on all engines. Other methods agree up to
         rounding, and only hard clustering runs on "dask" and "torch".
     n_threads : int or None, default=None
-        Number of CPU threads. None: as many as the process may use, limited by its CPU affinity,
-        its container quota and OMP_NUM_THREADS (set by joblib and Dask in their workers). Results
-        do not depend on it, except for rounding in kernel means, kernel weights and covariances.
+        Number of CPU threads. None: all that the CPU affinity and the container quota of the
+        process and OMP_NUM_THREADS (set by joblib and Dask in their workers) allow. Results do not
+        depend on it, except for rounding in kernel means, kernel weights and covariances.
     memory_limit : int, str or None, default=None
-        Memory for mapped rows (Euler kernel, native and torch engines) or for kernel values between
-        rows, in bytes or as text such as "2GB". What does not fit is recomputed in every iteration.
-        For other kernels, the scaled rows are always kept.
+        Memory for the mapped rows (Euler kernel, native and torch engines) or for the kernel values
+        between rows, in bytes or as text such as "2GB". If they do not fit, they are recomputed in
+        every iteration. Other kernels always keep the scaled rows in memory.
     checkpoint : str, path or None, default=None
         File to which the fit saves its progress, at most once per second. To resume an interrupted
         fit, call it again with the same arguments; the result is the same. The file is deleted when

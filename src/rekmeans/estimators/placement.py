@@ -29,7 +29,7 @@ from ..table.refusals import refuse_missing_values
 from ._auto_gamma import auto_gamma
 
 MIN_UNIT = np.finfo(float).tiny  # the inverse of a smaller loss overflows
-UNIT_PASSES = 100  # of the fit with a single cluster
+UNIT_PASSES = 100  # passes of the fit with a single cluster
 
 
 class Placement(NamedTuple):
