@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from rekmeans import EulerKMeans, KernelKMeans, RectifiedEulerKMeans
 from rekmeans.scales import SCALES
 
-CENTRES = np.array([[0.0, 0, 0], [8, 0, 4], [0, 8, -4]])
+CENTERS = np.array([[0.0, 0, 0], [8, 0, 4], [0, 8, -4]])
 BLOCK = 300
 SOAK_SECONDS = float(os.environ.get("REKMEANS_SOAK_SECONDS", "600"))
 MAKERS = {
@@ -27,12 +27,12 @@ each_maker = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
 def block_at(shift, random, n=BLOCK):
     """Return rows of three groups with sigma 1, shifted by this many sigma in every column."""
-    return random.normal(size=(n, 3)) + CENTRES[random.integers(0, 3, n)] + shift
+    return random.normal(size=(n, 3)) + CENTERS[random.integers(0, 3, n)] + shift
 
 
 def tracking_error(model, shift):
     """Return the largest distance, in sigma, from a true center to the nearest centroid."""
-    gaps = np.linalg.norm(model.cluster_centers_[:, None] - (CENTRES + shift), axis=2)
+    gaps = np.linalg.norm(model.cluster_centers_[:, None] - (CENTERS + shift), axis=2)
     return gaps.min(axis=0).max()
 
 

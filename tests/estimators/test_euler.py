@@ -153,12 +153,12 @@ def test_a_callable_is_called_once_per_start(clusterer):
 def test_n_init_counts_the_starts(monkeypatch, init, starts, n_init):
     found = []
 
-    def counted(rows, stages, starts, *more):
+    def count_starts(rows, stages, starts, *more):
         found.extend(starts)
         return best(rows, stages, found, *more)
 
     best = base.lloyd.fit_best_start
-    monkeypatch.setattr(base.lloyd, "fit_best_start", counted)
+    monkeypatch.setattr(base.lloyd, "fit_best_start", count_starts)
     RectifiedEulerKMeans(4, init=init, n_init=n_init, random_state=0).fit(blobs())
     assert len(found) == (starts if n_init == "auto" else n_init)
 
@@ -265,7 +265,7 @@ def test_rows_without_kept_values_are_counted_in_a_warning():
 # Failed fits
 
 
-def boom(X, k, random_state):
+def failing_init(X, k, random_state):
     raise RuntimeError("no start")
 
 
@@ -273,7 +273,7 @@ FAILURES = {
     "alpha": ({"alpha": -1.0}, lambda X: X),
     "engine": ({"engine": "abacus"}, lambda X: X),
     "init shape": ({"init": np.zeros((9, 9))}, lambda X: X),
-    "init callable": ({"init": boom}, lambda X: X),
+    "init callable": ({"init": failing_init}, lambda X: X),
     "infinity": ({}, lambda X: np.where(X == X[0, 0], np.inf, X)),
     "too few rows": ({}, lambda X: X[:2]),
     "1-D": ({}, lambda X: X[:, 0]),

@@ -77,7 +77,7 @@ def test_a_value_out_of_range_wraps_around_the_circle(clusterer, alpha):
     assert_array_equal(bare.labels_, clone(bare).fit(X).labels_)
 
 
-def crowd(gross):
+def tied_integers(gross):
     """Return small integers with many ties per column, so that a few more rows move no quartile."""
     few = np.array(
         [[0, 7, 2], [1, 6, 3], [2, 5, 1], [3, 4, 4], [6, 1, 9], [7, 2, 8], [8, 0, 7]],
@@ -91,18 +91,18 @@ def crowd(gross):
 @each_clusterer
 @pytest.mark.parametrize("gross", [1, 2])
 def test_a_row_with_all_values_out_of_range_has_a_label_but_no_influence(clusterer, gross):
-    start = crowd(0)[[0, 6]]
-    clean = clusterer(2, init=start).fit(crowd(0))
-    dirty = clusterer(2, init=start).fit(crowd(gross))
+    start = tied_integers(0)[[0, 6]]
+    clean = clusterer(2, init=start).fit(tied_integers(0))
+    dirty = clusterer(2, init=start).fit(tied_integers(gross))
     assert_array_equal(dirty.kernel_.scale.unit, clean.kernel_.scale.unit)
     assert_array_equal(dirty.centroids_, clean.centroids_)
     assert_array_equal(dirty.cluster_centers_, clean.cluster_centers_)
     assert dirty.inertia_ == clean.inertia_
     assert_array_equal(dirty.labels_[:-gross], clean.labels_)
-    edge = np.clip(crowd(gross)[-gross:], *clean.kernel_.scale.bounds)
+    edge = np.clip(tied_integers(gross)[-gross:], *clean.kernel_.scale.bounds)
     assert_array_equal(dirty.labels_[-gross:], clean.predict(edge))
-    assert_array_equal(clean.transform(crowd(gross)[-gross:]), clean.transform(edge))
-    assert dirty.score(crowd(gross)) == clean.score(crowd(0))
+    assert_array_equal(clean.transform(tied_integers(gross)[-gross:]), clean.transform(edge))
+    assert dirty.score(tied_integers(gross)) == clean.score(tied_integers(0))
 
 
 # Centers in the units of X

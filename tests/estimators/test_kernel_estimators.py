@@ -31,7 +31,7 @@ DEFAULTS = [
     MultipleKernelKMeans(),
     MahalanobisFuzzyCMeans(),
 ]
-TOUCHED = (  # by the kernel and the centroid rule
+AFFECTED_CHECKS = (  # checks that depend on the kernel and the centroid rule
     "check_clustering",
     "check_dict_unchanged",
     "check_dont_overwrite_parameters",
@@ -52,9 +52,11 @@ def test_scikit_learn_accepts_the_estimator(estimator, check):
 @pytest.mark.parametrize("kernel", TABLE_KERNELS)
 def test_scikit_learn_accepts_every_kernel_and_rule(kernel, rule):
     checks = estimator_checks_generator(KernelKMeans(kernel=kernel, centroids=rule))
-    asked = [(estimator, check) for estimator, check in checks if check.func.__name__ in TOUCHED]
-    assert {check.func.__name__ for _, check in asked} == set(TOUCHED)
-    for estimator, check in asked:
+    selected = [
+        (estimator, check) for estimator, check in checks if check.func.__name__ in AFFECTED_CHECKS
+    ]
+    assert {check.func.__name__ for _, check in selected} == set(AFFECTED_CHECKS)
+    for estimator, check in selected:
         check(estimator)
 
 
@@ -82,7 +84,7 @@ MODELS = {
     "mahalanobis linear": MahalanobisFuzzyCMeans(3, kernel="linear", fuzziness=1.5, random_state=0),
 }
 HARD = ("euler", "linear", "rbf", "laplace", "laplace-l2", "multiple", "gas")
-GAPLESS = [name for name in MODELS if "mahalanobis" not in name]
+WITH_MISSING = [name for name in MODELS if "mahalanobis" not in name]
 models = pytest.mark.parametrize("name", MODELS)
 
 
@@ -120,7 +122,7 @@ def assert_same(one, two, rows=slice(None), rtol=None):
 @models
 @pytest.mark.parametrize("passes", [1, 2, 300])
 def test_labels_centroids_and_objective_are_consistent_after_any_number_of_passes(name, passes):
-    X = table(1, gaps=0.1 if name in GAPLESS else 0.0)
+    X = table(1, gaps=0.1 if name in WITH_MISSING else 0.0)
     fit = model(name, init=np.nan_to_num(X[:3], nan=1.0), max_iter=passes, tol=0.0).fit(X)
     assert_array_equal(fit.labels_, fit.predict(X))
     assert fit.inertia_ == -fit.score(X) == fit.history_["inertia"][-1]
@@ -153,7 +155,9 @@ def test_clones_and_pickles_give_the_same_results(name):
 @models
 def test_tables_of_all_libraries_give_the_same_fit(name):
     X = np.where(table() > 1, table(), 0.0)
-    gaps = np.where(np.arange(120).reshape(60, 2) % 17 == 3, np.nan, X) if name in GAPLESS else X
+    gaps = (
+        np.where(np.arange(120).reshape(60, 2) % 17 == 3, np.nan, X) if name in WITH_MISSING else X
+    )
     plain = model(name).fit(gaps)
     assert_same(model(name).fit(pd.DataFrame(gaps, columns=["a", "b"])), plain, rtol=0)
     assert_same(

@@ -214,26 +214,26 @@ PLACED = [
     *((name, "native") for name in METHODS if name in NATIVE),
 ]
 ROWS = table(0)[0]
-SPOILT = np.where(np.arange(100).reshape(50, 2) == 7, 1e140, ROWS)
+WITH_HUGE_CELL = np.where(np.arange(100).reshape(50, 2) == 7, 1e140, ROWS)
 EDGES = {  # name: (table, parameters)
-    "one row many times": (np.ones((12, 2)), {}),
-    "two rows many times": (np.tile([[0.0, 1.0], [1.0, 3.0]], (6, 1)), {}),
-    "a constant column": (np.column_stack([ROWS[:, 0], np.full(50, 7.0)]), {}),
-    "a column": (ROWS[:, :1], {}),
+    "identical rows": (np.ones((12, 2)), {}),
+    "two distinct rows": (np.tile([[0.0, 1.0], [1.0, 3.0]], (6, 1)), {}),
+    "constant column": (np.column_stack([ROWS[:, 0], np.full(50, 7.0)]), {}),
+    "one column": (ROWS[:, :1], {}),
     "as many clusters as rows": (ROWS[:K], {}),
     "huge": (ROWS * 1e149, {}),
-    "huge, bare": (ROWS * 1e149, {"scale": None}),
+    "huge, no scale": (ROWS * 1e149, {"scale": None}),
     "tiny": (ROWS * 1e-150, {}),
-    "tiny, bare": (ROWS * 1e-150, {"scale": None}),
+    "tiny, no scale": (ROWS * 1e-150, {"scale": None}),
     "subnormal": (ROWS * 1e-310, {}),
-    "a huge cell": (SPOILT, {}),
-    "a huge cell in range": (SPOILT, {"scale": "range"}),
+    "one huge cell": (WITH_HUGE_CELL, {}),
+    "one huge cell, range scale": (WITH_HUGE_CELL, {"scale": "range"}),
     "far from zero": (ROWS + 1e9, {}),
     "flat": (ROWS, {"gamma": 1e-12}),
     "steep": (ROWS, {"gamma": 1e12}),
-    "flat, bare": (ROWS, {"gamma": 1e-12, "scale": None}),
-    "steep, bare": (ROWS, {"gamma": 1e12, "scale": None}),
-    "steeper, bare": (ROWS, {"gamma": 1e300, "scale": None}),
+    "flat, no scale": (ROWS, {"gamma": 1e-12, "scale": None}),
+    "steep, no scale": (ROWS, {"gamma": 1e12, "scale": None}),
+    "steeper, no scale": (ROWS, {"gamma": 1e300, "scale": None}),
 }
 
 

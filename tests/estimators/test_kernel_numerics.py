@@ -176,26 +176,26 @@ def test_samples_of_rows_in_periodic_order_contain_all_kinds(kernel, kinds):
     assert_allclose(np.sort(model.cluster_centers_[:, 0]), middles, atol=0.01)
 
 
-def sample_rows(w, most):
+def sample_rows(w, max_rows):
     """Return the numbers of the rows in a sample, and their weights in it."""
-    sample = MemoryTable(np.arange(len(w))[:, None], w).sample(most, 0)
+    sample = MemoryTable(np.arange(len(w))[:, None], w).sample(max_rows, 0)
     return sample.X[:, 0], sample.weights
 
 
 def test_a_sample_represents_the_weights():
     w = np.random.default_rng(0).uniform(size=5000) * (np.arange(5000) % 3 > 0)
     w[1234] = 500.0
-    for most in (100, 3000):
-        at, weights = sample_rows(w, most)
-        assert weights.sum() == most
-        assert len(at) == len(np.unique(at)) <= most
+    for max_rows in (100, 3000):
+        at, weights = sample_rows(w, max_rows)
+        assert weights.sum() == max_rows
+        assert len(at) == len(np.unique(at)) <= max_rows
         assert (w[at] > 0).all()
         near = np.array(
             [weights[at < end].sum() / weights.sum() for end in (1234, 1235, 2000, 4000)]
         )
         share = np.array([w[:end].sum() / w.sum() for end in (1234, 1235, 2000, 4000)])
         # variance of independent draws
-        assert (np.abs(near - share) <= 3 * np.sqrt(share * (1 - share) / most)).all()
+        assert (np.abs(near - share) <= 3 * np.sqrt(share * (1 - share) / max_rows)).all()
     at, weights = sample_rows(w, 5000)
     assert_array_equal(at, np.flatnonzero(w))
     assert_array_equal(weights, w[at])

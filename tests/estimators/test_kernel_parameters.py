@@ -76,74 +76,78 @@ def test_an_invalid_parameter_raises(method, name, value, words):
 
 
 SQUARE = np.exp(-((X[:, None] - X) ** 2).sum(axis=2))
-LOPSIDED = SQUARE.copy()
-HOLED = SQUARE.copy()
-BELOW = SQUARE - 2 * np.eye(12)
-LOPSIDED[0, 1] = 9.0
-HOLED[2, 3] = np.nan
+ASYMMETRIC = SQUARE.copy()
+WITH_NAN = SQUARE.copy()
+NEGATIVE_DIAGONAL = SQUARE - 2 * np.eye(12)
+ASYMMETRIC[0, 1] = 9.0
+WITH_NAN[2, 3] = np.nan
 MEANS = KernelKMeans(2, kernel="precomputed", centroids="mean")
 COMBINATIONS = {
-    "a side of no nodes": (SelfOrganizingMap((0, 3)), X, ["grid", "at least 1", "got 0"]),
+    "grid side of zero": (SelfOrganizingMap((0, 3)), X, ["grid", "at least 1", "got 0"]),
     "more nodes than rows": (
         SelfOrganizingMap((5, 5)),
         X,
         ["grid=(5, 5)", "25", "12", "lower grid"],
     ),
-    "an unknown kernel of several": (
+    "unknown kernel in a list": (
         MultipleKernelKMeans(2, kernels=(("gauss", 1.0),)),
         X,
         ["kernels", "'gauss'"],
     ),
-    "a triple of several": (
+    "triple in a list of kernels": (
         MultipleKernelKMeans(2, kernels=(("rbf", 1.0, 2),)),
         X,
         ["kernels", "('rbf', 1.0, 2)"],
     ),
-    "a width of several": (
+    "negative width in a list of kernels": (
         MultipleKernelKMeans(2, kernels=(0.5, -1)),
         X,
         ["kernels", "greater than 0", "-1"],
     ),
-    "shared points of other kernels": (
+    "shared centroids of non-Euler kernels": (
         MultipleKernelKMeans(2, kernels=(0.5, ("rbf", 1.0)), shared=True),
         X,
         ["shared", "Euler", "'rbf'"],
     ),
-    "shared means": (
+    "shared centroids with means": (
         MultipleKernelKMeans(2, shared=True, centroids="mean"),
         X,
         ["shared", "'mean'", "'rectified'"],
     ),
-    "a start on circles of mixed kernels": (
+    "circle start for mixed kernels": (
         MultipleKernelKMeans(2, kernels=(0.5, ("rbf", 1.0)), init="circle"),
         X,
         ["init must be", "'k-means++'", "'random'", "got 'circle'"],
     ),
-    "means of several": (
+    "means of an RBF kernel in a list": (
         MultipleKernelKMeans(2, kernels=(("rbf", 1.0),), centroids="mean"),
         X,
         ["'mean'", "'rbf'"],
     ),
-    "precomputed, rectified": (
+    "precomputed kernel, rectified centroids": (
         KernelKMeans(2, kernel="precomputed"),
         SQUARE,
         ["precomputed", "centroids='mean'"],
     ),
-    "precomputed, points": (
+    "precomputed kernel, starting points": (
         clone(MEANS).set_params(init=X[:2]),
         SQUARE,
         ["precomputed", "init", "'k-means++'"],
     ),
-    "not square": (MEANS, SQUARE[:, :5], ["precomputed", "square", "(12, 5)"]),
-    "asymmetric": (MEANS, LOPSIDED, ["precomputed", "symmetric"]),
-    "negative lengths": (MEANS, BELOW, ["precomputed", "diagonal"]),
-    "NaN among kernel values": (MEANS, HOLED, ["precomputed", "NaN"]),
-    "gaps under shapes": (
+    "matrix that is not square": (MEANS, SQUARE[:, :5], ["precomputed", "square", "(12, 5)"]),
+    "asymmetric matrix": (MEANS, ASYMMETRIC, ["precomputed", "symmetric"]),
+    "negative diagonal": (MEANS, NEGATIVE_DIAGONAL, ["precomputed", "diagonal"]),
+    "NaN among kernel values": (MEANS, WITH_NAN, ["precomputed", "NaN"]),
+    "missing cells with covariances": (
         MahalanobisFuzzyCMeans(2),
         with_missing_cells(X),
         ["MahalanobisFuzzyCMeans", "NaN", "FuzzyCMeans"],
     ),
-    "too many columns for shapes": (MahalanobisFuzzyCMeans(2), np.ones((3, 501)), ["500", "501"]),
+    "too many columns for covariances": (
+        MahalanobisFuzzyCMeans(2),
+        np.ones((3, 501)),
+        ["500", "501"],
+    ),
 }
 
 

@@ -241,12 +241,12 @@ def test_shapes_match_plain_loops(kernel, kind):
 # A public package
 
 
-PEER = json.loads((DATA / "kfcm_reference.json").read_text())
+REFERENCE = json.loads((DATA / "kfcm_reference.json").read_text())
 
 
 @engines
 @pytest.mark.parametrize(
-    "run", PEER["runs"], ids=lambda run: f"m={run['m']}, {run['passes']} passes"
+    "run", REFERENCE["runs"], ids=lambda run: f"m={run['m']}, {run['passes']} passes"
 )
 def test_fuzzy_rbf_matches_the_kfcm_of_fuzzy_c_means(run, engine):
     model = FuzzyCMeans(
@@ -254,11 +254,11 @@ def test_fuzzy_rbf_matches_the_kfcm_of_fuzzy_c_means(run, engine):
         kernel="rbf",
         fuzziness=run["m"],
         gamma=run["gamma"],
-        init=PEER["start"],
+        init=REFERENCE["start"],
         max_iter=run["passes"],
         **COMMON,
     )
-    model.set_params(engine=engine).fit(PEER["X"])
+    model.set_params(engine=engine).fit(REFERENCE["X"])
     atol = (
         1e-6 if run["passes"] > 5 else 1e-10
     )  # a run to convergence may stop a pass earlier or later

@@ -343,8 +343,8 @@ def test_a_column_missing_in_later_blocks_keeps_its_center(make, first):
     rows = random.normal([0.0, 5.0], size=(400, 2))
     model = make(1, half_life=10, random_state=0).partial_fit(rows)
     later = np.c_[random.normal(size=10 * (first + 120)), np.full(10 * (first + 120), np.nan)]
-    centre = model.centroids_[0, 1]
+    center = model.centroids_[0, 1]
     for block in np.split(later, range(10 * first, len(later), 20)):
         if len(block):
             model.partial_fit(block)
-        assert abs(model.centroids_[0, 1] - centre) <= 2.0**-22
+        assert abs(model.centroids_[0, 1] - center) <= 2.0**-22

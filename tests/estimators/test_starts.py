@@ -15,14 +15,12 @@ N = 40
 # no first objective exceeds this multiple of the last one (measured: 22 at most)
 MAX_RATIO = 1000
 SCALES = ("robust", "range", "global", None)
-RANDOM = np.random.default_rng(5)
+RNG = np.random.default_rng(5)
 # (N, 2)
-COMPLETE = RANDOM.uniform(0, 3, (K, 2))[RANDOM.integers(0, K, N)] + 0.4 * RANDOM.standard_t(
-    4, (N, 2)
-)
+COMPLETE = RNG.uniform(0, 3, (K, 2))[RNG.integers(0, K, N)] + 0.4 * RNG.standard_t(4, (N, 2))
 # one missing cell per row at most
 WITH_MISSING = np.where((np.arange(2 * N).reshape(N, 2) % 9) == 4, np.nan, COMPLETE)
-WEIGHTS = RANDOM.uniform(0.5, 2, N)
+WEIGHTS = RNG.uniform(0.5, 2, N)
 SIMILARITY = np.exp(-0.5 * ((COMPLETE[:, None] - COMPLETE) ** 2).sum(axis=2))  # (N, N)
 SIMILARITY_WITH_MISSING = np.where(np.eye(N)[::-1] == 1, np.nan, SIMILARITY)
 FITS = [  # (has missing values, weights, max_iter)

@@ -24,7 +24,7 @@ METHODS = CLUSTERERS | {
     for rule in RULES
 }
 PAIRWISE = "KernelKMeans-precomputed-mean"
-DRAWN = {"k-means++", "random", "circle"}
+RANDOM_STARTS = {"k-means++", "random", "circle"}
 
 
 def starts(name):

@@ -50,7 +50,7 @@ class Mapped(watching.Callbacks, BaseEstimator):
         return Euler(scale, self._beyond(), float(self.alpha))
 
     def _beyond(self) -> str:
-        """Return the rule for values out of range; without a scale, none are."""
+        """Return the rule for values out of range, which is "wrap" without a scale."""
         return self.beyond if self.scale else "wrap"
 
 

@@ -259,7 +259,7 @@ def _check_kernel_with_covariance(name: str, value: Any) -> None:
 
 
 def _check_init(name: str, value: Any) -> None:
-    """Raise ValueError for None; which names are valid depends on the kernel."""
+    """Raise ValueError for None; names are checked later, since they depend on the kernel."""
     if value is None:
         raise ValueError(f"{name} must be a name, a callable or an array of numbers; got None.")
 
