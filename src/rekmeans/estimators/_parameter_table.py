@@ -166,6 +166,14 @@ beyond : {"ignore", "clip", "wrap"}, default="ignore"
     - "wrap": as they are; the Euler kernel wraps them around the circle.
 
     Has no effect if `scale` is None.
+beyond/map : {"ignore", "clip", "wrap"}, default="ignore"
+    How to treat values outside the range kept by `scale`:
+
+    - "ignore": as missing values. Rows without any other value are clipped.
+    - "clip": as the nearest bound of the range.
+    - "wrap": as they are, wrapped around the circle.
+
+    Has no effect if `scale` is None.
 beyond/covariance : {"clip", "wrap"}, default="clip"
     How to treat values outside the range kept by `scale`:
 
@@ -477,7 +485,7 @@ def _interface(parameters: str, attributes: str = "", **changes: Any) -> Interfa
 
 CLUSTERER = _interface(f"n_clusters {_START} {_RUN}")
 EULER_MAP = Interface(
-    _select(PARAMETERS, "alpha scale beyond"), _select(ATTRIBUTES, _COLUMNS), n_positional=0
+    _select(PARAMETERS, "alpha scale beyond/map"), _select(ATTRIBUTES, _COLUMNS), n_positional=0
 )
 EULER = _interface(
     f"n_clusters alpha {_START} half_life {_RUN}",

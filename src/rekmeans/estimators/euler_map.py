@@ -38,10 +38,9 @@ class EulerMap(TransformerMixin, Mapped):
     beyond : {"ignore", "clip", "wrap"}, default="ignore"
         How to treat values outside the range kept by `scale`:
 
-        - "ignore": as missing values. Rows without any other value are clipped: they get a label,
-          but do not influence the centroids.
+        - "ignore": as missing values. Rows without any other value are clipped.
         - "clip": as the nearest bound of the range.
-        - "wrap": as they are; the Euler kernel wraps them around the circle.
+        - "wrap": as they are, wrapped around the circle.
 
         Has no effect if `scale` is None.
 
