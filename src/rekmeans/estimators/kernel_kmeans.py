@@ -199,8 +199,8 @@ class KernelKMeans(PartialFitMixin, KernelClusterer):
     >>> import numpy as np
     >>> from rekmeans import KernelKMeans
     >>> X = np.array([[0.0], [0.1], [0.9], [1.0], [50.0]])
-    >>> model = KernelKMeans(n_clusters=2, kernel="rbf", scale=None, gamma=10.0, init=[[0.2],
-    ...     [0.8]]).fit(X)
+    >>> start = [[0.2], [0.8]]
+    >>> model = KernelKMeans(n_clusters=2, scale=None, gamma=10.0, init=start).fit(X)
     >>> model.cluster_centers_.round(2).ravel()  # the last row has no influence
     array([0.05, 0.95])
     """

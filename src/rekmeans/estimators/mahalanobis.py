@@ -147,10 +147,10 @@ class MahalanobisFuzzyCMeans(FuzzyCMeans):
     --------
     >>> import numpy as np
     >>> from rekmeans import MahalanobisFuzzyCMeans
-    >>> X = np.random.default_rng(0).normal(size=(200, 2)) * [1.0, 0.05] + np.repeat([[0, 0], [0,
-    ...     1]], 100, axis=0)
+    >>> X = np.random.default_rng(0).normal(size=(200, 2)) * [1.0, 0.05]
+    >>> X[100:, 1] += 1.0
     >>> model = MahalanobisFuzzyCMeans(n_clusters=2, kernel="linear", random_state=0).fit(X)
-    >>> bool((model.shapes_[:, 1, 1] > model.shapes_[:, 0, 0]).all())  # both are flat
+    >>> bool((model.shapes_[:, 1, 1] > model.shapes_[:, 0, 0]).all())  # both are elongated
     True
     """
 

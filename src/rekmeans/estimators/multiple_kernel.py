@@ -146,8 +146,8 @@ class MultipleKernelKMeans(Clusterer):
     >>> import numpy as np
     >>> from rekmeans import MultipleKernelKMeans
     >>> X = np.array([[0.0], [0.1], [0.9], [1.0]])
-    >>> model = MultipleKernelKMeans(n_clusters=2, kernels=(0.5, ("rbf", 1.0)),
-    ...     random_state=0).fit(X)
+    >>> kernels = [0.5, ("rbf", 1.0)]
+    >>> model = MultipleKernelKMeans(n_clusters=2, kernels=kernels, random_state=0).fit(X)
     >>> float(model.kernel_weights_.sum().round(6)), model.kernel_centers_.shape
     (1.0, (2, 2, 1))
     """
