@@ -5,7 +5,7 @@ RUN := $(VENV)/bin/python
 NATIVE := src/rekmeans/engines/native
 CORE := CMakeLists.txt $(wildcard $(NATIVE)/core/*pp $(NATIVE)/core/*/*pp)
 
-.PHONY: demo test test-gpu-logic lint stub docs sanitize compilers pure bench fuzz test-all clean
+.PHONY: demo test test-gpu-logic lint docstrings stub docs sanitize compilers pure bench fuzz test-all clean
 .DEFAULT_GOAL := test
 
 $(VENV)/ready: pyproject.toml $(CORE)
@@ -26,6 +26,11 @@ lint: $(VENV)/ready
 	$(RUN) tests/project/check_docstrings.py
 	$(RUN) tests/project/check_words.py
 	$(VENV)/bin/codespell $$(git ls-files)
+
+# The constructors and docstrings of the estimators, from their parameter table.
+docstrings: $(VENV)/ready
+	$(RUN) tests/project/write_docstrings.py
+	$(RUN) -m ruff format src/rekmeans/estimators
 
 # Type stubs of the compiled core, for mypy and editors.
 stub: $(VENV)/ready

@@ -69,7 +69,9 @@ def timed_parts(estimator: type, parts: dict[str, float]) -> Iterator[None]:
     engine = ENGINES["torch"]
     with (
         patch.object(estimator, "_find_scale", timed("scale", estimator._find_scale)),
-        patch.object(estimator, "_near", staticmethod(timed("pre-images", estimator._near))),
+        patch.object(
+            estimator, "_mean_phases", staticmethod(timed("pre-images", estimator._mean_phases))
+        ),
         patch.object(type(engine), "place", timed("map", type(engine).place)),
         patch.object(base, "best_short_fit", timed("start", base.best_short_fit)),
         patch.object(lloyd, "fit_best_start", timed("passes", lloyd.fit_best_start)),

@@ -52,7 +52,7 @@ each_estimator = pytest.mark.parametrize("estimator", [EulerKMeans, RectifiedEul
 weighted = pytest.mark.parametrize("w", [None, W], ids=["equal", "weighted"])
 each_engine = pytest.mark.parametrize("engine", ["native", "reference"])
 
-pytestmark = pytest.mark.filterwarnings("ignore::rekmeans.scales.left_out.LeftOutWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::rekmeans.scales.left_out.IgnoredValuesWarning")
 
 
 def is_in_a_file(array):

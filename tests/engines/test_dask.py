@@ -48,7 +48,7 @@ PARTITIONS = {
 }
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::rekmeans.scales.left_out.LeftOutWarning"),
+    pytest.mark.filterwarnings("ignore::rekmeans.scales.left_out.IgnoredValuesWarning"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
 weighted = pytest.mark.parametrize("w", [None, W], ids=["equal", "weighted"])

@@ -13,7 +13,7 @@ K = 4
 X = stream_rows()
 TIMEOUT = 10
 
-pytestmark = pytest.mark.filterwarnings("ignore::rekmeans.scales.left_out.LeftOutWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::rekmeans.scales.left_out.IgnoredValuesWarning")
 
 
 def fit_in_task(rows, seed):

@@ -27,7 +27,7 @@ if os.path.exists({flag!r}):
 """
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::rekmeans.scales.left_out.LeftOutWarning"),
+    pytest.mark.filterwarnings("ignore::rekmeans.scales.left_out.IgnoredValuesWarning"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
 

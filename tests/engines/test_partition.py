@@ -20,7 +20,7 @@ X = stream_rows()
 POINTS = np.random.default_rng(5).uniform(-2, 14, (K, 3))
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::rekmeans.scales.left_out.LeftOutWarning"),
+    pytest.mark.filterwarnings("ignore::rekmeans.scales.left_out.IgnoredValuesWarning"),
     pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning"),
 ]
 

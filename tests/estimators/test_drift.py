@@ -1,4 +1,4 @@
-"""Streams that drift: the scale is made anew, the centroids follow, memory stays flat."""
+"""Streams whose distribution drifts: the scale is updated, centroids follow, memory is constant."""
 
 import os
 import pickle
@@ -14,7 +14,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from rekmeans import EulerKMeans, KernelKMeans, RectifiedEulerKMeans
 from rekmeans.scales import SCALES
 
-CENTRES = np.array([[0.0, 0, 0], [8, 0, 4], [0, 8, -4]])
+CENTERS = np.array([[0.0, 0, 0], [8, 0, 4], [0, 8, -4]])
 BLOCK = 300
 SOAK_SECONDS = float(os.environ.get("REKMEANS_SOAK_SECONDS", "600"))
 MAKERS = {
@@ -26,13 +26,13 @@ each_maker = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
 
 
 def block_at(shift, random, n=BLOCK):
-    """Rows of three groups of sigma 1, moved by so many sigma in every column."""
-    return random.normal(size=(n, 3)) + CENTRES[random.integers(0, 3, n)] + shift
+    """Return rows of three groups with sigma 1, shifted by this many sigma in every column."""
+    return random.normal(size=(n, 3)) + CENTERS[random.integers(0, 3, n)] + shift
 
 
 def tracking_error(model, shift):
-    """The largest distance of a true centre, in sigma, from the nearest centroid."""
-    gaps = np.linalg.norm(model.cluster_centers_[:, None] - (CENTRES + shift), axis=2)
+    """Return the largest distance, in sigma, from a true center to the nearest centroid."""
+    gaps = np.linalg.norm(model.cluster_centers_[:, None] - (CENTERS + shift), axis=2)
     return gaps.min(axis=0).max()
 
 
@@ -47,26 +47,26 @@ def test_centroids_follow_a_drift_of_20_sigma(make, scale):
         errors = [
             tracking_error(model.partial_fit(block_at(shift, random)), shift) for shift in shifts
         ]
-    lag = 1000 / np.log(2) / BLOCK * shifts[1] * np.sqrt(3)  # of a mean that fades, at this speed
+    lag = 1000 / np.log(2) / BLOCK * shifts[1] * np.sqrt(3)  # lag of a fading mean at this speed
     assert max(errors) < lag + 1.0
     assert model.scale_.inside(block_at(20, random)).mean() > 0.95
 
 
-def test_without_a_new_scale_the_stream_would_be_lost():
-    """What the renewal is for: all cells end outside the first scale."""
+def test_a_large_drift_leaves_the_first_scale():
+    """Without updates of the scale, all cells of the stream would be ignored."""
     random = np.random.default_rng(0)
     model = RectifiedEulerKMeans(3, random_state=0).partial_fit(block_at(0, random))
     assert not model.scale_.inside(block_at(40, random)).any()
 
 
 @each_maker
-def test_a_new_scale_keeps_the_centres(make):
+def test_a_new_scale_keeps_the_centers(make):
     random = np.random.default_rng(0)
     model = make(3, half_life=1000, random_state=0).partial_fit(block_at(0, random, 3000))
     before = model.cluster_centers_
     X = block_at(20, random, 200)
     with pytest.warns(
-        UserWarning, match="% of the cells of the last 200 rows lie outside the scale"
+        UserWarning, match="% of the values of the last 200 rows are outside the scale"
     ):
         stream, kernel, C = model._renew_scale(
             model._read_table(X, fitting=False), _with_rows(model, X)
@@ -78,14 +78,14 @@ def test_a_new_scale_keeps_the_centres(make):
 
 
 def _with_rows(model, X):
-    """The stream as partial_fit has it when it looks at the scale."""
+    """Return the stream as it is when partial_fit checks the scale."""
     table = model._read_table(X, fitting=False)
     return replace(model.stream_, recent=model.stream_.recent.add(table, np.zeros(len(X), int)))
 
 
 @pytest.mark.parametrize("size", [1, 10, 300])
 def test_a_stationary_stream_keeps_its_scale(size):
-    """Also in blocks of single rows, of which some lie outside."""
+    """Blocks of single rows are included; some of these rows lie outside the scale."""
     random = np.random.default_rng(0)
     model = RectifiedEulerKMeans(3, random_state=0).partial_fit(block_at(0, random, 2000))
     first = model.scale_
@@ -96,17 +96,17 @@ def test_a_stationary_stream_keeps_its_scale(size):
     assert model.scale_ is first
 
 
-def test_one_column_that_leaves_renews_the_scale():
+def test_drift_of_one_column_updates_the_scale():
     random = np.random.default_rng(0)
     X = random.normal(size=(400, 40))
     model = RectifiedEulerKMeans(2, random_state=0).partial_fit(X)
     X[:, 7] += 30
-    with pytest.warns(UserWarning, match="lie outside the scale"):
+    with pytest.warns(UserWarning, match="are outside the scale"):
         model.partial_fit(X)
     assert model.scale_.inside(X)[:, 7].mean() > 0.9
 
 
-def test_a_given_scale_stays(monkeypatch, recwarn):
+def test_a_user_defined_scale_is_never_updated(monkeypatch, recwarn):
     random = np.random.default_rng(0)
     given = RectifiedEulerKMeans(3, random_state=0).fit(block_at(0, random)).scale_
     monkeypatch.setitem(SCALES, "given", lambda summary: given)
@@ -116,7 +116,7 @@ def test_a_given_scale_stays(monkeypatch, recwarn):
     assert not [warning for warning in recwarn if "scale" in str(warning.message)]
 
 
-def test_memory_is_flat():
+def test_memory_is_constant():
     random = np.random.default_rng(0)
     model = RectifiedEulerKMeans(3, half_life=1000, random_state=0)
     sizes = []
@@ -133,12 +133,12 @@ def _stream_bytes(model):
 
 @pytest.mark.long
 def test_soak():
-    """Ten minutes (REKMEANS_SOAK_SECONDS) of blocks that drift by 20 sigma; prints what it saw.
+    """Drift by 20 sigma for ten minutes (REKMEANS_SOAK_SECONDS) and print what was measured.
 
-    The drift goes by the time of the day, so that a pause of the machine is a jump: centroids are
-    held to the mean of the shifts so far, which fade as the rows do. Until 5 % of the cells are
-    outside the scale they are left out: at most 0.45 of a group in one of 3 columns, and then its
-    mean is 0.72 sigma behind.
+    The drift depends on the wall clock, so a pause of the machine is a jump. Therefore centroids
+    are compared with the mean of the shifts so far, with weights that fade like those of the rows.
+    Until 5 % of the cells are outside the scale, these are ignored: at most 0.45 of a group in one
+    of 3 columns. The mean of such a group lags by 0.72 sigma.
     """
     n, half_life = 1000, 3000
     random = np.random.default_rng(0)
@@ -160,7 +160,7 @@ def test_soak():
         lags.append(tracking_error(model, shift))
         if len(errors) % 200 == 0:
             resident.append(process.memory_info().rss / 1e6)
-        time.sleep(0.1)  # a few percent of a core
+        time.sleep(0.1)  # use a few percent of a core
     print(
         f"\n{len(errors)} blocks of {n} rows; resident {resident[0]:.1f} MB after 200, "
         f"{resident[-1]:.1f} at the end"

@@ -1,4 +1,4 @@
-"""The Euler clusterers as scikit-learn estimators: the contract, starts, stops, the history, failed
+"""The Euler clusterers as scikit-learn estimators: conventions, starts, stopping, history, failed
 fits.
 """
 
@@ -38,7 +38,7 @@ def test_rek1_and_rek2_are_the_rectified_class():
 
 
 @each_clusterer
-def test_a_clone_fits_alike_and_a_pickle_answers_alike(clusterer):
+def test_clones_and_pickles_give_the_same_results(clusterer):
     X = with_missing_cells(blobs())
     model = clusterer(3, alpha=0.6, scale="range", beyond="clip", random_state=4).fit(X)
     again = clone(model)
@@ -55,7 +55,7 @@ def test_a_clone_fits_alike_and_a_pickle_answers_alike(clusterer):
     "estimator", [EulerKMeans(3, random_state=0), RectifiedEulerKMeans(3), EulerMap()]
 )
 @pytest.mark.parametrize("beyond", ["ignore", "clip", "wrap"])
-def test_the_input_is_left_as_it_was(estimator, beyond):
+def test_input_is_not_modified(estimator, beyond):
     X = with_missing_cells(blobs())
     w = np.arange(60.0)
     X[3] = 1e6
@@ -67,7 +67,7 @@ def test_the_input_is_left_as_it_was(estimator, beyond):
 
 
 @each_clusterer
-def test_parameters_stay_as_they_were_given(clusterer):
+def test_parameters_are_not_modified(clusterer):
     start = blobs()[:3]
     model = clusterer(3, init=start, alpha=np.float32(0.5), n_init="auto")
     before = model.get_params()
@@ -77,7 +77,7 @@ def test_parameters_stay_as_they_were_given(clusterer):
 
 @each_clusterer
 @pytest.mark.parametrize("init", ["k-means++", "random", "circle"])
-def test_a_seed_gives_one_answer_and_another_seed_another(clusterer, init):
+def test_results_depend_on_the_seed_only(clusterer, init):
     X = np.random.default_rng(5).random((80, 4))
     fits = [clusterer(8, init=init, n_init=1, random_state=seed).fit(X) for seed in (0, 0, 1, 2, 3)]
     assert_same_fit(fits[0], fits[1])
@@ -88,7 +88,7 @@ def test_a_seed_gives_one_answer_and_another_seed_another(clusterer, init):
 
 
 @each_clusterer
-def test_no_global_seed_is_touched(clusterer):
+def test_global_random_states_are_not_used(clusterer):
     np.random.seed(3)  # noqa: NPY002
     before = np.random.get_state()[1].copy()  # noqa: NPY002
     clusterer(3, random_state=0).fit(blobs())
@@ -96,7 +96,7 @@ def test_no_global_seed_is_touched(clusterer):
 
 
 @each_clusterer
-def test_the_number_of_threads_changes_nothing(clusterer):
+def test_the_number_of_threads_has_no_effect(clusterer):
     X = with_missing_cells(np.random.default_rng(2).random((400, 20)))
     one, two = (clusterer(5, n_threads=threads, random_state=0).fit(X) for threads in (1, 2))
     assert_same_fit(one, two)
@@ -105,8 +105,8 @@ def test_the_number_of_threads_changes_nothing(clusterer):
 
 @each_clusterer
 @pytest.mark.parametrize("engine", ["auto", "reference"])
-def test_a_common_weight_changes_nothing_however_wide_the_table(clusterer, engine):
-    # a few hundred rows a block; weighted sums pass 64 bits
+def test_a_common_weight_has_no_effect_on_tables_of_any_width(clusterer, engine):
+    # blocks have a few hundred rows, and weighted sums exceed 64 bits
     X = np.random.default_rng(0).random((1000, 2000)) * 0.1
     factor = 3.0
     model = clusterer(1, scale=None, init=X[:1], engine=engine)
@@ -116,11 +116,11 @@ def test_a_common_weight_changes_nothing_however_wide_the_table(clusterer, engin
     assert_allclose(weighted.inertia_, factor * plain.inertia_, rtol=1e-12)
 
 
-# starts
+# Starts
 
 
 @each_clusterer
-def test_an_array_start_is_the_first_centroids_in_units_of_x(clusterer):
+def test_an_array_start_gives_the_first_centroids_in_units_of_x(clusterer):
     X = blobs() / 256
     start = X[:3]
     objective = CLUSTERERS[clusterer](X, start, 0.8, 1)[0].objective
@@ -130,7 +130,7 @@ def test_an_array_start_is_the_first_centroids_in_units_of_x(clusterer):
 
 
 @each_clusterer
-def test_a_callable_start_is_asked_once_a_start_and_its_points_are_used(clusterer):
+def test_a_callable_is_called_once_per_start(clusterer):
     X = blobs()
     asked = []
 
@@ -153,12 +153,12 @@ def test_a_callable_start_is_asked_once_a_start_and_its_points_are_used(clustere
 def test_n_init_counts_the_starts(monkeypatch, init, starts, n_init):
     found = []
 
-    def counted(rows, stages, starts, *more):
+    def count_starts(rows, stages, starts, *more):
         found.extend(starts)
         return best(rows, stages, found, *more)
 
     best = base.lloyd.fit_best_start
-    monkeypatch.setattr(base.lloyd, "fit_best_start", counted)
+    monkeypatch.setattr(base.lloyd, "fit_best_start", count_starts)
     RectifiedEulerKMeans(4, init=init, n_init=n_init, random_state=0).fit(blobs())
     assert len(found) == (starts if n_init == "auto" else n_init)
 
@@ -177,15 +177,15 @@ def test_more_starts_are_never_worse(clusterer, init):
     assert any(run[-1] < run[0] for run in runs)
 
 
-# stops and the history
+# Stopping and history
 
 
 @each_clusterer
 @pytest.mark.parametrize("max_iter", [1, 2, 3, 300])
-def test_max_iter_cuts_the_passes_and_the_rest_belongs_together(clusterer, max_iter):
+def test_max_iter_limits_the_passes_and_attributes_stay_consistent(clusterer, max_iter):
     X = np.random.default_rng(7).random((200, 3))
     start = X[:6]
-    # max_iter moves, and the labels after the last
+    # max_iter updates, then a final assignment
     passes = CLUSTERERS[clusterer](X, start, 0.8, max_iter + 1)
     full = clusterer(6, alpha=0.8, scale=None, init=start).fit(X)
     model = clusterer(6, alpha=0.8, scale=None, init=start, max_iter=max_iter).fit(X)
@@ -201,14 +201,14 @@ def test_max_iter_cuts_the_passes_and_the_rest_belongs_together(clusterer, max_i
 
 @each_clusterer
 @pytest.mark.parametrize("tol", [0.3, 0.03, 0.003])
-def test_tol_stops_at_the_first_small_fall(clusterer, tol):
+def test_tol_stops_at_the_first_small_decrease(clusterer, tol):
     X = np.random.default_rng(8).random((300, 3))
     start = X[:8]
     full = clusterer(8, init=start).fit(X)
     model = clusterer(8, init=start, tol=tol).fit(X)
     objective = full.history_["inertia"]
     falls = 1 - objective[1:] / objective[:-1]
-    # the pass that brought the first small fall is kept, and is the last
+    # the pass with the first small decrease is kept and is the last one
     first = int(np.argmax(falls <= tol)) + 1
     assert first + 1 < len(objective)
     assert_array_equal(model.history_["inertia"], objective[: first + 1])
@@ -217,7 +217,7 @@ def test_tol_stops_at_the_first_small_fall(clusterer, tol):
 
 @each_clusterer
 @pytest.mark.parametrize("init", ["k-means++", "random", "circle"])
-def test_the_history_has_one_entry_a_pass(clusterer, init):
+def test_the_history_has_one_entry_per_pass(clusterer, init):
     X = np.random.default_rng(9).random((150, 3))
     model = clusterer(7, init=init, random_state=0).fit(X)
     assert set(model.history_) == {"inertia", "n_changed", "n_relocated", "seconds"}
@@ -230,14 +230,14 @@ def test_the_history_has_one_entry_a_pass(clusterer, init):
 
 
 @pytest.mark.parametrize("starts", [1, 3])
-def test_verbose_prints_a_line_a_pass(capsys, starts):
+def test_verbose_prints_one_line_per_pass(capsys, starts):
     X = np.random.default_rng(9).random((150, 3))
     fits = RectifiedEulerKMeans(5, init="random", n_init=starts, random_state=0)
     fits.fit(X)
     assert capsys.readouterr().out == ""
     fits.set_params(verbose=1).fit(X)
     lines = capsys.readouterr().out.splitlines()
-    # all rows, in a start's first pass
+    # in the first pass of a start, all rows change
     firsts = [i for i, line in enumerate(lines) if f"changed {len(X)} " in line]
     passes = np.diff([*firsts, len(lines)])
     assert len(firsts) == starts
@@ -252,7 +252,7 @@ def test_verbose_prints_a_line_a_pass(capsys, starts):
         ]
 
 
-def test_rows_that_take_no_part_are_counted_in_a_warning():
+def test_rows_without_kept_values_are_counted_in_a_warning():
     random = np.random.default_rng(0)
     X = np.vstack([random.standard_normal((95, 2)), 20 + random.standard_normal((5, 2))])
     with pytest.warns(UserWarning, match=r"5 of 100 rows have no kept value.*beyond='clip'"):
@@ -262,10 +262,10 @@ def test_rows_that_take_no_part_are_counted_in_a_warning():
     assert set(labels[95:]).isdisjoint(labels[:95])
 
 
-# nothing half-fitted
+# Failed fits
 
 
-def boom(X, k, random_state):
+def failing_init(X, k, random_state):
     raise RuntimeError("no start")
 
 
@@ -273,7 +273,7 @@ FAILURES = {
     "alpha": ({"alpha": -1.0}, lambda X: X),
     "engine": ({"engine": "abacus"}, lambda X: X),
     "init shape": ({"init": np.zeros((9, 9))}, lambda X: X),
-    "init callable": ({"init": boom}, lambda X: X),
+    "init callable": ({"init": failing_init}, lambda X: X),
     "infinity": ({}, lambda X: np.where(X == X[0, 0], np.inf, X)),
     "too few rows": ({}, lambda X: X[:2]),
     "1-D": ({}, lambda X: X[:, 0]),
@@ -284,7 +284,7 @@ each_failure = pytest.mark.parametrize(("parameters", "spoiled"), FAILURES.value
 
 @each_clusterer
 @each_failure
-def test_a_fit_that_fails_leaves_nothing_fitted(clusterer, parameters, spoiled):
+def test_a_failed_fit_sets_no_attributes(clusterer, parameters, spoiled):
     model = clusterer(3, random_state=0).set_params(**parameters)
     with pytest.raises((ValueError, RuntimeError)):
         model.fit(spoiled(blobs()))
@@ -296,7 +296,7 @@ def test_a_fit_that_fails_leaves_nothing_fitted(clusterer, parameters, spoiled):
 @each_clusterer
 @each_failure
 @pytest.mark.parametrize("columns", [2, 3])
-def test_a_refit_that_fails_leaves_the_old_fit(clusterer, parameters, spoiled, columns):
+def test_a_failed_refit_keeps_the_old_fit(clusterer, parameters, spoiled, columns):
     X = pd.DataFrame(blobs(), columns=list("abc"))
     model = clusterer(3, random_state=0).fit(X)
     before = pickle.loads(pickle.dumps(model))
@@ -309,7 +309,7 @@ def test_a_refit_that_fails_leaves_the_old_fit(clusterer, parameters, spoiled, c
     assert model.feature_names_in_.tolist() == ["a", "b", "c"]
 
 
-def test_a_map_whose_refit_fails_keeps_its_old_scale():
+def test_a_failed_refit_of_a_map_keeps_the_old_scale():
     X = blobs()
     euler = EulerMap().fit(X)
     F = euler.transform(X)

@@ -1,6 +1,4 @@
-"""Laws of every fit: what must fall, what must not change, what has a closed form, and what the
-edges do.
-"""
+"""Invariants of Euler fits: the objective never increases, and many changes have no effect."""
 
 import math
 
@@ -22,17 +20,17 @@ from support.overlapping_groups import assert_same, both, seeds, table
 
 
 def rows_without_gaps(X, k):
-    """The first k rows without a gap in them, as a start."""
+    """Return the first k rows without missing cells, as a start."""
     return np.nan_to_num(X[:k], nan=0.5)
 
 
-# what falls, and what belongs together
+# The objective, and consistency of the fitted attributes
 
 
 @pytest.mark.parametrize("rule", [mean, rectified])
 @pytest.mark.parametrize("alpha", np.geomspace(1e-4, 2, 10))
 @pytest.mark.parametrize("gaps", [0.0, 0.2])
-def test_the_integer_objective_falls_until_another_pass_gains_nothing(rule, alpha, gaps):
+def test_the_integer_objective_decreases_until_convergence(rule, alpha, gaps):
     for seed in range(5):
         X = table(seed, gaps=gaps)
         n, d = X.shape
@@ -47,7 +45,7 @@ def test_the_integer_objective_falls_until_another_pass_gains_nothing(rule, alph
         assert assignment.sums.loss == fit.loss
         after = more.assign(more.update(assignment.sums, fit.centroids)).sums.loss
         assert after >= fit.loss
-        # all that half a grid step can do
+        # the largest effect of half a grid step
         assert after - fit.loss <= 2 * math.isqrt(2 * n * d * fit.loss) + n * d
 
 
@@ -57,7 +55,7 @@ def test_a_pass_that_raises_the_objective_is_dropped_with_its_centroids(alpha):
     kernel = euler(alpha, scale_of(None, X))
     rows = ReferenceRows(kernel, MemoryTable(X))
     means = run(rows, Model(kernel, Hard(), mean), kernel.from_points(X[:4]), Stop(300, 0.0))
-    # rectifying means can only cost
+    # rectified centroids never have a lower objective than means
     fit = run(rows, Model(kernel, Hard(), rectified), means.centroids, Stop(300, 0.0))
     assert (fit.loss, fit.n_iter) == (means.loss, 1)
     assert fit.centroids == means.centroids
@@ -71,7 +69,7 @@ def test_a_pass_that_raises_the_objective_is_dropped_with_its_centroids(alpha):
     passes=st.sampled_from([1, 2, 3, 300]),
     gaps=st.sampled_from([0.0, 0.2]),
 )
-def test_labels_centroids_and_objective_belong_together_whenever_the_loop_stops(
+def test_labels_centroids_and_objective_are_consistent_after_any_number_of_passes(
     method, seed, k, passes, gaps
 ):
     X = table(seed, gaps=gaps)
@@ -102,7 +100,7 @@ def test_no_nearby_pre_image_is_better(seed, alpha, gaps):
 
 @both
 @pytest.mark.parametrize("tol", [0.3, 0.01])
-def test_tolerance_stops_at_the_first_small_fall_and_keeps_it(method, tol):
+def test_tolerance_stops_after_the_first_small_decrease(method, tol):
     X = table(1, n=200)
     full, early = (method(4, scale="range", init=X[:4], tol=limit).fit(X) for limit in (0.0, tol))
     falls = -np.diff(full.history_["inertia"]) / full.history_["inertia"][:-1]
@@ -112,14 +110,14 @@ def test_tolerance_stops_at_the_first_small_fall_and_keeps_it(method, tol):
     assert_array_equal(early.labels_, early.predict(X))
 
 
-# what changes nothing
+# Changes of the input without effect
 
 
 @both
 @pytest.mark.parametrize("scale", ["robust", "range", "global", None])
 @given(seed=seeds)
 @settings(max_examples=12)
-def test_row_order_changes_nothing(method, scale, seed):
+def test_row_order_has_no_effect(method, scale, seed):
     X = table(seed, gaps=0.1)
     order = np.random.default_rng(seed).permutation(60)
     one, two = (
@@ -133,7 +131,7 @@ def test_row_order_changes_nothing(method, scale, seed):
 @pytest.mark.parametrize("scale", ["robust", "range", "global", None])
 @given(seed=seeds)
 @settings(max_examples=12)
-def test_column_order_changes_nothing(method, scale, seed):
+def test_column_order_has_no_effect(method, scale, seed):
     X = table(seed, d=5, gaps=0.1)
     order = np.random.default_rng(seed).permutation(5)
     start = rows_without_gaps(X, 3)
@@ -148,7 +146,7 @@ def test_column_order_changes_nothing(method, scale, seed):
 @pytest.mark.parametrize("init", ["array", "k-means++"])
 @given(seed=seeds, most=st.sampled_from([1, 2, 5]))
 @settings(max_examples=12)
-def test_a_row_given_twice_is_a_row_of_weight_two(method, scale, init, seed, most):
+def test_a_repeated_row_equals_a_row_of_weight_two(method, scale, init, seed, most):
     X = table(seed, gaps=0.1)
     times = np.random.default_rng(seed).integers(1, most + 1, 60)
     model = method(
@@ -168,7 +166,7 @@ def test_a_row_given_twice_is_a_row_of_weight_two(method, scale, init, seed, mos
 @both
 @pytest.mark.parametrize("init", ["k-means++", "random", "circle"])
 @pytest.mark.parametrize("weight", [1, 2.0**-40, 3, 0.1, 1e300])
-def test_equal_weights_are_no_weights(method, init, weight):
+def test_equal_weights_have_no_effect(method, init, weight):
     X = table(7, gaps=0.1)
     one, two = (
         method(3, init=init, random_state=4).fit(X, sample_weight=w)
@@ -176,7 +174,7 @@ def test_equal_weights_are_no_weights(method, init, weight):
     )
     assert_array_equal(one.labels_, two.labels_)
     assert_array_equal(one.centroids_, two.centroids_)
-    # a weight is rounded to 31 bits
+    # weights are rounded to 31 bits
     assert_allclose(two.inertia_ / weight, one.inertia_, rtol=2.0**-30)
 
 
@@ -185,7 +183,7 @@ def test_equal_weights_are_no_weights(method, init, weight):
 @pytest.mark.parametrize("init", ["array", "k-means++"])
 @given(seed=seeds)
 @settings(max_examples=12)
-def test_a_row_of_weight_zero_is_left_out(method, scale, init, seed):
+def test_a_row_of_weight_zero_is_ignored(method, scale, init, seed):
     X = table(seed, gaps=0.1)
     rng = np.random.default_rng(seed)
     weights = rng.integers(0, 3, 60)
@@ -207,8 +205,8 @@ def test_a_row_of_weight_zero_is_left_out(method, scale, init, seed):
 @pytest.mark.parametrize("alpha", [0.25, 1.0])
 @given(seed=seeds, turns=st.integers(-50, 50))
 @settings(max_examples=20)
-def test_a_full_turn_added_to_a_column_moves_only_its_centres(method, alpha, seed, turns):
-    X = np.rint(table(seed, gaps=0.1) * 2**20) / 2**20  # so that adding is exact
+def test_adding_a_full_turn_to_a_column_only_moves_its_centers(method, alpha, seed, turns):
+    X = np.rint(table(seed, gaps=0.1) * 2**20) / 2**20  # so that additions are exact
     turn = np.array([0, turns * 2 / alpha, 0])
     one, two = (
         method(3, alpha=alpha, scale=None, init=rows_without_gaps(X, 3)).fit(rows)
@@ -221,9 +219,9 @@ def test_a_full_turn_added_to_a_column_moves_only_its_centres(method, alpha, see
 @both
 @pytest.mark.parametrize("scale", ["robust", "range", "global", None])
 @pytest.mark.parametrize("init", ["array", "k-means++"])
-def test_a_column_of_gaps_is_a_column_dropped(method, scale, init):
+def test_a_column_of_missing_cells_is_ignored(method, scale, init):
     for seed in range(4):
-        X = 20 + table(seed, gaps=0.1)  # far from 0, which must not stand for the missing
+        X = 20 + table(seed, gaps=0.1)  # far from 0, so that missing cells read as 0 would show
         with_empty_column = np.insert(X, 1, np.nan, axis=1)
         columns = [0, 2, 3]
         weights = np.random.default_rng(seed).uniform(0.5, 2, 60) if seed % 2 else None

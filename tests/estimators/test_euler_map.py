@@ -24,12 +24,12 @@ from support.tables import with_missing_cells
 ANGLE = 2.0**-23
 
 
-# the map
+# The map
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.5, 0.75, 1.0])
 @pytest.mark.parametrize("scale", ["range", "global"])
-def test_the_map_inverts_where_alpha_is_at_most_one(alpha, scale):
+def test_the_map_is_invertible_if_alpha_is_at_most_one(alpha, scale):
     X = np.random.default_rng(0).normal(3, 5, (60, 4))
     euler = EulerMap(alpha=alpha, scale=scale)
     back = euler.inverse_transform(euler.fit_transform(X))
@@ -48,7 +48,7 @@ def test_the_map_is_cosine_and_sine_of_the_scaled_phase(alpha):
     assert_array_equal(F * 2**23, np.rint(F * 2**23))
 
 
-def test_a_missing_cell_maps_to_the_centre_of_the_circle_and_back():
+def test_a_missing_cell_maps_to_zero_and_back():
     X = with_missing_cells(np.random.default_rng(0).random((40, 3)))
     euler = EulerMap(scale="range").fit(X)
     F = euler.transform(X)
@@ -72,12 +72,12 @@ def test_the_inverse_lies_on_the_branch_nearest_the_middle_of_the_range(alpha, s
     assert np.abs(turns).max() > 0.5
 
 
-# tables that are not in memory
+# Out-of-core tables
 
 
 @pytest.mark.parametrize("w", [None, stream_weights()], ids=["equal", "weighted"])
 @pytest.mark.parametrize("form", FORMS)
-def test_rows_that_are_not_in_memory_map_as_those_in_memory(tmp_path, form, w):
+def test_out_of_core_rows_are_mapped_like_rows_in_memory(tmp_path, form, w):
     X = stream_rows()
     rows = form(tmp_path, X, w)
     in_memory = EulerMap().fit(X, sample_weight=w)
@@ -102,9 +102,10 @@ def zarr_of_large_chunks(folder, X, w):
 
 
 @pytest.mark.parametrize("form", [zarr_of_large_chunks, memmap, npy_path, None])
-def test_transform_holds_its_answer_and_a_few_blocks(tmp_path, form):
-    """Without a form the rows are in memory. NumPy and zarr report their arrays to tracemalloc.
+def test_transform_keeps_its_result_and_a_few_blocks(tmp_path, form):
+    """Transform keeps its result and a few blocks in memory.
 
+    A table whose `form` is None is in memory. NumPy and zarr report their arrays to tracemalloc.
     Zarr decodes several chunks at once, about 60 MB in all for blocks of 8 MB.
     """
     X = np.random.default_rng(4).normal(size=(2_000_000, 8))
@@ -119,7 +120,7 @@ def test_transform_holds_its_answer_and_a_few_blocks(tmp_path, form):
 
 
 def measure_peak(act):
-    """Bytes that `act` allocates at most at once, and what it returns."""
+    """Return the peak number of bytes that `act` allocates, and its result."""
     gc.collect()
     tracemalloc.start()
     try:

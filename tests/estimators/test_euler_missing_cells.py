@@ -1,4 +1,4 @@
-"""Cells that are missing or out of range, and centres in the units of X."""
+"""Missing cells, cells out of range, and centers in the units of X."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from support import oracle
 from support.euler import CLUSTERERS, blobs, each_clusterer
 from support.tables import with_missing_cells
 
-# missing values and values out of range
+# Missing values and values out of range
 
 
 @each_clusterer
@@ -28,11 +28,11 @@ def test_a_missing_cell_adds_nothing_to_distance_sums_and_objective(clusterer):
     assert_allclose(model.transform(asked), np.sqrt(D), atol=1e-6)
 
 
-STEP = 1 / 64  # table cells and periods are multiples of it: phases are exact
+STEP = 1 / 64  # cells and periods are multiples of this, so that phases are exact
 
 
 def unit_table(seed=0):
-    """Multiples of 1/64 whose columns run from 0 to 1 exactly, (50, 4)."""
+    """Return multiples of 1/64, (50, 4), whose columns range from 0 to 1 exactly."""
     X = np.random.default_rng(seed).integers(0, 65, (50, 4)) * STEP
     X[0] = 0
     X[1] = 1
@@ -40,7 +40,7 @@ def unit_table(seed=0):
 
 
 def far_rows(seed=3):
-    """Rows of unit_table's kind with one or two cells outside [0, 1], and where those are."""
+    """Return rows like those of unit_table with one or two cells outside [0, 1], and their mask."""
     X = unit_table(seed)
     far = np.zeros(X.shape, bool)
     far[np.arange(50), np.arange(50) % 4] = True
@@ -66,7 +66,7 @@ def test_a_value_out_of_range_is_clipped_to_the_range_of_the_fitted_column(clust
 
 @each_clusterer
 @pytest.mark.parametrize("alpha", [0.5, 1.0, 2.0])
-def test_a_value_out_of_range_wraps_round_the_circle(clusterer, alpha):
+def test_a_value_out_of_range_wraps_around_the_circle(clusterer, alpha):
     X = unit_table()
     model = clusterer(4, alpha=alpha, scale="range", beyond="wrap", random_state=0).fit(X)
     turns = np.random.default_rng(1).integers(-3, 4, X.shape)
@@ -77,10 +77,8 @@ def test_a_value_out_of_range_wraps_round_the_circle(clusterer, alpha):
     assert_array_equal(bare.labels_, clone(bare).fit(X).labels_)
 
 
-def crowd(gross):
-    """Small integers of which each column has long runs of equal ones, so that few more rows move
-    no quartile.
-    """
+def tied_integers(gross):
+    """Return small integers with many ties per column, so that a few more rows move no quartile."""
     few = np.array(
         [[0, 7, 2], [1, 6, 3], [2, 5, 1], [3, 4, 4], [6, 1, 9], [7, 2, 8], [8, 0, 7]],
         dtype=np.float64,
@@ -92,27 +90,27 @@ def crowd(gross):
 
 @each_clusterer
 @pytest.mark.parametrize("gross", [1, 2])
-def test_a_row_of_only_values_out_of_range_is_labelled_but_takes_no_part(clusterer, gross):
-    start = crowd(0)[[0, 6]]
-    clean = clusterer(2, init=start).fit(crowd(0))
-    dirty = clusterer(2, init=start).fit(crowd(gross))
+def test_a_row_with_all_values_out_of_range_has_a_label_but_no_influence(clusterer, gross):
+    start = tied_integers(0)[[0, 6]]
+    clean = clusterer(2, init=start).fit(tied_integers(0))
+    dirty = clusterer(2, init=start).fit(tied_integers(gross))
     assert_array_equal(dirty.kernel_.scale.unit, clean.kernel_.scale.unit)
     assert_array_equal(dirty.centroids_, clean.centroids_)
     assert_array_equal(dirty.cluster_centers_, clean.cluster_centers_)
     assert dirty.inertia_ == clean.inertia_
     assert_array_equal(dirty.labels_[:-gross], clean.labels_)
-    edge = np.clip(crowd(gross)[-gross:], *clean.kernel_.scale.bounds)
+    edge = np.clip(tied_integers(gross)[-gross:], *clean.kernel_.scale.bounds)
     assert_array_equal(dirty.labels_[-gross:], clean.predict(edge))
-    assert_array_equal(clean.transform(crowd(gross)[-gross:]), clean.transform(edge))
-    assert dirty.score(crowd(gross)) == clean.score(crowd(0))
+    assert_array_equal(clean.transform(tied_integers(gross)[-gross:]), clean.transform(edge))
+    assert dirty.score(tied_integers(gross)) == clean.score(tied_integers(0))
 
 
-# centres in the units of X
+# Centers in the units of X
 
 
 @each_clusterer
 @pytest.mark.parametrize("alpha", [0.3, 1.0, 40.0, 1e4])
-def test_a_centre_is_the_preimage_nearest_the_mean_of_its_rows(clusterer, alpha):
+def test_a_center_is_the_preimage_nearest_to_the_mean_of_its_rows(clusterer, alpha):
     X = np.random.default_rng(4).normal(5, 2, (120, 3))
     model = clusterer(5, alpha=alpha, scale=None, random_state=0).fit(X)
     means = np.stack([X[model.labels_ == c].mean(axis=0) for c in range(5)])
@@ -124,14 +122,14 @@ def test_a_centre_is_the_preimage_nearest_the_mean_of_its_rows(clusterer, alpha)
 
 @each_clusterer
 @pytest.mark.parametrize("scale", ["robust", "range", "global", None])
-def test_a_pair_of_rows_has_its_centre_in_the_middle(clusterer, scale):
+def test_two_rows_have_their_center_in_the_middle(clusterer, scale):
     X = np.array([[10.0, -3.0], [10.5, -2.0], [14.0, 9.0], [14.5, 8.0]])
     model = clusterer(2, alpha=0.05 if scale is None else 0.75, scale=scale, init=X[[0, 2]]).fit(X)
     assert_array_equal(model.labels_, [0, 0, 1, 1])
     assert_allclose(model.cluster_centers_, [[10.25, -2.5], [14.25, 8.5]], rtol=1e-5)
 
 
-def test_cell_errors_do_not_pull_the_centre():
+def test_gross_errors_do_not_move_the_center():
     X = np.random.default_rng(0).normal(0, 1, (200, 2)) + np.repeat(
         [[0.0, 0.0], [8.0, 8.0]], 100, axis=0
     )

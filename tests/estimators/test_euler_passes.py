@@ -1,4 +1,4 @@
-"""EulerK and REK against the paper in plain loops (oracle.py), pass by pass from the same start."""
+"""EulerK and REK compared pass by pass with plain loops over the paper's formulas (oracle.py)."""
 
 import math
 from itertools import pairwise
@@ -18,11 +18,11 @@ METHODS = [
     (RectifiedEulerKMeans, oracle.rek2),
 ]
 NAMES = ["eulerk", "rek1", "rek2"]
-STEP = 2.0**-22  # of the vector f - m at a coordinate, grid rounding moves no more than this
+STEP = 2.0**-22  # bound on the error of a coordinate of f - m by grid rounding
 
 
 def blobs(seed=0, n=400, d=8, k=4, gaps=0.0):
-    """Rows round k centres, the first k of them as a start, and a share of missing cells."""
+    """Return rows around k centers, the first k rows as a start, with a share of missing cells."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(0, 4, (k, d))[rng.integers(0, k, n)] + rng.normal(size=(n, d))
     start = X[:k].copy()
@@ -37,12 +37,12 @@ def fit_from(method, X, start, alpha, weights=None, **parameters):
 
 
 def slack(D, d):
-    """How far grid rounding moves D = 1/2 |f - m|^2: at most STEP |f - m|_1 + STEP^2 d."""
+    """Return a bound on the error of D = 1/2 |f - m|^2: STEP |f - m|_1 + STEP^2 d."""
     return STEP * np.sqrt(2 * d * D) + STEP**2 * d
 
 
 def clear(X, centroids, alpha):
-    """Rows whose second-nearest centroid is farther off than grid rounding, (n,)."""
+    """Return whether the two nearest centroids of each row differ by more than rounding, (n,)."""
     if np.iscomplexobj(centroids):
         D = oracle.half_squared_distances(np.exp(1j * oracle.phases(X, alpha)), centroids)
     else:
@@ -52,8 +52,9 @@ def clear(X, centroids, alpha):
 
 
 def assert_same_history(model, records, rtol):
-    """Same objective and movers at every pass; at most one pass of the oracle, with nothing to
-    gain, is not ours.
+    """Compare objectives and changed rows pass by pass.
+
+    The oracle may have one more pass, without a decrease.
     """
     objective, moved = model.history_["inertia"], model.history_["n_changed"]
     ours = len(objective)
@@ -66,7 +67,7 @@ def assert_same_history(model, records, rtol):
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize(("method", "paper"), METHODS, ids=NAMES)
 @pytest.mark.parametrize("kind", ["plain", "weights", "gaps", "weights and gaps"])
-def test_every_pass_has_the_papers_objective(method, paper, alpha, kind):
+def test_every_pass_has_the_objective_of_the_paper(method, paper, alpha, kind):
     X, start = blobs(gaps=0.2 if "gaps" in kind else 0.0)
     weights = np.random.default_rng(9).uniform(0.1, 3, len(X)) if "weights" in kind else None
     records = paper(X, start, alpha, PASSES, weights)
@@ -77,7 +78,7 @@ def test_every_pass_has_the_papers_objective(method, paper, alpha, kind):
 
 @pytest.mark.parametrize("name", ["wine", "seeds"])
 @pytest.mark.parametrize(("method", "paper"), METHODS, ids=NAMES)
-def test_every_pass_has_the_papers_objective_on_real_data(method, paper, name, shared_set):
+def test_every_pass_has_the_objective_of_the_paper_on_real_data(method, paper, name, shared_set):
     X, y = shared_set(name)
     start = X[[np.flatnonzero(y == c)[0] for c in np.unique(y)]]
     for alpha in (0.01, 0.1):
@@ -89,7 +90,7 @@ def test_every_pass_has_the_papers_objective_on_real_data(method, paper, name, s
 @pytest.mark.parametrize("alpha", ALPHAS)
 @pytest.mark.parametrize(("method", "paper"), METHODS, ids=NAMES)
 @pytest.mark.parametrize("gaps", [0.0, 0.2])
-def test_every_pass_has_the_papers_labels(method, paper, alpha, gaps):
+def test_every_pass_has_the_labels_of_the_paper(method, paper, alpha, gaps):
     X, start = blobs(seed=1, gaps=gaps)
     for t, record in enumerate(paper(X, start, alpha, 12)[1:], 1):
         model = fit_from(method, X, start, alpha, max_iter=t)
@@ -99,7 +100,7 @@ def test_every_pass_has_the_papers_labels(method, paper, alpha, gaps):
 
 
 @pytest.mark.parametrize("alpha", ALPHAS)
-def test_rek1_and_rek2_are_one_method(alpha):
+def test_rek1_and_rek2_are_the_same_method(alpha):
     X, start = blobs(seed=2, gaps=0.1)
     first, second = oracle.rek1(X, start, alpha, PASSES), oracle.rek2(X, start, alpha, PASSES)
     assert len(first) == len(second)
@@ -109,7 +110,7 @@ def test_rek1_and_rek2_are_one_method(alpha):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_printed_rek2_raises_the_objective_where_ours_falls(seed):
+def test_rek2_as_printed_increases_the_objective(seed):
     rng = np.random.default_rng(seed)
     X = rng.uniform(0, 1, (80, 3))
     printed = [record.objective for record in oracle.rek2_printed(X, X[:4], 0.9, 30)]
@@ -127,7 +128,7 @@ def test_rectified_centroids_do_not_deviate_from_the_circle(alpha):
 
 
 @pytest.mark.parametrize("alpha", ALPHAS[1:])
-def test_means_deviate_from_the_circle_as_the_paper_says(alpha):
+def test_means_deviate_from_the_circle_as_in_the_paper(alpha):
     X, start = blobs(seed=3)
     deviation = fit_from(EulerKMeans, X, start, alpha).deviation_
     assert_allclose(
@@ -137,7 +138,7 @@ def test_means_deviate_from_the_circle_as_the_paper_says(alpha):
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.3, 1])
-def test_rectifying_costs_at_most_as_much_again(alpha):
+def test_rectifying_at_most_doubles_the_objective(alpha):
     X, start = blobs(seed=4)
     model = fit_from(RectifiedEulerKMeans, X, start, alpha)
     parts = [X[model.labels_ == c] for c in range(len(start))]
@@ -166,7 +167,7 @@ def test_small_alpha_is_plain_k_means(method, alpha, gaps):
 
 @pytest.mark.parametrize("gaps", [0.0, 0.3])
 @pytest.mark.parametrize("scale", [None, "range"])
-def test_distances_to_pre_images_are_the_papers(scale, gaps):
+def test_distances_to_pre_images_are_those_of_the_paper(scale, gaps):
     alpha = 0.7
     (X, start) = blobs(seed=6, n=120, gaps=gaps)
     model = RectifiedEulerKMeans(4, alpha=alpha, scale=scale, beyond="wrap", init=start).fit(X)
@@ -182,7 +183,7 @@ def test_distances_to_pre_images_are_the_papers(scale, gaps):
 
 @pytest.mark.parametrize("gaps", [0.0, 0.3])
 @pytest.mark.parametrize("method", [EulerKMeans, RectifiedEulerKMeans])
-def test_likeness_is_the_cosine_over_observed_cells(method, gaps):
+def test_score_samples_is_the_cosine_over_observed_cells(method, gaps):
     alpha = 0.4
     (X, start) = blobs(seed=7, n=120, gaps=gaps)
     model = fit_from(method, X, start, alpha)
@@ -200,7 +201,7 @@ def test_likeness_is_the_cosine_over_observed_cells(method, gaps):
 
 
 @pytest.mark.parametrize("gaps", [0.0, 0.3])
-def test_distances_to_means_are_the_papers(gaps):
+def test_distances_to_means_are_those_of_the_paper(gaps):
     alpha = 0.7
     (X, start) = blobs(seed=8, n=120, gaps=gaps)
     model = fit_from(EulerKMeans, X, start, alpha)

@@ -1,4 +1,4 @@
-"""Tables of every library and number type, sparse or dense, give the fit of their numbers."""
+"""Tables of any library and dtype, sparse or dense, give the fit of their numbers."""
 
 import numpy as np
 import pandas as pd
@@ -14,13 +14,13 @@ from support.assertions import assert_same_fit
 from support.euler import blobs, each_clusterer
 from support.tables import with_missing_cells
 
-# number types and tables
+# Dtypes and table libraries
 
 
 @each_clusterer
 @pytest.mark.parametrize("fitted", ["float64", "float32", "int64", "uint8"])
 @pytest.mark.parametrize("asked", ["float64", "float32", "int32", "uint8", "list"])
-def test_equal_values_get_equal_labels_in_every_number_type(clusterer, fitted, asked):
+def test_labels_do_not_depend_on_the_dtype(clusterer, fitted, asked):
     X = blobs()
     reference = clusterer(3, random_state=0).fit(X)
     model = clusterer(3, random_state=0).fit(X.astype(fitted))
@@ -61,7 +61,7 @@ def object_array(X):
     "table",
     [pandas_nullable, pandas_objects, polars_nulls, polars_whole, arrow_nulls, object_array],
 )
-def test_a_table_of_any_make_gives_the_fit_of_its_numbers(clusterer, table):
+def test_tables_of_all_libraries_give_the_same_fit(clusterer, table):
     X = with_missing_cells(blobs())
     reference = clusterer(3, random_state=0).fit(X)
     model = clusterer(3, random_state=0).fit(table(X))
@@ -70,7 +70,7 @@ def test_a_table_of_any_make_gives_the_fit_of_its_numbers(clusterer, table):
 
 
 def mostly_zero(seed=0):
-    """Three cells of ten are not zero, one in twenty of those is missing; (60, 5)."""
+    """Return a table (60, 5) with 30 % nonzero cells, of which 5 % are missing."""
     random = np.random.default_rng(seed)
     X = np.where(random.random((60, 5)) < 0.3, random.normal(1, 1, (60, 5)), 0.0)
     return np.where((X != 0) & (random.random(X.shape) < 0.05), np.nan, X)
@@ -100,7 +100,7 @@ def test_a_sparse_table_maps_like_its_dense_form(scale):
 
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
-def test_truth_values_count_as_zero_and_one(frame):
+def test_booleans_count_as_zero_and_one(frame):
     X = np.random.default_rng(0).integers(0, 2, (40, 3)).astype(np.float64)
     reference = RectifiedEulerKMeans(2, random_state=0).fit(X)
     model = RectifiedEulerKMeans(2, random_state=0)
@@ -111,7 +111,7 @@ def test_truth_values_count_as_zero_and_one(frame):
 
 @pytest.mark.parametrize("estimator", [EulerKMeans(3), RectifiedEulerKMeans(3), EulerMap()])
 @pytest.mark.parametrize("table", [pandas_nullable, polars_nulls, arrow_nulls])
-def test_column_names_are_remembered(estimator, table):
+def test_column_names_are_stored(estimator, table):
     model = clone(estimator).fit(table(blobs()))
     assert model.feature_names_in_.tolist() == ["a", "b", "c"]
     assert model.n_features_in_ == 3
@@ -133,7 +133,7 @@ def test_set_output_names_the_columns(library, frame):
     assert_array_equal(mapped.to_numpy(), EulerMap().fit_transform(X))
 
 
-def test_feature_names_out_say_what_the_columns_are():
+def test_feature_names_out_name_the_mapped_columns():
     X = blobs()
     assert EulerKMeans(2).fit(X).get_feature_names_out().tolist() == [
         "eulerkmeans0",

@@ -1,4 +1,4 @@
-"""The kernel estimators as scikit-learn estimators: the contract, tables, weights, units of X."""
+"""The kernel estimators as scikit-learn estimators: conventions, tables, weights, units of X."""
 
 import pickle
 
@@ -31,7 +31,7 @@ DEFAULTS = [
     MultipleKernelKMeans(),
     MahalanobisFuzzyCMeans(),
 ]
-TOUCHED = (  # by the kernel and the centroid rule
+AFFECTED_CHECKS = (  # checks that depend on the kernel and the centroid rule
     "check_clustering",
     "check_dict_unchanged",
     "check_dont_overwrite_parameters",
@@ -52,9 +52,11 @@ def test_scikit_learn_accepts_the_estimator(estimator, check):
 @pytest.mark.parametrize("kernel", TABLE_KERNELS)
 def test_scikit_learn_accepts_every_kernel_and_rule(kernel, rule):
     checks = estimator_checks_generator(KernelKMeans(kernel=kernel, centroids=rule))
-    asked = [(estimator, check) for estimator, check in checks if check.func.__name__ in TOUCHED]
-    assert {check.func.__name__ for _, check in asked} == set(TOUCHED)
-    for estimator, check in asked:
+    selected = [
+        (estimator, check) for estimator, check in checks if check.func.__name__ in AFFECTED_CHECKS
+    ]
+    assert {check.func.__name__ for _, check in selected} == set(AFFECTED_CHECKS)
+    for estimator, check in selected:
         check(estimator)
 
 
@@ -77,12 +79,12 @@ MODELS = {
     "multiple mixed": MultipleKernelKMeans(
         3, kernels=(0.5, ("rbf", "auto"), ("laplace", 2.0)), random_state=0
     ),
-    # nearer to 1, and rounding grows by 1e7
+    # closer to 1, rounding errors grow by a factor of 1e7
     "mahalanobis": MahalanobisFuzzyCMeans(3, fuzziness=1.5, random_state=0),
     "mahalanobis linear": MahalanobisFuzzyCMeans(3, kernel="linear", fuzziness=1.5, random_state=0),
 }
 HARD = ("euler", "linear", "rbf", "laplace", "laplace-l2", "multiple", "gas")
-GAPLESS = [name for name in MODELS if "mahalanobis" not in name]
+WITH_MISSING = [name for name in MODELS if "mahalanobis" not in name]
 models = pytest.mark.parametrize("name", MODELS)
 
 
@@ -97,9 +99,9 @@ def table(seed=0, n=60, d=2, gaps=0.0):
 
 
 def assert_same(one, two, rows=slice(None), rtol=None):
-    """The same fit to rounding; labels of `two` at `rows`.
+    """Compare two fits up to rounding; `rows` selects labels of `two`.
 
-    A sum may round to the next step of Euler's grid, 2^-23.
+    A sum may be rounded to the next step of the Euler grid, 2^-23.
     """
     rtol = (
         (1e-7 if "kernels" in one.get_params() or one.kernel == "euler" else 1e-9)
@@ -110,17 +112,17 @@ def assert_same(one, two, rows=slice(None), rtol=None):
     assert_allclose(one.cluster_centers_, two.cluster_centers_, rtol=1e-6, atol=1e-6)
     assert_allclose(one.deviation_, two.deviation_, atol=1e-6)
     assert_allclose(one.inertia_, two.inertia_, rtol=rtol)
-    passes = min(one.n_iter_, two.n_iter_)  # rounding alone may end a fit a pass sooner
+    passes = min(one.n_iter_, two.n_iter_)  # rounding may end a fit one pass earlier
     assert_allclose(one.history_["inertia"][:passes], two.history_["inertia"][:passes], rtol=rtol)
 
 
-# what belongs together
+# Consistency of the fitted attributes
 
 
 @models
 @pytest.mark.parametrize("passes", [1, 2, 300])
-def test_labels_centroids_and_objective_belong_together_wherever_the_loop_stops(name, passes):
-    X = table(1, gaps=0.1 if name in GAPLESS else 0.0)
+def test_labels_centroids_and_objective_are_consistent_after_any_number_of_passes(name, passes):
+    X = table(1, gaps=0.1 if name in WITH_MISSING else 0.0)
     fit = model(name, init=np.nan_to_num(X[:3], nan=1.0), max_iter=passes, tol=0.0).fit(X)
     assert_array_equal(fit.labels_, fit.predict(X))
     assert fit.inertia_ == -fit.score(X) == fit.history_["inertia"][-1]
@@ -135,7 +137,7 @@ def test_labels_centroids_and_objective_belong_together_wherever_the_loop_stops(
 
 
 @models
-def test_a_clone_fits_alike_and_a_pickle_answers_alike(name):
+def test_clones_and_pickles_give_the_same_results(name):
     X = table()
     fit = model(name).fit(X)
     for other in (clone(fit).fit(X), pickle.loads(pickle.dumps(fit))):
@@ -147,13 +149,15 @@ def test_a_clone_fits_alike_and_a_pickle_answers_alike(name):
             assert_array_equal(getattr(other, method)(X), getattr(fit, method)(X), err_msg=method)
 
 
-# tables and weights
+# Tables and weights
 
 
 @models
-def test_a_table_of_any_make_gives_the_fit_of_its_numbers(name):
+def test_tables_of_all_libraries_give_the_same_fit(name):
     X = np.where(table() > 1, table(), 0.0)
-    gaps = np.where(np.arange(120).reshape(60, 2) % 17 == 3, np.nan, X) if name in GAPLESS else X
+    gaps = (
+        np.where(np.arange(120).reshape(60, 2) % 17 == 3, np.nan, X) if name in WITH_MISSING else X
+    )
     plain = model(name).fit(gaps)
     assert_same(model(name).fit(pd.DataFrame(gaps, columns=["a", "b"])), plain, rtol=0)
     assert_same(
@@ -165,7 +169,7 @@ def test_a_table_of_any_make_gives_the_fit_of_its_numbers(name):
 
 
 @models
-def test_a_row_of_weight_two_is_the_row_twice(name):
+def test_a_row_of_weight_two_equals_two_rows(name):
     X = table(2)
     times = np.random.default_rng(2).integers(1, 3, 60)
     repeated = np.repeat(np.arange(60), times)
@@ -178,7 +182,7 @@ def test_a_row_of_weight_two_is_the_row_twice(name):
 
 @models
 @pytest.mark.parametrize("scale", ["robust", None])
-def test_a_row_of_weight_zero_is_left_out(name, scale):
+def test_a_row_of_weight_zero_is_ignored(name, scale):
     X = table(3)
     weights = np.random.default_rng(3).integers(0, 3, 60)
     X[weights == 0] *= 50
@@ -187,12 +191,12 @@ def test_a_row_of_weight_zero_is_left_out(name, scale):
     one, two = (model(name, init=start, tol=0.0, max_iter=5, scale=scale) for _ in range(2))
     one.fit(X[kept], sample_weight=weights[kept])
     two.fit(X, sample_weight=weights)
-    # its points are rounded to the Euler grid
+    # points are rounded to the Euler grid
     assert_same(one, two, kept, rtol=1e-7 if "shared" in name else 1e-9)
 
 
 @models
-def test_row_order_changes_nothing(name):
+def test_row_order_has_no_effect(name):
     X = table(4)
     order = np.random.default_rng(4).permutation(60)
     # given: "auto" draws from the rows
@@ -210,7 +214,7 @@ def test_row_order_changes_nothing(name):
 
 @models
 @pytest.mark.parametrize("scale", ["robust", "range"])
-def test_centres_are_in_units_of_x(name, scale):
+def test_centers_are_in_units_of_x(name, scale):
     X = table(5)
     factor = np.array([0.25, 64.0])
     offset = np.array([1024.0, -8.0])

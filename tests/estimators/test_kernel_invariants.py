@@ -1,6 +1,4 @@
-"""Invariants of the kernel estimators: no pass raises the objective, no nearby point is better;
-edge cases.
-"""
+"""Invariants of the kernel estimators: monotone objective, local optimality, edge cases."""
 
 import warnings
 from functools import partial
@@ -26,7 +24,7 @@ from support.kernels import NATIVE_KERNELS, WIDTH_KERNELS
 
 K = 3
 POINTS = ("euler", *WIDTH_KERNELS)
-GRID = 1e-6  # what rounding a centroid to 2^-23 may cost
+GRID = 1e-6  # bound on the effect of rounding a centroid to 2^-23
 FLOAT = 1e-11
 RULES = {
     "hard": partial(KernelKMeans, K),
@@ -61,14 +59,14 @@ methods = pytest.mark.parametrize("name", METHODS)
 
 
 def table(seed, n=50, d=2):
-    """Rows of three overlapping groups with heavy tails, some twice, and weights."""
+    """Return overlapping groups with heavy tails and some repeated rows, and weights."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(0, 3, (K, d))[rng.integers(0, K, n)] + 0.6 * rng.standard_t(4, (n, d))
     X[n // 2] = X[n // 3]
     return X, rng.uniform(0.5, 2, n)
 
 
-# what never rises
+# The objective never increases
 
 
 @methods
@@ -78,8 +76,8 @@ def table(seed, n=50, d=2):
     engine=st.sampled_from(["auto", "reference"]),
 )
 @settings(max_examples=6)
-def test_no_pass_raises_the_objective(name, seed, width, engine):
-    """Pass by pass without the loop, which would drop a pass that rises; within a stage the reach
+def test_no_pass_increases_the_objective(name, seed, width, engine):
+    """Run passes without the loop, which would drop a pass that increases the objective; the reach
     is fixed.
     """
     X, w = table(seed)
@@ -103,7 +101,7 @@ def test_no_pass_raises_the_objective(name, seed, width, engine):
         assert (np.diff(losses) <= slack * np.array(losses[:-1])).all(), losses
 
 
-# no nearby point is better
+# No nearby point is better
 
 
 LINE = np.exp(-(np.subtract.outer(np.arange(K), np.arange(K)) ** 2) / (2 * 0.7**2))
@@ -135,11 +133,11 @@ def test_no_nearby_pre_image_is_better(rule, kernel, seed, width, weighted):
     least = (shares * losses(U)[1]).sum(axis=0)  # (k,)
     assert_allclose(least.sum(), model.inertia_, rtol=GRID)
     rng = np.random.default_rng(seed)
-    # every row's value is a dent of its own
+    # each row gives a local minimum at its own value
     for size in (1e-4, 1e-5) if kernel == "laplace" else (1e-3, 1e-2, 0.1):
         for step in (*np.eye(2), *-np.eye(2), *rng.normal(size=(4, 2))):
             there = (shares * losses(U + size * step / np.linalg.norm(step))[1]).sum(axis=0)
-            # between two dents it sags
+            # between two local minima the objective is concave
             bend = (size * width) ** 2 * shares.sum(axis=0) if kernel == "laplace" else 0.0
             assert (there >= least * (1 - 1e-9) - 1e-12 - bend).all(), (size, step, there - least)
 
@@ -170,7 +168,7 @@ def test_no_nearby_angle_is_better_in_the_metric_of_a_shape(seed):
 
 @given(seed=seeds)
 @settings(max_examples=8)
-def test_no_nearby_shared_point_and_no_other_shares_are_better(seed):
+def test_no_nearby_shared_point_and_no_other_kernel_weights_are_better(seed):
     X, w = table(seed)
     alphas = (0.1, 0.25)
     power = 2.5
@@ -205,7 +203,7 @@ def test_no_nearby_shared_point_and_no_other_shares_are_better(seed):
             assert (shares + np.array([side, -side])) ** power @ losses(U) >= least * (1 - 1e-9)
 
 
-# edges
+# Edge cases
 
 
 NATIVE = [f"{rule} {kernel}" for rule in RULES for kernel in NATIVE_KERNELS] + [
@@ -216,32 +214,32 @@ PLACED = [
     *((name, "native") for name in METHODS if name in NATIVE),
 ]
 ROWS = table(0)[0]
-SPOILT = np.where(np.arange(100).reshape(50, 2) == 7, 1e140, ROWS)
-EDGES = {  # a table, and parameters
-    "one row many times": (np.ones((12, 2)), {}),
-    "two rows many times": (np.tile([[0.0, 1.0], [1.0, 3.0]], (6, 1)), {}),
-    "a constant column": (np.column_stack([ROWS[:, 0], np.full(50, 7.0)]), {}),
-    "a column": (ROWS[:, :1], {}),
+WITH_HUGE_CELL = np.where(np.arange(100).reshape(50, 2) == 7, 1e140, ROWS)
+EDGES = {  # name: (table, parameters)
+    "identical rows": (np.ones((12, 2)), {}),
+    "two distinct rows": (np.tile([[0.0, 1.0], [1.0, 3.0]], (6, 1)), {}),
+    "constant column": (np.column_stack([ROWS[:, 0], np.full(50, 7.0)]), {}),
+    "one column": (ROWS[:, :1], {}),
     "as many clusters as rows": (ROWS[:K], {}),
     "huge": (ROWS * 1e149, {}),
-    "huge, bare": (ROWS * 1e149, {"scale": None}),
+    "huge, no scale": (ROWS * 1e149, {"scale": None}),
     "tiny": (ROWS * 1e-150, {}),
-    "tiny, bare": (ROWS * 1e-150, {"scale": None}),
+    "tiny, no scale": (ROWS * 1e-150, {"scale": None}),
     "subnormal": (ROWS * 1e-310, {}),
-    "a huge cell": (SPOILT, {}),
-    "a huge cell in range": (SPOILT, {"scale": "range"}),
+    "one huge cell": (WITH_HUGE_CELL, {}),
+    "one huge cell, range scale": (WITH_HUGE_CELL, {"scale": "range"}),
     "far from zero": (ROWS + 1e9, {}),
     "flat": (ROWS, {"gamma": 1e-12}),
     "steep": (ROWS, {"gamma": 1e12}),
-    "flat, bare": (ROWS, {"gamma": 1e-12, "scale": None}),
-    "steep, bare": (ROWS, {"gamma": 1e12, "scale": None}),
-    "steeper, bare": (ROWS, {"gamma": 1e300, "scale": None}),
+    "flat, no scale": (ROWS, {"gamma": 1e-12, "scale": None}),
+    "steep, no scale": (ROWS, {"gamma": 1e12, "scale": None}),
+    "steeper, no scale": (ROWS, {"gamma": 1e300, "scale": None}),
 }
 
 
 @pytest.mark.parametrize("case", EDGES)
 @pytest.mark.parametrize(("name", "engine"), PLACED)
-def test_an_edge_case_gives_numbers_and_no_numpy_warning(name, case, engine):
+def test_an_edge_case_gives_finite_numbers_without_numpy_warnings(name, case, engine):
     X, own = EDGES[case]
     if "gamma" in own and "gamma" not in METHODS[name]().get_params():
         own = {key: value for key, value in own.items() if key != "gamma"}
@@ -270,7 +268,7 @@ def test_an_edge_case_gives_numbers_and_no_numpy_warning(name, case, engine):
 
 @pytest.mark.parametrize("kernel", POINTS)
 @pytest.mark.parametrize("rule", ["map", "gas"])
-def test_a_reach_near_zero_is_reach_zero(rule, kernel):
+def test_a_reach_near_zero_equals_reach_zero(rule, kernel):
     method = RULES[rule].func
     own = {"kernel": kernel, "scale": "range", "stages": 1, "init": ROWS[:K]}
     first = RULES[rule].args[0]
@@ -285,7 +283,7 @@ def test_a_reach_near_zero_is_reach_zero(rule, kernel):
 
 
 @pytest.mark.parametrize("kernel", POINTS)
-def test_the_largest_exponents_leave_numbers(kernel):
+def test_the_largest_exponents_give_finite_numbers(kernel):
     fuzzy = FuzzyCMeans(K, kernel=kernel, fuzziness=100.0, init=ROWS[:K] + 0.3).fit(ROWS)
     assert fuzzy.inertia_ > 0
     assert_allclose(np.median(fuzzy.memberships_, axis=0), 1 / K, atol=0.05)
@@ -298,8 +296,8 @@ def test_the_largest_exponents_leave_numbers(kernel):
 
 @pytest.mark.parametrize("engine", ["native", "reference"])
 @pytest.mark.parametrize("kernel", ["euler", "rbf"])
-def test_where_no_cluster_has_weight_all_stay(kernel, engine):
-    """(1/k)^m is no number any more: no centroid has a row, and none can be far from the others."""
+def test_clusters_without_weight_keep_their_centroids(kernel, engine):
+    """(1/k)^m underflows: no centroid has any weight, and none is far from the others."""
     X = np.random.default_rng(0).normal(size=(1800, 1))
     own = {"alpha" if kernel == "euler" else "gamma": 1e-3}
     model = FuzzyCMeans(

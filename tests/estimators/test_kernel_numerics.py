@@ -1,4 +1,4 @@
-"""Where the kernel estimators could lose digits: far from zero, in other units, in a second fit."""
+"""Precision of the kernel estimators: data far from zero, units, repeated fits, memory."""
 
 import subprocess
 import sys
@@ -26,8 +26,8 @@ PAIR = np.random.default_rng(0).normal(size=(80, 2)) * [0.3, 0.1] + np.repeat(
 )
 
 
-def test_shapes_do_not_depend_on_where_zero_is():
-    """To the rounding of the table itself, which keeps eight digits."""
+def test_shapes_do_not_depend_on_the_origin():
+    """Shapes agree up to the rounding of the table itself, which keeps eight digits."""
     near, far = (
         MahalanobisFuzzyCMeans(
             2, kernel="linear", scale=None, tol=0.0, init=PAIR[[0, -1]] + zero
@@ -40,7 +40,7 @@ def test_shapes_do_not_depend_on_where_zero_is():
 
 @pytest.mark.parametrize(("kernel", "degree"), [("rbf", 2), ("laplace", 1), ("laplace-l2", 1)])
 @pytest.mark.parametrize("exponent", [-400, -20, 20, 40, 400])
-def test_the_width_nobody_named_follows_the_units(kernel, degree, exponent):
+def test_the_default_width_follows_the_units(kernel, degree, exponent):
     plain, other = (
         KernelKMeans(3, kernel=kernel, scale=None, random_state=0).fit(PAIR * unit)
         for unit in (1.0, 2.0**exponent)
@@ -48,7 +48,7 @@ def test_the_width_nobody_named_follows_the_units(kernel, degree, exponent):
     assert other.gamma_ == plain.gamma_ * 2.0 ** (-exponent * degree)
 
 
-def test_a_second_fit_leaves_nothing_of_the_first():
+def test_a_second_fit_replaces_all_attributes():
     model = KernelKMeans(2, kernel="rbf", random_state=0).fit(PAIR)
     for change in (
         {"kernel": "euler"},
@@ -74,8 +74,8 @@ def test_an_outlier_in_the_first_row_does_not_change_weights_of_kernels():
 
 @pytest.mark.parametrize("kernels", [(2.0, 3.0), (1.5, 2.5), (0.5, 1.25), (0.05, 4.0)])
 @pytest.mark.parametrize("scale", [None, "range", "robust"])
-def test_a_shared_pre_image_is_the_best_of_a_fine_line(kernels, scale):
-    """Also where all kernels turn more than once over the table: u and u + 2/alpha then differ."""
+def test_a_shared_pre_image_is_the_best_point_of_a_fine_grid(kernels, scale):
+    """Also if all kernels turn more than once over the table: u and u + 2/alpha then differ."""
     X = np.random.default_rng(0).normal(0, 0.05, (80, 2)) + np.repeat([[-0.8], [0.8]], 40, axis=0)
     model = MultipleKernelKMeans(
         2, kernels=kernels, shared=True, scale=scale, init=X[[3, -3]], tol=0
@@ -95,7 +95,7 @@ def test_a_shared_pre_image_is_the_best_of_a_fine_line(kernels, scale):
 
 
 @pytest.mark.parametrize("kernel", WIDTH_KERNELS)
-def test_kernel_values_that_are_kept_are_kept_once(kernel, monkeypatch):
+def test_cached_kernel_values_are_stored_once(kernel, monkeypatch):
     for module in (gram, combination):
         monkeypatch.setattr(module, "BLOCK_VALUES", 1 << 16)
     X = np.tile(PAIR, (20, 1))
@@ -109,7 +109,7 @@ def test_kernel_values_that_are_kept_are_kept_once(kernel, monkeypatch):
     assert peak < 1.5 * 8 * len(X) ** 2
 
 
-def test_a_prediction_by_means_keeps_no_kernel_values(monkeypatch):
+def test_a_prediction_by_means_stores_no_kernel_values(monkeypatch):
     for module in (gram, combination):
         monkeypatch.setattr(module, "BLOCK_VALUES", 1 << 16)
     model = KernelKMeans(2, kernel="rbf", centroids="mean", random_state=0).fit(
@@ -128,7 +128,7 @@ def test_a_prediction_by_means_keeps_no_kernel_values(monkeypatch):
 )
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("engine", ["native", "reference"])
-def test_weights_whose_sums_overflow_give_the_centroids_of_small_ones(model, engine):
+def test_weights_whose_sum_overflows_give_the_same_centroids_as_small_ones(model, engine):
     w = np.random.default_rng(0).integers(1, 5, len(PAIR)) * 1.0
     model = clone(model).set_params(engine=engine, random_state=0)
     one, two = (clone(model).fit(PAIR, sample_weight=v) for v in (w, w * 2.0**1020))
@@ -138,7 +138,7 @@ def test_weights_whose_sums_overflow_give_the_centroids_of_small_ones(model, eng
 
 @pytest.mark.filterwarnings("error::RuntimeWarning")
 @pytest.mark.parametrize("engine", ["native", "reference"])
-def test_the_least_positive_reach_is_reach_zero(engine):
+def test_the_smallest_positive_reach_equals_reach_zero(engine):
     least, none = (
         NeuralGas(3, reach=reach, stages=1, engine=engine, random_state=0).fit(PAIR)
         for reach in (5e-324, 0)
@@ -157,7 +157,7 @@ def test_rows_at_the_origin_do_not_deviate():
 
 
 @pytest.mark.parametrize("engine", ["native", "reference"])
-def test_an_objective_that_overflows_is_infinite_and_the_labels_are_right(engine):
+def test_labels_are_correct_if_the_objective_overflows(engine):
     model = KernelKMeans(2, kernel="linear", scale=None, engine=engine, init=PAIR[[0, -1]] * 1e149)
     model.fit(PAIR * 1e149, sample_weight=np.full(len(PAIR), 1e20))
     assert model.inertia_ == np.inf
@@ -166,8 +166,8 @@ def test_an_objective_that_overflows_is_infinite_and_the_labels_are_right(engine
 
 @pytest.mark.parametrize("kernel", WIDTH_KERNELS)
 @pytest.mark.parametrize("kinds", [2, 3, 5, 8])
-def test_rows_in_periodic_order_are_all_sampled(kernel, kinds):
-    """As many rows as make a sample of every so many see one kind only."""
+def test_samples_of_rows_in_periodic_order_contain_all_kinds(kernel, kinds):
+    """A sample at equal steps, one step per period, would contain a single kind of row."""
     middles = 3.0 * np.arange(kinds)
     X = np.random.default_rng(0).normal(0, 0.05, (16_000 * kinds, 1)) + np.resize(
         middles, (16_000 * kinds, 1)
@@ -176,26 +176,26 @@ def test_rows_in_periodic_order_are_all_sampled(kernel, kinds):
     assert_allclose(np.sort(model.cluster_centers_[:, 0]), middles, atol=0.01)
 
 
-def sample_rows(w, most):
-    """Numbers of the rows of a sample, and their weights there."""
-    sample = MemoryTable(np.arange(len(w))[:, None], w).sample(most, 0)
+def sample_rows(w, max_rows):
+    """Return the numbers of the rows in a sample, and their weights in it."""
+    sample = MemoryTable(np.arange(len(w))[:, None], w).sample(max_rows, 0)
     return sample.X[:, 0], sample.weights
 
 
-def test_a_sample_stands_for_the_weight():
+def test_a_sample_represents_the_weights():
     w = np.random.default_rng(0).uniform(size=5000) * (np.arange(5000) % 3 > 0)
     w[1234] = 500.0
-    for most in (100, 3000):
-        at, weights = sample_rows(w, most)
-        assert weights.sum() == most
-        assert len(at) == len(np.unique(at)) <= most
+    for max_rows in (100, 3000):
+        at, weights = sample_rows(w, max_rows)
+        assert weights.sum() == max_rows
+        assert len(at) == len(np.unique(at)) <= max_rows
         assert (w[at] > 0).all()
         near = np.array(
             [weights[at < end].sum() / weights.sum() for end in (1234, 1235, 2000, 4000)]
         )
         share = np.array([w[:end].sum() / w.sum() for end in (1234, 1235, 2000, 4000)])
-        # of independent draws
-        assert (np.abs(near - share) <= 3 * np.sqrt(share * (1 - share) / most)).all()
+        # variance of independent draws
+        assert (np.abs(near - share) <= 3 * np.sqrt(share * (1 - share) / max_rows)).all()
     at, weights = sample_rows(w, 5000)
     assert_array_equal(at, np.flatnonzero(w))
     assert_array_equal(weights, w[at])
@@ -216,8 +216,8 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss has other units elsewhere")
-def test_a_prediction_keeps_no_shares():
-    """Of 200 000 rows and 100 clusters they would be 160 MB; the rows themselves are 3 MB."""
+def test_a_prediction_stores_no_memberships():
+    """The memberships of 200 000 rows in 100 clusters would take 160 MB; the rows take 3 MB."""
     printed = subprocess.run(
         [sys.executable, "-c", PREDICTS], capture_output=True, text=True, check=True
     ).stdout
@@ -227,7 +227,7 @@ def test_a_prediction_keeps_no_shares():
 @pytest.mark.parametrize(
     "make", [FuzzyCMeans, NeuralGas, lambda k, **own: SelfOrganizingMap((1, k), **own)]
 )
-def test_soft_rules_take_more_columns_than_64_bits_hold(make):
+def test_soft_rules_support_wide_tables_whose_distances_exceed_64_bits(make):
     wide = np.random.default_rng(1).normal(size=(6, 33_000))
     model = make(2, init=wide[:2], max_iter=2).fit(wide)
     assert_array_equal(model.predict(wide), model.labels_)

@@ -1,6 +1,4 @@
-"""The kernel estimators, pass by pass, against plain loops, a public package and the methods they
-tend to.
-"""
+"""The kernel estimators compared with plain loops, a public package and their limits."""
 
 import json
 from functools import partial
@@ -31,11 +29,11 @@ REACH = 0.8
 POWER = 2.5
 PRIOR = 0.2
 ALPHAS = (0.05, 0.1, 0.2)
-# of a map of K nodes in a row
+# grid distances of a map with K nodes in a row
 LINE = np.exp(-(np.subtract.outer(np.arange(K), np.arange(K)) ** 2) / (2 * REACH**2))
 LINE /= LINE.sum(axis=1, keepdims=True)  # h
 GRID = 1e-6  # Euler features are rounded to 2^-23, their angles to about 1e-7
-ROUNDING = 1e-9  # of sums in another order
+ROUNDING = 1e-9  # effect of the order of summation
 
 engines = pytest.mark.parametrize("engine", ["reference", "native"])
 kinds = pytest.mark.parametrize("kind", ["plain", "weights", "gaps", "weights and gaps"])
@@ -43,8 +41,8 @@ kernels = pytest.mark.parametrize("kernel", WIDTHS)
 
 
 def example(kind, n=60, d=2):
-    """Rows round K centres, starting points that are no rows, weights or None; the first K rows
-    have no gaps.
+    """Return rows around K centers, starting points that are not rows, and weights or None; the
+    first K rows have no missing cells.
     """
     rng = np.random.default_rng(7)
     X = rng.uniform(0, 5, (K, d))[np.arange(n) % K] + 1.3 * rng.standard_normal((n, d))
@@ -83,8 +81,8 @@ rules = pytest.mark.parametrize("rule", RULES)
 
 
 def assert_passes(model, records, X, rtol):
-    """The objectives of all passes and the labels of the last; returns the oracle's last record of
-    as many.
+    """Compare the objectives of all passes and the last labels; return the oracle's record of that
+    pass.
     """
     inertias = model.history_["inertia"]
     assert len(inertias) > 1
@@ -100,7 +98,7 @@ def assert_passes(model, records, X, rtol):
 @pytest.mark.parametrize(
     ("kernel", "engine"), [(kernel, engine) for kernel in WIDTHS for engine in engines_of(kernel)]
 )
-def test_rectified_passes_are_those_of_the_loops(kernel, rule, kind, engine):
+def test_rectified_passes_match_plain_loops(kernel, rule, kind, engine):
     (X, start, w) = example(kind)
     (method, shares) = RULES[rule]
     records = kernel_oracle.rectified_passes(
@@ -121,15 +119,15 @@ def square(X, kernel):
     return kernel_oracle.MATRICES[kernel](X, X, WIDTHS[kernel])
 
 
-# of shared cells alone the matrix is no kernel any more
+# no missing cells: the matrix would not be positive definite
 @pytest.mark.parametrize("kind", ["plain", "weights"])
 @rules
 @kernels
-def test_mean_passes_are_those_of_the_loops_over_the_kernel_matrix(kernel, rule, kind):
+def test_passes_with_means_match_plain_loops_over_the_kernel_matrix(kernel, rule, kind):
     (X, _, w) = example(kind)
     (method, shares) = RULES[rule]
     gram = square(X, kernel)
-    at = np.arange(K) if w is None else np.flatnonzero(w)[:K]  # a row of weight 0 is no start
+    at = np.arange(K) if w is None else np.flatnonzero(w)[:K]  # a row of weight 0 cannot be a start
     records = kernel_oracle.mean_passes(gram, np.eye(len(X))[at], shares, PASSES + 1, w)
     model = method(**width(kernel), **COMMON, centroids="mean", init=X[at], max_iter=PASSES).fit(
         X, sample_weight=w
@@ -144,7 +142,7 @@ def test_mean_passes_are_those_of_the_loops_over_the_kernel_matrix(kernel, rule,
 
 @pytest.mark.parametrize("memory_limit", [None, 1000])
 @kernels
-def test_kernel_k_means_ends_at_the_trace_form(kernel, memory_limit):
+def test_the_objective_of_kernel_k_means_has_the_trace_form(kernel, memory_limit):
     X, _, w = example("weights")
     model = KernelKMeans(
         K, **width(kernel), **COMMON, centroids="mean", random_state=0, memory_limit=memory_limit
@@ -159,7 +157,7 @@ def test_kernel_k_means_ends_at_the_trace_form(kernel, memory_limit):
 
 @pytest.mark.parametrize("init", ["k-means++", "random"])
 @pytest.mark.parametrize("kernel", WIDTH_KERNELS)
-def test_precomputed_values_give_the_fit_of_their_kernel(kernel, init):
+def test_a_precomputed_kernel_gives_the_fit_of_the_kernel(kernel, init):
     X, _, w = example("weights")
     common = {"init": init, "centroids": "mean", "random_state": 0}
     named = KernelKMeans(K, **width(kernel), scale=None, **common).fit(X, sample_weight=w)
@@ -176,7 +174,7 @@ def test_precomputed_values_give_the_fit_of_their_kernel(kernel, init):
 
 @pytest.mark.parametrize("points", ["separate", "shared"])
 @kinds
-def test_several_kernels_are_those_of_the_loops(points, kind):
+def test_multiple_kernels_match_plain_loops(points, kind):
     X, start, w = example(kind)
     records = multiple_kernel_oracle.multiple_euler(X, start, ALPHAS, POWER, PASSES + 1, w, points)
     model = MultipleKernelKMeans(
@@ -207,7 +205,7 @@ def test_several_kernels_are_those_of_the_loops(points, kind):
 
 @pytest.mark.parametrize("kernel", ["euler", "linear"])
 @pytest.mark.parametrize("kind", ["plain", "weights"])
-def test_shapes_are_those_of_the_loops(kernel, kind):
+def test_shapes_match_plain_loops(kernel, kind):
     X, start, w = example(kind)
     alpha = WIDTHS["euler"]
 
@@ -240,33 +238,35 @@ def test_shapes_are_those_of_the_loops(kernel, kind):
     assert_allclose(places, records[-1].centroids, atol=10 * rtol)
 
 
-# a public package
+# A public package
 
 
-PEER = json.loads((DATA / "kfcm_reference.json").read_text())
+REFERENCE = json.loads((DATA / "kfcm_reference.json").read_text())
 
 
 @engines
 @pytest.mark.parametrize(
-    "run", PEER["runs"], ids=lambda run: f"m={run['m']}, {run['passes']} passes"
+    "run", REFERENCE["runs"], ids=lambda run: f"m={run['m']}, {run['passes']} passes"
 )
-def test_fuzzy_rbf_is_the_kfcm_of_fuzzy_c_means(run, engine):
+def test_fuzzy_rbf_matches_the_kfcm_of_fuzzy_c_means(run, engine):
     model = FuzzyCMeans(
         3,
         kernel="rbf",
         fuzziness=run["m"],
         gamma=run["gamma"],
-        init=PEER["start"],
+        init=REFERENCE["start"],
         max_iter=run["passes"],
         **COMMON,
     )
-    model.set_params(engine=engine).fit(PEER["X"])
-    atol = 1e-6 if run["passes"] > 5 else 1e-10  # a run to the end stops a little earlier or later
+    model.set_params(engine=engine).fit(REFERENCE["X"])
+    atol = (
+        1e-6 if run["passes"] > 5 else 1e-10
+    )  # a run to convergence may stop a pass earlier or later
     assert_allclose(model.cluster_centers_, run["centres"], atol=atol)
     assert_allclose(model.memberships_, run["memberships"], atol=atol)
 
 
-# what they tend to
+# Limits
 
 
 @engines
@@ -285,7 +285,7 @@ def test_a_wide_rbf_is_k_means(kernel, engine):
 @engines
 @kinds
 @pytest.mark.parametrize("method", [NeuralGas, SelfOrganizingMap])
-def test_no_reach_is_rectified_euler_k_means_bit_for_bit(method, kind, engine):
+def test_reach_zero_is_rectified_euler_k_means_bit_for_bit(method, kind, engine):
     X, start, w = example(kind)
     common = COMMON | {"alpha": 0.15, "init": start, "engine": engine}
     first = (1, K) if method is SelfOrganizingMap else K
@@ -310,7 +310,7 @@ def test_fuzziness_near_one_is_rectified_euler_k_means(kind, engine):
 
 @engines
 @pytest.mark.parametrize("kind", ["plain", "weights"])
-def test_a_map_of_one_node_is_the_resultant(kind, engine):
+def test_a_map_with_one_node_is_the_mean_direction(kind, engine):
     X, _, w = example(kind)
     model = SelfOrganizingMap((1, 1), alpha=0.15, engine=engine, **COMMON).fit(X, sample_weight=w)
     S = np.average(np.exp(0.15j * np.pi * X), axis=0, weights=w)

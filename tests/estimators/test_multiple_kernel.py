@@ -1,4 +1,4 @@
-"""Weights of several kernels, at the ends of what they can be."""
+"""Kernel weights of MultipleKernelKMeans in extreme cases."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ PAIR = np.repeat([[0.0, 1.0], [1.0, 3.0]], 5, axis=0)
 @pytest.mark.parametrize(
     "kernels", [(0.1, 0.2, 0.5, 0.75, 1.0, 1.25), (0.5, ("rbf", 1.0)), (0.9,)], ids=len
 )
-def test_perfect_clusters_share_the_weight(kernels, power):
+def test_kernels_with_perfect_clusters_share_the_weight(kernels, power):
     model = MultipleKernelKMeans(2, kernels=kernels, power=power, random_state=0).fit(PAIR)
     np.testing.assert_allclose(model.kernel_weights_, 1 / len(kernels))
     assert model.inertia_ == 0
@@ -22,12 +22,12 @@ def test_perfect_clusters_share_the_weight(kernels, power):
 
 
 def parts(model):
-    """Each kernel with its unit and its centroids."""
+    """Return each kernel with its unit and its centroids."""
     return zip(model.kernel_.parts, model.kernel_.units, fitted_centroids(model).parts, strict=True)
 
 
 def own_loss(kernel, unit, C, X, labels):
-    """The loss of the rows by one kernel alone, in its unit."""
+    """Return the loss of the rows for one kernel alone, in its unit."""
     losses = kernel.loss(kernel.distance(kernel.embed(X), C)) * (kernel.loss_unit / unit)
     return losses[np.arange(len(X)), labels].sum()
 

@@ -1,6 +1,4 @@
-"""partial_fit: the first block is a pass of fit; sums that fade against plain loops; engines, cuts,
-weights, forms.
-"""
+"""partial_fit: the first block, fading sums compared with plain loops, engines, blocks, weights."""
 
 import pickle
 from itertools import pairwise
@@ -36,7 +34,7 @@ CUTS = (0, 150, 151, 400, 407, 900, 1200)
 
 
 def stream_rows(n=1200, seed=0, missing=0.05, gap=6.0):
-    """Rows of three groups in random order, with missing cells."""
+    """Return rows of three groups in random order, with missing cells."""
     random = np.random.default_rng(seed)
     X = random.normal(size=(n, D)) + gap * random.integers(0, K, (n, 1))
     X[random.random(X.shape) < missing] = np.nan
@@ -45,14 +43,14 @@ def stream_rows(n=1200, seed=0, missing=0.05, gap=6.0):
 
 
 def feed(model, X, cuts=CUTS, weights=None):
-    """The model after all blocks."""
+    """Return the model after all blocks."""
     for a, b in pairwise(cuts):
         model.partial_fit(X[a:b], sample_weight=None if weights is None else weights[a:b])
     return model
 
 
 def assert_same_stream(one, two):
-    """Equal bits in the attributes and in the sums."""
+    """Compare the bits of the attributes and of the sums."""
     assert_same_fit(one, two)
     assert (one.n_steps_, one.n_samples_seen_, one.stream_.clock) == (
         two.n_steps_,
@@ -81,7 +79,7 @@ def test_the_first_block_is_one_pass_of_fit(make, init):
 
 
 @each_exact
-def test_one_block_leaves_the_sums_of_a_pass(make):
+def test_one_block_gives_the_sums_of_a_pass(make):
     X = stream_rows(300)
     start = make(K, random_state=0).fit(X)
     kernel = start.kernel_
@@ -100,7 +98,9 @@ def test_one_block_leaves_the_sums_of_a_pass(make):
 @pytest.mark.parametrize("half_life", [None, 37, 2000])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_sums_against_plain_loops(make, half_life, weighted):
-    """Labels are those that the model predicts before each block; all else is Python's integers."""
+    """Labels are the model's predictions before each block; all sums are computed with Python
+    integers.
+    """
     X = stream_rows()
     weights = np.random.default_rng(1).integers(0, 5, len(X)) / 2 if weighted else None
     model = make(K, half_life=half_life, random_state=0, scale="global", beyond="clip")
@@ -141,8 +141,10 @@ def test_engines_and_threads_give_the_same_bits(make, weighted):
 
 @each_exact
 @pytest.mark.parametrize("half_life", [None, 37, 500])
-def test_blocks_of_any_size_leave_the_same_sums(make, half_life):
-    """Where the labels do not depend on it: groups far apart, the same first block."""
+def test_blocks_of_any_size_give_the_same_sums(make, half_life):
+    """The labels do not depend on the blocks: the groups are far apart, and the first block is the
+    same.
+    """
     X = stream_rows(gap=12.0, missing=0.0)
     whole = feed(make(K, half_life=half_life, random_state=0), X, (0, 150, 1200))
     for cuts in (CUTS, (0, 150, *range(151, 1201))):
@@ -154,7 +156,7 @@ def test_blocks_of_any_size_leave_the_same_sums(make, half_life):
 
 @each_exact
 @pytest.mark.parametrize("half_life", [None, 37])
-def test_weight_two_is_the_row_twice(make, half_life):
+def test_a_row_of_weight_two_equals_two_rows(make, half_life):
     X = stream_rows(300)
     times = np.random.default_rng(2).integers(1, 4, len(X))
     repeated = np.repeat(X, times, axis=0)
@@ -171,7 +173,7 @@ def test_weight_two_is_the_row_twice(make, half_life):
 
 
 @each_form
-def test_forms_of_a_block(make):
+def test_blocks_of_all_table_types_give_the_same_stream(make):
     X = stream_rows(missing=0)
     names = [f"c{j}" for j in range(D)]
     whole = feed(make(K, half_life=300, random_state=0), X)
@@ -198,7 +200,7 @@ def test_forms_of_a_block(make):
 
 
 @each_form
-def test_labels_are_those_that_predict_gives(make):
+def test_labels_equal_those_of_predict(make):
     X = stream_rows()
     model = feed(make(K, half_life=200, random_state=0), X)
     assert_array_equal(model.labels_, model.predict(X[900:]))
@@ -207,7 +209,7 @@ def test_labels_are_those_that_predict_gives(make):
 
 
 @pytest.mark.parametrize("name", REAL)
-def test_engines_agree_where_numbers_are_real(name):
+def test_engines_agree_up_to_rounding_for_real_numbers(name):
     X = stream_rows()
     one, two = (
         feed(REAL[name](K, half_life=200, random_state=0, engine=engine), X)
@@ -216,8 +218,10 @@ def test_engines_agree_where_numbers_are_real(name):
     assert_allclose(one.cluster_centers_, two.cluster_centers_, rtol=1e-7)
 
 
-def test_linear_sums_are_means_that_fade():
-    """With a half-life the centre of one cluster is the mean of its rows by 2^(-age/half-life)."""
+def test_linear_centers_are_fading_means():
+    """With a half-life, the center of one cluster is the mean of its rows weighted by 2^(-age/half-
+    life).
+    """
     X = stream_rows(1000, missing=0)
     model = feed(KernelKMeans(1, kernel="linear", half_life=100, scale=None), X, range(0, 1001, 50))
     w = 2.0 ** (np.arange(1000) / 100)
@@ -226,7 +230,7 @@ def test_linear_sums_are_means_that_fade():
     assert_allclose(all_alike.cluster_centers_[0], X.mean(axis=0), rtol=1e-12)
 
 
-def test_saved_pickled_and_cloned(tmp_path):
+def test_saved_pickled_and_cloned_models(tmp_path):
     X = stream_rows()
     model = feed(RectifiedEulerKMeans(K, half_life=200, random_state=0), X[:900], CUTS[:-1])
     save(model, tmp_path / "model.safetensors")
@@ -236,20 +240,20 @@ def test_saved_pickled_and_cloned(tmp_path):
     copy = pickle.loads(pickle.dumps(model))
     assert_same_stream(copy.partial_fit(X[900:]), model.partial_fit(X[900:]))
     assert not hasattr(clone(model), "stream_")
-    loaded.partial_fit(X[900:])  # by the centroids of the file, which have no weight
+    loaded.partial_fit(X[900:])  # starts from the centroids of the file, which have no weight
     assert_allclose(
         np.sort(loaded.cluster_centers_, axis=0), np.sort(model.cluster_centers_, axis=0), atol=0.5
     )
 
 
-def test_fit_begins_anew():
+def test_fit_discards_the_stream():
     X = stream_rows()
     model = feed(RectifiedEulerKMeans(K, random_state=0), X).fit(X)
     assert_same_fit(model, RectifiedEulerKMeans(K, random_state=0).fit(X))
     assert not hasattr(model, "stream_")
 
 
-def test_a_cluster_without_rows_stays():
+def test_a_cluster_without_rows_keeps_its_centroid():
     X = stream_rows(missing=0)
     model = RectifiedEulerKMeans(K, random_state=0).fit(X)
     before = model.cluster_centers_
@@ -259,8 +263,8 @@ def test_a_cluster_without_rows_stays():
 
 
 @pytest.mark.parametrize("kernel", sorted(set(KERNELS) - {"euler", "linear", "rbf", "laplace-l2"}))
-def test_kernels_whose_sums_do_not_add_are_refused(kernel):
-    with pytest.raises(ValueError, match="sums that add up") as caught:
+def test_kernels_without_additive_sums_raise(kernel):
+    with pytest.raises(ValueError, match="requires additive sums") as caught:
         KernelKMeans(
             2, kernel=kernel, centroids="mean" if kernel == "precomputed" else "rectified"
         ).partial_fit(np.eye(5))
@@ -273,11 +277,11 @@ def test_kernels_whose_sums_do_not_add_are_refused(kernel):
         ({}, stream_rows(2), "n_clusters=3 needs at least 3 rows"),
         ({"half_life": 0}, stream_rows(9), "half_life"),
         ({"half_life": "ten"}, stream_rows(9), "half_life"),
-        ({}, lambda: iter([stream_rows(9)]), "partial_fit takes one block in memory"),
+        ({}, lambda: iter([stream_rows(9)]), "partial_fit requires a block in memory"),
     ],
     ids=["few", "zero", "text", "iterator"],
 )
-def test_first_blocks_that_are_refused(change, X, words):
+def test_invalid_first_blocks_raise(change, X, words):
     with pytest.raises(ValueError, match=words) as caught:
         RectifiedEulerKMeans(K, **change).partial_fit(X)
     assert_one_sentence_with_a_way_out(caught.value)
@@ -285,13 +289,13 @@ def test_first_blocks_that_are_refused(change, X, words):
 
 @each_exact
 @pytest.mark.parametrize("weight", [1.0, 3.0, 64.0])
-def test_rows_of_many_half_lives_leave_the_same_sums_in_any_blocks(make, weight):
+def test_rows_of_many_half_lives_give_the_same_sums_in_any_blocks(make, weight):
     X = stream_rows(40, gap=12.0, missing=0.0)
     start = make(K, half_life=1, random_state=0).fit(X)
     ends = {}
     for cuts in ((0, 40), (0, 1, 7, 40)):
         model = pickle.loads(pickle.dumps(start))
-        model.partial_fit(X[:2], sample_weight=np.full(2, 64.0))  # the same beginning
+        model.partial_fit(X[:2], sample_weight=np.full(2, 64.0))  # the same first block
         for a, b in pairwise(cuts):
             model.partial_fit(X[a:b], sample_weight=np.full(b - a, weight))
         ends[cuts] = model
@@ -299,7 +303,7 @@ def test_rows_of_many_half_lives_leave_the_same_sums_in_any_blocks(make, weight)
 
 
 @pytest.mark.parametrize("weight", [1.0, 1e5])
-def test_a_half_life_too_short_for_its_rows_is_refused(weight):
+def test_a_half_life_too_short_for_its_rows_raises(weight):
     X = stream_rows(500, missing=0)
     for model, weights in (
         (RectifiedEulerKMeans(K, half_life=1e-3 * weight), np.full(500, weight)),
@@ -315,7 +319,7 @@ def test_a_half_life_too_short_for_its_rows_is_refused(weight):
         RectifiedEulerKMeans(K, half_life=1e-3).partial_fit(X)
 
 
-def test_later_blocks_that_are_refused():
+def test_invalid_later_blocks_raise_and_change_nothing():
     X = pd.DataFrame(stream_rows(), columns=list("abcd"))
     model = RectifiedEulerKMeans(K, random_state=0).partial_fit(X)
     before = pickle.dumps(vars(model))
@@ -325,22 +329,22 @@ def test_later_blocks_that_are_refused():
         model.partial_fit(X.to_numpy()[:, :3])
     with pytest.raises(ValueError, match="at most 64"):
         model.partial_fit(X, sample_weight=np.full(len(X), 65.0))
-    with pytest.raises(ValueError, match="goes on with the 3 clusters"):
+    with pytest.raises(ValueError, match="differs from the 3 clusters"):
         model.set_params(n_clusters=4).partial_fit(X)
     model.set_params(n_clusters=3)
-    assert pickle.dumps(vars(model)) == before  # a block that is refused changes nothing
+    assert pickle.dumps(vars(model)) == before  # an invalid block changes nothing
 
 
 @each_form
 @pytest.mark.parametrize("first", [0, 980], ids=["integers", "subnormal"])
-def test_a_column_that_is_missing_from_later_blocks_keeps_its_centre(make, first):
-    """Integer sums lose their last bits after 60 to 100 half-lives, real ones from 1022 on."""
+def test_a_column_missing_in_later_blocks_keeps_its_center(make, first):
+    """Integer sums lose their last bits after 60 to 100 half-lives, real sums after 1022."""
     random = np.random.default_rng(0)
     rows = random.normal([0.0, 5.0], size=(400, 2))
     model = make(1, half_life=10, random_state=0).partial_fit(rows)
     later = np.c_[random.normal(size=10 * (first + 120)), np.full(10 * (first + 120), np.nan)]
-    centre = model.centroids_[0, 1]
+    center = model.centroids_[0, 1]
     for block in np.split(later, range(10 * first, len(later), 20)):
         if len(block):
             model.partial_fit(block)
-        assert abs(model.centroids_[0, 1] - centre) <= 2.0**-22
+        assert abs(model.centroids_[0, 1] - center) <= 2.0**-22

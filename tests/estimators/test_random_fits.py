@@ -1,6 +1,4 @@
-"""200 random fits against the numbers stored of them: hard Euler fits to the bit, the others to
-rounding.
-"""
+"""200 random fits compared with stored results: hard Euler fits bit by bit, others to rounding."""
 
 from functools import partial
 
@@ -13,12 +11,11 @@ from support.random_fits import COUNT, HARD_EULER, KINDS, STORED, fitted_numbers
 
 COUNTED = ("labels", "n_iter")
 ROUNDING = 1e-12
-# Inverses of covariances, again and again: OpenBLAS for SkylakeX, for Haswell and for Zen differ by
-# 8e-12 in one fit.
+# Covariances are inverted in every pass: OpenBLAS for SkylakeX, Haswell and Zen differ by 8e-12.
 ROUNDING_OF_INVERSES = 1e-10
-# Laplace weights 1/|x - v| in one column: one unit in the last place of the table moves these
-# centres by 5e-5. Between processors with and without AVX-512, whose NumPy rounds exp otherwise,
-# they differ by 9e-12.
+# Laplace weights 1/|x - v| in one column: a change of the table by one unit in the last place moves
+# these centers by 5e-5. They differ by 9e-12 between CPUs with and without AVX-512, on which NumPy
+# rounds exp differently.
 ILL_CONDITIONED = {57}
 ROUNDING_OF_ILL_CONDITIONED = 1e-10
 
@@ -30,7 +27,7 @@ def stored_arrays():
 
 
 def numbers_of(stored_arrays, number):
-    """The stored numbers of one fit by name."""
+    """Return the stored numbers of one fit by name."""
     start = f"{number}."
     return {
         key.removeprefix(start): values
@@ -44,7 +41,7 @@ def kind_of(number):
 
 
 def compare_bits(name, found, expected):
-    if name == "distances":  # roots, which not every engine has to round alike
+    if name == "distances":  # engines may round square roots differently
         assert_allclose(found, expected, rtol=1e-15, atol=1e-15)
     else:
         assert_array_equal(found, expected, err_msg=name)
@@ -53,7 +50,7 @@ def compare_bits(name, found, expected):
 def compare_to_rounding(name, found, expected, rounding=ROUNDING):
     if name in COUNTED:
         assert_array_equal(found, expected, err_msg=name)
-    elif name == "distances":  # a root near zero amplifies rounding
+    elif name == "distances":  # the square root amplifies rounding errors near zero
         assert_allclose(found**2, expected**2, rtol=rounding, atol=rounding, err_msg=name)
     else:
         assert_allclose(found, expected, rtol=rounding, atol=rounding, err_msg=name)
@@ -62,7 +59,7 @@ def compare_to_rounding(name, found, expected, rounding=ROUNDING):
 @pytest.mark.parametrize(
     "number", range(COUNT), ids=lambda number: f"{number}-{kind_of(number).__name__}"
 )
-def test_a_drawn_fit_gives_the_stored_numbers(stored_arrays, number):
+def test_a_random_fit_gives_the_stored_numbers(stored_arrays, number):
     found = fitted_numbers(number)
     expected = numbers_of(stored_arrays, number)
     assert found.keys() == expected.keys()

@@ -1,6 +1,4 @@
-"""Small edges of the estimators: parameters changed after a fit, where warnings point, the demo's
-table.
-"""
+"""Parameters changed after a fit, the lines that warnings point to, and the output of the demo."""
 
 import inspect
 import runpy
@@ -45,8 +43,8 @@ BAD_VALUES = {
 
 @pytest.mark.parametrize("method", ["predict", "transform", "score", "score_samples"])
 @pytest.mark.parametrize("name", MODELS)
-def test_a_bad_parameter_set_after_a_fit_is_refused_in_a_sentence(name, method):
-    """Only those that a fitted estimator still reads."""
+def test_an_invalid_parameter_set_after_a_fit_raises(name, method):
+    """Only parameters that predictions use are checked."""
     model = MODELS[name](2).fit(X)
     for parameter in BAD_VALUES.keys() & model.get_params():
         good = getattr(model, parameter)
@@ -56,11 +54,11 @@ def test_a_bad_parameter_set_after_a_fit_is_refused_in_a_sentence(name, method):
     getattr(model, method)(X)
 
 
-# where warnings point
+# Lines that warnings point to
 
 
 def warned_line(call):
-    """File and line that the only warning of a call points at."""
+    """Return the file and line that the only warning of a call points to."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         call()
@@ -79,36 +77,36 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_the_warning_of_the_slow_engine_points_at_the_line_that_asked(name, monkeypatch):
+def test_the_warning_of_the_slow_engine_points_to_the_calling_line(name, monkeypatch):
     monkeypatch.setattr(engine, "find_spec", lambda name: None)
     if name == "several kernels":
         monkeypatch.setattr(engine.Native, "unsupported", lambda self, stages, table: "")
     assert warned_line(CALLS[name]) == (__file__, inspect.getsourcelines(CALLS[name])[1])
 
 
-def test_the_warning_of_a_prediction_points_at_its_line(monkeypatch):
+def test_the_warning_of_a_prediction_points_to_its_line(monkeypatch):
     model = RectifiedEulerKMeans(2, random_state=0).fit(X)
     monkeypatch.setattr(engine, "find_spec", lambda name: None)
 
-    def ask():
+    def call():
         model.predict(X)
 
-    assert warned_line(ask) == (__file__, inspect.getsourcelines(ask)[1] + 1)
+    assert warned_line(call) == (__file__, inspect.getsourcelines(call)[1] + 1)
 
 
-def test_the_warnings_of_a_fit_point_at_its_line():
+def test_the_warnings_of_a_fit_point_to_its_line():
     same = np.zeros((5, 1))
 
-    def ask():
+    def call():
         RectifiedEulerKMeans(3).fit(same)
 
-    assert warned_line(ask) == (__file__, inspect.getsourcelines(ask)[1] + 1)
+    assert warned_line(call) == (__file__, inspect.getsourcelines(call)[1] + 1)
 
 
-# what is not done
+# Unnecessary work, and the demo
 
 
-def test_no_row_is_looked_for_where_no_cluster_is_empty():
+def test_the_farthest_row_is_not_searched_if_no_cluster_is_empty():
     C = Points(np.zeros((3, 1)))
     found = relocate_empty_clusters(None, None, C, np.ones(3))
     assert found[0] is C

@@ -1,6 +1,4 @@
-"""Self-organising maps as maps: they unfold over the data, and nodes without rows give no
-warning.
-"""
+"""Self-organizing maps unfold over the data, and nodes without rows give no warning."""
 
 import warnings
 
@@ -14,7 +12,7 @@ from rekmeans.assignment import SomNeighbourhood, node_places
 
 @pytest.mark.parametrize("grid", [(1, 1), (1, 7), (4, 5)])
 @pytest.mark.parametrize("reach", [0.2, 0.5, 3.0])
-def test_every_node_shares_out_one_row_in_all(grid, reach):
+def test_the_weights_of_every_node_sum_to_one(grid, reach):
     h = SomNeighbourhood(grid, reach).neighbourhood
     np.testing.assert_allclose(h.sum(axis=1), 1)
     for c, here in enumerate(node_places(grid)):
@@ -30,7 +28,7 @@ def test_a_map_unfolds_over_a_square(kernel, engine):
     X = np.random.default_rng(0).uniform(size=(600, 2))
     model = SelfOrganizingMap((6, 6), kernel=kernel, engine=engine, random_state=0).fit(X)
     counts = np.bincount(model.labels_, minlength=36)
-    # with unequal sums of h the rim took nearly all rows, and most nodes had none
+    # with unequal sums of h, nodes at the rim got nearly all rows
     assert counts.min() > 0
     assert counts.max() < 4 * 600 / 36
     between = cdist(model.cluster_centers_, model.cluster_centers_)
@@ -45,16 +43,16 @@ def test_nodes_without_rows_give_no_warning():
         assert len(np.unique(SelfOrganizingMap((3, 3), scale=None).fit(X).labels_)) < 9
 
 
-def test_fuzzy_centroids_that_run_together_give_a_warning():
+def test_identical_fuzzy_centroids_give_a_warning():
     X = np.linspace(0, 1, 9)[:, None]
     with pytest.warns(
         UserWarning,
-        match=r"only 1 clusters have rows: centroids have run together at fuzziness=2\. ",
+        match=r"Only 1 of 2 clusters has rows: some centroids are identical at fuzziness=2\. ",
     ):
         FuzzyCMeans(2, fuzziness=2.0, init=[[0.5], [0.5]]).fit(X)
 
 
-def test_a_map_starts_from_given_nodes_and_without_reach_is_k_means():
+def test_a_map_with_reach_zero_is_k_means_from_the_same_start():
     X = np.random.default_rng(0).normal(size=(80, 3))
     start = X[[3, 40, 70]]
     node_map = SelfOrganizingMap((1, 3), reach=0, stages=1, init=start, tol=0).fit(X)

@@ -1,6 +1,4 @@
-"""Every start of every clusterer under every scale, with missing values and weights: sane numbers,
-or a refusal.
-"""
+"""Starts of all clusterers with all scales, missing values and weights: a valid fit or an error."""
 
 import warnings
 
@@ -14,20 +12,20 @@ from support.assertions import assert_one_sentence_with_a_way_out
 from support.clusterers import CLUSTERERS, K
 
 N = 40
-# times the last objective: what an honest start of this table never reaches (22 at most)
-FAR = 1000
+# no first objective exceeds this multiple of the last one (measured: 22 at most)
+MAX_RATIO = 1000
 SCALES = ("robust", "range", "global", None)
-DRAWN = np.random.default_rng(5)
+RNG = np.random.default_rng(5)
 # (N, 2)
-WHOLE = DRAWN.uniform(0, 3, (K, 2))[DRAWN.integers(0, K, N)] + 0.4 * DRAWN.standard_t(4, (N, 2))
-# never both cells of a row
-HOLES = np.where((np.arange(2 * N).reshape(N, 2) % 9) == 4, np.nan, WHOLE)
-WEIGHTS = DRAWN.uniform(0.5, 2, N)
-SIMILARITY = np.exp(-0.5 * ((WHOLE[:, None] - WHOLE) ** 2).sum(axis=2))  # (N, N)
-HOLED_SIMILARITY = np.where(np.eye(N)[::-1] == 1, np.nan, SIMILARITY)
-FITS = [  # has missing values, weights, max_iter
+COMPLETE = RNG.uniform(0, 3, (K, 2))[RNG.integers(0, K, N)] + 0.4 * RNG.standard_t(4, (N, 2))
+# one missing cell per row at most
+WITH_MISSING = np.where((np.arange(2 * N).reshape(N, 2) % 9) == 4, np.nan, COMPLETE)
+WEIGHTS = RNG.uniform(0.5, 2, N)
+SIMILARITY = np.exp(-0.5 * ((COMPLETE[:, None] - COMPLETE) ** 2).sum(axis=2))  # (N, N)
+SIMILARITY_WITH_MISSING = np.where(np.eye(N)[::-1] == 1, np.nan, SIMILARITY)
+FITS = [  # (has missing values, weights, max_iter)
     (False, None, 10),
-    (False, None, 1),  # so near the start that a bad one shows
+    (False, None, 1),  # one pass, so that a bad start shows
     (False, WEIGHTS, 10),
     (True, None, 10),
     (True, WEIGHTS, 10),
@@ -35,7 +33,7 @@ FITS = [  # has missing values, weights, max_iter
 
 
 def first_rows(X, n_clusters, random_state):
-    """The first rows, a constant for what they miss."""
+    """Return the first k rows, with missing cells replaced by a constant."""
     return np.nan_to_num(X[:n_clusters], nan=0.5)
 
 
@@ -45,11 +43,11 @@ STARTS = {
     "random": "random",
     "circle": "circle",
     "plane": "plane",
-    "array": first_rows(WHOLE, K, None),
+    "array": first_rows(COMPLETE, K, None),
     "callable": first_rows,
 }
 
-# What is refused; anything else has to fit.
+# Combinations that raise an error; all others must fit.
 PRECOMPUTED = {name for name in CLUSTERERS if "precomputed" in name}
 SHAPED = {name for name in CLUSTERERS if name.startswith("Mahalanobis")}
 NOT_EULER = {
@@ -58,37 +56,39 @@ NOT_EULER = {
     for word in (*KERNELS, "mixed")
     if word != "euler" and f"-{word}" in name
 }
-# kernel values know no points to put a centroid on
-REFUSED = {"KernelKMeans-precomputed-rectified"}
-NOT_ADDITIVE = {  # medians, and means by kernel values
+# kernel values between rows have no points for rectified centroids
+INVALID = {"KernelKMeans-precomputed-rectified"}
+NOT_ADDITIVE = {  # kernels with medians or with means by kernel values
     name
     for name in CLUSTERERS
     if "-laplace" in name.replace("laplace-l2-rectified", "")
     or "-mixed" in name
     or ("-rbf-mean" in name)
 }
-REFUSED_STARTS = {
+INVALID_STARTS = {
     "k-means||": NOT_ADDITIVE | PRECOMPUTED,
-    "circle": NOT_EULER,  # only Euler kernels have circles
+    "circle": NOT_EULER,  # only Euler kernels map to circles
     "plane": {name for name in CLUSTERERS if not name.startswith("SelfOrganizingMap")},
     "array": PRECOMPUTED,
     "callable": PRECOMPUTED,
 }
-REFUSED_MISSING_VALUES = SHAPED | PRECOMPUTED
+INVALID_MISSING_VALUES = SHAPED | PRECOMPUTED
 
 
-def is_refused(name, start, has_missing):
-    by_start = name in REFUSED_STARTS.get(start, ())
-    return name in REFUSED or by_start or (has_missing and name in REFUSED_MISSING_VALUES)
+def is_invalid(name, start, has_missing):
+    by_start = name in INVALID_STARTS.get(start, ())
+    return name in INVALID or by_start or (has_missing and name in INVALID_MISSING_VALUES)
 
 
 def table_of(name, has_missing):
-    complete, incomplete = (SIMILARITY, HOLED_SIMILARITY) if name in PRECOMPUTED else (WHOLE, HOLES)
+    complete, incomplete = (
+        (SIMILARITY, SIMILARITY_WITH_MISSING) if name in PRECOMPUTED else (COMPLETE, WITH_MISSING)
+    )
     return incomplete if has_missing else complete
 
 
 def fit_without_numpy_warnings(name, start, scale, X, weights, max_iter):
-    """A fit in which NumPy has nothing to complain about."""
+    """Fit, and turn NumPy's warnings into errors."""
     model = CLUSTERERS[name](
         init=STARTS[start], scale=scale, max_iter=max_iter, n_init=2, random_state=3
     )
@@ -102,7 +102,7 @@ def objectives(model):
     return model.history_["inertia" if "inertia" in model.history_ else "objective"]
 
 
-def assert_objective_never_rises(model):
+def assert_objective_never_increases(model):
     found = objectives(model)
     assert np.isfinite(found).all()
     stage = np.asarray(
@@ -110,10 +110,10 @@ def assert_objective_never_rises(model):
     )
     within = stage[1:] == stage[:-1]
     assert (np.diff(found)[within] <= 0).all(), found
-    assert found[0] <= FAR * found[-1], found
+    assert found[0] <= MAX_RATIO * found[-1], found
 
 
-def assert_answers_belong_to_the_fit(model, X, weights):
+def assert_predictions_match_the_fit(model, X, weights):
     assert_array_equal(model.predict(X), model.labels_)
     assert np.isfinite(model.inertia_)
     assert model.inertia_ >= 0
@@ -122,7 +122,7 @@ def assert_answers_belong_to_the_fit(model, X, weights):
         assert model.score(X, sample_weight=weights) == -model.inertia_
 
 
-def assert_centroids_are_sane(model, X):
+def assert_centroids_are_valid(model, X):
     assert ((model.deviation_ > -1e-6) & (model.deviation_ <= 1)).all(), model.deviation_
     assert np.isfinite(model.centroids_).all()
     if model.get_params().get("kernel") == "precomputed":
@@ -134,7 +134,7 @@ def assert_centroids_are_sane(model, X):
     assert ((U >= low - room) & (U <= high + room)).all(), U
 
 
-def assert_shares_and_shapes_are_sane(model):
+def assert_weights_and_shapes_are_valid(model):
     if hasattr(model, "kernel_weights_"):
         shares = model.kernel_weights_
         assert ((shares >= 0) & (shares <= 1)).all(), shares
@@ -152,26 +152,26 @@ def assert_shares_and_shapes_are_sane(model):
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("name", CLUSTERERS)
-def test_a_start_gives_a_sane_fit_or_is_refused(name, start, scale):
+def test_a_start_gives_a_valid_fit_or_raises(name, start, scale):
     for has_missing, weights, max_iter in FITS:
         X = table_of(name, has_missing)
-        if is_refused(name, start, has_missing):
+        if is_invalid(name, start, has_missing):
             with pytest.raises((ValueError, TypeError)) as caught:
                 fit_without_numpy_warnings(name, start, scale, X, weights, max_iter)
             assert_one_sentence_with_a_way_out(caught.value)
             continue
         model = fit_without_numpy_warnings(name, start, scale, X, weights, max_iter)
-        assert_answers_belong_to_the_fit(model, X, weights)
-        assert_objective_never_rises(model)
-        assert_centroids_are_sane(model, X)
-        assert_shares_and_shapes_are_sane(model)
+        assert_predictions_match_the_fit(model, X, weights)
+        assert_objective_never_increases(model)
+        assert_centroids_are_valid(model, X)
+        assert_weights_and_shapes_are_valid(model)
 
 
 @pytest.mark.parametrize("scale", SCALES)
 @pytest.mark.parametrize("name", [name for name in CLUSTERERS if name not in PRECOMPUTED])
 def test_a_callable_and_the_array_it_returns_give_one_fit(name, scale):
     by_call, by_array = (
-        fit_without_numpy_warnings(name, start, scale, WHOLE, WEIGHTS, 10)
+        fit_without_numpy_warnings(name, start, scale, COMPLETE, WEIGHTS, 10)
         for start in ("callable", "array")
     )
     assert_array_equal(by_call.labels_, by_array.labels_)
@@ -179,10 +179,9 @@ def test_a_callable_and_the_array_it_returns_give_one_fit(name, scale):
     assert_array_equal(objectives(by_call), objectives(by_array))
 
 
-def test_heavy_candidates_of_a_large_weighted_table_give_the_same_start_on_every_engine():
-    """The weight of a candidate, the sum over the rows nearest to it, exceeds 2^43 units:
-
-    Python integers inside.
+def test_heavy_candidates_give_the_same_start_on_every_engine():
+    """The weight of a candidate, a sum over the rows nearest to it, exceeds 2^43, so Python
+    integers are used.
     """
     random = np.random.default_rng(0)
     rows = random.normal(size=(20_000, 2)) * 0.1

@@ -1,6 +1,4 @@
-"""A row of weight w is the row w times, and a row of weight 0 is absent, for every clusterer and
-every start.
-"""
+"""In all clusterers, a row of weight w equals w rows, and rows of weight 0 are ignored."""
 
 import warnings
 from functools import partial
@@ -26,11 +24,11 @@ METHODS = CLUSTERERS | {
     for rule in RULES
 }
 PAIRWISE = "KernelKMeans-precomputed-mean"
-DRAWN = {"k-means++", "random", "circle"}
+RANDOM_STARTS = {"k-means++", "random", "circle"}
 
 
 def starts(name):
-    """The starts that a method takes, by name."""
+    """Return the starts that a method supports, by name."""
     if name == PAIRWISE:
         return ["k-means++", "random"]
     circle = ["circle"] if not {"linear", "rbf", "laplace", "mixed"} & set(name.split("-")) else []
@@ -46,28 +44,28 @@ CASES = [
 ]
 
 
-def drawn_table(seed):
-    """Rows of three groups without ties, and weights from 0 to 3."""
+def random_table(seed):
+    """Return rows of three groups without ties, and weights from 0 to 3."""
     rng = np.random.default_rng(seed)
     X = rng.uniform(0, 3, (K, 2))[rng.integers(0, K, N)] + 0.4 * rng.standard_t(4, (N, 2))
     return X, rng.integers(0, 4, N)
 
 
 def fit_of_rows(name, start, X, numbers, weights=None):
-    """The fit of the rows of these numbers, given as such or by their kernel values."""
+    """Fit the rows of these numbers, or their kernel values."""
     table = X[numbers]
     init = X[:K] + 0.01 if start == "array" else start
     if name == PAIRWISE:
         table = np.exp(-0.5 * ((table[:, None] - table) ** 2).sum(axis=2))
     model = METHODS[name](init=init, n_init=1, random_state=0)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # rows beyond the range, empty clusters
+        warnings.simplefilter("ignore")  # rows out of range, empty clusters
         return model.fit(table, sample_weight=weights)
 
 
-def assert_one_fit(one, two, numbers):
-    """The same labels and objective, and the same points, where these are not medians that rounding
-    may turn.
+def assert_same_result(one, two, numbers):
+    """Compare labels, objectives and points; medians are not compared, because rounding may change
+    them.
     """
     assert_array_equal(one.labels_, two.labels_[numbers])
     assert_allclose(one.inertia_, two.inertia_, rtol=1e-7)
@@ -79,11 +77,11 @@ def assert_one_fit(one, two, numbers):
 
 
 @pytest.mark.parametrize(("name", "start"), [case for case in CASES if case[1] != "random"])
-def test_a_whole_weight_is_the_row_so_many_times(name, start):
-    """A random start draws different rows, of which two may be the copies of one."""
-    X, times = drawn_table(11)
+def test_an_integer_weight_equals_repeated_rows(name, start):
+    """Random starts are not compared: with repeated rows they draw other rows, or one row twice."""
+    X, times = random_table(11)
     repeated = np.repeat(np.arange(N), times)
-    assert_one_fit(
+    assert_same_result(
         fit_of_rows(name, start, X, repeated),
         fit_of_rows(name, start, X, np.arange(N), times),
         repeated,
@@ -91,10 +89,10 @@ def test_a_whole_weight_is_the_row_so_many_times(name, start):
 
 
 @pytest.mark.parametrize(("name", "start"), CASES)
-def test_a_row_of_weight_zero_is_absent(name, start):
-    X, weights = drawn_table(11)
+def test_a_row_of_weight_zero_is_ignored(name, start):
+    X, weights = random_table(11)
     there = np.flatnonzero(weights)
-    assert_one_fit(
+    assert_same_result(
         fit_of_rows(name, start, X, there, weights[there]),
         fit_of_rows(name, start, X, np.arange(N), weights),
         there,
@@ -102,10 +100,8 @@ def test_a_row_of_weight_zero_is_absent(name, start):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "laplace", "laplace-l2"])
-def test_kernel_means_do_not_start_on_a_row_that_does_not_count(kernel):
-    """A given start is replaced by the nearest row of weight, not by the row of weight 0 that lies
-    on it.
-    """
+def test_kernel_means_do_not_start_on_a_row_of_weight_zero(kernel):
+    """A given start on a row of weight 0 is replaced by the nearest row with weight."""
     X = np.array([[0.0], [0.2], [1.0], [5.0], [6.0], [6.2]])
     model = KernelKMeans(
         2, kernel=kernel, centroids="mean", gamma=0.5, scale=None, init=[[5.0], [6.2]], max_iter=1
@@ -115,9 +111,9 @@ def test_kernel_means_do_not_start_on_a_row_that_does_not_count(kernel):
     assert one == pytest.approx(two, rel=1e-12)
 
 
-def test_kernel_means_do_not_start_on_a_row_that_the_scale_leaves_out():
-    """A row of which every value is beyond the range has weight 0: a centroid begins on the nearest
-    other row.
+def test_kernel_means_do_not_start_on_a_row_without_kept_values():
+    """A row with all values out of range has weight 0: its centroid starts on the nearest other
+    row.
     """
     X = np.concatenate([np.linspace(0, 1, 40), [30.0]])[:, None]
     model = KernelKMeans(2, kernel="rbf", centroids="mean", gamma=2.0, max_iter=1)

@@ -1,6 +1,4 @@
-"""Tables of few rows and very many columns: no step goes through the columns one by one in
-Python.
-"""
+"""Tables with few rows and very many columns: no step loops over the columns in Python."""
 
 import sys
 from functools import partial
@@ -21,7 +19,7 @@ from rekmeans.table import MemoryTable
 from rekmeans.table.refusals import as_rows
 from support.clusterers import CLUSTERERS
 
-WIDE = MAX_INT64_COLUMNS + 1000  # columns beyond which distances take more than 64 bits
+WIDE = MAX_INT64_COLUMNS + 1000  # number of columns at which distances need more than 64 bits
 TALL_AS_WIDE = {
     name: make
     for name, make in CLUSTERERS.items()
@@ -30,7 +28,7 @@ TALL_AS_WIDE = {
 
 
 def count_calls(call):
-    """How many Python functions `call` enters: a number of the work, not of the machine."""
+    """Return the number of Python functions that `call` calls, a machine-independent cost."""
     count = 0
 
     def profile(frame, event, argument):
@@ -46,7 +44,7 @@ def count_calls(call):
 
 
 def two_groups(d, seed=0):
-    """Three rows, of which the last two are near one another."""
+    """Return three rows, of which the last two are close to each other."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(3, d))
     X[2] = X[1] + 0.01 * rng.normal(size=d)
@@ -55,16 +53,16 @@ def two_groups(d, seed=0):
 
 @pytest.mark.parametrize("name", TALL_AS_WIDE)
 @pytest.mark.filterwarnings("ignore")
-def test_a_fit_takes_few_calls_however_many_columns(name):
-    """A single thread, so that every call is counted."""
+def test_the_number_of_calls_does_not_grow_with_the_columns(name):
+    """A single thread is used, so that all calls are counted."""
     model = TALL_AS_WIDE[name](random_state=0, n_threads=1, max_iter=3, scale="robust")
     few, many = (count_calls(partial(model.fit, two_groups(d))) for d in (50, 5000))
     assert many < few + 3000
 
 
 @pytest.mark.parametrize("method", [RectifiedEulerKMeans, EulerKMeans])
-def test_three_rows_of_a_hundred_thousand_columns_are_fitted_at_once(method):
-    """It took 12 seconds; now 0.8, of which four fifths are exact distances."""
+def test_three_rows_of_a_hundred_thousand_columns_are_fitted_fast(method):
+    """This took 12 seconds; now it takes 0.8, of which four fifths are exact distances."""
     X = two_groups(100_000)
     started = perf_counter()
     model = method(2, random_state=0).fit(X)
@@ -75,18 +73,18 @@ def test_three_rows_of_a_hundred_thousand_columns_are_fitted_at_once(method):
 @pytest.mark.parametrize(
     "options", [{}, {"kernels": (0.4, ("rbf", 1.0))}, {"kernels": (0.4, 0.9), "shared": True}]
 )
-def test_several_kernels_take_rows_whose_distances_need_long_integers(options):
+def test_multiple_kernels_support_distances_beyond_64_bits(options):
     model = MultipleKernelKMeans(2, random_state=0, max_iter=3, **options).fit(two_groups(WIDE))
     assert model.labels_[0] != model.labels_[1] == model.labels_[2]
 
 
-def test_the_map_takes_them_too():
+def test_the_map_supports_distances_beyond_64_bits():
     X = two_groups(20_000)
     assert count_calls(lambda: EulerMap().fit(X).transform(X)) < 3000
 
 
 @pytest.mark.parametrize("weights", [None, np.array([1.0, 3.0, 2.0, 1.0, 0.0, 4.0, 1.0])])
-def test_many_columns_at_a_time_have_the_scale_of_each_alone(weights):
+def test_the_scale_of_many_columns_is_that_of_each_column_alone(weights):
     rng = np.random.default_rng(1)
     X = rng.standard_cauchy((7, 400)) * 10.0 ** rng.integers(-9, 9, 400)
     X[rng.random(X.shape) < 0.3] = np.nan
@@ -104,7 +102,7 @@ def test_many_columns_at_a_time_have_the_scale_of_each_alone(weights):
         assert alone.unit[0] == together.unit[j]
 
 
-# data frames
+# Data frames
 
 
 FRAMES = {
@@ -117,25 +115,25 @@ FRAMES = {
 
 
 @pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
-def test_a_frame_of_many_columns_is_read_at_once(make):
-    """It took 60 to 100 microseconds a column."""
+def test_a_frame_of_many_columns_is_read_fast(make):
+    """This took 60 to 100 microseconds per column."""
     X = two_groups(3000)
     frame = make({f"c{j}": x for j, x in enumerate(X.T)})
     calls = count_calls(lambda: as_rows(frame))
-    # a few of the frame's own for each column; one by one they were over a hundred
+    # the frame itself makes a few calls per column; reading columns one by one took over a hundred
     assert calls < 20 * 3000
     assert_array_equal(as_rows(frame), X)
 
 
 @pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
 @pytest.mark.parametrize("text", [False, True])
-def test_integers_that_float64_rounds_are_taken_from_any_frame(make, text):
-    """Arrow refuses to cast them in its own words."""
+def test_integers_that_float64_rounds_are_read_from_any_frame(make, text):
+    """Arrow refuses to cast such integers."""
     columns = {
         "a": np.array([2**62 + 1, 5, 2**53 + 1]),
         "b": np.array([2**64 - 1, 1, 2], np.uint64),
     }
-    if text:  # then columns are taken one by one
+    if text:  # text in a column: columns are then read one by one
         with pytest.raises(ValueError, match=r"column 'c' is not: found str_?; drop or encode it"):
             as_rows(make(columns | {"c": ["x", "y", "z"]}))
     else:
@@ -148,7 +146,7 @@ def test_integers_that_float64_rounds_are_taken_from_any_frame(make, text):
     "names", list(combinations(("float", "gaps", "int", "bool", "small", "unsigned"), 2))
 )
 @pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
-def test_columns_side_by_side_are_those_taken_one_by_one(make, names):
+def test_columns_read_together_equal_those_read_one_by_one(make, names):
     cells = {
         "float": [0.1, -2.0, 1e100],
         "gaps": [1.5, None, 2.0],

@@ -314,5 +314,5 @@ def test_the_report_supports_only_the_euler_kernel():
 
 
 def test_it_has_no_shared_pre_images():
-    with pytest.raises(ValueError, match="shared=True takes Euler's only; got 'grid'"):
+    with pytest.raises(ValueError, match="shared=True supports only Euler kernels; got 'grid'"):
         MultipleKernelKMeans(K, kernels=(("grid", 1.0),), shared=True).fit(X)

@@ -109,7 +109,7 @@ def test_error_messages_name_a_new_kernel_and_what_it_does_not_support(cosine):
         KernelKMeans(K, kernel="cosine", engine="native").fit(X)
     with pytest.raises(
         ValueError,
-        match="kernel='cosine' has no points for centroids='mean': use centroids='rectified'",
+        match=r"kernel='cosine' does not support centroids='mean'\. Use centroids='rectified'",
     ):
         KernelKMeans(K, kernel="cosine", centroids="mean").fit(X)
     with pytest.raises(
@@ -160,14 +160,14 @@ def test_a_kernel_may_support_only_means(monkeypatch):
         K, kernel="mean-only", centroids="mean", scale="range", random_state=0
     ).fit(table)
     assert_array_equal(model.predict(table), model.labels_)
-    with pytest.raises(ValueError, match="use centroids='mean'"):
+    with pytest.raises(ValueError, match="Use centroids='mean'"):
         KernelKMeans(K, kernel="mean-only").fit(table)
 
 
 def test_a_kernel_with_an_unknown_parameter_raises(monkeypatch):
     monkeypatch.setitem(KERNELS, "odd", type("Odd", (Cosine,), {"parameters": ("nu",)}))
     with pytest.raises(
-        ValueError, match="kernel='odd' takes 'nu', which KernelKMeans does not have"
+        ValueError, match="kernel='odd' requires the parameter 'nu', which KernelKMeans does not"
     ):
         KernelKMeans(K, kernel="odd").fit(X)
 

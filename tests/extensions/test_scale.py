@@ -125,7 +125,7 @@ def test_a_scale_that_keeps_no_row_raises(monkeypatch):
     )
     for engine in ("native", "reference"):
         for estimator in (RectifiedEulerKMeans(K), KernelKMeans(K), FuzzyCMeans(K)):
-            with pytest.raises(ValueError, match="no row of X has a value within the far range"):
+            with pytest.raises(ValueError, match="outside the intervals of scale='far'"):
                 estimator.set_params(scale="far", engine=engine).fit(X)
 
 
@@ -149,9 +149,9 @@ def test_a_function_that_returns_an_invalid_scale_raises(monkeypatch, name):
 def test_a_scale_of_other_columns_or_of_another_type_raises(monkeypatch):
     monkeypatch.setitem(SCALES, "none", lambda summary: None)
     monkeypatch.setitem(SCALES, "narrow", lambda summary: SCALES["range"](summary).take([0]))
-    for name, got in {"none": "None", "narrow": "one of 1"}.items():
+    for name, got in {"none": "None", "narrow": "a Scale of 1"}.items():
         with pytest.raises(
-            ValueError, match=f"scale='{name}' must give a Scale of 2 columns; got {got}"
+            ValueError, match=f"scale='{name}' must return a Scale of 2 columns; got {got}"
         ):
             RectifiedEulerKMeans(K, scale=name).fit(X)
 

@@ -13,7 +13,7 @@ from support.streams import stream_rows
 
 X = stream_rows()
 
-pytestmark = pytest.mark.filterwarnings("ignore::rekmeans.scales.left_out.LeftOutWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::rekmeans.scales.left_out.IgnoredValuesWarning")
 
 
 @pytest.fixture

@@ -183,7 +183,7 @@ def test_a_period_joins_midnight(day, method, engine):
 
 def test_a_period_raises_without_the_euler_kernel(day):
     with pytest.raises(
-        ValueError, match="column 0 has a period, which only the Euler kernel can take"
+        ValueError, match="Column 0 has a period, which only the Euler kernel supports"
     ):
         KernelKMeans(3, kernel="rbf", scale="hours").fit(day[0])
 

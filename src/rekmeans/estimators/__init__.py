@@ -1,4 +1,4 @@
-"""The scikit-learn face: one file for each family of clusterers."""
+"""The estimators: scikit-learn classes, one file for each family."""
 
 from .euler import REK1, REK2, EulerKMeans, RectifiedEulerKMeans
 from .euler_map import EulerMap

@@ -1,29 +1,32 @@
-"""What estimators on scaled and mapped rows share: the parameters of the map, how fitted attributes
-are set, and warnings of cells that the scale leaves out and of clusters without rows.
+"""Shared by all estimators: the scale and the Euler map, fitted attributes, and warnings about
+ignored cells and empty clusters.
 """
 
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
-from .. import _parameters, watching
+from .. import watching
 from .._caller import caller_stacklevel
 from .._grid import Array
 from ..engines import Rows
 from ..kernels.euler import Euler
-from ..scales import BEYOND, SCALES, Scale
+from ..scales import Scale
 from ..scales.left_out import IgnoredValuesWarning, count_ignored_values, how_to_keep
 from ..table import Table
+from ._parameter_table import Interface
 from .placement import Placement
 
 
 class Mapped(watching.Callbacks, BaseEstimator):
-    """The parameters of the map, and scikit-learn's tags."""
+    """An estimator that scales the columns of a table and maps them by a kernel."""
+
+    _interface: ClassVar[Interface]
 
     alpha: float
     scale: str | None
@@ -38,24 +41,21 @@ class Mapped(watching.Callbacks, BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "kernel_")
 
-    def _check_map(self) -> None:
-        _parameters.check_real("alpha", self.alpha, above=0, most=_parameters.STEEPEST)
-        _parameters.check_one_of("scale", self.scale, SCALES)
-        _parameters.check_one_of("beyond", self.beyond, BEYOND)
+    def _check_parameters(self) -> None:
+        """Raise an error for parameters that no fit accepts."""
+        self._interface.check(self)
 
     def _euler_kernel(self, scale: Scale) -> Euler:
-        """The Euler map that the parameters give for columns of this scale."""
+        """Return the Euler kernel for columns of this scale."""
         return Euler(scale, self._beyond(), float(self.alpha))
 
     def _beyond(self) -> str:
-        """The rule for values out of range: without a scale no value is."""
+        """Return the rule for values out of range, which is "wrap" without a scale."""
         return self.beyond if self.scale else "wrap"
 
 
 def set_fitted_attributes(estimator: Any, table: Table, attributes: dict[str, Any]) -> None:
-    """Give an estimator the columns of its table and its attributes; nothing of a fit before is
-    left.
-    """
+    """Set the fitted attributes of an estimator, and delete those of an earlier fit."""
     for name in [
         name for name in vars(estimator) if name.endswith("_") and not name.startswith("_")
     ]:
@@ -63,28 +63,28 @@ def set_fitted_attributes(estimator: Any, table: Table, attributes: dict[str, An
     vars(estimator).update(table.columns | attributes)
 
 
-def refuse_uninformative_table(rows: Rows, scale: str | None) -> None:
+def check_has_informative_rows(rows: Rows, scale: str | None) -> None:
+    """Raise an error if `beyond="ignore"` would ignore every row."""
     if rows.kernel.beyond == "ignore" and not rows.has_weight():
         raise ValueError(
-            f"no row of X has a value within the {scale} range, so none would count: "
-            "use another scale, or beyond='clip'."
+            f"All values of X are outside the intervals of scale={scale!r}, so that no row would "
+            f"count. Use another scale, or beyond='clip'."
         )
 
 
 def warn_of_empty_clusters(rows: Rows, labels: Array, k: int, why: str) -> None:
+    """Warn if some clusters have no rows."""
     n_occupied = np.count_nonzero(rows.table.count_labels(labels, k))
     if n_occupied < k:
         warnings.warn(
-            f"n_clusters={k}, but only {n_occupied} clusters have rows: {why}",
+            f"Only {n_occupied} of {k} clusters {'has' if n_occupied == 1 else 'have'} rows: {why}",
             ConvergenceWarning,
             stacklevel=caller_stacklevel(),
         )
 
 
-def warn_of_what_is_left_out(placed: Placement, table: Table) -> None:
-    """Cells that the scale leaves out may be gross errors, or a small group far away: the user has
-    to know.
-    """
+def warn_of_ignored_cells(placed: Placement, table: Table) -> None:
+    """Warn if many cells are ignored: they may be gross errors, or a small group far away."""
     rows = placed.rows
     if rows.kernel.beyond != "ignore":
         return

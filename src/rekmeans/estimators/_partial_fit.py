@@ -1,6 +1,4 @@
-"""partial_fit: the sums of a block are added to those before it, which fade, and the centroids
-follow the total.
-"""
+"""partial_fit: the sums of each block are added to the fading sums of the earlier blocks."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .. import _parameters, lloyd
+from .. import lloyd
 from .._caller import caller_stacklevel
 from .._grid import Array, mean_turns
 from ..centroids import relocate_empty_clusters
@@ -24,14 +22,15 @@ from ..table import MemoryTable
 from ..table.recent_rows import RecentRows
 from ..table.refusals import refuse_table_on_device
 from ..threads import limit_threads
-from ._mapped import refuse_uninformative_table, set_fitted_attributes, warn_of_what_is_left_out
+from ._mapped import check_has_informative_rows, set_fitted_attributes, warn_of_ignored_cells
 from .base import Clusterer
 from .placement import Placement, place_fitted_table, place_table
 
-# of the cells outside the scale, beyond those that it left out when it was made, renew it
+# The scale is updated if this share of the cells, or of those of one column, is outside it, in
+# addition to the share that it ignored when it was computed.
 OUTSIDE_SHARE = 0.05
-OUTSIDE_COLUMN = 0.5  # or so many of one column
-ROWS_CHECKED = 100  # at least, of one block or several: a share of fewer says little
+OUTSIDE_COLUMN = 0.5
+ROWS_CHECKED = 100  # minimum number of rows, in one or more blocks, for a reliable share
 # largest weights at which those of integers, or of real numbers, stay
 LARGEST_EXACT = 2.0**31
 LARGEST_REAL = 0.5
@@ -39,14 +38,14 @@ LARGEST_REAL = 0.5
 
 @dataclass(frozen=True)
 class CellCounts:
-    """Cells of each column since the scale was last compared with them."""
+    """Counts of the cells of each column since the last check of the scale."""
 
     n_rows: int = 0
     observed: Array | int = 0  # (d,)
-    outside: Array | int = 0  # (d,) of these in no kept interval
+    outside: Array | int = 0  # (d,) outside all kept intervals
 
     def add(self, scale: Scale, table: MemoryTable) -> CellCounts:
-        """With the cells of a block."""
+        """Return the counts including the cells of a block."""
         observed, outside = self.observed, self.outside
         for at in table.blocks(max(1, (1 << 20) // table.n_columns)):
             X = table.dense(at)
@@ -56,7 +55,7 @@ class CellCounts:
         return CellCounts(self.n_rows + table.n_rows, observed, outside)
 
     def share_outside(self, scale: Scale) -> float:
-        """The share of cells outside the scale where these are too many, else 0."""
+        """Return the share of cells outside the scale, or 0 if they are few."""
         left_out = np.zeros(scale.n_columns) if scale.left_out is None else scale.left_out
         expected = left_out * self.observed
         too_many = np.sum(self.outside - expected) > OUTSIDE_SHARE * np.sum(self.observed)
@@ -66,7 +65,7 @@ class CellCounts:
 
 @dataclass(frozen=True)
 class Stream:
-    """What an estimator keeps between two blocks, beside its attributes."""
+    """The state of a stream between two blocks, in addition to the fitted attributes."""
 
     clock: Clock
     sums: Any = None  # None before the first block
@@ -77,39 +76,39 @@ class Stream:
 
 
 class PartialFitMixin(Clusterer):
-    """Clusterers with hard labels whose sums of blocks add up."""
+    """A clusterer with hard labels and additive sums."""
 
     half_life: float | None
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Move the centroids by one block of a stream of rows.
+        """Update the centroids with one block of a stream of rows.
 
-        The first block gives the scale and the start, as `fit` with max_iter=1; it needs n_clusters
-        rows. Each block is assigned to the centroids so far, its sums are added to those of the
-        blocks before, which fade with `half_life`, and the centroids become those of the total. A
-        cluster without rows stays where it is. On a model that `fit` or `load` gave, the scale and
-        the centroids are the model's, without any weight.
+        The first block determines the scale and the initial centroids, as in `fit` with
+        `max_iter=1`, and must have at least n_clusters rows. The rows of each block are assigned to
+        the current centroids, and their sums are added to those of the earlier blocks, which fade
+        with `half_life`. The new centroids follow from the total. A cluster without rows keeps its
+        centroid. After `fit` or `load`, the stream continues with the scale and the centroids of
+        the model, but the rows of that fit have no weight.
 
-        Where more than 5 % of the cells of a block (of 100 rows or more) lie outside the scale, it
-        is made anew of a sample of the rows so far in which older ones fade as in the sums, and the
-        centroids are mapped anew through their pre-images, with a warning. One of your own
-        (`SCALES["mine"] = lambda summary: scale`) stays as it is.
+        If more than 5 % of the values of a block (of at least 100 rows) are outside the scale, the
+        scale is computed again from a sample of the stream, in which older rows fade as well. The
+        centroids keep their pre-images, and a warning is given. User-defined scales
+        (`SCALES["mine"] = lambda summary: scale`) are not updated.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            A block in memory: NumPy array, SciPy sparse, pandas, polars or pyarrow table; NaN or
-            null where missing.
+            One block of rows in memory: a NumPy array, a SciPy sparse matrix, or a pandas, polars
+            or pyarrow table. NaN and null are missing values.
         y : None
-            Ignored.
+            Ignored. Exists for compatibility with scikit-learn.
         sample_weight : array of shape (n_samples,) or None
-            Row weights; weight 2 is the row twice.
+            Row weights. A row of weight 2 counts as two equal rows. None: all weights are 1.
 
         Returns
         -------
         self
-            `labels_`, `inertia_` and `history_` are those of this block; `n_steps_` counts blocks
-            and `n_samples_seen_` rows.
+            The updated estimator. `labels_`, `inertia_` and `history_` describe this block.
         """
         self._check_parameters()
         self._refuse_partial_fit()
@@ -117,8 +116,8 @@ class PartialFitMixin(Clusterer):
         table = self._read_table(X, sample_weight, fitting=is_first)
         if not table.is_in_memory:
             raise ValueError(
-                "partial_fit takes one block in memory, X is not: pass its blocks one by one, or "
-                "use fit."
+                "partial_fit requires a block in memory, but X is out of core or distributed. "
+                "Pass its blocks one by one, or use fit."
             )
         refuse_table_on_device(table, "partial_fit")
         with limit_threads(self.n_threads):
@@ -134,40 +133,37 @@ class PartialFitMixin(Clusterer):
                 )
             if is_first:
                 placed = place_table(self, table)
-                refuse_uninformative_table(placed.rows, self.scale)
+                check_has_informative_rows(placed.rows, self.scale)
                 C = next(self._make_starts(placed.rows, table, self._start_draws()))
             else:
                 stream, kernel, C = self._renew_scale(table, stream)
                 placed = place_fitted_table(self, kernel, table, self.engine)
             attributes = self._add_block(stream, placed, C, units, is_first)
         if is_first:
-            warn_of_what_is_left_out(placed, table)
+            warn_of_ignored_cells(placed, table)
         set_fitted_attributes(self, table, attributes)
         return self
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self.half_life is not None:
-            _parameters.check_real("half_life", self.half_life, above=0)
-
     def _refuse_partial_fit(self) -> None:
-        """Refuse kernels whose sums do not add."""
+        """Raise an error for kernels without additive sums, or if n_clusters has changed."""
         kernel = self._make_kernel(NO_COLUMNS)
         if not kernel.is_additive or kernel.statistics:
             name = kernel.name or type(kernel).__name__
             raise ValueError(
-                f"partial_fit needs sums that add up, those of the kernel {name!r} do not: use fit."
+                f"partial_fit requires additive sums, which the kernel {name!r} does not have. "
+                f"Use fit."
             )
         if hasattr(self, "deviation_") and len(self.deviation_) != self.n_clusters:
             n = len(self.deviation_)
             raise ValueError(
-                f"partial_fit goes on with the {n} clusters so far, got "
-                f"n_clusters={self.n_clusters}."
+                f"n_clusters={self.n_clusters} differs from the {n} clusters of the earlier "
+                f"blocks. Use n_clusters={n}, or call fit."
             )
 
     def _renew_scale(self, table: MemoryTable, stream: Stream) -> tuple[Stream, Any, Any]:
-        """The stream, kernel and centroids for a block: on a new scale where too much lies outside
-        the old.
+        """Return the stream, kernel and centroids for a block.
+
+        They have a new scale if too many cells are outside the old one.
         """
         kernel = self.kernel_
         C = self._fitted_centroids()
@@ -185,8 +181,11 @@ class PartialFitMixin(Clusterer):
         scale = self._find_scale(summarize_columns(engine, recent, self.n_threads))
         if scale is kernel.scale:  # a given one, whatever the rows are
             return stream, kernel, C
-        what = f"{share:.0%} of the cells of the last {cells.n_rows} rows lie outside the scale"
-        warnings.warn(f"{what}: it is made anew of recent rows.", stacklevel=caller_stacklevel())
+        warnings.warn(
+            f"{share:.0%} of the values of the last {cells.n_rows} rows are outside the scale. It "
+            f"was computed again from recent rows.",
+            stacklevel=caller_stacklevel(),
+        )
         kernel = replace(kernel, scale=scale)
         C = kernel.from_points(self.cluster_centers_)
         if stream.sums is not None:
@@ -197,8 +196,9 @@ class PartialFitMixin(Clusterer):
     def _add_block(
         self, stream: Stream, placed: Any, C: Any, units: Array, is_first: bool
     ) -> dict[str, Any]:
-        """What the block leaves on the estimator: it is assigned to C, and then to the centroids of
-        all sums.
+        """Return the fitted attributes after a block.
+
+        The rows are assigned to C, and then to the centroids that follow from the total.
         """
         model = placed.model
         table = placed.table
@@ -210,7 +210,7 @@ class PartialFitMixin(Clusterer):
         for number, piece in enumerate(stream.clock.pieces(units)):
             total = halved_sums(total) if number and total is not None else total
             if piece.weights.any():
-                # of centroids that were
+                # without the loss, which belongs to the old centroids
                 sums = replace(self._piece_sums(placed, piece, C, block_sums), loss=0)
                 total = sums if total is None else total + sums
         candidate = model.update(without_faded(total), C)
@@ -240,9 +240,7 @@ class PartialFitMixin(Clusterer):
         return self._attributes(placed, fit) | self._centers(placed, fit) | counts
 
     def _centers(self, placed: Placement, fit: Fit) -> dict[str, Any]:
-        """Pre-images where the branch of a cluster without rows in this block is that of its last
-        one.
-        """
+        """Return the pre-images; a cluster without rows in this block keeps its branch."""
         kernel = placed.model.kernel
         last = getattr(self, "cluster_centers_", None)
         if last is None or not kernel.is_periodic:
@@ -254,7 +252,7 @@ class PartialFitMixin(Clusterer):
         return {"cluster_centers_": kernel.preimage(fit.centroids, near)}
 
     def _piece_sums(self, placed: Any, piece: Piece, C: Any, block_sums: Any) -> Any:
-        """The sums of a piece of a block, by the weights that its rows count with."""
+        """Return the sums of a piece of a block, with the weights of its rows."""
         table, model = placed.table, placed.model
         is_even = len(piece.weights) == table.n_rows and (piece.weights == piece.weights[0]).all()
         if is_even and table.weights is None:

@@ -1,5 +1,5 @@
-"""What map and gas share: a reach that falls from stage to stage of the one loop, and prototypes
-with neighbours.
+"""Shared by SelfOrganizingMap and NeuralGas: prototypes with neighbors, and a reach that decreases
+from stage to stage.
 """
 
 from __future__ import annotations
@@ -10,36 +10,37 @@ from typing import Any
 
 import numpy as np
 
-from .. import _parameters, lloyd
+from .. import lloyd
 from .._grid import Array
 from ..model import Fit, Model
 from .kernel_kmeans import KernelClusterer
 from .placement import Placement
 
-LAST = 0.2  # reach from which the fall goes to 0 in one step: neighbours hardly count there
+MIN_POSITIVE_REACH = 0.2  # last stage before reach 0: neighbors have almost no weight here
 
 
 class Annealed(KernelClusterer):
-    """A rule whose reach shrinks from stage to stage; the objective never rises within one."""
+    """A clusterer with one stage per reach; within a stage the objective never increases."""
 
     reach: float
     start_reach: float | None
     stages: int
 
     def _reaches(self) -> Array:
-        """The reach of each stage, falling by equal factors."""
+        """Return the reach of each stage; it decreases by equal factors."""
         if self.stages == 1:
             return np.array([float(self.reach)])
         first = self._start_reach() if self.start_reach is None else float(self.start_reach)
-        last = float(self.reach) if self.reach > 0 else min(LAST, first)
-        falling = np.geomspace(max(first, last), last, self.stages - (self.reach == 0))
-        return np.append(falling, 0.0) if self.reach == 0 else falling
+        last = float(self.reach) if self.reach > 0 else min(MIN_POSITIVE_REACH, first)
+        decreasing = np.geomspace(max(first, last), last, self.stages - (self.reach == 0))
+        return np.append(decreasing, 0.0) if self.reach == 0 else decreasing
 
     def _start_reach(self) -> float:
-        """The reach of the first stage where none is named."""
+        """Return the reach of the first stage if `start_reach` is None."""
         return max(self.n_clusters / 2, 0.5)
 
     def _rule(self, reach: float) -> Any:
+        """Return the assignment rule for a reach."""
         raise NotImplementedError
 
     def _assignment_rule(self) -> Any:
@@ -55,13 +56,6 @@ class Annealed(KernelClusterer):
     def _max_passes(self) -> int:
         return self.max_iter + (self.stages - 1) * (lloyd.STAGE + 1)
 
-    def _check_prediction_parameters(self) -> None:
-        _parameters.check_real("reach", self.reach, least=0)
-        if self.start_reach is not None:
-            _parameters.check_real("start_reach", self.start_reach, above=0)
-        _parameters.check_int("stages", self.stages)
-        super()._check_prediction_parameters()
-
     def _attributes(self, placed: Placement, fit: Fit) -> dict[str, Any]:
         stage = fit.history.get("stage", np.zeros(len(fit.history["n_changed"]), int))
         history = fit.history | {"stage": stage, "reach": self._reaches()[stage]}
@@ -69,5 +63,5 @@ class Annealed(KernelClusterer):
 
 
 def two_nearest(D: Array) -> Array:
-    """The columns of the least and the next D, (n, 2); the same twice where there is one."""
+    """Return the columns of the two smallest D of each row, (n, 2); the same twice if D has one."""
     return np.argsort(D, axis=1, kind="stable")[:, [0, min(1, D.shape[1] - 1)]]

@@ -1,24 +1,23 @@
-"""What clusterers share: a kernel, an assignment rule and a centroid rule in the one loop,
-scikit-learn's methods.
-"""
+"""The base class of all clusterers: scikit-learn's methods around the loop."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Collection, Iterator, Sequence
 from functools import partial
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from .. import _parameters, lloyd, watching
 from .._grid import Array, mean_turns
 from ..assignment import Hard
 from ..centroids import CENTROIDS
 from ..checkpoint import use_checkpoint
-from ..engines import Rows, check_engine, check_engine_name, read_input
+from ..engines import Rows, check_engine, read_input
 from ..model import Fit, Model, Stop
 from ..scales import NO_COLUMNS, SCALES, Scale
 from ..seeding import BY_LOSS, plus_plus, starts_of
@@ -29,20 +28,24 @@ from ..threads import limit_threads
 from ._identity import StartDraws, fit_identity, fit_limits
 from ._mapped import (
     Mapped,
-    refuse_uninformative_table,
+    check_has_informative_rows,
     set_fitted_attributes,
     warn_of_empty_clusters,
-    warn_of_what_is_left_out,
+    warn_of_ignored_cells,
 )
+from ._parameter_table import CLUSTERER, Interface
 from .placement import FitPreparation, Placement, place_fitted, place_table
 
-MANY_STARTS = 10  # where a start is no better than chance
+RANDOM_STARTS = 10  # default n_init for "random" and "circle"
 
 
 class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Mapped):
-    """Lloyd's loop and its answers; a subclass has the parameters, and says which kernel and which
-    rules.
+    """A clusterer fitted by Lloyd's loop.
+
+    Subclasses define the parameters, and choose the kernel, the assignment rule and the stages.
     """
+
+    _interface: ClassVar[Interface] = CLUSTERER
 
     n_clusters: int
     init: Any
@@ -63,18 +66,20 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            NumPy array, SciPy sparse, pandas, polars or pyarrow table, torch tensor, CuPy or
-            another DLPack array on a card; NaN or null for missing values. Where sums of rows are
-            enough also a table that is read block by block in every pass: the path of a .npy file,
-            of a parquet file, a folder of them or a pattern, a pyarrow dataset, a zarr array, a
-            NumPy memmap larger than `memory_limit`, or a function that gives a new iterator over
-            blocks each time; for hard labels a dask.array or dask.dataframe, whose labels stay
-            lazy.
+            Rows to cluster. NaN and null are missing values. In memory: a NumPy array, a SciPy
+            sparse matrix, a pandas, polars or pyarrow table, or a tensor or DLPack array on a GPU
+            (torch, CuPy).
+
+            Out of core, read in blocks in every iteration: the path of a .npy or parquet file, of a
+            directory of parquet files or a glob pattern; a pyarrow dataset; a zarr array; a NumPy
+            memmap larger than `memory_limit`; or a callable that returns a new iterator over
+            blocks. Distributed: a dask.array or dask.dataframe, for which `labels_` is lazy.
+            Methods that need all rows at once accept tables in memory only.
         y : None
-            Ignored.
+            Ignored. Exists for compatibility with scikit-learn.
         sample_weight : array of shape (n_samples,), str or None
-            Row weights; weight 2 is the row twice. The name of a column where the table is not in
-            memory.
+            Row weights. A row of weight 2 counts as two equal rows. None: all weights are 1. For a
+            table that is not in memory, the name of the column of weights.
 
         Returns
         -------
@@ -92,7 +97,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         tasks = watching.Tasks(self, X, y, sample_weight, n_starts, self._max_passes())
         with limit_threads(self.n_threads):
             placed = place_table(self, table)
-            refuse_uninformative_table(placed.rows, self.scale)
+            check_has_informative_rows(placed.rows, self.scale)
             watch = watching.combine_watches(
                 watching.send_events(n_starts, len(placed.rows)),
                 watching.print_passes(n_starts) if self.verbose else None,
@@ -113,58 +118,57 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
                     placed.rows, placed.stages, starts, stop, watch, checkpoint.journal
                 )
                 attributes = self._attributes(placed, fit)
-        warn_of_what_is_left_out(placed, table)
+        warn_of_ignored_cells(placed, table)
         self._warn_of_empty_clusters(placed.rows, fit)
         set_fitted_attributes(self, table, attributes)
         tasks.end()
         return self
 
-    # what a subclass says
+    # Methods that subclasses override
 
     def _find_scale(self, summary: ColumnSummary) -> Scale:
-        """The scale of a table's columns that the parameters name."""
+        """Return the scale of the columns of a table, as set by `scale`."""
         scale = SCALES[self.scale](summary)
         if not isinstance(scale, Scale) or scale.n_columns != summary.n_columns:
-            got = f"one of {scale.n_columns}" if isinstance(scale, Scale) else f"{scale!r:.60}"
+            got = f"a Scale of {scale.n_columns}" if isinstance(scale, Scale) else f"{scale!r:.60}"
             raise ValueError(
-                f"scale={self.scale!r} must give a Scale of {summary.n_columns} columns; got {got}."
+                f"scale={self.scale!r} must return a Scale of {summary.n_columns} columns; "
+                f"got {got}."
             )
         return scale
 
     def _make_kernel(self, scale: Scale) -> Any:
-        """The kernel that the parameters name, for columns of this scale; it has learned nothing
-        yet.
-        """
+        """Return the kernel for columns of this scale, before `prepared` adapts it to the rows."""
         return self._euler_kernel(scale)
 
     def _make_stages(self, kernel: Any) -> Sequence[Model]:
-        """The models that a fit goes through; the last is the one that predicts."""
+        """Return the model of each stage of a fit; the last one is used for predictions."""
         return [Model(kernel, self._assignment_rule(), CENTROIDS[self.centroids])]
 
     def _make_preparation(self) -> FitPreparation:
-        """What a kernel may ask for while it learns from the table."""
+        """Return the settings for `Kernel.prepared`."""
         limit = _parameters.check_bytes("memory_limit", self.memory_limit)
         return FitPreparation(
             self._n_centroids(), self.centroids, self.n_threads, limit, self.engine, float(self.tol)
         )
 
     def _start_draws(self) -> StartDraws:
-        """What the starts are drawn with."""
+        """Return the source of random numbers of the starts."""
         has_state = callable(self.init) and self.random_state is not None
-        random = _parameters.check_random_state(self.random_state) if has_state else None
+        random = _parameters.make_random_state(self.random_state) if has_state else None
         return StartDraws(
             random, _parameters.fit_entropy(self.random_state if random is None else random)
         )
 
     def _make_starts(self, rows: Rows, table: Any, draws: StartDraws) -> Iterator[Any]:
-        """Starting centroids of each run; None for those that an interrupted fit has begun."""
+        """Yield the starting centroids of each run, or None if a resumed fit has begun it."""
         k = self._n_centroids()
         start = starts_of(rows.kernel)[self.init] if isinstance(self.init, str) else None
         model = self._exact_model(rows.kernel) if start is plus_plus else None
         random = draws.random_state() if callable(self.init) else None
         for number in range(self._n_starts()):
             seed = np.random.SeedSequence(draws.entropy, spawn_key=(number,))
-            # which may draw, and has to do so again
+            # a callable may draw random numbers, so a resumed fit calls it again
             if number < draws.n_begun and not callable(self.init):
                 yield None
             elif model is not None:
@@ -182,9 +186,7 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
                 )
 
     def _read_table(self, X: Any, sample_weight: Any = None, *, fitting: bool) -> Any:
-        """The rows of X as numbers, with their weights; refused in a sentence where they are
-        not.
-        """
+        """Return X and the row weights as a table, or raise an error if they are invalid."""
         k, k_parameter = (self._n_centroids(), self._k_parameter()) if fitting else (1, "")
         limit = _parameters.check_bytes("memory_limit", self.memory_limit)
         return read_input(
@@ -195,18 +197,18 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         return self.n_clusters
 
     def _k_parameter(self) -> str:
-        """The parameter that asks for so many centroids, and its value."""
+        """Return the parameter that sets the number of centroids, for error messages."""
         return f"n_clusters={self.n_clusters}"
 
     def _assignment_rule(self) -> Any:
         return Hard()
 
     def _max_passes(self) -> int:
-        """Most passes of a start."""
+        """Return the maximum number of passes of a start."""
         return self.max_iter
 
     def _start_names(self) -> Collection[str]:
-        """Names that `init` may have."""
+        """Return the valid names of `init`."""
         return list(starts_of(self._make_kernel(NO_COLUMNS)))
 
     def _n_starts(self) -> int:
@@ -214,20 +216,20 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             return int(self.n_init)
         if not isinstance(self.init, str):
             return 1
-        return self._auto_plus_plus_starts() if self.init in BY_LOSS else MANY_STARTS
+        return self._auto_plus_plus_starts() if self.init in BY_LOSS else RANDOM_STARTS
 
     def _auto_plus_plus_starts(self) -> int:
-        """How many starts by loss are made unless the user says it."""
+        """Return the default number of starts for "k-means++" and "k-means||"."""
         return 1
 
     def _exact_model(self, kernel: Any) -> Model | None:
-        """The model of a fit in one stage whose answer is exact; None for all others."""
+        """Return the model of a hard fit in exact arithmetic with one stage; None for others."""
         stages = self._make_stages(kernel)
         is_hard = len(stages) == 1 and stages[0].assignment.is_hard
         return stages[0] if kernel.has_exact_arithmetic and is_hard else None
 
     def _attributes(self, placed: Placement, fit: Fit) -> dict[str, Any]:
-        """What a fit leaves on the estimator."""
+        """Return the fitted attributes."""
         kernel = placed.model.kernel
         C = fit.centroids
         attributes = {
@@ -240,42 +242,47 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             "scale_": kernel.scale,
             "engine_": placed.engine,
         }
-        if not kernel.is_pairwise:  # kernel values know no points
-            attributes["cluster_centers_"] = kernel.preimage(C, self._near(placed, fit))
+        if not kernel.is_pairwise:  # a precomputed kernel has no points
+            attributes["cluster_centers_"] = kernel.preimage(C, self._mean_phases(placed, fit))
         return attributes | kernel.to_public(C) | kernel.fitted_parameters
 
     @staticmethod
-    def _near(placed: Placement, fit: Fit) -> Array:
-        """Where the rows of each cluster lie, for kernels that have a branch to choose."""
+    def _mean_phases(placed: Placement, fit: Fit) -> Array:
+        """Return the mean phase of each cluster, which selects the branch of its pre-image.
+
+        Kernels whose pre-images are unique ignore it and get zeros.
+        """
         k = len(fit.centroids)
         if placed.model.kernel.is_periodic:
             return mean_turns(*placed.rows.phase_sums(fit.labels, k))
         return np.zeros((k, placed.table.n_columns))
 
-    # warnings
+    # Warnings
 
     def _warn_of_empty_clusters(self, rows: Rows, fit: Fit) -> None:
         warn_of_empty_clusters(rows, fit.labels, self._n_centroids(), self._why_empty())
 
     def _why_empty(self) -> str:
-        """What leaves a cluster without rows, and the way out."""
-        why = f"X has no more distinct rows, or max_iter={self.max_iter} stopped the fit."
-        return f"{why} Lower n_clusters or raise max_iter."
+        """Return the likely cause of an empty cluster and the fix, as sentences."""
+        return (
+            f"X has fewer distinct rows than clusters, or the fit stopped at "
+            f"max_iter={self.max_iter}. Decrease n_clusters or increase max_iter."
+        )
 
-    # answers
+    # Predictions
 
     def predict(self, X: Any) -> Array:
-        """Return the label of the nearest centroid for each row of X.
+        """Return the label of the nearest centroid of each row.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            Rows with the columns of the fit, as in `fit`.
+            Rows with the features of the fit, of any type that `fit` accepts.
 
         Returns
         -------
         array of shape (n_samples,)
-            The labels, from 0 to the number of centroids minus 1.
+            Labels, from 0 to n_clusters - 1.
         """
         placed = place_fitted(self, X)
         with limit_threads(self.n_threads):
@@ -284,21 +291,22 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
             )
 
     def transform(self, X: Any) -> Array:
-        """Return the distance of each row to each centroid in the mapped space; not squared.
+        """Return the distance in the mapped space from each row to each centroid.
 
-        Distances are over the values that a row has, so rows with missing values are nearer to
-        every centroid.
+        Distances are not squared. Missing values contribute nothing, so a row with missing values
+        is closer to all centroids.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            Rows with the columns of the fit, as in `fit`.
+            Rows with the features of the fit, of any type that `fit` accepts.
 
         Returns
         -------
         array of shape (n_samples, n_clusters)
-            The distances.
+            Distances.
         """
+        self._check_has_lengths("transform")
         refuse_gathering(self, X)
         return self._apply(
             X,
@@ -310,83 +318,81 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
     def score_samples(self, X: Any) -> Array:
         """Return the cosine of the angle between each row and its centroid in the mapped space.
 
-        It is 1 where the row lies on its centroid.
+        It is 1 if the row lies on its centroid.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            Rows with the columns of the fit, as in `fit`.
+            Rows with the features of the fit, of any type that `fit` accepts.
 
         Returns
         -------
         array of shape (n_samples,)
-            The cosines.
+            Cosines.
         """
+        self._check_has_lengths("score_samples")
         return self._apply(X, lambda kernel, F, C: kernel.centroid_similarity(F, C))
 
     def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
-        """Return minus the objective of X for the fitted centroids.
+        """Return the negative objective of X for the fitted centroids.
 
-        Scores are comparable between fits of one kernel, width, scale and beyond only: a wider
-        kernel shrinks every distance.
+        Compare scores only between fits with the same kernel, kernel width, `scale` and `beyond`:
+        a wider kernel reduces all distances.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            Rows with the columns of the fit, as in `fit`.
+            Rows with the features of the fit, of any type that `fit` accepts.
         y : None
-            Ignored.
+            Ignored. Exists for compatibility with scikit-learn.
         sample_weight : array of shape (n_samples,) or None
-            Row weights; weight 2 is the row twice.
+            Row weights. A row of weight 2 counts as two equal rows. None: all weights are 1.
 
         Returns
         -------
         float
-            0 where every row lies on its centroid, else negative.
+            Negative objective; 0 if every row lies on its centroid.
         """
+        self._check_has_lengths("score")
         placed = place_fitted(self, X, sample_weight)
         with limit_threads(self.n_threads):
             assignment = placed.rows.start_run(placed.model).assign(self._fitted_centroids())
             return -lloyd.inertia(placed.rows, assignment.sums.loss)
 
-    def _apply(self, X: Any, answer: Callable[[Any, Array, Any], Array]) -> Array:
-        """`answer` of the fitted kernel, the mapped rows of X and the centroids."""
+    def _check_has_lengths(self, method: str) -> None:
+        """Raise an error for a precomputed kernel, whose values lack k(x, x) of new rows."""
+        check_is_fitted(self)
+        if self.kernel_.is_pairwise:
+            raise ValueError(
+                f"{method} requires k(x, x) of each row, which kernel={self.kernel_.name!r} does "
+                f"not provide for new rows. Use predict."
+            )
+
+    def _apply(self, X: Any, compute: Callable[[Any, Array, Any], Array]) -> Array:
+        """Return `compute(kernel, mapped rows, centroids)` for the rows of X, block by block."""
         placed = place_fitted(self, X)
         C = self._fitted_centroids()
         with limit_threads(self.n_threads):
             return placed.table.to_input_type(
-                placed.rows.map_blocks(lambda F: answer(placed.rows.kernel, F, C))
+                placed.rows.map_blocks(lambda F: compute(placed.rows.kernel, F, C))
             )
 
     def _fitted_centroids(self) -> Any:
-        """The centroids as the loop holds them: a record of the kernel's own."""
+        """Return the centroids as the record that the kernel uses."""
         return self.kernel_.from_public(vars(self))
 
     def _check_parameters(self) -> None:
-        self._check_prediction_parameters()
-        self._check_map()
-        if isinstance(self.init, str) or self.init is None:
+        super()._check_parameters()
+        self._check_combinations()
+        if isinstance(self.init, str):
             _parameters.check_one_of("init", self.init, self._start_names())
-        if not (isinstance(self.n_init, str) and self.n_init == "auto"):
-            _parameters.check_int("n_init", self.n_init)
-        _parameters.check_int("max_iter", self.max_iter)
-        _parameters.check_path("checkpoint", self.checkpoint)
-        _parameters.refuse_random_state(self.random_state)
-        _parameters.check_int(
-            "verbose",
-            int(self.verbose) if isinstance(self.verbose, bool) else self.verbose,
-            least=0,
-        )
+
+    def _check_combinations(self) -> None:
+        """Raise an error for values that are valid on their own, but not together."""
 
     def _check_prediction_parameters(self) -> None:
-        """Refuse values of those parameters that a fitted estimator still reads."""
-        check_engine_name(self.engine)
-        _parameters.check_int("n_clusters", self._n_centroids())
-        _parameters.check_one_of("centroids", self.centroids, CENTROIDS)
-        _parameters.check_real("tol", self.tol, least=0)
-        if self.n_threads is not None:
-            _parameters.check_int("n_threads", self.n_threads, hint=" (None for all)")
-        _parameters.check_bytes("memory_limit", self.memory_limit)
+        """Raise an error for parameters that a fitted estimator cannot use."""
+        self._interface.check_for_prediction(self)
 
     @property
     def _n_features_out(self) -> int:

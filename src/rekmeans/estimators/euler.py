@@ -1,4 +1,4 @@
-"""Euler k-means and its rectified form: (Euler, Hard, mean) and (Euler, Hard, rectified)."""
+"""Euler k-means and rectified Euler k-means: Euler kernel, hard labels, mean or rectified."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
+from ._parameter_table import EULER
 from ._partial_fit import PartialFitMixin
 
 
 class _EulerClusterer(PartialFitMixin):
-    """Hard labels of Euler-mapped rows; a subclass names its centroid rule."""
+    """Hard clustering of rows mapped by the Euler kernel; subclasses set the centroid rule."""
+
+    _interface = EULER
 
     def __init__(
         self,
@@ -51,68 +54,118 @@ class _EulerClusterer(PartialFitMixin):
 
 
 class EulerKMeans(_EulerClusterer):
-    """Euler k-means: k-means of rows mapped by phi(x) = exp(i alpha pi x)/sqrt(2).
+    """Euler k-means clustering: k-means of rows mapped by phi(x) = exp(i alpha pi x)/sqrt(2).
 
-    Its centroids are means inside the circle, off the mapped data ("pseudo-centroids");
-    `deviation_` says how far.
+    Centroids are means of mapped rows. They lie inside the circles, off the mapped data (the paper
+    calls them pseudo-centroids); `deviation_` measures by how much.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     alpha : float, default=0.9
-        Half-turns of the circle per unit of the scaled feature, for the Euler kernel. With a scale
-        on, 1 is the largest that keeps near near.
+        Half-turns of the circle per unit of a scaled feature, for the Euler kernel. Values above 1
+        wrap around, so distant values can look close.
     scale : {"robust", "range", "global"} or None, default="robust"
-        What a unit of a feature is, and what is kept: the bulk of the column and groups far from
-        it, with the gaps between them folded; the column's range; the range of the table; 1 (the
-        paper's bare map).
+        How features are scaled before they are mapped:
+
+        - "robust": by the bulk of each feature. Groups far from the bulk are kept, and the gaps
+          between them are closed. Isolated values far from the bulk are outliers; see `beyond`.
+        - "range": by the range of each feature.
+        - "global": by the range of all features together.
+        - None: not at all, as in the paper.
     beyond : {"ignore", "clip", "wrap"}, default="ignore"
-        What a value outside the kept intervals (robust; the range of the fitted rows) does:
-        counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler
-        kernel). A row with nothing inside is labelled by its clipped values and takes no part in
-        the centroids. Without a scale nothing is outside.
+        How to treat values outside the range kept by `scale`:
+
+        - "ignore": as missing values. Rows without any other value are clipped: they get a label,
+          but do not influence the centroids.
+        - "clip": as the nearest bound of the range.
+        - "wrap": as they are; the Euler kernel wraps them around the circle.
+
+        Has no effect if `scale` is None.
     init : {"k-means++", "k-means||", "random", "circle"}, array or callable, default="k-means++"
-        Start: the best of a few short fits from greedy k-means++, k-means|| over all rows, random
-        mapped rows, random points of the circle, or an array of shape (n_clusters, n_features) of
-        points in the units of X; a callable is called as init(X, n_clusters, random_state=...) and
-        returns such points.
+        Method of initialization:
+
+        - "k-means++": greedy k-means++ with swaps. For hard Euler clustering, the best of a few
+          short fits started in this way.
+        - "k-means||": k-means|| over all rows. Not available for kernels that need all rows at once
+          (Laplace, and means of the RBF kernel).
+        - "random": random rows.
+        - "circle": random points of the circles, for the Euler kernel only.
+        - array of shape (n_clusters, n_features): starting centroids in the units of X.
+        - callable: called as `init(X, n_clusters, random_state=...)`, returns such an array.
     n_init : int or "auto", default="auto"
-        Whole fits of which the best is kept; "auto" is 10 for "random" and "circle", and 1 for the
-        others: "k-means++" starts where the best of up to ten short fits ends.
+        Number of starts. The one with the lowest objective is kept. "auto": 10 if `init` is
+        "random" or "circle", otherwise 1.
     max_iter : int, default=300
-        Largest number of passes of one start.
+        Maximum number of iterations of each start.
     tol : float, default=0.0
-        Stop when the objective falls by no more than this share; 0 stops only when nothing changes.
+        Relative tolerance: the fit stops if the objective decreases by at most this fraction. With
+        0, it stops only when nothing changes.
     half_life : float or None, default=None
-        In `partial_fit`, rows (or their weight) after which a row counts half as much; None: all
-        count alike.
-    engine : str, default="auto"
-        Where the passes run: "auto", "native" (compiled), "reference" (NumPy), "dask" (the
-        partitions of Dask's collections) or "torch" (a card; "auto" takes it where X is on one).
-        For hard Euler clustering the answer is the same, bit for bit; where rows are weighed by
-        real numbers it agrees to rounding.
+        Number of rows (or total weight) after which a row counts half as much in `partial_fit`.
+        None: all rows count equally.
+    engine : {"auto", "native", "reference", "dask", "torch"}, default="auto"
+        Where the computation runs:
+
+        - "auto": depends on X and on what is installed; see `engine_`.
+        - "native": compiled code on the CPU.
+        - "reference": NumPy.
+        - "dask": the workers that hold the partitions of a Dask collection.
+        - "torch": a GPU. "auto" selects it if X is on a GPU.
+
+        Hard Euler clustering gives bit-identical results on all engines. Other methods agree up to
+        rounding, and only hard clustering runs on "dask" and "torch".
     n_threads : int or None, default=None
-        Threads to use; None for all that the process may: its CPU affinity, its container's quota,
-        OMP_NUM_THREADS (set in workers of joblib and Dask). The answer is the same for any number.
+        Number of CPU threads. None: all that the CPU affinity and the container quota of the
+        process and OMP_NUM_THREADS (set by joblib and Dask in their workers) allow. Results do not
+        depend on it, except for rounding in kernel means, kernel weights and covariances.
     memory_limit : int, str or None, default=None
-        Bytes, or text such as "2GB", that the rows on circles (native engine, card) or the kernel
-        values between rows may take; where they do not fit, they are made anew in every pass.
-        Scaled rows of other kernels are always kept.
+        Memory for the mapped rows (Euler kernel, native and torch engines) or for the kernel values
+        between rows, in bytes or as text such as "2GB". If they do not fit, they are recomputed in
+        every iteration. Other kernels always keep the scaled rows in memory.
     checkpoint : str, path or None, default=None
-        A file to which the fit writes how far it has come, between passes and at most once a
-        second. The same fit, interrupted and called again with it, goes on to the same bits; the
-        file goes when the fit ends.
+        File to which the fit saves its progress, at most once per second. To resume an interrupted
+        fit, call it again with the same arguments; the result is the same. The file is deleted when
+        the fit ends.
     random_state : int, RandomState or None, default=None
-        Seed of the starts.
+        Determines the random numbers of the initialization. Pass an int for reproducible results.
     verbose : int, default=0
-        1 prints a line for each pass.
+        If 1, print a line for each iteration.
 
     Attributes
     ----------
-    labels_, cluster_centers_, centroids_, deviation_, inertia_, n_iter_, history_, alpha_, scale_,
-    engine_
-        As in :class:`RectifiedEulerKMeans`.
+    labels_ : array of shape (n_samples,)
+        Label of each row.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Centroids in the units of X (pre-images).
+    centroids_ : complex ndarray of shape (n_clusters, n_features)
+        Centroids in the mapped space, one complex number per feature.
+    deviation_ : ndarray of shape (n_clusters,)
+        Deviation of each centroid m from the mapped data, `1 - |m|/|phi|`, where `|phi|` is the
+        length of a mapped row. It is 0 for rectified centroids.
+    inertia_ : float
+        Objective of the best start.
+    n_iter_ : int
+        Number of iterations of the best start.
+    history_ : dict of ndarrays
+        One value per iteration: `inertia`, `n_changed` (rows whose label changed), `n_relocated`
+        (empty clusters that were relocated) and `seconds`.
+    scale_ : Scale
+        Kept intervals, shifts and unit of each feature, and the fraction of its values outside the
+        intervals.
+    engine_ : str
+        Engine that ran the fit.
+    alpha_ : float
+        The `alpha` of the Euler kernel.
+    n_steps_ : int
+        Number of blocks that `partial_fit` has processed.
+    n_samples_seen_ : int
+        Number of rows that `partial_fit` has processed.
+    n_features_in_ : int
+        Number of features of the fitted table.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features. Defined only if all column names of X are strings.
 
     Examples
     --------
@@ -128,78 +181,120 @@ class EulerKMeans(_EulerClusterer):
 
 
 class RectifiedEulerKMeans(_EulerClusterer):
-    """Rectified Euler k-means (REK1 = REK2): Euler k-means whose centroids stay on the mapped data.
+    """Rectified Euler k-means clustering, robust to gross errors and missing values.
 
-    Minimises sum_j sum_l (1 - cos(alpha pi (x_jl - u_cl))), a bounded loss, so far values lose
-    their influence.
+    Minimizes `sum_j sum_l (1 - cos(alpha pi (x_jl - u_cl)))`, where u_c is the centroid of the
+    cluster of row j. The loss is bounded, so distant values have little influence. Unlike those of
+    Euler k-means, the centroids lie on the mapped data. The methods REK1 and REK2 of the paper
+    solve the same problem; both names refer to this class.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     alpha : float, default=0.9
-        Half-turns of the circle per unit of the scaled feature, for the Euler kernel. With a scale
-        on, 1 is the largest that keeps near near.
+        Half-turns of the circle per unit of a scaled feature, for the Euler kernel. Values above 1
+        wrap around, so distant values can look close.
     scale : {"robust", "range", "global"} or None, default="robust"
-        What a unit of a feature is, and what is kept: the bulk of the column and groups far from
-        it, with the gaps between them folded; the column's range; the range of the table; 1 (the
-        paper's bare map).
+        How features are scaled before they are mapped:
+
+        - "robust": by the bulk of each feature. Groups far from the bulk are kept, and the gaps
+          between them are closed. Isolated values far from the bulk are outliers; see `beyond`.
+        - "range": by the range of each feature.
+        - "global": by the range of all features together.
+        - None: not at all, as in the paper.
     beyond : {"ignore", "clip", "wrap"}, default="ignore"
-        What a value outside the kept intervals (robust; the range of the fitted rows) does:
-        counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler
-        kernel). A row with nothing inside is labelled by its clipped values and takes no part in
-        the centroids. Without a scale nothing is outside.
+        How to treat values outside the range kept by `scale`:
+
+        - "ignore": as missing values. Rows without any other value are clipped: they get a label,
+          but do not influence the centroids.
+        - "clip": as the nearest bound of the range.
+        - "wrap": as they are; the Euler kernel wraps them around the circle.
+
+        Has no effect if `scale` is None.
     init : {"k-means++", "k-means||", "random", "circle"}, array or callable, default="k-means++"
-        Start: the best of a few short fits from greedy k-means++, k-means|| over all rows, random
-        mapped rows, random points of the circle, or an array of shape (n_clusters, n_features) of
-        points in the units of X; a callable is called as init(X, n_clusters, random_state=...) and
-        returns such points.
+        Method of initialization:
+
+        - "k-means++": greedy k-means++ with swaps. For hard Euler clustering, the best of a few
+          short fits started in this way.
+        - "k-means||": k-means|| over all rows. Not available for kernels that need all rows at once
+          (Laplace, and means of the RBF kernel).
+        - "random": random rows.
+        - "circle": random points of the circles, for the Euler kernel only.
+        - array of shape (n_clusters, n_features): starting centroids in the units of X.
+        - callable: called as `init(X, n_clusters, random_state=...)`, returns such an array.
     n_init : int or "auto", default="auto"
-        Whole fits of which the best is kept; "auto" is 10 for "random" and "circle", and 1 for the
-        others: "k-means++" starts where the best of up to ten short fits ends.
+        Number of starts. The one with the lowest objective is kept. "auto": 10 if `init` is
+        "random" or "circle", otherwise 1.
     max_iter : int, default=300
-        Largest number of passes of one start.
+        Maximum number of iterations of each start.
     tol : float, default=0.0
-        Stop when the objective falls by no more than this share; 0 stops only when nothing changes.
+        Relative tolerance: the fit stops if the objective decreases by at most this fraction. With
+        0, it stops only when nothing changes.
     half_life : float or None, default=None
-        In `partial_fit`, rows (or their weight) after which a row counts half as much; None: all
-        count alike.
-    engine : str, default="auto"
-        Where the passes run: "auto", "native" (compiled), "reference" (NumPy), "dask" (the
-        partitions of Dask's collections) or "torch" (a card; "auto" takes it where X is on one).
-        For hard Euler clustering the answer is the same, bit for bit; where rows are weighed by
-        real numbers it agrees to rounding.
+        Number of rows (or total weight) after which a row counts half as much in `partial_fit`.
+        None: all rows count equally.
+    engine : {"auto", "native", "reference", "dask", "torch"}, default="auto"
+        Where the computation runs:
+
+        - "auto": depends on X and on what is installed; see `engine_`.
+        - "native": compiled code on the CPU.
+        - "reference": NumPy.
+        - "dask": the workers that hold the partitions of a Dask collection.
+        - "torch": a GPU. "auto" selects it if X is on a GPU.
+
+        Hard Euler clustering gives bit-identical results on all engines. Other methods agree up to
+        rounding, and only hard clustering runs on "dask" and "torch".
     n_threads : int or None, default=None
-        Threads to use; None for all that the process may: its CPU affinity, its container's quota,
-        OMP_NUM_THREADS (set in workers of joblib and Dask). The answer is the same for any number.
+        Number of CPU threads. None: all that the CPU affinity and the container quota of the
+        process and OMP_NUM_THREADS (set by joblib and Dask in their workers) allow. Results do not
+        depend on it, except for rounding in kernel means, kernel weights and covariances.
     memory_limit : int, str or None, default=None
-        Bytes, or text such as "2GB", that the rows on circles (native engine, card) or the kernel
-        values between rows may take; where they do not fit, they are made anew in every pass.
-        Scaled rows of other kernels are always kept.
+        Memory for the mapped rows (Euler kernel, native and torch engines) or for the kernel values
+        between rows, in bytes or as text such as "2GB". If they do not fit, they are recomputed in
+        every iteration. Other kernels always keep the scaled rows in memory.
     checkpoint : str, path or None, default=None
-        A file to which the fit writes how far it has come, between passes and at most once a
-        second. The same fit, interrupted and called again with it, goes on to the same bits; the
-        file goes when the fit ends.
+        File to which the fit saves its progress, at most once per second. To resume an interrupted
+        fit, call it again with the same arguments; the result is the same. The file is deleted when
+        the fit ends.
     random_state : int, RandomState or None, default=None
-        Seed of the starts.
+        Determines the random numbers of the initialization. Pass an int for reproducible results.
     verbose : int, default=0
-        1 prints a line for each pass.
+        If 1, print a line for each iteration.
 
     Attributes
     ----------
-    labels_ : (n_samples,) cluster of each row.
-    cluster_centers_ : (n_clusters, n_features) pre-images of the centroids, in the units of X.
-    centroids_ : (n_clusters, n_features) complex centroids a + ib; of modulus 1.
-    deviation_ : (n_clusters,) how far each centroid lies off the circle; 0 here.
-    inertia_ : float, the objective.
-    n_iter_ : int, passes of the best start.
-    history_ : dict of arrays, one entry a pass: inertia, n_changed (rows), n_relocated (empty
-    clusters), seconds.
-    alpha_ : float, the alpha used.
-    scale_ : the kept intervals, shifts and unit of each column, and the share of its cells left
-    out.
-    engine_ : str, the engine that ran.
-    n_steps_, n_samples_seen_ : int, after `partial_fit`: blocks and rows so far.
+    labels_ : array of shape (n_samples,)
+        Label of each row.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Centroids in the units of X (pre-images).
+    centroids_ : complex ndarray of shape (n_clusters, n_features)
+        Centroids in the mapped space, one complex number per feature.
+    deviation_ : ndarray of shape (n_clusters,)
+        Deviation of each centroid m from the mapped data, `1 - |m|/|phi|`, where `|phi|` is the
+        length of a mapped row. It is 0 for rectified centroids.
+    inertia_ : float
+        Objective of the best start.
+    n_iter_ : int
+        Number of iterations of the best start.
+    history_ : dict of ndarrays
+        One value per iteration: `inertia`, `n_changed` (rows whose label changed), `n_relocated`
+        (empty clusters that were relocated) and `seconds`.
+    scale_ : Scale
+        Kept intervals, shifts and unit of each feature, and the fraction of its values outside the
+        intervals.
+    engine_ : str
+        Engine that ran the fit.
+    alpha_ : float
+        The `alpha` of the Euler kernel.
+    n_steps_ : int
+        Number of blocks that `partial_fit` has processed.
+    n_samples_seen_ : int
+        Number of rows that `partial_fit` has processed.
+    n_features_in_ : int
+        Number of features of the fitted table.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features. Defined only if all column names of X are strings.
 
     Examples
     --------

@@ -1,6 +1,4 @@
-"""The Euler map as a scikit-learn transformer: each feature becomes (cos, sin) of alpha pi (x -
-shift)/unit.
-"""
+"""The Euler map as a transformer: features become cos and sin of alpha pi (x - shift)/unit."""
 
 from __future__ import annotations
 
@@ -18,19 +16,40 @@ from ..scales import SCALES
 from ..table.refusals import circle_points
 from ..table.stream_input import read_host_table
 from ._mapped import Mapped, set_fitted_attributes
+from ._parameter_table import EULER_MAP
 
 
 class EulerMap(TransformerMixin, Mapped):
-    """The Euler map as a transformer: each feature becomes (cos, sin) of its phase.
+    """Map each feature to the cosine and sine of its phase on a circle.
 
     Parameters
     ----------
     alpha : float, default=0.9
-        Half-turns of the circle per unit of the scaled feature.
+        Half-turns of the circle per unit of a scaled feature, for the Euler kernel. Values above 1
+        wrap around, so distant values can look close.
     scale : {"robust", "range", "global"} or None, default="robust"
-        What a unit of a feature is; see :class:`RectifiedEulerKMeans`.
+        How features are scaled before they are mapped:
+
+        - "robust": by the bulk of each feature. Groups far from the bulk are kept, and the gaps
+          between them are closed. Isolated values far from the bulk are outliers; see `beyond`.
+        - "range": by the range of each feature.
+        - "global": by the range of all features together.
+        - None: not at all, as in the paper.
     beyond : {"ignore", "clip", "wrap"}, default="ignore"
-        What a value outside the kept intervals does.
+        How to treat values outside the range kept by `scale`:
+
+        - "ignore": as missing values. Rows without any other value are clipped.
+        - "clip": as the nearest bound of the range.
+        - "wrap": as they are, wrapped around the circle.
+
+        Has no effect if `scale` is None.
+
+    Attributes
+    ----------
+    n_features_in_ : int
+        Number of features of the fitted table.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features. Defined only if all column names of X are strings.
 
     Examples
     --------
@@ -40,6 +59,8 @@ class EulerMap(TransformerMixin, Mapped):
     array([[1., 0.],
            [0., 1.]])
     """
+
+    _interface = EULER_MAP
 
     def __init__(
         self,
@@ -59,15 +80,17 @@ class EulerMap(TransformerMixin, Mapped):
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            NumPy array, SciPy sparse, pandas, polars or pyarrow table; NaN or null for missing
-            values. Also a table that is read block by block: the path of a .npy file, of a parquet
-            file, a folder of them or a pattern, a pyarrow dataset, a zarr array, or a function that
-            returns a new iterator over blocks each time.
+            Rows that determine the scale. NaN and null are missing values. In memory: a NumPy
+            array, a SciPy sparse matrix, or a pandas, polars or pyarrow table.
+
+            Out of core, read in blocks: the path of a .npy or parquet file, of a directory of
+            parquet files or a glob pattern; a pyarrow dataset; a zarr array; or a callable that
+            returns a new iterator over blocks.
         y : None
-            Ignored.
+            Ignored. Exists for compatibility with scikit-learn.
         sample_weight : array of shape (n_samples,), str or None
-            Row weights. The name of a column where the table is read block by block and has column
-            names.
+            Row weights. A row of weight 2 counts as two equal rows. None: all weights are 1. For a
+            table that is not in memory, the name of the column of weights.
 
         Returns
         -------
@@ -80,28 +103,25 @@ class EulerMap(TransformerMixin, Mapped):
         summary = table.column_summary()
         kernel = self._euler_kernel(SCALES[self.scale](summary))
         ends = np.array(kernel.scale.bounds)
-        if not np.isfinite(ends).all():  # nothing is beyond: the middle of what is there
+        if not np.isfinite(ends).all():  # unbounded intervals: use the range of the data
             ends = np.where(np.isfinite(ends), ends, np.nan_to_num(summary.extent))
         set_fitted_attributes(self, table, {"kernel_": kernel, "middle_": ends.sum(axis=0) / 2})
         tasks.end()
         return self
 
-    def _check_parameters(self) -> None:
-        self._check_map()
-
     def transform(self, X: Any) -> Array:
-        """Map the rows of X to the circle.
+        """Map the rows of X to the circles.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            As in `fit`, with the columns of the fit.
+            Rows with the features of the fit, of any type that `fit` accepts.
 
         Returns
         -------
         array of shape (n_samples, 2 * n_features)
-            [cos | sin] in float64; (0, 0) for a missing or ignored cell. The array is in memory;
-            the rows of X are read block by block.
+            Cosines of all features, then sines, as float64; both are 0 for a missing or ignored
+            value. The array is in memory even if X is read in blocks.
         """
         check_is_fitted(self)
         table = read_host_table(self, X, fitting=False)
@@ -111,40 +131,40 @@ class EulerMap(TransformerMixin, Mapped):
         return mapped
 
     def inverse_transform(self, X: ArrayLike) -> Array:
-        """Return the values that mapped rows have in the units of the table.
+        """Map rows back to values in the units of the fitted table.
 
-        Of the values that share a phase, the one nearest to the middle of the column's range is
+        Of all values with the same phase, the one nearest to the middle of the feature's range is
         returned.
 
         Parameters
         ----------
         X : array of shape (n_samples, 2 * n_features)
-            Mapped rows [cos | sin], as `transform` returns them.
+            Mapped rows, as returned by `transform`.
 
         Returns
         -------
         array of shape (n_samples, n_features)
-            The values; NaN for (0, 0).
+            Values; NaN if cosine and sine are both 0.
         """
         check_is_fitted(self)
         d = self.n_features_in_
         F = circle_points(X, d)
-        near = self.kernel_.within_bounds().coordinates(self.middle_[None])
-        values = self.kernel_.preimage(OnCircles(F), near)
+        middle = self.kernel_.within_bounds().coordinates(self.middle_[None])
+        values = self.kernel_.preimage(OnCircles(F), middle)
         return np.where((F[:, :d] == 0) & (F[:, d:] == 0), np.nan, values)
 
     def get_feature_names_out(self, input_features: ArrayLike | None = None) -> Array:
-        """Return the names of the mapped columns: cos(name) of all features, then sin(name).
+        """Return the names of the mapped features: cos(name) for all, then sin(name) for all.
 
         Parameters
         ----------
         input_features : array of str or None
-            Names of the features; by default those of the fitted table.
+            Names of the features. None: those of the fitted table.
 
         Returns
         -------
         array of shape (2 * n_features,)
-            The names.
+            Names.
         """
         check_is_fitted(self)
         names = _check_feature_names_in(self, input_features)

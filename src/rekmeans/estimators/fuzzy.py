@@ -1,4 +1,4 @@
-"""Kernel fuzzy c-means: (any kernel, Fuzzy, rectified or mean)."""
+"""Kernel fuzzy c-means: any kernel, fuzzy memberships, rectified centroids or means."""
 
 from __future__ import annotations
 
@@ -8,98 +8,149 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from .. import _parameters
 from .._grid import Array
 from ..assignment import Fuzzy
 from ..model import Fit
+from ._parameter_table import FUZZY_C_MEANS
 from .kernel_kmeans import KernelClusterer
 from .placement import Placement
 
 
 class FuzzyCMeans(KernelClusterer):
-    """Kernel fuzzy c-means: every row belongs to every cluster by a degree.
+    """Kernel fuzzy c-means clustering: each row has a degree of membership in each cluster.
 
-    Minimises `sum_j sum_c u_jc^m |phi(x_j) - m_c|^2` with `sum_c u_jc = 1`. As m tends to 1 it
-    becomes hard clustering.
+    Minimizes `sum_j sum_c u_jc^m |phi(x_j) - m_c|^2` subject to `sum_c u_jc = 1`. As the exponent m
+    approaches 1, this becomes hard clustering.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     kernel : {"euler", "rbf", "laplace", "laplace-l2", "linear"}, default="euler"
-        What near means: features on circles; `exp(-gamma |x - v|^2)`; `exp(-gamma |x - v|)` in the
-        L1 or the L2 norm; plain distance.
+        Kernel that defines distances between rows `x` and points `v`:
+
+        - "euler": each feature is mapped to a circle; see `alpha`.
+        - "rbf": `exp(-gamma |x - v|^2)`.
+        - "laplace": `exp(-gamma |x - v|)` with the L1 norm.
+        - "laplace-l2": `exp(-gamma |x - v|)` with the L2 norm.
+        - "linear": Euclidean distance, as in k-means.
     fuzziness : float, default=1.2
-        The exponent m > 1 of the memberships: near 1 they are hard, as it grows they tend to
-        1/n_clusters, in many columns soon.
+        Exponent m > 1 of the memberships. If it is close to 1, memberships are nearly 0 or 1. The
+        larger it is, the closer they are to 1/n_clusters, especially if there are many features.
     centroids : {"rectified", "mean"}, default="rectified"
-        Centroids that are images of points; or means in the mapped space, off the mapped data.
-        Means of the RBF and Laplace kernels are known by kernel values between rows only: their
-        cost grows with the square of the rows.
+        How centroids are computed:
+
+        - "rectified": each centroid is the image of a point, so it has coordinates in the units of
+          X.
+        - "mean": means in the mapped space, which do not lie on the mapped data. For the RBF and
+          Laplace kernels they require the kernel values between all rows, so the cost grows with
+          the square of n_samples.
     gamma : float or "auto", default="auto"
-        Width of the RBF and Laplace kernels, on the scaled features. "auto" takes it from the
-        distance of the middle row to its nearest of n_clusters spread rows.
+        Width parameter of the RBF and Laplace kernels, in units of the scaled features. "auto":
+        half the inverse of the median distance (squared for RBF) from a row to the nearest of
+        n_clusters rows spread over the table.
     alpha : float, default=0.9
-        Half-turns of the circle per unit of the scaled feature, for the Euler kernel. With a scale
-        on, 1 is the largest that keeps near near.
+        Half-turns of the circle per unit of a scaled feature, for the Euler kernel. Values above 1
+        wrap around, so distant values can look close.
     scale : {"robust", "range", "global"} or None, default="robust"
-        What a unit of a feature is, and what is kept: the bulk of the column and groups far from
-        it, with the gaps between them folded; the column's range; the range of the table; 1 (the
-        paper's bare map).
+        How features are scaled before they are mapped:
+
+        - "robust": by the bulk of each feature. Groups far from the bulk are kept, and the gaps
+          between them are closed. Isolated values far from the bulk are outliers; see `beyond`.
+        - "range": by the range of each feature.
+        - "global": by the range of all features together.
+        - None: not at all, as in the paper.
     beyond : {"ignore", "clip", "wrap"}, default="ignore"
-        What a value outside the kept intervals (robust; the range of the fitted rows) does:
-        counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler
-        kernel). A row with nothing inside is labelled by its clipped values and takes no part in
-        the centroids. Without a scale nothing is outside.
+        How to treat values outside the range kept by `scale`:
+
+        - "ignore": as missing values. Rows without any other value are clipped: they get a label,
+          but do not influence the centroids.
+        - "clip": as the nearest bound of the range.
+        - "wrap": as they are; the Euler kernel wraps them around the circle.
+
+        Has no effect if `scale` is None.
     init : {"k-means++", "k-means||", "random", "circle"}, array or callable, default="k-means++"
-        Start: greedy k-means++ with swaps, k-means|| over all rows (not of kernels that need all
-        rows at once: Laplace, kernel means), random mapped rows, random points of the circle
-        (Euler), or an array of shape (n_clusters, n_features) of points in the units of X; a
-        callable is called as init(X, n_clusters, random_state=...) and returns such points.
+        Method of initialization:
+
+        - "k-means++": greedy k-means++ with swaps. For hard Euler clustering, the best of a few
+          short fits started in this way.
+        - "k-means||": k-means|| over all rows. Not available for kernels that need all rows at once
+          (Laplace, and means of the RBF kernel).
+        - "random": random rows.
+        - "circle": random points of the circles, for the Euler kernel only.
+        - array of shape (n_clusters, n_features): starting centroids in the units of X.
+        - callable: called as `init(X, n_clusters, random_state=...)`, returns such an array.
     n_init : int or "auto", default="auto"
-        Starts of which the best is kept; "auto" is 10 for "random" and "circle", else 1.
+        Number of starts. The one with the lowest objective is kept. "auto": 10 if `init` is
+        "random" or "circle", otherwise 1.
     max_iter : int, default=300
-        Largest number of passes of one start.
-    tol : float, default=1e-06
-        Stop when the objective falls by no more than this share; 0 stops only when nothing changes.
-    engine : str, default="auto"
-        Where the passes run: "auto", "native" (compiled) or "reference" (NumPy). For hard Euler
-        clustering the answer is the same, bit for bit; where rows are weighed by real numbers it
-        agrees to rounding.
+        Maximum number of iterations of each start.
+    tol : float, default=1e-6
+        Relative tolerance: the fit stops if the objective decreases by at most this fraction. With
+        0, it stops only when nothing changes.
+    engine : {"auto", "native", "reference", "dask", "torch"}, default="auto"
+        Where the computation runs:
+
+        - "auto": depends on X and on what is installed; see `engine_`.
+        - "native": compiled code on the CPU.
+        - "reference": NumPy.
+        - "dask": the workers that hold the partitions of a Dask collection.
+        - "torch": a GPU. "auto" selects it if X is on a GPU.
+
+        Hard Euler clustering gives bit-identical results on all engines. Other methods agree up to
+        rounding, and only hard clustering runs on "dask" and "torch".
     n_threads : int or None, default=None
-        Threads to use; None for all that the process may: its CPU affinity, its container's quota,
-        OMP_NUM_THREADS (set in workers of joblib and Dask). The answer is the same for any number,
-        that of kernel means to rounding.
+        Number of CPU threads. None: all that the CPU affinity and the container quota of the
+        process and OMP_NUM_THREADS (set by joblib and Dask in their workers) allow. Results do not
+        depend on it, except for rounding in kernel means, kernel weights and covariances.
     memory_limit : int, str or None, default=None
-        Bytes, or text such as "2GB", that the rows on circles (native engine) or the kernel values
-        between rows may take; where they do not fit, they are made anew in every pass. Scaled rows
-        of other kernels are always kept.
+        Memory for the mapped rows (Euler kernel, native and torch engines) or for the kernel values
+        between rows, in bytes or as text such as "2GB". If they do not fit, they are recomputed in
+        every iteration. Other kernels always keep the scaled rows in memory.
     checkpoint : str, path or None, default=None
-        A file to which the fit writes how far it has come, between passes and at most once a
-        second. The same fit, interrupted and called again with it, goes on to the same bits; the
-        file goes when the fit ends.
+        File to which the fit saves its progress, at most once per second. To resume an interrupted
+        fit, call it again with the same arguments; the result is the same. The file is deleted when
+        the fit ends.
     random_state : int, RandomState or None, default=None
-        Seed of the starts.
+        Determines the random numbers of the initialization. Pass an int for reproducible results.
     verbose : int, default=0
-        1 prints a line for each pass.
+        If 1, print a line for each iteration.
 
     Attributes
     ----------
-    memberships_ : (n_samples, n_clusters) degrees u, each row of sum 1.
-    labels_ : (n_samples,) cluster of each row.
-    cluster_centers_ : (n_clusters, n_features) pre-images of the centroids, in the units of X.
-    centroids_ : the centroids in the mapped space: complex a + ib, (n_clusters, n_features), for
-    the Euler kernel;
-        points in scaled units for the others; for means of RBF or Laplace kernels the weights of
-        the fitted rows, (n_clusters, n_samples), with `squared_lengths_` (n_clusters,).
-    deviation_ : (n_clusters,) `1 - |m|/|phi|`: how far each centroid lies off the mapped data; 0
-    where it is rectified.
-    inertia_ : float, the objective.
-    n_iter_ : int, passes of the best start.
-    history_ : dict of arrays, one entry a pass: inertia, n_changed (rows), n_relocated (empty
-    clusters), seconds.
-    scale_ : the intervals, shifts and unit of each column.
-    engine_ : str, the engine that ran.
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Membership of each row in each cluster; each row sums to 1.
+    labels_ : array of shape (n_samples,)
+        Label of each row.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Centroids in the units of X (pre-images).
+    centroids_ : ndarray of shape (n_clusters, n_features)
+        Centroids in the mapped space: complex numbers for the Euler kernel, points in scaled units
+        for other kernels. For means of the RBF and Laplace kernels, the weights of the fitted rows,
+        of shape (n_clusters, n_samples).
+    deviation_ : ndarray of shape (n_clusters,)
+        Deviation of each centroid m from the mapped data, `1 - |m|/|phi|`, where `|phi|` is the
+        length of a mapped row. It is 0 for rectified centroids.
+    inertia_ : float
+        Objective of the best start.
+    n_iter_ : int
+        Number of iterations of the best start.
+    history_ : dict of ndarrays
+        One value per iteration: `inertia`, `n_changed` (rows whose label changed), `n_relocated`
+        (empty clusters that were relocated) and `seconds`.
+    scale_ : Scale
+        Kept intervals, shifts and unit of each feature, and the fraction of its values outside the
+        intervals.
+    engine_ : str
+        Engine that ran the fit.
+    alpha_ : float
+        The `alpha` of the Euler kernel.
+    gamma_ : float
+        The `gamma` of the RBF or Laplace kernel.
+    n_features_in_ : int
+        Number of features of the fitted table.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features. Defined only if all column names of X are strings.
 
     Examples
     --------
@@ -110,6 +161,8 @@ class FuzzyCMeans(KernelClusterer):
     >>> model.memberships_[2].round(3)
     array([0.5, 0.5])
     """
+
+    _interface = FUZZY_C_MEANS
 
     def __init__(
         self,
@@ -155,36 +208,32 @@ class FuzzyCMeans(KernelClusterer):
     def _assignment_rule(self) -> Fuzzy:
         return Fuzzy(float(self.fuzziness))
 
-    def _check_prediction_parameters(self) -> None:
-        _parameters.check_real("fuzziness", self.fuzziness, above=1, most=_parameters.MOST_EVEN)
-        super()._check_prediction_parameters()
-
     def _why_empty(self) -> str:
         return (
-            f"centroids have run together at fuzziness={self.fuzziness:g}. Lower fuzziness "
-            f"or n_clusters."
+            f"some centroids are identical at fuzziness={self.fuzziness:g}. Decrease fuzziness or "
+            f"n_clusters."
         )
 
     def _attributes(self, placed: Placement, fit: Fit) -> dict[str, Any]:
-        degrees = placed.rows.map_blocks(
-            lambda F: self._degrees(placed.model.kernel, F, fit.centroids)
+        memberships = placed.rows.map_blocks(
+            lambda F: self._memberships(placed.model.kernel, F, fit.centroids)
         )
-        return super()._attributes(placed, fit) | {"memberships_": degrees}
+        return super()._attributes(placed, fit) | {"memberships_": memberships}
 
-    def _degrees(self, kernel: Any, F: Array, C: Any) -> Array:
+    def _memberships(self, kernel: Any, F: Array, C: Any) -> Array:
         return self._assignment_rule().memberships(kernel.distance(F, C), kernel.loss)
 
     def memberships(self, X: Any) -> Array:
-        """Return the degree to which each row belongs to each cluster.
+        """Return the membership of each row in each cluster.
 
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            Rows with the columns of the fit, as in `fit`.
+            Rows with the features of the fit, of any type that `fit` accepts.
 
         Returns
         -------
         array of shape (n_samples, n_clusters)
-            The degrees; those of a row sum to 1.
+            Memberships; each row sums to 1.
         """
-        return self._apply(X, self._degrees)
+        return self._apply(X, self._memberships)

@@ -1,4 +1,4 @@
-"""Kernel k-means, rectified or not: (any kernel, Hard, rectified or mean)."""
+"""Kernel k-means: any kernel, hard labels, rectified centroids or means."""
 
 from __future__ import annotations
 
@@ -7,50 +7,41 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import check_is_fitted
 
-from .. import _parameters
-from ..centroids import CENTROIDS
 from ..kernels import KERNELS, with_rule
 from ..scales import NO_COLUMNS, Scale, identity_scale
 from ..table import ColumnSummary
 from ..table.refusals import pairwise_table
+from ._parameter_table import KERNEL_K_MEANS
 from ._partial_fit import PartialFitMixin
 from .base import Clusterer
 
 
 class KernelClusterer(Clusterer):
-    """A clusterer with its kernel by name."""
+    """A clusterer with a `kernel` parameter."""
 
     kernel: str
     gamma: float | str
 
-    def _kernel_names(self) -> list[str]:
-        """Kernels there are for it: those that map points."""
-        return [name for name, kernel in KERNELS.items() if not kernel.is_pairwise]
-
-    def _check_parameters(self) -> None:
-        _parameters.check_one_of("kernel", self.kernel, self._kernel_names())
-        _parameters.check_one_of("centroids", self.centroids, CENTROIDS)
-        if not (isinstance(self.gamma, str) and self.gamma == "auto"):
-            _parameters.check_real("gamma", self.gamma, above=0)
-        self._check_map()
-        plain = self._plain_kernel(NO_COLUMNS)
-        if with_rule(plain, self.centroids) is None:
-            _parameters.refuse_rule(self.kernel, self.centroids, plain.centroid_rules)
-        super()._check_parameters()
+    def _check_combinations(self) -> None:
+        kernel = self._plain_kernel(NO_COLUMNS)
+        if with_rule(kernel, self.centroids) is None:
+            fix = " or ".join(f"centroids={rule!r}" for rule in kernel.centroid_rules)
+            raise ValueError(
+                f"kernel={self.kernel!r} does not support centroids={self.centroids!r}. Use {fix}."
+            )
 
     def _make_kernel(self, scale: Scale) -> Any:
         return with_rule(self._plain_kernel(scale), self.centroids)
 
     def _plain_kernel(self, scale: Scale) -> Any:
-        """The kernel of that name with the parameters it takes."""
+        """Return the kernel of this name, with its parameters taken from the estimator."""
         kind = KERNELS[self.kernel]
         for name in kind.parameters:
             if not hasattr(self, name):
                 raise ValueError(
-                    f"kernel={self.kernel!r} takes {name!r}, which {type(self).__name__} does not "
-                    f"have."
+                    f"kernel={self.kernel!r} requires the parameter {name!r}, which "
+                    f"{type(self).__name__} does not have. Use another kernel."
                 )
         return kind(
             scale, self._beyond(), *(_number(getattr(self, name)) for name in kind.parameters)
@@ -58,110 +49,163 @@ class KernelClusterer(Clusterer):
 
 
 def _number(value: Any) -> Any:
-    """A parameter's number as Python's own; "auto" as it is."""
+    """Return a parameter as a float, but "auto" unchanged."""
     return value if isinstance(value, str) else float(value)
 
 
 class KernelKMeans(PartialFitMixin, KernelClusterer):
-    """Kernel k-means, with centroids put back on the mapped data, or with its own means.
+    """Kernel k-means clustering, with rectified centroids or with means.
 
-    Rectified centroids are points: a fit is linear in the rows, and a prediction compares with
-    n_clusters points. For a radial kernel the nearest centroid is the nearest point: borders are
-    flat, what is gained is robustness.
+    Rectified centroids are points. A fit takes time linear in the number of rows, and a prediction
+    compares each row with n_clusters points. For radial kernels the nearest centroid is then the
+    nearest point, so clusters have flat boundaries; the benefit of the kernel is robustness.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     kernel : {"euler", "rbf", "laplace", "laplace-l2", "linear"}, default="rbf"
-        What near means: features on circles; `exp(-gamma |x - v|^2)`; `exp(-gamma |x - v|)` in the
-        L1 or the L2 norm; plain distance. "precomputed": X holds the kernel values between rows,
-        (n_samples, n_samples), and in predict those between new and fitted rows; means only.
+        Kernel that defines distances between rows `x` and points `v`:
+
+        - "euler": each feature is mapped to a circle; see `alpha`.
+        - "rbf": `exp(-gamma |x - v|^2)`.
+        - "laplace": `exp(-gamma |x - v|)` with the L1 norm.
+        - "laplace-l2": `exp(-gamma |x - v|)` with the L2 norm.
+        - "linear": Euclidean distance, as in k-means.
+        - "precomputed": X contains the kernel values between rows, of shape (n_samples, n_samples).
+          In `predict`, X contains those between new and fitted rows. Requires `centroids="mean"`.
     centroids : {"rectified", "mean"}, default="rectified"
-        Centroids that are images of points; or means in the mapped space, off the mapped data.
-        Means of the RBF and Laplace kernels are known by kernel values between rows only: their
-        cost grows with the square of the rows.
+        How centroids are computed:
+
+        - "rectified": each centroid is the image of a point, so it has coordinates in the units of
+          X.
+        - "mean": means in the mapped space, which do not lie on the mapped data. For the RBF and
+          Laplace kernels they require the kernel values between all rows, so the cost grows with
+          the square of n_samples.
     gamma : float or "auto", default="auto"
-        Width of the RBF and Laplace kernels, on the scaled features. "auto" takes it from the
-        distance of the middle row to its nearest of n_clusters spread rows.
+        Width parameter of the RBF and Laplace kernels, in units of the scaled features. "auto":
+        half the inverse of the median distance (squared for RBF) from a row to the nearest of
+        n_clusters rows spread over the table.
     alpha : float, default=0.9
-        Half-turns of the circle per unit of the scaled feature, for the Euler kernel. With a scale
-        on, 1 is the largest that keeps near near.
+        Half-turns of the circle per unit of a scaled feature, for the Euler kernel. Values above 1
+        wrap around, so distant values can look close.
     scale : {"robust", "range", "global"} or None, default="robust"
-        What a unit of a feature is, and what is kept: the bulk of the column and groups far from
-        it, with the gaps between them folded; the column's range; the range of the table; 1 (the
-        paper's bare map).
+        How features are scaled before they are mapped:
+
+        - "robust": by the bulk of each feature. Groups far from the bulk are kept, and the gaps
+          between them are closed. Isolated values far from the bulk are outliers; see `beyond`.
+        - "range": by the range of each feature.
+        - "global": by the range of all features together.
+        - None: not at all, as in the paper.
     beyond : {"ignore", "clip", "wrap"}, default="ignore"
-        What a value outside the kept intervals (robust; the range of the fitted rows) does:
-        counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler
-        kernel). A row with nothing inside is labelled by its clipped values and takes no part in
-        the centroids. Without a scale nothing is outside.
+        How to treat values outside the range kept by `scale`:
+
+        - "ignore": as missing values. Rows without any other value are clipped: they get a label,
+          but do not influence the centroids.
+        - "clip": as the nearest bound of the range.
+        - "wrap": as they are; the Euler kernel wraps them around the circle.
+
+        Has no effect if `scale` is None.
     init : {"k-means++", "k-means||", "random", "circle"}, array or callable, default="k-means++"
-        Start: greedy k-means++ with swaps, k-means|| over all rows (not of kernels that need all
-        rows at once: Laplace, kernel means), random mapped rows, random points of the circle
-        (Euler), or an array of shape (n_clusters, n_features) of points in the units of X; a
-        callable is called as init(X, n_clusters, random_state=...) and returns such points.
+        Method of initialization:
+
+        - "k-means++": greedy k-means++ with swaps. For hard Euler clustering, the best of a few
+          short fits started in this way.
+        - "k-means||": k-means|| over all rows. Not available for kernels that need all rows at once
+          (Laplace, and means of the RBF kernel).
+        - "random": random rows.
+        - "circle": random points of the circles, for the Euler kernel only.
+        - array of shape (n_clusters, n_features): starting centroids in the units of X.
+        - callable: called as `init(X, n_clusters, random_state=...)`, returns such an array.
     n_init : int or "auto", default="auto"
-        Starts of which the best is kept; "auto" is 10 for "random" and "circle", else 1 (for the
-        Euler kernel as in :class:`RectifiedEulerKMeans`).
+        Number of starts. The one with the lowest objective is kept. "auto": 10 if `init` is
+        "random" or "circle", otherwise 1.
     max_iter : int, default=300
-        Largest number of passes of one start.
-    tol : float, default=1e-06
-        Stop when the objective falls by no more than this share; 0 stops only when nothing changes.
+        Maximum number of iterations of each start.
+    tol : float, default=1e-6
+        Relative tolerance: the fit stops if the objective decreases by at most this fraction. With
+        0, it stops only when nothing changes.
     half_life : float or None, default=None
-        In `partial_fit`, rows (or their weight) after which a row counts half as much; None: all
-        count alike.
-    engine : str, default="auto"
-        Where the passes run: "auto", "native" (compiled), "reference" (NumPy), "dask" (the
-        partitions of Dask's collections) or "torch" (a card; "auto" takes it where X is on one).
-        For hard Euler clustering the answer is the same, bit for bit; where rows are weighed by
-        real numbers it agrees to rounding.
+        Number of rows (or total weight) after which a row counts half as much in `partial_fit`.
+        None: all rows count equally.
+    engine : {"auto", "native", "reference", "dask", "torch"}, default="auto"
+        Where the computation runs:
+
+        - "auto": depends on X and on what is installed; see `engine_`.
+        - "native": compiled code on the CPU.
+        - "reference": NumPy.
+        - "dask": the workers that hold the partitions of a Dask collection.
+        - "torch": a GPU. "auto" selects it if X is on a GPU.
+
+        Hard Euler clustering gives bit-identical results on all engines. Other methods agree up to
+        rounding, and only hard clustering runs on "dask" and "torch".
     n_threads : int or None, default=None
-        Threads to use; None for all that the process may: its CPU affinity, its container's quota,
-        OMP_NUM_THREADS (set in workers of joblib and Dask). The answer is the same for any number,
-        that of kernel means to rounding.
+        Number of CPU threads. None: all that the CPU affinity and the container quota of the
+        process and OMP_NUM_THREADS (set by joblib and Dask in their workers) allow. Results do not
+        depend on it, except for rounding in kernel means, kernel weights and covariances.
     memory_limit : int, str or None, default=None
-        Bytes, or text such as "2GB", that the rows on circles (native engine, card) or the kernel
-        values between rows may take; where they do not fit, they are made anew in every pass.
-        Scaled rows of other kernels are always kept.
+        Memory for the mapped rows (Euler kernel, native and torch engines) or for the kernel values
+        between rows, in bytes or as text such as "2GB". If they do not fit, they are recomputed in
+        every iteration. Other kernels always keep the scaled rows in memory.
     checkpoint : str, path or None, default=None
-        A file to which the fit writes how far it has come, between passes and at most once a
-        second. The same fit, interrupted and called again with it, goes on to the same bits; the
-        file goes when the fit ends.
+        File to which the fit saves its progress, at most once per second. To resume an interrupted
+        fit, call it again with the same arguments; the result is the same. The file is deleted when
+        the fit ends.
     random_state : int, RandomState or None, default=None
-        Seed of the starts.
+        Determines the random numbers of the initialization. Pass an int for reproducible results.
     verbose : int, default=0
-        1 prints a line for each pass.
+        If 1, print a line for each iteration.
 
     Attributes
     ----------
-    labels_ : (n_samples,) cluster of each row.
-    cluster_centers_ : (n_clusters, n_features) pre-images of the centroids, in the units of X.
-    centroids_ : the centroids in the mapped space: complex a + ib, (n_clusters, n_features), for
-    the Euler kernel;
-        points in scaled units for the others; for means of RBF or Laplace kernels the weights of
-        the fitted rows, (n_clusters, n_samples), with `squared_lengths_` (n_clusters,).
-    deviation_ : (n_clusters,) `1 - |m|/|phi|`: how far each centroid lies off the mapped data; 0
-    where it is rectified.
-    inertia_ : float, the objective.
-    n_iter_ : int, passes of the best start.
-    history_ : dict of arrays, one entry a pass: inertia, n_changed (rows), n_relocated (empty
-    clusters), seconds.
-    scale_ : the intervals, shifts and unit of each column.
-    engine_ : str, the engine that ran.
-    n_steps_, n_samples_seen_ : int, after `partial_fit`: blocks and rows so far.
-    gamma_, alpha_ : float, the width used.
+    labels_ : array of shape (n_samples,)
+        Label of each row.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Centroids in the units of X (pre-images).
+    centroids_ : ndarray of shape (n_clusters, n_features)
+        Centroids in the mapped space: complex numbers for the Euler kernel, points in scaled units
+        for other kernels. For means of the RBF and Laplace kernels, the weights of the fitted rows,
+        of shape (n_clusters, n_samples).
+    deviation_ : ndarray of shape (n_clusters,)
+        Deviation of each centroid m from the mapped data, `1 - |m|/|phi|`, where `|phi|` is the
+        length of a mapped row. It is 0 for rectified centroids.
+    inertia_ : float
+        Objective of the best start.
+    n_iter_ : int
+        Number of iterations of the best start.
+    history_ : dict of ndarrays
+        One value per iteration: `inertia`, `n_changed` (rows whose label changed), `n_relocated`
+        (empty clusters that were relocated) and `seconds`.
+    scale_ : Scale
+        Kept intervals, shifts and unit of each feature, and the fraction of its values outside the
+        intervals.
+    engine_ : str
+        Engine that ran the fit.
+    alpha_ : float
+        The `alpha` of the Euler kernel.
+    gamma_ : float
+        The `gamma` of the RBF or Laplace kernel.
+    n_steps_ : int
+        Number of blocks that `partial_fit` has processed.
+    n_samples_seen_ : int
+        Number of rows that `partial_fit` has processed.
+    n_features_in_ : int
+        Number of features of the fitted table.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features. Defined only if all column names of X are strings.
 
     Examples
     --------
     >>> import numpy as np
     >>> from rekmeans import KernelKMeans
     >>> X = np.array([[0.0], [0.1], [0.9], [1.0], [50.0]])
-    >>> model = KernelKMeans(n_clusters=2, kernel="rbf", scale=None, gamma=10.0, init=[[0.2],
-    ...     [0.8]]).fit(X)
+    >>> start = [[0.2], [0.8]]
+    >>> model = KernelKMeans(n_clusters=2, scale=None, gamma=10.0, init=start).fit(X)
     >>> model.cluster_centers_.round(2).ravel()  # the last row has no influence
     array([0.05, 0.95])
     """
+
+    _interface = KERNEL_K_MEANS
 
     def __init__(
         self,
@@ -211,13 +255,13 @@ class KernelKMeans(PartialFitMixin, KernelClusterer):
         )
         return tags
 
-    def _kernel_names(self) -> list[str]:
-        return list(KERNELS)
-
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
-        if self._is_pairwise():
-            _parameters.refuse_points(self.kernel, self.init)
+    def _check_combinations(self) -> None:
+        super()._check_combinations()
+        if self._is_pairwise() and not isinstance(self.init, str):
+            raise ValueError(
+                f"init must be 'k-means++' or 'random' for kernel={self.kernel!r}, which has no "
+                f"points; got {type(self.init).__name__}."
+            )
 
     def _read_table(self, X: Any, sample_weight: Any = None, *, fitting: bool) -> Any:
         table = super()._read_table(X, sample_weight, fitting=fitting)
@@ -225,7 +269,7 @@ class KernelKMeans(PartialFitMixin, KernelClusterer):
         return pairwise_table(table, fitting) if is_pairwise else table
 
     def _is_pairwise(self) -> bool:
-        """Whether the kernel that the parameters name takes kernel values for a table."""
+        """Whether X contains kernel values between rows."""
         return bool(KERNELS[self.kernel].is_pairwise)
 
     def _find_scale(self, summary: ColumnSummary) -> Scale:
@@ -237,68 +281,3 @@ class KernelKMeans(PartialFitMixin, KernelClusterer):
 
     def _beyond(self) -> str:
         return "wrap" if self._is_pairwise() else super()._beyond()
-
-    def transform(self, X: Any) -> Any:
-        """Return the distance of each row to each centroid in the mapped space; not squared.
-
-        Distances are over the values that a row has, so rows with missing values are nearer to
-        every centroid.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-            Rows with the columns of the fit, as in `fit`.
-
-        Returns
-        -------
-        array of shape (n_samples, n_clusters)
-            The distances.
-        """
-        self._refuse_without_points("transform")
-        return super().transform(X)
-
-    def score_samples(self, X: Any) -> Any:
-        """Return the cosine of the angle between each row and its centroid in the mapped space.
-
-        It is 1 where the row lies on its centroid.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-            Rows with the columns of the fit, as in `fit`.
-
-        Returns
-        -------
-        array of shape (n_samples,)
-            The cosines.
-        """
-        self._refuse_without_points("score_samples")
-        return super().score_samples(X)
-
-    def score(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> float:
-        """Return minus the objective of X for the fitted centroids.
-
-        Scores are comparable between fits of one kernel and width only.
-
-        Parameters
-        ----------
-        X : table of shape (n_samples, n_features)
-            Rows with the columns of the fit, as in `fit`.
-        y : None
-            Ignored.
-        sample_weight : array of shape (n_samples,) or None
-            Row weights; weight 2 is the row twice.
-
-        Returns
-        -------
-        float
-            0 where every row lies on its centroid, else negative.
-        """
-        self._refuse_without_points("score")
-        return super().score(X, y, sample_weight)
-
-    def _refuse_without_points(self, method: str) -> None:
-        """What measures a row needs its kernel value with itself."""
-        check_is_fitted(self)
-        if self.kernel_.is_pairwise:
-            _parameters.refuse_unknown_lengths(method)

@@ -1,4 +1,4 @@
-"""Kernelised Mahalanobis fuzzy clustering (KMD-FC): (Mahalanobis, Fuzzy, rectified or mean)."""
+"""Kernelized Mahalanobis fuzzy clustering (KMD-FC): a covariance per cluster, fuzzy memberships."""
 
 from __future__ import annotations
 
@@ -8,116 +8,161 @@ from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
-from .. import _parameters
-from ..kernels import KERNELS
 from ..kernels.mahalanobis import Mahalanobis
 from ..scales import Scale
+from ._parameter_table import MAHALANOBIS_FUZZY_C_MEANS
 from .fuzzy import FuzzyCMeans
 
 
 class MahalanobisFuzzyCMeans(FuzzyCMeans):
-    """Fuzzy c-means whose clusters have shapes: Gustafson and Kessel's distances on mapped rows.
+    """Fuzzy c-means with ellipsoidal clusters (Gustafson and Kessel) in the mapped space.
 
-    Distances are `(f - m)' A (f - m) + prior s^2 tr A` with one shape A of volume 1 for each
-    cluster. The prior, a share of the table's own spread s^2, keeps a shape from collapsing; as
-    part of the objective it lets no step raise it. It adds to all distances of a row: a large one
-    blurs the degrees, which a lower fuzziness makes up for.
+    The distance of a mapped row f to cluster (m, A) is `(f - m)' A (f - m) + prior s^2 tr A`, where
+    det A = 1 and s^2 is the variance of the table. The prior keeps shapes from collapsing. It is
+    part of the objective, so that no iteration increases the objective. Because it adds to all
+    distances of a row, a large prior makes memberships more equal; a lower fuzziness compensates.
 
     Parameters
     ----------
     n_clusters : int, default=8
         Number of clusters.
     kernel : {"euler", "linear"}, default="euler"
-        Features on circles, or as they are (Gustafson and Kessel's clustering of the scaled table).
+        Space in which clusters are ellipsoidal:
+
+        - "euler": each feature is mapped to a circle; see `alpha`.
+        - "linear": the scaled features, as in the method of Gustafson and Kessel.
     fuzziness : float, default=1.1
-        The exponent m > 1 of the memberships: near 1 they are hard, as it grows they tend to
-        1/n_clusters, in many columns soon.
+        Exponent m > 1 of the memberships. If it is close to 1, memberships are nearly 0 or 1. The
+        larger it is, the closer they are to 1/n_clusters, especially if there are many features.
     prior : float, default=0.1
-        Weight of a round shape against the cluster's own.
+        Weight of a spherical shape relative to the covariance of the cluster.
     centroids : {"rectified", "mean"}, default="rectified"
-        Centroids on the circles, nearest to the means in the metric of their shape; or the means.
+        How centroids are computed:
+
+        - "rectified": each centroid is the image of a point, so it has coordinates in the units of
+          X.
+        - "mean": means in the mapped space, for Euler and linear kernels only.
     alpha : float, default=0.9
-        Half-turns of the circle per unit of the scaled feature, for the Euler kernel. With a scale
-        on, 1 is the largest that keeps near near.
+        Half-turns of the circle per unit of a scaled feature, for the Euler kernel. Values above 1
+        wrap around, so distant values can look close.
     scale : {"robust", "range", "global"} or None, default="robust"
-        What a unit of a feature is, and what is kept: the bulk of the column and groups far from
-        it, with the gaps between them folded; the column's range; the range of the table; 1 (the
-        paper's bare map).
-    beyond : {"ignore", "clip", "wrap"}, default="clip"
-        What a value outside the kept intervals (robust; the range of the fitted rows) does:
-        counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler
-        kernel). A row with nothing inside is labelled by its clipped values and takes no part in
-        the centroids. Without a scale nothing is outside.
+        How features are scaled before they are mapped:
+
+        - "robust": by the bulk of each feature. Groups far from the bulk are kept, and the gaps
+          between them are closed. Isolated values far from the bulk are outliers; see `beyond`.
+        - "range": by the range of each feature.
+        - "global": by the range of all features together.
+        - None: not at all, as in the paper.
+    beyond : {"clip", "wrap"}, default="clip"
+        How to treat values outside the range kept by `scale`:
+
+        - "clip": as the nearest bound of the range.
+        - "wrap": as they are; the Euler kernel wraps them around the circle.
+
+        Has no effect if `scale` is None.
     init : {"k-means++", "k-means||", "random", "circle"}, array or callable, default="k-means++"
-        Start: greedy k-means++ with swaps, k-means|| over all rows (not of kernels that need all
-        rows at once: Laplace, kernel means), random mapped rows, random points of the circle
-        (Euler), or an array of shape (n_clusters, n_features) of points in the units of X; a
-        callable is called as init(X, n_clusters, random_state=...) and returns such points.
+        Method of initialization:
+
+        - "k-means++": greedy k-means++ with swaps. For hard Euler clustering, the best of a few
+          short fits started in this way.
+        - "k-means||": k-means|| over all rows. Not available for kernels that need all rows at once
+          (Laplace, and means of the RBF kernel).
+        - "random": random rows.
+        - "circle": random points of the circles, for the Euler kernel only.
+        - array of shape (n_clusters, n_features): starting centroids in the units of X.
+        - callable: called as `init(X, n_clusters, random_state=...)`, returns such an array.
     n_init : int or "auto", default="auto"
-        Starts of which the best is kept; "auto" is 10 for "random" and "circle", else 1.
+        Number of starts. The one with the lowest objective is kept. "auto": 10 if `init` is
+        "random" or "circle", 4 if it is "k-means++" or "k-means||", otherwise 1.
     max_iter : int, default=300
-        Largest number of passes of one start.
-    tol : float, default=1e-06
-        Stop when the objective falls by no more than this share; 0 stops only when nothing changes.
-    engine : str, default="auto"
-        Where the passes run: "auto", "native" (compiled) or "reference" (NumPy). For hard Euler
-        clustering the answer is the same, bit for bit; where rows are weighed by real numbers it
-        agrees to rounding.
+        Maximum number of iterations of each start.
+    tol : float, default=1e-6
+        Relative tolerance: the fit stops if the objective decreases by at most this fraction. With
+        0, it stops only when nothing changes.
+    engine : {"auto", "native", "reference", "dask", "torch"}, default="auto"
+        Where the computation runs:
+
+        - "auto": depends on X and on what is installed; see `engine_`.
+        - "native": compiled code on the CPU.
+        - "reference": NumPy.
+        - "dask": the workers that hold the partitions of a Dask collection.
+        - "torch": a GPU. "auto" selects it if X is on a GPU.
+
+        Hard Euler clustering gives bit-identical results on all engines. Other methods agree up to
+        rounding, and only hard clustering runs on "dask" and "torch".
     n_threads : int or None, default=None
-        Threads to use; None for all that the process may: its CPU affinity, its container's quota,
-        OMP_NUM_THREADS (set in workers of joblib and Dask). The answer is the same for any number,
-        to rounding.
+        Number of CPU threads. None: all that the CPU affinity and the container quota of the
+        process and OMP_NUM_THREADS (set by joblib and Dask in their workers) allow. Results do not
+        depend on it, except for rounding in kernel means, kernel weights and covariances.
     memory_limit : int, str or None, default=None
-        Bytes, or text such as "2GB", that the rows on circles (native engine) or the kernel values
-        between rows may take; where they do not fit, they are made anew in every pass. Scaled rows
-        of other kernels are always kept.
+        Memory for the mapped rows (Euler kernel, native and torch engines) or for the kernel values
+        between rows, in bytes or as text such as "2GB". If they do not fit, they are recomputed in
+        every iteration. Other kernels always keep the scaled rows in memory.
     checkpoint : str, path or None, default=None
-        A file to which the fit writes how far it has come, between passes and at most once a
-        second. The same fit, interrupted and called again with it, goes on to the same bits; the
-        file goes when the fit ends.
+        File to which the fit saves its progress, at most once per second. To resume an interrupted
+        fit, call it again with the same arguments; the result is the same. The file is deleted when
+        the fit ends.
     random_state : int, RandomState or None, default=None
-        Seed of the starts.
+        Determines the random numbers of the initialization. Pass an int for reproducible results.
     verbose : int, default=0
-        1 prints a line for each pass.
+        If 1, print a line for each iteration.
 
     Attributes
     ----------
-    shapes_ : (n_clusters, p, p) the matrices A; p is 2 n_features ([cos | sin]) for Euler,
-    n_features for linear.
-    memberships_ : (n_samples, n_clusters) degrees u, each row of sum 1.
-    labels_ : (n_samples,) cluster of each row.
-    cluster_centers_ : (n_clusters, n_features) pre-images of the centroids, in the units of X.
-    centroids_ : the centroids in the mapped space: complex a + ib, (n_clusters, n_features), for
-    the Euler kernel;
-        points in scaled units for the others; for means of RBF or Laplace kernels the weights of
-        the fitted rows, (n_clusters, n_samples), with `squared_lengths_` (n_clusters,).
-    deviation_ : (n_clusters,) `1 - |m|/|phi|`: how far each centroid lies off the mapped data; 0
-    where it is rectified.
-    inertia_ : float, the objective.
-    n_iter_ : int, passes of the best start.
-    history_ : dict of arrays, one entry a pass: inertia, n_changed (rows), n_relocated (empty
-    clusters), seconds.
-    scale_ : the intervals, shifts and unit of each column.
-    engine_ : str, the engine that ran.
+    shapes_ : ndarray of shape (n_clusters, p, p)
+        Matrix A of each cluster. The number of mapped features p is 2 n_features for the Euler
+        kernel (cosines, then sines) and n_features for the linear kernel.
+    memberships_ : ndarray of shape (n_samples, n_clusters)
+        Membership of each row in each cluster; each row sums to 1.
+    labels_ : array of shape (n_samples,)
+        Label of each row.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Centroids in the units of X (pre-images).
+    centroids_ : ndarray of shape (n_clusters, n_features)
+        Centroids in the mapped space: complex numbers for the Euler kernel, points in scaled units
+        for the linear kernel.
+    deviation_ : ndarray of shape (n_clusters,)
+        Deviation of each centroid m from the mapped data, `1 - |m|/|phi|`, where `|phi|` is the
+        length of a mapped row. It is 0 for rectified centroids.
+    inertia_ : float
+        Objective of the best start.
+    n_iter_ : int
+        Number of iterations of the best start.
+    history_ : dict of ndarrays
+        One value per iteration: `inertia`, `n_changed` (rows whose label changed), `n_relocated`
+        (empty clusters that were relocated) and `seconds`.
+    scale_ : Scale
+        Kept intervals, shifts and unit of each feature, and the fraction of its values outside the
+        intervals.
+    engine_ : str
+        Engine that ran the fit.
+    alpha_ : float
+        The `alpha` of the Euler kernel.
+    n_features_in_ : int
+        Number of features of the fitted table.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features. Defined only if all column names of X are strings.
 
     Examples
     --------
     >>> import numpy as np
     >>> from rekmeans import MahalanobisFuzzyCMeans
-    >>> X = np.random.default_rng(0).normal(size=(200, 2)) * [1.0, 0.05] + np.repeat([[0, 0], [0,
-    ...     1]], 100, axis=0)
+    >>> X = np.random.default_rng(0).normal(size=(200, 2)) * [1.0, 0.05]
+    >>> X[100:, 1] += 1.0
     >>> model = MahalanobisFuzzyCMeans(n_clusters=2, kernel="linear", random_state=0).fit(X)
-    >>> bool((model.shapes_[:, 1, 1] > model.shapes_[:, 0, 0]).all())  # both are flat
+    >>> bool((model.shapes_[:, 1, 1] > model.shapes_[:, 0, 0]).all())  # both are elongated
     True
     """
 
     gamma = "auto"
 
+    _interface = MAHALANOBIS_FUZZY_C_MEANS
+
     def __init__(
         self,
         n_clusters: int = 8,
         *,
-        kernel: Literal["euler", "linear"] = "euler",
+        kernel: str = "euler",
         fuzziness: float = 1.1,
         prior: float = 0.1,
         centroids: Literal["rectified", "mean"] = "rectified",
@@ -159,18 +204,8 @@ class MahalanobisFuzzyCMeans(FuzzyCMeans):
         tags.input_tags.allow_nan = False
         return tags
 
-    def _kernel_names(self) -> list[str]:
-        """Kernels whose means can be written down, so that they have a covariance."""
-        names = super()._kernel_names()
-        return [name for name in names if "mean" in KERNELS[name].centroid_rules]
-
-    def _check_parameters(self) -> None:
-        _parameters.check_real("prior", self.prior, above=0)
-        super()._check_parameters()
-        _parameters.check_one_of("beyond", self.beyond, ("clip", "wrap"))
-
     def _auto_plus_plus_starts(self) -> int:
-        """Shapes have many low points: one start in three ends in a poor one."""
+        # with shapes, one start in three ends in a poor local minimum
         return 4
 
     def _make_kernel(self, scale: Scale) -> Mahalanobis:

@@ -1,6 +1,4 @@
-"""From an estimator and its input to rows on an engine: the kernel with what it learns, the stages
-of the fit.
-"""
+"""Placement of a table on an engine: the fitted scale and kernel, the stages, and the rows."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import lloyd
 from .._grid import Array
-from .._parameters import refuse_periodic_columns
+from .._parameters import check_periods
 from ..assignment import Hard
 from ..centroids import CENTROIDS
 from ..engines import (
@@ -30,12 +28,15 @@ from ..table import ColumnSummary, Table
 from ..table.refusals import refuse_missing_values
 from ._auto_gamma import auto_gamma
 
-LEAST_UNIT = np.finfo(float).tiny  # of a loss whose inverse does not overflow
-UNIT_PASSES = 100  # to the one centroid of all rows that gives a kernel its unit
+MIN_UNIT = np.finfo(float).tiny  # the inverse of a smaller loss overflows
+UNIT_PASSES = 100  # passes of the fit with a single cluster
 
 
 class Placement(NamedTuple):
-    """Rows on an engine, and the models that run over them: the last is the one that predicts."""
+    """The rows of a table on an engine, and the model of each stage of a fit.
+
+    The last model is used for predictions.
+    """
 
     table: Table
     summary: ColumnSummary
@@ -50,7 +51,7 @@ class Placement(NamedTuple):
 
 @dataclass(frozen=True)
 class FitPreparation:
-    """What kernels ask for while they learn from a table."""
+    """The settings of a fit that `Kernel.prepared` needs."""
 
     n_clusters: int
     rule: str
@@ -68,17 +69,18 @@ class FitPreparation:
         rows = engine.place([model], table, self.n_threads, self.memory_limit)
         fit = lloyd.run(rows, model, kernel.from_points(middle[None]), Stop(UNIT_PASSES, self.tol))
         unit = float(fit.loss) * kernel.loss_unit / float(rows.weights().sum())
-        return unit if unit > LEAST_UNIT else 1.0
+        return unit if unit > MIN_UNIT else 1.0
 
 
 def place_for_fit(estimator: Any, X: Any, sample_weight: ArrayLike | None = None) -> Placement:
-    """The rows of X for a fit of the estimator."""
+    """Place the rows of X for a fit of the estimator."""
     return place_table(estimator, estimator._read_table(X, sample_weight, fitting=True))
 
 
 def place_table(estimator: Any, table: Table) -> Placement:
-    """The rows of a table for a fit of the estimator; what no engine serves is refused before any
-    work.
+    """Place the rows of a table for a fit of the estimator.
+
+    An error for a fit that no engine supports is raised before any work is done.
     """
     prototype = estimator._make_kernel(NO_COLUMNS)
     prototype.check_table(table)
@@ -86,7 +88,7 @@ def place_table(estimator: Any, table: Table) -> Placement:
     engine = choose_engine(estimator.engine, ENGINES, estimator._make_stages(prototype), table)
     summary = summarize_columns(engine, table, estimator.n_threads)
     scale = estimator._find_scale(summary)
-    refuse_periodic_columns(scale, prototype)
+    check_periods(scale, prototype)
     preparation = estimator._make_preparation()
     kernel = estimator._make_kernel(scale).prepared(table, preparation)
     stages = tuple(estimator._make_stages(kernel))
@@ -95,7 +97,7 @@ def place_table(estimator: Any, table: Table) -> Placement:
 
 
 def place_fitted(estimator: Any, X: Any, sample_weight: ArrayLike | None = None) -> Placement:
-    """The rows of any table with the columns of the fit, mapped as in the fit."""
+    """Place new rows with the columns of the fit, mapped as in the fit."""
     check_is_fitted(estimator)
     estimator._check_prediction_parameters()
     table = estimator._read_table(X, sample_weight, fitting=False)
@@ -105,7 +107,7 @@ def place_fitted(estimator: Any, X: Any, sample_weight: ArrayLike | None = None)
 
 
 def place_fitted_table(estimator: Any, kernel: Any, table: Table, engine_name: str) -> Placement:
-    """The rows of a table on the engine of this name, mapped by a kernel that is prepared."""
+    """Place the rows of a table on the engine of this name, mapped by a prepared kernel."""
     _refuse_missing_values(estimator, kernel, table)
     stages = tuple(estimator._make_stages(kernel))[-1:]
     engine = choose_engine(engine_name, ENGINES, stages, table)
@@ -124,15 +126,15 @@ def _refuse_missing_values(estimator: Any, kernel: Any, table: Table) -> None:
 
 
 def fitted_centroids(estimator: Any) -> Any:
-    """The centroids of a fitted estimator as the loop holds them: a record of its kernel's own."""
+    """Return the centroids of a fitted estimator as the record that its kernel uses."""
     return estimator._fitted_centroids()
 
 
 def starting_centroids(estimator: Any, placed: Placement) -> Iterator[Any]:
-    """The starting centroids of each run of a fit, as the estimator's `init` names them."""
+    """Return the starting centroids of each run of a fit, as set by `init`."""
     return estimator._make_starts(placed.rows, placed.table, estimator._start_draws())
 
 
 def check_parameters(estimator: Any) -> None:
-    """Refuse parameters that no fit would take."""
+    """Raise an error for parameters that no fit accepts."""
     estimator._check_parameters()

@@ -1,6 +1,4 @@
-"""Kernel self-organising map: (any kernel, SomNeighbourhood, rectified or mean), the reach
-annealed.
-"""
+"""Kernel self-organizing map: any kernel, weights by grid distance, and a reach that decreases."""
 
 from __future__ import annotations
 
@@ -12,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist
 
-from .. import _parameters
 from .._grid import Array
 from ..assignment import Hard, SomNeighbourhood, node_places
 from ..engines import Rows
@@ -20,109 +17,162 @@ from ..model import Fit
 from ..scales import Scale
 from ..table import Table
 from ._identity import StartDraws
+from ._parameter_table import SELF_ORGANIZING_MAP
 from .annealed import Annealed, two_nearest
 from .placement import Placement
 
-PLANE_SIGMAS = 2.0  # standard deviations that a map spreads to each side at its start
-PLANE_SEED = 0  # of the sample that its plane is taken from
-# rows that its plane is taken from; of more, in wide tables, it would take longer than the fit
-PLANE_ROWS = 1 << 10
+# The initial grid is in the plane of the first two principal components of a sample
+PLANE_SIGMAS = 2.0  # half-length of each side of the grid, in standard deviations
+PLANE_SEED = 0
+PLANE_ROWS = 1 << 10  # with more rows, the SVD of a wide table takes longer than the fit
 
 
 class SelfOrganizingMap(Annealed):
-    """Kernel self-organising map: prototypes on a grid, neighbours on the grid alike in the data.
+    """Kernel self-organizing map: prototypes on a grid, where neighbors represent similar rows.
 
-    Minimises Heskes' energy `sum_j sum_r h_cr |phi(x_j) - m_r|^2`, c being the winner of row j, the
-    node at which the inner sum is least. `h_cr` is in proportion to `exp(-|c - r|^2/(2 reach^2))`
-    on the grid, with `sum_r h_cr = 1`. Kohonen's own rule minimises nothing. Nodes between clusters
-    may stay without rows.
+    Minimizes Heskes' energy `sum_j sum_r h_cr |phi(x_j) - m_r|^2`, where the winner c of row j is
+    the node with the smallest inner sum. `h_cr` is proportional to `exp(-|c - r|^2/(2 reach^2))` on
+    the grid, and `sum_r h_cr = 1`. (Kohonen's original rule has no objective.) Nodes between
+    clusters may have no rows.
 
     Parameters
     ----------
     grid : (int, int), default=(6, 6)
-        Rows and columns of the grid of nodes.
+        Numbers of rows and columns of the grid of nodes.
     kernel : {"euler", "rbf", "laplace", "laplace-l2", "linear"}, default="euler"
-        What near means: features on circles; `exp(-gamma |x - v|^2)`; `exp(-gamma |x - v|)` in the
-        L1 or the L2 norm; plain distance.
+        Kernel that defines distances between rows `x` and points `v`:
+
+        - "euler": each feature is mapped to a circle; see `alpha`.
+        - "rbf": `exp(-gamma |x - v|^2)`.
+        - "laplace": `exp(-gamma |x - v|)` with the L1 norm.
+        - "laplace-l2": `exp(-gamma |x - v|)` with the L2 norm.
+        - "linear": Euclidean distance, as in k-means.
     reach : float, default=0.5
-        How far a row pulls the neighbours of its winner in the end; 0 pulls the winner alone, as in
-        k-means.
+        Reach of the last stage: how far a row also attracts the neighbors of its nearest prototype.
+        With 0, a row attracts only its nearest prototype, as in k-means.
     start_reach : float or None, default=None
-        The reach of the first stage; None for half of n_clusters, of the longer side for a map.
+        Reach of the first stage. None: half of n_clusters, or half of the longer side of the grid.
     stages : int, default=10
-        Steps in which the reach falls from its start to its end, a few passes each; 1 keeps it at
-        the end.
+        Number of stages. The reach decreases from `start_reach` to `reach` by equal factors. With
+        1, the only stage runs at `reach`.
     centroids : {"rectified", "mean"}, default="rectified"
-        Centroids that are images of points; or means in the mapped space, off the mapped data.
-        Means of the RBF and Laplace kernels are known by kernel values between rows only: their
-        cost grows with the square of the rows.
+        How centroids are computed:
+
+        - "rectified": each centroid is the image of a point, so it has coordinates in the units of
+          X.
+        - "mean": means in the mapped space, which do not lie on the mapped data. For the RBF and
+          Laplace kernels they require the kernel values between all rows, so the cost grows with
+          the square of n_samples.
     gamma : float or "auto", default="auto"
-        Width of the RBF and Laplace kernels, on the scaled features. "auto" takes it from the
-        distance of the middle row to its nearest of n_clusters spread rows.
+        Width parameter of the RBF and Laplace kernels, in units of the scaled features. "auto":
+        half the inverse of the median distance (squared for RBF) from a row to the nearest of
+        n_clusters rows spread over the table.
     alpha : float, default=0.9
-        Half-turns of the circle per unit of the scaled feature, for the Euler kernel. With a scale
-        on, 1 is the largest that keeps near near.
+        Half-turns of the circle per unit of a scaled feature, for the Euler kernel. Values above 1
+        wrap around, so distant values can look close.
     scale : {"robust", "range", "global"} or None, default="robust"
-        What a unit of a feature is, and what is kept: the bulk of the column and groups far from
-        it, with the gaps between them folded; the column's range; the range of the table; 1 (the
-        paper's bare map).
+        How features are scaled before they are mapped:
+
+        - "robust": by the bulk of each feature. Groups far from the bulk are kept, and the gaps
+          between them are closed. Isolated values far from the bulk are outliers; see `beyond`.
+        - "range": by the range of each feature.
+        - "global": by the range of all features together.
+        - None: not at all, as in the paper.
     beyond : {"ignore", "clip", "wrap"}, default="ignore"
-        What a value outside the kept intervals (robust; the range of the fitted rows) does:
-        counts as missing; counts as the nearest bound; goes on (round the circle, for the Euler
-        kernel). A row with nothing inside is labelled by its clipped values and takes no part in
-        the centroids. Without a scale nothing is outside.
+        How to treat values outside the range kept by `scale`:
+
+        - "ignore": as missing values. Rows without any other value are clipped: they get a label,
+          but do not influence the centroids.
+        - "clip": as the nearest bound of the range.
+        - "wrap": as they are; the Euler kernel wraps them around the circle.
+
+        Has no effect if `scale` is None.
     init : {"plane", "k-means++", "k-means||", "random", "circle"}, array, callable, default="plane"
-        Start: greedy k-means++ with swaps, k-means|| over all rows (not of kernels that need all
-        rows at once: Laplace, kernel means), random mapped rows, random points of the circle
-        (Euler), or an array of shape (nodes, n_features) of points in the units of X; a callable is
-        called as init(X, nodes, random_state=...) and returns such points. "plane" lays the grid in
-        the two widest directions of the table.
+        Method of initialization:
+
+        - "k-means++": greedy k-means++ with swaps. For hard Euler clustering, the best of a few
+          short fits started in this way.
+        - "k-means||": k-means|| over all rows. Not available for kernels that need all rows at once
+          (Laplace, and means of the RBF kernel).
+        - "random": random rows.
+        - "circle": random points of the circles, for the Euler kernel only.
+        - array of shape (n_nodes, n_features): starting centroids in the units of X.
+        - callable: called as `init(X, n_nodes, random_state=...)`, returns such an array.
+        - "plane": a grid in the plane of the first two principal components; `n_init` has no
+          effect.
     n_init : int or "auto", default="auto"
-        Starts of which the best is kept; "auto" is 10 for "random" and "circle", else 1.
+        Number of starts. The one with the lowest objective is kept. "auto": 10 if `init` is
+        "random" or "circle", otherwise 1.
     max_iter : int, default=300
-        Largest number of passes of the last stage; those before it have at most 5 each.
-    tol : float, default=1e-06
-        Stop when the objective falls by no more than this share; 0 stops only when nothing changes.
-    engine : str, default="auto"
-        Where the passes run: "auto", "native" (compiled) or "reference" (NumPy). For hard Euler
-        clustering the answer is the same, bit for bit; where rows are weighed by real numbers it
-        agrees to rounding.
+        Maximum number of iterations of the last stage. Earlier stages have at most 5 each.
+    tol : float, default=1e-6
+        Relative tolerance: the fit stops if the objective decreases by at most this fraction. With
+        0, it stops only when nothing changes.
+    engine : {"auto", "native", "reference", "dask", "torch"}, default="auto"
+        Where the computation runs:
+
+        - "auto": depends on X and on what is installed; see `engine_`.
+        - "native": compiled code on the CPU.
+        - "reference": NumPy.
+        - "dask": the workers that hold the partitions of a Dask collection.
+        - "torch": a GPU. "auto" selects it if X is on a GPU.
+
+        Hard Euler clustering gives bit-identical results on all engines. Other methods agree up to
+        rounding, and only hard clustering runs on "dask" and "torch".
     n_threads : int or None, default=None
-        Threads to use; None for all that the process may: its CPU affinity, its container's quota,
-        OMP_NUM_THREADS (set in workers of joblib and Dask). The answer is the same for any number,
-        that of kernel means to rounding.
+        Number of CPU threads. None: all that the CPU affinity and the container quota of the
+        process and OMP_NUM_THREADS (set by joblib and Dask in their workers) allow. Results do not
+        depend on it, except for rounding in kernel means, kernel weights and covariances.
     memory_limit : int, str or None, default=None
-        Bytes, or text such as "2GB", that the rows on circles (native engine) or the kernel values
-        between rows may take; where they do not fit, they are made anew in every pass. Scaled rows
-        of other kernels are always kept.
+        Memory for the mapped rows (Euler kernel, native and torch engines) or for the kernel values
+        between rows, in bytes or as text such as "2GB". If they do not fit, they are recomputed in
+        every iteration. Other kernels always keep the scaled rows in memory.
     checkpoint : str, path or None, default=None
-        A file to which the fit writes how far it has come, between passes and at most once a
-        second. The same fit, interrupted and called again with it, goes on to the same bits; the
-        file goes when the fit ends.
+        File to which the fit saves its progress, at most once per second. To resume an interrupted
+        fit, call it again with the same arguments; the result is the same. The file is deleted when
+        the fit ends.
     random_state : int, RandomState or None, default=None
-        Seed of the starts.
+        Determines the random numbers of the initialization. Pass an int for reproducible results.
     verbose : int, default=0
-        1 prints a line for each pass.
+        If 1, print a line for each iteration.
 
     Attributes
     ----------
-    u_matrix_ : (rows, columns) mean distance of each node to its neighbours on the grid: ridges
-    part clusters.
-    topographic_error_ : float, share of the rows whose two nearest nodes are not neighbours.
-    labels_ : (n_samples,) cluster of each row.
-    cluster_centers_ : (n_clusters, n_features) pre-images of the centroids, in the units of X.
-    centroids_ : the centroids in the mapped space: complex a + ib, (n_clusters, n_features), for
-    the Euler kernel;
-        points in scaled units for the others; for means of RBF or Laplace kernels the weights of
-        the fitted rows, (n_clusters, n_samples), with `squared_lengths_` (n_clusters,).
-    deviation_ : (n_clusters,) `1 - |m|/|phi|`: how far each centroid lies off the mapped data; 0
-    where it is rectified.
-    inertia_ : float, the objective.
-    n_iter_ : int, passes of the best start.
-    history_ : dict of arrays, one entry a pass: inertia, n_changed (rows), n_relocated (empty
-    clusters), seconds.
-    scale_ : the intervals, shifts and unit of each column.
-    engine_ : str, the engine that ran.
+    u_matrix_ : ndarray of the shape of the grid
+        Mean distance of each node to its neighbors on the grid. High values separate clusters.
+    topographic_error_ : float
+        Fraction of the rows whose two nearest nodes are not neighbors on the grid.
+    labels_ : array of shape (n_samples,)
+        Label of each row.
+    cluster_centers_ : ndarray of shape (n_clusters, n_features)
+        Centroids in the units of X (pre-images).
+    centroids_ : ndarray of shape (n_clusters, n_features)
+        Centroids in the mapped space: complex numbers for the Euler kernel, points in scaled units
+        for other kernels. For means of the RBF and Laplace kernels, the weights of the fitted rows,
+        of shape (n_clusters, n_samples).
+    deviation_ : ndarray of shape (n_clusters,)
+        Deviation of each centroid m from the mapped data, `1 - |m|/|phi|`, where `|phi|` is the
+        length of a mapped row. It is 0 for rectified centroids.
+    inertia_ : float
+        Objective of the best start.
+    n_iter_ : int
+        Number of iterations of the best start.
+    history_ : dict of ndarrays
+        One value per iteration: `inertia`, `n_changed` (rows whose label changed), `n_relocated`
+        (empty clusters that were relocated), `seconds`, `stage` and `reach`.
+    scale_ : Scale
+        Kept intervals, shifts and unit of each feature, and the fraction of its values outside the
+        intervals.
+    engine_ : str
+        Engine that ran the fit.
+    alpha_ : float
+        The `alpha` of the Euler kernel.
+    gamma_ : float
+        The `gamma` of the RBF or Laplace kernel.
+    n_features_in_ : int
+        Number of features of the fitted table.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features. Defined only if all column names of X are strings.
 
     Examples
     --------
@@ -133,6 +183,8 @@ class SelfOrganizingMap(Annealed):
     >>> model.u_matrix_.shape, model.topographic_error_ < 0.2
     ((3, 4), True)
     """
+
+    _interface = SELF_ORGANIZING_MAP
 
     def __init__(
         self,
@@ -180,14 +232,14 @@ class SelfOrganizingMap(Annealed):
         self.verbose = verbose
 
     def _n_centroids(self) -> int:
-        """Nodes of the map."""
+        """Return the number of nodes of the grid."""
         return int(np.prod(self.grid))
 
     def _k_parameter(self) -> str:
         return f"grid={self.grid}"
 
     def _sides(self) -> tuple[int, int]:
-        """Rows and columns of the grid."""
+        """Return the numbers of rows and columns of the grid."""
         return int(self.grid[0]), int(self.grid[1])
 
     def _rule(self, reach: float) -> Any:
@@ -195,10 +247,6 @@ class SelfOrganizingMap(Annealed):
 
     def _start_reach(self) -> float:
         return max(self.grid) / 2
-
-    def _check_prediction_parameters(self) -> None:
-        _parameters.check_grid("grid", self.grid)
-        super()._check_prediction_parameters()
 
     def _start_names(self) -> Collection[str]:
         return ["plane", *super()._start_names()]
@@ -217,27 +265,29 @@ class SelfOrganizingMap(Annealed):
         )
 
     def _warn_of_empty_clusters(self, rows: Rows, fit: Fit) -> None:
-        """A node without rows bridges those beside it: no cause for a word."""
+        """Give no warning: a node without rows lies between its neighbors, as intended."""
 
     def _attributes(self, placed: Placement, fit: Fit) -> dict[str, Any]:
         rows = placed.rows
         C = fit.centroids
-        places = node_places(self._sides())
-        steps = cdist(places, places, "cityblock")
-        near = rows.map_blocks(lambda F: two_nearest(rows.kernel.distance(F, C)))
-        beside = steps == 1
+        positions = node_places(self._sides())
+        steps = cdist(positions, positions, "cityblock")
+        nearest = rows.map_blocks(lambda F: two_nearest(rows.kernel.distance(F, C)))
+        are_neighbors = steps == 1
         distances = rows.kernel.centroid_distances(C)
-        ridges = (distances * beside).sum(axis=1) / np.maximum(beside.sum(axis=1), 1)
-        torn = steps[near[:, 0], near[:, 1]] > 1
+        n_neighbors = np.maximum(are_neighbors.sum(axis=1), 1)
+        mean_distances = (distances * are_neighbors).sum(axis=1) / n_neighbors
+        is_error = steps[nearest[:, 0], nearest[:, 1]] > 1
         return super()._attributes(placed, fit) | {
-            "u_matrix_": ridges.reshape(self.grid),
-            "topographic_error_": float(np.average(torn, weights=rows.weights())),
+            "u_matrix_": mean_distances.reshape(self.grid),
+            "topographic_error_": float(np.average(is_error, weights=rows.weights())),
         }
 
 
 def points_in_plane(table: Table, scale: Scale, grid: tuple[int, int]) -> Array:
-    """Points of a grid in the plane of the table's two widest directions, its longer side along the
-    widest, (k, d).
+    """Return points (k, d) of a grid in the plane of the first two principal components.
+
+    The longer side of the grid lies along the first component.
     """
     sample = table.sample(PLANE_ROWS, PLANE_SEED)
     Z = scale.to_units(sample.dense(slice(None)), "clip")
@@ -252,7 +302,7 @@ def points_in_plane(table: Table, scale: Scale, grid: tuple[int, int]) -> Array:
     _, sizes, axes = np.linalg.svd(
         np.sqrt(w) * np.where(observed, Z - middle, 0.0), full_matrices=False
     )
-    # a standard deviation along each axis of the plane, its largest entry positive
+    # one standard deviation along each component, with a positive largest entry
     steps = np.zeros((2, len(middle)))
     for i in range(min(2, len(sizes))):
         steps[i] = (

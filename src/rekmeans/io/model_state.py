@@ -126,7 +126,7 @@ def model_of_state(header: Header, arrays: dict[str, Array]) -> Any:
     d = arrays["unit"].size
     scale = _scale(arrays, d)
     _parameters.check_one_of("beyond", header["beyond"], BEYOND)
-    alpha = _parameters.check_real("alpha", header["alpha"], above=0, most=_parameters.STEEPEST)
+    alpha = _parameters.check_real("alpha", header["alpha"], above=0, maximum=_parameters.MAX_ALPHA)
     names = header["feature_names"]
     if names is not None and (len(names) != d or not all(isinstance(name, str) for name in names)):
         raise ValueError(f"feature_names must be {d} texts")
@@ -171,7 +171,7 @@ def _cluster_attributes(header: Header, arrays: dict[str, Array], d: int) -> dic
             name: _array_of_shape(arrays, f"history.{name}", (passes,)) for name in HISTORY
         },
         "n_iter_": n_iter,
-        "inertia_": _parameters.check_real("inertia", header["inertia"], least=0),
+        "inertia_": _parameters.check_real("inertia", header["inertia"], minimum=0),
     }
     if "labels" in arrays:
         attributes["labels_"] = labels = _array_of_shape(arrays, "labels", (arrays["labels"].size,))
