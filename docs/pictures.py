@@ -35,7 +35,7 @@ N_TABLES = 10  # tables with errors per share
 LINEAR = 12  # the axes of the first picture are linear from -LINEAR to LINEAR, logarithmic beyond
 FRAME = 300  # they end at -FRAME and FRAME, beyond every error
 TICKS = (-100, -10, 0, 10, 100)
-TOUCHES_GROUPS = 10  # a centroid with both coordinates below this is not on an error
+GROUPS_END = 10  # no group extends beyond this, so a centroid beyond it is on an error
 WINDOW = {"width": 1200, "height": 860, "deviceScaleFactor": 1, "mobile": False}  # a desktop
 PLACES = {
     "report-wine": "body",
@@ -66,7 +66,7 @@ def kmeans(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def kmeans_after_cleaning(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the same after replacing cells outside Tukey's fences by the median."""
+    """Return those of k-means after replacing cells outside Tukey's fences by the median."""
     low, median, high = np.quantile(X, [0.25, 0.5, 0.75], axis=0)
     reach = 1.5 * (high - low)
     return kmeans(np.where((X < low - reach) | (X > high + reach), median, X))
@@ -94,7 +94,7 @@ def first_sight(path: Path) -> None:
 def draw_clusters(
     ax: plt.Axes, X: np.ndarray, y: np.ndarray, is_wrong: np.ndarray, name: str, method: Method
 ) -> None:
-    """Draw rows, rows with a wrong value and centroids, with an arrow to each stolen centroid."""
+    """Draw rows, rows with a wrong value and centroids; label each centroid that is on an error."""
     labels, centres = method(X)
     has_error = is_wrong.any(axis=1)
     # linear where the groups are, logarithmic beyond, so that the errors fit into the frame
@@ -105,7 +105,7 @@ def draw_clusters(
         ax.plot(*X[(labels == c) & ~has_error].T, marker="o", ms=3.5, mec="none", **style)
         ax.plot(*X[(labels == c) & has_error].T, marker="x", ms=5, **style)
         draw_numbered_mark(ax, c, *centre)
-        if np.abs(centre).max() > TOUCHES_GROUPS:
+        if np.abs(centre).max() > GROUPS_END:
             ax.annotate(
                 "this centroid is\non an error",
                 centre,
