@@ -1,4 +1,4 @@
-"""The site: `make docs` builds it into build/docs."""
+"""Sphinx configuration; `make docs` builds the documentation into build/docs."""
 
 import os
 import shutil
@@ -43,7 +43,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
-    "ignore_pattern": r"demo\.py$",  # the command `make demo`
+    "ignore_pattern": r"demo\.py$",  # `make demo` runs it
     "within_subsection_order": "FileNameSortKey",
     "abort_on_example_error": True,
     "download_all_examples": False,
@@ -64,27 +64,33 @@ html_theme_options = {
     "logo": {"text": "rekmeans"},
     "show_prev_next": False,
     "navbar_align": "left",
-    "header_links_before_dropdown": 7,
+    "header_links_before_dropdown": 7,  # up to "The method"; the rest is under "More"
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],
 }
-PAGES = (
+# every page but the API reference, which lists its classes in the left sidebar
+PAGES_WITHOUT_SIDEBAR = (
     "index",
     "choose",
     "command_line",
+    "scale",
+    "gpu",
     "method",
     "defaults",
-    "kernel_study",
     "speed",
+    "reliability",
+    "kernel_study",
     "reproduction",
+    "glossary",
+    "contributing",
     "gallery/*",
 )
-html_sidebars = {page: [] for page in PAGES}
+html_sidebars = {page: [] for page in PAGES_WITHOUT_SIDEBAR}
 
 
 class Help(Directive):
-    """What `rekmeans COMMAND --help` prints, as it stands today."""
+    """Insert the output of `rekmeans COMMAND --help`."""
 
     optional_arguments = 1
 
@@ -98,19 +104,19 @@ class Help(Directive):
         return [nodes.literal_block(lines, lines, language="none", classes=["help"])]
 
 
-# of `rekmeans reproduce`, if it was run here
+# written by `rekmeans reproduce`, if it has been run in this checkout
 RUN_PAGE = Path(__file__).parent.parent / "reproduction" / "index.html"
 WHOLE_PAGE = "reproduction-whole.html"
 
 
 def link_whole_page(app, document: str, source: list[str]) -> None:
-    """Make the name of the whole page a link where there is one."""
+    """Turn the name of the full reproduction page into a link if the page exists."""
     if document == "reproduction" and RUN_PAGE.exists():
         source[0] = source[0].replace(f"`{WHOLE_PAGE}`", f'<a href="{WHOLE_PAGE}">{WHOLE_PAGE}</a>')
 
 
 def copy_whole_page(app, error: Exception | None) -> None:
-    """Put the whole page of a finished reproduction beside the site's own."""
+    """Copy the full page of a finished reproduction into the site."""
     if error is None and RUN_PAGE.exists():
         shutil.copyfile(RUN_PAGE, Path(app.outdir) / WHOLE_PAGE)
 

@@ -1,5 +1,5 @@
-"""The committed pictures of docs/images: `python docs/pictures.py` draws them and photographs the
-report of wine.
+"""Draw the committed pictures of docs/images and take screenshots of the wine report:
+`python docs/pictures.py`.
 """
 
 from __future__ import annotations
@@ -23,111 +23,141 @@ from sklearn.preprocessing import StandardScaler
 
 from rekmeans import RectifiedEulerKMeans, normalized_mutual_info
 from rekmeans.analysis.summary import summary
-from rekmeans.displays._style import SOFT, cluster_colour, draw_numbered_mark
+from rekmeans.displays._style import SOFT, TEXT, cluster_colour, draw_numbered_mark
 from rekmeans.html_report.html import render_page
+
+Method = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 IMAGES = Path(__file__).parent / "images"
 WIDTH = 15  # standard deviations of a gross error
 SHARES = (0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3)
-DRAWS = 10
-LINEAR = 12  # the axes of the first picture are linear up to here
-FRAME = 200  # and end here
+N_TABLES = 10  # tables with errors per share
+LINEAR = 12  # the axes of the first picture are linear from -LINEAR to LINEAR, logarithmic beyond
+FRAME = 300  # they end at -FRAME and FRAME, beyond every error
+TICKS = (-100, -10, 0, 10, 100)
+GROUPS_END = 10  # no group extends beyond this, so a centroid beyond it is on an error
 WINDOW = {"width": 1200, "height": 860, "deviceScaleFactor": 1, "mobile": False}  # a desktop
 PLACES = {
     "report-wine": "body",
     "report-wine-profile": "#profile",
     "report-wine-circle": "#separation h3",
 }
-MOST = 200_000  # bytes of a picture
+MAX_BYTES = 200_000  # of a picture
 
 
 def main() -> None:
     with warnings.catch_warnings(action="ignore"):
         first_sight(IMAGES / "first-sight.png")
-    photographs(IMAGES, PLACES)
+    take_screenshots(IMAGES, PLACES)
 
 
 def add_errors(X: np.ndarray, share: float, seed: int) -> np.ndarray:
-    """X with gross errors in a share of its cells."""
+    """Return X with gross errors in a share of its cells."""
     random = np.random.default_rng(seed)
     noise = X.mean(axis=0) + WIDTH * X.std(axis=0) * random.standard_normal(X.shape)
     return np.where(random.random(X.shape) < share, noise, X)
 
 
 def kmeans(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Labels and centroids of z-scored k-means."""
+    """Return the labels and centroids of k-means on z-scores."""
     scaler = StandardScaler().fit(X)
     model = KMeans(3, n_init=10, random_state=0).fit(scaler.transform(X))
     return model.labels_, scaler.inverse_transform(model.cluster_centers_)
 
 
+def kmeans_after_cleaning(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return those of k-means after replacing cells outside Tukey's fences by the median."""
+    low, median, high = np.quantile(X, [0.25, 0.5, 0.75], axis=0)
+    reach = 1.5 * (high - low)
+    return kmeans(np.where((X < low - reach) | (X > high + reach), median, X))
+
+
 def rek(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Labels and centroids of rectified Euler k-means."""
+    """Return the labels and centroids of rectified Euler k-means."""
     model = RectifiedEulerKMeans(3, random_state=0).fit(X)
     return model.labels_, model.cluster_centers_
 
 
-METHODS: dict[str, Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]] = {
-    "k-means": kmeans,
-    "rekmeans": rek,
-}
-
-
 def first_sight(path: Path) -> None:
-    """Draw three groups with gross errors by k-means and by REK, and wine with more errors."""
-    figure, axes = plt.subplots(1, 3, figsize=(11.5, 3.8), layout="constrained")
+    """Draw three groups with gross errors, clustered by k-means and by REK, and NMI on wine."""
+    figure, axes = plt.subplots(1, 3, figsize=(12.6, 4.4), layout="constrained")
     clean, y = make_blobs(300, centers=[[0, 0], [6, 1], [2, 6]], random_state=0)
     X = add_errors(clean, 0.05, 0)
-    has_error = (X != clean).any(axis=1)
-    for ax, (name, method) in zip(axes, METHODS.items(), strict=False):
-        labels, centres = method(X)
-        for c, centre in enumerate(centres):
-            style = {"color": cluster_colour(c), "alpha": 0.7}
-            ax.plot(*X[(labels == c) & ~has_error].T, "o", ms=3.5, mec="none", **style)
-            ax.plot(*X[(labels == c) & has_error].T, "x", ms=5, **style)
-            draw_numbered_mark(ax, c, *centre)
-        # linear where the groups are, logarithmic beyond, so that the errors fit into the frame
-        ax.set_xscale("symlog", linthresh=LINEAR, linscale=2)
-        ax.set_yscale("symlog", linthresh=LINEAR, linscale=2)
-        ticks = [-100, -10, 0, 10, 100]
-        ax.set(xlim=(-FRAME, FRAME), ylim=(-FRAME, FRAME), aspect="equal")
-        ax.set_xticks(ticks, [str(tick) for tick in ticks])
-        ax.set_yticks(ticks, [str(tick) for tick in ticks])
-        ax.minorticks_off()
-        n_errors = int((X != clean).sum())
-        nmi = normalized_mutual_info(y, labels)
-        ax.set_title(f"{name}, {n_errors} wrong cells (x): NMI {nmi:.2f}", size=11)
+    is_wrong = X != clean
+    draw_clusters(axes[0], X, y, is_wrong, "StandardScaler + KMeans", kmeans)
+    draw_clusters(axes[1], X, y, is_wrong, "RectifiedEulerKMeans", rek)
     draw_gross_errors(axes[2])
-    figure.savefig(path, dpi=130)
+    figure.savefig(path, dpi=120)
     write_compressed(path.read_bytes(), path)
 
 
-def draw_gross_errors(ax: plt.Axes) -> None:
-    """NMI on wine against the share of dirty cells."""
-    wine, classes = load_wine(return_X_y=True)
-    for (name, method), tint, marker in zip(
-        METHODS.items(), (SOFT, cluster_colour(0)), "so", strict=True
-    ):
-        nmi = [
-            np.mean(
-                [
-                    normalized_mutual_info(classes, method(add_errors(wine, share, s))[0])
-                    for s in range(DRAWS)
-                ]
+def draw_clusters(
+    ax: plt.Axes, X: np.ndarray, y: np.ndarray, is_wrong: np.ndarray, name: str, method: Method
+) -> None:
+    """Draw rows, rows with a wrong value and centroids; label each centroid that is on an error."""
+    labels, centres = method(X)
+    has_error = is_wrong.any(axis=1)
+    # linear where the groups are, logarithmic beyond, so that the errors fit into the frame
+    ax.set_xscale("symlog", linthresh=LINEAR, linscale=2)
+    ax.set_yscale("symlog", linthresh=LINEAR, linscale=2)
+    for c, centre in enumerate(centres):
+        style = {"color": cluster_colour(c), "ls": "none", "alpha": 0.7}
+        ax.plot(*X[(labels == c) & ~has_error].T, marker="o", ms=3.5, mec="none", **style)
+        ax.plot(*X[(labels == c) & has_error].T, marker="x", ms=5, **style)
+        draw_numbered_mark(ax, c, *centre)
+        if np.abs(centre).max() > GROUPS_END:
+            ax.annotate(
+                "this centroid is\non an error",
+                centre,
+                (-25, -45),
+                color=TEXT,
+                size=9,
+                ha="center",
+                va="center",
+                arrowprops={"arrowstyle": "->", "color": TEXT, "shrinkB": 9},
             )
-            for share in SHARES
-        ]
+    ax.plot([], [], "o", color=SOFT, ms=3.5, label="row")
+    ax.plot([], [], "x", color=SOFT, ms=5, label="row with a wrong value")
+    ax.plot([], [], "o", color=SOFT, ms=11, label="centroid")
+    ax.legend(frameon=False, loc="upper left", fontsize=8, handletextpad=0.3, borderaxespad=0.2)
+    ax.set(xlim=(-FRAME, FRAME), ylim=(-FRAME, FRAME), aspect="equal")
+    ax.set_xticks(TICKS, [str(tick) for tick in TICKS])
+    ax.set_yticks(TICKS, [str(tick) for tick in TICKS])
+    ax.minorticks_off()
+    ax.set_xlabel(f"300 rows, {is_wrong.sum()} wrong values (logarithmic beyond ±{LINEAR})")
+    ax.set_title(f"{name}: NMI {normalized_mutual_info(y, labels):.2f}", size=11)
+
+
+def draw_gross_errors(ax: plt.Axes) -> None:
+    """Draw NMI on wine against the share of wrong values."""
+    wine, classes = load_wine(return_X_y=True)
+    lines: tuple[tuple[str, Method, str, str], ...] = (
+        ("RectifiedEulerKMeans", rek, cluster_colour(0), "o"),
+        (
+            "outliers replaced by medians,\nStandardScaler + KMeans",
+            kmeans_after_cleaning,
+            SOFT,
+            "^",
+        ),
+        ("StandardScaler + KMeans", kmeans, SOFT, "s"),
+    )
+    for name, method, tint, marker in lines:
+        nmi = [mean_nmi(wine, classes, share, method) for share in SHARES]
         ax.plot(np.multiply(SHARES, 100), nmi, f"{marker}-", color=tint, label=name)
-    ax.set(ylim=(0, 1), xlabel="cells with a gross error, %", ylabel="NMI")
-    ax.set_title("wine, mean of 10 draws", size=11)
+    ax.set(ylim=(0, 1), xlabel="wrong values, %", ylabel="NMI with the known classes")
+    ax.set_title(f"wine, mean of {N_TABLES} tables with random errors", size=11)
     ax.spines[["top", "right"]].set_visible(False)
-    ax.legend(frameon=False, loc="center right")
+    ax.legend(frameon=False, loc="center right", fontsize=9, bbox_to_anchor=(1, 0.34))
 
 
-def photographs(folder: Path, places: dict[str, str]) -> None:
-    """The report of wine in Chromium, as wide as a desktop window, from the top of each of these
-    places.
-    """
+def mean_nmi(X: np.ndarray, y: np.ndarray, share: float, method: Method) -> float:
+    """Return the mean NMI over tables with a share of wrong values."""
+    tables = (add_errors(X, share, seed) for seed in range(N_TABLES))
+    return float(np.mean([normalized_mutual_info(y, method(table)[0]) for table in tables]))
+
+
+def take_screenshots(folder: Path, places: dict[str, str]) -> None:
+    """Take screenshots of the wine report in Chromium, from the top of each of these places."""
     from selenium import webdriver
 
     wine = load_wine(as_frame=True)
@@ -154,9 +184,9 @@ def photographs(folder: Path, places: dict[str, str]) -> None:
 def write_compressed(png: bytes, path: Path) -> None:
     """Write the picture in 256 colours."""
     Image.open(io.BytesIO(png)).convert("RGB").quantize(256).save(path, optimize=True)
-    if path.stat().st_size > MOST:
+    if path.stat().st_size > MAX_BYTES:
         raise ValueError(
-            f"{path} takes {path.stat().st_size} bytes, more than {MOST}: make it smaller."
+            f"{path} takes {path.stat().st_size} bytes, more than {MAX_BYTES}. Make it smaller."
         )
 
 
