@@ -183,10 +183,11 @@ def _refuse_usage(
 def _outputs(table: Path | None, out: Path | None, csv: bool, with_report: bool) -> Outputs:
     """The files of a fit in the folder given, or in NAME-rekmeans beside the table."""
     beside = Path("demo-rekmeans") if table is None else _workflow.place_beside(table, "-rekmeans")
-    names = (
-        f"labels{_workflow.labels_ending(csv)}",
-        "model.safetensors",
-        "summary.json",
-        "report.html",
+    folder = out or beside
+    return Outputs(
+        folder / f"labels{_workflow.labels_ending(csv)}",
+        folder / "model.safetensors",
+        folder / "summary.json",
+        folder / "report.html",
+        with_report,
     )
-    return Outputs(*((out or beside) / name for name in names), with_report)
