@@ -104,7 +104,7 @@ def fit(
             "--no-report",
             metavar=FLAG,
             rich_help_panel=RUN,
-            help="Do not write report.html; saves about half a second.",
+            help="Do not write report.html; saves about a second.",
         ),
     ] = False,
     csv: Csv = False,
