@@ -2,6 +2,7 @@
 false word.
 """
 
+import json
 import os
 import shutil
 import subprocess
@@ -64,6 +65,19 @@ def test_a_command_never_writes_over_what_it_reads(folder):
 def test_a_second_fit_leaves_no_labels_of_the_first(folder):
     run_to_success(folder, "fit", "wine.csv", "-k", "4", "--label", "target", "--out", "out", "-q")
     assert {path.name for path in (folder / "out").glob("labels.*")} == {"labels.parquet"}
+
+
+def test_a_fit_without_a_report_leaves_none_of_the_first(folder):
+    out = folder / "out"
+    before = file_bytes(out)
+    fit = ("fit", "wine.csv", "-k", "3", "--label", "target", "--out", "out", "--csv")
+    answer = run_to_success(folder, *fit, "--no-report")
+    after = file_bytes(out)
+    assert before.keys() - after.keys() == {out / "report.html"}
+    assert after[out / "labels.csv"] == before[out / "labels.csv"]
+    digests = json.loads(after[out / "summary.json"])["sha256"]
+    assert digests.keys() == {"labels.csv", "model.safetensors"}
+    assert "written to out: labels.csv, model.safetensors, summary.json" in answer.stdout
 
 
 def test_a_summary_that_cannot_be_printed_does_not_fail_the_fit(folder):

@@ -98,6 +98,15 @@ def fit(
             "--demo", metavar=FLAG, help="Cluster 178 Italian wines; needs no table and no -k."
         ),
     ] = False,
+    no_report: Annotated[
+        bool,
+        typer.Option(
+            "--no-report",
+            metavar=FLAG,
+            rich_help_panel=RUN,
+            help="Do not write report.html; saves about a second.",
+        ),
+    ] = False,
     csv: Csv = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -120,5 +129,6 @@ def fit(
         cluster,
         demo=demo,
         csv=csv,
+        with_report=not no_report,
         screen=Screen(as_json, quiet),
     )

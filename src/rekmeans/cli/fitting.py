@@ -67,25 +67,29 @@ class Outputs:
     model: Path
     summary: Path
     report: Path
+    with_report: bool
 
     @property
     def paths(self) -> list[Path]:
+        report = [self.report] if self.with_report else []
         # the summary last: it has digests of the others
-        return [self.labels, self.model, self.report, self.summary]
+        return [self.labels, self.model, *report, self.summary]
 
     def write(self, model: Any, table: FileTable, summary: dict[str, Any]) -> None:
         """All files, the summary last, with SHA-256 digests of the others; a new folder appears
         with all of them.
 
-        Labels of an earlier fit in the other format go, as they would be mistaken for these.
+        Labels of an earlier fit in the other format and, without a report, its report are removed,
+        as they would be mistaken for those of this fit.
         """
         is_second = self.model.exists()
         with _workflow.note_earlier_outputs(self.model.parent), atomic_writes(self.paths) as parts:
-            labels, model_file, report, summary_file = parts
+            labels, model_file, *report, summary_file = parts
             write_labels(labels, table.labels_of_file(model.labels_), table.ids)
             save(model, model_file)
-            _workflow.write_report(report, summary)
-            digests = {part.name: sha256_digest(part) for part in (labels, model_file, report)}
+            for page in report:
+                _workflow.write_report(page, summary)
+            digests = {part.name: sha256_digest(part) for part in (labels, model_file, *report)}
             summary_file.write_text(
                 json.dumps(summary | {"sha256": digests}, indent=1), encoding="utf-8"
             )
@@ -93,6 +97,8 @@ class Outputs:
             self.labels.with_suffix(".parquet" if self.labels.suffix == ".csv" else ".csv").unlink(
                 missing_ok=True
             )
+            if not self.with_report:
+                self.report.unlink(missing_ok=True)
 
 
 def fit_table(
@@ -104,12 +110,14 @@ def fit_table(
     *,
     demo: bool,
     csv: bool,
+    with_report: bool,
     screen: Screen,
 ) -> None:
     """Fit a table, write the outputs and print the clusters."""
     _refuse_usage(table, method.n_clusters, selection, demo, cluster)
-    plugin.refuse_missing_libraries("safetensors", "jinja2", "matplotlib")
-    outputs = _outputs(table, out, csv)
+    report_libraries = ("jinja2", "matplotlib") if with_report else ()
+    plugin.refuse_missing_libraries("safetensors", *report_libraries)
+    outputs = _outputs(table, out, csv, with_report)
     refuse_unwritable(outputs.model.parent)
     _workflow.refuse_overwriting(outputs.paths, table)
     is_large = stream.is_streamed(table, method.memory, cluster)
@@ -146,8 +154,11 @@ def fit_table(
     elif not screen.quiet:
         _results.print_clusters(model, rows, result)
         _results.print_notes(rows)
-        beside = name_list([path.name for path in outputs.paths if path != outputs.report])
-        plugin.print_lines(f"report: {outputs.report}", f"beside it: {beside}")
+        others = name_list([path.name for path in outputs.paths if path != outputs.report])
+        if with_report:
+            plugin.print_lines(f"report: {outputs.report}", f"beside it: {others}")
+        else:
+            plugin.print_lines(f"written to {outputs.model.parent}: {others}")
 
 
 def _refuse_usage(
@@ -169,13 +180,14 @@ def _refuse_usage(
         raise ValueError("give the number of clusters, for example -k 3.")
 
 
-def _outputs(table: Path | None, out: Path | None, csv: bool) -> Outputs:
+def _outputs(table: Path | None, out: Path | None, csv: bool, with_report: bool) -> Outputs:
     """The files of a fit in the folder given, or in NAME-rekmeans beside the table."""
     beside = Path("demo-rekmeans") if table is None else _workflow.place_beside(table, "-rekmeans")
-    names = (
-        f"labels{_workflow.labels_ending(csv)}",
-        "model.safetensors",
-        "summary.json",
-        "report.html",
+    folder = out or beside
+    return Outputs(
+        folder / f"labels{_workflow.labels_ending(csv)}",
+        folder / "model.safetensors",
+        folder / "summary.json",
+        folder / "report.html",
+        with_report,
     )
-    return Outputs(*((out or beside) / name for name in names))
