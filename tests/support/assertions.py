@@ -16,7 +16,9 @@ FITTED = (
     "n_iter_",
     "alpha_",
 )
-WAY_OUT = re.compile(r"must be |: (use|fill|drop|pass|lower|raise|set|select|init must be) ")
+WAY_OUT = re.compile(
+    r"must (be|have) |(: |\. )(add|use|fill|drop|pass|lower|raise|set|select) ", re.I
+)
 
 
 def raises_mentioning(error, *words):
@@ -35,9 +37,11 @@ def assert_one_sentence(error):
 
 
 def assert_one_sentence_with_a_way_out(error):
-    """One sentence on one line that says what is allowed, or what to do."""
-    assert_one_sentence(error)
+    """One line with the problem, and what is allowed or, in a sentence of its own, the fix."""
     sentence = str(error)
+    assert sentence.endswith("."), sentence
+    assert "\n" not in sentence, sentence
+    assert sentence.count(". ") <= 1, sentence
     assert WAY_OUT.search(sentence), sentence
 
 
