@@ -56,7 +56,7 @@ EXPRESSIONS = {
     r"(says?|said) nothing": "is ignored",
     r"(takes?|took|taking) no part": "is ignored",
     r"(is|are|was|were|be|been) refused": "raises an error, or is rejected",
-    r"refus(e|es|ing|als?)": "raises an error, rejects, or error",
+    r"(refuse|refuses|refusing|refusals?)": "raises an error, rejects, or error",
     r"(?<!regardless\s)(?<!independent\s)of which": "two sentences",
     r"in whose": "two sentences",
     r"from which on": "from ... on, or starting with",

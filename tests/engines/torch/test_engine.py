@@ -261,12 +261,12 @@ def error_message(model, X):
 
 def test_the_error_for_unsupported_models_names_another_engine():
     X = torch.rand(20, 2)
-    assert "use engine=" in error_message(FuzzyCMeans(2, engine="torch"), X.numpy())
-    assert "pass X.cpu()" in error_message(FuzzyCMeans(2, engine="torch"), X)
+    assert "Use engine=" in error_message(FuzzyCMeans(2, engine="torch"), X.numpy())
+    assert "Pass X.cpu()" in error_message(FuzzyCMeans(2, engine="torch"), X)
     assert "'laplace'" in error_message(
         KernelKMeans(2, kernel="laplace", engine="torch"), X.numpy()
     )
-    assert "use engine=" in error_message(
+    assert "Use engine=" in error_message(
         KernelKMeans(2, kernel="rbf", centroids="mean", engine="torch"), X.numpy()
     )
     assert f"at most {MAX_INT64_COLUMNS} columns" in error_message(

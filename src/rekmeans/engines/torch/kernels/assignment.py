@@ -18,7 +18,7 @@ import triton.language as tl
 
 GRID_STEPS = tl.constexpr(8388608.0)  # 2^23
 LOWEST_SCORE = tl.constexpr(-1e30)
-MIN_SCORE = tl.constexpr(-(2**63))
+MIN_EXACT_SCORE = tl.constexpr(-(2**63))
 
 
 @triton.jit
@@ -229,7 +229,7 @@ def list_movers_and_doubts(
             tl.store(
                 doubt_threshold + to, tl.load(threshold + r, mask=doubt, other=0.0), mask=doubt
             )
-            tl.store(doubt_best + to, tl.full([BN], MIN_SCORE, tl.int64), mask=doubt)
+            tl.store(doubt_best + to, tl.full([BN], MIN_EXACT_SCORE, tl.int64), mask=doubt)
             tl.store(doubt_new + to, tl.full([BN], 1 << 30, tl.int32), mask=doubt)
 
 
@@ -380,7 +380,7 @@ def merge_groups(
             to = append_places(doubt, counters + 1)
             tl.store(doubt_row + to, r, mask=doubt)
             tl.store(doubt_threshold + to, b1 - e2, mask=doubt)
-            tl.store(doubt_best + to, tl.full([BN], MIN_SCORE, tl.int64), mask=doubt)
+            tl.store(doubt_best + to, tl.full([BN], MIN_EXACT_SCORE, tl.int64), mask=doubt)
             tl.store(doubt_new + to, tl.full([BN], 1 << 30, tl.int32), mask=doubt)
 
 
