@@ -1,4 +1,4 @@
-"""Attacks with hostile checkpoints whose digests are valid: the fit resumes with sane numbers or
+"""Attacks with hostile checkpoints whose digests are valid: the fit resumes with valid numbers or
 raises one error.
 
 A checkpoint may crash the process, so each case runs in a child process.

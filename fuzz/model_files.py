@@ -1,5 +1,6 @@
-"""Hostile model files: each is loaded, or refused in a short sentence; nothing in it is run, and
-memory is bounded.
+"""Attacks with hostile model files.
+
+Loading a file must succeed or raise a short error, in bounded memory, and must not run its code.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from .attack import Attack, register
 from .command import command_server
 from .mutation import mutate
 
-LONGEST_SENTENCE = 300  # letters
+LONGEST_SENTENCE = 300  # characters of an error message
 MOST_RESIDENT = 500 << 20  # bytes
 ODD_VALUES = (
     "2",
@@ -45,7 +46,7 @@ DTYPES = ("F16", "BF16", "F32", "F8_E4M3", "U8", "I8", "BOOL", "F65", "", "x" * 
 
 
 class Payload:
-    """A pickle that writes a file where it is run."""
+    """An object whose pickle creates a file in the current folder when it is loaded."""
 
     def __reduce__(self) -> Any:
         return (open, ("ran", "w"))
@@ -53,18 +54,18 @@ class Payload:
 
 @dataclass
 class Draft:
-    """A model file in parts, to be changed and put together."""
+    """The parts of a model file, which attacks change before they are joined."""
 
-    inner: Any  # the header of rekmeans: a dict, or text
+    inner: Any  # header written by rekmeans: a dict or text
     entries: dict[str, Any]  # of arrays: dtype, shape, data_offsets
     blob: bytearray
-    outer: dict[str, Any] = field(default_factory=dict)  # more entries of the header
-    repeat: tuple[str, str] = ("", "")  # text of the header and what comes in its place
-    length: int | None = None  # what the file says of its header's length
-    grow_to: int = 0  # bytes of the file, the last of them a hole
+    outer: dict[str, Any] = field(default_factory=dict)  # additional entries of the header
+    repeat: tuple[str, str] = ("", "")  # text in the header and its replacement
+    length: int | None = None  # length of the header as stored in the file
+    grow_to: int = 0  # size of the file in bytes, including a hole at the end
 
     def to_bytes(self) -> bytes:
-        """The file."""
+        """Return the bytes of the file."""
         inner = self.inner if isinstance(self.inner, str) else json.dumps(self.inner)
         header = json.dumps({"__metadata__": {"rekmeans": inner}} | self.entries | self.outer)
         data = header.replace(*self.repeat, 1).encode()
@@ -207,7 +208,7 @@ def _deep(draft: Draft, rng: np.random.Generator) -> None:
 
 
 def _many(draft: Draft, rng: np.random.Generator) -> None:
-    """Millions of small values, in the one header or the other."""
+    """Add millions of small values to one of the two headers."""
     text = (
         "["
         + _pick(rng, ["{},", "[],", "0,", '"a",', "1.5,"]) * int(rng.integers(10**5, 6 * 10**6))
@@ -228,7 +229,7 @@ def _pickle(draft: Draft, rng: np.random.Generator) -> None:
 
 
 def _hole(draft: Draft, rng: np.random.Generator) -> None:
-    """An array of gigabytes that are a hole in the file."""
+    """Replace an array by one of many gigabytes, stored as a hole in the file."""
     name = _pick(rng, ["labels", "centroids", "history.inertia", "unit"])
     size = {"F64": 8, "I32": 4}[draft.entries[name]["dtype"]]
     count = int(rng.integers(10**8, 10**12))
@@ -267,7 +268,7 @@ CHANGES: dict[str, Callable[[Draft, np.random.Generator], None]] = {
 
 @dataclass(frozen=True)
 class HostileModel:
-    """A model file and what was done to it."""
+    """A model file and the changes made to it."""
 
     changes: tuple[str, ...]
     data: bytes = field(repr=False)
@@ -311,6 +312,7 @@ def _check(case: HostileModel) -> None:
         assert not (folder / "ran").exists(), f"{case.changes}: something in the file was run"
 
 
-assert set(load_tensors(_model())) == set(_draft().entries)  # the parts are the file's
+# the draft has the same arrays as the file
+assert set(load_tensors(_model())) == set(_draft().entries)
 register(Attack("models.crafted", _draw_crafted, _check, n_cases=600))
 register(Attack("models.damaged", _draw_damaged, _check))
