@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from .. import _parameters
 from .._arctan import grid_arctan2
 from .._grid import GRID, Array, complex_centroids, cospi_sinpi, grid_centroids, mass_of, product
 from ..model import Centroids, Sums
@@ -81,6 +82,10 @@ class Euler(Kernel):
     seeding_sample: ClassVar[int | None] = None
 
     alpha: float = 0.9
+
+    def check_record(self) -> None:
+        super().check_record()
+        _parameters.check_real("alpha", self.alpha, above=0, most=_parameters.STEEPEST)
 
     @property
     def rates(self) -> Array:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from sklearn.utils.validation import check_is_fitted
+
 from ..atomic import atomic_write
-from .model_state import refuse_other_models
+from ..estimators import EulerKMeans, EulerMap, RectifiedEulerKMeans
+
+ESTIMATORS = {kind.__name__: kind for kind in (EulerKMeans, RectifiedEulerKMeans, EulerMap)}
 
 
 def to_onnx(model: Any, path: str | os.PathLike[str]) -> None:
@@ -40,7 +44,13 @@ def to_onnx(model: Any, path: str | os.PathLike[str]) -> None:
     >>> np.array_equal(label, model.predict(X)), np.array_equal(distance, model.transform(X))
     (True, True)
     """
-    refuse_other_models(model)
+    kind = type(model).__name__
+    if ESTIMATORS.get(kind) is not type(model):
+        raise TypeError(
+            f"only a fitted {', '.join(ESTIMATORS)} can be written as an ONNX graph, got {kind}: "
+            f"pass one."
+        )
+    check_is_fitted(model)
     from .onnx_graph import onnx_bytes
 
     with atomic_write(path) as part:
