@@ -13,7 +13,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -96,14 +96,19 @@ def write_tensor_file(
     header += b" " * (-len(header) % ALIGNMENT)
     if len(header) > MAX_HEADER:
         raise ValueError(f"the header takes {len(header)} bytes, at most {MAX_HEADER} are read")
-    digest = _begin_digest(header)
-    for values in stored:
-        digest.update(_bytes_of(values))
-    header = header.replace(NO_DIGEST.encode(), digest.hexdigest().encode(), 1)
+    header = seal_header(header, [_bytes_of(values) for values in stored])
     with open(path, "wb") as file:
         file.write(len(header).to_bytes(8, "little") + header)
         for values in stored:
             file.write(_bytes_of(values))
+
+
+def seal_header(header: bytes, blocks: Iterable[bytes | memoryview]) -> bytes:
+    """Return the header with the digest of itself and of the arrays in place of zeros."""
+    digest = _begin_digest(header)
+    for block in blocks:
+        digest.update(block)
+    return header.replace(NO_DIGEST.encode(), digest.hexdigest().encode(), 1)
 
 
 def read_tensor_file(path: str | os.PathLike[str]) -> TensorFile:

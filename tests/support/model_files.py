@@ -1,11 +1,14 @@
 """Model files taken apart and put together again, and wine with errors to fit models on."""
 
 import json
+import re
 
 import numpy as np
 import pytest
 from safetensors import numpy as numpy_tensors
 from sklearn.datasets import load_wine
+
+from rekmeans.tensor_file import seal_header, write_tensor_file
 
 each_map = pytest.mark.parametrize(
     ("scale", "beyond"),
@@ -48,7 +51,22 @@ def read_parts(path):
 
 
 def write_parts(path, header, arrays):
-    """A model file of a header, which may be any text, and arrays."""
+    """A model file with a valid digest, of a header, which may be any text, and arrays."""
     text = header if isinstance(header, str) else json.dumps(header)
-    path.write_bytes(numpy_tensors.save(arrays, {"rekmeans": text}))
+    write_tensor_file(path, {"rekmeans": text}, arrays)
+    return path
+
+
+def write_bytes(path, header, blob, length=None):
+    """A file of a header, whose digest is made valid if it has one, and the bytes after it."""
+    header = re.sub(rb'("sha256": ")[0-9a-f]{64}', rb"\g<1>" + b"0" * 64, header)
+    header = seal_header(header, [blob])
+    path.write_bytes((len(header) if length is None else length).to_bytes(8, "little"))
+    with path.open("ab") as file:
+        file.write(header + blob)
+
+
+def write_without_digest(path, header, arrays):
+    """A model file as the safetensors library writes it, like those of versions 1 and 2."""
+    path.write_bytes(numpy_tensors.save(arrays, {"rekmeans": json.dumps(header)}))
     return path

@@ -116,6 +116,9 @@ def restore_estimator(state: FittedState) -> Any:
     kernel = state.kernel
     d = state.n_features
     _check_kernel(model, kernel, d)
+    init = state.parameters.get("init")
+    if init is not None and not isinstance(init, str):
+        model.init = _parameters.check_starting_points(init, model._n_centroids(), d)
     fitted = {"kernel_": kernel, "n_features_in_": d, **_feature_names(state)}
     unknown = sorted(state.attributes.keys() - set(_attribute_names(kind)))
     missing = [name for name in _required(kind, kernel) if name not in state.attributes]
@@ -135,6 +138,8 @@ def restore_estimator(state: FittedState) -> Any:
             CHECKS[name](value, size)
         except (TypeError, AttributeError, KeyError):
             raise ValueError(f"{name} must not be a {type(value).__name__}") from None
+    if kind is not EulerMap:
+        _check_n_iter(state.attributes)
     vars(model).update(fitted | dict(state.attributes))
     model.scale = state.parameters.get("scale", model.scale)
     return model
@@ -351,8 +356,10 @@ def _check_history(history: Any, size: Size) -> None:
         _check_array(f"history_.{name}", values, known[name], (n,))
 
 
-def _check_n_iter(value: Any, size: Size) -> None:
-    _parameters.check_int("n_iter_", value)
+def _check_n_iter(attributes: Mapping[str, Any]) -> None:
+    n = attributes["history_"]["n_changed"].size
+    if attributes["n_iter_"] > n:
+        raise ValueError(f"n_iter_={attributes['n_iter_']} needs a history as long, got {n} entries")
 
 
 def _check_engine(value: Any, size: Size) -> None:
@@ -387,7 +394,7 @@ CHECKS: dict[str, Callable[[Any, Size], None]] = {
     "labels_": _check_labels,
     "memberships_": _check_memberships,
     "inertia_": _check_inertia,
-    "n_iter_": _check_n_iter,
+    "n_iter_": _check_count("n_iter_"),
     "history_": _check_history,
     "engine_": _check_engine,
     "cluster_centers_": _check_points("cluster_centers_"),

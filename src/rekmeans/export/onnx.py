@@ -47,8 +47,8 @@ def to_onnx(model: Any, path: str | os.PathLike[str]) -> None:
     kind = type(model).__name__
     if ESTIMATORS.get(kind) is not type(model):
         raise TypeError(
-            f"only a fitted {', '.join(ESTIMATORS)} can be written as an ONNX graph, got {kind}: "
-            f"pass one."
+            f"only a fitted {', '.join(ESTIMATORS)} can be an ONNX graph, got {kind}: pass one, or "
+            f"use rekmeans.save."
         )
     check_is_fitted(model)
     from .onnx_graph import onnx_bytes
