@@ -529,9 +529,9 @@ def test_a_checkpoint_of_an_earlier_version_is_refused(tmp_path):
     shutil.copy(earlier, tmp_path / "c")
     rows = np.nan_to_num(np.load(DATA / "models" / "answers.npz")["X"])
     with raises_mentioning(ValueError, "earlier version of rekmeans", "remove it") as caught:
-        RectifiedEulerKMeans(
-            3, random_state=0, engine="reference", checkpoint=tmp_path / "c"
-        ).fit(rows)
+        RectifiedEulerKMeans(3, random_state=0, engine="reference", checkpoint=tmp_path / "c").fit(
+            rows
+        )
     assert_one_sentence(caught.value)
     assert (tmp_path / "c").read_bytes() == earlier.read_bytes()
 

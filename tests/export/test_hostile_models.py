@@ -51,7 +51,10 @@ def with_attribute(header, name, value):
 
 
 CHANGES = {
-    "an array twice": (lambda h: h.replace('"labels_":', '"labels_":{},"labels_":'), "'labels_' twice"),
+    "an array twice": (
+        lambda h: h.replace('"labels_":', '"labels_":{},"labels_":'),
+        "'labels_' twice",
+    ),
     "metadata twice": (
         lambda h: h.replace('"__metadata__":', '"__metadata__":{},"__metadata__":'),
         "twice",
@@ -126,7 +129,9 @@ def test_infinite_points_are_refused(parts, tmp_path):
     header, blob = parts
     low, _ = json.loads(header)["cluster_centers_"]["data_offsets"]
     infinite = blob[:low] + np.array([np.inf]).tobytes() + blob[low + 8 :]
-    assert "cluster_centers_ must be finite" in refusal(tmp_path / "m.safetensors", header, infinite)
+    assert "cluster_centers_ must be finite" in refusal(
+        tmp_path / "m.safetensors", header, infinite
+    )
 
 
 def test_names_that_no_file_may_have_are_refused_when_it_is_written(tmp_path):

@@ -98,13 +98,15 @@ HEADERS = {
         "Linear has no field alpha",
     ),
     "a kernel that the parameters do not name": (
-        lambda header: header
-        | {
-            "kernel": {
-                "record": "Linear",
-                "fields": {"scale": header["kernel"]["fields"]["scale"]},
+        lambda header: (
+            header
+            | {
+                "kernel": {
+                    "record": "Linear",
+                    "fields": {"scale": header["kernel"]["fields"]["scale"]},
+                }
             }
-        },
+        ),
         "parameters name the kernel Euler, but it was fitted with Linear",
     ),
     "a class outside the registry": (
@@ -201,7 +203,10 @@ ARRAYS = {
         lambda a: {k: v for k, v in a.items() if k != "centroids.f"},
         "a record is malformed: 'centroids.f'",
     ),
-    "an array too many": (lambda a: a | {"weights": np.ones(3)}, "weights is an array of no record"),
+    "an array too many": (
+        lambda a: a | {"weights": np.ones(3)},
+        "weights is an array of no record",
+    ),
     "centroids of another type": (with_centroids(lambda f: f / 2.0), "f is float64 of shape"),
     "NaN centroids": (with_centroids(lambda f: f * np.nan), "f is float64 of shape"),
     "numbers of half the precision": (

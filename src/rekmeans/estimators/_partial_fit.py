@@ -140,9 +140,10 @@ def _check_recent_rows(recent: RecentRows, d: int) -> None:
         if n:
             raise ValueError("recent rows must have cells")
         return
-    if recent.weights.dtype != np.float64 or not (
-        np.isfinite(recent.weights) & (recent.weights > 0)
-    ).all():
+    if (
+        recent.weights.dtype != np.float64
+        or not (np.isfinite(recent.weights) & (recent.weights > 0)).all()
+    ):
         raise ValueError("recent rows must have positive weights")
     cells = recent.X if isinstance(recent.X, np.ndarray) else recent.X.data
     if recent.X.shape != (n, d) or cells.dtype != np.float64:

@@ -18,7 +18,6 @@ from sklearn.utils.validation import check_is_fitted
 from .. import _parameters
 from .._caller import caller_stacklevel
 from .._grid import Array
-from ..centroids import CENTROIDS
 from ..codec import Codec
 from ..engines import host_values
 from ..half_life import Clock
@@ -50,9 +49,7 @@ ESTIMATORS: dict[str, type] = {
         MahalanobisFuzzyCMeans,
     )
 }
-CODEC = Codec(
-    (Scale, Stream, Clock, CellCounts, RecentRows), families=(Kernel, Centroids, Sums)
-)
+CODEC = Codec((Scale, Stream, Clock, CellCounts, RecentRows), families=(Kernel, Centroids, Sums))
 OF_ONE_MACHINE = ("checkpoint",)  # parameters that no other machine can use
 MAX_TEXT = 200  # letters of a parameter or an engine
 MAX_STAGES = 100_000  # a prediction lists them all
@@ -301,9 +298,7 @@ class Size:
     d: int  # columns of the kernel
 
 
-def _check_array(
-    name: str, values: Array, kind: str, shape: tuple[int, ...] | None = None
-) -> None:
+def _check_array(name: str, values: Array, kind: str, shape: tuple[int, ...] | None = None) -> None:
     """Raise ValueError unless an array has this kind of dtype and this shape, and no NaN."""
     if not isinstance(values, np.ndarray) or values.dtype.kind != kind:
         raise ValueError(f"{name} must be an array of {NUMBERS[kind]}")
@@ -359,7 +354,9 @@ def _check_history(history: Any, size: Size) -> None:
 def _check_n_iter(attributes: Mapping[str, Any]) -> None:
     n = attributes["history_"]["n_changed"].size
     if attributes["n_iter_"] > n:
-        raise ValueError(f"n_iter_={attributes['n_iter_']} needs a history as long, got {n} entries")
+        raise ValueError(
+            f"n_iter_={attributes['n_iter_']} needs a history as long, got {n} entries"
+        )
 
 
 def _check_engine(value: Any, size: Size) -> None:
