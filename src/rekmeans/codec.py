@@ -34,7 +34,7 @@ class Codec:
     """
 
     records: tuple[type, ...] = ()
-    # every subclass of these is a record too, so that kernels of other packages need no registration
+    # every subclass of these is a record too, so kernels of other packages need no registration
     families: tuple[type, ...] = ()
 
     def to_record(self, values: Mapping[str, Any]) -> tuple[dict[str, Plain], dict[str, Array]]:
@@ -306,7 +306,7 @@ def _fits(value: Any, hint: Any) -> bool:
 
 
 def _to_limbs(values: Array) -> Array:
-    """Return integers of any length as two's complement, (..., limbs) with the lowest limb first."""
+    """Return integers of any length as two's complement, (..., limbs), the lowest limb first."""
     flat = [int(value) for value in values.ravel()]
     bits = max((value.bit_length() for value in flat), default=0) + 1
     n = -(-bits // LIMB)

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from numpy.testing import assert_array_equal
 from safetensors import numpy as numpy_tensors
 from sklearn.datasets import load_wine
 
@@ -70,3 +71,21 @@ def write_without_digest(path, header, arrays):
     """A model file as the safetensors library writes it, like those of versions 1 and 2."""
     path.write_bytes(numpy_tensors.save(arrays, {"rekmeans": json.dumps(header)}))
     return path
+
+
+def assert_same(one, two, name="model"):
+    """Equal to the last bit and of the same types, through estimators, dataclasses, dicts and
+    arrays.
+    """
+    assert type(one) is type(two), name
+    if isinstance(one, np.ndarray):
+        assert one.dtype == two.dtype, name
+        assert_array_equal(one, two, err_msg=name)
+    elif isinstance(one, dict):
+        assert one.keys() == two.keys(), name
+        for key in one:
+            assert_same(one[key], two[key], f"{name}.{key}")
+    elif hasattr(one, "__dict__"):
+        assert_same(vars(one), vars(two), name)
+    else:
+        assert one == two or (one != one and two != two), name

@@ -1,4 +1,4 @@
-"""Model files of format versions 1 and 2, which hold Euler models only, in the form of version 3."""
+"""Model files of format versions 1 and 2, which hold Euler models only, as files of version 3."""
 
 from __future__ import annotations
 

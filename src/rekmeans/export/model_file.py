@@ -57,12 +57,24 @@ HEADER = {
 # The class of `schema_`, with to_record() -> dict of plain JSON values and from_record(dict). A
 # model without that attribute has a file without the entry.
 SCHEMA_TYPE: Any = None
-# arrays with an entry for each row of the fit or of the stream, and how to write a smaller file
+# an array with an entry for each row of the fit or of the stream -> the beginnings of the names of
+# all such arrays, what they are, and how to write a smaller file
 ROW_ARRAYS = {
-    "kernel.fitted": "the fitted rows that means of this kernel need; use centroids='rectified'",
-    "kernel.fitted_lengths": "values of the fitted rows that the kernel needs; fit fewer rows",
-    "stream_.recent.": "rows that partial_fit keeps for its scale; pass stream=False if the "
-    "stream has ended",
+    "kernel.fitted": (
+        ("kernel.fitted", "kernel.counting", "centroids."),
+        "the rows of the fit, which means of this kernel need,",
+        "Use centroids='rectified' for a small file.",
+    ),
+    "kernel.fitted_lengths": (
+        ("kernel.fitted_lengths", "kernel.counting", "centroids."),
+        "the weights of the fitted rows",
+        "Fit fewer rows for a smaller file.",
+    ),
+    "stream_.recent.X": (
+        ("stream_.recent.",),
+        "the rows that partial_fit keeps for its scale",
+        "Pass stream=False if the stream has ended.",
+    ),
 }
 LARGE_FILE = 1 << 20  # bytes; nobody minds the rows in a smaller file
 
@@ -142,15 +154,14 @@ def save(
 
 def _warn_of_rows(path: str | os.PathLike[str], size: int, arrays: Mapping[str, Array]) -> None:
     """Report the size of a file that consists of rows."""
-    for prefix, what in ROW_ARRAYS.items():
-        found = {name: one for name, one in arrays.items() if name.startswith(prefix)}
-        if found and prefix.startswith("kernel"):  # a weight of each row in each centroid
-            found |= {name: one for name, one in arrays.items() if name.startswith("centroids.")}
-        n_bytes = sum(one.nbytes for one in found.values())
-        if size >= LARGE_FILE and n_bytes > size / 2:
+    for name, (prefixes, what, fix) in ROW_ARRAYS.items():
+        if name not in arrays or size < LARGE_FILE:
+            continue
+        n_bytes = sum(one.nbytes for key, one in arrays.items() if key.startswith(prefixes))
+        if n_bytes > size / 2:
             warnings.warn(
-                f"{os.fspath(path)} takes {size_text(size)}, {size_text(n_bytes)} of it are {what} "
-                f"for a small file.",
+                f"{os.fspath(path)} takes {size_text(size)}, and {what} take {size_text(n_bytes)} "
+                f"of it. {fix}",
                 stacklevel=caller_stacklevel(),
             )
 
