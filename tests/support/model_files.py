@@ -85,6 +85,10 @@ def assert_same(one, two, name="model"):
         assert one.keys() == two.keys(), name
         for key in one:
             assert_same(one[key], two[key], f"{name}.{key}")
+    elif isinstance(one, tuple | list):
+        assert len(one) == len(two), name
+        for number, (value, other) in enumerate(zip(one, two, strict=True)):
+            assert_same(value, other, f"{name}.{number}")
     elif hasattr(one, "__dict__"):
         assert_same(vars(one), vars(two), name)
     else:

@@ -66,8 +66,8 @@ ROW_ARRAYS = {
         "Use centroids='rectified' for a small file.",
     ),
     "kernel.fitted_lengths": (
-        ("kernel.fitted_lengths", "kernel.counting", "centroids."),
-        "the weights of the fitted rows",
+        ("kernel.", "centroids."),  # the scale has a column for each row
+        "the numbers of each fitted row",
         "Fit fewer rows for a smaller file.",
     ),
     "stream_.recent.X": (
