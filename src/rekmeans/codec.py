@@ -98,9 +98,9 @@ class _Encoder:
         if isinstance(value, list):
             return [self.encode(one, f"{name}.{i}") for i, one in enumerate(value)]
         if isinstance(value, Sequence):
-            columns = self._columns(value, name)
-            items = [self.encode(one, f"{name}.{i}") for i, one in enumerate(value)]
-            return columns or {"tuple": items}
+            if columns := self._columns(value, name):
+                return columns
+            return {"tuple": [self.encode(one, f"{name}.{i}") for i, one in enumerate(value)]}
         raise TypeError(f"a file cannot hold {name}, a {type(value).__name__}")
 
     def _array(self, values: Array, name: str) -> Plain:
@@ -133,12 +133,13 @@ class _Encoder:
 
     def _columns(self, records: Sequence[Any], name: str) -> Plain:
         """Return many records of numbers as an array for each field; None for other values."""
-        kind = type(records[0]) if records else None
-        if kind is None or kind is not self.types.get(kind.__name__):
+        kinds = {type(record) for record in records}
+        kind = next(iter(kinds), object)
+        if len(kinds) != 1 or kind is not self.types.get(kind.__name__):
             return None
         columns = {}
         for field in _field_names(kind):
-            found = (getattr(record, field, None) for record in records)
+            found = (getattr(record, field) for record in records)
             values = [one.item() if isinstance(one, np.generic) else one for one in found]
             if all(type(value) is int for value in values):
                 column = np.array(values, object)
@@ -148,6 +149,8 @@ class _Encoder:
                 columns[field] = np.array(values)
             else:
                 return None
+        if not columns:
+            return None
         arrays = {key: self._array(column, f"{name}.{key}") for key, column in columns.items()}
         return {"records": kind.__name__, "columns": arrays}
 

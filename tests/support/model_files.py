@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 from safetensors import numpy as numpy_tensors
+from scipy import sparse
 from sklearn.datasets import load_wine
 
 from rekmeans.tensor_file import seal_header, write_tensor_file
@@ -81,6 +82,10 @@ def assert_same(one, two, name="model"):
     if isinstance(one, np.ndarray):
         assert one.dtype == two.dtype, name
         assert_array_equal(one, two, err_msg=name)
+    elif sparse.issparse(one):
+        assert one.shape == two.shape, name
+        for part in ("data", "indices", "indptr"):
+            assert_same(getattr(one, part), getattr(two, part), f"{name}.{part}")
     elif isinstance(one, dict):
         assert one.keys() == two.keys(), name
         for key in one:
