@@ -123,7 +123,9 @@ def test_many_records_of_numbers_take_an_array_for_each_field():
     }
 
 
-@pytest.mark.parametrize("value", [object(), {1, 2}, sparse.coo_array(np.eye(2)), 1j])
+@pytest.mark.parametrize(
+    "value", [object(), {1, 2}, sparse.coo_array(np.eye(2)), 1j, np.array([1j]), np.float16([1])]
+)
 def test_what_a_file_cannot_hold_is_an_error_when_it_is_written(value):
     with raises_mentioning(TypeError, "a file cannot hold value.x"):
         CODEC.to_record({"value": {"x": value}})
@@ -195,8 +197,14 @@ def test_subclasses_of_a_family_are_records_wherever_they_are_defined():
     class Foreign(Points):
         more: np.ndarray
 
+    class Scale(Points):
+        """A class with the name of one of this package."""
+
     value = Foreign(np.ones((2, 3)), np.zeros(2))
     assert_same(through_text(checkpoint.CODEC, {"value": value})["value"], value)
+    value = Scale(np.ones((2, 3)))
+    assert_same(through_text(fitted_state.CODEC, {"value": value})["value"], value)
+    assert fitted_state.CODEC.types()["Scale"] is not Scale
     assert Kernel in fitted_state.CODEC.families
 
 

@@ -14,7 +14,9 @@ import numpy as np
 from scipy import sparse
 
 from ._grid import Array
+from .tensor_file import NAMES
 
+OWN_PACKAGE = __name__.split(".")[0]
 LIMB = 32  # bits of an integer that are stored in one number
 MAX_LIMBS = 16  # of an integer; those of sums have eight at most
 SPARSE: dict[str, Any] = {"csr_array": sparse.csr_array, "csr_matrix": sparse.csr_matrix}
@@ -39,7 +41,7 @@ class Codec:
 
     def to_record(self, values: Mapping[str, Any]) -> tuple[dict[str, Plain], dict[str, Array]]:
         """Return plain values by the same names, and the arrays that they refer to."""
-        encoder = _Encoder(self.types(), {}, {})
+        encoder = _Encoder(self, {}, {})
         plain = {name: encoder.encode(value, name) for name, value in values.items()}
         return plain, encoder.arrays
 
@@ -58,18 +60,27 @@ class Codec:
 
     def types(self) -> dict[str, type]:
         """Return the record types by name; of two with one name the one that was defined last."""
-        found = {kind.__name__: kind for kind in self.records}
+        found = {}
         waiting = list(self.families)
         while waiting:
             kind = waiting.pop(0)
-            found[kind.__name__] = kind
+            found[self.name(kind)] = kind
             waiting += kind.__subclasses__()
-        return found
+        return found | {self.name(kind): kind for kind in self.records}
+
+    def name(self, kind: type) -> str:
+        """Return the name of a record type; a member of a family may be one of another package."""
+        is_own = kind in self.records or kind.__module__.split(".")[0] == OWN_PACKAGE
+        return kind.__name__ if is_own else f"{kind.__module__}.{kind.__qualname__}"
+
+    def contains(self, kind: type) -> bool:
+        """Return whether a type is one of the records."""
+        return kind in self.records or issubclass(kind, self.families)
 
 
 @dataclass
 class _Encoder:
-    types: dict[str, type]
+    codec: Codec
     arrays: dict[str, Array]
     names: dict[int, tuple[str, Any]]  # by the id of an array, which is kept alive
 
@@ -87,10 +98,10 @@ class _Encoder:
             return self._array(value, name)
         if sparse.issparse(value):
             return self._sparse(value, name)
-        if type(value) is self.types.get(type(value).__name__):
+        if self.codec.contains(type(value)):
             parts = ((field, getattr(value, field)) for field in _field_names(type(value)))
             return {
-                "record": type(value).__name__,
+                "record": self.codec.name(type(value)),
                 "fields": {field: self.encode(part, f"{name}.{field}") for field, part in parts},
             }
         if isinstance(value, Mapping):
@@ -106,6 +117,8 @@ class _Encoder:
     def _array(self, values: Array, name: str) -> Plain:
         if values.dtype == object:
             return {"integers": self._store(_to_limbs(values), name)}
+        if values.dtype.newbyteorder("<") not in NAMES:
+            raise TypeError(f"a file cannot hold {name}, an array of {values.dtype}")
         if values.ndim > 1 and values.flags.f_contiguous and not values.flags.c_contiguous:
             # the order in memory decides the last bit of matrix products
             return {"columns": self._store(values.T, name)}
@@ -135,7 +148,7 @@ class _Encoder:
         """Return many records of numbers as an array for each field; None for other values."""
         kinds = {type(record) for record in records}
         kind = next(iter(kinds), object)
-        if len(kinds) != 1 or kind is not self.types.get(kind.__name__):
+        if len(kinds) != 1 or not self.codec.contains(kind):
             return None
         columns = {}
         for field in _field_names(kind):
@@ -152,7 +165,7 @@ class _Encoder:
         if not columns:
             return None
         arrays = {key: self._array(column, f"{name}.{key}") for key, column in columns.items()}
-        return {"records": kind.__name__, "columns": arrays}
+        return {"records": self.codec.name(kind), "columns": arrays}
 
 
 @dataclass

@@ -2,7 +2,9 @@
 
 import pickle
 import warnings
+from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 import numpy as np
 import pandas as pd
@@ -21,6 +23,9 @@ from rekmeans import (
     save,
 )
 from rekmeans.export import model_file
+from rekmeans.kernels import KERNELS
+from rekmeans.kernels.points import Linear
+from rekmeans.model import Centroids
 from rekmeans.scales import SCALES, range_scale
 from rekmeans.table import MemoryTable
 from support.assertions import raises_mentioning
@@ -187,6 +192,49 @@ def test_a_registered_scale_stays_as_it_is_in_a_loaded_stream(tmp_path, monkeypa
         loaded.partial_fit(far)
     assert_array_equal(loaded.centroids_, model.partial_fit(far).centroids_)
     assert_array_equal(loaded.scale_.high, given.high)
+
+
+# a kernel of another package
+
+
+@dataclass(frozen=True, eq=False)
+class Where(Centroids):
+    """Centroids of a record of their own."""
+
+    x: np.ndarray
+    moved: np.ndarray
+
+
+@dataclass(frozen=True)
+class Foreign(Linear):
+    """Plain k-means with centroids of another type."""
+
+    name: ClassVar[str] = "foreign"
+    parameters: ClassVar[tuple[str, ...]] = ("gamma",)
+
+    gamma: float = 1.0
+
+    def mean(self, sums, C):
+        x = super().mean(sums, C).x
+        return Where(x, x - C.x)
+
+    def from_rows(self, F, fallback=None):
+        return Where(super().from_rows(F, fallback).x, np.zeros((len(F), F.shape[1])))
+
+    def to_public(self, C):
+        return {"centroids_": C.x, "moved_": C.moved}
+
+    def from_public(self, attributes):
+        return Where(attributes["centroids_"], attributes["moved_"])
+
+
+def test_a_registered_kernel_is_stored_without_further_registration(tmp_path, monkeypatch):
+    monkeypatch.setitem(KERNELS, "foreign", Foreign)
+    model = KernelKMeans(3, kernel="foreign", gamma=0.5, random_state=0, init="random").fit(X)
+    assert_same(saved_and_loaded(model, tmp_path), model)
+    monkeypatch.delitem(KERNELS, "foreign")
+    with raises_mentioning(ValueError, "holds no model", "kernel must be one of", "'foreign'"):
+        load(tmp_path / "model")
 
 
 # the size of a file

@@ -342,7 +342,7 @@ def test_paths_that_are_not_files_keep_their_own_errors(tmp_path):
 def test_only_fitted_estimators_of_ours_are_written(write, tmp_path):
     with pytest.raises(NotFittedError):
         write(RectifiedEulerKMeans(3), tmp_path / "one")
-    with pytest.raises(TypeError, match="got Pipeline: pass one, or"):
+    with pytest.raises(TypeError, match="got Pipeline: pass one, or pickle"):
         write(make_pipeline(EulerMap()).fit(WINE), tmp_path / "one")
     with pytest.raises(TypeError, match="got EulerMap: pass"):
         write(type("EulerMap", (EulerMap,), {})().fit(WINE), tmp_path / "one")

@@ -172,8 +172,9 @@ class PartialFitMixin(Clusterer):
         The first block gives the scale and the start, as `fit` with max_iter=1; it needs n_clusters
         rows. Each block is assigned to the centroids so far, its sums are added to those of the
         blocks before, which fade with `half_life`, and the centroids become those of the total. A
-        cluster without rows stays where it is. On a model that `fit` or `load` gave, the scale and
-        the centroids are the model's, without any weight.
+        cluster without rows stays where it is. After `fit`, the scale and the centroids are those
+        of the fit, without any weight. A model that was saved after `partial_fit` and loaded
+        continues to the same bits.
 
         Where more than 5 % of the cells of a block (of 100 rows or more) lie outside the scale, it
         is made anew of a sample of the rows so far in which older ones fade as in the sums, and the

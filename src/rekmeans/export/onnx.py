@@ -5,12 +5,11 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from sklearn.utils.validation import check_is_fitted
-
 from ..atomic import atomic_write
 from ..estimators import EulerKMeans, EulerMap, RectifiedEulerKMeans
+from ..estimators.fitted_state import refuse_other_models
 
-ESTIMATORS = {kind.__name__: kind for kind in (EulerKMeans, RectifiedEulerKMeans, EulerMap)}
+WITH_GRAPH = (EulerKMeans, RectifiedEulerKMeans, EulerMap)
 
 
 def to_onnx(model: Any, path: str | os.PathLike[str]) -> None:
@@ -44,13 +43,13 @@ def to_onnx(model: Any, path: str | os.PathLike[str]) -> None:
     >>> np.array_equal(label, model.predict(X)), np.array_equal(distance, model.transform(X))
     (True, True)
     """
-    kind = type(model).__name__
-    if ESTIMATORS.get(kind) is not type(model):
-        raise TypeError(
-            f"only a fitted {', '.join(ESTIMATORS)} can be an ONNX graph, got {kind}: pass one, or "
+    refuse_other_models(model)
+    if not isinstance(model, WITH_GRAPH):
+        names = ", ".join(kind.__name__ for kind in WITH_GRAPH)
+        raise ValueError(
+            f"only {names} can be an ONNX graph, got {type(model).__name__}: pass one of these, or "
             f"use rekmeans.save."
         )
-    check_is_fitted(model)
     from .onnx_graph import onnx_bytes
 
     with atomic_write(path) as part:
