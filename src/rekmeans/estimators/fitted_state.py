@@ -55,6 +55,7 @@ MAX_TEXT = 200  # letters of a parameter or an engine
 MAX_STAGES = 100_000  # a prediction lists them all
 HISTORY = {"inertia": "f", "n_changed": "i", "n_relocated": "i", "seconds": "f"}  # kinds of dtypes
 STAGE_HISTORY = {"stage": "i", "reach": "f"}
+NUMBERS = {"f": "real numbers", "i": "integers"}
 OF_CLUSTERERS = ("inertia_", "n_iter_", "history_", "engine_", "cluster_centers_")
 OF_ROWS = ("labels_", "memberships_")  # arrays with a row for each row of the fit
 OF_STREAMS = ("stream_", "n_steps_", "n_samples_seen_")
@@ -96,7 +97,7 @@ def fitted_state(model: Any, *, labels: bool = True, stream: bool = True) -> Fit
     state = FittedState(
         kind.__name__,
         _plain_parameters(model),
-        model.n_features_in_,
+        int(model.n_features_in_),
         None if feature_names is None else feature_names.tolist(),
         model.kernel_,
         None if kind is EulerMap else model._fitted_centroids(),
@@ -118,7 +119,7 @@ def restore_estimator(state: FittedState) -> Any:
         model.init = _parameters.check_starting_points(init, model._n_centroids(), d)
     fitted = {"kernel_": kernel, "n_features_in_": d, **_feature_names(state)}
     unknown = sorted(state.attributes.keys() - set(_attribute_names(kind)))
-    missing = [name for name in _required(kind, kernel) if name not in state.attributes]
+    missing = [name for name in _required_names(kind, kernel) if name not in state.attributes]
     if unknown or missing:
         raise ValueError(
             f"its attributes must be those of {kind.__name__}; unknown: "
@@ -129,14 +130,13 @@ def restore_estimator(state: FittedState) -> Any:
         check_like("centroids", C, _example_centroids(kernel, len(C), d))
         fitted |= kernel.to_public(C) | kernel.fitted_parameters
         fitted |= {"deviation_": kernel.deviation(C), "scale_": kernel.scale}
-    size = Size(model, kernel, C, 0 if C is None else len(C), kernel.scale.n_columns)
     for name, value in state.attributes.items():
         try:
-            CHECKS[name](value, size)
+            CHECKS[name](value, FittedModel(model, kernel, C))
         except (TypeError, AttributeError, KeyError):
             raise ValueError(f"{name} must not be a {type(value).__name__}") from None
     if kind is not EulerMap:
-        _check_n_iter(state.attributes)
+        _check_length_of_history(state.attributes)
     vars(model).update(fitted | dict(state.attributes))
     model.scale = state.parameters.get("scale", model.scale)
     return model
@@ -151,9 +151,16 @@ def _attribute_names(kind: type) -> tuple[str, ...]:
     return ("labels_", *OF_CLUSTERERS, *own, *streams)
 
 
-def _required(kind: type, kernel: Any) -> list[str]:
+def _required_names(kind: type, kernel: Any) -> list[str]:
     optional = {*OF_ROWS, *OF_STREAMS, *(["cluster_centers_"] if kernel.is_pairwise else [])}
     return [name for name in _attribute_names(kind) if name not in optional]
+
+
+def _check_length_of_history(attributes: Mapping[str, Any]) -> None:
+    n = attributes["history_"]["n_changed"].size
+    n_iter = attributes["n_iter_"]
+    if n_iter > n:
+        raise ValueError(f"n_iter_={n_iter} needs a history as long, got {n} entries")
 
 
 def _feature_names(state: FittedState) -> dict[str, Any]:
@@ -288,14 +295,20 @@ def _example_centroids(kernel: Any, k: int, d: int) -> Any:
 
 
 @dataclass(frozen=True)
-class Size:
+class FittedModel:
     """What the attributes of a model have to fit."""
 
-    model: Any
+    estimator: Any  # with its parameters
     kernel: Any
     centroids: Any
-    k: int  # centroids
-    d: int  # columns of the kernel
+
+    @property
+    def k(self) -> int:
+        return len(self.centroids)
+
+    @property
+    def d(self) -> int:
+        return int(self.kernel.scale.n_columns)
 
 
 def _check_array(name: str, values: Array, kind: str, shape: tuple[int, ...] | None = None) -> None:
@@ -308,41 +321,48 @@ def _check_array(name: str, values: Array, kind: str, shape: tuple[int, ...] | N
         raise ValueError(f"{name} must have no NaN")
 
 
-NUMBERS = {"f": "real numbers", "i": "integers"}
+def _check_points(name: str, values: Any, shape: tuple[int, ...]) -> None:
+    _check_array(name, values, "f", shape)
+    if np.isinf(values).any():
+        raise ValueError(f"{name} must be finite")
 
 
-def _check_points(name: str) -> Callable[[Any, Size], None]:
-    def check(values: Any, size: Size) -> None:
-        shape = {
-            "cluster_centers_": (size.k, size.d),
-            "kernel_centers_": (len(getattr(size.kernel, "parts", ())), size.k, size.d),
-            "middle_": (size.d,),
-        }[name]
-        _check_array(name, values, "f", shape)
-        if np.isinf(values).any():
-            raise ValueError(f"{name} must be finite")
-
-    return check
+def _check_cluster_centers(values: Any, fitted: FittedModel) -> None:
+    _check_points("cluster_centers_", values, (fitted.k, fitted.d))
 
 
-def _check_labels(values: Any, size: Size) -> None:
+def _check_kernel_centers(values: Any, fitted: FittedModel) -> None:
+    n_kernels = len(fitted.kernel.parts)
+    _check_points("kernel_centers_", values, (n_kernels, fitted.k, fitted.d))
+
+
+def _check_middle(values: Any, fitted: FittedModel) -> None:
+    _check_points("middle_", values, (fitted.d,))
+
+
+def _check_labels(values: Any, fitted: FittedModel) -> None:
     _check_array("labels_", values, "i")
-    if values.ndim != 1 or values.max(initial=0) >= size.k or values.min(initial=0) < 0:
-        raise ValueError(f"labels_ must be numbers of its {size.k} clusters")
+    if values.ndim != 1 or values.max(initial=0) >= fitted.k or values.min(initial=0) < 0:
+        raise ValueError(f"labels_ must be numbers of its {fitted.k} clusters")
 
 
-def _check_memberships(values: Any, size: Size) -> None:
-    _check_array("memberships_", values, "f", (len(values), size.k))
+def _check_memberships(values: Any, fitted: FittedModel) -> None:
+    _check_array("memberships_", values, "f", (len(values), fitted.k))
     if values.min(initial=0) < 0 or values.max(initial=0) > 1:
         raise ValueError("memberships_ must lie between 0 and 1")
 
 
-def _check_inertia(value: Any, size: Size) -> None:
-    least = 0 if size.kernel.has_exact_arithmetic else -np.inf
+def _check_inertia(value: Any, fitted: FittedModel) -> None:
+    # that of a likelihood may be negative
+    least = 0 if fitted.kernel.has_exact_arithmetic else -np.inf
     _parameters.check_real("inertia_", value, least=least)
 
 
-def _check_history(history: Any, size: Size) -> None:
+def _check_n_iter(value: Any, fitted: FittedModel) -> None:
+    _parameters.check_int("n_iter_", value)
+
+
+def _check_history(history: Any, fitted: FittedModel) -> None:
     known = HISTORY | STAGE_HISTORY
     if not set(HISTORY) <= history.keys() <= known.keys():
         raise ValueError(f"history_ must have the entries {', '.join(known)}")
@@ -351,63 +371,59 @@ def _check_history(history: Any, size: Size) -> None:
         _check_array(f"history_.{name}", values, known[name], (n,))
 
 
-def _check_n_iter(attributes: Mapping[str, Any]) -> None:
-    n = attributes["history_"]["n_changed"].size
-    if attributes["n_iter_"] > n:
-        raise ValueError(
-            f"n_iter_={attributes['n_iter_']} needs a history as long, got {n} entries"
-        )
-
-
-def _check_engine(value: Any, size: Size) -> None:
+def _check_engine(value: Any, fitted: FittedModel) -> None:
     if not isinstance(value, str) or len(value) > MAX_TEXT:
         raise ValueError(f"engine_ must be text of at most {MAX_TEXT} letters")
 
 
-def _check_u_matrix(values: Any, size: Size) -> None:
-    grid = tuple(size.model.grid)
-    if grid[0] * grid[1] != size.k:
-        raise ValueError(f"grid={grid} must have a node for each of the {size.k} centroids")
+def _check_u_matrix(values: Any, fitted: FittedModel) -> None:
+    grid = tuple(fitted.estimator.grid)
+    if grid[0] * grid[1] != fitted.k:
+        raise ValueError(f"grid={grid} must have a node for each of the {fitted.k} centroids")
     _check_array("u_matrix_", values, "f", grid)
 
 
-def _check_graph(graph: Any, size: Size) -> None:
-    if graph.shape != (size.k, size.k):
-        raise ValueError(f"graph_ must have shape {(size.k, size.k)}, got {graph.shape}")
+def _check_topographic_error(value: Any, fitted: FittedModel) -> None:
+    _parameters.check_real("topographic_error_", value, least=0, most=1)
+
+
+def _check_graph(graph: Any, fitted: FittedModel) -> None:
+    if graph.shape != (fitted.k, fitted.k):
+        raise ValueError(f"graph_ must have shape {(fitted.k, fitted.k)}, got {graph.shape}")
     _check_array("graph_", graph.data, "f")
 
 
-def _check_stream(stream: Any, size: Size) -> None:
+def _check_stream(stream: Any, fitted: FittedModel) -> None:
     if not isinstance(stream, Stream):
         raise ValueError(f"stream_ must be a stream, got a {type(stream).__name__}")
-    check_stream(stream, size.model._make_stages(size.kernel)[-1], size.centroids)
+    check_stream(stream, fitted.estimator._make_stages(fitted.kernel)[-1], fitted.centroids)
 
 
-def _check_count(name: str) -> Callable[[Any, Size], None]:
-    return lambda value, size: _parameters.check_int(name, value) and None
+def _check_n_steps(value: Any, fitted: FittedModel) -> None:
+    _parameters.check_int("n_steps_", value)
 
 
-CHECKS: dict[str, Callable[[Any, Size], None]] = {
+def _check_n_samples_seen(value: Any, fitted: FittedModel) -> None:
+    _parameters.check_int("n_samples_seen_", value)
+
+
+CHECKS: dict[str, Callable[[Any, FittedModel], None]] = {
     "labels_": _check_labels,
     "memberships_": _check_memberships,
     "inertia_": _check_inertia,
-    "n_iter_": _check_count("n_iter_"),
+    "n_iter_": _check_n_iter,
     "history_": _check_history,
     "engine_": _check_engine,
-    "cluster_centers_": _check_points("cluster_centers_"),
-    "kernel_centers_": _check_points("kernel_centers_"),
-    "middle_": _check_points("middle_"),
+    "cluster_centers_": _check_cluster_centers,
+    "kernel_centers_": _check_kernel_centers,
+    "middle_": _check_middle,
     "u_matrix_": _check_u_matrix,
-    "topographic_error_": lambda value, size: _check_share("topographic_error_", value),
+    "topographic_error_": _check_topographic_error,
     "graph_": _check_graph,
     "stream_": _check_stream,
-    "n_steps_": _check_count("n_steps_"),
-    "n_samples_seen_": _check_count("n_samples_seen_"),
+    "n_steps_": _check_n_steps,
+    "n_samples_seen_": _check_n_samples_seen,
 }
-
-
-def _check_share(name: str, value: Any) -> None:
-    _parameters.check_real(name, value, least=0, most=1)
 
 
 def refuse_other_models(model: Any) -> None:
