@@ -30,7 +30,7 @@ from rekmeans.scales import SCALES, range_scale
 from rekmeans.table import MemoryTable
 from support.assertions import raises_mentioning
 from support.clusterers import CLUSTERERS
-from support.model_files import assert_same, read_parts
+from support.model_files import assert_same, read_parts, write_parts
 
 RANDOM = np.random.default_rng(4)
 X = RANDOM.normal(size=(70, 3)) + 4 * RANDOM.integers(0, 3, (70, 1))
@@ -287,6 +287,10 @@ class StandIn:
     def __init__(self, kinds):
         self.kinds = kinds
 
+    @property
+    def feature_names(self):
+        return [kind for kind in self.kinds if kind != "id"]
+
     def to_record(self):
         return {"kinds": self.kinds}
 
@@ -301,12 +305,17 @@ def test_a_column_schema_is_stored_and_restored(tmp_path, monkeypatch):
     monkeypatch.setattr(model_file, "SCHEMA_TYPE", StandIn)
     for model in (RectifiedEulerKMeans(3, random_state=0).fit(X), EulerMap().fit(X)):
         assert not hasattr(saved_and_loaded(model, tmp_path), "schema_")
-        model.schema_ = StandIn(["number", "id", "größe"])
+        kinds = ["number", "id", "größe", "percent"]
+        model.schema_ = StandIn(kinds)
+        model.n_features_in_ = 4  # source columns; the kernel has three
         same = saved_and_loaded(model, tmp_path)
         assert_same(same, model)
-        assert read_parts(tmp_path / "model")[0]["schema"] == {"kinds": ["number", "id", "größe"]}
-    monkeypatch.setattr(model, "schema_", StandIn([1]))
-    monkeypatch.setattr(StandIn, "to_record", lambda self: {"other": 1})
-    save(model, tmp_path / "bad")
-    with raises_mentioning(ValueError, "no model that can be loaded: a schema has kinds"):
-        load(tmp_path / "bad")
+        assert read_parts(tmp_path / "model")[0]["schema"] == {"kinds": kinds}
+    header, arrays = read_parts(tmp_path / "model")
+    for schema, words in (
+        ({"other": 1}, "a schema has kinds"),
+        ({"kinds": ["number"]}, "the scale has 3 columns, the model 1"),
+    ):
+        write_parts(tmp_path / "bad", header | {"schema": schema}, arrays)
+        with raises_mentioning(ValueError, "no model that can be loaded", words):
+            load(tmp_path / "bad")

@@ -80,6 +80,8 @@ class FittedState:
     kernel: Any
     centroids: Any  # None for EulerMap
     attributes: Mapping[str, Any]
+    # None, or the column schema; its `feature_names` are those of the columns of the kernel
+    schema: Any = None
 
 
 def fitted_state(model: Any, *, labels: bool = True, stream: bool = True) -> FittedState:
@@ -102,6 +104,7 @@ def fitted_state(model: Any, *, labels: bool = True, stream: bool = True) -> Fit
         model.kernel_,
         None if kind is EulerMap else model._fitted_centroids(),
         attributes,
+        getattr(model, "schema_", None),
     )
     restore_estimator(state)  # what is written can be read
     return state
@@ -112,12 +115,13 @@ def restore_estimator(state: FittedState) -> Any:
     kind = ESTIMATORS[state.estimator]
     model = _make_estimator(kind, state.parameters)
     kernel = state.kernel
-    d = state.n_features
+    d = state.n_features if state.schema is None else len(state.schema.feature_names)
     _check_kernel(model, kernel, d)
     init = state.parameters.get("init")
     if init is not None and not isinstance(init, str):
         model.init = _parameters.check_starting_points(init, model._n_centroids(), d)
-    fitted = {"kernel_": kernel, "n_features_in_": d, **_feature_names(state)}
+    fitted = {"kernel_": kernel, "n_features_in_": state.n_features, **_feature_names(state)}
+    fitted |= {} if state.schema is None else {"schema_": state.schema}
     unknown = sorted(state.attributes.keys() - set(_attribute_names(kind)))
     missing = [name for name in _required_names(kind, kernel) if name not in state.attributes]
     if unknown or missing:
@@ -194,7 +198,7 @@ def _plain_parameters(model: Any) -> dict[str, Any]:
     init = given.get("init")
     if init is not None and not isinstance(init, str) and not callable(init):
         k = model._n_centroids()
-        given["init"] = _parameters.check_starting_points(init, k, model.n_features_in_)
+        given["init"] = _parameters.check_starting_points(init, k, model.kernel_.scale.n_columns)
     lost = [name for name, value in given.items() if not _is_plain(value)]
     if lost:
         kept = ", ".join(f"{name}={defaults[name]!r}" for name in lost)

@@ -54,8 +54,8 @@ HEADER = {
     "centroids",
     "attributes",
 }
-# The class of `schema_`, with to_record() -> dict of plain JSON values and from_record(dict). A
-# model without that attribute has a file without the entry.
+# The class of `schema_`, with to_record() -> dict of plain JSON values, from_record(dict) and
+# feature_names. A model without that attribute has a file without the entry.
 SCHEMA_TYPE: Any = None
 # an array with an entry for each row of the fit or of the stream -> the beginnings of the names of
 # all such arrays, what they are, and how to write a smaller file
@@ -138,8 +138,8 @@ def save(
         "centroids": plain["centroids"],
         "attributes": {name: plain[name] for name in state.attributes},
     }
-    if hasattr(model, "schema_"):
-        header["schema"] = model.schema_.to_record()
+    if state.schema is not None:
+        header["schema"] = state.schema.to_record()
     text = json.dumps(header, allow_nan=False)
     # the other half is for the names and shapes of arrays
     if len(json.dumps(text)) > MAX_HEADER // 2:
@@ -234,11 +234,9 @@ def _make_model(header: dict[str, Any], arrays: Mapping[str, Array]) -> Any:
         values["kernel"],
         values["centroids"],
         {name: values[name] for name in attributes},
+        SCHEMA_TYPE.from_record(header["schema"]) if "schema" in header else None,
     )
-    model = restore_estimator(state)
-    if "schema" in header:
-        model.schema_ = SCHEMA_TYPE.from_record(header["schema"])
-    return model
+    return restore_estimator(state)
 
 
 def _short(error: Exception) -> str:
