@@ -208,6 +208,17 @@ def test_subclasses_of_a_family_are_records_wherever_they_are_defined():
     assert Kernel in fitted_state.CODEC.families
 
 
+@pytest.mark.parametrize("codec", [checkpoint.CODEC, fitted_state.CODEC])
+def test_the_records_of_this_package_have_names_of_their_own(codec):
+    kinds = set(codec.records)
+    waiting = list(codec.families)
+    while waiting:
+        kind = waiting.pop()
+        waiting += kind.__subclasses__()
+        kinds |= {kind} if kind.__module__.startswith("rekmeans.") else set()
+    assert len({codec.name(kind) for kind in kinds}) == len(kinds)
+
+
 # malformed records
 
 RECORD = {"record": "Checked", "fields": {"count": 1}}

@@ -225,7 +225,8 @@ def _plain_value(value: Any) -> Any:
     if value is None or isinstance(value, bool | np.ndarray):
         return value
     if isinstance(value, list | tuple):
-        return type(value)(_plain_value(one) for one in value)
+        plain = [_plain_value(one) for one in value]
+        return tuple(plain) if isinstance(value, tuple) else plain
     if isinstance(value, str):
         return str(value)
     return int(value) if isinstance(value, numbers.Integral) else float(value)
