@@ -453,4 +453,4 @@ def _use(case: HostileModel) -> tuple[str, Any]:
 assert set(load_tensors(_model())) == set(_draft().entries)  # the parts are the file's
 register(Attack("models.crafted", _draw_crafted, _check, n_cases=600))
 register(Attack("models.forged", _draw_forged, _check_use, n_cases=1000))
-register(Attack("models.damaged", _draw_damaged, _check))
+register(Attack("models.damaged", _draw_damaged, _check, n_cases=1000))

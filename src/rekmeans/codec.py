@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 import types
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
@@ -184,7 +184,7 @@ class _Decoder:
         if isinstance(plain, list):
             return [self.decode(one) for one in plain]
         key = next(iter(plain), "")
-        forms = {
+        forms: dict[tuple[str, ...], Callable[..., Any]] = {
             ("float",): self._float,
             ("array",): self._array,
             ("columns",): self._array_by_columns,

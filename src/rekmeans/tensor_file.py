@@ -25,7 +25,7 @@ from .machine_memory import machine_memory, size_text
 # bytes; the names of 200 000 columns fit, and no JSON of that length takes 500 MB
 MAX_HEADER = 16 << 20
 MAX_DIMENSIONS = 8  # of an array; those of models have three at most
-DTYPES = {
+DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
     "F32": np.dtype("<f4"),
     "I64": np.dtype("<i8"),
@@ -163,7 +163,7 @@ def _begin_digest(header: bytes) -> Any:
 
 def _bytes_of(values: Array) -> memoryview:
     """Return the memory of a contiguous array."""
-    return memoryview(values.reshape(-1).view(np.uint8))
+    return values.reshape(-1).view(np.uint8).data
 
 
 def _read_header(file: IO[bytes], size: int) -> bytes:
