@@ -225,7 +225,7 @@ ARRAYS = {
         with_centroids(lambda f: np.array(1, np.int32)),
         "len() of unsized object",
     ),
-    "a shift that is a number": (with_scale(shift=lambda v: np.array(1.0)), "a scale has low"),
+    "a shift that is a number": (with_scale(shift=lambda v: np.array(1.0)), "(d, m) with m from 1 to 8"),
     "no columns": (
         with_scale(**dict.fromkeys(("shift", "unit", "low", "high", "period"), lambda v: v[:0])),
         "left_out must be a share for each column",
@@ -238,8 +238,8 @@ ARRAYS = {
         with_scale(**dict.fromkeys(("shift", "low", "high"), lambda v: v.repeat(9, axis=1))),
         "m from 1 to 8",
     ),
-    "a short scale": (with_scale(period=lambda v: v[:5]), "a scale has low"),
-    "few units": (with_scale(unit=lambda v: v[:5]), "a scale has low"),
+    "a short scale": (with_scale(period=lambda v: v[:5]), "(d, m) with m from 1 to 8"),
+    "few units": (with_scale(unit=lambda v: v[:5]), "(d, m) with m from 1 to 8"),
     "a NaN shift": (scale_value("shift", np.nan, (2, 0)), "a scale must be finite"),
     "an infinite shift": (scale_value("shift", np.inf, (2, 0)), "a scale must be finite"),
     "a column without interval": (
