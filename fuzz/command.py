@@ -45,7 +45,7 @@ class Answer:
     memory: int  # peak resident bytes beyond those of the imports
 
     def refuse_unclean(self, *words: str) -> None:
-        """Raise unless the command succeeded, or failed with a one-line error that has all words."""
+        """Raise unless the command succeeded, or failed with a one-line error with these words."""
         text = f"status {self.status}, {self.err[-400:]!r}"
         assert self.status in (0, 2), text
         lines = [line for line in self.err.splitlines() if not line.startswith("warning: ")]

@@ -62,8 +62,8 @@ if _typing.TYPE_CHECKING:
         RectifiedEulerKMeans,
         SelfOrganizingMap,
     )
-    from .io.model_file import load, save
-    from .io.onnx import to_onnx
+    from .export.model_file import load, save
+    from .export.onnx import to_onnx
     from .metrics import (
         clustering_accuracy,
         deviation_degree,
@@ -86,8 +86,8 @@ else:
             *("MahalanobisFuzzyCMeans", "MultipleKernelKMeans", "NeuralGas"),
             *("RectifiedEulerKMeans", "SelfOrganizingMap"),
         ),
-        ".io.model_file": ("load", "save"),
-        ".io.onnx": ("to_onnx",),
+        ".export.model_file": ("load", "save"),
+        ".export.onnx": ("to_onnx",),
         ".metrics": (
             *("clustering_accuracy", "deviation_degree", "normalized_mutual_info"),
             "resultant_lengths",

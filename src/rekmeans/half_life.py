@@ -27,6 +27,7 @@ FRACTION_BITS = 32  # added to integer sums, so that many halvings lose no visib
 LEAST_EXACT = 1 << 24
 LEAST_REAL = 2.0**-990  # below this weight, halved real numbers become subnormal and lose digits
 MOST_UNITS = 1 << 50  # of a half-life, so that its weights add up in 64 bits
+MOST_WEIGHT_BITS = 1200  # float64 numbers span 2^-1074 to 2^1024
 # of a row's own weight: nothing is felt of the rows before it, and each halving costs a pass
 MOST_HALVINGS = 64
 REAL_UNIT = 2.0**-32  # of weights in sums that are real numbers
@@ -69,6 +70,21 @@ class Clock:
     half_life: int | None  # units; None: nothing is forgotten
     position: int = 0  # units since the last halving
     n_halvings: int = 0
+
+    def check_record(self) -> None:
+        """Raise ValueError for a clock that no stream has."""
+        if not -MOST_WEIGHT_BITS <= self.weight_bits <= MOST_WEIGHT_BITS:
+            raise ValueError(f"weight_bits must be within {MOST_WEIGHT_BITS} of 0")
+        if not 0 <= self.n_halvings < MOST_UNITS:
+            raise ValueError(f"n_halvings must be a count, got {self.n_halvings}")
+        if self.position < 0:
+            raise ValueError(f"position must not be negative, got {self.position}")
+        if self.half_life is None:
+            return
+        if not 0 < self.half_life <= MOST_UNITS or self.half_life % TICKS:
+            raise ValueError(f"half_life must be a number of ticks, got {self.half_life}")
+        if self.position >= self.half_life:
+            raise ValueError(f"position must be before the half-life, got {self.position}")
 
     @classmethod
     def begin(cls, half_life: float | None, weights: Array | None) -> Clock:

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from support.command_line import OUTPUTS, is_refusal
+from support.model_files import write_bytes
 from support.tables import file_bytes
 
 BAD_TABLES = {
@@ -80,8 +81,11 @@ def test_wrong_usage_is_one_sentence(words, says, wine, tmp_path, rekmeans):
 def test_bad_models_are_refused(fitted, tmp_path, rekmeans):
     model = tmp_path / "m.safetensors"
     good = (tmp_path / "wine-rekmeans" / "model.safetensors").read_bytes()
-    later = re.sub(rb'(\\"version\\": )2', rb"\g<1>9", good)
-    assert later != good
+    size = 8 + int.from_bytes(good[:8], "little")
+    header = re.sub(rb'(\\"version\\": )3', rb"\g<1>9", good[8:size])
+    assert header != good[8:size]
+    write_bytes(model, header, good[size:])
+    later = model.read_bytes()
     for data, word in {
         good[:-10]: "damaged",
         good[:50]: "damaged",

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
+from ..export.model_file import load
 from ..io.file_table import ColumnSelection, FileTable, name_list
-from ..io.model_file import load
 from ..io.read import read_table_file
 from ..machine_memory import machine_memory, size_text
 from ..table.file_names import is_pattern, is_several_files, table_files, would_read

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from ..atomic import atomic_write, refuse_unwritable
+from ..export.model_file import load
+from ..export.onnx import to_onnx
 from ..io.file_table import ColumnSelection, FileTable
 from ..io.labels import write_label_blocks, write_labels
-from ..io.model_file import load
-from ..io.onnx import to_onnx
 from . import _results, _workflow, plugin, stream
 from ._progress import Bar, progress_bar
 

@@ -11,9 +11,9 @@ import numpy as np
 
 from ..atomic import atomic_writes, refuse_unwritable, sha256_digest
 from ..estimators import EulerKMeans, RectifiedEulerKMeans
+from ..export.model_file import save
 from ..io.file_table import ColumnSelection, FileTable, name_list
 from ..io.labels import write_labels
-from ..io.model_file import save
 from ..io.read import read_table_file
 from . import _results, _workflow, plugin, stream
 from ._options import BeyondName, MethodName, ScaleName
