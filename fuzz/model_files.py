@@ -110,7 +110,7 @@ STREAMS: dict[str, Callable[[], Any]] = {
 
 
 def _table(name: str) -> Any:
-    """The rows that a model is fitted on: kernel values where it takes these."""
+    """Return the rows or the kernel values that a model is fitted on."""
     X = _rows()
     return np.exp(-((X[:, None] - X) ** 2).sum(axis=2)) if name == "precomputed" else X
 
@@ -243,7 +243,7 @@ def _odd_numbers(draft: Draft, rng: np.random.Generator) -> None:
 
 
 def _places(value: Any) -> list[tuple[Any, Any]]:
-    """Every (container, key) in plain JSON."""
+    """Yield every (container, key) in plain JSON."""
     keys = value if isinstance(value, dict) else range(len(value))
     found = []
     for key in keys:
@@ -268,7 +268,7 @@ def _drop_field(draft: Draft, rng: np.random.Generator) -> None:
 
 
 def _foreign_record(draft: Draft, rng: np.random.Generator) -> None:
-    """The name of a class that the file does not list, or of another record."""
+    """Replace the name of a record by that of another or an unregistered class."""
     places = [
         (container, key) for container, key in _places(draft.inner) if key in ("record", "records")
     ]

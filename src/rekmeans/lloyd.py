@@ -74,7 +74,7 @@ class Progress(NamedTuple):
 
     start: int
     stages: tuple[SavedStage, ...]
-    best: tuple[SavedStage, ...] = ()  # empty before the end of the first start
+    best: tuple[SavedStage, ...] = ()  # empty until the first start ends
 
 
 class Journal(Protocol):
@@ -217,7 +217,7 @@ def fit_best_start(
 ) -> Fit:
     """Return the fit with the lowest objective over the starts, the first one on ties.
 
-    Small runs are made in parallel unless they are watched. A start is None if an interrupted fit
+    Small runs run in parallel unless they are watched. A start is None if an interrupted fit
     began it. Only the last of these is resumed.
     """
     if watch is not None or journal is not None:

@@ -37,7 +37,7 @@ def band_width(profile: dict[str, Any]) -> float | None:
 
 
 def printable_text(text: str) -> str:
-    """Text without what a terminal would obey: a name in a file may hold escape codes."""
+    """Replace control characters, because a name in a file may contain terminal escape codes."""
     return "".join(
         letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}"
         for letter in text
@@ -45,6 +45,6 @@ def printable_text(text: str) -> str:
 
 
 def shorten_name(name: str, most: int = 26) -> str:
-    """A name that fits a figure: its beginning and its end, which often holds the number."""
+    """Shorten a name for a figure; keep its end, which is often a number."""
     end = most // 3
     return name if len(name) <= most else f"{name[: most - end - 1]}…{name[-end:]}"

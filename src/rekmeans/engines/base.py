@@ -306,7 +306,7 @@ class Engine(ABC):
     """A place where mapped rows are stored and passes run."""
 
     name: str
-    # True: a model fitted with this engine predicts tables without partitions with engine="auto"
+    # True if models fitted with this engine use engine="auto" to predict tables without partitions
     supports_only_partitions: bool = False
 
     @abstractmethod

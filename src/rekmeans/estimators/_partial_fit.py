@@ -265,7 +265,7 @@ class PartialFitMixin(Clusterer):
         engine = choose_engine(self.engine, ENGINES, self._make_stages(kernel), table)
         recent = stream.recent.table(table.columns)
         scale = self._find_scale(summarize_columns(engine, recent, self.n_threads))
-        if _is_same_scale(scale, kernel.scale):  # a given one, whatever the rows are
+        if _is_same_scale(scale, kernel.scale):  # the scale does not depend on the rows
             return stream, kernel, C
         warnings.warn(
             f"{share:.0%} of the values of the last {cells.n_rows} rows are outside the scale. It "

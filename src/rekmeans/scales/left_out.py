@@ -36,7 +36,7 @@ class IgnoredValues:
 
     @property
     def expected_in_several(self) -> float:
-        """The expected number of rows with such values in several columns, if by chance."""
+        """The number of rows that would have such values in several columns by chance."""
         shares = np.minimum(self.shares, 1 - 1e-12)
         none = float(np.prod(1 - shares))
         return self.n_rows * max(0.0, 1 - none * (1 + float((shares / (1 - shares)).sum())))
@@ -96,7 +96,7 @@ class IgnoredValues:
 
 
 def how_to_keep(option: str) -> str:
-    """Return the advice for users whose ignored values are real."""
+    """Return advice for the case that the ignored values are real."""
     return f"If these values are real, pass {option}."
 
 
