@@ -40,7 +40,7 @@ def fit_or_refuse(case: FitCase, **options: Any) -> Any:
 
 
 def skip_refused(check: Callable[[Any], None]) -> Callable[[Any], None]:
-    """Return the check without its RefusedError."""
+    """Return the check with its RefusedError suppressed."""
 
     def checked(case: Any) -> None:
         try:

@@ -124,7 +124,7 @@ class Rows(Protocol):
         """Apply a function to each block of mapped rows, and concatenate the results."""
 
     def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
-        """Return each cluster's sums of coordinates on the TURN grid and of observed weights.
+        """Return the sums of coordinates on the TURN grid and of observed weights of each cluster.
 
         Both have shape (k, d). The coordinates are not reduced to one turn.
         """

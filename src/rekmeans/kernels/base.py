@@ -102,9 +102,9 @@ class Kernel(ABC):
     beyond: str = "wrap"  # the rule for values outside the kept intervals
 
     def check_record(self) -> None:
-        """Raise ValueError for values that no fit gives a kernel, such as those of a forged file.
+        """Raise ValueError for impossible values, such as those of a forged file.
 
-        The fields have their types already.
+        The types of the fields have already been checked.
         """
         _parameters.check_one_of("beyond", self.beyond, BEYOND)
         if self.has_width:

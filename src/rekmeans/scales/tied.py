@@ -25,7 +25,7 @@ CODE_DISTANCE = 10.0
 CODE_REST = 0.25
 USUAL = 0.75
 LARGEST = 0.95  # quantile of the distances that counts as the largest usual distance
-KEPT = 1.5  # kept range to either side of the tie, in largest usual distances
+KEPT = 1.5  # half the width of the kept range, in largest usual distances
 # a unit has at least this many standard deviations of the kept cells,
 UNIT_SIGMAS = 6.0
 # and at least this many largest usual distances, or KEPT if the column extends to both sides
@@ -41,7 +41,7 @@ class TiedColumn(NamedTuple):
     """The kept range of a tied column, and the terms of its unit; 0 for a constant column."""
 
     tie: float
-    kept: float  # to either side of the tie
+    kept: float  # on each side of the tie
     least_unit: float
     factor: float
 
