@@ -20,11 +20,7 @@ OWN_PACKAGE = __name__.split(".")[0]
 LIMB = 32  # bits of an integer in one stored number
 MAX_LIMBS = 16  # limit of an integer; sums have at most eight
 SPARSE: dict[str, Any] = {"csr_array": sparse.csr_array, "csr_matrix": sparse.csr_matrix}
-NOT_FINITE = {
-    "inf": math.inf,
-    "-inf": -math.inf,
-    "nan": math.nan,
-}  # JSON cannot represent these numbers
+NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}  # not representable in JSON
 Plain = Any  # a JSON value
 
 

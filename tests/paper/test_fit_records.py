@@ -1,4 +1,4 @@
-"""Records of fits match the estimator, and a killed run continues to the same bytes."""
+"""Records of fits match the estimator, and a killed run ends with the same bytes after it is continued."""
 
 import os
 import signal

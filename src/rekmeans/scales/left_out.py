@@ -13,9 +13,7 @@ from .record import Scale
 
 MIN_SHARE = 0.01  # a smaller share of the cells of a column, or of the rows, is not reported
 MIN_CELLS = 3  # fewer ignored cells of a column are not reported
-CHANCE_FACTOR = (
-    3.0  # rows with several outliers are reported above this multiple of the expected number
-)
+CHANCE_FACTOR = 3.0  # rows with several outliers are reported above this multiple of chance
 MAX_COLUMNS_NAMED = 3  # columns named in a message; the others are counted
 
 
