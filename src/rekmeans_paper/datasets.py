@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from sklearn.datasets import make_moons
 
-from rekmeans.io.file_table import ColumnSelection
-from rekmeans.io.read import read_table_file
+from rekmeans.io.selection import ColumnSelection
+from rekmeans.table.file_table import read_table_file
 
 from ._formats import unpack_lzw
 from ._origins import FETCHABLE, STAND_INS, WITHOUT_FEATURES, Origin

@@ -12,9 +12,10 @@ import pytest
 from pyarrow import parquet
 
 from fuzz.command import command_server
-from rekmeans.io import file_table
-from rekmeans.io.file_table import MOST_COLUMNS, ColumnSelection, NumberedNames, UnreadableFileError
-from rekmeans.io.read import read_table_file
+from rekmeans.io import selection
+from rekmeans.io import MAX_COLUMNS
+from rekmeans.io.selection import ColumnSelection, NumberedNames, UnreadableFileError
+from rekmeans.table.file_table import read_table_file
 
 
 def refusal(folder, *words):
@@ -54,7 +55,7 @@ def npz(path, **members):
 
 def write_parquet_of_many_columns(path):
     parquet.write_table(
-        pa.table({f"c{j}": pa.array([1.0]) for j in range(MOST_COLUMNS // 50)}), path
+        pa.table({f"c{j}": pa.array([1.0]) for j in range(MAX_COLUMNS // 50)}), path
     )
 
 
@@ -100,7 +101,7 @@ def test_a_table_that_grows_while_it_is_read_stops_at_the_memory(tmp_path, monke
     """The rows of a packed csv, or of feather, are not known before; zeros pack well, and bool
     becomes float32.
     """
-    monkeypatch.setattr(file_table, "machine_memory", lambda: 1 << 20)
+    monkeypatch.setattr(selection, "machine_memory", lambda: 1 << 20)
     frame = pa.table({name: np.arange(100_000.0) for name in "ab"})
     parquet.write_table(frame, tmp_path / "t.parquet")
     with (

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
-from rekmeans.io.file_table import ColumnSelection, UnreadableFileError
-from rekmeans.io.read import read_table_file
+from rekmeans.io.selection import ColumnSelection, UnreadableFileError
+from rekmeans.table.file_table import read_table_file
 
 WRITERS = {
     "t.csv": lambda frame, path: frame.to_csv(path, index=False),

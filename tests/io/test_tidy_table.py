@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
-from rekmeans.io.file_table import ColumnSelection, UnreadableFileError
+from rekmeans.io.selection import ColumnSelection, UnreadableFileError
 from rekmeans.io.labels import write_labels
-from rekmeans.io.read import read_table_file
-from rekmeans.io.tidy_table import has_id_name
+from rekmeans.table.file_table import read_table_file
+from rekmeans.table.schema import has_id_name
 
 N = 40
 RANDOM = np.random.default_rng(0)

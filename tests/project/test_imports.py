@@ -26,8 +26,10 @@ ROOMS = (
         "threads",
         "machine_memory",
         "atomic",
+        "_text",
     ),
     ("model",),
+    ("io",),
     ("table",),
     ("_parameters",),
     ("scales",),
@@ -46,7 +48,7 @@ ROOMS = (
     ("analysis",),
     ("displays",),
     ("html_report",),
-    ("io",),
+    ("export",),
     ("cli",),
     ("__init__",),
     ("__main__",),
@@ -64,8 +66,17 @@ def modules(source=SOURCE):
     return sorted(path for path in source.rglob("*.py"))
 
 
+# modules of io that belong to a later room
+LATER = {
+    f"io/{name}.py": "export"
+    for name in ("model_file", "model_state", "onnx", "onnx_graph", "tensor_header")
+}
+
+
 def room_of(path):
     """The study is one room: it comes after everything."""
+    if path.is_relative_to(SOURCE) and path.relative_to(SOURCE).as_posix() in LATER:
+        return "export"
     return (
         path.relative_to(SOURCE).with_suffix("").parts[0]
         if path.is_relative_to(SOURCE)

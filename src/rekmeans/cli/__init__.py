@@ -82,7 +82,7 @@ def error_sentence(error: Exception) -> str:
 
 
 def _one_line(text: str) -> str:
-    from ..analysis.number_format import printable_text
+    from .._text import printable_text
 
     return printable_text(" ".join(text.split()))
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from .. import _parameters
-from ..analysis.number_format import shorten_name
+from .._text import shorten_name
 from ..atomic import atomic_write
 from ..estimators import EulerMap
 from ..machine_memory import machine_memory, size_text
 from ..model import ANSWER_VERSION
-from ..table.reading import check_regular_file
+from .file_names import check_regular_file
 from .model_state import (
     CLUSTER_ARRAYS,
     ESTIMATORS,

@@ -17,7 +17,7 @@ NORM2_ERROR = Fraction(1001, 1000) * HALF_ULP  # of |g|^2 as a float32
 WAYS = ("float", "dot", "few", "bytes", "sparse", "sparse dot", "pairs")
 ONE = GRID  # coordinates in grid units
 TINY = (1 << 11) + 1  # its square is just above half a unit in the last place of 1
-MOST_COLUMNS = core.MOST_COLUMNS
+MAX_COLUMNS = core.MAX_COLUMNS
 
 
 def exact_scores(G, missing, H):
@@ -84,7 +84,7 @@ def interleaved(cells):
     return np.concatenate([cells[::2], cells[1::2]])
 
 
-@pytest.mark.parametrize("p", [2, 128, 130, 1024, 2 * MOST_COLUMNS])
+@pytest.mark.parametrize("p", [2, 128, 130, 1024, 2 * MAX_COLUMNS])
 @pytest.mark.parametrize("isa", SETS)
 def test_sums_that_always_round_up_take_most_of_the_bound(isa, p):
     row = chains(p, 128)
@@ -96,7 +96,7 @@ def test_sums_that_always_round_up_take_most_of_the_bound(isa, p):
     assert worst_share([row], [row], "dot", isa) <= 1
 
 
-@pytest.mark.parametrize("p", [128, 1024, 2 * MOST_COLUMNS])
+@pytest.mark.parametrize("p", [128, 1024, 2 * MAX_COLUMNS])
 @pytest.mark.parametrize("isa", SETS)
 def test_sums_of_stored_cells_that_always_round_up_take_most_of_the_bound(isa, p):
     row = interleaved(chains(p, 128))
@@ -120,7 +120,7 @@ def test_a_distance_of_stored_cells_that_always_rounds_up_stays_inside_the_bound
 @pytest.mark.parametrize("way", ["float", "sparse"])
 def test_missing_cells_whose_gains_always_round_up_take_a_third_of_the_bound(way):
     """The derivation in error_bounds.hpp says that MISSING_ROUNDINGS is twice what is needed."""
-    d = MOST_COLUMNS
+    d = MAX_COLUMNS
     row = np.zeros(2 * d, dtype=np.int64)
     row[0] = ONE
     missing = np.arange(d) > 0
@@ -189,7 +189,7 @@ def test_scores_and_what_they_prove_hold_in_exact_arithmetic(isa, way, kind):
 @pytest.mark.parametrize("way", WAYS)
 def test_the_widest_rows_hold_in_exact_arithmetic(way):
     random = np.random.default_rng(WAYS.index(way))
-    d = 1 << 14 if way == "bytes" else MOST_COLUMNS
+    d = 1 << 14 if way == "bytes" else MAX_COLUMNS
     G = np.concatenate([hard_rows(random, 1, d, kind) for kind in ("ends", "cancelling")])
     H = np.concatenate([G, hard_rows(random, 1, d, "ends"), np.zeros((1, 2 * d), dtype=int)])
     assert worst_share(G, H, way, "") <= 1
