@@ -138,7 +138,7 @@ def test_more_columns_are_taken_where_they_are_asked_for(tmp_path):
     with pytest.raises(UnreadableFileError, match="2,000 columns, at most 1,999"):
         read_table_file(tmp_path / "t.parquet", ColumnSelection(max_columns=1999))
     sentence = refusal(tmp_path, "fit", "t.parquet", "-k", "2", "--max-columns", "3")
-    assert "at most 3 are taken" in sentence
+    assert "at most 3 are allowed" in sentence
 
 
 def test_numbered_names_are_a_list_that_is_not_made():

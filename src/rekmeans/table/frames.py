@@ -189,6 +189,8 @@ def arrow_column(series: Series[IntoSeries]) -> pa.Array:
         column = series.to_arrow()
     except (pa.ArrowException, TypeError, ValueError):
         values = series.to_list()
+        if any(isinstance(value, complex) for value in values):
+            object_numbers(series.to_numpy(), series.name)
         return pa.array([None if _is_missing(value) else str(value) for value in values])
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks()
