@@ -12,8 +12,7 @@ import pytest
 from pyarrow import parquet
 
 from fuzz.command import command_server
-from rekmeans.io import selection
-from rekmeans.io import MAX_COLUMNS
+from rekmeans.io import MAX_COLUMNS, selection
 from rekmeans.io.selection import ColumnSelection, NumberedNames, UnreadableFileError
 from rekmeans.table.file_table import read_table_file
 

@@ -24,8 +24,9 @@ RECIPES = {
 def tables():
     """The tables that extensions register in, as they were at the end of the test."""
     pytest.importorskip("pyarrow")
-    from rekmeans.io.number_text import NUMBER_FORMATS
     from rekmeans.io.read import READERS
+
+    from rekmeans.io.number_text import NUMBER_FORMATS
 
     with (
         mock.patch.dict(kernels.KERNELS),

@@ -157,8 +157,6 @@ def test_numbers_as_text_are_parsed_as_in_the_fit():
     )
 
 
-
-
 @pytest.mark.parametrize("estimator", [EulerKMeans(2), RectifiedEulerKMeans(2), EulerMap()])
 @cases(TABLES)
 def test_fit_refuses_a_bad_table(estimator, value, error, words):

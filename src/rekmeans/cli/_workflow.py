@@ -64,9 +64,7 @@ def read_table(
         names = getattr(model, "feature_names_in_", None)
         only = None if names is None else [name for name in names if name != selection.label]
         selection = with_only(selection, only)
-    table = read_table_file(
-        path, selection, schema, in_blocks=in_blocks, checks_text=checks_text
-    )
+    table = read_table_file(path, selection, schema, in_blocks=in_blocks, checks_text=checks_text)
     return table if model is None else _with_width_of_model(table, path, model)
 
 

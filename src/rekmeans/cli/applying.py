@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -37,9 +36,7 @@ def predict_table(
     with progress_bar(quiet) as bar:
         bar.show_step("computing labels")
         # a text column of one block may have no numbers: blocks are read once, so not checked
-        rows = _workflow.read_table(
-            table, selection, memory, model=clusterer, checks_text=False
-        )
+        rows = _workflow.read_table(table, selection, memory, model=clusterer, checks_text=False)
         sizes = np.zeros(len(clusterer.centroids_), np.int64)
         if stream.is_streamed(table, memory, None):
             blocks = stream.predict_blocks(clusterer, rows.X, rows.names, sizes)

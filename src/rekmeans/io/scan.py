@@ -178,7 +178,9 @@ def explain_damage(path: Path, ending: str) -> Iterator[None]:
     except (UnreadableFileError, FileNotFoundError, ImportError):
         raise
     except PermissionError:
-        raise UnreadableFileError(f"{path} may not be read. Ask its owner for permission.") from None
+        raise UnreadableFileError(
+            f"{path} may not be read. Ask its owner for permission."
+        ) from None
     except MemoryError as error:
         raise UnreadableFileError(_memory_message(path, error)) from error
     except UNREADABLE as error:

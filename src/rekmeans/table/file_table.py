@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -144,7 +143,6 @@ class FileTable:
         of_file[self.has_value] = labels
         return np.ma.MaskedArray(of_file, mask=~self.has_value)
 
-
     def label_blocks_of_file(self, blocks: Iterable[Array]) -> Iterator[Array]:
         """Yield labels for all rows of the file, masked for rows that are not in X.
 
@@ -267,7 +265,9 @@ def inspect_table(
         selection = _selection_of(found, selection, None)
         inference = infer_schema(found, selection, is_full=True)
         others = [
-            column.name for column in inference.schema.columns if column.name not in inference.counts
+            column.name
+            for column in inference.schema.columns
+            if column.name not in inference.counts
         ]
         counts = {**inference.counts, **count_columns(inference.scan, others)}
     return _table_of(inference, np.empty((0, len(inference.schema.features)))), counts
@@ -352,9 +352,7 @@ def _read_memory(
     return without_empty_rows(scan.name, table)
 
 
-def _infer_and_gather(
-    scan: Scan, selection: ColumnSelection, n_threads: int | None
-) -> MemoryRead:
+def _infer_and_gather(scan: Scan, selection: ColumnSelection, n_threads: int | None) -> MemoryRead:
     """Read a scan into memory; its integers are counted on the way."""
     candidates = find_candidates(scan, selection)
     texts = [name for name in candidates.names if scan.column_types[name].storage == "text"]
@@ -648,5 +646,3 @@ def _encode_array_classes(values: Any) -> tuple[Array, list[str]]:
     known = classes[classes == classes]  # NaN, the last, is a missing class
     numbers = np.where(numbers == len(known), -1, numbers)
     return numbers.ravel(), [f"{value}" for value in known]
-
-

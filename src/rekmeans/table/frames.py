@@ -131,9 +131,7 @@ def _is_id_column(name: str, cells: Array, j: int) -> bool:
     return not n_missing or n_missing <= int(np.count_nonzero(~array_rows_with_values(cells)))
 
 
-def _read_fitted(
-    X: object, frame: Frame, fitted: TableSchema | None, is_plain: bool
-) -> FrameRows:
+def _read_fitted(X: object, frame: Frame, fitted: TableSchema | None, is_plain: bool) -> FrameRows:
     """Return the features of the fit of a new data frame."""
     if fitted is None or not fitted.has_names or (fitted.is_plain and is_plain):
         return FrameRows(frame_numbers(frame), X, fitted)
@@ -274,4 +272,3 @@ def require_features(schema: TableSchema, columns: Sequence[str]) -> None:
 
     if missing := [name for name in schema.feature_names if name not in set(columns)]:
         raise ValueError(missing_columns_message("X", missing))
-

@@ -278,9 +278,7 @@ def apply_schema(
     if not checks_text:
         return Inference(scan, schema)
     while True:
-        texts = [
-            name for name in schema.feature_names if scan.column_types[name].storage == "text"
-        ]
+        texts = [name for name in schema.feature_names if scan.column_types[name].storage == "text"]
         names = texts if scan.is_typed else schema.feature_names
         try:
             counts = count_columns(scan, names, n_threads)
@@ -339,9 +337,7 @@ def _count_candidates(
     readable = [name for name in candidates.names if scan.column_types[name].storage != "other"]
     if not scan.is_typed:
         return count_columns(scan, readable, n_threads)
-    needed = [
-        name for name in readable if scan.column_types[name].storage in ("integer", "text")
-    ]
+    needed = [name for name in readable if scan.column_types[name].storage in ("integer", "text")]
     floats = [name for name in readable if scan.column_types[name].storage == "number"]
     first = next(iter(scan.batches(read_modes(scan, floats))), None) if floats else None
     if first is not None:

@@ -91,7 +91,9 @@ class Column:
 
     def to_record(self) -> dict[str, Value]:
         """Return plain JSON values."""
-        return {"kind": self.kind} | {field.name: getattr(self, field.name) for field in fields(self)}
+        return {"kind": self.kind} | {
+            field.name: getattr(self, field.name) for field in fields(self)
+        }
 
     @classmethod
     def from_record(cls, record: Mapping[str, Value]) -> Self:
@@ -151,7 +153,9 @@ class Number(Column):
         return [column_numbers(column, dtype)]
 
     def describe(self) -> str:
-        return "text with decimal commas" if self.decimal == "," else self.reason and "text"
+        if not self.reason:
+            return "numbers"
+        return f"text with decimal {'commas' if self.decimal == ',' else 'points'}"
 
     @classmethod
     def from_record(cls, record: Mapping[str, Value]) -> Self:

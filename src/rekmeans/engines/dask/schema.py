@@ -54,9 +54,7 @@ def infer_collection(X: DaskFrame, names: Sequence[str]) -> TableSchema | None:
 
     def count_empty_rows() -> int:
         columns = provisional_features(scan, selection, candidates, counts)
-        found: list[int] = compute(
-            [delayed(_count_empty_rows)(raw, columns) for raw in partitions]
-        )
+        found: list[int] = compute([delayed(_count_empty_rows)(raw, columns) for raw in partitions])
         return sum(found)
 
     schema = settle_schema(scan, selection, candidates, counts, count_empty_rows)

@@ -23,12 +23,12 @@ from ...table.base import (
     numbers_of_rows,
 )
 from ...table.block_source import columns_by_name
+from ...table.frames import require_features
 from ...table.memory import SUMMARY_SEED, MemoryTable
 from ...table.refusals import number_rows
 from ...table.row_digest import shift_digest
-from ...table.stream import rows_at_goals, running_weights, stack_blocks
-from ...table.frames import require_features
 from ...table.schema import TableSchema
+from ...table.stream import rows_at_goals, running_weights, stack_blocks
 from ...table.stream_input import FittedColumns
 from ...table.survey import Survey, refuse_bad_survey, survey_raw_block
 from ...threads import count_threads, lazy_property
@@ -307,18 +307,24 @@ def _open_frame(X: DaskFrame, weight: str | None, fitted: FittedColumns | None) 
     schema = None if fitted is None else fitted.schema
     if fitted is None:
         schema = infer_collection(X, [name for name in columns if name != weight])
-    if schema is not None and schema.has_names and not (
-        fitted is not None and schema.is_plain and has_plain_columns(X._meta, columns)
+    if (
+        schema is not None
+        and schema.has_names
+        and not (fitted is not None and schema.is_plain and has_plain_columns(X._meta, columns))
     ):
         require_features(schema, columns)
         names: list[ColumnName] = [*schema.feature_names]
     else:
         only = None if fitted is None else fitted.names
         names = [name for name in columns_by_name(columns, only) if name != weight]
-    taken = [name for name in columns if name in {*names, weight}] if fitted is None else [
-        *names,
-        *([] if weight is None else [weight]),
-    ]
+    taken = (
+        [name for name in columns if name in {*names, weight}]
+        if fitted is None
+        else [
+            *names,
+            *([] if weight is None else [weight]),
+        ]
+    )
     if taken != columns:  # otherwise the partitions keep their task names
         X = X[taken]
     meta = X._meta[names]
