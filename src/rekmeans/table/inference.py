@@ -113,10 +113,14 @@ def find_candidates(scan: Scan, selection: ColumnSelection) -> Candidates:
 
 
 def read_modes(scan: Scan, names: Sequence[str]) -> dict[str, ReadAs]:
-    """Return how cells are read: text as written, everything else as numbers."""
-    return {
-        name: "text" if scan.column_types[name].storage == "text" else "number" for name in names
+    """Return how cells are read: numbers as numbers, everything else as written."""
+    modes: dict[str, ReadAs] = {
+        "integer": "number",
+        "number": "number",
+        "text": "text",
+        "other": "exact",
     }
+    return {name: modes[scan.column_types[name].storage] for name in names}
 
 
 def settle_schema(
