@@ -150,7 +150,12 @@ add_csv(
 add_csv("late first value", columns(c=[*[""] * (N - 1), 3.25]), NUMBERS | {"c": "number"})
 add_csv(
     "marks for missing",
-    columns(c=[mark if i % 9 == 0 else x for i, (x, mark) in enumerate(zip(PRICE, "?-" * N))]),
+    columns(
+        c=[
+            mark if i % 9 == 0 else x
+            for i, (x, mark) in enumerate(zip(PRICE, "?-" * (N // 2), strict=True))
+        ]
+    ),
     NUMBERS | {"c": "number"},
 )
 add_csv(
@@ -187,28 +192,32 @@ add_csv(
 )
 
 MIXED = pd.DataFrame({"a": A, "b": B})
+GAPPED = pd.array([None if i % 5 == 0 else int(x) for i, x in enumerate(SPREAD)], dtype="Int64")
+FLAGS = pd.array([None if i % 5 == 0 else i % 2 == 0 for i in range(N)], dtype="boolean")
+PARITY = pd.Categorical(["x", "y"] * (N // 2))
+NARROW = {"a": A.astype(np.float32), "b": B.astype(np.float32), "c": GROUP.astype("i2")}
 FRAMES = {
     "dates": (
         MIXED.assign(day=pd.Timestamp("2020-01-31")),
         NUMBERS | {"day": "skipped"},
     ),
     "narrow types": (
-        pd.DataFrame({"a": A.astype(np.float32), "b": B.astype(np.float32), "c": GROUP.astype("i2")}),
+        pd.DataFrame(NARROW),
         NUMBERS | {"c": "number"},
     ),
     "nullable integers": (
-        MIXED.assign(c=pd.array([None if i % 5 == 0 else int(x) for i, x in enumerate(SPREAD)], dtype="Int64")),
+        MIXED.assign(c=GAPPED),
         NUMBERS | {"c": "number"},
     ),
     "nullable booleans": (
-        MIXED.assign(c=pd.array([None if i % 5 == 0 else i % 2 == 0 for i in range(N)], dtype="boolean")),
+        MIXED.assign(c=FLAGS),
         NUMBERS | {"c": "number"},
     ),
     "text ids": (MIXED.assign(row_id=[str(x) for x in SPREAD]), NUMBERS | {"row_id": "id"}),
     "a column without a value": (MIXED.assign(gone=[None] * N, town="Ulm"),
                                  NUMBERS | {"gone": "skipped", "town": "skipped"}),
     "a late value": (MIXED.assign(late=[*[np.nan] * (N - 1), 2.5]), NUMBERS | {"late": "number"}),
-    "categories": (MIXED.assign(kind=pd.Categorical(["x", "y"] * (N // 2))), NUMBERS | {"kind": "skipped"}),
+    "categories": (MIXED.assign(kind=PARITY), NUMBERS | {"kind": "skipped"}),
     "names and prices": (
         MIXED.assign(customer_id=SPREAD, price=PRICES["dollars"], town="Ulm"),
         NUMBERS | {"customer_id": "id", "price": "number", "town": "skipped"},
@@ -220,7 +229,7 @@ for name, (frame, kinds) in FRAMES.items():
 
 def write_folder(folder, frame, kinds=(None, None)):
     (folder / "parts").mkdir()
-    for number, (at, kind) in enumerate(zip((slice(150), slice(150, N)), kinds)):
+    for number, (at, kind) in enumerate(zip((slice(150), slice(150, N)), kinds, strict=True)):
         part = frame[at] if kind is None else frame[at].astype(kind)
         part.to_parquet(folder / "parts" / f"{number}.parquet", index=False)
     return folder / "parts"

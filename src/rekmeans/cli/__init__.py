@@ -78,8 +78,8 @@ def error_sentence(error: Exception) -> str:
     return (
         text
         if isinstance(error, USER_ERRORS)
-        else f"internal error in rekmeans, {type(error).__name__}: {text}. Run again with --debug for the "
-        f"traceback."
+        else f"internal error in rekmeans, {type(error).__name__}: {text}. "
+        "Run again with --debug for the traceback."
     )
 
 

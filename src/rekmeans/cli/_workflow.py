@@ -1,4 +1,4 @@
-"""Shared by the commands: the table of a model, the summary of both, names and checks of outputs."""
+"""Shared by the commands: the table of a model, the summary of both, names of outputs."""
 
 from __future__ import annotations
 
@@ -70,10 +70,10 @@ def read_table(
 
 def _with_width_of_model(table: FileTable, path: Path, model: Any) -> FileTable:
     """Return a table that has the number of columns of the model."""
-    n = table.X.n_columns if table.is_in_blocks else table.X.shape[1]
+    n = table.X.n_columns if table.is_in_blocks else table.cells.shape[1]
     # the file has no cell in the last columns
-    if sparse.issparse(table.X) and n < model.n_features_in_:
-        table.X.resize((table.X.shape[0], model.n_features_in_))
+    if sparse.issparse(table.cells) and n < model.n_features_in_:
+        table.cells.resize((table.cells.shape[0], model.n_features_in_))
         n = model.n_features_in_
     if n != model.n_features_in_:
         raise ValueError(
@@ -91,7 +91,7 @@ def summarize(model: Any, table: FileTable, title: str) -> dict[str, Any]:
     if table.y is not None:
         y = np.ma.masked_array(np.array([*table.classes, ""])[table.y], table.y < 0)
     reading = {"skipped": table.skipped, "reading": table.notes}
-    return summary(model, table.X, names=list(table.names), y=y, title=title) | reading
+    return summary(model, table.cells, names=list(table.names), y=y, title=title) | reading
 
 
 def write_report(path: Path, summary: dict[str, Any]) -> None:

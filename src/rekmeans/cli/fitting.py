@@ -162,7 +162,7 @@ def _fitted_columns(model: Any, rows: FileTable) -> FileTable:
     schema = getattr(model, "schema_", None)
     if rows.names or schema is None:
         return rows
-    return replace(rows, names=schema.feature_names, skipped=schema.skipped, schema=schema)
+    return replace(rows, names=schema.feature_names, skipped=schema.skipped_columns, schema=schema)
 
 
 def _refuse_usage(

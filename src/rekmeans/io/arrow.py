@@ -12,45 +12,8 @@ from numpy.typing import DTypeLike
 
 from .._grid import Array
 from ._pyarrow import compute, ipc, pa, parquet, types
-from .scan import ColumnType, ReadAs, Scan, refuse_repeated_names
+from .scan import ReadAs, Scan, refuse_repeated_names
 from .selection import ColumnSelection
-
-# exact in float32; with a column of any other type, all columns become float64
-NARROW_TYPES = (
-    pa.float32(),
-    pa.float16(),
-    pa.int16(),
-    pa.int8(),
-    pa.uint16(),
-    pa.uint8(),
-    pa.bool_(),
-)
-
-
-def classify_type(kind: pa.DataType) -> ColumnType:
-    """Return how cells of an Arrow type are stored."""
-    is_narrow = kind in NARROW_TYPES
-    if types.is_integer(kind):
-        return ColumnType("integer", is_narrow=is_narrow)
-    if is_number_type(kind):
-        return ColumnType("number", is_narrow=is_narrow)
-    if is_text_type(kind):
-        return ColumnType("text")
-    if types.is_temporal(kind):
-        return ColumnType("other", "dates or times")
-    return ColumnType("other", f"{kind}" if types.is_nested(kind) else "text")
-
-
-def is_number_type(kind: pa.DataType) -> bool:
-    """Return whether a column of this type holds numbers; a column without any value does."""
-    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
-    return any(test(kind) for test in tests)
-
-
-def is_text_type(kind: pa.DataType) -> bool:
-    """Return whether a column of this type holds text."""
-    tests = (types.is_string, types.is_large_string)
-    return any(test(kind) for test in tests)
 
 
 def column_numbers(column: pa.Array, dtype: DTypeLike) -> Array:

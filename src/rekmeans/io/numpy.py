@@ -67,7 +67,8 @@ def scan_npz(path: Path, selection: ColumnSelection) -> ArrayScan:
         name = TABLE if len(members) != 1 else next(iter(members))
         if name not in members:
             raise UnreadableFileError(
-                f"{path.name} needs an array X, it has {name_list(archive.namelist())}. Save X=table."
+                f"{path.name} needs an array X, it has {name_list(archive.namelist())}. "
+                f"Save X=table."
             )
         table = _member_header(path, archive, members[name])
         _refuse_other_tables(path, table, selection)
@@ -103,7 +104,8 @@ def _array_header(path: Path, file: IO[bytes], size: int) -> ArrayHeader:
         shape, _, dtype = read_header(file)
     except KeyError:  # a later format is that of arrays with named fields
         raise UnreadableFileError(
-            f"{path.name} must hold plain numbers, got a newer or damaged format. Save it with np.save."
+            f"{path.name} must hold plain numbers, got a newer or damaged format. "
+            f"Save it with np.save."
         ) from None
     except BAD_HEADER:
         what = f"{path.name} is damaged: its header is not readable. Save it again."

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ._pyarrow import dataset, pa, parquet, types
-from .arrow import is_number_type, pandas_index
+from .arrow import pandas_index
+from .column_types import is_number_type
 from .file_names import check_regular_file, is_several_files, table_files
 from .scan import ReadAs, Scan, ScanPart, refuse_repeated_names
 from .selection import ColumnSelection, UnreadableFileError
@@ -280,7 +281,7 @@ class DatasetScan(Scan):
 def scan_parquet(path: Path, selection: ColumnSelection) -> DatasetScan:
     """Scan a parquet file, the files of a folder, or the files that match a pattern."""
     name = str(path)
-    only = None if selection.only is None else {*selection.only, *_given(selection.weight)}
+    only = None if selection.only is None else {*selection.only, *_optional(selection.weight)}
     data, index = open_dataset(name, selection.drop, only)
     shown = name if is_several_files(name) else path.name
     return DatasetScan(shown, data, has_own_schema=False, index=index)
@@ -297,7 +298,7 @@ def scan_dataset(data: dataset.Dataset) -> DatasetScan:
     return DatasetScan("X", data, has_own_schema=True)
 
 
-def _given(name: str | None) -> tuple[str, ...]:
+def _optional(name: str | None) -> tuple[str, ...]:
     return () if name is None else (name,)
 
 
@@ -313,8 +314,8 @@ def partitioned_frame(
 ) -> DaskFrame:
     """Return these columns of a dataset as a dask.dataframe.
 
-    Integers in `keep` become floats, so that they are no ids. Each partition has row groups of one file. Rows keep the order of the dataset, which Dask's own
-    parquet reader does not guarantee.
+    Integers in `keep` become floats, so that they are no ids. Each partition has row groups of one
+    file. Rows keep the order of the dataset, which Dask's own parquet reader does not guarantee.
     """
     from dask import dataframe
 

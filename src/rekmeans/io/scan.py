@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 from .._grid import Array
 from .._text import quoted_list
 from ..machine_memory import machine_memory, size_text
+from .column_types import ColumnType, classify_type
 from .file_names import is_several_files
 from .selection import COMPRESSIONS, ColumnSelection, UnreadableFileError
 
@@ -61,14 +62,6 @@ class LateTextError(Exception):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.name = name
-
-
-class ColumnType(NamedTuple):
-    """How the cells of a source column are stored."""
-
-    storage: Literal["integer", "number", "text", "other"]
-    reason: str = ""  # why cells of this type are not numbers
-    is_narrow: bool = False  # whether every value is exact in float32
 
 
 class ScanPart(NamedTuple):
@@ -113,8 +106,6 @@ class Scan:
     @cached_property
     def column_types(self) -> dict[str, ColumnType]:
         """How the cells of each column are stored."""
-        from .arrow import classify_type
-
         return {name: classify_type(kind) for name, kind in self.types.items()}
 
     def batches(
@@ -157,17 +148,20 @@ def open_scan(
     """Open a table: a file, by the ending of its name, or several parquet files."""
     path = Path(place)
     if is_several_files(place):
-        from .parquet import scan_parquet
-
-        return scan_parquet(path, selection)
+        return _reader(PARQUET)(path, selection)
     ending = _known_ending(path)
     if path.stat().st_size == 0:
         raise UnreadableFileError(f"{path.name} is empty. A table needs at least one row.")
-    module, function = READERS[ending]
     with explain_damage(path, ending):
-        read = getattr(import_module(f".{module}", __package__), function)
-        scan: Scan | ArrayScan = read(path, selection)
-    return scan
+        return _reader(READERS[ending])(path, selection)
+
+
+def _reader(place: tuple[str, str]) -> Callable[[Path, ColumnSelection], Scan | ArrayScan]:
+    """Return the function of a module of this package."""
+    module, function = place
+    read: Callable[[Path, ColumnSelection], Scan | ArrayScan]
+    read = getattr(import_module(f".{module}", __package__), function)
+    return read
 
 
 @contextmanager

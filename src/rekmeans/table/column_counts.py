@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 import numpy as np
 
 from .._grid import Array
-from ..io.scan import ColumnType
+from ..io.column_types import ColumnType
 from .distinct import SmallestHashes
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class CellBlock:
     decimal: str  # of the file
 
     @cached_property
-    def observed(self) -> Array:
+    def observed_values(self) -> Array:
         """The cells of a column of numbers that are not missing, (m,) float64."""
         from ..io.arrow import column_numbers
 
@@ -59,7 +59,7 @@ class CellBlock:
             return len(self.column) - int(_total(self.texts[1]))
         if self.type.storage == "other":
             return int(self.column.null_count)
-        return len(self.column) - len(self.observed)
+        return len(self.column) - len(self.observed_values)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 from scipy import sparse
@@ -29,7 +29,7 @@ from ..io.selection import (
     UnreadableFileError,
     refuse_oversize,
 )
-from .base import dense
+from .base import Cells, dense
 from .column_counts import ColumnCounts
 from .inference import (
     CountsByColumn,
@@ -51,6 +51,8 @@ from .schema_blocks import SchemaBlocks
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from .block_source import BlockSource
 
 CLASSES = "y"  # the name of the classes of an npz or libsvm file
 THE_CLASSES = "the classes"
@@ -86,7 +88,7 @@ class FileTable:
         The kind of every source column, how it is read, and why; None for a table made by hand.
     """
 
-    X: Any
+    X: Cells | BlockSource | None
     names: Sequence[str]
     has_names: bool = True
     skipped: dict[str, str] = field(default_factory=dict)
@@ -104,6 +106,11 @@ class FileTable:
     def is_in_blocks(self) -> bool:
         """Whether the rows are read in blocks."""
         return hasattr(self.X, "parts")
+
+    @property
+    def cells(self) -> Array:
+        """The features in memory; only for a table that is not in blocks."""
+        return cast("Array", self.X)
 
     def row_place(self, row: int) -> str:
         """Return where a row of the file is, for people: its line or its number.
@@ -344,11 +351,11 @@ def _read_memory(
         raise UnreadableFileError(f"{scan.name} has no rows. A table needs at least one.")
     table = _with_others(table, read, selection)
     if selection.only is None and not selection.is_of_model and schema is None:
-        low, high = column_ends(table.X)
+        low, high = column_ends(table.cells)
         _refuse_infinity(scan.name, table, low, high)
         table = replace(table, notes=[*table.notes, *constant_notes(table, low, high)])
     else:
-        _refuse_infinity(scan.name, table, *column_ends(table.X))
+        _refuse_infinity(scan.name, table, *column_ends(table.cells))
     return without_empty_rows(scan.name, table)
 
 
@@ -451,14 +458,14 @@ def _gather(
     return X, gathered, merge_counts(iter(counted)) if counts_cells else {}
 
 
-def _table_of(inference: Inference, X: Any) -> FileTable:
+def _table_of(inference: Inference, X: Array | SchemaBlocks) -> FileTable:
     """Return the table of these rows, without classes and row names."""
     schema = inference.schema
     return FileTable(
         X,
         schema.feature_names,
         schema.has_names,
-        schema.skipped,
+        schema.skipped_columns,
         notes=inference.notes(),
         schema=schema,
         place_of_row=inference.scan.row_place,
@@ -480,7 +487,7 @@ def _with_others(table: FileTable, read: MemoryRead, selection: ColumnSelection)
 def _refuse_no_columns(inference: Inference) -> None:
     if inference.schema.features:
         return
-    skipped = inference.schema.skipped
+    skipped = inference.schema.skipped_columns
     reasons = name_list([f"{name} ({why})" for name, why in skipped.items()])
     fix = (
         " Use an id as a feature with --keep NAME."
@@ -501,7 +508,7 @@ def column_ends(X: Array) -> tuple[Array, Array]:
 
 def _refuse_infinity(name: str, table: FileTable, low: Array, high: Array) -> None:
     if len(bad := np.flatnonzero(np.isinf(low) | np.isinf(high))):
-        row = int(np.flatnonzero(np.isinf(table.X[:, bad[0]]))[0])
+        row = int(np.flatnonzero(np.isinf(table.cells[:, bad[0]]))[0])
         where = f"{table.row_place(row)}, column {name_list([table.names[bad[0]]])!r}"
         raise UnreadableFileError(
             f"{name} must be finite: infinity in {where}. Leave a missing value empty."
@@ -510,7 +517,7 @@ def _refuse_infinity(name: str, table: FileTable, low: Array, high: Array) -> No
 
 def without_empty_rows(name: str, table: FileTable) -> FileTable:
     """Return the table without rows that have no value; it keeps their numbers."""
-    has_value = array_rows_with_values(table.X)
+    has_value = array_rows_with_values(table.cells)
     if has_value.all():
         return table
     if not has_value.any():
@@ -519,7 +526,7 @@ def without_empty_rows(name: str, table: FileTable) -> FileTable:
     note = _empty_rows_note(n_empty, len(has_value), table.row_place(int(np.argmin(has_value))))
     y = None if table.y is None else table.y[has_value]
     return replace(
-        table, X=table.X[has_value], y=y, has_value=has_value, notes=[*table.notes, note]
+        table, X=table.cells[has_value], y=y, has_value=has_value, notes=[*table.notes, note]
     )
 
 
@@ -550,7 +557,7 @@ def array_rows_with_values(X: Array) -> Array:
 
 def constant_notes(table: FileTable, low: Array, high: Array) -> list[str]:
     """Return a note on the columns that have one value in all rows."""
-    if len(table.X) < 2 or not len(constant := np.flatnonzero(low == high)):
+    if len(table.cells) < 2 or not len(constant := np.flatnonzero(low == high)):
         return []
     items = [
         f"{shorten_name(table.names[j])} ({low[j]:.6g} in {_n_values(table, j):,} rows)"
@@ -560,7 +567,7 @@ def constant_notes(table: FileTable, low: Array, high: Array) -> list[str]:
 
 
 def _n_values(table: FileTable, j: int) -> int:
-    return int(np.count_nonzero(~np.isnan(table.X[:, j])))
+    return int(np.count_nonzero(~np.isnan(table.cells[:, j])))
 
 
 def _mask_rows(labels: Array, empty_rows: Array) -> Array:
@@ -628,7 +635,7 @@ def _without_empty_columns(name: str, table: FileTable, low: Array) -> FileTable
         raise UnreadableFileError(
             f"{name} has no numeric column to cluster: {NO_VALUES}. Add a value."
         )
-    return replace(table, X=np.delete(table.X, empty, axis=1), names=names, skipped=skipped)
+    return replace(table, X=np.delete(table.cells, empty, axis=1), names=names, skipped=skipped)
 
 
 def schema_of_array(table: FileTable) -> TableSchema:
@@ -640,7 +647,7 @@ def schema_of_array(table: FileTable) -> TableSchema:
     return TableSchema(tuple(columns), has_names=False)
 
 
-def _encode_array_classes(values: Any) -> tuple[Array, list[str]]:
+def _encode_array_classes(values: Cells) -> tuple[Array, list[str]]:
     """Return the number of each row's class, -1 for a missing one, and the names of the classes."""
     classes, numbers = np.unique(dense(values), return_inverse=True)
     known = classes[classes == classes]  # NaN, the last, is a missing class

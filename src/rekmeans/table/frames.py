@@ -81,8 +81,8 @@ def read_frame(X: object, frame: Frame, fitted: TableSchema | None, *, fitting: 
     schema = inference.schema
     if not schema.features:
         raise ValueError(
-            f"X must be numeric, no column is: {_reasons(schema.skipped)}. Encode a column as "
-            f"numbers."
+            f"X must be numeric, no column is: {_reasons(schema.skipped_columns)}. Encode a "
+            f"column as numbers."
         )
     warn_of_skipped(schema)
     return FrameRows(cells, select_features(X, frame, schema), schema)
@@ -106,8 +106,8 @@ def _read_plain(X: object, frame: Frame) -> FrameRows:
     schema = TableSchema(tuple(skipped.get(name, Number(name)) for name in frame.columns))
     if not schema.features:
         raise ValueError(
-            f"X has no column to cluster: {_reasons(schema.skipped)}. Convert one to float to use "
-            f"it."
+            f"X has no column to cluster: {_reasons(schema.skipped_columns)}. Convert one to float "
+            f"to use it."
         )
     warn_of_skipped(schema)
     kept = [j for j, column in enumerate(schema.columns) if column.is_feature]
@@ -204,7 +204,9 @@ def _is_missing(value: object) -> bool:
 
 def warn_of_skipped(schema: TableSchema, name: str = "X") -> None:
     """Warn of columns that are no features, unless the user asked for it."""
-    skipped = {column: why for column, why in schema.skipped.items() if why not in REQUESTED}
+    skipped = {
+        column: why for column, why in schema.skipped_columns.items() if why not in REQUESTED
+    }
     if not skipped:
         return
     fix = "Drop them to silence this warning"

@@ -385,7 +385,7 @@ def refuse_wide_shapes(d: int) -> None:
     """Raise ValueError for more columns than a Mahalanobis fit supports."""
     if d > MAX_SHAPE_COLUMNS:
         raise ValueError(
-            f"a shape has the square of its columns, at most {MAX_SHAPE_COLUMNS} are taken; got {d}: "
+            f"MahalanobisFuzzyCMeans supports at most {MAX_SHAPE_COLUMNS} features, got {d}: "
             f"select some."
         )
 

@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike
 
 from .._grid import Array
 from .._text import count_of, quoted_list
-from ..io.scan import ColumnType
+from ..io.column_types import ColumnType
 from .column_counts import CellBlock, ColumnCounts, Counts, NumberCounts, TextCount
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ class Number(Column):
         if block.type.storage == "other":
             return None
         is_candidate = block.type.storage == "integer"
-        return NumberCounts.of_values(block.observed, is_id_candidate=is_candidate)
+        return NumberCounts.of_values(block.observed_values, is_id_candidate=is_candidate)
 
     @classmethod
     def recognize(cls, facts: ColumnFacts) -> Column | None:
@@ -143,7 +143,8 @@ class Number(Column):
 
     def encode(self, column: pa.Array, dtype: DTypeLike) -> list[Array]:
         from ..io._pyarrow import types
-        from ..io.arrow import column_numbers, is_text_type
+        from ..io.arrow import column_numbers
+        from ..io.column_types import is_text_type
         from ..io.number_text import NUMBER_FORMATS, tidy_cells
 
         if is_text_type(column.type) or types.is_binary(column.type):
@@ -244,7 +245,7 @@ class TableSchema:
         return [column.name for column in self.features]
 
     @property
-    def skipped(self) -> dict[str, str]:
+    def skipped_columns(self) -> dict[str, str]:
         """Columns that are no features, and why; not the label."""
         return {
             column.name: column.reason

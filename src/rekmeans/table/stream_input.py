@@ -171,9 +171,9 @@ def _refuse_no_feature(schema: TableSchema) -> None:
     """Raise ValueError for a schema without features."""
     if schema.features:
         return
-    if not schema.columns or all(why == WEIGHTS for why in schema.skipped.values()):
+    if not schema.columns or all(why == WEIGHTS for why in schema.skipped_columns.values()):
         raise ValueError("X has 0 feature(s) while a minimum of 1 is required: pass a column.")
-    reasons = name_list([f"{name} ({why})" for name, why in schema.skipped.items()])
+    reasons = name_list([f"{name} ({why})" for name, why in schema.skipped_columns.items()])
     raise ValueError(f"X must be numeric, no column is: {reasons}. Encode a column as numbers.")
 
 
@@ -187,7 +187,7 @@ def _file_rows(
     k_parameter: str,
 ) -> MemoryTable:
     """Return the table of a file in memory, with the names and the schema of the file."""
-    rows = refusals.as_rows(table.X)
+    rows = refusals.as_rows(table.cells)
     names = list(table.names) if table.has_names else []
     fitted = None if fitting else FittedColumns.of(estimator)
     wanted = None if fitted is None else fitted.names

@@ -59,7 +59,7 @@ def infer_collection(X: DaskFrame, names: Sequence[str]) -> TableSchema | None:
 
     schema = settle_schema(scan, selection, candidates, counts, count_empty_rows)
     if not schema.features:
-        reasons = ", ".join(f"{name} ({why})" for name, why in schema.skipped.items())
+        reasons = ", ".join(f"{name} ({why})" for name, why in schema.skipped_columns.items())
         raise ValueError(
             f"X must be numeric, no column is: {reasons:.200}. Encode a column as numbers."
         )
@@ -109,7 +109,7 @@ def _count_partition(raw: DataFrame, kinds: dict[str, pa.DataType]) -> dict[str,
 
 def _as_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
     """Return a column with the type of the collection: a partition without text has another."""
-    from ...io.arrow import is_text_type
+    from ...io.column_types import is_text_type
 
     if column.type == kind or (is_text_type(column.type) and is_text_type(kind)):
         return column
