@@ -165,11 +165,11 @@ def _read_user_file(path: Path, origin: Origin) -> tuple[Array, Array]:
     """X and y of a file of the user's, which must be the set its name says."""
     table = read_table_file(path, ColumnSelection(label="y"))
     y = np.asarray(table.y, np.int32)
-    if what := origin.mismatch(table.X, y):
+    if what := origin.mismatch(table.cells, y):
         raise ValueError(
             f"{path} is not the set its name says, it has {what}: rename it or take it away."
         )
-    return table.X.astype(np.float32, copy=False), y
+    return table.cells.astype(np.float32, copy=False), y
 
 
 def _fetch_dataset(

@@ -87,3 +87,41 @@ def test_the_path_of_a_table_has_its_columns(table, tmp_path):
     if expected.has_value is not None:  # rows without a value are an error there
         return
     assert_same(fit(path), fit(expected))
+
+
+def test_rows_of_csv_that_do_not_fit_are_decoded_once(tmp_path, monkeypatch):
+    """They are kept in a temporary file, also with weights and with rows without a value."""
+    from rekmeans.io.csv import CsvScan
+    from rekmeans.table.schema_blocks import SchemaBlocks
+
+    reads = []
+    batches = CsvScan.batches
+
+    def counted(scan, columns, size=None):
+        reads.append(list(columns))
+        return batches(scan, columns, size)
+
+    monkeypatch.setattr(CsvScan, "batches", counted)
+    path = TABLES["rows without a value"].write(tmp_path)
+    expected = fit(read_table(path))
+    table = read_table(path, memory_limit=SMALL)
+    assert isinstance(table.X, SchemaBlocks)
+    reads.clear()
+    assert_same(fit(table, memory_limit=SMALL), expected)
+    assert len(reads) == 1
+    rows = np.array([0, 3, 397])
+    assert_array_equal(table.X.take(rows), read_table(path).X[rows])
+    weighted = fit_weighted(path, tmp_path)
+    assert_array_equal(weighted[0].labels_, weighted[1].labels_)
+
+
+def fit_weighted(path, folder):
+    """Fits with a column of weights, of a file in blocks and of its rows in memory."""
+    table = read_table(path)
+    weights = np.arange(len(table.X)) % 3 + 1.0
+    lines = [f"{a},{b},{w}" for (a, b), w in zip(table.X.tolist(), weights, strict=True)]
+    (folder / "w.csv").write_text("\n".join(["a,b,w", *lines]))
+    model = RectifiedEulerKMeans(3, random_state=0, memory_limit=SMALL)
+    model.fit(folder / "w.csv", sample_weight="w")
+    expected = RectifiedEulerKMeans(3, random_state=0).fit(table.X, sample_weight=weights)
+    return model, expected

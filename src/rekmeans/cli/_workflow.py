@@ -70,7 +70,7 @@ def read_table(
 
 def _with_width_of_model(table: FileTable, path: Path, model: Any) -> FileTable:
     """Return a table that has the number of columns of the model."""
-    n = table.X.n_columns if table.is_in_blocks else table.cells.shape[1]
+    n = len(table.names)
     # the file has no cell in the last columns
     if sparse.issparse(table.cells) and n < model.n_features_in_:
         table.cells.resize((table.cells.shape[0], model.n_features_in_))

@@ -14,6 +14,7 @@ from ..io.scan import Scan, ScanPart
 from .inference import Inference, find_empty_rows, read_modes, rows_with_values
 from .schema import TableSchema
 from .source_parts import ColumnCells, RawBlock, SourcePart
+from .spilled_rows import SpilledRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -46,6 +47,8 @@ class SchemaBlocks:
             self.skips_empty_rows = len(self.empty_rows) > 0
         self.kept: dict[int, list[RawBlock]] = {}  # by the first row of a part
         self.room = 0  # bytes that further kept blocks may take
+        self.is_read_often = False
+        self.spilled: SpilledRows | None = None  # all rows, once they were decoded
         self.lock = Lock()
 
     @property
@@ -54,6 +57,8 @@ class SchemaBlocks:
 
     @property
     def n_rows(self) -> int | None:
+        if self.spilled is not None:
+            return self.spilled.n_rows
         n = self.scan.n_rows
         return None if n is None else n - len(self.empty_rows)
 
@@ -70,17 +75,23 @@ class SchemaBlocks:
             yield from part.read()
 
     def parts(self, size: int) -> list[SourcePart]:
+        if self.spilled is not None:
+            return self.spilled.parts(size)
         return [
             SourcePart(self._row_of_table(part.start), partial(self._read_part, part, size))
             for part in self.scan.parts(self.columns, size)
         ]
 
     def keep_blocks(self, room: int) -> None:
-        """Keep decoded blocks for later reads, up to `room` bytes."""
+        """Keep decoded blocks for later reads, up to `room` bytes.
+
+        Rows that are slow to decode and do not fit are kept in a temporary file.
+        """
         self.room = room
+        self.is_read_often = True
 
     def take(self, rows: Array) -> Array | None:
-        return None
+        return None if self.spilled is None else self.spilled.take(rows)
 
     def row_place(self, row: int) -> str:
         """Return where a row of the blocks is in the source, for people."""
@@ -125,22 +136,29 @@ class SchemaBlocks:
                     self.room += needed
 
     def _decode_growing(self, part: ScanPart, size: int) -> Iterator[RawBlock]:
-        """Yield the blocks of a part of unknown length; keep them if all fit."""
+        """Yield the blocks of a part of unknown length; keep them if all fit, else in a file."""
         blocks: list[RawBlock] = []
         needed = 0
         is_room = self.room > 0
+        spilled = None
+        if self.is_read_often and self.scan.is_slow:
+            spilled = SpilledRows(self.n_columns, self.dtype, self.weight is not None)
         for block in self._decode(part, size):
             yield block
             needed += len(block.X) * len(self.columns) * 8
-            is_room = is_room and needed <= self.room
-            if is_room:
+            if is_room and needed <= self.room:
                 blocks.append(block)
-            else:
-                blocks.clear()
+                continue
+            is_room = False
+            spilled = _spill([*blocks, block], spilled)
+            blocks.clear()
         if is_room:
             with self.lock:
                 self.room -= needed
             self.kept[part.start] = blocks
+        elif spilled is not None:
+            spilled.finish()
+            self.spilled = spilled
 
     def _decode(self, part: ScanPart, size: int) -> Iterator[RawBlock]:
         """Yield the decoded blocks of a part, of at most `size` rows."""
@@ -169,6 +187,18 @@ class SchemaBlocks:
                 cells = [column[has_value] for column in cells]
                 weights = None if weights is None else weights[has_value]
         return RawBlock(ColumnCells.of_columns(cells, self.dtype), weights)
+
+
+def _spill(blocks: list[RawBlock], spilled: SpilledRows | None) -> SpilledRows | None:
+    """Append blocks to a file; return None if the disk is full, and rows are decoded again."""
+    if spilled is None:
+        return None
+    try:
+        for block in blocks:
+            spilled.append(block)
+    except OSError:
+        return None
+    return spilled
 
 
 def _has_full_column(inference: Inference) -> bool:
