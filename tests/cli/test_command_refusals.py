@@ -25,12 +25,12 @@ BAD_TABLES = {
     "hollow.csv": (b"a,b\n,\n\n", "no numeric column", "every value is missing"),
     "ids.csv": (b"id\n4\n9\n", "id (an id)", "--keep"),
     "few.csv": (b"a,b\n1,2\n", "n_clusters=2 needs at least 2 rows"),
-    "junk.parquet": (b"PAR1" * 50, "cannot be read as parquet"),
+    "junk.parquet": (b"PAR1" * 50, "must be a parquet file"),
     "junk.feather": (b"ARROW1" * 50, "cannot be read as feather"),
     "junk.npy": (b"junk" * 50, "npy"),
     "junk.npz": (b"PK\3\4" + b"junk" * 50, "cannot be read as npz"),
     "junk.svm": (b"1 x:y\n", "cannot be read as svm"),
-    "t.xlsx": (b"PK", "ends in no known way", ".parquet"),
+    "t.xlsx": (b"PK", "unknown ending", ".parquet"),
 }
 
 

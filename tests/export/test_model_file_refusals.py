@@ -131,7 +131,7 @@ HEADERS = {
     "a method": (attribute("predict", 1), "unknown: predict"),
     "an attribute of another type": (attribute("n_iter_", [1]), "n_iter_ must be an integer"),
     "another number of columns": ({"n_features": 12}, "the scale has 13 columns, the model 12"),
-    "a schema": ({"schema": {}}, "unknown: schema"),
+    "a schema": ({"schema": {}}, "schema"),
     "an answer version that is text": (
         {"answer_version": "2"},
         "answer_version must be an integer",
@@ -225,7 +225,10 @@ ARRAYS = {
         with_centroids(lambda f: np.array(1, np.int32)),
         "len() of unsized object",
     ),
-    "a shift that is a number": (with_scale(shift=lambda v: np.array(1.0)), "(d, m) with m from 1 to 8"),
+    "a shift that is a number": (
+        with_scale(shift=lambda v: np.array(1.0)),
+        "(d, m) with m from 1 to 8",
+    ),
     "no columns": (
         with_scale(**dict.fromkeys(("shift", "unit", "low", "high", "period"), lambda v: v[:0])),
         "left_out must be a share for each column",

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ..io.file_table import FileTable, name_list
+from .._text import name_list
 from ..scales.left_out import how_to_keep
+from ..table.file_table import FileTable
 from .plugin import print_lines, print_table
 
 N_FEATURES = 2  # that describe a cluster: more do not fit a line

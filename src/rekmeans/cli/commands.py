@@ -16,6 +16,7 @@ from .. import __version__
 from ._options import FLAG
 from .apply import export, predict, report
 from .fit import fit
+from .inspect import inspect
 from .machine import bench, engines
 from .plugin import print_lines
 
@@ -76,7 +77,7 @@ def _print_version(asked: bool) -> None:
 
 
 @app.callback(
-    epilog="Exit status: 0 done · 2 wrong usage or bad data, one sentence says what · 130 stopped "
+    epilog="Exit status: 0 done · 2 wrong usage or bad data, with an error message · 130 stopped "
     "by Ctrl-C."
 )
 def rekmeans(
@@ -92,6 +93,7 @@ def rekmeans(
     [bold]rekmeans fit --demo[/]                       try it without a file
     [bold]rekmeans fit wine.csv -k 3[/]                cluster a table into three
     [bold]rekmeans fit wine.csv -k 3 --label class[/]  score it by known classes
+    [bold]rekmeans inspect wine.csv[/]                 show how each column is read
     [bold]rekmeans predict wine-rekmeans/model.safetensors new.csv[/]
 
     A fit writes a folder beside the table, NAME-rekmeans: open its report.html.
@@ -100,5 +102,5 @@ def rekmeans(
     """
 
 
-for command in (fit, predict, report, export, engines, bench):
+for command in (fit, inspect, predict, report, export, engines, bench):
     app.command()(command)

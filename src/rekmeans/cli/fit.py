@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ..io import MOST_COLUMNS
+from ..io import MAX_COLUMNS
 from ._options import (
     FLAG,
     METHOD,
@@ -61,7 +61,7 @@ def fit(
     label: Label = None,
     drop: Drop = None,
     keep: Keep = None,
-    max_columns: MaxColumns = MOST_COLUMNS,
+    max_columns: MaxColumns = MAX_COLUMNS,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -118,7 +118,7 @@ def fit(
     summary.json: all of them, or none.
     """
     # imported here, so that --help does not wait for NumPy and scikit-learn
-    from ..io.file_table import ColumnSelection
+    from ..io.selection import ColumnSelection
     from .fitting import Method, Screen, fit_table
 
     fit_table(

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from ..analysis.number_format import printable_text
+from .._text import printable_text
 from ._options import FLAG, RUN, Debug, Json, Quiet
 
 __all__ = [
