@@ -63,13 +63,14 @@ class Clusterer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin,
         Parameters
         ----------
         X : table of shape (n_samples, n_features)
-            NumPy array, SciPy sparse, pandas, polars or pyarrow table, torch tensor, CuPy or
-            another DLPack array on a card; NaN or null for missing values. Where sums of rows are
-            enough also a table that is read block by block in every pass: the path of a .npy file,
-            of a parquet file, a folder of them or a pattern, a pyarrow dataset, a zarr array, a
-            NumPy memmap larger than `memory_limit`, or a function that gives a new iterator over
-            blocks each time; for hard labels a dask.array or dask.dataframe, whose labels stay
-            lazy.
+            NumPy array, SciPy sparse, pandas, polars or pyarrow table, what `read_table` returns,
+            torch tensor, CuPy or another DLPack array on a GPU; NaN or null for missing values.
+            Columns of data frames and files that are ids or no numbers are ignored with a warning
+            (`schema_`). If sums of rows are enough, also a table that is read block by block: the
+            path of a csv, feather, .npy or parquet file, a folder of parquet files or a pattern, a
+            pyarrow dataset, a zarr array, a NumPy memmap larger than `memory_limit`, or a function
+            that returns a new iterator over blocks each time; for hard labels a dask.array or
+            dask.dataframe, whose labels stay lazy.
         y : None
             Ignored.
         sample_weight : array of shape (n_samples,), str or None

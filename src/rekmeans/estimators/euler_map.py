@@ -60,9 +60,10 @@ class EulerMap(TransformerMixin, Mapped):
         ----------
         X : table of shape (n_samples, n_features)
             NumPy array, SciPy sparse, pandas, polars or pyarrow table; NaN or null for missing
-            values. Also a table that is read block by block: the path of a .npy file, of a parquet
-            file, a folder of them or a pattern, a pyarrow dataset, a zarr array, or a function that
-            returns a new iterator over blocks each time.
+            values. Also what `read_table` returns, or a table that is read block by block: the
+            path of a csv, feather, .npy or parquet file, a folder of parquet files or a pattern, a
+            pyarrow dataset, a zarr array, or a function that returns a new iterator over blocks
+            each time.
         y : None
             Ignored.
         sample_weight : array of shape (n_samples,), str or None
