@@ -16,7 +16,11 @@ from sklearn import config_context
 from rekmeans import EulerMap, RectifiedEulerKMeans
 from rekmeans.engines import read_input
 from rekmeans.table.stream_input import find_source
-from support.assertions import assert_one_sentence, raises_mentioning
+from support.assertions import (
+    assert_one_sentence,
+    assert_one_sentence_with_a_way_out,
+    raises_mentioning,
+)
 
 X = np.random.default_rng(0).normal(size=(300, 3))
 FRAME = pd.DataFrame(X, columns=list("abc"))
@@ -27,7 +31,7 @@ def assert_refused(
 ):
     with raises_mentioning(error, *words) as caught:
         estimator(**parameters).fit(rows, sample_weight=sample_weight)
-    assert_one_sentence(caught.value)
+    assert_one_sentence_with_a_way_out(caught.value)
 
 
 def damaged(content, whole):
@@ -130,7 +134,7 @@ def test_a_checkpoint_is_a_file(name, tmp_path, monkeypatch):
         X,
         ValueError,
         "checkpoint must be the path of a file",
-        f"got the folder {name!r}",
+        f"got the directory {name!r}",
         checkpoint=name,
     )
 

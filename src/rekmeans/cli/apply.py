@@ -47,8 +47,8 @@ def predict(
 ) -> None:
     """Label the rows of another table by a fitted model.
 
-    The model's columns are taken by name, in any order; others are ignored.
-    The columns of a table without names are taken in their order.
+    Columns are selected by name, in any order; others are ignored. In a table
+    without names they are selected by position.
     """
     # imported here, so that --help does not wait for NumPy and scikit-learn
     from ..io.selection import ColumnSelection

@@ -1,6 +1,4 @@
-"""The command `rekmeans`: its own commands, and those of other packages, found through entry
-points.
-"""
+"""The command `rekmeans`: its commands, and those of other packages from entry points."""
 
 from __future__ import annotations
 
@@ -25,9 +23,7 @@ ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
 class PluginGroup(TyperGroup):
-    """Commands of which some come from entry points; these are imported when one is called or the
-    help is shown.
-    """
+    """Commands, some from entry points, which are imported when called or for the help."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         self._add_plugins(entry_points(group=GROUP))
@@ -45,7 +41,7 @@ class PluginGroup(TyperGroup):
 
 
 def _plugin_command(plugin: EntryPoint) -> Any:
-    """The command of an entry point; where it cannot be imported, one that says why."""
+    """Return the command of an entry point, or one that reports why it cannot be imported."""
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
     try:
         alone.command(plugin.name)(plugin.load())
@@ -97,7 +93,7 @@ def rekmeans(
     [bold]rekmeans predict wine-rekmeans/model.safetensors new.csv[/]
 
     A fit writes a folder beside the table, NAME-rekmeans: open its report.html.
-    Numeric columns are used, others are named and skipped. Missing values and
+    Numeric columns are used, others are skipped with a note. Missing values and
     gross errors may stay in the table.
     """
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
@@ -234,12 +233,12 @@ class TableSchema:
     columns: tuple[Column, ...]
     has_names: bool = True
 
-    @cached_property
+    @property
     def features(self) -> tuple[Column, ...]:
         """The columns that are features."""
         return tuple(column for column in self.columns if column.is_feature)
 
-    @cached_property
+    @property
     def feature_names(self) -> list[str]:
         """The names of the features."""
         return [column.name for column in self.features]
@@ -253,7 +252,7 @@ class TableSchema:
             if not column.is_feature and not isinstance(column, Label)
         }
 
-    @cached_property
+    @property
     def is_plain(self) -> bool:
         """Whether every column is a feature that is stored as numbers."""
         return all(isinstance(column, Number) and not column.reason for column in self.columns)

@@ -32,6 +32,7 @@ class SchemaBlocks:
     ) -> None:
         self.scan: Scan = inference.scan
         self.schema: TableSchema = inference.schema
+        self.features = self.schema.features
         self.weight = weight
         self.columns = read_modes(
             self.scan, [*self.schema.feature_names, *([] if weight is None else [weight])]
@@ -173,13 +174,13 @@ class SchemaBlocks:
 
         cells = [
             encoded
-            for j, column in enumerate(self.schema.features)
+            for j, column in enumerate(self.features)
             for encoded in column.encode(batch.column(j), self.dtype)
         ]
         weights = (
             None
             if self.weight is None
-            else column_numbers(batch.column(len(self.schema.features)), np.float64)
+            else column_numbers(batch.column(len(self.features)), np.float64)
         )
         if self.skips_empty_rows:
             has_value = rows_with_values(iter(cells), batch.num_rows)
