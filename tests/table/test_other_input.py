@@ -95,7 +95,7 @@ def test_blocks_of_other_things():
     for blocks in ([sparse.csr_array(X)], [X, sparse.csr_array(X)]):
         assert_refused(lambda blocks=blocks: iter(blocks), TypeError, "dense blocks", "sparse")
     twice = pd.DataFrame(X, columns=["a", "b", "a"])
-    assert_refused(lambda: iter([twice]), ValueError, "different column names")
+    assert_refused(lambda: iter([twice]), ValueError, "unique column names")
     assert_refused(lambda: iter([X]), ValueError, "one weight a row", "2.0", sample_weight=2.0)
 
 
@@ -104,7 +104,7 @@ def test_other_collections_of_dask():
     assert_refused(dask.delayed(X), TypeError, "got a Delayed", "from_delayed")
     assert_refused(frame["a"], TypeError, "2-D dask.array or a dask.dataframe", "Series")
     assert_refused(
-        dataframe.concat([frame, frame[["a"]]], axis=1), ValueError, "different column names"
+        dataframe.concat([frame, frame[["a"]]], axis=1), ValueError, "unique column names"
     )
     for rows in (array.from_array(X, chunks=(150, 3)), frame):
         weights = array.ones((300, 1), chunks=(150, 1))

@@ -42,6 +42,16 @@ def load_clusterer(path: Path) -> Any:
     return model
 
 
+def check_has_report(model: Any) -> None:
+    """Raise ValueError unless a report supports this model."""
+    from ..analysis import summary
+
+    try:
+        summary.check_has_report(model)
+    except TypeError as error:
+        raise ValueError(str(error)) from error
+
+
 def read_table(
     path: Path,
     selection: ColumnSelection,

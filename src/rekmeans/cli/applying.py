@@ -84,6 +84,7 @@ def report_table(
     refuse_unwritable(path.parent)
     _workflow.refuse_overwriting([path], table, model)
     clusterer = _workflow.load_clusterer(model).set_params(memory_limit=memory)
+    _workflow.check_has_report(clusterer)
     rows = _workflow.read_table(table, selection, memory, model=clusterer)
     if stream.is_streamed(table, memory, None):
         rows = stream.describe_by_sample(clusterer, rows.X, rows)

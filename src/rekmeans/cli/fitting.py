@@ -114,8 +114,8 @@ def fit_table(
 ) -> None:
     """Fit a table, write the outputs and print the clusters."""
     _refuse_usage(table, method.n_clusters, selection, demo, cluster)
-    report_libraries = ("jinja2", "matplotlib") if with_report else ()
-    plugin.refuse_missing_libraries("safetensors", *report_libraries)
+    if with_report:
+        plugin.refuse_missing_libraries("jinja2", "matplotlib")
     outputs = _outputs(table, out, csv, with_report)
     refuse_unwritable(outputs.model.parent)
     _workflow.refuse_overwriting(outputs.paths, table)
