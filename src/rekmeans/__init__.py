@@ -31,6 +31,7 @@ __all__ = [
     "load",
     "mean_surface",
     "normalized_mutual_info",
+    "read_table",
     "rectified_surface",
     "representation_score",
     "resultant_lengths",
@@ -72,6 +73,7 @@ if _typing.TYPE_CHECKING:
     )
     from .representation import representation_score
     from .surfaces import Surface, mean_surface, rectified_surface
+    from .table.file_table import read_table
     from .watching import PassEvent, watch_passes
 else:
     # The same names by module. A module is imported when one of its names is first used, so
@@ -93,6 +95,7 @@ else:
             "resultant_lengths",
         ),
         ".representation": ("representation_score",),
+        ".table.file_table": ("read_table",),
         ".surfaces": ("Surface", "mean_surface", "rectified_surface"),
         ".watching": ("PassEvent", "watch_passes"),
     }

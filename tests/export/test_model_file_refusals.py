@@ -132,7 +132,7 @@ HEADERS = {
     "a method": (attribute("predict", 1), "unknown: predict"),
     "an attribute of another type": (attribute("n_iter_", [1]), "n_iter_ must be an integer"),
     "another number of columns": ({"n_features": 12}, "the scale has 13 columns, the model 12"),
-    "a schema": ({"schema": {}}, "unknown: schema"),
+    "a schema": ({"schema": {}}, "schema"),
     "an answer version that is text": (
         {"answer_version": "2"},
         "answer_version must be an integer",

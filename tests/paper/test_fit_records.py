@@ -1,4 +1,4 @@
-"""Records of fits match the estimator, and a killed run ends with the same bytes after it is continued."""
+"""Records of fits match the estimator, and a continued run ends with the same bytes."""
 
 import os
 import signal

@@ -11,7 +11,7 @@ from typing import Any
 from .. import _parameters
 from .._caller import caller_stacklevel
 from .._grid import Array
-from ..analysis.number_format import shorten_name
+from .._text import shorten_name
 from ..atomic import atomic_write
 from ..estimators.fitted_state import (
     CODEC,
@@ -22,9 +22,10 @@ from ..estimators.fitted_state import (
     refuse_other_models,
     restore_estimator,
 )
+from ..io.file_names import check_regular_file
 from ..machine_memory import size_text
 from ..model import ANSWER_VERSION
-from ..table.reading import check_regular_file
+from ..table.schema import TableSchema
 from ..tensor_file import (
     MAX_HEADER,
     DamagedFileError,
@@ -54,9 +55,7 @@ HEADER = {
     "centroids",
     "attributes",
 }
-# The class of `schema_`, with to_record() -> dict of plain JSON values, from_record(dict) and
-# feature_names. A model without that attribute has a file without the entry.
-SCHEMA_TYPE: Any = None
+OPTIONAL = {"schema"}  # of a model that was fitted to a table with a schema
 # an array with an entry for each row of the fit or of the stream -> the beginnings of the names of
 # all such arrays, what they are, and how to write a smaller file
 ROW_ARRAYS = {
@@ -234,7 +233,7 @@ def _make_model(header: dict[str, Any], arrays: Mapping[str, Array]) -> Any:
         values["kernel"],
         values["centroids"],
         {name: values[name] for name in attributes},
-        SCHEMA_TYPE.from_record(header["schema"]) if "schema" in header else None,
+        TableSchema.from_record(header["schema"]) if "schema" in header else None,
     )
     return restore_estimator(state)
 
@@ -268,8 +267,7 @@ def parse_header(file: TensorFile) -> tuple[dict[str, Any], Mapping[str, Array]]
         header, arrays = upgrade(header, arrays)
     elif not file.has_digest:
         raise DamagedFileError("it has no digest")
-    optional = {"schema"} if SCHEMA_TYPE is not None else set()
-    _refuse_other_names("the header", set(header) - optional, HEADER)
+    _refuse_other_names("the header", set(header) - OPTIONAL, HEADER)
     _parameters.check_int("n_features", header["n_features"])
     if _parameters.check_int("answer_version", header["answer_version"]) > MOST_VERSIONS:
         raise ValueError(f"answer_version must be at most {MOST_VERSIONS}")
