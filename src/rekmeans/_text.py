@@ -1,16 +1,16 @@
-"""Names and other text for people: printable, short, a few of many."""
+"""Format names and counts for messages and figures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-MAX_NAMES = 8  # in a message; the others are counted
-MAX_NAME_LETTERS = 60  # of a name in a message
+MAX_NAMES = 8  # names listed in a message; the others are counted
+MAX_NAME_LETTERS = 60  # characters of a name in a message
 
 
 def printable_text(text: str) -> str:
-    """Return text without control codes: a name in a file may contain escape codes."""
+    """Return text without control characters, because names in files may contain escape codes."""
     return "".join(
         letter if letter.isprintable() or letter == "\n" else "\N{REPLACEMENT CHARACTER}"
         for letter in text
@@ -18,13 +18,13 @@ def printable_text(text: str) -> str:
 
 
 def shorten_name(name: str, most: int = 26) -> str:
-    """Return a name that fits a figure: its beginning and its end, which often has the number."""
+    """Shorten a name for a figure; keep its end, which is often a number."""
     end = most // 3
     return name if len(name) <= most else f"{name[: most - end - 1]}…{name[-end:]}"
 
 
 def name_list(names: Sequence[Any], longest: int = MAX_NAME_LETTERS) -> str:
-    """Return names separated by commas, the first few of many."""
+    """Return the first few names, separated by commas."""
     more = f" and {len(names) - MAX_NAMES} more" if len(names) > MAX_NAMES else ""
     return ", ".join(shorten_name(str(name), longest) for name in names[:MAX_NAMES]) + more
 
@@ -35,5 +35,5 @@ def count_of(count: int, noun: str) -> str:
 
 
 def quoted_list(names: Iterable[object]) -> str:
-    """Return names in quotes, the first few of many."""
+    """Return the first few names, in quotes."""
     return name_list([repr(name) for name in names])

@@ -8,7 +8,7 @@ from support.model_files import WINE
 
 @pytest.fixture(scope="module")
 def saved_file(tmp_path_factory):
-    """The file of a saved clusterer."""
+    """Save a clusterer and return the path of its file."""
     path = tmp_path_factory.mktemp("saved") / "model.safetensors"
     save(RectifiedEulerKMeans(3, init=WINE[:3] + 0.5).fit(WINE), path)
     return path

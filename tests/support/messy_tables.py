@@ -1,4 +1,4 @@
-"""More than fifty tables as people keep them, each with the schema that it has."""
+"""More than fifty messy tables, each with its schema."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ import pandas as pd
 import pyarrow as pa
 from pyarrow import feather, parquet
 
-N = 400  # more than a block in the tests that read in blocks
+N = 400  # more than one block in tests that read in blocks
 RANDOM = np.random.default_rng(7)
 GROUP = RANDOM.permutation(np.arange(N) % 3)
 A = (RANDOM.normal(size=N) + 6 * GROUP).round(3)
 B = (RANDOM.normal(size=N) * 4 - 9 * (GROUP == 1)).round(2)
 PRICE = RANDOM.uniform(900, 9000, N).round(2) + 5000 * GROUP
-SPREAD = RANDOM.permutation(10**6)[:N]  # different integers, far from each other
+SPREAD = RANDOM.permutation(10**6)[:N]  # distinct integers that are far apart
 NUMBERS = {"a": "number", "b": "number"}
 GERMAN = str.maketrans(",.", ".,")
 
 
 @dataclass(frozen=True)
 class MessyTable:
-    """A table: how it is written, the kinds of its columns, and its data frame if it has one."""
+    """A table: its writer, the kinds of its columns, and its data frame, if there is one."""
 
     name: str
     write: Callable[[Path], Path]
@@ -42,13 +42,13 @@ def add(case, write, kinds, frame=None):
 
 
 def columns(**more):
-    """The columns a and b and others, as text."""
+    """Return the columns a and b, and others, as text."""
     plain = {"a": [f"{x}" for x in A], "b": [f"{x}" for x in B]}
     return plain | {name: [str(cell) for cell in cells] for name, cells in more.items()}
 
 
 def add_csv(case, cells, kinds, *, sep=",", end="t.csv", edit=lambda text: text, quoting=0):
-    """A csv file of cells as text; `edit` changes its text."""
+    """Add a CSV file with cells of text; `edit` changes the text of the file."""
 
     def write(folder):
         text = edit(pd.DataFrame(cells).to_csv(index=False, sep=sep, quoting=quoting))

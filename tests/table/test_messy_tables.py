@@ -90,7 +90,7 @@ def test_the_path_of_a_table_has_its_columns(table, tmp_path):
 
 
 def test_rows_of_csv_that_do_not_fit_are_decoded_once(tmp_path, monkeypatch):
-    """They are kept in a temporary file, also with weights and with rows without a value."""
+    """Decoded rows are kept in a temporary file, even with weights or empty rows."""
     from rekmeans.io.csv import CsvScan
     from rekmeans.table.schema_blocks import SchemaBlocks
 
@@ -116,7 +116,7 @@ def test_rows_of_csv_that_do_not_fit_are_decoded_once(tmp_path, monkeypatch):
 
 
 def fit_weighted(path, folder):
-    """Fits with a column of weights, of a file in blocks and of its rows in memory."""
+    """Compare fits with a column of weights, from a file in blocks and from rows in memory."""
     table = read_table(path)
     weights = np.arange(len(table.X)) % 3 + 1.0
     lines = [f"{a},{b},{w}" for (a, b), w in zip(table.X.tolist(), weights, strict=True)]

@@ -70,7 +70,7 @@ def test_a_schema_of_the_user_gives_the_numbers_of_pyarrow_or_its_error(
     try:
         expected = data.to_table()["a"].cast(pa.float64()).to_numpy()
     except pa.ArrowException as error:
-        # the cells are counted when the dataset is opened, with an error of ours
+        # cells are counted when the dataset is opened, which raises our error
         with pytest.raises((type(error), ValueError)):
             list(open_blocks(data).blocks(3))
         return

@@ -111,7 +111,7 @@ TABLES = {
 }
 
 COLOUR = {"colour": "red"}
-SKIPPED = {  # frames with a column that is no number: why it is skipped
+SKIPPED = {  # frames with a non-numeric column, and the reason why it is skipped
     "text in pandas": (NAMED.assign(**COLOUR), "colour (text)"),
     "text in polars": (pl.DataFrame(NAMED.assign(**COLOUR)), "colour (text)"),
     "text in arrow": (pa.table(NAMED.assign(**COLOUR)), "colour (text)"),
@@ -136,7 +136,9 @@ def test_columns_that_are_no_numbers_are_skipped_with_a_warning(case):
     assert model.n_features_in_ == NAMED.shape[1]
     assert len(model.schema_.columns) == NAMED.shape[1] + 1
     np.testing.assert_array_equal(model.predict(frame), model.labels_)
-    np.testing.assert_array_equal(model.predict(NAMED), model.labels_)  # it may be absent
+    np.testing.assert_array_equal(
+        model.predict(NAMED), model.labels_
+    )  # a skipped column may be absent
     with pytest.raises(ValueError, match=r"no column 'width'.*fitted with"):
         model.predict(NAMED.drop(columns="width").assign(**COLOUR))
 
@@ -147,7 +149,7 @@ def test_numbers_as_text_are_parsed_as_in_the_fit():
     model = RectifiedEulerKMeans(2, random_state=0).fit(texts)
     expected = RectifiedEulerKMeans(2, random_state=0).fit(numbers)
     np.testing.assert_array_equal(model.cluster_centers_, expected.cluster_centers_)
-    # "1,234" alone would be a thousand; the fit has shown decimal commas
+    # "1,234" alone would be 1234, but the fit found decimal commas
     few = texts[:2].assign(width=["1,234", "2,345"])
     found = model.transform(few)
     np.testing.assert_array_equal(

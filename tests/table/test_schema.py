@@ -1,4 +1,4 @@
-"""Schemas: counts that add up to those of the whole, records that are validated, ids by laws."""
+"""Schemas: counts of blocks add up, records are validated, and ids obey their rules."""
 
 import numpy as np
 import pandas as pd

@@ -267,7 +267,7 @@ def _check_kernel_with_covariance(name: str, value: Any) -> None:
 
 
 def _check_later(name: str, value: Any) -> None:
-    """Accept any value: names of starts depend on the kernel, and arrays on the columns of X."""
+    """Accept any value, because valid starts depend on the kernel and on the columns of X."""
 
 
 def _check_verbose(name: str, value: Any) -> None:

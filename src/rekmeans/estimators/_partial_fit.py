@@ -34,7 +34,9 @@ ROWS_CHECKED = 100  # minimum number of rows, in one or more blocks, for a relia
 # largest weights at which those of integers, or of real numbers, stay
 LARGEST_EXACT = 2.0**31
 LARGEST_REAL = 0.5
-MOST_CELLS = 1 << 60  # of counts in a file: more blocks can be added to them in 64 bits
+MOST_CELLS = (
+    1 << 60
+)  # limit of counts in a file, so that the counts of more blocks fit into 64 bits
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class Stream:
 
 
 def check_stream(stream: Stream, model: Model, C: Any) -> None:
-    """Raise ValueError unless this stream can go on with these centroids."""
+    """Raise ValueError unless this stream can continue from these centroids."""
     kernel = model.kernel
     d = kernel.scale.n_columns
     if not kernel.is_additive or kernel.statistics:
@@ -122,7 +124,7 @@ def _check_cells(cells: CellCounts, d: int) -> None:
 
 
 def _check_recent_rows(recent: RecentRows, d: int) -> None:
-    """Raise ValueError unless the sample of a stream is one of rows of d columns."""
+    """Raise ValueError unless the sample of a stream has d columns."""
     for number in (recent.least_level, recent.n_rows_before):
         _parameters.check_int("recent rows", number, minimum=0)
     if max(recent.least_level, recent.n_rows_before) > MOST_CELLS:

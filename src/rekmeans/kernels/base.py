@@ -277,7 +277,7 @@ def check_fitted_rows(counting: Any, n: int) -> None:
 
 
 def check_fitted_values(name: str, values: Any, n_dimensions: int, may_lack: bool = False) -> None:
-    """Raise ValueError unless a field is a float64 array of finite numbers, or NaN where it may."""
+    """Raise ValueError unless a field is a float64 array that is finite, except for allowed NaN."""
     if not isinstance(values, np.ndarray) or values.dtype != np.float64:
         raise ValueError(f"{name} must be an array of float64")
     if values.ndim != n_dimensions or not values.size:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from dask.typing import DaskCollection, Key
     from distributed import Client, Future
 
-# intended duration of a task; each task costs the scheduler some milliseconds
+# intended duration of a task; each task costs the scheduler a few milliseconds
 TASK_SECONDS = 1.0
 PATIENCE = 20  # a fit fails if no task ends within PATIENCE times the median duration of a task
 

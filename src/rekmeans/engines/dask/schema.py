@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 def infer_collection(X: DaskFrame, names: Sequence[str]) -> TableSchema | None:
     """Return the schema of these columns of a collection; None if columns have no names.
 
-    All partitions are counted if a column is text or integers, else none.
+    All partitions are read if a column has text or integers, otherwise none.
     """
     if not names or not all(isinstance(name, str) for name in names):
         return None
@@ -108,7 +108,7 @@ def _count_partition(raw: DataFrame, kinds: dict[str, pa.DataType]) -> dict[str,
 
 
 def _as_type(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Return a column with the type of the collection: a partition without text has another."""
+    """Convert a column to the type of the collection, which a partition without text lacks."""
     from ...io.column_types import is_text_type
 
     if column.type == kind or (is_text_type(column.type) and is_text_type(kind)):

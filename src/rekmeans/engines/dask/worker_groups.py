@@ -17,7 +17,7 @@ from .sharing import FAN_IN, reduce_tree, share_partitions
 if TYPE_CHECKING:
     from distributed import Client, Future
 
-# seconds between two queries for the list of workers; a query delays a pass by some milliseconds
+# seconds between two queries for the list of workers; a query delays a pass by a few milliseconds
 QUERY_SECONDS = 1.0
 
 
