@@ -194,7 +194,7 @@ def refuse_repeated_names(name: str, names: list[str]) -> None:
     """Raise an error for a column name that occurs twice."""
     if twice := sorted(column for column, count in Counter(names).items() if count > 1):
         raise UnreadableFileError(
-            f"{name} must have different column names, got {quoted_list(twice)} twice. Rename one."
+            f"{name} must have unique column names, got {quoted_list(twice)} twice. Rename one."
         )
 
 
