@@ -39,7 +39,7 @@ GRAIN = 0.02
 COMMON = 0.3  # concentration of the words that all classes share
 OWN = 0.7  # share of a cell's words that depends on its class
 STEEP = 300.0  # alpha for rows of sum 1
-SLOW = 0.09  # alpha for raw counts: rows of sum 3 300 turn as far as at 300
+SLOW = 0.09  # alpha for raw counts: rows of sum 3 300 turn as far as rows of sum 1 at 300
 COLUMNS = ("table", "method", "form", "MB given", "seconds", "passes", "MB more", "labels")
 
 

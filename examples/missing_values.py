@@ -44,7 +44,7 @@ print(model.predict(table[:5]), model.score_samples(table[:5]).round(3))
 # %%
 # The figure compares this with imputation (means over three draws). On this table, imputation with
 # nearest neighbours is about as good until half of the cells are missing. The advantage of rekmeans
-# is that there is no imputer to choose and to fit.
+# is that you do not need to choose and fit an imputer.
 
 shares = [0, 0.1, 0.3, 0.5]
 methods = {

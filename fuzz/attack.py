@@ -101,9 +101,7 @@ def run_case(attack: Attack, seed: int, number: int) -> Failure | None:
 def run_attack(
     attack: Attack, seed: int, n_cases: int | None = None, seconds: float | None = None
 ) -> Tally:
-    """Run cases 0, 1, ... of an attack: the given number, or as many as fit into the seconds (at
-    least one).
-    """
+    """Run cases 0, 1, ... of an attack: the given number, or at least one within the time limit."""
     end = None if seconds is None else time.monotonic() + seconds
     numbers: Iterator[int] = (
         count() if end is not None and n_cases is None else iter(range(n_cases or attack.n_cases))

@@ -1,4 +1,4 @@
-"""Attacks with hostile checkpoints whose digests are valid: the fit resumes with sane numbers or
+"""Attacks with hostile checkpoints whose digests are valid: the fit resumes with valid numbers or
 raises one error.
 
 A checkpoint may crash the process, so each case runs in a child process.
@@ -83,12 +83,12 @@ ODD_TYPES = ("int8", "int16", "int64", "float32", "float64", "uint8", "uint32", 
 
 
 class InterruptedFitError(Exception):
-    """The fit ends here."""
+    """The error that interrupts a fit."""
 
 
 @dataclass(frozen=True)
 class HostileCheckpoint:
-    """The checkpoint of an interrupted fit, and the changes made to it."""
+    """The checkpoint of an interrupted fit, with changes."""
 
     model: str
     changes: tuple[str, ...]
@@ -144,7 +144,7 @@ def _pick(rng: Generator, values: Any) -> Any:
 
 
 def _places(value: Any) -> list[tuple[Any, Any]]:
-    """Every (container, key) in plain JSON."""
+    """Yield every (container, key) in plain JSON."""
     keys = (
         value.keys()
         if isinstance(value, dict)

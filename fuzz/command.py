@@ -1,7 +1,7 @@
-"""rekmeans commands in processes of their own, under limits of memory, time and file size.
+"""rekmeans commands in separate processes, with limits on memory, time and file size.
 
-Importing takes longer than most commands: one process imports, and runs each command in a child of
-its own.
+Importing takes longer than most commands. A server process therefore imports everything once and
+runs each command in a child process.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from pathlib import Path
 from typing import Any
 
 MEGABYTE = 1 << 20
-# of address space beyond that of the imports: threads alone take some of it
+# bytes of address space beyond that of the imports; threads alone need some of it
 MOST_MEMORY = 1024 * MEGABYTE
-MOST_SECONDS = 60.0  # of a command on a small file; cores may be busy with other things
+MOST_SECONDS = 60.0  # for a command on a small file; other processes may use the cores
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What a command may take."""
+    """The resource limits of a command."""
 
     memory: int = MOST_MEMORY  # bytes of address space beyond the imports
-    file_size: int | None = None  # bytes of any file it writes
+    file_size: int | None = None  # maximum size in bytes of each file that the command writes
     seconds: float = MOST_SECONDS
-    kill_after: float | None = None  # seconds until it is killed, as by kill -9
+    kill_after: float | None = None  # seconds before the command is killed with SIGKILL
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What came of a command."""
+    """The exit status, output and resource use of a command."""
 
-    status: int  # negative: the signal that ended it
+    status: int  # if negative, the signal that ended the command
     out: str
     err: str
     seconds: float
-    memory: int  # bytes resident at most, beyond the imports
+    memory: int  # peak resident bytes beyond those of the imports
 
     def refuse_unclean(self, *words: str) -> None:
-        """Raise unless it is a success, or one sentence on stderr that has all the words."""
+        """Raise unless the command succeeded, or failed with a one-line error with these words."""
         text = f"status {self.status}, {self.err[-400:]!r}"
         assert self.status in (0, 2), text
         lines = [line for line in self.err.splitlines() if not line.startswith("warning: ")]
@@ -59,17 +59,17 @@ class Answer:
             return
         assert len(lines) == 1, text
         assert lines[0].startswith("rekmeans: "), text
-        assert len(lines[0]) <= 600, f"a sentence of {len(lines[0])} letters: {lines[0][:300]}"
+        assert len(lines[0]) <= 600, f"a message of {len(lines[0])} characters: {lines[0][:300]}"
         missing = [word for word in words if word not in lines[0]]
         assert not missing, f"{missing} is not in {lines[0]!r}"
 
 
 class CommandServer:
-    """A process that has imported rekmeans and runs commands in children."""
+    """A process that has imported rekmeans and runs each command in a child process."""
 
     def __init__(self) -> None:
         self.folder = tempfile.TemporaryDirectory(prefix="rekmeans-fuzz-")
-        # others reserve a gigabyte of addresses
+        # the other allocators reserve a gigabyte of address space
         environment = os.environ | {"ARROW_DEFAULT_MEMORY_POOL": "system"}
         words = [sys.executable, "-m", "fuzz.command_server", self.folder.name]
         root = Path(__file__).resolve().parents[1]
@@ -92,7 +92,7 @@ class CommandServer:
         out, err = (
             (Path(self.folder.name) / name).read_text(errors="replace") for name in ("out", "err")
         )
-        assert not answer.pop("timed_out"), f"it ran for more than {limits.seconds:g} seconds"
+        assert not answer.pop("timed_out"), f"timeout after {limits.seconds:g} seconds"
         return Answer(out=out, err=err, **answer)
 
     def close(self) -> None:
@@ -105,5 +105,5 @@ class CommandServer:
 
 @cache
 def command_server() -> CommandServer:
-    """The one server of this process."""
+    """Return the server of this process."""
     return CommandServer()

@@ -1,5 +1,6 @@
-"""Damaged tables of every format: each is read, or refused in one sentence that names the file, in
-bounded memory.
+"""Attacks with damaged table files of every format.
+
+Reading a file must succeed or raise one error that names the file, in bounded memory.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from .attack import Attack, register
 from .command import command_server
 from .mutation import mutate
 
-MOST_RESIDENT = 500 << 20  # bytes: the files have a few kilobytes
-# of the cases are read by fit, with classes; the others by predict, which takes a tenth of the time
+MOST_RESIDENT = 500 << 20  # bytes; the files have a few kilobytes
+# share of the cases that run `fit` with classes; the others run `predict`, which is 10 times faster
 FITS = 0.05
 
 
@@ -60,7 +61,7 @@ def _packed_csv(kind: str) -> bytes:
     return sink.getvalue().to_pybytes()
 
 
-# attack: the file's name and its undamaged bytes
+# {attack: (file name, function that returns the undamaged bytes)}
 GOOD: dict[str, tuple[str, Callable[[], bytes]]] = {
     "csv": ("t.csv", lambda: _frame().to_csv(index=False).encode()),
     "tsv": ("t.tsv", lambda: _frame().to_csv(index=False, sep="\t").encode()),
@@ -86,7 +87,7 @@ GOOD: dict[str, tuple[str, Callable[[], bytes]]] = {
         ),
     ),
 }
-NAMELESS = ("t.npz", "t.libsvm")  # their classes are y
+NAMELESS = ("t.npz", "t.libsvm")  # formats without column names, whose class column is y
 
 
 @cache
@@ -96,7 +97,7 @@ def _undamaged(attack: str) -> bytes:
 
 @cache
 def _model() -> bytes:
-    """A model of the three numeric columns, without names: it takes any three."""
+    """Return a model of three unnamed columns, which predicts any table with three columns."""
     with tempfile.TemporaryDirectory() as folder:
         save(
             RectifiedEulerKMeans(2, random_state=0).fit(_numbers()), Path(folder) / "m.safetensors"

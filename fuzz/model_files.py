@@ -1,5 +1,6 @@
-"""Hostile model files of every estimator, most with a valid digest: each is loaded, or raises one
-short error; nothing in it is executed, and memory is bounded.
+"""Attacks with hostile model files of every estimator, most of them with a valid digest.
+
+Loading a file must succeed or raise a short error, in bounded memory, and must not run its code.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from .command import command_server
 from .mutation import mutate, sealed
 from .sparse_tables import in_child
 
-LONGEST_SENTENCE = 300  # letters
+LONGEST_SENTENCE = 300  # characters of an error message
 MOST_RESIDENT = 500 << 20  # bytes
 ODD_VALUES = (
     "2",
@@ -49,7 +50,7 @@ DTYPES = ("F16", "BF16", "F32", "F8_E4M3", "U8", "I8", "BOOL", "F65", "", "x" * 
 
 
 class Payload:
-    """A pickle that writes a file where it is run."""
+    """An object whose pickle creates a file in the current folder when it is loaded."""
 
     def __reduce__(self) -> Any:
         return (open, ("ran", "w"))
@@ -57,18 +58,18 @@ class Payload:
 
 @dataclass
 class Draft:
-    """A model file in parts, to be changed and put together."""
+    """The parts of a model file, which attacks change before they are joined."""
 
-    inner: Any  # the header of rekmeans: a dict, or text
+    inner: Any  # header written by rekmeans: a dict or text
     entries: dict[str, Any]  # of arrays: dtype, shape, data_offsets
     blob: bytearray
-    outer: dict[str, Any] = field(default_factory=dict)  # more entries of the header
-    repeat: tuple[str, str] = ("", "")  # text of the header and what comes in its place
-    length: int | None = None  # what the file says of its header's length
-    grow_to: int = 0  # bytes of the file, the last of them a hole
+    outer: dict[str, Any] = field(default_factory=dict)  # additional entries of the header
+    repeat: tuple[str, str] = ("", "")  # text in the header and its replacement
+    length: int | None = None  # length of the header as stored in the file
+    grow_to: int = 0  # size of the file in bytes, including a hole at the end
 
     def to_bytes(self) -> bytes:
-        """The file."""
+        """Return the bytes of the file."""
         inner = self.inner if isinstance(self.inner, str) else json.dumps(self.inner)
         metadata = {"sha256": "0" * 64, "rekmeans": inner}
         header = json.dumps({"__metadata__": metadata} | self.entries | self.outer)
@@ -109,7 +110,7 @@ STREAMS: dict[str, Callable[[], Any]] = {
 
 
 def _table(name: str) -> Any:
-    """The rows that a model is fitted on: kernel values where it takes these."""
+    """Return the rows or the kernel values that a model is fitted on."""
     X = _rows()
     return np.exp(-((X[:, None] - X) ** 2).sum(axis=2)) if name == "precomputed" else X
 
@@ -242,7 +243,7 @@ def _odd_numbers(draft: Draft, rng: np.random.Generator) -> None:
 
 
 def _places(value: Any) -> list[tuple[Any, Any]]:
-    """Every (container, key) in plain JSON."""
+    """Yield every (container, key) in plain JSON."""
     keys = value if isinstance(value, dict) else range(len(value))
     found = []
     for key in keys:
@@ -267,7 +268,7 @@ def _drop_field(draft: Draft, rng: np.random.Generator) -> None:
 
 
 def _foreign_record(draft: Draft, rng: np.random.Generator) -> None:
-    """The name of a class that the file does not list, or of another record."""
+    """Replace the name of a record by that of another or an unregistered class."""
     places = [
         (container, key) for container, key in _places(draft.inner) if key in ("record", "records")
     ]
@@ -290,7 +291,7 @@ def _deep(draft: Draft, rng: np.random.Generator) -> None:
 
 
 def _many(draft: Draft, rng: np.random.Generator) -> None:
-    """Millions of small values, in the one header or the other."""
+    """Add millions of small values to one of the two headers."""
     text = (
         "["
         + _pick(rng, ["{},", "[],", "0,", '"a",', "1.5,"]) * int(rng.integers(10**5, 6 * 10**6))
@@ -311,7 +312,7 @@ def _pickle(draft: Draft, rng: np.random.Generator) -> None:
 
 
 def _hole(draft: Draft, rng: np.random.Generator) -> None:
-    """An array of gigabytes that are a hole in the file."""
+    """Replace an array by one of many gigabytes, stored as a hole in the file."""
     name = _pick(
         rng, ["labels_", "centroids.f", "history_.inertia", "kernel.scale.unit", *draft.entries]
     )
@@ -358,7 +359,7 @@ CHANGES: dict[str, Callable[[Draft, np.random.Generator], None]] = {
 
 @dataclass(frozen=True)
 class HostileModel:
-    """A model file and what was done to it."""
+    """A model file and the changes made to it."""
 
     model: str
     changes: tuple[str, ...]
@@ -371,7 +372,7 @@ def _draw_crafted(rng: np.random.Generator) -> HostileModel:
 
 
 def _draw_forged(rng: np.random.Generator) -> HostileModel:
-    """A file whose parts fit together as bytes, so that the values have to be checked."""
+    """Draw a file with a valid layout and invalid values."""
     names = ["odd_field", "swap_fields", "drop_field", "foreign_record", "odd_numbers", "no_array"]
     return _crafted(rng, _pick(rng, [*MODELS, *STREAMS, *STREAMS]), names)
 
@@ -415,12 +416,12 @@ def _check(case: HostileModel) -> None:
 
 
 def _check_use(case: HostileModel) -> None:
-    """The model is used in a child process, because it may end it: predictions, and its stream."""
+    """Check predictions and streams of the model in a child process, which they may crash."""
     error, answer = in_child(partial(_use, case))
     if error:
         assert error.startswith("ValueError: "), error
-        assert error.endswith("."), f"no sentence: {error}"
-        assert len(error) <= LONGEST_SENTENCE, f"{len(error)} letters: {error[:200]}"
+        assert error.endswith("."), f"the message does not end with a period: {error}"
+        assert len(error) <= LONGEST_SENTENCE, f"{len(error)} characters: {error[:200]}"
         return
     for labels, k in answer:
         assert 0 <= labels.min() <= labels.max() < k
@@ -450,7 +451,8 @@ def _use(case: HostileModel) -> tuple[str, Any]:
         return "", answers
 
 
-assert set(load_tensors(_model())) == set(_draft().entries)  # the parts are the file's
+# the draft has the same arrays as the file
+assert set(load_tensors(_model())) == set(_draft().entries)
 register(Attack("models.crafted", _draw_crafted, _check, n_cases=600))
 register(Attack("models.forged", _draw_forged, _check_use, n_cases=1000))
 register(Attack("models.damaged", _draw_damaged, _check, n_cases=1000))

@@ -33,7 +33,7 @@ def mutate(data: bytes, rng: np.random.Generator) -> bytes:
 
 
 def sealed(data: bytes, rng: np.random.Generator, share: float) -> bytes:
-    """The file with the digest that belongs to its bytes, in this share of the cases."""
+    """Return the file with a correct digest, in this share of the cases."""
     if rng.random() >= share:
         return data
     length = int.from_bytes(data[:8], "little")

@@ -1,5 +1,6 @@
-"""Runs that are killed or find the disk full, at any moment: every file is complete, and the next
-run tidies up.
+"""Attacks that kill a run or fill the disk at a random moment.
+
+Every output file must be complete, and the next run must remove temporary files.
 """
 
 from __future__ import annotations
@@ -25,21 +26,21 @@ from .attack import Attack, register
 from .command import Answer, Limits, command_server
 
 OUTPUTS = {"labels.csv", "model.safetensors", "report.html", "summary.json"}
-FOREIGN = "notes.txt"  # a file of the user's own in the folder
-FILLER = "filler.bin"  # fills the disk
-N_ROWS = 20_000  # so that writing takes a while
-DISK = 8 << 20  # bytes of a small disk: a fit takes less than one
+FOREIGN = "notes.txt"  # a file of the user in the output folder
+FILLER = "filler.bin"  # takes up space on the disk
+N_ROWS = 20_000  # enough rows for writing to take a noticeable time
+DISK = 8 << 20  # size of the small disk in bytes; the outputs of a fit need less than 1 MB
 
 
 @dataclass(frozen=True)
 class BrokenRun:
-    """A fit of k clusters that is broken off, into a new folder or over an earlier fit."""
+    """An interrupted fit with k clusters that writes to a new folder or over an earlier fit."""
 
     k: int
     is_second: bool
-    share: float | None = None  # of the time of a whole run, after which it is killed
-    file_size: int | None = None  # bytes that a file may have
-    free: int | None = None  # bytes that are left on the disk
+    share: float | None = None  # the run is killed after this share of the time of a full run
+    file_size: int | None = None  # largest size of a file in bytes
+    free: int | None = None  # free bytes on the disk
 
 
 @cache
@@ -55,7 +56,7 @@ def _table() -> bytes:
 
 @cache
 def _seconds() -> float:
-    """How long a whole run takes here."""
+    """Return the duration of a full run on this machine in seconds."""
     with tempfile.TemporaryDirectory() as place:
         (Path(place) / "t.csv").write_bytes(_table())
         answers = [_fit(Path(place), 3) for _ in range(2)]
@@ -87,7 +88,7 @@ def _draw_full_tmpfs(rng: np.random.Generator) -> BrokenRun:
 
 @contextmanager
 def small_disk(folder: Path) -> Iterator[None]:
-    """A disk of a few megabytes of its own for a folder; only root may mount one."""
+    """Mount a disk of a few megabytes at a folder, which requires root."""
     subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", folder],
         check=True,
@@ -100,7 +101,7 @@ def small_disk(folder: Path) -> Iterator[None]:
 
 
 def can_mount() -> bool:
-    """Whether this process may mount a disk."""
+    """Return whether this process can mount a disk."""
     if not hasattr(os, "geteuid") or os.geteuid() != 0 or shutil.which("mount") is None:
         return False
     with tempfile.TemporaryDirectory() as place:
@@ -112,7 +113,7 @@ def can_mount() -> bool:
 
 
 def _fill(path: Path, free: int) -> None:
-    """A file that leaves so many bytes of the disk."""
+    """Write a file that leaves `free` bytes on the disk."""
     taken = shutil.disk_usage(path.parent).free - free
     path.write_bytes(bytes(max(0, taken)))
 
@@ -153,12 +154,12 @@ def _check_in(folder: Path, case: BrokenRun) -> None:
     assert _fit(folder, 5).status == 0
     check_outputs(folder / "new/out", case.is_second)
     stray = {str(path.relative_to(folder)) for path in folder.rglob(".*")}
-    assert not stray, f"the next run leaves {stray}"
+    assert not stray, f"the next run does not remove {stray}"
     assert load(folder / "new/out/model.safetensors").n_clusters == 5
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    """All files below a folder."""
+    """Return the contents of all files in a folder and its subfolders."""
     return {
         str(path.relative_to(folder)): path.read_bytes()
         for path in folder.rglob("*")
@@ -167,9 +168,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def check_outputs(out: Path, is_second: bool) -> None:
-    """Each file of a folder is there and complete; those of one run where they are in a new
-    folder.
-    """
+    """Check that all outputs exist and are complete, and come from one run if the folder is new."""
     if not out.exists():
         assert not is_second, "the earlier folder is gone"
         return

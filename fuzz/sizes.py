@@ -1,5 +1,6 @@
-"""Small files that promise large tables, read with little memory: each is a table, or refused in
-one sentence.
+"""Attacks with small files whose headers declare large tables.
+
+Reading such a file must succeed or raise one error, and must not allocate the declared size.
 """
 
 from __future__ import annotations
@@ -18,14 +19,15 @@ from pyarrow import parquet
 from .attack import Attack, register
 from .command import MEGABYTE, Limits, command_server
 
-SMALL = 8 * MEGABYTE  # the largest file that is written
-# beyond the imports: real rows of a packed file may take them, promised ones may not
+SMALL = 8 * MEGABYTE  # largest size of a generated file in bytes
+# bytes beyond those of the imports: enough for the rows of a compressed file, but not for a table
+# of the declared size
 MOST_ADDRESSES = 1024 * MEGABYTE
 
 
 @dataclass(frozen=True)
 class LargeTable:
-    """A file whose header promises `promise`."""
+    """A file whose header declares a table of the size `promise`."""
 
     name: str
     promise: str
@@ -41,7 +43,7 @@ def _npy(shape: tuple[int, ...], dtype: str, n_bytes: int) -> bytes:
 
 
 def _sizes(rng: np.random.Generator) -> tuple[int, int]:
-    """Rows and columns, each from none to 10^18."""
+    """Draw the numbers of rows and columns, each from 0 to 10^18."""
     n, d = (
         int(10 ** rng.uniform(-1, 18)) if rng.random() < 0.7 else int(rng.integers(4))
         for _ in range(2)
@@ -84,7 +86,7 @@ def _draw_csv(rng: np.random.Generator) -> LargeTable:
 
 
 def _draw_packed_csv(rng: np.random.Generator) -> LargeTable:
-    """Rows, one line, or one cell without end, packed a thousand to one."""
+    """Draw many rows, one long line, or one long cell, compressed to about a thousandth."""
     piece = _PIECES[int(rng.integers(len(_PIECES)))]
     count = int(rng.integers(10, 400)) * MEGABYTE // len(piece)
     sink = pa.BufferOutputStream()
@@ -100,7 +102,7 @@ _PIECES = (b"1,2\n", b"1", b",", b"\n", b'"', b"1,x\n", b"\0")
 
 
 def _draw_parquet(rng: np.random.Generator) -> LargeTable:
-    """A constant column of many rows takes a few bytes."""
+    """Draw a table with many rows and constant columns, which takes a few bytes."""
     n = int(10 ** rng.uniform(4, 7))
     file = io.BytesIO()
     names = [f"c{j}" for j in range(int(10 ** rng.uniform(0, 3)) if n < 10**5 else 3)]
@@ -113,7 +115,7 @@ def _check(case: LargeTable) -> None:
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
         (folder / case.name).write_bytes(case.data)
-        # more clusters than rows: refused when the table is there
+        # more clusters than rows, so even a valid table raises an error
         words = ["fit", case.name, "-k", 10**9, "-q"]
         answer = command_server().run(words, folder, Limits(memory=MOST_ADDRESSES))
         answer.refuse_unclean()

@@ -34,8 +34,8 @@ class StreamCase:
     fit: FitCase
     form: str
     cuts: tuple[int, ...]  # where blocks, files or row groups begin
-    options: dict[str, Any]  # of the fit of the stream
-    cells: Array = field(repr=False)  # as they are stored
+    options: dict[str, Any]  # options of the fit of the stream
+    cells: Array = field(repr=False)  # values of the cells as stored
 
 
 # forms: a folder, the case -> X and sample_weight
@@ -46,7 +46,7 @@ def _function_of_arrays(folder: Path, case: StreamCase) -> tuple[Any, Any]:
 
 
 def _function_that_refills(folder: Path, case: StreamCase) -> tuple[Any, Any]:
-    """One array, filled again for each block and overwritten at the end."""
+    """Return a function that reuses one array for all blocks and overwrites it at the end."""
     buffer = np.empty_like(case.cells)
 
     def blocks() -> Iterator[Array]:
@@ -109,7 +109,7 @@ def _parquet_folder(folder: Path, case: StreamCase) -> tuple[Any, Any]:
 
 
 def _dataset_with_a_schema(folder: Path, case: StreamCase) -> tuple[Any, Any]:
-    """Files of wide and narrow numbers under one schema of wide ones."""
+    """Return a dataset with a float64 schema in which one file has float32 columns."""
     name, weight = _parquet_folder(folder, case)
     first = sorted(name.iterdir())[0]
     table = pyarrow.parquet.read_table(first)
@@ -189,9 +189,7 @@ def _check(case: StreamCase) -> None:
 
 @skip_refused
 def _check_partial_fit(case: StreamCase) -> None:
-    """Engines and threads give the same bits after every block; centroids stay on or inside their
-    circles.
-    """
+    """Check that engines and threads give the same bits, and centroids inside their circles."""
     options = {"half_life": float(1 + len(case.cuts)) if len(case.cuts) % 3 else None}
     models = [
         case.fit.model(engine=engine, n_threads=n, **options)

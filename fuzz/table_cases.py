@@ -1,6 +1,4 @@
-"""Random tables of every make, and fits of every clusterer on them: what the attacks on estimators
-draw.
-"""
+"""Random tables of every supported type, and random fits of every clusterer, for the attacks."""
 
 from __future__ import annotations
 
@@ -20,7 +18,7 @@ import rekmeans
 
 Array = np.ndarray[Any, Any]
 Generator = np.random.Generator
-MOST_CELLS = 40_000  # of a table: a fit takes milliseconds
+MOST_CELLS = 40_000  # per table, so that a fit takes milliseconds
 KERNELS = ("euler", "linear", "rbf", "laplace", "laplace-l2")
 EXACT = {"rek": rekmeans.RectifiedEulerKMeans, "eulerk": rekmeans.EulerKMeans}
 FORMS: dict[str, Callable[..., Any]] = EXACT | {
@@ -54,34 +52,34 @@ FORMS |= {
 
 @dataclass(frozen=True)
 class FitCase:
-    """A fit: the form of a clusterer with its options, on a table of numbers with weights."""
+    """A fit of a clusterer with its options to a table with weights."""
 
     form: str
     k: int
     options: dict[str, Any]
-    recipe: str  # what the numbers are
-    make: str  # what table they are put into
+    recipe: str  # description of the values
+    make: str  # type of the table
     X: Array = field(repr=False)
     weights: Array | None = field(repr=False, default=None)
     starts: Array | None = field(repr=False, default=None)
 
     def model(self, **options: Any) -> Any:
-        """The clusterer, not fitted."""
+        """Return the unfitted clusterer."""
         own = {"init": self.starts} if self.starts is not None else {}
         return FORMS[self.form](self.k, **self.options | own | options)
 
     def fit(self, **options: Any) -> Any:
-        """The clusterer fitted, NumPy silent; refusals are raised."""
+        """Return the fitted clusterer. RuntimeWarning is an error; other warnings are ignored."""
         with warnings.catch_warnings(action="ignore"):
             warnings.simplefilter("error", RuntimeWarning)
             return self.model(**options).fit(self.table(), sample_weight=self.weights)
 
     def table(self) -> Any:
-        """The numbers as a table of its make."""
+        """Return the values as a table of the type `make`."""
         return MAKES[self.make](self.X)
 
     def change(self, **fields: Any) -> FitCase:
-        """The case with other fields."""
+        """Return the case with some fields replaced."""
         return replace(self, **fields)
 
 
@@ -127,8 +125,9 @@ DTYPES = ("float32", "float16", "int8", "int64", "uint16", "bool", ">f8", "longd
 
 
 def draw_numbers(rng: Generator, is_hostile: bool) -> tuple[Array, str]:
-    """A table of numbers and what they are; a hostile one may have infinities, rows without a
-    value, other types.
+    """Draw a table and its description.
+
+    A hostile table may have infinities, rows without a value, or another dtype.
     """
     n = int(10 ** rng.uniform(0, 3.5))
     d = min(int(10 ** rng.uniform(0, 2.5)), max(1, MOST_CELLS // n))
@@ -162,7 +161,7 @@ def _strided(X: Array) -> Array:
 
 
 def _record_field(X: Array) -> Array:
-    """Cells whose distance in memory is no multiple of their size."""
+    """Return an array with a stride that is not a multiple of the item size."""
     records = np.zeros(X.shape, [("flag", np.int8), ("value", X.dtype)])
     records["value"] = X
     return records["value"]
@@ -199,7 +198,7 @@ PLAIN_MAKES = tuple(LAYOUTS)
 
 
 def draw_make(rng: Generator, X: Array) -> str:
-    """A make that takes these numbers."""
+    """Draw a table type that supports these values."""
     makes = PLAIN_MAKES if X.dtype not in (np.float64, np.float32, np.int64) else tuple(MAKES)
     return str(rng.choice(makes))
 
@@ -225,7 +224,7 @@ def draw_weights(rng: Generator, n: int, is_hostile: bool) -> Array | None:
 
 
 def _start_names(rng: Generator, form: str) -> list[str]:
-    """Starts that the form takes; now and then one that it refuses."""
+    """Return the values of `init` that the form supports, and sometimes one that it does not."""
     has_circles = not {"linear", "rbf", "laplace", "laplace-l2", "mixed"} & set(form.split())
     circle = ["circle"] if has_circles or rng.random() < 0.05 else []
     return ["k-means++", "random", *circle, *(["plane"] if form.startswith("map") else [])]
@@ -252,8 +251,9 @@ def draw_options(rng: Generator, form: str) -> dict[str, Any]:
 def draw_fit(
     rng: Generator, forms: tuple[str, ...] = tuple(FORMS), is_hostile: bool = True
 ) -> FitCase:
-    """A fit of one of these forms; one that is not hostile has k rows or more and is refused by its
-    kernel only.
+    """Draw a fit of one of these forms.
+
+    A fit that is not hostile has at least k rows. Only its kernel may raise an error.
     """
     X, recipe = draw_numbers(rng, is_hostile)
     form = str(rng.choice(forms))
@@ -266,7 +266,7 @@ def draw_fit(
 
 
 def draw_given_starts(rng: Generator) -> FitCase:
-    """A hard Euler fit from given starts, which are rows without missing cells."""
+    """Draw a hard Euler fit that starts from rows of the table, with missing cells set to 0."""
     case = draw_fit(rng, tuple(EXACT), is_hostile=False).change(make="array")
     numbers = rng.choice(len(case.X), case.k, replace=False)
     return case.change(starts=np.nan_to_num(case.X[numbers]))

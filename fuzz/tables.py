@@ -1,6 +1,4 @@
-"""Attacks on the estimators: random tables of any make, fitted by every clusterer, against the laws
-of the method.
-"""
+"""Attacks on the estimators: fit every clusterer to random tables, and check general laws."""
 
 from __future__ import annotations
 
@@ -21,28 +19,28 @@ from rekmeans.model import Stop
 from .attack import Attack, register
 from .table_cases import EXACT, FitCase, Generator, draw_fit, draw_given_starts
 
-LONGEST_SENTENCE = 400  # letters of a refusal
-ROOM = 1e-9  # by which rounding may raise an objective of real numbers, as a share
+LONGEST_SENTENCE = 400  # characters of an error message
+ROOM = 1e-9  # relative increase of a float objective that rounding may cause
 
 
 class RefusedError(Exception):
-    """The case is refused as it should be."""
+    """The error raised for a case that is not supported, with a valid message."""
 
 
 def fit_or_refuse(case: FitCase, **options: Any) -> Any:
-    """The fit; RefusedError where it is refused in one clear sentence."""
+    """Return the fitted model. Raise RefusedError if `fit` raises an error with a valid message."""
     try:
         return case.fit(**options)
     except (ValueError, TypeError) as error:
         text = str(error)
-        assert text.endswith("."), f"no sentence: {text}"
-        assert "\n" not in text, f"more than a line: {text}"
-        assert len(text) <= LONGEST_SENTENCE, f"{len(text)} letters: {text[:200]}"
+        assert text.endswith("."), f"the message does not end with a period: {text}"
+        assert "\n" not in text, f"the message has several lines: {text}"
+        assert len(text) <= LONGEST_SENTENCE, f"{len(text)} characters: {text[:200]}"
         raise RefusedError(text) from None
 
 
 def skip_refused(check: Callable[[Any], None]) -> Callable[[Any], None]:
-    """The check, content with a refusal."""
+    """Return the check with its RefusedError suppressed."""
 
     def checked(case: Any) -> None:
         try:
@@ -56,7 +54,7 @@ def skip_refused(check: Callable[[Any], None]) -> Callable[[Any], None]:
 def assert_same_fit(
     one: Any, two: Any, what: str, rows: Any = slice(None), columns: Any = slice(None)
 ) -> None:
-    """The same bits; the second has these rows and columns of the first."""
+    """Check that two fits have the same bits, where `two` has these rows and columns of `one`."""
     assert np.array_equal(one.labels_[rows], two.labels_), f"labels differ: {what}"
     assert np.array_equal(one.centroids_[..., columns], two.centroids_), f"centroids differ: {what}"
     assert one.inertia_ == two.inertia_, f"{one.inertia_!r} is not {two.inertia_!r}: {what}"
@@ -67,7 +65,7 @@ def assert_same_fit(
 
 
 def check_fit(case: FitCase) -> None:
-    """Finite numbers that belong together: labels, objective, centroids; and the same again."""
+    """Check that labels, objective and centroids are finite, consistent and reproducible."""
     model = fit_or_refuse(case)
     n = len(case.X)
     history = model.history_
@@ -87,7 +85,7 @@ def check_fit(case: FitCase) -> None:
 
 
 def check_threads(case: FitCase) -> None:
-    """The same bits, but where the reference leaves products of real numbers to BLAS."""
+    """Check that threads do not change the bits, except in float products of BLAS."""
     one = fit_or_refuse(case, n_threads=1)
     if one.engine_ == "reference" and case.form not in EXACT:
         return
@@ -115,13 +113,13 @@ def check_engines(case: FitCase) -> None:
 
 
 def check_makes(case: FitCase) -> None:
-    """A table of any make gives the fit of its numbers as a plain array."""
+    """Check that a table of any type gives the same fit as a plain array."""
     plain = case.change(make="array")
     assert_same_fit(fit_or_refuse(plain), case.fit(), f"an array and {case.make}")
 
 
 def check_cuts(case: FitCase) -> None:
-    """The reference over other blocks of rows, from the same start."""
+    """Check that the block borders of the reference engine do not change a fit."""
     model = fit_or_refuse(case, engine="reference")
     check_parameters(model)
     placed = place_for_fit(model, case.table(), case.weights)
@@ -136,7 +134,7 @@ def check_cuts(case: FitCase) -> None:
 
 
 def check_weights(case: FitCase) -> None:
-    """Whole weights are repeated rows."""
+    """Check that integer weights are equivalent to repeated rows."""
     times = np.random.default_rng(len(case.X)).integers(0, 4, len(case.X))
     times[: case.k] = np.maximum(times[: case.k], 1)
     repeated = np.repeat(np.arange(len(case.X)), times)
@@ -150,7 +148,10 @@ def check_weights(case: FitCase) -> None:
 
 
 def check_row_order(case: FitCase) -> None:
-    """Shuffled rows, unless one of several equally far may have been taken for an empty cluster."""
+    """Check that shuffled rows give the same fit.
+
+    Fits that relocate empty clusters are skipped, because ties depend on the order of the rows.
+    """
     plain = fit_or_refuse(case)
     if plain.history_["n_relocated"].any():
         return
@@ -175,7 +176,7 @@ def check_model_file(case: FitCase) -> None:
         again = load(path)
     assert_same_fit(model, again, "saved and loaded")
     assert np.array_equal(again.predict(case.table()), model.labels_), (
-        "a loaded model predicts other labels"
+        "a loaded model predicts different labels"
     )
 
 
@@ -184,7 +185,7 @@ def draw_exact(rng: Generator) -> FitCase:
 
 
 def draw_exact_numbers(rng: Generator) -> FitCase:
-    """A hard Euler fit of numbers that every make takes."""
+    """Draw a hard Euler fit of values that every table type supports."""
     return draw_fit(rng, tuple(EXACT), is_hostile=False)
 
 

@@ -1,6 +1,4 @@
-"""A fit that was interrupted goes on from its checkpoint to the bits of one that was not; other
-files are refused.
-"""
+"""An interrupted fit resumes from its checkpoint with the same bits; other files raise errors."""
 
 import json
 import os
@@ -42,7 +40,7 @@ from support.paths import DATA, ROOT
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(90, 3)) + 3 * RANDOM.integers(0, 3, (90, 1))
 SIMILARITY = np.exp(-((X[:, None] - X[None]) ** 2).sum(axis=2) / 8)
-# refused: there are no points
+# raises an error, because there are no points
 NAMES = [name for name in CLUSTERERS if name != "KernelKMeans-precomputed-rectified"]
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -59,7 +57,7 @@ class InterruptionError(Exception):
 
 @contextmanager
 def interrupted(start, number):
-    """The fits inside end by an error after this pass of this start, if they come so far."""
+    """Stop fits in this context with an error after this pass of this start."""
 
     def interrupt(event):
         if (event.start, event.number) >= (start, number):
@@ -84,7 +82,7 @@ def test_every_clusterer_goes_on_to_the_same_bits(name, number, tmp_path):
     model = CLUSTERERS[name](random_state=3, checkpoint=path).fit(rows)
     assert was_interrupted or len(uninterrupted.history_["inertia"]) <= number
     assert_same_fit(model, uninterrupted)
-    assert list(tmp_path.iterdir()) == []  # neither the checkpoint nor its lock
+    assert list(tmp_path.iterdir()) == []  # neither the checkpoint nor its lock file
 
 
 @pytest.mark.parametrize("engine", ["native", "reference"])
@@ -221,13 +219,13 @@ def test_a_table_read_in_blocks_goes_on(tmp_path):
     assert_same_fit(model, RectifiedEulerKMeans(**parameters).fit(X))
 
 
-# the labels are those of the centroids, also where the last pass is dropped
+# the labels belong to the centroids, even if the last pass was dropped
 
-LOSSES = [10, 8, 7, 6, 9]  # of the centroids 0, 1, 2, ...: the last one is not taken
+LOSSES = [10, 8, 7, 6, 9]  # loss of centroids 0, 1, 2, ...; the last one is not used
 
 
 class ScriptedRun:
-    """Centroids are numbers that count up, and every row has their number for its label."""
+    """A run whose centroids count the passes, and whose labels all equal the centroid."""
 
     n_passes = 0
 
@@ -282,7 +280,7 @@ with watch_passes(lambda event: (time.sleep(0.02), print("pass", flush=True))[0]
 
 
 def kill_and_go_on(folder, seconds):
-    """A fit in a process that is killed some time after its first pass, then the same fit here."""
+    """Kill a process some time after the first pass of its fit, then run the same fit here."""
     np.save(folder / "X.npy", X)
     command = [sys.executable, "-c", KILLED, str(folder / "X.npy"), str(folder / "c")]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -353,7 +351,7 @@ def test_a_process_killed_at_any_moment_leaves_a_checkpoint_that_goes_on(seed, t
     kill_and_go_on(tmp_path, np.random.default_rng(seed).uniform(0, 0.5))
 
 
-# how often, and what a full disk does
+# how often, and the effect of a full disk
 
 
 def test_at_most_one_write_a_second(tmp_path, monkeypatch):
@@ -399,12 +397,12 @@ def test_a_full_disk_costs_the_checkpoint_and_not_the_fit(tmp_path, monkeypatch)
     assert_same_fit(model, RectifiedEulerKMeans(**parameters).fit(X))
 
 
-# refusals
+# errors
 
 
 @pytest.fixture
 def path(tmp_path):
-    """The checkpoint of an interrupted fit."""
+    """Return the checkpoint of an interrupted fit."""
     with interrupted(0, 0):
         RectifiedEulerKMeans(4, random_state=0, checkpoint=tmp_path / "c").fit(X)
     return tmp_path / "c"
@@ -425,7 +423,7 @@ def test_a_damaged_file_is_refused_wherever_it_is_damaged(path):
 
 
 def forge(path, change):
-    """Write what `change` makes of the progress in the file, with a right digest."""
+    """Apply `change` to the progress in the file, and write it with a valid digest."""
     file = read_tensor_file(path)
     header = json.loads(file.metadata[checkpoint.FORMAT])
     plain = {"progress": header["progress"]}
@@ -434,7 +432,7 @@ def forge(path, change):
 
 
 def with_state(**fields):
-    """A change of the state of the stage under way."""
+    """Return a function that changes the state of the current stage."""
 
     def change(progress):
         saved = progress.stages[-1]
@@ -446,7 +444,7 @@ def with_state(**fields):
 
 
 def with_stage(**fields):
-    """A change of the record of the stage under way."""
+    """Return a function that changes the record of the current stage."""
     return lambda progress: progress._replace(
         stages=(*progress.stages[:-1], progress.stages[-1]._replace(**fields))
     )

@@ -1,4 +1,4 @@
-"""The codec: values come back with every bit, and files create objects of listed types only."""
+"""The codec restores values bit for bit and creates only objects of registered types."""
 
 import json
 import math
@@ -44,7 +44,7 @@ CODEC = Codec((Pair, Checked, Pass, State, Hard, Fuzzy, NeuralGas, SomNeighbourh
 
 
 def through_text(codec, values):
-    """The values after a way through JSON text and arrays."""
+    """Return the values after encoding them to JSON and arrays, and decoding them."""
     plain, arrays = codec.to_record(values)
     return codec.from_record(json.loads(json.dumps(plain, allow_nan=False)), arrays)
 
@@ -131,7 +131,7 @@ def test_what_a_file_cannot_hold_is_an_error_when_it_is_written(value):
         CODEC.to_record({"value": {"x": value}})
 
 
-# only listed types
+# only registered types
 
 
 class Bomb:
@@ -152,7 +152,7 @@ class DataBomb:
 
 
 class BombOfCentroids(Centroids):
-    """Listed where centroids are, and nowhere else."""
+    """A record that is registered only for centroids."""
 
     def __post_init__(self):
         Bomb.made += 1
@@ -198,7 +198,7 @@ def test_subclasses_of_a_family_are_records_wherever_they_are_defined():
         more: np.ndarray
 
     class Scale(Points):
-        """A class with the name of one of this package."""
+        """A class with the same name as one of this package."""
 
     value = Foreign(np.ones((2, 3)), np.zeros(2))
     assert_same(through_text(checkpoint.CODEC, {"value": value})["value"], value)

@@ -1,4 +1,4 @@
-"""A wrong parameter raises before X is read, so that an expensive table is not read in vain."""
+"""An invalid parameter raises an error before X is read, which may be expensive."""
 
 from functools import partial
 

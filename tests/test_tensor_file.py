@@ -1,4 +1,4 @@
-"""Safetensors files: the same arrays as the safetensors library, and one error for each damage."""
+"""Safetensors files have the same arrays as with the safetensors library; damage raises errors."""
 
 import hashlib
 import json
@@ -98,14 +98,14 @@ def test_every_damaged_byte_and_every_cut_is_refused(tmp_path):
                 file = read_tensor_file(path)
             except DamagedFileError:
                 continue
-            assert not file.has_digest  # its name was damaged; who reads the file refuses it
+            assert not file.has_digest  # its name was damaged, so the reader of the file rejects it
     path.write_bytes(data + b"\0")
     with raises_mentioning(DamagedFileError, "its arrays take 32 bytes, the file has 33"):
         read_tensor_file(path)
 
 
 def entries(**changes):
-    """The header of a file of two arrays of 8 bytes, with some entries changed."""
+    """Return the header of a file with two arrays of 8 bytes, with some entries changed."""
     one = {"dtype": "F64", "shape": [1], "data_offsets": [0, 8]}
     two = {"dtype": "I64", "shape": [1], "data_offsets": [8, 16]}
     return {"one": one | changes, "two": two}

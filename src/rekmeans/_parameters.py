@@ -16,8 +16,10 @@ from sklearn import utils
 from ._grid import Array
 from .table.refusals import LARGEST_VALUE
 
-MAX_ALPHA = 1e12  # float64 phases carry no information above; also limits the width of any kernel
-MAX_EXPONENT = 100  # memberships and kernel weights are equal long before, and powers underflow
+# Limit of every kernel width. At larger values of alpha, float64 phases have no correct digit.
+MAX_ALPHA = 1e12
+# With larger exponents, all memberships or kernel weights are equal, or powers underflow.
+MAX_EXPONENT = 100
 
 
 def check_one_of(name: str, value: Any, valid: Collection[Any]) -> None:
@@ -97,14 +99,14 @@ def make_random_state(value: Any) -> np.random.RandomState:
 def check_random_state(name: str, value: Any) -> None:
     """Raise an error unless the value is a valid random_state.
 
-    A valid integer is accepted without making a RandomState, which is slow.
+    A valid integer is accepted without creating a RandomState, which is slow.
     """
     if not (isinstance(value, numbers.Integral) and 0 <= int(value) < 1 << 32):
         make_random_state(value)
 
 
 class _ReusableState(threading.local):
-    """A RandomState per thread, because seeding one is ten times faster than making one."""
+    """A RandomState per thread, because seeding one is ten times faster than creating one."""
 
     def __init__(self) -> None:
         self.state = np.random.RandomState(0)

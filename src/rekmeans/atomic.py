@@ -77,7 +77,7 @@ def exclusive_use(path: Path) -> Iterator[None]:
         yield
     finally:
         with suppress(PermissionError):  # Windows cannot remove an open file
-            # remove it before it is unlocked, so that a process that has opened it since notices
+            # remove before unlocking, so that a process that has just opened it detects the removal
             lock.unlink(missing_ok=True)
         file.close()
 

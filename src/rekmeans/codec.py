@@ -17,10 +17,10 @@ from ._grid import Array
 from .tensor_file import NAMES
 
 OWN_PACKAGE = __name__.split(".")[0]
-LIMB = 32  # bits of an integer that are stored in one number
-MAX_LIMBS = 16  # of an integer; those of sums have eight at most
+LIMB = 32  # bits of an integer in one stored number
+MAX_LIMBS = 16  # limit of an integer; sums have at most eight
 SPARSE: dict[str, Any] = {"csr_array": sparse.csr_array, "csr_matrix": sparse.csr_matrix}
-NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}  # JSON has no such numbers
+NOT_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}  # not representable in JSON
 Plain = Any  # a JSON value
 
 
@@ -40,7 +40,7 @@ class Codec:
     families: tuple[type, ...] = ()
 
     def to_record(self, values: Mapping[str, Any]) -> tuple[dict[str, Plain], dict[str, Array]]:
-        """Return plain values by the same names, and the arrays that they refer to."""
+        """Return plain values with the same names, and the arrays that they refer to."""
         encoder = _Encoder(self, {}, {})
         plain = {name: encoder.encode(value, name) for name, value in values.items()}
         return plain, encoder.arrays
@@ -48,7 +48,7 @@ class Codec:
     def from_record(
         self, plain: Mapping[str, Plain], arrays: Mapping[str, Array]
     ) -> dict[str, Any]:
-        """Return the values; raise ValueError for anything that `to_record` does not write."""
+        """Return the values; raise ValueError for anything that `to_record` cannot produce."""
         decoder = _Decoder(self.types(), arrays, set())
         try:
             values = {name: decoder.decode(value) for name, value in plain.items()}
@@ -59,7 +59,7 @@ class Codec:
         return values
 
     def types(self) -> dict[str, type]:
-        """Return the record types by name; of two with one name the one that was defined last."""
+        """Return the record types by name, the last defined one if names repeat."""
         found = {}
         waiting = list(self.families)
         while waiting:
@@ -120,12 +120,12 @@ class _Encoder:
         if values.dtype.newbyteorder("<") not in NAMES:
             raise TypeError(f"a file cannot hold {name}, an array of {values.dtype}")
         if values.ndim > 1 and values.flags.f_contiguous and not values.flags.c_contiguous:
-            # the order in memory decides the last bit of matrix products
+            # the memory layout affects the last bit of matrix products
             return {"columns": self._store(values.T, name)}
         return {"array": self._store(values, name)}
 
     def _store(self, values: Array, name: str) -> str:
-        """Return the name of an array; one that several records share is stored once."""
+        """Return the name of an array; an array shared by several records is stored once."""
         if id(values) not in self.names:
             while name in self.arrays:  # keys of a table may contain dots
                 name += "'"
@@ -292,7 +292,7 @@ def _has_default(field: Field[Any]) -> bool:
 def _hints(kind: type) -> dict[str, Any]:
     try:
         return get_type_hints(kind)
-    except NameError:  # of a class in a function of another package: `check_record` remains
+    except NameError:  # a class inside a function of another package: only `check_record` applies
         return {}
 
 

@@ -64,7 +64,7 @@ class SavedStage(NamedTuple):
     state: State
 
     def restore(self, stages: Sequence[Model], stop: Stop) -> RunResult:
-        """Return the result, which has no run."""
+        """Return the result without its run."""
         limit = replace(stop, max_iter=self.max_iter)
         return RunResult(None, stages[self.stage], self.state, limit, self.stage)
 
@@ -74,7 +74,7 @@ class Progress(NamedTuple):
 
     start: int
     stages: tuple[SavedStage, ...]
-    best: tuple[SavedStage, ...] = ()  # empty before the end of the first start
+    best: tuple[SavedStage, ...] = ()  # empty until the first start ends
 
 
 class Journal(Protocol):
@@ -160,7 +160,7 @@ def check_loss(loss: Loss, iteration: int) -> None:
 def relative_fall(before: Loss, after: Loss) -> float:
     """Return the fall of the loss divided by its absolute value.
 
-    The fall is infinite before the first pass, when the loss is infinite, and from a loss of 0.
+    The fall is infinite if the previous loss is infinite (before the first pass) or 0.
     """
     if before == 0 or before == math.inf:
         return math.inf
@@ -217,7 +217,7 @@ def fit_best_start(
 ) -> Fit:
     """Return the fit with the lowest objective over the starts, the first one on ties.
 
-    Small runs are made in parallel unless they are watched. A start is None if an interrupted fit
+    Small runs run in parallel unless they are watched. A start is None if an interrupted fit
     began it. Only the last of these is resumed.
     """
     if watch is not None or journal is not None:

@@ -40,7 +40,7 @@ class Centroids:
         return self._map(lambda one, two: np.concatenate([one, two]), other)
 
     def replace(self, cluster: int, other: Self) -> Self:
-        """Return the centroids with that of one cluster replaced by the single one of `other`."""
+        """Return these centroids, with one of them replaced by the only centroid of `other`."""
         at = np.arange(len(self)) == cluster
 
         def put(values: Array, value: Array) -> Array:

@@ -2,7 +2,7 @@
 arrays.
 
 Nothing but NumPy is needed, and nothing in a file is executed. The header carries a SHA-256 digest
-of the whole file, computed with zeros in the place of the digest.
+of the whole file, computed with zeros in place of the digest.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ import numpy as np
 from ._grid import Array
 from .machine_memory import machine_memory, size_text
 
-# bytes; the names of 200 000 columns fit, and no JSON of that length takes 500 MB
+# bytes: enough for the names of 200 000 columns; parsing takes less than 500 MB
 MAX_HEADER = 16 << 20
-MAX_DIMENSIONS = 8  # of an array; those of models have three at most
+MAX_DIMENSIONS = 8  # limit of an array; models have at most three
 DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
     "F32": np.dtype("<f4"),
@@ -40,17 +40,17 @@ DTYPES: dict[str, np.dtype[Any]] = {
 }
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 METADATA = "__metadata__"
-DIGEST = "sha256"  # the entry of the metadata
+DIGEST = "sha256"  # entry of the metadata
 NO_DIGEST = "0" * 64
-ALIGNMENT = 8  # bytes, of the first array
+ALIGNMENT = 8  # bytes; alignment of the first array
 
 
 class DamagedFileError(ValueError):
-    """A file is not a safetensors file, or it was changed; the message gives the reason."""
+    """Raised if a file is not a safetensors file or was changed, with the reason."""
 
 
 class RepeatedNameError(ValueError):
-    """A JSON object has a name twice."""
+    """Raised if a JSON object has a name twice."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class TensorFile:
 
 @dataclass(frozen=True)
 class Entry:
-    """The place of an array in a file."""
+    """The position of an array in a file."""
 
     name: str
     dtype: np.dtype[Any]
@@ -95,7 +95,7 @@ def write_tensor_file(
     header = json.dumps(entries).encode()
     header += b" " * (-len(header) % ALIGNMENT)
     if len(header) > MAX_HEADER:
-        raise ValueError(f"the header takes {len(header)} bytes, at most {MAX_HEADER} are read")
+        raise ValueError(f"the header has {len(header)} bytes, but the limit is {MAX_HEADER}")
     header = seal_header(header, [_bytes_of(values) for values in stored])
     with open(path, "wb") as file:
         file.write(len(header).to_bytes(8, "little") + header)
@@ -143,7 +143,7 @@ def read_tensor_file(path: str | os.PathLike[str]) -> TensorFile:
 def parse_distinct(text: str) -> Any:
     """Return parsed JSON; an object with a name twice raises RepeatedNameError.
 
-    Parsers differ in which of the two values they take.
+    Parsers differ in which of two values they use.
     """
     return json.loads(text, object_pairs_hook=_distinct_entries)
 
@@ -177,7 +177,7 @@ def _read_header(file: IO[bytes], size: int) -> bytes:
 
 
 def _parse_header(data: bytes) -> tuple[dict[str, str], list[Entry]]:
-    """Return the metadata and the arrays' entries in the order of their places."""
+    """Return the metadata and the entries of the arrays in the order of their positions."""
     try:
         header = parse_distinct(data.decode())
     except UnicodeDecodeError:

@@ -108,7 +108,7 @@ def watch_passes(callback: Callback) -> Iterator[None]:
 def with_fit_callbacks(method: Wrapped) -> Wrapped:
     """Return the method with scikit-learn's teardown of callbacks, which runs even after an error.
 
-    Without callbacks the method is wrapped too, so the stack is equally deep with any scikit-learn.
+    Without callbacks the method is wrapped too, so that the stack depth is always the same.
     """
 
     @wraps(method)

@@ -66,7 +66,7 @@ def records_by_alpha(records: Records, cells: Iterable[Cell]) -> dict[float, lis
 
 
 def best_alpha(by_alpha: dict[float, list[Record]], measure: str) -> float:
-    """Return the alpha with the highest mean, which the true labels choose as in the paper."""
+    """Return the alpha with the highest mean, chosen with the true labels as in the paper."""
     return max(by_alpha, key=lambda alpha: fmean(record[measure] for record in by_alpha[alpha]))
 
 

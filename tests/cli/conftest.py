@@ -39,20 +39,20 @@ def server(tmp_path_factory):
 
 @pytest.fixture
 def rekmeans(server, tmp_path):
-    """rekmeans("fit", ...) -> Answer, run in tmp_path."""
+    """Return a function that runs a command in tmp_path: rekmeans("fit", ...) -> Answer."""
     return lambda *arguments, limit=0: server(*arguments, folder=tmp_path, limit=limit)
 
 
 @pytest.fixture
 def wine(tmp_path):
-    """wine.csv in tmp_path."""
+    """Write wine.csv to tmp_path."""
     wine_frame().to_csv(tmp_path / "wine.csv", index=False)
     return wine_frame()
 
 
 @pytest.fixture(scope="module")
 def outputs(server, tmp_path_factory):
-    """The outputs of one fit of wine.csv."""
+    """Return the folder with the outputs of one fit of wine.csv."""
     folder = tmp_path_factory.mktemp("fitted")
     wine_frame().to_csv(folder / "wine.csv", index=False)
     assert server("fit", "wine.csv", "-k", 3, "--drop", "kind", "-q", folder=folder) == (0, "", "")
@@ -61,6 +61,6 @@ def outputs(server, tmp_path_factory):
 
 @pytest.fixture
 def fitted(wine, outputs, tmp_path):
-    """wine.csv and wine-rekmeans in tmp_path."""
+    """Copy wine.csv and wine-rekmeans to tmp_path."""
     shutil.copytree(outputs, tmp_path / "wine-rekmeans")
     return wine

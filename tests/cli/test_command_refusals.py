@@ -1,6 +1,4 @@
-"""Commands refuse bad tables, models and usage in one sentence, and leave earlier outputs as they
-were.
-"""
+"""Invalid tables, models and arguments raise one-line errors and do not change earlier outputs."""
 
 import re
 import subprocess
@@ -119,7 +117,7 @@ def test_models_without_a_report_predict_and_raise_one_error(model, word, tmp_pa
 
 @pytest.mark.parametrize("limit", [1 << 10, 1 << 12, 1 << 15])
 def test_a_full_disk_leaves_earlier_outputs(limit, fitted, tmp_path, rekmeans):
-    """No file may grow beyond the limit: labels, the model or the report stop half-way."""
+    """A limit on the size of files interrupts the writing of labels, model or report."""
     before = file_bytes(tmp_path)
     for out in ("wine-rekmeans", "new"):
         answer = rekmeans("fit", "wine.csv", "-k", 2, "--drop", "kind", "--out", out, limit=limit)

@@ -1,4 +1,4 @@
-"""The command line: its answers against those of the library."""
+"""The command line gives the same results as the library."""
 
 import json
 import os
@@ -127,7 +127,7 @@ def test_a_model_without_names_takes_columns_in_order(wine, tmp_path, rekmeans):
         for name in (fitted["labels"], "named-labels.parquet")
     )
     assert_array_equal(*labels)
-    answer = rekmeans("predict", fitted["model"], "wine.csv")  # kind is one column too many
+    answer = rekmeans("predict", fitted["model"], "wine.csv")  # the model has no column `kind`
     assert is_refusal(answer, "13 columns of the model, got 14", "--drop")
 
 

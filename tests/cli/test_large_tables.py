@@ -1,6 +1,4 @@
-"""Tables larger than memory on the command line: what a fit in memory gives, read from many files
-in blocks.
-"""
+"""Tables larger than memory on the command line give the same results as a fit in memory."""
 
 import json
 from pathlib import Path
@@ -22,7 +20,7 @@ ROWS = stream_rows(900)
 
 @pytest.fixture
 def parts(tmp_path):
-    """Parquet files in a folder, with a column of text; the features of all of them."""
+    """Write a folder of Parquet files with a text column, and return the features of all files."""
     whole = pd.DataFrame(ROWS, columns=["a", "b", "c"]).assign(name="x", more=1.5)
     (tmp_path / "data").mkdir()
     for number, start in enumerate(range(0, 900, 300)):

@@ -1,6 +1,4 @@
-"""Files as people keep them: the answer is that of the same table written plainly, and what was
-done is said.
-"""
+"""Messy files give the same results as clean ones, and the changes are reported."""
 
 import json
 
@@ -10,13 +8,11 @@ import pytest
 from numpy.testing import assert_array_equal
 
 N = 120
-EMPTY = [4, 50, 51]  # rows of the file without a value
+EMPTY = [4, 50, 51]  # rows without a value
 
 
 def write_files(folder):
-    """plain.csv with the values; messy.csv with the same ones formatted, ids, text and empty rows
-    between them.
-    """
+    """Write plain.csv, and messy.csv with formatted values, ids, text and empty rows."""
     random = np.random.default_rng(0)
     plain = pd.DataFrame(
         {"price": random.uniform(500, 5000, N).round(2), "age": random.integers(18, 90, N) + 0.5}
@@ -34,7 +30,7 @@ def write_files(folder):
 
 @pytest.fixture
 def answers(tmp_path, rekmeans):
-    """What fits of the plain and of the messy file print for machines."""
+    """Return the JSON output of fits of the plain and the messy file."""
     write_files(tmp_path)
     return [
         json.loads(rekmeans("fit", name, "-k", 3, "--csv", "--json").out)
@@ -89,7 +85,7 @@ def test_keep_takes_an_id_and_predict_takes_it_again(tmp_path, rekmeans):
     kept = json.loads(rekmeans("fit", "messy.csv", "-k", 3, "--keep", "customer_id", "--json").out)
     assert kept["columns"] == ["customer_id", "price", "age"]
     answer = json.loads(rekmeans("predict", kept["model"], "messy.csv", "--json").out)
-    # rows with an id only have a value now
+    # rows that had only an id now have a value
     assert (answer["sizes"], answer["rows"]) == (kept["sizes"], N + 2)
     assert "no column nope" in rekmeans("fit", "messy.csv", "-k", 3, "--keep", "nope").err
     assert "--keep" in rekmeans("fit", "--demo", "--keep", "ash").err
@@ -107,7 +103,7 @@ def test_a_model_without_names_takes_what_looks_like_an_id(tmp_path, rekmeans):
 
 
 def test_a_model_without_names_is_used_on_the_file_that_it_was_fitted_to(tmp_path, rekmeans):
-    """Numbers count up in its first column, and each line ends in a separator."""
+    """The first column counts the rows, and each line ends with a separator."""
     random = np.random.default_rng(0)
     (tmp_path / "t.csv").write_text(
         "".join(f"{i},{x:.3f},\n" for i, x in enumerate(random.normal(size=N)))

@@ -1,6 +1,4 @@
-"""The folder of a fit: new by one rename, replaced file by file, swept after killed runs; csv
-without formulas.
-"""
+"""The output folder appears by one rename, and later fits replace its files and clean up."""
 
 import csv
 import json
@@ -24,7 +22,7 @@ OTHERS = ["labels.csv", "model.safetensors", "report.html"]
 
 
 def renames(monkeypatch):
-    """The targets of all renames from now on, in order."""
+    """Return a list to which the targets of all later renames are appended."""
     seen = []
     for name in ("rename", "replace"):
         plain = getattr(os, name)
@@ -83,8 +81,8 @@ def test_what_a_killed_run_left_is_removed_and_nothing_else(tmp_path):
         f".rekmeans-{host}-{2**70}-0123abcd",
     ]
     strangers = [
-        f".rekmeans-{host}-{os.getppid()}-0123abcd",  # it still runs
-        f".rekmeans-{'0' * 8}-{dead_process()}-0123abcd",  # on another machine
+        f".rekmeans-{host}-{os.getppid()}-0123abcd",  # that process is still running
+        f".rekmeans-{'0' * 8}-{dead_process()}-0123abcd",  # that process runs on another machine
         ".rekmeans-notes",
         "rekmeans-0-0-0",
     ]

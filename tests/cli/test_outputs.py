@@ -1,6 +1,4 @@
-"""What the command line leaves behind: never over its own input, never a mix of two runs, never a
-false word.
-"""
+"""Outputs of commands never replace their input and never mix the files of two runs."""
 
 import json
 import os
@@ -19,7 +17,7 @@ pytest.importorskip("rich")
 
 @pytest.fixture(scope="module")
 def fitted_folder(tmp_path_factory):
-    """A folder with wine.csv and the outputs of a fit of it."""
+    """Return a folder with wine.csv and the outputs of its fit."""
     folder = tmp_path_factory.mktemp("fitted")
     frame = load_wine(as_frame=True).frame.rename(columns={"alcohol": "alcohol \U0001f377"})
     frame.to_csv(folder / "wine.csv", index=False)
@@ -31,7 +29,7 @@ def fitted_folder(tmp_path_factory):
 
 @pytest.fixture
 def folder(fitted_folder, tmp_path):
-    """A copy of it."""
+    """Return a copy of this folder."""
     return shutil.copytree(fitted_folder, tmp_path / "copy")
 
 

@@ -1,6 +1,4 @@
-"""Commands of other packages: found by name, imported only when needed, and no burden on the others
-when broken.
-"""
+"""Commands of other packages are imported only when called, and broken ones are harmless."""
 
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 
@@ -23,9 +21,7 @@ def greet(name: str, loud: bool = False):
 
 @pytest.fixture
 def plugins(tmp_path, monkeypatch):
-    """A command that works, one whose library is missing and one without its function, for a call
-    of `status`.
-    """
+    """Register a working command, one whose library is missing, and one without its function."""
     (tmp_path / "greeting.py").write_text(FOREIGN)
     (tmp_path / "needy.py").write_text("import a_library_that_is_nowhere  # noqa")
     monkeypatch.syspath_prepend(tmp_path)

@@ -1,6 +1,4 @@
-"""The report, written by commands: what it contains for other tables than the fit's, and of columns
-left out.
-"""
+"""Reports written by commands, for other tables than that of the fit, and with skipped columns."""
 
 import json
 import re
@@ -20,14 +18,14 @@ from rekmeans.html_report.html import render_page
 
 @pytest.fixture(scope="module")
 def wine():
-    """13 measurements and the class of each wine, and a model of the measurements."""
+    """Return the wine table with its classes, and a model of its measurements."""
     frame = load_wine(as_frame=True).frame.rename(columns={"target": "kind"})
     return frame, RectifiedEulerKMeans(3, random_state=0).fit(frame.drop(columns="kind"))
 
 
 @pytest.fixture
 def answer(monkeypatch, capsys):
-    """answer("report", ...) -> what the command prints with --json."""
+    """Return a function that runs a command and returns its JSON: answer("report", ...)."""
 
     def run(*words):
         monkeypatch.setattr(sys, "argv", ["rekmeans", *map(str, words), "--json"])
@@ -42,7 +40,7 @@ def answer(monkeypatch, capsys):
 
 @pytest.fixture
 def report_of(wine, tmp_path, answer):
-    """reported(frame) -> the summary and the page of the model on this table."""
+    """Return a function that reports on a table and returns the summary and the page."""
     save(wine[1], tmp_path / "model.safetensors")
 
     def run(frame):
@@ -56,7 +54,7 @@ def report_of(wine, tmp_path, answer):
 
 
 def tables(frame):
-    """Other tables of the same wines."""
+    """Yield other tables of the same wines by name."""
     yield "shuffled", frame.sample(frac=1, random_state=0)
     yield "fewer rows", frame.iloc[:50]
     yield (

@@ -38,7 +38,7 @@ def on_terminal(words, folder, until=None):
     ):
         try:
             data = os.read(ours, 1 << 16)
-        except OSError:  # the terminal was left
+        except OSError:  # the terminal was closed
             break
         output += data
         if until is not None and re.search(until, output):

@@ -78,7 +78,7 @@ def test_a_value_out_of_range_wraps_around_the_circle(clusterer, alpha):
 
 
 def tied_integers(gross):
-    """Return small integers with many ties per column, so that a few more rows move no quartile."""
+    """Return small integers with many ties, so that a few more rows do not change any quartile."""
     few = np.array(
         [[0, 7, 2], [1, 6, 3], [2, 5, 1], [3, 4, 4], [6, 1, 9], [7, 2, 8], [8, 0, 7]],
         dtype=np.float64,

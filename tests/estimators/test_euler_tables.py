@@ -70,7 +70,7 @@ def test_tables_of_all_libraries_give_the_same_fit(clusterer, table):
 
 
 def mostly_zero(seed=0):
-    """Return a table (60, 5) with 30 % nonzero cells, of which 5 % are missing."""
+    """Return a table (60, 5) with 30 % nonzero cells; 5 % of these are missing."""
     random = np.random.default_rng(seed)
     X = np.where(random.random((60, 5)) < 0.3, random.normal(1, 1, (60, 5)), 0.0)
     return np.where((X != 0) & (random.random(X.shape) < 0.05), np.nan, X)

@@ -44,7 +44,7 @@ def count_calls(call):
 
 
 def two_groups(d, seed=0):
-    """Return three rows, of which the last two are close to each other."""
+    """Return three rows; the last two are close to each other."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(3, d))
     X[2] = X[1] + 0.01 * rng.normal(size=d)
@@ -62,7 +62,7 @@ def test_the_number_of_calls_does_not_grow_with_the_columns(name):
 
 @pytest.mark.parametrize("method", [RectifiedEulerKMeans, EulerKMeans])
 def test_three_rows_of_a_hundred_thousand_columns_are_fitted_fast(method):
-    """This took 12 seconds; now it takes 0.8, of which four fifths are exact distances."""
+    """This took 12 seconds. Now it takes 0.8, and four fifths of it are exact distances."""
     X = two_groups(100_000)
     started = perf_counter()
     model = method(2, random_state=0).fit(X)
@@ -128,7 +128,7 @@ def test_a_frame_of_many_columns_is_read_fast(make):
 @pytest.mark.parametrize("make", FRAMES.values(), ids=FRAMES)
 @pytest.mark.parametrize("text", [False, True])
 def test_integers_that_float64_rounds_are_read_from_any_frame(make, text):
-    """Arrow refuses to cast such integers."""
+    """Arrow raises an error if such integers are cast to float64."""
     columns = {
         "a": np.array([2**62 + 1, 5, 2**53 + 1]),
         "b": np.array([2**64 - 1, 1, 2], np.uint64),

@@ -1,4 +1,4 @@
-"""Every estimator and kernel is saved and loaded with all that it has learned, streams included."""
+"""Every estimator and kernel is saved and loaded with its fitted state and its stream."""
 
 import pickle
 import warnings
@@ -51,7 +51,7 @@ def saved_and_loaded(model, folder):
 
 
 def tables(name):
-    """Rows and weights that an estimator takes: with and without names, gaps and weights."""
+    """Return rows and weights that an estimator supports, with and without names and gaps."""
     if "precomputed" in name:
         return [(SIMILARITY, None), (SIMILARITY, WEIGHTS)]
     named = pd.DataFrame(X, columns=["a", "b", "c"])
@@ -87,13 +87,13 @@ def test_a_loaded_clusterer_fits_as_the_saved_one(name, tmp_path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_fitted_attribute_is_left_behind(name, tmp_path):
-    """A new attribute has to be named in `fitted_state`, or follow from the centroids."""
+    """A new attribute must be in `fitted_state` or be computed from the centroids."""
     model = CLUSTERERS[name](random_state=1).fit(SIMILARITY if "precomputed" in name else X)
     assert vars(saved_and_loaded(model, tmp_path)).keys() == vars(model).keys()
 
 
 def test_the_order_in_memory_is_kept(tmp_path):
-    """It decides the last bit of matrix products."""
+    """The order of the arrays affects the last bit of matrix products."""
     model = KernelKMeans(3, kernel="rbf", centroids="mean", random_state=0).fit(
         np.asfortranarray(X)
     )
@@ -135,7 +135,7 @@ STREAMS = {
 
 
 def blocks():
-    """Blocks with gaps, weights and names, some of them sparse; the last ones drift away."""
+    """Return blocks with gaps, weights and names, some of them sparse; the last blocks drift."""
     random = np.random.default_rng(8)
     for number in range(6):
         B = random.normal(size=(40, 3)) + 4 * random.integers(0, 3, (40, 1))
@@ -199,7 +199,7 @@ def test_a_registered_scale_stays_as_it_is_in_a_loaded_stream(tmp_path, monkeypa
 
 @dataclass(frozen=True, eq=False)
 class Where(Centroids):
-    """Centroids of a record of their own."""
+    """A third-party record of centroids."""
 
     x: np.ndarray
     moved: np.ndarray
@@ -207,7 +207,7 @@ class Where(Centroids):
 
 @dataclass(frozen=True)
 class Foreign(Linear):
-    """Plain k-means with centroids of another type."""
+    """Plain k-means with a third-party record of centroids."""
 
     name: ClassVar[str] = "foreign"
     parameters: ClassVar[tuple[str, ...]] = ("gamma",)

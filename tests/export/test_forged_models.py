@@ -1,4 +1,4 @@
-"""Model files with a valid digest and values that no fit gives: each is refused for its reason."""
+"""Model files with a valid digest and impossible values raise an error with the reason."""
 
 import json
 
@@ -44,7 +44,7 @@ MODELS = {
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """Header as text, because each case changes it, and arrays of each model."""
+    """Return the header of each model as text, because each case changes it, and its arrays."""
     folder = tmp_path_factory.mktemp("models")
     found = {}
     for name, fit in MODELS.items():
@@ -55,7 +55,7 @@ def files(tmp_path_factory):
 
 
 def at(*path):
-    """A function that changes one place of the header."""
+    """Return a function that changes one entry of the header."""
 
     def change(value):
         def put(header, arrays):
@@ -70,7 +70,7 @@ def at(*path):
 
 
 def array(name, change):
-    """A change of an array, in place or a new one."""
+    """Return a function that changes an array in place or replaces it."""
 
     def put(header, arrays):
         values = arrays[name].copy()
@@ -81,7 +81,7 @@ def array(name, change):
 
 
 def entry(name, value, index=0):
-    """A change of one number of an array."""
+    """Return a function that changes one number of an array."""
 
     def put(values):
         values.flat[index] = value

@@ -1,5 +1,6 @@
-"""Model files made to harm: a name twice, megabytes of text, sizes that lie; each a short sentence,
-nothing is run.
+"""Malicious model files raise a short error and run no code.
+
+Examples are repeated names, megabytes of text, and false sizes.
 """
 
 import json
@@ -16,7 +17,7 @@ LONG = "n" * 10**6
 
 @pytest.fixture(scope="module")
 def parts(tmp_path_factory):
-    """The header of a model file as text, and the bytes after it."""
+    """Return the header of a model file as text, and the bytes after it."""
     path = tmp_path_factory.mktemp("model") / "m.safetensors"
     save(RectifiedEulerKMeans(2, random_state=0).fit(ROWS), path)
     data = path.read_bytes()
@@ -25,7 +26,7 @@ def parts(tmp_path_factory):
 
 
 def refusal(path, header, blob, length=None):
-    """The sentence that refuses a file of this header."""
+    """Return the error message for a file with this header."""
     write_bytes(path, header.encode(), blob, length)
     with pytest.raises(ValueError, match=r"m\.safetensors") as refused:
         load(path)
@@ -36,7 +37,7 @@ def refusal(path, header, blob, length=None):
 
 
 def with_inner(header, **values):
-    """The header with other values in rekmeans' own."""
+    """Return the header with changed values in the part written by rekmeans."""
     outer = json.loads(header)
     inner = json.loads(outer["__metadata__"]["rekmeans"]) | values
     metadata = outer["__metadata__"] | {"rekmeans": json.dumps(inner)}
@@ -44,7 +45,7 @@ def with_inner(header, **values):
 
 
 def with_attribute(header, name, value):
-    """The header with another value of an attribute."""
+    """Return the header with another value of an attribute."""
     outer = json.loads(header)
     attributes = json.loads(outer["__metadata__"]["rekmeans"])["attributes"]
     return with_inner(header, attributes=attributes | {name: value})

@@ -1,6 +1,4 @@
-"""Models that were fitted on an engine which the machine that loads them lacks, or which takes
-other tables.
-"""
+"""Models fitted on an engine that is not installed or supports only other tables."""
 
 import pytest
 from dask import array

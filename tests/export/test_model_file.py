@@ -1,6 +1,4 @@
-"""Model files: a loaded model is the saved one to the last bit, also one of another answer
-version.
-"""
+"""A loaded model equals the saved one bit for bit, for any answer version."""
 
 import subprocess
 import sys
@@ -205,7 +203,7 @@ def test_a_model_of_another_answer_version_loads_with_one_warning_and_keeps_it(
     assert read_parts(tmp_path / "anew")[0]["answer_version"] == ANSWER_VERSION
 
 
-# files of earlier format versions, written by the code of that time
+# files written by the code of earlier format versions
 
 EARLIER = DATA / "models"
 ANSWERS = dict(np.load(EARLIER / "answers.npz"))

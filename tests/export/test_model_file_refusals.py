@@ -1,5 +1,6 @@
-"""Damaged, foreign and hostile model files are refused in one sentence, and a failed write leaves
-the earlier file.
+"""Damaged, foreign and hostile model files raise one-line errors.
+
+A failed write does not change the earlier file.
 """
 
 import os
@@ -19,7 +20,7 @@ numpy_tensors = pytest.importorskip("safetensors.numpy")
 
 
 def refusal(path):
-    """The one sentence with which a file is refused."""
+    """Return the one-line error for a file."""
     with pytest.raises(ValueError, match=r"load|safetensors") as caught:
         load(path)
     assert type(caught.value) is ValueError
@@ -31,7 +32,7 @@ def refusal(path):
 
 
 def kernel(**fields):
-    """header -> header with other fields of the kernel."""
+    """Return a function that changes fields of the kernel in a header."""
 
     def change(header):
         known = header["kernel"]["fields"]
@@ -41,7 +42,7 @@ def kernel(**fields):
 
 
 def scale(**fields):
-    """header -> header with other fields of the scale."""
+    """Return a function that changes fields of the scale in a header."""
 
     def change(header):
         known = header["kernel"]["fields"]["scale"]["fields"]
@@ -51,7 +52,7 @@ def scale(**fields):
 
 
 def attribute(name, value):
-    """header -> header with another value of an attribute."""
+    """Return a function that changes an attribute in a header."""
     return lambda header: header | {"attributes": header["attributes"] | {name: value}}
 
 
@@ -169,7 +170,7 @@ def test_a_header_of_another_type_is_refused(saved_file, tmp_path, text, words):
 
 
 def with_value(name, value, at=()):
-    """arrays -> arrays with `value` in the named one."""
+    """Return a function that writes `value` to the named array."""
 
     def change(arrays):
         values = arrays[name].copy()
@@ -180,7 +181,7 @@ def with_value(name, value, at=()):
 
 
 def with_scale(**changes):
-    """arrays -> arrays with a change of some of the scale."""
+    """Return a function that changes some arrays of the scale."""
 
     def change(arrays):
         names = {name: f"kernel.scale.{name}" for name in changes}
@@ -194,7 +195,7 @@ def scale_value(name, value, at):
 
 
 def with_centroids(change):
-    """arrays -> arrays with a change of the centroids."""
+    """Return a function that changes the arrays of the centroids."""
     return lambda arrays: arrays | {"centroids.f": change(arrays["centroids.f"])}
 
 

@@ -36,7 +36,7 @@ LOW_DIMENSIONAL = {
     "letter": 26,
     "isolet": 26,
 }
-# of d: what a feature rounded the other way can change in the difference of two squared distances
+# per column: change of the difference of two squared distances if a feature is rounded differently
 TIES = 4 / 2**23
 
 
@@ -45,7 +45,7 @@ def table(name, shared_set):
 
 
 def outputs(model, path, X):
-    """What onnxruntime makes of the rows, by name."""
+    """Return the outputs of onnxruntime for the rows, by name."""
     to_onnx(model, path)
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     names = [output.name for output in session.get_outputs()]
@@ -53,9 +53,7 @@ def outputs(model, path, X):
 
 
 def assert_labels_but_for_ties(model, out, X):
-    """Labels of predict, save where the two nearest centroids tie to the grid's rounding; how many
-    differ, and tie.
-    """
+    """Compare labels with predict up to ties; return how many rows differ, and how many tie."""
     D = np.sort(model.transform(X) ** 2, axis=1)
     margin = D[:, 1] - D[:, 0]
     differ = out["label"] != model.predict(X)
@@ -90,7 +88,7 @@ def test_onnx_labels_are_those_of_predict(name, shared_set, tmp_path):
                 f"{name} {clusterer.__name__} {beyond}: {differ} of {len(rows)} rows differ, "
                 f"{close} in doubt"
             )
-            assert differ == 0  # measured on every set: none
+            assert differ == 0  # measured on every dataset: none
 
 
 @each_clusterer
@@ -108,9 +106,7 @@ def test_onnx_distances_are_those_of_transform(clusterer, scale, beyond, tmp_pat
 
 @each_clusterer
 def test_onnx_decides_rows_on_the_border_of_two_clusters_as_predict_does(clusterer, tmp_path):
-    """Rows halved onto the border, to neighbouring doubles: the worst there are, as there a feature
-    rounds over.
-    """
+    """Bisect pairs of rows to neighbouring doubles at the border, where rounding matters most."""
     model = clusterer(3, random_state=0).fit(WINE)
     labels = model.predict(WINE)
     near, far = (WINE[labels == c][:40] for c in (0, 1))
@@ -130,10 +126,10 @@ def test_onnx_decides_rows_on_the_border_of_two_clusters_as_predict_does(cluster
 
 
 def test_onnx_separates_what_float64_cannot_and_takes_the_first_of_equals(tmp_path):
-    """Scores of 2^54 that differ by 1, where float64 counts by 4; and centroids that are equal."""
+    """Use equal centroids, and scores of 2^54 that differ by 1, less than the float64 spacing."""
     X = np.random.default_rng(0).random((400, 600))
     model = RectifiedEulerKMeans(2, scale="range", random_state=0).fit(X)
-    X[:, 5] = model.cluster_centers_[0, 5]  # so that a step of the grid there is worth 1
+    X[:, 5] = model.cluster_centers_[0, 5]  # so that a grid step changes the score by 1
     model.centroids_ = model.centroids_[[0, 0, 1, 1]]
     model.centroids_[0, 5] += 2.0**-23
     labels = model.predict(X)

@@ -195,7 +195,7 @@ def test_a_loss_that_is_not_finite_raises_in_fit_and_partial_fit(monkeypatch):
 
 @dataclass(frozen=True)
 class Steep(RBF):
-    """An RBF kernel with another loss, for which there is no compiled version."""
+    """An RBF kernel with another loss, which has no compiled version."""
 
     def loss(self, D):
         return -4 * np.expm1(-D)

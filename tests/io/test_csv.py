@@ -12,10 +12,8 @@ from support.frames import FRAME, NUMBERS
 
 
 def test_many_blocks_of_csv_are_the_table_that_was_written(tmp_path):
-    """A column of integers turns into floats, another into text, a third has its first value, far
-    down the file.
-    """
-    n = 150_000  # some 4 MB, read in blocks of 1 MB
+    """Far down the file, integers become floats, others become text, and a first value appears."""
+    n = 150_000  # about 4 MB, read in blocks of 1 MB
     random = np.random.default_rng(0)
     frame = pd.DataFrame(
         {
@@ -55,16 +53,14 @@ def test_a_first_line_of_numbers_is_not_a_header(tmp_path):
 
 
 def test_a_quoted_line_break_is_part_of_its_cell(tmp_path):
-    """Also where the file is cut into blocks."""
+    """This includes cells at the border of two blocks."""
     frame = pd.DataFrame({"note": ["line\n" * 300] * 2000, "a": np.arange(2000.0)})  # some 3 MB
     frame.to_csv(tmp_path / "t.csv", index=False)
     assert_array_equal(read_table_file(tmp_path / "t.csv").X, frame[["a"]])
 
 
 def test_row_names_and_classes_of_csv_stay_integers(tmp_path):
-    """Also above 2^53, where floats are no longer all integers, and beside missing or longer
-    ones.
-    """
+    """This includes integers above 2^53, and columns with missing cells or longer integers."""
     frame = pd.DataFrame({"a": [1, 2, 3], "kind": [0, 2, 0]}, index=[2**53, 2**53 + 1, 7])
     frame.to_csv(tmp_path / "t.csv")
     table = read_table_file(tmp_path / "t.csv", ColumnSelection(label="kind"))
@@ -79,7 +75,7 @@ def test_row_names_and_classes_of_csv_stay_integers(tmp_path):
 
 
 def test_row_names_and_classes_that_turn_into_text_are_kept_as_written(tmp_path):
-    n = 300_000  # some 4 MB, read in blocks of 1 MB
+    n = 300_000  # about 4 MB, read in blocks of 1 MB
     frame = pd.DataFrame({"a": 0.5, "kind": "1"}, index=[*range(n - 1), "total"])
     frame.loc["total", "kind"] = "1b"
     frame.to_csv(tmp_path / "t.csv")
@@ -189,7 +185,7 @@ def test_utf16_is_named(tmp_path):
 
 @pytest.mark.parametrize("headed", [True, False])
 def test_a_line_may_be_longer_than_the_first_block_read(headed, tmp_path):
-    # lines of some 170 kB
+    # lines of about 170 kB
     frame = pd.DataFrame(np.random.default_rng(0).random((3, 9000))).add_prefix("measure ")
     frame.to_csv(tmp_path / "t.csv", index=False, header=headed)
     table = read_table_file(tmp_path / "t.csv")

@@ -1,6 +1,4 @@
-"""Small files that promise large tables, and damaged ones: one sentence that names the file, in
-bounded memory.
-"""
+"""Files with false sizes and damaged files raise one error that names them, in bounded memory."""
 
 import io
 import pickle
@@ -18,9 +16,7 @@ from rekmeans.table.file_table import read_table_file
 
 
 def refusal(folder, *words):
-    """The one sentence of a command that may take a gigabyte of addresses beyond its imports, and
-    use half of it.
-    """
+    """Return the error message of a command with 1 GB of address space and half of it as memory."""
     answer = command_server().run(words, folder)
     assert (answer.status, answer.out) == (2, ""), answer
     answer.refuse_unclean()
@@ -46,7 +42,7 @@ def npy_header(shape, dtype="<f8"):
 
 
 def npz(path, **members):
-    """An npz file of raw members."""
+    """Write an npz file with these raw members."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in members.items():
             archive.writestr(f"{name}.npy", data)
@@ -59,7 +55,7 @@ def write_parquet_of_many_columns(path):
 
 
 def write_large(path):
-    """A small file of this name that promises a large table."""
+    """Write a small file whose header declares a large table."""
     writers = {
         "wide.libsvm": lambda: path.write_text("1 1:1 300000000:2\n2 1:2\n1 2:1\n2 2:3\n"),
         "huge.svmlight": lambda: path.write_text("1 1:1 99999999999999999999:2\n2 1:2\n"),
@@ -97,9 +93,7 @@ def test_a_small_file_does_not_take_the_machine(name, tmp_path):
 
 
 def test_a_table_that_grows_while_it_is_read_stops_at_the_memory(tmp_path, monkeypatch):
-    """The rows of a packed csv, or of feather, are not known before; zeros pack well, and bool
-    becomes float32.
-    """
+    """Compressed CSV and feather files do not declare their rows, and zeros compress well."""
     monkeypatch.setattr(selection, "machine_memory", lambda: 1 << 20)
     frame = pa.table({name: np.arange(100_000.0) for name in "ab"})
     parquet.write_table(frame, tmp_path / "t.parquet")
@@ -120,7 +114,7 @@ def test_a_table_that_grows_while_it_is_read_stops_at_the_memory(tmp_path, monke
 
 
 def test_a_csv_is_refused_before_pyarrow_finds_no_memory(tmp_path):
-    """91 000 columns took 800 MB; near the limit pyarrow ended the process with std::bad_alloc."""
+    """Earlier, 91 000 columns took 800 MB, and pyarrow aborted with std::bad_alloc."""
     (tmp_path / "t.csv").write_text((",".join(["1e9"] * 91_000) + "\n") * 2)
     assert "t.csv would take 1.46 GB of memory (91,000 columns)" in refusal(
         tmp_path, "fit", "t.csv", "-k", "2"
@@ -208,12 +202,12 @@ def test_damaged_archives_are_refused_in_one_sentence(tmp_path):
     np.savez_compressed(tmp_path / "good.npz", X=X)
     data = (tmp_path / "good.npz").read_bytes()
     flipped = bytearray(data)
-    flipped[200:260] = bytes(60)  # in the packed values
+    flipped[200:260] = bytes(60)  # in the compressed values
     with zipfile.ZipFile(tmp_path / "bz2.npz", "w", zipfile.ZIP_BZIP2) as archive:
         archive.writestr("X.npy", GOOD)
     locked = bytearray(data)
     for at in (6, data.index(b"PK\1\2") + 8):
-        locked[at] |= 1  # says that a member needs a password
+        locked[at] |= 1  # marks a member as encrypted
     bad = {"flipped.npz": bytes(flipped), "cut.npz": data[:-30], "locked.npz": bytes(locked)}
     for name, content in bad.items():
         (tmp_path / name).write_bytes(content)

@@ -1,6 +1,4 @@
-"""Numbers as people write them: each is the number that was formatted; dates, phones and versions
-are none.
-"""
+"""Formatted numbers are read back exactly; dates, phone numbers and versions stay text."""
 
 import pyarrow as pa
 import pytest
@@ -26,7 +24,7 @@ def values(texts, decimal):
 
 
 def format_number(number, places, style, unit):
-    """A number as a person would write it."""
+    """Return a number as formatted text."""
     group, decimal = STYLES[style]
     digits = f"{abs(number):,.{places}f}".translate({ord(","): group, ord("."): decimal})
     return (

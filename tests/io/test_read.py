@@ -1,4 +1,4 @@
-"""Files of tables: every format gives the table that pandas or NumPy wrote."""
+"""Every file format gives the table that pandas or NumPy wrote."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Columns of text that are mostly numbers: the same table, written plainly, is the oracle."""
+"""Text columns with mostly numbers give the same table as plain numbers."""
 
 import numpy as np
 import pandas as pd
@@ -62,9 +62,7 @@ def test_formatted_numbers_are_read_as_the_plain_ones(name, tmp_path):
 
 @pytest.mark.parametrize("text", ["unknown", "1,234.5", " NA", "gr\xfcn"])
 def test_text_far_down_the_file_is_as_text_at_its_beginning(text, tmp_path):
-    """The file, some 4 MB, is read in blocks of 1 MB; the second file has the rows of the first
-    from last to first.
-    """
+    """The file has 4 MB and is read in blocks of 1 MB; a second file has its rows reversed."""
     n = 150_000
     frame = pd.DataFrame(
         np.random.default_rng(0).normal(size=(n, 3)).round(6), columns=["a", "b", "c"]
@@ -82,7 +80,7 @@ def test_text_far_down_the_file_is_as_text_at_its_beginning(text, tmp_path):
 
 
 def test_four_of_five_cells_make_a_column_numeric(tmp_path):
-    """Cells that are missing do not count."""
+    """Missing cells do not count."""
     for n_numbers, is_numeric in ((8, True), (7, False)):
         cells = [str(i**2) for i in range(n_numbers)] + ["x", "y", "", "NA", "?"]
         pd.DataFrame({"a": cells, "b": 0.5}).to_csv(tmp_path / "t.csv", index=False)
@@ -91,7 +89,7 @@ def test_four_of_five_cells_make_a_column_numeric(tmp_path):
         assert table.skipped.get("a") == (None if is_numeric else "text")
 
 
-DECIMALS = {  # the cells of a column in a file of this separator: what they are
+DECIMALS = {  # (separator, cells of a column): their values
     "only groups": (",", ["1,234", "5,678"], [1234, 5678]),
     "a cell that is not grouped": (",", ["1,234", "5,67"], [1.234, 5.67]),
     "a leading zero": (",", ["1,234", "0,678"], [1.234, 0.678]),

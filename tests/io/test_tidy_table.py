@@ -1,4 +1,4 @@
-"""Ids, constants, rows without a value, and the lines of a file that messages name."""
+"""Ids, constant columns, empty rows, and the line numbers in messages."""
 
 import gzip
 
@@ -14,7 +14,7 @@ from rekmeans.table.schema import has_id_name
 
 N = 40
 RANDOM = np.random.default_rng(0)
-SPREAD = RANDOM.permutation(10**6)[:N]  # different integers, far from each other
+SPREAD = RANDOM.permutation(10**6)[:N]  # distinct integers that are far apart
 IDS = {
     "consecutive": ("number", np.arange(N) + 7),
     "in any order": ("number", RANDOM.permutation(N)),

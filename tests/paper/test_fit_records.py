@@ -1,4 +1,4 @@
-"""Records of fits match the estimator, and a killed run continues to the same bytes."""
+"""Records of fits match the estimator, and a continued run ends with the same bytes."""
 
 import os
 import signal

@@ -27,7 +27,7 @@ def raises_mentioning(error, *words):
 
 
 def assert_one_sentence(error):
-    """One sentence on one line."""
+    """Check that a message is one sentence on one line."""
     sentence = str(error)
     assert sentence.endswith("."), sentence
     assert "\n" not in sentence, sentence

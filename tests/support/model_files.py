@@ -58,7 +58,7 @@ def write_parts(path, header, arrays):
 
 
 def write_bytes(path, header, blob, length=None):
-    """A file of a header, whose digest is made valid if it has one, and the bytes after it."""
+    """Return a file with this header and data, and with a valid digest if it has one."""
     header = re.sub(rb'("sha256": ")[0-9a-f]{64}', rb"\g<1>" + b"0" * 64, header)
     header = seal_header(header, [blob])
     path.write_bytes((len(header) if length is None else length).to_bytes(8, "little"))
@@ -67,15 +67,13 @@ def write_bytes(path, header, blob, length=None):
 
 
 def write_without_digest(path, header, arrays):
-    """A model file as the safetensors library writes it, like those of versions 1 and 2."""
+    """Return a model file in the form of versions 1 and 2, as written by safetensors."""
     path.write_bytes(numpy_tensors.save(arrays, {"rekmeans": json.dumps(header)}))
     return path
 
 
 def assert_same(one, two, name="model"):
-    """Equal to the last bit and of the same types, through estimators, dataclasses, dicts and
-    arrays.
-    """
+    """Check that two nested values have the same types and bits."""
     assert type(one) is type(two), name
     if isinstance(one, np.ndarray):
         assert one.dtype == two.dtype, name

@@ -1,4 +1,4 @@
-"""A Dask collection answers what the same rows answer in memory, in any partitions."""
+"""A Dask collection behaves like the same rows in memory, for any partitions."""
 
 import numpy as np
 import pytest

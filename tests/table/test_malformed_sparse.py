@@ -1,6 +1,4 @@
-"""Sparse tables whose arrays do not fit together are refused in a sentence; they ended the
-process.
-"""
+"""Sparse tables with inconsistent arrays raise an error; they once crashed the process."""
 
 import numpy as np
 import pytest
@@ -34,7 +32,7 @@ def answer(table):
 
 @pytest.mark.parametrize(("kind", "damage"), CASES)
 def test_damaged_arrays_are_refused_or_are_a_table_still(kind, damage):
-    """In a child: what is not refused may end the process."""
+    """Run in a child process, because a table that is not rejected may crash it."""
     for seed in range(8):
         table = FORMATS[kind](X)
         BROKEN[damage](np.random.default_rng(seed), table)

@@ -1,4 +1,4 @@
-"""Samples of a table, drawn by weight with one rule, and column summaries of large tables."""
+"""Samples of a table, drawn by weight, and column summaries of large tables."""
 
 from bisect import bisect_right
 
@@ -19,13 +19,11 @@ RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(60, 3)) + 3 * RANDOM.integers(0, 3, (60, 1))
 
 
-# samples: the one rule of draws
+# samples
 
 
 def drawn_by_hand(weights, count, seed):
-    """Each draw the first row whose running sum of weights exceeds r total/2^64, in Python's
-    integers.
-    """
+    """Compute draws in Python integers: the first row with a running weight above r total/2^64."""
     bits = np.random.PCG64(seed)
     total = sum(weights)
     numbers = []
@@ -99,7 +97,7 @@ def test_rows_of_a_sample_live_on_the_same_engine():
 def test_summaries_of_a_large_table_have_its_extent_and_the_quantiles_of_its_sample():
     n = EXACT_ROWS + 1
     x = np.random.default_rng(0).normal(size=(n, 1))
-    x[n // 2] = 1e6  # a single row: no sample needs to have it
+    x[n // 2] = 1e6  # a single row, which a sample may miss
     table = MemoryTable(x)
     summary = table.column_summary()
     assert summary.extent[1] == 1e6
@@ -126,7 +124,7 @@ def test_rows_of_no_weight_do_not_change_the_scale_of_a_large_table():
 
 
 def test_rows_are_drawn_by_exact_products_of_words():
-    """The first row whose running sum exceeds total r/2^64, in Python's integers."""
+    """Return the first row whose running sum exceeds total r/2^64, in Python integers."""
     random = np.random.default_rng(3)
     for largest in (1, 5, 2**31, 2**40):
         weights = random.integers(0, largest, 1000, endpoint=True)

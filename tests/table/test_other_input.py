@@ -1,6 +1,4 @@
-"""Input that is not a table: each kind is refused by a sentence of ours that says how to pass
-it.
-"""
+"""Input that is not a table raises an error that states how to pass it."""
 
 import dask
 import numpy as np

@@ -1,6 +1,4 @@
-"""Parquet files of one table: their columns are compared, their number types united, other files
-refused by name.
-"""
+"""The Parquet files of a table must have the same columns; errors name the file."""
 
 import numpy as np
 import pandas as pd
@@ -116,7 +114,7 @@ def test_columns_that_are_not_in_every_file_are_refused(tmp_path):
 def test_text_and_numbers_in_one_column_are_refused(tmp_path):
     pattern = write(tmp_path, p=FRAME, q=FRAME.assign(b="1.5"))
     assert_refused(pattern, "'b' is double in", "p.parquet and", "string in", "q.parquet")
-    assert open_blocks(pattern, only=["a"]).names == ["a"]  # what is not used is not compared
+    assert open_blocks(pattern, only=["a"]).names == ["a"]  # unused columns are not compared
 
 
 def test_columns_in_another_order_are_taken_by_name(tmp_path):
@@ -130,7 +128,7 @@ def test_files_that_are_not_parquet_are_named(tmp_path):
     for content in (b"", b"some text that is no parquet file"):
         (tmp_path / "q.parquet").write_bytes(content)
         assert_refused(tmp_path, "must be a parquet file", f"{tmp_path}/q.parquet")
-    # names that begin so are for other things
+    # such names are reserved for other files
     (tmp_path / "q.parquet").rename(tmp_path / "_q.parquet")
     assert_array_equal(read(tmp_path), FRAME)
 

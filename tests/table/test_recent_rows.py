@@ -1,6 +1,4 @@
-"""The sample of recent rows: bounded, cut-free, and a row stays half as likely with every
-half-life.
-"""
+"""The sample of recent rows is bounded, independent of blocks, and fades with the half-life."""
 
 from itertools import pairwise
 
@@ -14,7 +12,7 @@ from rekmeans.table.recent_rows import MAX_RECENT, MIN_RECENT, RecentRows
 
 N = 60_000
 HALF_LIFE = 5000
-NUMBERS = np.arange(N, dtype=float)[:, None]  # each row is its own number
+NUMBERS = np.arange(N, dtype=float)[:, None]  # the value of each row is its row number
 EPOCHS = np.arange(N) // HALF_LIFE
 
 
@@ -49,7 +47,7 @@ def test_a_row_stays_half_as_likely_with_every_half_life():
 
 
 def test_weights_make_up_for_it():
-    """Of every epoch the weight in the table is its rows' times 2^(epochs since)."""
+    """The weight of the rows of each epoch is their number times 2^(epochs since)."""
     table = feed((0, N)).table({})
     weights = np.ones(len(table.X)) if table.weights is None else table.weights
     recent = feed((0, N))

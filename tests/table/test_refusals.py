@@ -1,6 +1,4 @@
-"""Bad input: each case is refused with the right exception and a message that names the parameter
-and what came.
-"""
+"""Invalid input raises the right exception; its message names the parameter and the value."""
 
 import re
 
@@ -24,7 +22,7 @@ GAP = np.where(np.arange(12)[:, None] == 7, np.nan, np.where(X < 0, 0, X))
 
 
 def with_cell(value, table=X):
-    """The table with `value` in row 4, column 1."""
+    """Return the table with `value` in row 4, column 1."""
     changed = table.copy()
     changed[4, 1] = value
     return changed
@@ -35,7 +33,7 @@ def with_weight(value):
 
 
 def cases(table):
-    """Parameters of one test from {name: (value, exception, words of the message)}."""
+    """Return test parameters from {name: (value, exception, words of the message)}."""
     return pytest.mark.parametrize(
         ("value", "error", "words"), [pytest.param(*case, id=name) for name, case in table.items()]
     )

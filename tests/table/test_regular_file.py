@@ -1,4 +1,4 @@
-"""Paths that lead to no regular file raise one clear error at once, wherever a file is read."""
+"""Paths that are not regular files raise a clear error at once in every function."""
 
 import os
 import socket

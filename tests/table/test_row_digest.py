@@ -1,6 +1,4 @@
-"""The digest of rows: the formula in Python's integers; the same for any blocks and forms; other
-for other rows.
-"""
+"""The digest of rows matches Python integers and depends only on the rows and their order."""
 
 import struct
 
@@ -17,7 +15,7 @@ W = RANDOM.integers(0, 3, 300) / 2
 
 
 def bits(number):
-    """The bits of a float64 with the high half mixed into the low one."""
+    """Return the bits of a float64 with the high half mixed into the low half."""
     if number != number:
         number = np.nan
     word = struct.unpack("<Q", struct.pack("<d", number + 0.0))[0]

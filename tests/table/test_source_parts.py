@@ -1,6 +1,4 @@
-"""Parts of a source that several threads read: every row once, faults raised, decoded blocks kept
-in their room.
-"""
+"""Threads read the parts of a source: every row once, errors raised, cached blocks limited."""
 
 import threading
 
@@ -22,7 +20,7 @@ NAMES = list("abcd")
 
 @pytest.fixture
 def folder(tmp_path):
-    """Files of different length, in row groups of different size; one of them has no row."""
+    """Write files with different lengths and row groups; one of them is empty."""
     for number, (start, stop, group) in enumerate(
         [(0, 4000, 1000), (4000, 4000, 10), (4000, 8500, 37), (8500, 9000, 999)]
     ):
@@ -36,7 +34,7 @@ def source_of(folder):
 
 
 def rows_of(parts, n_threads=3):
-    """All rows, put where the parts say that they belong."""
+    """Return all rows at the positions that the parts report."""
     found = np.full_like(X, np.nan)
 
     def put(start, block):
@@ -52,7 +50,7 @@ def test_parts_of_parquet_are_all_rows_in_their_places(folder, size):
 
 
 def test_small_row_groups_are_read_together(folder):
-    assert len(source_of(folder).parts(100)) == 3  # a part of each file that has rows
+    assert len(source_of(folder).parts(100)) == 3  # one part for each file with rows
 
 
 def test_rows_that_a_filter_leaves_are_those_that_are_read(folder):
@@ -100,7 +98,7 @@ def test_decoded_blocks_are_kept_as_far_as_there_is_room(folder):
     source.keep_blocks(first_file + 100)
     for _ in range(3):
         np.testing.assert_array_equal(rows_of(source.parts(500)), X)
-    # whoever came first, and never more
+    # whichever came first, but never more
     kept = sum(len(block.X) for blocks in source.kept.values() for block in blocks)
     assert kept in (4000, 500, 4500)
     assert source.room >= 0

@@ -1,6 +1,4 @@
-"""Tables that are not in memory answer what the same rows answer in memory, and are read once for
-each question.
-"""
+"""Out-of-core tables behave like the same rows in memory, and each query reads them once."""
 
 import threading
 from functools import partial
@@ -34,7 +32,7 @@ from support.streams import (
 
 X = stream_rows()
 W = stream_weights()
-SMALL = 20_000  # bytes, less than the table has: blocks of 256 rows
+SMALL = 20_000  # bytes, fewer than the table needs: blocks of 256 rows
 
 each_form = pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
 weighted = pytest.mark.parametrize("w", [None, W], ids=["equal", "weighted"])
@@ -98,9 +96,7 @@ def test_summaries_of_large_tables_are_those_of_the_same_sample(w, tmp_path):
 
 
 class CountedReads(ArrayBlocks):
-    """An array that counts how often it is read from its first row on, and cannot find single
-    rows.
-    """
+    """An array that counts how often it is read from the first row, without random access."""
 
     def __init__(self, array):
         object.__setattr__(self, "array", array)
@@ -148,9 +144,9 @@ def test_the_next_block_is_read_in_a_thread_while_the_last_is_used():
             yield number
 
     for number in prefetch(blocks()):
-        if number < 3:  # else nothing is left to read
-            assert asked.acquire(timeout=10)  # this one
-            assert asked.acquire(timeout=10)  # and the one after it, before it is asked for
+        if number < 3:  # otherwise nothing would be left to read
+            assert asked.acquire(timeout=10)  # this block
+            assert asked.acquire(timeout=10)  # and the next one, which is read ahead
             asked.release()
     assert threads.isdisjoint({threading.get_ident()})
 
@@ -162,11 +158,11 @@ def test_a_memmap_is_read_in_blocks_only_where_it_is_larger_than_the_limit(tmp_p
     assert isinstance(read(array, memory_limit=None), MemoryTable)
 
 
-# functions that fill the same memory again for each block
+# functions that reuse the same memory for each block
 
 
 def refilled(make_blocks, n_rows, n_buffers, size=7000):
-    """A function whose blocks are made of rows a to b, in these buffers by turns."""
+    """Return a function that yields blocks of rows a to b, alternating between these buffers."""
     buffers = [np.empty((size, D + 1)) for _ in range(n_buffers)]
 
     def blocks():
@@ -328,7 +324,7 @@ def test_few_rows_of_many_take_few_numbers():
 
 
 def test_rows_that_change_between_two_reads_are_refused():
-    sizes = iter([1000, 1000, 900])  # the first block is asked for before the survey
+    sizes = iter([1000, 1000, 900])  # the first block is read before the survey
     table = read(lambda: iter([X[: next(sizes)]]))
     with raises_mentioning(ValueError, "must stay as it is", "1,000 rows", "900"):
         table.sample(20, 0)
@@ -342,7 +338,7 @@ def test_a_memmap_that_is_read_in_blocks_keeps_what_was_changed_in_memory(tmp_pa
     X = np.random.default_rng(0).normal(size=(3000, 4))
     np.save(tmp_path / "X.npy", X)
     changed = np.load(tmp_path / "X.npy", mmap_mode="c")
-    changed += 1.0  # in memory only: the file has the old cells
+    changed += 1.0  # only in memory; the file has the old cells
     seen = np.concatenate([block.X for block in ArrayBlocks(changed).blocks(500)])
     assert_array_equal(seen, X + 1.0)
     assert_array_equal(changed, X + 1.0)

@@ -133,9 +133,9 @@ def table_size(analysis: FitAnalysis) -> dict[str, Any]:
 def is_fit_table(analysis: FitAnalysis) -> bool:
     """Return whether the model was fitted on this table: labels and objective are bit-identical.
 
-    Labels are not enough, because all tables of one length have the same labels with one cluster.
+    Labels are not enough, because with one cluster all tables of equal length have the same labels.
     The objective is not enough, because it does not depend on the order of the rows. A fit with row
-    weights has another objective, so its report does not describe the fit.
+    weights has a different objective, so its report does not describe the fit.
     """
     model = analysis.model
     has_fit = hasattr(model, "labels_") and hasattr(model, "history_")

@@ -15,7 +15,7 @@ TEXT = "#202a33"
 SOFT = "#6b7884"
 FAINT = "#dde3e8"
 BACKGROUND = "#fdfdfc"
-MAX_LANES = 10  # with more clusters there is no space for a lane and a number each
+MAX_LANES = 10  # more clusters do not fit as lanes and numbers
 
 
 def cluster_colour(cluster: int) -> str:

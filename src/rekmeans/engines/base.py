@@ -124,7 +124,7 @@ class Rows(Protocol):
         """Apply a function to each block of mapped rows, and concatenate the results."""
 
     def phase_sums(self, labels: Array, k: int) -> tuple[Array, Array]:
-        """Return each cluster's sums of coordinates on the TURN grid and of observed weights.
+        """Return the sums of coordinates on the TURN grid and of observed weights of each cluster.
 
         Both have shape (k, d). The coordinates are not reduced to one turn.
         """
@@ -306,7 +306,7 @@ class Engine(ABC):
     """A place where mapped rows are stored and passes run."""
 
     name: str
-    # True: a model fitted with this engine predicts tables without partitions with engine="auto"
+    # True if models fitted with this engine use engine="auto" to predict tables without partitions
     supports_only_partitions: bool = False
 
     @abstractmethod

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 DRAW_ROWS = 1 << 12  # rows in a block with a known sum; a draw scans the rows of one block
 RECOUNTED_CELLS = 1 << 21  # distances between rows and centroids that are computed at a time
 DRAW_WEIGHT_BITS = 31  # bits of the largest integer weight used for draws
-# a value above every loss, by NumPy's kind of dtype
+# {kind of dtype: a value larger than every loss}
 INFINITE_LOSS = {"i": np.iinfo(np.int64).max, "O": 1 << 100, "f": np.inf}
 
 

@@ -114,9 +114,9 @@ def _check_sum(name: str, value: Any, example: Any) -> None:
 def _check_cells(cells: CellCounts, d: int) -> None:
     observed, outside = (np.asarray(values) for values in (cells.observed, cells.outside))
     if cells.n_rows < 0 or not observed.dtype.kind == outside.dtype.kind == "i":
-        raise ValueError("cells must be counted by integers")
+        raise ValueError("counts of cells must be integers")
     if not observed.shape == outside.shape in ((), (d,)):
-        raise ValueError(f"cells must be counted for {d} columns")
+        raise ValueError(f"counts of cells must have {d} columns")
     if (outside < 0).any() or (outside > observed).any() or (observed > MOST_CELLS).any():
         raise ValueError("cells outside the scale must be some of those observed")
 
@@ -265,7 +265,7 @@ class PartialFitMixin(Clusterer):
         engine = choose_engine(self.engine, ENGINES, self._make_stages(kernel), table)
         recent = stream.recent.table(table.columns)
         scale = self._find_scale(summarize_columns(engine, recent, self.n_threads))
-        if _is_same_scale(scale, kernel.scale):  # a given one, whatever the rows are
+        if _is_same_scale(scale, kernel.scale):  # the scale does not depend on the rows
             return stream, kernel, C
         warnings.warn(
             f"{share:.0%} of the values of the last {cells.n_rows} rows are outside the scale. It "

@@ -1,6 +1,6 @@
-"""The state of a fitted estimator as values that the codec stores, and the estimator from them.
+"""Convert a fitted estimator to values that the codec stores, and back.
 
-What follows from the kernel and the centroids, such as `deviation_`, is computed again.
+Attributes that follow from the kernel and the centroids, such as `deviation_`, are recomputed.
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ ESTIMATORS: dict[str, type] = {
     )
 }
 CODEC = Codec((Scale, Stream, Clock, CellCounts, RecentRows), families=(Kernel, Centroids, Sums))
-OF_ONE_MACHINE = ("checkpoint",)  # parameters that no other machine can use
-MAX_TEXT = 200  # letters of a parameter or an engine
-MAX_STAGES = 100_000  # a prediction lists them all
+OF_ONE_MACHINE = ("checkpoint",)  # parameters that other machines cannot use
+MAX_TEXT = 200  # characters of a parameter or an engine name
+MAX_STAGES = 100_000  # predictions loop over all of them
 HISTORY = {"inertia": "f", "n_changed": "i", "n_relocated": "i", "seconds": "f"}  # kinds of dtypes
 STAGE_HISTORY = {"stage": "i", "reach": "f"}
 NUMBERS = {"f": "real numbers", "i": "integers"}
@@ -71,7 +71,7 @@ OWN_ATTRIBUTES = {
 
 @dataclass(frozen=True)
 class FittedState:
-    """Everything that a file has to hold of a fitted estimator."""
+    """The state of a fitted estimator that a file stores."""
 
     estimator: str  # a name in ESTIMATORS
     parameters: Mapping[str, Any]
@@ -80,7 +80,7 @@ class FittedState:
     kernel: Any
     centroids: Any  # None for EulerMap
     attributes: Mapping[str, Any]
-    # None, or the column schema; its `feature_names` are those of the columns of the kernel
+    # column schema or None; its `feature_names` name the columns of the kernel
     schema: Any = None
 
 
@@ -106,12 +106,12 @@ def fitted_state(model: Any, *, labels: bool = True, stream: bool = True) -> Fit
         attributes,
         getattr(model, "schema_", None),
     )
-    restore_estimator(state)  # what is written can be read
+    restore_estimator(state)  # check that the file can be read again
     return state
 
 
 def restore_estimator(state: FittedState) -> Any:
-    """Return the estimator of a state; each value is checked before it is used."""
+    """Return the estimator with this state, after checking each value."""
     kind = ESTIMATORS[state.estimator]
     model = _make_estimator(kind, state.parameters)
     kernel = state.kernel
@@ -147,7 +147,7 @@ def restore_estimator(state: FittedState) -> Any:
 
 
 def _attribute_names(kind: type) -> tuple[str, ...]:
-    """Return the fitted attributes that a file may hold."""
+    """Return the fitted attributes that a file may contain."""
     own = OWN_ATTRIBUTES.get(kind, ())
     if kind is EulerMap:
         return own
@@ -221,7 +221,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def _plain_value(value: Any) -> Any:
-    """Return a number or text of any class as Python's own."""
+    """Convert a number or text of any class to a built-in Python type."""
     if value is None or isinstance(value, bool | np.ndarray):
         return value
     if isinstance(value, list | tuple):
@@ -235,12 +235,12 @@ def _plain_value(value: Any) -> Any:
 def _make_estimator(kind: Any, parameters: Mapping[str, Any]) -> Any:
     """Return an unfitted estimator whose parameters were checked.
 
-    The scale may be one that was registered where the model was fitted; the kernel holds it.
+    The kernel has the record of the scale, whose name may not be registered on this machine.
     """
     for name, value in parameters.items():
         if not _is_plain(value) or _longest_text(value) > MAX_TEXT:
             raise ValueError(
-                f"{name} must be a number or text of at most {MAX_TEXT} letters, or an array"
+                f"{name} must be a number, an array or text of at most {MAX_TEXT} characters"
             )
     scale = parameters.get("scale")
     known_scale = scale if isinstance(scale, str) and scale in SCALES else None
@@ -272,20 +272,20 @@ def _check_kernel(model: Any, kernel: Any, d: int) -> None:
             f"its parameters name the kernel {_kinds(expected)}, but it was fitted with "
             f"{_kinds(kernel)}; set the parameters of the fit"
         )
-    n = kernel.scale.n_columns - kernel.is_pairwise  # the last one holds the rows with themselves
+    n = kernel.scale.n_columns - kernel.is_pairwise  # the last column is k(x, x)
     if not 1 <= n == d:
         raise ValueError(f"the scale has {n} columns, the model {d}")
 
 
 def _kinds(kernel: Any) -> str:
-    """Return the types of a kernel and of the kernels that it consists of."""
+    """Return the types of a kernel and of its parts."""
     parts = [getattr(kernel, "base", None), *getattr(kernel, "parts", ())]
     inner = ", ".join(_kinds(part) for part in parts if part is not None)
     return f"{type(kernel).__name__}({inner})" if inner else type(kernel).__name__
 
 
 def _example_centroids(kernel: Any, k: int, d: int) -> Any:
-    """Return k centroids of this kernel, to compare types and shapes with."""
+    """Return k example centroids of this kernel, with the expected types and shapes."""
     one = (
         kernel.from_rows(np.zeros((1, d + 1)))
         if kernel.is_pairwise
@@ -301,7 +301,7 @@ def _example_centroids(kernel: Any, k: int, d: int) -> Any:
 
 @dataclass(frozen=True)
 class FittedModel:
-    """What the attributes of a model have to fit."""
+    """The parts of a model with which its attributes must be consistent."""
 
     estimator: Any  # with its parameters
     kernel: Any
@@ -358,7 +358,7 @@ def _check_memberships(values: Any, fitted: FittedModel) -> None:
 
 
 def _check_inertia(value: Any, fitted: FittedModel) -> None:
-    # that of a likelihood may be negative
+    # a likelihood may be negative
     least = 0 if fitted.kernel.has_exact_arithmetic else -np.inf
     _parameters.check_real("inertia_", value, minimum=least)
 
@@ -378,7 +378,7 @@ def _check_history(history: Any, fitted: FittedModel) -> None:
 
 def _check_engine(value: Any, fitted: FittedModel) -> None:
     if not isinstance(value, str) or len(value) > MAX_TEXT:
-        raise ValueError(f"engine_ must be text of at most {MAX_TEXT} letters")
+        raise ValueError(f"engine_ must be text of at most {MAX_TEXT} characters")
 
 
 def _check_u_matrix(values: Any, fitted: FittedModel) -> None:
@@ -437,6 +437,6 @@ def refuse_other_models(model: Any) -> None:
         names = ", ".join(ESTIMATORS)
         got = type(model).__name__
         raise TypeError(
-            f"only a fitted {names} can be written, got {got}: pass one, or pickle this."
+            f"model must be a fitted {names}; got {got}. Pass such a model, or use pickle."
         )
     check_is_fitted(model)

@@ -265,7 +265,7 @@ class SelfOrganizingMap(Annealed):
         )
 
     def _warn_of_empty_clusters(self, rows: Rows, fit: Fit) -> None:
-        """Give no warning: a node without rows lies between its neighbors, as intended."""
+        """Do not warn, because nodes without rows may lie between their neighbors."""
 
     def _attributes(self, placed: Placement, fit: Fit) -> dict[str, Any]:
         rows = placed.rows

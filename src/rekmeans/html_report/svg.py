@@ -19,7 +19,7 @@ FIGURE_WIDTH = 4.9  # inches; at 72 points per inch this is the width of a phone
 # CSS variables in colours.css.j2, which change in dark mode
 CSS_NAMES = {TEXT: "ink", SOFT: "soft", FAINT: "faint", BACKGROUND: "paper", ON_DARK: "onto"}
 CSS_NAMES |= {colour: f"c{at}" for at, colour in enumerate(COLOURS)}
-METADATA: dict[str, Any] = {  # without date and program, so that files are reproducible
+METADATA: dict[str, Any] = {  # no date and no program name, so that files are reproducible
     "svg": dict.fromkeys(("Date", "Creator", "Format", "Type")),
     "png": {"Software": None},
 }
@@ -65,7 +65,8 @@ def render_image(
 def _inline_svg(source: str, text: str, width: float, height: float) -> str:
     """Return matplotlib's SVG for use in a page.
 
-    It has no fixed size, no page-wide style, no unused ids, short numbers and the page's colours.
+    Remove the fixed size, global styles and unused ids, shorten numbers, and use the colours of
+    the page.
     """
     body = source[source.index(">", source.index("<svg")) + 1 :]
     body = re.sub(
@@ -84,7 +85,7 @@ def _inline_svg(source: str, text: str, width: float, height: float) -> str:
 
 
 def _group_marks(run: re.Match[str]) -> str:
-    """Return a group of markers that states their common style once.
+    """Return a group of markers with their common style on the group.
 
     The opacity is that of each marker. An opacity of the group would merge overlapping markers.
     """

@@ -102,9 +102,9 @@ class Kernel(ABC):
     beyond: str = "wrap"  # the rule for values outside the kept intervals
 
     def check_record(self) -> None:
-        """Raise ValueError for values that no fit gives a kernel, such as those of a forged file.
+        """Raise ValueError for impossible values, such as those of a forged file.
 
-        The fields have their types already.
+        The types of the fields have already been checked.
         """
         _parameters.check_one_of("beyond", self.beyond, BEYOND)
         if self.has_width:
@@ -265,11 +265,11 @@ def check_point_kernel(kernel: Any, part: Any) -> None:
     if not isinstance(part, Kernel) or part.point_kernel is not part:
         raise ValueError(f"{type(kernel).__name__} must consist of kernels between points")
     if part.scale.n_columns != kernel.scale.n_columns:
-        raise ValueError(f"{type(kernel).__name__} must consist of kernels of the same columns")
+        raise ValueError(f"{type(kernel).__name__} must consist of kernels with the same columns")
 
 
 def check_fitted_rows(counting: Any, n: int) -> None:
-    """Raise ValueError unless `counting` are numbers of fitted rows."""
+    """Raise ValueError unless `counting` has indices of fitted rows."""
     if not isinstance(counting, np.ndarray) or (counting.dtype.kind, counting.ndim) != ("i", 1):
         raise ValueError("counting must be a list of integers")
     if not len(counting) or counting.min() < 0 or counting.max() >= n:

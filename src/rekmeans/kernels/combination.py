@@ -17,7 +17,7 @@ from ..table import Table, dense
 
 BLOCK_VALUES = 1 << 22  # kernel values computed at a time
 
-# a function of rows F (n, p) and numbers `at` of fitted rows that returns k(x, x_q), (n, len(at))
+# (rows F (n, p), indices `at` of fitted rows) -> k(x, x_q), (n, len(at))
 Inner = Callable[[Array, Array], Array]
 
 
@@ -70,7 +70,7 @@ def mean_combination(
 
 
 def at_fitted_rows(values: Inner, F: Array, fitted_lengths: Array, counting: Array) -> Combination:
-    """Return centroids at the nearest of the fitted rows with the numbers `counting`."""
+    """Return centroids at the nearest of the fitted rows with the indices `counting`."""
     nearest = counting[(fitted_lengths[counting] - 2 * values(F, counting)).argmin(axis=1)]
     A = np.zeros((len(F), len(fitted_lengths)))
     A[np.arange(len(F)), nearest] = 1.0
@@ -78,7 +78,7 @@ def at_fitted_rows(values: Inner, F: Array, fitted_lengths: Array, counting: Arr
 
 
 def counting_rows(kernel: Any, table: Table) -> Array:
-    """Return the numbers of the rows with a positive weight and a kept value, or else of all rows.
+    """Return the indices of the rows with a positive weight and a kept value, or else all.
 
     Only these rows may be centroids.
     """

@@ -54,7 +54,7 @@ class Gram(Kernel):
 
     base: Any = None
     fitted: Any = None  # the fitted rows, mapped by the base, (n, d)
-    counting: Any = None  # numbers of the fitted rows that centroids may start from
+    counting: Any = None  # indices of the fitted rows that may be starting centroids
     keep: bool = True
 
     def check_record(self) -> None:

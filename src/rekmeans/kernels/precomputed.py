@@ -38,7 +38,7 @@ class Precomputed(Kernel):
     seeding_sample: ClassVar[int | None] = None
 
     fitted_lengths: Any = None  # k(x_q, x_q) of the fitted rows, (n,)
-    counting: Any = None  # numbers of the fitted rows that centroids may start from
+    counting: Any = None  # indices of the fitted rows that may be starting centroids
 
     def check_record(self) -> None:
         super().check_record()

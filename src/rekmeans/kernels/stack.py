@@ -101,7 +101,7 @@ class Stack(Kernel):
             if self.shared and not part.is_circular:
                 raise ValueError("shared must be false unless all kernels are on circles")
         if not self.parts or len(self.units) != len(self.parts):
-            raise ValueError(f"units must be one for each kernel, got {len(self.units)}")
+            raise ValueError(f"units must have one value for each kernel, got {len(self.units)}")
         for unit in self.units:
             _parameters.check_real("units", unit, above=0)
         _parameters.check_real("power", self.power, above=1, maximum=_parameters.MAX_EXPONENT)
@@ -241,7 +241,7 @@ class Stack(Kernel):
         return tuple(part.from_rows(f) for part, f in zip(self.parts, values, strict=True))
 
     def _line(self, alphas: Array) -> Array:
-        """Return candidates for u: the range of the rows, and at least a turn of each kernel."""
+        """Return candidates for u that cover the rows and at least one turn of each kernel."""
         half = max(1 / alphas.min(), self.reach)
         half = min(half, MAX_LINE_POINTS / POINTS_PER_TURN / alphas.max())
         n_points = max(MIN_LINE_POINTS, int(POINTS_PER_TURN * alphas.max() * half))

@@ -21,7 +21,7 @@ FENCE_SIGMAS = 3.0
 # All distances below are in standard deviations of the bulk.
 NEAREST = 2.5  # groups are searched beyond this distance
 MAX_DISTANCE = 1e6  # cells beyond this distance are errors
-# bins have the width BIN, which grows from the distance WIDE_BINS on
+# bins have the width BIN up to the distance WIDE_BINS, and are wider beyond it
 BIN = 0.5
 BIN_GROWTH = 1.025
 WIDE_BINS = 20.0

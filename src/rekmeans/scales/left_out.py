@@ -13,7 +13,7 @@ from .record import Scale
 
 MIN_SHARE = 0.01  # a smaller share of the cells of a column, or of the rows, is not reported
 MIN_CELLS = 3  # fewer ignored cells of a column are not reported
-CHANCE_FACTOR = 3.0  # rows with several outliers are reported at this multiple of their expectation
+CHANCE_FACTOR = 3.0  # rows with several outliers are reported above this multiple of chance
 MAX_COLUMNS_NAMED = 3  # columns named in a message; the others are counted
 
 
@@ -36,7 +36,7 @@ class IgnoredValues:
 
     @property
     def expected_in_several(self) -> float:
-        """The expected number of rows with such values in several columns, if by chance."""
+        """The number of rows that would have such values in several columns by chance."""
         shares = np.minimum(self.shares, 1 - 1e-12)
         none = float(np.prod(1 - shares))
         return self.n_rows * max(0.0, 1 - none * (1 + float((shares / (1 - shares)).sum())))
@@ -96,7 +96,7 @@ class IgnoredValues:
 
 
 def how_to_keep(option: str) -> str:
-    """Return the advice for users whose ignored values are real."""
+    """Return advice for the case that the ignored values are real."""
     return f"If these values are real, pass {option}."
 
 

@@ -64,7 +64,7 @@ class Scale:
             )
 
     def check_record(self) -> None:
-        """Raise ValueError for arrays that no scale of a fit has."""
+        """Raise ValueError for arrays that a fitted scale cannot have."""
         for name, values in vars(self).items():
             if values is not None and values.dtype != np.float64:
                 raise ValueError(f"{name} must be of type float64, got {values.dtype}")

@@ -14,7 +14,7 @@ from .record import MAX_INTERVALS, MIN_WIDTH, Scale
 from .sorted_columns import SortedColumns, moments
 from .tied import tied_column
 
-BULK_SIGMAS = 4.0  # the bulk extends this many sigmas to either side; a unit is at least as long
+BULK_SIGMAS = 4.0  # half the width of the bulk in sigmas; a unit is at least this long
 WIDEST_GAP = 1.0  # sigmas: wider gaps between kept intervals are shortened to this
 TAIL = 0.02  # share of the kept cells at either end that are excluded from the extent
 REACHES = (0.0, 4.0, 12.0)  # sigmas beyond the kept intervals: errors are counted in between

@@ -25,10 +25,10 @@ CODE_DISTANCE = 10.0
 CODE_REST = 0.25
 USUAL = 0.75
 LARGEST = 0.95  # quantile of the distances that counts as the largest usual distance
-KEPT = 1.5  # kept range to either side of the tie, in largest usual distances
+KEPT = 1.5  # half the width of the kept range, in largest usual distances
 # a unit has at least this many standard deviations of the kept cells,
 UNIT_SIGMAS = 6.0
-# and this many largest usual distances; KEPT if the column extends to both sides
+# and at least this many largest usual distances, or KEPT if the column extends to both sides
 UNIT_DISTANCES = 1.25
 # Counts are rare if fewer than this share of the cells differ from the tie. Tables may have
 # thousands of such columns, and their unit is multiplied by RARE_UNITS.
@@ -41,7 +41,7 @@ class TiedColumn(NamedTuple):
     """The kept range of a tied column, and the terms of its unit; 0 for a constant column."""
 
     tie: float
-    kept: float  # to either side of the tie
+    kept: float  # on each side of the tie
     least_unit: float
     factor: float
 
@@ -76,7 +76,7 @@ def tied_column(cells: SortedCells) -> TiedColumn:
 
 
 def _without_codes(distances: Array, mass: Array, repeated: Array) -> Array:
-    """Return a mask of the values that are not codes, searching from the farthest value."""
+    """Return a mask of the values that are not codes; the search starts at the farthest value."""
     usual = np.ones(len(distances), bool)
     farthest_first = np.flatnonzero(repeated)[np.argsort(-distances[repeated], kind="stable")]
     for value in farthest_first:

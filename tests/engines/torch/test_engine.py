@@ -51,7 +51,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
 
 
 def drawn_table(n=1200, d=5):
-    """Return groups with missing cells and gross errors, and weights, some of which are 0."""
+    """Return groups with missing cells and gross errors, and weights that include 0."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, d)) + 4 * rng.integers(0, 4, (n, 1))
     X[rng.random(X.shape) < 0.03] = np.nan

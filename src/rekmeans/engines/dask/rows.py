@@ -224,9 +224,9 @@ class DaskRows(BaseRows):
         return self.merge_tasks(add, masses)
 
     def _numbers_of_rows(self, owners: Array, tasks: dict[int, Delayed]) -> Array:
-        """Return the row numbers of drawn rows in the table.
+        """Return the row numbers of sampled rows in the table.
 
-        `owners` has the partition of each drawn row. `tasks` return row numbers in a partition.
+        `owners` has the partition of each sampled row. `tasks` return row numbers in a partition.
         """
         numbers = np.empty(len(owners), np.int64)
         first = np.append(0, self.table.ends[:-1])

@@ -199,7 +199,7 @@ class Seeding:
         """
 
     def add_drawn(self, words: Annotated[NDArray[numpy.uint64], dict(shape=(None, None), order='C', device='cpu', writable=False)]) -> None:
-        """Add the row that each word draws. After this, as after add_all."""
+        """Add the row that each word draws, with the same effect as add_all."""
 
     def nearest_masses(self) -> NDArray[numpy.int64]: ...
 

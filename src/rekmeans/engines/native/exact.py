@@ -33,10 +33,10 @@ SEEDING_CALL_WORK = 1 << 30
 # largest n * d * k for which a whole run is one call: a pass takes about a millisecond
 CALL_FIT_WORK = 1 << 25
 MAX_SHORT_FIT_WORK = 1 << 26  # largest n * d * k for which all short fits take less than a second
-ZERO_SAMPLE = 256  # rows in which zeros are counted
+ZERO_SAMPLE = 256  # rows of the sample in which zeros are counted
 # largest share of nonzero cells for which a dense table is stored in sparse form
 SPARSE_SHARE = 0.25
-MIN_SAMPLED_CELLS = 1 << 12  # tables with a smaller sample are stored as they are
+MIN_SAMPLED_CELLS = 1 << 12  # tables with a smaller sample keep their storage format
 SPARSE_CELL_BYTES = 16  # bytes of a nonzero cell: its column, two 16-bit values, two float32 values
 PART_ROWS = 1 << 16  # rows mapped at a time if the mapped rows are not stored
 ROW_STATE_BYTES = 32  # bytes of a row in addition to its mapped copy

@@ -141,7 +141,7 @@ def choose_tiles(P: int, k: int) -> Tiles:
 
 
 def choose_candidate_tiles(P: int, centroids: int) -> Tiles:
-    """Return the tile sizes of the kernel that scores the doubtful rows, of which there are few."""
+    """Return the tile sizes of the kernel that scores the few doubtful rows."""
     if centroids < 128:
         return Tiles(64, centroids, min(64, power_of_two(P, 16)), 4, 3, 2)
     if P >= 4096:

@@ -20,7 +20,7 @@ from ...table.refusals import is_device_array
 from ...table.row_digest import MODULUS, digest_rows
 from ...threads import count_threads
 
-# largest number of cells of a block for column statistics; their copies need some hundred megabytes
+# largest number of cells of a block for column statistics; copies need a few hundred megabytes
 MAX_BLOCK_CELLS = 1 << 24
 # devices without float64; their tensors are copied to the host, and results are copied back
 WITHOUT_DOUBLES = ("mps",)

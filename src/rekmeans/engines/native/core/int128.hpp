@@ -77,7 +77,7 @@ inline int128::operator double() const {
   int shift = 0;
   while (!((uint64_t(high) << shift) >> 63)) ++shift;
   const uint64_t top = shift ? (uint64_t(high) << shift) | (low >> (64 - shift)) : uint64_t(high);
-  // 64 bits hold the 53 that are kept and more; one sticky bit represents all bits below
+  // the upper 64 bits include the 53 that are kept; a sticky bit represents all lower bits
   const bool more = (low << shift) != 0;
   return std::ldexp(double(top | uint64_t(more)), 64 - shift);
 }

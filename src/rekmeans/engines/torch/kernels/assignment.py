@@ -405,7 +405,7 @@ def sum_group_drift(stats, cum, drift_low, drift_high, list_counts, halt, k, K, 
 def grid_values(X, L, r, col, inside, P: tl.constexpr, LP: tl.constexpr):
     """Return g = f - mean = hi 2^23 + lo in grid units, int32.
 
-    Columns with numbers of LP and above have no lo.
+    `lo` has only the first LP columns.
     """
     hi = tl.load(X + r.to(tl.int64) * P + col, mask=inside, other=0.0).to(tl.float32)
     lo = tl.load(L + r.to(tl.int64) * LP + col, mask=inside & (col < LP), other=0).to(tl.int32)

@@ -32,7 +32,7 @@ struct SharedBlockRun : BlockRun {
             : "this block has no weights, but earlier blocks had. Pass weights for all blocks.");
   }
 
-  // Check that each pass assigned as many rows, because bounds and sums carry over between passes.
+  // Check that all passes assign the same number of rows, because they share bounds and sums.
   void check_rows_of_pass() const {
     if (n_passes > 1 && n_assigned != n_first)
       throw std::runtime_error("the last pass assigned " + std::to_string(n_assigned.load()) +
@@ -51,8 +51,8 @@ struct SharedBlockRun : BlockRun {
     if (!n_passes) throw std::runtime_error("the run has no centroids yet. Call start_pass first.");
   }
 
-  mutable Access
-      access;  // a thread that assigns a block reads, one that needs all of them done changes
+  // A thread that assigns a block is a reader. A thread that needs all blocks is a writer.
+  mutable Access access;
   std::atomic<size_t> n_assigned{0};  // rows assigned in this pass so far
 
  private:

@@ -155,7 +155,7 @@ void bind_seeding(nb::module_& m) {
       .def("add_all", &add_all, "P"_a,
            "Add all of these. After this, only the nearest centroid of each row is known.")
       .def("add_drawn", &add_drawn, "words"_a,
-           "Add the row that each word draws. After this, as after add_all.")
+           "Add the row that each word draws, with the same effect as add_all.")
       .def("nearest_masses", &nearest_masses)
       .def("add_best", &add_best, "P"_a, "Add the candidate with the smallest resulting loss.")
       .def("swap_best", &swap_best, "P"_a,

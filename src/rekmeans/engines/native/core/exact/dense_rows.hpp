@@ -41,7 +41,7 @@ struct DenseRows : Rows {
   void map_cells(double* x, float* g, RowBuffer& buffer) const;
 
   // Map the rows with these numbers, at most a vector of them, to g, `count` pointers to (p,).
-  // After each row, `each(i)` is called with the buffer in the state that map_row leaves.
+  // After each row, `each(i)` is called with the buffer in the state after map_row.
   template <class Each>
   void map_tile(const uint32_t* numbers, size_t count, float* const* g, RowBuffer& buffer,
                 const Each& each) const;

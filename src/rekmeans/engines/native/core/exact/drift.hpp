@@ -10,7 +10,7 @@ namespace rekmeans {
 void centroid_drift(const int32_t* C, const int32_t* last, size_t k, size_t p, size_t threads,
                     float* moved);
 
-// Bounds on distances of rows: `upper` to the own centroid, `lower` to all others.
+// Bounds on distances of rows: `upper` to its own centroid, `lower` to all others.
 struct RowBounds {
   float *upper, *lower;
 };

@@ -228,7 +228,7 @@ inline float loosened_lower(float lower, float drift) {
   return lower - (drift * ROUND_UP + magnitude(lower) * (LOWER_ROUNDINGS * HALF_ULP));
 }
 
-// Return whether the bounds prove the label: the own centroid is strictly nearer than all others.
+// Return whether the bounds prove the label: its own centroid is strictly nearer than all others.
 // There is no rounding.
 inline bool keeps_label(float upper, float lower) { return upper < lower; }
 

@@ -85,7 +85,7 @@ struct Rows {
   // few centroids.
   virtual bool has_dense_values() const = 0;
 
-  // Return whether it is faster to recompute the distance to the own centroid before all centroids
+  // Return whether it is faster to recompute the distance to its own centroid before all centroids
   // are scored, given their number and number of values.
   virtual bool should_recheck_own(size_t k, size_t values) const = 0;
 

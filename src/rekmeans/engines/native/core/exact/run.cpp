@@ -239,7 +239,7 @@ float Run::own_upper_bound(const PackedCentroids& C, size_t j, const float* g) c
   return distance_bounds(rows, j, C.error(rows.norm2[j], missing.count), score).upper;
 }
 
-// Recompute the distance to the own centroid, which is often below the bound that drift has
+// Recompute the distance to its own centroid, which is often below the bound that drift has
 // loosened.
 void Run::recheck_own(const CentroidDrift& moves, Workspace& workspace) {
   ScoreBlock& block = workspace.open;

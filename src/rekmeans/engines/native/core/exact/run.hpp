@@ -25,7 +25,7 @@ struct Run {
   size_t threads;
   std::vector<int32_t> labels;  // (n,)
 
-  // (n,) bounds on distances: `upper` to the own centroid, `lower` to all other slow centroids,
+  // (n,) bounds on distances: `upper` to its own centroid, `lower` to all other slow centroids,
   // `lower_fast` to all other fast centroids (empty if there are none)
   std::vector<float> upper, lower, lower_fast;
   ClusterSums sums;

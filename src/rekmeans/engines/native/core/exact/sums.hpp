@@ -27,7 +27,7 @@ struct ClusterSums {
   int64_t observed_weight(size_t c, size_t l, size_t d) const {
     return mass[c] - (missing.empty() ? 0 : missing[c * d + l]);
   }
-  // the sum of w f if all weights are 0 or 1; 64 bits hold it
+  // the sum of w f if all weights are 0 or 1, which fits into 64 bits
   int64_t unit_resultant(const Rows& rows, size_t c, size_t l) const {
     const size_t column = l < rows.d ? l : l - rows.d;
     return totals[c * rows.p + l] + int64_t(rows.base[l]) * observed_weight(c, column, rows.d);

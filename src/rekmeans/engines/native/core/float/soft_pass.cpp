@@ -12,7 +12,7 @@ namespace {
 constexpr size_t MAX_PARTS = 64, MIN_PART_ROWS = 4096;
 // largest number of float64 sums in all parts together: 256 MiB
 constexpr size_t MAX_SUMS = size_t(1) << 25;
-// number of float64 values in it; rows of sums are padded to a multiple
+// float64 values in the widest vector; rows of sums are padded to a multiple of it
 constexpr size_t WIDEST_VECTOR = 8;
 // with fewer float64 sums in all parts, one thread adds them
 constexpr size_t PARALLEL_SUMS = 1 << 18;

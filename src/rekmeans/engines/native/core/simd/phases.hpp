@@ -59,7 +59,7 @@ constexpr double SIN[] = {3.141592653589793 * GRID,     -5.167712780049954 * GRI
                           0.00046153224054796405 * GRID};
 // 1.5 * 2^52: adding it rounds to an integer in the low bits
 constexpr double ROUNDING_SHIFT = 6755399441055744.0;
-// the error of the polynomials is below 2^-27 of a grid unit, so smaller distances are no ties
+// the error of the polynomials is below 2^-27 of a grid unit, so smaller distances are not ties
 constexpr double PROVEN = 0.5 - 0x1p-24;
 
 inline vd round_to_integer(vd x) { return (x + ROUNDING_SHIFT) - ROUNDING_SHIFT; }

@@ -195,7 +195,7 @@ struct Simd {
                   const float* second, float* upper, float* lower, uint8_t* certain);
 
   // Loosen the bounds of `count` rows by the drift (k,) of the centroids: upper grows by the drift
-  // of the own centroid, lower shrinks by the largest drift of another centroid in the slow group,
+  // of its own centroid, lower shrinks by the largest drift of another centroid in the slow group,
   // and lower_fast (may be null) by that in the fast group. `open` marks the rows whose labels the
   // bounds no longer prove.
   void (*loosen_bounds)(size_t count, const int32_t* labels, const float* drift,
